@@ -1,0 +1,145 @@
+//! A share strictly between nothing and all, as `--precision` takes it. Never accepts a bare `2` for 2 %.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{percent, printable};
+
+/// A share of one, above 0 and below 1; `Fraction::parse` holds to that range.
+///
+/// ```
+/// use rdsk_units::Fraction;
+/// assert_eq!(Fraction::parse("2%"), Ok(Fraction(0.02)));
+/// assert_eq!(Fraction::parse("0.02"), Ok(Fraction(0.02)));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Fraction(pub f64);
+
+/// Why a text is not a share. The message says what is wrong; [`FractionError::hint`] what to write instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FractionError {
+    /// Nothing was written.
+    #[error("the share is empty")]
+    Empty,
+    /// The text is neither a plain decimal number nor one followed by `%`.
+    #[error("share \"{}\" is not a number", printable(.input))]
+    NotANumber {
+        /// The text as given.
+        input: String,
+    },
+    /// Zero, negative, or all and more.
+    #[error("share \"{}\" is not between 0 and 1", printable(.input))]
+    OutOfRange {
+        /// The text as given.
+        input: String,
+    },
+}
+
+impl FractionError {
+    /// A concrete thing to write instead, one line, without a full stop.
+    pub fn hint(&self) -> String {
+        match self {
+            FractionError::OutOfRange { input } if whole_percent(input) => {
+                format!("write {0}% for {0} percent", input.trim())
+            }
+            FractionError::OutOfRange { .. } => {
+                "write more than 0 % and less than 100 %, such as 2%".to_owned()
+            }
+            _ => "write a percentage or a share of one, such as 2% or 0.02".to_owned(),
+        }
+    }
+}
+
+impl Fraction {
+    /// Reads `2%`, `2 %` or `0.02`: digits, at most one point with digits on both sides, no sign, no
+    /// exponent.
+    ///
+    /// # Errors
+    /// [`FractionError`] for anything else and for shares outside (0, 1).
+    pub fn parse(text: &str) -> Result<Fraction, FractionError> {
+        let trimmed = text.trim_matches(' ');
+        if trimmed.is_empty() {
+            return Err(FractionError::Empty);
+        }
+        let (number, divisor) = match trimmed.strip_suffix('%') {
+            Some(number) => (number.trim_end_matches(' '), 100.0),
+            None => (trimmed, 1.0),
+        };
+        // A negative number is understood well enough to say that it is out of range.
+        let unsigned = number.strip_prefix('-').unwrap_or(number);
+        let value =
+            plain_number(unsigned).ok_or_else(|| FractionError::NotANumber { input: text.to_owned() })?;
+        let share = value / divisor;
+        if share > 0.0 && share < 1.0 && unsigned == number {
+            Ok(Fraction(share))
+        } else {
+            Err(FractionError::OutOfRange { input: text.to_owned() })
+        }
+    }
+}
+
+impl fmt::Display for Fraction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&percent(self.0))
+    }
+}
+
+impl FromStr for Fraction {
+    type Err = FractionError;
+
+    fn from_str(text: &str) -> Result<Fraction, FractionError> {
+        Fraction::parse(text)
+    }
+}
+
+/// The standard parser also takes `inf`, `1e-3` and `.5`; those who write them mean something we cannot know.
+fn plain_number(text: &str) -> Option<f64> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if digits(whole) && digits(decimals) { text.parse().ok() } else { None }
+}
+
+/// Whether a refused text was most likely a percentage without its sign.
+fn whole_percent(text: &str) -> bool {
+    plain_number(text.trim()).is_some_and(|value| (1.0..100.0).contains(&value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_shares() {
+        for (text, share) in
+            [("2%", 0.02), ("2 %", 0.02), ("0.02", 0.02), ("0.5%", 0.005), (" 99.9% ", 0.999)]
+        {
+            assert!((Fraction::parse(text).unwrap().0 - share).abs() < 1e-12, "{text}");
+        }
+        assert_eq!("2%".parse(), Ok(Fraction(0.02)));
+        assert_eq!(Fraction(0.02).to_string(), "2.0 %");
+    }
+
+    #[test]
+    fn refuses_with_a_message_and_a_hint() {
+        let cases = [
+            ("", "the share is empty", "2%"),
+            ("2", "share \"2\" is not between 0 and 1", "write 2% for 2 percent"),
+            ("0", "share \"0\" is not between 0 and 1", "more than 0 %"),
+            ("0%", "share \"0%\" is not between 0 and 1", "more than 0 %"),
+            ("1", "share \"1\" is not between 0 and 1", "write 1%"),
+            ("100%", "share \"100%\" is not between 0 and 1", "less than 100 %"),
+            ("-2%", "share \"-2%\" is not between 0 and 1", "more than 0 %"),
+            ("NaN", "share \"NaN\" is not a number", "0.02"),
+            ("inf", "share \"inf\" is not a number", "0.02"),
+            ("1e-2", "share \"1e-2\" is not a number", "0.02"),
+            (".5", "share \".5\" is not a number", "0.02"),
+            ("%", "share \"%\" is not a number", "0.02"),
+            ("2%%", "share \"2%%\" is not a number", "0.02"),
+        ];
+        for (text, message, hint) in cases {
+            let error = Fraction::parse(text).unwrap_err();
+            assert_eq!(error.to_string(), message);
+            assert!(error.hint().contains(hint), "{text:?}: {}", error.hint());
+        }
+    }
+}
