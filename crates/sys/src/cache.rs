@@ -1,0 +1,304 @@
+//! What the page cache holds of a file, and how to make it let go. It never judges whether a cache is cold enough.
+#![allow(unsafe_code, reason = "cachestat(2), mmap(2) and mincore(2) have no safe wrapper")]
+
+use std::io;
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use rustix::fs::{Access, Advice, AtFlags, FileType};
+use rustix::mm::{MapFlags, ProtFlags};
+
+/// Number of `cachestat` in the system call table that all architectures have shared since number 424.
+/// The exceptions, alpha and mips, answer `ENOSYS` to it or are not built for.
+const SYS_CACHESTAT: libc::c_long = 451;
+
+/// Bytes mapped at a time by the mincore fallback, so that its residency vector stays at 256 KiB (4 KiB pages).
+const MINCORE_WINDOW_BYTES: u64 = 1 << 30;
+
+/// Where a [`CacheStat`] comes from, which decides how much it knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheSource {
+    /// cachestat(2), Linux 6.5 and later: every field is known.
+    Cachestat,
+    /// mmap(2) and mincore(2): only `cached` is known.
+    Mincore,
+}
+
+/// State of a range of a file in the page cache. All counts are pages of [`page_size`] bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheStat {
+    /// Which call answered.
+    pub source: CacheSource,
+    /// Pages in the cache, dirty and clean.
+    pub cached: u64,
+    /// Pages changed and not yet handed to the device. `None` when the source cannot tell.
+    pub dirty: Option<u64>,
+    /// Pages being written to the device now. `None` when the source cannot tell.
+    pub writeback: Option<u64>,
+    /// Pages that were once in the cache and are not any more, as far as the kernel still remembers.
+    pub evicted: Option<u64>,
+    /// Those of `evicted` that would have stayed, had memory been less short. `None` when the source cannot tell.
+    pub recently_evicted: Option<u64>,
+}
+
+impl CacheStat {
+    /// Bytes in the cache, in whole pages.
+    #[must_use]
+    pub fn cached_bytes(&self) -> u64 {
+        self.cached * page_size()
+    }
+
+    /// Bytes changed and not yet handed to the device, in whole pages.
+    #[must_use]
+    pub fn dirty_bytes(&self) -> Option<u64> {
+        self.dirty.map(|pages| pages * page_size())
+    }
+
+    /// Bytes on their way to the device, in whole pages.
+    #[must_use]
+    pub fn writeback_bytes(&self) -> Option<u64> {
+        self.writeback.map(|pages| pages * page_size())
+    }
+}
+
+/// Size of a page in bytes.
+#[must_use]
+pub fn page_size() -> u64 {
+    u64::try_from(rustix::param::page_size()).expect("a page is smaller than 2^64 bytes")
+}
+
+/// Asks what the page cache holds of `len` bytes from `offset` (`len` 0: to the end of the file).
+///
+/// A page counts when any of its bytes is in the range. Uses cachestat(2); where the kernel lacks it or a sandbox
+/// forbids it, mincore(2), which needs a descriptor open for reading and knows only `cached`.
+///
+/// # Errors
+/// Those of the calls. `PermissionDenied` where the kernel would hide the answer: it tells the cache state only to
+/// those who own the file or may write it, and mincore(2) answers "all resident" to everybody else, which would be
+/// a false figure and is therefore not passed on.
+pub fn cachestat(fd: impl AsFd, offset: u64, len: u64) -> io::Result<CacheStat> {
+    let fd = fd.as_fd();
+    match cachestat_call(fd, offset, len) {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
+            if mincore_tells_the_truth(fd)? {
+                cachestat_by_mincore(fd, offset, len)
+            } else {
+                Err(io::Error::from_raw_os_error(libc::EPERM))
+            }
+        }
+        other => other,
+    }
+}
+
+/// Writes back `len` bytes from `offset` (`len` 0: to the end) and asks the kernel to drop their cached pages.
+///
+/// The write-back covers the whole file, because a dirty page is not dropped. The kernel may keep pages: those
+/// only partly in the range, those that others map or lock, and, where the filesystem caches in large folios, the
+/// whole folio that reaches out of the range. On ext4 of Linux 6.18 a 256 KiB write became one folio of 64 pages, and
+/// dropping its first 16 pages dropped none. Look with [`cachestat`] afterwards, or drop the whole file.
+///
+/// # Errors
+/// Those of fdatasync(2) and posix_fadvise(2); `InvalidInput` when a range exceeds 2^63 bytes.
+pub fn drop_cached(fd: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
+    let fd = fd.as_fd();
+    rustix::fs::fdatasync(fd)?;
+    rustix::fs::fadvise(fd, offset, NonZeroU64::new(len), Advice::DontNeed)?;
+    Ok(())
+}
+
+/// Writes back and drops everything the kernel caches of a block device (`BLKFLSBUF`).
+///
+/// # Errors
+/// `EACCES` without `CAP_SYS_ADMIN`; `ENOTTY` when `fd` is no block device.
+pub fn drop_block_device(fd: impl AsFd) -> io::Result<()> {
+    const BLKFLSBUF: rustix::ioctl::Opcode = rustix::ioctl::opcode::none(0x12, 97);
+    // SAFETY: BLKFLSBUF takes no argument and touches no memory of this process.
+    unsafe { rustix::ioctl::ioctl(fd, rustix::ioctl::NoArg::<BLKFLSBUF>::new()) }?;
+    Ok(())
+}
+
+/// `struct cachestat_range` of include/uapi/linux/mman.h.
+#[repr(C)]
+struct RawRange {
+    off: u64,
+    len: u64,
+}
+
+/// `struct cachestat` of include/uapi/linux/mman.h.
+#[repr(C)]
+#[derive(Default)]
+struct RawStat {
+    cached: u64,
+    dirty: u64,
+    writeback: u64,
+    evicted: u64,
+    recently_evicted: u64,
+}
+
+fn cachestat_call(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<CacheStat> {
+    let range = RawRange { off: offset, len };
+    let mut raw = RawStat::default();
+    // SAFETY: both structures live across the call and have the layout the kernel reads and writes; flags are 0.
+    let result = unsafe {
+        libc::syscall(SYS_CACHESTAT, fd.as_raw_fd(), &raw const range, &raw mut raw, 0 as libc::c_uint)
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(CacheStat {
+        source: CacheSource::Cachestat,
+        cached: raw.cached,
+        dirty: Some(raw.dirty),
+        writeback: Some(raw.writeback),
+        evicted: Some(raw.evicted),
+        recently_evicted: Some(raw.recently_evicted),
+    })
+}
+
+/// Whether the kernel gives this process the true residency of the file: the rule of `can_do_mincore()` in
+/// mm/mincore.c (since 5.2), without `CAP_FOWNER`, which errs on the silent side.
+fn mincore_tells_the_truth(fd: BorrowedFd<'_>) -> io::Result<bool> {
+    if rustix::fs::fstat(fd)?.st_uid == rustix::process::geteuid().as_raw() {
+        return Ok(true);
+    }
+    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    Ok(rustix::fs::accessat(rustix::fs::CWD, path.as_str(), Access::WRITE_OK, AtFlags::EACCESS).is_ok())
+}
+
+fn cachestat_by_mincore(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<CacheStat> {
+    let size = size_of_content(fd)?;
+    let wanted_end = if len == 0 { u64::MAX } else { offset.saturating_add(len) };
+    let end = wanted_end.min(size);
+    let page = page_size();
+    let mut at = offset - offset % page;
+    let mut cached = 0;
+    while at < end {
+        let step = (end - at).min(MINCORE_WINDOW_BYTES);
+        cached += resident_pages(fd, at, step)?;
+        at += step;
+    }
+    Ok(CacheStat {
+        source: CacheSource::Mincore,
+        cached,
+        dirty: None,
+        writeback: None,
+        evicted: None,
+        recently_evicted: None,
+    })
+}
+
+fn size_of_content(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    let stat = rustix::fs::fstat(fd)?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice {
+        return crate::device::block_device_size(fd);
+    }
+    u64::try_from(stat.st_size).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
+}
+
+/// Counts the resident pages of `len` > 0 bytes from the page-aligned `offset`.
+fn resident_pages(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<u64> {
+    let too_long = |_| io::Error::from(io::ErrorKind::InvalidInput);
+    let len_usize = usize::try_from(len).map_err(too_long)?;
+    let pages = usize::try_from(len.div_ceil(page_size())).map_err(too_long)?;
+    let mut residency = vec![0u8; pages];
+    // SAFETY: a new mapping at an address the kernel chooses aliases nothing, and no byte of it is ever accessed,
+    // so a file that shrinks meanwhile cannot raise SIGBUS.
+    let map = unsafe {
+        rustix::mm::mmap(std::ptr::null_mut(), len_usize, ProtFlags::READ, MapFlags::SHARED, fd, offset)
+    }?;
+    // SAFETY: the mapping spans `len_usize` bytes and `residency` has one byte for each of its pages.
+    let result = unsafe { libc::mincore(map, len_usize, residency.as_mut_ptr()) };
+    let outcome = if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
+    // SAFETY: the range is exactly the mapping made above, and nothing refers to it.
+    unsafe { rustix::mm::munmap(map, len_usize) }?;
+    outcome?;
+    Ok(residency.iter().map(|byte| u64::from(byte & 1)).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::io::Write as _;
+
+    const PAGES: u64 = 64;
+
+    /// A temporary file of [`PAGES`] pages, just written and not synchronised.
+    fn written_file() -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        let len = usize::try_from(PAGES * page_size()).unwrap();
+        file.write_all(&vec![0xa5; len]).unwrap();
+        file
+    }
+
+    #[test]
+    fn follows_a_file_from_dirty_to_clean_to_dropped() {
+        let file = written_file();
+        let after_write = cachestat(&file, 0, 0).unwrap();
+        assert_eq!(after_write.cached, PAGES);
+        assert_eq!(after_write.cached_bytes(), PAGES * page_size());
+        if after_write.source == CacheSource::Cachestat {
+            // The kernel's own flusher may already have begun, but not have finished, within this instant.
+            assert!(after_write.dirty.unwrap() + after_write.writeback.unwrap() > 0, "{after_write:?}");
+        }
+
+        file.sync_all().unwrap();
+        let after_sync = cachestat(&file, 0, 0).unwrap();
+        assert_eq!(after_sync.cached, PAGES);
+        if after_sync.source == CacheSource::Cachestat {
+            assert_eq!((after_sync.dirty_bytes(), after_sync.writeback_bytes()), (Some(0), Some(0)));
+        }
+
+        drop_cached(&file, 0, 0).unwrap();
+        assert_eq!(cachestat(&file, 0, 0).unwrap().cached, 0);
+    }
+
+    #[test]
+    fn drops_and_counts_only_the_range() {
+        let mut file = tempfile::tempfile().unwrap();
+        let page = page_size();
+        // Page by page, because one large write may become one large folio, which is dropped whole or not at all.
+        for _ in 0..PAGES {
+            file.write_all(&vec![0x5a; usize::try_from(page).unwrap()]).unwrap();
+        }
+        drop_cached(&file, 0, 16 * page).unwrap();
+        assert_eq!(cachestat(&file, 0, 16 * page).unwrap().cached, 0);
+        assert_eq!(cachestat(&file, 16 * page, 0).unwrap().cached, PAGES - 16);
+        assert_eq!(cachestat(&file, PAGES * page, 0).unwrap().cached, 0);
+    }
+
+    #[test]
+    fn drop_writes_back_first() {
+        let file = written_file();
+        drop_cached(&file, 0, 0).unwrap();
+        assert_eq!(cachestat(&file, 0, 0).unwrap().cached, 0);
+    }
+
+    #[test]
+    fn mincore_agrees_with_cachestat() {
+        let file = written_file();
+        file.sync_all().unwrap();
+        let page = page_size();
+        for (offset, len) in [(0, 0), (0, 3 * page), (page + 1, page), (7 * page, 0), (PAGES * page, 0)] {
+            let by_mincore = cachestat_by_mincore(file.as_fd(), offset, len).unwrap();
+            assert_eq!(by_mincore.source, CacheSource::Mincore);
+            assert_eq!(by_mincore.dirty, None);
+            if let Ok(by_call) = cachestat_call(file.as_fd(), offset, len) {
+                assert_eq!(by_mincore.cached, by_call.cached, "offset {offset} len {len}");
+            }
+        }
+        drop_cached(&file, 0, 0).unwrap();
+        assert_eq!(cachestat_by_mincore(file.as_fd(), 0, 0).unwrap().cached, 0);
+    }
+
+    #[test]
+    fn owner_may_trust_mincore() {
+        assert!(mincore_tells_the_truth(written_file().as_fd()).unwrap());
+    }
+
+    #[test]
+    fn a_regular_file_is_no_block_device() {
+        let error = drop_block_device(written_file()).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENOTTY));
+    }
+}

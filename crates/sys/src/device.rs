@@ -1,0 +1,99 @@
+//! What the kernel says of an open block device. It never opens one, and never changes one.
+#![allow(unsafe_code, reason = "these ioctls have no safe wrapper")]
+
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::ioctl::{Getter, Opcode, ioctl, opcode};
+
+const BLKROGET: Opcode = opcode::none(0x12, 94);
+// The kernel defines these two with size_t in the number, whatever they really hand back.
+const BLKBSZGET: Opcode = opcode::read::<usize>(0x12, 112);
+const BLKGETSIZE64: Opcode = opcode::read::<usize>(0x12, 114);
+
+/// Size of the device in bytes (`BLKGETSIZE64`).
+///
+/// # Errors
+/// `ENOTTY` when `fd` is no block device.
+pub fn block_device_size(fd: impl AsFd) -> io::Result<u64> {
+    // SAFETY: BLKGETSIZE64 writes one u64 through its argument, on every architecture.
+    Ok(unsafe { ioctl(fd, Getter::<BLKGETSIZE64, u64>::new()) }?)
+}
+
+/// Smallest unit in bytes that the device addresses (`BLKSSZGET`): 512 or 4096 on nearly all.
+///
+/// # Errors
+/// `ENOTTY` when `fd` is no block device.
+pub fn logical_block_size(fd: impl AsFd) -> io::Result<u32> {
+    Ok(rustix::fs::ioctl_blksszget(fd)?)
+}
+
+/// Block size in bytes of the device's own page cache (`BLKBSZGET`), which decides whether a small buffered write
+/// must read first. It is the largest power of two up to the page size that divides the device's size, or what a
+/// mounted filesystem chose.
+///
+/// # Errors
+/// `ENOTTY` when `fd` is no block device; `InvalidData` for a negative answer.
+pub fn block_size(fd: impl AsFd) -> io::Result<u32> {
+    // SAFETY: BLKBSZGET writes one int through its argument (blkdev_common_ioctl in block/ioctl.c).
+    let size = unsafe { ioctl(fd, Getter::<BLKBSZGET, libc::c_int>::new()) }?;
+    u32::try_from(size).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
+}
+
+/// Whether the kernel refuses writes to the device (`BLKROGET`).
+///
+/// # Errors
+/// `ENOTTY` when `fd` is no block device.
+pub fn is_read_only(fd: impl AsFd) -> io::Result<bool> {
+    // SAFETY: BLKROGET writes one int through its argument.
+    Ok(unsafe { ioctl(fd, Getter::<BLKROGET, libc::c_int>::new()) }? != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::path::Path;
+
+    /// Compares the ioctls with sysfs on every disk of this machine that may be opened for reading.
+    #[test]
+    fn ioctls_agree_with_sysfs() {
+        let mut seen = 0;
+        for entry in std::fs::read_dir("/sys/block").unwrap() {
+            let sys = entry.unwrap().path();
+            let Some(disk) = sys.file_name().and_then(|name| File::open(Path::new("/dev").join(name)).ok())
+            else {
+                continue;
+            };
+            let number = |file: &str| -> u64 {
+                std::fs::read_to_string(sys.join(file)).unwrap().trim().parse().unwrap()
+            };
+            // A loop device of another test may appear and go between two looks, so a changed size is not compared.
+            let before = number("size") * 512;
+            let size = block_device_size(&disk).unwrap();
+            if before == number("size") * 512 {
+                assert_eq!(size, before, "{}", sys.display());
+                assert_eq!(u64::from(logical_block_size(&disk).unwrap()), number("queue/logical_block_size"));
+                assert_eq!(is_read_only(&disk).unwrap(), number("ro") == 1);
+                let block = block_size(&disk).unwrap();
+                assert!(block.is_power_of_two() && block >= logical_block_size(&disk).unwrap());
+                seen += 1;
+            }
+        }
+        eprintln!("compared {seen} disks");
+    }
+
+    #[test]
+    fn a_regular_file_is_refused() {
+        let file = tempfile::tempfile().unwrap();
+        let errors = [
+            block_device_size(&file).unwrap_err(),
+            logical_block_size(&file).unwrap_err(),
+            block_size(&file).unwrap_err(),
+            is_read_only(&file).unwrap_err(),
+        ];
+        for error in errors {
+            assert_eq!(error.raw_os_error(), Some(libc::ENOTTY));
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Positioned reads and writes with the per-call flags of preadv2(2) and pwritev2(2). One call, no allocation, no
+//! retry: a short transfer, EINTR and EAGAIN go to the caller, who knows what they mean for a measurement.
+
+use std::io;
+use std::io::{IoSlice, IoSliceMut};
+use std::ops::BitOr;
+use std::os::fd::AsFd;
+
+use rustix::io::{Errno, ReadWriteFlags};
+
+/// A set of `RWF_*` flags for one transfer, joined by `|`. Numbers are the kernel's (include/uapi/linux/fs.h).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u32);
+
+impl Flags {
+    /// No flags: plain pread(2) or pwrite(2).
+    pub const NONE: Self = Self(0);
+    /// `RWF_HIPRI`: poll for the completion; direct I/O on queues made for polling only.
+    pub const HIPRI: Self = Self(0x01);
+    /// `RWF_DSYNC`: return when the data is on stable storage.
+    pub const DSYNC: Self = Self(0x02);
+    /// `RWF_SYNC`: as `DSYNC`, with all of the file's metadata.
+    pub const SYNC: Self = Self(0x04);
+    /// `RWF_NOWAIT`: fail with `EAGAIN` instead of waiting.
+    pub const NOWAIT: Self = Self(0x08);
+    /// `RWF_DONTCACHE`: buffered, and dropped from the cache when done. Linux 6.14 and later.
+    pub const DONTCACHE: Self = Self(0x80);
+
+    /// Whether no flag is set.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether all flags of `other` are set.
+    #[inline]
+    #[must_use]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    #[inline]
+    fn raw(self) -> ReadWriteFlags {
+        ReadWriteFlags::from_bits_retain(self.0)
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Self;
+
+    #[inline]
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// Whether reads of an open file can be tried without waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NowaitSupport {
+    /// The kernel tries: io_uring issues such I/O in the submitting thread.
+    Yes,
+    /// The kernel refuses (`EOPNOTSUPP`): io_uring hands each I/O to a worker thread.
+    No,
+    /// The probe met another error and shows nothing.
+    Unknown {
+        /// The error's number, see errno(3).
+        errno: i32,
+    },
+}
+
+/// Reads up to `buffer.len()` bytes at `offset`; returns the bytes read, 0 at the end of the file.
+///
+/// # Errors
+/// Those of preadv2(2): among them `EAGAIN` with NOWAIT, `EOPNOTSUPP` for a flag the file does not support, `EINVAL`
+/// for a direct read that is not aligned, `EINTR`.
+#[inline]
+pub fn pread2(fd: impl AsFd, buffer: &mut [u8], offset: u64, flags: Flags) -> io::Result<usize> {
+    if flags.is_empty() {
+        return Ok(rustix::io::pread(fd, buffer, offset)?);
+    }
+    Ok(rustix::io::preadv2(fd, &mut [IoSliceMut::new(buffer)], offset, flags.raw())?)
+}
+
+/// Writes up to `buffer.len()` bytes at `offset`; returns the bytes written.
+///
+/// # Errors
+/// Those of pwritev2(2): among them `EAGAIN` with NOWAIT, `EOPNOTSUPP` for a flag the file does not support, `EINVAL`
+/// for a direct write that is not aligned, `ENOSPC`, `EINTR`.
+#[inline]
+pub fn pwrite2(fd: impl AsFd, buffer: &[u8], offset: u64, flags: Flags) -> io::Result<usize> {
+    if flags.is_empty() {
+        return Ok(rustix::io::pwrite(fd, buffer, offset)?);
+    }
+    Ok(rustix::io::pwritev2(fd, &[IoSlice::new(buffer)], offset, flags.raw())?)
+}
+
+/// Tries one read with NOWAIT at `offset`, which must lie inside the file.
+///
+/// `buffer` must satisfy the descriptor's alignment when it is open with `O_DIRECT`. The probe may start a read of that
+/// many bytes on the device, so it belongs before a measurement, not into it.
+#[must_use]
+pub fn supports_nowait(fd: impl AsFd, buffer: &mut [u8], offset: u64) -> NowaitSupport {
+    match rustix::io::preadv2(fd, &mut [IoSliceMut::new(buffer)], offset, Flags::NOWAIT.raw()) {
+        Ok(_) | Err(Errno::AGAIN) => NowaitSupport::Yes,
+        Err(Errno::OPNOTSUPP) => NowaitSupport::No,
+        Err(errno) => NowaitSupport::Unknown { errno: errno.raw_os_error() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{Mode, OFlags};
+
+    const BLOCK: usize = 4096;
+
+    /// A block-aligned window of a larger buffer, as direct I/O wants it.
+    fn aligned(storage: &mut [u8; 2 * BLOCK]) -> &mut [u8] {
+        let skip = storage.as_ptr().align_offset(BLOCK);
+        &mut storage[skip..skip + BLOCK]
+    }
+
+    #[test]
+    fn what_is_written_is_read_with_and_without_flags() {
+        let file = tempfile::tempfile().unwrap();
+        for (index, flags) in
+            [Flags::NONE, Flags::DSYNC, Flags::SYNC, Flags::DSYNC | Flags::SYNC].into_iter().enumerate()
+        {
+            let offset = u64::try_from(index * 1000).unwrap();
+            let text = [u8::try_from(index).unwrap() + 1; 100];
+            assert_eq!(pwrite2(&file, &text, offset, flags).unwrap(), 100);
+            let mut back = [0; 100];
+            assert_eq!(pread2(&file, &mut back, offset, Flags::NONE).unwrap(), 100);
+            assert_eq!(back, text);
+        }
+        let mut beyond = [0; 10];
+        assert_eq!(pread2(&file, &mut beyond, 1 << 30, Flags::NONE).unwrap(), 0);
+        assert_eq!(
+            pread2(&file, &mut beyond, 3095, Flags::NONE).unwrap(),
+            5,
+            "a short read is reported as such"
+        );
+    }
+
+    #[test]
+    fn nowait_does_not_wait_for_an_uncached_page() {
+        let file = tempfile::tempfile().unwrap();
+        pwrite2(&file, &[7; BLOCK], 0, Flags::NONE).unwrap();
+        let mut buffer = [0; BLOCK];
+        assert_eq!(
+            pread2(&file, &mut buffer, 0, Flags::NOWAIT).unwrap(),
+            BLOCK,
+            "a cached page needs no wait"
+        );
+        crate::cache::drop_cached(&file, 0, 0).unwrap();
+        if crate::cache::cachestat(&file, 0, 0).unwrap().cached == 0 {
+            let error = pread2(&file, &mut buffer, 0, Flags::NOWAIT).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        }
+        assert_eq!(supports_nowait(&file, &mut buffer, 0), NowaitSupport::Yes);
+    }
+
+    #[test]
+    fn probe_tells_other_errors_apart() {
+        let (reader, _writer) = std::io::pipe().unwrap();
+        let mut buffer = [0; 16];
+        assert_eq!(supports_nowait(&reader, &mut buffer, 0), NowaitSupport::Unknown { errno: libc::ESPIPE });
+        // procfs has no NOWAIT.
+        let uptime = std::fs::File::open("/proc/uptime").unwrap();
+        assert_eq!(supports_nowait(&uptime, &mut buffer, 0), NowaitSupport::No);
+    }
+
+    #[test]
+    fn dontcache_leaves_nothing_cached_or_is_refused() {
+        let file = tempfile::tempfile().unwrap();
+        match pwrite2(&file, &[1; BLOCK], 0, Flags::DONTCACHE | Flags::DSYNC) {
+            Ok(written) => {
+                assert_eq!(written, BLOCK);
+                assert_eq!(crate::cache::cachestat(&file, 0, 0).unwrap().cached, 0);
+            }
+            Err(error) => assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP)),
+        }
+    }
+
+    #[test]
+    fn direct_transfers_need_alignment_and_work_with_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("direct");
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::DIRECT;
+        let Ok(file) = rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600)) else {
+            eprintln!("SKIPPED direct_transfers: the temporary directory has no O_DIRECT");
+            return;
+        };
+        let mut storage = [3; 2 * BLOCK];
+        let buffer = aligned(&mut storage);
+        assert_eq!(pwrite2(&file, buffer, 0, Flags::DSYNC).unwrap(), BLOCK);
+        assert_eq!(pread2(&file, buffer, 0, Flags::NONE).unwrap(), BLOCK);
+        assert_eq!(supports_nowait(&file, buffer, 0), NowaitSupport::Yes);
+        let error = pread2(&file, &mut buffer[..100], 0, Flags::NONE).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
+    }
+
+    #[test]
+    fn flags_join() {
+        let both = Flags::DSYNC | Flags::NOWAIT;
+        assert!(both.contains(Flags::DSYNC) && both.contains(Flags::NOWAIT) && !both.contains(Flags::HIPRI));
+        assert!(Flags::default().is_empty() && !both.is_empty());
+    }
+}

@@ -1,0 +1,148 @@
+//! What the process and its threads have used of the processors and of memory, as getrusage(2) counts it.
+//! It never samples by itself: two readings and their difference are the caller's.
+#![allow(unsafe_code, reason = "getrusage(2) has no safe wrapper")]
+
+use std::io;
+
+/// Resources used since the start of the process or thread. Differences of two readings are meaningful for all
+/// fields but `max_rss_bytes`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Processor time in user mode, nanoseconds.
+    pub user_ns: u64,
+    /// Processor time in the kernel on behalf of the caller, nanoseconds.
+    pub system_ns: u64,
+    /// Times the processor was given up, mostly to wait.
+    pub voluntary_switches: u64,
+    /// Times the processor was taken away.
+    pub involuntary_switches: u64,
+    /// Page faults served without I/O.
+    pub minor_faults: u64,
+    /// Page faults that had to read.
+    pub major_faults: u64,
+    /// Largest resident set of the whole process so far, bytes.
+    pub max_rss_bytes: u64,
+}
+
+/// Usage of the whole process (`RUSAGE_SELF`), all threads, those that have ended included.
+///
+/// io_uring worker threads are included, because the kernel creates them in the thread group of the process
+/// (`create_io_thread` in kernel/fork.c clones with `CLONE_THREAD`). A kernel thread that polls a submission queue
+/// (`IORING_SETUP_SQPOLL`) is made the same way. Work that the kernel does in its own threads (write-back, interrupts)
+/// is in no process's usage.
+///
+/// # Errors
+/// Those of getrusage(2), which has none for valid arguments.
+pub fn process_usage() -> io::Result<Usage> {
+    usage_of(libc::RUSAGE_SELF)
+}
+
+/// Usage of the calling thread alone (`RUSAGE_THREAD`). Its `max_rss_bytes` is still that of the process.
+///
+/// # Errors
+/// Those of getrusage(2), which has none for valid arguments.
+pub fn thread_usage() -> io::Result<Usage> {
+    usage_of(libc::RUSAGE_THREAD)
+}
+
+fn usage_of(who: libc::c_int) -> io::Result<Usage> {
+    let mut raw = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel fills the whole structure at the pointer, which is valid for it.
+    if unsafe { libc::getrusage(who, raw.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it was zeroed, a valid value of a structure of integers, and then filled.
+    let raw = unsafe { raw.assume_init() };
+    Ok(Usage {
+        user_ns: nanoseconds(raw.ru_utime),
+        system_ns: nanoseconds(raw.ru_stime),
+        voluntary_switches: count(raw.ru_nvcsw),
+        involuntary_switches: count(raw.ru_nivcsw),
+        minor_faults: count(raw.ru_minflt),
+        major_faults: count(raw.ru_majflt),
+        // Linux counts it in KiB.
+        max_rss_bytes: count(raw.ru_maxrss) * 1024,
+    })
+}
+
+fn nanoseconds(time: libc::timeval) -> u64 {
+    count(time.tv_sec) * 1_000_000_000 + count(time.tv_usec) * 1000
+}
+
+/// The kernel's counters are signed by type only; a negative one would be its error, and reads as nothing.
+fn count(value: impl TryInto<u64>) -> u64 {
+    value.try_into().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    fn burn_processor(duration: Duration) {
+        let start = Instant::now();
+        let mut value = 1u64;
+        while start.elapsed() < duration {
+            value = std::hint::black_box(value.wrapping_mul(6_364_136_223_846_793_005));
+        }
+    }
+
+    #[test]
+    fn a_thread_counts_its_own_work_and_the_process_all() {
+        let process_before = process_usage().unwrap();
+        let thread_before = thread_usage().unwrap();
+        let of_worker = std::thread::spawn(|| {
+            burn_processor(Duration::from_millis(60));
+            let usage = thread_usage().unwrap();
+            usage.user_ns + usage.system_ns
+        })
+        .join()
+        .unwrap();
+        let process_after = process_usage().unwrap();
+        let thread_after = thread_usage().unwrap();
+        assert!(of_worker > 0);
+        let process_ns = process_after.user_ns + process_after.system_ns
+            - process_before.user_ns
+            - process_before.system_ns;
+        // The kernel scales user against system time by its ticks, so allow one tick of difference.
+        assert!(process_ns + 10_000_000 >= of_worker, "{process_ns} of {of_worker}");
+        let waiting_ns =
+            thread_after.user_ns + thread_after.system_ns - thread_before.user_ns - thread_before.system_ns;
+        assert!(waiting_ns < of_worker, "the waiting thread used {waiting_ns} of {of_worker}");
+        assert!(thread_after.voluntary_switches > thread_before.voluntary_switches);
+    }
+
+    #[test]
+    fn memory_counts_as_faults_and_resident_set() {
+        let before = thread_usage().unwrap();
+        let touched = std::hint::black_box(vec![1u8; 32 << 20]);
+        let after = thread_usage().unwrap();
+        assert!(after.minor_faults > before.minor_faults);
+        assert!(after.max_rss_bytes >= u64::try_from(touched.len()).unwrap());
+        assert_eq!(after.max_rss_bytes % 1024, 0);
+    }
+
+    /// A ring worker is a thread of this process, which is what puts its time into `RUSAGE_SELF`.
+    #[test]
+    fn ring_workers_belong_to_the_process() {
+        use std::os::fd::AsRawFd as _;
+        let Ok(mut ring) = io_uring::IoUring::new(2) else {
+            eprintln!("SKIPPED ring_workers_belong_to_the_process: io_uring is not available");
+            return;
+        };
+        let file = tempfile::tempfile().unwrap();
+        let mut buffer = vec![0u8; 4096];
+        let read =
+            io_uring::opcode::Read::new(io_uring::types::Fd(file.as_raw_fd()), buffer.as_mut_ptr(), 4096)
+                .build()
+                .flags(io_uring::squeue::Flags::ASYNC);
+        // SAFETY: buffer and file outlive the completion awaited on the next line.
+        unsafe { ring.submission().push(&read) }.unwrap();
+        ring.submit_and_wait(1).unwrap();
+        let names: Vec<String> = std::fs::read_dir("/proc/self/task")
+            .unwrap()
+            .filter_map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).ok())
+            .collect();
+        assert!(names.iter().any(|name| name.starts_with("iou-wrk")), "{names:?}");
+    }
+}
