@@ -1,0 +1,71 @@
+//! What measuring code says while it works. It emits events to a Watch and never prints; progress line, live screen and
+//! tests are Watches.
+
+use crate::record::CellRecord;
+
+/// Something that happened, borrowed from whoever did it.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// The test file is being written.
+    Making {
+        /// Bytes so far.
+        done_bytes: u64,
+        /// Bytes in the end; may shrink when the disk turns out slow.
+        total_bytes: u64,
+        /// Rate since the start of the file.
+        bytes_per_s: f64,
+    },
+    /// Measuring begins.
+    Started {
+        /// Cells that will run.
+        cells: usize,
+        /// Time that they may take.
+        budget_ns: u64,
+    },
+    /// A visit of a cell begins.
+    VisitStarted {
+        /// Id of the cell.
+        id: &'a str,
+        /// Visits begun so far, this one included, and visits planned.
+        visit: usize,
+        /// Visits planned in all.
+        visits: usize,
+        /// Time left of the budget.
+        left_ns: u64,
+    },
+    /// A window of a cell ended.
+    Window {
+        /// Id of the cell.
+        id: &'a str,
+        /// Rate in the window.
+        bytes_per_s: f64,
+        /// I/Os in the window, per second.
+        ops_per_s: f64,
+        /// Time left of the budget.
+        left_ns: u64,
+    },
+    /// A cell is finished, with its verdict.
+    CellFinished {
+        /// What it saw.
+        cell: &'a CellRecord,
+    },
+    /// Something the user should know now.
+    Warning {
+        /// One line.
+        text: &'a str,
+    },
+}
+
+/// Someone who watches.
+pub trait Watch {
+    /// Takes one event; must return quickly, since it is called between windows.
+    fn event(&mut self, event: &Event<'_>);
+}
+
+/// A Watch that does nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Watch for Silent {
+    fn event(&mut self, _event: &Event<'_>) {}
+}

@@ -1,0 +1,244 @@
+//! What was counted while a cell ran: the kernel's counters of each device, the page cache, the process. Raw numbers;
+//! the columns of iostat stand beside them because people look for them by name.
+
+use crate::record::Latency;
+use crate::workload::{Op, words};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+words!(
+    /// The rung of the ladder of evidence that a Record or cell rests on.
+    Rung {
+        /// BPF programs in the block layer.
+        Bpf = "bpf",
+        /// Counters of `/sys/block`.
+        Sysfs = "sysfs",
+        /// Only what the process knows of itself.
+        Process = "process",
+        /// The counters of a simulated host.
+        Sim = "sim",
+        /// Nothing.
+        None = "none",
+    }
+);
+
+/// One row of `iostat -x`, computed from two samples as sysstat does; the keys are sysstat's own column names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "each field is the sysstat column that its rename states; docs/iostat.md explains them")]
+pub struct Iostat {
+    #[serde(rename = "r/s")]
+    pub r_s: f64,
+    #[serde(rename = "rkB/s")]
+    pub rkb_s: f64,
+    #[serde(rename = "rrqm/s")]
+    pub rrqm_s: f64,
+    #[serde(rename = "%rrqm")]
+    pub rrqm_percent: f64,
+    pub r_await: f64,
+    #[serde(rename = "rareq-sz")]
+    pub rareq_sz: f64,
+    #[serde(rename = "w/s")]
+    pub w_s: f64,
+    #[serde(rename = "wkB/s")]
+    pub wkb_s: f64,
+    #[serde(rename = "wrqm/s")]
+    pub wrqm_s: f64,
+    #[serde(rename = "%wrqm")]
+    pub wrqm_percent: f64,
+    pub w_await: f64,
+    #[serde(rename = "wareq-sz")]
+    pub wareq_sz: f64,
+    #[serde(rename = "d/s")]
+    pub d_s: f64,
+    #[serde(rename = "dkB/s")]
+    pub dkb_s: f64,
+    #[serde(rename = "drqm/s")]
+    pub drqm_s: f64,
+    #[serde(rename = "%drqm")]
+    pub drqm_percent: f64,
+    pub d_await: f64,
+    #[serde(rename = "dareq-sz")]
+    pub dareq_sz: f64,
+    #[serde(rename = "f/s")]
+    pub f_s: f64,
+    pub f_await: f64,
+    #[serde(rename = "aqu-sz")]
+    pub aqu_sz: f64,
+    #[serde(rename = "%util")]
+    pub util_percent: f64,
+}
+
+/// What one device did during a cell, until its data was stable. Sizes count the kernel's 512-byte sectors, in bytes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeviceEvidence {
+    /// Index of the target that the device carries.
+    pub target: u32,
+    /// Kernel name of the device whose counters these are.
+    pub name: String,
+    /// Completed read requests.
+    pub reads: Option<u64>,
+    /// Bytes read.
+    pub read_bytes: Option<u64>,
+    /// Completed write requests.
+    pub writes: Option<u64>,
+    /// Bytes written.
+    pub write_bytes: Option<u64>,
+    /// Reads merged into a neighbour before they were issued.
+    pub read_merges: Option<u64>,
+    /// Writes merged likewise.
+    pub write_merges: Option<u64>,
+    /// I/Os that the block layer cut up; known to BPF only.
+    pub splits: Option<u64>,
+    /// Completed flush requests.
+    pub flushes: Option<u64>,
+    /// Completed discards.
+    pub discards: Option<u64>,
+    /// Mean number of requests in the device and its queue (iostat's `aqu-sz`).
+    pub in_flight_mean: Option<f64>,
+    /// Largest number seen by the sampler.
+    pub in_flight_max: Option<u64>,
+    /// Time with at least one request in flight.
+    pub busy_ns: Option<u64>,
+    /// The interval that the iostat row is computed over: the I/O itself, without the flush after it.
+    pub interval_ns: Option<u64>,
+    /// The `iostat -x` row over that interval.
+    pub iostat: Option<Iostat>,
+    /// Queue depth (kernel counter `inflight`) by time, one sample per `series_width_ns`.
+    pub in_flight_series: Vec<u64>,
+    /// Bytes moved (both directions) per sample.
+    pub bytes_series: Vec<u64>,
+    /// Width of one sample of the two series.
+    pub series_width_ns: Option<u64>,
+}
+
+/// Requests of one exact size that a device saw (BPF).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// Index of the target.
+    pub target: u32,
+    /// Direction.
+    pub op: Op,
+    /// Exact size.
+    pub bytes: u64,
+    /// How many.
+    pub count: u64,
+}
+
+/// Bios by their origin (BPF).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bio {
+    /// Index of the target.
+    pub target: u32,
+    /// Direction.
+    pub op: Op,
+    /// Name of the system call that carried it.
+    pub syscall: Option<String>,
+    /// `this`, `other` or `kernel`.
+    pub task: String,
+    /// How many.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// The page cache over the span at one instant. `None` where the kernel does not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageCacheState {
+    /// Bytes in pages that are cached.
+    pub cached_bytes: Option<u64>,
+    /// Bytes in dirty pages and pages under writeback.
+    pub dirty_bytes: Option<u64>,
+}
+
+/// The page cache before a visit and at its return, summed over visits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageCache {
+    /// Before the first I/O.
+    pub before: PageCacheState,
+    /// After the last I/O returned, before close and flush.
+    pub after: PageCacheState,
+}
+
+/// `/proc/self/io`: what the kernel charged to this process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessIo {
+    /// Bytes that were really fetched from storage for this process.
+    pub read_bytes: Option<u64>,
+    /// Bytes that this process caused to be sent to storage (charged when a page is dirtied).
+    pub write_bytes: Option<u64>,
+}
+
+/// How the span of a file lies on its filesystem (FIEMAP).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExtentEvidence {
+    /// Bytes in written extents.
+    pub mapped_bytes: u64,
+    /// Bytes in extents that were reserved and never written; they read as zeros without I/O.
+    pub unwritten_bytes: u64,
+    /// Bytes in no extent at all.
+    pub hole_bytes: u64,
+    /// Number of extents.
+    pub extents: u64,
+}
+
+/// A limit that was in force on the device for this process (cgroup `blkio.throttle` or `io.max`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limit {
+    /// Index of the target.
+    pub target: u32,
+    /// File that states it; untrusted text.
+    pub source: String,
+    /// Direction.
+    pub op: Op,
+    /// Bytes per second, where limited.
+    pub bytes_per_s: Option<u64>,
+    /// I/Os per second, where limited.
+    pub ops_per_s: Option<u64>,
+}
+
+/// Everything that was counted beside one cell, summed over its visits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The best rung that worked.
+    pub rung: Rung,
+    /// One entry per device, the targets' own first, then the devices below them.
+    pub device: Vec<DeviceEvidence>,
+    /// Exact request sizes; empty without BPF.
+    pub requests: Vec<Request>,
+    /// Origins of bios; empty without BPF.
+    pub bios: Vec<Bio>,
+    /// Latency inside the device (D2C); BPF only.
+    pub device_latency_ns: Option<Latency>,
+    /// The page cache over the span.
+    pub page_cache: Option<PageCache>,
+    /// What the kernel charged to the process.
+    pub process: ProcessIo,
+    /// How the file's span lies on its filesystem; `None` for devices and where FIEMAP is not supported.
+    pub extents: Option<ExtentEvidence>,
+    /// Limits in force.
+    pub limits: Vec<Limit>,
+}
+
+impl Evidence {
+    /// No evidence at all, to add to.
+    #[must_use]
+    pub fn none() -> Self {
+        Self {
+            rung: Rung::None,
+            device: Vec::new(),
+            requests: Vec::new(),
+            bios: Vec::new(),
+            device_latency_ns: None,
+            page_cache: None,
+            process: ProcessIo::default(),
+            extents: None,
+            limits: Vec::new(),
+        }
+    }
+
+    /// The counters of the device that carries a target directly: the first entry for it.
+    #[must_use]
+    pub fn device_of(&self, target: u32) -> Option<&DeviceEvidence> {
+        self.device.iter().find(|device| device.target == target)
+    }
+}

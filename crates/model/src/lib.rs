@@ -1,0 +1,29 @@
+//! Plain data that every room shares, and the few small traits between rooms: Plan (what to do), Record (what was
+//! seen), Event and Watch (what is happening), Clock (what time is). It does no I/O, reads no clock and draws nothing.
+
+pub mod clock;
+pub mod event;
+pub mod evidence;
+pub mod plan;
+pub mod problem;
+pub mod record;
+pub mod target;
+pub mod workload;
+
+pub use clock::{Clock, StopFlag};
+pub use event::{Event, Silent, Watch};
+pub use evidence::{
+    Bio, DeviceEvidence, Evidence, ExtentEvidence, Iostat, Limit, PageCache, PageCacheState, ProcessIo, Request,
+    Rung,
+};
+pub use plan::{Cell, Experiment, Extent, Plan};
+pub use problem::{Problem, ProblemKind};
+pub use record::{Confidence, 
+    CellRecord, CellResult, ClockFacts, ColdCheck, CpuTime, Estimate, Finding, Host, IoError, Latency, Observer,
+    Record, Status, StopReason, StreamResult, Verdict, VerdictCode, Visit, Windows,
+};
+pub use target::{Device, Filesystem, Target, TargetKind};
+pub use workload::{CacheState, EngineKind, IoPath, Op, Pattern, Sync, Workload};
+
+/// The schema name that every Record carries; a renamed or removed key needs a new number.
+pub const SCHEMA: &str = "rdsk.record/1";

@@ -1,0 +1,128 @@
+//! The Plan: an ordered list of cells, each one workload asked for by one experiment. Pure data; `--dry-run` prints it.
+
+use crate::workload::{Workload, words};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+words!(
+    /// The question that a cell belongs to.
+    Experiment {
+        /// The few figures everybody asks for first.
+        Headline = "headline",
+        /// Direct against buffered (report 1).
+        Paths = "paths",
+        /// One stream, watched by iostat (report 2).
+        Stream = "stream",
+        /// Write latency by size and alignment (report 5).
+        Align = "align",
+    }
+);
+
+/// How much of a workload one visit does.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Extent {
+    /// A complete pass over this many bytes in all streams together; short only when the time is used up.
+    Pass {
+        /// Bytes of one pass.
+        bytes: u64,
+    },
+    /// As much as the time allows, until the precision is reached.
+    Timed,
+    /// Repeated visits of a few I/Os each, every one with the cache state made anew, until time or precision ends them.
+    Samples {
+        /// I/Os of the first visit; the runner grows it while preparing and settling are cheap.
+        first_ops: u64,
+    },
+}
+
+/// One workload asked for by one experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Unique in the Record and readable: `paths/write/buffered`.
+    pub id: String,
+    /// Who asks.
+    pub experiment: Experiment,
+    /// What is asked.
+    pub workload: Workload,
+    /// How much of it.
+    pub extent: Extent,
+    /// Share of the time relative to the other cells; positive.
+    pub weight: f64,
+    /// Why the cell cannot be run at all (the report's "n/a"); the runner records it and issues nothing.
+    pub not_applicable: Option<String>,
+}
+
+/// What to do, in order. Cells are visited forwards, then backwards (ABBA), `rounds` times in all.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The cells in their first order.
+    pub cells: Vec<Cell>,
+    /// Wall time that all cells together may take.
+    pub budget_ns: u64,
+    /// Wanted relative half-width of the 95 % confidence interval, between 0 and 1.
+    pub precision: f64,
+    /// Rounds over the cells; odd rounds run backwards, so that drift hits both sides of a comparison alike.
+    pub rounds: u32,
+}
+
+impl Plan {
+    /// The order of visits: indices into `cells`, one list per round, every second round reversed.
+    #[must_use]
+    pub fn order(&self) -> Vec<Vec<usize>> {
+        (0..self.rounds)
+            .map(|round| {
+                let forwards = 0..self.cells.len();
+                if round % 2 == 0 { forwards.collect() } else { forwards.rev().collect() }
+            })
+            .collect()
+    }
+
+    /// The part of the budget that one cell may use in all its visits, in nanoseconds.
+    #[must_use]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a share of a budget in nanoseconds stays far below 2^53"
+    )]
+    pub fn share_ns(&self, index: usize) -> u64 {
+        let total: f64 =
+            self.cells.iter().filter(|cell| cell.not_applicable.is_none()).map(|cell| cell.weight).sum();
+        if total <= 0.0 {
+            return self.budget_ns;
+        }
+        (self.budget_ns as f64 * self.cells[index].weight / total) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(id: &str, weight: f64) -> Cell {
+        Cell {
+            id: id.into(),
+            experiment: Experiment::Paths,
+            workload: Workload::sequential_read(1 << 20),
+            extent: Extent::Timed,
+            weight,
+            not_applicable: None,
+        }
+    }
+
+    #[test]
+    fn rounds_run_there_and_back() {
+        let plan = Plan { cells: vec![cell("a", 1.0), cell("b", 1.0)], budget_ns: 10, precision: 0.02, rounds: 2 };
+        assert_eq!(plan.order(), vec![vec![0, 1], vec![1, 0]]);
+    }
+
+    #[test]
+    fn shares_leave_out_cells_that_never_run() {
+        let mut plan =
+            Plan { cells: vec![cell("a", 1.0), cell("b", 3.0)], budget_ns: 400, precision: 0.02, rounds: 2 };
+        assert_eq!((plan.share_ns(0), plan.share_ns(1)), (100, 300));
+        plan.cells[1].not_applicable = Some("no".into());
+        assert_eq!(plan.share_ns(0), 400);
+    }
+}

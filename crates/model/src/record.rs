@@ -1,0 +1,373 @@
+//! The Record: what was seen, as versioned JSON (schema `rdsk.record/1`). Raw values in base units with the unit in the
+//! key; what was not measured is null, never 0. It holds data and a few derived readings, and draws nothing.
+
+use crate::evidence::{Evidence, Rung};
+use crate::plan::Experiment;
+use crate::problem::Problem;
+use crate::target::Target;
+use crate::workload::{Workload, words};
+use rdsk_stats::Histogram;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+words!(
+    /// How a whole run ended.
+    Status {
+        /// Every cell was visited.
+        Complete = "complete",
+        /// A signal ended it; the cells so far are kept.
+        Interrupted = "interrupted",
+        /// An error ended it, or a cell failed.
+        Failed = "failed",
+    }
+);
+words!(
+    /// Why a cell ended.
+    StopReason {
+        /// The interval is as narrow as asked for.
+        Precision = "precision",
+        /// The share of the time was used up.
+        Budget = "budget",
+        /// The pass is complete.
+        Complete = "complete",
+        /// A signal.
+        Interrupted = "interrupted",
+        /// An I/O failed.
+        Error = "error",
+        /// The cell has no meaning here; `why` tells.
+        NotApplicable = "not_applicable",
+    }
+);
+words!(
+    /// What a figure really measured.
+    VerdictCode {
+        /// The device moved the bytes.
+        Device = "device",
+        /// Memory did, wholly or in part.
+        PageCache = "page-cache",
+        /// Nobody did: the blocks were never written.
+        Hole = "hole",
+        /// The processor is the limit.
+        CpuBound = "cpu-bound",
+        /// The time went into making the data.
+        SourceBound = "source-bound",
+        /// A limit of the control group is the limit.
+        Throttled = "throttled",
+        /// Others used the device at the same time.
+        Disturbed = "disturbed",
+        /// No counters reach the device.
+        Unverified = "unverified",
+        /// The cell ended before it could tell.
+        Incomplete = "incomplete",
+    }
+);
+
+/// The clock that all times were taken from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockFacts {
+    /// The kernel's clock source: `tsc`; `virtual` for a simulation.
+    pub source: String,
+    /// Smallest step between two different readings.
+    pub resolution_ns: u64,
+    /// Time that one reading takes.
+    pub read_cost_ns: u64,
+}
+
+/// The machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Kernel release.
+    pub kernel: String,
+    /// Processor model.
+    pub cpu_model: Option<String>,
+    /// Processors that this process may use.
+    pub cpu_count: u32,
+    /// Memory.
+    pub memory_bytes: Option<u64>,
+    /// Hypervisor or container where one shows itself; `None` where none does.
+    pub virtualization: Option<String>,
+    /// The clock.
+    pub clock: ClockFacts,
+}
+
+/// How the evidence was gathered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Observer {
+    /// The best rung that worked.
+    pub rung: Rung,
+    /// Why no higher rung was used.
+    pub why_not_higher: Option<String>,
+    /// Events that the observer lost.
+    pub lost_events: u64,
+    /// What observing cost per I/O, where measured.
+    pub cost_ns_per_io: Option<f64>,
+}
+
+/// A mean with its 95 % confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The mean over the measured time.
+    pub mean: f64,
+    /// Lower end; `None` where there were too few samples for an interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+impl Estimate {
+    /// Half the width of the interval relative to the mean; `None` without an interval.
+    #[must_use]
+    pub fn half_width(&self) -> Option<f64> {
+        match (self.low, self.high) {
+            (Some(low), Some(high)) if self.mean > 0.0 => Some((high - low) / 2.0 / self.mean),
+            _ => None,
+        }
+    }
+}
+
+/// Latencies of one cell. A percentile without enough samples (n < 10/(1−p)) is null.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the fields are the percentiles that their names say, in nanoseconds")]
+pub struct Latency {
+    pub count: u64,
+    pub min: Option<u64>,
+    pub mean: Option<f64>,
+    pub p50: Option<u64>,
+    pub p90: Option<u64>,
+    pub p99: Option<u64>,
+    pub p999: Option<u64>,
+    pub p9999: Option<u64>,
+    pub max: Option<u64>,
+    /// base64 of HdrHistogram V2; left out by a compact record.
+    pub histogram: Option<String>,
+}
+
+impl From<&Histogram> for Latency {
+    fn from(histogram: &Histogram) -> Self {
+        let some = histogram.count() > 0;
+        Self {
+            count: histogram.count(),
+            min: histogram.min(),
+            mean: histogram.mean(),
+            p50: histogram.quantile(0.5),
+            p90: histogram.quantile(0.9),
+            p99: histogram.quantile(0.99),
+            p999: histogram.quantile(0.999),
+            p9999: histogram.quantile(0.9999),
+            max: histogram.max(),
+            histogram: some.then(|| histogram.to_base64()),
+        }
+    }
+}
+
+/// Bytes completed per window of fixed width, visits one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Windows {
+    /// Width of a window.
+    pub width_ns: u64,
+    /// Bytes that completed in each.
+    pub bytes: Vec<u64>,
+}
+
+/// One stream of a cell. Times count from the start of the cell's first visit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the fields are what their names say, with the unit last")]
+pub struct StreamResult {
+    pub index: u32,
+    pub target: u32,
+    pub start_ns: u64,
+    pub end_ns: u64,
+    pub bytes: u64,
+    pub ops: u64,
+}
+
+/// One visit of a cell: the cache made ready, the I/O, the close, the flush.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the fields are what their names say, with the unit last")]
+pub struct Visit {
+    pub elapsed_ns: u64,
+    pub bytes: u64,
+    pub ops: u64,
+    pub to_return_ns: Option<u64>,
+    pub to_close_ns: Option<u64>,
+    pub to_stable_ns: Option<u64>,
+    /// Whether the wanted cache state was reached, and how it was checked.
+    pub cache: Option<ColdCheck>,
+}
+
+/// What the check of the cache state found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColdCheck {
+    /// Bytes of the span that were cached when the visit began.
+    pub cached_bytes: Option<u64>,
+    /// I/Os whose own range was looked at just before.
+    pub ranges_checked: u64,
+    /// Of those, how many were not in the wanted state.
+    pub ranges_wrong: u64,
+}
+
+/// Processor time of the whole process, `io_uring` workers included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the fields are what their names say")]
+pub struct CpuTime {
+    pub user: u64,
+    pub system: u64,
+}
+
+/// An I/O that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IoError {
+    /// Index of the target.
+    pub target: u32,
+    /// Where.
+    pub offset_bytes: u64,
+    /// The system's number; 0 for a transfer that was shorter than asked.
+    pub errno: i32,
+    /// In words.
+    pub message: String,
+}
+
+/// What one cell measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellResult {
+    /// Why it ended.
+    pub stop: StopReason,
+    /// The same in words, with the figures.
+    pub why: String,
+    /// Time of I/O, summed over visits; preparing and settling left out.
+    pub elapsed_ns: Option<u64>,
+    /// Bytes asked for in I/Os that were issued.
+    pub asked_bytes: Option<u64>,
+    /// Bytes completed.
+    pub bytes: Option<u64>,
+    /// I/Os completed.
+    pub ops: Option<u64>,
+    /// Bandwidth.
+    pub bytes_per_s: Option<Estimate>,
+    /// Rate of I/Os.
+    pub ops_per_s: Option<Estimate>,
+    /// Latency from just before submission to completion seen.
+    pub latency_ns: Option<Latency>,
+    /// From the first I/O to the return of the last, mean over visits.
+    pub to_return_ns: Option<u64>,
+    /// From the first I/O to the return of the last close.
+    pub to_close_ns: Option<u64>,
+    /// From the first I/O until everything is on stable storage.
+    pub to_stable_ns: Option<u64>,
+    /// Rate by time.
+    pub windows: Option<Windows>,
+    /// The streams.
+    pub streams: Vec<StreamResult>,
+    /// Processor time.
+    pub cpu_ns: Option<CpuTime>,
+    /// What failed; the first of each stream.
+    pub errors: Vec<IoError>,
+    /// Mean number of our own I/Os in flight: the sum of latencies over the elapsed time (Little's law).
+    pub in_flight_mean: Option<f64>,
+    /// Time at the start that was cut off as warm-up by MSER-5, summed over visits.
+    pub warmup_ns: Option<u64>,
+    /// System calls that a signal interrupted and that were repeated.
+    pub interrupted_calls: Option<u64>,
+    /// The visits.
+    pub visits: Vec<Visit>,
+}
+
+/// What the figure measured, reconciled with the block layer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The code.
+    pub code: VerdictCode,
+    /// Bytes that the device moved for each byte completed; `None` where no counters reach it.
+    pub device_share: Option<f64>,
+    /// One sentence with the counters it rests on.
+    pub text: String,
+}
+
+/// One cell of a Record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellRecord {
+    /// Unique in the Record.
+    pub id: String,
+    /// The question.
+    pub experiment: Experiment,
+    /// What was asked.
+    pub workload: Workload,
+    /// What was measured.
+    pub result: CellResult,
+    /// What was counted beside it.
+    pub evidence: Evidence,
+    /// What it means; `None` for a cell that never ran.
+    pub verdict: Option<Verdict>,
+}
+
+words!(
+    /// Whether a finding was measured or inferred.
+    Confidence {
+        /// The counters show it.
+        Measured = "measured",
+        /// It follows from figures that fit no other cause we know.
+        Inferred = "inferred",
+    }
+);
+
+/// Evidence explained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Stable code, also the name of its page in docs/findings/.
+    pub code: String,
+    /// One line.
+    pub title: String,
+    /// The explanation in plain words.
+    pub text: String,
+    /// The counters that it rests on, each a `name = value` in words.
+    pub evidence: Vec<String>,
+    /// Measured or inferred.
+    pub confidence: Confidence,
+    /// What to do about it, where something can be done.
+    pub advice: Option<String>,
+    /// Ids of the cells.
+    pub cells: Vec<String>,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// [`crate::SCHEMA`].
+    pub schema: String,
+    /// Sortable and unique (ULID).
+    pub id: String,
+    /// The user's name for the run.
+    pub label: Option<String>,
+    /// The command line.
+    pub command: Vec<String>,
+    /// Version of rdsk.
+    pub rdsk_version: String,
+    /// RFC 3339.
+    pub started_at: String,
+    /// Wall time of the whole run.
+    pub elapsed_ns: u64,
+    /// How it ended.
+    pub status: Status,
+    /// Why it failed.
+    pub error: Option<Problem>,
+    /// The machine; `None` when the run failed before it was looked at.
+    pub host: Option<Host>,
+    /// The targets.
+    pub targets: Vec<Target>,
+    /// The observer.
+    pub observer: Observer,
+    /// The cells.
+    pub cells: Vec<CellRecord>,
+    /// The findings.
+    pub findings: Vec<Finding>,
+    /// What the tool has to say about the run as a whole: a fallback, a shortened pass, an orphan removed.
+    pub notes: Vec<String>,
+}
+
+impl Record {
+    /// A cell by its id.
+    #[must_use]
+    pub fn cell(&self, id: &str) -> Option<&CellRecord> {
+        self.cells.iter().find(|cell| cell.id == id)
+    }
+}

@@ -1,0 +1,97 @@
+//! A target as the Record describes it: facts that were read, never a judgement. `None` means not known.
+
+use crate::workload::words;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+words!(
+    /// What kind of thing is measured.
+    TargetKind {
+        /// A regular file, rdsk's own or the user's.
+        File = "file",
+        /// A block device.
+        Block = "block",
+        /// A simulated host and disk.
+        Sim = "sim",
+    }
+);
+
+/// The filesystem that a file target lives on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Filesystem {
+    /// Type as in mountinfo: `ext4`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Mount and superblock options, comma-separated.
+    pub options: String,
+}
+
+/// A block device: the target itself, or the one that carries the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Device {
+    /// Kernel name: `sda`, `loop3`, `dm-0`.
+    pub name: String,
+    /// `8:0`.
+    pub major_minor: String,
+    /// Model string, trimmed; untrusted text.
+    pub model: Option<String>,
+    /// Serial number, trimmed; untrusted text.
+    pub serial: Option<String>,
+    /// Capacity.
+    pub size_bytes: Option<u64>,
+    /// `queue/logical_block_size`.
+    pub logical_block_bytes: Option<u64>,
+    /// `queue/physical_block_size`.
+    pub physical_block_bytes: Option<u64>,
+    /// `alignment_offset`; 0 is aligned.
+    pub alignment_offset_bytes: Option<i64>,
+    /// `queue/minimum_io_size`: the chunk of an array.
+    pub minimum_io_bytes: Option<u64>,
+    /// `queue/optimal_io_size`: the stripe of an array; `None` where the kernel says 0.
+    pub optimal_io_bytes: Option<u64>,
+    /// `queue/max_sectors_kb` in bytes: the largest request.
+    pub max_request_bytes: Option<u64>,
+    /// `queue/rotational`.
+    pub rotational: Option<bool>,
+    /// `queue/write_cache`: `write back` or `write through`.
+    pub write_cache: Option<String>,
+    /// `queue/fua`.
+    pub fua: Option<bool>,
+    /// The active scheduler of `queue/scheduler`.
+    pub scheduler: Option<String>,
+    /// `queue/iostats`; with false the counters stand still.
+    pub iostats: Option<bool>,
+    /// `loop/backing_file` of a loop device; untrusted text.
+    pub backing_file: Option<String>,
+    /// `loop/dio`: whether a loop device passes its backing file's page cache.
+    pub loop_direct_io: Option<bool>,
+}
+
+/// One target of a Record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// Position in the Record's list; cells name targets by it.
+    pub index: u32,
+    /// What the user called it; untrusted text.
+    pub name: String,
+    /// File, block device or simulation.
+    pub kind: TargetKind,
+    /// The path that was opened, symlinks resolved; `None` for a simulation.
+    pub path: Option<String>,
+    /// Bytes that can be read or written.
+    pub size_bytes: u64,
+    /// Filesystem of a file.
+    pub filesystem: Option<Filesystem>,
+    /// The device itself, or the one under the file; `None` where no block device is reached (tmpfs, NFS).
+    pub device: Option<Device>,
+    /// Device names from the top to the members: `["dm-0", "sda2", "sda"]`.
+    pub stack: Vec<String>,
+    /// Whether rdsk made the file for this run.
+    pub made_by_rdsk: bool,
+    /// Whether direct I/O opens at all; `None` when not tried.
+    pub direct_io: Option<bool>,
+    /// Smallest size and alignment that direct I/O accepts (`statx` `STATX_DIOALIGN`, else the logical block).
+    pub direct_align_bytes: Option<u64>,
+    /// Whether reads can be asked for without blocking (`RWF_NOWAIT`); without it `io_uring` runs on worker threads.
+    pub nowait: Option<bool>,
+}

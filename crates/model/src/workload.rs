@@ -1,0 +1,189 @@
+//! One workload: what is asked of the target, in the field's words. Pure data; it decides nothing.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Gives an enum its one spelling, which the Record, the command line and the screen share.
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum $name { $($(#[$vmeta])* #[serde(rename = $word)] $variant),+ }
+        impl $name {
+            /// Every value, in the order of declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            /// The one spelling used in Records, options and pages.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str { match self { $(Self::$variant => $word),+ } }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { f.pad(self.as_str()) }
+        }
+        impl std::str::FromStr for $name {
+            type Err = String;
+            fn from_str(word: &str) -> Result<Self, String> {
+                Self::ALL.iter().copied().find(|value| value.as_str() == word).ok_or_else(|| {
+                    let words: Vec<&str> = Self::ALL.iter().map(|value| value.as_str()).collect();
+                    format!("\"{word}\" is none of {}", words.join(", "))
+                })
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words!(
+    /// The direction of an I/O.
+    Op {
+        /// Data flows from the target.
+        Read = "read",
+        /// Data flows to the target.
+        Write = "write",
+    }
+);
+words!(
+    /// The order of the offsets.
+    Pattern {
+        /// Each block follows the one before; wraps at the end of the span.
+        Sequential = "sequential",
+        /// Offsets drawn from the span, see [`Workload::seed`].
+        Random = "random",
+    }
+);
+words!(
+    /// Whether the kernel's page cache takes part.
+    IoPath {
+        /// `O_DIRECT`: past the page cache. The reports' "raw".
+        Direct = "direct",
+        /// Through the page cache. The reports' "block".
+        Buffered = "buffered",
+    }
+);
+words!(
+    /// What makes written data durable.
+    Sync {
+        /// Nothing is asked for.
+        None = "none",
+        /// Every write returns only when its data is durable (`O_DSYNC`).
+        Dsync = "dsync",
+        /// One `fdatasync` after the last write, counted in the time.
+        FsyncAtEnd = "fsync_at_end",
+    }
+);
+words!(
+    /// The state of the page cache over the span before a visit.
+    CacheState {
+        /// No page of the span is cached; checked with `cachestat(2)`.
+        Cold = "cold",
+        /// Every page of the span is cached; checked with `cachestat(2)`.
+        Warm = "warm",
+        /// Left as it is.
+        Any = "any",
+    }
+);
+words!(
+    /// Who issues the I/O.
+    EngineKind {
+        /// One blocking system call per I/O.
+        Sync = "sync",
+        /// `io_uring`, a batch of I/Os per system call.
+        Uring = "uring",
+        /// A simulated host and disk in virtual time.
+        Sim = "sim",
+    }
+);
+
+/// One workload. Sizes and offsets are in bytes; the field names are those of the Record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    /// Read or write.
+    pub op: Op,
+    /// Sequential or random offsets.
+    pub pattern: Pattern,
+    /// Direct or through the page cache.
+    pub path: IoPath,
+    /// What makes the data durable.
+    pub sync: Sync,
+    /// Page-cache state wanted at the start of each visit.
+    pub cache: CacheState,
+    /// Bytes per I/O, at least 1.
+    pub block_bytes: u64,
+    /// Offsets are multiples of this, plus `shift_bytes`; at least 1.
+    pub align_bytes: u64,
+    /// Added to every offset, so that alignment moves apart from size; 0 for none.
+    pub shift_bytes: u64,
+    /// I/Os in flight per stream, at least 1; more than 1 needs an asynchronous engine.
+    pub queue_depth: u32,
+    /// Threads that issue I/O, at least 1.
+    pub streams: u32,
+    /// Time between the starts of two streams; 0 starts all at one barrier.
+    pub stagger_ns: u64,
+    /// Who issues the I/O.
+    pub engine: EngineKind,
+    /// Indices into the Record's targets; streams are dealt round them in order.
+    pub targets: Vec<u32>,
+    /// First byte of the span on each target.
+    pub offset_bytes: u64,
+    /// Length of the span on each target; all I/O stays inside `offset_bytes .. offset_bytes + span_bytes`.
+    pub span_bytes: u64,
+    /// Seed of the offsets and of the data; the same seed gives the same offsets on every engine.
+    pub seed: u64,
+}
+
+impl Workload {
+    /// A plain workload to start from: sequential direct reads of 1 MiB by one synchronous stream on target 0.
+    #[must_use]
+    pub fn sequential_read(span_bytes: u64) -> Self {
+        Self {
+            op: Op::Read,
+            pattern: Pattern::Sequential,
+            path: IoPath::Direct,
+            sync: Sync::None,
+            cache: CacheState::Any,
+            block_bytes: 1 << 20,
+            align_bytes: 1 << 20,
+            shift_bytes: 0,
+            queue_depth: 1,
+            streams: 1,
+            stagger_ns: 0,
+            engine: EngineKind::Sync,
+            targets: vec![0],
+            offset_bytes: 0,
+            span_bytes,
+            seed: 1,
+        }
+    }
+
+    /// Whether two workloads may be compared as a change of `path` alone.
+    #[must_use]
+    pub fn differs_only_in_path(&self, other: &Self) -> bool {
+        let mut twin = self.clone();
+        twin.path = other.path;
+        twin.seed = other.seed;
+        twin.cache = other.cache;
+        twin == *other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_round_trip_through_text_and_json() {
+        for &sync in Sync::ALL {
+            assert_eq!(sync.as_str().parse::<Sync>(), Ok(sync));
+            assert_eq!(serde_json::to_string(&sync).unwrap(), format!("\"{sync}\""));
+        }
+        assert!("fsync".parse::<Sync>().unwrap_err().contains("fsync_at_end"));
+    }
+
+    #[test]
+    fn path_alone_is_recognised() {
+        let direct = Workload::sequential_read(1 << 20);
+        let buffered = Workload { path: IoPath::Buffered, cache: CacheState::Cold, ..direct.clone() };
+        assert!(direct.differs_only_in_path(&buffered));
+        let larger = Workload { block_bytes: 2 << 20, ..buffered };
+        assert!(!direct.differs_only_in_path(&larger));
+    }
+}
