@@ -1,0 +1,292 @@
+//! Runs a program as a user's shell would, with a limit on its time, and says how it ended. It never judges the output.
+
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+pub use rustix::process::Signal;
+use rustix::process::{Pid, WaitId, WaitIdOptions};
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself, with this exit code.
+    Exited(i32),
+    /// By this signal, sent by someone else than the harness.
+    Signalled(i32),
+    /// It did not end in time and was killed by the harness.
+    Hung,
+}
+
+/// What a program did.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The command, for messages.
+    pub command: String,
+    /// Exit code; `None` when a signal ended it.
+    pub status_code: Option<i32>,
+    /// How it ended.
+    pub ended: Ended,
+    /// Standard output; bytes that are no UTF-8 are replaced.
+    pub stdout: String,
+    /// Standard error; bytes that are no UTF-8 are replaced.
+    pub stderr: String,
+    /// From the start to the end seen, to within 2 ms.
+    pub elapsed: Duration,
+}
+
+/// A command that runs `binary` (a caller's `env!("CARGO_BIN_EXE_rdsk")`) without colour, in the C locale, and without
+/// the variables by which a terminal would shape its output.
+#[must_use]
+pub fn rdsk(binary: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(binary);
+    command.env("NO_COLOR", "1").env("LC_ALL", "C");
+    for variable in ["COLUMNS", "LINES", "CLICOLOR_FORCE", "RUST_BACKTRACE"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// Runs the command to its end, or kills it, with all it started, after `timeout`.
+///
+/// # Panics
+/// When the program cannot be started.
+pub fn run(command: impl Into<CommandSource>, timeout: Duration) -> Run {
+    start(command).finish(timeout)
+}
+
+/// Starts the command, for tests that do something while it runs. Standard input is empty, and both outputs are kept.
+///
+/// # Panics
+/// When the program cannot be started.
+pub fn start(command: impl Into<CommandSource>) -> Running {
+    let CommandSource(mut command) = command.into();
+    let text = format!("{command:?}");
+    let started = Instant::now();
+    // A process group of its own, so that the end of a hung program is the end of what it started too.
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .unwrap_or_else(|error| panic!("cannot start {text}: {error}"));
+    let stdout = collect(child.stdout.take().expect("stdout was asked to be a pipe"));
+    let stderr = collect(child.stderr.take().expect("stderr was asked to be a pipe"));
+    Running { child, started, text, stdout: Some(stdout), stderr: Some(stderr) }
+}
+
+/// A command given away to the harness.
+#[derive(Debug)]
+pub struct CommandSource(Command);
+
+impl From<Command> for CommandSource {
+    fn from(command: Command) -> Self {
+        Self(command)
+    }
+}
+
+/// A program under way. Dropped, it is killed.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    started: Instant,
+    text: String,
+    stdout: Option<JoinHandle<Vec<u8>>>,
+    stderr: Option<JoinHandle<Vec<u8>>>,
+}
+
+impl Running {
+    /// The program's process number.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for its end, or kills it `timeout` after its start.
+    ///
+    /// # Panics
+    /// When the kernel denies that it is our child.
+    #[must_use]
+    pub fn finish(mut self, timeout: Duration) -> Run {
+        let hung = !self.ends_within(timeout);
+        let elapsed = self.started.elapsed();
+        // Whatever it left running would hold the pipes open and the harness with them. The child is not reaped yet, so
+        // the number of its group cannot have become another's.
+        self.kill_group();
+        let status = self.child.wait().expect("a child can be waited for");
+        let ended = match (hung, status.code(), status.signal()) {
+            (true, _, _) => Ended::Hung,
+            (false, Some(code), _) => Ended::Exited(code),
+            (false, None, signal) => Ended::Signalled(signal.unwrap_or(0)),
+        };
+        Run {
+            command: std::mem::take(&mut self.text),
+            status_code: if hung { None } else { status.code() },
+            ended,
+            stdout: joined(self.stdout.take()),
+            stderr: joined(self.stderr.take()),
+            elapsed,
+        }
+    }
+
+    /// Waits without reaping; says whether the child ended in time.
+    fn ends_within(&self, timeout: Duration) -> bool {
+        let child = WaitId::Pid(pid_of(self.child.id()).expect("a child has a process number"));
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        loop {
+            if rustix::process::waitid(child.clone(), look).expect("a child can be waited for").is_some() {
+                return true;
+            }
+            if self.started.elapsed() > timeout {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn kill_group(&self) {
+        if let Ok(group) = pid_of(self.child.id()) {
+            // The group may have ended meanwhile, which is what is wanted.
+            let _ = rustix::process::kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // After finish() the child is reaped, and its number may be another's: only a living child is killed.
+        if let Ok(None) = self.child.try_wait() {
+            self.kill_group();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// Sends a signal to the process `pid`.
+///
+/// # Errors
+/// `ESRCH` when it has ended; `EINVAL` for the number 0.
+pub fn signal(pid: u32, signal: Signal) -> io::Result<()> {
+    Ok(rustix::process::kill_process(pid_of(pid)?, signal)?)
+}
+
+/// Parses standard output as one JSON document.
+///
+/// # Panics
+/// When it is none; the message holds all that the program said.
+#[must_use]
+pub fn json(run: &Run) -> serde_json::Value {
+    serde_json::from_str(&run.stdout).unwrap_or_else(|error| {
+        panic!(
+            "standard output is no JSON document: {error}\n{}\nended: {:?}\nstdout: {}\nstderr: {}",
+            run.command, run.ended, run.stdout, run.stderr
+        )
+    })
+}
+
+fn pid_of(pid: u32) -> io::Result<Pid> {
+    i32::try_from(pid)
+        .ok()
+        .and_then(Pid::from_raw)
+        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
+}
+
+fn collect(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What came before an error is still worth showing.
+        let _ = pipe.read_to_end(&mut bytes);
+        bytes
+    })
+}
+
+fn joined(reader: Option<JoinHandle<Vec<u8>>>) -> String {
+    let bytes = reader.and_then(|reader| reader.join().ok()).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    fn shell(script: &str) -> Command {
+        let mut command = rdsk("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn code_and_both_streams_are_kept_apart() {
+        let run = run(shell("echo out; echo err >&2; exit 3"), LONG);
+        assert_eq!((run.status_code, run.ended), (Some(3), Ended::Exited(3)));
+        assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("out\n", "err\n"));
+        assert!(run.elapsed < LONG);
+    }
+
+    #[test]
+    fn more_output_than_a_pipe_holds_does_not_block() {
+        let run = run(shell("head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2"), LONG);
+        assert_eq!((run.stdout.len(), run.stderr.len()), (1_000_000, 1_000_000));
+    }
+
+    #[test]
+    fn a_hung_program_is_killed_with_what_it_started() {
+        let run = run(shell("echo $$; sleep 300 & wait"), Duration::from_millis(200));
+        assert_eq!((run.ended, run.status_code), (Ended::Hung, None));
+        assert!(run.elapsed < LONG, "{:?}", run.elapsed);
+        let group = pid_of(run.stdout.trim().parse().unwrap()).unwrap();
+        let gone = || rustix::process::test_kill_process_group(group).is_err();
+        assert!(crate::tool::wait_until(LONG, gone), "the group {group:?} still lives");
+    }
+
+    #[test]
+    fn what_a_program_leaves_behind_does_not_hang_the_harness() {
+        let run = run(shell("sleep 300 & echo done"), LONG);
+        assert_eq!((run.ended, run.stdout.as_str()), (Ended::Exited(0), "done\n"));
+        assert!(run.elapsed < Duration::from_secs(10));
+    }
+
+    #[test]
+    fn signals_arrive() {
+        let running = start(shell("trap 'exit 130' INT; while :; do sleep 0.01; done"));
+        std::thread::sleep(Duration::from_millis(100));
+        signal(running.pid(), Signal::INT).unwrap();
+        assert_eq!(running.finish(LONG).status_code, Some(130));
+
+        let running = start(shell("exec sleep 300"));
+        signal(running.pid(), Signal::TERM).unwrap();
+        assert_eq!(running.finish(LONG).ended, Ended::Signalled(15));
+    }
+
+    #[test]
+    fn a_dropped_program_is_killed() {
+        let running = start(shell("exec sleep 300"));
+        let pid = running.pid();
+        drop(running);
+        assert!(signal(pid, Signal::TERM).is_err());
+        assert!(signal(0, Signal::TERM).is_err());
+    }
+
+    #[test]
+    fn output_is_parsed() {
+        assert_eq!(json(&run(shell(r#"echo '{"a": [1]}'"#), LONG))["a"][0], 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "woe")]
+    fn no_document_panics_with_what_was_said() {
+        let _ = json(&run(shell("echo woe >&2"), LONG));
+    }
+
+    #[test]
+    fn the_terminal_does_not_show_through() {
+        let run = run(shell("echo \"$NO_COLOR $LC_ALL [$COLUMNS]\""), LONG);
+        assert_eq!(run.stdout, "1 C []\n");
+    }
+}

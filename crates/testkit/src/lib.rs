@@ -1,0 +1,16 @@
+//! The room `testkit`: what tests of the other rooms stand on: real loop devices, throttles, fake sysfs trees, a
+//! harness for the command line, and `requires()`, which skips aloud. Only tests import it, so it may print and panic.
+#![allow(clippy::print_stderr, reason = "a test that is skipped or cannot clean up must say so")]
+
+pub mod cli;
+pub mod fakesys;
+mod gpt;
+pub mod loopdev;
+pub mod requires;
+pub mod throttle;
+mod tool;
+
+pub use fakesys::{FakeDisk, FakeKind, FakeSys};
+pub use loopdev::{DirectIo, LoopDevice, Mount};
+pub use requires::{Need, requires};
+pub use throttle::{BlkioThrottle, Limits};

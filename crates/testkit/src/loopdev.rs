@@ -1,0 +1,360 @@
+//! Real block devices for tests: loop devices over files in a scratch directory, gone when they are dropped. It never
+//! touches a loop device that it did not make.
+
+use std::fs::{File, OpenOptions};
+use std::hash::{DefaultHasher, Hasher as _};
+use std::io;
+use std::marker::PhantomData;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::gpt;
+use crate::tool::{output_of, wait_until};
+
+/// Alignment in bytes that satisfies direct I/O on every device made here.
+const ALIGNMENT: usize = 4096;
+const HASH_CHUNK_BYTES: usize = 1 << 20;
+
+/// Whether the loop device passes its I/O to the backing file with `O_DIRECT` or through the page cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DirectIo {
+    /// Directly: requests keep their size and reach the disk below.
+    On,
+    /// Through the page cache of the backing file, as losetup does by default.
+    #[default]
+    Off,
+}
+
+/// How a [`LoopDevice`] shall be.
+#[derive(Clone, Debug)]
+pub struct Builder {
+    size: u64,
+    sector_size: u32,
+    direct_io: DirectIo,
+    read_only: bool,
+    backing: Option<PathBuf>,
+}
+
+impl Builder {
+    /// Size in bytes of the backing file to be made (default 64 MiB). It is sparse.
+    #[must_use]
+    pub fn size(mut self, size: u64) -> Self {
+        self.size = size;
+        self
+    }
+
+    /// Logical block size in bytes: 512 (the default) to 4096.
+    #[must_use]
+    pub fn sector_size(mut self, sector_size: u32) -> Self {
+        self.sector_size = sector_size;
+        self
+    }
+
+    /// How the backing file is reached (default: through the page cache).
+    #[must_use]
+    pub fn direct_io(mut self, direct_io: DirectIo) -> Self {
+        self.direct_io = direct_io;
+        self
+    }
+
+    /// The kernel shall refuse writes to the device.
+    #[must_use]
+    pub fn read_only(mut self) -> Self {
+        self.read_only = true;
+        self
+    }
+
+    /// Uses this file instead of making one. It is left in place when the device goes.
+    #[must_use]
+    pub fn over(mut self, file: impl Into<PathBuf>) -> Self {
+        self.backing = Some(file.into());
+        self
+    }
+
+    /// Makes the device.
+    ///
+    /// # Errors
+    /// Those of making the file, or what losetup said.
+    pub fn create(self) -> io::Result<LoopDevice> {
+        let directory = tempfile::Builder::new().prefix("rdsk-loop-").tempdir()?;
+        let backing = match self.backing {
+            Some(file) => file,
+            None => {
+                let file = directory.path().join("backing");
+                File::create_new(&file)?.set_len(self.size)?;
+                file
+            }
+        };
+        let mut command = Command::new("losetup");
+        command.args(["--find", "--show", "--sector-size", &self.sector_size.to_string()]);
+        command.arg(match self.direct_io {
+            DirectIo::On => "--direct-io=on",
+            DirectIo::Off => "--direct-io=off",
+        });
+        if self.read_only {
+            command.arg("--read-only");
+        }
+        let path = PathBuf::from(attach(command.arg(&backing))?);
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // From here on Drop cleans up, also when the rest fails.
+        let mut device = LoopDevice {
+            path,
+            name,
+            major_minor: String::new(),
+            backing,
+            partitioned: AtomicBool::new(false),
+            directory,
+        };
+        device.major_minor = device.sysfs("dev")?;
+        Ok(device)
+    }
+}
+
+/// Asks losetup for a free device. Between its finding one and taking it another test may take it, which it reports as
+/// busy; then it is asked again.
+fn attach(command: &mut Command) -> io::Result<String> {
+    const ATTEMPTS: u32 = 50;
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        match output_of(command) {
+            Err(error) if attempt < ATTEMPTS && error.to_string().contains("busy") => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            other => return other,
+        }
+    }
+}
+
+/// A loop device. Dropped, it is detached and its backing file removed.
+#[derive(Debug)]
+pub struct LoopDevice {
+    path: PathBuf,
+    name: String,
+    major_minor: String,
+    backing: PathBuf,
+    partitioned: AtomicBool,
+    /// Declared last, so that the backing file goes after the device.
+    #[allow(dead_code, reason = "kept for its Drop, which removes the backing file")]
+    directory: TempDir,
+}
+
+impl LoopDevice {
+    /// Begins to describe a device: 64 MiB, sectors of 512 bytes, not direct, writable.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder {
+            size: 64 << 20,
+            sector_size: 512,
+            direct_io: DirectIo::default(),
+            read_only: false,
+            backing: None,
+        }
+    }
+
+    /// Its node: `/dev/loop9`.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its name: `loop9`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The file below it.
+    #[must_use]
+    pub fn backing_path(&self) -> &Path {
+        &self.backing
+    }
+
+    /// Its number: `7:9`.
+    #[must_use]
+    pub fn major_minor(&self) -> &str {
+        &self.major_minor
+    }
+
+    /// Sets the length of the backing file without telling the device, so that I/O beyond it fails with `EIO`.
+    ///
+    /// # Errors
+    /// Those of ftruncate(2).
+    pub fn truncate_backing(&self, len: u64) -> io::Result<()> {
+        OpenOptions::new().write(true).open(&self.backing)?.set_len(len)
+    }
+
+    /// A hash of the whole content as the device has it, read around the page cache. Equal content gives equal hashes
+    /// within one build of the tests; the number itself means nothing.
+    ///
+    /// # Errors
+    /// Those of reading the device.
+    pub fn content_hash(&self) -> io::Result<u64> {
+        let direct = i32::try_from(rustix::fs::OFlags::DIRECT.bits()).expect("O_DIRECT is a small flag");
+        let device = OpenOptions::new().read(true).custom_flags(direct).open(&self.path)?;
+        let size = rdsk_sys::device::block_device_size(&device)?;
+        let mut storage = vec![0u8; HASH_CHUNK_BYTES + ALIGNMENT];
+        let skip = storage.as_ptr().align_offset(ALIGNMENT);
+        let buffer = &mut storage[skip..skip + HASH_CHUNK_BYTES];
+        let mut hasher = DefaultHasher::new();
+        let mut offset = 0;
+        while offset < size {
+            let wanted =
+                usize::try_from(size - offset).map_or(HASH_CHUNK_BYTES, |rest| rest.min(HASH_CHUNK_BYTES));
+            device.read_exact_at(&mut buffer[..wanted], offset)?;
+            hasher.write(&buffer[..wanted]);
+            offset += wanted as u64;
+        }
+        Ok(hasher.finish())
+    }
+
+    /// Makes an ext4 filesystem on the whole device.
+    ///
+    /// # Errors
+    /// What mkfs.ext4 said.
+    pub fn mkfs_ext4(&self, label: &str) -> io::Result<()> {
+        mkfs_ext4(&self.path, label)
+    }
+
+    /// Makes an XFS filesystem on the whole device, which must have at least 300 MiB.
+    ///
+    /// # Errors
+    /// What mkfs.xfs said.
+    pub fn mkfs_xfs(&self, label: &str) -> io::Result<()> {
+        output_of(Command::new("mkfs.xfs").args(["-q", "-f", "-L", label]).arg(&self.path)).map(drop)
+    }
+
+    /// Mounts the filesystem of the whole device on a directory of its own.
+    ///
+    /// # Errors
+    /// What mount said.
+    pub fn mount(&self) -> io::Result<Mount<'_>> {
+        self.mount_node(&self.path)
+    }
+
+    /// Mounts the filesystem of `node`, a partition of this device, on a directory of its own.
+    ///
+    /// # Errors
+    /// What mount said.
+    pub fn mount_node(&self, node: &Path) -> io::Result<Mount<'_>> {
+        // Not a TempDir: that would remove what is inside, and inside is the mounted filesystem.
+        let directory = tempfile::Builder::new().prefix("rdsk-mount-").tempdir()?.keep();
+        if let Err(error) = output_of(Command::new("mount").arg(node).arg(&directory)) {
+            let _ = std::fs::remove_dir(&directory);
+            return Err(error);
+        }
+        Ok(Mount { directory, device: PhantomData })
+    }
+
+    /// Writes a GUID partition table with two equal partitions, makes the kernel know them, and returns their nodes.
+    ///
+    /// # Errors
+    /// Those of writing the table; what partx said; `TimedOut` when the nodes do not appear.
+    pub fn partition_gpt(&self) -> io::Result<Vec<PathBuf>> {
+        const PARTITIONS: u64 = 2;
+        let device = OpenOptions::new().read(true).write(true).open(&self.path)?;
+        let size = rdsk_sys::device::block_device_size(&device)?;
+        let sector = u64::from(rdsk_sys::device::logical_block_size(&device)?);
+        gpt::write(&device, size, sector, &gpt::equal_spans(size, PARTITIONS))?;
+        drop(device);
+        self.partitioned.store(true, Ordering::Relaxed);
+        // partx reads the table itself, so this works on kernels that were built without GPT.
+        output_of(Command::new("partx").arg("--update").arg(&self.path))?;
+        let nodes: Vec<PathBuf> = (1..=PARTITIONS)
+            .map(|number| PathBuf::from(format!("{}p{number}", self.path.display())))
+            .collect();
+        if !wait_until(Duration::from_secs(5), || nodes.iter().all(|node| node.exists())) {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, format!("no nodes for {nodes:?}")));
+        }
+        Ok(nodes)
+    }
+
+    /// An attribute of the device in sysfs, trimmed.
+    ///
+    /// # Errors
+    /// Those of reading the file.
+    pub fn sysfs(&self, attribute: &str) -> io::Result<String> {
+        let path = Path::new("/sys/block").join(&self.name).join(attribute);
+        Ok(std::fs::read_to_string(path)?.trim().to_owned())
+    }
+
+    /// Whether the device is still attached to our file: its directory `loop` goes with the attachment, and a number
+    /// taken again by another test has another file.
+    fn is_attached(&self) -> bool {
+        let backing = std::fs::canonicalize(&self.backing).unwrap_or_else(|_| self.backing.clone());
+        self.sysfs("loop/backing_file").is_ok_and(|file| Path::new(&file) == backing)
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        if !self.is_attached() {
+            return;
+        }
+        if *self.partitioned.get_mut()
+            && let Err(error) = output_of(Command::new("partx").arg("--delete").arg(&self.path))
+        {
+            eprintln!("cannot remove the partitions of {}: {error}", self.path.display());
+        }
+        if let Err(error) = output_of(Command::new("losetup").arg("--detach").arg(&self.path)) {
+            eprintln!("cannot detach {}: {error}", self.path.display());
+        }
+        // While somebody has the device open the kernel only marks it, and detaches it at the last close.
+        if !wait_until(Duration::from_secs(5), || !self.is_attached()) {
+            eprintln!("{} is still in use and stays attached until that ends", self.path.display());
+        }
+    }
+}
+
+/// A mounted filesystem; it cannot outlive its device. Dropped, it is unmounted and its directory removed.
+#[derive(Debug)]
+pub struct Mount<'device> {
+    directory: PathBuf,
+    device: PhantomData<&'device LoopDevice>,
+}
+
+impl Mount<'_> {
+    /// Where it is mounted.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.directory
+    }
+}
+
+impl Drop for Mount<'_> {
+    fn drop(&mut self) {
+        let unmounted = wait_until(Duration::from_secs(3), || {
+            output_of(Command::new("umount").arg(&self.directory)).is_ok()
+        });
+        if !unmounted {
+            eprintln!(
+                "{} is busy: it leaves the tree now and goes at its last close",
+                self.directory.display()
+            );
+            if let Err(error) = output_of(Command::new("umount").arg("--lazy").arg(&self.directory)) {
+                eprintln!("cannot unmount: {error}");
+            }
+        }
+        if let Err(error) = std::fs::remove_dir(&self.directory) {
+            eprintln!("cannot remove {}: {error}", self.directory.display());
+        }
+    }
+}
+
+/// Makes an ext4 filesystem on a device or partition.
+///
+/// # Errors
+/// What mkfs.ext4 said.
+pub fn mkfs_ext4(node: &Path, label: &str) -> io::Result<()> {
+    // Without lazy initialisation, which would write in the background long after and disturb what is measured.
+    let options = ["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", "-L", label];
+    output_of(Command::new("mkfs.ext4").args(options).arg(node)).map(drop)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,298 @@
+//! Says what a test needs, and skips it aloud where that is missing. It never skips in silence: the line goes to
+//! standard error and to a file for the summary, and where the need was promised to be there the test fails instead.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use crate::tool::find_tool;
+
+/// Names a file to which every skip appends its line.
+pub const SKIPS_VARIABLE: &str = "RDSK_SKIPS";
+/// Lists, separated by commas, the needs whose absence is a failure and no reason to skip: `root,loop,tool:fio`.
+pub const MUST_HAVE_VARIABLE: &str = "RDSK_MUST_HAVE";
+
+/// Something that not every machine has. The comment gives the name used in `RDSK_MUST_HAVE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Need {
+    /// `root`: the effective user is root.
+    Root,
+    /// `loop`: loop devices can be made.
+    Loop,
+    /// `fuse`: `/dev/fuse` can be opened.
+    Fuse,
+    /// `io_uring`: a ring can be made.
+    IoUring,
+    /// `cachestat`: the cachestat(2) system call works.
+    Cachestat,
+    /// `blkio_throttle`: cgroup v1 blkio groups with throttles can be made.
+    BlkioThrottle,
+    /// `ext4`: the kernel mounts it and `mkfs.ext4` is there.
+    Ext4,
+    /// `xfs`: the kernel mounts it and `mkfs.xfs` is there.
+    Xfs,
+    /// `tool:NAME`: a program of that name is installed.
+    Tool(&'static str),
+    /// `zram`: there is a zram device, and `zramctl`.
+    Zram,
+}
+
+impl Need {
+    /// The name used in `RDSK_MUST_HAVE`.
+    #[must_use]
+    pub fn name(self) -> String {
+        match self {
+            Self::Root => "root".into(),
+            Self::Loop => "loop".into(),
+            Self::Fuse => "fuse".into(),
+            Self::IoUring => "io_uring".into(),
+            Self::Cachestat => "cachestat".into(),
+            Self::BlkioThrottle => "blkio_throttle".into(),
+            Self::Ext4 => "ext4".into(),
+            Self::Xfs => "xfs".into(),
+            Self::Tool(tool) => format!("tool:{tool}"),
+            Self::Zram => "zram".into(),
+        }
+    }
+
+    /// Tries whether it is there.
+    ///
+    /// # Errors
+    /// The reason why not, in a few words.
+    pub fn probe(self) -> Result<(), String> {
+        match self {
+            Self::Root if rustix::process::geteuid().is_root() => Ok(()),
+            Self::Root => Err("not running as root".into()),
+            Self::Loop => opens("/dev/loop-control").and_then(|()| Self::Tool("losetup").probe()),
+            Self::Fuse => opens("/dev/fuse"),
+            Self::IoUring => {
+                io_uring::IoUring::new(2).map(drop).map_err(|error| format!("io_uring_setup: {error}"))
+            }
+            Self::Cachestat => probe_cachestat(),
+            Self::BlkioThrottle => crate::throttle::probe().map_err(|error| error.to_string()),
+            Self::Ext4 => probe_filesystem("ext4"),
+            Self::Xfs => probe_filesystem("xfs"),
+            Self::Tool(tool) => find_tool(tool).map(drop).ok_or_else(|| format!("{tool} is not installed")),
+            Self::Zram if Path::new("/sys/block/zram0").exists() => Self::Tool("zramctl").probe(),
+            Self::Zram => Err("there is no zram0".into()),
+        }
+    }
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Root => "root",
+            Self::Loop => "loop devices",
+            Self::Fuse => "FUSE",
+            Self::IoUring => "io_uring",
+            Self::Cachestat => "cachestat(2)",
+            Self::BlkioThrottle => "cgroup v1 blkio throttling",
+            Self::Ext4 => "ext4",
+            Self::Xfs => "xfs",
+            Self::Tool(tool) => tool,
+            Self::Zram => "zram",
+        })
+    }
+}
+
+/// Whether everything the test needs is there. If not, says so; the test then returns at once:
+///
+/// ```
+/// use rdsk_testkit::{Need, requires};
+/// if !requires(&[Need::Root, Need::Loop]) {
+///     return;
+/// }
+/// ```
+///
+/// # Panics
+/// When something is missing that `RDSK_MUST_HAVE` promises, and when that variable holds a name that is none.
+#[must_use]
+pub fn requires(needs: &[Need]) -> bool {
+    let must_have = std::env::var(MUST_HAVE_VARIABLE).unwrap_or_default();
+    let skips = std::env::var_os(SKIPS_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let missing: Vec<(Need, String)> =
+        needs.iter().filter_map(|need| need.probe().err().map(|reason| (*need, reason))).collect();
+    let test = std::thread::current().name().unwrap_or("a thread without a name").to_owned();
+    match judge(&test, &missing, &parse_must_have(&must_have)) {
+        Verdict::Run => true,
+        Verdict::Fail(line) => panic!("{line}"),
+        Verdict::Skip(line) => {
+            eprintln!("{line}");
+            if let Some(path) = skips {
+                append(&path, &line);
+            }
+            false
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    Run,
+    Skip(String),
+    Fail(String),
+}
+
+fn judge(test: &str, missing: &[(Need, String)], must_have: &BTreeSet<String>) -> Verdict {
+    if missing.is_empty() {
+        return Verdict::Run;
+    }
+    let reasons: Vec<String> =
+        missing.iter().map(|(need, reason)| format!("needs {need}: {reason}")).collect();
+    let reasons = reasons.join("; ");
+    if missing.iter().any(|(need, _)| must_have.contains(&need.name())) {
+        return Verdict::Fail(format!(
+            "{test} must not be skipped here ({MUST_HAVE_VARIABLE}), but {reasons}"
+        ));
+    }
+    Verdict::Skip(format!("SKIPPED {test}: {reasons}"))
+}
+
+/// A misspelt name would let a promised test be skipped for ever, so it is no name but a failure.
+fn parse_must_have(list: &str) -> BTreeSet<String> {
+    const NAMES: [&str; 9] =
+        ["root", "loop", "fuse", "io_uring", "cachestat", "blkio_throttle", "ext4", "xfs", "zram"];
+    let names: BTreeSet<String> =
+        list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    for name in &names {
+        let known =
+            NAMES.contains(&name.as_str()) || name.strip_prefix("tool:").is_some_and(|tool| !tool.is_empty());
+        assert!(
+            known,
+            "{MUST_HAVE_VARIABLE} names `{name}`, which is none of {} or tool:NAME",
+            NAMES.join(", ")
+        );
+    }
+    names
+}
+
+fn append(path: &Path, line: &str) {
+    // One write of one line in append mode, so that tests running side by side do not mix their lines.
+    let written = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
+    if let Err(error) = written {
+        panic!("cannot note a skip in {}: {error}", path.display());
+    }
+}
+
+fn opens(path: &str) -> Result<(), String> {
+    OpenOptions::new().read(true).write(true).open(path).map(drop).map_err(|error| format!("{path}: {error}"))
+}
+
+fn probe_cachestat() -> Result<(), String> {
+    let file = tempfile::tempfile().map_err(|error| error.to_string())?;
+    let stat = rdsk_sys::cache::cachestat(&file, 0, 0).map_err(|error| error.to_string())?;
+    match stat.source {
+        rdsk_sys::cache::CacheSource::Cachestat => Ok(()),
+        rdsk_sys::cache::CacheSource::Mincore => Err("the kernel lacks or forbids it".into()),
+    }
+}
+
+fn probe_filesystem(name: &'static str) -> Result<(), String> {
+    let tool = format!("mkfs.{name}");
+    find_tool(&tool).ok_or_else(|| format!("{tool} is not installed"))?;
+    let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
+    let built_in = known.lines().any(|line| line.trim() == name);
+    // A filesystem in a module that is not loaded yet is listed among the modules of the running kernel.
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let module = Path::new("/lib/modules").join(release.trim()).join("kernel/fs").join(name);
+    if built_in || module.exists() { Ok(()) } else { Err(format!("the kernel has no {name}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Output};
+
+    const MISSING: Need = Need::Tool("no-such-tool-anywhere");
+
+    #[test]
+    fn nothing_missing_runs() {
+        assert!(requires(&[]));
+        assert!(requires(&[Need::Tool("sh")]));
+    }
+
+    #[test]
+    fn judgement_names_test_need_and_reason() {
+        let missing = [(Need::Loop, "no".to_owned()), (Need::Tool("fio"), "not there".to_owned())];
+        let line = "SKIPPED t: needs loop devices: no; needs fio: not there";
+        assert_eq!(judge("t", &missing, &parse_must_have("")), Verdict::Skip(line.into()));
+        assert_eq!(judge("t", &missing, &parse_must_have("root,tool:dd")), Verdict::Skip(line.into()));
+        for promised in ["loop", "tool:fio", " root , loop ,"] {
+            assert!(
+                matches!(judge("t", &missing, &parse_must_have(promised)), Verdict::Fail(_)),
+                "{promised}"
+            );
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "names `lop`")]
+    fn a_misspelt_promise_fails() {
+        parse_must_have("root,lop");
+    }
+
+    #[test]
+    fn every_need_has_a_parsable_name() {
+        for need in [
+            Need::Root,
+            Need::Loop,
+            Need::Fuse,
+            Need::IoUring,
+            Need::Cachestat,
+            Need::BlkioThrottle,
+            Need::Ext4,
+            Need::Xfs,
+            Need::Tool("fio"),
+            Need::Zram,
+        ] {
+            assert_eq!(parse_must_have(&need.name()), BTreeSet::from([need.name()]));
+            if let Err(reason) = need.probe() {
+                eprintln!("this machine lacks {need}: {reason}");
+                assert!(!reason.is_empty());
+            }
+        }
+    }
+
+    /// Run by the tests below in a process of its own, where the environment is theirs to set.
+    #[test]
+    #[ignore = "the child of other tests"]
+    fn child_that_needs_the_impossible() {
+        assert!(!requires(&[Need::Tool("sh"), MISSING]));
+    }
+
+    fn run_child(variable: &str, value: &std::ffi::OsStr) -> Output {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "requires::tests::child_that_needs_the_impossible", "--nocapture"])
+            .env_remove(SKIPS_VARIABLE)
+            .env_remove(MUST_HAVE_VARIABLE)
+            .env(variable, value)
+            .output()
+            .unwrap()
+    }
+
+    #[test]
+    fn a_skip_is_printed_and_noted() {
+        let notes = tempfile::NamedTempFile::new().unwrap();
+        let output = run_child(SKIPS_VARIABLE, notes.path().as_os_str());
+        assert!(output.status.success());
+        let line = "needs no-such-tool-anywhere: no-such-tool-anywhere is not installed";
+        let noted = std::fs::read_to_string(notes.path()).unwrap();
+        assert!(noted.starts_with("SKIPPED ") && noted.ends_with(&format!("{line}\n")), "{noted}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(noted.trim()));
+    }
+
+    #[test]
+    fn a_broken_promise_fails_the_test() {
+        let output = run_child(MUST_HAVE_VARIABLE, "root,tool:no-such-tool-anywhere".as_ref());
+        assert!(!output.status.success());
+        assert!(String::from_utf8_lossy(&output.stderr).contains("must not be skipped here"));
+        assert!(run_child(MUST_HAVE_VARIABLE, "tool:sh".as_ref()).status.success());
+    }
+}

@@ -1,0 +1,73 @@
+//! Runs the system's own tools for the rest of the room, and waits for the kernel. It never guesses what went wrong:
+//! a tool's own words become the error.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Runs a tool to its end and returns its standard output, trimmed.
+///
+/// # Errors
+/// That of starting it, or one that quotes its standard error when it did not exit with 0.
+pub(crate) fn output_of(command: &mut Command) -> io::Result<String> {
+    let output = command.env("LC_ALL", "C").stdin(Stdio::null()).output().map_err(|error| {
+        io::Error::new(error.kind(), format!("cannot run {}: {error}", command.get_program().display()))
+    })?;
+    if !output.status.success() {
+        let talk = String::from_utf8_lossy(&output.stderr);
+        return Err(io::Error::other(format!("{command:?}: {}: {}", output.status, talk.trim())));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Where a tool is, looked for in PATH and in the directories of the administrator's tools.
+pub(crate) fn find_tool(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin", "/sbin"].map(PathBuf::from))
+        .map(|directory| directory.join(name))
+        .find(|candidate| candidate.is_file())
+}
+
+/// Looks every few milliseconds until `holds` does or the time is over; returns whether it held.
+pub(crate) fn wait_until(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    while !holds() {
+        if start.elapsed() > limit {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_tool_is_quoted() {
+        let error = output_of(Command::new("sh").args(["-c", "echo woe >&2; exit 3"])).unwrap_err();
+        assert!(error.to_string().contains("woe") && error.to_string().contains('3'), "{error}");
+        assert_eq!(output_of(Command::new("sh").args(["-c", "echo ' well '"])).unwrap(), "well");
+        let missing = output_of(&mut Command::new("/nonexistent/tool")).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn finds_what_is_there_only() {
+        assert!(find_tool("sh").is_some());
+        assert_eq!(find_tool("no-such-tool-anywhere"), None);
+    }
+
+    #[test]
+    fn waiting_ends_either_way() {
+        let mut looks = 0;
+        assert!(wait_until(Duration::from_secs(5), || {
+            looks += 1;
+            looks == 3
+        }));
+        assert!(!wait_until(Duration::from_millis(10), || false));
+    }
+}
