@@ -1,0 +1,170 @@
+//! The machine, as the Record describes it: kernel, processor, memory, and whether it is a machine at all. It measures
+//! nothing; the facts of the clock are handed in.
+
+use crate::memory::Meminfo;
+use crate::read_trimmed;
+use rdsk_model::{ClockFacts, Host};
+use std::path::Path;
+
+/// Words in the DMI vendor and product of well-known hypervisors, and the short name of each.
+const HYPERVISORS: [(&str, &str); 12] = [
+    ("qemu", "kvm"),
+    ("kvm", "kvm"),
+    ("google compute engine", "kvm"),
+    ("openstack", "kvm"),
+    ("amazon ec2", "kvm"),
+    ("vmware", "vmware"),
+    ("virtualbox", "virtualbox"),
+    ("innotek", "virtualbox"),
+    ("microsoft corporation virtual machine", "hyper-v"),
+    ("parallels", "parallels"),
+    ("xen", "xen"),
+    ("bochs", "bochs"),
+];
+
+/// Files that container runtimes put into the root directory, and the runtime.
+const CONTAINER_FILES: [(&str, &str); 2] = [(".dockerenv", "docker"), ("run/.containerenv", "podman")];
+
+/// Words in the path of a control group that show a container.
+const CONTAINER_GROUPS: [&str; 5] = ["docker", "kubepods", "libpod", "containerd", "lxc"];
+
+/// The machine that `proc` and `sys` (`/proc` and `/sys`) describe. What cannot be read is `None`, and an unknown kernel
+/// is called so.
+#[must_use]
+pub fn host(proc: &Path, sys: &Path, clock: ClockFacts) -> Host {
+    let cpuinfo = std::fs::read_to_string(proc.join("cpuinfo")).unwrap_or_default();
+    let kernel = read_trimmed(&proc.join("sys/kernel/osrelease"))
+        .unwrap_or_else(|| rustix::system::uname().release().to_string_lossy().into_owned());
+    Host {
+        kernel,
+        cpu_model: cpu_model(&cpuinfo),
+        cpu_count: u32::try_from(rdsk_sys::timer::allowed_cpus().len()).unwrap_or(u32::MAX),
+        memory_bytes: Meminfo::read(proc).ok().and_then(|memory| memory.total_bytes),
+        virtualization: virtualization(proc, sys, &cpuinfo),
+        clock,
+    }
+}
+
+/// The processor as x86 (`model name`), POWER and s390 (`cpu`, `processor`) and some ARM kernels (`Hardware`) name it.
+fn cpu_model(cpuinfo: &str) -> Option<String> {
+    ["model name", "cpu model", "cpu", "Hardware"].into_iter().find_map(|wanted| {
+        cpuinfo.lines().find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            let value = value.trim();
+            (key.trim() == wanted && !value.is_empty()).then(|| value.to_owned())
+        })
+    })
+}
+
+/// `kvm`, `vmware`, … `vm` where a hypervisor hides its name; a container by its runtime; both as `docker on kvm`.
+fn virtualization(proc: &Path, sys: &Path, cpuinfo: &str) -> Option<String> {
+    match (container(proc), hypervisor(sys, cpuinfo)) {
+        (Some(container), Some(hypervisor)) => Some(format!("{container} on {hypervisor}")),
+        (Some(container), None) => Some(container.to_owned()),
+        (None, Some(hypervisor)) => Some(hypervisor),
+        (None, None) => None,
+    }
+}
+
+fn hypervisor(sys: &Path, cpuinfo: &str) -> Option<String> {
+    if let Some(name) = read_trimmed(&sys.join("hypervisor/type")) {
+        return Some(name);
+    }
+    let flagged = cpuinfo
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .any(|(key, value)| key.trim() == "flags" && value.split(' ').any(|flag| flag == "hypervisor"));
+    let dmi = |name: &str| read_trimmed(&sys.join("class/dmi/id").join(name)).unwrap_or_default();
+    let product = format!("{} {}", dmi("sys_vendor"), dmi("product_name")).to_lowercase();
+    let known = HYPERVISORS.iter().find(|(word, _)| product.contains(word)).map(|(_, name)| *name);
+    // The bare-metal instances of clouds carry the vendor too, but their processors have no hypervisor flag; processors
+    // that are not x86 have no flags at all, and there the vendor must do.
+    let x86 = cpuinfo.lines().any(|line| line.starts_with("flags"));
+    match known {
+        Some(name) if flagged || !x86 => Some(name.to_owned()),
+        _ => flagged.then(|| "vm".to_owned()),
+    }
+}
+
+fn container(proc: &Path) -> Option<&'static str> {
+    let root = proc.join("self/root");
+    if let Some((_, runtime)) = CONTAINER_FILES.iter().find(|(file, _)| root.join(file).exists()) {
+        return Some(runtime);
+    }
+    // The first process carries `container=…` under systemd-nspawn, LXC and others; only root may read it.
+    let marked = std::fs::read(proc.join("1/environ")).is_ok_and(|environment| {
+        environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(b"container="))
+    });
+    let groups = std::fs::read_to_string(proc.join("self/cgroup")).unwrap_or_default();
+    (marked || CONTAINER_GROUPS.iter().any(|word| groups.contains(word))).then_some("container")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::tests::write;
+
+    fn clock() -> ClockFacts {
+        ClockFacts { source: "tsc".to_owned(), resolution_ns: 1, read_cost_ns: 20 }
+    }
+
+    const X86_GUEST: &str =
+        "processor\t: 0\nmodel name\t: Some CPU @ 2.60GHz\nflags\t\t: fpu hypervisor sse\n";
+
+    #[test]
+    fn a_guest_with_a_name_and_one_without() {
+        let root = tempfile::tempdir().unwrap();
+        let (proc, sys) = (root.path().join("proc"), root.path().join("sys"));
+        write(&proc.join("cpuinfo"), X86_GUEST);
+        write(&proc.join("meminfo"), "MemTotal: 1024 kB\n");
+        write(&proc.join("sys/kernel/osrelease"), "6.1.0-13-amd64\n");
+        let nameless = host(&proc, &sys, clock());
+        assert_eq!(nameless.kernel, "6.1.0-13-amd64");
+        assert_eq!(nameless.cpu_model.as_deref(), Some("Some CPU @ 2.60GHz"));
+        assert_eq!(nameless.memory_bytes, Some(1 << 20));
+        assert_eq!(nameless.virtualization.as_deref(), Some("vm"));
+        assert!(nameless.cpu_count > 0);
+        assert_eq!(nameless.clock, clock());
+        write(&sys.join("class/dmi/id/sys_vendor"), "QEMU\n");
+        write(&sys.join("class/dmi/id/product_name"), "Standard PC (Q35 + ICH9, 2009)\n");
+        assert_eq!(host(&proc, &sys, clock()).virtualization.as_deref(), Some("kvm"));
+        write(&proc.join("self/root/.dockerenv"), "");
+        assert_eq!(host(&proc, &sys, clock()).virtualization.as_deref(), Some("docker on kvm"));
+    }
+
+    #[test]
+    fn bare_metal_of_a_cloud_is_no_guest() {
+        let root = tempfile::tempdir().unwrap();
+        let (proc, sys) = (root.path().join("proc"), root.path().join("sys"));
+        write(&proc.join("cpuinfo"), &X86_GUEST.replace("hypervisor ", ""));
+        write(&sys.join("class/dmi/id/sys_vendor"), "Amazon EC2\n");
+        assert_eq!(host(&proc, &sys, clock()).virtualization, None);
+        write(&sys.join("hypervisor/type"), "xen\n");
+        assert_eq!(host(&proc, &sys, clock()).virtualization.as_deref(), Some("xen"));
+    }
+
+    #[test]
+    fn containers_show_in_the_groups_or_in_the_first_process() {
+        let root = tempfile::tempdir().unwrap();
+        let (proc, sys) = (root.path().join("proc"), root.path().join("sys"));
+        assert_eq!(host(&proc, &sys, clock()).virtualization, None);
+        write(&proc.join("1/environ"), "PATH=/bin\0container=lxc\0");
+        assert_eq!(host(&proc, &sys, clock()).virtualization.as_deref(), Some("container"));
+        write(&proc.join("1/environ"), "no_container=1\0");
+        assert_eq!(host(&proc, &sys, clock()).virtualization, None);
+        write(&proc.join("self/cgroup"), "0::/kubepods/burstable/pod7\n");
+        assert_eq!(host(&proc, &sys, clock()).virtualization.as_deref(), Some("container"));
+    }
+
+    #[test]
+    fn this_machine() {
+        let host = host(Path::new("/proc"), Path::new("/sys"), clock());
+        assert!(host.kernel.starts_with(|c: char| c.is_ascii_digit()));
+        assert!(host.memory_bytes.is_some() && host.cpu_count > 0);
+        assert_eq!(
+            cpu_model("cpu\t\t: POWER9, altivec supported\n").as_deref(),
+            Some("POWER9, altivec supported")
+        );
+        assert_eq!(cpu_model(""), None);
+    }
+}

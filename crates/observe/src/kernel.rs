@@ -1,0 +1,275 @@
+//! The observer of the sysfs and process rungs: counters of the targets' devices and of those below them, before and
+//! after each visit and many times in between, and what the kernel charged to the process. It opens nothing for writing
+//! and needs no privilege.
+
+use crate::delta::{DiskDelta, delta};
+use crate::diskstat::DiskStat;
+use crate::limits::limits;
+use crate::process::{charged_between, read_process_io};
+use crate::sampler::{Course, Courses, Sampled, Sampler};
+use crate::series::Series;
+use crate::visit::{DeviceCounts, DeviceVisit, Observer, VisitEvidence};
+use crate::watched::{Watched, watched_devices};
+use rdsk_model::{Clock, ProcessIo, Rung, Target};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Twenty samples a second: enough to draw a second of writing, and below 0.1 % of a processor.
+pub const DEFAULT_SAMPLE_WIDTH_NS: u64 = 50_000_000;
+
+/// The kernel counts a request shortly after it has woken the waiting process, so the last one of a visit may not be
+/// counted yet when the visit ends. While requests are in flight we look again, this often at most: somebody else's
+/// requests may be in flight for ever.
+const LOOKS_FOR_THE_LAST: u32 = 10;
+const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
+
+/// Why nothing above sysfs is used.
+const NO_BPF: &str = "rdsk reads no BPF evidence yet";
+
+/// Counters from `/sys` and `/proc`.
+pub struct KernelObserver {
+    targets: Vec<Target>,
+    devices: Vec<Watched>,
+    sys: PathBuf,
+    process: PathBuf,
+    /// The thread that issues or starts the I/O; in version 1 control groups threads can differ from their process.
+    thread: PathBuf,
+    clock: Arc<dyn Clock>,
+    sample_width_ns: u64,
+    visit: Option<Begun>,
+    rung: Rung,
+    problems: Vec<String>,
+    sampling_ns: u64,
+    observed_ios: u64,
+}
+
+type Samples = Vec<Result<DiskStat, String>>;
+
+struct Begun {
+    begin_ns: u64,
+    first: Samples,
+    process: Option<ProcessIo>,
+    sampler: Sampler,
+    /// Which devices the sampler watches, by index.
+    sampled: Vec<usize>,
+    io: Option<IoEnd>,
+}
+
+struct IoEnd {
+    end_ns: u64,
+    samples: Samples,
+    process: Option<ProcessIo>,
+}
+
+impl KernelObserver {
+    /// Looks at the devices of `targets` through `sys` and `proc` (`/sys` and `/proc`); times come from `clock`.
+    #[must_use]
+    pub fn new(targets: &[Target], sys: &Path, proc: &Path, clock: Arc<dyn Clock>) -> Self {
+        let process = proc.join("self");
+        let thread = proc.join("thread-self");
+        let mut observer = Self {
+            targets: targets.to_vec(),
+            devices: watched_devices(targets, sys),
+            sys: sys.to_owned(),
+            thread: if thread.exists() { thread } else { process.clone() },
+            process,
+            clock,
+            sample_width_ns: DEFAULT_SAMPLE_WIDTH_NS,
+            visit: None,
+            rung: Rung::None,
+            problems: Vec::new(),
+            sampling_ns: 0,
+            observed_ios: 0,
+        };
+        for target in targets.iter().filter(|target| target.device.is_none()) {
+            let on = target.filesystem.as_ref().map_or(String::new(), |on| format!(" ({})", on.kind));
+            observer.note(format!("no block device is known under target {}{on}", target.index));
+        }
+        let samples = observer.samples();
+        observer.rung = observer.rung_of(&samples, read_process_io(&observer.process).ok());
+        observer
+    }
+
+    /// Another time between samples, in nanoseconds.
+    #[must_use]
+    pub fn with_sample_width_ns(mut self, sample_width_ns: u64) -> Self {
+        self.sample_width_ns = sample_width_ns.max(1);
+        self
+    }
+
+    fn samples(&mut self) -> Samples {
+        let samples: Samples = self.devices.iter_mut().map(Watched::read).collect();
+        for problem in samples.iter().filter_map(|sample| sample.as_ref().err()) {
+            self.note(problem.clone());
+        }
+        samples
+    }
+
+    /// Samples once nothing is in flight any more, or after some looks.
+    fn settled_samples(&mut self) -> Samples {
+        let mut samples = self.samples();
+        for _ in 0..LOOKS_FOR_THE_LAST {
+            if samples.iter().flatten().all(|stat| stat.in_flight == 0) {
+                break;
+            }
+            std::thread::sleep(BETWEEN_LOOKS);
+            samples = self.samples();
+        }
+        samples
+    }
+
+    fn rung_of(&self, samples: &Samples, process: Option<ProcessIo>) -> Rung {
+        let any = self.devices.iter().zip(samples).any(|(device, sample)| device.own && sample.is_ok());
+        match (any, process) {
+            (true, _) => Rung::Sysfs,
+            (false, Some(_)) => Rung::Process,
+            (false, None) => Rung::None,
+        }
+    }
+
+    /// Keeps a problem once; their number is bounded by devices times kinds of problems.
+    fn note(&mut self, problem: String) {
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+
+    /// The parts of a visit put together.
+    fn evidence(&mut self, begun: Begun, io: &IoEnd, last: &Samples, end_ns: u64) -> VisitEvidence {
+        let Begun { begin_ns, first, process, sampler, sampled, io: _ } = begun;
+        let ends: Vec<Option<DiskStat>> =
+            sampled.iter().map(|&index| last[index].as_ref().ok().copied()).collect();
+        let Courses { courses, cost_ns } = sampler.finish(end_ns, &ends);
+        self.sampling_ns = self.sampling_ns.saturating_add(cost_ns);
+        let mut course_of: Vec<Option<Course>> = self.devices.iter().map(|_| None).collect();
+        for (index, course) in sampled.into_iter().zip(courses) {
+            course_of[index] = Some(course);
+        }
+        let io_interval_ns = io.end_ns.saturating_sub(begin_ns);
+        let mut devices = Vec::with_capacity(self.devices.len());
+        for (index, (device, course)) in self.devices.iter().zip(course_of).enumerate() {
+            let counts = counts(device, [&first[index], &io.samples[index], &last[index]], io_interval_ns);
+            let (series, in_flight_max) = match course {
+                Some(course) => (course.series, course.in_flight_max),
+                None => (Series::new(self.sample_width_ns), None),
+            };
+            devices.push(DeviceVisit {
+                target: device.target,
+                name: device.name.clone(),
+                counts,
+                in_flight_max,
+                series,
+            });
+            if let (true, Ok(counts)) = (device.own, &devices[index].counts) {
+                let ios = counts.during_io.read_ios.saturating_add(counts.during_io.write_ios);
+                self.observed_ios = self.observed_ios.saturating_add(ios);
+            }
+        }
+        for problem in devices.iter().filter_map(|device| device.counts.as_ref().err()) {
+            self.note(problem.clone());
+        }
+        self.rung = self.rung_of(&first, process);
+        let process = match (process, io.process) {
+            (Some(before), Some(after)) => charged_between(&before, &after),
+            _ => ProcessIo::default(),
+        };
+        let limits = limits(&self.thread, &self.sys, &self.targets);
+        VisitEvidence { rung: self.rung, devices, process, limits }
+    }
+}
+
+impl Observer for KernelObserver {
+    fn begin(&mut self) {
+        self.visit = None;
+        let first = self.samples();
+        let process = read_process_io(&self.process).ok();
+        let mut sampled = Vec::new();
+        let mut watched = Vec::new();
+        for (index, (device, sample)) in self.devices.iter().zip(&first).enumerate() {
+            if let (Some(file), Ok(first)) = (device.file(), sample) {
+                sampled.push(index);
+                watched.push(Sampled { file, first: *first });
+            }
+        }
+        let start_ns = self.clock.now_ns();
+        let sampler = Sampler::start(watched, start_ns, self.sample_width_ns, Arc::clone(&self.clock));
+        // Starting a thread takes time in which no I/O of ours happens, so the interval begins after it.
+        let begin_ns = self.clock.now_ns();
+        self.visit = Some(Begun { begin_ns, first, process, sampler, sampled, io: None });
+    }
+
+    fn end_io(&mut self) {
+        let end_ns = self.clock.now_ns();
+        let process = read_process_io(&self.process).ok();
+        if self.visit.is_none() {
+            return;
+        }
+        let samples = self.settled_samples();
+        if let Some(visit) = &mut self.visit {
+            visit.io = Some(IoEnd { end_ns, samples, process });
+        }
+    }
+
+    fn end(&mut self) -> VisitEvidence {
+        let Some(mut begun) = self.visit.take() else {
+            return VisitEvidence {
+                rung: Rung::None,
+                devices: Vec::new(),
+                process: ProcessIo::default(),
+                limits: Vec::new(),
+            };
+        };
+        let process = read_process_io(&self.process).ok();
+        let last = self.settled_samples();
+        let end_ns = self.clock.now_ns();
+        // A visit that failed before its I/O ended has no separate end of I/O.
+        let io = begun.io.take().unwrap_or_else(|| IoEnd { end_ns, samples: last.clone(), process });
+        self.evidence(begun, &io, &last, end_ns)
+    }
+
+    fn describe(&self) -> rdsk_model::Observer {
+        let mut reasons: Vec<&str> = Vec::new();
+        if self.rung == Rung::Sysfs {
+            reasons.push(NO_BPF);
+        }
+        reasons.extend(self.problems.iter().map(String::as_str));
+        if self.rung == Rung::None {
+            reasons.push("the process's own counters (/proc/self/io) cannot be read");
+        }
+        rdsk_model::Observer {
+            rung: self.rung,
+            why_not_higher: (!reasons.is_empty()).then(|| reasons.join("; ")),
+            lost_events: 0,
+            cost_ns_per_io: cost_per_io(self.sampling_ns, self.observed_ios),
+        }
+    }
+}
+
+/// The differences between three samples of a device: at the begin, at the end of the I/O, and when all was stable.
+fn counts(
+    device: &Watched,
+    [first, io, last]: [&Result<DiskStat, String>; 3],
+    io_interval_ns: u64,
+) -> Result<DeviceCounts, String> {
+    let first = first.as_ref().map_err(Clone::clone)?;
+    let between = |after: &Result<DiskStat, String>| -> Result<DiskDelta, String> {
+        delta(first, after.as_ref().map_err(Clone::clone)?)
+            .map_err(|back| format!("counters of {}: {back}", device.name))
+    };
+    let until_stable = between(last)?;
+    if until_stable.is_zero()
+        && let Some(why) = device.why_zero_is_unknown()
+    {
+        return Err(why);
+    }
+    Ok(DeviceCounts { until_stable, during_io: between(io)?, io_interval_ns })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a cost in nanoseconds is shown with three digits")]
+fn cost_per_io(cost_ns: u64, ios: u64) -> Option<f64> {
+    (ios > 0 && cost_ns > 0).then(|| cost_ns as f64 / ios as f64)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,267 @@
+//! The observer over fake trees whose counters the test moves, and the small things that other tests of this room share.
+
+use super::*;
+use crate::sum::EvidenceSum;
+use rdsk_model::{Device, Filesystem, StopFlag, TargetKind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// The monotonic clock.
+pub(crate) struct RealClock(Instant);
+
+impl Default for RealClock {
+    fn default() -> Self {
+        Self(Instant::now())
+    }
+}
+
+impl Clock for RealClock {
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.0.elapsed().as_nanos()).unwrap()
+    }
+
+    fn sleep_until_ns(&self, at_ns: u64, _stop: &StopFlag) {
+        std::thread::sleep(Duration::from_nanos(at_ns.saturating_sub(self.now_ns())));
+    }
+}
+
+/// A clock that stands until the test moves it.
+#[derive(Default)]
+struct HandClock(AtomicU64);
+
+impl HandClock {
+    fn advance_ms(&self, by_ms: u64) {
+        self.0.fetch_add(by_ms * 1_000_000, Ordering::Relaxed);
+    }
+}
+
+impl Clock for HandClock {
+    fn now_ns(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn sleep_until_ns(&self, at_ns: u64, _stop: &StopFlag) {
+        self.0.fetch_max(at_ns, Ordering::Relaxed);
+    }
+}
+
+/// Writes a file of a fake tree, directories included.
+pub(crate) fn write(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+/// A block target on a device.
+pub(crate) fn target_on(index: u32, name: &str, major_minor: &str) -> Target {
+    let device = Device { name: name.to_owned(), major_minor: major_minor.to_owned(), ..Device::default() };
+    Target {
+        index,
+        name: format!("/dev/{name}"),
+        kind: TargetKind::Block,
+        path: Some(format!("/dev/{name}")),
+        size_bytes: 1 << 20,
+        filesystem: None,
+        device: Some(device),
+        stack: vec![name.to_owned()],
+        made_by_rdsk: false,
+        direct_io: None,
+        direct_align_bytes: None,
+        nowait: None,
+    }
+}
+
+struct Tree {
+    root: tempfile::TempDir,
+    clock: Arc<HandClock>,
+}
+
+impl Tree {
+    fn new() -> Self {
+        let tree = Self { root: tempfile::tempdir().unwrap(), clock: Arc::default() };
+        tree.process(0, 0);
+        tree
+    }
+
+    fn path(&self, relative: &str) -> PathBuf {
+        self.root.path().join(relative)
+    }
+
+    fn process(&self, read_bytes: u64, write_bytes: u64) {
+        let text = format!("read_bytes: {read_bytes}\nwrite_bytes: {write_bytes}\n");
+        write(&self.path("proc/self/io"), &text);
+    }
+
+    fn stat(&self, major_minor: &str, text: &str) {
+        write(&self.path("sys/dev/block").join(major_minor).join("stat"), text);
+    }
+
+    fn observer(&self, targets: &[Target]) -> KernelObserver {
+        // The sampler sleeps by this clock, which stands: it takes no sample, and the last one closes the series.
+        KernelObserver::new(targets, &self.path("sys"), &self.path("proc"), self.clock.clone())
+            .with_sample_width_ns(3_600_000_000_000)
+    }
+}
+
+const IDLE: &str = "100 10 800 50 200 20 1600 400 0 300 450 5 1 40 7 3 2";
+const READ_23: &str = "123 10 984 60 200 20 1600 400 0 310 460 5 1 40 7 3 2";
+const THEN_WROTE: &str = "123 10 984 60 210 20 1680 410 0 320 470 5 1 40 7 4 3";
+
+#[test]
+fn one_visit_from_begin_to_stable() {
+    let tree = Tree::new();
+    tree.stat("7:3", IDLE);
+    let mut observer = tree.observer(&[target_on(0, "loop3", "7:3")]);
+    observer.begin();
+    tree.stat("7:3", READ_23);
+    tree.process(94_208, 0);
+    tree.clock.advance_ms(500);
+    observer.end_io();
+    tree.stat("7:3", THEN_WROTE);
+    tree.clock.advance_ms(500);
+    let visit = observer.end();
+    assert_eq!(visit.rung, Rung::Sysfs);
+    assert_eq!(visit.process.read_bytes, Some(94_208));
+    let mut sum = EvidenceSum::default();
+    sum.add(visit);
+    let evidence = sum.finish();
+    let device = evidence.device_of(0).unwrap();
+    assert_eq!((device.name.as_str(), device.reads, device.read_bytes), ("loop3", Some(23), Some(94_208)));
+    assert_eq!((device.writes, device.write_bytes), (Some(10), Some(80 * 512)));
+    assert_eq!((device.flushes, device.busy_ns), (Some(1), Some(20_000_000)));
+    assert_eq!(device.interval_ns, Some(500_000_000));
+    let row = device.iostat.unwrap();
+    assert_eq!((row.r_s, row.w_s, row.aqu_sz), (46.0, 0.0, 0.02), "the row ends with the I/O");
+    assert_eq!(device.in_flight_mean, Some(0.02));
+    assert_eq!(device.bytes_series.iter().sum::<u64>(), 94_208 + 80 * 512);
+    let described = observer.describe();
+    assert_eq!(described.rung, Rung::Sysfs);
+    assert_eq!(described.why_not_higher.as_deref(), Some(NO_BPF));
+}
+
+#[test]
+fn counters_that_went_back_are_unknown_and_said() {
+    let tree = Tree::new();
+    tree.stat("7:3", READ_23);
+    let mut observer = tree.observer(&[target_on(0, "loop3", "7:3")]);
+    observer.begin();
+    tree.stat("7:3", "1 0 8 1 0 0 0 0 0 1 1 0 0 0 0 0 0");
+    observer.end_io();
+    let visit = observer.end();
+    assert_eq!(visit.rung, Rung::Sysfs);
+    let why = visit.devices[0].counts.clone().unwrap_err();
+    assert!(why.contains("read_ios went back from 123 to 1"), "{why}");
+    assert!(observer.describe().why_not_higher.unwrap().contains(&why));
+    let mut sum = EvidenceSum::default();
+    sum.add(visit);
+    let evidence = sum.finish();
+    assert_eq!((evidence.device[0].reads, evidence.device[0].busy_ns), (None, None));
+    assert!(evidence.device[0].bytes_series.is_empty());
+}
+
+#[test]
+fn without_counters_the_process_is_the_rung() {
+    let tree = Tree::new();
+    tree.stat("7:3", IDLE);
+    write(&tree.path("sys/dev/block/7:3/queue/iostats"), "0\n");
+    let mut memory_file = target_on(1, "none", "0:0");
+    memory_file.device = None;
+    memory_file.filesystem = Some(Filesystem { kind: "tmpfs".to_owned(), options: String::new() });
+    let mut observer = tree.observer(&[target_on(0, "loop3", "7:3"), memory_file]);
+    observer.begin();
+    tree.process(0, 4096);
+    observer.end_io();
+    let visit = observer.end();
+    assert_eq!(visit.rung, Rung::Process);
+    assert_eq!(visit.process.write_bytes, Some(4096));
+    assert!(visit.devices[0].counts.is_err());
+    let why = observer.describe().why_not_higher.unwrap();
+    assert!(why.contains("queue/iostats of loop3 is 0"), "{why}");
+    assert!(why.contains("no block device is known under target 1 (tmpfs)"), "{why}");
+    // Switched on again, the counters are back.
+    write(&tree.path("sys/dev/block/7:3/queue/iostats"), "1\n");
+    observer.begin();
+    assert_eq!(observer.end().rung, Rung::Sysfs);
+}
+
+#[test]
+fn with_nothing_to_read_there_is_no_rung() {
+    let nowhere = Path::new("/nonexistent");
+    let targets = [target_on(0, "loop3", "7:3")];
+    let mut observer = KernelObserver::new(&targets, nowhere, nowhere, Arc::new(HandClock::default()));
+    observer.begin();
+    observer.end_io();
+    let visit = observer.end();
+    assert_eq!((visit.rung, visit.process), (Rung::None, ProcessIo::default()));
+    let why = observer.describe().why_not_higher.unwrap();
+    assert!(why.contains("/nonexistent/dev/block/7:3/stat") && why.contains("/proc/self/io"), "{why}");
+}
+
+#[test]
+fn devices_below_come_after_the_own_ones() {
+    let tree = Tree::new();
+    tree.stat("253:0", IDLE);
+    tree.stat("7:3", IDLE);
+    write(&tree.path("sys/class/block/sda2/stat"), IDLE);
+    write(&tree.path("sys/class/block/sda2/partition"), "2\n");
+    write(&tree.path("sys/class/block/sda/stat"), IDLE);
+    let mut stacked = target_on(0, "dm-0", "253:0");
+    stacked.stack = ["dm-0", "sda2", "sda"].map(str::to_owned).to_vec();
+    let mut observer = tree.observer(&[stacked, target_on(1, "loop3", "7:3")]);
+    observer.begin();
+    write(&tree.path("sys/class/block/sda2/stat"), THEN_WROTE);
+    write(&tree.path("sys/class/block/sda/stat"), THEN_WROTE);
+    let visit = observer.end();
+    let names: Vec<_> = visit.devices.iter().map(|device| (device.target, device.name.as_str())).collect();
+    assert_eq!(names, [(0, "dm-0"), (1, "loop3"), (0, "sda2"), (0, "sda")]);
+    let flushes = |index: usize| visit.devices[index].counts.clone().unwrap().until_stable.flush_ios;
+    assert_eq!(flushes(2), None, "the kernel does not count the flushes of a partition");
+    assert_eq!(flushes(3), Some(1));
+}
+
+#[test]
+fn standing_still_proves_nothing_where_the_driver_does_not_count() {
+    let tree = Tree::new();
+    for (number, name) in [("1:0", "ram0"), ("259:1", "nvme0n1"), ("259:9", "nvme1n1")] {
+        tree.stat(number, IDLE);
+        write(&tree.path("sys/class/block").join(name).join("dev"), number);
+    }
+    write(&tree.path("sys/class/block/nvme0c3n1/dev"), "259:2");
+    let targets =
+        [target_on(0, "ram0", "1:0"), target_on(1, "nvme0n1", "259:1"), target_on(2, "nvme1n1", "259:9")];
+    let mut observer = tree.observer(&targets);
+    observer.begin();
+    let visit = observer.end();
+    assert!(visit.devices[0].counts.as_ref().unwrap_err().contains("ram0 stood still"));
+    assert!(visit.devices[1].counts.as_ref().unwrap_err().contains("multipath"));
+    assert!(visit.devices[2].counts.as_ref().unwrap().until_stable.is_zero());
+    observer.begin();
+    tree.stat("259:1", READ_23);
+    assert_eq!(observer.end().devices[1].counts.as_ref().unwrap().until_stable.read_ios, 23);
+}
+
+#[test]
+fn requests_of_others_do_not_hold_up_the_end() {
+    let tree = Tree::new();
+    tree.stat("7:3", IDLE);
+    let mut observer = tree.observer(&[target_on(0, "loop3", "7:3")]);
+    observer.begin();
+    tree.stat("7:3", &READ_23.replace(" 400 0 310 ", " 400 5 310 "));
+    let start = Instant::now();
+    observer.end_io();
+    let visit = observer.end();
+    assert!(start.elapsed() >= BETWEEN_LOOKS * LOOKS_FOR_THE_LAST * 2, "it looked for the last request");
+    assert!(start.elapsed() < Duration::from_secs(5), "and gave up");
+    assert_eq!(visit.devices[0].counts.as_ref().unwrap().until_stable.read_ios, 23);
+    assert_eq!(visit.devices[0].in_flight_max, Some(5), "the last sample counts too");
+}
+
+#[test]
+fn an_end_without_a_beginning_is_no_evidence() {
+    let tree = Tree::new();
+    let mut observer = tree.observer(&[]);
+    observer.end_io();
+    assert_eq!(observer.end().rung, Rung::None);
+    observer.begin();
+    observer.begin();
+    assert_eq!(observer.end().rung, Rung::Process);
+}

@@ -1,0 +1,85 @@
+//! The room `observe`: what the kernel counted while a cell ran. It reads sysfs and procfs, derives the columns of
+//! `iostat -x`, and hands raw evidence to whoever asked; it never opens anything for writing, judges nothing and prints
+//! nothing.
+//!
+//! A higher rung (BPF) is another [`Observer`]: the runner knows only the trait and [`EvidenceSum`].
+
+pub mod delta;
+pub mod diskstat;
+pub mod host;
+pub mod iostat;
+pub mod kernel;
+pub mod limits;
+pub mod memory;
+mod mounts;
+pub mod process;
+mod sampler;
+pub mod series;
+pub mod sum;
+pub mod visit;
+mod watched;
+
+pub use delta::{CountersWentBack, DiskDelta, delta};
+pub use diskstat::{DiskStat, DiskstatsLine, read_stat};
+pub use host::host;
+pub use iostat::{iostat_row, row_of};
+pub use kernel::{DEFAULT_SAMPLE_WIDTH_NS, KernelObserver};
+pub use limits::limits;
+pub use memory::Meminfo;
+pub use series::Series;
+pub use sum::EvidenceSum;
+pub use visit::{DeviceCounts, DeviceVisit, Observer, VisitEvidence};
+
+use std::path::{Path, PathBuf};
+
+/// What can go wrong while counters are read.
+#[derive(Debug, thiserror::Error)]
+pub enum ObserveError {
+    /// A file of the kernel could not be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A line of counters has fewer fields than any kernel since 2.6 prints.
+    #[error("{found} counters where at least {wanted} were expected")]
+    TooFewFields {
+        /// Fields that were there.
+        found: usize,
+        /// Fields that have to be there.
+        wanted: usize,
+    },
+    /// A field is not a number.
+    #[error("{text:?} is not a counter")]
+    NotANumber {
+        /// The field.
+        text: String,
+    },
+}
+
+impl ObserveError {
+    /// What a user can do about it; `None` where nothing helps.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Read { .. } => {
+                Some("check that /sys and /proc are mounted and readable here: `mount -t sysfs,proc`")
+            }
+            Self::TooFewFields { .. } | Self::NotANumber { .. } => None,
+        }
+    }
+}
+
+/// A small text file, or the error with its path.
+fn read_text(path: &Path) -> Result<String, ObserveError> {
+    std::fs::read_to_string(path).map_err(|source| ObserveError::Read { path: path.to_owned(), source })
+}
+
+/// A small text file without the white space around it; `None` where it cannot be read or is empty.
+fn read_trimmed(path: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let trimmed = text.trim();
+    (!trimmed.is_empty()).then(|| trimmed.to_owned())
+}

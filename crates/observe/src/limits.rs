@@ -1,0 +1,185 @@
+//! Limits that control groups put on the I/O of a process to a device: `blkio.throttle` of version 1, `io.max` of
+//! version 2. It reads them; setting them is not its business.
+
+use crate::mounts::{CgroupMount, CgroupVersion, cgroup_mounts};
+use rdsk_model::{Limit, Op, Target};
+use std::path::Path;
+
+/// The files of version 1: name, direction, and what the number limits.
+const THROTTLE_FILES: [(&str, Op, Quantity); 4] = [
+    ("blkio.throttle.read_bps_device", Op::Read, Quantity::Bytes),
+    ("blkio.throttle.write_bps_device", Op::Write, Quantity::Bytes),
+    ("blkio.throttle.read_iops_device", Op::Read, Quantity::Ops),
+    ("blkio.throttle.write_iops_device", Op::Write, Quantity::Ops),
+];
+
+#[derive(Clone, Copy)]
+enum Quantity {
+    Bytes,
+    Ops,
+}
+
+/// Every limit that is in force for a process (`/proc/self`, `/proc/PID`) on the devices of the targets and on those
+/// below them; `sys` is where sysfs is mounted. Several can be in force at once, and then the tightest decides.
+///
+/// Version 2 limits hold for all groups below, so the groups above count too. In version 1 throttling is flat: only the
+/// process's own group counts (Documentation/admin-guide/cgroup-v1/blkio-controller.rst). What cannot be read is no
+/// limit that we know of, and is left out.
+#[must_use]
+pub fn limits(process: &Path, sys: &Path, targets: &[Target]) -> Vec<Limit> {
+    let text = |name: &str| std::fs::read_to_string(process.join(name)).unwrap_or_default();
+    let (groups, mountinfo) = (text("cgroup"), text("mountinfo"));
+    let devices: Vec<(u32, String)> = targets.iter().flat_map(|target| devices_of(sys, target)).collect();
+    let mut found = Vec::new();
+    for mount in cgroup_mounts(&mountinfo) {
+        let Some(group) = group_in(&groups, mount.version) else { continue };
+        match mount.version {
+            CgroupVersion::Blkio => throttle_limits(&mount, group, &devices, &mut found),
+            CgroupVersion::Unified => io_max_limits(&mount, group, &devices, &mut found),
+        }
+    }
+    found
+}
+
+/// The device numbers that a target's I/O passes: its own device, and those below it.
+fn devices_of(sys: &Path, target: &Target) -> Vec<(u32, String)> {
+    let own = target.device.iter().map(|device| device.major_minor.clone());
+    let below =
+        target.stack.iter().filter_map(|name| crate::read_trimmed(&block_path(sys, name).join("dev")));
+    let mut numbers: Vec<String> = Vec::new();
+    for number in own.chain(below) {
+        if !numbers.contains(&number) {
+            numbers.push(number);
+        }
+    }
+    numbers.into_iter().map(|number| (target.index, number)).collect()
+}
+
+/// Where sysfs keeps a block device of this kernel name; a slash in a name (`cciss/c0d0`) is `!` there.
+pub(crate) fn block_path(sys: &Path, name: &str) -> std::path::PathBuf {
+    sys.join("class/block").join(name.replace('/', "!"))
+}
+
+/// A line of `/proc/PID/cgroup` is `id:controllers:group`; version 2 has id 0 and no controllers.
+fn group_in(groups: &str, version: CgroupVersion) -> Option<&str> {
+    groups.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let (id, controllers, group) = (parts.next()?, parts.next()?, parts.next()?);
+        let ours = match version {
+            CgroupVersion::Blkio => controllers.split(',').any(|controller| controller == "blkio"),
+            CgroupVersion::Unified => id == "0" && controllers.is_empty(),
+        };
+        ours.then_some(group)
+    })
+}
+
+fn throttle_limits(mount: &CgroupMount, group: &str, devices: &[(u32, String)], found: &mut Vec<Limit>) {
+    let directories = mount.directories(group);
+    let Some(own) = directories.first() else { return };
+    for (name, op, quantity) in THROTTLE_FILES {
+        let path = own.join(name);
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        for line in text.lines() {
+            let Some((number, value)) = line.split_once(' ') else { continue };
+            let Ok(value) = value.trim().parse::<u64>() else { continue };
+            let (bytes_per_s, ops_per_s) = match quantity {
+                Quantity::Bytes => (Some(value), None),
+                Quantity::Ops => (None, Some(value)),
+            };
+            let source = path.display().to_string();
+            found.extend(targets_on(devices, number).map(|target| Limit {
+                target,
+                source: source.clone(),
+                op,
+                bytes_per_s,
+                ops_per_s,
+            }));
+        }
+    }
+}
+
+/// A line of `io.max` is `major:minor rbps=N wbps=N riops=N wiops=N`, where N may be `max`.
+fn io_max_limits(mount: &CgroupMount, group: &str, devices: &[(u32, String)], found: &mut Vec<Limit>) {
+    for directory in mount.directories(group) {
+        let path = directory.join("io.max");
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        for line in text.lines() {
+            let Some((number, values)) = line.split_once(' ') else { continue };
+            let value = |key: &str| {
+                let text = values.split(' ').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='));
+                text?.parse::<u64>().ok()
+            };
+            let directions =
+                [(Op::Read, value("rbps"), value("riops")), (Op::Write, value("wbps"), value("wiops"))];
+            for (op, bytes_per_s, ops_per_s) in directions {
+                if bytes_per_s.is_none() && ops_per_s.is_none() {
+                    continue;
+                }
+                let source = path.display().to_string();
+                found.extend(targets_on(devices, number).map(|target| Limit {
+                    target,
+                    source: source.clone(),
+                    op,
+                    bytes_per_s,
+                    ops_per_s,
+                }));
+            }
+        }
+    }
+}
+
+fn targets_on<'a>(devices: &'a [(u32, String)], number: &'a str) -> impl Iterator<Item = u32> + 'a {
+    devices.iter().filter(move |(_, own)| own == number).map(|(target, _)| *target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::tests::{target_on, write};
+
+    #[test]
+    fn version_1_counts_the_own_group_only() {
+        let root = tempfile::tempdir().unwrap();
+        let (process, sys) = (root.path().join("proc/self"), root.path().join("sys"));
+        let blkio = root.path().join("cgroup/blkio");
+        write(&process.join("cgroup"), "7:blkio:/app/db\n4:memory:/other\n0::/\n");
+        let mountinfo = format!("30 24 0:26 / {} rw - cgroup cgroup rw,blkio\n", blkio.display());
+        write(&process.join("mountinfo"), &mountinfo);
+        write(&blkio.join("app/db/blkio.throttle.read_bps_device"), "7:3 1048576\n8:0 5\n");
+        write(&blkio.join("app/db/blkio.throttle.write_iops_device"), "7:3 256\nnonsense\n7:3 many\n");
+        write(&blkio.join("app/blkio.throttle.read_bps_device"), "7:3 1\n");
+        let limits = limits(&process, &sys, &[target_on(4, "loop3", "7:3")]);
+        assert_eq!(limits.len(), 2, "{limits:?}");
+        assert_eq!((limits[0].target, limits[0].op), (4, Op::Read));
+        assert_eq!((limits[0].bytes_per_s, limits[0].ops_per_s), (Some(1 << 20), None));
+        assert!(limits[0].source.ends_with("app/db/blkio.throttle.read_bps_device"));
+        assert_eq!((limits[1].op, limits[1].ops_per_s), (Op::Write, Some(256)));
+    }
+
+    #[test]
+    fn version_2_counts_the_groups_above_and_the_devices_below() {
+        let root = tempfile::tempdir().unwrap();
+        let (process, sys) = (root.path().join("proc/self"), root.path().join("sys"));
+        let unified = root.path().join("cgroup");
+        write(&process.join("cgroup"), "0::/app/db\n");
+        let mountinfo = format!("30 24 0:26 / {} rw - cgroup2 cgroup2 rw\n", unified.display());
+        write(&process.join("mountinfo"), &mountinfo);
+        write(&sys.join("class/block/sda/dev"), "8:0\n");
+        write(&unified.join("app/io.max"), "8:0 rbps=2097152 wbps=max riops=max wiops=120\n");
+        write(&unified.join("app/db/io.max"), "8:0 rbps=max wbps=max riops=100 wiops=max\n9:9 rbps=1\n");
+        let mut target = target_on(0, "sda1", "8:1");
+        target.stack = vec!["sda1".to_owned(), "sda".to_owned()];
+        let limits = limits(&process, &sys, &[target]);
+        let short: Vec<_> = limits.iter().map(|l| (l.op, l.bytes_per_s, l.ops_per_s)).collect();
+        assert_eq!(
+            short,
+            [(Op::Read, None, Some(100)), (Op::Read, Some(2 << 20), None), (Op::Write, None, Some(120)),]
+        );
+    }
+
+    #[test]
+    fn nothing_readable_is_no_limit() {
+        let nowhere = Path::new("/nonexistent");
+        assert!(limits(nowhere, nowhere, &[target_on(0, "sda", "8:0")]).is_empty());
+    }
+}

@@ -1,0 +1,69 @@
+//! What the kernel charged to a process, as `/proc/PID/io` tells. It needs no privilege for our own process, and says
+//! nothing of what kernel threads did for it.
+
+use crate::{ObserveError, read_text};
+use rdsk_model::ProcessIo;
+use std::path::Path;
+
+/// Charges so far, from `<process>/io`, where `process` is `/proc/self` or `/proc/PID`. All threads of the process
+/// count, ended ones too. `read_bytes` is what was really fetched from storage, readahead included, and is charged when
+/// the read is submitted; `write_bytes` is charged when a page is made dirty, or a direct write submitted.
+///
+/// # Errors
+/// Where the file cannot be read (kernels without `CONFIG_TASK_IO_ACCOUNTING`, another user's process).
+pub fn read_process_io(process: &Path) -> Result<ProcessIo, ObserveError> {
+    Ok(parse(&read_text(&process.join("io"))?))
+}
+
+/// Charges between two readings; `None` where one of them does not have the field, or it fell.
+#[must_use]
+pub fn charged_between(before: &ProcessIo, after: &ProcessIo) -> ProcessIo {
+    let between = |before: Option<u64>, after: Option<u64>| after?.checked_sub(before?);
+    ProcessIo {
+        read_bytes: between(before.read_bytes, after.read_bytes),
+        write_bytes: between(before.write_bytes, after.write_bytes),
+    }
+}
+
+/// The sum over two stretches of time; unknown where one of them is.
+#[must_use]
+pub fn charged_in_both(one: &ProcessIo, other: &ProcessIo) -> ProcessIo {
+    let both = |one: Option<u64>, other: Option<u64>| one?.checked_add(other?);
+    ProcessIo {
+        read_bytes: both(one.read_bytes, other.read_bytes),
+        write_bytes: both(one.write_bytes, other.write_bytes),
+    }
+}
+
+fn parse(text: &str) -> ProcessIo {
+    let field = |name: &str| {
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        value.trim().parse().ok()
+    };
+    ProcessIo { read_bytes: field("read_bytes"), write_bytes: field("write_bytes") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "rchar: 6976\nwchar: 17\nsyscr: 10\nsyscw: 0\nread_bytes: 4096\nwrite_bytes: 512\n\
+                        cancelled_write_bytes: 3\n";
+
+    #[test]
+    fn fields_are_found_by_their_whole_name() {
+        let io = parse(TEXT);
+        assert_eq!(io, ProcessIo { read_bytes: Some(4096), write_bytes: Some(512) });
+        assert_eq!(parse("cancelled_write_bytes: 3\n"), ProcessIo::default());
+        assert_eq!(parse("read_bytes: many\n"), ProcessIo::default());
+    }
+
+    #[test]
+    fn unknown_stays_unknown() {
+        let known = ProcessIo { read_bytes: Some(10), write_bytes: Some(20) };
+        let half = ProcessIo { read_bytes: Some(15), write_bytes: None };
+        assert_eq!(charged_between(&known, &half), ProcessIo { read_bytes: Some(5), write_bytes: None });
+        assert_eq!(charged_between(&half, &known), ProcessIo::default(), "a fall is not a charge");
+        assert_eq!(charged_in_both(&known, &half), ProcessIo { read_bytes: Some(25), write_bytes: None });
+    }
+}

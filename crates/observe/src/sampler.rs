@@ -1,0 +1,204 @@
+//! A thread that looks at the counters of devices many times a second while a visit runs, to know their course and not
+//! only their sum. It is always joined, and costs one `pread` per device and sample.
+
+use crate::diskstat::{DiskStat, StatFile};
+use crate::series::Series;
+use rdsk_model::Clock;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// A device to sample: its open counters, and the sample that its visit began with.
+pub(crate) struct Sampled {
+    pub(crate) file: Arc<StatFile>,
+    pub(crate) first: DiskStat,
+}
+
+/// The course of one device.
+#[derive(Debug)]
+pub(crate) struct Course {
+    pub(crate) series: Series,
+    pub(crate) in_flight_max: Option<u64>,
+    last: DiskStat,
+    last_ns: u64,
+}
+
+/// What the thread leaves behind.
+#[derive(Debug, Default)]
+pub(crate) struct Courses {
+    /// In the order of the devices that were asked for; empty when there was no thread.
+    pub(crate) courses: Vec<Course>,
+    /// Time that taking samples took: an upper bound of its processor time.
+    pub(crate) cost_ns: u64,
+}
+
+/// The running thread.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    stop: Arc<StopBell>,
+    thread: Option<JoinHandle<Courses>>,
+}
+
+/// Raised once; whoever sleeps on it wakes at once.
+#[derive(Debug, Default)]
+struct StopBell {
+    raised: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Sampler {
+    /// Starts to sample every `width_ns`, from `begin_ns` on. Without devices, or where no thread is to be had, nothing
+    /// is sampled, and the counters of the visit are all there is.
+    pub(crate) fn start(devices: Vec<Sampled>, begin_ns: u64, width_ns: u64, clock: Arc<dyn Clock>) -> Self {
+        let stop = Arc::new(StopBell::default());
+        let bell = Arc::clone(&stop);
+        let thread = if devices.is_empty() {
+            None
+        } else {
+            std::thread::Builder::new()
+                .name("rdsk-sampler".to_owned())
+                .spawn(move || sample(&devices, begin_ns, width_ns, clock.as_ref(), &bell))
+                .ok()
+        };
+        Self { stop, thread }
+    }
+
+    /// Stops and joins. `last` are the samples at the end of the visit, taken at `end_ns`, so that each series ends with
+    /// it and adds up to the same bytes; `None` where there is none.
+    pub(crate) fn finish(mut self, end_ns: u64, last: &[Option<DiskStat>]) -> Courses {
+        let mut courses = self.join();
+        for (course, last) in courses.courses.iter_mut().zip(last) {
+            if let Some(last) = last {
+                course.continue_to(last, end_ns);
+            }
+        }
+        courses
+    }
+
+    /// A sampler that panicked has nothing to tell; the visit's own counters are not touched by that.
+    fn join(&mut self) -> Courses {
+        self.stop.raise();
+        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
+
+impl StopBell {
+    fn raise(&self) {
+        *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits; returns whether the bell was raised.
+    fn wait(&self, duration_ns: u64) -> bool {
+        let raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
+        let (raised, _) = self
+            .changed
+            .wait_timeout_while(raised, Duration::from_nanos(duration_ns), |raised| !*raised)
+            .unwrap_or_else(PoisonError::into_inner);
+        *raised
+    }
+}
+
+impl Course {
+    fn continue_to(&mut self, stat: &DiskStat, now_ns: u64) {
+        let moved = stat.moved_bytes().saturating_sub(self.last.moved_bytes());
+        self.series.push(now_ns.saturating_sub(self.last_ns), moved, stat.in_flight);
+        self.in_flight_max = self.in_flight_max.max(Some(stat.in_flight));
+        self.last = *stat;
+        self.last_ns = now_ns;
+    }
+}
+
+fn sample(devices: &[Sampled], begin_ns: u64, width_ns: u64, clock: &dyn Clock, stop: &StopBell) -> Courses {
+    let width_ns = width_ns.max(1);
+    let mut cost_ns = 0;
+    let mut courses: Vec<Course> = devices
+        .iter()
+        .map(|device| Course {
+            series: Series::new(width_ns),
+            in_flight_max: None,
+            last: device.first,
+            last_ns: begin_ns,
+        })
+        .collect();
+    let mut next_ns = begin_ns.saturating_add(width_ns);
+    while !stop.wait(next_ns.saturating_sub(clock.now_ns())) {
+        let now_ns = clock.now_ns();
+        for (device, course) in devices.iter().zip(&mut courses) {
+            // A device that cannot be read now is read later: that sample covers the time in between.
+            if let Ok(stat) = device.file.read() {
+                course.continue_to(&stat, now_ns);
+            }
+        }
+        // Deadlines lie on a grid, so that a late sample does not shift those after it.
+        let missed = now_ns.saturating_sub(next_ns) / width_ns;
+        next_ns = next_ns.saturating_add(width_ns.saturating_mul(missed + 1));
+        cost_ns += clock.now_ns().saturating_sub(now_ns);
+    }
+    Courses { courses, cost_ns }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::tests::{RealClock, write};
+    use std::time::Instant;
+
+    const WIDTH_NS: u64 = 5_000_000;
+
+    fn device(directory: &std::path::Path, text: &str) -> Sampled {
+        let path = directory.join("stat");
+        write(&path, text);
+        Sampled { file: Arc::new(StatFile::open(path).unwrap()), first: DiskStat::parse(text).unwrap() }
+    }
+
+    #[test]
+    fn the_course_adds_up_to_the_last_sample() {
+        let directory = tempfile::tempdir().unwrap();
+        let clock = Arc::new(RealClock::default());
+        let device = device(directory.path(), "10 0 80 0 0 0 0 0 0 0 0");
+        let begin_ns = clock.now_ns();
+        let sampler = Sampler::start(vec![device], begin_ns, WIDTH_NS, clock.clone());
+        std::thread::sleep(Duration::from_millis(60));
+        write(&directory.path().join("stat"), "20 0 160 0 5 0 40 0 7 0 0");
+        std::thread::sleep(Duration::from_millis(60));
+        let last = DiskStat::parse("21 0 168 0 5 0 40 0 0 0 0").unwrap();
+        let end_ns = clock.now_ns();
+        let courses = sampler.finish(end_ns, &[Some(last)]);
+        let course = &courses.courses[0];
+        assert_eq!(course.series.bytes().iter().sum::<u64>(), (88 + 40) * 512);
+        assert_eq!(course.in_flight_max, Some(7));
+        let covered_ns: u64 = course.series.slots().iter().map(|slot| slot.covered_ns).sum();
+        assert_eq!(covered_ns, end_ns - begin_ns);
+        assert_eq!(course.series.in_flight().first(), Some(&0));
+        assert!(course.series.in_flight().contains(&7));
+        assert!(courses.cost_ns > 0);
+    }
+
+    #[test]
+    fn it_stops_at_once_and_is_joined_when_dropped() {
+        let directory = tempfile::tempdir().unwrap();
+        let clock: Arc<dyn Clock> = Arc::new(RealClock::default());
+        const HOUR_NS: u64 = 3_600_000_000_000;
+        let start = Instant::now();
+        for _ in 0..20 {
+            let device = device(directory.path(), "0 0 0 0 0 0 0 0 0 0 0");
+            drop(Sampler::start(vec![device], clock.now_ns(), HOUR_NS, Arc::clone(&clock)));
+        }
+        assert!(start.elapsed() < Duration::from_secs(10), "each would have slept for an hour");
+        assert_eq!(Arc::strong_count(&clock), 1, "every thread has ended and let go of the clock");
+    }
+
+    #[test]
+    fn no_devices_no_thread() {
+        let sampler = Sampler::start(vec![], 0, WIDTH_NS, Arc::new(RealClock::default()));
+        assert!(sampler.thread.is_none());
+        assert!(sampler.finish(1, &[]).courses.is_empty());
+    }
+}

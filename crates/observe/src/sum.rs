@@ -1,0 +1,235 @@
+//! The evidence of a cell from the evidence of its visits: counters add, series follow one another, and the row of
+//! iostat is computed from the sums. What one visit does not know, the sum does not know either.
+
+use crate::iostat::row_of;
+use crate::process::charged_in_both;
+use crate::series::Series;
+use crate::visit::{DeviceCounts, DeviceVisit, VisitEvidence};
+use rdsk_model::{DeviceEvidence, Evidence, Limit, ProcessIo, Rung};
+
+const NS_PER_MS: u64 = 1_000_000;
+
+/// Visits added so far. Start with [`EvidenceSum::default`].
+#[derive(Clone, Debug, Default)]
+pub struct EvidenceSum {
+    visits: u64,
+    rung: Option<Rung>,
+    devices: Vec<DeviceSum>,
+    process: ProcessIo,
+    limits: Vec<Limit>,
+    problems: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+struct DeviceSum {
+    target: u32,
+    name: String,
+    /// Visits that knew this device; fewer than all means that the sum is unknown.
+    visits: u64,
+    counts: Option<DeviceCounts>,
+    in_flight_max: Option<u64>,
+    series: Series,
+}
+
+impl EvidenceSum {
+    /// Adds one visit.
+    pub fn add(&mut self, visit: VisitEvidence) {
+        self.process =
+            if self.visits == 0 { visit.process } else { charged_in_both(&self.process, &visit.process) };
+        self.visits += 1;
+        // The order of `Rung` is the ladder from the top, so the larger one is the weaker; a sum is as weak as its
+        // weakest part.
+        self.rung = Some(self.rung.map_or(visit.rung, |rung| rung.max(visit.rung)));
+        for device in visit.devices {
+            self.add_device(device);
+        }
+        for limit in visit.limits {
+            if !self.limits.contains(&limit) {
+                self.limits.push(limit);
+            }
+        }
+    }
+
+    /// Why counters of some device are missing from the sum, one line each, without repetition.
+    #[must_use]
+    pub fn problems(&self) -> &[String] {
+        &self.problems
+    }
+
+    /// The evidence of all visits. `page_cache` and `extents` are not an observer's to know and stay `None`.
+    #[must_use]
+    pub fn finish(self) -> Evidence {
+        let visits = self.visits;
+        Evidence {
+            rung: self.rung.unwrap_or(Rung::None),
+            device: self.devices.into_iter().map(|device| device.finish(visits)).collect(),
+            process: self.process,
+            limits: self.limits,
+            ..Evidence::none()
+        }
+    }
+
+    fn add_device(&mut self, visit: DeviceVisit) {
+        if let Err(why) = &visit.counts
+            && !self.problems.contains(why)
+        {
+            self.problems.push(why.clone());
+        }
+        let known =
+            self.devices.iter_mut().find(|device| device.target == visit.target && device.name == visit.name);
+        let Some(sum) = known else {
+            self.devices.push(DeviceSum {
+                target: visit.target,
+                name: visit.name,
+                visits: 1,
+                counts: visit.counts.ok(),
+                in_flight_max: visit.in_flight_max,
+                series: visit.series,
+            });
+            return;
+        };
+        sum.visits += 1;
+        sum.counts = match (sum.counts, visit.counts) {
+            (Some(mut counts), Ok(more)) => {
+                counts.add(&more);
+                Some(counts)
+            }
+            _ => None,
+        };
+        sum.in_flight_max = sum.in_flight_max.max(visit.in_flight_max);
+        sum.series.append(&visit.series);
+    }
+}
+
+impl DeviceSum {
+    fn finish(self, visits: u64) -> DeviceEvidence {
+        let Some(counts) = self.counts.filter(|_| self.visits == visits) else {
+            return DeviceEvidence { target: self.target, name: self.name, ..DeviceEvidence::default() };
+        };
+        let whole = counts.until_stable;
+        // No time, no rate: a row of zeros would claim that nothing happened.
+        let row = (counts.io_interval_ns > 0).then(|| row_of(&counts.during_io, counts.io_interval_ns));
+        let sampled = !self.series.slots().is_empty();
+        DeviceEvidence {
+            target: self.target,
+            name: self.name,
+            reads: Some(whole.read_ios),
+            read_bytes: Some(whole.read_bytes()),
+            writes: Some(whole.write_ios),
+            write_bytes: Some(whole.write_bytes()),
+            read_merges: Some(whole.read_merges),
+            write_merges: Some(whole.write_merges),
+            splits: None,
+            flushes: whole.flush_ios,
+            discards: whole.discard_ios,
+            in_flight_mean: row.map(|row| row.aqu_sz),
+            in_flight_max: self.in_flight_max,
+            busy_ns: Some(whole.io_ticks_ms.saturating_mul(NS_PER_MS)),
+            interval_ns: Some(counts.io_interval_ns),
+            iostat: row,
+            in_flight_series: self.series.in_flight(),
+            bytes_series: self.series.bytes(),
+            series_width_ns: sampled.then(|| self.series.width_ns()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delta::{DiskDelta, delta};
+    use crate::diskstat::DiskStat;
+    use proptest::prelude::*;
+
+    fn visit(counts: Result<DeviceCounts, String>, process: ProcessIo) -> VisitEvidence {
+        let series = Series::new(100);
+        let device =
+            DeviceVisit { target: 0, name: "loop9".to_owned(), counts, in_flight_max: Some(1), series };
+        VisitEvidence { rung: Rung::Sysfs, devices: vec![device], process, limits: Vec::new() }
+    }
+
+    fn between(before: &DiskStat, after: &DiskStat, io_interval_ns: u64) -> VisitEvidence {
+        let grown = delta(before, after).unwrap();
+        let counts = DeviceCounts { until_stable: grown, during_io: grown, io_interval_ns };
+        let process = ProcessIo { read_bytes: Some(grown.read_bytes()), write_bytes: None };
+        visit(Ok(counts), process)
+    }
+
+    #[test]
+    fn nothing_added_is_no_evidence() {
+        assert_eq!(EvidenceSum::default().finish(), Evidence::none());
+    }
+
+    #[test]
+    fn one_unknown_visit_makes_the_sum_unknown() {
+        let counts = DeviceCounts {
+            until_stable: DiskDelta { read_ios: 5, ..DiskDelta::default() },
+            ..DeviceCounts::default()
+        };
+        let process = ProcessIo { read_bytes: Some(1), write_bytes: Some(2) };
+        let mut sum = EvidenceSum::default();
+        sum.add(visit(Ok(counts), process));
+        assert_eq!(sum.clone().finish().device[0].reads, Some(5));
+        assert_eq!(sum.clone().finish().device[0].iostat, None, "without an interval there is no row");
+        sum.add(visit(Err("read_ios went back".to_owned()), ProcessIo::default()));
+        sum.add(visit(Ok(counts), process));
+        assert_eq!(sum.problems(), ["read_ios went back"]);
+        let evidence = sum.finish();
+        assert_eq!(evidence.rung, Rung::Sysfs);
+        assert_eq!((evidence.device[0].reads, evidence.device[0].iostat), (None, None));
+        assert_eq!(evidence.process, ProcessIo::default());
+    }
+
+    #[test]
+    fn the_weakest_rung_counts_and_limits_are_listed_once() {
+        let limit = Limit {
+            target: 0,
+            source: "io.max".to_owned(),
+            op: rdsk_model::workload::Op::Read,
+            bytes_per_s: Some(1 << 20),
+            ops_per_s: None,
+        };
+        let mut sum = EvidenceSum::default();
+        for rung in [Rung::Sysfs, Rung::Process, Rung::Sysfs] {
+            let mut visit = visit(Ok(DeviceCounts::default()), ProcessIo::default());
+            visit.rung = rung;
+            visit.limits.push(limit.clone());
+            sum.add(visit);
+        }
+        let evidence = sum.finish();
+        assert_eq!(evidence.rung, Rung::Process);
+        assert_eq!(evidence.limits, [limit]);
+    }
+
+    /// Counters that grow by the given steps.
+    fn samples(steps: &[[u32; 17]]) -> Vec<DiskStat> {
+        let mut counters = [0u64; 17];
+        let mut samples = vec![];
+        for step in steps {
+            for (counter, grown) in counters.iter_mut().zip(step) {
+                *counter += u64::from(*grown >> 8);
+            }
+            samples.push(DiskStat::parse(&counters.map(|counter| counter.to_string()).join(" ")).unwrap());
+        }
+        samples
+    }
+
+    proptest! {
+        #[test]
+        fn visits_add_up_to_one_visit_over_their_union(
+            steps in proptest::collection::vec(proptest::array::uniform17(any::<u32>()), 2..8),
+            intervals_ns in proptest::collection::vec(1u64..10_000_000_000, 8),
+        ) {
+            let samples = samples(&steps);
+            let mut sum = EvidenceSum::default();
+            let mut interval_ns = 0;
+            for (pair, &visit_ns) in samples.windows(2).zip(&intervals_ns) {
+                sum.add(between(&pair[0], &pair[1], visit_ns));
+                interval_ns += visit_ns;
+            }
+            let mut whole = EvidenceSum::default();
+            whole.add(between(&samples[0], &samples[samples.len() - 1], interval_ns));
+            prop_assert_eq!(sum.finish(), whole.finish());
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! The observer over real loop devices: exact counts, queue depth, limits, and the columns of the installed iostat.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
+use rdsk_model::{Clock, Device, Op, Rung, StopFlag, Target, TargetKind};
+use rdsk_observe::{DiskStat, EvidenceSum, KernelObserver, Observer as _, iostat_row, limits, read_stat};
+use rdsk_testkit::{BlkioThrottle, DirectIo, Limits, LoopDevice, Need, requires};
+use rustix::fs::{Mode, OFlags};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+struct RealClock(Instant);
+
+impl Clock for RealClock {
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.0.elapsed().as_nanos()).unwrap()
+    }
+
+    fn sleep_until_ns(&self, at_ns: u64, _stop: &StopFlag) {
+        std::thread::sleep(Duration::from_nanos(at_ns.saturating_sub(self.now_ns())));
+    }
+}
+
+fn clock() -> Arc<dyn Clock> {
+    Arc::new(RealClock(Instant::now()))
+}
+
+fn target(device: &LoopDevice) -> Target {
+    let path = device.path().display().to_string();
+    Target {
+        index: 0,
+        name: path.clone(),
+        kind: TargetKind::Block,
+        path: Some(path),
+        size_bytes: 64 << 20,
+        filesystem: None,
+        device: Some(Device {
+            name: device.name().to_owned(),
+            major_minor: device.major_minor().to_owned(),
+            ..Device::default()
+        }),
+        stack: vec![device.name().to_owned()],
+        made_by_rdsk: false,
+        direct_io: None,
+        direct_align_bytes: None,
+        nowait: None,
+    }
+}
+
+fn observer(device: &LoopDevice) -> KernelObserver {
+    KernelObserver::new(&[target(device)], Path::new("/sys"), Path::new("/proc"), clock())
+}
+
+fn dd(device: &LoopDevice, direction: &str, operands: &[&str]) -> Command {
+    let mut command = Command::new("dd");
+    let other = if direction == "if" { "of=/dev/null" } else { "if=/dev/zero" };
+    command.arg(format!("{direction}={}", device.path().display())).arg(other).args(operands);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn run(mut command: Command) {
+    assert!(command.status().unwrap().success(), "{command:?}");
+}
+
+fn inside(throttle: &BlkioThrottle, command: Command) -> Child {
+    let mut command = throttle.command(command);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// The device is read once by udev and others right after it appears; that is over when its counters stand still.
+fn quiet_device(size: u64) -> LoopDevice {
+    let device = LoopDevice::builder().size(size).direct_io(DirectIo::Off).create().unwrap();
+    let stat = || read_stat(Path::new("/sys"), device.major_minor()).unwrap();
+    let mut before = stat();
+    for _ in 0..50 {
+        std::thread::sleep(Duration::from_millis(100));
+        let now = stat();
+        if now == before {
+            return device;
+        }
+        before = now;
+    }
+    panic!("{} does not come to rest", device.name());
+}
+
+#[test]
+fn twenty_three_reads_are_twenty_three() {
+    if !requires(&[Need::Root, Need::Loop, Need::Tool("dd")]) {
+        return;
+    }
+    let device = quiet_device(16 << 20);
+    let mut observer = observer(&device);
+    let mut sum = EvidenceSum::default();
+    for _ in 0..3 {
+        observer.begin();
+        run(dd(&device, "if", &["bs=4096", "count=23", "iflag=direct"]));
+        observer.end_io();
+        let visit = observer.end();
+        let counts = visit.devices[0].counts.clone().unwrap();
+        assert_eq!(counts.until_stable.read_ios, 23);
+        assert_eq!(counts.during_io, counts.until_stable);
+        sum.add(visit);
+    }
+    let evidence = sum.finish();
+    assert_eq!(evidence.rung, Rung::Sysfs);
+    let seen = evidence.device_of(0).unwrap();
+    assert_eq!((seen.reads, seen.read_bytes, seen.read_merges), (Some(69), Some(3 * 94_208), Some(0)));
+    assert_eq!((seen.writes, seen.flushes), (Some(0), Some(0)));
+    assert_eq!(seen.bytes_series.iter().sum::<u64>(), 3 * 94_208);
+    let row = seen.iostat.unwrap();
+    assert_eq!((row.rareq_sz, row.rrqm_percent, row.w_s), (4.0, 0.0, 0.0));
+    let interval_s = std::time::Duration::from_nanos(seen.interval_ns.unwrap()).as_secs_f64();
+    assert!((row.r_s * interval_s - 69.0).abs() < 1e-6, "{row:?}");
+    // One reader that waits for each answer; the kernel's times are milliseconds.
+    assert!(row.aqu_sz <= 1.05, "{row:?}");
+}
+
+#[test]
+fn a_buffered_write_is_seen_when_it_is_stable() {
+    if !requires(&[Need::Root, Need::Loop, Need::Tool("dd")]) {
+        return;
+    }
+    let device = quiet_device(16 << 20);
+    let mut observer = observer(&device);
+    observer.begin();
+    run(dd(&device, "of", &["bs=64k", "count=128", "conv=fsync"]));
+    observer.end_io();
+    let mut sum = EvidenceSum::default();
+    sum.add(observer.end());
+    let evidence = sum.finish();
+    let seen = evidence.device_of(0).unwrap();
+    assert_eq!(seen.write_bytes, Some(8 << 20));
+    assert!(seen.flushes >= Some(1), "{seen:?}");
+    assert!(seen.write_merges.unwrap() + seen.writes.unwrap() >= 1);
+}
+
+#[test]
+fn the_sampler_sees_the_queue_and_its_course() {
+    if !requires(&[Need::Root, Need::Loop, Need::BlkioThrottle, Need::Tool("dd")]) {
+        return;
+    }
+    let device = quiet_device(64 << 20);
+    // Large writes keep a queue, and a throttled reader a trickle beside them.
+    let limits = Limits { read_bps: Some(4 << 20), ..Limits::default() };
+    let throttle = BlkioThrottle::new(device.major_minor(), limits).unwrap();
+    let mut observer = observer(&device).with_sample_width_ns(5_000_000);
+    observer.begin();
+    let mut reader = inside(&throttle, dd(&device, "if", &["bs=64k", "count=32", "iflag=direct"]));
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(600) {
+        run(dd(&device, "of", &["bs=1M", "count=64", "oflag=direct", "conv=notrunc"]));
+    }
+    assert!(reader.wait().unwrap().success());
+    observer.end_io();
+    let visit = observer.end();
+    let seen = &visit.devices[0];
+    let in_flight_max = seen.in_flight_max.unwrap();
+    assert!(in_flight_max > 0 && in_flight_max < 10_000, "{in_flight_max}");
+    assert!(seen.series.slots().len() >= 50, "{} slots in 0.6 s of 5 ms", seen.series.slots().len());
+    let counts = seen.counts.clone().unwrap();
+    let moved = counts.until_stable.read_bytes() + counts.until_stable.write_bytes();
+    assert_eq!(seen.series.bytes().iter().sum::<u64>(), moved);
+    assert_eq!(counts.until_stable.read_bytes(), 2 << 20);
+    let cost_ns = observer.describe().cost_ns_per_io.unwrap();
+    assert!(cost_ns > 0.0);
+}
+
+/// The kernel counts a request after it has woken the reader, so the last one of a visit could be missed.
+#[test]
+fn the_last_read_is_never_missed() {
+    if !requires(&[Need::Root, Need::Loop]) {
+        return;
+    }
+    const BLOCK: usize = 4096;
+    let device = quiet_device(16 << 20);
+    let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC;
+    let disk = rustix::fs::open(device.path(), flags, Mode::empty()).unwrap();
+    let mut storage = [0u8; 2 * BLOCK];
+    let skip = storage.as_ptr().align_offset(BLOCK);
+    let buffer = &mut storage[skip..skip + BLOCK];
+    let mut observer = observer(&device);
+    let start = Instant::now();
+    let mut sum = EvidenceSum::default();
+    for _ in 0..300 {
+        observer.begin();
+        for block in 0..23 {
+            assert_eq!(rustix::io::pread(&disk, &mut *buffer, block * BLOCK as u64).unwrap(), BLOCK);
+        }
+        observer.end_io();
+        let visit = observer.end();
+        assert_eq!(visit.devices[0].counts.as_ref().unwrap().during_io.read_ios, 23);
+        sum.add(visit);
+    }
+    println!("300 visits of 23 reads took {:?}", start.elapsed());
+    let evidence = sum.finish();
+    assert_eq!(evidence.device[0].reads, Some(300 * 23));
+    // The other tests run in this process too, and what they read is charged to it.
+    assert!(evidence.process.read_bytes >= Some(300 * 94_208), "{:?}", evidence.process);
+    assert_eq!(evidence.device[0].bytes_series.iter().sum::<u64>(), 300 * 94_208);
+}
+
+/// A number that no device has: the process rung is left, and the reason names the file.
+#[test]
+fn a_device_that_is_gone_is_said_to_be() {
+    if !requires(&[Need::Root, Need::Loop]) {
+        return;
+    }
+    let device = quiet_device(1 << 20);
+    let mut gone = target(&device);
+    gone.device.as_mut().unwrap().major_minor = "7:1048575".to_owned();
+    let mut observer = KernelObserver::new(&[gone], Path::new("/sys"), Path::new("/proc"), clock());
+    observer.begin();
+    observer.end_io();
+    let visit = observer.end();
+    assert_eq!(visit.rung, Rung::Process);
+    assert!(visit.devices[0].counts.as_ref().unwrap_err().contains("7:1048575"));
+}
+
+#[test]
+fn a_real_throttle_is_listed() {
+    if !requires(&[Need::Root, Need::Loop, Need::BlkioThrottle, Need::Tool("sleep")]) {
+        return;
+    }
+    let device = quiet_device(1 << 20);
+    let wanted = Limits { read_bps: Some(1 << 20), write_iops: Some(256), ..Limits::default() };
+    let throttle = BlkioThrottle::new(device.major_minor(), wanted).unwrap();
+    let mut sleep = Command::new("sleep");
+    sleep.arg("60");
+    let mut sleeper = inside(&throttle, sleep);
+    let process = Path::new("/proc").join(sleeper.id().to_string());
+    let targets = [target(&device)];
+    // The shell needs a moment to enter the group.
+    let start = Instant::now();
+    let mut found = Vec::new();
+    while found.is_empty() && start.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(10));
+        found = limits(&process, Path::new("/sys"), &targets);
+    }
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    let short: Vec<_> = found.iter().map(|limit| (limit.op, limit.bytes_per_s, limit.ops_per_s)).collect();
+    assert_eq!(short, [(Op::Read, Some(1 << 20), None), (Op::Write, None, Some(256))]);
+    assert!(found[0].source.starts_with(&throttle.path().display().to_string()), "{found:?}");
+    let outside = limits(Path::new("/proc/self"), Path::new("/sys"), &targets);
+    assert!(outside.is_empty(), "{outside:?}");
+    // This thread's own group, as the observer sees it.
+    let entered = throttle.enter_current_thread().unwrap();
+    let mut observer = observer(&device);
+    observer.begin();
+    assert_eq!(observer.end().limits, found);
+    drop(entered);
+    observer.begin();
+    assert!(observer.end().limits.is_empty());
+}
+
+/// iostat and we look at the same busy device: columns that do not depend on when exactly each looked must agree.
+#[test]
+fn the_installed_iostat_agrees() {
+    if !requires(&[Need::Root, Need::Loop, Need::BlkioThrottle, Need::Tool("iostat"), Need::Tool("dd")]) {
+        return;
+    }
+    let device = quiet_device(64 << 20);
+    // 200 reads of 16 KiB a second, for longer than iostat looks.
+    let limits = Limits { read_iops: Some(200), ..Limits::default() };
+    let throttle = BlkioThrottle::new(device.major_minor(), limits).unwrap();
+    let mut reader = inside(&throttle, dd(&device, "if", &["bs=16k", "count=1000", "iflag=direct"]));
+    std::thread::sleep(Duration::from_millis(500));
+    let stat = || read_stat(Path::new("/sys"), device.major_minor()).unwrap();
+    let (before, start) = (stat(), Instant::now());
+    let output = Command::new("iostat")
+        .args(["-x", "-d", "-k", "-y", "-o", "JSON", device.name(), "3", "1"])
+        .env("LC_ALL", "C")
+        .output()
+        .unwrap();
+    let (after, interval) = (stat(), start.elapsed());
+    reader.kill().unwrap();
+    reader.wait().unwrap();
+    let row = iostat_row(&before, &after, u64::try_from(interval.as_nanos()).unwrap()).unwrap();
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let theirs = &document["sysstat"]["hosts"][0]["statistics"][0]["disk"][0];
+    let column = |name: &str| theirs[name].as_f64().unwrap_or_else(|| panic!("no {name} in {theirs}"));
+    assert!((row.rareq_sz - 16.0).abs() < 1e-9 && (column("rareq-sz") - 16.0).abs() < 1e-9);
+    for (name, ours) in [("r/s", row.r_s), ("rkB/s", row.rkb_s)] {
+        let ratio = ours / column(name);
+        assert!((0.93..1.07).contains(&ratio), "{name}: {ours} against {}", column(name));
+    }
+    for (name, ours) in [("w/s", row.w_s), ("wkB/s", row.wkb_s), ("rrqm", row.rrqm_percent), ("f/s", row.f_s)]
+    {
+        assert!(ours.abs() < 1e-9 && column(name).abs() < 1e-9, "{name}: {ours} against {}", column(name));
+    }
+}
+
+/// iostat is given counters and an uptime of our choice, and prints every column of our row to the last digit.
+#[test]
+fn the_installed_iostat_computes_every_column_alike() {
+    if !requires(&[Need::Root, Need::Tool("iostat"), Need::Tool("unshare"), Need::Tool("mount")]) {
+        return;
+    }
+    let lines = DiskStat::parse_diskstats(include_str!("fixtures/loop-work.txt")).unwrap();
+    let texts: Vec<&str> = include_str!("fixtures/loop-work.txt")
+        .lines()
+        .map(|line| line.split_once(" loop0 ").expect("the fixture is of loop0").1)
+        .collect();
+    for (stats, texts) in lines.chunks_exact(2).zip(texts.chunks_exact(2)) {
+        let row = iostat_row(&stats[0].stat, &stats[1].stat, 2_000_000_000).unwrap();
+        let ours = serde_json::to_value(row).unwrap();
+        let theirs = iostat_of(texts[0], texts[1]);
+        for (name, ours) in ours.as_object().unwrap() {
+            // JSON of sysstat leaves the percent sign out.
+            let column = theirs[name.trim_start_matches('%')].as_f64().unwrap();
+            let ours = ours.as_f64().unwrap();
+            assert!((ours - column).abs() <= 0.005 + 1e-9, "{name}: {ours} against {column}");
+        }
+    }
+}
+
+/// The row that iostat prints for a device whose `stat` file changes from `before` to `after` while an uptime of two
+/// seconds passes. The uptime is ours by a bind mount in a mount namespace of its own.
+fn iostat_of(before: &str, after: &str) -> serde_json::Value {
+    const SCRIPT: &str = r#"
+        mount --bind "$1/uptime" /proc/uptime || exit 3
+        (sleep 0.5; cat "$1/after" > "$1/block/disk9/stat"; echo "1002.00 1.00" > "$1/uptime") &
+        iostat -x -d -k -y --dec=2 -o JSON -f "$1" disk9 1 1
+        wait"#;
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+    std::fs::create_dir_all(directory.path().join("block/disk9")).unwrap();
+    write("block/disk9/stat", before);
+    write("after", after);
+    write("uptime", "1000.00 1.00\n");
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c", SCRIPT, "sh"])
+        .arg(directory.path())
+        .env("LC_ALL", "C")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    document["sysstat"]["hosts"][0]["statistics"][0]["disk"][0].clone()
+}
