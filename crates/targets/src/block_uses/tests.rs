@@ -1,0 +1,242 @@
+//! Machines as people have them: what holds a disk must be found through every layer, and what does not must not.
+
+use crate::fake::Fake;
+
+const NONE: [&str; 0] = [];
+
+/// sda: sda1 is /boot/efi, sda2 is /, sda3 is free. sdb: sdb1 is /home, sdb2 is free. sdc is free.
+fn desktop() -> Fake {
+    Fake::new()
+        .disk("sda", "8:0")
+        .disk("sda/sda1", "8:1")
+        .disk("sda/sda2", "8:2")
+        .disk("sda/sda3", "8:3")
+        .disk("sdb", "8:16")
+        .disk("sdb/sdb1", "8:17")
+        .disk("sdb/sdb2", "8:18")
+        .disk("sdc", "8:32")
+        .mount("8:2", "/", "ext4", "/dev/sda2")
+        .mount("8:1", "/boot/efi", "vfat", "/dev/sda1")
+        .mount("8:17", "/home", "xfs", "/dev/sdb1")
+}
+
+#[test]
+fn partitions_hold_their_disk_and_not_each_other() {
+    let machine = desktop();
+    assert_eq!(machine.uses("sdb1"), ["Mounted: /home on sdb1"]);
+    assert_eq!(machine.uses("sdb"), ["Mounted: /home on sdb1"]);
+    assert_eq!(machine.uses("sdb2"), NONE);
+    assert_eq!(machine.uses("sdc"), NONE);
+}
+
+#[test]
+fn the_disk_under_the_system_is_never_free() {
+    let machine = desktop();
+    let system = ["SystemDisk: / on sda2", "SystemDisk: /boot/efi on sda1"];
+    assert_eq!(machine.uses("sda3"), system);
+    assert_eq!(machine.uses("sda")[..2], system);
+    assert!(machine.uses("sda2").contains(&"Mounted: / on sda2".to_owned()));
+}
+
+#[test]
+fn a_filesystem_on_the_whole_disk_holds_its_stale_partitions() {
+    let machine =
+        Fake::new().disk("sdd", "8:48").disk("sdd/sdd1", "8:49").mount("8:48", "/data", "ext4", "/dev/sdd");
+    assert_eq!(machine.uses("sdd1"), ["Mounted: /data on sdd"]);
+}
+
+#[test]
+fn lvm_on_a_partition_holds_it_and_its_disk() {
+    let machine = Fake::new()
+        .disk("sdb", "8:16")
+        .disk("sdb/sdb1", "8:17")
+        .disk("sdb/sdb2", "8:18")
+        .disk("dm-0", "253:0")
+        .attribute("dm-0/dm/name", "vg-home\n")
+        .stack("dm-0", "sdb/sdb1")
+        .mount("253:0", "/home", "ext4", "/dev/mapper/vg-home");
+    let expected = ["Mounted: /home on dm-0 (vg-home)", "Holder: dm-0 (vg-home)"];
+    assert_eq!(machine.uses("sdb1"), expected);
+    assert_eq!(machine.uses("sdb"), expected);
+    assert_eq!(machine.uses("dm-0"), ["Mounted: /home on dm-0 (vg-home)"]);
+    assert_eq!(machine.uses("sdb2"), NONE);
+}
+
+#[test]
+fn a_holder_is_a_use_when_nothing_is_mounted() {
+    let machine = Fake::new()
+        .disk("sdb", "8:16")
+        .disk("sdc", "8:32")
+        .disk("md127", "9:127")
+        .stack("md127", "sdb")
+        .stack("md127", "sdc");
+    assert_eq!(machine.uses("sdb"), ["Holder: md127"]);
+    assert_eq!(machine.uses("md127"), NONE);
+}
+
+#[test]
+fn partitions_of_an_array_hold_its_members() {
+    let machine = Fake::new()
+        .disk("sdb", "8:16")
+        .disk("md0", "9:0")
+        .disk("md0/md0p1", "259:0")
+        .stack("md0", "sdb")
+        .mount("259:0", "/srv", "xfs", "/dev/md0p1");
+    assert_eq!(machine.uses("sdb"), ["Mounted: /srv on md0p1", "Holder: md0", "Holder: md0p1"]);
+}
+
+#[test]
+fn encrypted_swap_holds_through_three_layers() {
+    let machine = Fake::new()
+        .disk("nvme0n1", "259:0")
+        .disk("nvme0n1/nvme0n1p3", "259:3")
+        .disk("dm-0", "253:0")
+        .disk("dm-1", "253:1")
+        .attribute("dm-0/dm/name", "luks")
+        .attribute("dm-1/dm/name", "vg-swap")
+        .stack("dm-0", "nvme0n1/nvme0n1p3")
+        .stack("dm-1", "dm-0")
+        .swap("/dev/mapper/vg-swap");
+    let expected = ["Swap: dm-1 (vg-swap)", "Holder: dm-0 (luks)", "Holder: dm-1 (vg-swap)"];
+    assert_eq!(machine.uses("nvme0n1"), expected);
+    assert_eq!(machine.uses("nvme0n1p3"), expected);
+    assert_eq!(machine.uses("dm-1"), ["Swap: dm-1 (vg-swap)"]);
+}
+
+#[test]
+fn the_system_is_found_below_lvm_and_raid() {
+    let machine = Fake::new()
+        .disk("sda", "8:0")
+        .disk("sda/sda1", "8:1")
+        .disk("sdb", "8:16")
+        .disk("sdb/sdb1", "8:17")
+        .disk("sdb/sdb2", "8:18")
+        .disk("md0", "9:0")
+        .disk("dm-0", "253:0")
+        .stack("md0", "sda/sda1")
+        .stack("md0", "sdb/sdb1")
+        .stack("dm-0", "md0")
+        .mount("253:0", "/", "ext4", "/dev/mapper/root");
+    assert_eq!(machine.uses("sdb2"), ["SystemDisk: / on dm-0"]);
+    assert_eq!(machine.uses("sda")[0], "SystemDisk: / on dm-0");
+}
+
+#[test]
+fn btrfs_is_found_by_its_source_and_all_its_members_by_sysfs() {
+    let machine = Fake::new().disk("sdb", "8:16").disk("sdc", "8:32").disk("sdd", "8:48").mount(
+        "0:45",
+        "/pool\\040one",
+        "btrfs",
+        "/dev/sdb",
+    );
+    machine.file("sys/fs/btrfs/f00-1/devices/sdb/x", "");
+    machine.file("sys/fs/btrfs/f00-1/devices/sdc/x", "");
+    machine.file("sys/fs/btrfs/features/x", "");
+    assert_eq!(machine.uses("sdb"), ["Mounted: /pool one on sdb"]);
+    assert_eq!(machine.uses("sdc"), ["Mounted: a btrfs filesystem over sdc"]);
+    assert_eq!(machine.uses("sdd"), NONE);
+}
+
+#[test]
+fn other_mount_namespaces_count() {
+    let machine = Fake::new()
+        .disk("sdb", "8:16")
+        .process(77, "1 1 8:16 / /var/lib/db rw - ext4 /dev/sdb rw\n")
+        .process(78, "1 1 8:99 / / rw - ext4 /dev/other rw\n");
+    assert_eq!(machine.uses("sdb"), ["Mounted: /var/lib/db on sdb, in another mount namespace"]);
+}
+
+#[test]
+fn loops_over_devices_hold_them_both_ways() {
+    let machine = Fake::new()
+        .disk("sdb", "8:16")
+        .disk("loop0", "7:0")
+        .attribute("loop0/loop/backing_file", "/dev/sdb\n")
+        .mount("7:0", "/mnt", "ext4", "/dev/loop0");
+    assert_eq!(machine.uses("sdb"), ["Mounted: /mnt on loop0 (/dev/sdb)", "Holder: loop0 (/dev/sdb)"]);
+    assert_eq!(machine.uses("loop0")[1], "BackingFile: it keeps its data on sdb");
+}
+
+#[test]
+fn read_only_devices_and_disks_are_said() {
+    let machine = Fake::new().disk("sdb", "8:16").disk("sdb/sdb1", "8:17").attribute("sdb/ro", "1\n");
+    assert_eq!(machine.uses("sdb"), ["ReadOnly: sdb"]);
+    assert_eq!(machine.uses("sdb1"), ["ReadOnly: sdb1"]);
+}
+
+#[test]
+fn names_of_others_cannot_reach_the_terminal() {
+    let machine = Fake::new()
+        .disk("sdb", "8:16")
+        .disk("dm-0", "253:0")
+        .attribute("dm-0/dm/name", "\u{1b}[2Jevil")
+        .stack("dm-0", "sdb");
+    assert_eq!(machine.uses("sdb"), ["Holder: dm-0 (\\x1b[2Jevil)"]);
+}
+
+#[test]
+fn facts_identities_and_stack_are_read() {
+    let machine = Fake::new()
+        .disk("sdb", "8:16")
+        .disk("sdb/sdb1", "8:17")
+        .disk("dm-0", "253:0")
+        .stack("dm-0", "sdb/sdb1")
+        .attribute("sdb/queue/logical_block_size", "512\n")
+        .attribute("sdb/queue/physical_block_size", "4096\n")
+        .attribute("sdb/queue/optimal_io_size", "0\n")
+        .attribute("sdb/queue/max_sectors_kb", "1280\n")
+        .attribute("sdb/queue/rotational", "1\n")
+        .attribute("sdb/queue/scheduler", "none [mq-deadline]\n")
+        .attribute("sdb/queue/write_cache", "write back\n")
+        .attribute("sdb/queue/fua", "0\n")
+        .attribute("sdb/queue/iostats", "1\n")
+        .attribute("sdb/sdb1/alignment_offset", "512\n")
+        .attribute("sdb/device/model", "WDC WD2500JS\n")
+        .attribute("sdb/device/vpd_pg80", "\0\u{0}\0\u{8}WD-WCAN1")
+        .attribute("sdb/device/wwid", "naa.50014ee0ac1b2c3d\n")
+        .by_id("ata-WDC_WD2500JS_WD-WCAN1", "sdb")
+        .by_id("ata-WDC_WD2500JS_WD-WCAN1-part1", "sdb1")
+        .answer(
+            "lsblk sdb1",
+            r#"{"blockdevices":[{"name":"sdb1","wwn":"0x50014ee0ac1b2c3d","mountpoint":null}]}"#,
+        )
+        .answer("wipefs sdb1", "");
+    machine.with(|world, found| {
+        let node = world.tree.get("sdb1").unwrap();
+        let parts = crate::examine::examine_node(world, node, std::path::Path::new("/dev/sdb1"), found);
+        assert_eq!(found.doubts, NONE);
+        let device = &parts.device;
+        assert_eq!((device.name.as_str(), device.major_minor.as_str()), ("sdb1", "8:17"));
+        assert_eq!(device.model.as_deref(), Some("WDC WD2500JS"));
+        assert_eq!(device.serial.as_deref(), Some("WD-WCAN1"));
+        assert_eq!(device.size_bytes, Some(1 << 30));
+        assert_eq!((device.logical_block_bytes, device.physical_block_bytes), (Some(512), Some(4096)));
+        assert_eq!(device.alignment_offset_bytes, Some(512));
+        assert_eq!((device.optimal_io_bytes, device.minimum_io_bytes), (None, None));
+        assert_eq!(device.max_request_bytes, Some(1280 << 10));
+        assert_eq!((device.rotational, device.fua, device.iostats), (Some(true), Some(false), Some(true)));
+        assert_eq!(device.scheduler.as_deref(), Some("mq-deadline"));
+        assert_eq!(device.write_cache.as_deref(), Some("write back"));
+        assert_eq!(parts.stack, ["sdb1", "sdb"]);
+        let texts: Vec<&str> = parts.identities.iter().map(|identity| identity.text.as_str()).collect();
+        let by_id = "ata-WDC_WD2500JS_WD-WCAN1-part1";
+        assert_eq!(texts, ["WD-WCAN1", "naa.50014ee0ac1b2c3d", "0x50014ee0ac1b2c3d", by_id]);
+        assert_eq!(world.tree.stack(world.tree.get("dm-0").unwrap()), ["dm-0", "sdb1", "sdb"]);
+    });
+}
+
+#[test]
+fn what_only_lsblk_sees_is_a_use_and_missing_programs_are_doubts() {
+    let machine = Fake::new().disk("sdb", "8:16").answer(
+        "lsblk sdb",
+        r#"{"blockdevices":[{"name":"sdb","fstype":"zfs_member","label":"tank","mountpoint":null,
+            "children":[{"name":"sdb9","mountpoint":"/tank"}]}]}"#,
+    );
+    machine.with(|world, found| {
+        let node = world.tree.get("sdb").unwrap();
+        let parts = crate::examine::examine_node(world, node, std::path::Path::new("/dev/sdb"), found);
+        assert_eq!(found.uses[0].text, "/tank on sdb9");
+        assert_eq!(found.doubts, ["wipefs is not installed"]);
+        assert_eq!(parts.signatures[0].text, "zfs_member \"tank\"");
+    });
+}

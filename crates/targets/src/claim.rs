@@ -1,0 +1,246 @@
+//! The Claim: the right to use a target, held by whoever examined and judged it. Everything that is opened for measuring
+//! is opened here, from a handle on the very thing that was judged. A Claim for reading never gives a writable descriptor.
+
+use crate::error::TargetError;
+use crate::examine::{Attachment, Examined, Place, examine_path};
+use crate::judge::{Access, Permission, judge};
+use crate::node::DeviceNumber;
+use crate::registry::TestFile;
+use crate::roots::Roots;
+use crate::text::shown;
+use crate::{facts, probe};
+use rdsk_model::{ExtentEvidence, IoPath, Sync, Target};
+use rdsk_sys::extents::{ExtentSync, extents, summarise};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// How a claimed target is to be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenMode {
+    /// Reading only, or writing and reading.
+    pub access: Access,
+    /// Through the page cache or past it.
+    pub path: IoPath,
+    /// `Dsync` adds `O_DSYNC`; the others add nothing.
+    pub sync: Sync,
+}
+
+impl OpenMode {
+    /// Reading through the page cache.
+    pub const READ: Self = Self { access: Access::Read, path: IoPath::Buffered, sync: Sync::None };
+}
+
+/// A target that was examined, judged fit for what the plan does to it, and is held. It is held with `O_PATH`, which does
+/// not count as an opener: the last close of what [`Claim::open`] gave is the device's last close.
+#[derive(Debug)]
+pub struct Claim {
+    /// The facts for the Record.
+    pub target: Target,
+    path: PathBuf,
+    access: Access,
+    handle: OwnedFd,
+    node: Judged,
+    /// Removed when the Claim goes.
+    test_file: Option<TestFile>,
+}
+
+/// What was judged, to compare with what was opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Judged {
+    File { dev: u64, ino: u64 },
+    Block { number: DeviceNumber, attachment: Option<Attachment>, sys: PathBuf },
+}
+
+/// Claims a target. For writing it is examined again here, so that time between the two does no harm.
+///
+/// # Errors
+/// The refusal; or when the target is a directory, changed since it was examined, or cannot be opened for reading.
+pub fn claim(
+    examined: Examined,
+    access: Access,
+    permission: &Permission,
+    roots: &Roots,
+) -> Result<Claim, TargetError> {
+    let mut examined = examined;
+    if access == Access::Write {
+        let mut fresh = examine_path(&examined.target.name, examined.path.clone(), roots)?;
+        if fresh.place != examined.place && !matches!(fresh.place, Place::Directory { .. }) {
+            return Err(TargetError::Changed { path: shown(&examined.path), what: "another has its name" });
+        }
+        fresh.target.index = examined.target.index;
+        examined = fresh;
+    }
+    judge(&examined, access, permission)?;
+    let node = match examined.place {
+        Place::Directory { .. } => return Err(TargetError::IsDirectory { path: shown(&examined.path) }),
+        Place::File { dev, ino, .. } => Judged::File { dev, ino },
+        Place::Block { major_minor, attachment } => {
+            Judged::Block { number: major_minor, attachment, sys: roots.sys.clone() }
+        }
+    };
+    let mut claim = hold(examined.target, examined.path, access, node)?;
+    let path = if claim.target.direct_io == Some(true) { IoPath::Direct } else { IoPath::Buffered };
+    let fd = claim.open(OpenMode { path, ..OpenMode::READ })?;
+    claim.target.nowait =
+        probe::nowait(&fd, claim.target.size_bytes, claim.target.direct_align_bytes.unwrap_or(4096));
+    Ok(claim)
+}
+
+impl Claim {
+    /// What it was claimed for.
+    #[must_use]
+    pub fn access(&self) -> Access {
+        self.access
+    }
+
+    /// Bytes that can be read, or written without growing a file.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.target.size_bytes
+    }
+
+    /// What is held, symlinks resolved.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens what is held. A writable descriptor of a block device is exclusive (`O_EXCL`): nobody can mount the device
+    /// while it is open, and a second one cannot be had, so streams share it.
+    ///
+    /// # Errors
+    /// [`TargetError::ReadOnlyClaim`] for a write by a Claim for reading; a refusal when the device came into use
+    /// meanwhile (`EBUSY`); [`TargetError::Changed`] when another thing answers; [`TargetError::DirectUnsupported`].
+    pub fn open(&self, mode: OpenMode) -> Result<OwnedFd, TargetError> {
+        let mut flags = OFlags::CLOEXEC | OFlags::NOCTTY;
+        match (mode.access, self.access) {
+            (Access::Write, Access::Read) => {
+                return Err(TargetError::ReadOnlyClaim { path: shown(&self.path) });
+            }
+            (Access::Write, Access::Write) => {
+                flags |= OFlags::RDWR;
+                if matches!(self.node, Judged::Block { .. }) {
+                    flags |= OFlags::EXCL;
+                }
+            }
+            (Access::Read, _) => flags |= OFlags::RDONLY,
+        }
+        if mode.path == IoPath::Direct {
+            flags |= OFlags::DIRECT;
+        }
+        if mode.sync == Sync::Dsync {
+            flags |= OFlags::DSYNC;
+        }
+        // The link leads to the held inode itself, whatever its path leads to by now.
+        let link = format!("/proc/self/fd/{}", self.handle.as_raw_fd());
+        let fd = rustix::fs::open(link, flags, Mode::empty()).map_err(|errno| match errno {
+            Errno::INVAL if mode.path == IoPath::Direct => {
+                TargetError::DirectUnsupported { path: shown(&self.path) }
+            }
+            errno => TargetError::from_io(&self.path, "opened", errno.into()),
+        })?;
+        self.check(&fd)?;
+        Ok(fd)
+    }
+
+    /// How `len` bytes from `offset` lie on the filesystem now, dirty pages written out first; `None` for a block device
+    /// and where the filesystem does not tell.
+    #[must_use]
+    pub fn allocation(&self, offset: u64, len: u64) -> Option<ExtentEvidence> {
+        match self.node {
+            Judged::File { .. } => evidence(self.open(OpenMode::READ).ok()?, offset, len),
+            Judged::Block { .. } => None,
+        }
+    }
+
+    /// Holds a file that rdsk has just made. `target` describes it except for what only an open file tells.
+    pub(crate) fn of_test_file(mut target: Target, file: TestFile) -> Result<Self, TargetError> {
+        let path = file.path().to_owned();
+        let (dev, ino) = file.inode();
+        target.direct_io = probe::direct_io(&path);
+        target.direct_align_bytes = probe::direct_align(&path).or(target.direct_align_bytes);
+        let align = target.direct_align_bytes.unwrap_or(4096);
+        let mut claim = hold(target, path, Access::Write, Judged::File { dev, ino })?;
+        claim.target.nowait = probe::nowait(claim.open(OpenMode::READ)?, claim.target.size_bytes, align);
+        claim.test_file = Some(file);
+        Ok(claim)
+    }
+
+    /// Compares what was opened with what was judged. A device that is open cannot change hands any more, so this comes
+    /// after opening.
+    fn check(&self, fd: impl AsFd) -> Result<(), TargetError> {
+        let changed = |what| TargetError::Changed { path: shown(&self.path), what };
+        let stat =
+            rustix::fs::fstat(&fd).map_err(|e| TargetError::from_io(&self.path, "looked at", e.into()))?;
+        match &self.node {
+            Judged::File { dev, ino } if (stat.st_dev, stat.st_ino) != (*dev, *ino) => {
+                Err(changed("another file has its name"))
+            }
+            Judged::File { .. } => Ok(()),
+            Judged::Block { number, .. } if DeviceNumber::from_raw(stat.st_rdev) != *number => {
+                Err(changed("another device has its name"))
+            }
+            Judged::Block { attachment, sys, .. } => {
+                let is_same =
+                    |then: &Attachment| facts::disk_sequence(sys, &then.disk) == Some(then.sequence);
+                if !attachment.as_ref().is_none_or(is_same) {
+                    return Err(changed("its medium or backing file was changed"));
+                }
+                // Behind the handle there may be a node of a tree that sysfs does not describe; the ioctl is the truth.
+                match size_of_open_block(&fd) {
+                    Some(size) if size != self.target.size_bytes => Err(changed("its size was changed")),
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// Takes the handle and looks whether it is the right one.
+fn hold(target: Target, path: PathBuf, access: Access, node: Judged) -> Result<Claim, TargetError> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let handle = rustix::fs::open(&path, flags, Mode::empty())
+        .map_err(|errno| TargetError::from_io(&path, "opened", errno.into()))?;
+    let claim = Claim { target, path, access, handle, node, test_file: None };
+    let stat = rustix::fs::fstat(&claim.handle)
+        .map_err(|errno| TargetError::from_io(&claim.path, "looked at", errno.into()))?;
+    let is_same = match claim.node {
+        Judged::File { dev, ino } => (stat.st_dev, stat.st_ino) == (dev, ino),
+        Judged::Block { number, .. } => DeviceNumber::from_raw(stat.st_rdev) == number,
+    };
+    if is_same {
+        Ok(claim)
+    } else {
+        Err(TargetError::Changed { path: shown(&claim.path), what: "another has its name" })
+    }
+}
+
+/// Size of the block device at `path` in bytes; `None` where it cannot be opened.
+pub(crate) fn size_of_block(path: &Path) -> Option<u64> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    size_of_open_block(rustix::fs::open(path, flags, Mode::empty()).ok()?)
+}
+
+fn size_of_open_block(fd: impl AsFd) -> Option<u64> {
+    rdsk_sys::device::block_device_size(fd).ok()
+}
+
+/// How a file lies on its filesystem; `None` where that cannot be told.
+pub(crate) fn allocation_of(path: &Path, offset: u64, len: u64) -> Option<ExtentEvidence> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    evidence(rustix::fs::open(path, flags, Mode::empty()).ok()?, offset, len)
+}
+
+/// Sums up FIEMAP. Data among the metadata, or not placed yet, is data and no hole, so it counts as mapped.
+pub(crate) fn evidence(fd: impl AsFd, offset: u64, len: u64) -> Option<ExtentEvidence> {
+    let list = extents(fd, offset, len, ExtentSync::Flush).ok()?;
+    let sum = summarise(&list, offset, len);
+    Some(ExtentEvidence {
+        mapped_bytes: sum.mapped_bytes + sum.inline_or_delalloc_bytes,
+        unwritten_bytes: sum.unwritten_bytes,
+        hole_bytes: sum.hole_bytes,
+        extents: sum.extents,
+    })
+}

@@ -1,0 +1,201 @@
+//! What can go wrong with a target, and its words. It prints nothing.
+
+use crate::judge::Refusal;
+use crate::text::shown;
+use rdsk_model::{Problem, ProblemKind};
+use rdsk_units::Bytes;
+use std::io;
+use std::path::Path;
+
+/// An error of this room. Paths inside are safe to print.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the fields are what the messages above them say; sizes are in bytes")]
+pub enum TargetError {
+    #[error("no simulated target of the name \"{name}\"")]
+    UnknownSim { name: String },
+    #[error("{path} does not exist")]
+    NotFound { path: String },
+    #[error("{path} {what}")]
+    NotMeasurable { path: String, what: &'static str },
+    #[error("{path} is empty: it has 0 bytes")]
+    Empty { path: String },
+    #[error("{path} is a directory: a test file must be made in it first")]
+    IsDirectory { path: String },
+    #[error("{path} is not a directory")]
+    NotDirectory { path: String },
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error("{path} cannot be {action}")]
+    Denied { path: String, action: &'static str, source: io::Error },
+    #[error("a test file of {} does not fit in {path}, where {} may be used", Bytes(*wanted_bytes), Bytes(*free_bytes).approx())]
+    TooLarge { path: String, wanted_bytes: u64, free_bytes: u64 },
+    #[error("no space is left in {path} after {} of the test file", Bytes(*done_bytes).approx())]
+    NoSpace { path: String, done_bytes: u64, source: io::Error },
+    #[error("{path} is not what was examined any more: {what}")]
+    Changed { path: String, what: &'static str },
+    #[error("{path} was claimed for reading and cannot be opened for writing")]
+    ReadOnlyClaim { path: String },
+    #[error("{path} does not support direct I/O (O_DIRECT)")]
+    DirectUnsupported { path: String },
+    #[error(
+        "the test file {path} was not really written: {hole_bytes} bytes of holes, {unwritten_bytes} unwritten"
+    )]
+    NotWritten { path: String, hole_bytes: u64, unwritten_bytes: u64 },
+    #[error("interrupted while the test file was made")]
+    Interrupted,
+    #[error("{path} cannot be {action}")]
+    Io { path: String, action: &'static str, source: io::Error },
+}
+
+impl TargetError {
+    /// The error of a system call on `path`, which could not be `action` ("opened").
+    pub(crate) fn from_io(path: &Path, action: &'static str, source: io::Error) -> Self {
+        let path = shown(path);
+        match source.raw_os_error() {
+            Some(libc::ENOENT) => Self::NotFound { path },
+            Some(libc::EBUSY) => {
+                Self::Refused(busy(&path, "another program or a mount holds it exclusively"))
+            }
+            Some(libc::ETXTBSY) => Self::Refused(busy(&path, "it is a program that runs, or swap")),
+            Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => Self::NoSpace { path, done_bytes: 0, source },
+            Some(libc::EIO | libc::ENXIO | libc::ENODEV | libc::ENOMEDIUM) => {
+                Self::Io { path, action, source }
+            }
+            _ => Self::Denied { path, action, source },
+        }
+    }
+
+    /// Stable kebab-case name.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::UnknownSim { .. } => "unknown-sim",
+            Self::NotFound { .. } => "not-found",
+            Self::NotMeasurable { .. } => "not-measurable",
+            Self::Empty { .. } => "empty",
+            Self::IsDirectory { .. } => "is-directory",
+            Self::NotDirectory { .. } => "not-directory",
+            Self::Refused(refusal) => refusal.code,
+            Self::Denied { .. } => "denied",
+            Self::TooLarge { .. } | Self::NoSpace { .. } => "no-space",
+            Self::Changed { .. } => "changed",
+            Self::ReadOnlyClaim { .. } => "read-only-claim",
+            Self::DirectUnsupported { .. } => "no-direct-io",
+            Self::NotWritten { .. } => "not-written",
+            Self::Interrupted => "interrupted",
+            Self::Io { source, .. } if source.raw_os_error() == Some(libc::EIO) => "eio",
+            Self::Io { .. } => "io",
+        }
+    }
+
+    /// What the user can do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Refused(refusal) => return Some(refusal.hint.clone()),
+            Self::TooLarge { free_bytes, .. } => return Some(size_hint(*free_bytes)),
+            Self::UnknownSim { .. } | Self::NotFound { .. } | Self::NotMeasurable { .. } => {
+                "name a directory, a file or a block device; lsblk lists the devices"
+            }
+            Self::Empty { .. } => {
+                "name a file with content, or a directory to have a test file made there; a loop device needs a file"
+            }
+            Self::IsDirectory { .. } | Self::NotDirectory { .. } => {
+                "name a directory to have a test file made in it"
+            }
+            Self::Denied { source, .. } => match source.raw_os_error() {
+                Some(libc::EACCES | libc::EPERM) => "run as root, or as a member of the group that owns it",
+                Some(libc::EROFS) => "name a directory on a filesystem that is mounted read-write",
+                _ => "check the name with ls -lL, and that its filesystem is mounted",
+            },
+            Self::NoSpace { source, .. } => match source.raw_os_error() {
+                Some(libc::EDQUOT) => "your quota is used up: see quota, or choose a smaller --size",
+                Some(libc::EFBIG) => {
+                    "the filesystem or ulimit -f allows no file that large: choose a smaller --size"
+                }
+                _ => "free some space, choose a smaller --size, or name another directory",
+            },
+            Self::Changed { .. } => "look at it again with rdsk info",
+            Self::DirectUnsupported { .. } => {
+                "measure it through the page cache, or name a file on a disk filesystem"
+            }
+            Self::NotWritten { .. } => "name a directory on a filesystem without deduplication or thin files",
+            Self::Io { .. } => "see dmesg for what the kernel says about the device",
+            Self::ReadOnlyClaim { .. } | Self::Interrupted => return None,
+        };
+        Some(hint.to_owned())
+    }
+
+    /// The same in the shape that all rooms share, causes included.
+    #[must_use]
+    pub fn problem(&self) -> Problem {
+        let kind = match self {
+            Self::UnknownSim { .. } => ProblemKind::Usage,
+            Self::Io { .. } | Self::NotWritten { .. } => ProblemKind::Io,
+            Self::Interrupted => ProblemKind::Interrupted,
+            _ => ProblemKind::Refused,
+        };
+        let mut message = self.to_string();
+        let cause = match self {
+            // A refusal is its own whole message.
+            Self::Refused(_) => None,
+            _ => std::error::Error::source(self),
+        };
+        if let Some(cause) = cause {
+            message = format!("{message}: {cause}");
+        }
+        Problem { kind, code: self.code().to_owned(), message, hint: self.hint() }
+    }
+}
+
+fn size_hint(free_bytes: u64) -> String {
+    match free_bytes >> 20 {
+        0 => "rdsk leaves a tenth of the filesystem free: free some space, or name another directory"
+            .to_owned(),
+        mib => format!("rdsk leaves a tenth of the filesystem free: use at most --size {mib}MiB"),
+    }
+}
+
+fn busy(path: &str, reason: &str) -> Refusal {
+    Refusal {
+        code: "in-use",
+        message: format!("refusing to write to {path}: {reason}"),
+        hint: "measure reads, or name an unused device".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_hints_and_kinds_are_complete() {
+        let error =
+            |number| TargetError::from_io(Path::new("/x\n"), "opened", io::Error::from_raw_os_error(number));
+        for (number, code, kind) in [
+            (libc::ENOENT, "not-found", ProblemKind::Refused),
+            (libc::EACCES, "denied", ProblemKind::Refused),
+            (libc::EROFS, "denied", ProblemKind::Refused),
+            (libc::EBUSY, "in-use", ProblemKind::Refused),
+            (libc::EDQUOT, "no-space", ProblemKind::Refused),
+            (libc::EIO, "eio", ProblemKind::Io),
+            (libc::ENODEV, "io", ProblemKind::Io),
+        ] {
+            let problem = error(number).problem();
+            assert_eq!((problem.code.as_str(), problem.kind), (code, kind), "{number}");
+            assert!(problem.message.contains("/x\\x0a") && !problem.message.contains('\n'), "{problem:?}");
+            assert!(problem.hint.is_some());
+        }
+        assert_eq!(
+            error(libc::EIO).problem().message,
+            "/x\\x0a cannot be opened: Input/output error (os error 5)"
+        );
+    }
+
+    #[test]
+    fn a_size_that_does_not_fit_says_which_would() {
+        let error = TargetError::TooLarge { path: "/d".into(), wanted_bytes: 1 << 30, free_bytes: 5 << 20 };
+        assert_eq!(error.to_string(), "a test file of 1 GiB does not fit in /d, where 5 MiB may be used");
+        assert!(error.hint().unwrap().contains("--size 5MiB"));
+    }
+}

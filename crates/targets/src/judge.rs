@@ -1,0 +1,175 @@
+//! Judges whether a target may be read or written: a pure function of what was examined. A use in progress refuses every
+//! write; no flag overrides it.
+
+use crate::examine::{Examined, Place};
+use crate::signature;
+use crate::text::{listed, quoted, shown};
+use crate::uses::{Use, UseKind};
+use rdsk_model::{Problem, ProblemKind};
+use rdsk_units::printable;
+
+/// What a plan does to a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reads only.
+    Read,
+    /// Writes, and may read.
+    Write,
+}
+
+/// Whether a regular file may be overwritten.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overwrite {
+    /// `--overwrite` was given.
+    Allowed,
+    /// It was not.
+    #[default]
+    Refused,
+}
+
+/// What the user allowed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Permission {
+    /// The word after `--destroy`: the identity of the one device that may be overwritten.
+    pub destroy: Option<String>,
+    /// Whether a regular file may be overwritten.
+    pub overwrite: Overwrite,
+}
+
+/// A refusal, fit to print.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// Stable name: `mounted`, `wrong-identity`.
+    pub code: &'static str,
+    /// What is refused and why.
+    pub message: String,
+    /// What the user can do.
+    pub hint: String,
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        Self::new(ProblemKind::Refused, refusal.code, refusal.message, refusal.hint)
+    }
+}
+
+/// Judges. Reading is always allowed; of a directory, `Write` asks whether a test file may be made in it.
+///
+/// # Errors
+/// The refusal, with what holds the target and what would allow the write, if anything would.
+pub fn judge(examined: &Examined, access: Access, permission: &Permission) -> Result<(), Refusal> {
+    if access == Access::Read {
+        return Ok(());
+    }
+    if let Some(first) = examined.uses.first() {
+        return Err(refuse_use(examined, first.kind));
+    }
+    match &examined.place {
+        Place::Directory { .. } | Place::File { own: true, .. } => Ok(()),
+        Place::File { own: false, .. } => judge_file(examined, permission),
+        Place::Block { .. } => judge_block(examined, permission),
+    }
+}
+
+fn judge_file(examined: &Examined, permission: &Permission) -> Result<(), Refusal> {
+    prove(examined)?;
+    match permission.overwrite {
+        Overwrite::Allowed => Ok(()),
+        Overwrite::Refused => Err(refusal(
+            examined,
+            "needs-overwrite",
+            "rdsk did not make this file, and writing would destroy its content",
+            "measure reads, name a directory to have a test file made there, or add --overwrite to lose the content",
+        )),
+    }
+}
+
+fn judge_block(examined: &Examined, permission: &Permission) -> Result<(), Refusal> {
+    prove(examined)?;
+    let content = match signature::summary(&examined.signatures).as_str() {
+        "" => "writing would destroy its content".to_owned(),
+        list => format!("it holds {list}"),
+    };
+    let Some(best) = examined.identities.first() else {
+        let reason = format!("it has no serial number, WWN or by-id name to name it by, and {content}");
+        return Err(refusal(
+            examined,
+            "no-identity",
+            &reason,
+            "measure reads, or attach a loop device to a file",
+        ));
+    };
+    let way = format!("measure reads, or add --destroy {} to lose everything on it", quoted(&best.text));
+    match permission.destroy.as_deref() {
+        None => Err(refusal(examined, "needs-destroy", &content, &way)),
+        Some(word) if examined.identities.iter().any(|identity| identity.is_named_by(word)) => Ok(()),
+        Some(word) => {
+            let word = printable(word);
+            let kernel = if is_kernel_name(examined, &word) {
+                " (the kernel's names change when disks are added or moved)"
+            } else {
+                ""
+            };
+            let reason = format!(
+                "\"{word}\" is not its serial number, WWN, by-id name or backing file{kernel}, and {content}"
+            );
+            Err(refusal(examined, "wrong-identity", &reason, &way))
+        }
+    }
+}
+
+/// Refuses where something could not be looked at.
+fn prove(examined: &Examined) -> Result<(), Refusal> {
+    if examined.doubts.is_empty() {
+        return Ok(());
+    }
+    let reason = format!("it cannot be proven to be unused: {}", listed(&examined.doubts, 2));
+    let hint = "measure reads, or run as root with util-linux (lsblk, wipefs) installed";
+    Err(refusal(examined, "cannot-prove-unused", &reason, hint))
+}
+
+fn is_kernel_name(examined: &Examined, word: &str) -> bool {
+    let name = word.strip_prefix("/dev/").unwrap_or(word);
+    examined.target.device.as_ref().is_some_and(|device| device.name == name)
+}
+
+fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
+    let same: Vec<&str> = examined.uses.iter().filter(|used| used.kind == kind).map(text_of).collect();
+    let list = listed(&same, 3);
+    let (code, reason) = match kind {
+        UseKind::SystemDisk => ("system-disk", format!("it is the disk under the running system ({list})")),
+        UseKind::Mounted => ("mounted", format!("it holds a mounted filesystem ({list})")),
+        UseKind::Swap => ("swap", format!("it is active swap space ({list})")),
+        UseKind::Holder => ("held", format!("other devices are made of it ({list})")),
+        UseKind::BackingFile => ("backing-file", format!("a loop device shares its data ({list})")),
+        UseKind::OpenExclusive => ("in-use", format!("another program holds it exclusively ({list})")),
+        UseKind::OpenElsewhere => ("in-use", format!("it is open elsewhere ({list})")),
+        UseKind::ReadOnly => ("read-only", format!("it is read-only ({list})")),
+        UseKind::NotWritable => ("not-writable", format!("this user may not ({list})")),
+        UseKind::InMemory => ("in-memory", list),
+    };
+    let hint = match (&examined.place, kind) {
+        (Place::Directory { .. }, UseKind::InMemory) => "name a directory on a disk, such as /var/tmp",
+        (Place::Directory { .. }, _) => "name a directory that you may write to",
+        (Place::File { .. }, _) => "measure reads, or name a directory to have a test file made there",
+        (Place::Block { .. }, _) => "measure reads, or name an unused device",
+    };
+    refusal(examined, code, &reason, hint)
+}
+
+fn text_of(used: &Use) -> &str {
+    &used.text
+}
+
+fn refusal(examined: &Examined, code: &'static str, reason: &str, hint: &str) -> Refusal {
+    let place = shown(&examined.path);
+    let message = match examined.place {
+        Place::Directory { .. } => format!("refusing to make a test file in {place}: {reason}"),
+        _ => format!("refusing to write to {place}: {reason}"),
+    };
+    Refusal { code, message, hint: hint.to_owned() }
+}
+
+#[cfg(test)]
+mod tests;

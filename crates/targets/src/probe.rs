@@ -1,0 +1,76 @@
+//! Questions that only an open descriptor answers: is the device held exclusively, does it take direct I/O, can reads be
+//! asked for without waiting. Everything here opens for reading only.
+
+use crate::uses::{Found, UseKind};
+use rdsk_sys::io::{NowaitSupport, supports_nowait};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
+use rustix::io::Errno;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+/// Flags of every look: not waiting for a medium, a FIFO's writer or a modem, not becoming anybody's terminal.
+const LOOK: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+/// Asks the kernel whether anybody holds the device, with `O_RDONLY | O_EXCL`. The kernel counts mounts, swap, LVM, md and
+/// programs that asked for `O_EXCL`, on the device, its partitions and its disk, in every namespace.
+pub(crate) fn exclusive(path: &Path, found: &mut Found) {
+    match rustix::fs::open(path, LOOK | OFlags::EXCL, Mode::empty()) {
+        Ok(_) => {}
+        Err(Errno::BUSY) => found.add(UseKind::OpenExclusive, "the kernel says that it is busy"),
+        Err(errno) => found.doubt(&format!("it cannot be opened to see whether it is in use ({errno})")),
+    }
+}
+
+/// Whether direct I/O opens; `None` where opening fails for another reason.
+pub(crate) fn direct_io(path: &Path) -> Option<bool> {
+    match rustix::fs::open(path, LOOK | OFlags::DIRECT, Mode::empty()) {
+        Ok(_) => Some(true),
+        Err(Errno::INVAL) => Some(false),
+        Err(_) => None,
+    }
+}
+
+/// Alignment in bytes that direct I/O wants, from statx(2) (Linux 6.1 and later); `None` where it does not tell.
+pub(crate) fn direct_align(path: &Path) -> Option<u64> {
+    let answer = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::DIOALIGN).ok()?;
+    let told = StatxFlags::from_bits_retain(answer.stx_mask).contains(StatxFlags::DIOALIGN);
+    (told && answer.stx_dio_offset_align > 0).then_some(u64::from(answer.stx_dio_offset_align))
+}
+
+/// Whether a read of the first bytes can be asked for with `RWF_NOWAIT`; `None` where that cannot be tried. `fd` may be
+/// open with `O_DIRECT`.
+pub(crate) fn nowait(fd: impl AsFd, size_bytes: u64, align_bytes: u64) -> Option<bool> {
+    const LARGEST_ALIGN: usize = 1 << 16;
+    let length = usize::try_from(align_bytes).ok()?.next_power_of_two().clamp(4096, LARGEST_ALIGN);
+    if size_bytes < u64::try_from(length).ok()? {
+        return None;
+    }
+    let mut storage = vec![0u8; 2 * length];
+    let skip = storage.as_ptr().align_offset(length);
+    match supports_nowait(fd, storage.get_mut(skip..skip + length)?, 0) {
+        NowaitSupport::Yes => Some(true),
+        NowaitSupport::No => Some(false),
+        NowaitSupport::Unknown { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    #[test]
+    fn a_file_answers() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&[1; 8192]).unwrap();
+        file.as_file().sync_all().unwrap();
+        assert!(direct_io(file.path()).is_some());
+        assert_eq!(nowait(file.as_file(), 8192, 512), Some(true));
+        assert_eq!(nowait(file.as_file(), 100, 512), None, "too small to try");
+        assert_eq!(direct_io(Path::new("/nonexistent")), None);
+        assert_eq!(direct_align(Path::new("/nonexistent")), None);
+        if let Some(align) = direct_align(file.path()) {
+            assert!(align.is_power_of_two());
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The test files of this process, so that every way out removes them: the end of a Claim, a panic that unwinds, and the
+//! watchdog of signals. It removes a name only while it still leads to the file that was made.
+
+use crate::error::TargetError;
+use crate::text::shown;
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, XattrFlags};
+use rustix::io::Errno;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use ulid::Ulid;
+
+/// The extended attribute that marks a test file where the filesystem has such attributes. The content cannot: the tests
+/// overwrite it.
+pub(crate) const MARK_NAME: &str = "user.rdsk.test-file";
+/// Its value.
+pub(crate) const MARK_VALUE: &[u8] = b"1";
+/// Attempts to make a file. Each fails only when another process cleans up at the very same moment.
+const ATTEMPTS: usize = 8;
+
+static FILES: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+
+/// A file to be removed. The directory is held open, so that it is found after a `chdir` or a rename.
+#[derive(Debug)]
+struct Entry {
+    id: u64,
+    directory: OwnedFd,
+    name: String,
+    inode: (u64, u64),
+}
+
+impl Entry {
+    fn remove(&self) {
+        let named = rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW);
+        if named.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == self.inode) {
+            // There is nobody left to tell; the next run finds it as an orphan.
+            let _ = rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+/// A test file of this process: open for writing, locked, and removed when dropped.
+#[derive(Debug)]
+pub(crate) struct TestFile {
+    id: u64,
+    path: PathBuf,
+    inode: (u64, u64),
+    /// Carries the lock that says "still in use" to the next run.
+    file: OwnedFd,
+}
+
+impl TestFile {
+    /// Makes an empty file with a name of its own in `directory`.
+    pub(crate) fn create(directory: &Path) -> Result<Self, TargetError> {
+        for _ in 0..ATTEMPTS {
+            if let Some(file) = Self::try_create(directory)? {
+                return Ok(file);
+            }
+        }
+        let path = shown(directory);
+        Err(TargetError::Changed { path, what: "another process removes the test files as they are made" })
+    }
+
+    fn try_create(directory: &Path) -> Result<Option<Self>, TargetError> {
+        let failed = |errno: Errno| TargetError::from_io(directory, "written to", errno.into());
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let parent = rustix::fs::open(directory, flags, Mode::empty()).map_err(failed)?;
+        let name = file_name(Ulid::new());
+        let path = directory.join(&name);
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let (file, inode) = {
+            // Held while the file comes into being, so that a signal finds it in the list or does not find it at all.
+            let mut files = files();
+            let file = rustix::fs::openat(&parent, &name, flags, Mode::RUSR | Mode::WUSR).map_err(failed)?;
+            let stat = rustix::fs::fstat(&file).map_err(failed)?;
+            let inode = (stat.st_dev, stat.st_ino);
+            files.push(Entry { id, directory: parent, name, inode });
+            (file, inode)
+        };
+        let test_file = Self { id, path, inode, file };
+        // A filesystem without locks gives none to the next run either, which then leaves the file alone.
+        let locked = rustix::fs::flock(&test_file.file, FlockOperation::NonBlockingLockExclusive);
+        let links = rustix::fs::fstat(&test_file.file).map_err(failed)?.st_nlink;
+        if locked == Err(Errno::WOULDBLOCK) || links == 0 {
+            return Ok(None);
+        }
+        // Without attributes the name alone must tell.
+        let _ = rustix::fs::fsetxattr(&test_file.file, MARK_NAME, MARK_VALUE, XattrFlags::empty());
+        Ok(Some(test_file))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// `st_dev` and `st_ino`.
+    pub(crate) fn inode(&self) -> (u64, u64) {
+        self.inode
+    }
+
+    /// For writing.
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl Drop for TestFile {
+    fn drop(&mut self) {
+        let mut files = files();
+        if let Some(index) = files.iter().position(|entry| entry.id == self.id) {
+            files.swap_remove(index).remove();
+        }
+    }
+}
+
+/// Removes every test file that this process still has. For the watchdog of signals: it may be called from any thread and
+/// more than once. Descriptors that are open stay usable until they are closed.
+pub fn remove_all_test_files_now() {
+    for entry in files().drain(..) {
+        entry.remove();
+    }
+}
+
+/// The name of a test file: 26 letters and digits of a ULID between a fixed beginning and end.
+pub(crate) fn file_name(id: Ulid) -> String {
+    format!(".rdsk-test-{id}.tmp")
+}
+
+/// Whether a name is one that [`file_name`] gives, letter by letter.
+pub(crate) fn is_file_name(name: &str) -> bool {
+    let id = name.strip_prefix(".rdsk-test-").and_then(|rest| rest.strip_suffix(".tmp"));
+    id.and_then(|id| Ulid::from_string(id).ok()).is_some_and(|id| file_name(id) == name)
+}
+
+fn files() -> MutexGuard<'static, Vec<Entry>> {
+    // A panic elsewhere leaves the list whole, and the files must go all the same.
+    FILES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_names_are_ours() {
+        assert!(is_file_name(&file_name(Ulid::new())));
+        assert!(is_file_name(".rdsk-test-01ARZ3NDEKTSV4RRFFQ69G5FAV.tmp"));
+        for name in [
+            ".rdsk-test-notes.tmp",
+            ".rdsk-test-.tmp",
+            ".rdsk-test-01arz3ndektsv4rrffq69g5fav.tmp",
+            ".rdsk-test-01ARZ3NDEKTSV4RRFFQ69G5FAV.tmp.bak",
+            "rdsk-test-01ARZ3NDEKTSV4RRFFQ69G5FAV.tmp",
+            ".rdsk-test-01ARZ3NDEKTSV4RRFFQ69G5FA.tmp",
+            ".rdsk-test-81ARZ3NDEKTSV4RRFFQ69G5FAV.tmp",
+        ] {
+            assert!(!is_file_name(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The block devices as sysfs shows them: names, numbers, partitions, what is made of what. It reads small text files and
+//! opens no device.
+
+use crate::node::DeviceNumber;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+
+/// One block device, a partition included.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    /// Kernel name as in sysfs, where `/` is spelled `!`.
+    pub(crate) name: String,
+    /// Its number.
+    pub(crate) number: DeviceNumber,
+    /// Its directory.
+    pub(crate) directory: PathBuf,
+    /// The whole disk that a partition belongs to.
+    pub(crate) parent: Option<String>,
+    /// Its partitions.
+    pub(crate) partitions: Vec<String>,
+    /// What it is made of.
+    pub(crate) slaves: Vec<String>,
+    /// What is made of it.
+    pub(crate) holders: Vec<String>,
+    /// `dm/name` or `md` name: what people call it.
+    pub(crate) mapped_name: Option<String>,
+    /// `loop/backing_file`, exactly; a deleted file ends in ` (deleted)`.
+    pub(crate) backing_file: Option<PathBuf>,
+}
+
+impl Node {
+    /// For messages: `dm-0 (vg-home)`, `loop3 (/srv/a.img)`, `sda`.
+    pub(crate) fn shown(&self) -> String {
+        let name = self.kernel_name();
+        match (&self.mapped_name, &self.backing_file) {
+            (Some(mapped), _) => format!("{name} ({mapped})"),
+            (None, Some(file)) => format!("{name} ({})", file.display()),
+            (None, None) => name,
+        }
+    }
+
+    /// The name as the kernel prints it.
+    pub(crate) fn kernel_name(&self) -> String {
+        self.name.replace('!', "/")
+    }
+}
+
+/// All block devices.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tree {
+    nodes: BTreeMap<String, Node>,
+    numbers: BTreeMap<DeviceNumber, String>,
+}
+
+impl Tree {
+    /// Reads `block/` of sysfs.
+    pub(crate) fn read(sys: &Path) -> io::Result<Self> {
+        let mut tree = Self::default();
+        for entry in fs::read_dir(sys.join("block"))? {
+            let entry = entry?;
+            let directory = entry.path();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            // Hidden paths of NVMe multipath have no number and cannot be opened.
+            let Some(mut node) = read_node(&name, &directory, None) else { continue };
+            for part in names_in(&directory) {
+                let part_directory = directory.join(&part);
+                if !part_directory.join("partition").exists() {
+                    continue;
+                }
+                if let Some(partition) = read_node(&part, &part_directory, Some(name.clone())) {
+                    node.partitions.push(part);
+                    tree.insert(partition);
+                }
+            }
+            tree.insert(node);
+        }
+        Ok(tree)
+    }
+
+    fn insert(&mut self, node: Node) {
+        self.numbers.insert(node.number, node.name.clone());
+        self.nodes.insert(node.name.clone(), node);
+    }
+
+    /// The device of a name as sysfs spells it.
+    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
+        self.nodes.get(name)
+    }
+
+    /// The device of a number.
+    pub(crate) fn by_number(&self, number: DeviceNumber) -> Option<&Node> {
+        self.get(self.numbers.get(&number)?)
+    }
+
+    /// All devices.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.values()
+    }
+
+    /// The device that carries the queue: the whole disk of a partition, else the device itself.
+    pub(crate) fn whole<'tree>(&'tree self, node: &'tree Node) -> &'tree Node {
+        node.parent.as_deref().and_then(|parent| self.get(parent)).unwrap_or(node)
+    }
+
+    /// Names from the device down to the members, each once, breadth first.
+    pub(crate) fn stack(&self, top: &Node) -> Vec<String> {
+        let mut stack = vec![top.name.clone()];
+        let mut index = 0;
+        while index < stack.len() {
+            if let Some(node) = self.get(&stack[index]) {
+                for below in node.slaves.iter().chain(&node.parent) {
+                    if !stack.contains(below) {
+                        stack.push(below.clone());
+                    }
+                }
+            }
+            index += 1;
+        }
+        stack
+    }
+
+    /// The whole disks at the bottom of a device.
+    pub(crate) fn bottoms(&self, top: &Node) -> BTreeSet<String> {
+        let is_bottom =
+            |name: &String| self.get(name).is_none_or(|node| node.slaves.is_empty() && node.parent.is_none());
+        self.stack(top).into_iter().filter(is_bottom).collect()
+    }
+
+    /// The block device that a path names: a node under `dev`, or anywhere else.
+    pub(crate) fn by_path(&self, path: &Path, dev: &Path) -> Option<&Node> {
+        use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+        let below_dev = path.strip_prefix("/dev").ok();
+        let place = below_dev.map_or_else(|| path.to_owned(), |rest| dev.join(rest));
+        if let Ok(meta) = fs::metadata(&place)
+            && meta.file_type().is_block_device()
+        {
+            return self.by_number(DeviceNumber::from_raw(meta.rdev()));
+        }
+        // The node may be missing where the kernel's name is known all the same, as in a container.
+        let rest = below_dev?.to_string_lossy();
+        if let Some(mapped) = rest.strip_prefix("mapper/") {
+            return self.nodes().find(|node| node.mapped_name.as_deref() == Some(mapped));
+        }
+        self.get(&rest.replace('/', "!"))
+    }
+}
+
+/// A small text file without its last line end; `None` where it is missing or cannot be read.
+pub(crate) fn read_text(path: &Path) -> Option<String> {
+    let bytes = fs::read(path).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    Some(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+}
+
+/// A number in a small text file.
+pub(crate) fn read_number<T: std::str::FromStr>(path: &Path) -> Option<T> {
+    read_text(path)?.trim().parse().ok()
+}
+
+fn read_node(name: &str, directory: &Path, parent: Option<String>) -> Option<Node> {
+    let number = read_text(&directory.join("dev"))?.parse().ok()?;
+    let backing_file = fs::read(directory.join("loop/backing_file")).ok().map(|mut bytes| {
+        if bytes.last() == Some(&b'\n') {
+            bytes.pop();
+        }
+        PathBuf::from(OsString::from_vec(bytes))
+    });
+    Some(Node {
+        name: name.to_owned(),
+        number,
+        directory: directory.to_owned(),
+        parent,
+        partitions: Vec::new(),
+        slaves: names_in(&directory.join("slaves")),
+        holders: names_in(&directory.join("holders")),
+        mapped_name: read_text(&directory.join("dm/name")).filter(|name| !name.is_empty()),
+        backing_file,
+    })
+}
+
+/// Sorted names in a directory; none where it is missing.
+pub(crate) fn names_in(directory: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let mut names: Vec<String> =
+        entries.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned())).collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,188 @@
+//! Runs `lsblk` and `wipefs` of util-linux, which know the formats of disks better than we should. It runs them for
+//! reading only, from the system's directories, with a limit on time and on what they say.
+
+use crate::roots::ToolSource;
+use serde::Deserialize;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A program that has not answered by then is taken for failed: a disk that hangs must not hang us.
+const TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_ANSWER_BYTES: u64 = 4 << 20;
+
+/// A device as `lsblk` shows it.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct Lsblk {
+    /// Kernel name.
+    #[serde(default)]
+    pub(crate) name: Option<String>,
+    /// Serial number, from udev's database where that exists.
+    #[serde(default)]
+    pub(crate) serial: Option<String>,
+    /// World Wide Name.
+    #[serde(default)]
+    pub(crate) wwn: Option<String>,
+    /// Model.
+    #[serde(default)]
+    pub(crate) model: Option<String>,
+    /// Content.
+    #[serde(default)]
+    pub(crate) fstype: Option<String>,
+    /// Label of the content.
+    #[serde(default)]
+    pub(crate) label: Option<String>,
+    /// Where it is mounted; `[SWAP]` for swap.
+    #[serde(default)]
+    pub(crate) mountpoint: Option<String>,
+    /// What is stacked on it.
+    #[serde(default)]
+    pub(crate) children: Vec<Lsblk>,
+}
+
+impl Lsblk {
+    /// The device and everything stacked on it.
+    pub(crate) fn flat(&self) -> Vec<&Self> {
+        let mut list = vec![self];
+        let mut index = 0;
+        while let Some(node) = list.get(index).copied() {
+            list.extend(&node.children);
+            index += 1;
+        }
+        list
+    }
+}
+
+/// What `lsblk` says of a device.
+pub(crate) fn lsblk(source: &ToolSource, path: &Path, name: &str) -> Result<Lsblk, String> {
+    #[derive(Deserialize)]
+    struct Answer {
+        blockdevices: Vec<Lsblk>,
+    }
+    const COLUMNS: &str = "NAME,SERIAL,WWN,MODEL,FSTYPE,LABEL,MOUNTPOINT";
+    let text = answer(source, "lsblk", &["--json", "--output", COLUMNS], path, name)?;
+    let answer: Answer =
+        serde_json::from_str(&text).map_err(|error| format!("lsblk gave no valid answer ({error})"))?;
+    answer.blockdevices.into_iter().next().ok_or_else(|| "lsblk does not know the device".to_owned())
+}
+
+/// What `wipefs --no-act` says of a device: JSON, or nothing where it finds nothing.
+pub(crate) fn wipefs(source: &ToolSource, path: &Path, name: &str) -> Result<String, String> {
+    answer(source, "wipefs", &["--no-act", "--json"], path, name)
+}
+
+fn answer(
+    source: &ToolSource,
+    program: &str,
+    arguments: &[&str],
+    path: &Path,
+    name: &str,
+) -> Result<String, String> {
+    match source {
+        ToolSource::Answers(answers) => answers
+            .get(&format!("{program} {name}"))
+            .cloned()
+            .ok_or_else(|| format!("{program} is not installed")),
+        ToolSource::Directories(directories) => {
+            let found =
+                directories.iter().map(|directory| directory.join(program)).find(|path| path.is_file());
+            let found = found.ok_or_else(|| format!("{program} is not installed"))?;
+            run(&found, arguments, path, directories).map_err(|reason| format!("{program}: {reason}"))
+        }
+    }
+}
+
+fn run(program: &Path, arguments: &[&str], path: &Path, directories: &[PathBuf]) -> Result<String, String> {
+    let search = std::env::join_paths(directories).map_err(|error| error.to_string())?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .arg("--")
+        .arg(path)
+        .env_clear()
+        .env("LC_ALL", "C")
+        .env("PATH", search)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    let out = child.stdout.take().map(|pipe| thread::spawn(move || read_limited(pipe)));
+    let err = child.stderr.take().map(|pipe| thread::spawn(move || read_limited(pipe)));
+    let success = wait(child)?;
+    let text = |reader: Option<thread::JoinHandle<String>>| {
+        reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
+    };
+    let (out, err) = (text(out), text(err));
+    if success { Ok(out) } else { Err(err.lines().next().unwrap_or("failed without a word").to_owned()) }
+}
+
+/// Whether the program succeeded. One that is too slow is killed and left to a thread: where the kernel does not let it
+/// go, waiting for it here would only make two that hang.
+fn wait(mut child: Child) -> Result<bool, String> {
+    let end = Instant::now() + TIMEOUT;
+    let mut pause = Duration::from_millis(1);
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status.success()),
+            Ok(None) if Instant::now() < end => thread::sleep(pause),
+            Ok(None) => {
+                // The program may have ended just now, which is as good.
+                let _ = child.kill();
+                thread::spawn(move || child.wait());
+                return Err(format!("no answer within {} s", TIMEOUT.as_secs()));
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}
+
+fn read_limited(pipe: impl std::io::Read) -> String {
+    let mut bytes = Vec::new();
+    // A pipe that breaks ends the text, and text that ends early does not parse.
+    let _ = pipe.take(MAX_ANSWER_BYTES).read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    /// A directory with one program. A child copies it into place: a descriptor of our own that is open for writing could
+    /// be inherited by a program that another test starts just now, and the script would be "busy".
+    fn source_with(program: &str, script: &str) -> (tempfile::TempDir, ToolSource) {
+        let directory = tempfile::tempdir().unwrap();
+        let (source, path) = (directory.path().join("source"), directory.path().join(program));
+        std::fs::write(&source, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&source, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(Command::new("cp").arg("-p").args([&source, &path]).status().unwrap().success());
+        let source = ToolSource::Directories(vec![directory.path().into()]);
+        (directory, source)
+    }
+
+    #[test]
+    fn programs_get_a_clean_environment_and_the_path_last() {
+        let (_kept, source) = source_with("wipefs", "echo \"$LC_ALL $HOME $*\"");
+        assert_eq!(wipefs(&source, Path::new("/dev/x"), "x").unwrap(), "C  --no-act --json -- /dev/x\n");
+    }
+
+    #[test]
+    fn failures_have_reasons() {
+        let (_kept, source) = source_with("wipefs", "echo 'wipefs: error: no' >&2; exit 1");
+        assert_eq!(wipefs(&source, Path::new("/dev/x"), "x").unwrap_err(), "wipefs: wipefs: error: no");
+        assert_eq!(lsblk(&source, Path::new("/dev/x"), "x").unwrap_err(), "lsblk is not installed");
+        let (_kept, source) = source_with("lsblk", "echo '{\"blockdevices\": ['");
+        assert!(lsblk(&source, Path::new("/dev/x"), "x").unwrap_err().contains("no valid answer"));
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_given_up() {
+        let (_kept, source) = source_with("wipefs", "exec /bin/sleep 60");
+        let start = Instant::now();
+        assert!(wipefs(&source, Path::new("/dev/x"), "x").unwrap_err().contains("no answer within"));
+        assert!(start.elapsed() < TIMEOUT * 3);
+    }
+}

@@ -1,0 +1,193 @@
+//! Regular files of the user, and everything that is no file.
+#![allow(clippy::unwrap_used, reason = "the functions beside the tests fail the test by panicking")]
+
+mod support;
+
+use rdsk_model::ProblemKind;
+use rdsk_targets::{Access, OpenMode, Permission, Place, Roots, TargetError, claim, judge};
+use rdsk_testkit::{LoopDevice, Need, requires};
+use std::fs;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use support::{MIB, claimed, look, look_error, overwrite, refusal, run, write_mode};
+
+fn code(name: &Path) -> String {
+    let problem = look_error(name.to_str().unwrap()).problem();
+    assert_eq!(problem.kind, ProblemKind::Refused);
+    assert!(problem.hint.is_some());
+    problem.code
+}
+
+#[test]
+fn a_users_file_is_read_and_not_written_without_the_flag() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("mine");
+    fs::write(&path, vec![9; 8192]).unwrap();
+    let claim = claimed(&path, Access::Read, &Permission::default());
+    assert_eq!((claim.size_bytes(), claim.target.made_by_rdsk), (8192, false));
+    claim.open(OpenMode::READ).unwrap();
+    assert!(matches!(claim.open(write_mode()), Err(TargetError::ReadOnlyClaim { .. })));
+    assert_eq!(refusal(&path, &Permission::default()).code, "needs-overwrite");
+    assert_eq!(fs::read(&path).unwrap(), vec![9; 8192]);
+    let claim = claimed(&path, Access::Write, &overwrite());
+    let fd = claim.open(OpenMode { path: rdsk_model::IoPath::Buffered, ..write_mode() }).unwrap();
+    rustix::io::pwrite(&fd, &[1], 0).unwrap();
+    drop((fd, claim));
+    assert!(path.exists(), "a user's file is never removed");
+    assert_eq!(fs::read(&path).unwrap()[..2], [1, 9]);
+}
+
+#[test]
+fn a_file_replaced_after_the_look_is_noticed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("mine");
+    fs::write(&path, "one").unwrap();
+    let examined = look(&path);
+    let claimed_before = claimed(&path, Access::Write, &overwrite());
+    fs::write(directory.path().join("other"), "two").unwrap();
+    fs::rename(directory.path().join("other"), &path).unwrap();
+    for access in [Access::Read, Access::Write] {
+        let error = claim(examined.clone(), access, &overwrite(), &Roots::default()).unwrap_err();
+        assert!(matches!(error, TargetError::Changed { .. }), "{error}");
+    }
+    // The Claim holds the file itself, which has no name any more.
+    let mut text = [0; 3];
+    rustix::io::pread(claimed_before.open(OpenMode::READ).unwrap(), &mut text, 0).unwrap();
+    assert_eq!(&text, b"one");
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", &path).unwrap();
+    let error = claim(examined, Access::Write, &overwrite(), &Roots::default()).unwrap_err();
+    assert!(matches!(error, TargetError::NotMeasurable { .. } | TargetError::Changed { .. }), "{error}");
+}
+
+#[test]
+fn what_is_no_file_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::write(at("empty"), "").unwrap();
+    run("mkfifo", &[at("fifo").to_str().unwrap()]);
+    let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+    std::os::unix::fs::symlink("nowhere", at("dangling")).unwrap();
+    std::os::unix::fs::symlink("ring", at("ring")).unwrap();
+    for (path, expected) in [
+        (at("empty"), "empty"),
+        (at("fifo"), "not-measurable"),
+        (at("socket"), "not-measurable"),
+        (at("dangling"), "not-found"),
+        (at("ring"), "denied"),
+        (at("missing"), "not-found"),
+        (at("empty/x"), "denied"),
+        ("/dev/null".into(), "not-measurable"),
+        ("/proc/version".into(), "not-measurable"),
+        ("/sys/kernel/mm/ksm/run".into(), "not-measurable"),
+        ("/proc".into(), "not-measurable"),
+        ("".into(), "not-found"),
+    ] {
+        if path.starts_with("/sys") && !path.exists() {
+            continue;
+        }
+        assert_eq!(code(&path), expected, "{}", path.display());
+    }
+    let error = look_error("sim:tms-ramsan");
+    assert_eq!(error.to_string(), "no simulated target of the name \"tms-ramsan\"");
+    let error =
+        claim(look(directory.path()), Access::Read, &Permission::default(), &Roots::default()).unwrap_err();
+    assert!(matches!(error, TargetError::IsDirectory { .. }));
+}
+
+#[test]
+fn holes_and_reservations_are_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sparse");
+    let file = fs::File::create(&path).unwrap();
+    file.set_len(4 * MIB).unwrap();
+    file.write_all_at(&[1; 4096], MIB).unwrap();
+    drop(file);
+    let Some(lies) = look(&path).allocation else {
+        eprintln!("SKIPPED: the temporary directory's filesystem has no FIEMAP");
+        return;
+    };
+    assert_eq!((lies.mapped_bytes, lies.hole_bytes), (4096, 4 * MIB - 4096));
+    let claim = claimed(&path, Access::Read, &Permission::default());
+    assert_eq!(claim.allocation(0, MIB).unwrap().hole_bytes, MIB);
+    assert_eq!(claim.allocation(MIB, 4096).unwrap().mapped_bytes, 4096);
+}
+
+#[test]
+fn a_backing_file_and_a_swap_file_are_never_overwritten() {
+    if !requires(&[Need::Root, Need::Loop]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(8 * MIB).create().unwrap();
+    let before = device.content_hash().unwrap();
+    let link = device.backing_path().with_file_name("hard-link");
+    fs::hard_link(device.backing_path(), &link).unwrap();
+    for path in [device.backing_path(), &link] {
+        let refusal = refusal(path, &overwrite());
+        assert_eq!(refusal.code, "backing-file");
+        assert!(
+            refusal.message.contains(&format!("{} keeps its data in", device.name())),
+            "{}",
+            refusal.message
+        );
+    }
+    assert_eq!(device.content_hash().unwrap(), before);
+    judge(&look(device.backing_path()), Access::Read, &Permission::default()).unwrap();
+    drop(device);
+
+    if !requires(&[Need::Tool("mkswap"), Need::Tool("swapon"), Need::Tool("dd")]) {
+        return;
+    }
+    let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+    let swap = directory.path().join("swap");
+    let path = swap.to_str().unwrap();
+    run("dd", &["if=/dev/zero", &format!("of={path}"), "bs=1M", "count=2", "status=none"]);
+    run("chmod", &["600", path]);
+    run("mkswap", &[path]);
+    run("swapon", &[path]);
+    let refused = std::panic::catch_unwind(|| refusal(&swap, &overwrite()).code);
+    run("swapoff", &[path]);
+    assert_eq!(refused.unwrap(), "swap");
+}
+
+#[test]
+fn a_file_that_another_writes_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    fs::write(&path, "text").unwrap();
+    let script = "exec 3>>\"$1\"; echo ready; exec sleep 60";
+    let mut other = std::process::Command::new("sh")
+        .args(["-c", script, "sh"])
+        .arg(&path)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(other.stdout.take().unwrap()), &mut line)
+        .unwrap();
+    let refused = std::panic::catch_unwind(|| refusal(&path, &overwrite()));
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert_eq!(refused.unwrap().code, "in-use");
+    claimed(&path, Access::Write, &overwrite());
+}
+
+#[test]
+fn directories_tell_their_space_and_their_disk() {
+    let directory = tempfile::tempdir().unwrap();
+    let examined = look(directory.path());
+    let Place::Directory { path, free_bytes, total_bytes } = &examined.place else { panic!("no directory") };
+    assert_eq!(path, &directory.path().canonicalize().unwrap());
+    assert!(free_bytes < total_bytes && *total_bytes > 0);
+    let filesystem = examined.target.filesystem.as_ref().unwrap();
+    assert!(!filesystem.kind.is_empty() && filesystem.options.contains("rw"));
+    let shm = Path::new("/dev/shm");
+    if shm.is_dir() && run("stat", &["-f", "-c", "%T", "/dev/shm"]) == "tmpfs" {
+        let refusal = judge(&look(shm), Access::Write, &Permission::default()).unwrap_err();
+        assert_eq!(refusal.code, "in-memory");
+        assert_eq!(
+            refusal.message,
+            "refusing to make a test file in /dev/shm: its filesystem is in memory, so there is no disk to measure"
+        );
+    }
+}

@@ -1,0 +1,65 @@
+//! What the tests of this room on real devices and files share.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use rdsk_model::{IoPath, Sync};
+use rdsk_targets::{
+    Access, Claim, Examined, OpenMode, Overwrite, Permission, Refusal, Roots, TargetError, claim, examine,
+    judge,
+};
+use std::path::Path;
+use std::process::Command;
+
+pub(crate) const MIB: u64 = 1 << 20;
+
+pub(crate) fn look(path: &Path) -> Examined {
+    examine(path.to_str().unwrap(), &Roots::default()).unwrap()
+}
+
+pub(crate) fn look_error(name: &str) -> TargetError {
+    examine(name, &Roots::default()).unwrap_err()
+}
+
+pub(crate) fn destroy(word: &str) -> Permission {
+    Permission { destroy: Some(word.to_owned()), overwrite: Overwrite::Refused }
+}
+
+pub(crate) fn overwrite() -> Permission {
+    Permission { destroy: None, overwrite: Overwrite::Allowed }
+}
+
+/// The refusal of a write, from the judgement and from the claim, which must agree.
+pub(crate) fn refusal(path: &Path, permission: &Permission) -> Refusal {
+    let examined = look(path);
+    let judged = judge(&examined, Access::Write, permission).unwrap_err();
+    match claim(examined, Access::Write, permission, &Roots::default()).unwrap_err() {
+        TargetError::Refused(refusal) => assert_eq!(refusal.code, judged.code),
+        other => panic!("{other}"),
+    }
+    judged
+}
+
+/// A claim that must be had. A program that another test starts has our descriptors for a moment before it is itself,
+/// and holds what we have just closed; so "in use" is asked again for a while.
+#[track_caller]
+pub(crate) fn claimed(path: &Path, access: Access, permission: &Permission) -> Claim {
+    for _ in 0..100 {
+        match claim(look(path), access, permission, &Roots::default()) {
+            Err(TargetError::Refused(refusal)) if refusal.code == "in-use" => {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            other => return other.unwrap(),
+        }
+    }
+    panic!("{} stays in use", path.display());
+}
+
+pub(crate) fn write_mode() -> OpenMode {
+    OpenMode { access: Access::Write, path: IoPath::Direct, sync: Sync::None }
+}
+
+/// Runs a program that must succeed.
+pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}

@@ -1,0 +1,320 @@
+//! The life of a test file: made really, removed on every way out, found again after a kill, and never somebody else's.
+#![allow(clippy::unwrap_used, reason = "the functions beside the tests fail the test by panicking")]
+
+mod support;
+
+use rdsk_model::{IoPath, StopFlag};
+use rdsk_targets::{
+    Access, Claim, Made, MakeProgress, OpenMode, SizeWish, TargetError, TestFileOptions, make_test_file,
+    remove_all_test_files_now, remove_orphans,
+};
+use rdsk_testkit::{LoopDevice, Need, requires};
+use rustix::fs::{FlockOperation, XattrFlags};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use support::{MIB, look, run, write_mode};
+
+/// One test removes all files of the process, so the tests that have files take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn options(size: SizeWish) -> TestFileOptions {
+    TestFileOptions { size, seed: 1, stop: StopFlag::new() }
+}
+
+fn fixed(bytes: u64) -> TestFileOptions {
+    options(SizeWish::Fixed(bytes))
+}
+
+fn make(directory: &Path, options: &TestFileOptions) -> Result<(Claim, Made), TargetError> {
+    make_test_file(&look(directory), options, &mut |_| {})
+}
+
+fn names(directory: &Path) -> Vec<PathBuf> {
+    fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+fn turn() -> std::sync::MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[test]
+fn it_is_written_really_and_goes_with_its_claim() {
+    let _turn = turn();
+    let directory = tempfile::tempdir().unwrap();
+    let mut seen: Vec<MakeProgress> = Vec::new();
+    let odd = 3 * MIB + 12_345;
+    let (claim, made) =
+        make_test_file(&look(directory.path()), &fixed(odd), &mut |progress| seen.push(progress)).unwrap();
+    assert_eq!((made.bytes, claim.size_bytes()), (odd, odd));
+    assert!(made.elapsed_ns > 0 && made.write_bytes_per_s > 0.0);
+    assert_eq!(seen.last().unwrap().done_bytes, odd);
+    assert_eq!(names(directory.path()), [claim.path()]);
+    let meta = fs::metadata(claim.path()).unwrap();
+    assert_eq!(meta.len(), odd);
+    assert_eq!(std::os::unix::fs::MetadataExt::mode(&meta) & 0o7777, 0o600);
+    let content = fs::read(claim.path()).unwrap();
+    let blocks: std::collections::HashSet<&[u8]> = content.chunks(512).collect();
+    assert_eq!(blocks.len(), content.len().div_ceil(512), "a block occurs twice");
+    assert!(!content.chunks(512).any(|block| block.iter().all(|&byte| byte == 0)));
+    if let Some(lies) = claim.allocation(0, odd) {
+        assert_eq!((lies.mapped_bytes, lies.hole_bytes, lies.unwritten_bytes), (odd, 0, 0));
+    }
+    assert!(claim.target.made_by_rdsk && claim.access() == Access::Write);
+    if claim.target.direct_io == Some(true) {
+        claim.open(write_mode()).unwrap();
+        claim.open(write_mode()).unwrap();
+    }
+    drop(claim);
+    assert!(names(directory.path()).is_empty());
+}
+
+#[test]
+fn the_seed_decides_the_content() {
+    let _turn = turn();
+    let directory = tempfile::tempdir().unwrap();
+    let content = |seed| {
+        let (claim, _) = make(directory.path(), &TestFileOptions { seed, ..fixed(MIB) }).unwrap();
+        fs::read(claim.path()).unwrap()
+    };
+    assert_eq!(content(1), content(1));
+    assert_ne!(content(1), content(2));
+}
+
+#[test]
+fn a_panic_removes_it() {
+    let _turn = turn();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().to_owned();
+    let panicked = std::thread::spawn(move || {
+        let (claim, _) = make(&path, &fixed(MIB)).unwrap();
+        assert!(claim.path().exists());
+        panic!("on purpose, to see what stays behind");
+    })
+    .join();
+    assert!(panicked.is_err());
+    assert!(names(directory.path()).is_empty());
+}
+
+#[test]
+fn the_watchdog_removes_it_from_another_thread() {
+    let _turn = turn();
+    let directory = tempfile::tempdir().unwrap();
+    let (claim, _) = make(directory.path(), &fixed(MIB)).unwrap();
+    std::thread::spawn(remove_all_test_files_now).join().unwrap();
+    assert!(names(directory.path()).is_empty());
+    remove_all_test_files_now();
+    // Whoever is in the middle of measuring goes on undisturbed, and a new file of that name is not ours to remove.
+    claim.open(OpenMode::READ).unwrap();
+    let path = claim.path().to_owned();
+    fs::write(&path, "of somebody else").unwrap();
+    drop(claim);
+    assert!(path.exists());
+}
+
+#[test]
+fn a_file_put_in_its_place_stays() {
+    let _turn = turn();
+    let directory = tempfile::tempdir().unwrap();
+    let (claim, _) = make(directory.path(), &fixed(MIB)).unwrap();
+    let path = claim.path().to_owned();
+    fs::rename(&path, directory.path().join("moved")).unwrap();
+    fs::write(&path, "of somebody else").unwrap();
+    drop(claim);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "of somebody else");
+}
+
+#[test]
+fn stopping_in_the_middle_removes_it() {
+    let _turn = turn();
+    let directory = tempfile::tempdir().unwrap();
+    let options = fixed(1 << 30);
+    let stop = options.stop.clone();
+    let mut calls = 0;
+    let error = make_test_file(&look(directory.path()), &options, &mut |_| {
+        calls += 1;
+        stop.raise();
+    })
+    .unwrap_err();
+    assert!(matches!(error, TargetError::Interrupted), "{error}");
+    assert_eq!((calls, names(directory.path()).len()), (1, 0));
+    assert!(matches!(make(directory.path(), &options), Err(TargetError::Interrupted)));
+}
+
+#[test]
+fn an_adaptive_file_ends_with_its_time_and_is_whole() {
+    let _turn = turn();
+    let directory = tempfile::tempdir().unwrap();
+    let wish = |max_elapsed_ns| options(SizeWish::Adaptive { max_bytes: 1 << 30, max_elapsed_ns });
+    let (claim, made) = make(directory.path(), &wish(1)).unwrap();
+    assert_eq!(made.bytes, MIB, "no time at all still gives a file");
+    drop(claim);
+    let max_elapsed_ns = 300_000_000;
+    let (claim, made) = make(directory.path(), &wish(max_elapsed_ns)).unwrap();
+    assert_eq!(made.bytes % MIB, 0);
+    assert_eq!(fs::metadata(claim.path()).unwrap().len(), made.bytes);
+    assert!(made.bytes == 1 << 30 || made.elapsed_ns < 4 * max_elapsed_ns, "{made:?}");
+    if let Some(lies) = claim.allocation(0, made.bytes) {
+        assert_eq!(lies.mapped_bytes, made.bytes);
+    }
+    let blocks = std::os::unix::fs::MetadataExt::blocks(&fs::metadata(claim.path()).unwrap());
+    assert!(
+        blocks * 512 < made.bytes + 4 * MIB,
+        "the reserve behind the end is given back: {blocks} sectors"
+    );
+    eprintln!("made {} MiB at {:.0} MiB/s", made.bytes >> 20, made.write_bytes_per_s / 1_048_576.0);
+}
+
+#[test]
+fn an_orphan_goes_and_a_file_in_use_stays() {
+    let _turn = turn();
+    let directory = tempfile::tempdir().unwrap();
+    let (claim, _) = make(directory.path(), &fixed(MIB)).unwrap();
+    assert_eq!(remove_orphans(directory.path()).unwrap(), [], "the lock is held");
+    assert!(claim.path().exists());
+    // What a SIGKILL leaves: the file with its mark, and no lock. A copy of everything but the lock is the same.
+    let orphan = directory.path().join(".rdsk-test-01ARZ3NDEKTSV4RRFFQ69G5FAV.tmp");
+    fs::copy(claim.path(), &orphan).unwrap();
+    let unmarked = remove_orphans(directory.path()).unwrap();
+    let file = fs::File::open(&orphan);
+    if unmarked.is_empty() {
+        let file = file.unwrap();
+        rustix::fs::fsetxattr(&file, "user.rdsk.test-file", b"1", XattrFlags::empty()).unwrap();
+        rustix::fs::flock(&file, FlockOperation::LockExclusive).unwrap();
+        assert_eq!(remove_orphans(directory.path()).unwrap(), [], "somebody else's lock is held");
+        drop(file);
+        let removed = remove_orphans(directory.path()).unwrap();
+        assert_eq!((removed[0].path.as_path(), removed[0].bytes, removed.len()), (orphan.as_path(), MIB, 1));
+    }
+    assert!(!orphan.exists());
+    assert_eq!(names(directory.path()), [claim.path()]);
+}
+
+/// Names the directory in which a copy of this test program makes a test file and waits to be killed.
+const CHILD_VARIABLE: &str = "RDSK_TEST_KILLED_CHILD";
+
+#[test]
+fn child_that_is_killed() {
+    let Some(directory) = std::env::var_os(CHILD_VARIABLE) else { return };
+    let _made = make(Path::new(&directory), &fixed(MIB)).unwrap();
+    fs::write(Path::new(&directory).join("ready"), "").unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(60));
+}
+
+#[test]
+fn what_a_kill_leaves_is_removed_by_the_next_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child_that_is_killed"])
+        .env(CHILD_VARIABLE, directory.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let ready = directory.path().join("ready");
+    for _ in 0..1000 {
+        if ready.exists() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let while_alive = remove_orphans(directory.path());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(ready.exists());
+    assert_eq!(while_alive.unwrap(), [], "it is in use");
+    assert_eq!(names(directory.path()).len(), 2);
+    let removed = remove_orphans(directory.path()).unwrap();
+    assert_eq!((removed.len(), removed[0].bytes), (1, MIB));
+    assert_eq!(names(directory.path()), [ready]);
+}
+
+#[test]
+fn what_a_user_has_named_alike_survives() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let name = |last: char| at(&format!(".rdsk-test-01ARZ3NDEKTSV4RRFFQ69G5FA{last}.tmp"));
+    let marked = |path: &Path| {
+        let file = fs::File::open(path).unwrap();
+        rustix::fs::fsetxattr(&file, "user.rdsk.test-file", b"1", XattrFlags::empty()).is_ok()
+    };
+    fs::write(at(".rdsk-test-notes.tmp"), "my notes").unwrap();
+    let has_marks = marked(&at(".rdsk-test-notes.tmp"));
+    fs::create_dir(name('0')).unwrap();
+    std::os::unix::fs::symlink(at(".rdsk-test-notes.tmp"), name('1')).unwrap();
+    fs::write(name('2'), "linked twice").unwrap();
+    marked(&name('2'));
+    fs::hard_link(name('2'), at("second name")).unwrap();
+    run("mkfifo", &[name('3').to_str().unwrap()]);
+    if has_marks {
+        fs::write(name('4'), "a name like ours, and no mark").unwrap();
+    }
+    let before = names(directory.path()).len();
+    assert_eq!(remove_orphans(directory.path()).unwrap(), []);
+    assert_eq!(names(directory.path()).len(), before);
+    if requires(&[Need::Root]) {
+        fs::write(name('5'), "of another user").unwrap();
+        marked(&name('5'));
+        std::os::unix::fs::chown(name('5'), Some(65_534), None).unwrap();
+        assert_eq!(remove_orphans(directory.path()).unwrap(), []);
+    }
+    assert!(remove_orphans(&at(".rdsk-test-notes.tmp")).is_err());
+}
+
+#[test]
+fn a_full_filesystem_is_an_error_and_left_clean() {
+    if !requires(&[Need::Root, Need::Loop, Need::Ext4]) {
+        return;
+    }
+    let _turn = turn();
+    let device = LoopDevice::builder().size(64 * MIB).create().unwrap();
+    device.mkfs_ext4("small").unwrap();
+    let mount = device.mount().unwrap();
+    let (claim, made) =
+        make(mount.path(), &options(SizeWish::Adaptive { max_bytes: 1 << 30, max_elapsed_ns: u64::MAX }))
+            .unwrap();
+    let space = rustix::fs::statvfs(mount.path()).unwrap();
+    assert!(space.f_bavail * 10 >= space.f_blocks, "{} of {} blocks free", space.f_bavail, space.f_blocks);
+    assert!(made.bytes >= 16 * MIB && made.bytes < 64 * MIB, "{made:?}");
+    assert!(claim.target.device.as_ref().is_some_and(|facts| facts.name == device.name()));
+    assert_eq!(claim.target.filesystem.as_ref().unwrap().kind, "ext4");
+    drop(claim);
+
+    let error = make(mount.path(), &fixed(60 * MIB)).unwrap_err();
+    assert!(matches!(error, TargetError::TooLarge { .. }), "{error}");
+    assert!(error.hint().unwrap().contains("--size"));
+
+    assert_eq!(error.problem().kind, rdsk_model::ProblemKind::Refused);
+    let left: Vec<PathBuf> = names(mount.path())
+        .into_iter()
+        .filter(|path| path.to_string_lossy().contains(".rdsk-test-"))
+        .collect();
+    assert_eq!(left, Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_directory_that_takes_no_file_says_why() {
+    if !requires(&[Need::Root, Need::Loop, Need::Ext4]) {
+        return;
+    }
+    let _turn = turn();
+    let device = LoopDevice::builder().size(32 * MIB).create().unwrap();
+    device.mkfs_ext4("fixed").unwrap();
+    let mount = device.mount().unwrap();
+    run("mount", &["-o", "remount,ro", mount.path().to_str().unwrap()]);
+    let error = make(mount.path(), &fixed(MIB)).unwrap_err();
+    assert_eq!(error.code(), "read-only");
+    assert!(error.to_string().contains("is mounted read-only"), "{error}");
+    assert_eq!(error.hint().unwrap(), "name a directory that you may write to");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), "x").unwrap();
+    assert!(matches!(make(file.path(), &fixed(MIB)), Err(TargetError::NotDirectory { .. })));
+}
+
+#[test]
+fn direct_writes_are_used_where_the_filesystem_takes_them() {
+    let _turn = turn();
+    let directory = tempfile::tempdir().unwrap();
+    let (claim, made) = make(directory.path(), &fixed(2 * MIB)).unwrap();
+    let expected = if claim.target.direct_io == Some(true) { IoPath::Direct } else { IoPath::Buffered };
+    assert_eq!(made.path, expected);
+}
