@@ -24,7 +24,10 @@ words!(
 
 /// One row of `iostat -x`, computed from two samples as sysstat does; the keys are sysstat's own column names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "each field is the sysstat column that its rename states; docs/iostat.md explains them")]
+#[allow(
+    missing_docs,
+    reason = "each field is the sysstat column that its rename states; docs/iostat.md explains them"
+)]
 pub struct Iostat {
     #[serde(rename = "r/s")]
     pub r_s: f64,

@@ -13,14 +13,14 @@ pub mod workload;
 pub use clock::{Clock, StopFlag};
 pub use event::{Event, Silent, Watch};
 pub use evidence::{
-    Bio, DeviceEvidence, Evidence, ExtentEvidence, Iostat, Limit, PageCache, PageCacheState, ProcessIo, Request,
-    Rung,
+    Bio, DeviceEvidence, Evidence, ExtentEvidence, Iostat, Limit, PageCache, PageCacheState, ProcessIo,
+    Request, Rung,
 };
 pub use plan::{Cell, Experiment, Extent, Plan};
 pub use problem::{Problem, ProblemKind};
-pub use record::{Confidence, 
-    CellRecord, CellResult, ClockFacts, ColdCheck, CpuTime, Estimate, Finding, Host, IoError, Latency, Observer,
-    Record, Status, StopReason, StreamResult, Verdict, VerdictCode, Visit, Windows,
+pub use record::{
+    CellRecord, CellResult, ClockFacts, ColdCheck, Confidence, CpuTime, Estimate, Finding, Host, IoError,
+    Latency, Observer, Record, Status, StopReason, StreamResult, Verdict, VerdictCode, Visit, Windows,
 };
 pub use target::{Device, Filesystem, Target, TargetKind};
 pub use workload::{CacheState, EngineKind, IoPath, Op, Pattern, Sync, Workload};

@@ -22,8 +22,13 @@ words!(
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Extent {
-    /// A complete pass over this many bytes in all streams together; short only when the time is used up.
+    /// One complete pass per round over this many bytes in all streams together; short only when the time is used up.
     Pass {
+        /// Bytes of one pass.
+        bytes: u64,
+    },
+    /// Complete passes, one after the other, until the precision is reached or no further one fits into the time.
+    Passes {
         /// Bytes of one pass.
         bytes: u64,
     },
@@ -113,7 +118,8 @@ mod tests {
 
     #[test]
     fn rounds_run_there_and_back() {
-        let plan = Plan { cells: vec![cell("a", 1.0), cell("b", 1.0)], budget_ns: 10, precision: 0.02, rounds: 2 };
+        let plan =
+            Plan { cells: vec![cell("a", 1.0), cell("b", 1.0)], budget_ns: 10, precision: 0.02, rounds: 2 };
         assert_eq!(plan.order(), vec![vec![0, 1], vec![1, 0]]);
     }
 

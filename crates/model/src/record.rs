@@ -248,11 +248,11 @@ pub struct CellResult {
     pub ops_per_s: Option<Estimate>,
     /// Latency from just before submission to completion seen.
     pub latency_ns: Option<Latency>,
-    /// From the first I/O to the return of the last, mean over visits.
+    /// From the first I/O to the return of the last; summed over visits, as `bytes` is.
     pub to_return_ns: Option<u64>,
-    /// From the first I/O to the return of the last close.
+    /// From the first I/O to the return of the last close; summed over visits.
     pub to_close_ns: Option<u64>,
-    /// From the first I/O until everything is on stable storage.
+    /// From the first I/O until everything is on stable storage; summed over visits. `None` for reads.
     pub to_stable_ns: Option<u64>,
     /// Rate by time.
     pub windows: Option<Windows>,

@@ -1,0 +1,13 @@
+//! From evidence to explanation: the verdict of one cell ([`verdict()`]) and the findings of a whole Record
+//! ([`findings`]), each a pure function of what was counted. It does no I/O, reads no clock, draws nothing, and claims
+//! nothing that no counter shows.
+
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixtures;
+pub mod reading;
+mod rules;
+mod verdict;
+mod words;
+
+pub use rules::{RULES, Rule, findings};
+pub use verdict::{verdict, verdict_with_cpus};

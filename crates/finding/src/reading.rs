@@ -1,0 +1,192 @@
+//! What a cell's counters add up to: sums over its devices, shares, rates until stable. Derived when asked for, never
+//! stored, and `None` wherever one of the counters is missing. It judges nothing.
+
+use rdsk_model::{CellRecord, DeviceEvidence, Iostat, Op, Workload};
+
+/// The unit in which the page cache holds files on the machines we know, in bytes.
+pub const PAGE_BYTES: u64 = 4096;
+
+/// The devices that carry the cell's targets directly, each once even when two targets share it. `None` when a target
+/// has no device or the device's counters stand still.
+#[must_use]
+pub fn devices(cell: &CellRecord) -> Option<Vec<&DeviceEvidence>> {
+    let mut found: Vec<&DeviceEvidence> = Vec::new();
+    for &target in &cell.workload.targets {
+        let device = cell.evidence.device_of(target)?;
+        (device.read_bytes.is_some() && device.write_bytes.is_some()).then_some(())?;
+        if !found.iter().any(|known| known.name == device.name) {
+            found.push(device);
+        }
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// Bytes that the devices moved in one direction, until everything was stable.
+#[must_use]
+pub fn device_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
+    let bytes = |device: &DeviceEvidence| match op {
+        Op::Read => device.read_bytes,
+        Op::Write => device.write_bytes,
+    };
+    devices(cell)?.into_iter().map(bytes).sum()
+}
+
+/// Requests that the devices completed in one direction, until everything was stable.
+#[must_use]
+pub fn device_requests(cell: &CellRecord, op: Op) -> Option<u64> {
+    let requests = |device: &DeviceEvidence| match op {
+        Op::Read => device.reads,
+        Op::Write => device.writes,
+    };
+    devices(cell)?.into_iter().map(requests).sum()
+}
+
+/// Bytes that the devices moved in one direction by the time the last I/O returned: the iostat rows over their
+/// intervals.
+#[must_use]
+pub fn row_bytes(cell: &CellRecord, op: Op) -> Option<f64> {
+    devices(cell)?
+        .into_iter()
+        .map(|device| {
+            let row = device.iostat?;
+            let kilobytes_per_s = match op {
+                Op::Read => row.rkb_s,
+                Op::Write => row.wkb_s,
+            };
+            Some(kilobytes_per_s * 1024.0 * seconds(device.interval_ns?))
+        })
+        .sum()
+}
+
+/// The iostat row of the first target's device.
+#[must_use]
+pub fn row(cell: &CellRecord) -> Option<&Iostat> {
+    devices(cell)?.first()?.iostat.as_ref()
+}
+
+/// Mean request size that the first target's device saw in one direction, in bytes (`rareq-sz`, `wareq-sz`); `None`
+/// without requests.
+#[must_use]
+pub fn request_bytes(cell: &CellRecord, op: Op) -> Option<f64> {
+    let row = row(cell)?;
+    let kilobytes = match op {
+        Op::Read => row.rareq_sz,
+        Op::Write => row.wareq_sz,
+    };
+    (kilobytes > 0.0).then_some(kilobytes * 1024.0)
+}
+
+/// What the kernel charged to this process in one direction.
+#[must_use]
+pub fn process_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
+    match op {
+        Op::Read => cell.evidence.process.read_bytes,
+        Op::Write => cell.evidence.process.write_bytes,
+    }
+}
+
+/// Flush requests of the cell's devices.
+#[must_use]
+pub fn flushes(cell: &CellRecord) -> Option<u64> {
+    devices(cell)?.into_iter().map(|device| device.flushes).sum()
+}
+
+/// Bytes per second until everything is on stable storage; `None` for reads.
+#[must_use]
+pub fn stable_rate(cell: &CellRecord) -> Option<f64> {
+    let seconds = seconds(cell.result.to_stable_ns?);
+    (seconds > 0.0).then_some(ratio(cell.result.bytes?, 1) / seconds)
+}
+
+/// Share of the file's span that lies in holes or unwritten extents; `None` where FIEMAP does not tell.
+#[must_use]
+pub fn hole_share(cell: &CellRecord) -> Option<f64> {
+    let extents = cell.evidence.extents?;
+    let empty = extents.hole_bytes + extents.unwritten_bytes;
+    let all = empty + extents.mapped_bytes;
+    (all > 0).then_some(ratio(empty, all))
+}
+
+/// Whether writes of this workload change pages of the page cache only in part.
+#[must_use]
+pub fn writes_partial_pages(workload: &Workload) -> bool {
+    [workload.block_bytes, workload.align_bytes, workload.shift_bytes]
+        .iter()
+        .any(|bytes| !bytes.is_multiple_of(PAGE_BYTES))
+}
+
+/// Processor time, user and system, of the cell.
+#[must_use]
+pub fn cpu_ns(cell: &CellRecord) -> Option<u64> {
+    cell.result.cpu_ns.map(|cpu| cpu.user + cpu.system)
+}
+
+/// I/Os that the workload may have in flight in all its streams together.
+#[must_use]
+pub fn wanted_depth(workload: &Workload) -> u64 {
+    u64::from(workload.queue_depth) * u64::from(workload.streams)
+}
+
+/// One count over another as a plain figure; callers check for zero.
+#[must_use]
+pub fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
+}
+
+/// Nanoseconds as seconds.
+#[must_use]
+pub fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+fn to_f64(count: usize) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+    use rdsk_model::IoPath;
+
+    #[test]
+    fn two_targets_on_one_device_count_it_once() {
+        let mut cell = fixtures::cell("x", Op::Read, IoPath::Direct, 1 << 20, 64, 500_000_000);
+        let mut twin = cell.evidence.device[0].clone();
+        twin.target = 1;
+        cell.evidence.device.push(twin.clone());
+        cell.workload.targets = vec![0, 1];
+        assert_eq!(device_bytes(&cell, Op::Read), Some(64 << 20));
+        twin.name = "sdb".into();
+        cell.evidence.device[1] = twin;
+        assert_eq!(device_bytes(&cell, Op::Read), Some(128 << 20));
+    }
+
+    #[test]
+    fn a_missing_counter_makes_the_sum_unknown() {
+        let mut cell = fixtures::cell("x", Op::Read, IoPath::Direct, 1 << 20, 64, 500_000_000);
+        cell.evidence.device[0].read_bytes = None;
+        assert_eq!(device_bytes(&cell, Op::Read), None);
+        cell.evidence.device.clear();
+        assert_eq!(device_bytes(&cell, Op::Read), None);
+        assert_eq!(row(&cell), None);
+    }
+
+    #[test]
+    fn partial_pages() {
+        let mut workload = Workload::sequential_read(1 << 20);
+        for (block, align, shift, expected) in [
+            (4096, 4096, 0, false),
+            (8192, 4096, 0, false),
+            (512, 512, 0, true),
+            (4096, 4096, 512, true),
+            (4096, 512, 0, true),
+            (6144, 4096, 0, true),
+        ] {
+            workload.block_bytes = block;
+            workload.align_bytes = align;
+            workload.shift_bytes = shift;
+            assert_eq!(writes_partial_pages(&workload), expected, "{block} {align} {shift}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The rules: what must have been counted for a finding, and the words of it. One file per rule, one stable code, one
+//! page docs/findings/CODE.md. A rule whose counters are missing says nothing; it never guesses.
+
+mod buffered_write_in_memory;
+mod cached_read;
+mod cold_not_reached;
+mod common;
+mod cpu_bound;
+mod direct_refused;
+mod direct_vs_buffered;
+mod disturbed;
+mod drift;
+mod durable_write_cost;
+mod few_samples;
+mod halves;
+mod hole_read;
+mod loop_backing_cached;
+mod misaligned_write;
+mod page_write_no_read;
+mod queue_depth_not_reached;
+mod read_modify_write;
+mod requests_merged;
+mod requests_split;
+mod single_writer_depth;
+mod slow_start;
+mod throttled;
+mod uring_on_workers;
+mod write_cache_volatile;
+
+use rdsk_model::{Finding, Record};
+
+/// One rule: looks at a Record and explains what it recognises.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    /// Stable kebab-case name, also that of its page in docs/findings/.
+    pub code: &'static str,
+    /// Its findings; empty when it recognises nothing or a counter that it needs is missing.
+    pub check: fn(&Record) -> Vec<Finding>,
+}
+
+/// Every rule. First those that take the meaning from a figure, then causes, then costs, then remarks.
+pub const RULES: &[Rule] = &[
+    hole_read::RULE,
+    cached_read::RULE,
+    buffered_write_in_memory::RULE,
+    loop_backing_cached::RULE,
+    cold_not_reached::RULE,
+    disturbed::RULE,
+    throttled::RULE,
+    cpu_bound::RULE,
+    queue_depth_not_reached::RULE,
+    uring_on_workers::RULE,
+    slow_start::RULE,
+    drift::RULE,
+    direct_vs_buffered::RULE,
+    read_modify_write::RULE,
+    page_write_no_read::RULE,
+    misaligned_write::RULE,
+    single_writer_depth::RULE,
+    durable_write_cost::RULE,
+    write_cache_volatile::RULE,
+    requests_merged::RULE,
+    requests_split::RULE,
+    direct_refused::RULE,
+    few_samples::RULE,
+];
+
+/// The findings of all rules, in the order of [`RULES`]. The cells' verdicts must have been given before.
+#[must_use]
+pub fn findings(record: &Record) -> Vec<Finding> {
+    RULES.iter().flat_map(|rule| (rule.check)(record)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    #[test]
+    fn every_code_has_its_page_and_every_page_its_code() {
+        let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/findings");
+        let written: BTreeSet<String> = std::fs::read_dir(&pages)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter_map(|name| name.strip_suffix(".md").map(String::from))
+            .filter(|name| name != "README")
+            .collect();
+        let codes: BTreeSet<String> = RULES.iter().map(|rule| rule.code.into()).collect();
+        assert_eq!(codes.len(), RULES.len(), "a code is used twice");
+        assert_eq!(written, codes);
+        for code in codes {
+            let page = std::fs::read_to_string(pages.join(format!("{code}.md"))).unwrap();
+            assert!(page.starts_with(&format!("# {code}\n")), "{code}.md does not start with its code");
+            for part in [
+                "## What it says",
+                "## The evidence",
+                "## Why it happens",
+                "## What to do",
+                "## See it yourself",
+            ] {
+                assert!(page.contains(part), "{code}.md lacks \"{part}\"");
+            }
+        }
+    }
+
+    /// Rules that rest on something else than counters of the kernel: the workload, the target's facts, our own times.
+    const NEED_NO_COUNTERS: &[&str] = &[
+        "queue-depth-not-reached",
+        "uring-on-workers",
+        "slow-start",
+        "drift",
+        "write-cache-volatile",
+        "direct-refused",
+        "durable-write-cost",
+        "misaligned-write",
+        "few-samples",
+    ];
+
+    #[test]
+    fn without_counters_nothing_is_claimed_of_them() {
+        let mut record = fixtures::run();
+        for cell in &mut record.cells {
+            *cell = fixtures::without_counters(cell.clone());
+            cell.evidence.process = rdsk_model::ProcessIo::default();
+            cell.evidence.page_cache = None;
+            cell.evidence.extents = None;
+            cell.evidence.limits.clear();
+            cell.result.cpu_ns = None;
+        }
+        let record = fixtures::record(record.targets, record.cells);
+        for finding in findings(&record) {
+            assert!(NEED_NO_COUNTERS.contains(&finding.code.as_str()), "{finding:#?}");
+        }
+    }
+
+    #[test]
+    fn a_run_gives_findings_in_the_order_of_the_rules() {
+        let found = findings(&fixtures::run());
+        let positions: Vec<usize> = found
+            .iter()
+            .map(|finding| RULES.iter().position(|rule| rule.code == finding.code).unwrap())
+            .collect();
+        assert!(positions.is_sorted(), "{positions:?}");
+        assert!(found.len() >= 8, "{}", found.len());
+    }
+
+    #[test]
+    fn a_record_without_cells_has_no_findings() {
+        assert_eq!(findings(&fixtures::record(vec![fixtures::disk()], Vec::new())), Vec::new());
+    }
+}

@@ -1,0 +1,75 @@
+//! `buffered-write-in-memory`: write(2) returned when memory had the data, long before the device had it.
+
+use super::Rule;
+use super::common::{cells, cite, cite_all, has_verdict, how_many, ids};
+use crate::{reading, words};
+use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Op, Record, VerdictCode};
+
+pub(super) const RULE: Rule = Rule { code: "buffered-write-in-memory", check };
+
+/// How much longer stable must take than returning before it is worth a word.
+const LATER: f64 = 1.1;
+
+fn check(record: &Record) -> Vec<Finding> {
+    // The align experiment asks what a write into memory costs; there it is the question, not a mistake.
+    let cells = cells(record, |cell| {
+        cell.workload.op == Op::Write
+            && cell.experiment != Experiment::Align
+            && has_verdict(cell, VerdictCode::PageCache)
+            && later(cell).is_some_and(|later| later >= LATER)
+    });
+    let Some(worst) = cells.iter().filter_map(|cell| later(cell)).reduce(f64::max) else { return Vec::new() };
+    let evidence = cite_all(&cells, |cell| {
+        let ns = |ns: Option<u64>| ns.map_or_else(|| "unknown".into(), words::nanos);
+        let (returned, stable) = (ns(cell.result.to_return_ns), ns(cell.result.to_stable_ns));
+        let dirty = cell.evidence.page_cache.and_then(|cache| cache.after.dirty_bytes);
+        let dirty =
+            dirty.map_or(String::new(), |dirty| format!(", dirty at the return = {}", words::bytes(dirty)));
+        cite(cell, "to_return", format_args!("{returned}, to_stable = {stable}{dirty}"))
+    });
+    vec![Finding {
+        code: RULE.code.into(),
+        title: format!("writes stopped in memory: {}", how_many(&cells)),
+        text: format!(
+            "write(2) returns when the page cache has the data; the kernel writes it to the device later. Until the \
+             data was stable it took up to {} as long, and only that time says what the device can do.",
+            words::times(worst)
+        ),
+        evidence,
+        confidence: Confidence::Measured,
+        advice: Some("quote the rate until stable, or write with direct, dsync or fsync_at_end".into()),
+        cells: ids(&cells),
+    }]
+}
+
+/// Time until stable over time until return.
+fn later(cell: &CellRecord) -> Option<f64> {
+    let returned = cell.result.to_return_ns.filter(|&ns| ns > 0)?;
+    Some(reading::ratio(cell.result.to_stable_ns?, returned))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::{cell, file, kept_in_memory, record, with};
+    use rdsk_model::IoPath;
+
+    #[test]
+    fn fires_on_a_write_into_memory_and_is_silent_on_a_durable_one() {
+        let direct = cell("d", Op::Write, IoPath::Direct, 1 << 20, 64, 500_000_000);
+        let memory = kept_in_memory(direct.clone(), 25_000_000, 500_000_000);
+        let finding = fires(RULE, &record(vec![file()], vec![direct.clone(), memory.clone()]));
+        assert_eq!(finding.cells, ["d"]);
+        assert!(finding.text.contains("20.0 ×"), "{}", finding.text);
+        assert_eq!(
+            finding.evidence,
+            ["d: to_return = 25.0 ms, to_stable = 500 ms, dirty at the return = 64 MiB"]
+        );
+        silent(RULE, &record(vec![file()], vec![direct]));
+        let on_purpose = with(memory.clone(), |cell| cell.experiment = Experiment::Align);
+        silent(RULE, &record(vec![file()], vec![on_purpose]));
+        let unknown = with(memory, |cell| cell.result.to_stable_ns = None);
+        silent(RULE, &record(vec![file()], vec![unknown]));
+    }
+}

@@ -1,0 +1,91 @@
+//! What the rules share: choosing cells, citing a counter. It decides nothing.
+
+use rdsk_model::{CellRecord, Record, StopReason, Target, VerdictCode};
+
+/// Citations of one finding at most; a finding over a hundred cells stays readable.
+const MAX_CITED: usize = 8;
+
+/// The cells that completed something and satisfy a condition.
+pub(super) fn cells(record: &Record, condition: impl Fn(&CellRecord) -> bool) -> Vec<&CellRecord> {
+    record.cells.iter().filter(|cell| ran(cell) && condition(cell)).collect()
+}
+
+/// The cells with a verdict.
+pub(super) fn with_verdict(record: &Record, code: VerdictCode) -> Vec<&CellRecord> {
+    cells(record, |cell| has_verdict(cell, code))
+}
+
+pub(super) fn has_verdict(cell: &CellRecord, code: VerdictCode) -> bool {
+    cell.verdict.as_ref().is_some_and(|verdict| verdict.code == code)
+}
+
+/// Whether the device's own speed is what the cell shows: nothing but the device, its limits or the processor decided.
+pub(super) fn reached_device(cell: &CellRecord) -> bool {
+    use VerdictCode::{CpuBound, Device, SourceBound, Throttled};
+    [Device, Throttled, CpuBound, SourceBound].iter().any(|&code| has_verdict(cell, code))
+}
+
+pub(super) fn ids(cells: &[&CellRecord]) -> Vec<String> {
+    cells.iter().map(|cell| cell.id.clone()).collect()
+}
+
+/// One citation: `paths/read/direct: aqu-sz = 0.98`.
+pub(super) fn cite(cell: &CellRecord, name: &str, value: impl std::fmt::Display) -> String {
+    format!("{}: {name} = {value}", cell.id)
+}
+
+/// The citations of several cells, the first of them only when they are very many.
+pub(super) fn cite_all(cells: &[&CellRecord], one: impl Fn(&CellRecord) -> String) -> Vec<String> {
+    cells.iter().take(MAX_CITED).map(|cell| one(cell)).collect()
+}
+
+/// The first target of a cell.
+pub(super) fn target<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Target> {
+    let index = cell.workload.targets.first()?;
+    record.targets.iter().find(|target| target.index == *index)
+}
+
+/// Verdict texts as citations.
+pub(super) fn cite_verdict(cell: &CellRecord) -> String {
+    cite(cell, "verdict", cell.verdict.as_ref().map_or("", |verdict| verdict.text.as_str()))
+}
+
+/// `1 cell`, or `3 cells`, with the first id where there is only one.
+pub(super) fn how_many(cells: &[&CellRecord]) -> String {
+    match cells {
+        [one] => one.id.clone(),
+        many => format!("{} cells", many.len()),
+    }
+}
+
+fn ran(cell: &CellRecord) -> bool {
+    cell.result.stop != StopReason::NotApplicable && cell.result.ops.is_some_and(|ops| ops > 0)
+}
+
+#[cfg(test)]
+pub(super) mod testing {
+    //! What every rule's tests assert.
+    use crate::rules::Rule;
+    use rdsk_model::{Finding, Record};
+
+    /// The rule's only finding over a Record, after the checks that hold for every finding.
+    #[track_caller]
+    pub(crate) fn fires(rule: Rule, record: &Record) -> Finding {
+        let mut found = (rule.check)(record);
+        assert_eq!(found.len(), 1, "{found:#?}");
+        let finding = found.remove(0);
+        assert_eq!(finding.code, rule.code);
+        assert!(!finding.evidence.is_empty(), "a claim without evidence");
+        assert!(finding.evidence.iter().all(|line| line.contains(" = ")), "{:#?}", finding.evidence);
+        assert!(!finding.cells.is_empty());
+        assert!(finding.cells.iter().all(|id| record.cell(id).is_some()));
+        assert!(!finding.title.contains('\n') && finding.title.chars().count() <= 72, "{}", finding.title);
+        finding
+    }
+
+    /// The rule says nothing.
+    #[track_caller]
+    pub(crate) fn silent(rule: Rule, record: &Record) {
+        assert_eq!((rule.check)(record), Vec::new());
+    }
+}

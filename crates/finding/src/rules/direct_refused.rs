@@ -1,0 +1,54 @@
+//! `direct-refused`: cells that could not run because direct I/O does not take their size or place.
+
+use super::Rule;
+use super::common::{cite, cite_all, how_many, ids, target};
+use rdsk_model::{CellRecord, Confidence, Finding, IoPath, Record, StopReason};
+use rdsk_units::{Bytes, printable};
+
+pub(super) const RULE: Rule = Rule { code: "direct-refused", check };
+
+fn check(record: &Record) -> Vec<Finding> {
+    let is_refused = |cell: &&CellRecord| {
+        cell.workload.path == IoPath::Direct && cell.result.stop == StopReason::NotApplicable
+    };
+    let cells: Vec<&CellRecord> = record.cells.iter().filter(is_refused).collect();
+    let Some(first) = cells.first() else { return Vec::new() };
+    let multiple = target(record, first).and_then(|target| target.direct_align_bytes).map(Bytes);
+    let advice = match multiple {
+        Some(multiple) => format!("use sizes and offsets that are multiples of {multiple} with direct I/O"),
+        None => "use multiples of the logical block size, or the buffered path".into(),
+    };
+    vec![Finding {
+        code: RULE.code.into(),
+        title: format!("direct I/O is not possible: {}", how_many(&cells)),
+        text: "O_DIRECT hands the request to the device as it is, and a device takes whole blocks only. The kernel \
+               refuses other sizes, offsets and buffers with EINVAL; some filesystems refuse direct I/O altogether."
+            .into(),
+        evidence: cite_all(&cells, |cell| cite(cell, "reason", printable(&cell.result.why))),
+        confidence: Confidence::Measured,
+        advice: Some(advice),
+        cells: ids(&cells),
+    }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::{cell, file, not_applicable, record};
+    use rdsk_model::Op;
+
+    #[test]
+    fn fires_on_direct_cells_that_never_ran_only() {
+        let refused = not_applicable(
+            cell("align/27/direct", Op::Write, IoPath::Direct, 27, 10, 1_000_000),
+            "27 bytes are no multiple of 512",
+        );
+        let finding = fires(RULE, &record(vec![file()], vec![refused]));
+        assert_eq!(finding.evidence, ["align/27/direct: reason = 27 bytes are no multiple of 512"]);
+        assert!(finding.advice.unwrap().contains("512 B"));
+        let buffered = not_applicable(cell("b", Op::Write, IoPath::Buffered, 27, 10, 1_000_000), "read-only");
+        let ran = cell("d", Op::Write, IoPath::Direct, 512, 10, 1_000_000);
+        silent(RULE, &record(vec![file()], vec![buffered, ran]));
+    }
+}

@@ -1,0 +1,51 @@
+//! `drift`: the second half of a cell ran at another rate than the first.
+
+use super::Rule;
+use super::common::{cells, cite, cite_all, how_many, ids};
+use super::halves::{Change, change};
+use crate::words;
+use rdsk_model::{Confidence, Finding, Record};
+
+pub(super) const RULE: Rule = Rule { code: "drift", check };
+
+fn check(record: &Record) -> Vec<Finding> {
+    let cells = cells(record, |cell| matches!(change(cell), Some(Change::Drift { .. })));
+    if cells.is_empty() {
+        return Vec::new();
+    }
+    let evidence = cite_all(&cells, |cell| match change(cell) {
+        Some(Change::Drift { first, second }) => cite(
+            cell,
+            "first half of the windows",
+            format_args!("{}, second half = {}", words::rate(first.mean), words::rate(second.mean)),
+        ),
+        _ => cite(cell, "windows", "steady"),
+    });
+    vec![Finding {
+        code: RULE.code.into(),
+        title: format!("the rate changed on the way: {}", how_many(&cells)),
+        text: "The two halves of the measured windows differ by more than their intervals and by more than 10 %. The \
+               mean stands for neither. A write cache that is full, heat, burst credits that are spent, or another \
+               part of a disk have this effect."
+            .into(),
+        evidence,
+        confidence: Confidence::Measured,
+        advice: Some("run longer with --budget and look at the rate by time; quote the rate of the last part".into()),
+        cells: ids(&cells),
+    }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::super::halves::tests::rippled;
+    use super::*;
+
+    #[test]
+    fn fires_on_halves_that_differ_only() {
+        let finding = fires(RULE, &rippled(&[[10.0; 50].as_slice(), &[6.0; 50]].concat()));
+        assert!(finding.evidence[0].contains("second half = 60"), "{:?}", finding.evidence);
+        silent(RULE, &rippled(&[10.0; 100]));
+        silent(RULE, &rippled(&[[4.0; 25].as_slice(), &[10.0; 75]].concat()));
+    }
+}

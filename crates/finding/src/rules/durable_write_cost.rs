@@ -1,0 +1,146 @@
+//! `durable-write-cost`: what it costs that each write returns only when its data is durable.
+
+use super::Rule;
+use super::common::{cells, cite, target};
+use crate::{reading, words};
+use rdsk_model::{CellRecord, Confidence, Device, Finding, IoPath, Op, Record, Sync};
+use rdsk_units::printable;
+
+pub(super) const RULE: Rule = Rule { code: "durable-write-cost", check };
+
+/// A factor below this is no cost.
+const DEARER: f64 = 1.1;
+
+fn check(record: &Record) -> Vec<Finding> {
+    let durable = cells(record, |cell| {
+        cell.workload.op == Op::Write
+            && cell.workload.path == IoPath::Direct
+            && cell.workload.sync == Sync::Dsync
+            && super::common::reached_device(cell)
+    });
+    durable.into_iter().filter_map(|cell| explain(record, plain_twin(record, cell)?, cell)).collect()
+}
+
+/// The direct cell that differs in nothing but the sync.
+fn plain_twin<'a>(record: &'a Record, durable: &CellRecord) -> Option<&'a CellRecord> {
+    let mut wanted = durable.workload.clone();
+    wanted.sync = Sync::None;
+    cells(record, |cell| {
+        let mut workload = cell.workload.clone();
+        workload.seed = wanted.seed;
+        workload == wanted && cell.experiment == durable.experiment && super::common::reached_device(cell)
+    })
+    .first()
+    .copied()
+}
+
+fn explain(record: &Record, plain: &CellRecord, durable: &CellRecord) -> Option<Finding> {
+    let factor = plain.result.ops_per_s?.mean / durable.result.ops_per_s?.mean;
+    let device = target(record, durable).and_then(|target| target.device.as_ref());
+    let is_dearer = factor >= DEARER;
+    let title = if is_dearer {
+        format!("durable writes take {} as long", words::times(factor))
+    } else {
+        "durable writes cost no more than others".into()
+    };
+    let mut evidence = vec![
+        cite(durable, "writes/s", format_args!("{}, without dsync = {}", rate(durable), rate(plain))),
+        cite(
+            durable,
+            "flushes per write",
+            format_args!("{}, without dsync = {}", flushes(durable), flushes(plain)),
+        ),
+    ];
+    if let Some(device) = device {
+        evidence.push(format!("{}: {}", printable(&device.name), cache_state(device)));
+    }
+    Some(Finding {
+        code: RULE.code.into(),
+        title,
+        text: text(device, is_dearer),
+        evidence,
+        confidence: if reading::flushes(durable).is_some() { Confidence::Measured } else { Confidence::Inferred },
+        advice: is_dearer.then(|| {
+            "write more per sync (larger blocks, group commit), or use a device whose cache survives a power cut".into()
+        }),
+        cells: vec![plain.id.clone(), durable.id.clone()],
+    })
+}
+
+fn text(device: Option<&Device>, is_dearer: bool) -> String {
+    let cache = device.and_then(|device| device.write_cache.as_deref());
+    let fua = device.and_then(|device| device.fua);
+    let cause = match (cache, fua) {
+        (Some("write back"), Some(true)) => {
+            "The device has a volatile cache and takes FUA: a durable write goes past the cache to the medium."
+        }
+        (Some("write back"), _) => {
+            "The device has a volatile cache and no FUA: after a durable write the kernel has the whole cache flushed, \
+             and the writer waits for that."
+        }
+        (Some(_), _) => "The device says that it has no volatile cache, so no flush is needed.",
+        (None, _) => "Whether the device has a volatile cache is not known.",
+    };
+    let files = " On a filesystem a durable write may also have to commit the journal.";
+    format!("{cause}{}", if is_dearer { files } else { "" })
+}
+
+fn cache_state(device: &Device) -> String {
+    let cache = device.write_cache.as_deref().map_or_else(|| "unknown".into(), printable);
+    let fua = match device.fua {
+        Some(true) => "1",
+        Some(false) => "0",
+        None => "unknown",
+    };
+    format!("queue/write_cache = {cache}, queue/fua = {fua}")
+}
+
+fn rate(cell: &CellRecord) -> String {
+    cell.result.ops_per_s.map_or_else(|| "unknown".into(), |rate| rdsk_units::count(rate.mean))
+}
+
+fn flushes(cell: &CellRecord) -> String {
+    match (reading::flushes(cell), cell.result.ops) {
+        (Some(flushes), Some(ops)) if ops > 0 => words::figure(reading::ratio(flushes, ops)),
+        _ => "not counted".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::{self, disk, make_durable, record, with};
+
+    fn plain() -> CellRecord {
+        fixtures::cell("plain", Op::Write, IoPath::Direct, 4096, 5000, 500_000_000)
+    }
+
+    fn durable(elapsed_ns: u64) -> CellRecord {
+        with(fixtures::cell("durable", Op::Write, IoPath::Direct, 4096, 5000, elapsed_ns), make_durable)
+    }
+
+    #[test]
+    fn fires_on_the_pair_with_factor_and_flushes() {
+        let finding = fires(RULE, &record(vec![disk()], vec![plain(), durable(40_000_000_000)]));
+        assert_eq!(finding.title, "durable writes take 80.0 × as long");
+        assert_eq!(
+            finding.evidence,
+            [
+                "durable: writes/s = 125, without dsync = 10.0k",
+                "durable: flushes per write = 1.00, without dsync = 0.00",
+                "sda: queue/write_cache = write back, queue/fua = 0",
+            ]
+        );
+        let equal = fires(RULE, &record(vec![disk()], vec![plain(), durable(510_000_000)]));
+        assert_eq!(equal.title, "durable writes cost no more than others");
+        assert_eq!(equal.advice, None);
+    }
+
+    #[test]
+    fn is_silent_without_the_twin() {
+        silent(RULE, &record(vec![disk()], vec![durable(40_000_000_000)]));
+        let larger = with(plain(), |cell| cell.workload.block_bytes = 8192);
+        silent(RULE, &record(vec![disk()], vec![larger, durable(40_000_000_000)]));
+    }
+}

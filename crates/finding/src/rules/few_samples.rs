@@ -1,0 +1,91 @@
+//! `few-samples`: too few I/Os for the percentile that is asked for, or an interval that stayed wide.
+
+use super::Rule;
+use super::common::{cells, cite, cite_all, how_many, ids};
+use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Pattern, Record, StopReason, Sync};
+use rdsk_units::percent;
+
+pub(super) const RULE: Rule = Rule { code: "few-samples", check };
+
+/// An interval of this relative half-width at the end of the time is worth a word.
+const WIDE: f64 = 0.1;
+
+fn check(record: &Record) -> Vec<Finding> {
+    let cells = cells(record, |cell| lacks_median(cell) || lacks_p99(cell) || is_wide(cell));
+    if cells.is_empty() {
+        return Vec::new();
+    }
+    let evidence = cite_all(&cells, |cell| {
+        let count = cell.result.latency_ns.as_ref().map_or(0, |latency| latency.count);
+        let half = cell.result.bytes_per_s.and_then(|rate| rate.half_width());
+        let half = half.map_or_else(|| "none".into(), |half| format!("±{}", percent(half)));
+        cite(cell, "I/Os", format_args!("{count}, interval = {half}"))
+    });
+    vec![Finding {
+        code: RULE.code.into(),
+        title: format!("too little was measured to be sure: {}", how_many(&cells)),
+        text: "A percentile p is given from 10/(1-p) I/Os on, so p99 needs 1000; and a mean is given with the interval \
+               that its samples allow. These cells ended with fewer samples, or with a wider interval, than their \
+               figures deserve."
+            .into(),
+        evidence,
+        confidence: Confidence::Measured,
+        advice: Some("give more --budget, or fewer experiments with --only".into()),
+        cells: ids(&cells),
+    }]
+}
+
+fn lacks_median(cell: &CellRecord) -> bool {
+    cell.result.latency_ns.as_ref().is_some_and(|latency| latency.p50.is_none())
+}
+
+/// Only where a p99 is the question: the small I/Os of the headline.
+fn lacks_p99(cell: &CellRecord) -> bool {
+    let workload = &cell.workload;
+    cell.experiment == Experiment::Headline
+        && (workload.pattern == Pattern::Random || workload.sync == Sync::Dsync)
+        && cell.result.latency_ns.as_ref().is_some_and(|latency| latency.p99.is_none())
+}
+
+fn is_wide(cell: &CellRecord) -> bool {
+    cell.result.stop == StopReason::Budget
+        && cell.result.bytes_per_s.and_then(|rate| rate.half_width()).is_some_and(|half| half > WIDE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::{self, disk, latency, record, with};
+    use rdsk_model::{IoPath, Op};
+
+    fn headline(count: u64, half_width: f64, stop: StopReason) -> Record {
+        let cell = with(fixtures::cell("h", Op::Read, IoPath::Direct, 4096, count, 500_000_000), |cell| {
+            cell.experiment = Experiment::Headline;
+            cell.workload.pattern = Pattern::Random;
+            cell.result.latency_ns = Some(latency(count, 1000));
+            cell.result.stop = stop;
+            let rate = cell.result.bytes_per_s.as_mut().unwrap();
+            rate.low = Some(rate.mean * (1.0 - half_width));
+            rate.high = Some(rate.mean * (1.0 + half_width));
+        });
+        record(vec![disk()], vec![cell])
+    }
+
+    #[test]
+    fn fires_below_a_thousand_samples_and_on_wide_intervals() {
+        let finding = fires(RULE, &headline(999, 0.02, StopReason::Budget));
+        assert_eq!(finding.evidence, ["h: I/Os = 999, interval = ±2.0 %"]);
+        fires(RULE, &headline(5000, 0.12, StopReason::Budget));
+    }
+
+    #[test]
+    fn is_silent_on_enough() {
+        silent(RULE, &headline(1000, 0.02, StopReason::Precision));
+        silent(RULE, &headline(5000, 0.09, StopReason::Budget));
+        // A pass of a hundred blocks has no p99, and nobody asks for one.
+        let mut pass = headline(100, 0.02, StopReason::Complete);
+        pass.cells[0].experiment = Experiment::Paths;
+        silent(RULE, &pass);
+    }
+}

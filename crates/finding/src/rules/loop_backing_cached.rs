@@ -1,0 +1,112 @@
+//! `loop-backing-cached`: a loop device without direct I/O works on the page cache of its backing file, so its own
+//! counters move although no disk does.
+
+use super::Rule;
+use super::common::{cells, cite, cite_all, how_many, ids, reached_device, target};
+use crate::{reading, words};
+use rdsk_model::{CellRecord, Confidence, Finding, Op, Record};
+
+pub(super) const RULE: Rule = Rule { code: "loop-backing-cached", check };
+
+/// The disk below moved as much as the loop device from this share on.
+const SAME_SHARE: f64 = 0.9;
+
+fn check(record: &Record) -> Vec<Finding> {
+    let cells = cells(record, |cell| {
+        reached_device(cell)
+            && is_cached_loop(record, cell)
+            && below_share(cell).is_none_or(|share| share < SAME_SHARE)
+    });
+    if cells.is_empty() {
+        return Vec::new();
+    }
+    let is_counted = cells.iter().all(|cell| below_share(cell).is_some());
+    let evidence = cite_all(&cells, |cell| {
+        let device = cell.evidence.device.first().map_or("", |device| device.name.as_str());
+        let below = match below(cell) {
+            Some((name, bytes)) => {
+                format!(", {} below moved = {}", rdsk_units::printable(name), words::bytes(bytes))
+            }
+            None => ", no counters below".into(),
+        };
+        let moved = reading::device_bytes(cell, cell.workload.op).unwrap_or(0);
+        let dio = format!("0, {} moved = {}{below}", rdsk_units::printable(device), words::bytes(moved));
+        cite(cell, "loop/dio", dio)
+    });
+    vec![Finding {
+        code: RULE.code.into(),
+        title: format!("the loop device works in memory: {}", how_many(&cells)),
+        text: "This loop device was set up without direct I/O. What it reads and writes goes through the page cache of \
+               its backing file, with O_DIRECT on the loop device too, so its figures may be those of memory."
+            .into(),
+        evidence,
+        confidence: if is_counted { Confidence::Measured } else { Confidence::Inferred },
+        advice: Some("set it up again with losetup --direct-io=on, or measure the backing file".into()),
+        cells: ids(&cells),
+    }]
+}
+
+fn is_cached_loop(record: &Record, cell: &CellRecord) -> bool {
+    let device = target(record, cell).and_then(|target| target.device.as_ref());
+    device.is_some_and(|device| device.loop_direct_io == Some(false))
+}
+
+/// Name and bytes of the first counted device under the cell's first target's own.
+fn below(cell: &CellRecord) -> Option<(&str, u64)> {
+    let target = *cell.workload.targets.first()?;
+    cell.evidence.device.iter().filter(|device| device.target == target).skip(1).find_map(|device| {
+        let bytes = match cell.workload.op {
+            Op::Read => device.read_bytes,
+            Op::Write => device.write_bytes,
+        };
+        Some((device.name.as_str(), bytes?))
+    })
+}
+
+fn below_share(cell: &CellRecord) -> Option<f64> {
+    let moved = reading::device_bytes(cell, cell.workload.op).filter(|&moved| moved > 0)?;
+    Some(reading::ratio(below(cell)?.1, moved))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::{self, disk, record, with};
+    use rdsk_model::{DeviceEvidence, IoPath, Target};
+
+    fn loop_target(direct_io: bool) -> Target {
+        let mut target = disk();
+        target.device.as_mut().unwrap().loop_direct_io = Some(direct_io);
+        target
+    }
+
+    fn read(below_bytes: Option<u64>) -> CellRecord {
+        with(fixtures::cell("l", Op::Read, IoPath::Direct, 1 << 20, 64, 20_000_000), |cell| {
+            cell.evidence.device[0].name = "loop8".into();
+            if below_bytes.is_some() {
+                cell.evidence.device.push(DeviceEvidence {
+                    name: "vda".into(),
+                    read_bytes: below_bytes,
+                    ..DeviceEvidence::default()
+                });
+            }
+        })
+    }
+
+    #[test]
+    fn fires_where_the_disk_below_stood_still() {
+        let measured = fires(RULE, &record(vec![loop_target(false)], vec![read(Some(0))]));
+        assert_eq!(measured.confidence, Confidence::Measured);
+        assert_eq!(measured.evidence, ["l: loop/dio = 0, loop8 moved = 64 MiB, vda below moved = 0 B"]);
+        let inferred = fires(RULE, &record(vec![loop_target(false)], vec![read(None)]));
+        assert_eq!(inferred.confidence, Confidence::Inferred);
+    }
+
+    #[test]
+    fn is_silent_where_the_disk_below_worked_or_the_cache_is_passed() {
+        silent(RULE, &record(vec![loop_target(false)], vec![read(Some(64 << 20))]));
+        silent(RULE, &record(vec![loop_target(true)], vec![read(Some(0))]));
+        silent(RULE, &record(vec![disk()], vec![read(Some(0))]));
+    }
+}

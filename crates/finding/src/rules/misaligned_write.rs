@@ -1,0 +1,129 @@
+//! `misaligned-write`: the same write costs more when its offset is no multiple of a page.
+
+use super::Rule;
+use super::common::{cells, cite, target};
+use super::read_modify_write::read_per_write;
+use crate::reading::PAGE_BYTES;
+use crate::words;
+use rdsk_model::{CellRecord, Confidence, Finding, Op, Record, Workload};
+use rdsk_units::Bytes;
+
+pub(super) const RULE: Rule = Rule { code: "misaligned-write", check };
+
+/// How much dearer the shifted write must be.
+const DEARER: f64 = 1.2;
+
+fn check(record: &Record) -> Vec<Finding> {
+    let shifted = cells(record, |cell| {
+        cell.workload.op == Op::Write && !cell.workload.shift_bytes.is_multiple_of(PAGE_BYTES)
+    });
+    let pairs: Vec<(&CellRecord, &CellRecord, f64)> = shifted
+        .into_iter()
+        .filter_map(|cell| {
+            let aligned = aligned_twin(record, cell)?;
+            Some((aligned, cell, latency(cell)? / latency(aligned)?))
+        })
+        .filter(|(_, _, factor)| *factor >= DEARER)
+        .collect();
+    let Some((aligned, _, _)) = pairs.first() else { return Vec::new() };
+    let worst = pairs.iter().map(|(_, _, factor)| *factor).fold(0.0, f64::max);
+    let evidence = pairs
+        .iter()
+        .map(|(aligned, cell, factor)| {
+            let reads = read_per_write(cell)
+                .map_or(String::new(), |bytes| format!(", read per write = {} B", words::figure(bytes)));
+            cite(
+                cell,
+                "latency / aligned",
+                format_args!("{} against {}{reads}", words::times(*factor), aligned.id),
+            )
+        })
+        .collect();
+    let multiple = safe_multiple(record, aligned);
+    vec![Finding {
+        code: RULE.code.into(),
+        title: format!("misaligned writes take up to {} as long", words::times(worst)),
+        text: "Size and alignment are two things: a write of whole pages that starts inside a page changes two pages in \
+               part. Each of them may have to be read first, and the device gets more blocks than the write has."
+            .into(),
+        evidence,
+        confidence: Confidence::Measured,
+        advice: Some(format!("write multiples of {multiple} at offsets that are multiples of {multiple}")),
+        cells: pairs.iter().flat_map(|(aligned, cell, _)| [*aligned, *cell]).fold(Vec::new(), |mut ids, cell| {
+            if !ids.contains(&cell.id) {
+                ids.push(cell.id.clone());
+            }
+            ids
+        }),
+    }]
+}
+
+/// The cell that differs in nothing but the shift, which is 0.
+fn aligned_twin<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a CellRecord> {
+    let mut wanted = cell.workload.clone();
+    wanted.shift_bytes = 0;
+    cells(record, |other| {
+        let mut workload = other.workload.clone();
+        workload.seed = wanted.seed;
+        workload.align_bytes = wanted.align_bytes;
+        workload == wanted && other.experiment == cell.experiment && stays_in_its_pages(&other.workload)
+    })
+    .first()
+    .copied()
+}
+
+/// Whether no write touches more pages than its size needs.
+fn stays_in_its_pages(workload: &Workload) -> bool {
+    let align = workload.align_bytes;
+    align.is_multiple_of(PAGE_BYTES)
+        || (align > 0 && PAGE_BYTES.is_multiple_of(align) && workload.block_bytes <= align)
+}
+
+/// Median latency in nanoseconds, the mean where there are too few for a median.
+fn latency(cell: &CellRecord) -> Option<f64> {
+    let latency = cell.result.latency_ns.as_ref()?;
+    latency.p50.map(|p50| p50 as f64).or(latency.mean).filter(|&ns| ns > 0.0)
+}
+
+/// The smallest size and alignment that is safe: a page, or the device's physical block where that is larger.
+fn safe_multiple(record: &Record, cell: &CellRecord) -> Bytes {
+    let physical = target(record, cell)
+        .and_then(|target| target.device.as_ref())
+        .and_then(|device| device.physical_block_bytes)
+        .unwrap_or(PAGE_BYTES);
+    Bytes(physical.max(PAGE_BYTES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::{self, file, record, with};
+    use rdsk_model::{CacheState, IoPath};
+
+    fn writes(id: &str, shift_bytes: u64, elapsed_ns: u64) -> CellRecord {
+        with(fixtures::cell(id, Op::Write, IoPath::Buffered, 4096, 1000, elapsed_ns), |cell| {
+            cell.workload.shift_bytes = shift_bytes;
+            cell.workload.cache = CacheState::Cold;
+            cell.evidence.process.read_bytes = Some(if shift_bytes == 0 { 0 } else { 8_192_000 });
+        })
+    }
+
+    #[test]
+    fn fires_when_the_shift_costs() {
+        let record = record(vec![file()], vec![writes("a", 0, 25_000_000), writes("s", 512, 8_000_000_000)]);
+        let finding = fires(RULE, &record);
+        assert_eq!(finding.evidence, ["s: latency / aligned = 320 × against a, read per write = 8192 B"]);
+        assert!(finding.advice.unwrap().contains("multiples of 4 KiB at"));
+    }
+
+    #[test]
+    fn is_silent_when_it_does_not_or_has_no_twin() {
+        let aligned = || writes("a", 0, 25_000_000);
+        silent(RULE, &record(vec![file()], vec![aligned(), writes("s", 512, 29_000_000)]));
+        silent(RULE, &record(vec![file()], vec![aligned(), writes("s", 4096, 80_000_000)]));
+        silent(RULE, &record(vec![file()], vec![writes("s", 512, 80_000_000)]));
+        let direct = with(aligned(), |cell| cell.workload.path = IoPath::Direct);
+        silent(RULE, &record(vec![file()], vec![direct, writes("s", 512, 80_000_000)]));
+    }
+}

@@ -1,0 +1,93 @@
+//! `read-modify-write`: buffered writes of part of a page made the kernel read the rest of it first.
+
+use super::Rule;
+use super::common::{cells, cite, cite_all, how_many, ids};
+use crate::reading::{self, PAGE_BYTES};
+use crate::words;
+use rdsk_model::{CellRecord, Confidence, Finding, IoPath, Op, Record};
+use rdsk_units::Bytes;
+
+pub(super) const RULE: Rule = Rule { code: "read-modify-write", check };
+
+/// Pages read per write from which the reads are the writes' own: fewer may be metadata.
+const PAGES_PER_WRITE: f64 = 0.5;
+
+fn check(record: &Record) -> Vec<Finding> {
+    let cells = affected(record);
+    if cells.is_empty() {
+        return Vec::new();
+    }
+    let evidence = cite_all(&cells, |cell| {
+        let read = reading::process_bytes(cell, Op::Read).unwrap_or(0);
+        let ops = words::plural(cell.result.ops.unwrap_or(0), "write");
+        let per_write = words::figure(read_per_write(cell).unwrap_or(0.0));
+        let block = Bytes(cell.workload.block_bytes).approx();
+        cite(
+            cell,
+            "process.read_bytes",
+            format_args!("{} for {ops} of {block} = {per_write} B per write", Bytes(read).approx()),
+        )
+    });
+    vec![Finding {
+        code: RULE.code.into(),
+        title: format!("writes made the kernel read first: {}", how_many(&cells)),
+        text: format!(
+            "The page cache holds whole pages of {}. A write that changes only part of a page that is not cached must \
+             wait until the kernel has read that page from the device: each such write costs a read, and the caller \
+             waits for it.",
+            Bytes(PAGE_BYTES)
+        ),
+        evidence,
+        confidence: Confidence::Measured,
+        advice: Some(format!("write whole pages: multiples of {0} at multiples of {0}", Bytes(PAGE_BYTES))),
+        cells: ids(&cells),
+    }]
+}
+
+/// The cells whose partial pages were read, by the process's own account.
+pub(super) fn affected(record: &Record) -> Vec<&CellRecord> {
+    cells(record, |cell| {
+        cell.workload.op == Op::Write
+            && cell.workload.path == IoPath::Buffered
+            && reading::writes_partial_pages(&cell.workload)
+            && read_per_write(cell).is_some_and(|bytes| bytes >= PAGES_PER_WRITE * PAGE_BYTES as f64)
+    })
+}
+
+/// Bytes that the kernel fetched for the process per write.
+pub(super) fn read_per_write(cell: &CellRecord) -> Option<f64> {
+    let ops = cell.result.ops.filter(|&ops| ops > 0)?;
+    Some(reading::ratio(reading::process_bytes(cell, Op::Read)?, ops))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::{self, file, record, with};
+
+    fn small_writes(block_bytes: u64, read_bytes: Option<u64>) -> Record {
+        let cell =
+            with(fixtures::cell("s", Op::Write, IoPath::Buffered, block_bytes, 2048, 500_000_000), |cell| {
+                cell.evidence.process.read_bytes = read_bytes;
+            });
+        record(vec![file()], vec![cell])
+    }
+
+    #[test]
+    fn fires_when_each_small_write_read_a_page() {
+        let finding = fires(RULE, &small_writes(512, Some(2048 * 4096)));
+        assert_eq!(
+            finding.evidence,
+            ["s: process.read_bytes = 8 MiB for 2,048 writes of 512 B = 4096 B per write"]
+        );
+        fires(RULE, &small_writes(512, Some(2048 * 2048)));
+    }
+
+    #[test]
+    fn is_silent_without_reads_or_counters_or_partial_pages() {
+        silent(RULE, &small_writes(512, Some(2048 * 2047)));
+        silent(RULE, &small_writes(512, None));
+        silent(RULE, &small_writes(4096, Some(2048 * 4096)));
+    }
+}

@@ -1,0 +1,104 @@
+//! `requests-merged`: the device saw larger requests than the program made.
+
+use super::Rule;
+use super::common::{cells, cite, cite_all, has_verdict, how_many, ids};
+use crate::reading::{self, PAGE_BYTES};
+use crate::words;
+use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Op, Record, VerdictCode};
+use rdsk_units::Bytes;
+
+pub(super) const RULE: Rule = Rule { code: "requests-merged", check };
+
+/// How much larger the mean request must be.
+const LARGER: f64 = 1.25;
+/// Requests below which a mean size means little.
+const MIN_REQUESTS: u64 = 10;
+/// The device must have moved our bytes and hardly others, or the mean is not ours.
+const OURS: std::ops::RangeInclusive<f64> = 0.9..=1.1;
+
+fn check(record: &Record) -> Vec<Finding> {
+    let cells = cells(record, |cell| {
+        // A partial page becomes a whole one; that is no merge.
+        mean_request(cell).is_some_and(|bytes| {
+            bytes >= LARGER * cell.workload.block_bytes as f64 && bytes > PAGE_BYTES as f64
+        })
+    });
+    if cells.is_empty() {
+        return Vec::new();
+    }
+    vec![Finding {
+        code: RULE.code.into(),
+        title: format!("the device saw larger requests: {}", how_many(&cells)),
+        text: "Between the program and the device neighbouring blocks became one request: readahead asks for more than \
+               the program did, writeback gathers dirty pages, and the block layer merges neighbours in the queue \
+               (counted as merges). Larger requests cost less per byte."
+            .into(),
+        evidence: cite_all(&cells, sizes),
+        confidence: Confidence::Measured,
+        advice: None,
+        cells: ids(&cells),
+    }]
+}
+
+/// Mean size of the requests that moved a cell's bytes until they were stable; `None` when it would not be ours.
+pub(super) fn mean_request(cell: &CellRecord) -> Option<f64> {
+    if cell.experiment == Experiment::Align || has_verdict(cell, VerdictCode::Disturbed) {
+        return None;
+    }
+    let moved = reading::device_bytes(cell, cell.workload.op)?;
+    let requests = reading::device_requests(cell, cell.workload.op).filter(|&count| count >= MIN_REQUESTS)?;
+    let share = reading::ratio(moved, cell.result.bytes.filter(|&bytes| bytes > 0)?);
+    OURS.contains(&share).then(|| reading::ratio(moved, requests))
+}
+
+/// The citation of both rules about sizes: what was asked for, what the device saw.
+pub(super) fn sizes(cell: &CellRecord) -> String {
+    let (op, block) = (cell.workload.op, Bytes(cell.workload.block_bytes).approx());
+    let asked = words::plural(cell.result.ops.unwrap_or(0), "I/O");
+    let requests = words::plural(reading::device_requests(cell, op).unwrap_or(0), "request");
+    let mean = mean_request(cell).map_or_else(|| "unknown".into(), |bytes| words::figure(bytes / 1024.0));
+    let merges = cell.evidence.device.first().and_then(|device| match op {
+        Op::Read => device.read_merges,
+        Op::Write => device.write_merges,
+    });
+    let merges = merges.map_or(String::new(), |merges| format!(", merges = {merges}"));
+    cite(cell, "areq-sz", format_args!("{mean} KiB in {requests} for {asked} of {block}{merges}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::{self, disk, record, with, without_counters};
+    use rdsk_model::IoPath;
+
+    fn write(requests: u64) -> CellRecord {
+        with(fixtures::cell("m", Op::Write, IoPath::Buffered, 16384, 4096, 500_000_000), |cell| {
+            cell.evidence.device[0].writes = Some(requests);
+            cell.evidence.device[0].write_merges = Some(16_256);
+        })
+    }
+
+    #[test]
+    fn fires_when_requests_grew() {
+        let finding = fires(RULE, &record(vec![disk()], vec![write(128)]));
+        assert_eq!(
+            finding.evidence,
+            ["m: areq-sz = 512 KiB in 128 requests for 4,096 I/Os of 16 KiB, merges = 16256"]
+        );
+        fires(RULE, &record(vec![disk()], vec![write(3276)]));
+    }
+
+    #[test]
+    fn is_silent_when_they_did_not_or_are_not_ours() {
+        silent(RULE, &record(vec![disk()], vec![write(3300)]));
+        silent(RULE, &record(vec![disk()], vec![write(9)]));
+        silent(RULE, &record(vec![disk()], vec![without_counters(write(128))]));
+        let others = with(write(128), |cell| cell.evidence.device[0].write_bytes = Some(80 << 20));
+        silent(RULE, &record(vec![disk()], vec![others]));
+        let small = with(fixtures::cell("p", Op::Write, IoPath::Buffered, 512, 4096, 500_000_000), |cell| {
+            cell.evidence.device[0].writes = Some(512);
+        });
+        silent(RULE, &record(vec![disk()], vec![small]));
+    }
+}

@@ -1,0 +1,81 @@
+//! `requests-split`: the device saw smaller requests than the program made.
+
+use super::Rule;
+use super::common::{cells, cite_all, how_many, ids, target};
+use super::requests_merged::{mean_request, sizes};
+use rdsk_model::{Confidence, Finding, IoPath, Record};
+use rdsk_units::{Bytes, printable};
+
+pub(super) const RULE: Rule = Rule { code: "requests-split", check };
+
+/// How much smaller the mean request must be: the journal's few small ones do not do that.
+const SMALLER: f64 = 0.8;
+
+fn check(record: &Record) -> Vec<Finding> {
+    let cells = cells(record, |cell| {
+        mean_request(cell).is_some_and(|bytes| bytes <= SMALLER * cell.workload.block_bytes as f64)
+    });
+    let Some(first) = cells.first() else { return Vec::new() };
+    let device = target(record, first).and_then(|target| target.device.as_ref());
+    let mut evidence = cite_all(&cells, sizes);
+    if let Some((device, largest)) = device.and_then(|device| Some((device, device.max_request_bytes?))) {
+        evidence.push(format!("{}: queue/max_sectors_kb = {}", printable(&device.name), Bytes(largest)));
+    }
+    let is_direct = cells.iter().any(|cell| cell.workload.path == IoPath::Direct);
+    let is_buffered = cells.iter().any(|cell| cell.workload.path == IoPath::Buffered);
+    let direct = "A direct I/O larger than the device takes at once is cut up: queue/max_sectors_kb is the limit, and \
+                  where the pages of the buffer do not lie together, queue/max_segments is reached before it. The \
+                  parts are in flight together.";
+    let buffered = "Buffered reads are fetched in pieces of the readahead window (queue/read_ahead_kb), and writeback \
+                    sends what it finds dirty.";
+    let text = match (is_direct, is_buffered) {
+        (true, true) => format!("{direct} {buffered}"),
+        (true, false) => direct.into(),
+        _ => buffered.into(),
+    };
+    vec![Finding {
+        code: RULE.code.into(),
+        title: format!("the device saw smaller requests: {}", how_many(&cells)),
+        text,
+        evidence,
+        confidence: Confidence::Measured,
+        advice: None,
+        cells: ids(&cells),
+    }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::{self, disk, record, with, without_counters};
+    use rdsk_model::{CellRecord, Op};
+
+    fn read(path: IoPath, requests: u64) -> CellRecord {
+        with(fixtures::cell("s", Op::Read, path, 1 << 20, 64, 500_000_000), |cell| {
+            cell.evidence.device[0].reads = Some(requests);
+        })
+    }
+
+    #[test]
+    fn fires_when_requests_shrank() {
+        let finding = fires(RULE, &record(vec![disk()], vec![read(IoPath::Direct, 128)]));
+        assert_eq!(
+            finding.evidence,
+            [
+                "s: areq-sz = 512 KiB in 128 requests for 64 I/Os of 1 MiB, merges = 0",
+                "sda: queue/max_sectors_kb = 1.25 MiB"
+            ]
+        );
+        assert!(!finding.text.contains("readahead"));
+        let buffered = fires(RULE, &record(vec![disk()], vec![read(IoPath::Buffered, 512)]));
+        assert!(buffered.text.contains("readahead"));
+        fires(RULE, &record(vec![disk()], vec![read(IoPath::Direct, 80)]));
+    }
+
+    #[test]
+    fn is_silent_when_they_did_not() {
+        silent(RULE, &record(vec![disk()], vec![read(IoPath::Direct, 79)]));
+        silent(RULE, &record(vec![disk()], vec![without_counters(read(IoPath::Direct, 128))]));
+    }
+}

@@ -1,0 +1,61 @@
+//! `uring-on-workers`: the target takes no I/O without blocking, so `io_uring` hands it to worker threads.
+
+use super::Rule;
+use super::common::{cells, cite_all, how_many, ids, target};
+use crate::words;
+use rdsk_model::{Confidence, EngineKind, Finding, Record};
+
+pub(super) const RULE: Rule = Rule { code: "uring-on-workers", check };
+
+fn check(record: &Record) -> Vec<Finding> {
+    let cells = cells(record, |cell| {
+        cell.workload.engine == EngineKind::Uring
+            && target(record, cell).is_some_and(|target| target.nowait == Some(false))
+    });
+    if cells.is_empty() {
+        return Vec::new();
+    }
+    let evidence = cite_all(&cells, |cell| {
+        let per_io =
+            cell.result.cpu_ns.map(|cpu| (cpu.user + cpu.system) / cell.result.ops.unwrap_or(1).max(1));
+        let cpu = per_io.map_or(String::new(), |ns| format!(", cpu per I/O = {}", words::nanos(ns)));
+        super::common::cite(cell, "RWF_NOWAIT supported", format_args!("no{cpu}"))
+    });
+    vec![Finding {
+        code: RULE.code.into(),
+        title: format!("io_uring works through kernel threads here: {}", how_many(&cells)),
+        text: "The target refuses I/O that must not block (RWF_NOWAIT), so io_uring passes every request to a worker \
+               thread. That costs a switch of threads for each I/O, which a plain pread(2) does not have."
+            .into(),
+        evidence,
+        confidence: Confidence::Measured,
+        advice: Some("compare with --engine sync and several --streams".into()),
+        cells: ids(&cells),
+    }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::{cell, deepen, disk, record, with};
+    use rdsk_model::{IoPath, Op};
+
+    #[test]
+    fn fires_on_uring_without_nowait_only() {
+        let uring =
+            with(cell("u", Op::Read, IoPath::Direct, 4096, 1000, 500_000_000), |cell| deepen(cell, 32, 32.0));
+        for (nowait, engine, expected) in [
+            (Some(false), EngineKind::Uring, true),
+            (Some(true), EngineKind::Uring, false),
+            (None, EngineKind::Uring, false),
+            (Some(false), EngineKind::Sync, false),
+        ] {
+            let mut target = disk();
+            target.nowait = nowait;
+            let cell = with(uring.clone(), |cell| cell.workload.engine = engine);
+            let record = record(vec![target], vec![cell]);
+            if expected { drop(fires(RULE, &record)) } else { silent(RULE, &record) }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! `write-cache-volatile`: plain direct writes rest in a cache of the device that a power cut empties.
+
+use super::Rule;
+use super::common::{cells, cite, cite_all, how_many, ids, target};
+use crate::reading;
+use rdsk_model::{CellRecord, Confidence, Experiment, Finding, IoPath, Op, Record, Sync};
+use rdsk_units::printable;
+
+pub(super) const RULE: Rule = Rule { code: "write-cache-volatile", check };
+
+fn check(record: &Record) -> Vec<Finding> {
+    let is_volatile = |cell: &CellRecord| {
+        let device = target(record, cell).and_then(|target| target.device.as_ref());
+        device.is_some_and(|device| device.write_cache.as_deref() == Some("write back"))
+    };
+    let all = cells(record, |cell| {
+        cell.workload.op == Op::Write
+            && cell.workload.path == IoPath::Direct
+            && cell.workload.sync == Sync::None
+            && is_volatile(cell)
+    });
+    // The many cells of the align table add nothing where others say it.
+    let others: Vec<&CellRecord> =
+        all.iter().copied().filter(|cell| cell.experiment != Experiment::Align).collect();
+    let cells = if others.is_empty() { all } else { others };
+    let Some(first) = cells.first() else { return Vec::new() };
+    let device = target(record, first).and_then(|target| target.device.as_ref());
+    let name = device.map_or_else(String::new, |device| printable(&device.name));
+    let mut evidence = vec![format!("{name}: queue/write_cache = write back")];
+    evidence.extend(cite_all(&cells, |cell| {
+        let flushes =
+            reading::flushes(cell).map_or_else(|| "not counted".into(), |flushes| flushes.to_string());
+        cite(cell, "flushes", format_args!("{flushes} for {} writes", cell.result.ops.unwrap_or(0)))
+    }));
+    vec![Finding {
+        code: RULE.code.into(),
+        title: format!("written, but not yet safe: {}", how_many(&cells)),
+        text: format!(
+            "{name} says that it has a volatile write cache. A direct write returns when that cache has the data; only \
+             a flush (fsync, dsync) brings it to the medium. What was written last may be lost when the power fails."
+        ),
+        evidence,
+        confidence: Confidence::Inferred,
+        advice: Some(
+            "compare with the dsync cells; a cache with a battery should report write through".into(),
+        ),
+        cells: ids(&cells),
+    }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::{self, disk, make_durable, record, with};
+
+    #[test]
+    fn fires_on_plain_direct_writes_to_a_volatile_cache_only() {
+        let plain = || fixtures::cell("p", Op::Write, IoPath::Direct, 4096, 5000, 500_000_000);
+        let finding = fires(RULE, &record(vec![disk()], vec![plain()]));
+        assert_eq!(
+            finding.evidence,
+            ["sda: queue/write_cache = write back", "p: flushes = 0 for 5000 writes"]
+        );
+        for cache in [Some("write through".to_owned()), None] {
+            let mut target = disk();
+            target.device.as_mut().unwrap().write_cache = cache;
+            silent(RULE, &record(vec![target], vec![plain()]));
+        }
+        silent(RULE, &record(vec![disk()], vec![with(plain(), make_durable)]));
+        let buffered = with(plain(), |cell| cell.workload.path = IoPath::Buffered);
+        silent(RULE, &record(vec![disk()], vec![buffered]));
+    }
+}

@@ -1,0 +1,90 @@
+//! The verdict of one cell: what its figure really measured, reconciled with the block layer. The first of these that
+//! the counters prove is given, because each takes the meaning away from those after it:
+//!
+//! 1. `incomplete`: nothing completed, so there is nothing to judge.
+//! 2. `hole`: the file's span was never written, so no device could be read.
+//! 3. `page-cache`: memory answered, wholly or in part.
+//! 4. `unverified`: the counters of the device are missing or do not follow this I/O.
+//! 5. `throttled`: the rate is a limit of the control group; what others did no longer matters to the mean.
+//! 6. `disturbed`: the device did work that nobody here asked for.
+//! 7. `source-bound`: the time went into making the data.
+//! 8. `cpu-bound`: the processor was busy all the time.
+//! 9. `device`: the device moved the bytes.
+//!
+//! A cell that was interrupted or failed is judged by what it completed, and the text says that it was cut short. It
+//! never looks at anything but the cell and its targets.
+
+mod facts;
+mod limit;
+mod read;
+mod write;
+
+use crate::words;
+use facts::Facts;
+use rdsk_model::{CellRecord, Op, StopReason, Target, TargetKind, Verdict, VerdictCode};
+
+/// One step of the list above: a code and its sentence, or nothing.
+type Judgement = Option<(VerdictCode, String)>;
+
+/// Judges a cell; `targets` are those of its Record. See [`verdict_with_cpus`], which also knows the machine.
+#[must_use]
+pub fn verdict(cell: &CellRecord, targets: &[Target]) -> Verdict {
+    verdict_with_cpus(cell, targets, None)
+}
+
+/// Judges a cell on a machine with `cpus` processors: a cell of more streams than that is `cpu-bound` when they are
+/// all busy. Without the number each stream is taken to have one of its own.
+#[must_use]
+pub fn verdict_with_cpus(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verdict {
+    let Some(facts) = Facts::of(cell, targets) else {
+        let text = format!("nothing completed: {}", rdsk_units::printable(&cell.result.why));
+        return Verdict { code: VerdictCode::Incomplete, device_share: None, text };
+    };
+    let by_op = match cell.workload.op {
+        Op::Read => read::memory(&facts),
+        Op::Write => write::memory(&facts),
+    };
+    let disturbed = || match cell.workload.op {
+        Op::Read => read::disturbed(&facts),
+        Op::Write => write::disturbed(&facts),
+    };
+    let (code, mut text) = by_op
+        .or_else(|| limit::throttled(&facts))
+        .or_else(disturbed)
+        .or_else(|| limit::source_bound(&facts))
+        .or_else(|| limit::cpu_bound(&facts, cpus))
+        .unwrap_or_else(|| (VerdictCode::Device, device_text(&facts)));
+    if matches!(cell.result.stop, StopReason::Interrupted | StopReason::Error) {
+        text.push_str(&format!("; cut short: {}", rdsk_units::printable(&cell.result.why)));
+    }
+    Verdict { code, device_share: facts.share, text }
+}
+
+fn device_text(facts: &Facts<'_>) -> String {
+    let moved = facts.moved.unwrap_or(0);
+    let (did, when) = match facts.cell.workload.op {
+        Op::Read => ("read", ""),
+        Op::Write if facts.cell.result.to_stable_ns.is_some() => ("wrote", " until the data was stable"),
+        Op::Write => ("wrote", ""),
+    };
+    let more = match facts.share {
+        Some(share) if share > 1.1 => format!(" ({}{})", words::times(share), whose_more(facts, share)),
+        Some(share) => format!(" ({})", rdsk_units::percent(share)),
+        None => String::new(),
+    };
+    let (device, moved, bytes) = (&facts.device_names, words::bytes(moved), words::bytes(facts.bytes));
+    format!("{device} {did} {moved} for {bytes} completed{more}{when}")
+}
+
+/// What is known of the bytes beyond those that completed.
+fn whose_more(facts: &Facts<'_>, share: f64) -> &'static str {
+    let is_file = facts.targets.iter().any(|target| target.kind == TargetKind::File);
+    match facts.process_share {
+        Some(charged) if charged >= 0.9 * share => ", all of it charged to rdsk",
+        _ if is_file && facts.cell.workload.op == Op::Write => ", the filesystem's own writes among it",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests;

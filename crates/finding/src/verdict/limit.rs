@@ -1,0 +1,107 @@
+//! What else than the device can be the limit of a cell that did reach it: a control group, the processor, the making
+//! of the data. It never judges where the bytes went.
+
+use super::Judgement;
+use super::facts::Facts;
+use crate::{reading, words};
+use rdsk_model::{Limit, Op, VerdictCode};
+use rdsk_units::{percent, printable};
+
+/// A rate this close to a limit is the limit.
+const LIMIT_TOLERANCE: f64 = 0.05;
+/// Processor time over elapsed time from which the processor is the limit.
+const CPU_SHARE: f64 = 0.9;
+/// Share of a stream's time outside its I/O from which the source of the data is looked at.
+const GAP_SHARE: f64 = 0.25;
+/// Of that time, the share that must be processor time of our own code.
+const GAP_CPU_SHARE: f64 = 0.5;
+
+/// Step 5: the measured rate is a limit that is in force.
+pub(super) fn throttled(facts: &Facts<'_>) -> Judgement {
+    let workload = &facts.cell.workload;
+    let limits = facts.cell.evidence.limits.iter();
+    limits
+        .filter(|limit| limit.op == workload.op && workload.targets.contains(&limit.target))
+        .find_map(|limit| reached(facts, limit))
+        .map(|text| (VerdictCode::Throttled, text))
+}
+
+fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
+    let part = target_part(facts, limit.target);
+    let result = &facts.cell.result;
+    let is_at = |rate: f64, limit: u64| limit > 0 && (rate / limit as f64 - 1.0).abs() <= LIMIT_TOLERANCE;
+    let row = facts.cell.evidence.device_of(limit.target).and_then(|device| device.iostat);
+    let source = printable(&limit.source);
+    let op = limit.op;
+    if let Some(allowed) = limit.bytes_per_s {
+        let ours = result.bytes_per_s.map(|rate| rate.mean * part);
+        let devices = row.map(|row| if op == Op::Read { row.rkb_s } else { row.wkb_s } * 1024.0);
+        if let Some(rate) = [ours, devices].into_iter().flatten().find(|&rate| is_at(rate, allowed)) {
+            let (rate, allowed) = (words::rate(rate), words::rate(allowed as f64));
+            return Some(format!("{rate} is the limit of {allowed} that {source} sets for {op}s"));
+        }
+    }
+    let allowed = limit.ops_per_s?;
+    let ours = result.ops_per_s.map(|rate| rate.mean * part);
+    let devices = row.map(|row| if op == Op::Read { row.r_s } else { row.w_s });
+    let rate = [ours, devices].into_iter().flatten().find(|&rate| is_at(rate, allowed))?;
+    let rate = words::figure(rate);
+    Some(format!("{rate} I/Os per second are the limit of {allowed} that {source} sets for {op}s"))
+}
+
+/// The part of the cell's bytes that one target had.
+fn target_part(facts: &Facts<'_>, target: u32) -> f64 {
+    let targets = facts.cell.workload.targets.len().max(1) as f64;
+    let streams = &facts.cell.result.streams;
+    let all: u64 = streams.iter().map(|stream| stream.bytes).sum();
+    if all == 0 {
+        return 1.0 / targets;
+    }
+    let its: u64 = streams.iter().filter(|stream| stream.target == target).map(|stream| stream.bytes).sum();
+    reading::ratio(its, all)
+}
+
+/// Step 7: streams of depth 1 spent their time making the data rather than writing it.
+pub(super) fn source_bound(facts: &Facts<'_>) -> Judgement {
+    let workload = &facts.cell.workload;
+    if workload.op != Op::Write || workload.queue_depth != 1 {
+        return None;
+    }
+    let streams = f64::from(workload.streams);
+    let gap = 1.0 - facts.cell.result.in_flight_mean? / streams;
+    let outside_ns = gap * facts.elapsed_ns as f64 * streams;
+    let user_ns = facts.cell.result.cpu_ns?.user;
+    (gap >= GAP_SHARE && user_ns as f64 >= GAP_CPU_SHARE * outside_ns).then(|| {
+        let (gap, user) = (percent(gap), words::nanos(user_ns));
+        let text = format!(
+            "{gap} of the time lay outside the writes, and {user} of processor time went into making the data"
+        );
+        (VerdictCode::SourceBound, text)
+    })
+}
+
+/// Step 8: the processor was busy all the time.
+pub(super) fn cpu_bound(facts: &Facts<'_>, cpus: Option<u32>) -> Judgement {
+    let streams = facts.cell.workload.streams;
+    let cpus = cpus.filter(|&cpus| cpus > 0).map_or(streams, |cpus| cpus.min(streams));
+    let cpu_ns = reading::cpu_ns(facts.cell)?;
+    let share = cpu_ns as f64 / (facts.elapsed_ns as f64 * f64::from(cpus));
+    (share >= CPU_SHARE).then(|| {
+        let per_io = words::nanos(cpu_ns / facts.ops);
+        let busy = percent(share);
+        let why = if is_memory_disk(&facts.device_names) {
+            format!("; {} does its work on the processor", facts.device_names)
+        } else {
+            String::new()
+        };
+        (
+            VerdictCode::CpuBound,
+            format!("the processor was busy {busy} of the time, {per_io} for each I/O{why}"),
+        )
+    })
+}
+
+/// Devices that are memory with a driver: their speed is the processor's.
+fn is_memory_disk(name: &str) -> bool {
+    ["zram", "ram", "pmem"].iter().any(|prefix| name.starts_with(prefix))
+}

@@ -1,0 +1,158 @@
+//! Figures as they stand in tables: three significant digits, one unit per row or column, `–` for what was not
+//! measured. It computes no statistics.
+
+use rdsk_model::Estimate;
+use rdsk_units::{grouped, percent};
+
+/// What stands where nothing was measured.
+pub(crate) const MISSING: &str = "–";
+
+/// At least three significant digits, four decimals at most: `0.0123`, `5.89`, `25.0`, `8306`.
+pub(crate) fn significant(value: f64) -> String {
+    match value.abs() {
+        _ if !value.is_finite() => MISSING.into(),
+        0.0 => "0".into(),
+        size if size < 0.09995 => format!("{value:.4}"),
+        size if size < 0.9995 => format!("{value:.3}"),
+        size if size < 9.995 => format!("{value:.2}"),
+        size if size < 99.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// A figure or `–`.
+pub(crate) fn or_missing(value: Option<String>) -> String {
+    value.unwrap_or_else(|| MISSING.into())
+}
+
+/// `±1.2 %`, or `–` without an interval.
+pub(crate) fn plus_minus(estimate: Option<Estimate>) -> String {
+    or_missing(estimate.and_then(|estimate| estimate.half_width()).map(|half| format!("±{}", percent(half))))
+}
+
+/// A whole number with commas, or `–`.
+pub(crate) fn whole(value: Option<u64>) -> String {
+    or_missing(value.map(grouped))
+}
+
+/// I/Os per second: whole with commas from 100 on.
+pub(crate) fn iops(value: f64) -> String {
+    if value < 99.95 || !value.is_finite() {
+        return significant(value);
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a positive rate far below 2^53"
+    )]
+    let rounded = value.round() as u64;
+    grouped(rounded)
+}
+
+/// A unit and how much of the base unit it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Unit {
+    pub(crate) name: &'static str,
+    size: f64,
+}
+
+impl Unit {
+    pub(crate) const MIB_PER_S: Self = Self { name: "MiB/s", size: 1_048_576.0 };
+    pub(crate) const MB_PER_S: Self = Self { name: "MB/s", size: 1e6 };
+    pub(crate) const MICROSECONDS: Self = Self { name: "µs", size: 1e3 };
+    const TIMES: [Self; 4] = [
+        Self { name: "s", size: 1e9 },
+        Self { name: "ms", size: 1e6 },
+        Self::MICROSECONDS,
+        Self { name: "ns", size: 1.0 },
+    ];
+    const SIZES: [Self; 4] = [
+        Self { name: "GiB", size: 1_073_741_824.0 },
+        Self { name: "MiB", size: 1_048_576.0 },
+        Self { name: "KiB", size: 1024.0 },
+        Self { name: "B", size: 1.0 },
+    ];
+    const RATES: [Self; 3] = [
+        Self { name: "GiB/s", size: 1_073_741_824.0 },
+        Self::MIB_PER_S,
+        Self { name: "KiB/s", size: 1024.0 },
+    ];
+
+    /// The time unit in which the smallest of the values is at least 1.
+    pub(crate) fn of_times(values_ns: impl IntoIterator<Item = f64>) -> Self {
+        smallest_fits(&Self::TIMES, values_ns)
+    }
+
+    /// The size unit in which the smallest of the values that are not 0 is at least 1.
+    pub(crate) fn of_sizes(values: impl IntoIterator<Item = f64>) -> Self {
+        smallest_fits(&Self::SIZES, values)
+    }
+
+    /// The rate unit in which the smallest of the values is at least 1.
+    pub(crate) fn of_rates(values: impl IntoIterator<Item = f64>) -> Self {
+        smallest_fits(&Self::RATES, values)
+    }
+
+    /// The value in this unit, without its name.
+    pub(crate) fn figure(self, value: f64) -> String {
+        significant(value / self.size)
+    }
+
+    /// The value in this unit, or `–`.
+    pub(crate) fn figure_or_missing(self, value: Option<f64>) -> String {
+        or_missing(value.map(|value| self.figure(value)))
+    }
+}
+
+fn smallest_fits(units: &[Unit], values: impl IntoIterator<Item = f64>) -> Unit {
+    let smallest = values.into_iter().filter(|&value| value > 0.0).fold(f64::INFINITY, f64::min);
+    let last = units[units.len() - 1];
+    if smallest.is_infinite() {
+        return last;
+    }
+    units.iter().copied().find(|unit| smallest / unit.size >= 0.9995).unwrap_or(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.0123, "0.0123"),
+            (0.123_4, "0.123"),
+            (5.887, "5.89"),
+            (25.04, "25.0"),
+            (442.58, "443"),
+            (8306.4, "8306"),
+            (9.996, "10.0"),
+            (f64::NAN, "–"),
+        ] {
+            assert_eq!(significant(value), text);
+        }
+    }
+
+    #[test]
+    fn one_unit_for_all() {
+        assert_eq!(Unit::of_times([720e6, 42e6]).name, "ms");
+        assert_eq!(Unit::of_times([2.9e9, 1.0e9]).name, "s");
+        assert_eq!(Unit::of_times([]).name, "ns");
+        assert_eq!(Unit::of_sizes([0.0, 2048.0]).name, "KiB");
+        assert_eq!(Unit::of_rates([100.0]).name, "KiB/s");
+        assert_eq!(Unit::MIB_PER_S.figure(1_048_576.0), "1.00");
+        assert_eq!(Unit::MB_PER_S.figure_or_missing(None), "–");
+    }
+
+    #[test]
+    fn intervals_and_counts() {
+        let estimate = Estimate { mean: 100.0, low: Some(98.8), high: Some(101.2) };
+        assert_eq!(plus_minus(Some(estimate)), "±1.2 %");
+        assert_eq!(plus_minus(Some(Estimate { low: None, ..estimate })), "–");
+        assert_eq!(plus_minus(None), "–");
+        assert_eq!(iops(124_853.4), "124,853");
+        assert_eq!(iops(59.96), "60.0");
+        assert_eq!(whole(None), "–");
+    }
+}

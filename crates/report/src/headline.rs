@@ -1,0 +1,85 @@
+//! The headline: the few figures that everybody asks for first, each with its interval, and a word where the figure is
+//! not simply the device's.
+
+use crate::cells::{self, is_device, verdict_word, why};
+use crate::figures::{Unit, iops, or_missing, plus_minus};
+use crate::page::{Page, Tone};
+use rdsk_model::{CellRecord, Experiment, Pattern, Record, Sync};
+use rdsk_units::Bytes;
+
+pub(crate) fn draw(page: &mut Page, record: &Record) {
+    page.heading("HEADLINE");
+    let all: Vec<&CellRecord> = cells::of(record, Experiment::Headline).collect();
+    let (bandwidth, latency): (Vec<&CellRecord>, Vec<&CellRecord>) = all
+        .iter()
+        .partition(|cell| cell.workload.pattern == Pattern::Sequential && cell.workload.sync == Sync::None);
+    if !bandwidth.is_empty() {
+        let rows: Vec<Vec<String>> = bandwidth.iter().map(|cell| bandwidth_row(cell)).collect();
+        page.table_with(&["", Unit::MIB_PER_S.name, Unit::MB_PER_S.name, "±95 %", ""], &rows, &[4]);
+    }
+    if !bandwidth.is_empty() && !latency.is_empty() {
+        page.blank();
+    }
+    if !latency.is_empty() {
+        draw_latency(page, &latency);
+    }
+    for cell in all.iter().filter(|cell| !is_device(cell)) {
+        page.sentence(Tone::Warning, format!("  {}: {}: ", label(cell), verdict_word(cell)), why(cell));
+    }
+}
+
+fn bandwidth_row(cell: &CellRecord) -> Vec<String> {
+    let rate = cell.result.bytes_per_s;
+    let mean = rate.map(|rate| rate.mean);
+    vec![
+        label(cell),
+        Unit::MIB_PER_S.figure_or_missing(mean),
+        Unit::MB_PER_S.figure_or_missing(mean),
+        plus_minus(rate),
+        remark(cell),
+    ]
+}
+
+fn draw_latency(page: &mut Page, cells: &[&CellRecord]) {
+    let percentile = |cell: &CellRecord, which: fn(&rdsk_model::Latency) -> Option<u64>| {
+        cell.result.latency_ns.as_ref().and_then(which).map(|ns| ns as f64)
+    };
+    let medians = cells.iter().filter_map(|cell| percentile(cell, |latency| latency.p50));
+    let unit = Unit::of_times(medians);
+    let rows: Vec<Vec<String>> = cells
+        .iter()
+        .map(|cell| {
+            vec![
+                label(cell),
+                or_missing(cell.result.ops_per_s.map(|rate| iops(rate.mean))),
+                plus_minus(cell.result.ops_per_s),
+                unit.figure_or_missing(percentile(cell, |latency| latency.p50)),
+                unit.figure_or_missing(percentile(cell, |latency| latency.p99)),
+                remark(cell),
+            ]
+        })
+        .collect();
+    let (p50, p99) = (format!("p50 {}", unit.name), format!("p99 {}", unit.name));
+    page.table_with(&["", "I/Os per s", "±95 %", &p50, &p99, ""], &rows, &[5]);
+}
+
+/// `random read, 4 KiB, depth 32`.
+fn label(cell: &CellRecord) -> String {
+    let workload = &cell.workload;
+    let block = Bytes(workload.block_bytes).approx();
+    let depth = u64::from(workload.queue_depth) * u64::from(workload.streams);
+    let what = match workload.sync {
+        Sync::None => workload.pattern.as_str(),
+        Sync::Dsync | Sync::FsyncAtEnd => "durable",
+    };
+    let depth = match (workload.pattern, workload.sync) {
+        (Pattern::Random, Sync::None) => format!(", depth {depth}"),
+        _ if depth > 1 => format!(", depth {depth}"),
+        _ => String::new(),
+    };
+    format!("{what} {}, {block}{depth}", workload.op)
+}
+
+fn remark(cell: &CellRecord) -> String {
+    if is_device(cell) { String::new() } else { verdict_word(cell) }
+}

@@ -1,0 +1,233 @@
+//! A page under construction: lines, wrapped sentences, tables. The only place where untrusted text is made safe, lines
+//! are cut to the width, and colour is put on. It knows nothing of what is drawn.
+
+use crate::style::{Charset, Color, Style, ascii};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use rdsk_units::printable;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// The weight of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Plain,
+    Heading,
+    Warning,
+    Error,
+}
+
+/// One thing on a page.
+#[derive(Clone, Debug)]
+enum Item {
+    Line(Tone, String),
+    /// A sentence, wrapped at render time; the first line starts with `lead`, the others are indented as far.
+    Sentence {
+        tone: Tone,
+        lead: String,
+        text: String,
+    },
+}
+
+/// A page under construction.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Page {
+    items: Vec<Item>,
+}
+
+impl Page {
+    /// An empty line, unless there is one already or nothing above it.
+    pub(crate) fn blank(&mut self) {
+        let is_blank = matches!(self.items.last(), Some(Item::Line(_, line)) if line.is_empty());
+        if !self.items.is_empty() && !is_blank {
+            self.items.push(Item::Line(Tone::Plain, String::new()));
+        }
+    }
+
+    /// A heading with an empty line before it.
+    pub(crate) fn heading(&mut self, text: impl Into<String>) {
+        self.blank();
+        self.items.push(Item::Line(Tone::Heading, text.into()));
+    }
+
+    pub(crate) fn line(&mut self, text: impl Into<String>) {
+        self.items.push(Item::Line(Tone::Plain, text.into()));
+    }
+
+    /// A sentence behind a lead such as `  why: `.
+    pub(crate) fn sentence(&mut self, tone: Tone, lead: impl Into<String>, text: impl Into<String>) {
+        self.items.push(Item::Sentence { tone, lead: lead.into(), text: text.into() });
+    }
+
+    /// A table without lines, two columns in: the first column left, the others right-aligned. A head may have several
+    /// lines.
+    pub(crate) fn table(&mut self, heads: &[&str], rows: &[Vec<String>]) {
+        self.table_with(heads, rows, &[]);
+    }
+
+    /// As [`Page::table`], with further columns that are left-aligned because they hold words.
+    pub(crate) fn table_with(&mut self, heads: &[&str], rows: &[Vec<String>], words: &[usize]) {
+        let mut table = Table::new();
+        table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+        table.set_header(heads);
+        for row in rows {
+            table.add_row(row.iter().map(|cell| printable(cell)));
+        }
+        for (index, column) in table.column_iter_mut().enumerate() {
+            let is_words = index == 0 || words.contains(&index);
+            column.set_padding((0, if index + 1 == heads.len() { 0 } else { 2 }));
+            column.set_cell_alignment(if is_words { CellAlignment::Left } else { CellAlignment::Right });
+        }
+        for line in table.to_string().lines() {
+            self.line(format!("  {}", line.trim_end()));
+        }
+    }
+
+    /// The page as text.
+    pub(crate) fn render(&self, style: Style) -> String {
+        let width = style.width.clamp(40, 80);
+        let mut text = String::new();
+        for item in &self.items {
+            match item {
+                Item::Line(tone, line) => push(&mut text, *tone, &printable(line), width, style),
+                Item::Sentence { tone, lead, text: words } => {
+                    for line in wrap(&printable(lead), &printable(words), width) {
+                        push(&mut text, *tone, &line, width, style);
+                    }
+                }
+            }
+        }
+        text
+    }
+}
+
+fn push(text: &mut String, tone: Tone, line: &str, width: usize, style: Style) {
+    let cut = cut(line.trim_end(), width);
+    let cut = if style.charset == Charset::Ascii { ascii(&cut) } else { cut };
+    let escape = match (style.color, tone) {
+        (Color::Never, _) | (_, Tone::Plain) => "",
+        (Color::Always, Tone::Heading) => "\u{1b}[1m",
+        (Color::Always, Tone::Warning) => "\u{1b}[33m",
+        (Color::Always, Tone::Error) => "\u{1b}[31m",
+    };
+    let is_colored = !escape.is_empty() && !cut.is_empty();
+    if is_colored {
+        text.push_str(escape);
+    }
+    text.push_str(&cut);
+    if is_colored {
+        text.push_str("\u{1b}[0m");
+    }
+    text.push('\n');
+}
+
+/// The line, or as much of it as fits, with `…` for the rest.
+pub(crate) fn cut(line: &str, width: usize) -> String {
+    if line.width() <= width {
+        return line.into();
+    }
+    let mut kept = String::new();
+    let mut used = 0;
+    for c in line.chars() {
+        used += c.width().unwrap_or(0);
+        if used + 1 > width {
+            break;
+        }
+        kept.push(c);
+    }
+    kept.push('…');
+    kept
+}
+
+/// Words filled into lines of the width. A word longer than a line is broken.
+fn wrap(lead: &str, text: &str, width: usize) -> Vec<String> {
+    let indent = " ".repeat(lead.width().min(width / 2));
+    let mut lines = Vec::new();
+    let mut line = lead.to_owned();
+    let mut is_empty = true;
+    for word in
+        text.split(' ').filter(|word| !word.is_empty()).flat_map(|word| pieces(word, width - indent.len()))
+    {
+        if !is_empty && line.width() + 1 + word.width() > width {
+            lines.push(std::mem::replace(&mut line, indent.clone()));
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(&word);
+        is_empty = false;
+    }
+    lines.push(line);
+    lines
+}
+
+/// A word in pieces that fit a line each.
+fn pieces(word: &str, width: usize) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    let mut used = 0;
+    for c in word.chars() {
+        let columns = c.width().unwrap_or(0);
+        if used + columns > width {
+            pieces.push(String::new());
+            used = 0;
+        }
+        used += columns;
+        pieces.last_mut().expect("the list starts with one piece and only grows").push(c);
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn render(page: &Page, width: usize) -> String {
+        page.render(Style { width, ..Style::default() })
+    }
+
+    #[test]
+    fn sentences_wrap_under_their_lead() {
+        let mut page = Page::default();
+        page.sentence(Tone::Plain, "  why: ", "one two three four five six seven eight nine ten");
+        assert_eq!(render(&page, 40), "  why: one two three four five six seven\n       eight nine ten\n");
+    }
+
+    #[test]
+    fn nothing_is_wider_than_the_page() {
+        let mut page = Page::default();
+        page.line("x".repeat(200));
+        page.line("デ".repeat(100));
+        page.sentence(Tone::Plain, "- ", "y".repeat(200));
+        page.table(&["name", "value"], &[vec!["z".repeat(100), "1".into()]]);
+        for line in render(&page, 80).lines() {
+            assert!(line.width() <= 80, "{line}");
+        }
+    }
+
+    #[test]
+    fn untrusted_text_is_made_safe_and_colour_is_ours_alone() {
+        let mut page = Page::default();
+        page.heading("\u{1b}[2Jname\nnext");
+        page.table(&["a"], &[vec!["b\u{7}\n".into()]]);
+        page.sentence(Tone::Error, "", "c\u{202e}");
+        let plain = render(&page, 80);
+        assert_eq!(plain, "\\x1b[2Jname\\x0anext\n  a\n  b\\x07\\x0a\nc\\u{202e}\n");
+        let colored = page.render(Style { color: Color::Always, ..Style::default() });
+        assert_eq!(colored.matches('\u{1b}').count(), 4);
+        assert!(colored.starts_with("\u{1b}[1m\\x1b[2J"));
+    }
+
+    #[test]
+    fn tables_align_figures_right_and_words_left() {
+        let mut page = Page::default();
+        let row = |cells: [&str; 3]| cells.map(String::from).to_vec();
+        page.table_with(
+            &["", "MiB/s", "verdict"],
+            &[row(["read", "9.5", "device"]), row(["write", "120", "hole"])],
+            &[2],
+        );
+        assert_eq!(
+            render(&page, 80),
+            "         MiB/s  verdict\n  read     9.5  device\n  write    120  hole\n"
+        );
+    }
+}

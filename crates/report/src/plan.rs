@@ -1,0 +1,96 @@
+//! The Plan in words, for `--dry-run`: what would be done, to what, for how long. Nothing is looked up.
+
+use crate::page::{Page, Tone, cut};
+use crate::style::Style;
+use rdsk_model::{Cell, Extent, Op, Plan, Sync, Target, TargetKind, Workload};
+use rdsk_units::{Bytes, Nanos, percent};
+
+/// Columns of the longest cell id that is shown whole.
+const ID_WIDTH: usize = 28;
+
+/// The Plan as text of at most 80 columns, cells in their first order, with what writing would touch first.
+#[must_use]
+pub fn plan_text(plan: &Plan, targets: &[Target]) -> String {
+    let mut page = Page::default();
+    page.heading(format!("DRY RUN: {} cells, nothing is measured", plan.cells.len()));
+    for target in targets {
+        let what = match (target.kind, target.made_by_rdsk) {
+            (TargetKind::File, true) => "a test file that rdsk makes and removes",
+            (TargetKind::File, false) => "a file that exists",
+            (TargetKind::Block, _) => "a block device",
+            (TargetKind::Sim, _) => "simulated",
+        };
+        let access = match writes(plan, target.index) {
+            0 => "only read".into(),
+            1 => "WRITTEN by 1 cell".into(),
+            count => format!("WRITTEN by {count} cells"),
+        };
+        let size = Bytes(target.size_bytes).approx();
+        page.sentence(Tone::Plain, "  target  ", format!("{}: {what}, {size}, {access}", target.name));
+    }
+    let (budget, rounds, precision) = (Nanos(plan.budget_ns), plan.rounds, percent(plan.precision));
+    page.sentence(
+        Tone::Plain,
+        "  time    ",
+        format!("{budget} for all cells in {rounds} rounds, every second one backwards; a cell ends early at ±{precision}"),
+    );
+    page.blank();
+    let rows: Vec<Vec<String>> =
+        plan.cells.iter().enumerate().map(|(index, cell)| row(plan, index, cell)).collect();
+    page.table_with(&["cell", "workload", "how much"], &rows, &[1, 2]);
+    for cell in &plan.cells {
+        if let Some(reason) = &cell.not_applicable {
+            page.sentence(Tone::Plain, format!("  {}: n/a: ", cell.id), reason);
+        }
+    }
+    page.render(Style::default())
+}
+
+/// Cells that write to a target.
+fn writes(plan: &Plan, target: u32) -> usize {
+    let is_writing = |cell: &&Cell| {
+        cell.workload.op == Op::Write
+            && cell.not_applicable.is_none()
+            && cell.workload.targets.contains(&target)
+    };
+    plan.cells.iter().filter(is_writing).count()
+}
+
+fn row(plan: &Plan, index: usize, cell: &Cell) -> Vec<String> {
+    let share = Nanos(plan.share_ns(index));
+    let how_much = match (&cell.not_applicable, cell.extent) {
+        (Some(_), _) => "n/a".into(),
+        (None, Extent::Pass { bytes }) => format!("{}, {share}", Bytes(bytes).approx()),
+        (None, Extent::Timed | Extent::Samples { .. }) => format!("{share}"),
+    };
+    vec![cut(&cell.id, ID_WIDTH), workload(&cell.workload), how_much]
+}
+
+/// `write random direct 4 KiB qd32`.
+fn workload(workload: &Workload) -> String {
+    let pattern = match workload.pattern {
+        rdsk_model::Pattern::Sequential => "seq",
+        rdsk_model::Pattern::Random => "rand",
+    };
+    let mut words = vec![
+        workload.op.to_string(),
+        pattern.into(),
+        workload.path.to_string(),
+        Bytes(workload.block_bytes).approx(),
+    ];
+    if workload.queue_depth > 1 {
+        words.push(format!("qd{}", workload.queue_depth));
+    }
+    if workload.streams > 1 {
+        words.push(format!("×{}", workload.streams));
+    }
+    if workload.shift_bytes > 0 {
+        words.push(format!("+{}", workload.shift_bytes));
+    }
+    match workload.sync {
+        Sync::None => {}
+        Sync::Dsync => words.push("dsync".into()),
+        Sync::FsyncAtEnd => words.push("fsync".into()),
+    }
+    words.join(" ")
+}

@@ -1,0 +1,221 @@
+//! Whole screens as snapshots, from invented Records.
+
+use super::*;
+use rdsk_finding::fixtures::{self, cell, disk, file, kept_in_memory, record, with};
+use rdsk_model::{
+    Cell, CellRecord, Extent, IoError, IoPath, Op, Plan, Problem, ProblemKind, Status, StopReason, Workload,
+};
+use unicode_width::UnicodeWidthStr as _;
+
+fn plain() -> Style {
+    Style::default()
+}
+
+#[track_caller]
+fn fits(text: &str) {
+    for line in text.lines() {
+        assert!(line.width() <= 80, "{} columns: {line}", line.width());
+        assert_eq!(line.trim_end(), line);
+    }
+    assert!(text.ends_with('\n'));
+}
+
+#[test]
+fn the_whole_run() {
+    let text = text(&fixtures::run(), plain());
+    fits(&text);
+    assert!(!text.contains('\u{1b}'));
+    insta::assert_snapshot!("run", text);
+}
+
+#[test]
+fn pages_alone() {
+    let run = fixtures::run();
+    for (name, page) in [
+        ("headline", headline(&run, plain())),
+        ("paths", paths(&run, plain())),
+        ("stream", stream(&run, plain())),
+        ("align", align(&run, plain())),
+    ] {
+        fits(&page);
+        insta::assert_snapshot!(name, page);
+    }
+    assert_eq!(
+        paths(&record(vec![disk()], Vec::new()), plain()),
+        "No cell of the experiment paths was measured.\n"
+    );
+}
+
+#[test]
+fn ascii_and_colour() {
+    let run = fixtures::run();
+    let ascii = text(&run, Style { charset: Charset::Ascii, ..plain() });
+    assert!(ascii.is_ascii());
+    fits(&ascii);
+    let colored = text(&run, Style { color: Color::Always, ..plain() });
+    assert!(colored.contains("\u{1b}[1mHEADLINE\u{1b}[0m"));
+    let narrow = text(&run, Style { width: 60, ..plain() });
+    assert!(narrow.lines().all(|line| line.width() <= 60));
+    let wide = text(&run, Style { width: 200, ..plain() });
+    fits(&wide);
+}
+
+fn failed_read() -> CellRecord {
+    with(cell("paths/read/direct", Op::Read, IoPath::Direct, 1 << 20, 40, 200_000_000), |cell| {
+        cell.result.stop = StopReason::Error;
+        cell.result.why = "an I/O failed".into();
+        cell.result.errors = vec![IoError {
+            target: 0,
+            offset_bytes: 41_943_040,
+            errno: 5,
+            message: "Input/output error".into(),
+        }];
+    })
+}
+
+#[test]
+fn a_failed_record() {
+    let nothing = with(cell("paths/read/buffered", Op::Read, IoPath::Buffered, 1 << 20, 1, 1), |cell| {
+        cell.result = fixtures::empty_result();
+        cell.result.why = "an I/O failed".into();
+        cell.evidence.device.clear();
+    });
+    let mut record = record(vec![disk()], vec![failed_read(), nothing]);
+    record.status = Status::Failed;
+    record.error = Some(Problem::new(
+        ProblemKind::Io,
+        "eio",
+        "/dev/sda: read failed",
+        "look at dmesg for the device's own words",
+    ));
+    record.notes = vec!["io_uring is forbidden here: using the sync engine".into()];
+    let text = text(&record, plain());
+    fits(&text);
+    insta::assert_snapshot!("failed", text);
+}
+
+#[test]
+fn an_interrupted_record() {
+    let write =
+        with(cell("stream/write/direct", Op::Write, IoPath::Direct, 16384, 200, 90_000_000), |cell| {
+            cell.experiment = Experiment::Stream;
+            cell.result.stop = StopReason::Interrupted;
+            cell.result.why = "SIGINT".into();
+            cell.result.to_stable_ns = None;
+            cell.result.windows = None;
+            let rate = cell.result.bytes_per_s.as_mut().unwrap();
+            (rate.low, rate.high) = (None, None);
+            cell.evidence.device[0].iostat = None;
+            cell.evidence.device[0].in_flight_series.clear();
+        });
+    let mut record = record(vec![file()], vec![write]);
+    record.status = Status::Interrupted;
+    record.label = Some("try \u{1b}[31mred".into());
+    let text = text(&record, plain());
+    fits(&text);
+    assert!(!text.contains('\u{1b}'));
+    insta::assert_snapshot!("interrupted", text);
+}
+
+#[test]
+fn a_record_that_failed_before_anything() {
+    let mut record = record(Vec::new(), Vec::new());
+    record.host = None;
+    record.status = Status::Failed;
+    record.error =
+        Some(Problem::plain(ProblemKind::Refused, "mounted", "refusing to write to /dev/sdb: it is mounted"));
+    let text = text(&record, plain());
+    fits(&text);
+    insta::assert_snapshot!("refused", text);
+}
+
+#[test]
+fn long_and_hostile_names_stay_inside() {
+    let mut target = file();
+    target.name = "/мой/диск/".repeat(30);
+    target.device.as_mut().unwrap().model = Some("ディスク\u{202e}\u{7}".repeat(20));
+    let memory = kept_in_memory(
+        cell("paths/write/buffered", Op::Write, IoPath::Buffered, 1 << 20, 100_000_000, u64::MAX / 4),
+        1,
+        u64::MAX / 2,
+    );
+    let text = text(&record(vec![target], vec![memory]), plain());
+    fits(&text);
+    assert!(!text.contains('\u{202e}') && !text.contains('\u{7}'));
+}
+
+#[test]
+fn a_plan() {
+    let cell = |id: &str, workload: Workload, extent, not_applicable: Option<&str>| Cell {
+        id: id.into(),
+        experiment: Experiment::Paths,
+        workload,
+        extent,
+        weight: 1.0,
+        not_applicable: not_applicable.map(String::from),
+    };
+    let read = Workload::sequential_read(1 << 30);
+    let write = Workload { op: Op::Write, queue_depth: 32, streams: 2, shift_bytes: 512, ..read.clone() };
+    let plan = Plan {
+        cells: vec![
+            cell("paths/read/direct", read.clone(), Extent::Pass { bytes: 100 << 20 }, None),
+            cell("align/4096+512/cold/direct", write, Extent::Samples { first_ops: 8 }, None),
+            cell("align/1/cold/direct", read, Extent::Timed, Some("1 byte is no multiple of 512")),
+        ],
+        budget_ns: 60_000_000_000,
+        precision: 0.02,
+        rounds: 2,
+    };
+    let text = plan_text(&plan, &[file()]);
+    fits(&text);
+    insta::assert_snapshot!("plan", text);
+}
+
+#[test]
+fn the_documents_show_the_pages_as_they_are() {
+    let run = fixtures::run();
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/experiments");
+    for &name in Experiment::ALL {
+        let text = std::fs::read_to_string(docs.join(format!("{name}.md"))).unwrap();
+        let page = experiment(&run, name, plain());
+        assert!(
+            text.contains(page.trim_end()),
+            "docs/experiments/{name}.md does not show the page as it is now"
+        );
+    }
+}
+
+/// Every key of a document stands in docs/record.md; the keys are collected from a document with everything in it.
+#[test]
+fn every_key_of_the_record_is_documented() {
+    fn keys(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String>) {
+        match value {
+            serde_json::Value::Object(map) => {
+                for (key, value) in map {
+                    found.insert(key.clone());
+                    // The keys of the iostat row are explained in docs/iostat.md.
+                    if key != "iostat" {
+                        keys(value, found);
+                    }
+                }
+            }
+            serde_json::Value::Array(list) => list.iter().for_each(|value| keys(value, found)),
+            _ => {}
+        }
+    }
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let text = std::fs::read_to_string(docs.join("record.md")).unwrap();
+    let run: serde_json::Value = serde_json::from_str(&json(&fixtures::run(), Compactness::Full)).unwrap();
+    let mut found = std::collections::BTreeSet::new();
+    keys(&run, &mut found);
+    let words: std::collections::BTreeSet<&str> =
+        text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+    for key in &found {
+        assert!(words.contains(key.as_str()), "docs/record.md does not explain \"{key}\"");
+    }
+    let iostat = std::fs::read_to_string(docs.join("iostat.md")).unwrap();
+    let row = &run["cells"][0]["evidence"]["device"][0]["iostat"];
+    for column in row.as_object().unwrap().keys() {
+        assert!(iostat.contains(&format!("`{column}`")), "docs/iostat.md does not explain {column}");
+    }
+}
