@@ -1,0 +1,264 @@
+//! From a Request to a Record: examine, judge, claim, plan, run, find. It always gives a Record, whatever went wrong,
+//! and lets every claim go, and with it every test file, before it returns.
+
+use crate::{PlanError, PlanOptions, Request, Runner, plan};
+use rdsk_engine::{Engine, MonotonicClock, RealEngine, measure_clock};
+use rdsk_model::{
+    Event, Observer as ObserverFacts, Op, Plan, Problem, ProblemKind, Record, Rung, SCHEMA, Status, Target,
+    TargetKind, Watch,
+};
+use rdsk_observe::{KernelObserver, Observer};
+use rdsk_targets::{
+    Access, Claim, Examined, Overwrite, Place, SizeWish, TargetError, TestFileOptions, claim, examine,
+    make_test_file, remove_orphans,
+};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Largest test file unless `--size` says otherwise.
+const LARGEST_TEST_FILE_BYTES: u64 = 1 << 30;
+/// The part of the budget that making the test file may take: a fifth.
+const MAKING_SHARE: u64 = 5;
+
+/// Runs the request and tells everything that was seen.
+pub fn conduct(request: &Request, watch: &mut dyn Watch) -> Record {
+    let began = Instant::now();
+    let mut record = empty_record(request);
+    if let Err(problem) = measure(request, watch, began, &mut record) {
+        record.status =
+            if problem.kind == ProblemKind::Interrupted { Status::Interrupted } else { Status::Failed };
+        record.error = Some(problem);
+    }
+    record.findings = rdsk_finding::findings(&record);
+    record.elapsed_ns = elapsed_ns(began);
+    record
+}
+
+/// What `conduct` would do, found out without opening anything for writing and without making a file.
+///
+/// # Errors
+/// Whatever would refuse or fail the request before the first I/O.
+pub fn plan_only(request: &Request) -> Result<(Plan, Vec<Target>), Problem> {
+    let mut targets = Vec::new();
+    let mut writable = Vec::new();
+    for (index, name) in request.targets.iter().enumerate() {
+        let examined = examine(name, &request.roots).map_err(|error| error.problem())?;
+        let access = wanted_access(&examined, request);
+        rdsk_targets::judge(&examined, access, &request.permission).map_err(Problem::from)?;
+        let mut target = examined.target.clone();
+        target.index = u32::try_from(index).unwrap_or(u32::MAX);
+        if let Place::Directory { .. } = examined.place {
+            target.size_bytes = request.size_bytes.unwrap_or(LARGEST_TEST_FILE_BYTES);
+        }
+        writable.push(access == Access::Write);
+        targets.push(target);
+    }
+    let budget_ns = request.options.budget_ns;
+    let plan = plan(&request.experiments, &targets, &writable, None, &request.options, budget_ns)
+        .map_err(|error| plan_problem(&error))?;
+    Ok((plan, targets))
+}
+
+fn measure(
+    request: &Request,
+    watch: &mut dyn Watch,
+    began: Instant,
+    record: &mut Record,
+) -> Result<(), Problem> {
+    let clock = measure_clock();
+    record.host = Some(rdsk_observe::host(&request.roots.proc, &request.roots.sys, clock));
+    let ground = claim_all(request, watch, record)?;
+    record.targets = ground.claims.iter().map(|claim| claim.target.clone()).collect();
+    let budget_ns = request.options.budget_ns.saturating_sub(elapsed_ns(began));
+    let plan = plan(
+        &request.experiments,
+        &record.targets,
+        &ground.writable,
+        ground.made_bytes_per_s,
+        &request.options,
+        budget_ns,
+    )
+    .map_err(|error| plan_problem(&error))?;
+    run_plan(request, watch, record, &plan, &ground.claims)
+}
+
+fn run_plan(
+    request: &Request,
+    watch: &mut dyn Watch,
+    record: &mut Record,
+    plan: &Plan,
+    claims: &[Claim],
+) -> Result<(), Problem> {
+    let mut engine = RealEngine::default();
+    let clock = engine.clock;
+    let roots = request.roots.clone();
+    let targets = record.targets.clone();
+    let observer = |indices: &[u32]| -> Box<dyn Observer> {
+        let mine: Vec<Target> =
+            targets.iter().filter(|target| indices.contains(&target.index)).cloned().collect();
+        Box::new(KernelObserver::new(&mine, &roots.sys, &roots.proc, Arc::new(MonotonicClock)))
+    };
+    let runner = Runner {
+        plan,
+        targets: &targets,
+        claims,
+        engine: &mut engine as &mut dyn Engine,
+        clock: &clock,
+        observer: &observer,
+        cpu_count: record.host.as_ref().map(|host| host.cpu_count),
+        pin_cpus: &request.options.pin_cpus,
+        watch,
+        stop: &request.stop,
+    };
+    let outcome = runner.run();
+    if let Some(observer) = outcome.observer {
+        record.observer = observer;
+    }
+    record.cells = outcome.cells;
+    record.notes.extend(outcome.notes);
+    record.status = match (outcome.interrupted, &outcome.problem) {
+        (true, _) => Status::Interrupted,
+        (false, Some(_)) => Status::Failed,
+        (false, None) => Status::Complete,
+    };
+    if outcome.interrupted {
+        return Err(interrupted());
+    }
+    outcome.problem.map_or(Ok(()), Err)
+}
+
+/// The claims on all targets, and what making the test file told.
+struct Ground {
+    claims: Vec<Claim>,
+    writable: Vec<bool>,
+    made_bytes_per_s: Option<f64>,
+}
+
+/// Examines, judges and claims every target before the first of them is written: a refusal of the last must find
+/// nothing changed on the first.
+fn claim_all(request: &Request, watch: &mut dyn Watch, record: &mut Record) -> Result<Ground, Problem> {
+    let mut examined = Vec::new();
+    for name in &request.targets {
+        let one = examine(name, &request.roots).map_err(|error| error.problem())?;
+        let access = wanted_access(&one, request);
+        rdsk_targets::judge(&one, access, &request.permission).map_err(Problem::from)?;
+        examined.push((one, access));
+    }
+    let files =
+        examined.iter().filter(|(one, _)| matches!(one.place, Place::Directory { .. })).count() as u64;
+    let mut ground = Ground { claims: Vec::new(), writable: Vec::new(), made_bytes_per_s: None };
+    for (index, (one, access)) in examined.into_iter().enumerate() {
+        let mut claimed = if let Place::Directory { path, .. } = &one.place {
+            for removed in remove_orphans(path).map_err(|error| error.problem())? {
+                record.notes.push(format!(
+                    "removed a test file that a killed run had left: {}",
+                    removed.path.display()
+                ));
+            }
+            let (claimed, rate) = make_file(&one, request, files, watch)?;
+            ground.made_bytes_per_s =
+                Some(ground.made_bytes_per_s.map_or(rate, |least: f64| least.min(rate)));
+            claimed
+        } else {
+            claim(one, access, &request.permission, &request.roots).map_err(|error| error.problem())?
+        };
+        claimed.target.index = u32::try_from(index).unwrap_or(u32::MAX);
+        ground.writable.push(access == Access::Write);
+        ground.claims.push(claimed);
+    }
+    Ok(ground)
+}
+
+fn make_file(
+    directory: &Examined,
+    request: &Request,
+    files: u64,
+    watch: &mut dyn Watch,
+) -> Result<(Claim, f64), Problem> {
+    let size = match request.size_bytes {
+        Some(bytes) => SizeWish::Fixed(bytes),
+        None => SizeWish::Adaptive {
+            max_bytes: LARGEST_TEST_FILE_BYTES,
+            max_elapsed_ns: request.options.budget_ns / MAKING_SHARE / files.max(1),
+        },
+    };
+    let options = TestFileOptions { size, seed: request.options.seed, stop: request.stop.clone() };
+    let (claimed, made) = make_test_file(directory, &options, &mut |progress| {
+        watch.event(&Event::Making {
+            done_bytes: progress.done_bytes,
+            total_bytes: progress.total_bytes,
+            bytes_per_s: progress.bytes_per_s,
+        });
+    })
+    .map_err(|error: TargetError| error.problem())?;
+    Ok((claimed, made.write_bytes_per_s))
+}
+
+/// Directories get a file of rdsk's own and are written; everything else is read, unless writing was asked for.
+fn wanted_access(examined: &Examined, request: &Request) -> Access {
+    if let Place::Directory { .. } = examined.place {
+        return Access::Write;
+    }
+    let PlanOptions { ops, .. } = &request.options;
+    let asked = ops.as_ref().is_some_and(|ops| ops.contains(&Op::Write));
+    let allowed = match examined.target.kind {
+        TargetKind::File => request.permission.overwrite == Overwrite::Allowed,
+        TargetKind::Block => request.permission.destroy.is_some(),
+        TargetKind::Sim => true,
+    };
+    let only_reads = ops.as_ref().is_some_and(|ops| !ops.contains(&Op::Write));
+    if asked || (allowed && !only_reads) { Access::Write } else { Access::Read }
+}
+
+fn plan_problem(error: &PlanError) -> Problem {
+    let hint = match error {
+        PlanError::TooSmall { .. } => "name a larger target, or a smaller --bs",
+        PlanError::OffsetBeyondEnd { .. } => "name a smaller --offset",
+        PlanError::Nothing(_) => {
+            "writing a device needs --destroy IDENTITY, a file --overwrite; or ask for --rw read"
+        }
+    };
+    let kind = match error {
+        PlanError::TooSmall { .. } => ProblemKind::Refused,
+        PlanError::OffsetBeyondEnd { .. } | PlanError::Nothing(_) => ProblemKind::Usage,
+    };
+    Problem::new(kind, "no-plan", error, hint)
+}
+
+fn interrupted() -> Problem {
+    Problem::new(
+        ProblemKind::Interrupted,
+        "interrupted",
+        "a signal ended the run",
+        "the record holds what was measured until then",
+    )
+}
+
+fn elapsed_ns(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn empty_record(request: &Request) -> Record {
+    Record {
+        schema: SCHEMA.into(),
+        id: ulid::Ulid::new().to_string(),
+        label: request.label.clone(),
+        command: request.command.clone(),
+        rdsk_version: env!("CARGO_PKG_VERSION").into(),
+        started_at: jiff::Timestamp::now().to_string(),
+        elapsed_ns: 0,
+        status: Status::Complete,
+        error: None,
+        host: None,
+        targets: Vec::new(),
+        observer: ObserverFacts {
+            rung: Rung::None,
+            why_not_higher: None,
+            lost_events: 0,
+            cost_ns_per_io: None,
+        },
+        cells: Vec::new(),
+        findings: Vec::new(),
+        notes: Vec::new(),
+    }
+}

@@ -1,0 +1,49 @@
+//! The headline: the few figures that everybody asks for first. It plans cells and runs nothing.
+
+use crate::assemble::{Ground, device_path};
+use rdsk_model::{Cell, Experiment, Extent, Op, Pattern, Sync};
+
+/// In flight for the sequential cells: enough for a disk that needs several requests to stream.
+const SEQUENTIAL_DEPTH: u32 = 8;
+/// In flight for the deep random cells, unless `--iodepth` says otherwise.
+const RANDOM_DEPTH: u32 = 32;
+const SEQUENTIAL_BYTES: u64 = 1 << 20;
+const RANDOM_BYTES: u64 = 4096;
+const WEIGHT: f64 = 3.0;
+
+pub(crate) fn cells(ground: &Ground<'_>) -> Vec<Cell> {
+    let deep = ground.options.queue_depth.unwrap_or(RANDOM_DEPTH);
+    let mut cells = Vec::new();
+    for &op in &ground.ops {
+        // A target smaller than 1 MiB is still streamed, in the largest blocks that it holds.
+        let block_bytes = SEQUENTIAL_BYTES.min(ground.room_bytes().next_power_of_two() / 2).max(RANDOM_BYTES);
+        cells.push(cell(ground, op, Pattern::Sequential, block_bytes, SEQUENTIAL_DEPTH, Sync::None));
+        cells.push(cell(ground, op, Pattern::Random, RANDOM_BYTES, 1, Sync::None));
+        if deep > 1 {
+            cells.push(cell(ground, op, Pattern::Random, RANDOM_BYTES, deep, Sync::None));
+        }
+        if op == Op::Write {
+            cells.push(cell(ground, op, Pattern::Sequential, RANDOM_BYTES, 1, Sync::Dsync));
+        }
+    }
+    cells
+}
+
+fn cell(ground: &Ground<'_>, op: Op, pattern: Pattern, block_bytes: u64, depth: u32, sync: Sync) -> Cell {
+    let span_bytes = ground.span_bytes(u64::MAX, block_bytes);
+    let mut workload = ground.workload(op, device_path(ground.target), block_bytes, span_bytes);
+    workload.pattern = pattern;
+    workload.queue_depth =
+        if ground.options.engine == Some(rdsk_model::EngineKind::Sync) && pattern == Pattern::Sequential {
+            1
+        } else {
+            depth
+        };
+    workload.sync = sync;
+    let id = match (pattern, sync) {
+        (Pattern::Sequential, Sync::None) => format!("headline/{op}/sequential"),
+        (Pattern::Random, Sync::None) => format!("headline/{op}/random-qd{depth}"),
+        _ => format!("headline/{op}/durable"),
+    };
+    ground.cell(id, Experiment::Headline, workload, Extent::Timed, WEIGHT)
+}

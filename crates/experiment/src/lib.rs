@@ -1,0 +1,21 @@
+//! One file per question: each experiment turns the user's options and the facts of the targets into cells of a Plan;
+//! the runner visits the cells through whatever engine and observer it is given and sums up what they saw. It never
+//! opens a path, never prints, and never reads a clock other than the engine's.
+
+mod align;
+mod assemble;
+mod conduct;
+mod headline;
+mod options;
+mod pace;
+mod paths;
+mod request;
+mod runner;
+mod stream;
+mod tally;
+
+pub use assemble::{PlanError, plan};
+pub use conduct::{conduct, plan_only};
+pub use options::PlanOptions;
+pub use request::Request;
+pub use runner::{Outcome, Runner};

@@ -1,0 +1,114 @@
+//! How much of a cell one visit does and when it has had enough: limits, growth, the judge at the end of every window. It
+//! decides from numbers and issues nothing.
+
+use crate::tally::{Tally, is_write_behind, per_second};
+use rdsk_engine::{CacheCheck, Control, Ended, Flow, Limits, Progress};
+use rdsk_model::{CacheState, Cell, Event, Extent, Watch};
+use rdsk_stats::{Stop, StopRule};
+
+/// Least time for the I/O of a visit, whatever preparing took.
+pub(crate) const LEAST_RUN_NS: u64 = 5_000_000;
+/// Bytes of the first visit of a cell that writes behind, before the device's rate is known.
+const FIRST_WRITE_BEHIND_BYTES: u64 = 1 << 20;
+/// Visits that a cell of samples needs before its interval is believed.
+const LEAST_SAMPLES: usize = 8;
+
+/// Decides after each window whether the cell is precise enough, and tells whoever watches.
+pub(crate) struct Judge<'a> {
+    pub(crate) rule: StopRule,
+    pub(crate) earlier: &'a [f64],
+    pub(crate) timed: bool,
+    pub(crate) id: &'a str,
+    pub(crate) watch: &'a mut dyn Watch,
+    /// Time for the I/O of this visit.
+    pub(crate) run_ns: u64,
+    /// Time left of the budget when the I/O began.
+    pub(crate) left_ns: u64,
+    /// Elapsed time, bytes and I/Os at the window before.
+    pub(crate) last: (u64, u64, u64),
+    pub(crate) rates: Vec<f64>,
+}
+
+impl Control for Judge<'_> {
+    fn window(&mut self, progress: &Progress<'_>) -> Flow {
+        let (elapsed_ns, bytes, ops) = self.last;
+        let width_ns = progress.elapsed_ns.saturating_sub(elapsed_ns).max(1);
+        self.watch.event(&Event::Window {
+            id: self.id,
+            bytes_per_s: per_second(progress.bytes - bytes, width_ns),
+            ops_per_s: per_second(progress.ops - ops, width_ns),
+            left_ns: self.left_ns.saturating_sub(progress.elapsed_ns),
+        });
+        self.last = (progress.elapsed_ns, progress.bytes, progress.ops);
+        if progress.elapsed_ns >= self.run_ns && progress.ops > 0 {
+            return Flow::Stop;
+        }
+        if !self.timed {
+            return Flow::Continue;
+        }
+        self.rates.clear();
+        self.rates.extend_from_slice(self.earlier);
+        self.rates.extend(progress.windows.iter().map(|&bytes| per_second(bytes, progress.window_ns)));
+        match self.rule.decide(&self.rates) {
+            Stop::Precise(_) => Flow::Stop,
+            Stop::Continue => Flow::Continue,
+        }
+    }
+}
+
+/// The limits of one visit.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "bytes of one visit stay far below 2^53"
+)]
+pub(crate) fn limits(cell: &Cell, ops: Option<u64>, left_ns: u64, stable_rate: Option<f64>) -> Limits {
+    let block_bytes = cell.workload.block_bytes;
+    let pass_bytes = match cell.extent {
+        Extent::Pass { bytes } | Extent::Passes { bytes } => Some(bytes),
+        _ => None,
+    };
+    // Memory takes a write-behind cell's data at once, and the flush afterwards is what costs time; so it is measured
+    // out by what the device is known to take.
+    let allowance_bytes = is_write_behind(&cell.workload).then(|| match (stable_rate, pass_bytes) {
+        (Some(rate), _) => ((rate * left_ns as f64 / 1e9 * 0.7) as u64).max(block_bytes),
+        (None, Some(bytes)) => bytes,
+        (None, None) => FIRST_WRITE_BEHIND_BYTES.max(block_bytes),
+    });
+    let whole_blocks = |bytes: u64| (bytes - bytes % block_bytes).max(block_bytes);
+    let max_bytes = match (pass_bytes, allowance_bytes) {
+        (Some(pass), Some(allowance)) if allowance < pass => Some(whole_blocks(allowance)),
+        (Some(pass), _) => Some(pass),
+        (None, allowance) => allowance.map(whole_blocks),
+    };
+    Limits { max_bytes, max_ops: ops, max_elapsed_ns: left_ns.max(LEAST_RUN_NS) }
+}
+
+/// Whether a cell needs no further visit in this slice.
+pub(crate) fn enough(cell: &Cell, tally: &Tally, precision: f64, ended: Ended) -> bool {
+    let precise = tally.half_width(cell.extent).is_some_and(|width| width <= precision);
+    match cell.extent {
+        Extent::Pass { .. } => true,
+        Extent::Timed => ended != Ended::Complete || precise,
+        Extent::Passes { .. } | Extent::Samples { .. } => precise && tally.visits.len() >= LEAST_SAMPLES,
+    }
+}
+
+/// I/Os of the next visit of samples: twice as many while the I/O is a small part of what the visit cost.
+pub(crate) fn grown(ops: u64, tally: &Tally, visit_ns: u64, left_ns: u64) -> u64 {
+    let io_ns = tally.visits.last().map_or(0, |visit| visit.elapsed_ns);
+    if io_ns < visit_ns / 4 && visit_ns < left_ns / 8 { ops.saturating_mul(2) } else { ops }
+}
+
+pub(crate) fn cache_check(cell: &Cell) -> CacheCheck {
+    match (cell.extent, cell.workload.cache) {
+        (Extent::Samples { .. }, CacheState::Cold | CacheState::Warm) => CacheCheck::EachRange,
+        _ => CacheCheck::Span,
+    }
+}
+
+/// Windows of 50 ms, or narrower where the slice is so short that an interval would have too few.
+pub(crate) fn window_ns(slice_ns: u64) -> u64 {
+    (slice_ns / 40).clamp(1_000_000, 50_000_000)
+}

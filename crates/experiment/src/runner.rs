@@ -1,0 +1,337 @@
+//! Visits the cells of a Plan in ABBA order through an engine, with an observer beside every visit, within the budget.
+//! It decides when a cell has had enough; it never opens a path, prints, or reads a clock other than the engine's.
+
+use crate::pace::{Judge, LEAST_RUN_NS, cache_check, enough, grown, limits, window_ns};
+use crate::tally::{Setting, Tally, is_write_behind};
+use rdsk_engine::{Ended, Engine, EngineError, Job, Limits, Pinning, Prepared, Run, Settled};
+use rdsk_model::{
+    Cell, CellRecord, Clock, Event, Evidence, Extent, Plan, Problem, ProblemKind, StopFlag, Target, Watch,
+};
+use rdsk_observe::Observer;
+use rdsk_stats::StopRule;
+use rdsk_targets::Claim;
+use std::collections::BTreeMap;
+
+/// Cells in a row that may fail before the rest is given up: a dead disk would fail them all, slowly.
+const FAILURES_IN_A_ROW: u32 = 3;
+/// Visits of one cell within one slice; a guard, far above what a slice of seconds needs.
+const VISITS_PER_SLICE: u32 = 200;
+
+/// Everything that running a plan needs.
+pub struct Runner<'a> {
+    /// What to do.
+    pub plan: &'a Plan,
+    /// The targets as the Record shows them.
+    pub targets: &'a [Target],
+    /// The right to use them, in the same order.
+    pub claims: &'a [Claim],
+    /// Who issues the I/O.
+    pub engine: &'a mut dyn Engine,
+    /// The engine's time; sessions borrow the engine itself.
+    pub clock: &'a dyn Clock,
+    /// Makes the observer of the targets with these indices.
+    pub observer: &'a dyn Fn(&[u32]) -> Box<dyn Observer>,
+    /// Processors that the process may use, where known; the verdict on the processor rests on it.
+    pub cpu_count: Option<u32>,
+    /// Processors to pin streams to; empty leaves them free.
+    pub pin_cpus: &'a [usize],
+    /// Who watches.
+    pub watch: &'a mut dyn Watch,
+    /// Raised by signals.
+    pub stop: &'a StopFlag,
+}
+
+/// What running a plan gave.
+#[derive(Debug)]
+pub struct Outcome {
+    /// One record per cell of the plan, in its order.
+    pub cells: Vec<CellRecord>,
+    /// Whether a signal ended it.
+    pub interrupted: bool,
+    /// The first failure, when cells failed.
+    pub problem: Option<Problem>,
+    /// What engines and observers had to say, once each.
+    pub notes: Vec<String>,
+    /// How the evidence was gathered; `None` when no cell ran.
+    pub observer: Option<rdsk_model::Observer>,
+}
+
+/// The state of one run over a plan.
+struct Progressing {
+    tallies: Vec<Tally>,
+    /// Time that each cell was given so far.
+    slices_ns: Vec<u64>,
+    /// Bytes per second until stable, last seen per target; what a write-behind visit is measured out by.
+    stable_rates: BTreeMap<u32, f64>,
+    /// One observer per set of targets, made when first needed.
+    observers: BTreeMap<Vec<u32>, Box<dyn Observer>>,
+    failures_in_a_row: u32,
+    visits_done: usize,
+    visits: usize,
+    deadline_ns: u64,
+}
+
+impl Runner<'_> {
+    /// Visits all cells.
+    pub fn run(mut self) -> Outcome {
+        let order = self.plan.order();
+        let cells = self.plan.cells.len();
+        let running = self.plan.cells.iter().filter(|cell| cell.not_applicable.is_none()).count();
+        let mut state = Progressing {
+            tallies: (0..cells).map(|_| Tally::default()).collect(),
+            slices_ns: vec![0; cells],
+            stable_rates: BTreeMap::new(),
+            observers: BTreeMap::new(),
+            failures_in_a_row: 0,
+            visits_done: 0,
+            visits: running * order.len(),
+            deadline_ns: self.clock.now_ns().saturating_add(self.plan.budget_ns),
+        };
+        self.watch.event(&Event::Started { cells: running, budget_ns: self.plan.budget_ns });
+        let visits: Vec<usize> = order.into_iter().flatten().filter(|&index| self.runs(index)).collect();
+        for (position, &index) in visits.iter().enumerate() {
+            if self.stop.is_raised() || state.failures_in_a_row >= FAILURES_IN_A_ROW {
+                break;
+            }
+            if state.tallies[index].failure.is_some() || !state.tallies[index].errors.is_empty() {
+                continue;
+            }
+            let slice_ns = self.slice_ns(&visits[position..], state.deadline_ns);
+            state.slices_ns[index] += slice_ns;
+            self.give(index, slice_ns, &mut state);
+        }
+        self.finish(&state)
+    }
+
+    fn runs(&self, index: usize) -> bool {
+        self.plan.cells[index].not_applicable.is_none()
+    }
+
+    /// The time for the first of the visits that are left: its share of the time that is left.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a share of a budget in nanoseconds stays far below 2^53"
+    )]
+    fn slice_ns(&self, visits_left: &[usize], deadline_ns: u64) -> u64 {
+        let left_ns = deadline_ns.saturating_sub(self.clock.now_ns()) as f64;
+        let weights: f64 = visits_left.iter().map(|&index| self.plan.cells[index].weight).sum();
+        let share = self.plan.cells[visits_left[0]].weight / weights;
+        ((left_ns * share) as u64).max(LEAST_RUN_NS)
+    }
+
+    /// Spends one slice on one cell: one visit, or as many as the slice allows where visits are short by nature.
+    fn give(&mut self, index: usize, slice_ns: u64, state: &mut Progressing) {
+        let plan = self.plan;
+        let cell = &plan.cells[index];
+        let until_ns = self.clock.now_ns().saturating_add(slice_ns);
+        state.visits_done += 1;
+        self.watch.event(&Event::VisitStarted {
+            id: &cell.id,
+            visit: state.visits_done,
+            visits: state.visits,
+            left_ns: state.deadline_ns.saturating_sub(self.clock.now_ns()),
+        });
+        let mut ops = match cell.extent {
+            Extent::Samples { first_ops } => Some(first_ops),
+            _ => None,
+        };
+        for _ in 0..VISITS_PER_SLICE {
+            let began_ns = self.clock.now_ns();
+            let limits = limits(cell, ops, until_ns.saturating_sub(began_ns), state.write_behind_rate(cell));
+            let ended = match self.visit(index, limits, until_ns, slice_ns, state) {
+                Ok(ended) => ended,
+                Err(error) => {
+                    state.tallies[index].failure = Some(error.problem().message);
+                    state.failures_in_a_row += 1;
+                    return;
+                }
+            };
+            if ended == Ended::Failed {
+                let refused = state.tallies[index].is_refused_by_kernel(&cell.workload);
+                state.failures_in_a_row = if refused { 0 } else { state.failures_in_a_row + 1 };
+                return;
+            }
+            state.failures_in_a_row = 0;
+            let now_ns = self.clock.now_ns();
+            let left_ns = until_ns.saturating_sub(now_ns);
+            if ended == Ended::Interrupted
+                || left_ns == 0
+                || enough(cell, &state.tallies[index], plan.precision, ended)
+                || (matches!(cell.extent, Extent::Passes { .. }) && left_ns < now_ns - began_ns)
+            {
+                return;
+            }
+            ops = ops.map(|ops| grown(ops, &state.tallies[index], now_ns - began_ns, left_ns));
+        }
+    }
+
+    /// One visit: open, prepare, run under observation, settle, add up.
+    fn visit(
+        &mut self,
+        index: usize,
+        limits: Limits,
+        until_ns: u64,
+        slice_ns: u64,
+        state: &mut Progressing,
+    ) -> Result<Ended, EngineError> {
+        let plan = self.plan;
+        let cell = &plan.cells[index];
+        let tally = &mut state.tallies[index];
+        let job = Job {
+            workload: &cell.workload,
+            claims: self.claims,
+            limits,
+            visit: u32::try_from(tally.visits.len()).unwrap_or(u32::MAX),
+            cache_check: cache_check(cell),
+            window_ns: window_ns(slice_ns),
+            pinning: match self.pin_cpus {
+                [] => Pinning::Free,
+                cpus => Pinning::Cpus(cpus.to_vec()),
+            },
+            stop: self.stop.clone(),
+        };
+        let observer = state
+            .observers
+            .entry(cell.workload.targets.clone())
+            .or_insert_with(|| (self.observer)(&cell.workload.targets));
+        let mut session = self.engine.open(&job)?;
+        let prepared = session.prepare()?;
+        let now_ns = self.clock.now_ns();
+        let mut judge = Judge {
+            rule: StopRule { precision: plan.precision },
+            earlier: tally.samples(),
+            timed: cell.extent == Extent::Timed,
+            id: &cell.id,
+            watch: self.watch,
+            // Preparing has used up some of the slice; a quarter of it is left for the I/O whatever it took.
+            run_ns: until_ns.saturating_sub(now_ns).max(slice_ns / 4).max(LEAST_RUN_NS),
+            left_ns: state.deadline_ns.saturating_sub(now_ns),
+            last: (0, 0, 0),
+            rates: Vec::new(),
+        };
+        observer.begin();
+        let run = session.run(&mut judge)?;
+        observer.end_io();
+        let settled = session.settle();
+        let seen = observer.end();
+        self.add(cell, tally, &prepared, &run, settled, seen)?;
+        state.note_stable_rate(cell, &run, index);
+        Ok(run.ended)
+    }
+
+    /// Adds a visit to the tally; a failed close or flush is kept as the cell's failure beside the figures.
+    fn add(
+        &mut self,
+        cell: &Cell,
+        tally: &mut Tally,
+        prepared: &Prepared,
+        run: &Run,
+        settled: Result<Settled, EngineError>,
+        seen: rdsk_observe::VisitEvidence,
+    ) -> Result<(), EngineError> {
+        tally.evidence.add(seen);
+        for note in &run.notes {
+            if !tally.notes.contains(note) {
+                self.watch.event(&Event::Warning { text: note });
+            }
+        }
+        match settled {
+            Ok(settled) => {
+                tally.add(cell.extent, prepared, run, &settled);
+                Ok(())
+            }
+            Err(error) => {
+                tally.add(cell.extent, prepared, run, &Settled::default());
+                Err(error)
+            }
+        }
+    }
+
+    fn finish(&mut self, state: &Progressing) -> Outcome {
+        let interrupted = self.stop.is_raised();
+        let gave_up = state.failures_in_a_row >= FAILURES_IN_A_ROW;
+        let mut cells = Vec::with_capacity(self.plan.cells.len());
+        let mut notes: Vec<String> = Vec::new();
+        for (index, cell) in self.plan.cells.iter().enumerate() {
+            let tally = &state.tallies[index];
+            notes
+                .extend(tally.notes.iter().filter(|note| !notes.contains(note)).cloned().collect::<Vec<_>>());
+            let cut_short =
+                interrupted && (tally.visits.is_empty() || tally.ended == Some(Ended::Interrupted));
+            let setting = Setting {
+                precision: self.plan.precision,
+                slice_ns: state.slices_ns[index],
+                interrupted: cut_short,
+                align_bytes: self.target_of(cell).and_then(|target| target.direct_align_bytes),
+            };
+            let mut result = tally.result(cell, &setting);
+            if gave_up && tally.visits.is_empty() && result.stop == rdsk_model::StopReason::Budget {
+                result.stop = rdsk_model::StopReason::Error;
+                result.why = "not run: the cells before it failed".into();
+            }
+            let mut record = CellRecord {
+                id: cell.id.clone(),
+                experiment: cell.experiment,
+                workload: cell.workload.clone(),
+                result,
+                evidence: self.evidence(cell, tally),
+                verdict: None,
+            };
+            if record.result.stop != rdsk_model::StopReason::NotApplicable {
+                record.verdict = Some(rdsk_finding::verdict_with_cpus(&record, self.targets, self.cpu_count));
+            }
+            self.watch.event(&Event::CellFinished { cell: &record });
+            cells.push(record);
+        }
+        let problem = first_problem(&cells);
+        let observer = state.observers.values().next().map(|observer| observer.describe());
+        Outcome { cells, interrupted, problem, notes, observer }
+    }
+
+    fn target_of(&self, cell: &Cell) -> Option<&Target> {
+        self.targets.get(*cell.workload.targets.first()? as usize)
+    }
+
+    fn evidence(&self, cell: &Cell, tally: &Tally) -> Evidence {
+        let mut evidence = tally.evidence.clone().finish();
+        evidence.page_cache = tally.page_cache;
+        let workload = &cell.workload;
+        evidence.extents = workload
+            .targets
+            .first()
+            .and_then(|&target| self.claims.get(target as usize))
+            .and_then(|claim| claim.allocation(workload.offset_bytes, workload.span_bytes));
+        evidence
+    }
+}
+
+impl Progressing {
+    /// The rate that a write-behind visit of this cell is measured out by.
+    fn write_behind_rate(&self, cell: &Cell) -> Option<f64> {
+        cell.workload.targets.first().and_then(|target| self.stable_rates.get(target).copied())
+    }
+
+    fn note_stable_rate(&mut self, cell: &Cell, run: &Run, index: usize) {
+        if cell.workload.op != rdsk_model::Op::Write || cell.workload.block_bytes < 4096 || run.bytes == 0 {
+            return;
+        }
+        if let (Some(&target), Some(rate)) =
+            (cell.workload.targets.first(), self.tallies[index].stable_rate())
+            && (is_write_behind(&cell.workload) || cell.workload.block_bytes >= 1 << 20)
+        {
+            self.stable_rates.insert(target, rate);
+        }
+    }
+}
+
+fn first_problem(cells: &[CellRecord]) -> Option<Problem> {
+    let failed = cells.iter().find(|cell| cell.result.stop == rdsk_model::StopReason::Error)?;
+    Some(Problem::new(
+        ProblemKind::Io,
+        "io-error",
+        format!("{}: {}", failed.id, failed.result.why),
+        "look at the kernel's log (dmesg) for the device; the record keeps the figures up to the error",
+    ))
+}

@@ -1,0 +1,318 @@
+//! Sums up the visits of one cell and turns the sum into its result: totals, intervals, the reason for the end. It holds
+//! numbers and issues nothing.
+
+use rdsk_engine::{Ended, Prepared, Run, Settled};
+use rdsk_model::{
+    Cell, CellResult, ColdCheck, CpuTime, Estimate, Extent, IoError, IoPath, Latency, Op, PageCache,
+    PageCacheState, StopReason, StreamResult, Sync, Visit, Windows, Workload,
+};
+use rdsk_observe::EvidenceSum;
+use rdsk_stats::{Histogram, Interval};
+use rdsk_units::{Bytes, Nanos, percent};
+
+/// Visits that an interval over visits needs; with fewer the windows are used.
+const LEAST_VISITS: usize = 6;
+
+/// What a result's words need to know besides the visits.
+pub(crate) struct Setting {
+    /// Wanted relative half-width of the interval.
+    pub(crate) precision: f64,
+    /// Time that the cell was given.
+    pub(crate) slice_ns: u64,
+    /// Whether a signal cut it short.
+    pub(crate) interrupted: bool,
+    /// What direct I/O on the target takes multiples of.
+    pub(crate) align_bytes: Option<u64>,
+}
+
+/// Everything that the visits of one cell saw.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) visits: Vec<Visit>,
+    pub(crate) errors: Vec<IoError>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) evidence: EvidenceSum,
+    pub(crate) page_cache: Option<PageCache>,
+    pub(crate) ended: Option<Ended>,
+    /// A failure outside single I/Os: the target would not open, close or flush.
+    pub(crate) failure: Option<String>,
+    histogram: Histogram,
+    latency_sum_ns: u128,
+    asked_bytes: u64,
+    windows: Windows,
+    /// Bytes per second of every window behind the warm-up.
+    samples: Vec<f64>,
+    /// Bytes per second of every visit.
+    visit_rates: Vec<f64>,
+    measured_bytes: u64,
+    measured_ns: u64,
+    warmup_ns: u64,
+    streams: Vec<StreamResult>,
+    cpu: CpuTime,
+    interrupted_calls: u64,
+}
+
+impl Tally {
+    /// Adds one visit.
+    pub(crate) fn add(&mut self, extent: Extent, prepared: &Prepared, run: &Run, settled: &Settled) {
+        let before_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
+        self.add_rates(extent, run);
+        self.add_windows(run);
+        self.add_streams(run, before_ns);
+        self.histogram.merge(&run.histogram);
+        self.latency_sum_ns += run.latency_sum_ns;
+        self.asked_bytes += run.asked_bytes;
+        self.cpu.user += run.cpu.user;
+        self.cpu.system += run.cpu.system;
+        self.interrupted_calls += run.interrupted_calls;
+        self.errors.extend(run.errors.iter().cloned());
+        for note in &run.notes {
+            if !self.notes.contains(note) {
+                self.notes.push(note.clone());
+            }
+        }
+        let cache = self.page_cache.get_or_insert_default();
+        add_state(&mut cache.before, prepared.page_cache, self.visits.is_empty());
+        add_state(&mut cache.after, run.page_cache, self.visits.is_empty());
+        self.ended = Some(run.ended);
+        self.visits.push(Visit {
+            elapsed_ns: run.elapsed_ns,
+            bytes: run.bytes,
+            ops: run.ops,
+            to_return_ns: Some(run.to_return_ns),
+            to_close_ns: settled.to_close_ns,
+            to_stable_ns: settled.to_stable_ns,
+            cache: prepared
+                .reached
+                .map(|_| ColdCheck { cached_bytes: prepared.page_cache.cached_bytes, ..run.check }),
+        });
+    }
+
+    fn add_rates(&mut self, extent: Extent, run: &Run) {
+        let rates = window_rates(run);
+        // Only a timed cell has a warm-up to cut: a pass is a whole, and samples are each made anew.
+        let cut = if extent == Extent::Timed { rdsk_stats::mser5(&rates).cut } else { 0 };
+        let cut_bytes: u64 = run.windows.iter().take(cut).sum();
+        let cut_ns = run.window_ns * cut as u64;
+        if run.bytes > cut_bytes && run.elapsed_ns > cut_ns {
+            self.measured_bytes += run.bytes - cut_bytes;
+            self.measured_ns += run.elapsed_ns - cut_ns;
+            self.warmup_ns += cut_ns;
+            self.samples.extend_from_slice(&rates[cut..]);
+        } else {
+            self.measured_bytes += run.bytes;
+            self.measured_ns += run.elapsed_ns;
+            self.samples.extend_from_slice(&rates);
+        }
+        if run.elapsed_ns > 0 && run.bytes > 0 {
+            self.visit_rates.push(per_second(run.bytes, run.elapsed_ns));
+        }
+    }
+
+    /// Appends the windows; the narrower of two widths is folded until both agree, since engines only ever double it.
+    fn add_windows(&mut self, run: &Run) {
+        let mut more = Windows { width_ns: run.window_ns, bytes: run.windows.clone() };
+        if self.windows.bytes.is_empty() {
+            self.windows = more;
+            return;
+        }
+        while self.windows.width_ns < more.width_ns {
+            fold(&mut self.windows);
+        }
+        while more.width_ns < self.windows.width_ns {
+            fold(&mut more);
+        }
+        self.windows.bytes.extend(more.bytes);
+    }
+
+    fn add_streams(&mut self, run: &Run, before_ns: u64) {
+        for stream in &run.streams {
+            let end_ns = before_ns + stream.end_ns;
+            match self.streams.iter_mut().find(|known| known.index == stream.index) {
+                Some(known) => {
+                    known.end_ns = end_ns;
+                    known.bytes += stream.bytes;
+                    known.ops += stream.ops;
+                }
+                None => self.streams.push(StreamResult {
+                    start_ns: before_ns + stream.start_ns,
+                    end_ns,
+                    ..stream.clone()
+                }),
+            }
+        }
+    }
+
+    /// The 95 % interval of the mean rate in bytes per second, centred on the mean over all measured time.
+    fn interval(&self, extent: Extent) -> Option<(f64, Interval)> {
+        if self.measured_ns == 0 || self.measured_bytes == 0 {
+            return None;
+        }
+        let mean = per_second(self.measured_bytes, self.measured_ns);
+        let over_visits = extent != Extent::Timed && self.visit_rates.len() >= LEAST_VISITS;
+        let interval = if over_visits {
+            rdsk_stats::mean_interval(&self.visit_rates)
+        } else {
+            rdsk_stats::batch_interval(&self.samples)
+        }?;
+        Some((mean, interval))
+    }
+
+    /// Relative half-width of the interval; `None` before there is one.
+    pub(crate) fn half_width(&self, extent: Extent) -> Option<f64> {
+        self.estimate(extent)?.half_width()
+    }
+
+    /// Rates of earlier visits' windows, for the stopping rule.
+    pub(crate) fn samples(&self) -> &[f64] {
+        &self.samples
+    }
+
+    /// Bytes per second until stable over all visits; `None` before any data was settled.
+    pub(crate) fn stable_rate(&self) -> Option<f64> {
+        let bytes: u64 = self.visits.iter().map(|visit| visit.bytes).sum();
+        let stable_ns = self.sum_of(|visit| visit.to_stable_ns)?;
+        (bytes > 0 && stable_ns > 0).then(|| per_second(bytes, stable_ns))
+    }
+
+    /// The result of the cell.
+    pub(crate) fn result(&self, cell: &Cell, setting: &Setting) -> CellResult {
+        let (stop, why) = self.reason(cell, setting);
+        let ran = !self.visits.is_empty() && stop != StopReason::NotApplicable;
+        let elapsed_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
+        let bytes_per_s = if ran { self.estimate(cell.extent) } else { None };
+        let block_bytes = cell.workload.block_bytes as f64;
+        CellResult {
+            stop,
+            why,
+            elapsed_ns: ran.then_some(elapsed_ns),
+            asked_bytes: ran.then_some(self.asked_bytes),
+            bytes: ran.then(|| self.visits.iter().map(|visit| visit.bytes).sum()),
+            ops: ran.then(|| self.visits.iter().map(|visit| visit.ops).sum()),
+            bytes_per_s,
+            ops_per_s: bytes_per_s.map(|rate| Estimate {
+                mean: rate.mean / block_bytes,
+                low: rate.low.map(|low| low / block_bytes),
+                high: rate.high.map(|high| high / block_bytes),
+            }),
+            latency_ns: ran.then(|| Latency::from(&self.histogram)),
+            to_return_ns: ran.then(|| self.sum_of(|visit| visit.to_return_ns)).flatten(),
+            to_close_ns: ran.then(|| self.sum_of(|visit| visit.to_close_ns)).flatten(),
+            to_stable_ns: ran.then(|| self.sum_of(|visit| visit.to_stable_ns)).flatten(),
+            windows: ran.then(|| self.windows.clone()),
+            streams: if ran { self.streams.clone() } else { Vec::new() },
+            cpu_ns: ran.then_some(self.cpu),
+            errors: if stop == StopReason::NotApplicable { Vec::new() } else { self.errors.clone() },
+            in_flight_mean: (ran && elapsed_ns > 0).then(|| self.latency_sum_ns as f64 / elapsed_ns as f64),
+            warmup_ns: ran.then_some(self.warmup_ns),
+            interrupted_calls: ran.then_some(self.interrupted_calls),
+            visits: if ran { self.visits.clone() } else { Vec::new() },
+        }
+    }
+
+    fn estimate(&self, extent: Extent) -> Option<Estimate> {
+        if self.measured_ns == 0 || self.measured_bytes == 0 {
+            return None;
+        }
+        let mean = per_second(self.measured_bytes, self.measured_ns);
+        let interval = self.interval(extent).map(|(_, interval)| (interval.high - interval.low) / 2.0);
+        Some(Estimate {
+            mean,
+            low: interval.map(|half| (mean - half).max(0.0)),
+            high: interval.map(|half| mean + half),
+        })
+    }
+
+    /// A time of all visits together; a visit that does not know it makes the sum unknown.
+    fn sum_of(&self, time: impl Fn(&Visit) -> Option<u64>) -> Option<u64> {
+        self.visits.iter().try_fold(0, |sum, visit| Some(sum + time(visit)?))
+    }
+
+    fn reason(&self, cell: &Cell, setting: &Setting) -> (StopReason, String) {
+        let Setting { precision, slice_ns, interrupted, align_bytes } = *setting;
+        if let Some(why) = &cell.not_applicable {
+            return (StopReason::NotApplicable, why.clone());
+        }
+        if self.is_refused_by_kernel(&cell.workload) {
+            let multiple =
+                align_bytes.map_or_else(|| "the device's block".into(), |bytes| format!("{bytes} bytes"));
+            return (
+                StopReason::NotApplicable,
+                format!(
+                    "the kernel refused it (EINVAL): direct I/O here takes sizes and offsets in multiples of {multiple}"
+                ),
+            );
+        }
+        if let Some(failure) = &self.failure {
+            return (StopReason::Error, failure.clone());
+        }
+        if let Some(error) = self.errors.first() {
+            return (StopReason::Error, error.message.clone());
+        }
+        if interrupted {
+            return (StopReason::Interrupted, "a signal ended the run".into());
+        }
+        if self.visits.is_empty() {
+            return (StopReason::Budget, "the time was used up before this cell's turn".into());
+        }
+        let width = self.half_width(cell.extent);
+        let precise = width.is_some_and(|width| width <= precision);
+        if let Extent::Pass { bytes } | Extent::Passes { bytes } = cell.extent
+            && !(precise && self.visits.len() >= LEAST_VISITS)
+            && self.visits.iter().all(|visit| visit.bytes >= bytes)
+        {
+            let passes = self.visits.len();
+            return (StopReason::Complete, format!("{passes} passes of {} are complete", Bytes(bytes)));
+        }
+        match width {
+            Some(width) if width <= precision => (
+                StopReason::Precision,
+                format!("the 95 % interval is ±{}, asked for ±{}", percent(width), percent(precision)),
+            ),
+            Some(width) => (
+                StopReason::Budget,
+                format!("its {} of the time were used up at ±{}", Nanos(slice_ns), percent(width)),
+            ),
+            None => (
+                StopReason::Budget,
+                format!("its {} of the time were too short for an interval", Nanos(slice_ns)),
+            ),
+        }
+    }
+
+    /// Direct I/O of a size or offset that the kernel does not take ends with `EINVAL` on the first I/O: the report's "n/a".
+    pub(crate) fn is_refused_by_kernel(&self, workload: &Workload) -> bool {
+        const EINVAL: i32 = 22;
+        let nothing_done = self.visits.iter().all(|visit| visit.ops == 0);
+        let refused = self.errors.first().is_some_and(|error| error.errno == EINVAL);
+        workload.path == IoPath::Direct && refused && nothing_done
+    }
+}
+
+/// Whether a workload returns before its data reaches the device, so that time to return says nothing of the device.
+pub(crate) fn is_write_behind(workload: &Workload) -> bool {
+    workload.op == Op::Write && workload.path == IoPath::Buffered && workload.sync == Sync::None
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a rate needs no more than 53 bits")]
+pub(crate) fn per_second(bytes: u64, elapsed_ns: u64) -> f64 {
+    bytes as f64 * 1e9 / elapsed_ns as f64
+}
+
+/// Bytes per second in each full window.
+fn window_rates(run: &Run) -> Vec<f64> {
+    let full = usize::try_from(run.elapsed_ns / run.window_ns.max(1)).unwrap_or(usize::MAX);
+    run.windows.iter().take(full).map(|&bytes| per_second(bytes, run.window_ns)).collect()
+}
+
+fn fold(windows: &mut Windows) {
+    windows.width_ns *= 2;
+    windows.bytes = windows.bytes.chunks(2).map(|pair| pair.iter().sum()).collect();
+}
+
+/// Adds one visit's page cache; a visit that could not be read makes the sum unknown.
+fn add_state(sum: &mut PageCacheState, more: PageCacheState, first: bool) {
+    let add = |sum: Option<u64>, more: Option<u64>| if first { more } else { Some(sum? + more?) };
+    sum.cached_bytes = add(sum.cached_bytes, more.cached_bytes);
+    sum.dirty_bytes = add(sum.dirty_bytes, more.dirty_bytes);
+}

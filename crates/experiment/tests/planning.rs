@@ -1,0 +1,161 @@
+//! What the experiments plan from options and facts alone.
+
+use rdsk_experiment::{PlanError, PlanOptions, plan};
+use rdsk_model::{CacheState, EngineKind, Experiment, Extent, IoPath, Op, Plan, Sync, Target, TargetKind};
+use std::collections::BTreeSet;
+
+const ALL: [Experiment; 4] = [Experiment::Headline, Experiment::Paths, Experiment::Stream, Experiment::Align];
+
+fn target(size_bytes: u64) -> Target {
+    Target {
+        index: 0,
+        name: "t".into(),
+        kind: TargetKind::File,
+        path: Some("/t".into()),
+        size_bytes,
+        filesystem: None,
+        device: None,
+        stack: Vec::new(),
+        made_by_rdsk: true,
+        direct_io: Some(true),
+        direct_align_bytes: Some(512),
+        nowait: Some(true),
+    }
+}
+
+fn planned(experiments: &[Experiment], target: &Target, writable: bool, options: &PlanOptions) -> Plan {
+    plan(experiments, std::slice::from_ref(target), &[writable], Some(1e9), options, 48_000_000_000)
+        .expect("the tests plan on ground that holds a plan")
+}
+
+#[test]
+fn a_whole_run_asks_every_question_once() {
+    let plan = planned(&ALL, &target(1 << 30), true, &PlanOptions::default());
+    let ids: BTreeSet<&str> = plan.cells.iter().map(|cell| cell.id.as_str()).collect();
+    assert_eq!(ids.len(), plan.cells.len(), "ids are unique");
+    for id in [
+        "headline/read/sequential",
+        "headline/read/random-qd1",
+        "headline/read/random-qd32",
+        "headline/write/durable",
+        "paths/read/direct",
+        "paths/read/buffered",
+        "paths/read/cached",
+        "paths/write/buffered",
+        "stream/write/direct-dsync",
+        "align/write/uncached-buffered/512",
+        "align/write/uncached-direct/4096+1",
+    ] {
+        assert!(ids.contains(id), "{id} is missing from {ids:?}");
+    }
+    assert!(plan.cells.iter().all(|cell| cell.not_applicable.is_none()));
+}
+
+#[test]
+fn nothing_reaches_outside_the_target() {
+    for size_bytes in [1_u64, 511, 4096, 100_000, 1 << 20, (1 << 30) + 777] {
+        let Ok(plan) = plan(&ALL, &[target(size_bytes)], &[true], None, &PlanOptions::default(), 1) else {
+            panic!("{size_bytes} bytes hold at least a block of one byte");
+        };
+        for cell in plan.cells.iter().filter(|cell| cell.not_applicable.is_none()) {
+            let workload = &cell.workload;
+            assert!(workload.offset_bytes + workload.span_bytes <= size_bytes, "{} on {size_bytes}", cell.id);
+            assert!(
+                workload.span_bytes >= workload.block_bytes + workload.shift_bytes,
+                "{} on {size_bytes}",
+                cell.id
+            );
+        }
+    }
+}
+
+#[test]
+fn a_target_that_may_not_be_written_is_only_read() {
+    let plan = planned(&ALL, &target(1 << 30), false, &PlanOptions::default());
+    assert!(plan.cells.iter().all(|cell| cell.workload.op == Op::Read));
+    let none = plan_of_writes_on_read_only();
+    assert!(matches!(none, Err(PlanError::Nothing(_))));
+}
+
+fn plan_of_writes_on_read_only() -> Result<Plan, PlanError> {
+    let options = PlanOptions { ops: Some(vec![Op::Write]), ..PlanOptions::default() };
+    plan(&ALL, &[target(1 << 30)], &[false], None, &options, 1)
+}
+
+#[test]
+fn paths_cells_differ_only_in_path() {
+    let plan = planned(&[Experiment::Paths], &target(1 << 30), true, &PlanOptions::default());
+    for op in ["read", "write"] {
+        let find =
+            |column: &str| plan.cells.iter().find(|cell| cell.id == format!("paths/{op}/{column}")).unwrap();
+        assert!(find("direct").workload.differs_only_in_path(&find("buffered").workload));
+        assert_eq!(find("direct").extent, Extent::Passes { bytes: 100 << 20 });
+        assert_eq!(find("buffered").workload.cache, CacheState::Cold);
+    }
+}
+
+#[test]
+fn deep_cells_use_the_ring_unless_told_otherwise() {
+    let deep = |options: &PlanOptions| {
+        let plan = planned(&[Experiment::Headline], &target(1 << 30), true, options);
+        plan.cells.into_iter().find(|cell| cell.id.contains("random-qd32")).unwrap()
+    };
+    assert_eq!(deep(&PlanOptions::default()).workload.engine, EngineKind::Uring);
+    let on_sync = deep(&PlanOptions { engine: Some(EngineKind::Sync), ..PlanOptions::default() });
+    assert!(on_sync.not_applicable.is_some(), "one blocking call at a time cannot hold 32 in flight");
+}
+
+#[test]
+fn a_filesystem_without_direct_io_says_so_and_measures_the_rest() {
+    let tmpfs = Target { direct_io: Some(false), ..target(1 << 30) };
+    let plan = planned(&ALL, &tmpfs, true, &PlanOptions::default());
+    for cell in &plan.cells {
+        assert_eq!(cell.not_applicable.is_some(), cell.workload.path == IoPath::Direct, "{}", cell.id);
+    }
+    assert!(
+        plan.cells.iter().any(|cell| cell.id == "headline/read/sequential" && cell.not_applicable.is_none())
+    );
+}
+
+#[test]
+fn runtime_replaces_the_share_of_the_budget() {
+    let options = PlanOptions { runtime_ns: Some(1_000_000_000), ..PlanOptions::default() };
+    let plan = planned(&[Experiment::Stream], &target(1 << 30), true, &options);
+    assert_eq!(plan.budget_ns, plan.cells.len() as u64 * 1_000_000_000);
+    assert!((0..plan.cells.len()).all(|index| plan.share_ns(index) == 1_000_000_000));
+}
+
+#[test]
+fn stream_options_reach_the_cells() {
+    let options = PlanOptions {
+        queue_depth: Some(32),
+        streams: 2,
+        block_bytes: Some(vec![4096, 8192]),
+        ..PlanOptions::default()
+    };
+    let plan = planned(&[Experiment::Stream], &target(1 << 30), true, &options);
+    let direct = plan.cells.iter().find(|cell| cell.id == "stream/read/direct/4k").unwrap();
+    assert_eq!((direct.workload.queue_depth, direct.workload.streams), (32, 2));
+    assert_eq!(direct.workload.engine, EngineKind::Uring);
+    let dsync = plan.cells.iter().find(|cell| cell.id == "stream/write/dsync/8k").unwrap();
+    assert_eq!((dsync.workload.sync, dsync.workload.queue_depth), (Sync::Dsync, 1));
+}
+
+#[test]
+fn too_small_and_beyond_the_end_are_said() {
+    let options = PlanOptions { block_bytes: Some(vec![1 << 20]), ..PlanOptions::default() };
+    let small = plan(&[Experiment::Paths], &[target(4096)], &[true], None, &options, 1);
+    assert_eq!(small.unwrap_err().to_string(), "t has 4096 bytes, less than one block of 1048576 bytes");
+    let beyond = PlanOptions { offset_bytes: 8192, ..PlanOptions::default() };
+    let error = plan(&[Experiment::Stream], &[target(4096)], &[true], None, &beyond, 1).unwrap_err();
+    assert!(matches!(error, PlanError::OffsetBeyondEnd { offset_bytes: 8192, .. }));
+}
+
+#[test]
+fn several_targets_have_cells_of_their_own() {
+    let two = [target(1 << 30), Target { index: 1, ..target(1 << 30) }];
+    let plan = plan(&[Experiment::Paths], &two, &[true, false], None, &PlanOptions::default(), 1).unwrap();
+    assert!(plan.cells.iter().any(|cell| cell.id == "paths/write/direct@0"));
+    assert!(!plan.cells.iter().any(|cell| cell.id == "paths/write/direct@1"));
+    assert!(plan.cells.iter().any(|cell| cell.id == "paths/read/direct@1" && cell.workload.targets == [1]));
+}
