@@ -1,0 +1,203 @@
+//! Pairs of flags that cannot both be meant. Pure but for one question to the kernel: which processors this process
+//! may use.
+
+use super::usage;
+use crate::wanted::Wanted;
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use rdsk_model::{EngineKind, Op, Problem};
+use rdsk_targets::Overwrite;
+use rdsk_units::Bytes;
+
+/// Most memory for the buffers of all I/Os in flight.
+const MAX_BUFFERS_BYTES: u64 = 4 << 30;
+
+/// Refuses what contradicts itself.
+pub(super) fn check(matches: &ArgMatches, wanted: &Wanted) -> Result<(), Problem> {
+    let given = Given(matches);
+    output(given, wanted)?;
+    time(given)?;
+    permission(wanted)?;
+    sizes(wanted)?;
+    processors(wanted)
+}
+
+/// Which flags were typed.
+#[derive(Clone, Copy)]
+struct Given<'a>(&'a ArgMatches);
+
+impl Given<'_> {
+    fn has(self, name: &str) -> bool {
+        let known = self.0.try_contains_id(name).unwrap_or(false);
+        known && self.0.value_source(name) == Some(ValueSource::CommandLine)
+    }
+}
+
+fn output(given: Given<'_>, wanted: &Wanted) -> Result<(), Problem> {
+    if given.has("json-compact") && wanted.json.is_none() {
+        return Err(usage("--json-compact needs --json", "add --json FILE, or leave --json-compact out"));
+    }
+    Ok(())
+}
+
+fn time(given: Given<'_>) -> Result<(), Problem> {
+    if given.has("runtime") && given.has("budget") {
+        return Err(usage(
+            "--runtime contradicts --budget",
+            "give --runtime for each cell, or --budget for everything",
+        ));
+    }
+    Ok(())
+}
+
+fn permission(wanted: &Wanted) -> Result<(), Problem> {
+    let overwrite = wanted.permission.overwrite == Overwrite::Allowed;
+    let destroy = wanted.permission.destroy.is_some();
+    if overwrite && destroy {
+        return Err(usage(
+            "--destroy contradicts --overwrite",
+            "--destroy is for a block device, --overwrite for a file; measure them one at a time",
+        ));
+    }
+    let only_reads = wanted.options.ops.as_ref().is_some_and(|ops| !ops.contains(&Op::Write));
+    if only_reads && (overwrite || destroy) {
+        let flag = if destroy { "--destroy" } else { "--overwrite" };
+        return Err(usage(
+            format!("{flag} contradicts --rw read"),
+            format!("leave {flag} out, or add write to --rw"),
+        ));
+    }
+    if (overwrite || destroy) && wanted.targets.is_empty() {
+        let flag = if destroy { "--destroy" } else { "--overwrite" };
+        return Err(usage(
+            format!("{flag} needs a target"),
+            "name the device or the file; in a directory rdsk makes a file of its own",
+        ));
+    }
+    Ok(())
+}
+
+fn sizes(wanted: &Wanted) -> Result<(), Problem> {
+    let options = &wanted.options;
+    let depth = options.queue_depth.unwrap_or(1);
+    if depth > 1 && options.engine == Some(EngineKind::Sync) {
+        return Err(usage(
+            format!("--iodepth {depth} contradicts --engine sync"),
+            "the sync engine has one I/O in flight per stream; write --engine uring, or --streams for more",
+        ));
+    }
+    let largest = options.block_bytes.as_ref().and_then(|sizes| sizes.iter().max()).copied().unwrap_or(1);
+    if let Some(pass_bytes) = options.pass_bytes
+        && options.block_bytes.is_some()
+        && pass_bytes < largest
+    {
+        return Err(usage(
+            format!("--bytes {} is less than one block of --bs {}", Bytes(pass_bytes), Bytes(largest)),
+            format!("write --bytes {} or more", Bytes(largest)),
+        ));
+    }
+    if let (Some(size_bytes), Some(pass_bytes)) = (wanted.size_bytes, options.pass_bytes)
+        && options.offset_bytes.saturating_add(pass_bytes) > size_bytes
+    {
+        return Err(usage(
+            format!("--bytes {} does not fit into --size {}", Bytes(pass_bytes), Bytes(size_bytes)),
+            "write a larger --size, or a smaller --bytes or --offset",
+        ));
+    }
+    let buffers = u128::from(largest) * u128::from(depth) * u128::from(options.streams);
+    if buffers > u128::from(MAX_BUFFERS_BYTES) {
+        return Err(usage(
+            format!(
+                "--bs times --iodepth times --streams is more than {} of buffers",
+                Bytes(MAX_BUFFERS_BYTES)
+            ),
+            "make one of them smaller",
+        ));
+    }
+    Ok(())
+}
+
+fn processors(wanted: &Wanted) -> Result<(), Problem> {
+    let pinned = &wanted.options.pin_cpus;
+    if pinned.is_empty() {
+        return Ok(());
+    }
+    // A kernel that does not tell leaves the question to the engine.
+    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return Ok(()) };
+    let usable = |cpu: usize| cpu < rustix::thread::CpuSet::MAX_CPU && allowed.is_set(cpu);
+    match pinned.iter().find(|&&cpu| !usable(cpu)) {
+        None => Ok(()),
+        Some(cpu) => Err(usage(
+            format!("--pin: processor {cpu} is not available to this process"),
+            format!("it may use {}", ranges((0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| usable(cpu)))),
+        )),
+    }
+}
+
+/// Processors as the kernel lists them: `0-3,8`.
+fn ranges(cpus: impl Iterator<Item = usize>) -> String {
+    let mut spans: Vec<(usize, usize)> = Vec::new();
+    for cpu in cpus {
+        match spans.last_mut() {
+            Some((_, last)) if *last + 1 == cpu => *last = cpu,
+            _ => spans.push((cpu, cpu)),
+        }
+    }
+    let words: Vec<String> = spans
+        .iter()
+        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
+        .collect();
+    words.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flags::testing::wanted;
+
+    #[test]
+    fn contradictory_pairs_are_refused() {
+        let cases: &[(&[&str], &str)] = &[
+            (&["paths", "--runtime", "1s", "--budget", "9s"], "--runtime contradicts --budget"),
+            (&["run", "--json-compact"], "--json-compact needs --json"),
+            (&["run", "--iodepth", "32", "--engine", "sync"], "--iodepth 32 contradicts --engine sync"),
+            (&["run", "x", "--destroy", "S", "--overwrite"], "--destroy contradicts --overwrite"),
+            (&["paths", "x", "--destroy", "S", "--rw", "read"], "--destroy contradicts --rw read"),
+            (&["run", "x", "--overwrite", "--rw", "read"], "--overwrite contradicts --rw read"),
+            (&["run", "--destroy", "S"], "--destroy needs a target"),
+            (&["run", "--overwrite"], "--overwrite needs a target"),
+            (
+                &["paths", "--bs", "4k,1M", "--bytes", "64k"],
+                "--bytes 64 KiB is less than one block of --bs 1 MiB",
+            ),
+            (&["paths", "--bytes", "1M", "--size", "512k"], "--bytes 1 MiB does not fit into --size 512 KiB"),
+            (
+                &["stream", "--bs", "1G", "--iodepth", "8"],
+                "--bs times --iodepth times --streams is more than 4 GiB",
+            ),
+        ];
+        for (line, message) in cases {
+            let problem = wanted(line).expect_err(&format!("{line:?} was accepted"));
+            assert!(problem.message.contains(message), "{line:?}: {}", problem.message);
+            assert!(problem.hint.is_some());
+        }
+    }
+
+    #[test]
+    fn their_neighbours_are_fine() {
+        for line in [
+            &["paths", "--budget", "9s"][..],
+            &["run", "--iodepth", "1", "--engine", "sync"],
+            &["run", "--iodepth", "32", "--engine", "uring"],
+            &["paths", "x", "--destroy", "S", "--rw", "read,write"],
+            &["paths", "--bs", "1M", "--bytes", "1M", "--size", "1M"],
+        ] {
+            assert!(wanted(line).is_ok(), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn processors_are_listed_in_ranges() {
+        assert_eq!(ranges([0, 1, 2, 5, 7, 8].into_iter()), "0-2,5,7-8");
+    }
+}

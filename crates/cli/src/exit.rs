@@ -1,0 +1,56 @@
+//! Exit codes, in one place. It never exits.
+
+use rdsk_model::{ProblemKind, Record, Status};
+
+/// Everything was done.
+pub(crate) const DONE: u8 = 0;
+/// I/O failed, or rdsk itself did.
+pub(crate) const FAILED: u8 = 4;
+/// A signal ended the run.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// The code for a problem that ended a command.
+pub(crate) const fn of(kind: ProblemKind) -> u8 {
+    match kind {
+        ProblemKind::Usage => 2,
+        ProblemKind::Refused => 3,
+        ProblemKind::Io => FAILED,
+        ProblemKind::Interrupted => INTERRUPTED,
+    }
+}
+
+/// The code for a run: an interruption before all else, then the problem that ended it, then cells that failed.
+pub(crate) fn of_record(record: &Record) -> u8 {
+    match (record.status, &record.error) {
+        (Status::Interrupted, _) => INTERRUPTED,
+        (_, Some(problem)) => of(problem.kind),
+        (Status::Failed, None) => FAILED,
+        (Status::Complete, None) if record.cells.iter().any(|cell| !cell.result.errors.is_empty()) => FAILED,
+        (Status::Complete, None) => DONE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::failed_record;
+    use rdsk_model::Problem;
+
+    #[test]
+    fn codes_follow_the_way_a_run_ended() {
+        for (kind, code) in [
+            (ProblemKind::Usage, 2),
+            (ProblemKind::Refused, 3),
+            (ProblemKind::Io, 4),
+            (ProblemKind::Interrupted, 130),
+        ] {
+            let record = failed_record(vec![], None, Problem::plain(kind, "x", "x"));
+            assert_eq!(of_record(&record), code);
+        }
+        let mut record = failed_record(vec![], None, Problem::plain(ProblemKind::Io, "x", "x"));
+        record.error = None;
+        assert_eq!(of_record(&record), 4);
+        record.status = Status::Complete;
+        assert_eq!(of_record(&record), 0);
+    }
+}

@@ -1,0 +1,51 @@
+//! Records of runs that never began: what `--json` gives when the command line or the environment is wrong. It prints
+//! nothing.
+
+use rdsk_model::{Observer, Problem, ProblemKind, Record, Rung, SCHEMA, Status};
+
+/// A Record without cells that carries the problem. Its status is `interrupted` for an interruption, else `failed`.
+pub(crate) fn failed_record(command: Vec<String>, label: Option<String>, problem: Problem) -> Record {
+    let status = match problem.kind {
+        ProblemKind::Interrupted => Status::Interrupted,
+        _ => Status::Failed,
+    };
+    Record {
+        schema: SCHEMA.to_owned(),
+        id: ulid::Ulid::new().to_string(),
+        label,
+        command,
+        rdsk_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at: jiff::Timestamp::now().to_string(),
+        elapsed_ns: 0,
+        status,
+        error: Some(problem),
+        host: None,
+        targets: Vec::new(),
+        observer: Observer {
+            rung: Rung::None,
+            why_not_higher: Some("nothing was measured".to_owned()),
+            lost_events: 0,
+            cost_ns_per_io: None,
+        },
+        cells: Vec::new(),
+        findings: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_parses_back_and_says_why() {
+        let problem = Problem::new(ProblemKind::Refused, "mounted", "no", "yes");
+        let record = failed_record(vec!["rdsk".into()], Some("l".into()), problem.clone());
+        let text = serde_json::to_string(&record).unwrap();
+        let back: Record = serde_json::from_str(&text).unwrap();
+        assert_eq!(back.error, Some(problem));
+        assert_eq!(back.status, Status::Failed);
+        let stopped = Problem::plain(ProblemKind::Interrupted, "interrupted", "x");
+        assert_eq!(failed_record(vec![], None, stopped).status, Status::Interrupted);
+    }
+}

@@ -1,0 +1,71 @@
+//! Flags that allow writing. They allow nothing by themselves: the room `targets` judges.
+
+use super::{Flag, one, switch, value, valued};
+use crate::verb::Verb;
+use crate::wanted::Wanted;
+use clap::{Arg, ArgMatches};
+use rdsk_targets::Overwrite;
+
+/// `--destroy`
+pub(super) struct Destroy;
+
+impl Flag for Destroy {
+    fn name(&self) -> &'static str {
+        "destroy"
+    }
+    fn verbs(&self) -> &'static [Verb] {
+        Verb::MEASURING
+    }
+    fn arg(&self) -> Arg {
+        valued(
+            self.name(),
+            "IDENTITY",
+            "Destroy the data of this block device by writing. IDENTITY is its serial number, WWN, by-id name \
+             or, for a loop device, its backing file; rdsk info shows it",
+        )
+        .value_parser(|text: &str| value::text(text).map(str::to_owned))
+    }
+    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
+        wanted.permission.destroy = one(matches, self.name());
+    }
+}
+
+/// `--overwrite`
+pub(super) struct OverwriteFile;
+
+impl Flag for OverwriteFile {
+    fn name(&self) -> &'static str {
+        "overwrite"
+    }
+    fn verbs(&self) -> &'static [Verb] {
+        Verb::MEASURING
+    }
+    fn arg(&self) -> Arg {
+        switch(self.name(), "Overwrite the contents of the regular file that is the target")
+    }
+    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
+        if matches.get_flag(self.name()) {
+            wanted.permission.overwrite = Overwrite::Allowed;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{refuses, wanted};
+    use rdsk_targets::Overwrite;
+
+    #[test]
+    fn destroy() {
+        let permission = wanted(&["run", "/dev/x", "--destroy", "WD-WCANK5"]).unwrap().permission;
+        assert_eq!(permission.destroy.as_deref(), Some("WD-WCANK5"));
+        refuses("run", "--destroy", &["", " ", "--json"]);
+    }
+
+    #[test]
+    fn overwrite() {
+        assert_eq!(wanted(&["run", "f"]).unwrap().permission.overwrite, Overwrite::Refused);
+        assert_eq!(wanted(&["run", "f", "--overwrite"]).unwrap().permission.overwrite, Overwrite::Allowed);
+        assert!(wanted(&["run", "--overwrite=yes"]).unwrap_err().message.contains("--overwrite"));
+    }
+}

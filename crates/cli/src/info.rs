@@ -1,0 +1,173 @@
+//! `rdsk info`: what a target is, what it sits on, and what would be refused and why. It opens nothing for writing and
+//! measures nothing; the judgement is that of the room `targets`, the same that a run would meet.
+
+mod document;
+mod page;
+
+use crate::json_file::Sink;
+use crate::wanted::Wanted;
+use crate::{broken, exit, out};
+use rdsk_model::{Problem, ProblemKind, TargetKind};
+use rdsk_targets::{Access, Examined, Overwrite, Permission, Place, Roots, examine, judge};
+use rdsk_units::printable;
+use std::path::Path;
+
+pub(crate) use document::document;
+
+/// What `info` tells of one target.
+#[derive(Debug)]
+pub(crate) struct Told {
+    /// The name as typed.
+    pub(crate) name: String,
+    /// What was found, or why nothing could be.
+    pub(crate) found: Result<Known, Problem>,
+}
+
+/// What is known of a target, and the judgements over it.
+#[derive(Debug)]
+pub(crate) struct Known {
+    /// The facts.
+    pub(crate) examined: Examined,
+    /// Whether it may be read.
+    pub(crate) reading: Result<(), Problem>,
+    /// Whether it may be written without a flag.
+    pub(crate) writing: Result<(), Problem>,
+    /// The flag that speaks for writing, and whether it may be written with it; `None` where no flag can.
+    pub(crate) with_flag: Option<(String, Result<(), Problem>)>,
+}
+
+/// Shows the targets and gives the exit code.
+pub(crate) fn show(wanted: &Wanted) -> u8 {
+    let sink = match wanted.json.as_ref().map(|place| Sink::prepare(place, &wanted.targets)).transpose() {
+        Ok(sink) => sink,
+        Err(problem) => return failed(&problem),
+    };
+    let roots = Roots::default();
+    let names = if wanted.targets.is_empty() { everything(&roots.sys) } else { wanted.targets.clone() };
+    let told: Vec<Told> = names.into_iter().map(|name| tell(name, &roots)).collect();
+    let mut code = exit::DONE;
+    let shown = match &sink {
+        Some(sink) => sink.write(&document(&told, None)),
+        None => Ok(()),
+    }
+    .and_then(|()| match &sink {
+        Some(Sink::Stdout) => Ok(()),
+        _ => out::data(&page::page(&told)).map(drop),
+    });
+    if let Err(problem) = shown {
+        code = failed(&problem);
+    }
+    for problem in told.iter().filter_map(|told| told.found.as_ref().err()) {
+        out::problem(problem);
+        // Of devices that nobody named, one that has just gone is no failure of the command.
+        if code == exit::DONE && !wanted.targets.is_empty() {
+            code = exit::of(problem.kind);
+        }
+    }
+    code
+}
+
+fn failed(problem: &Problem) -> u8 {
+    out::problem(problem);
+    exit::of(problem.kind)
+}
+
+fn tell(name: String, roots: &Roots) -> Told {
+    let found = broken::caught(|| examine(&name, roots).map_err(|error| error.problem()))
+        .and_then(|found| found)
+        .map(known);
+    Told { name, found }
+}
+
+fn known(examined: Examined) -> Known {
+    let none = || Permission { destroy: None, overwrite: Overwrite::Refused };
+    let ask = |access, permission: &Permission| judge(&examined, access, permission).map_err(Problem::from);
+    let with_flag = match (&examined.place, examined.target.kind) {
+        (Place::Directory { .. }, _) | (_, TargetKind::Sim) => None,
+        (_, TargetKind::File) => {
+            let permission = Permission { overwrite: Overwrite::Allowed, ..none() };
+            Some(("--overwrite".to_owned(), ask(Access::Write, &permission)))
+        }
+        (_, TargetKind::Block) => examined.identities.first().map(|identity| {
+            let permission = Permission { destroy: Some(identity.text.clone()), ..none() };
+            (format!("--destroy {}", quoted(&identity.text)), ask(Access::Write, &permission))
+        }),
+    };
+    let reading = ask(Access::Read, &none()).and_then(|()| readable(&examined));
+    let writing = ask(Access::Write, &none());
+    Known { reading, writing, with_flag, examined }
+}
+
+/// Whether the kernel lets this process read it at all: rights of the file, and the device rules of a container.
+fn readable(examined: &Examined) -> Result<(), Problem> {
+    if let Place::Directory { .. } = examined.place {
+        return Ok(());
+    }
+    std::fs::File::open(&examined.path).map(drop).map_err(|error| {
+        Problem::new(
+            ProblemKind::Refused,
+            "unreadable",
+            format!("{} cannot be opened for reading: {error}", printable(&examined.path.to_string_lossy())),
+            "run as root, outside a container, or as a member of the group that owns it",
+        )
+    })
+}
+
+/// A word as a shell takes it, safe to print.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-:@%+=,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", printable(word).replace('\'', "'\\''"))
+}
+
+/// Every block device that has a size, and the current directory.
+fn everything(sys: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(sys.join("block"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| has_size(&entry.path()))
+        .map(|entry| entry.file_name().to_string_lossy().replace('!', "/"))
+        .collect();
+    names.sort_by_key(|name| natural(name));
+    let mut targets: Vec<String> = names.iter().map(|name| format!("/dev/{name}")).collect();
+    targets.push(".".to_owned());
+    targets
+}
+
+fn has_size(device: &Path) -> bool {
+    std::fs::read_to_string(device.join("size")).is_ok_and(|size| size.trim() != "0")
+}
+
+/// `sda` before `sdb`, `loop2` before `loop10`: the letters, then the number.
+fn natural(name: &str) -> (String, u64, String) {
+    let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    (letters.to_owned(), name[letters.len()..].parse().unwrap_or(0), name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_without_a_medium_are_left_out_and_the_rest_is_in_order() {
+        let sys = tempfile::tempdir().unwrap();
+        for (name, size) in
+            [("loop10", "8"), ("loop2", "8"), ("loop0", "0"), ("cciss!c0d0", "1"), ("sda", "9")]
+        {
+            let directory = sys.path().join("block").join(name);
+            std::fs::create_dir_all(&directory).unwrap();
+            std::fs::write(directory.join("size"), format!("{size}\n")).unwrap();
+        }
+        assert_eq!(everything(sys.path()), ["/dev/cciss/c0d0", "/dev/loop2", "/dev/loop10", "/dev/sda", "."]);
+    }
+
+    #[test]
+    fn identities_are_quoted_for_the_shell() {
+        assert_eq!(quoted("WD-WCANK5"), "WD-WCANK5");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+    }
+}

@@ -1,0 +1,76 @@
+//! `rdsk info --json`: the document, schema `rdsk.info/1`. It draws nothing.
+
+use super::{Known, Told};
+use rdsk_model::Problem;
+use rdsk_targets::Place;
+use serde_json::{Value, json};
+
+/// The document over all targets; `error` is what kept the command from looking at them.
+pub(crate) fn document(told: &[Told], error: Option<&Problem>) -> String {
+    let failed = error.is_some() || told.iter().any(|told| told.found.is_err());
+    let document = json!({
+        "schema": "rdsk.info/1",
+        "rdsk_version": env!("CARGO_PKG_VERSION"),
+        "status": if failed { "failed" } else { "complete" },
+        "error": error,
+        "targets": told.iter().map(target).collect::<Vec<Value>>(),
+    });
+    format!("{document:#}")
+}
+
+fn target(told: &Told) -> Value {
+    match &told.found {
+        Err(problem) => json!({ "name": told.name, "error": problem }),
+        Ok(known) => with_facts(told, known),
+    }
+}
+
+fn with_facts(told: &Told, known: &Known) -> Value {
+    let examined = &known.examined;
+    let (place, free_bytes, total_bytes) = match &examined.place {
+        Place::Directory { free_bytes, total_bytes, .. } => {
+            ("directory", Some(*free_bytes), Some(*total_bytes))
+        }
+        Place::File { .. } => ("file", None, None),
+        Place::Block { .. } => ("block", None, None),
+    };
+    let identities: Vec<Value> = examined
+        .identities
+        .iter()
+        .map(|identity| json!({ "kind": super::page::identity_word(identity.kind), "text": identity.text }))
+        .collect();
+    let uses: Vec<Value> = examined
+        .uses
+        .iter()
+        .map(|using| json!({ "kind": super::page::use_word(using.kind), "text": using.text }))
+        .collect();
+    let signatures: Vec<Value> = examined
+        .signatures
+        .iter()
+        .map(|signature| {
+            json!({ "kind": signature.kind, "offset_bytes": signature.offset_bytes, "label": signature.label })
+        })
+        .collect();
+    json!({
+        "name": told.name,
+        "error": null,
+        "place": place,
+        "free_bytes": free_bytes,
+        "total_bytes": total_bytes,
+        "target": examined.target,
+        "identities": identities,
+        "uses": uses,
+        "doubts": examined.doubts,
+        "signatures": signatures,
+        "allocation": examined.allocation,
+        "reading": answer(&known.reading),
+        "writing": answer(&known.writing),
+        "writing_with_flag": known.with_flag.as_ref().map(|(flag, given)| {
+            json!({ "flag": flag, "allowed": given.is_ok(), "refusal": given.as_ref().err() })
+        }),
+    })
+}
+
+fn answer(answer: &Result<(), Problem>) -> Value {
+    json!({ "allowed": answer.is_ok(), "refusal": answer.as_ref().err() })
+}

@@ -1,0 +1,148 @@
+//! Signals: the first asks the run to stop and keep what it has; the second, or five seconds without an end, removes the
+//! test files and ends the process. It never touches a target.
+
+use crate::exit;
+use rdsk_model::StopFlag;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+/// How long a run may take to stop: a slow disk must finish the I/O in flight and its flush.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+const RUNNING: u8 = 0;
+const ENDING: u8 = 1;
+const ABANDONED: u8 = 2;
+
+/// What is done in the place of the run that does not end: telling the user and writing the document.
+pub(crate) type LastWords = Box<dyn Fn() + Send + Sync>;
+
+/// The watch over signals. It lasts until the process ends.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    state: Arc<AtomicU8>,
+}
+
+impl Guard {
+    /// Begins to watch.
+    ///
+    /// # Errors
+    /// When the kernel does not let us handle the signals or start a thread.
+    pub(crate) fn new(stop: StopFlag, last_words: LastWords) -> io::Result<Self> {
+        let mut wanted = vec![SIGINT, SIGTERM];
+        // Under nohup the hang-up is ignored, and a run started so is meant to outlive its terminal.
+        if !is_ignored(SIGHUP) {
+            wanted.push(SIGHUP);
+        }
+        let mut signals = Signals::new(wanted)?;
+        let state = Arc::new(AtomicU8::new(RUNNING));
+        let shared = Arc::clone(&state);
+        std::thread::Builder::new().name("signals".into()).spawn(move || {
+            let last_words: Arc<dyn Fn() + Send + Sync> = Arc::from(last_words);
+            let mut signals = signals.forever();
+            if signals.next().is_some() {
+                stop.raise();
+                if shared.load(Ordering::SeqCst) == ENDING {
+                    // The files are gone and only output is left, which may hang on a reader that does not read.
+                    leave();
+                }
+                let (state, words) = (Arc::clone(&shared), Arc::clone(&last_words));
+                let patient = std::thread::Builder::new().name("watchdog".into()).spawn(move || {
+                    std::thread::sleep(PATIENCE);
+                    abandon(&state, words.as_ref());
+                });
+                // Without a watchdog the second signal is all there is.
+                drop(patient);
+            }
+            if signals.next().is_some() {
+                abandon(&shared, last_words.as_ref());
+                leave();
+            }
+        })?;
+        Ok(Self { state })
+    }
+
+    /// The run has ended by itself and its output begins. Does not return when the watchdog was first, since then the
+    /// output is its business.
+    pub(crate) fn run_ended(&self) {
+        if self.state.compare_exchange(RUNNING, ENDING, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+            loop {
+                std::thread::park();
+            }
+        }
+    }
+}
+
+/// Ends the process in the place of a run that does not; returns when the run ended after all.
+fn abandon(state: &AtomicU8, last_words: &(dyn Fn() + Send + Sync)) {
+    if state.compare_exchange(RUNNING, ABANDONED, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+        rdsk_targets::remove_all_test_files_now();
+        last_words();
+        leave();
+    }
+}
+
+#[allow(clippy::exit, reason = "another thread hangs in the kernel and cannot be waited for")]
+fn leave() -> ! {
+    std::process::exit(i32::from(exit::INTERRUPTED))
+}
+
+/// Whether the process was started with the signal ignored (`SigIgn` of proc_pid_status(5), a mask in hexadecimal).
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    ignored_in(&status, signal)
+}
+
+fn ignored_in(status: &str, signal: i32) -> bool {
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0);
+    u32::try_from(signal - 1).is_ok_and(|bit| bit < u64::BITS && mask >> bit & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mask_of_ignored_signals_is_read() {
+        let status = "Name:\tx\nSigBlk:\t0000000000000002\nSigIgn:\t0000000000001001\n";
+        assert!(ignored_in(status, SIGHUP));
+        assert!(!ignored_in(status, SIGINT));
+        assert!(!ignored_in("", SIGHUP));
+    }
+
+    /// Set in the process that the test below starts, to the number of signals that it sends to itself.
+    const CHILD: &str = "RDSK_TEST_OF_INTERRUPT";
+
+    /// A run that hangs cannot be shown in this process, since its end is the end of the process.
+    #[test]
+    fn a_run_that_hangs_is_abandoned() {
+        if let Ok(signals) = std::env::var(CHILD) {
+            let said = || crate::out::warning("last words");
+            let _guard = Guard::new(StopFlag::new(), Box::new(said)).unwrap();
+            for _ in 0..signals.parse().unwrap() {
+                signal_hook::low_level::raise(SIGTERM).unwrap();
+                std::thread::sleep(Duration::from_millis(300));
+            }
+            std::thread::sleep(Duration::from_secs(60));
+            panic!("nobody ended the process");
+        }
+        for (signals, least, most) in [("1", PATIENCE, 4 * PATIENCE), ("2", Duration::ZERO, PATIENCE)] {
+            let began = std::time::Instant::now();
+            let output = std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "interrupt::tests::a_run_that_hangs_is_abandoned", "--nocapture"])
+                .env(CHILD, signals)
+                .output()
+                .unwrap();
+            assert_eq!(output.status.code(), Some(130), "{output:?}");
+            assert!(String::from_utf8_lossy(&output.stderr).contains("last words"), "{output:?}");
+            assert!((least..most).contains(&began.elapsed()), "{signals} signals: {:?}", began.elapsed());
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Where the JSON document goes. A file is looked at before anything is measured, and replaced in one step at the end.
+//! It never writes to a block device, and never replaces a file that does not look like JSON.
+
+use crate::out;
+use crate::wanted::JsonPlace;
+use rdsk_model::{Problem, ProblemKind};
+use rdsk_units::printable;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// A place that was found writable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Sink {
+    /// Standard output.
+    Stdout,
+    /// A pipe or character device, written as it is.
+    Plain(PathBuf),
+    /// A regular file, new or replaced by renaming a finished one over it.
+    Replaced(PathBuf),
+    /// A regular file in a directory that takes no new files: written in place.
+    InPlace(PathBuf),
+}
+
+impl Sink {
+    /// Looks at the place, without changing what is there.
+    ///
+    /// # Errors
+    /// When it cannot be written, is one of the targets, or holds something that is not JSON.
+    pub(crate) fn prepare(place: &JsonPlace, targets: &[String]) -> Result<Self, Problem> {
+        let path = match place {
+            JsonPlace::Stdout => return Ok(Self::Stdout),
+            JsonPlace::File(path) => path,
+        };
+        let metadata = match fs::metadata(path) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return new_file(path),
+            Err(error) => return Err(unwritable(path, &error)),
+        };
+        let kind = metadata.file_type();
+        if kind.is_char_device() || kind.is_fifo() {
+            return Ok(Self::Plain(path.clone()));
+        }
+        if !kind.is_file() {
+            let what = if kind.is_dir() { "a directory" } else { "no regular file" };
+            return Err(refused(path, what));
+        }
+        if targets.iter().any(|target| is_same(target, &metadata)) {
+            return Err(Problem::new(
+                ProblemKind::Usage,
+                "json-is-target",
+                format!("--json {} is the target itself", shown(path)),
+                "name another file after --json",
+            ));
+        }
+        if !looks_like_json(path).map_err(|error| unwritable(path, &error))? {
+            return Err(refused(path, "a file that exists and holds no JSON"));
+        }
+        // The file that a symlink names is replaced, and the symlink stays.
+        existing_file(&fs::canonicalize(path).map_err(|error| unwritable(path, &error))?)
+    }
+
+    /// Writes the document, with one line end behind it.
+    ///
+    /// # Errors
+    /// When the disk is full or the place has gone. A reader of standard output that has left is no error.
+    pub(crate) fn write(&self, document: &str) -> Result<(), Problem> {
+        let document = format!("{}\n", document.trim_end());
+        let (path, written) = match self {
+            Self::Stdout => return out::data(&document).map(drop),
+            Self::Plain(path) => (path, plain(path, &document)),
+            Self::Replaced(path) => (path, replaced(path, &document)),
+            Self::InPlace(path) => (path, in_place(path, &document)),
+        };
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Err(error) => {
+                let mut problem = unwritable(path, &error);
+                problem.kind = ProblemKind::Io;
+                Err(problem)
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+}
+
+fn new_file(path: &Path) -> Result<Sink, Problem> {
+    // A symlink that leads nowhere would be replaced by the document; whoever made it meant something else.
+    if fs::symlink_metadata(path).is_ok() {
+        return Err(refused(path, "a symlink that leads nowhere"));
+    }
+    if path.file_name().is_none() {
+        return Err(refused(path, "no name of a file"));
+    }
+    try_directory(path).map_err(|error| unwritable(path, &error))?;
+    Ok(Sink::Replaced(path.to_owned()))
+}
+
+fn existing_file(path: &Path) -> Result<Sink, Problem> {
+    // Opening without truncating changes nothing, and tells what a later write would meet.
+    OpenOptions::new().write(true).open(path).map_err(|error| unwritable(path, &error))?;
+    Ok(match try_directory(path) {
+        Ok(()) => Sink::Replaced(path.to_owned()),
+        Err(_) => Sink::InPlace(path.to_owned()),
+    })
+}
+
+/// Makes and removes a file beside `path`, the only sure way to know that one can be made.
+fn try_directory(path: &Path) -> io::Result<()> {
+    let temporary = beside(path);
+    new_temporary(&temporary)?;
+    fs::remove_file(&temporary)
+}
+
+fn looks_like_json(path: &Path) -> io::Result<bool> {
+    let mut start = [0; 64];
+    let length = File::open(path)?.read(&mut start)?;
+    let first = start[..length].iter().find(|byte| !byte.is_ascii_whitespace());
+    Ok(matches!(first, None | Some(b'{' | b'[')))
+}
+
+fn replaced(path: &Path, document: &str) -> io::Result<()> {
+    let temporary = beside(path);
+    let result = new_temporary(&temporary)
+        .and_then(|mut file| {
+            file.write_all(document.as_bytes())?;
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(&temporary, path));
+    if result.is_err() {
+        // The first error is the one to tell; a temporary file that cannot be removed has an unmistakable name.
+        let _ = fs::remove_file(&temporary);
+    }
+    result
+}
+
+fn in_place(path: &Path, document: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
+    file.write_all(document.as_bytes())?;
+    file.sync_all()
+}
+
+fn plain(path: &Path, document: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).open(path)?;
+    file.write_all(document.as_bytes())
+}
+
+fn new_temporary(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o666).open(path)
+}
+
+/// A hidden name in the same directory that no other process uses.
+fn beside(path: &Path) -> PathBuf {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    path.with_file_name(format!(".{name}.rdsk-{}.tmp", std::process::id()))
+}
+
+fn is_same(target: &str, metadata: &fs::Metadata) -> bool {
+    fs::metadata(target).is_ok_and(|other| other.dev() == metadata.dev() && other.ino() == metadata.ino())
+}
+
+fn refused(path: &Path, what: &str) -> Problem {
+    Problem::new(
+        ProblemKind::Refused,
+        "json-refused",
+        format!("refusing to write the JSON to {}: it is {what}", shown(path)),
+        "name a new file after --json, or - for standard output",
+    )
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Problem {
+    Problem::new(
+        ProblemKind::Refused,
+        "json-unwritable",
+        format!("cannot write the JSON to {}: {error}", shown(path)),
+        "name a file in a directory that you may write after --json, or - for standard output",
+    )
+}
+
+fn shown(path: &Path) -> String {
+    printable(&path.to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sink(path: &Path) -> Result<Sink, Problem> {
+        Sink::prepare(&JsonPlace::File(path.to_owned()), &[])
+    }
+
+    #[test]
+    fn a_new_file_is_made_only_when_it_is_written() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("a.json");
+        let sink = sink(&path).unwrap();
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+        sink.write("{}").unwrap();
+        sink.write("{\"a\":1}").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{\"a\":1}\n");
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn only_json_is_replaced() {
+        let scratch = tempfile::tempdir().unwrap();
+        for (content, replaceable) in
+            [("", true), (" {\"schema\":1}", true), ("data", false), ("\0\0", false)]
+        {
+            let path = scratch.path().join("file");
+            fs::write(&path, content).unwrap();
+            assert_eq!(sink(&path).is_ok(), replaceable, "{content:?}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), content);
+        }
+    }
+
+    #[test]
+    fn a_symlink_stays_and_its_file_is_replaced() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (file, link) = (scratch.path().join("file"), scratch.path().join("link"));
+        fs::write(&file, "{}").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        sink(&link).unwrap().write("[1]").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "[1]\n");
+        fs::remove_file(&file).unwrap();
+        assert_eq!(sink(&link).unwrap_err().code, "json-refused");
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_refused_before() {
+        let scratch = tempfile::tempdir().unwrap();
+        assert_eq!(sink(scratch.path()).unwrap_err().code, "json-refused");
+        let missing = sink(&scratch.path().join("no/such/file")).unwrap_err();
+        assert_eq!((missing.kind, missing.code.as_str()), (ProblemKind::Refused, "json-unwritable"));
+        assert_eq!(sink(Path::new("/dev/null")), Ok(Sink::Plain("/dev/null".into())));
+    }
+
+    #[test]
+    fn the_target_is_never_the_document() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("target");
+        fs::write(&path, "{}").unwrap();
+        let target = scratch.path().join("./target").to_string_lossy().into_owned();
+        let problem = Sink::prepare(&JsonPlace::File(path), &[target]).unwrap_err();
+        assert_eq!(problem.kind, ProblemKind::Usage);
+    }
+}

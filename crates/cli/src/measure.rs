@@ -1,0 +1,245 @@
+//! The commands that measure: hands the request over, shows progress, and gives out the Record as document and page.
+//! What is measured and how is the business of `experiment`.
+
+use crate::interrupt::{Guard, LastWords};
+use crate::json_file::Sink;
+use crate::progress::Progress;
+use crate::wanted::{Aim, ColorWish, Letters, Talk, Wanted};
+use crate::{broken, exit, failure, out};
+use rdsk_experiment::{Request, conduct, plan_only};
+use rdsk_model::{Plan, Problem, ProblemKind, Record, StopFlag, Target};
+use rdsk_report::{Charset, Color, Style};
+use rdsk_targets::Roots;
+use std::io::IsTerminal as _;
+
+/// The page is never wider, whatever the terminal: it can be quoted in a mail.
+const WIDEST: usize = 80;
+/// Below this nothing can be drawn; the terminal wraps.
+const NARROWEST: usize = 40;
+
+/// Runs a measuring command and gives its exit code. `command` is the command line for the Record.
+pub(crate) fn measure(wanted: &Wanted, command: Vec<String>) -> u8 {
+    let stop = StopFlag::new();
+    let request = request(wanted, command, &stop);
+    let sink = match &wanted.json {
+        None => None,
+        Some(place) => match Sink::prepare(place, &request.targets) {
+            Ok(sink) => Some(sink),
+            // The document cannot be written, so that standard error is the only place to tell it.
+            Err(problem) => return failed(&problem, &request, None, wanted),
+        },
+    };
+    match wanted.aim {
+        Aim::PlanOnly => show_plan(wanted, &request, sink.as_ref()),
+        Aim::Measure => run(wanted, &request, sink.as_ref(), stop),
+    }
+}
+
+fn request(wanted: &Wanted, command: Vec<String>, stop: &StopFlag) -> Request {
+    let targets = if wanted.targets.is_empty() { vec![".".to_owned()] } else { wanted.targets.clone() };
+    Request {
+        command,
+        label: wanted.label.clone(),
+        experiments: wanted.experiments.clone(),
+        targets,
+        permission: wanted.permission.clone(),
+        size_bytes: wanted.size_bytes,
+        options: wanted.options.clone(),
+        roots: Roots::default(),
+        stop: stop.clone(),
+    }
+}
+
+fn run(wanted: &Wanted, request: &Request, sink: Option<&Sink>, stop: StopFlag) -> u8 {
+    let guard = match Guard::new(stop, last_words(wanted, request, sink)) {
+        Ok(guard) => guard,
+        Err(error) => {
+            let problem = Problem::new(
+                ProblemKind::Refused,
+                "signals",
+                format!("cannot watch for signals: {error}"),
+                "raise the limit on threads (ulimit -u)",
+            );
+            return failed(&problem, request, sink, wanted);
+        }
+    };
+    let mut progress = Progress::new(wanted.talk);
+    let ended = broken::caught(|| conduct(request, &mut progress));
+    progress.clear();
+    guard.run_ended();
+    match ended {
+        Ok(record) => give_out(&record, wanted, sink),
+        Err(problem) => {
+            rdsk_targets::remove_all_test_files_now();
+            failed(&problem, request, sink, wanted)
+        }
+    }
+}
+
+/// The document first, since it is what cannot be had again; then the page; then what went wrong, so that it stands
+/// last on the screen.
+fn give_out(record: &Record, wanted: &Wanted, sink: Option<&Sink>) -> u8 {
+    let mut code = exit::of_record(record);
+    let mut complain = |problem: &Problem| {
+        out::problem(problem);
+        if code == exit::DONE {
+            code = exit::of(problem.kind);
+        }
+    };
+    if let Some(sink) = sink
+        && let Err(problem) = sink.write(&rdsk_report::json(record, wanted.compactness))
+    {
+        complain(&problem);
+    }
+    if sink != Some(&Sink::Stdout)
+        && !record.cells.is_empty()
+        && let Err(problem) = out::data(&rdsk_report::text(record, style(wanted)))
+    {
+        complain(&problem);
+    }
+    match &record.error {
+        Some(problem) => out::problem(problem),
+        None => {
+            if let Some(problem) = cell_errors(record) {
+                out::problem(&problem);
+            }
+        }
+    }
+    if let Some(text) = broken::unreported()
+        && wanted.talk == Talk::Normal
+    {
+        out::warning(&text);
+    }
+    code
+}
+
+/// The errors of cells in a run that went on after them.
+fn cell_errors(record: &Record) -> Option<Problem> {
+    let failed: Vec<_> = record.cells.iter().filter(|cell| !cell.result.errors.is_empty()).collect();
+    let first = failed.first()?;
+    let error = first.result.errors.first()?;
+    Some(Problem::new(
+        ProblemKind::Io,
+        "cells-failed",
+        format!(
+            "I/O failed in {} of {} cells, first in {} at offset {}: {}",
+            failed.len(),
+            record.cells.len(),
+            first.id,
+            error.offset_bytes,
+            error.message
+        ),
+        "the kernel's log tells more: dmesg | tail",
+    ))
+}
+
+fn show_plan(wanted: &Wanted, request: &Request, sink: Option<&Sink>) -> u8 {
+    let (plan, targets) = match broken::caught(|| plan_only(request)).and_then(|planned| planned) {
+        Ok(planned) => planned,
+        Err(problem) => return failed(&problem, request, sink, wanted),
+    };
+    let shown = match sink {
+        Some(sink) => sink.write(&plan_document(&plan, &targets)),
+        None => Ok(()),
+    }
+    .and_then(|()| match sink {
+        Some(Sink::Stdout) => Ok(()),
+        _ => out::data(&rdsk_report::plan_text(&plan, &targets)).map(drop),
+    });
+    match shown {
+        Ok(()) => exit::DONE,
+        Err(problem) => {
+            out::problem(&problem);
+            exit::of(problem.kind)
+        }
+    }
+}
+
+fn plan_document(plan: &Plan, targets: &[Target]) -> String {
+    let document = serde_json::json!({
+        "schema": "rdsk.plan/1",
+        "rdsk_version": env!("CARGO_PKG_VERSION"),
+        "targets": targets,
+        "plan": plan,
+    });
+    format!("{document:#}")
+}
+
+/// A command that ended before there was a Record: says why, in the document too.
+fn failed(problem: &Problem, request: &Request, sink: Option<&Sink>, wanted: &Wanted) -> u8 {
+    if let Some(sink) = sink {
+        let record = failure::failed_record(request.command.clone(), request.label.clone(), problem.clone());
+        // The problem at hand is the one to tell; that its document found no place is of less weight.
+        let _ = sink.write(&rdsk_report::json(&record, wanted.compactness));
+    }
+    out::problem(problem);
+    exit::of(problem.kind)
+}
+
+/// What the watchdog says for a run that does not end.
+fn last_words(wanted: &Wanted, request: &Request, sink: Option<&Sink>) -> LastWords {
+    let (request, sink, wanted) = (request.clone(), sink.cloned(), wanted.clone());
+    Box::new(move || {
+        let problem = Problem::new(
+            ProblemKind::Interrupted,
+            "abandoned",
+            "interrupted, and the run did not stop by itself; its figures are lost",
+            "the test file is removed; an I/O may still hang in the kernel: dmesg | tail",
+        );
+        failed(&problem, &request, sink.as_ref(), &wanted);
+    })
+}
+
+fn style(wanted: &Wanted) -> Style {
+    let width = terminal_size::terminal_size()
+        .map_or(WIDEST, |(width, _)| usize::from(width.0))
+        .clamp(NARROWEST, WIDEST);
+    let color = match wanted.color {
+        ColorWish::Always => Color::Always,
+        ColorWish::Never => Color::Never,
+        ColorWish::Auto
+            if is_colour_welcome(|name| std::env::var_os(name)) && std::io::stdout().is_terminal() =>
+        {
+            Color::Always
+        }
+        ColorWish::Auto => Color::Never,
+    };
+    let charset = match wanted.letters {
+        Letters::Unicode => Charset::Unicode,
+        Letters::Ascii => Charset::Ascii,
+    };
+    Style { width, color, charset }
+}
+
+/// <https://no-color.org>: set and not empty means no colour; a dumb terminal knows none.
+fn is_colour_welcome(variable: impl Fn(&str) -> Option<std::ffi::OsString>) -> bool {
+    let refused = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = variable("TERM").is_some_and(|value| value == "dumb");
+    !refused && !dumb
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colour_is_refused_by_no_color_and_by_dumb_terminals() {
+        let with = |pairs: &'static [(&str, &str)]| {
+            is_colour_welcome(|name| {
+                pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
+            })
+        };
+        assert!(with(&[("TERM", "xterm")]));
+        assert!(with(&[("NO_COLOR", "")]));
+        assert!(!with(&[("NO_COLOR", "1")]));
+        assert!(!with(&[("TERM", "dumb")]));
+    }
+
+    #[test]
+    fn no_target_is_the_current_directory() {
+        let wanted = crate::flags::testing::wanted(&["run"]).unwrap();
+        let request = request(&wanted, vec!["rdsk".into()], &StopFlag::new());
+        assert_eq!(request.targets, ["."]);
+        assert_eq!(request.experiments.len(), 4);
+    }
+}

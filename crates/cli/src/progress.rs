@@ -1,0 +1,137 @@
+//! The progress line on standard error: a Watch. It shows nothing where there is no terminal, and never touches
+//! standard output.
+
+use crate::out;
+use crate::wanted::Talk;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rdsk_model::{Event, Watch};
+use rdsk_units::{Bytes, Nanos, Rate, count};
+use std::collections::BTreeSet;
+use std::io::IsTerminal as _;
+
+/// Redraws per second; more would be read by nobody and cost the measurement.
+const REDRAWS_PER_S: u8 = 10;
+
+/// The progress line and the warnings.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    talk: Talk,
+    /// The line; `None` where there is no terminal or none is wanted.
+    line: Option<ProgressBar>,
+    /// Warnings that were said; each is said once.
+    said: BTreeSet<String>,
+    /// The visit under way, as `3/46`.
+    visit: String,
+}
+
+impl Progress {
+    /// A line on standard error, if that is a terminal.
+    pub(crate) fn new(talk: Talk) -> Self {
+        let wanted = talk == Talk::Normal && std::io::stderr().is_terminal();
+        Self { talk, line: wanted.then(line), said: BTreeSet::new(), visit: String::new() }
+    }
+
+    /// Wipes the line away, for good.
+    pub(crate) fn clear(&mut self) {
+        if let Some(line) = self.line.take() {
+            line.finish_and_clear();
+        }
+    }
+
+    fn show(&self, text: String) {
+        if let Some(line) = &self.line {
+            line.set_message(text);
+        }
+    }
+
+    fn warn(&mut self, text: &str) {
+        if self.talk == Talk::Quiet || !self.said.insert(text.to_owned()) {
+            return;
+        }
+        match &self.line {
+            Some(line) => line.suspend(|| out::warning(text)),
+            None => out::warning(text),
+        }
+    }
+}
+
+impl Watch for Progress {
+    fn event(&mut self, event: &Event<'_>) {
+        match *event {
+            Event::Warning { text } => self.warn(text),
+            Event::VisitStarted { id, visit, visits, left_ns } => {
+                self.visit = format!("{visit}/{visits}");
+                self.show(visit_line(id, &self.visit, None, left_ns));
+            }
+            Event::Window { id, bytes_per_s, ops_per_s, left_ns } => {
+                self.show(visit_line(id, &self.visit, Some((bytes_per_s, ops_per_s)), left_ns));
+            }
+            Event::Making { done_bytes, total_bytes, bytes_per_s } => {
+                self.show(making_line(done_bytes, total_bytes, bytes_per_s));
+            }
+            Event::Started { .. } | Event::CellFinished { .. } => {}
+        }
+    }
+}
+
+fn line() -> ProgressBar {
+    let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(REDRAWS_PER_S));
+    // `wide_msg` cuts the text at the width of the terminal.
+    line.set_style(ProgressStyle::with_template("{wide_msg}").expect("the template is a constant"));
+    line
+}
+
+fn visit_line(id: &str, visit: &str, rates: Option<(f64, f64)>, left_ns: u64) -> String {
+    let left = Nanos(left_ns - left_ns % 1_000_000_000);
+    let left = if left.0 == 0 { "<1 s".to_owned() } else { format!("{:.0} s", left.as_secs_f64()) };
+    match rates {
+        Some((bytes_per_s, ops_per_s)) => {
+            format!("{id:<30} {visit}  {left} left  {}  {} IOPS", Rate { bytes_per_s }, count(ops_per_s))
+        }
+        None => format!("{id:<30} {visit}  {left} left"),
+    }
+}
+
+fn making_line(done_bytes: u64, total_bytes: u64, bytes_per_s: f64) -> String {
+    format!(
+        "making the test file: {} of {}  {}",
+        Bytes(done_bytes).approx(),
+        Bytes(total_bytes).approx(),
+        Rate { bytes_per_s }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_tells_cell_visit_time_and_rate_in_80_columns() {
+        let line = visit_line(
+            "align/write/uncached-buffered/65536",
+            "106/112",
+            Some((9.8e8, 239_257.8)),
+            42_900_000_000,
+        );
+        assert!(line.chars().count() < 80);
+        assert_eq!(line, "align/write/uncached-buffered/65536 106/112  42 s left  934.6 MiB/s  239k IOPS");
+        let first = visit_line("paths/read/direct", "1/46", None, 900_000_000);
+        assert_eq!(first, "paths/read/direct              1/46  <1 s left");
+        assert_eq!(
+            making_line(412 << 20, 1 << 30, 2.2e8),
+            "making the test file: 412 MiB of 1 GiB  209.8 MiB/s"
+        );
+    }
+
+    #[test]
+    fn a_warning_is_said_once() {
+        let mut progress =
+            Progress { talk: Talk::Normal, line: None, said: BTreeSet::new(), visit: String::new() };
+        progress.event(&Event::Warning { text: "a warning of a test" });
+        progress.event(&Event::Warning { text: "a warning of a test" });
+        assert_eq!(progress.said.len(), 1);
+        progress.talk = Talk::Quiet;
+        progress.event(&Event::Warning { text: "another" });
+        assert_eq!(progress.said.len(), 1);
+    }
+}

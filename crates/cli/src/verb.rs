@@ -1,0 +1,147 @@
+//! The commands by name, with what their help says. It parses nothing and runs nothing.
+
+use rdsk_model::Experiment;
+
+/// A command of rdsk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    /// The whole characterization.
+    Run,
+    /// Direct against buffered.
+    Paths,
+    /// One stream, watched by iostat.
+    Stream,
+    /// Write latency by size and alignment.
+    Align,
+    /// What a target is.
+    Info,
+}
+
+impl Verb {
+    /// Every command, in the order of the help.
+    pub(crate) const ALL: &'static [Self] = &[Self::Run, Self::Paths, Self::Stream, Self::Align, Self::Info];
+    /// The commands that measure.
+    pub(crate) const MEASURING: &'static [Self] = &[Self::Run, Self::Paths, Self::Stream, Self::Align];
+    /// The commands that ask one question.
+    pub(crate) const EXPERIMENTS: &'static [Self] = &[Self::Paths, Self::Stream, Self::Align];
+
+    /// The word on the command line.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Paths => "paths",
+            Self::Stream => "stream",
+            Self::Align => "align",
+            Self::Info => "info",
+        }
+    }
+
+    /// The questions that the command asks unless `--only` chooses; empty for a command that measures nothing.
+    pub(crate) fn experiments(self) -> Vec<Experiment> {
+        match self {
+            Self::Run => Experiment::ALL.to_vec(),
+            Self::Paths => vec![Experiment::Paths],
+            Self::Stream => vec![Experiment::Stream],
+            Self::Align => vec![Experiment::Align],
+            Self::Info => Vec::new(),
+        }
+    }
+
+    /// One line for the list of commands.
+    pub(crate) const fn about(self) -> &'static str {
+        match self {
+            Self::Run => "Measure everything that fits into the time budget, and explain it",
+            Self::Paths => "Compare direct I/O with buffered I/O: the same bytes on both paths",
+            Self::Stream => "Watch one stream the way iostat does, by buffered, direct and dsync",
+            Self::Align => "Show what a write costs by its size and by its alignment",
+            Self::Info => "Show what a target is, what it sits on and what would be refused",
+        }
+    }
+
+    /// A paragraph for `--help`.
+    pub(crate) const fn details(self) -> &'static str {
+        match self {
+            Self::Run => {
+                "Measure everything that fits into the time budget, and explain it.\n\nA TARGET that is a \
+                 directory gets a test file, which is removed at the end. A file of yours and a block device are \
+                 only read, unless writing is allowed by --overwrite or --destroy."
+            }
+            Self::Paths => {
+                "Compare direct I/O with buffered I/O: the same bytes on both paths, sequentially, as dd moves \
+                 them, each until its data is stable."
+            }
+            Self::Stream => {
+                "Watch one stream the way iostat does, by buffered, direct and dsync, with the row of iostat -x \
+                 and the queue depth beside each."
+            }
+            Self::Align => {
+                "Show what a write costs by its size and by its alignment, cached and uncached, buffered and \
+                 direct, and which writes make the kernel read first."
+            }
+            Self::Info => {
+                "Show what a target is, what it sits on and what would be refused, with the reason. Nothing is \
+                 written and nothing is measured. Without TARGET: every block device and the current directory."
+            }
+        }
+    }
+
+    /// Command lines to copy, each with what it does.
+    pub(crate) const fn examples(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Run => &[
+                ("rdsk run", "the filesystem of the current directory, one minute"),
+                ("rdsk run /mnt/data --budget 20s", "another filesystem, sooner and less exactly"),
+                ("rdsk run /dev/sdb", "a block device, only read"),
+                ("rdsk run --only headline --json result.json", "the headline, kept as a Record"),
+                ("rdsk run /dev/sdb --dry-run", "what would be done, without doing it"),
+            ],
+            Self::Paths => &[
+                ("rdsk paths", "a test file in the current directory"),
+                ("rdsk paths /dev/sdb --rw read --bytes 1G", "a device, 1 GiB on each path"),
+                ("rdsk paths --bs 64k --runtime 5s", "another block size, 5 seconds per cell"),
+            ],
+            Self::Stream => &[
+                ("rdsk stream --bs 16k", "one writer and one reader, 16 KiB each"),
+                ("rdsk stream /dev/sdb --rw read --iodepth 32", "direct reads, 32 in flight"),
+                ("rdsk stream --pattern random --bs 4k", "random offsets"),
+            ],
+            Self::Align => &[
+                ("rdsk align", "the table of sizes, on a test file"),
+                ("rdsk align --bs 512,4k,64k", "these sizes only"),
+            ],
+            Self::Info => &[
+                ("rdsk info", "all block devices and the current directory"),
+                ("rdsk info /dev/sdb", "one device, and why it may not be written"),
+                ("rdsk info --json - .", "the same as JSON"),
+            ],
+        }
+    }
+
+    /// The examples as a block for the end of the help.
+    pub(crate) fn examples_text(self) -> String {
+        use std::fmt::Write as _;
+        let mut text = String::from("Examples:\n");
+        for (line, what) in self.examples() {
+            writeln!(text, "  {line}\n      {what}").expect("writing to a String cannot fail");
+        }
+        text.truncate(text.trim_end().len());
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_example_is_a_command_line_that_parses() {
+        for verb in Verb::ALL {
+            assert!(!verb.examples().is_empty());
+            for (line, _) in verb.examples() {
+                let words: Vec<_> = line.split_whitespace().map(Into::into).collect();
+                assert_eq!(words[1], verb.name(), "{line}");
+                assert!(matches!(crate::args::parse(&words), Ok(crate::args::Parsed::Wanted(_))), "{line}");
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Every option with nonsense, overflow, zero, a negative, an unknown suffix, nothing; contradictory pairs; unknown
+//! commands and flags: exit 2, one line and a hint, nothing on standard output, nothing made.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use common::{command, error_and_hint, holds_only, rdsk, record};
+use rdsk_testkit::cli;
+
+const SIZE: &[&str] =
+    &["", "x", "-1", "-4k", "99999999T", "4x", "4b", "1e3", "0.3", "+4k", "4k4", "NaN", "\u{1b}[31m"];
+const COUNT: &[&str] = &["", "x", "0", "-1", "1.5", "4k", "99999999999999999999", "1000000"];
+const TIME: &[&str] = &["", "x", "0", "-5s", "5x", "99999999999h", "1ns", "5 parsecs", "1e3"];
+
+/// Verb, flag, and the values that are nonsense for it.
+const TABLE: &[(&str, &str, &[&str])] = &[
+    ("run", "--only", &["", "x", "0", "-1", "zones", "paths,", "Paths"]),
+    ("run", "--budget", TIME),
+    ("run", "--precision", &["", "x", "0", "-2%", "2", "100%", "1e-2", "NaN", "inf"]),
+    ("run", "--size", SIZE),
+    ("run", "--size", &["0"]),
+    ("run", "--iodepth", COUNT),
+    ("run", "--seed", &["", "x", "-1", "1.5", "99999999999999999999"]),
+    ("run", "--engine", &["", "x", "0", "-1", "sim", "libaio"]),
+    ("run", "--pin", &["", "x", "-1", "3-1", "0-", "8000", "0,,1", "99999999999999999999"]),
+    ("run", "--destroy", &["", " "]),
+    ("run", "--rw", &["", "x", "0", "-1", "rw", "read,"]),
+    ("run", "--json", &[""]),
+    ("run", "--label", &["", " "]),
+    ("run", "--color", &["", "x", "0", "-1"]),
+    ("paths", "--bs", SIZE),
+    ("paths", "--bs", &["0", "2G", "4k,", "4k,0", "4k,-1"]),
+    ("paths", "--bytes", SIZE),
+    ("paths", "--bytes", &["0"]),
+    ("paths", "--runtime", TIME),
+    ("align", "--bs", SIZE),
+    ("stream", "--offset", SIZE),
+    ("stream", "--streams", COUNT),
+    ("stream", "--pattern", &["", "x", "0", "-1", "zipf"]),
+];
+
+/// Runs the program in an empty directory and asserts a usage error that says `message`.
+fn refused(line: &[&str], message: &str) {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut command = command(line);
+    command.current_dir(scratch.path());
+    let run = cli::run(command, common::SOON);
+    assert_eq!(run.status_code, Some(2), "{line:?}: {}", run.stderr);
+    assert_eq!(run.stdout, "", "{line:?}");
+    let (error, _) = error_and_hint(&run);
+    assert!(error.contains(message), "{line:?}: {error}");
+    assert!(!run.stderr.contains('\u{1b}'), "{line:?}: {:?}", run.stderr);
+    holds_only(scratch.path(), &[]);
+}
+
+#[test]
+fn every_option_refuses_nonsense() {
+    for (verb, flag, values) in TABLE {
+        for value in *values {
+            refused(&[verb, flag, value], flag);
+            refused(&[verb, &format!("{flag}={value}")], flag);
+        }
+        refused(&[verb, flag], flag);
+    }
+}
+
+#[test]
+fn contradictory_pairs_are_refused() {
+    for (line, message) in [
+        (&["paths", "--runtime", "1s", "--budget", "9s"][..], "--runtime contradicts --budget"),
+        (&["run", "--json-compact"], "--json-compact needs --json"),
+        (&["run", "--iodepth", "32", "--engine", "sync"], "--iodepth 32 contradicts --engine sync"),
+        (&["stream", "--iodepth", "2", "--engine", "sync"], "--iodepth 2 contradicts --engine sync"),
+        (&["run", "x", "--destroy", "S", "--overwrite"], "--destroy contradicts --overwrite"),
+        (&["paths", "x", "--destroy", "S", "--rw", "read"], "--destroy contradicts --rw read"),
+        (&["paths", "x", "--overwrite", "--rw", "read"], "--overwrite contradicts --rw read"),
+        (&["run", "--destroy", "S"], "--destroy needs a target"),
+        (&["paths", "--bs", "1M", "--bytes", "64k"], "--bytes 64 KiB is less than one block"),
+        (&["paths", "--bytes", "1M", "--size", "512k"], "--bytes 1 MiB does not fit into --size 512 KiB"),
+        (&["run", "--seed", "1", "--seed", "2"], "--seed is given twice"),
+        (&["run", "--dry-run=yes"], "--dry-run takes no value"),
+    ] {
+        refused(line, message);
+    }
+}
+
+#[test]
+fn what_is_not_there_is_unknown() {
+    for (line, message) in [
+        (&[][..], "no command is given"),
+        (&["zones"], "unknown command \"zones\""),
+        (&["scale", "."], "unknown command \"scale\""),
+        (&["/dev/sdb"], "unknown command \"/dev/sdb\""),
+        (&["run", "--nonsense"], "unknown flag --nonsense"),
+        (&["run", "--runtime", "5s"], "--runtime has no meaning for rdsk run"),
+        (&["paths", "--streams", "3"], "--streams has no meaning for rdsk paths"),
+        (&["info", "--budget", "5s"], "--budget has no meaning for rdsk info"),
+        (&["run", ""], "the name of a target is empty"),
+    ] {
+        refused(line, message);
+    }
+}
+
+#[test]
+fn a_record_tells_the_mistake_on_standard_output() {
+    for line in [
+        &["paths", "--json", "-", "--bs", "99999999T"][..],
+        &["paths", "--bs", "-4k", "--json=-"],
+        &["run", "--json", "-", "--runtime", "1s"],
+        &["nonsense", "--json", "-"],
+    ] {
+        let run = rdsk(line);
+        assert_eq!(run.status_code, Some(2));
+        let (error, hint) = error_and_hint(&run);
+        let record = record(cli::json(&run));
+        assert_eq!(record["status"], "failed");
+        assert_eq!(record["error"]["message"], *error);
+        assert_eq!(record["error"]["hint"], *hint);
+        assert_eq!(record["error"]["code"], "usage");
+        assert_eq!(record["command"].as_array().unwrap().len(), line.len() + 1);
+        assert_eq!(record["cells"].as_array().unwrap().len(), 0);
+    }
+}
+
+#[test]
+fn a_record_tells_the_mistake_in_a_file() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("r.json");
+    let run = rdsk(["run", "--budget", "soon", "--json", path.to_str().unwrap()]);
+    assert_eq!((run.status_code, run.stdout.as_str()), (Some(2), ""));
+    let text = std::fs::read_to_string(&path).unwrap();
+    let record = record(serde_json::from_str(&text).unwrap());
+    assert!(record["error"]["message"].as_str().unwrap().contains("--budget"));
+    holds_only(scratch.path(), &["r.json"]);
+}

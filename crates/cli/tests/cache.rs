@@ -1,0 +1,203 @@
+//! Truth: memory and holes never pass for a disk. Files on a real ext4 filesystem, the kernel's own counters beside
+//! rdsk's.
+
+mod support;
+
+use rdsk_testkit::{BlkioThrottle, Limits, Need, requires};
+use serde_json::Value;
+use std::fs::{File, OpenOptions};
+use std::path::Path;
+use std::process::Command;
+use support::{
+    Counted, MIB, assert_near, brief, cached_bytes, cell, count, device, figure, finding_on, findings,
+    on_ext4, rdsk, record_of, tool, verdict, word, write_file,
+};
+
+const NEEDS: [Need; 3] = [Need::Root, Need::Loop, Need::Ext4];
+
+/// The cells of `paths --rw read`.
+const READS: [&str; 3] = ["paths/read/direct", "paths/read/buffered", "paths/read/cached"];
+
+fn read_paths(file: &Path) -> Value {
+    record_of(rdsk(&[&"paths", &file, &"--rw", &"read", &"--bytes", &"16M", &"--budget", &"10s"]))
+}
+
+/// The device takes 64 MiB/s from whoever submits, so that the flush of 64 MiB has a known time: a second.
+#[test]
+fn buffered_write_is_memory_until_it_is_stable() {
+    if !requires(&[NEEDS[0], NEEDS[1], NEEDS[2], Need::BlkioThrottle]) {
+        return;
+    }
+    on_ext4(|directory, disk| {
+        let limits = Limits { write_bps: Some(64 * MIB), ..Limits::default() };
+        let throttle = BlkioThrottle::new(disk.major_minor(), limits).expect("requires() found throttles");
+        let before = Counted::now(disk);
+        let arguments: [&dyn AsRef<std::ffi::OsStr>; 10] = [
+            &"paths",
+            &directory,
+            &"--rw",
+            &"write",
+            &"--size",
+            &"64M",
+            &"--bytes",
+            &"64M",
+            &"--budget",
+            &"30s",
+        ];
+        let record = record_of(throttle.command(rdsk(&arguments)));
+        let counted = Counted::now(disk).since(before);
+
+        let buffered = cell(&record, "paths/write/buffered");
+        assert_eq!(word(buffered, "/result/stop"), "complete", "{}", brief(buffered));
+        let visits = buffered["result"]["visits"].as_array().expect("a cell lists its visits").len() as u64;
+        let bytes = count(buffered, "/result/bytes");
+        assert_eq!(bytes, visits * 64 * MIB);
+        assert_eq!(verdict(buffered), "page-cache", "{}", brief(buffered));
+
+        let [to_return_ns, to_close_ns, to_stable_ns] = ["to_return_ns", "to_close_ns", "to_stable_ns"]
+            .map(|name| figure(buffered, &format!("/result/{name}")));
+        assert!(to_return_ns <= to_close_ns && to_close_ns <= to_stable_ns, "{}", brief(buffered));
+        assert!(
+            to_return_ns < 0.5 * to_stable_ns,
+            "{to_return_ns} ns to return, {to_stable_ns} ns until stable"
+        );
+        // The kernel's own threads may write a part outside the limit, which makes it faster than a second.
+        assert!((0.5e9..2.5e9).contains(&to_stable_ns), "{to_stable_ns} ns for 64 MiB at 64 MiB/s");
+
+        let stable_bytes = figure(device(buffered, disk), "/write_bytes");
+        assert_near("device bytes until stable", stable_bytes, bytes as f64, 0.02);
+        // The file was made once, and every pass reached the device: the kernel's count from outside says so too.
+        let direct = cell(&record, "paths/write/direct");
+        let asked = 64 * MIB + bytes + count(direct, "/result/bytes");
+        assert_near("bytes seen from outside", counted.write_bytes as f64, asked as f64, 0.02);
+        assert_ne!(verdict(direct), "page-cache", "{}", brief(direct));
+        finding_on(&record, "buffered-write-in-memory", "paths/write/buffered");
+        let left: Vec<_> = std::fs::read_dir(directory).expect("our mount").flatten().collect();
+        assert!(left.iter().all(|entry| entry.file_name() == "lost+found"), "left behind: {left:?}");
+    });
+}
+
+#[test]
+fn holes_are_holes_on_every_path() {
+    if !requires(&NEEDS) {
+        return;
+    }
+    on_ext4(|directory, disk| {
+        let sparse = directory.join("sparse");
+        File::create_new(&sparse).and_then(|file| file.set_len(16 * MIB)).expect("there is room");
+        let fallocated = directory.join("fallocated");
+        let mut fallocate = Command::new("fallocate");
+        fallocate.args(["--length", "16MiB"]).arg(&fallocated);
+        tool(fallocate);
+        for (file, kind) in [(&sparse, "hole_bytes"), (&fallocated, "unwritten_bytes")] {
+            let before = Counted::now(disk);
+            let record = read_paths(file);
+            let counted = Counted::now(disk).since(before);
+            for id in READS {
+                let hole = cell(&record, id);
+                assert_eq!(verdict(hole), "hole", "{kind} {id}: {}", brief(hole));
+                assert!(count(hole, "/result/bytes") >= 16 * MIB, "{}", brief(hole));
+                assert_eq!(count(hole, &format!("/evidence/extents/{kind}")), 16 * MIB);
+                finding_on(&record, "hole-read", id);
+            }
+            // The truth from outside: the device had next to nothing to do.
+            assert!(counted.read_bytes < MIB, "{counted:?}");
+        }
+    });
+}
+
+#[test]
+fn half_a_hole_is_no_disk_figure_and_a_written_file_is_no_hole() {
+    if !requires(&NEEDS) {
+        return;
+    }
+    on_ext4(|directory, disk| {
+        let half = directory.join("half");
+        write_file(&half, 8 * MIB);
+        OpenOptions::new()
+            .write(true)
+            .open(&half)
+            .and_then(|file| file.set_len(16 * MIB))
+            .expect("there is room");
+        let record = read_paths(&half);
+        let direct = cell(&record, "paths/read/direct");
+        assert_eq!(verdict(direct), "hole", "{}", brief(direct));
+        assert_near("device share", figure(direct, "/verdict/device_share"), 0.5, 0.02);
+
+        let written = directory.join("written");
+        write_file(&written, 16 * MIB);
+        let record = read_paths(&written);
+        for id in READS {
+            assert_ne!(verdict(cell(&record, id)), "hole", "{}", brief(cell(&record, id)));
+        }
+        assert!(findings(&record, "hole-read").is_empty());
+        let direct = cell(&record, "paths/read/direct");
+        assert_eq!(count(device(direct, disk), "/read_bytes"), count(direct, "/result/bytes"));
+    });
+}
+
+#[test]
+fn warm_reads_are_memory_and_cold_ones_are_proved_cold() {
+    if !requires(&[NEEDS[0], NEEDS[1], NEEDS[2], Need::Cachestat, Need::Tool("fincore")]) {
+        return;
+    }
+    on_ext4(|directory, disk| {
+        let file = directory.join("data");
+        write_file(&file, 16 * MIB);
+        // All of it is in memory when rdsk begins: a cold cell that does nothing about it reads nothing.
+        assert_eq!(cached_bytes(&file), 16 * MIB);
+        let before = Counted::now(disk);
+        let record = read_paths(&file);
+        let counted = Counted::now(disk).since(before);
+
+        let warm = cell(&record, "paths/read/cached");
+        assert_eq!(verdict(warm), "page-cache", "{}", brief(warm));
+        assert!(figure(warm, "/verdict/device_share") <= 0.02, "{}", brief(warm));
+        assert!(word(warm, "/verdict/text").contains('%'), "the share is said: {}", warm["verdict"]);
+        let visits = warm["result"]["visits"].as_array().expect("a cell lists its visits");
+        for visit in visits {
+            assert_eq!(count(visit, "/cache/cached_bytes"), 16 * MIB);
+        }
+
+        let cold = cell(&record, "paths/read/buffered");
+        assert_eq!(verdict(cold), "device", "{}", brief(cold));
+        assert_eq!(word(cold, "/workload/cache"), "cold");
+        assert_eq!(count(cold, "/evidence/page_cache/before/cached_bytes"), 0);
+        assert_eq!(count(cold, "/evidence/page_cache/after/cached_bytes"), count(cold, "/result/bytes"));
+        let visits = cold["result"]["visits"].as_array().expect("a cell lists its visits");
+        assert!(!visits.is_empty());
+        for visit in visits {
+            assert_eq!(count(visit, "/cache/cached_bytes"), 0);
+        }
+        let from_device = count(device(cold, disk), "/read_bytes");
+        assert_near("cold bytes", from_device as f64, figure(cold, "/result/bytes"), 0.02);
+        // Both cold and direct passes show in the kernel's count from outside, and warming once at most.
+        let direct = count(cell(&record, "paths/read/direct"), "/result/bytes");
+        let least = count(cold, "/result/bytes") + direct;
+        assert!(counted.read_bytes >= least, "{counted:?}, at least {least}");
+        assert!(counted.read_bytes <= least + 3 * 16 * MIB, "{counted:?}, at least {least}");
+        assert!(findings(&record, "cold-not-reached").is_empty());
+    });
+}
+
+/// The pages of a file on tmpfs are the file: they cannot be dropped, so cold cannot be had, and rdsk must say so
+/// instead of believing its own request.
+#[test]
+fn cold_that_cannot_be_had_is_said() {
+    let memory = Path::new("/dev/shm");
+    if !requires(&[Need::Cachestat, Need::Tool("findmnt")]) {
+        return;
+    }
+    let mut findmnt = Command::new("findmnt");
+    findmnt.args(["--noheadings", "--output", "FSTYPE"]).arg(memory);
+    assert_eq!(tool(findmnt).0.lines().next(), Some("tmpfs"), "Linux mounts tmpfs on /dev/shm by custom");
+    let directory =
+        tempfile::Builder::new().prefix("rdsk-truth-").tempdir_in(memory).expect("/dev/shm is writable");
+    let file = directory.path().join("data");
+    write_file(&file, 16 * MIB);
+    let record = read_paths(&file);
+    let cold = cell(&record, "paths/read/buffered");
+    assert_eq!(verdict(cold), "page-cache", "{}", brief(cold));
+    assert!(count(cold, "/evidence/page_cache/before/cached_bytes") >= 16 * MIB, "{}", brief(cold));
+    finding_on(&record, "cold-not-reached", "paths/read/buffered");
+}

@@ -1,0 +1,248 @@
+//! Truth: so many requests asked for are so many done, so many in the evidence, and so many in the kernel's counters
+//! read from outside; depth is what was asked for; the same seed does the same work on both engines.
+
+mod support;
+
+use rdsk_testkit::{LoopDevice, Need, requires};
+use serde_json::Value;
+use std::fs::{File, OpenOptions};
+use std::process::Command;
+use support::{
+    Counted, assert_near, brief, cell, count, device, figure, finding_on, identity, loop_device, rdsk,
+    record_of, sum_over_cells, tool, verdict, word,
+};
+
+const NEEDS: [Need; 2] = [Need::Root, Need::Loop];
+
+/// The number of requests in one pass.
+const REQUESTS: u64 = 23;
+const REQUESTS_BYTES: &str = "92k";
+const BLOCK: u64 = 4096;
+
+fn visits(cell: &Value) -> u64 {
+    cell["result"]["visits"].as_array().expect("a cell lists its visits").len() as u64
+}
+
+/// Requests with data in them. The kernel counts an empty flush among the writes, with no bytes, besides among the flushes.
+fn requests(cell: &Value, disk: &LoopDevice, counter: &str) -> u64 {
+    let counters = device(cell, disk);
+    let all = count(counters, &format!("/{counter}s"));
+    if counter == "write" { all - count(counters, "/flushes") } else { all }
+}
+
+/// Every pass of the direct cell is 23 requests in its result and in its evidence.
+fn assert_counts(direct: &Value, disk: &LoopDevice, counter: &str) {
+    assert_eq!(word(direct, "/result/stop"), "complete", "{}", brief(direct));
+    let passes = visits(direct);
+    assert!(passes >= 1, "{}", brief(direct));
+    for visit in direct["result"]["visits"].as_array().expect("just counted") {
+        assert_eq!(count(visit, "/ops"), REQUESTS);
+    }
+    assert_eq!(count(direct, "/result/ops"), passes * REQUESTS);
+    assert_eq!(count(direct, "/result/bytes"), passes * REQUESTS * BLOCK);
+    assert_eq!(count(direct, "/result/latency_ns/count"), passes * REQUESTS);
+    assert_eq!(requests(direct, disk, counter), passes * REQUESTS, "{}", brief(direct));
+    assert_eq!(count(device(direct, disk), &format!("/{counter}_bytes")), passes * REQUESTS * BLOCK);
+    assert_eq!(verdict(direct), "device", "{}", brief(direct));
+    assert_near("device share", figure(direct, "/verdict/device_share"), 1.0, 1e-9);
+}
+
+/// The same command twice, the first time only planning: what examining a device costs, by the kernel's count.
+fn counted_run(disk: &LoopDevice, command: impl Fn() -> Command) -> (Value, Counted) {
+    let mut planning = command();
+    planning.arg("--dry-run");
+    let before = Counted::now(disk);
+    tool(planning);
+    let examined = Counted::now(disk).since(before);
+    let before = Counted::now(disk);
+    let record = record_of(command());
+    (record, Counted::now(disk).since(before).since(examined))
+}
+
+#[test]
+fn twenty_three_reads_are_twenty_three() {
+    if !requires(&NEEDS) {
+        return;
+    }
+    let disk = loop_device();
+    // While this is open, the pages that examining the device reads stay in the cache.
+    let mut open = File::open(disk.path()).expect("our device");
+    std::io::copy(&mut open, &mut std::io::sink()).expect("our device");
+    let (record, counted) = counted_run(&disk, || {
+        rdsk(&[
+            &"paths",
+            &disk.path(),
+            &"--rw",
+            &"read",
+            &"--bs",
+            &"4k",
+            &"--bytes",
+            &REQUESTS_BYTES,
+            &"--budget",
+            &"5s",
+        ])
+    });
+    let direct = cell(&record, "paths/read/direct");
+    assert_counts(direct, &disk, "read");
+    // What was counted from outside is what the evidence of the cells holds, without remainder.
+    let others: u64 = ["paths/read/buffered", "paths/read/cached"]
+        .map(|id| count(device(cell(&record, id), &disk), "/reads"))
+        .iter()
+        .sum();
+    assert_eq!(counted.reads - others, visits(direct) * REQUESTS, "{counted:?}, {others} by other cells");
+    assert_eq!(counted.read_bytes, sum_over_cells(&record, &disk, "/read_bytes"), "{counted:?}");
+    assert_eq!(counted.write_bytes, 0, "nobody was allowed to write");
+}
+
+#[test]
+fn twenty_three_writes_are_twenty_three() {
+    if !requires(&NEEDS) {
+        return;
+    }
+    let disk = loop_device();
+    let (record, counted) = counted_run(&disk, || {
+        rdsk(&[
+            &"paths",
+            &disk.path(),
+            &"--rw",
+            &"write",
+            &"--bs",
+            &"4k",
+            &"--bytes",
+            &REQUESTS_BYTES,
+            &"--budget",
+            &"5s",
+            &"--destroy",
+            &identity(&disk),
+        ])
+    });
+    let direct = cell(&record, "paths/write/direct");
+    assert_counts(direct, &disk, "write");
+    assert_eq!(counted.write_bytes, sum_over_cells(&record, &disk, "/write_bytes"), "{counted:?}");
+    // The kernel merges what is buffered: 23 pages in a row need fewer requests than pages.
+    let buffered = cell(&record, "paths/write/buffered");
+    let merged = requests(buffered, &disk, "write");
+    assert!(
+        merged < visits(buffered) * REQUESTS,
+        "{merged} requests of buffered writes: {}",
+        brief(buffered)
+    );
+}
+
+#[test]
+fn one_direct_writer_has_one_request_in_flight() {
+    if !requires(&NEEDS) {
+        return;
+    }
+    let disk = loop_device();
+    let record = record_of(rdsk(&[
+        &"stream",
+        &disk.path(),
+        &"--rw",
+        &"write",
+        &"--bs",
+        &"4k",
+        &"--runtime",
+        &"500ms",
+        &"--destroy",
+        &identity(&disk),
+    ]));
+    let direct = cell(&record, "stream/write/direct");
+    let row = &device(direct, &disk)["iostat"];
+    let aqu_sz = figure(row, "/aqu-sz");
+    assert!(aqu_sz > 0.05 && aqu_sz <= 1.05, "aqu-sz {aqu_sz}: {}", brief(direct));
+    assert_near("wareq-sz", figure(row, "/wareq-sz"), 4.0, 0.01);
+    let in_flight = figure(direct, "/result/in_flight_mean");
+    assert!((0.3..=1.001).contains(&in_flight), "{in_flight} of our own in flight");
+    finding_on(&record, "single-writer-depth", "stream/write/direct");
+    // The columns belong together: w/s of wareq-sz are wkB/s.
+    let product = figure(row, "/w~1s") * figure(row, "/wareq-sz");
+    assert_near("w/s × wareq-sz", product, figure(row, "/wkB~1s"), 0.001);
+}
+
+#[test]
+fn thirty_two_asked_for_are_thirty_two_in_flight() {
+    if !requires(&[NEEDS[0], NEEDS[1], Need::IoUring]) {
+        return;
+    }
+    let disk = loop_device();
+    for pattern in ["sequential", "random"] {
+        let record = record_of(rdsk(&[
+            &"stream",
+            &disk.path(),
+            &"--rw",
+            &"read",
+            &"--bs",
+            &"4k",
+            &"--iodepth",
+            &"32",
+            &"--pattern",
+            &pattern,
+            &"--runtime",
+            &"600ms",
+            &"--precision",
+            &"0.1%",
+        ]));
+        let direct = cell(&record, "stream/read/direct");
+        assert_eq!(count(direct, "/workload/queue_depth"), 32);
+        assert_eq!(word(direct, "/workload/engine"), "uring");
+        assert_near("in flight", figure(direct, "/result/in_flight_mean"), 32.0, 0.05);
+        // The kernel saw no more than was asked for: what is merged, or done already, it does not count.
+        let most = count(device(direct, &disk), "/in_flight_max");
+        eprintln!("{pattern} {most}");
+        assert!((1..=32).contains(&most), "{pattern}: at most {most} in the device: {}", brief(direct));
+    }
+}
+
+#[test]
+fn same_seed_does_the_same_work_on_both_engines() {
+    if !requires(&[NEEDS[0], NEEDS[1], Need::IoUring]) {
+        return;
+    }
+    let sequential: &[&str] = &["paths", "--bs", "64k", "--bytes", "8M"];
+    let random: &[&str] = &["stream", "--pattern", "random", "--bs", "4k", "--bytes", "512k"];
+    let disk = loop_device();
+    for (id, plan) in [("paths/write/direct", sequential), ("stream/write/direct", random)] {
+        let [sync, uring, other_seed] = [("sync", "7"), ("uring", "7"), ("sync", "8")]
+            .map(|(engine, seed)| write_pass(&disk, plan, engine, seed));
+        let [on_sync, on_uring] = [(&sync, "sync"), (&uring, "uring")].map(|((record, _), engine)| {
+            let direct = cell(record, id);
+            assert_eq!(word(direct, "/workload/engine"), engine);
+            assert_eq!(word(direct, "/result/stop"), "complete", "{}", brief(direct));
+            let moved = ["/result/bytes", "/result/ops"].map(|name| count(direct, name));
+            let device_moved = ["/writes", "/write_bytes"].map(|name| count(device(direct, &disk), name));
+            (moved, device_moved)
+        });
+        assert_eq!(on_sync, on_uring, "{id}");
+        assert_eq!(sync.1, uring.1, "{id}: the same seed left different data on sync and on uring");
+        assert_ne!(sync.1, other_seed.1, "{id}: another seed left the same data");
+    }
+}
+
+/// Writes one plan onto a zeroed device; gives the Record and the hash of what the device then holds.
+fn write_pass(disk: &LoopDevice, plan: &[&str], engine: &str, seed: &str) -> (Value, u64) {
+    let mut open = OpenOptions::new().write(true).open(disk.path()).expect("our device");
+    std::io::copy(&mut std::io::Read::take(std::io::repeat(0), 64 << 20), &mut open).expect("our device");
+    open.sync_all().expect("our device");
+    drop(open);
+    let zeroed = disk.content_hash().expect("our device");
+    let mut command = rdsk(&[
+        &plan[0],
+        &disk.path(),
+        &"--rw",
+        &"write",
+        &"--destroy",
+        &identity(disk),
+        &"--engine",
+        &engine,
+        &"--seed",
+        &seed,
+        &"--budget",
+        &"30s",
+    ]);
+    command.args(&plan[1..]);
+    let record = record_of(command);
+    let written = disk.content_hash().expect("our device");
+    assert_ne!(written, zeroed, "nothing was written");
+    (record, written)
+}

@@ -1,0 +1,457 @@
+//! What goes wrong outside: disks that fail or fill up, targets that go away or are none, readers that leave. The real
+//! binary says what happened, keeps what it measured, leaves no test file, and never hangs.
+
+#[path = "support/b.rs"]
+mod b;
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::Command;
+
+use b::{
+    Answer, ask, assert_nothing_left, directory, rdsk, start, start_command, test_files, wait_until, word,
+    written_file,
+};
+use rdsk_testkit::cli::{self, Run};
+use rdsk_testkit::{BlkioThrottle, Limits, LoopDevice, Need, requires};
+use serde_json::Value;
+
+const MIB: u64 = 1 << 20;
+const DEVICE: [Need; 2] = [Need::Root, Need::Loop];
+const FILESYSTEM: [Need; 3] = [Need::Root, Need::Loop, Need::Ext4];
+const EIO: u64 = 5;
+const ENOSPC: u64 = 28;
+
+fn done(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Bytes that the device has read and written; its counters go on from one attachment to the next.
+fn moved_bytes(device: &LoopDevice) -> u64 {
+    const SECTORS_READ: usize = 2;
+    const SECTORS_WRITTEN: usize = 6;
+    let stat = device.sysfs("stat").unwrap_or_default();
+    let numbers: Vec<u64> = stat.split_whitespace().flat_map(str::parse).collect();
+    [SECTORS_READ, SECTORS_WRITTEN].iter().filter_map(|&index| numbers.get(index)).sum::<u64>() * 512
+}
+
+/// Starts a run and waits until the device has moved so much that only a measurement can have done it.
+fn start_and_wait_for(device: &LoopDevice, line: &str, bytes: u64) -> Asked {
+    let before = moved_bytes(device);
+    let asked = start(line);
+    asked.wait_until("the device is busy", || moved_bytes(device) > before + bytes);
+    asked
+}
+
+/// Waits until a test file of at least `bytes` is in `place`.
+fn wait_for_file(asked: &Asked, place: &Path, bytes: u64) {
+    asked.wait_until("the test file is there", || {
+        test_files(place).iter().any(|file| fs::metadata(file).is_ok_and(|file| file.len() >= bytes))
+    });
+}
+
+fn errors(answer: &Answer) -> Vec<&Value> {
+    answer.cells().iter().flat_map(|cell| b::contract::list(&cell["result"]["errors"])).collect()
+}
+
+fn measured_bytes(answer: &Answer) -> u64 {
+    answer.cells().iter().filter_map(|cell| cell["result"]["bytes"].as_u64()).sum()
+}
+
+/// Asserts that a command line is refused before anything is measured, with these words in its error.
+fn fails_at_once(line: &str, code: i32, words: &[&str]) -> Answer {
+    let answer = ask(line).expect_code(code);
+    let (error, hint) = answer.error_and_hint();
+    for word in words {
+        assert!(error.contains(word), "{line}: no \"{word}\" in: {error}");
+    }
+    assert!(!hint.is_empty());
+    assert!(answer.cells().is_empty(), "{line} measured: {}", answer.said());
+    answer
+}
+
+#[test]
+fn a_disk_that_fails_in_mid_run() {
+    if !requires(&DEVICE) {
+        return;
+    }
+    let device = LoopDevice::builder().size(64 * MIB).create().unwrap();
+    let asked = start(&format!("stream {} --rw read --runtime 1s --precision 0.1%", word(device.path())));
+    wait_for_reads(&device, 16 * MIB);
+    device.truncate_backing(4 * MIB).unwrap();
+    let answer = asked.answer().expect_code(4);
+    let failed = errors(&answer);
+    assert!(!failed.is_empty(), "{}", answer.said());
+    for error in failed {
+        assert_eq!(error["errno"], EIO, "{error}");
+        assert!(error["offset_bytes"].as_u64() >= Some(4 * MIB - 16384), "{error}");
+        assert!(error["message"].as_str().unwrap().contains("Input/output error"), "{error}");
+    }
+    assert!(measured_bytes(&answer) > MIB, "what was measured before is lost");
+    let (error, _) = answer.error_and_hint();
+    assert!(error.contains("Input/output error"), "{error}");
+}
+
+#[test]
+fn a_disk_that_fails_from_the_start_fails_one_cell_after_the_other() {
+    if !requires(&DEVICE) {
+        return;
+    }
+    let device = LoopDevice::builder().size(16 * MIB).create().unwrap();
+    device.truncate_backing(0).unwrap();
+    let answer = ask(&format!("run {} --budget 2s", word(device.path()))).expect_code(4);
+    assert!(errors(&answer).iter().all(|error| error["errno"] == EIO), "{}", answer.said());
+    assert!(
+        answer
+            .cells()
+            .iter()
+            .all(|cell| cell["verdict"].is_null() || cell["verdict"]["code"] == "incomplete")
+    );
+    let rates = answer.cells().iter().filter(|cell| cell["result"]["bytes_per_s"].is_object());
+    assert_eq!(rates.count(), 0, "a rate of a disk that gave nothing");
+}
+
+#[test]
+fn a_disk_that_takes_no_more_writes() {
+    if !requires(&FILESYSTEM) {
+        return;
+    }
+    // A disk that promises more than the filesystem below it can hold, as thin volumes do.
+    let below = LoopDevice::builder().size(48 * MIB).create().unwrap();
+    below.mkfs_ext4("thin").unwrap();
+    let mount = below.mount().unwrap();
+    let backing = mount.path().join("disk");
+    fs::File::create(&backing).unwrap().set_len(256 * MIB).unwrap();
+    let device = LoopDevice::builder().over(&backing).create().unwrap();
+    let line = format!(
+        "paths {} --rw write --destroy {} --bytes 128M --runtime 2s",
+        word(device.path()),
+        word(&backing)
+    );
+    let answer = ask(&line).expect_code(4);
+    let cell =
+        |id: &str| answer.cells().iter().find(|cell| cell["id"] == id).unwrap_or_else(|| panic!("no {id}"));
+    let direct = cell("paths/write/direct");
+    assert_eq!(direct["result"]["stop"], "error", "{direct:#}");
+    let errno = direct["result"]["errors"][0]["errno"].as_u64();
+    assert!(errno == Some(EIO) || errno == Some(ENOSPC), "{direct:#}");
+    // Memory took the buffered writes; only the flush learns that they never arrived.
+    let buffered = cell("paths/write/buffered");
+    assert_eq!(buffered["result"]["stop"], "error", "lost writes pass as written: {buffered:#}");
+    answer.error_and_hint();
+}
+
+#[test]
+fn a_test_file_that_does_not_fit() {
+    if !requires(&FILESYSTEM) {
+        return;
+    }
+    let device = LoopDevice::builder().size(64 * MIB).create().unwrap();
+    device.mkfs_ext4("small").unwrap();
+    let mount = device.mount().unwrap();
+    let place = word(mount.path());
+    for size in ["55M", "63M", "1G", "1000T"] {
+        let line = format!("paths {place} --size {size} --runtime 50ms");
+        let answer = fails_at_once(&line, 3, &["does not fit", place]);
+        assert_eq!(answer.error_code(), "no-space");
+        assert_nothing_left(mount.path());
+    }
+    // The hint holds what it promises, and a tenth stays free.
+    let hint = ask(&format!("paths {place} --size 1G")).error_and_hint().1;
+    let size = hint.split("--size ").nth(1).unwrap_or_else(|| panic!("no size in: {hint}"));
+    let asked = start(&format!("paths {place} --size {size} --bytes 1M --runtime 200ms"));
+    let mut least = u64::MAX;
+    wait_until("the test file comes and goes", || {
+        let stat = rustix::fs::statvfs(mount.path()).unwrap();
+        least = least.min(stat.f_bavail * 100 / stat.f_blocks);
+        least < 20 && test_files(mount.path()).is_empty()
+    });
+    asked.answer().expect_code(0);
+    assert!((9..20).contains(&least), "{least} % were free");
+    // Without --size it fits by itself.
+    let answer = ask(&format!("run {place} --budget 1s")).expect_code(0);
+    let bytes = answer.record["targets"][0]["size_bytes"].as_u64().unwrap();
+    assert!((MIB..58 * MIB).contains(&bytes), "{bytes}");
+    assert_nothing_left(mount.path());
+}
+
+/// Makes a test file of 32 MiB on a slow filesystem while somebody else takes all the space that is left.
+fn crowded_out(device: &LoopDevice) -> Answer {
+    let mount = device.mount().unwrap();
+    let limits = Limits { write_bps: Some(16 * MIB), ..Limits::default() };
+    let throttle = BlkioThrottle::new(device.major_minor(), limits).unwrap();
+    let line = format!("paths {} --size 32M --bytes 1M --runtime 50ms --json -", word(mount.path()));
+    let asked = start_command(throttle.command(rdsk(&line)));
+    wait_for_file(&asked, mount.path(), MIB);
+    let mut other = fs::File::create(mount.path().join("other")).unwrap();
+    let chunk = vec![1_u8; 1 << 20];
+    while other.write_all(&chunk).and_then(|()| other.sync_data()).is_ok() {}
+    let made =
+        test_files(mount.path()).first().and_then(|file| fs::metadata(file).ok()).map(|file| file.len());
+    assert!(made.is_some_and(|bytes| bytes < 32 * MIB), "too late: the file had {made:?} bytes");
+    let answer = asked.answer();
+    assert_nothing_left(mount.path());
+    answer
+}
+
+#[test]
+fn a_filesystem_that_fills_up_while_the_file_is_made() {
+    if !requires(&[Need::Root, Need::Loop, Need::Ext4, Need::BlkioThrottle]) {
+        return;
+    }
+    // Without extents ext4 cannot reserve, as many filesystems cannot.
+    let device = LoopDevice::builder().size(64 * MIB).create().unwrap();
+    done(Command::new("mkfs.ext4").args(["-q", "-F", "-O", "^extent,^64bit"]).arg(device.path()));
+    let answer = crowded_out(&device).expect_code(3);
+    assert_eq!(answer.error_code(), "no-space", "{}", answer.said());
+    assert!(answer.error_and_hint().0.contains("no space is left"), "{}", answer.said());
+    // Where space can be reserved, nobody takes it away.
+    let device = LoopDevice::builder().size(64 * MIB).create().unwrap();
+    device.mkfs_ext4("reserved").unwrap();
+    crowded_out(&device).expect_code(0);
+}
+
+#[test]
+fn a_test_file_that_another_unlinks() {
+    let place = directory();
+    let asked = start(&format!("stream {} --size 16M --runtime 500ms --precision 0.1%", word(place.path())));
+    wait_until("the file is made", || {
+        test_files(place.path())
+            .first()
+            .is_some_and(|file| fs::metadata(file).is_ok_and(|file| file.len() == 16 * MIB))
+    });
+    asked.wait_for_io(2000);
+    for file in test_files(place.path()) {
+        fs::remove_file(file).unwrap();
+    }
+    let answer = asked.answer();
+    // The descriptor still leads to the file, so that the figures are good; otherwise the run says what happened.
+    match answer.code() {
+        0 => assert!(answer.cells().iter().all(|cell| cell["result"]["bytes"].as_u64() > Some(0))),
+        4 => assert!(!answer.error_and_hint().0.is_empty()),
+        code => panic!("exit {code}: {}", answer.said()),
+    }
+    assert_nothing_left(place.path());
+}
+
+#[test]
+fn a_device_that_is_detached_in_mid_run() {
+    if !requires(&DEVICE) {
+        return;
+    }
+    let device = LoopDevice::builder().size(32 * MIB).create().unwrap();
+    let other = directory();
+    let innocent = other.path().join("innocent");
+    written_file(&innocent, 32 << 20);
+    let before = b::file_hash(&innocent);
+    let line = format!("stream {} --rw write --runtime 500ms", word(device.path()));
+    let line = format!("{line} --precision 0.1% --destroy {}", word(device.backing_path()));
+    let asked = start_and_wait_for(&device, &line, 4 * MIB);
+    done(Command::new("losetup").arg("--detach").arg(device.path()));
+    // The kernel lets it go at the next close, and the number is soon another disk's.
+    let name = word(device.path());
+    let mut attached = false;
+    asked.wait_until("the number is free", || {
+        let mut attach = Command::new("losetup");
+        attached = attach.arg(name).arg(&innocent).output().unwrap().status.success();
+        attached
+    });
+    let answer = asked.answer();
+    let after = b::file_hash(&innocent);
+    if attached {
+        done(Command::new("losetup").arg("--detach").arg(name));
+    }
+    assert_eq!(after, before, "the run wrote to another disk that took the number");
+    let answer = answer.expect_code(4);
+    assert!(measured_bytes(&answer) > 0, "what was measured before is lost: {}", answer.said());
+    assert!(answer.error_and_hint().0.contains(name), "{}", answer.said());
+}
+
+#[test]
+fn directories_that_take_no_file() {
+    let place = directory();
+    let missing = place.path().join("missing");
+    fails_at_once(&format!("run {}", word(&missing)), 3, &["missing", "does not exist"]);
+    let file = place.path().join("file");
+    written_file(&file, 4096);
+    fails_at_once(&format!("run {}/inside", word(&file)), 3, &["file/inside"]);
+    if !requires(&FILESYSTEM) {
+        return;
+    }
+    let device = LoopDevice::builder().size(16 * MIB).create().unwrap();
+    device.mkfs_ext4("frozen").unwrap();
+    let mount = device.mount().unwrap();
+    done(Command::new("mount").args(["-o", "remount,ro"]).arg(mount.path()));
+    let before = device.content_hash().unwrap();
+    let answer = fails_at_once(&format!("run {}", word(mount.path())), 3, &["read-only", word(mount.path())]);
+    assert_eq!(answer.error_code(), "read-only");
+    assert!(answer.error_and_hint().1.contains("director"), "{}", answer.said());
+    assert_eq!(device.content_hash().unwrap(), before);
+    assert_nothing_left(mount.path());
+}
+
+#[test]
+fn targets_that_are_none() {
+    let place = directory();
+    let path = |name: &str| place.path().join(name);
+    fs::write(path("empty"), "").unwrap();
+    done(Command::new("mkfifo").arg(path("fifo")));
+    let _listener = UnixListener::bind(path("socket")).unwrap();
+    symlink("nowhere", path("dangling")).unwrap();
+    symlink("circle", path("circle")).unwrap();
+    for (name, words) in [
+        ("empty", &["is empty", "0 bytes"][..]),
+        ("fifo", &["pipe"]),
+        ("socket", &["socket"]),
+        ("dangling", &["dangling"]),
+        ("circle", &["circle"]),
+    ] {
+        let target = path(name);
+        for line in
+            [format!("run {}", word(&target)), format!("paths {} --rw write --overwrite", word(&target))]
+        {
+            fails_at_once(&line, 3, words);
+        }
+    }
+    for name in ["/dev/null", "/dev/zero", "/dev/full"] {
+        fails_at_once(&format!("run {name}"), 3, &[name, "character device"]);
+    }
+    fails_at_once("run sim:no-such-disk", 2, &["sim", "no-such-disk"]);
+    assert_nothing_left(place.path());
+    if requires(&DEVICE) {
+        let device = LoopDevice::builder().size(0).create().unwrap();
+        fails_at_once(&format!("run {}", word(device.path())), 3, &["is empty"]);
+    }
+}
+
+#[test]
+fn a_file_smaller_than_a_block() {
+    let place = directory();
+    let path = place.path().join("tiny");
+    written_file(&path, 1000);
+    let name = word(&path);
+    fails_at_once(&format!("paths {name} --bs 4k"), 3, &["1000 bytes", "4096 bytes"]);
+    fails_at_once(&format!("stream {name} --offset 1000"), 2, &["--offset", "1000 bytes"]);
+    // What fits is measured, and what does not says so.
+    let answer = ask(&format!("run {name} --budget 2s")).expect_code(0);
+    assert!(measured_bytes(&answer) > 0, "{}", answer.said());
+    let large = answer.cells().iter().filter(|cell| cell["workload"]["block_bytes"].as_u64() > Some(1000));
+    for cell in large {
+        assert_eq!(cell["result"]["stop"], "not_applicable", "{cell:#}");
+        assert!(cell["result"]["why"].as_str().unwrap().contains("smaller than one block"), "{cell:#}");
+    }
+    assert_eq!(fs::metadata(&path).unwrap().len(), 1000);
+}
+
+#[test]
+fn direct_io_that_is_not_aligned() {
+    if !requires(&DEVICE) {
+        return;
+    }
+    let device = LoopDevice::builder().size(16 * MIB).sector_size(4096).create().unwrap();
+    let line = format!("align {} --bs 1,27,512,4096 --runtime 50ms --bytes 4M", word(device.path()));
+    let answer = ask(&line).expect_code(0);
+    let mut refused = 0;
+    for cell in answer.cells().iter().filter(|cell| cell["workload"]["path"] == "direct") {
+        let aligned = cell["workload"]["block_bytes"] == 4096 && cell["workload"]["shift_bytes"] == 0;
+        assert_eq!(cell["result"]["stop"] == "not_applicable", !aligned, "{cell:#}");
+        if !aligned {
+            refused += 1;
+            assert!(cell["result"]["why"].as_str().unwrap().contains("EINVAL"), "{cell:#}");
+            assert!(b::contract::list(&cell["result"]["errors"]).is_empty());
+        }
+    }
+    // Three sizes in two columns, and three shifts in one.
+    assert_eq!(refused, 9);
+    // Nothing but n/a is no failure either.
+    let answer = ask(&format!("paths {} --bs 27 --runtime 50ms --bytes 27k", word(device.path())));
+    assert_eq!(answer.code(), 0, "{}", answer.said());
+}
+
+/// Runs a pipeline whose first program is rdsk; standard error ends with its exit code.
+fn piped(line: &str, reader: &str) -> Run {
+    let program = env!("CARGO_BIN_EXE_rdsk");
+    let mut command = cli::rdsk("sh");
+    command.args(["-c", &format!("{{ {program} {line}; echo \"code $?\" >&2; }} {reader}")]);
+    cli::run(command, b::LIMIT)
+}
+
+#[test]
+fn readers_that_leave() {
+    let place = directory();
+    let documents = directory();
+    let document = documents.path().join("record.json");
+    let measure = format!("paths {} --size 4M --bytes 1M --runtime 50ms", word(place.path()));
+    let keep = format!("--json {}", word(&document));
+    for (line, reader) in [
+        (measure.clone(), "| head -1"),
+        (measure.clone(), "| true"),
+        (format!("{measure} --json -"), "| head -1"),
+        (format!("{measure} --json -"), "| true"),
+        (format!("{measure} {keep}"), "| true"),
+        (format!("info {}", word(place.path())), "| true"),
+        ("--help".to_owned(), "| true"),
+        (measure.clone(), ">&-"),
+    ] {
+        let run = piped(&line, reader);
+        assert_eq!(
+            run.stderr.lines().last(),
+            Some("code 0"),
+            "{line} {reader}: {:?} {}",
+            run.ended,
+            run.stderr
+        );
+        assert!(!run.stderr.contains("panic") && !run.stderr.contains("error:"), "{line}: {}", run.stderr);
+        if reader == "| head -1" {
+            assert_eq!(run.stdout.lines().count(), 1, "{line}: {}", run.stdout);
+        }
+        assert_nothing_left(place.path());
+    }
+    let record: Value = serde_json::from_str(&fs::read_to_string(&document).unwrap()).unwrap();
+    assert_eq!(b::contract::complaints(&record), [""; 0]);
+    // A full disk is no reader that has left: what was to be shown is lost, and that is an error.
+    let run = piped(&measure, "> /dev/full");
+    assert_eq!(run.stderr.lines().last(), Some("code 4"), "{}", run.stderr);
+    assert!(run.stderr.contains("error: cannot write to standard output"), "{}", run.stderr);
+    assert_nothing_left(place.path());
+}
+
+#[test]
+fn a_failure_is_told_although_nobody_reads() {
+    for reader in ["| true", "| head -1", ">&-"] {
+        let run = piped("run /nonexistent --json -", reader);
+        assert_eq!(run.stderr.lines().last(), Some("code 3"), "{reader}: {}", run.stderr);
+        b::error_and_hint(&run);
+    }
+}
+
+#[test]
+fn documents_that_cannot_be_written_are_noticed_before_measuring() {
+    let place = directory();
+    let missing = place.path().join("missing/record.json");
+    let line = format!("run {} --budget 60s --json {}", word(place.path()), word(&missing));
+    let run = cli::run(rdsk(&line), b::LIMIT);
+    assert_eq!(run.status_code, Some(3), "{}", run.stderr);
+    assert!(b::error_and_hint(&run).0.contains("missing/record.json"));
+    assert!(run.elapsed.as_secs() < 10, "it measured first: {:?}", run.elapsed);
+    assert_nothing_left(place.path());
+    assert!(!Path::new(&missing).exists());
+}
+
+#[test]
+fn a_hole_below_the_end_is_no_place_to_write_to() {
+    // A file without a byte of its own is read as what it is, and is not filled by measuring it.
+    let place = directory();
+    let path = place.path().join("sparse");
+    OpenOptions::new().create_new(true).write(true).open(&path).unwrap().set_len(8 * MIB).unwrap();
+    let answer = ask(&format!("paths {} --runtime 50ms --bytes 4M", word(&path))).expect_code(0);
+    for cell in answer.cells() {
+        assert_eq!(cell["verdict"]["code"], "hole", "{cell:#}");
+    }
+    let blocks = std::os::unix::fs::MetadataExt::blocks(&fs::metadata(&path).unwrap());
+    assert_eq!(blocks, 0, "measuring filled the file");
+}

@@ -1,0 +1,89 @@
+//! The help texts and the version, word by word, and how quickly they come.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use common::rdsk;
+use rdsk_testkit::cli;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+#[test]
+fn help_texts() {
+    trycmd::TestCases::new().case("tests/cmd/*.trycmd");
+}
+
+#[test]
+fn help_is_narrow_and_plain() {
+    for line in [
+        &["--help"][..],
+        &["run", "--help"],
+        &["paths", "--help"],
+        &["stream", "-h"],
+        &["align", "-h"],
+        &["info", "-h"],
+    ] {
+        let run = rdsk(line);
+        assert_eq!(run.status_code, Some(0));
+        assert_eq!(run.stderr, "");
+        for text in run.stdout.lines() {
+            assert!(text.chars().count() <= 80, "{line:?}: {text}");
+            assert!(!text.contains('\u{1b}'), "{line:?}: {text}");
+        }
+    }
+}
+
+#[test]
+fn the_version_answers_within_ten_milliseconds() {
+    let mut times: Vec<Duration> = (0..21)
+        .map(|_| {
+            let began = Instant::now();
+            let output = Command::new(env!("CARGO_BIN_EXE_rdsk")).arg("--version").output().unwrap();
+            assert_eq!(
+                String::from_utf8_lossy(&output.stdout),
+                format!("rdsk {}\n", env!("CARGO_PKG_VERSION"))
+            );
+            began.elapsed()
+        })
+        .collect();
+    times.sort();
+    // The quickest quarter: the machine may be busy with other tests, and a busy machine says nothing about rdsk.
+    assert!(times[5] < Duration::from_millis(10), "{times:?}");
+}
+
+#[test]
+fn a_reader_that_has_left_is_a_quiet_end() {
+    for line in ["--help", "run --help", "info"] {
+        let script = format!("{} {line}; echo $? >&2", env!("CARGO_BIN_EXE_rdsk"));
+        let mut shell = Command::new("sh");
+        // A pipe whose reader is gone before the first byte.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = shell
+            .args(["-c", &script])
+            .stdin(Stdio::null())
+            .stdout(writer)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+            .wait_with_output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "0\n", "{line}");
+    }
+}
+
+#[test]
+fn a_full_disk_behind_standard_output_is_an_error() {
+    let mut command = common::command(["--help"]);
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = command.stdin(Stdio::null()).stdout(full).stderr(Stdio::piped()).output().unwrap();
+    assert_eq!(output.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: cannot write to standard output"));
+}
+
+#[test]
+fn an_unknown_locale_and_a_narrow_terminal_change_nothing() {
+    let mut command = common::command(["run", "--help"]);
+    command.env("COLUMNS", "20").env("LC_ALL", "xx_YY").env("CLICOLOR_FORCE", "1");
+    assert_eq!(cli::run(command, common::SOON).stdout, rdsk(["run", "--help"]).stdout);
+}

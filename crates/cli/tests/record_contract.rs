@@ -1,0 +1,214 @@
+//! `--json -` gives a document that parses and follows the contract, whatever happened; and the checker of the contract,
+//! which every other test of faults leans on, notices what it must.
+
+#[path = "support/b.rs"]
+mod b;
+
+use std::fs;
+
+use b::contract::{self, Shape, complaints, exit_complaints};
+use b::{Answer, ask, directory, rdsk, word, written_file};
+use rdsk_testkit::cli;
+use serde_json::{Value, json};
+
+/// A short run of everything.
+fn whole() -> Answer {
+    let place = directory();
+    ask(&format!("run {} --size 16M --budget 4s --label night", word(place.path()))).expect_code(0)
+}
+
+fn wrong_for(shape: &Shape) -> Value {
+    match shape {
+        Shape::Text | Shape::Word(_) | Shape::List(_) => json!(17),
+        Shape::Whole | Shape::Signed | Shape::Number | Shape::Flag | Shape::Object(_) => json!("seventeen"),
+        Shape::OrNull(inner) => wrong_for(inner),
+    }
+}
+
+#[test]
+fn a_run_of_everything_keeps_the_contract_and_the_checker_notices_each_breach() {
+    let answer = whole();
+    let record = &answer.record;
+    for experiment in ["headline", "paths", "stream", "align"] {
+        let cells = answer.cells().iter().filter(|cell| cell["experiment"] == experiment);
+        assert!(cells.count() > 2, "{experiment}");
+    }
+    assert_eq!(record["label"], "night");
+    assert_eq!(record["command"][1], "run");
+    let pointers = contract::pointers(record, &contract::RECORD, "");
+    // All of record.md is reached: the document, a target with a device, a cell with its evidence, a finding.
+    for expected in [
+        "/host/clock/read_cost_ns",
+        "/targets/0/stack",
+        "/cells/0/result/latency_ns/p99",
+        "/findings/0/advice",
+    ] {
+        assert!(pointers.iter().any(|(pointer, _)| pointer == expected), "{expected} is not reached");
+    }
+    for (pointer, shape) in &pointers {
+        let (parent, name) = pointer.rsplit_once('/').unwrap();
+        let name = name.replace("~1", "/").replace("~0", "~");
+        let mut missing = record.clone();
+        let object = missing.pointer_mut(parent).and_then(Value::as_object_mut).unwrap();
+        assert!(object.remove(&name).is_some(), "{pointer}");
+        assert!(!complaints(&missing).is_empty(), "{pointer} may be missing");
+        let mut wrong = record.clone();
+        *wrong.pointer_mut(pointer).unwrap() = wrong_for(shape);
+        assert!(!complaints(&wrong).is_empty(), "{pointer} may be of another type");
+        if !matches!(shape, Shape::OrNull(_)) {
+            *wrong.pointer_mut(pointer).unwrap() = Value::Null;
+            assert!(!complaints(&wrong).is_empty(), "{pointer} may be null");
+        }
+    }
+    breaches(record);
+}
+
+/// What the types allow and the meaning does not.
+fn breaches(record: &Value) {
+    let measured = contract::list(&record["cells"])
+        .iter()
+        .position(|cell| {
+            cell["result"]["ops"].as_u64() > Some(1) && cell["result"]["bytes_per_s"]["low"].is_number()
+        })
+        .expect("some cell has an interval");
+    let at = |rest: &str| format!("/cells/{measured}{rest}");
+    let second = record["cells"][1]["id"].clone();
+    for (pointer, value) in [
+        ("/schema".to_owned(), json!("rdsk.record/2")),
+        ("/status".into(), json!("done")),
+        ("/started_at".into(), json!("yesterday")),
+        ("/error".into(), json!({"code": "x", "message": "x", "hint": null})),
+        ("/targets/0/index".into(), json!(1)),
+        ("/cells/0/id".into(), second),
+        (at("/experiment"), json!("zones")),
+        (at("/verdict/code"), json!("fast")),
+        (at("/verdict"), Value::Null),
+        (at("/result/stop"), json!("tired")),
+        (at("/result/bytes"), json!(1)),
+        (at("/result/ops"), json!(0)),
+        (at("/result/bytes_per_s/low"), json!(1e300)),
+        (at("/result/latency_ns/max"), json!(0)),
+        (at("/result/latency_ns/count"), json!(3)),
+        (at("/result/to_return_ns"), json!(u64::MAX)),
+        (at("/result/windows/bytes"), json!([1])),
+        (at("/workload/targets"), json!([7])),
+        ("/findings/0/evidence".into(), json!([])),
+        ("/findings/0/cells".into(), json!(["no/such/cell"])),
+    ] {
+        let mut broken = record.clone();
+        *broken.pointer_mut(&pointer).unwrap_or_else(|| panic!("no {pointer}")) = value.clone();
+        assert!(!complaints(&broken).is_empty(), "{pointer} may be {value}");
+    }
+}
+
+#[test]
+fn status_and_exit_code_belong_together() {
+    let with = |status: &str, kind: Value| json!({"status": status, "error": {"kind": kind}, "cells": []});
+    for (record, code) in [
+        (with("complete", Value::Null), 0),
+        (with("interrupted", json!("interrupted")), 130),
+        (with("failed", json!("usage")), 2),
+        (with("failed", json!("refused")), 3),
+        (with("failed", json!("io")), 4),
+    ] {
+        for other in [0, 1, 2, 3, 4, 101, 130] {
+            assert_eq!(exit_complaints(&record, other).is_empty(), other == code, "{record} and {other}");
+        }
+    }
+    let failed_cell = json!({"status": "complete", "cells": [{"result": {"errors": [{}]}}]});
+    assert!(!exit_complaints(&failed_cell, 0).is_empty());
+}
+
+#[test]
+fn every_command_gives_a_document_in_every_kind_of_failure() {
+    let place = directory();
+    let empty = place.path().join("empty");
+    let file = place.path().join("file");
+    fs::write(&empty, "").unwrap();
+    written_file(&file, 1 << 20);
+    for verb in ["run", "paths", "stream", "align"] {
+        for (rest, code) in [
+            ("--bugdet 1s".to_owned(), 2),
+            ("--budget soon".into(), 2),
+            ("--size 0".into(), 2),
+            ("/nonexistent/disk".into(), 3),
+            (word(&empty).into(), 3),
+            (format!("{} --rw write", word(&file)), 3),
+            (format!("{} /dev/null", word(&file)), 3),
+        ] {
+            let answer = ask(&format!("{verb} {rest}")).expect_code(code);
+            assert_eq!(answer.record["status"], "failed");
+            assert!(answer.cells().is_empty());
+            let (error, hint) = answer.error_and_hint();
+            assert_eq!(
+                (&answer.record["error"]["message"], &answer.record["error"]["hint"]),
+                (&error.into(), &hint.into())
+            );
+        }
+    }
+    b::assert_nothing_left(place.path());
+}
+
+#[test]
+fn ids_are_unique_and_sort_by_time() {
+    let first = ask("run /nonexistent");
+    let second = ask("run /nonexistent");
+    let [first, second] = [&first, &second].map(|answer| answer.record["id"].as_str().unwrap().to_owned());
+    assert!(first < second, "{first} is not before {second}");
+}
+
+#[test]
+fn a_compact_document_leaves_out_series_and_nothing_else() {
+    let place = directory();
+    let line = format!("stream {} --size 4M --runtime 60ms", word(place.path()));
+    let [full, compact] = [line.clone(), format!("{line} --json-compact")].map(|line| {
+        let run = cli::run(rdsk(&format!("{line} --json -")), b::LIMIT);
+        assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+        let document = cli::json(&run);
+        (document, run.stdout.len())
+    });
+    assert!(compact.1 < full.1, "{} bytes against {}", compact.1, full.1);
+    let has_histogram = |record: &Value| record["cells"][0]["result"]["latency_ns"]["histogram"].is_string();
+    assert!(has_histogram(&full.0) && !has_histogram(&compact.0));
+    assert_eq!(complaints(&full.0), [""; 0]);
+    assert_eq!(complaints(&compact.0), [""; 0]);
+    // What was measured is still there.
+    for name in ["bytes", "ops", "bytes_per_s", "latency_ns", "streams", "cpu_ns"] {
+        for cell in contract::list(&compact.0["cells"]) {
+            assert!(!cell["result"][name].is_null(), "{name} in {cell:#}");
+        }
+    }
+}
+
+#[test]
+fn a_file_gets_the_same_document() {
+    let place = directory();
+    let documents = directory();
+    let document = documents.path().join("record.json");
+    for _ in 0..2 {
+        let line = format!("paths {} --size 4M --bytes 1M --runtime 50ms", word(place.path()));
+        let run = cli::run(rdsk(&format!("{line} --json {}", word(&document))), b::LIMIT);
+        assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+        assert!(run.stdout.lines().count() > 3, "no page beside the document: {}", run.stdout);
+        let record: Value = serde_json::from_str(&fs::read_to_string(&document).unwrap()).unwrap();
+        assert_eq!(complaints(&record), [""; 0]);
+    }
+    // A failure replaces an old document, too: nobody shall take the old figures for new ones.
+    let run = cli::run(rdsk(&format!("run /nonexistent --json {}", word(&document))), b::LIMIT);
+    assert_eq!(run.status_code, Some(3), "{}", run.stderr);
+    let record: Value = serde_json::from_str(&fs::read_to_string(&document).unwrap()).unwrap();
+    assert_eq!(record["status"], "failed");
+    assert_eq!(complaints(&record), [""; 0]);
+    assert_eq!(fs::read_dir(documents.path()).unwrap().count(), 1, "an unfinished document is left");
+}
+
+#[test]
+fn the_plan_is_a_document_of_its_own_and_makes_nothing() {
+    let place = directory();
+    let run = cli::run(rdsk(&format!("run {} --dry-run --json -", word(place.path()))), b::LIMIT);
+    assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+    let plan = cli::json(&run);
+    assert_eq!(plan["schema"], "rdsk.plan/1");
+    assert!(contract::list(&plan["plan"]["cells"]).len() > 20, "{plan:#}");
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+}

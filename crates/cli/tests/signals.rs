@@ -1,0 +1,243 @@
+//! Signals in the middle of things: the run ends soon, with what it has, and no test file stays. What a SIGKILL leaves is
+//! found by the next run, and what another run still uses is left alone.
+
+#[path = "support/b.rs"]
+mod b;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use b::{
+    Asked, ask, assert_nothing_left, directory, rdsk, start, start_command, test_files, wait_until, word,
+};
+use rdsk_testkit::cli::{self, Ended, Signal};
+use rdsk_testkit::{BlkioThrottle, Limits, LoopDevice, Need, requires};
+use serde_json::Value;
+
+const MIB: u64 = 1 << 20;
+const SLOW_FILESYSTEM: [Need; 4] = [Need::Root, Need::Loop, Need::Ext4, Need::BlkioThrottle];
+/// A run may take this long to stop, whatever the load; the cells that it would still have to do take far longer.
+const SOON: Duration = Duration::from_secs(8);
+
+/// Waits until the test file in `place` has `bytes`, and gives its path.
+fn wait_for_file(asked: &Asked, place: &Path, bytes: u64) -> PathBuf {
+    let mut found = None;
+    asked.wait_until("the test file is there", || {
+        found = test_files(place)
+            .into_iter()
+            .find(|file| fs::metadata(file).is_ok_and(|file| file.len() >= bytes));
+        found.is_some()
+    });
+    found
+        .unwrap_or_else(|| panic!("process {} ended without a test file in {}", asked.pid(), place.display()))
+}
+
+/// A long run over a file of 16 MiB in `place`, in the middle of a cell.
+fn in_a_cell(place: &Path, more: &str) -> Asked {
+    let line = format!("stream {} --size 16M --runtime 30s --precision 0.1% {more}", word(place));
+    let asked = start_command(rdsk(&line));
+    wait_for_file(&asked, place, 16 * MIB);
+    asked.wait_for_io(4000);
+    asked
+}
+
+fn assert_interrupted_in_a_cell(record: &Value) {
+    assert_eq!(record["status"], "interrupted");
+    let cells = b::contract::list(&record["cells"]);
+    let stops: Vec<&str> = cells.iter().filter_map(|cell| cell["result"]["stop"].as_str()).collect();
+    assert!(stops.contains(&"interrupted"), "{stops:?}");
+    let bytes: u64 = cells.iter().filter_map(|cell| cell["result"]["bytes"].as_u64()).sum();
+    assert!(bytes > MIB, "what was measured is lost: {bytes}");
+}
+
+#[test]
+fn each_signal_ends_a_cell_and_keeps_what_it_saw() {
+    let places: Vec<_> = [Signal::INT, Signal::TERM, Signal::HUP].map(|signal| (signal, directory())).into();
+    for (signal, place) in &places {
+        let asked = in_a_cell(place.path(), "--json -");
+        let sent = Instant::now();
+        asked.signal(*signal);
+        let answer = asked.answer().expect_code(130);
+        assert!(sent.elapsed() < SOON, "{signal:?}: {:?}", sent.elapsed());
+        assert_interrupted_in_a_cell(&answer.record);
+        assert_nothing_left(place.path());
+    }
+}
+
+#[test]
+fn the_page_and_the_document_of_an_interrupted_run_are_kept() {
+    let place = directory();
+    let documents = directory();
+    let document = documents.path().join("record.json");
+    let asked = in_a_cell(place.path(), &format!("--json {}", word(&document)));
+    asked.signal(Signal::INT);
+    let run = asked.end();
+    assert_eq!(run.ended, Ended::Exited(130), "{}", run.stderr);
+    assert!(run.stdout.lines().count() > 3, "no page: {}", run.stdout);
+    assert!(run.stderr.contains("error: "), "{}", run.stderr);
+    let record: Value = serde_json::from_str(&fs::read_to_string(&document).unwrap()).unwrap();
+    assert_eq!(b::contract::complaints(&record), [""; 0]);
+    assert_interrupted_in_a_cell(&record);
+    assert_nothing_left(place.path());
+    assert_eq!(fs::read_dir(documents.path()).unwrap().count(), 1, "an unfinished document is left");
+}
+
+#[test]
+fn each_signal_ends_the_making_of_the_file() {
+    if !requires(&SLOW_FILESYSTEM) {
+        return;
+    }
+    let device = LoopDevice::builder().size(128 * MIB).create().unwrap();
+    device.mkfs_ext4("slow").unwrap();
+    let mount = device.mount().unwrap();
+    let limits = Limits { write_bps: Some(4 * MIB), ..Limits::default() };
+    let throttle = BlkioThrottle::new(device.major_minor(), limits).unwrap();
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let line = format!("run {} --size 64M --json -", word(mount.path()));
+        let asked = start_command(throttle.command(rdsk(&line)));
+        wait_for_file(&asked, mount.path(), 1);
+        let sent = Instant::now();
+        asked.signal(signal);
+        let answer = asked.answer().expect_code(130);
+        assert!(sent.elapsed() < SOON, "{signal:?}: {:?}", sent.elapsed());
+        assert_eq!(answer.record["status"], "interrupted");
+        assert!(answer.cells().is_empty());
+        assert!(answer.run.stderr.contains("interrupted"), "{}", answer.run.stderr);
+        assert_nothing_left(mount.path());
+    }
+}
+
+#[test]
+fn a_disk_that_is_stuck_does_not_keep_the_last_words() {
+    if !requires(&SLOW_FILESYSTEM) {
+        return;
+    }
+    let device = LoopDevice::builder().size(64 * MIB).create().unwrap();
+    device.mkfs_ext4("stuck").unwrap();
+    let mount = device.mount().unwrap();
+    // A block of 1 MiB takes eight seconds, in which no signal reaches the thread that waits for it.
+    let limits = Limits { write_bps: Some(MIB / 8), ..Limits::default() };
+    let throttle = BlkioThrottle::new(device.major_minor(), limits).unwrap();
+    let asked =
+        start_command(throttle.command(rdsk(&format!("run {} --size 32M --json -", word(mount.path())))));
+    wait_for_file(&asked, mount.path(), 0);
+    std::thread::sleep(Duration::from_millis(300));
+    asked.signal(Signal::INT);
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(test_files(mount.path()).len(), 1, "the disk is not as slow as this test needs it");
+    // The second signal gives up; the kernel lets go of the file and of the process when the block is written.
+    asked.signal(Signal::INT);
+    let answer = asked.answer().expect_code(130);
+    assert_eq!(answer.record["status"], "interrupted", "{}", answer.said());
+    assert_eq!(answer.error_code(), "abandoned", "{}", answer.said());
+    assert_nothing_left(mount.path());
+}
+
+#[test]
+fn the_second_signal_does_not_wait_for_a_reader() {
+    let place = directory();
+    // A pipe that nobody reads: the document is larger than it holds, and writing it never ends.
+    let mut command = rdsk(&format!("run {} --size 16M --budget 30s --json -", word(place.path())));
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    b::wait_until("the test file is made", || {
+        test_files(place.path())
+            .iter()
+            .any(|file| fs::metadata(file).is_ok_and(|file| file.len() == 16 * MIB))
+    });
+    std::thread::sleep(Duration::from_millis(300));
+    cli::signal(child.id(), Signal::INT).unwrap();
+    b::wait_until("the test file is removed", || test_files(place.path()).is_empty());
+    std::thread::sleep(Duration::from_millis(700));
+    assert!(child.try_wait().unwrap().is_none(), "the document fits the pipe, and this test shows nothing");
+    let sent = Instant::now();
+    cli::signal(child.id(), Signal::INT).unwrap();
+    let mut status = None;
+    b::wait_until("it ends", || {
+        status = child.try_wait().unwrap();
+        status.is_some() || sent.elapsed() > SOON
+    });
+    if status.is_none() {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert_eq!(status.and_then(|status| status.code()), Some(130), "after {:?}", sent.elapsed());
+}
+
+#[test]
+fn an_ignored_hang_up_stays_ignored() {
+    let place = directory();
+    let line = format!(
+        "stream {} --rw read --size 4M --runtime 700ms --precision 0.1% --json -",
+        word(place.path())
+    );
+    let mut nohup = cli::rdsk("sh");
+    nohup.args(["-c", &format!("trap '' HUP; exec {} {line}", env!("CARGO_BIN_EXE_rdsk"))]);
+    let asked = start_command(nohup);
+    wait_for_file(&asked, place.path(), 4 * MIB);
+    asked.signal(Signal::HUP);
+    let answer = asked.answer().expect_code(0);
+    assert_eq!(answer.record["status"], "complete");
+    assert_nothing_left(place.path());
+}
+
+#[test]
+fn what_a_kill_leaves_the_next_run_removes() {
+    let place = directory();
+    let killed = in_a_cell(place.path(), "");
+    killed.signal(Signal::KILL);
+    assert_eq!(killed.end().ended, Ended::Signalled(9));
+    let orphans = test_files(place.path());
+    assert_eq!(orphans.len(), 1, "a kill leaves the file; otherwise this test shows nothing");
+    let orphan = word(&orphans[0]).to_owned();
+    // Not everything of that kind of name is rdsk's.
+    let notes = place.path().join(".rdsk-test-notes.tmp");
+    fs::write(&notes, "mine\n").unwrap();
+    let copied = place.path().join(".rdsk-test-01ARZ3NDEKTSV4RRFFQ69G5FAV.tmp");
+    std::os::unix::fs::symlink(&notes, &copied).unwrap();
+
+    let run = cli::run(
+        rdsk(&format!("paths {} --size 4M --bytes 1M --runtime 50ms", word(place.path()))),
+        b::LIMIT,
+    );
+    assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+    let talk = format!("{}{}", run.stdout, run.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(talk.contains("removed a test file"), "nobody is told: {talk}");
+    assert!(!Path::new(&orphan).exists(), "the orphan is still there");
+    assert_eq!(fs::read_to_string(&notes).unwrap(), "mine\n");
+    assert!(fs::symlink_metadata(&copied).is_ok());
+    assert_eq!(test_files(place.path()).len(), 2);
+}
+
+#[test]
+fn the_record_says_that_an_orphan_was_removed() {
+    let place = directory();
+    let killed = in_a_cell(place.path(), "");
+    killed.signal(Signal::KILL);
+    let _ = killed.end();
+    let orphan = test_files(place.path()).remove(0);
+    let answer =
+        ask(&format!("paths {} --size 4M --bytes 1M --runtime 50ms", word(place.path()))).expect_code(0);
+    let notes = b::contract::list(&answer.record["notes"]);
+    assert!(
+        notes.iter().any(|note| note.as_str().is_some_and(|note| note.contains(word(&orphan)))),
+        "{notes:?}"
+    );
+    assert_nothing_left(place.path());
+}
+
+#[test]
+fn two_runs_in_one_directory_leave_each_other_alone() {
+    let place = directory();
+    let line = format!("stream {} --rw read --size 16M --precision 0.1%", word(place.path()));
+    let long = start(&format!("{line} --runtime 3s"));
+    let file = wait_for_file(&long, place.path(), 16 * MIB);
+    let short = ask(&format!("{line} --runtime 100ms")).expect_code(0);
+    assert_eq!(short.record["notes"].as_array().map(Vec::len), Some(0), "{}", short.said());
+    assert_eq!(test_files(place.path()), [file], "the second run took the first one's file, or left its own");
+    let long = long.answer().expect_code(0);
+    assert!(long.cells().iter().all(|cell| cell["result"]["bytes"].as_u64() > Some(16 * MIB)));
+    assert_nothing_left(place.path());
+}

@@ -1,0 +1,373 @@
+//! The contract of `--json`: every name of schema `rdsk.record/1` with the type of its value, and what must agree with
+//! what. It looks at documents and runs nothing.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+/// What a value must look like.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shape {
+    /// A string that is not empty.
+    Text,
+    /// One of these strings.
+    Word(&'static [&'static str]),
+    /// An integer that is not negative.
+    Whole,
+    /// An integer.
+    Signed,
+    /// A finite number.
+    Number,
+    /// True or false.
+    Flag,
+    /// A list of this.
+    List(&'static Shape),
+    /// An object with at least these members; more may be added.
+    Object(&'static [(&'static str, Shape)]),
+    /// This, or null where it was not measured.
+    OrNull(&'static Shape),
+}
+
+use Shape::{Flag, List, Number, Object, OrNull, Signed, Text, Whole, Word};
+
+const WHOLE_OR_NULL: Shape = OrNull(&Whole);
+const NUMBER_OR_NULL: Shape = OrNull(&Number);
+const TEXT_OR_NULL: Shape = OrNull(&Text);
+const RUNG: Shape = Word(&["bpf", "sysfs", "process", "sim", "none"]);
+const OP: Shape = Word(&["read", "write"]);
+
+/// The whole document.
+pub(crate) const RECORD: Shape = Object(&[
+    ("schema", Word(&["rdsk.record/1"])),
+    ("id", Text),
+    ("label", TEXT_OR_NULL),
+    ("command", List(&Text)),
+    ("rdsk_version", Text),
+    ("started_at", Text),
+    ("elapsed_ns", Whole),
+    ("status", Word(&["complete", "interrupted", "failed"])),
+    ("error", OrNull(&Object(&[("code", Text), ("message", Text), ("hint", TEXT_OR_NULL)]))),
+    ("host", OrNull(&HOST)),
+    ("targets", List(&TARGET)),
+    (
+        "observer",
+        Object(&[
+            ("rung", RUNG),
+            ("why_not_higher", TEXT_OR_NULL),
+            ("lost_events", WHOLE_OR_NULL),
+            ("cost_ns_per_io", NUMBER_OR_NULL),
+        ]),
+    ),
+    ("cells", List(&CELL)),
+    ("findings", List(&FINDING)),
+]);
+
+const HOST: Shape = Object(&[
+    ("kernel", Text),
+    ("cpu_model", TEXT_OR_NULL),
+    ("cpu_count", Whole),
+    ("memory_bytes", WHOLE_OR_NULL),
+    ("virtualization", TEXT_OR_NULL),
+    ("clock", Object(&[("source", Text), ("resolution_ns", Whole), ("read_cost_ns", Whole)])),
+]);
+
+const TARGET: Shape = Object(&[
+    ("index", Whole),
+    ("name", Text),
+    ("kind", Word(&["file", "block", "sim"])),
+    ("path", TEXT_OR_NULL),
+    ("size_bytes", Whole),
+    ("filesystem", OrNull(&Object(&[("type", Text), ("options", Text)]))),
+    ("device", OrNull(&DEVICE)),
+    ("stack", List(&Text)),
+]);
+
+const DEVICE: Shape = Object(&[
+    ("name", Text),
+    ("major_minor", Text),
+    ("model", TEXT_OR_NULL),
+    ("serial", TEXT_OR_NULL),
+    ("size_bytes", WHOLE_OR_NULL),
+    ("logical_block_bytes", WHOLE_OR_NULL),
+    ("physical_block_bytes", WHOLE_OR_NULL),
+    ("alignment_offset_bytes", OrNull(&Signed)),
+    ("minimum_io_bytes", WHOLE_OR_NULL),
+    ("optimal_io_bytes", WHOLE_OR_NULL),
+    ("max_request_bytes", WHOLE_OR_NULL),
+    ("rotational", OrNull(&Flag)),
+    ("write_cache", TEXT_OR_NULL),
+    ("fua", OrNull(&Flag)),
+    ("scheduler", TEXT_OR_NULL),
+]);
+
+const CELL: Shape = Object(&[
+    ("id", Text),
+    ("experiment", Word(&["headline", "paths", "stream", "align"])),
+    ("workload", WORKLOAD),
+    ("result", RESULT),
+    ("evidence", EVIDENCE),
+    ("verdict", OrNull(&VERDICT)),
+]);
+
+const WORKLOAD: Shape = Object(&[
+    ("op", OP),
+    ("pattern", Word(&["sequential", "random"])),
+    ("path", Word(&["direct", "buffered"])),
+    ("sync", Word(&["none", "dsync", "fsync_at_end"])),
+    ("cache", Word(&["cold", "warm", "any"])),
+    ("block_bytes", Whole),
+    ("align_bytes", Whole),
+    ("queue_depth", Whole),
+    ("streams", Whole),
+    ("stagger_ns", Whole),
+    ("engine", Word(&["sync", "uring", "sim"])),
+    ("targets", List(&Whole)),
+    ("span_bytes", Whole),
+    ("seed", Whole),
+]);
+
+const RESULT: Shape = Object(&[
+    ("stop", Word(&["precision", "budget", "complete", "interrupted", "error", "not_applicable"])),
+    ("why", Text),
+    ("elapsed_ns", WHOLE_OR_NULL),
+    ("bytes", WHOLE_OR_NULL),
+    ("ops", WHOLE_OR_NULL),
+    ("bytes_per_s", ESTIMATE_OR_NULL),
+    ("ops_per_s", ESTIMATE_OR_NULL),
+    ("latency_ns", OrNull(&LATENCY)),
+    ("to_return_ns", WHOLE_OR_NULL),
+    ("to_close_ns", WHOLE_OR_NULL),
+    ("to_stable_ns", WHOLE_OR_NULL),
+    ("windows", OrNull(&Object(&[("width_ns", Whole), ("bytes", List(&Whole))]))),
+    (
+        "streams",
+        List(&Object(&[
+            ("index", Whole),
+            ("target", Whole),
+            ("start_ns", Whole),
+            ("end_ns", Whole),
+            ("bytes", Whole),
+            ("ops", Whole),
+        ])),
+    ),
+    ("cpu_ns", OrNull(&Object(&[("user", Whole), ("system", Whole)]))),
+    (
+        "errors",
+        List(&Object(&[("target", Whole), ("offset_bytes", Whole), ("errno", Whole), ("message", Text)])),
+    ),
+]);
+
+const ESTIMATE_OR_NULL: Shape =
+    OrNull(&Object(&[("mean", Number), ("low", NUMBER_OR_NULL), ("high", NUMBER_OR_NULL)]));
+
+const LATENCY: Shape = Object(&[
+    ("count", Whole),
+    ("min", WHOLE_OR_NULL),
+    ("mean", NUMBER_OR_NULL),
+    ("p50", WHOLE_OR_NULL),
+    ("p90", WHOLE_OR_NULL),
+    ("p99", WHOLE_OR_NULL),
+    ("p999", WHOLE_OR_NULL),
+    ("p9999", WHOLE_OR_NULL),
+    ("max", WHOLE_OR_NULL),
+    ("histogram", TEXT_OR_NULL),
+]);
+
+const EVIDENCE: Shape = Object(&[
+    ("rung", RUNG),
+    ("device", List(&DEVICE_EVIDENCE)),
+    ("requests", List(&Object(&[("target", Whole), ("op", OP), ("bytes", Whole), ("count", Whole)]))),
+    (
+        "bios",
+        List(&Object(&[
+            ("target", Whole),
+            ("op", OP),
+            ("syscall", TEXT_OR_NULL),
+            ("task", Word(&["this", "other", "kernel"])),
+            ("count", Whole),
+            ("bytes", Whole),
+        ])),
+    ),
+    ("device_latency_ns", OrNull(&LATENCY)),
+    ("page_cache", OrNull(&Object(&[("before", CACHE_STATE), ("after", CACHE_STATE)]))),
+    ("process", Object(&[("read_bytes", WHOLE_OR_NULL), ("write_bytes", WHOLE_OR_NULL)])),
+]);
+
+const CACHE_STATE: Shape = Object(&[("cached_bytes", WHOLE_OR_NULL), ("dirty_bytes", WHOLE_OR_NULL)]);
+
+const DEVICE_EVIDENCE: Shape = Object(&[
+    ("target", Whole),
+    ("reads", WHOLE_OR_NULL),
+    ("read_bytes", WHOLE_OR_NULL),
+    ("writes", WHOLE_OR_NULL),
+    ("write_bytes", WHOLE_OR_NULL),
+    ("read_merges", WHOLE_OR_NULL),
+    ("write_merges", WHOLE_OR_NULL),
+    ("splits", WHOLE_OR_NULL),
+    ("flushes", WHOLE_OR_NULL),
+    ("discards", WHOLE_OR_NULL),
+    ("in_flight_mean", NUMBER_OR_NULL),
+    ("in_flight_max", WHOLE_OR_NULL),
+    ("busy_ns", WHOLE_OR_NULL),
+    ("iostat", OrNull(&IOSTAT)),
+]);
+
+/// The columns of sysstat's `iostat -x`, by their own names.
+const IOSTAT: Shape = Object(&[
+    ("r/s", Number),
+    ("rkB/s", Number),
+    ("rrqm/s", Number),
+    ("%rrqm", Number),
+    ("r_await", Number),
+    ("rareq-sz", Number),
+    ("w/s", Number),
+    ("wkB/s", Number),
+    ("wrqm/s", Number),
+    ("%wrqm", Number),
+    ("w_await", Number),
+    ("wareq-sz", Number),
+    ("d/s", Number),
+    ("dkB/s", Number),
+    ("drqm/s", Number),
+    ("%drqm", Number),
+    ("d_await", Number),
+    ("dareq-sz", Number),
+    ("f/s", Number),
+    ("f_await", Number),
+    ("aqu-sz", Number),
+    ("%util", Number),
+]);
+
+const VERDICT: Shape = Object(&[
+    (
+        "code",
+        Word(&[
+            "device",
+            "page-cache",
+            "hole",
+            "cpu-bound",
+            "source-bound",
+            "throttled",
+            "disturbed",
+            "unverified",
+            "incomplete",
+        ]),
+    ),
+    ("device_share", NUMBER_OR_NULL),
+    ("text", Text),
+]);
+
+const FINDING: Shape = Object(&[
+    ("code", Text),
+    ("title", Text),
+    ("text", Text),
+    ("evidence", List(&Text)),
+    ("confidence", Word(&["measured", "inferred"])),
+    ("advice", TEXT_OR_NULL),
+    ("cells", List(&Text)),
+]);
+
+/// Everything that is wrong with a Record, each with its place; empty when it keeps the contract.
+pub(crate) fn complaints(record: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    compare(record, &RECORD, "", &mut found);
+    if found.is_empty() {
+        super::agreement::check(record, &mut found);
+    }
+    found
+}
+
+/// Everything that does not fit between a Record and the exit code that came with it.
+pub(crate) fn exit_complaints(record: &Value, code: i32) -> Vec<String> {
+    let status = record["status"].as_str().unwrap_or_default();
+    let kind = record["error"]["kind"].as_str();
+    let has_cell_errors =
+        list(&record["cells"]).iter().any(|cell| !list(&cell["result"]["errors"]).is_empty());
+    let fits = match (status, code) {
+        ("interrupted", 130) => true,
+        ("complete", 0) => !has_cell_errors,
+        ("complete", 4) => has_cell_errors,
+        ("failed", 2) => kind == Some("usage"),
+        ("failed", 3) => kind == Some("refused"),
+        ("failed", 4) => matches!(kind, None | Some("io")),
+        _ => false,
+    };
+    if fits {
+        Vec::new()
+    } else {
+        vec![format!("status {status} with error kind {kind:?} came with exit {code}")]
+    }
+}
+
+/// JSON pointers of every member that the contract names and that this document holds, lists by their first element.
+pub(crate) fn pointers(value: &Value, shape: &Shape, place: &str) -> Vec<(String, Shape)> {
+    match (shape, value) {
+        (OrNull(_), Value::Null) => Vec::new(),
+        (OrNull(inner), _) => pointers(value, inner, place),
+        (List(inner), Value::Array(items)) => {
+            items.first().map_or_else(Vec::new, |first| pointers(first, inner, &format!("{place}/0")))
+        }
+        (Object(members), Value::Object(object)) => members
+            .iter()
+            .flat_map(|(name, shape)| {
+                let place = format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"));
+                let mut all = vec![(place.clone(), *shape)];
+                all.extend(object.get(*name).map_or_else(Vec::new, |value| pointers(value, shape, &place)));
+                all
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The elements of a list; none of what is no list.
+pub(crate) fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn compare(value: &Value, shape: &Shape, place: &str, found: &mut Vec<String>) {
+    let right = match shape {
+        Text => value.as_str().is_some_and(|text| !text.is_empty()),
+        Word(words) => value.as_str().is_some_and(|word| words.contains(&word)),
+        Whole => value.is_u64(),
+        Signed => value.is_i64() || value.is_u64(),
+        Number => value.as_f64().is_some_and(f64::is_finite),
+        Flag => value.is_boolean(),
+        OrNull(_) if value.is_null() => true,
+        OrNull(inner) => return compare(value, inner, place, found),
+        List(inner) => {
+            if let Value::Array(items) = value {
+                for (index, item) in items.iter().enumerate() {
+                    compare(item, inner, &format!("{place}[{index}]"), found);
+                }
+            }
+            value.is_array()
+        }
+        Object(members) => {
+            if let Value::Object(object) = value {
+                compare_members(object, members, place, found);
+            }
+            value.is_object()
+        }
+    };
+    if !right {
+        found.push(format!("{place} is {value}, not {shape:?}"));
+    }
+}
+
+fn compare_members(
+    object: &Map<String, Value>,
+    members: &[(&str, Shape)],
+    place: &str,
+    found: &mut Vec<String>,
+) {
+    let known: BTreeSet<&str> = object.keys().map(String::as_str).collect();
+    for (name, shape) in members {
+        let place = format!("{place}.{name}");
+        if known.contains(name) {
+            compare(&object[*name], shape, &place, found);
+        } else {
+            found.push(format!("{place} is missing"));
+        }
+    }
+}

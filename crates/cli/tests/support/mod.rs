@@ -1,0 +1,225 @@
+//! What the truth tests share: running the real binary for its Record, reading figures out of it, and the ground that
+//! it is run on. It judges nothing: the tests do.
+#![allow(dead_code, reason = "every test binary uses its own part of this")]
+
+use rdsk_testkit::cli::{self, Ended, Run};
+use rdsk_testkit::{DirectIo, LoopDevice};
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// Longer than any run here takes on a busy machine; a run that needs it hangs.
+pub(crate) const LONG: Duration = Duration::from_secs(90);
+
+/// One mebibyte.
+pub(crate) const MIB: u64 = 1 << 20;
+
+/// Size of the devices that carry a filesystem: from 512 MiB on mkfs.ext4 takes blocks of 4096 bytes by itself. The
+/// backing file is sparse, so that it costs what is written.
+const FILESYSTEM_BYTES: u64 = 768 * MIB;
+
+/// `rdsk ARGUMENTS --json -`, ready to run or to be put into a throttle.
+pub(crate) fn rdsk(arguments: &[&dyn AsRef<OsStr>]) -> Command {
+    let mut command = cli::rdsk(env!("CARGO_BIN_EXE_rdsk"));
+    for argument in arguments {
+        command.arg(argument);
+    }
+    command.args(["--json", "-"]);
+    command
+}
+
+/// Runs to the end and gives the Record of a run that did all it was asked for.
+pub(crate) fn record_of(command: Command) -> Value {
+    complete(&cli::run(command, LONG))
+}
+
+/// The Record of a run that ended well.
+pub(crate) fn complete(run: &Run) -> Value {
+    assert_eq!(run.ended, Ended::Exited(0), "{}\n{}\n{}", run.command, run.stderr, excerpt(&run.stdout));
+    let record = cli::json(run);
+    assert_eq!(record["schema"], "rdsk.record/1");
+    assert_eq!(record["status"], "complete", "{}", record["error"]);
+    record
+}
+
+/// Runs a tool of the system to a good end and gives its standard output and its talk.
+pub(crate) fn tool(command: Command) -> (String, String) {
+    let run = cli::run(command, LONG);
+    assert_eq!(run.ended, Ended::Exited(0), "{}\n{}", run.command, run.stderr);
+    (run.stdout, run.stderr)
+}
+
+/// The cell of this id.
+pub(crate) fn cell<'a>(record: &'a Value, id: &str) -> &'a Value {
+    let cells = record["cells"].as_array().expect("a Record has cells");
+    cells.iter().find(|cell| cell["id"] == id).unwrap_or_else(|| {
+        let ids: Vec<_> = cells.iter().map(|cell| &cell["id"]).collect();
+        panic!("there is no cell {id} among {ids:?}")
+    })
+}
+
+/// The number at a JSON pointer such as `/result/bytes_per_s/mean`.
+pub(crate) fn figure(value: &Value, pointer: &str) -> f64 {
+    let found = value.pointer(pointer).and_then(Value::as_f64);
+    found.unwrap_or_else(|| panic!("no number at {pointer} of {}", brief(value)))
+}
+
+/// The whole number at a JSON pointer.
+pub(crate) fn count(value: &Value, pointer: &str) -> u64 {
+    let found = value.pointer(pointer).and_then(Value::as_u64);
+    found.unwrap_or_else(|| panic!("no whole number at {pointer} of {}", brief(value)))
+}
+
+/// The word at a JSON pointer.
+pub(crate) fn word<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    let found = value.pointer(pointer).and_then(Value::as_str);
+    found.unwrap_or_else(|| panic!("no text at {pointer} of {}", brief(value)))
+}
+
+/// The verdict's code.
+pub(crate) fn verdict(cell: &Value) -> &str {
+    word(cell, "/verdict/code")
+}
+
+/// The counters of a device by its name, among the evidence of a cell.
+pub(crate) fn device<'a>(cell: &'a Value, device: &LoopDevice) -> &'a Value {
+    let devices = cell["evidence"]["device"].as_array().expect("evidence lists devices");
+    let found = devices.iter().find(|one| one["name"] == device.name());
+    found.unwrap_or_else(|| panic!("no counters of {} in {}", device.name(), brief(cell)))
+}
+
+/// The findings of this code.
+pub(crate) fn findings<'a>(record: &'a Value, code: &str) -> Vec<&'a Value> {
+    let all = record["findings"].as_array().expect("a Record has findings");
+    all.iter().filter(|finding| finding["code"] == code).collect()
+}
+
+/// The one finding of this code, and that it speaks of this cell.
+pub(crate) fn finding_on<'a>(record: &'a Value, code: &str, id: &str) -> &'a Value {
+    let speaks =
+        |finding: &&&Value| finding["cells"].as_array().is_some_and(|ids| ids.iter().any(|one| one == id));
+    let all = findings(record, code);
+    *all.iter().find(speaks).unwrap_or_else(|| panic!("no finding {code} on {id}: {}", record["findings"]))
+}
+
+/// A cell without what fills screens, for messages.
+pub(crate) fn brief(cell: &Value) -> String {
+    let mut short = cell.clone();
+    for (place, name) in [("/result", "windows"), ("/result", "visits"), ("/result/latency_ns", "histogram")]
+    {
+        if let Some(Value::Object(map)) = short.pointer_mut(place) {
+            map.remove(name);
+        }
+    }
+    if let Some(Value::Array(devices)) = short.pointer_mut("/evidence/device") {
+        for one in devices {
+            one["in_flight_series"].take();
+            one["bytes_series"].take();
+        }
+    }
+    format!("{short:#}")
+}
+
+/// Asserts that a figure is within `tolerance` (a share) of the truth.
+#[track_caller]
+pub(crate) fn assert_near(what: &str, figure: f64, truth: f64, tolerance: f64) {
+    let off = (figure / truth - 1.0).abs();
+    assert!(off <= tolerance, "{what}: {figure} is {:.2} % away from {truth}", off * 100.0);
+}
+
+/// What the kernel has counted for a device since it was made, read here and not by rdsk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counted {
+    pub(crate) reads: u64,
+    pub(crate) read_bytes: u64,
+    pub(crate) writes: u64,
+    pub(crate) write_bytes: u64,
+}
+
+impl Counted {
+    /// The counters now (Documentation/admin-guide/iostats.rst: fields 1, 3, 5 and 7; sectors of 512 bytes).
+    pub(crate) fn now(device: &LoopDevice) -> Self {
+        let text = device.sysfs("stat").expect("our device is attached");
+        let fields: Vec<u64> = text.split_whitespace().filter_map(|field| field.parse().ok()).collect();
+        Self {
+            reads: fields[0],
+            read_bytes: fields[2] * 512,
+            writes: fields[4],
+            write_bytes: fields[6] * 512,
+        }
+    }
+
+    /// What was counted from `before` to `self`.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            reads: self.reads - before.reads,
+            read_bytes: self.read_bytes - before.read_bytes,
+            writes: self.writes - before.writes,
+            write_bytes: self.write_bytes - before.write_bytes,
+        }
+    }
+}
+
+/// Sum of one counter of a device over all cells that ran.
+pub(crate) fn sum_over_cells(record: &Value, of: &LoopDevice, counter: &str) -> u64 {
+    let cells = record["cells"].as_array().expect("a Record has cells");
+    let ran = cells.iter().filter(|cell| cell["result"]["stop"] != "not_applicable");
+    ran.map(|cell| count(device(cell, of), counter)).sum()
+}
+
+/// A plain loop device of 64 MiB.
+pub(crate) fn loop_device() -> LoopDevice {
+    LoopDevice::builder().direct_io(DirectIo::Off).create().expect("requires() found loop devices")
+}
+
+/// The word that `--destroy` must repeat for a loop device: its backing file, as the kernel has it.
+pub(crate) fn identity(device: &LoopDevice) -> String {
+    device.sysfs("loop/backing_file").expect("a loop device has a backing file")
+}
+
+/// Runs `test` in a directory on an ext4 filesystem of its own with blocks of 4096 bytes.
+pub(crate) fn on_ext4(test: impl FnOnce(&Path, &LoopDevice)) {
+    let device =
+        LoopDevice::builder().size(FILESYSTEM_BYTES).create().expect("requires() found loop devices");
+    device.mkfs_ext4("truth").expect("requires() found mkfs.ext4");
+    let mount = device.mount().expect("requires() found ext4 in the kernel");
+    test(mount.path(), &device);
+}
+
+/// Writes `bytes` bytes that do not compress, makes them stable, and leaves them in the page cache.
+pub(crate) fn write_file(path: &Path, bytes: u64) {
+    let mut file = File::create_new(path).expect("the directory is ours");
+    let mut word = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut block = Vec::with_capacity(1 << 20);
+    let mut left = bytes;
+    while left > 0 {
+        block.clear();
+        let len = left.min(MIB);
+        while (block.len() as u64) < len {
+            // xorshift64: Marsaglia, "Xorshift RNGs" (2003).
+            word ^= word << 13;
+            word ^= word >> 7;
+            word ^= word << 17;
+            block.extend_from_slice(&word.to_le_bytes());
+        }
+        block.truncate(usize::try_from(len).expect("at most 1 MiB"));
+        file.write_all(&block).expect("there is room");
+        left -= len;
+    }
+    file.sync_all().expect("there is room");
+}
+
+/// Bytes of a file that are in the page cache, as util-linux's fincore counts them.
+pub(crate) fn cached_bytes(path: &Path) -> u64 {
+    let mut fincore = Command::new("fincore");
+    fincore.args(["--bytes", "--noheadings", "--output", "RES"]).arg(path);
+    tool(fincore).0.trim().parse().expect("fincore prints a number")
+}
+
+fn excerpt(text: &str) -> &str {
+    text.get(..2000).unwrap_or(text)
+}
