@@ -1,0 +1,193 @@
+//! The floors of the house over the manifests: who imports whom, who reaches whom, and who brings which library. It
+//! reads what `cargo metadata` says and changes nothing.
+
+use anyhow::Context;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+/// The floor of each room. A crate imports lower floors only, so rooms of one floor never know each other.
+pub(crate) const FLOORS: &[(&str, u32)] = &[
+    ("rdsk-units", 1),
+    ("rdsk-stats", 1),
+    ("rdsk-sys", 1),
+    ("rdsk-model", 2),
+    ("rdsk-targets", 3),
+    ("rdsk-observe", 3),
+    ("rdsk-finding", 3),
+    ("rdsk-engine", 4),
+    ("rdsk-report", 4),
+    ("rdsk-experiment", 5),
+    ("rdsk-testkit", 5),
+    ("rdsk", 6),
+    ("xtask", 7),
+];
+
+/// Rooms that explain and draw; everything they show can be made again from a Record alone.
+const DRAWING: &[&str] = &["rdsk-finding", "rdsk-report"];
+/// Rooms that touch the machine, which the drawing ones must not reach by any way.
+const TOUCHING: &[&str] = &["rdsk-engine", "rdsk-targets", "rdsk-observe", "rdsk-sys"];
+/// Rooms whose errors are for people only, so that an error without a type will do.
+const ANYHOW: &[&str] = &["rdsk", "xtask"];
+
+/// Whether a dependency is part of the program or of its tests only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `[dependencies]` and `[build-dependencies]`.
+    Program,
+    /// `[dev-dependencies]`.
+    Tests,
+}
+
+/// The direct dependencies of every crate of the workspace, by its name.
+pub(crate) type Imports = BTreeMap<String, Vec<(String, Kind)>>;
+
+/// Asks cargo for the imports of the workspace at `root`.
+///
+/// # Errors
+/// When cargo fails or answers something unexpected.
+pub(crate) fn imports(root: &Path) -> anyhow::Result<Imports> {
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .current_dir(root)
+        .output()
+        .context("cannot run cargo metadata")?;
+    anyhow::ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
+    parse(&serde_json::from_slice(&output.stdout)?)
+}
+
+/// Every broken rule, one sentence each; empty when the house stands.
+pub(crate) fn violations(imports: &Imports) -> Vec<String> {
+    let mut broken = Vec::new();
+    for (name, dependencies) in imports {
+        let Some(floor) = floor_of(name) else {
+            broken.push(format!(
+                "{name} has no floor; give it one in xtask/src/arch/floors.rs and ARCHITECTURE.md"
+            ));
+            continue;
+        };
+        for (dependency, kind) in dependencies {
+            broken.extend(wrong_import(name, floor, dependency, *kind));
+        }
+    }
+    for name in DRAWING {
+        for reached in reach(imports, name).iter().filter(|reached| TOUCHING.contains(&reached.as_str())) {
+            broken.push(format!("{name} reaches {reached}; what it shows must follow from the Record alone"));
+        }
+    }
+    broken
+}
+
+fn wrong_import(name: &str, floor: u32, dependency: &str, kind: Kind) -> Option<String> {
+    if dependency == "anyhow" && kind == Kind::Program && !ANYHOW.contains(&name) {
+        return Some(format!("{name} uses anyhow; a library has one thiserror enum"));
+    }
+    let below = floor_of(dependency)?;
+    match (dependency, kind) {
+        ("rdsk-testkit", Kind::Tests) => None,
+        ("rdsk-testkit", Kind::Program) => Some(format!("{name} imports rdsk-testkit outside its tests")),
+        _ if below >= floor => Some(format!(
+            "{name} (floor {floor}) imports {dependency} (floor {below}); only lower floors may be imported"
+        )),
+        _ => None,
+    }
+}
+
+fn floor_of(name: &str) -> Option<u32> {
+    FLOORS.iter().find(|(room, _)| *room == name).map(|(_, floor)| *floor)
+}
+
+/// Everything that a crate's program part depends on, directly or not, inside the workspace.
+fn reach(imports: &Imports, start: &str) -> BTreeSet<String> {
+    let mut reached = BTreeSet::new();
+    let mut open = vec![start.to_owned()];
+    while let Some(name) = open.pop() {
+        for (dependency, _) in
+            imports.get(&name).into_iter().flatten().filter(|(_, kind)| *kind == Kind::Program)
+        {
+            if imports.contains_key(dependency) && reached.insert(dependency.clone()) {
+                open.push(dependency.clone());
+            }
+        }
+    }
+    reached
+}
+
+fn parse(metadata: &Value) -> anyhow::Result<Imports> {
+    let packages = metadata["packages"].as_array().context("cargo metadata names no packages")?;
+    packages.iter().map(parse_package).collect()
+}
+
+fn parse_package(package: &Value) -> anyhow::Result<(String, Vec<(String, Kind)>)> {
+    let name = package["name"].as_str().context("a package without a name")?.to_owned();
+    let dependencies = package["dependencies"].as_array().context("a package without dependencies")?;
+    let parse_one = |dependency: &Value| {
+        let name = dependency["name"].as_str().context("a dependency without a name")?.to_owned();
+        let kind = if dependency["kind"].as_str() == Some("dev") { Kind::Tests } else { Kind::Program };
+        Ok((name, kind))
+    };
+    Ok((name, dependencies.iter().map(parse_one).collect::<anyhow::Result<_>>()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn house(crates: &[(&str, &[(&str, Kind)])]) -> Imports {
+        let owned = |(name, kind): &(&str, Kind)| ((*name).to_owned(), *kind);
+        crates.iter().map(|(name, uses)| ((*name).to_owned(), uses.iter().map(owned).collect())).collect()
+    }
+
+    fn broken(crates: &[(&str, &[(&str, Kind)])]) -> Vec<String> {
+        violations(&house(crates))
+    }
+
+    #[test]
+    fn a_lower_room_may_be_imported_and_a_higher_or_equal_one_not() {
+        assert!(
+            broken(&[("rdsk-engine", &[("rdsk-targets", Kind::Program), ("libc", Kind::Program)])])
+                .is_empty()
+        );
+        assert_eq!(broken(&[("rdsk-targets", &[("rdsk-engine", Kind::Program)])]).len(), 1);
+        assert_eq!(broken(&[("rdsk-observe", &[("rdsk-targets", Kind::Program)])]).len(), 1);
+        assert_eq!(broken(&[("rdsk-model", &[("rdsk-engine", Kind::Tests)])]).len(), 1);
+    }
+
+    #[test]
+    fn testkit_is_for_tests_only() {
+        assert!(broken(&[("rdsk-units", &[("rdsk-testkit", Kind::Tests)])]).is_empty());
+        assert_eq!(broken(&[("rdsk", &[("rdsk-testkit", Kind::Program)])]).len(), 1);
+    }
+
+    #[test]
+    fn a_room_without_a_floor_is_noticed() {
+        assert!(broken(&[("rdsk-attic", &[])])[0].contains("no floor"));
+    }
+
+    #[test]
+    fn a_way_round_through_another_room_is_noticed() {
+        let found = broken(&[
+            ("rdsk-report", &[("rdsk-model", Kind::Program)]),
+            ("rdsk-model", &[("rdsk-sys", Kind::Program)]),
+            ("rdsk-sys", &[]),
+        ]);
+        assert_eq!(
+            found,
+            vec!["rdsk-report reaches rdsk-sys; what it shows must follow from the Record alone"]
+        );
+    }
+
+    #[test]
+    fn libraries_keep_typed_errors() {
+        assert_eq!(broken(&[("rdsk-stats", &[("anyhow", Kind::Program)])]).len(), 1);
+        assert!(broken(&[("rdsk", &[("anyhow", Kind::Program)])]).is_empty());
+    }
+
+    #[test]
+    fn this_workspace_stands() {
+        let imports = imports(&crate::root()).unwrap();
+        assert!(imports.len() >= FLOORS.len(), "every room of the table exists: {:?}", imports.keys());
+        assert_eq!(violations(&imports), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,198 @@
+//! The rules that the sources keep: who may write, print, be unsafe, look at the machine. Each rule is a pure function of
+//! one file's tokens; walking the tree is done by the parent module.
+
+use super::tokens::{Token, occurrences, path_uses};
+
+/// One source file, as the rules see it.
+#[derive(Clone, Debug)]
+pub(crate) struct Source<'a> {
+    /// Path from the root of the workspace: `crates/stats/src/lib.rs`.
+    pub(crate) path: &'a str,
+    /// Directory of the room: `stats`, `cli`; `xtask` for itself.
+    pub(crate) room: &'a str,
+    /// Whether the whole file is test code.
+    pub(crate) test: bool,
+    /// Its tokens.
+    pub(crate) tokens: &'a [Token],
+}
+
+/// The files outside `targets` that write something of their own, each with what; none of them ever opens a target.
+const WRITERS: &[(&str, &str)] = &[(
+    "crates/cli/src/json_file.rs",
+    "the document that --json asks for, never a block device and never a target",
+)];
+/// Rooms that may write anything: the one that claims targets, and the two that are not part of the program.
+const WRITING_ROOMS: &[&str] = &["targets", "testkit", "xtask"];
+/// Rooms that hold the calls no library makes safe.
+const UNSAFE_ROOMS: &[&str] = &["sys", "engine"];
+/// Rooms that talk to people.
+const PRINTING_ROOMS: &[&str] = &["cli", "testkit", "xtask"];
+/// Rooms that are functions of their arguments.
+const PURE_ROOMS: &[&str] = &["units", "stats", "model", "disk", "finding", "report"];
+
+/// Spellings of "open for writing" and of changing a directory, as token sequences.
+const WRITING: &[&[&str]] = &[
+    &[".", "write", "(", "true", ")"],
+    &[".", "append", "(", "true", ")"],
+    &[".", "truncate", "(", "true", ")"],
+    &["OpenOptions"],
+    &["File", ":", ":", "create"],
+    &["File", ":", ":", "create_new"],
+    &["File", ":", ":", "options"],
+    &["fs", ":", ":", "write"],
+    &["fs", ":", ":", "copy"],
+    &["fs", ":", ":", "rename"],
+    &["fs", ":", ":", "remove_file"],
+    &["fs", ":", ":", "remove_dir_all"],
+    &["OFlags", ":", ":", "WRONLY"],
+    &["OFlags", ":", ":", "RDWR"],
+    &["OFlags", ":", ":", "CREATE"],
+    &["O_WRONLY"],
+    &["O_RDWR"],
+    &["O_CREAT"],
+];
+const PRINTING: &[&[&str]] = &[
+    &["print", "!"],
+    &["println", "!"],
+    &["eprint", "!"],
+    &["eprintln", "!"],
+    &["dbg", "!"],
+    &["stdout", "(", ")"],
+    &["stderr", "(", ")"],
+];
+/// What a pure room does not name: modules of `std` that reach the machine, and clocks.
+const IMPURE_STD: &[&str] = &["fs", "net", "process", "env", "os"];
+const CLOCKS: &[&[&str]] = &[&["Instant", ":", ":", "now"], &["SystemTime"], &["thread", ":", ":", "sleep"]];
+const IMPURE_CRATES: &[&str] = &["rustix", "libc", "io_uring"];
+
+/// Every broken rule of one file, as `path:line: what`.
+pub(crate) fn violations(source: &Source<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    if !WRITING_ROOMS.contains(&source.room) && !WRITERS.iter().any(|(path, _)| *path == source.path) {
+        found.extend(program_uses(source, WRITING, "opens or changes a file; only targets does"));
+    }
+    if !PRINTING_ROOMS.contains(&source.room) {
+        found.extend(program_uses(source, PRINTING, "prints; only cli talks to people"));
+    }
+    if !UNSAFE_ROOMS.contains(&source.room) {
+        // Tests are no exception here: an unsound test proves nothing.
+        let places = occurrences(source.tokens, &["unsafe"]);
+        found
+            .extend(places.into_iter().map(|at| complaint(source, at, "is unsafe; only sys and engine are")));
+    }
+    if PURE_ROOMS.contains(&source.room) {
+        found.extend(impurities(source));
+    }
+    found
+}
+
+fn impurities(source: &Source<'_>) -> Vec<String> {
+    let why = "reaches the machine or a clock; this room is a function of its arguments";
+    let mut found = program_uses(source, CLOCKS, why);
+    for segment in IMPURE_STD {
+        let places = path_uses(source.tokens, "std", segment);
+        found.extend(in_program(source, &places).map(|at| complaint(source, at, why)));
+    }
+    for name in IMPURE_CRATES {
+        let places = occurrences(source.tokens, &[name, ":", ":"]);
+        found.extend(in_program(source, &places).map(|at| complaint(source, at, why)));
+    }
+    found
+}
+
+fn program_uses(source: &Source<'_>, patterns: &[&[&str]], why: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for pattern in patterns {
+        let places = occurrences(source.tokens, pattern);
+        found.extend(in_program(source, &places).map(|at| complaint(source, at, why)));
+    }
+    found
+}
+
+fn in_program<'s>(source: &'s Source<'_>, places: &'s [usize]) -> impl Iterator<Item = usize> + 's {
+    places.iter().copied().filter(|at| !source.test && !source.tokens[*at].test)
+}
+
+fn complaint(source: &Source<'_>, at: usize, why: &str) -> String {
+    let here: String = source.tokens[at..].iter().take(4).map(|token| token.text.as_str()).collect();
+    format!("{}:{}: `{here}…` {why}", source.path, source.tokens[at].line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tokens::tokens;
+    use super::*;
+
+    fn found(room: &str, text: &str) -> Vec<String> {
+        let tokens = tokens(text).unwrap();
+        let path = format!("crates/{room}/src/lib.rs");
+        violations(&Source { path: &path, room, test: false, tokens: &tokens })
+    }
+
+    /// A text that is wrong in one room and right in another, and right in both as a test.
+    fn check(wrong_room: &str, right_room: &str, body: &str) {
+        let program = format!("fn f() {{ {body} }}");
+        assert_eq!(found(wrong_room, &program).len(), 1, "{wrong_room}: {program}");
+        assert!(found(right_room, &program).is_empty(), "{right_room}: {program}");
+        assert!(
+            found(wrong_room, &format!("#[cfg(test)] mod tests {{ {program} }}")).is_empty(),
+            "test: {program}"
+        );
+    }
+
+    #[test]
+    fn only_targets_writes() {
+        for body in [
+            "open(path).write(true);",
+            "OpenOptions::new();",
+            "File::create(path);",
+            "fs::write(path, data);",
+            "open(path, OFlags::RDWR);",
+            "open(path, libc::O_WRONLY);",
+            "fs::remove_file(path);",
+        ] {
+            check("engine", "targets", body);
+        }
+    }
+
+    #[test]
+    fn every_exception_still_exists() {
+        for (path, _) in WRITERS {
+            assert!(crate::root().join(path).exists(), "{path} is gone; so is its exception");
+        }
+    }
+
+    #[test]
+    fn only_cli_prints() {
+        for body in ["println!(\"{x}\");", "eprintln!();", "write(io::stdout(), x);", "dbg!(x);"] {
+            check("engine", "cli", body);
+        }
+    }
+
+    #[test]
+    fn only_sys_and_engine_are_unsafe_and_tests_are_no_exception() {
+        assert_eq!(found("observe", "fn f() { unsafe { g() } }").len(), 1);
+        assert_eq!(found("observe", "#[cfg(test)] mod tests { fn f() { unsafe { g() } } }").len(), 1);
+        assert!(found("sys", "fn f() { unsafe { g() } }").is_empty());
+        assert!(found("observe", "#![deny(unsafe_code)] // unsafe").is_empty());
+    }
+
+    #[test]
+    fn pure_rooms_see_neither_machine_nor_clock() {
+        for body in
+            ["std::fs::read(p);", "std::time::Instant::now();", "rustix::time::x();", "let t: SystemTime;"]
+        {
+            check("finding", "observe", body);
+        }
+        assert_eq!(found("stats", "use std::{collections, net::TcpStream};").len(), 1);
+        assert!(found("stats", "use std::{collections, time::Duration};").is_empty());
+    }
+
+    #[test]
+    fn complaints_name_the_place() {
+        assert_eq!(
+            found("stats", "\nfn f() {\n    println!();\n}"),
+            vec!["crates/stats/src/lib.rs:3: `println!()…` prints; only cli talks to people"]
+        );
+    }
+}

@@ -1,0 +1,201 @@
+//! `cargo xtask bench`: how fast rdsk issues I/O, against the installed fio, as ratios of runs taken pair by pair. A
+//! benchmark and no test: it prints what it finds and fails only where nothing can be measured.
+
+mod program;
+mod rivals;
+mod ground;
+
+use anyhow::{Context as _, Result, bail};
+use ground::{Confinement, Ground};
+use rivals::{Fio, Ours, Runner};
+
+/// One comparison.
+struct Case {
+    /// What is compared, in words.
+    name: &'static str,
+    ours: Ours,
+    against: Against,
+    /// Ratio that is wanted.
+    goal: f64,
+}
+
+/// What ours is compared with.
+enum Against {
+    Fio(Fio),
+    Ours(Ours),
+}
+
+/// The options of the command line.
+struct Options {
+    pairs: usize,
+    seconds: u32,
+    only: Option<String>,
+}
+
+/// Runs every comparison and prints the tables. Arguments: `--pairs N` (5), `--seconds N` (2) per run, `--only TEXT` for
+/// the cases whose name holds the text.
+///
+/// # Errors
+/// When something cannot be built, made or started, or an argument is unknown.
+pub(crate) fn run(args: &[String]) -> Result<()> {
+    let options = parse(args)?;
+    let runner = Runner::prepare(options.seconds)?;
+    println!("{}, {}", runner.fio_version, ground::machine());
+    println!(
+        "4 KiB random reads on processor {}, {} pairs of runs of {} s each, interleaved A B B A; ratio of IOPS, \
+         every latency recorded",
+        runner.cpu, options.pairs, options.seconds
+    );
+    let confinement = Confinement::to(runner.cpu);
+    println!("{}\n", confinement.describe());
+    for make in [Ground::file, Ground::zram] {
+        match make() {
+            Ok(ground) => compare_all(&runner, &confinement, &ground, &options)?,
+            Err(error) => println!("skipped: {error:#}\n"),
+        }
+    }
+    if options.only.is_none() {
+        program::report();
+    }
+    Ok(())
+}
+
+fn parse(args: &[String]) -> Result<Options> {
+    let mut options = Options { pairs: 5, seconds: 2, only: None };
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        let value = words.next().with_context(|| format!("{word} needs a value"))?;
+        match word.as_str() {
+            "--pairs" => options.pairs = value.parse().context("--pairs takes a number")?,
+            "--seconds" => options.seconds = value.parse().context("--seconds takes a number")?,
+            "--only" => options.only = Some(value.clone()),
+            unknown => bail!("unknown option \"{unknown}\"; there are --pairs, --seconds and --only"),
+        }
+    }
+    if options.pairs == 0 || options.seconds == 0 {
+        bail!("--pairs and --seconds must be at least 1");
+    }
+    Ok(options)
+}
+
+fn cases() -> Vec<Case> {
+    let ours = |engine, depth, batch| Ours { engine, depth, batch, recording: "on" };
+    let tuned = |depth| Against::Fio(Fio { engine: "io_uring", depth, batch_of_32: true });
+    vec![
+        Case {
+            name: "io_uring depth 32, batches of 32, against fio tuned likewise",
+            ours: ours("uring", 32, "32"),
+            against: tuned(32),
+            goal: 1.15,
+        },
+        Case {
+            name: "io_uring depth 128, batches of 32, against fio tuned likewise",
+            ours: ours("uring", 128, "32"),
+            against: tuned(128),
+            goal: 1.15,
+        },
+        Case {
+            name: "io_uring depth 32 as it is, against fio tuned",
+            ours: ours("uring", 32, "default"),
+            against: tuned(32),
+            goal: 1.15,
+        },
+        Case {
+            name: "io_uring depth 128 as it is, against fio tuned",
+            ours: ours("uring", 128, "default"),
+            against: tuned(128),
+            goal: 1.15,
+        },
+        Case {
+            name: "io_uring depth 32 as it is, against fio's defaults",
+            ours: ours("uring", 32, "default"),
+            against: Against::Fio(Fio { engine: "io_uring", depth: 32, batch_of_32: false }),
+            goal: 1.5,
+        },
+        Case {
+            name: "sync depth 1, against fio psync",
+            ours: ours("sync", 1, "default"),
+            against: Against::Fio(Fio { engine: "psync", depth: 1, batch_of_32: false }),
+            goal: 1.15,
+        },
+        Case {
+            name: "io_uring depth 32, latencies recorded against not",
+            ours: ours("uring", 32, "default"),
+            against: Against::Ours(Ours { engine: "uring", depth: 32, batch: "default", recording: "off" }),
+            goal: 0.98,
+        },
+    ]
+}
+
+fn compare_all(runner: &Runner, confinement: &Confinement, ground: &Ground, options: &Options) -> Result<()> {
+    println!("on {}", ground.description());
+    println!("{:<62} {:>9} {:>9} {:>6}  {:<13} {:>5}", "", "ours", "other", "ratio", "spread", "goal");
+    for case in cases() {
+        if options.only.as_ref().is_some_and(|only| !case.name.contains(only.as_str())) {
+            continue;
+        }
+        let (mut ours, mut others, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        for pair in 0..options.pairs {
+            let run_ours = || runner.ours(&case.ours, ground, confinement);
+            let run_other = || match &case.against {
+                Against::Fio(fio) => runner.fio(fio, ground, confinement),
+                Against::Ours(other) => runner.ours(other, ground, confinement),
+            };
+            // A B, then B A: drift hits both alike.
+            let (our_rate, other_rate) = if pair % 2 == 0 {
+                let our_rate = run_ours()?;
+                (our_rate, run_other()?)
+            } else {
+                let other_rate = run_other()?;
+                (run_ours()?, other_rate)
+            };
+            ours.push(our_rate);
+            others.push(other_rate);
+            ratios.push(our_rate / other_rate);
+        }
+        let ratio = median(&mut ratios);
+        let spread = format!("{:.2} … {:.2}", ratios[0], ratios[ratios.len() - 1]);
+        let mark = if ratio >= case.goal { "" } else { "  missed" };
+        println!(
+            "{:<62} {:>9.0} {:>9.0} {ratio:>6.2}  {spread:<13} {:>5.2}{mark}",
+            case.name,
+            median(&mut ours),
+            median(&mut others),
+            case.goal
+        );
+    }
+    println!();
+    Ok(())
+}
+
+/// The middle value; sorts. The mean of the two middle ones for an even number.
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => f64::NAN,
+        count if count % 2 == 1 => values[middle],
+        _ => f64::midpoint(values[middle - 1], values[middle]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        assert!((median(&mut [3.0, 1.0, 2.0]) - 2.0).abs() < 1e-12);
+        assert!((median(&mut [4.0, 1.0, 2.0, 3.0]) - 2.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn options_are_read_and_nonsense_is_refused() {
+        let words = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
+        let options = parse(&words("--pairs 7 --only sync")).unwrap();
+        assert_eq!((options.pairs, options.seconds, options.only.as_deref()), (7, 2, Some("sync")));
+        for bad in ["--pairs", "--pairs x", "--seconds 0", "--what 1"] {
+            assert!(parse(&words(bad)).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What the program as a whole costs: the peak of its memory in a whole run, and the time until it answers.
+
+use super::median;
+use super::rivals::build;
+use anyhow::{Context as _, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Calls of `rdsk --version`.
+const CALLS: usize = 20;
+
+/// Prints both figures, or why there are none.
+pub(crate) fn report() {
+    let program = match build(&["-p", "rdsk", "--bin", "rdsk"]) {
+        Ok(program) => program,
+        Err(error) => return println!("the program was not measured: {error:#}"),
+    };
+    match answer_ms(&program) {
+        Ok(ms) => println!("rdsk --version answers within {ms:.1} ms (median of {CALLS}; goal 10 ms)"),
+        Err(error) => println!("rdsk --version was not measured: {error:#}"),
+    }
+    match peak_kib(&program) {
+        Ok(kib) => println!(
+            "rdsk run --budget 20s used {:.1} MiB at most, I/O buffers included (goal: 64 MiB beyond them)",
+            kib / 1024.0
+        ),
+        Err(error) => println!("the memory of rdsk run was not measured: {error:#}"),
+    }
+}
+
+/// Median time of `rdsk --version` from its start to its end, in milliseconds.
+fn answer_ms(program: &Path) -> Result<f64> {
+    let mut times = Vec::with_capacity(CALLS);
+    for _ in 0..CALLS {
+        let begin = Instant::now();
+        let status = Command::new(program).arg("--version").stdout(Stdio::null()).status()?;
+        times.push(begin.elapsed().as_secs_f64() * 1000.0);
+        if !status.success() {
+            bail!("it ended with {status}");
+        }
+    }
+    Ok(median(&mut times))
+}
+
+/// Highest resident memory of a whole run in a directory of its own, in KiB. `VmHWM` is the kernel's own high-water mark,
+/// so looking at it now and then misses only what is used after the last look.
+fn peak_kib(program: &Path) -> Result<f64> {
+    let directory = Scratch::new()?;
+    let mut child = Command::new(program)
+        .args(["run", "--json", "-", "--budget", "20s"])
+        .arg(&directory.0)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let status_file = format!("/proc/{}/status", child.id());
+    let mut peak: f64 = 0.0;
+    let status = loop {
+        if let Ok(text) = std::fs::read_to_string(&status_file) {
+            peak = peak.max(high_water_kib(&text).unwrap_or(0.0));
+        }
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    if !status.success() {
+        bail!("it ended with {status}");
+    }
+    Ok(peak)
+}
+
+fn high_water_kib(status: &str) -> Option<f64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// A directory that goes away.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("rdsk-bench-run-{}", std::process::id()));
+        std::fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            eprintln!("cannot remove {}: {error}", self.0.display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_high_water_mark_is_read() {
+        assert_eq!(high_water_kib("Name:\trdsk\nVmHWM:\t   5124 kB\nVmRSS:\t 4000 kB\n"), Some(5124.0));
+        assert_eq!(high_water_kib("Name:\trdsk\n"), None);
+    }
+}

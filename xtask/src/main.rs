@@ -1,0 +1,50 @@
+//! What the project does to itself: test, ci, arch, bench. It is the one place that knows how the tests are run, and it is
+//! never part of the program.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner talks to whoever started it")]
+
+mod arch;
+mod step;
+mod suite;
+mod tally;
+mod tools;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  test [--only STEP[,STEP]]   everything that must pass; steps: tools, fmt, clippy, build, test, doc
+  ci                          the same, as the build server runs it: a skip of something installable fails
+  arch                        the architecture checks alone (they are part of test, too)";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match arguments.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("help", &[][..]),
+    };
+    let done = match command {
+        "test" => suite::run(&root(), rest, suite::Strictness::from_environment()),
+        "ci" => suite::run(&root(), rest, suite::Strictness::InstallableMustRun),
+        "arch" => arch::run(&root()).map(|()| ExitCode::SUCCESS),
+        "help" | "--help" | "-h" => {
+            println!("{USAGE}");
+            Ok(ExitCode::SUCCESS)
+        }
+        unknown => Err(anyhow::anyhow!("unknown command \"{unknown}\"\n{USAGE}")),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+/// The root of the workspace, wherever the task was started from.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask lies in the root of the workspace")
+        .to_owned()
+}

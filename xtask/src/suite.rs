@@ -1,0 +1,258 @@
+//! Everything that must pass before a change is good: tools, fmt, clippy, build, test, doc, each with a time limit, and a
+//! summary that hides no skip. A failed step never keeps the next one from running, unless it cannot.
+
+use crate::step::{self, Ending};
+use crate::tally::Tally;
+use crate::tools::{self, Installed};
+use anyhow::Context;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// What a skip of something that could have been installed is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Strictness {
+    /// A line in the summary.
+    MaySkip,
+    /// A failure: where the build server runs, root and the installed programs are promised.
+    InstallableMustRun,
+}
+
+impl Strictness {
+    /// Strict where the variable `CI` says `true` or `1`.
+    pub(crate) fn from_environment() -> Self {
+        match std::env::var("CI").as_deref() {
+            Ok("true" | "1") => Self::InstallableMustRun,
+            _ => Self::MaySkip,
+        }
+    }
+}
+
+/// The steps in their order: name, arguments of cargo (none for the first, which installs), longest time in seconds.
+const STEPS: &[(&str, &[&str], u64)] = &[
+    ("tools", &[], 0),
+    ("fmt", &["fmt", "--all", "--check"], 120),
+    ("clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], 1800),
+    ("build", &["test", "--workspace", "--no-run"], 1800),
+    ("test", &["test", "--workspace", "--no-fail-fast"], 900),
+    ("doc", &["doc", "--no-deps", "--workspace"], 900),
+];
+
+/// What one step came to.
+struct Done {
+    name: &'static str,
+    failure: Option<String>,
+    took: Duration,
+}
+
+/// Runs the chosen steps, prints the summary, and ends with the line that counts the tests. The code is that of the
+/// whole: a failure when any step failed.
+///
+/// # Errors
+/// When a step could not be started, or the arguments name no step.
+pub(crate) fn run(root: &Path, arguments: &[String], strictness: Strictness) -> anyhow::Result<ExitCode> {
+    let chosen = chosen(arguments)?;
+    let interrupted = step::interruption()?;
+    let skips_path = fresh_skips_file(root)?;
+    let mut tally = Tally::default();
+    let mut done: Vec<Done> = Vec::new();
+    for &(name, arguments, limit_s) in STEPS {
+        if !chosen.contains(&name) || interrupted.load(Ordering::Relaxed) {
+            continue;
+        }
+        println!("── {name}");
+        let start = Instant::now();
+        let failure = if name == "tools" {
+            install(strictness, &interrupted)?
+        } else if name == "test" && done.iter().any(|step| step.name == "build" && step.failure.is_some()) {
+            Some("not run, because the build failed".to_owned())
+        } else {
+            let mut command = cargo(root, arguments);
+            command.env("RUSTDOCFLAGS", "-D warnings").env("RDSK_SKIPS", &skips_path);
+            if strictness == Strictness::InstallableMustRun && std::env::var_os("RDSK_MUST_HAVE").is_none() {
+                command.env("RDSK_MUST_HAVE", tools::must_have());
+            }
+            let limit = Duration::from_secs(limit_s);
+            let ending = step::run(&mut command, limit, &interrupted, &mut |line| {
+                println!("{line}");
+                if name == "test" {
+                    tally.line(line);
+                }
+            })?;
+            failure_of(ending)
+        };
+        done.push(Done { name, failure, took: start.elapsed() });
+    }
+    if interrupted.load(Ordering::Relaxed) {
+        done.push(Done { name: "rest", failure: Some("interrupted".into()), took: Duration::ZERO });
+    }
+    Ok(summary(&done, tally, &read_lines(&skips_path), strictness))
+}
+
+fn summary(done: &[Done], mut tally: Tally, skips: &[String], strictness: Strictness) -> ExitCode {
+    println!("── summary");
+    for step in done {
+        let outcome = step.failure.as_deref().map_or_else(|| "ok".to_owned(), |why| format!("FAILED: {why}"));
+        println!("{:<8} {:>6.1} s  {outcome}", step.name, step.took.as_secs_f64());
+    }
+    let tests_failed = done.iter().any(|step| step.name == "test" && step.failure.is_some());
+    if tests_failed && tally.failed == 0 {
+        // A test program that died, hung or was never built says nothing of its tests; that is a failure, not silence.
+        tally.failed = 1;
+    }
+    if !tally.failures.is_empty() {
+        println!("failed tests:");
+        tally.failures.iter().for_each(|name| println!("  {name}"));
+    }
+    if !skips.is_empty() {
+        println!("skipped aloud:");
+        skips.iter().for_each(|line| println!("  {line}"));
+        if strictness == Strictness::InstallableMustRun {
+            println!(
+                "  (each for what this kernel does not offer; what can be installed is not skipped here)"
+            );
+        }
+    }
+    if tally.ignored > 0 {
+        println!("marked #[ignore], so run by other tests or by hand: {}", tally.ignored);
+    }
+    let failed: Vec<&str> = done.iter().filter(|step| step.failure.is_some()).map(|step| step.name).collect();
+    if !failed.is_empty() {
+        println!("failed steps: {}", failed.join(", "));
+    }
+    // The last line, alone, so that scripts find it.
+    if done.iter().any(|step| step.name == "test") {
+        println!("{}", tally.totals(skips));
+    }
+    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Installs programs and the toolchain's own parts. Without them tests are skipped, and in strict runs they fail by
+/// themselves; a step that fails here says it earlier and once.
+fn install(strictness: Strictness, interrupted: &AtomicBool) -> anyhow::Result<Option<String>> {
+    let lacking = match tools::install(interrupted)? {
+        Installed::Complete => {
+            println!("everything that the tests call is installed");
+            return Ok(None);
+        }
+        Installed::Lacking(lacking) => lacking,
+    };
+    println!("tests that need one of these are skipped:");
+    lacking.iter().for_each(|line| println!("  {line}"));
+    Ok((strictness == Strictness::InstallableMustRun)
+        .then(|| format!("{} programs are missing", lacking.len())))
+}
+
+fn chosen(arguments: &[String]) -> anyhow::Result<Vec<&'static str>> {
+    let all: Vec<&'static str> = STEPS.iter().map(|(name, ..)| *name).collect();
+    let mut chosen = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let list = match argument.strip_prefix("--only") {
+            Some("") => rest.next().context("--only needs the name of a step")?.as_str(),
+            Some(list) if list.starts_with('=') => &list[1..],
+            _ => anyhow::bail!("unknown argument \"{argument}\"; known is --only STEP[,STEP]"),
+        };
+        for name in list.split(',') {
+            let step = all.iter().find(|step| **step == name);
+            chosen
+                .push(*step.with_context(|| format!("\"{name}\" is no step; steps are {}", all.join(", ")))?);
+        }
+    }
+    if chosen.contains(&"test") {
+        // Built first, under the build's time limit, so that the tests' limit is for tests.
+        chosen.push("build");
+    }
+    Ok(if chosen.is_empty() { all } else { chosen })
+}
+
+/// A cargo that does not inherit what the cargo that started us said about us: that would rebuild what looks at it.
+fn cargo(root: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
+    command.args(arguments).current_dir(root).env("PATH", tools::search_path());
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") || text == "OUT_DIR" {
+            command.env_remove(&name);
+        }
+    }
+    command
+}
+
+fn failure_of(ending: Ending) -> Option<String> {
+    match ending {
+        Ending::Succeeded => None,
+        Ending::Failed(status) => Some(status.to_string()),
+        Ending::TimedOut(limit) => Some(format!("not finished after {} s, so it was ended", limit.as_secs())),
+        Ending::Interrupted => Some("interrupted".into()),
+    }
+}
+
+/// The file that tests append their skips to, empty.
+fn fresh_skips_file(root: &Path) -> anyhow::Result<PathBuf> {
+    let directory = root.join("target");
+    fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
+    let path = directory.join(format!("skips-{}.txt", std::process::id()));
+    fs::write(&path, "").with_context(|| path.display().to_string())?;
+    Ok(path)
+}
+
+/// The lines of the file of skips, sorted, each once; the file is removed.
+fn read_lines(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    // A file left behind is harmless: it lies in the build directory and no later run reads it.
+    let _ = fs::remove_file(path);
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines.dedup();
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn only(arguments: &[&str]) -> anyhow::Result<Vec<&'static str>> {
+        chosen(&arguments.iter().map(|&argument| argument.to_owned()).collect::<Vec<_>>())
+    }
+
+    fn done(name: &'static str, failure: Option<&str>) -> Done {
+        Done { name, failure: failure.map(str::to_owned), took: Duration::from_secs(1) }
+    }
+
+    #[test]
+    fn steps_are_chosen_by_name() {
+        assert_eq!(only(&[]).unwrap().len(), STEPS.len());
+        assert_eq!(only(&["--only", "fmt,doc"]).unwrap(), vec!["fmt", "doc"]);
+        assert_eq!(only(&["--only=clippy", "--only", "fmt"]).unwrap(), vec!["clippy", "fmt"]);
+        assert_eq!(only(&["--only", "test"]).unwrap(), vec!["test", "build"]);
+        for bad in [&["--only"][..], &["--only", "nothing"], &["fmt"], &["--only", ""]] {
+            assert!(only(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn any_failed_step_fails_the_whole() {
+        let good = [done("fmt", None), done("test", None)];
+        assert_eq!(summary(&good, Tally::default(), &[], Strictness::MaySkip), ExitCode::SUCCESS);
+        let bad = [done("fmt", Some("exit status: 1")), done("test", None)];
+        assert_eq!(summary(&bad, Tally::default(), &[], Strictness::MaySkip), ExitCode::FAILURE);
+    }
+
+    #[test]
+    fn skips_are_read_once_each() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = fresh_skips_file(scratch.path()).unwrap();
+        fs::write(&path, "SKIPPED b: x\nSKIPPED a: y\nSKIPPED b: x\n").unwrap();
+        assert_eq!(read_lines(&path), vec!["SKIPPED a: y", "SKIPPED b: x"]);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn time_limits_are_set_for_every_child() {
+        assert!(STEPS.iter().all(|(name, _, limit_s)| *name == "tools" || *limit_s > 0));
+    }
+}
