@@ -5,8 +5,8 @@ use rdsk_engine::{
 };
 use rdsk_experiment::{Outcome, Runner};
 use rdsk_model::{
-    CacheState, Cell, Clock, ColdCheck, CpuTime, Experiment, Extent, IoError, IoPath, Op, PageCacheState,
-    Plan, ProblemKind, Silent, StopFlag, StopReason, StreamResult, Workload,
+    CacheState, Cell, Clock, ColdCheck, CpuTime, EngineKind, Experiment, Extent, IoError, IoPath, Op,
+    PageCacheState, Plan, ProblemKind, Silent, StopFlag, StopReason, StreamResult, Workload,
 };
 use rdsk_observe::{Observer, VisitEvidence};
 use rdsk_stats::Histogram;
@@ -89,7 +89,7 @@ impl Session for Visit<'_> {
         let errno = self.disk.fail.and_then(|fail| fail(workload));
         let in_memory = workload.path == IoPath::Buffered && workload.op == Op::Write;
         let rate = if in_memory { self.disk.memory_bytes_per_s } else { self.disk.bytes_per_s };
-        let io_ns = (workload.block_bytes as f64 / rate * 1e9).max(1.0) as u64;
+        let io_ns = time_ns(workload.block_bytes, rate).max(1);
         let (mut ops, mut elapsed_ns, mut windows) = (0_u64, 0_u64, Vec::new());
         let mut histogram = Histogram::new();
         let ended = loop {
@@ -107,7 +107,7 @@ impl Session for Visit<'_> {
             ops += 1;
             elapsed_ns += io_ns;
             histogram.record(io_ns);
-            let window = (elapsed_ns / self.window_ns) as usize;
+            let window = usize::try_from(elapsed_ns / self.window_ns).expect("a test has few windows");
             let full = windows.len().saturating_sub(1);
             if windows.len() <= window {
                 windows.resize(window + 1, 0);
@@ -128,36 +128,22 @@ impl Session for Visit<'_> {
         };
         self.disk.clock.pass(elapsed_ns);
         self.bytes = ops * workload.block_bytes;
-        let errors = errno.map(|errno| IoError {
-            target: 0,
-            offset_bytes: 27,
-            errno,
-            message: std::io::Error::from_raw_os_error(errno).to_string(),
-        });
+        let streams =
+            vec![StreamResult { bytes: self.bytes, ops, end_ns: elapsed_ns, ..StreamResult::default() }];
         Ok(Run {
             ended,
             elapsed_ns,
-            to_return_ns: elapsed_ns,
-            asked_bytes: self.bytes,
             bytes: self.bytes,
+            asked_bytes: self.bytes,
             ops,
             latency_sum_ns: u128::from(ops * io_ns),
+            to_return_ns: elapsed_ns,
             histogram,
             windows,
             window_ns: self.window_ns,
-            streams: vec![StreamResult {
-                bytes: self.bytes,
-                ops,
-                end_ns: elapsed_ns,
-                ..StreamResult::default()
-            }],
-            errors: errors.into_iter().collect(),
-            cpu: CpuTime::default(),
-            page_cache: PageCacheState::default(),
-            check: ColdCheck::default(),
-            interrupted_calls: 0,
-            engine: workload.engine,
-            notes: Vec::new(),
+            streams,
+            errors: errno.map(failed).into_iter().collect(),
+            ..nothing(workload.engine)
         })
     }
 
@@ -165,10 +151,45 @@ impl Session for Visit<'_> {
         if self.workload.op == Op::Read {
             return Ok(Settled::default());
         }
-        let flush_ns = (self.bytes as f64 / self.disk.bytes_per_s * 1e9) as u64;
+        let flush_ns = time_ns(self.bytes, self.disk.bytes_per_s);
         self.disk.clock.pass(flush_ns);
         Ok(Settled { to_close_ns: Some(flush_ns), to_stable_ns: Some(flush_ns) })
     }
+}
+
+fn failed(errno: i32) -> IoError {
+    let message = std::io::Error::from_raw_os_error(errno).to_string();
+    IoError { target: 0, offset_bytes: 27, errno, message }
+}
+
+/// A visit in which nothing happened.
+fn nothing(engine: EngineKind) -> Run {
+    Run {
+        ended: Ended::Complete,
+        elapsed_ns: 0,
+        to_return_ns: 0,
+        asked_bytes: 0,
+        bytes: 0,
+        ops: 0,
+        histogram: Histogram::new(),
+        latency_sum_ns: 0,
+        windows: Vec::new(),
+        window_ns: 1,
+        streams: Vec::new(),
+        errors: Vec::new(),
+        cpu: CpuTime::default(),
+        page_cache: PageCacheState::default(),
+        check: ColdCheck::default(),
+        interrupted_calls: 0,
+        engine,
+        notes: Vec::new(),
+    }
+}
+
+/// The time that bytes take at a rate.
+#[allow(clippy::cast_possible_truncation, reason = "times of a test stay far below 2^53 ns")]
+fn time_ns(bytes: u64, bytes_per_s: f64) -> u64 {
+    (bytes as f64 / bytes_per_s * 1e9) as u64
 }
 
 struct Blind;
