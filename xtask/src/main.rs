@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner talks to whoever started it")]
 
 mod arch;
+mod bench;
 mod step;
 mod suite;
 mod tally;
@@ -17,7 +18,9 @@ usage: cargo xtask COMMAND
 
   test [--only STEP[,STEP]]   everything that must pass; steps: tools, fmt, clippy, build, test, doc
   ci                          the same, as the build server runs it: a skip of something installable fails
-  arch                        the architecture checks alone (they are part of test, too)";
+  arch                        the architecture checks alone (they are part of test, too)
+  bench [--pairs N] [--seconds N] [--only TEXT]
+                              ratios against the installed fio, pair by pair; memory and start of the program";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -29,6 +32,7 @@ fn main() -> ExitCode {
         "test" => suite::run(&root(), rest, suite::Strictness::from_environment()),
         "ci" => suite::run(&root(), rest, suite::Strictness::InstallableMustRun),
         "arch" => arch::run(&root()).map(|()| ExitCode::SUCCESS),
+        "bench" => bench::run(rest).map(|()| ExitCode::SUCCESS),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             Ok(ExitCode::SUCCESS)

@@ -142,6 +142,8 @@ impl Runner<'_> {
             let limits = limits(cell, ops, until_ns.saturating_sub(began_ns), state.write_behind_rate(cell));
             let ended = match self.visit(index, limits, until_ns, slice_ns, state) {
                 Ok(ended) => ended,
+                // Preparing was cut short by the signal that ends the run; nothing failed.
+                Err(_) if self.stop.is_raised() => return,
                 Err(error) => {
                     state.tallies[index].failure = Some(error.problem().message);
                     state.failures_in_a_row += 1;

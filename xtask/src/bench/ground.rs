@@ -26,7 +26,8 @@ impl Ground {
         if !rustix::process::geteuid().is_root() || !Path::new(ZRAM_CONTROL).exists() {
             bail!("no zram device can be made: it takes root and the zram driver");
         }
-        let number = fs::read_to_string(format!("{ZRAM_CONTROL}/hot_add")).context("cannot add a zram device")?;
+        let number =
+            fs::read_to_string(format!("{ZRAM_CONTROL}/hot_add")).context("cannot add a zram device")?;
         let ground = Self::Zram(number.trim().parse().context("hot_add gives a number")?);
         let Self::Zram(number) = ground else { bail!("just made") };
         fs::write(format!("/sys/block/zram{number}/disksize"), BYTES.to_string())?;
@@ -120,7 +121,11 @@ impl Confinement {
             Some(_) => "the kernel's workers are confined to the same processor",
             None => "the kernel's workers are not confined (no cpuset group can be made)",
         };
-        let others = if self.realtime { "runs have real-time priority" } else { "runs share the processor with others" };
+        let others = if self.realtime {
+            "runs have real-time priority"
+        } else {
+            "runs share the processor with others"
+        };
         format!("{workers}; {others}")
     }
 
@@ -160,7 +165,12 @@ impl Drop for Confinement {
 /// Kernel and processor.
 pub(crate) fn machine() -> String {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpuinfo.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split_once(": "));
+    let model =
+        cpuinfo.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split_once(": "));
     let uname = rustix::system::uname();
-    format!("Linux {}, {}", uname.release().to_string_lossy(), model.map_or("unknown processor", |(_, name)| name))
+    format!(
+        "Linux {}, {}",
+        uname.release().to_string_lossy(),
+        model.map_or("unknown processor", |(_, name)| name)
+    )
 }

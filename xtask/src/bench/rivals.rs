@@ -84,8 +84,8 @@ pub(crate) fn build(what: &[&str]) -> Result<PathBuf> {
     let output = checked(&mut command)?;
     let text = String::from_utf8_lossy(&output.stdout);
     let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let executables = messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from));
-    executables.last().context("cargo names no executable")
+    let mut executables = messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from));
+    executables.next_back().context("cargo names no executable")
 }
 
 /// Runs a program that answers in JSON, possibly after a line of talk.

@@ -1,0 +1,76 @@
+//! Random 4 KiB reads on one processor, as fast as the engine can: the benchmark's counterpart to one fio job.
+//!
+//! `hammer PATH direct|buffered sync|uring DEPTH BATCH SECONDS CPU on|off` prints one JSON object: `ops_per_s`, `cpu_ns_per_op`, `in_flight`, …
+//! BATCH is how many completions a wait asks for, or `default`.
+#![allow(clippy::print_stdout, reason = "the benchmark reads its answer from here")]
+
+use rdsk_engine::{
+    CacheCheck, Control, Engine as _, Flow, Job, Limits, Pinning, Progress, RealEngine, Recording, WaitBatch,
+};
+use rdsk_model::{EngineKind, IoPath, Pattern, StopFlag, Workload};
+use rdsk_targets::{Access, Permission, Roots, claim, examine};
+use std::error::Error;
+
+struct ToTheEnd;
+
+impl Control for ToTheEnd {
+    fn window(&mut self, _progress: &Progress<'_>) -> Flow {
+        Flow::Continue
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "rates for people")]
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [path, io_path, engine, depth, batch, seconds, cpu, recording] = words.as_slice() else {
+        return Err("usage: hammer PATH direct|buffered sync|uring DEPTH BATCH SECONDS CPU on|off".into());
+    };
+    let roots = Roots::default();
+    let claim = claim(examine(path, &roots)?, Access::Read, &Permission::default(), &roots)?;
+    let workload = Workload {
+        engine: engine.parse::<EngineKind>()?,
+        path: io_path.parse::<IoPath>()?,
+        pattern: Pattern::Random,
+        block_bytes: 4096,
+        align_bytes: 4096,
+        queue_depth: depth.parse()?,
+        ..Workload::sequential_read(claim.size_bytes())
+    };
+    let claims = [claim];
+    let job = Job {
+        workload: &workload,
+        claims: &claims,
+        limits: Limits {
+            max_bytes: None,
+            max_ops: None,
+            max_elapsed_ns: seconds.parse::<u64>()? * 1_000_000_000,
+        },
+        visit: 0,
+        cache_check: CacheCheck::Span,
+        window_ns: 100_000_000,
+        pinning: Pinning::Cpus(vec![cpu.parse()?]),
+        stop: StopFlag::new(),
+    };
+    let recording = if recording == "off" { Recording::Off } else { Recording::On };
+    let mut engine = RealEngine { recording, ..RealEngine::default() };
+    engine.tuning.wait_batch = match batch.as_str() {
+        "default" => engine.tuning.wait_batch,
+        count => WaitBatch::Fixed(count.parse()?),
+    };
+    let mut session = engine.open(&job)?;
+    session.prepare()?;
+    let run = session.run(&mut ToTheEnd)?;
+    session.settle()?;
+    if let Some(error) = run.errors.first() {
+        return Err(error.message.clone().into());
+    }
+    println!(
+        "{{\"ops_per_s\": {:.0}, \"cpu_ns_per_op\": {:.1}, \"in_flight\": {:.3}, \"p99_ns\": {}, \"notes\": {}}}",
+        run.ops as f64 * 1e9 / run.elapsed_ns as f64,
+        (run.cpu.user + run.cpu.system) as f64 / run.ops as f64,
+        run.latency_sum_ns as f64 / run.elapsed_ns as f64,
+        run.histogram.quantile(0.99).unwrap_or(0),
+        run.notes.len(),
+    );
+    Ok(())
+}

@@ -1,0 +1,269 @@
+//! The memory of one stream: one arena on huge pages, cut into slots, one slot per I/O in flight, so that no two I/Os
+//! in flight share a buffer. It fills the slots with data that neither compresses nor repeats, and issues no I/O.
+#![allow(unsafe_code, reason = "anonymous mappings and slices over them")]
+
+use crate::EngineError;
+use crate::random::{WyRand, mix};
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+/// Size and alignment of a huge page, on every architecture that this runs on today.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// Slots begin on this boundary: a page, and the strictest alignment that direct I/O asks for.
+const SLOT_ALIGN_BYTES: usize = 4096;
+
+/// Bytes that share one stamp: no two blocks of this size that are written are ever equal.
+const STAMP_EVERY_BYTES: usize = 4096;
+
+/// Stamps are cut to the block when it is smaller.
+const STAMP_BYTES: usize = 32;
+
+/// Whether the memory is filled with random data, which writes need, or left as zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// Left as the kernel gives it, but touched, so that no page fault falls into a measurement.
+    Touched,
+    /// Random bytes from this seed.
+    Random {
+        /// Seed of the bytes.
+        seed: u64,
+    },
+}
+
+/// Memory in equal slots. The mapping starts on a 2 MiB boundary.
+#[derive(Debug)]
+pub struct Arena {
+    base: NonNull<u8>,
+    mapping: NonNull<c_void>,
+    mapping_bytes: usize,
+    arena_bytes: usize,
+    slot_stride_bytes: usize,
+    slots: usize,
+}
+
+// SAFETY: an arena owns its mapping; moving it to another thread moves the only reference.
+unsafe impl Send for Arena {}
+
+impl Arena {
+    /// An arena of `slots` slots of at least `slot_bytes` bytes each, filled as asked.
+    ///
+    /// # Errors
+    /// [`EngineError::Memory`] when the kernel gives none.
+    pub fn new(slots: usize, slot_bytes: usize, fill: Fill) -> Result<Self, EngineError> {
+        let wanted = u64::try_from(slots)
+            .unwrap_or(u64::MAX)
+            .saturating_mul(u64::try_from(slot_bytes).unwrap_or(u64::MAX));
+        let too_large = || EngineError::Memory {
+            bytes: wanted,
+            source: std::io::Error::from(std::io::ErrorKind::OutOfMemory),
+        };
+        let slot_stride_bytes =
+            slot_bytes.max(1).checked_next_multiple_of(SLOT_ALIGN_BYTES).ok_or_else(too_large)?;
+        let arena_bytes = slot_stride_bytes
+            .checked_mul(slots.max(1))
+            .and_then(|bytes| bytes.checked_next_multiple_of(HUGE_PAGE_BYTES))
+            .filter(|&bytes| bytes < usize::MAX / 2)
+            .ok_or_else(too_large)?;
+        let (mapping, mapping_bytes) = map_huge(arena_bytes)
+            .or_else(|_| map_aligned(arena_bytes))
+            .map_err(|source| EngineError::Memory { bytes: wanted, source: source.into() })?;
+        let skip = mapping.as_ptr().cast::<u8>().align_offset(HUGE_PAGE_BYTES);
+        // SAFETY: both ways of mapping leave `arena_bytes` after the first huge-page boundary inside the mapping.
+        let base = unsafe { mapping.cast::<u8>().add(skip) };
+        let mut arena =
+            Self { base, mapping, mapping_bytes, arena_bytes, slot_stride_bytes, slots: slots.max(1) };
+        arena.fill(fill);
+        Ok(arena)
+    }
+
+    /// Number of slots.
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// Distance between two slots in bytes.
+    #[must_use]
+    pub fn slot_stride_bytes(&self) -> usize {
+        self.slot_stride_bytes
+    }
+
+    /// Where a slot begins.
+    #[inline]
+    #[must_use]
+    pub fn slot_pointer(&self, slot: usize) -> *mut u8 {
+        debug_assert!(slot < self.slots);
+        // SAFETY: slot < slots, and the arena spans slots × stride bytes.
+        unsafe { self.base.as_ptr().add(slot * self.slot_stride_bytes) }
+    }
+
+    /// The first `len` bytes of a slot.
+    ///
+    /// # Panics
+    /// When the slot or the length is out of range.
+    #[inline]
+    pub fn slot(&mut self, slot: usize, len: usize) -> &mut [u8] {
+        assert!(slot < self.slots && len <= self.slot_stride_bytes);
+        // SAFETY: the range is inside the mapping, which is initialised by the kernel, and `&mut self` makes it unique.
+        unsafe { std::slice::from_raw_parts_mut(self.slot_pointer(slot), len) }
+    }
+
+    fn fill(&mut self, fill: Fill) {
+        // SAFETY: the arena spans `arena_bytes` from `base`, 8-byte aligned; `&mut self` makes the slice unique.
+        let words =
+            unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().cast::<u64>(), self.arena_bytes / 8) };
+        match fill {
+            Fill::Touched => words.iter_mut().step_by(SLOT_ALIGN_BYTES / 8).for_each(|word| *word = 1),
+            Fill::Random { seed } => {
+                let mut random = WyRand::new(seed);
+                let used = self.slots * self.slot_stride_bytes / 8;
+                words[..used].iter_mut().for_each(|word| *word = random.next());
+            }
+        }
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        // While a panic unwinds, I/O may still be in flight into this memory; then it is left to the end of the process.
+        if std::thread::panicking() {
+            return;
+        }
+        // SAFETY: the range is exactly the mapping made by `new`; engines drop the arena after the last completion.
+        let result = unsafe { rustix::mm::munmap(self.mapping.as_ptr(), self.mapping_bytes) };
+        debug_assert!(result.is_ok(), "our own mapping can be unmapped");
+    }
+}
+
+/// Reserved huge pages, already aligned.
+fn map_huge(bytes: usize) -> rustix::io::Result<(NonNull<c_void>, usize)> {
+    map(bytes, MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::POPULATE)
+}
+
+/// Ordinary pages, one huge page more than wanted so that a boundary lies inside, and a request for huge ones.
+fn map_aligned(bytes: usize) -> rustix::io::Result<(NonNull<c_void>, usize)> {
+    let (mapping, mapping_bytes) = map(bytes + HUGE_PAGE_BYTES, MapFlags::PRIVATE)?;
+    // A kernel without transparent huge pages answers EINVAL; ordinary pages work as well, only slower.
+    // SAFETY: the advice changes no content of our own fresh mapping.
+    let _ = unsafe { rustix::mm::madvise(mapping.as_ptr(), mapping_bytes, Advice::LinuxHugepage) };
+    Ok((mapping, mapping_bytes))
+}
+
+fn map(bytes: usize, flags: MapFlags) -> rustix::io::Result<(NonNull<c_void>, usize)> {
+    // SAFETY: a new anonymous mapping at an address of the kernel's choice aliases nothing.
+    let address = unsafe {
+        rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags)
+    }?;
+    NonNull::new(address).map(|pointer| (pointer, bytes)).ok_or(rustix::io::Errno::NOMEM)
+}
+
+/// Makes every 4 KiB of blocks that are about to be written unlike any other.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamper {
+    key: u64,
+    sequence: u64,
+}
+
+impl Stamper {
+    /// A stamper of one stream of one visit.
+    #[must_use]
+    pub fn new(seed: u64, visit: u32, stream: u32) -> Self {
+        Self { key: mix(mix(seed, u64::from(visit)), u64::from(stream)), sequence: 0 }
+    }
+
+    /// Writes the stamp of the block that goes to `offset_bytes` into each of its pages: key, sequence number, offset
+    /// of the page, and a mix of the three, little-endian, as much of it as fits.
+    #[inline]
+    pub fn stamp(&mut self, block: &mut [u8], offset_bytes: u64) {
+        let mut page_offset = offset_bytes;
+        for page in block.chunks_mut(STAMP_EVERY_BYTES) {
+            let words = [self.key, self.sequence, page_offset, mix(self.key ^ page_offset, self.sequence)];
+            let mut stamp = [0u8; STAMP_BYTES];
+            for (bytes, word) in stamp.chunks_exact_mut(8).zip(words) {
+                bytes.copy_from_slice(&word.to_le_bytes());
+            }
+            if let Some(head) = page.first_chunk_mut::<STAMP_BYTES>() {
+                *head = stamp;
+            } else {
+                // A block of a few bytes takes the end of the stamp, where the mix changes most.
+                let len = page.len();
+                page.copy_from_slice(&stamp[STAMP_BYTES - len..]);
+            }
+            page_offset = page_offset.wrapping_add(4096);
+        }
+        self.sequence += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn slots_are_aligned_and_apart() {
+        let mut arena = Arena::new(33, 5000, Fill::Touched).unwrap();
+        assert_eq!((arena.slots(), arena.slot_stride_bytes()), (33, 8192));
+        assert_eq!(arena.slot_pointer(0).align_offset(HUGE_PAGE_BYTES), 0);
+        for slot in 0..33 {
+            let pointer = arena.slot_pointer(slot);
+            assert_eq!(pointer.align_offset(SLOT_ALIGN_BYTES), 0);
+            arena.slot(slot, 5000).fill(u8::try_from(slot).unwrap());
+        }
+        for slot in 0..33 {
+            assert!(arena.slot(slot, 5000).iter().all(|&byte| usize::from(byte) == slot));
+        }
+    }
+
+    #[test]
+    fn impossible_sizes_are_errors() {
+        assert!(matches!(Arena::new(usize::MAX, 4096, Fill::Touched), Err(EngineError::Memory { .. })));
+        assert!(matches!(Arena::new(1, usize::MAX - 1, Fill::Touched), Err(EngineError::Memory { .. })));
+    }
+
+    #[test]
+    fn random_fill_has_no_repeated_word_and_balanced_bits() {
+        let mut arena = Arena::new(4, 64 << 10, Fill::Random { seed: 7 }).unwrap();
+        let mut words = HashSet::new();
+        let mut ones = 0u64;
+        for slot in 0..4 {
+            for chunk in arena.slot(slot, 64 << 10).chunks_exact(8) {
+                let word = u64::from_le_bytes(chunk.try_into().unwrap());
+                ones += u64::from(word.count_ones());
+                assert!(words.insert(word), "word {word:#x} came twice");
+            }
+        }
+        let bits = u64::try_from(words.len()).unwrap() * 64;
+        assert!(ones.abs_diff(bits / 2) < bits / 100, "{ones} of {bits} bits are ones");
+    }
+
+    #[test]
+    fn no_two_written_pages_are_equal() {
+        let mut arena = Arena::new(1, 64 << 10, Fill::Random { seed: 3 }).unwrap();
+        let mut seen = HashSet::new();
+        for (visit, stream) in [(0, 0), (0, 1), (1, 0)] {
+            let mut stamper = Stamper::new(9, visit, stream);
+            for offset in [0, 0, 65536, 4096] {
+                let block = arena.slot(0, 64 << 10);
+                stamper.stamp(block, offset);
+                for page in block.chunks_exact(4096) {
+                    assert!(seen.insert(page.to_vec()), "the same page twice");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn small_blocks_change_too() {
+        let mut block = [0u8; 27];
+        let mut stamper = Stamper::new(1, 0, 0);
+        stamper.stamp(&mut block, 0);
+        let first = block;
+        stamper.stamp(&mut block, 0);
+        assert_ne!(first, block);
+        let mut byte = [0u8; 1];
+        stamper.stamp(&mut byte, 3);
+    }
+}

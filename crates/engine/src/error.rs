@@ -1,0 +1,178 @@
+//! What can keep an engine from issuing anything at all. A failed I/O is no error here: it is data of the Run.
+
+use rdsk_model::{Problem, ProblemKind};
+use rdsk_targets::TargetError;
+use std::io;
+
+/// Why a job could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The target could not be opened.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The workload names a target that the job brought no claim for.
+    #[error("the workload names target {index}, and only {claims} were claimed")]
+    NoClaim {
+        /// Position that the workload names.
+        index: u32,
+        /// Claims in the job.
+        claims: usize,
+    },
+    /// The workload contradicts itself.
+    #[error("this workload cannot be issued: {why}")]
+    Workload {
+        /// What is wrong, in words.
+        why: String,
+    },
+    /// The span has no room for one block per stream.
+    #[error(
+        "{span_bytes} bytes from offset {offset_bytes} hold no block of {block_bytes} bytes for each of {streams} streams"
+    )]
+    Span {
+        /// First byte of the span.
+        offset_bytes: u64,
+        /// Length of the span.
+        span_bytes: u64,
+        /// Block size.
+        block_bytes: u64,
+        /// Streams that share the span.
+        streams: u64,
+    },
+    /// No memory for the I/O buffers.
+    #[error("cannot get {bytes} bytes of memory for I/O buffers")]
+    Memory {
+        /// Bytes that were wanted.
+        bytes: u64,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A thread could not be started or pinned.
+    #[error("cannot start the thread of stream {stream}")]
+    Thread {
+        /// Number of the stream.
+        stream: u32,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A ring stopped working, or could not be made for another reason than that it is forbidden.
+    #[error("io_uring failed in stream {stream}")]
+    Ring {
+        /// Number of the stream.
+        stream: u32,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A thread panicked: a fault of ours.
+    #[error("the thread of stream {stream} panicked: {message}")]
+    Panicked {
+        /// Number of the stream.
+        stream: u32,
+        /// What the panic said.
+        message: String,
+    },
+    /// The page cache could not be brought into the wanted state.
+    #[error("cannot prepare the page cache of {target}")]
+    Cache {
+        /// Name of the target.
+        target: String,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// Closing or flushing failed after writing.
+    #[error("{action} of {target} failed: written data may be lost")]
+    Flush {
+        /// `close` or `flush`.
+        action: &'static str,
+        /// Name of the target.
+        target: String,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The stop flag was raised before the first I/O.
+    #[error("interrupted while preparing {target}")]
+    Interrupted {
+        /// Name of the target.
+        target: String,
+    },
+}
+
+impl EngineError {
+    /// The error as the Record and the command line state it.
+    #[must_use]
+    pub fn problem(&self) -> Problem {
+        let message = with_causes(self);
+        match self {
+            Self::Target(error) => error.problem(),
+            Self::NoClaim { .. } | Self::Panicked { .. } => Problem::new(
+                ProblemKind::Io,
+                "internal",
+                message,
+                "this is a fault of rdsk; please report it with the command line",
+            ),
+            Self::Workload { .. } => Problem::plain(ProblemKind::Usage, "bad-workload", message),
+            Self::Span { .. } => Problem::new(
+                ProblemKind::Usage,
+                "span-too-small",
+                message,
+                "choose a smaller --bs, fewer --streams or a larger --size",
+            ),
+            Self::Memory { .. } => Problem::new(
+                ProblemKind::Refused,
+                "no-memory",
+                message,
+                "choose a smaller --bs, --iodepth or --streams",
+            ),
+            Self::Thread { .. } => {
+                Problem::new(ProblemKind::Refused, "no-thread", message, "choose fewer --streams")
+            }
+            Self::Ring { .. } => Problem::new(ProblemKind::Io, "io-uring", message, "try --engine sync"),
+            Self::Cache { .. } => Problem::plain(ProblemKind::Io, "page-cache", message),
+            Self::Flush { .. } => {
+                Problem::new(ProblemKind::Io, "flush", message, "look at the kernel's log with dmesg")
+            }
+            Self::Interrupted { .. } => Problem::plain(ProblemKind::Interrupted, "interrupted", message),
+        }
+    }
+}
+
+/// An error and its causes in one line.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text = format!("{text}: {inner}");
+        cause = inner.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_part_of_the_message() {
+        let error = EngineError::Flush {
+            action: "flush",
+            target: "disk.img".into(),
+            source: io::Error::from_raw_os_error(5),
+        };
+        let problem = error.problem();
+        assert_eq!(problem.kind, ProblemKind::Io);
+        assert!(
+            problem
+                .message
+                .starts_with("flush of disk.img failed: written data may be lost: Input/output error"),
+            "{}",
+            problem.message
+        );
+    }
+
+    #[test]
+    fn a_span_without_room_is_a_usage_problem_with_a_way_out() {
+        let error = EngineError::Span { offset_bytes: 0, span_bytes: 512, block_bytes: 4096, streams: 1 };
+        let problem = error.problem();
+        assert_eq!(problem.kind, ProblemKind::Usage);
+        assert!(problem.hint.is_some_and(|hint| hint.contains("--bs")));
+    }
+}

@@ -1,0 +1,193 @@
+//! What an engine is asked to do and what it answers: Job in, Run and Settled out, and the traits between the runner and
+//! every engine, real or simulated. Plain data and two traits; it issues nothing itself.
+
+use crate::EngineError;
+use rdsk_model::{
+    Clock, ColdCheck, CpuTime, EngineKind, IoError, PageCacheState, StopFlag, StreamResult, Workload,
+};
+use rdsk_stats::Histogram;
+use rdsk_targets::Claim;
+
+/// How the cache state is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheCheck {
+    /// The whole span once, after preparing.
+    Span,
+    /// Besides, the range of every I/O just before it, outside its latency.
+    EachRange,
+}
+
+/// Where the threads of the streams run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pinning {
+    /// Wherever the scheduler puts them.
+    Free,
+    /// Stream n on the n-th of these processors, round and round; never empty.
+    Cpus(Vec<usize>),
+}
+
+/// Where a visit ends by itself. All streams together; the elapsed time is always limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes asked for; a multiple of the block size is not required, the rest is one shorter I/O.
+    pub max_bytes: Option<u64>,
+    /// I/Os.
+    pub max_ops: Option<u64>,
+    /// Time after which no further I/O is submitted.
+    pub max_elapsed_ns: u64,
+}
+
+/// One visit of one cell.
+#[derive(Clone, Debug)]
+pub struct Job<'a> {
+    /// What is asked.
+    pub workload: &'a Workload,
+    /// The workload's targets, indexed by [`Workload::targets`].
+    pub claims: &'a [Claim],
+    /// Where it ends.
+    pub limits: Limits,
+    /// Number of the visit within its cell; mixed into the seed, so that visits draw different offsets.
+    pub visit: u32,
+    /// How the cache state is checked.
+    pub cache_check: CacheCheck,
+    /// Width of a rate window; made wider by the engine when the longest possible run would need too many.
+    pub window_ns: u64,
+    /// Where the streams run.
+    pub pinning: Pinning,
+    /// Raised by signals.
+    pub stop: StopFlag,
+}
+
+/// Whether to go on after a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Go on.
+    Continue,
+    /// Submit nothing more, wait for what is in flight, return.
+    Stop,
+}
+
+/// The runner's view of a visit in progress.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// Since the first submission.
+    pub elapsed_ns: u64,
+    /// Bytes completed in each full window so far, oldest first, all streams together.
+    pub windows: &'a [u64],
+    /// Width of a window.
+    pub window_ns: u64,
+    /// Bytes completed so far.
+    pub bytes: u64,
+    /// I/Os completed so far.
+    pub ops: u64,
+}
+
+/// Called by an engine at the end of every window.
+pub trait Control {
+    /// Looks at the progress and decides whether to go on.
+    fn window(&mut self, progress: &Progress<'_>) -> Flow;
+}
+
+/// What preparing found.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Prepared {
+    /// The page cache over the span, right before the first I/O; summed over targets.
+    pub page_cache: PageCacheState,
+    /// Whether the wanted state was reached; `None` when the workload does not ask for one.
+    pub reached: Option<bool>,
+}
+
+/// Why the I/O of a visit ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// `max_bytes` or `max_ops` was reached.
+    Complete,
+    /// `max_elapsed_ns` was reached.
+    OutOfTime,
+    /// The Control said so.
+    Stopped,
+    /// The stop flag was raised.
+    Interrupted,
+    /// Every stream ended with an error, or the only one did.
+    Failed,
+}
+
+/// What the I/O of one visit was.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Why it ended.
+    pub ended: Ended,
+    /// From just before the first submission to the last completion seen (the `fdatasync` of `fsync_at_end` included).
+    pub elapsed_ns: u64,
+    /// The part of `elapsed_ns` up to the return of the last I/O, without the `fdatasync` at the end.
+    pub to_return_ns: u64,
+    /// Bytes asked for in submitted I/Os.
+    pub asked_bytes: u64,
+    /// Bytes completed.
+    pub bytes: u64,
+    /// I/Os completed.
+    pub ops: u64,
+    /// Latency of every completed I/O.
+    pub histogram: Histogram,
+    /// Sum of all latencies, exact; over `elapsed_ns` it is the mean in flight.
+    pub latency_sum_ns: u128,
+    /// Bytes completed per window, the last one possibly partial.
+    pub windows: Vec<u64>,
+    /// Width of a window.
+    pub window_ns: u64,
+    /// The streams; times from the first submission of the visit.
+    pub streams: Vec<StreamResult>,
+    /// The first error of each stream that failed.
+    pub errors: Vec<IoError>,
+    /// Processor time of the process during the I/O, workers included.
+    pub cpu: CpuTime,
+    /// The page cache over the span after the last return.
+    pub page_cache: PageCacheState,
+    /// What the checks of the cache found.
+    pub check: ColdCheck,
+    /// Calls that a signal interrupted and that were repeated.
+    pub interrupted_calls: u64,
+    /// Who really issued the I/O, where the wanted engine was not to be had.
+    pub engine: EngineKind,
+    /// What the user should know: a fallback and its reason.
+    pub notes: Vec<String>,
+}
+
+/// When the data of a visit was safe, counted from its first submission.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Settled {
+    /// Return of the last close; on a block device it flushes the page cache.
+    pub to_close_ns: Option<u64>,
+    /// Everything on stable storage. `None` for reads.
+    pub to_stable_ns: Option<u64>,
+}
+
+/// Somebody who can do jobs: the real engines, the simulated one.
+pub trait Engine {
+    /// The time that this engine lives in.
+    fn clock(&self) -> &dyn Clock;
+    /// Opens what the job needs. Nothing is read or written yet.
+    ///
+    /// # Errors
+    /// When the target went away, is now in use, or does not take the flags (`EINVAL` for `O_DIRECT`).
+    fn open<'a>(&'a mut self, job: &Job<'a>) -> Result<Box<dyn Session + 'a>, EngineError>;
+}
+
+/// One visit under way: prepare, run, settle, in this order.
+pub trait Session {
+    /// Brings the page cache over the span into the wanted state and checks it.
+    ///
+    /// # Errors
+    /// When the cache cannot be changed or the warm-up reads fail.
+    fn prepare(&mut self) -> Result<Prepared, EngineError>;
+    /// Issues the I/O until a limit, the control or the stop flag ends it. I/O errors are data, not `Err`.
+    ///
+    /// # Errors
+    /// When nothing could be issued at all: no threads, no ring, no memory.
+    fn run(&mut self, control: &mut dyn Control) -> Result<Run, EngineError>;
+    /// Closes, then makes everything stable.
+    ///
+    /// # Errors
+    /// When close or flush fail: written data may be lost.
+    fn settle(self: Box<Self>) -> Result<Settled, EngineError>;
+}

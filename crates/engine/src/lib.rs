@@ -1,0 +1,29 @@
+//! The room `engine`: it issues the I/O of one visit of one cell, counts it, and says when the data was safe. It takes
+//! Claims, never paths; it judges nothing and prints nothing.
+
+pub mod arena;
+mod board;
+pub mod clock;
+mod controller;
+mod error;
+mod gate;
+pub mod job;
+mod lane;
+pub mod offsets;
+mod prepare;
+mod random;
+mod real;
+mod ring;
+mod session;
+mod stream;
+mod sync;
+mod uring;
+
+pub use clock::{MonotonicClock, measure_clock};
+pub use error::EngineError;
+pub use job::{
+    CacheCheck, Control, Ended, Engine, Flow, Job, Limits, Pinning, Prepared, Progress, Run, Session, Settled,
+};
+pub use offsets::capacity;
+pub use real::{RealEngine, Recording};
+pub use ring::{RingSource, UringTuning, WaitBatch};

@@ -1,0 +1,360 @@
+//! Where each I/O of a stream goes: deterministic for a workload, a visit and a stream, and the same on every engine.
+//! It never leaves the span, and it issues nothing.
+
+use crate::EngineError;
+use crate::random::{Permutation, WyRand, mix};
+use rdsk_model::{CacheState, IoPath, Pattern, Workload};
+
+/// A stream's place in a workload: which target it uses, and which part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Position in [`Workload::targets`].
+    pub target_position: usize,
+    /// Number of the stream among those of its target.
+    pub part: u64,
+    /// Streams that share the target.
+    pub parts: u64,
+}
+
+/// Deals the streams round the targets in order.
+///
+/// # Errors
+/// [`EngineError::Workload`] when the workload names no target.
+pub fn place_of(workload: &Workload, stream: u32) -> Result<Place, EngineError> {
+    let targets = u64::try_from(workload.targets.len()).unwrap_or(u64::MAX);
+    if targets == 0 {
+        return Err(EngineError::Workload { why: "it names no target".into() });
+    }
+    let position = u64::from(stream) % targets;
+    let parts = (u64::from(workload.streams) + targets - 1 - position) / targets;
+    let target_position = usize::try_from(position).expect("a position in a Vec is a usize");
+    Ok(Place { target_position, part: u64::from(stream) / targets, parts })
+}
+
+/// The I/Os that one cycle of a workload holds, all streams together: after so many, offsets come again. Sequential: one
+/// pass over the span. Random with a wanted cache state: every unit of cache pages once. Other random workloads draw
+/// with replacement and have no cycle: `u64::MAX`. 0 when the span has no room.
+#[must_use]
+pub fn capacity(workload: &Workload) -> u64 {
+    let per_target = Geometry::of(workload).cycle(workload);
+    let used = u64::try_from(workload.targets.len()).unwrap_or(u64::MAX).min(u64::from(workload.streams));
+    per_target.saturating_mul(used)
+}
+
+/// Whether a visit has to end with its cycle: beyond it a cold workload through the page cache would find its own pages.
+#[must_use]
+pub fn ends_with_cycle(workload: &Workload) -> bool {
+    workload.cache == CacheState::Cold && workload.path == IoPath::Buffered
+}
+
+/// The offsets of one stream.
+#[derive(Clone, Copy, Debug)]
+pub enum Offsets {
+    /// One block after the other, wrapping at the end of the stream's part.
+    Sequential(Sequential),
+    /// Every aligned place of the span with the same probability, with replacement.
+    Uniform(Uniform),
+    /// Every unit of cache pages once per cycle, in random order.
+    Permuted(Permuted),
+}
+
+/// A source of offsets whose kind is known at compile time, so that hot loops decide nothing.
+pub trait OffsetSource {
+    /// The next offset in bytes.
+    fn next_offset(&mut self) -> u64;
+    /// Where one last, shorter I/O of `len_bytes` goes: behind the last block of a sequential pass where the span still
+    /// has room, else wherever the next block would go.
+    fn tail_offset(&mut self, len_bytes: u64) -> u64 {
+        let _ = len_bytes;
+        self.next_offset()
+    }
+}
+
+impl Offsets {
+    /// The offsets of a stream in a visit.
+    ///
+    /// # Errors
+    /// [`EngineError::Span`] when the span has no place for every stream, [`EngineError::Workload`] for sizes of 0 or
+    /// beyond 2^63.
+    pub fn new(workload: &Workload, visit: u32, stream: u32) -> Result<Self, EngineError> {
+        let place = place_of(workload, stream)?;
+        check_sizes(workload)?;
+        let geometry = Geometry::of(workload);
+        let no_room = || EngineError::Span {
+            offset_bytes: workload.offset_bytes,
+            span_bytes: workload.span_bytes,
+            block_bytes: workload.block_bytes,
+            streams: place.parts,
+        };
+        let key = mix(mix(workload.seed, u64::from(visit)), u64::from(stream));
+        match workload.pattern {
+            Pattern::Sequential => {
+                let (begin, end) = part_of(geometry.sequential_positions(), place);
+                if begin == end {
+                    return Err(no_room());
+                }
+                Ok(Self::Sequential(Sequential { geometry, begin, end, next: begin, wrapped: false }))
+            }
+            Pattern::Random if workload.cache == CacheState::Any => match geometry.places() {
+                0 => Err(no_room()),
+                places => Ok(Self::Uniform(Uniform { geometry, places, random: WyRand::new(key) })),
+            },
+            Pattern::Random => {
+                let (begin, end) = part_of(geometry.units(), place);
+                if begin == end {
+                    return Err(no_room());
+                }
+                // All streams of a target share one permutation, and each takes its own part of it.
+                let shared_key = mix(
+                    mix(workload.seed, u64::from(visit)),
+                    u64::try_from(place.target_position).unwrap_or(0),
+                );
+                Ok(Self::Permuted(Permuted::new(geometry, begin, end, shared_key, WyRand::new(key))))
+            }
+        }
+    }
+
+    /// I/Os of this stream in one cycle; `u64::MAX` where there is no cycle.
+    #[must_use]
+    pub fn cycle(&self) -> u64 {
+        match self {
+            Self::Sequential(sequential) => sequential.end - sequential.begin,
+            Self::Uniform(_) => u64::MAX,
+            Self::Permuted(permuted) => permuted.end - permuted.begin,
+        }
+    }
+}
+
+impl OffsetSource for Offsets {
+    fn next_offset(&mut self) -> u64 {
+        match self {
+            Self::Sequential(sequential) => sequential.next_offset(),
+            Self::Uniform(uniform) => uniform.next_offset(),
+            Self::Permuted(permuted) => permuted.next_offset(),
+        }
+    }
+
+    fn tail_offset(&mut self, len_bytes: u64) -> u64 {
+        match self {
+            Self::Sequential(sequential) => sequential.tail_offset(len_bytes),
+            Self::Uniform(uniform) => uniform.tail_offset(len_bytes),
+            Self::Permuted(permuted) => permuted.tail_offset(len_bytes),
+        }
+    }
+}
+
+/// See [`Offsets::Sequential`].
+#[derive(Clone, Copy, Debug)]
+pub struct Sequential {
+    geometry: Geometry,
+    begin: u64,
+    end: u64,
+    next: u64,
+    wrapped: bool,
+}
+
+impl OffsetSource for Sequential {
+    #[inline]
+    fn next_offset(&mut self) -> u64 {
+        let offset = self.geometry.position(self.next);
+        self.next += 1;
+        if self.next == self.end {
+            self.next = self.begin;
+            self.wrapped = true;
+        }
+        offset
+    }
+
+    fn tail_offset(&mut self, len_bytes: u64) -> u64 {
+        let behind = self.geometry.position(self.end);
+        if self.wrapped && self.next == self.begin && behind + len_bytes <= self.geometry.end {
+            return behind;
+        }
+        self.next_offset()
+    }
+}
+
+/// See [`Offsets::Uniform`].
+#[derive(Clone, Copy, Debug)]
+pub struct Uniform {
+    geometry: Geometry,
+    places: u64,
+    random: WyRand,
+}
+
+impl OffsetSource for Uniform {
+    #[inline]
+    fn next_offset(&mut self) -> u64 {
+        self.geometry.first + self.random.below(self.places) * self.geometry.align
+    }
+}
+
+/// See [`Offsets::Permuted`].
+#[derive(Clone, Copy, Debug)]
+pub struct Permuted {
+    geometry: Geometry,
+    permutation: Permutation,
+    shared_key: u64,
+    cycle: u64,
+    begin: u64,
+    end: u64,
+    next: u64,
+    random: WyRand,
+}
+
+impl Permuted {
+    fn new(geometry: Geometry, begin: u64, end: u64, shared_key: u64, random: WyRand) -> Self {
+        let permutation = Permutation::new(geometry.units(), shared_key);
+        Self { geometry, permutation, shared_key, cycle: 0, begin, end, next: begin, random }
+    }
+}
+
+impl OffsetSource for Permuted {
+    #[inline]
+    fn next_offset(&mut self) -> u64 {
+        if self.next == self.end {
+            self.next = self.begin;
+            self.cycle += 1;
+            self.permutation = Permutation::new(self.geometry.units(), mix(self.shared_key, self.cycle));
+        }
+        let unit = self.permutation.apply(self.next);
+        self.next += 1;
+        let (first, places) = self.geometry.places_in_unit(unit);
+        first + self.random.below(places) * self.geometry.align
+    }
+}
+
+/// The arithmetic of a span, all in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Geometry {
+    /// Lowest offset that is a multiple of `align` plus the shift.
+    first: u64,
+    end: u64,
+    block: u64,
+    align: u64,
+    /// Distance between the blocks of a sequential pass.
+    step: u64,
+    /// Cache pages that one random I/O may touch, as one unit.
+    unit: u64,
+    /// Where the first unit begins.
+    unit_base: u64,
+    /// `shift_bytes` modulo `align`.
+    residue: u64,
+}
+
+impl Geometry {
+    fn of(workload: &Workload) -> Self {
+        let align = workload.align_bytes.max(1);
+        let block = workload.block_bytes.max(1);
+        let page = rdsk_sys::cache::page_size();
+        let residue = workload.shift_bytes % align;
+        let (unit, unit_align) = if align.is_multiple_of(page) {
+            (residue.saturating_add(block).checked_next_multiple_of(align), align)
+        } else if page.is_multiple_of(align) {
+            (residue.saturating_add(block).checked_next_multiple_of(page), page)
+        } else {
+            (block.saturating_add(align - 1).checked_next_multiple_of(page), page)
+        };
+        Self {
+            first: at_least(workload.offset_bytes, align, residue),
+            end: workload.offset_bytes.saturating_add(workload.span_bytes),
+            block,
+            align,
+            step: block.checked_next_multiple_of(align).unwrap_or(u64::MAX),
+            unit: unit.unwrap_or(u64::MAX),
+            unit_base: at_least(workload.offset_bytes, unit_align, 0),
+            residue,
+        }
+    }
+
+    fn cycle(&self, workload: &Workload) -> u64 {
+        match (workload.pattern, workload.cache) {
+            (Pattern::Sequential, _) => self.sequential_positions(),
+            (Pattern::Random, CacheState::Any) => u64::MAX,
+            (Pattern::Random, CacheState::Cold | CacheState::Warm) => self.units(),
+        }
+    }
+
+    fn sequential_positions(&self) -> u64 {
+        self.count_from(self.first, self.end, self.step)
+    }
+
+    #[inline]
+    fn position(&self, index: u64) -> u64 {
+        self.first + index * self.step
+    }
+
+    fn places(&self) -> u64 {
+        self.count_from(self.first, self.end, self.align)
+    }
+
+    fn count_from(&self, first: u64, end: u64, step: u64) -> u64 {
+        match end.checked_sub(self.block) {
+            Some(last) if last >= first => (last - first) / step + 1,
+            _ => 0,
+        }
+    }
+
+    /// Units of the span; the last one may be cut short by the end of the span if a block still fits.
+    fn units(&self) -> u64 {
+        let room = self.end.saturating_sub(self.unit_base);
+        let whole = room / self.unit;
+        let rest_begin = self.unit_base + whole * self.unit;
+        let fits = at_least(rest_begin, self.align, self.residue)
+            .checked_add(self.block)
+            .is_some_and(|block_end| block_end <= self.end);
+        whole + u64::from(fits)
+    }
+
+    /// First place and number of places of a block inside one unit.
+    #[inline]
+    fn places_in_unit(&self, unit: u64) -> (u64, u64) {
+        let begin = self.unit_base + unit * self.unit;
+        let end = begin.saturating_add(self.unit).min(self.end);
+        let first = at_least(begin, self.align, self.residue);
+        (first, self.count_from(first, end, self.align))
+    }
+}
+
+/// The lowest multiple of `align` plus `residue` that is at least `value`.
+#[inline]
+fn at_least(value: u64, align: u64, residue: u64) -> u64 {
+    if value <= residue {
+        return residue;
+    }
+    (value - residue)
+        .checked_next_multiple_of(align)
+        .and_then(|up| up.checked_add(residue))
+        .unwrap_or(u64::MAX)
+}
+
+/// The part of `0 .. total` that belongs to a stream; parts differ by at most one and cover everything.
+fn part_of(total: u64, place: Place) -> (u64, u64) {
+    (share(total, place.part, place.parts), share(total, place.part + 1, place.parts))
+}
+
+/// `total × part / parts` without overflow.
+#[expect(clippy::cast_possible_truncation, reason = "part <= parts, so the share is at most the total")]
+pub(crate) fn share(total: u64, part: u64, parts: u64) -> u64 {
+    (u128::from(total) * u128::from(part) / u128::from(parts.max(1))) as u64
+}
+
+fn check_sizes(workload: &Workload) -> Result<(), EngineError> {
+    let limit = 1u64 << 62;
+    let sizes = [
+        ("block size", workload.block_bytes, 1),
+        ("alignment", workload.align_bytes, 1),
+        ("shift", workload.shift_bytes, 0),
+        ("offset", workload.offset_bytes, 0),
+        ("span", workload.span_bytes, 1),
+    ];
+    for (name, value, least) in sizes {
+        if value < least || value > limit {
+            return Err(EngineError::Workload { why: format!("its {name} is {value} bytes") });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! Makes the page cache cold or warm over a span, and looks whether it is. It believes nothing that it has not checked.
+
+use crate::EngineError;
+use crate::job::Prepared;
+use crate::session::Opened;
+use rdsk_model::{CacheState, IoPath, PageCacheState, StopFlag, Sync, TargetKind, Workload};
+use rdsk_sys::cache::{CacheStat, cachestat, drop_block_device, drop_cached, page_size};
+use rdsk_sys::io::{Flags, pread2};
+use rdsk_targets::{Access, OpenMode};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+/// Attempts to empty the cache: others may hold a page for a moment.
+const ATTEMPTS: u32 = 4;
+
+/// Pause between two attempts.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Size of the reads that warm the cache.
+const WARM_BYTES: usize = 1 << 20;
+
+/// Brings the cache over the span of every target into the wanted state.
+///
+/// # Errors
+/// When reading for the warm-up or writing back fails, or the stop flag is raised meanwhile.
+pub(crate) fn prepare(
+    workload: &Workload,
+    opened: &[Opened<'_>],
+    stop: &StopFlag,
+) -> Result<Prepared, EngineError> {
+    let mut reached = None;
+    for target in opened {
+        let this = match workload.cache {
+            CacheState::Any => continue,
+            CacheState::Cold => cool(workload, target),
+            CacheState::Warm => warm(workload, target, stop)?,
+        };
+        reached = Some(reached.unwrap_or(true) && this);
+    }
+    Ok(Prepared { page_cache: page_cache(workload, opened.iter().map(Opened::fd)), reached })
+}
+
+/// The page cache over the span, summed over the targets; `None` where the kernel does not tell for one of them.
+pub(crate) fn page_cache<'a>(
+    workload: &Workload,
+    fds: impl Iterator<Item = BorrowedFd<'a>>,
+) -> PageCacheState {
+    let mut sum = PageCacheState { cached_bytes: Some(0), dirty_bytes: Some(0) };
+    for fd in fds {
+        let state = look(workload, fd).ok();
+        let cached = state.map(|state| state.cached_bytes());
+        let dirty = state.and_then(|state| Some(state.dirty_bytes()? + state.writeback_bytes()?));
+        sum.cached_bytes = sum.cached_bytes.zip(cached).map(|(left, right)| left + right);
+        sum.dirty_bytes = sum.dirty_bytes.zip(dirty).map(|(left, right)| left + right);
+    }
+    sum
+}
+
+fn look(workload: &Workload, fd: BorrowedFd<'_>) -> io::Result<CacheStat> {
+    cachestat(fd, workload.offset_bytes, workload.span_bytes)
+}
+
+/// Whole pages around the span: first byte, length, number of pages.
+fn pages_of(workload: &Workload) -> (u64, u64, u64) {
+    let page = page_size();
+    let begin = workload.offset_bytes / page * page;
+    let end = (workload.offset_bytes + workload.span_bytes).next_multiple_of(page);
+    (begin, end - begin, (end - begin) / page)
+}
+
+/// Empties the cache over the span; says whether it is empty. What the kernel refuses shows in the answer.
+fn cool(workload: &Workload, target: &Opened<'_>) -> bool {
+    let fd = target.fd();
+    let (begin, len, _) = pages_of(workload);
+    for attempt in 0..ATTEMPTS {
+        let dropped = if attempt == 0 {
+            drop_cached(fd, begin, len)
+        } else {
+            // Large folios that reach out of the span go only with the rest of the file.
+            std::thread::sleep(PAUSE);
+            let _ = (target.claim.target.kind == TargetKind::Block).then(|| drop_block_device(fd));
+            drop_cached(fd, 0, 0)
+        };
+        let empty = look(workload, fd).is_ok_and(|state| state.cached == 0);
+        if dropped.is_ok() && empty {
+            return true;
+        }
+    }
+    false
+}
+
+/// Reads the span through the page cache until all of it is cached; says whether it is.
+fn warm(workload: &Workload, target: &Opened<'_>, stop: &StopFlag) -> Result<bool, EngineError> {
+    let (_, _, pages) = pages_of(workload);
+    let mode = OpenMode { access: Access::Read, path: IoPath::Buffered, sync: Sync::None };
+    let reader = target.claim.open(mode)?;
+    let mut buffer = vec![0u8; WARM_BYTES];
+    for _ in 0..2 {
+        if look(workload, reader.as_fd()).is_ok_and(|state| state.cached >= pages) {
+            return Ok(true);
+        }
+        let begin = workload.offset_bytes;
+        let end = begin + workload.span_bytes;
+        let mut offset = begin;
+        while offset < end {
+            if stop.is_raised() {
+                return Err(EngineError::Interrupted { target: target.claim.target.name.clone() });
+            }
+            let len = usize::try_from(end - offset).unwrap_or(usize::MAX).min(WARM_BYTES);
+            match pread2(&reader, &mut buffer[..len], offset, Flags::NONE) {
+                // The target became shorter; the check that follows says so.
+                Ok(0) => break,
+                Ok(moved) => offset += moved as u64,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => {
+                    return Err(EngineError::Cache { target: target.claim.target.name.clone(), source });
+                }
+            }
+        }
+    }
+    Ok(look(workload, reader.as_fd()).is_ok_and(|state| state.cached >= pages))
+}

@@ -1,0 +1,196 @@
+//! The engine of real targets: validates a job, opens each of its targets once, and hands out the session. It issues
+//! nothing itself.
+
+use crate::EngineError;
+use crate::clock::MonotonicClock;
+use crate::job::{Engine, Job, Session};
+use crate::lane::Lane;
+use crate::offsets::{Offsets, ends_with_cycle, place_of, share};
+use crate::ring::{Issue, RingSource, UringTuning};
+use crate::session::{Opened, RealSession};
+use rdsk_model::{CacheState, Clock, EngineKind, IoPath, Op, Sync, Workload};
+use rdsk_targets::{Access, Claim, OpenMode};
+use std::os::fd::BorrowedFd;
+
+/// Whether latencies are recorded; switched off only to measure what recording costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recording {
+    /// Every one.
+    #[default]
+    On,
+    /// None: the histogram of the Run stays empty.
+    Off,
+}
+
+/// The sync and the `io_uring` engine, in real time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealEngine {
+    /// Its clock.
+    pub clock: MonotonicClock,
+    /// How rings are used.
+    pub tuning: UringTuning,
+    /// Where rings come from.
+    pub ring_source: RingSource,
+    /// Whether latencies are recorded.
+    pub recording: Recording,
+}
+
+/// Blocks are counted in 32 bits by `io_uring`, and no device takes as much at once.
+const MOST_BLOCK_BYTES: u64 = 1 << 30;
+
+/// I/Os in flight per stream; the kernel's own limit for a ring.
+const MOST_DEPTH: u32 = 32_768;
+
+/// Streams, each a thread.
+const MOST_STREAMS: u32 = 4_096;
+
+impl Engine for RealEngine {
+    fn clock(&self) -> &dyn Clock {
+        &self.clock
+    }
+
+    fn open<'a>(&'a mut self, job: &Job<'a>) -> Result<Box<dyn Session + 'a>, EngineError> {
+        let workload = job.workload;
+        validate(workload)?;
+        let mut opened = Vec::new();
+        let used = workload.targets.len().min(workload.streams as usize);
+        for &index in &workload.targets[..used] {
+            let claim: &Claim = job
+                .claims
+                .get(index as usize)
+                .ok_or(EngineError::NoClaim { index, claims: job.claims.len() })?;
+            let size_bytes = claim.size_bytes();
+            if workload.offset_bytes.saturating_add(workload.span_bytes) > size_bytes {
+                return Err(EngineError::Workload {
+                    why: format!(
+                        "{} bytes from offset {} reach beyond the {size_bytes} bytes of {}",
+                        workload.span_bytes, workload.offset_bytes, claim.target.name
+                    ),
+                });
+            }
+            let fd = claim.open(mode_of(workload))?;
+            advise(workload, &fd);
+            opened.push(Opened { index, claim, fd: Some(fd) });
+        }
+        // Offsets are made once here, so that a span without room is refused before anything is prepared.
+        for stream in 0..workload.streams {
+            Offsets::new(workload, job.visit, stream)?;
+        }
+        Ok(Box::new(RealSession::new(*self, job, opened)))
+    }
+}
+
+fn mode_of(workload: &Workload) -> OpenMode {
+    let access = match workload.op {
+        Op::Read => Access::Read,
+        Op::Write => Access::Write,
+    };
+    OpenMode { access, path: workload.path, sync: workload.sync }
+}
+
+/// Random reads of a cold file must not fetch the pages of other I/Os: the kernel reads ahead where it finds neighbours
+/// cached, which every random cycle leads to.
+fn advise(workload: &Workload, fd: &std::os::fd::OwnedFd) {
+    let random = workload.pattern == rdsk_model::Pattern::Random;
+    if random && workload.path == IoPath::Buffered && workload.cache == CacheState::Cold {
+        // A target that takes no advice has no read-ahead to fear; the check of the cache shows what happened.
+        let _ = rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::Random);
+    }
+}
+
+fn validate(workload: &Workload) -> Result<(), EngineError> {
+    let nonsense = |why: String| Err(EngineError::Workload { why });
+    if workload.engine == EngineKind::Sim {
+        return nonsense("the real engines do not simulate".into());
+    }
+    if workload.streams == 0 || workload.streams > MOST_STREAMS {
+        return nonsense(format!("{} streams; 1 to {MOST_STREAMS} are possible", workload.streams));
+    }
+    if workload.queue_depth == 0 || workload.queue_depth > MOST_DEPTH {
+        return nonsense(format!(
+            "a queue depth of {}; 1 to {MOST_DEPTH} are possible",
+            workload.queue_depth
+        ));
+    }
+    if workload.engine == EngineKind::Sync && workload.queue_depth > 1 {
+        return nonsense(format!(
+            "the sync engine has one I/O in flight per stream, not {}",
+            workload.queue_depth
+        ));
+    }
+    if workload.block_bytes > MOST_BLOCK_BYTES {
+        return nonsense(format!(
+            "blocks of {} bytes; {MOST_BLOCK_BYTES} are possible",
+            workload.block_bytes
+        ));
+    }
+    if workload.op == Op::Read && workload.sync == Sync::FsyncAtEnd {
+        return nonsense("a read leaves nothing to synchronise".into());
+    }
+    Ok(())
+}
+
+/// What one stream has to do in a job.
+pub(crate) fn lane_of<'a>(
+    job: &Job<'_>,
+    stream: u32,
+    targets: &[(u32, &Claim, BorrowedFd<'a>)],
+) -> Result<Lane<'a>, EngineError> {
+    let workload = job.workload;
+    let place = place_of(workload, stream)?;
+    let (target, claim, fd) = targets[place.target_position];
+    let offsets = Offsets::new(workload, job.visit, stream)?;
+    let (mut full_ops, mut tail_bytes) = share_of(job, stream)?;
+    if ends_with_cycle(workload) && full_ops >= offsets.cycle() {
+        (full_ops, tail_bytes) = (offsets.cycle(), 0);
+    }
+    let check = (job.cache_check == crate::job::CacheCheck::EachRange && workload.cache != CacheState::Any)
+        .then_some(workload.cache);
+    let align = claim
+        .target
+        .direct_align_bytes
+        .or_else(|| claim.target.device.as_ref().and_then(|device| device.logical_block_bytes));
+    Ok(Lane {
+        stream,
+        target,
+        fd,
+        op: workload.op,
+        offsets,
+        full_ops,
+        tail_bytes: usize::try_from(tail_bytes).expect("shorter than a block"),
+        block_bytes: usize::try_from(workload.block_bytes).expect("at most 1 GiB"),
+        depth: workload.queue_depth as usize,
+        check,
+        seed: workload.seed,
+        visit: job.visit,
+        issue: if claim.target.nowait == Some(false) { Issue::Workers } else { Issue::Inline },
+        direct_align_bytes: (workload.path == IoPath::Direct).then(|| align.unwrap_or(512)),
+    })
+}
+
+/// Whole blocks of a stream, and the length of a last, shorter one. Streams get equal shares, and where every target has
+/// as many streams, equal shares of its target's share, so that a pass over the span fits the parts exactly.
+fn share_of(job: &Job<'_>, stream: u32) -> Result<(u64, u64), EngineError> {
+    let workload = job.workload;
+    let by_bytes = job.limits.max_bytes.map(|bytes| bytes / workload.block_bytes);
+    let total = match (by_bytes, job.limits.max_ops) {
+        (Some(blocks), Some(ops)) => blocks.min(ops),
+        (Some(blocks), None) => blocks,
+        (None, Some(ops)) => ops,
+        (None, None) => return Ok((u64::MAX, 0)),
+    };
+    let streams = u64::from(workload.streams);
+    let part = |total: u64, part: u64, parts: u64| share(total, part + 1, parts) - share(total, part, parts);
+    let place = place_of(workload, stream)?;
+    let targets = u64::try_from(workload.targets.len()).unwrap_or(u64::MAX).min(streams);
+    let full = if streams.is_multiple_of(targets) {
+        let position = u64::try_from(place.target_position).unwrap_or(u64::MAX);
+        part(part(total, position, targets), place.part, place.parts)
+    } else {
+        part(total, u64::from(stream), streams)
+    };
+    let rest = job.limits.max_bytes.map_or(0, |bytes| bytes % workload.block_bytes);
+    let rest_allowed = by_bytes.is_some_and(|blocks| job.limits.max_ops.is_none_or(|ops| ops > blocks));
+    let is_last = u64::from(stream) + 1 == streams;
+    Ok((full, if is_last && rest_allowed { rest } else { 0 }))
+}

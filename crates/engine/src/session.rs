@@ -1,0 +1,157 @@
+//! One visit: the open targets, then prepare, run, settle. It knows when the last close must be the last.
+#![allow(unsafe_code, reason = "close(2) by number, to see its answer")]
+
+use crate::EngineError;
+use crate::board::window_width_ns;
+use crate::clock::now_ns;
+use crate::controller::{ToSync, conduct};
+use crate::gate::Gate;
+use crate::job::{Control, Job, Pinning, Prepared, Run, Session, Settled};
+use crate::prepare;
+use crate::real::{RealEngine, lane_of};
+use crate::stream::Course;
+use rdsk_model::{EngineKind, IoPath, Op, PageCacheState, Sync, TargetKind};
+use rdsk_targets::{Access, Claim, OpenMode};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
+
+/// A target of a visit.
+#[derive(Debug)]
+pub(crate) struct Opened<'a> {
+    /// Index of the target, as in the Record.
+    pub(crate) index: u32,
+    pub(crate) claim: &'a Claim,
+    /// `None` once it is closed.
+    pub(crate) fd: Option<OwnedFd>,
+}
+
+impl Opened<'_> {
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_ref().expect("closed only by settle, which ends the session").as_fd()
+    }
+}
+
+/// A session of the real engines.
+#[derive(Debug)]
+pub(crate) struct RealSession<'a> {
+    engine: RealEngine,
+    job: Job<'a>,
+    opened: Vec<Opened<'a>>,
+    prepared: Prepared,
+    /// The clock at the first submission.
+    begin_ns: Option<u64>,
+}
+
+impl<'a> RealSession<'a> {
+    pub(crate) fn new(engine: RealEngine, job: &Job<'a>, opened: Vec<Opened<'a>>) -> Self {
+        Self { engine, job: job.clone(), opened, prepared: Prepared::default(), begin_ns: None }
+    }
+
+    /// The page cache over the span now, summed over targets; unknown when it is unknown for one of them.
+    fn page_cache(&self) -> PageCacheState {
+        prepare::page_cache(self.job.workload, self.opened.iter().map(Opened::fd))
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let workload = self.job.workload;
+        if workload.engine != EngineKind::Uring {
+            return Vec::new();
+        }
+        let slow = self.opened.iter().filter(|opened| opened.claim.target.nowait == Some(false));
+        slow.map(|opened| {
+            format!(
+                "{} takes no requests without waiting (RWF_NOWAIT): the kernel issues them on worker threads, \
+                 which costs processor time and order",
+                opened.claim.target.name
+            )
+        })
+        .collect()
+    }
+}
+
+impl Session for RealSession<'_> {
+    fn prepare(&mut self) -> Result<Prepared, EngineError> {
+        self.prepared = prepare::prepare(self.job.workload, &self.opened, &self.job.stop)?;
+        Ok(self.prepared)
+    }
+
+    fn run(&mut self, control: &mut dyn Control) -> Result<Run, EngineError> {
+        let job = &self.job;
+        let workload = job.workload;
+        let targets: Vec<_> =
+            self.opened.iter().map(|opened| (opened.index, opened.claim, opened.fd())).collect();
+        let lanes: Vec<_> =
+            (0..workload.streams).map(|stream| lane_of(job, stream, &targets)).collect::<Result<_, _>>()?;
+        let to_sync: Vec<_> = match workload.sync {
+            Sync::FsyncAtEnd => targets.iter().map(|&(target, _, fd)| ToSync { target, fd }).collect(),
+            Sync::None | Sync::Dsync => Vec::new(),
+        };
+        let course = Course {
+            gate: Gate::default(),
+            engine: workload.engine,
+            ring_source: self.engine.ring_source,
+            tuning: self.engine.tuning,
+            recording: self.engine.recording,
+            window_ns: window_width_ns(job.window_ns, job.limits.max_elapsed_ns),
+            max_elapsed_ns: job.limits.max_elapsed_ns,
+            stagger_ns: workload.stagger_ns,
+        };
+        let cpus: &[usize] = match &job.pinning {
+            Pinning::Free => &[],
+            Pinning::Cpus(cpus) => cpus,
+        };
+        let (mut run, begin_ns) = conduct(&course, &lanes, cpus, &to_sync, &job.stop, control)?;
+        run.page_cache = self.page_cache();
+        run.check.cached_bytes = self.prepared.page_cache.cached_bytes;
+        if run.engine == EngineKind::Uring {
+            run.notes.extend(self.notes());
+        }
+        self.begin_ns = Some(begin_ns);
+        Ok(run)
+    }
+
+    fn settle(mut self: Box<Self>) -> Result<Settled, EngineError> {
+        for opened in &mut self.opened {
+            if let Some(fd) = opened.fd.take() {
+                close(fd).map_err(|source| flush_error("close", opened.claim, source))?;
+            }
+        }
+        let Some(begin_ns) = self.begin_ns else { return Ok(Settled::default()) };
+        let to_close_ns = Some(now_ns().saturating_sub(begin_ns));
+        if self.job.workload.op == Op::Read {
+            return Ok(Settled { to_close_ns, to_stable_ns: None });
+        }
+        for opened in &self.opened {
+            make_stable(opened.claim)?;
+        }
+        Ok(Settled { to_close_ns, to_stable_ns: Some(now_ns().saturating_sub(begin_ns)) })
+    }
+}
+
+/// Closes, and hands on what the kernel says; a filesystem may report a failed write here.
+fn close(fd: OwnedFd) -> io::Result<()> {
+    // SAFETY: the descriptor was owned here and is given up; nothing else knows its number.
+    if unsafe { libc::close(fd.into_raw_fd()) } == 0 {
+        return Ok(());
+    }
+    match io::Error::last_os_error() {
+        // Linux has closed it all the same.
+        error if error.raw_os_error() == Some(libc::EINTR) => Ok(()),
+        error => Err(error),
+    }
+}
+
+/// Flushes a target through a descriptor of its own, which need not be able to write. For a block device this sends the
+/// flush that its last close did not.
+fn make_stable(claim: &Claim) -> Result<(), EngineError> {
+    let fd = claim.open(OpenMode { access: Access::Read, path: IoPath::Buffered, sync: Sync::None })?;
+    let flushed = match claim.target.kind {
+        TargetKind::Block => rustix::fs::fsync(&fd),
+        TargetKind::File | TargetKind::Sim => rustix::fs::fdatasync(&fd),
+    };
+    flushed.map_err(|errno| flush_error("flush", claim, errno.into()))
+}
+
+fn flush_error(action: &'static str, claim: &Claim, source: io::Error) -> EngineError {
+    EngineError::Flush { action, target: claim.target.name.clone(), source }
+}

@@ -1,0 +1,125 @@
+//! The sync engine: one blocking pread or pwrite at a time per stream. One loop, made anew by the compiler for each kind
+//! of offsets, direction and check, so that nothing is decided per I/O that was known before. It allocates nothing.
+
+use crate::arena::Arena;
+use crate::clock::now_ns;
+use crate::lane::{Outcome, Recorder, StreamEnd, Work};
+use crate::offsets::{OffsetSource, Offsets};
+use rdsk_model::{CacheState, Op};
+use rdsk_sys::io::{Flags, pread2, pwrite2};
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// Issues the I/O of one stream, the whole blocks first, then the shorter one.
+pub(crate) fn run<R: Recorder>(work: Work<'_, R>, arena: &mut Arena) -> Outcome {
+    match work.lane.offsets {
+        Offsets::Sequential(offsets) => with_offsets(work, arena, offsets),
+        Offsets::Uniform(offsets) => with_offsets(work, arena, offsets),
+        Offsets::Permuted(offsets) => with_offsets(work, arena, offsets),
+    }
+}
+
+fn with_offsets<R: Recorder, O: OffsetSource>(work: Work<'_, R>, arena: &mut Arena, offsets: O) -> Outcome {
+    match (work.lane.op, work.lane.check) {
+        (Op::Read, None) => all::<R, O, false, false>(work, arena, offsets),
+        (Op::Read, Some(_)) => all::<R, O, false, true>(work, arena, offsets),
+        (Op::Write, None) => all::<R, O, true, false>(work, arena, offsets),
+        (Op::Write, Some(_)) => all::<R, O, true, true>(work, arena, offsets),
+    }
+}
+
+fn all<R: Recorder, O: OffsetSource, const WRITE: bool, const CHECK: bool>(
+    mut work: Work<'_, R>,
+    arena: &mut Arena,
+    mut offsets: O,
+) -> Outcome {
+    let lane = work.lane;
+    let buffer = arena.slot(0, lane.block_bytes);
+    work.start_ns = now_ns();
+    work.end_ns = work.start_ns;
+    let mut next = || offsets.next_offset();
+    let mut end = blocks::<R, WRITE, CHECK>(&mut work, buffer, lane.full_ops, &mut next);
+    if end == StreamEnd::Complete && lane.tail_bytes > 0 {
+        let mut tail = || offsets.tail_offset(lane.tail_bytes as u64);
+        end = blocks::<R, WRITE, CHECK>(&mut work, &mut buffer[..lane.tail_bytes], 1, &mut tail);
+    }
+    work.finish(end)
+}
+
+/// The hot loop. For plain reads nothing lies between two I/Os, so the end of one is the start of the next: one clock
+/// reading each. Stamping and looking at the cache lie outside the latency, which costs a second reading.
+#[inline]
+fn blocks<R: Recorder, const WRITE: bool, const CHECK: bool>(
+    work: &mut Work<'_, R>,
+    buffer: &mut [u8],
+    ops: u64,
+    next_offset: &mut impl FnMut() -> u64,
+) -> StreamEnd {
+    let fd = work.lane.fd;
+    let len = buffer.len();
+    let wanted = work.lane.check.unwrap_or(CacheState::Any);
+    let mut begin_ns = work.end_ns;
+    for _ in 0..ops {
+        if work.bounds.gate.is_halted() {
+            return StreamEnd::Halted;
+        }
+        if begin_ns >= work.bounds.deadline_ns {
+            return StreamEnd::OutOfTime;
+        }
+        let offset = next_offset();
+        if WRITE {
+            work.stamper.stamp(buffer, offset);
+        }
+        if CHECK {
+            work.look.at(fd, offset, len, wanted);
+        }
+        if WRITE || CHECK {
+            begin_ns = now_ns();
+        }
+        work.asked_bytes += len as u64;
+        let result = transfer::<WRITE>(fd, buffer, offset, &mut work.interrupted_calls);
+        let end_ns = now_ns();
+        work.end_ns = end_ns;
+        match result {
+            Ok(moved) if moved == len => {}
+            other => {
+                fail(work, offset, len, &other);
+                return StreamEnd::Failed;
+            }
+        }
+        work.latencies.record(end_ns - begin_ns);
+        work.tally.add(end_ns, len as u64, 1);
+        begin_ns = end_ns;
+    }
+    StreamEnd::Complete
+}
+
+/// One transfer; a call that a signal interrupted is repeated and counted.
+#[inline]
+fn transfer<const WRITE: bool>(
+    fd: BorrowedFd<'_>,
+    buffer: &mut [u8],
+    offset: u64,
+    interrupted_calls: &mut u64,
+) -> io::Result<usize> {
+    loop {
+        let result = if WRITE {
+            pwrite2(fd, buffer, offset, Flags::NONE)
+        } else {
+            pread2(fd, buffer, offset, Flags::NONE)
+        };
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => *interrupted_calls += 1,
+            other => return other,
+        }
+    }
+}
+
+#[cold]
+fn fail<R: Recorder>(work: &mut Work<'_, R>, offset: u64, len: usize, result: &io::Result<usize>) {
+    let answer = match result {
+        Ok(moved) => i64::try_from(*moved).unwrap_or(i64::MAX),
+        Err(error) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
+    };
+    work.fail(offset, len, answer);
+}

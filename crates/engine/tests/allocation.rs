@@ -1,0 +1,60 @@
+//! The hot loops allocate nothing: a run of many I/Os allocates no more than a run of few.
+#![allow(unsafe_code, reason = "a counting allocator")]
+#![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
+
+mod common;
+
+use common::{file_of, job, ops, random, visit, writing};
+use rdsk_model::{CacheState, EngineKind, IoPath, Op, Workload};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: everything is handed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations(workload: &Workload, path: &std::path::Path, count: u64) -> u64 {
+    let claims = [writing(path)];
+    let mut job = job(workload, &claims, ops(count));
+    // One window for all, so that only the I/Os differ.
+    job.window_ns = 60_000_000_000;
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let (_, run, _) = visit(&job);
+    assert_eq!(run.ops, count);
+    ALLOCATIONS.load(Ordering::Relaxed) - before
+}
+
+// The only test of this file: another one would allocate at the same time.
+#[test]
+fn allocations_do_not_grow_with_the_number_of_ios() {
+    let (_directory, path) = file_of(4 << 20);
+    for (engine, queue_depth) in [(EngineKind::Sync, 1), (EngineKind::Uring, 32)] {
+        for op in [Op::Read, Op::Write] {
+            for cache in [CacheState::Any, CacheState::Warm] {
+                let workload =
+                    Workload { op, path: IoPath::Buffered, cache, ..random(4 << 20, engine, queue_depth) };
+                allocations(&workload, &path, 100);
+                let few = allocations(&workload, &path, 100);
+                let many = allocations(&workload, &path, 50_000);
+                assert!(many <= few + 8, "{engine} {op} {cache}: {few} for 100 I/Os, {many} for 50 000");
+            }
+        }
+    }
+}

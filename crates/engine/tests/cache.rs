@@ -1,0 +1,113 @@
+//! Cold is cold and warm is warm, by the kernel's own word; and on a block device the last close flushes.
+
+#![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
+
+mod common;
+
+use common::{PAGE, destroying, file_of, job, ops, random, reading, visit};
+use rdsk_engine::CacheCheck;
+use rdsk_model::{CacheState, EngineKind, IoPath, Op, Workload};
+use rdsk_testkit::{LoopDevice, Need, requires};
+
+const SPAN: u64 = 4 << 20;
+
+fn buffered(cache: CacheState, engine: EngineKind, queue_depth: u32) -> Workload {
+    Workload { path: IoPath::Buffered, cache, ..random(SPAN, engine, queue_depth) }
+}
+
+#[test]
+fn cold_is_cold_and_every_range_was_looked_at() {
+    if !requires(&[Need::Cachestat, Need::IoUring]) {
+        return;
+    }
+    let (_directory, path) = file_of(SPAN);
+    let claims = [reading(&path)];
+    for (engine, queue_depth) in [(EngineKind::Sync, 1), (EngineKind::Uring, 4)] {
+        std::fs::read(&path).unwrap();
+        let workload = buffered(CacheState::Cold, engine, queue_depth);
+        let mut job = job(&workload, &claims, ops(1000));
+        job.cache_check = CacheCheck::EachRange;
+        let (prepared, run, _) = visit(&job);
+        assert_eq!((prepared.reached, prepared.page_cache.cached_bytes), (Some(true), Some(0)));
+        assert_eq!((run.check.ranges_checked, run.check.ranges_wrong), (1000, 0), "{engine}");
+        assert_eq!(
+            run.page_cache.cached_bytes,
+            Some(1000 * PAGE),
+            "each I/O brought in its own page and no other"
+        );
+    }
+}
+
+#[test]
+fn a_device_is_made_cold_too() {
+    if !requires(&[Need::Root, Need::Loop, Need::Cachestat]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(SPAN).create().unwrap();
+    let claims = [reading(device.path())];
+    let _held_open = std::fs::File::open(device.path()).unwrap();
+    std::fs::read(device.path()).unwrap();
+    let workload = buffered(CacheState::Cold, EngineKind::Sync, 1);
+    let (prepared, run, _) = visit(&job(&workload, &claims, ops(100)));
+    assert_eq!((prepared.reached, prepared.page_cache.cached_bytes), (Some(true), Some(0)));
+    assert_eq!(run.page_cache.cached_bytes, Some(100 * PAGE));
+}
+
+#[test]
+fn warm_is_warm() {
+    if !requires(&[Need::Cachestat]) {
+        return;
+    }
+    let (_directory, path) = file_of(SPAN);
+    let claims = [reading(&path)];
+    let workload = buffered(CacheState::Warm, EngineKind::Sync, 1);
+    let file = std::fs::File::open(&path).unwrap();
+    rdsk_sys::cache::drop_cached(&file, 0, 0).unwrap();
+    let mut job = job(&workload, &claims, ops(3000));
+    job.cache_check = CacheCheck::EachRange;
+    let (prepared, run, _) = visit(&job);
+    assert_eq!((prepared.reached, prepared.page_cache.cached_bytes), (Some(true), Some(SPAN)));
+    assert_eq!((run.check.ranges_checked, run.check.ranges_wrong), (3000, 0));
+}
+
+#[test]
+fn left_alone_the_cache_is_only_looked_at() {
+    let (_directory, path) = file_of(SPAN);
+    let claims = [reading(&path)];
+    let workload = buffered(CacheState::Any, EngineKind::Sync, 1);
+    let (prepared, _, _) = visit(&job(&workload, &claims, ops(1)));
+    assert_eq!(prepared.reached, None);
+}
+
+#[test]
+fn the_close_of_a_block_device_is_the_last_and_flushes() {
+    if !requires(&[Need::Root, Need::Loop, Need::IoUring]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(32 << 20).create().unwrap();
+    for (engine, queue_depth) in [(EngineKind::Sync, 1), (EngineKind::Uring, 8)] {
+        let claims = [destroying(device.path(), device.backing_path())];
+        let workload = Workload {
+            op: Op::Write,
+            path: IoPath::Buffered,
+            engine,
+            queue_depth,
+            ..Workload::sequential_read(32 << 20)
+        };
+        let sectors = || -> u64 {
+            let text = device.sysfs("stat").unwrap();
+            text.split_whitespace().nth(6).unwrap().parse().unwrap()
+        };
+        let before = sectors();
+        let (_, run, settled) = visit(&job(&workload, &claims, ops(32)));
+        assert_eq!(run.bytes, 32 << 20);
+        assert!(run.page_cache.dirty_bytes.is_none_or(|dirty| dirty > 0), "{:?}", run.page_cache);
+        let (close_ns, stable_ns) = (settled.to_close_ns.unwrap(), settled.to_stable_ns.unwrap());
+        // Nothing is left for the flush, so it takes little compared with the close that wrote everything.
+        assert!(
+            stable_ns - close_ns < close_ns,
+            "{engine}: close after {close_ns} ns, stable after {stable_ns} ns"
+        );
+        assert_eq!((sectors() - before) * 512, 32 << 20, "{engine}: written once, by the close");
+    }
+}

@@ -1,0 +1,130 @@
+//! What the tests of the engine share: claims on files and loop devices, and a visit from open to settle.
+#![allow(dead_code, reason = "every test file uses its own part")]
+#![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
+
+use rdsk_engine::{
+    CacheCheck, Control, Engine as _, EngineError, Flow, Job, Limits, Pinning, Prepared, Progress,
+    RealEngine, Run, Settled,
+};
+use rdsk_model::{EngineKind, Pattern, StopFlag, Workload};
+use rdsk_targets::{Access, Claim, Overwrite, Permission, Roots, claim, examine};
+use std::io::Write as _;
+use std::path::Path;
+
+pub(crate) const PAGE: u64 = 4096;
+
+/// A claim that may read.
+pub(crate) fn reading(path: &Path) -> Claim {
+    claimed(path, Access::Read, &Permission::default())
+}
+
+/// A claim that may write a file of the test's own.
+pub(crate) fn writing(path: &Path) -> Claim {
+    claimed(path, Access::Write, &Permission { destroy: None, overwrite: Overwrite::Allowed })
+}
+
+/// A claim that may write a loop device of the test's own, which its backing file identifies.
+pub(crate) fn destroying(path: &Path, backing: &Path) -> Claim {
+    let destroy = Some(backing.to_str().unwrap().to_owned());
+    claimed(path, Access::Write, &Permission { destroy, overwrite: Overwrite::Refused })
+}
+
+fn claimed(path: &Path, access: Access, permission: &Permission) -> Claim {
+    let roots = Roots::default();
+    claim(examine(path.to_str().unwrap(), &roots).unwrap(), access, permission, &roots).unwrap()
+}
+
+/// A file that is really written, in a directory that goes away.
+pub(crate) fn file_of(bytes: u64) -> (tempfile::TempDir, std::path::PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("target");
+    let mut file = std::fs::File::create(&path).unwrap();
+    let mut left = bytes;
+    while left > 0 {
+        let chunk = left.min(1 << 20);
+        file.write_all(&vec![0x55; usize::try_from(chunk).unwrap()]).unwrap();
+        left -= chunk;
+    }
+    file.sync_all().unwrap();
+    (directory, path)
+}
+
+/// Random 4 KiB I/O over a span from 0, direct.
+pub(crate) fn random(span_bytes: u64, engine: EngineKind, queue_depth: u32) -> Workload {
+    Workload {
+        pattern: Pattern::Random,
+        block_bytes: PAGE,
+        align_bytes: PAGE,
+        engine,
+        queue_depth,
+        ..Workload::sequential_read(span_bytes)
+    }
+}
+
+/// Limits in I/Os, with ten seconds as a net.
+pub(crate) fn ops(count: u64) -> Limits {
+    Limits { max_bytes: None, max_ops: Some(count), max_elapsed_ns: 10_000_000_000 }
+}
+
+/// Limits in time.
+pub(crate) fn millis(count: u64) -> Limits {
+    Limits { max_bytes: None, max_ops: None, max_elapsed_ns: count * 1_000_000 }
+}
+
+pub(crate) fn job<'a>(workload: &'a Workload, claims: &'a [Claim], limits: Limits) -> Job<'a> {
+    Job {
+        workload,
+        claims,
+        limits,
+        visit: 0,
+        cache_check: CacheCheck::Span,
+        window_ns: 10_000_000,
+        pinning: Pinning::Free,
+        stop: StopFlag::new(),
+    }
+}
+
+/// Lets a visit run, and remembers what it was shown.
+#[derive(Debug, Default)]
+pub(crate) struct Watcher {
+    pub(crate) calls: usize,
+    pub(crate) windows: Vec<u64>,
+    pub(crate) stop_after: Option<usize>,
+}
+
+impl Control for Watcher {
+    fn window(&mut self, progress: &Progress<'_>) -> Flow {
+        self.calls += 1;
+        self.windows = progress.windows.to_vec();
+        assert!(progress.windows.iter().sum::<u64>() <= progress.bytes + (64 << 20));
+        if self.stop_after.is_some_and(|calls| self.calls >= calls) { Flow::Stop } else { Flow::Continue }
+    }
+}
+
+/// A whole visit.
+pub(crate) fn visit(job: &Job<'_>) -> (Prepared, Run, Settled) {
+    visit_with(RealEngine::default(), job, &mut Watcher::default()).unwrap()
+}
+
+pub(crate) fn visit_with(
+    mut engine: RealEngine,
+    job: &Job<'_>,
+    control: &mut dyn Control,
+) -> Result<(Prepared, Run, Settled), EngineError> {
+    let mut session = engine.open(job)?;
+    let prepared = session.prepare()?;
+    let run = session.run(control)?;
+    let settled = session.settle()?;
+    assert_sound(&run);
+    Ok((prepared, run, settled))
+}
+
+/// What must hold of every Run.
+fn assert_sound(run: &Run) {
+    assert_eq!(run.windows.iter().sum::<u64>(), run.bytes, "windows add up");
+    assert_eq!(run.streams.iter().map(|stream| stream.bytes).sum::<u64>(), run.bytes, "streams add up");
+    assert_eq!(run.histogram.count(), run.ops, "every latency is recorded");
+    assert!(run.asked_bytes >= run.bytes);
+    assert!(run.elapsed_ns >= run.to_return_ns);
+    assert!(run.streams.iter().all(|stream| stream.end_ns <= run.to_return_ns));
+}

@@ -1,0 +1,205 @@
+//! What was asked for is what was done, by the engine's count and by the kernel's, on both engines.
+
+#![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
+
+mod common;
+
+use common::{PAGE, destroying, file_of, job, millis, ops, random, reading, visit, visit_with, writing};
+use rdsk_engine::{Ended, Limits, RealEngine, RingSource};
+use rdsk_model::{CacheState, EngineKind, IoPath, Op, Pattern, Sync, Workload};
+use rdsk_testkit::{DirectIo, LoopDevice, Need, requires};
+use std::collections::BTreeMap;
+
+/// Fields 1, 3, 5, 7 and 16 of the device's stat: reads, sectors read, writes, sectors written, flushes.
+fn stat(device: &LoopDevice) -> [u64; 5] {
+    let text = device.sysfs("stat").unwrap();
+    let fields: Vec<u64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    [fields[0], fields[2], fields[4], fields[6], fields[15]]
+}
+
+#[test]
+fn twenty_three_are_twenty_three() {
+    if !requires(&[Need::Root, Need::Loop, Need::IoUring]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(16 << 20).create().unwrap();
+    for (engine, depth) in [(EngineKind::Sync, 1), (EngineKind::Uring, 1), (EngineKind::Uring, 8)] {
+        for op in [Op::Read, Op::Write] {
+            let claims = [destroying(device.path(), device.backing_path())];
+            let workload = Workload { op, ..random(16 << 20, engine, depth) };
+            let before = stat(&device);
+            let (_, run, settled) = visit(&job(&workload, &claims, ops(23)));
+            let after = stat(&device);
+            let delta = |field: usize| after[field] - before[field];
+            // The flush that settles a write is an empty write request to the kernel, and counted as such, too.
+            let flushes = u64::from(op == Op::Write);
+            assert_eq!(delta(4), flushes, "{engine} {op}");
+            let (ios, sectors) =
+                if op == Op::Read { (delta(0), delta(1)) } else { (delta(2) - flushes, delta(3)) };
+            assert_eq!((run.ops, run.bytes, run.ended), (23, 23 * PAGE, Ended::Complete), "{engine} {op}");
+            assert_eq!(run.asked_bytes, 23 * PAGE);
+            assert_eq!((ios, sectors * 512), (23, 23 * PAGE), "{engine} {op} by the kernel's count");
+            assert_eq!(run.engine, engine);
+            assert_eq!(settled.to_stable_ns.is_some(), op == Op::Write);
+            assert!(settled.to_close_ns.unwrap() >= run.to_return_ns);
+        }
+    }
+}
+
+/// Offset → how often it was written, from the stamps that the writes left: bytes 8..16 of a page are the sequence number
+/// of the last write, bytes 16..24 its own offset.
+fn stamps(path: &std::path::Path) -> BTreeMap<u64, u64> {
+    let content = std::fs::read(path).unwrap();
+    let word = |page: &[u8], at: usize| u64::from_le_bytes(page[at..at + 8].try_into().unwrap());
+    let pages = content.chunks_exact(4096).zip((0u64..).step_by(4096));
+    pages
+        .filter(|(page, _)| !page.iter().all(|&byte| byte == 0x55))
+        .map(|(page, offset)| {
+            assert_eq!(word(page, 16), offset, "the page holds what was meant for it");
+            (offset, word(page, 8))
+        })
+        .collect()
+}
+
+#[test]
+fn both_engines_do_the_same_work() {
+    if !requires(&[Need::IoUring]) {
+        return;
+    }
+    let shapes = [
+        (Pattern::Random, CacheState::Any, 1),
+        (Pattern::Random, CacheState::Warm, 1),
+        (Pattern::Random, CacheState::Cold, 3),
+        (Pattern::Sequential, CacheState::Any, 3),
+    ];
+    for (pattern, cache, streams) in shapes {
+        let mut seen = Vec::new();
+        for (engine, queue_depth) in [(EngineKind::Sync, 1), (EngineKind::Uring, 16)] {
+            let (_directory, path) = file_of(8 << 20);
+            let claims = [writing(&path)];
+            let workload = Workload {
+                op: Op::Write,
+                pattern,
+                cache,
+                path: IoPath::Buffered,
+                streams,
+                seed: 77,
+                ..random(8 << 20, engine, queue_depth)
+            };
+            let (_, run, _) = visit(&job(&workload, &claims, ops(500)));
+            assert_eq!((run.ops, run.bytes), (500, 500 * PAGE));
+            seen.push(stamps(&path));
+        }
+        assert!(seen[0].len() > 400, "{} pages", seen[0].len());
+        assert_eq!(
+            seen[0].keys().collect::<Vec<_>>(),
+            seen[1].keys().collect::<Vec<_>>(),
+            "{pattern} {cache}: other offsets"
+        );
+        if streams == 1 && cache == CacheState::Warm {
+            assert_eq!(seen[0], seen[1], "the same offsets in the same order");
+        }
+    }
+}
+
+#[test]
+fn the_queue_is_as_deep_as_asked() {
+    if !requires(&[Need::Root, Need::Loop, Need::IoUring]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(64 << 20).direct_io(DirectIo::On).create().unwrap();
+    std::fs::write(device.path(), vec![0x77; 64 << 20]).unwrap();
+    let claims = [reading(device.path())];
+    let workload = random(64 << 20, EngineKind::Uring, 32);
+    let (_, run, _) = visit(&job(&workload, &claims, millis(500)));
+    assert_eq!(run.ended, Ended::OutOfTime);
+    #[expect(clippy::cast_precision_loss, reason = "a ratio of sums of nanoseconds")]
+    let in_flight = run.latency_sum_ns as f64 / run.elapsed_ns as f64;
+    assert!((in_flight / 32.0 - 1.0).abs() < 0.05, "{in_flight} in flight");
+}
+
+#[test]
+fn bytes_that_are_no_multiple_of_the_block_end_in_one_shorter_write() {
+    let (_directory, path) = file_of((1 << 20) + 1000);
+    for streams in [1, 2] {
+        let claims = [writing(&path)];
+        let workload = Workload {
+            op: Op::Write,
+            path: IoPath::Buffered,
+            block_bytes: 65536,
+            align_bytes: 65536,
+            streams,
+            ..Workload::sequential_read((1 << 20) + 1000)
+        };
+        let limits =
+            Limits { max_bytes: Some((1 << 20) + 1000), max_ops: None, max_elapsed_ns: 10_000_000_000 };
+        let (_, run, _) = visit(&job(&workload, &claims, limits));
+        assert_eq!((run.ops, run.bytes, run.ended), (17, (1 << 20) + 1000, Ended::Complete));
+        assert_eq!(run.streams.len(), streams as usize);
+        let content = std::fs::read(&path).unwrap();
+        assert!(content.chunks(4096).all(|page| page.iter().any(|&byte| byte != 0x55)), "a gap is left");
+    }
+}
+
+#[test]
+fn a_forbidden_ring_is_replaced_and_said() {
+    let (_directory, path) = file_of(1 << 20);
+    let claims = [reading(&path)];
+    let workload = Workload { path: IoPath::Buffered, ..random(1 << 20, EngineKind::Uring, 32) };
+    let engine = RealEngine { ring_source: RingSource::Forbidden, ..RealEngine::default() };
+    let (_, run, _) =
+        visit_with(engine, &job(&workload, &claims, ops(100)), &mut common::Watcher::default()).unwrap();
+    assert_eq!((run.ops, run.engine), (100, EngineKind::Sync));
+    assert_eq!(
+        run.notes,
+        ["io_uring is forbidden here (Operation not permitted): using the sync engine, depth 1"]
+    );
+}
+
+#[test]
+fn synchronising_at_the_end_is_in_the_time_and_not_in_the_return() {
+    let (_directory, path) = file_of(8 << 20);
+    let claims = [writing(&path)];
+    let workload = Workload {
+        op: Op::Write,
+        path: IoPath::Buffered,
+        sync: Sync::FsyncAtEnd,
+        ..Workload::sequential_read(8 << 20)
+    };
+    let (_, run, settled) = visit(&job(&workload, &claims, ops(8)));
+    assert!(run.elapsed_ns > run.to_return_ns, "{} and {}", run.elapsed_ns, run.to_return_ns);
+    assert!(settled.to_stable_ns.unwrap() >= run.elapsed_ns);
+    assert_eq!(run.page_cache.dirty_bytes.unwrap_or(0), 0, "nothing is dirty after fdatasync");
+}
+
+#[test]
+fn staggered_streams_start_one_after_the_other() {
+    let (_directory, path) = file_of(4 << 20);
+    let claims = [reading(&path)];
+    let workload = Workload {
+        path: IoPath::Buffered,
+        streams: 3,
+        stagger_ns: 50_000_000,
+        ..random(4 << 20, EngineKind::Sync, 1)
+    };
+    let (_, run, _) = visit(&job(&workload, &claims, millis(200)));
+    let starts: Vec<u64> = run.streams.iter().map(|stream| stream.start_ns / 1_000_000).collect();
+    assert!(
+        starts[0] < 40 && (49..90).contains(&starts[1]) && (99..140).contains(&starts[2]),
+        "{starts:?} ms"
+    );
+    assert!(run.windows.len() >= 20);
+}
+
+#[test]
+fn the_control_sees_windows_and_stops() {
+    let (_directory, path) = file_of(4 << 20);
+    let claims = [reading(&path)];
+    let workload = Workload { path: IoPath::Buffered, ..random(4 << 20, EngineKind::Sync, 1) };
+    let mut watcher = common::Watcher { stop_after: Some(3), ..common::Watcher::default() };
+    let (_, run, _) =
+        visit_with(RealEngine::default(), &job(&workload, &claims, millis(5000)), &mut watcher).unwrap();
+    assert_eq!((run.ended, watcher.calls), (Ended::Stopped, 3));
+    assert!(run.elapsed_ns < 2_000_000_000);
+    assert!(watcher.windows.len() >= 3 && watcher.windows.iter().sum::<u64>() > 0, "{:?}", watcher.windows);
+}

@@ -1,0 +1,220 @@
+//! What goes wrong has a defined outcome: errors are data, nothing hangs, nothing is lost.
+
+#![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
+
+mod common;
+
+use common::{PAGE, destroying, file_of, job, millis, ops, random, reading, visit, visit_with, writing};
+use rdsk_engine::{Control, Ended, Engine as _, EngineError, Flow, Progress, RealEngine};
+use rdsk_model::{CacheState, EngineKind, IoPath, Op, Workload};
+use rdsk_testkit::{BlkioThrottle, LoopDevice, Need, requires};
+use std::time::{Duration, Instant};
+
+const ENGINES: [(EngineKind, u32); 2] = [(EngineKind::Sync, 1), (EngineKind::Uring, 8)];
+
+#[test]
+fn a_truncated_backing_file_is_an_io_error_with_its_place() {
+    if !requires(&[Need::Root, Need::Loop, Need::IoUring]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(16 << 20).create().unwrap();
+    let claims = [reading(device.path())];
+    device.truncate_backing(4 << 20).unwrap();
+    for (engine, queue_depth) in ENGINES {
+        let workload = Workload {
+            block_bytes: PAGE,
+            align_bytes: PAGE,
+            engine,
+            queue_depth,
+            ..Workload::sequential_read(16 << 20)
+        };
+        let (_, run, _) = visit(&job(&workload, &claims, ops(4096)));
+        assert_eq!(run.ended, Ended::Failed, "{engine}");
+        let [error] = run.errors.as_slice() else { panic!("{:?}", run.errors) };
+        assert_eq!((error.errno, error.target), (libc::EIO, 0));
+        assert_eq!(error.message, "Input/output error");
+        assert!(error.offset_bytes >= 4 << 20 && error.offset_bytes < (4 << 20) + 8 * PAGE, "{error:?}");
+        assert!(run.bytes >= 4 << 20, "what was good is kept");
+    }
+}
+
+#[test]
+fn other_streams_go_on() {
+    if !requires(&[Need::Root, Need::Loop, Need::IoUring]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(16 << 20).create().unwrap();
+    let claims = [reading(device.path())];
+    device.truncate_backing(8 << 20).unwrap();
+    for (engine, queue_depth) in ENGINES {
+        let workload = Workload {
+            block_bytes: PAGE,
+            align_bytes: PAGE,
+            engine,
+            queue_depth,
+            streams: 2,
+            ..Workload::sequential_read(16 << 20)
+        };
+        let (_, run, _) = visit(&job(&workload, &claims, millis(100)));
+        assert_eq!((run.ended, run.errors.len()), (Ended::OutOfTime, 1), "{engine}");
+        assert!(run.streams[0].ops > 0);
+        assert_eq!(run.streams[1].ops, 0);
+    }
+}
+
+#[test]
+fn a_short_transfer_is_an_error() {
+    for (engine, queue_depth) in [(EngineKind::Sync, 1), (EngineKind::Uring, 1)] {
+        if engine == EngineKind::Uring && !requires(&[Need::IoUring]) {
+            return;
+        }
+        let (_directory, path) = file_of(16 * PAGE);
+        let claims = [reading(&path)];
+        let shrunk = std::fs::File::options().write(true).open(&path).unwrap();
+        shrunk.set_len(8 * PAGE + 512).unwrap();
+        let workload = Workload {
+            path: IoPath::Buffered,
+            block_bytes: PAGE,
+            align_bytes: PAGE,
+            engine,
+            queue_depth,
+            ..Workload::sequential_read(16 * PAGE)
+        };
+        let (_, run, _) = visit(&job(&workload, &claims, ops(16)));
+        assert_eq!((run.ended, run.ops), (Ended::Failed, 8));
+        assert_eq!((run.errors[0].errno, run.errors[0].offset_bytes), (0, 8 * PAGE));
+        assert_eq!(run.errors[0].message, "short read: 512 of 4096 bytes at offset 32768");
+    }
+}
+
+#[test]
+fn unaligned_direct_io_fails_in_plain_words() {
+    if !requires(&[Need::Root, Need::Loop, Need::IoUring]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(1 << 20).create().unwrap();
+    let claims = [reading(device.path())];
+    for (engine, queue_depth) in ENGINES {
+        let workload = Workload { block_bytes: 1000, ..random(1 << 20, engine, queue_depth) };
+        let (_, run, _) = visit(&job(&workload, &claims, ops(10)));
+        assert_eq!((run.ended, run.errors[0].errno), (Ended::Failed, libc::EINVAL));
+        assert_eq!(
+            run.errors[0].message,
+            "Invalid argument: direct I/O needs block sizes and offsets that are multiples of 512 bytes here"
+        );
+    }
+}
+
+#[test]
+fn the_stop_flag_ends_a_throttled_wait() {
+    if !requires(&[Need::Root, Need::Loop, Need::BlkioThrottle, Need::IoUring]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(16 << 20).create().unwrap();
+    let limits = rdsk_testkit::Limits { read_iops: Some(16), ..rdsk_testkit::Limits::default() };
+    let throttle = BlkioThrottle::new(device.major_minor(), limits).unwrap();
+    for (engine, queue_depth) in [(EngineKind::Sync, 1), (EngineKind::Uring, 8)] {
+        let claims = [reading(device.path())];
+        let workload = random(16 << 20, engine, queue_depth);
+        let job = job(&workload, &claims, millis(30_000));
+        let inside = throttle.enter_current_thread().unwrap();
+        let stop = job.stop.clone();
+        let raiser = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(600));
+            stop.raise();
+            Instant::now()
+        });
+        let (_, run, _) = visit(&job);
+        drop(inside);
+        let late = raiser.join().unwrap().elapsed();
+        assert_eq!(run.ended, Ended::Interrupted, "{engine}");
+        assert!(late < Duration::from_secs(1), "{engine}: {late:?} after the flag");
+        assert!(run.ops > 0 && run.ops < 200, "{engine}: {} I/Os", run.ops);
+    }
+}
+
+#[test]
+fn impossible_jobs_are_refused_before_anything_happens() {
+    let (_directory, path) = file_of(1 << 20);
+    let claims = [reading(&path)];
+    let good = Workload { path: IoPath::Buffered, ..random(1 << 20, EngineKind::Sync, 1) };
+    for bad in [
+        Workload { span_bytes: 2 << 20, ..good.clone() },
+        Workload { block_bytes: 2 << 20, align_bytes: 1, ..good.clone() },
+        Workload { queue_depth: 2, ..good.clone() },
+        Workload { streams: 0, ..good.clone() },
+        Workload { engine: EngineKind::Sim, ..good.clone() },
+        Workload { targets: vec![], ..good.clone() },
+        Workload { targets: vec![3], ..good.clone() },
+    ] {
+        let mut engine = RealEngine::default();
+        let Err(error) = engine.open(&job(&bad, &claims, ops(1))) else { panic!("{bad:?}") };
+        assert!(!error.problem().message.is_empty());
+    }
+    let write = Workload { op: Op::Write, ..good };
+    let mut engine = RealEngine::default();
+    assert!(matches!(engine.open(&job(&write, &claims, ops(1))), Err(EngineError::Target(_))));
+}
+
+#[test]
+fn a_pinned_processor_that_does_not_exist_is_an_error_and_no_hang() {
+    let (_directory, path) = file_of(1 << 20);
+    let claims = [reading(&path)];
+    let workload = Workload { path: IoPath::Buffered, streams: 3, ..random(1 << 20, EngineKind::Sync, 1) };
+    let mut job = job(&workload, &claims, ops(9));
+    job.pinning = rdsk_engine::Pinning::Cpus(vec![0, 1023, 0]);
+    let result = visit_with(RealEngine::default(), &job, &mut common::Watcher::default());
+    assert!(matches!(result, Err(EngineError::Thread { stream: 1, .. })), "{result:?}");
+}
+
+#[test]
+fn data_is_stable_though_others_hold_the_device_open() {
+    if !requires(&[Need::Root, Need::Loop, Need::Cachestat]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(4 << 20).create().unwrap();
+    let claims = [destroying(device.path(), device.backing_path())];
+    // With this one open, the engine's close is not the last and flushes nothing.
+    let other = std::fs::File::open(device.path()).unwrap();
+    let workload = Workload { op: Op::Write, path: IoPath::Buffered, ..random(4 << 20, EngineKind::Sync, 1) };
+    let (_, run, settled) = visit(&job(&workload, &claims, ops(500)));
+    assert_eq!(run.ops, 500);
+    assert!(settled.to_stable_ns > settled.to_close_ns);
+    let state = rdsk_sys::cache::cachestat(&other, 0, 0).unwrap();
+    assert_eq!((state.dirty_bytes(), state.writeback_bytes()), (Some(0), Some(0)));
+}
+
+#[test]
+fn a_panicking_control_stops_the_streams() {
+    struct Panics;
+    impl Control for Panics {
+        fn window(&mut self, _progress: &Progress<'_>) -> Flow {
+            panic!("the control breaks (this is part of the test)");
+        }
+    }
+    let (_directory, path) = file_of(1 << 20);
+    let claims = [reading(&path)];
+    let workload = Workload { path: IoPath::Buffered, ..random(1 << 20, EngineKind::Sync, 1) };
+    let begin = Instant::now();
+    let result = std::panic::catch_unwind(|| {
+        visit_with(RealEngine::default(), &job(&workload, &claims, millis(30_000)), &mut Panics)
+    });
+    assert!(result.is_err());
+    assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn cold_cycles_end_by_themselves() {
+    let (_directory, path) = file_of(64 * PAGE);
+    let claims = [writing(&path)];
+    for (engine, queue_depth) in ENGINES {
+        let workload = Workload {
+            path: IoPath::Buffered,
+            cache: CacheState::Cold,
+            ..random(64 * PAGE, engine, queue_depth)
+        };
+        assert_eq!(rdsk_engine::capacity(&workload), 64);
+        let (_, run, _) = visit(&job(&workload, &claims, millis(2000)));
+        assert_eq!((run.ended, run.ops), (Ended::Complete, 64));
+    }
+}
