@@ -137,6 +137,25 @@ pub fn retimed(cell: &mut CellRecord, elapsed_ns: u64) {
     cell.result = fresh;
 }
 
+/// Divides a cell's one visit into equal ones; every total stays the sum over them.
+#[must_use]
+pub fn in_visits(cell: CellRecord, visits: u64) -> CellRecord {
+    with(cell, |cell| {
+        let Some(whole) = cell.result.visits.first().cloned() else { return };
+        let share = |ns: Option<u64>| ns.map(|ns| ns / visits);
+        let part = Visit {
+            elapsed_ns: whole.elapsed_ns / visits,
+            bytes: whole.bytes / visits,
+            ops: whole.ops / visits,
+            to_return_ns: share(whole.to_return_ns),
+            to_close_ns: share(whole.to_close_ns),
+            to_stable_ns: share(whole.to_stable_ns),
+            cache: whole.cache,
+        };
+        cell.result.visits = (0..visits).map(|_| part.clone()).collect();
+    })
+}
+
 /// Takes every device counter away, as where `queue/iostats` is 0 or no block device is reached.
 #[must_use]
 pub fn without_counters(cell: CellRecord) -> CellRecord {

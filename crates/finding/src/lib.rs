@@ -9,5 +9,6 @@ mod rules;
 mod verdict;
 mod words;
 
-pub use rules::{RULES, Rule, findings};
+pub use rules::{REMARKS, RULES, Rule, findings};
 pub use verdict::{verdict, verdict_with_cpus};
+pub use words::plus_minus;

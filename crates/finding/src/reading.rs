@@ -91,6 +91,36 @@ pub fn flushes(cell: &CellRecord) -> Option<u64> {
     devices(cell)?.into_iter().map(|device| device.flushes).sum()
 }
 
+/// Requests that the block layer merged into a neighbour, in one direction.
+#[must_use]
+pub fn merges(cell: &CellRecord, op: Op) -> Option<u64> {
+    let merges = |device: &DeviceEvidence| match op {
+        Op::Read => device.read_merges,
+        Op::Write => device.write_merges,
+    };
+    devices(cell)?.into_iter().map(merges).sum()
+}
+
+/// Mean bytes of all requests in one direction until everything was stable; `None` without requests.
+#[must_use]
+pub fn mean_request_bytes(cell: &CellRecord, op: Op) -> Option<f64> {
+    let requests = device_requests(cell, op).filter(|&requests| requests > 0)?;
+    Some(ratio(device_bytes(cell, op)?, requests))
+}
+
+/// Bytes that the kernel read for this process, per I/O of the cell: the reads that writes cause.
+#[must_use]
+pub fn read_bytes_per_io(cell: &CellRecord) -> Option<f64> {
+    let ops = cell.result.ops.filter(|&ops| ops > 0)?;
+    Some(ratio(process_bytes(cell, Op::Read)?, ops))
+}
+
+/// Passes of the cell, at least 1: totals over it are the figures of one pass.
+#[must_use]
+pub fn passes(cell: &CellRecord) -> u64 {
+    cell.result.visits.len().max(1) as u64
+}
+
 /// Bytes per second until everything is on stable storage; `None` for reads.
 #[must_use]
 pub fn stable_rate(cell: &CellRecord) -> Option<f64> {
@@ -137,10 +167,6 @@ pub fn ratio(part: u64, whole: u64) -> f64 {
 #[must_use]
 pub fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
-}
-
-fn to_f64(count: usize) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod hole_read;
 mod loop_backing_cached;
 mod misaligned_write;
 mod page_write_no_read;
+mod path_cause;
 mod queue_depth_not_reached;
 mod read_modify_write;
 mod requests_merged;
@@ -38,31 +39,42 @@ pub struct Rule {
     pub check: fn(&Record) -> Vec<Finding>,
 }
 
-/// Every rule. First those that take the meaning from a figure, then causes, then costs, then remarks.
+/// Every rule, the most important first: those that take the meaning from a figure, those that make it unsure, then
+/// causes, then costs, then remarks.
 pub const RULES: &[Rule] = &[
     hole_read::RULE,
     cached_read::RULE,
     buffered_write_in_memory::RULE,
     loop_backing_cached::RULE,
-    cold_not_reached::RULE,
     disturbed::RULE,
     throttled::RULE,
+    cold_not_reached::RULE,
+    few_samples::RULE,
+    drift::RULE,
+    slow_start::RULE,
     cpu_bound::RULE,
     queue_depth_not_reached::RULE,
     uring_on_workers::RULE,
-    slow_start::RULE,
-    drift::RULE,
     direct_vs_buffered::RULE,
     read_modify_write::RULE,
-    page_write_no_read::RULE,
     misaligned_write::RULE,
-    single_writer_depth::RULE,
     durable_write_cost::RULE,
     write_cache_volatile::RULE,
+    single_writer_depth::RULE,
     requests_merged::RULE,
     requests_split::RULE,
+    page_write_no_read::RULE,
     direct_refused::RULE,
-    few_samples::RULE,
+];
+
+/// The codes of findings that explain how storage works and warn of nothing: a title is enough for them.
+pub const REMARKS: &[&str] = &[
+    "write-cache-volatile",
+    "single-writer-depth",
+    "requests-merged",
+    "requests-split",
+    "page-write-no-read",
+    "direct-refused",
 ];
 
 /// The findings of all rules, in the order of [`RULES`]. The cells' verdicts must have been given before.
@@ -144,6 +156,13 @@ mod tests {
             .collect();
         assert!(positions.is_sorted(), "{positions:?}");
         assert!(found.len() >= 8, "{}", found.len());
+    }
+
+    #[test]
+    fn remarks_are_codes_of_rules() {
+        for code in REMARKS {
+            assert!(RULES.iter().any(|rule| rule.code == *code), "{code}");
+        }
     }
 
     #[test]

@@ -17,6 +17,12 @@ pub(crate) fn rate(bytes_per_s: f64) -> String {
     Rate { bytes_per_s }.to_string()
 }
 
+/// `±1.2 %` for the half-width of an interval relative to its mean; `±>100 %` where the interval says nothing any more.
+#[must_use]
+pub fn plus_minus(half_width: f64) -> String {
+    if half_width > 1.0 { "±>100 %".into() } else { format!("±{}", rdsk_units::percent(half_width)) }
+}
+
 /// `3.4 ×`; from 100 on without decimals.
 pub(crate) fn times(factor: f64) -> String {
     match factor {
@@ -67,6 +73,9 @@ mod tests {
             (times(3.444), "3.44 ×"),
             (times(250.0), "250 ×"),
             (times(f64::INFINITY), "n/a"),
+            (plus_minus(0.012), "±1.2 %"),
+            (plus_minus(1.0), "±100 %"),
+            (plus_minus(1.1), "±>100 %"),
             (figure(0.98), "0.98"),
             (figure(132.7), "133"),
         ];

@@ -1,13 +1,12 @@
-//! The align page: time per write by block size, cache state and path, the reads that writes caused, and the same for
-//! writes whose offset is not aligned.
+//! The align page: time per I/O by block size, cache state and path, the bytes that each made the kernel read, and the
+//! same for offsets that are not aligned.
 
 use crate::cells;
 use crate::figures::{MISSING, Unit, significant};
 use crate::page::{Page, Tone};
-use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Record, StopReason};
+use rdsk_finding::reading::{self, PAGE_BYTES};
+use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Op, Record, StopReason};
 
-/// The unit of the page cache; what crosses it touches two.
-const PAGE_BYTES: u64 = 4096;
 /// The four columns of the table, and the cell that the reads are taken from.
 const COLUMNS: [(CacheState, IoPath); 4] = [
     (CacheState::Warm, IoPath::Buffered),
@@ -38,30 +37,62 @@ impl Footnotes {
 }
 
 pub(crate) fn draw(page: &mut Page, record: &Record) {
-    page.heading("ALIGN: µs per write, by size and alignment");
-    let cells: Vec<&CellRecord> = cells::of(record, Experiment::Align).collect();
+    let ops = [Op::Read, Op::Write].map(|op| {
+        cells::of(record, Experiment::Align).any(|cell| cell.workload.op == op).then_some(op.as_str())
+    });
+    let ops: Vec<&str> = ops.into_iter().flatten().collect();
+    page.heading(format!("ALIGN: µs per {}, by size and alignment", ops.join(" and ")));
+    let mut footnotes = Footnotes::default();
+    let groups =
+        cells::groups_by(record, Experiment::Align, |cell| (cell.workload.op, cell.workload.targets.clone()));
+    for (index, cells) in groups.into_iter().enumerate() {
+        if index > 0 {
+            page.blank();
+        }
+        draw_group(page, record, &cells, &mut footnotes);
+    }
+    for (index, reason) in footnotes.0.iter().enumerate() {
+        page.sentence(Tone::Plain, format!("  {}) ", index + 1), reason);
+    }
+    draw_advice(page, record);
+}
+
+/// The tables of one direction on one target: aligned blocks, then shifted ones beside the same blocks aligned.
+fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord], footnotes: &mut Footnotes) {
+    let Some(first) = cells.first() else { return };
+    let op = first.workload.op;
+    if let Some(name) = cells::target_name(record, first) {
+        page.sentence(Tone::Heading, "  ", name);
+    }
     let mut keys: Vec<Key> =
         cells.iter().map(|cell| (cell.workload.block_bytes, cell.workload.shift_bytes)).collect();
     keys.sort_unstable();
     keys.dedup();
     let aligned: Vec<Key> = keys.iter().copied().filter(|(_, shift)| *shift == 0).collect();
     let shifted: Vec<Key> = keys.iter().copied().filter(|(_, shift)| *shift > 0).collect();
-    let mut footnotes = Footnotes::default();
-    draw_table(page, "block", &cells, &aligned, &mut footnotes, |(block, _)| block.to_string());
+    if !aligned.is_empty() {
+        draw_table(page, &format!("{op} of"), cells, &aligned, footnotes, |(block, _)| block.to_string());
+    }
     if !shifted.is_empty() {
         let is_compared = |key: &Key| shifted.iter().any(|(block, _)| *block == key.0);
         let compared: Vec<Key> = keys.iter().copied().filter(is_compared).collect();
         page.blank();
-        draw_table(page, "block and offset", &cells, &compared, &mut footnotes, place);
+        draw_table(page, &format!("{op} of, at"), cells, &compared, footnotes, place);
     }
-    for (index, reason) in footnotes.0.iter().enumerate() {
-        page.sentence(Tone::Plain, format!("  {}) ", index + 1), reason);
-    }
-    for code in ADVISERS {
-        for finding in record.findings.iter().filter(|finding| finding.code == code) {
-            if let Some(advice) = &finding.advice {
-                page.sentence(Tone::Plain, "  Advice: ", format!("{advice} ({code})."));
-            }
+}
+
+/// What to do, each advice once.
+fn draw_advice(page: &mut Page, record: &Record) {
+    let is_ours = |code: &str| ADVISERS.contains(&code);
+    let found = record.findings.iter().filter(|finding| is_ours(&finding.code));
+    let mut said: Vec<&str> = Vec::new();
+    for finding in found {
+        // Who is told to align writes need not be told to write whole pages as well.
+        let is_said = finding.code == "read-modify-write"
+            && record.findings.iter().any(|other| other.code == "misaligned-write");
+        if let Some(advice) = finding.advice.as_deref().filter(|advice| !is_said && !said.contains(advice)) {
+            page.sentence(Tone::Plain, "  Advice: ", format!("{advice}."));
+            said.push(advice);
         }
     }
 }
@@ -100,14 +131,15 @@ fn draw_table(
             format!("{}\n{path}", if *cache == CacheState::Warm { "cached" } else { "uncached" })
         })
         .collect();
-    names.push("bytes read\nper write".into());
+    let op = cells.first().map_or(Op::Write, |cell| cell.workload.op);
+    names.push(format!("bytes read\nper {op}"));
     let heads: Vec<&str> = std::iter::once(name).chain(names.iter().map(String::as_str)).collect();
     let rows: Vec<Vec<String>> = keys
         .iter()
         .map(|&key| {
             let mut row = vec![label(key)];
             row.extend(columns.iter().map(|&column| figure(find(key, column), footnotes)));
-            let reads = find(key, (CacheState::Cold, IoPath::Buffered)).and_then(cells::read_per_io);
+            let reads = find(key, (CacheState::Cold, IoPath::Buffered)).and_then(reading::read_bytes_per_io);
             row.push(reads.map_or_else(|| MISSING.into(), significant));
             row
         })

@@ -1,18 +1,22 @@
 //! Reading cells for the pages: choosing them, their verdict word, why one has no figure. It judges nothing; verdicts
 //! stand in the Record.
 
-use rdsk_model::{CellRecord, DeviceEvidence, Experiment, Op, Record, StopReason, VerdictCode};
+use crate::page::{Page, Tone};
+use rdsk_model::{CacheState, CellRecord, DeviceEvidence, Experiment, Op, Record, StopReason, VerdictCode};
+use rdsk_units::Bytes;
 
 /// The cells of one experiment, in the order of the Record.
 pub(crate) fn of(record: &Record, experiment: Experiment) -> impl Iterator<Item = &CellRecord> {
     record.cells.iter().filter(move |cell| cell.experiment == experiment)
 }
 
-/// The cells of one experiment that belong side by side: same direction, target and block size, in the order in which
-/// the first of each group stands in the Record.
-pub(crate) fn groups(record: &Record, experiment: Experiment) -> Vec<Vec<&CellRecord>> {
+/// The cells of one experiment in groups of the same key, in the order in which the first of each stands in the Record.
+pub(crate) fn groups_by<K: PartialEq>(
+    record: &Record,
+    experiment: Experiment,
+    key: impl Fn(&CellRecord) -> K,
+) -> Vec<Vec<&CellRecord>> {
     let mut groups: Vec<Vec<&CellRecord>> = Vec::new();
-    let key = |cell: &CellRecord| (cell.workload.op, cell.workload.targets.clone(), cell.workload.block_bytes);
     for cell in of(record, experiment) {
         match groups.iter_mut().find(|group| group.first().is_some_and(|first| key(first) == key(cell))) {
             Some(group) => group.push(cell),
@@ -22,19 +26,31 @@ pub(crate) fn groups(record: &Record, experiment: Experiment) -> Vec<Vec<&CellRe
     groups
 }
 
-/// What tells a group from the others of its experiment: the direction, and the block size and the target where the
-/// Record has several.
+/// The cells that belong side by side: same direction, targets and block size.
+pub(crate) fn groups(record: &Record, experiment: Experiment) -> Vec<Vec<&CellRecord>> {
+    groups_by(record, experiment, |cell| {
+        (cell.workload.op, cell.workload.targets.clone(), cell.workload.block_bytes)
+    })
+}
+
+/// What tells a group from the others on the same target: the direction, and the block size where the experiment has
+/// several.
 pub(crate) fn group_title(record: &Record, cell: &CellRecord) -> String {
-    let mut title = cell.workload.op.to_string();
-    let several_sizes = of(record, cell.experiment).any(|other| other.workload.block_bytes != cell.workload.block_bytes);
-    if several_sizes {
-        title.push_str(&format!(" {}", rdsk_units::Bytes(cell.workload.block_bytes).approx()));
+    let block_bytes = cell.workload.block_bytes;
+    let has_others = of(record, cell.experiment).any(|other| other.workload.block_bytes != block_bytes);
+    let size = if has_others { format!(" {}", Bytes(block_bytes).approx()) } else { String::new() };
+    format!("{}{size}", cell.workload.op)
+}
+
+/// The names of a cell's targets, where the Record has several.
+pub(crate) fn target_name(record: &Record, cell: &CellRecord) -> Option<String> {
+    if record.targets.len() < 2 {
+        return None;
     }
-    if record.targets.len() > 1 {
-        let target = cell.workload.targets.first().and_then(|&index| record.targets.get(index as usize));
-        title.push_str(&format!(" {}", target.map_or("?", |target| target.name.as_str())));
-    }
-    title
+    let name = |&index: &u32| {
+        record.targets.iter().find(|target| target.index == index).map_or("?", |target| target.name.as_str())
+    };
+    Some(cell.workload.targets.iter().map(name).collect::<Vec<_>>().join(" + "))
 }
 
 /// The verdict in one word; what has no verdict says why: `n/a`, `failed`, `interrupted`.
@@ -43,6 +59,7 @@ pub(crate) fn verdict_word(cell: &CellRecord) -> String {
         (_, StopReason::NotApplicable) => "n/a".into(),
         (Some(verdict), StopReason::Error) if verdict.code == VerdictCode::Incomplete => "failed".into(),
         (Some(verdict), StopReason::Error) => format!("{}, failed", verdict.code),
+        (Some(verdict), StopReason::Interrupted) if verdict.code == VerdictCode::Device => "cut short".into(),
         (Some(verdict), StopReason::Interrupted) if verdict.code != VerdictCode::Incomplete => {
             format!("{}, cut short", verdict.code)
         }
@@ -57,8 +74,58 @@ pub(crate) fn is_device(cell: &CellRecord) -> bool {
         && !matches!(cell.result.stop, StopReason::Error | StopReason::Interrupted)
 }
 
+/// Findings that explain a verdict for all its cells at once, with the same figures.
+const EXPLAINING: [&str; 2] = ["buffered-write-in-memory", "disturbed"];
+
+/// Whether the verdict needs its sentence: the figure is not the device's, not that of memory on purpose, and no finding
+/// explains it.
+fn needs_word(record: &Record, cell: &CellRecord) -> bool {
+    let is_explained = record
+        .findings
+        .iter()
+        .any(|finding| EXPLAINING.contains(&finding.code.as_str()) && finding.cells.contains(&cell.id));
+    let is_warm_read = cell.workload.op == Op::Read && cell.workload.cache == CacheState::Warm;
+    let is_memory = cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::PageCache);
+    !(is_device(cell) || is_explained || is_memory && is_warm_read)
+}
+
+/// The sentences of the cells that need one, each once behind the names of its cells.
+pub(crate) fn draw_whys(
+    page: &mut Page,
+    record: &Record,
+    cells: &[&CellRecord],
+    name: impl Fn(&CellRecord) -> String,
+) {
+    let mut whys: Vec<(&str, Vec<String>)> = Vec::new();
+    for cell in cells.iter().filter(|cell| needs_word(record, cell)) {
+        match whys.iter_mut().find(|(text, _)| *text == why(cell)) {
+            Some((_, names)) => names.push(name(cell)),
+            None => whys.push((why(cell), vec![name(cell)])),
+        }
+    }
+    for (text, names) in whys {
+        match &names[..] {
+            [one] => page.sentence(Tone::Warning, format!("  {one}: "), text),
+            many => page.sentence(Tone::Warning, "  ", format!("{}: {text}", many.join("; "))),
+        }
+    }
+}
+
+/// Why no cell of an experiment completed anything; `None` when one did, or when none was to run.
+pub(crate) fn nothing_completed(record: &Record, experiment: Experiment) -> Option<&str> {
+    let is_idle = |cell: &CellRecord| {
+        cell.result.stop == StopReason::NotApplicable || cell.result.ops.is_none_or(|ops| ops == 0)
+    };
+    if !of(record, experiment).all(is_idle) {
+        return None;
+    }
+    of(record, experiment)
+        .find(|cell| cell.result.stop != StopReason::NotApplicable)
+        .map(|cell| cell.result.why.as_str())
+}
+
 /// The sentence behind the verdict word: the verdict's text, or why the cell has no figure.
-pub(crate) fn why(cell: &CellRecord) -> &str {
+fn why(cell: &CellRecord) -> &str {
     match &cell.verdict {
         Some(verdict) if cell.result.stop != StopReason::NotApplicable => &verdict.text,
         _ => &cell.result.why,
@@ -68,43 +135,4 @@ pub(crate) fn why(cell: &CellRecord) -> &str {
 /// The counters of the device under the cell's first target.
 pub(crate) fn device(cell: &CellRecord) -> Option<&DeviceEvidence> {
     cell.evidence.device_of(*cell.workload.targets.first()?)
-}
-
-/// Requests in the cell's direction, until stable.
-pub(crate) fn requests(cell: &CellRecord) -> Option<u64> {
-    let device = device(cell)?;
-    match cell.workload.op {
-        Op::Read => device.reads,
-        Op::Write => device.writes,
-    }
-}
-
-/// Mean bytes of those requests.
-pub(crate) fn request_bytes(cell: &CellRecord) -> Option<f64> {
-    let bytes = match cell.workload.op {
-        Op::Read => device(cell)?.read_bytes,
-        Op::Write => device(cell)?.write_bytes,
-    }?;
-    let requests = requests(cell).filter(|&requests| requests > 0)?;
-    Some(bytes as f64 / requests as f64)
-}
-
-/// Merges in the cell's direction.
-pub(crate) fn merges(cell: &CellRecord) -> Option<u64> {
-    match cell.workload.op {
-        Op::Read => device(cell)?.read_merges,
-        Op::Write => device(cell)?.write_merges,
-    }
-}
-
-/// Bytes per second until everything was stable; `None` for reads.
-pub(crate) fn stable_rate(cell: &CellRecord) -> Option<f64> {
-    let ns = cell.result.to_stable_ns.filter(|&ns| ns > 0)?;
-    Some(cell.result.bytes? as f64 / (ns as f64 / 1e9))
-}
-
-/// Bytes that the kernel read for this process, per I/O: the reads that writes cause.
-pub(crate) fn read_per_io(cell: &CellRecord) -> Option<f64> {
-    let ops = cell.result.ops.filter(|&ops| ops > 0)?;
-    Some(cell.evidence.process.read_bytes? as f64 / ops as f64)
 }

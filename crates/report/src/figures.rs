@@ -2,7 +2,7 @@
 //! measured. It computes no statistics.
 
 use rdsk_model::Estimate;
-use rdsk_units::{grouped, percent};
+use rdsk_units::grouped;
 
 /// What stands where nothing was measured.
 pub(crate) const MISSING: &str = "–";
@@ -25,9 +25,9 @@ pub(crate) fn or_missing(value: Option<String>) -> String {
     value.unwrap_or_else(|| MISSING.into())
 }
 
-/// `±1.2 %`, or `–` without an interval.
+/// `±1.2 %`, `±>100 %`, or `–` without an interval.
 pub(crate) fn plus_minus(estimate: Option<Estimate>) -> String {
-    or_missing(estimate.and_then(|estimate| estimate.half_width()).map(|half| format!("±{}", percent(half))))
+    or_missing(estimate.and_then(|estimate| estimate.half_width()).map(rdsk_finding::plus_minus))
 }
 
 /// A whole number with commas, or `–`.
@@ -150,6 +150,7 @@ mod tests {
         let estimate = Estimate { mean: 100.0, low: Some(98.8), high: Some(101.2) };
         assert_eq!(plus_minus(Some(estimate)), "±1.2 %");
         assert_eq!(plus_minus(Some(Estimate { low: None, ..estimate })), "–");
+        assert_eq!(plus_minus(Some(Estimate { high: Some(350.0), ..estimate })), "±>100 %");
         assert_eq!(plus_minus(None), "–");
         assert_eq!(iops(124_853.4), "124,853");
         assert_eq!(iops(59.96), "60.0");

@@ -1,10 +1,14 @@
-//! The findings: what the counters explain, with the figures they rest on. It adds nothing to them.
+//! The findings: what the counters explain, with the figures they rest on. It adds nothing to them; what does not fit a
+//! few lines stands in the JSON and on the finding's page of the documentation.
 
 use crate::page::{Page, Tone};
+use rdsk_finding::REMARKS;
 use rdsk_model::{Confidence, Finding, Record};
 
 /// Citations shown per finding; the JSON has them all.
-const MAX_SHOWN: usize = 3;
+const MAX_SHOWN: usize = 2;
+/// Characters of explanation, about two lines: whole sentences as long as they fit, the first in any case.
+const MAX_TEXT: usize = 150;
 
 /// The code of the finding that the pages of the experiments show beside their tables.
 const COMPARISON: &str = "direct-vs-buffered";
@@ -19,16 +23,18 @@ pub(crate) enum Which {
 
 pub(crate) fn draw(page: &mut Page, record: &Record, which: Which) {
     let is_drawn = |finding: &&Finding| which == Which::All || finding.code != COMPARISON;
-    let findings: Vec<&Finding> = record.findings.iter().filter(is_drawn).collect();
-    if findings.is_empty() {
+    let (remarks, findings): (Vec<&Finding>, Vec<&Finding>) =
+        record.findings.iter().filter(is_drawn).partition(|finding| REMARKS.contains(&finding.code.as_str()));
+    if findings.is_empty() && remarks.is_empty() {
         return;
     }
-    page.heading("FINDINGS");
-    for (index, finding) in findings.into_iter().enumerate() {
-        if index > 0 {
-            page.blank();
-        }
+    page.heading("FINDINGS (docs/findings/CODE.md explains each; all evidence is in --json)");
+    for finding in &findings {
         draw_one(page, finding);
+    }
+    for (index, finding) in remarks.into_iter().enumerate() {
+        let lead = if index == 0 { "  also: " } else { "        " };
+        page.sentence(Tone::Plain, lead, headed(finding));
     }
 }
 
@@ -46,17 +52,44 @@ fn capital(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-fn draw_one(page: &mut Page, finding: &Finding) {
+/// `the rate changed on the way: 2 cells [drift]`.
+fn headed(finding: &Finding) -> String {
     let inferred = if finding.confidence == Confidence::Inferred { ", inferred" } else { "" };
-    page.sentence(Tone::Heading, "  ", format!("{} [{}{inferred}]", finding.title, finding.code));
-    page.sentence(Tone::Plain, "    ", &finding.text);
+    format!("{} [{}{inferred}]", finding.title, finding.code)
+}
+
+fn draw_one(page: &mut Page, finding: &Finding) {
+    page.sentence(Tone::Heading, "  ", headed(finding));
+    page.sentence(Tone::Plain, "    ", first_sentences(&finding.text));
     for line in finding.evidence.iter().take(MAX_SHOWN) {
-        page.sentence(Tone::Plain, "    | ", line);
-    }
-    if finding.evidence.len() > MAX_SHOWN {
-        page.line(format!("    | and {} more in the JSON", finding.evidence.len() - MAX_SHOWN));
+        page.line(format!("    | {line}"));
     }
     if let Some(advice) = &finding.advice {
-        page.sentence(Tone::Plain, "    Advice: ", format!("{advice}."));
+        page.sentence(Tone::Plain, "    > ", advice);
+    }
+}
+
+fn first_sentences(text: &str) -> String {
+    let mut shown = String::new();
+    for sentence in text.split_inclusive(". ") {
+        if !shown.is_empty() && shown.chars().count() + sentence.trim_end().chars().count() > MAX_TEXT {
+            break;
+        }
+        shown.push_str(sentence);
+    }
+    shown.trim_end().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_sentences_fill_two_lines() {
+        assert_eq!(first_sentences("One. Two."), "One. Two.");
+        let long = "x".repeat(149);
+        assert_eq!(first_sentences(&format!("{long}. Two.")), format!("{long}."));
+        assert_eq!(first_sentences(&format!("One. {long}.")), "One.");
+        assert_eq!(first_sentences(""), "");
     }
 }

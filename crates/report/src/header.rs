@@ -2,21 +2,28 @@
 
 use crate::page::{Page, Tone};
 use rdsk_model::{Device, Host, Record, Status, Target, TargetKind};
-use rdsk_units::{Bytes, Nanos};
+use rdsk_units::{Bytes, Nanos, printable};
+use unicode_width::UnicodeWidthStr as _;
+
+/// Columns that a line of the page has.
+const PAGE_WIDTH: usize = 80;
 
 /// Title, target, filesystem, device, host.
 pub(crate) fn draw(page: &mut Page, record: &Record) {
     let label = record.label.as_ref().map_or(String::new(), |label| format!("  \"{label}\""));
-    page.heading(format!("rdsk {}  {}{label}", record.rdsk_version, record.started_at));
+    page.heading(format!("rdsk {}  {}{label}", record.rdsk_version, whole_seconds(&record.started_at)));
+    let mut above: Option<&Target> = None;
     for target in &record.targets {
-        draw_target(page, target);
+        draw_target(page, target, above);
+        above = Some(target);
     }
     if let Some(host) = &record.host {
         page.sentence(Tone::Plain, "  host        ", host_text(host));
     }
 }
 
-fn draw_target(page: &mut Page, target: &Target) {
+/// One target; its filesystem and device only where they differ from those of the target above.
+fn draw_target(page: &mut Page, target: &Target, above: Option<&Target>) {
     let size = Bytes(target.size_bytes).approx();
     let what = match (target.kind, target.made_by_rdsk) {
         (TargetKind::File, true) => format!("a test file of {size}, made for this run"),
@@ -25,22 +32,60 @@ fn draw_target(page: &mut Page, target: &Target) {
         (TargetKind::Sim, _) => format!("simulated, {size}"),
     };
     page.sentence(Tone::Plain, "  target      ", format!("{}: {what}", target.name));
+    let is_same = |above: &Target| {
+        (&above.filesystem, &above.device, &above.stack)
+            == (&target.filesystem, &target.device, &target.stack)
+    };
+    if target.device.is_some() && above.is_some_and(is_same) {
+        return;
+    }
     if let Some(filesystem) = &target.filesystem {
         let on = if target.stack.is_empty() {
             String::new()
         } else {
             format!(" on {}", target.stack.join(" → "))
         };
-        page.sentence(
-            Tone::Plain,
-            "  filesystem  ",
-            format!("{}{on} ({})", filesystem.kind, filesystem.options),
-        );
+        page.line(with_options(format!("  filesystem  {}{on}", filesystem.kind), &filesystem.options));
     }
     match &target.device {
         Some(device) => page.sentence(Tone::Plain, "  device      ", device_text(device)),
         None if target.kind == TargetKind::Sim => {}
         None => page.sentence(Tone::Plain, "  device      ", "none that the kernel shows"),
+    }
+}
+
+/// The line with the mount options behind it, each once, when they fit; otherwise as many as fit and `…`.
+fn with_options(line: String, options: &str) -> String {
+    let mut shown: Vec<&str> = Vec::new();
+    for option in options.split(',').filter(|option| !option.is_empty()) {
+        if !shown.contains(&option) {
+            shown.push(option);
+        }
+    }
+    let fits = |shown: &str| printable(&line).width() + printable(shown).width() + 3 <= PAGE_WIDTH;
+    let all = shown.join(",");
+    if all.is_empty() {
+        return line;
+    }
+    if fits(&all) {
+        return format!("{line} ({all})");
+    }
+    while shown.pop().is_some() {
+        let some = shown.iter().map(|option| format!("{option},")).collect::<String>() + "…";
+        if !shown.is_empty() && fits(&some) {
+            return format!("{line} ({some})");
+        }
+    }
+    line
+}
+
+/// `2026-01-02T03:04:05Z` without the fraction of a second that the document has.
+fn whole_seconds(started_at: &str) -> String {
+    match started_at.split_once('.') {
+        Some((seconds, fraction)) => {
+            format!("{seconds}{}", fraction.trim_start_matches(|c: char| c.is_ascii_digit()))
+        }
+        None => started_at.into(),
     }
 }
 
@@ -134,4 +179,29 @@ pub(crate) fn draw_end(page: &mut Page, record: &Record) {
     let took = Nanos(record.elapsed_ns);
     let rung = observer.rung;
     page.sentence(Tone::Plain, "", format!("Took {took}. Evidence: {rung}{higher}. Record {}.", record.id));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mount_options_stand_once_and_on_one_line() {
+        let line = || String::from("  filesystem  ext4 on vda");
+        assert_eq!(
+            with_options(line(), "rw,relatime,rw,discard"),
+            "  filesystem  ext4 on vda (rw,relatime,discard)"
+        );
+        assert_eq!(with_options(line(), ""), line());
+        let cut = with_options(line(), &format!("rw,relatime,rw,{},last", "x".repeat(60)));
+        assert_eq!(cut, "  filesystem  ext4 on vda (rw,relatime,…)");
+        assert_eq!(with_options(line(), &"x".repeat(90)), line());
+    }
+
+    #[test]
+    fn seconds_are_enough_for_a_title() {
+        assert_eq!(whole_seconds("2026-11-20T23:53:44.311282485Z"), "2026-11-20T23:53:44Z");
+        assert_eq!(whole_seconds("2026-11-20T23:53:44Z"), "2026-11-20T23:53:44Z");
+        assert_eq!(whole_seconds("2026-11-20T23:53:44.5+01:00"), "2026-11-20T23:53:44+01:00");
+    }
 }

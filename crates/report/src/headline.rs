@@ -1,31 +1,67 @@
 //! The headline: the few figures that everybody asks for first, each with its interval, and a word where the figure is
 //! not simply the device's.
 
-use crate::cells::{self, is_device, verdict_word, why};
+use crate::cells::{self, is_device, verdict_word};
 use crate::figures::{Unit, iops, or_missing, plus_minus};
 use crate::page::{Page, Tone};
-use rdsk_model::{CellRecord, Experiment, Pattern, Record, Sync};
+use rdsk_model::{CellRecord, Experiment, Op, Pattern, Record, Sync};
 use rdsk_units::Bytes;
 
 pub(crate) fn draw(page: &mut Page, record: &Record) {
-    page.heading("HEADLINE");
-    let all: Vec<&CellRecord> = cells::of(record, Experiment::Headline).collect();
-    let (bandwidth, latency): (Vec<&CellRecord>, Vec<&CellRecord>) = all
-        .iter()
-        .partition(|cell| cell.workload.pattern == Pattern::Sequential && cell.workload.sync == Sync::None);
+    for cells in cells::groups_by(record, Experiment::Headline, |cell| cell.workload.targets.clone()) {
+        let Some(first) = cells.first() else { continue };
+        page.blank();
+        let name = cells::target_name(record, first).map_or(String::new(), |name| format!("{name}: "));
+        page.sentence(Tone::Heading, "HEADLINE: ", format!("{name}{}", in_words(&cells)));
+        draw_tables(page, record, &cells);
+    }
+}
+
+/// The figures in one line: `reads 160 MiB/s, writes 140 MiB/s; 125 random reads/s, 60.0 durable writes/s`.
+fn in_words(cells: &[&CellRecord]) -> String {
+    // A figure that is not the device's own never stands without the word for it.
+    let marked = |cell: &CellRecord, text: String| {
+        if is_device(cell) { text } else { format!("{text} ({})", verdict_word(cell)) }
+    };
+    let streams = cells.iter().filter(|cell| is_bandwidth(cell)).filter_map(|cell| {
+        let mean = cell.result.bytes_per_s?.mean;
+        let rate = format!("{}s {} {}", cell.workload.op, Unit::MIB_PER_S.figure(mean), Unit::MIB_PER_S.name);
+        Some(marked(cell, rate))
+    });
+    // Random writes rest in caches and say little in one line; the durable ones stand for writing.
+    let is_single = |cell: &&&CellRecord| {
+        let workload = &cell.workload;
+        workload.queue_depth == 1
+            && workload.streams == 1
+            && (workload.op == Op::Read || workload.sync != Sync::None)
+    };
+    let singles = cells.iter().filter(|cell| !is_bandwidth(cell)).filter(is_single).filter_map(|cell| {
+        let mean = cell.result.ops_per_s?.mean;
+        let what = if cell.workload.sync == Sync::None { "random" } else { "durable" };
+        Some(marked(cell, format!("{} {what} {}s/s", iops(mean), cell.workload.op)))
+    });
+    let parts: Vec<String> = [streams.collect::<Vec<_>>().join(", "), singles.collect::<Vec<_>>().join(", ")]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect();
+    if parts.is_empty() { "nothing completed".into() } else { parts.join("; ") }
+}
+
+fn is_bandwidth(cell: &CellRecord) -> bool {
+    cell.workload.pattern == Pattern::Sequential && cell.workload.sync == Sync::None
+}
+
+fn draw_tables(page: &mut Page, record: &Record, all: &[&CellRecord]) {
+    let (bandwidth, latency): (Vec<&CellRecord>, Vec<&CellRecord>) =
+        all.iter().partition(|cell| is_bandwidth(cell));
     if !bandwidth.is_empty() {
         let rows: Vec<Vec<String>> = bandwidth.iter().map(|cell| bandwidth_row(cell)).collect();
         page.table_with(&["", Unit::MIB_PER_S.name, Unit::MB_PER_S.name, "±95 %", ""], &rows, &[4]);
     }
-    if !bandwidth.is_empty() && !latency.is_empty() {
-        page.blank();
-    }
     if !latency.is_empty() {
         draw_latency(page, &latency);
     }
-    for cell in all.iter().filter(|cell| !is_device(cell)) {
-        page.sentence(Tone::Warning, format!("  {}: {}: ", label(cell), verdict_word(cell)), why(cell));
-    }
+    cells::draw_whys(page, record, all, |cell| format!("{}: {}", label(cell), verdict_word(cell)));
 }
 
 fn bandwidth_row(cell: &CellRecord) -> Vec<String> {

@@ -85,6 +85,12 @@ pub fn findings(record: &Record, style: Style) -> String {
 }
 
 fn draw(page: &mut Page, record: &Record, experiment: Experiment) {
+    if let Some(why) = cells::nothing_completed(record, experiment) {
+        page.blank();
+        let name = experiment.as_str().to_uppercase();
+        page.sentence(page::Tone::Heading, format!("{name}: "), format!("nothing completed: {why}"));
+        return;
+    }
     match experiment {
         Experiment::Headline => headline::draw(page, record),
         Experiment::Paths => paths::draw(page, record),

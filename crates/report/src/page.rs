@@ -139,6 +139,8 @@ pub(crate) fn cut(line: &str, width: usize) -> String {
 
 /// Words filled into lines of the width. A word longer than a line is broken.
 fn wrap(lead: &str, text: &str, width: usize) -> Vec<String> {
+    // A unit stays with its figure.
+    let text = &text.replace(" %", "\u{a0}%").replace(" ×", "\u{a0}×");
     let indent = " ".repeat(lead.width().min(width / 2));
     let mut lines = Vec::new();
     let mut line = lead.to_owned();
@@ -157,7 +159,7 @@ fn wrap(lead: &str, text: &str, width: usize) -> Vec<String> {
         is_empty = false;
     }
     lines.push(line);
-    lines
+    lines.into_iter().map(|line| line.replace('\u{a0}', " ")).collect()
 }
 
 /// A word in pieces that fit a line each.
@@ -189,6 +191,13 @@ mod tests {
         let mut page = Page::default();
         page.sentence(Tone::Plain, "  why: ", "one two three four five six seven eight nine ten");
         assert_eq!(render(&page, 40), "  why: one two three four five six seven\n       eight nine ten\n");
+    }
+
+    #[test]
+    fn a_unit_stays_with_its_figure() {
+        let mut page = Page::default();
+        page.sentence(Tone::Plain, "", "the intervals overlap widely here, ±67.6 % each");
+        assert_eq!(render(&page, 40), "the intervals overlap widely here,\n±67.6 % each\n");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The paths page: the same bytes by direct and by buffered I/O, side by side, with what the device saw.
 
-use crate::cells::{self, is_device, verdict_word, why};
+use crate::cells::{self, verdict_word};
 use crate::figures::{Unit, or_missing, plus_minus, significant, whole};
 use crate::findings;
 use crate::page::{Page, Tone};
+use rdsk_finding::reading::{self, passes};
 use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Op, Record};
 use rdsk_units::Bytes;
 
@@ -15,18 +16,19 @@ pub(crate) fn draw(page: &mut Page, record: &Record) {
 }
 
 fn what_was_done(record: &Record) -> String {
-    let Some(first) = cells::of(record, Experiment::Paths).next() else { return String::new() };
-    let block = Bytes(first.workload.block_bytes).approx();
-    let per_pass = |cell: &CellRecord| Some(cell.result.bytes? / passes(cell));
-    match cells::of(record, Experiment::Paths).filter_map(per_pass).max() {
-        Some(bytes) => format!(", {} a pass in blocks of {block}", Bytes(bytes).approx()),
-        None => format!(", blocks of {block}"),
+    let mut blocks: Vec<u64> =
+        cells::of(record, Experiment::Paths).map(|cell| cell.workload.block_bytes).collect();
+    blocks.dedup();
+    // Several sizes stand in the titles of their groups.
+    let block = match blocks[..] {
+        [block] => format!(" in blocks of {}", Bytes(block).approx()),
+        _ => String::new(),
+    };
+    let bytes_per_pass = |cell: &CellRecord| Some(cell.result.bytes? / passes(cell));
+    match cells::of(record, Experiment::Paths).filter_map(bytes_per_pass).max() {
+        Some(bytes) => format!(", {} a pass{block}", Bytes(bytes).approx()),
+        None => block,
     }
-}
-
-/// Passes of a cell, at least 1, so that totals can be shown for one pass.
-fn passes(cell: &CellRecord) -> u64 {
-    cell.result.visits.len().max(1) as u64
 }
 
 /// What the column is called: the path, and for a buffered read whether its pages were in the cache.
@@ -49,13 +51,11 @@ fn draw_group(page: &mut Page, record: &Record, columns: &[&CellRecord]) {
         rows.push(time_row("until stable", columns, |cell| cell.result.to_stable_ns));
     }
     rows.extend(rate_rows(op, columns));
-    rows.push(row("requests", columns, |cell| {
-        or_missing(cells::requests(cell).map(|requests| significant(requests as f64 / passes(cell) as f64)))
+    rows.push(row("requests", columns, |cell| per_pass(cell, reading::device_requests(cell, op))));
+    rows.push(unit_row("mean request", columns, Unit::of_sizes, |cell| {
+        reading::mean_request_bytes(cell, op)
     }));
-    rows.push(unit_row("mean request", columns, Unit::of_sizes, cells::request_bytes));
-    rows.push(row("merges", columns, |cell| {
-        or_missing(cells::merges(cell).map(|merges| significant(merges as f64 / passes(cell) as f64)))
-    }));
+    rows.push(row("merges", columns, |cell| per_pass(cell, reading::merges(cell, op))));
     rows.push(row("in flight (aqu-sz)", columns, |cell| {
         or_missing(cells::device(cell).and_then(|device| device.in_flight_mean).map(significant))
     }));
@@ -68,15 +68,21 @@ fn draw_group(page: &mut Page, record: &Record, columns: &[&CellRecord]) {
         }));
     }
     rows.push(row("verdict", columns, verdict_word));
+    if let Some(name) = cells::target_name(record, first) {
+        page.sentence(Tone::Heading, "  ", name);
+    }
     let title = cells::group_title(record, first);
     let mut head = vec![title.as_str(), ""];
     head.extend(columns.iter().map(|cell| column(cell)));
     page.table_with(&head, &rows, &[1]);
-    for cell in columns.iter().filter(|cell| !is_device(cell)) {
-        page.sentence(Tone::Warning, format!("  {}: ", column(cell)), why(cell));
-    }
+    cells::draw_whys(page, record, columns, |cell| column(cell).into());
     findings::draw_comparisons(page, record, |id| columns.iter().any(|cell| cell.id == id));
     page.blank();
+}
+
+/// A count of one pass.
+fn per_pass(cell: &CellRecord, count: Option<u64>) -> String {
+    or_missing(count.map(|count| significant(reading::ratio(count, passes(cell)))))
 }
 
 fn row(name: &str, columns: &[&CellRecord], figure: impl Fn(&CellRecord) -> String) -> Vec<String> {
@@ -114,7 +120,7 @@ fn rate_rows(op: Op, columns: &[&CellRecord]) -> Vec<Vec<String>> {
         row("  its interval", columns, |cell| plus_minus(cell.result.bytes_per_s)),
     ];
     if op == Op::Write {
-        rows.push(unit_row("rate until stable", columns, Unit::of_rates, cells::stable_rate));
+        rows.push(unit_row("rate until stable", columns, Unit::of_rates, reading::stable_rate));
     }
     rows
 }

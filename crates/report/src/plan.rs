@@ -61,6 +61,7 @@ fn row(plan: &Plan, index: usize, cell: &Cell) -> Vec<String> {
     let how_much = match (&cell.not_applicable, cell.extent) {
         (Some(_), _) => "n/a".into(),
         (None, Extent::Pass { bytes }) => format!("{}, {share}", Bytes(bytes).approx()),
+        (None, Extent::Passes { bytes }) => format!("passes of {}, {share}", Bytes(bytes).approx()),
         (None, Extent::Timed | Extent::Samples { .. }) => format!("{share}"),
     };
     vec![cut(&cell.id, ID_WIDTH), workload(&cell.workload), how_much]

@@ -1,50 +1,63 @@
 //! The stream page: one reader and one writer by several paths, each with the `iostat -x` row of its device under
 //! sysstat's own column names, and the curves of queue depth and rate.
 
-use crate::cells::{self, is_device, verdict_word, why};
+use crate::cells::{self, verdict_word};
 use crate::figures::{MISSING, Unit, or_missing, plus_minus, significant};
 use crate::findings;
 use crate::header::write_cache;
 use crate::page::{Page, Tone};
 use crate::spark;
+use rdsk_finding::reading;
 use rdsk_model::{CellRecord, Experiment, IoPath, Iostat, Op, Record, Sync};
 use rdsk_units::Bytes;
 
 /// Columns of one curve.
 const CURVE_WIDTH: usize = 24;
 
+/// Columns that a line of the page has.
+const PAGE_WIDTH: usize = 80;
+/// Share of requests and of bytes below which a kind of request is left out.
+const LIGHT: f64 = 0.01;
+/// What stands above the modes in a table of iostat's columns.
+const LEAD: &str = "iostat -x";
+
 /// A column of iostat: sysstat's name and the figure.
 type Column = (&'static str, fn(&Iostat) -> f64);
 
 pub(crate) fn draw(page: &mut Page, record: &Record) {
-    let first = cells::of(record, Experiment::Stream).next();
-    let block = first
-        .map_or(String::new(), |cell| format!(", blocks of {}", Bytes(cell.workload.block_bytes).approx()));
+    let mut blocks: Vec<u64> =
+        cells::of(record, Experiment::Stream).map(|cell| cell.workload.block_bytes).collect();
+    blocks.dedup();
+    // Several sizes stand in the titles of their groups.
+    let block = match blocks[..] {
+        [block] => format!(", blocks of {}", Bytes(block).approx()),
+        _ => String::new(),
+    };
     page.heading(format!("STREAM: one stream, watched by iostat{block}"));
-    for op in [Op::Write, Op::Read] {
-        let cells: Vec<&CellRecord> =
-            cells::of(record, Experiment::Stream).filter(|cell| cell.workload.op == op).collect();
-        if !cells.is_empty() {
-            draw_op(page, record, op, &cells);
-        }
+    for cells in cells::groups(record, Experiment::Stream) {
+        draw_group(page, record, &cells);
     }
     draw_caches(page, record);
 }
 
-fn draw_op(page: &mut Page, record: &Record, op: Op, cells: &[&CellRecord]) {
-    let mut heads = vec![op.as_str(), "MiB/s", "±95 %"];
+fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
+    let Some(first) = cells.first() else { return };
+    let op = first.workload.op;
+    if let Some(name) = cells::target_name(record, first) {
+        page.sentence(Tone::Heading, "  ", name);
+    }
+    let title = cells::group_title(record, first);
+    let mut heads = vec![title.as_str(), "MiB/s", "±95 %"];
     if op == Op::Write {
         heads.push("until stable");
     }
     heads.extend(["latency µs", "verdict"]);
     let rows: Vec<Vec<String>> = cells.iter().map(|cell| summary(op, cell)).collect();
     page.table_with(&heads, &rows, &[heads.len() - 1]);
-    for cell in cells.iter().filter(|cell| !is_device(cell)) {
-        page.sentence(Tone::Warning, format!("  {}: ", mode(cell)), why(cell));
-    }
+    cells::draw_whys(page, record, cells, mode);
+    findings::draw_comparisons(page, record, |id| cells.iter().any(|cell| cell.id == id));
     let rows: Vec<(String, Iostat)> =
         cells.iter().filter_map(|cell| Some((mode(cell), cells::device(cell)?.iostat?))).collect();
-    findings::draw_comparisons(page, record, |id| cells.iter().any(|cell| cell.id == id));
     if rows.is_empty() {
         page.line("  No counters of the device: no iostat row.");
     } else {
@@ -72,7 +85,7 @@ fn summary(op: Op, cell: &CellRecord) -> Vec<String> {
     let mut row =
         vec![mode(cell), Unit::MIB_PER_S.figure_or_missing(rate.map(|rate| rate.mean)), plus_minus(rate)];
     if op == Op::Write {
-        row.push(Unit::MIB_PER_S.figure_or_missing(cells::stable_rate(cell)));
+        row.push(Unit::MIB_PER_S.figure_or_missing(reading::stable_rate(cell)));
     }
     let mean_ns = cell.result.latency_ns.as_ref().and_then(|latency| latency.mean);
     row.push(Unit::MICROSECONDS.figure_or_missing(mean_ns));
@@ -80,46 +93,81 @@ fn summary(op: Op, cell: &CellRecord) -> Vec<String> {
     row
 }
 
-/// The row of `iostat -x` in two lines of columns, a third where there were discards.
+/// The columns of `iostat -x`, in sysstat's order.
+const COLUMNS: [Column; 22] = [
+    ("r/s", |row| row.r_s),
+    ("rkB/s", |row| row.rkb_s),
+    ("rrqm/s", |row| row.rrqm_s),
+    ("%rrqm", |row| row.rrqm_percent),
+    ("r_await", |row| row.r_await),
+    ("rareq-sz", |row| row.rareq_sz),
+    ("w/s", |row| row.w_s),
+    ("wkB/s", |row| row.wkb_s),
+    ("wrqm/s", |row| row.wrqm_s),
+    ("%wrqm", |row| row.wrqm_percent),
+    ("w_await", |row| row.w_await),
+    ("wareq-sz", |row| row.wareq_sz),
+    ("d/s", |row| row.d_s),
+    ("dkB/s", |row| row.dkb_s),
+    ("drqm/s", |row| row.drqm_s),
+    ("%drqm", |row| row.drqm_percent),
+    ("d_await", |row| row.d_await),
+    ("dareq-sz", |row| row.dareq_sz),
+    ("f/s", |row| row.f_s),
+    ("f_await", |row| row.f_await),
+    ("aqu-sz", |row| row.aqu_sz),
+    ("%util", |row| row.util_percent),
+];
+
+/// Whether a column's kind of request is at least 1 % of the row's requests or bytes.
+fn is_of_weight(name: &str, row: &Iostat) -> bool {
+    let (requests, kilobytes) = match name {
+        "r/s" | "rkB/s" | "rrqm/s" | "%rrqm" | "r_await" | "rareq-sz" => (row.r_s, row.rkb_s),
+        "w/s" | "wkB/s" | "wrqm/s" | "%wrqm" | "w_await" | "wareq-sz" => (row.w_s, row.wkb_s),
+        "d/s" | "dkB/s" | "drqm/s" | "%drqm" | "d_await" | "dareq-sz" => (row.d_s, row.dkb_s),
+        _ => return true,
+    };
+    requests >= LIGHT * (row.r_s + row.w_s + row.d_s)
+        || kilobytes >= LIGHT * (row.rkb_s + row.wkb_s + row.dkb_s)
+}
+
+/// The rows of `iostat -x`, in as many tables as the width needs. Columns that are 0 in every row are left out, and
+/// those of a kind of request that hardly occurred; the document has them all.
 fn draw_iostat(page: &mut Page, rows: &[(String, Iostat)]) {
-    let first: [Column; 8] = [
-        ("r/s", |row| row.r_s),
-        ("rkB/s", |row| row.rkb_s),
-        ("rrqm/s", |row| row.rrqm_s),
-        ("%rrqm", |row| row.rrqm_percent),
-        ("r_await", |row| row.r_await),
-        ("rareq-sz", |row| row.rareq_sz),
-        ("aqu-sz", |row| row.aqu_sz),
-        ("%util", |row| row.util_percent),
-    ];
-    let second: [Column; 8] = [
-        ("w/s", |row| row.w_s),
-        ("wkB/s", |row| row.wkb_s),
-        ("wrqm/s", |row| row.wrqm_s),
-        ("%wrqm", |row| row.wrqm_percent),
-        ("w_await", |row| row.w_await),
-        ("wareq-sz", |row| row.wareq_sz),
-        ("f/s", |row| row.f_s),
-        ("f_await", |row| row.f_await),
-    ];
-    let third: [Column; 6] = [
-        ("d/s", |row| row.d_s),
-        ("dkB/s", |row| row.dkb_s),
-        ("drqm/s", |row| row.drqm_s),
-        ("%drqm", |row| row.drqm_percent),
-        ("d_await", |row| row.d_await),
-        ("dareq-sz", |row| row.dareq_sz),
-    ];
-    draw_columns(page, rows, &first);
-    draw_columns(page, rows, &second);
-    if rows.iter().any(|(_, row)| row.d_s > 0.0) {
-        draw_columns(page, rows, &third);
+    let is_shown = |(name, figure): &&Column| {
+        rows.iter().any(|(_, row)| figure(row) != 0.0) && rows.iter().any(|(_, row)| is_of_weight(name, row))
+    };
+    let shown: Vec<&Column> = COLUMNS.iter().filter(is_shown).collect();
+    if shown.is_empty() {
+        page.line("  iostat -x: every column is 0.");
+    }
+    let width_of = |(name, figure): &Column| {
+        let widest = rows.iter().map(|(_, row)| significant(figure(row)).chars().count()).max();
+        widest.unwrap_or(0).max(name.len()) + 2
+    };
+    let modes = rows.iter().map(|(mode, _)| mode.len()).max().unwrap_or(0).max(LEAD.len()) + 2;
+    let mut tables: Vec<Vec<&Column>> = Vec::new();
+    let mut used = usize::MAX;
+    for column in shown {
+        let width = width_of(column);
+        match tables.last_mut().filter(|_| used + width <= PAGE_WIDTH) {
+            Some(table) => {
+                table.push(column);
+                used += width;
+            }
+            None => {
+                tables.push(vec![column]);
+                used = modes + width;
+            }
+        }
+    }
+    for table in tables {
+        draw_columns(page, rows, &table);
     }
 }
 
-fn draw_columns(page: &mut Page, rows: &[(String, Iostat)], columns: &[Column]) {
-    let heads: Vec<&str> =
-        std::iter::once("iostat -x").chain(columns.iter().map(|(name, _)| *name)).collect();
+fn draw_columns(page: &mut Page, rows: &[(String, Iostat)], columns: &[&Column]) {
+    let heads: Vec<&str> = std::iter::once(LEAD).chain(columns.iter().map(|(name, _)| *name)).collect();
     let rows: Vec<Vec<String>> = rows
         .iter()
         .map(|(mode, row)| {
@@ -153,8 +201,12 @@ fn curve(values: &[u64]) -> String {
 }
 
 fn draw_caches(page: &mut Page, record: &Record) {
+    let mut said: Vec<&str> = Vec::new();
     for device in record.targets.iter().filter_map(|target| target.device.as_ref()) {
-        let state = write_cache(device).unwrap_or_else(|| "write cache not known".into());
-        page.line(format!("  {}: {state}.", device.name));
+        if !said.contains(&device.name.as_str()) {
+            said.push(&device.name);
+            let state = write_cache(device).unwrap_or_else(|| "write cache not known".into());
+            page.line(format!("  {}: {state}.", device.name));
+        }
     }
 }

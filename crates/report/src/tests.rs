@@ -53,7 +53,7 @@ fn ascii_and_colour() {
     assert!(ascii.is_ascii());
     fits(&ascii);
     let colored = text(&run, Style { color: Color::Always, ..plain() });
-    assert!(colored.contains("\u{1b}[1mHEADLINE\u{1b}[0m"));
+    assert!(colored.contains("\u{1b}[1mHEADLINE: reads 160 MiB/s"));
     let narrow = text(&run, Style { width: 60, ..plain() });
     assert!(narrow.lines().all(|line| line.width() <= 60));
     let wide = text(&run, Style { width: 200, ..plain() });
@@ -115,6 +115,71 @@ fn an_interrupted_record() {
     fits(&text);
     assert!(!text.contains('\u{1b}'));
     insta::assert_snapshot!("interrupted", text);
+}
+
+#[test]
+fn cells_that_never_ran_are_one_line() {
+    let never = |cell: CellRecord| {
+        with(cell, |cell| {
+            cell.result = fixtures::empty_result();
+            cell.result.stop = StopReason::Interrupted;
+            cell.result.why = "a signal ended the run".into();
+            cell.evidence.device.clear();
+        })
+    };
+    let read = cell("paths/read/direct", Op::Read, IoPath::Direct, 1 << 20, 40, 200_000_000);
+    let mut buffered = read.clone();
+    buffered.workload.path = IoPath::Buffered;
+    let text_of = |cells| text(&record(vec![disk()], cells), plain());
+    let none = text_of(vec![never(read.clone()), never(buffered.clone())]);
+    assert!(none.contains("\nPATHS: nothing completed: a signal ended the run\n\n"), "{none}");
+    let larger = with(buffered.clone(), |cell| cell.workload.cache = rdsk_model::CacheState::Warm);
+    let one = text_of(vec![read, never(buffered), never(larger)]);
+    assert!(one.contains("  buffered; cached: nothing completed: a signal ended the run\n"), "{one}");
+}
+
+/// The run's paths, stream and align cells twice: on a second target, and with blocks of 64 KiB besides.
+#[test]
+fn several_targets_and_block_sizes_stay_apart() {
+    let mut run = fixtures::run();
+    let mut second = run.targets[0].clone();
+    (second.index, second.name) = (1, "/mnt/other".into());
+    run.targets.push(second);
+    let cells: Vec<CellRecord> = run
+        .cells
+        .iter()
+        .filter(|cell| cell.experiment != Experiment::Headline)
+        .flat_map(|cell| {
+            let other = with(cell.clone(), |cell| {
+                cell.id.push_str("@1");
+                cell.workload.targets = vec![1];
+                cell.evidence.device.iter_mut().for_each(|device| device.target = 1);
+            });
+            let large = with(cell.clone(), |cell| {
+                cell.id.push_str("/64k");
+                cell.workload.block_bytes = 64 << 10;
+            });
+            let is_sized = cell.experiment != Experiment::Align;
+            let reading = with(cell.clone(), |cell| {
+                cell.id.push_str("/read");
+                cell.workload.op = Op::Read;
+            });
+            [cell.clone(), other, if is_sized { large } else { reading }]
+        })
+        .collect();
+    let record = record(run.targets.clone(), cells);
+    let text = text(&record, plain());
+    fits(&text);
+    assert!(!text.contains("HEADLINE"), "an experiment that was not run is printed");
+    for title in
+        ["  read 64 KiB ", "  write 64 KiB ", "  write 16 KiB ", "  read 1 MiB ", "  read of ", "  write of "]
+    {
+        assert!(text.contains(title), "{title}");
+    }
+    assert!(text.contains("ALIGN: µs per read and write"));
+    // A name above each group: paths and stream have 3 groups a direction, align 3 in all.
+    assert_eq!(text.lines().filter(|line| *line == "  /mnt/other").count(), 5, "{text}");
+    assert_eq!(text.lines().filter(|line| *line == "  .").count(), 10, "{text}");
 }
 
 #[test]

@@ -31,8 +31,8 @@ fn check(record: &Record) -> Vec<Finding> {
         code: RULE.code.into(),
         title: format!("writes stopped in memory: {}", how_many(&cells)),
         text: format!(
-            "write(2) returns when the page cache has the data; the kernel writes it to the device later. Until the \
-             data was stable it took up to {} as long, and only that time says what the device can do.",
+            "write(2) returns when memory has the data; until the device had it took up to {} as long, and only that \
+             time says what the device can do.",
             words::times(worst)
         ),
         evidence,

@@ -19,8 +19,8 @@ fn check(record: &Record) -> Vec<Finding> {
     vec![Finding {
         code: RULE.code.into(),
         title: format!("memory answered reads: {}", how_many(&cells)),
-        text: "The data, or part of it, was still in memory from earlier reads or writes, so the figure is a mixture \
-               of the speed of memory and that of the device."
+        text: "The data, or part of it, was still in memory, so the figure is a mixture of the speed of memory and that of \
+               the device."
             .into(),
         evidence: cite_all(&cells, cite_verdict),
         confidence: Confidence::Measured,

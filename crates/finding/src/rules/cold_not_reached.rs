@@ -28,9 +28,8 @@ fn check(record: &Record) -> Vec<Finding> {
     vec![Finding {
         code: RULE.code.into(),
         title: format!("the page cache was not empty: {}", how_many(&cells)),
-        text: "rdsk asked the kernel to forget the pages of the span and looked again with cachestat(2): some were \
-               still there. Dirty or mapped pages, pages that another program uses, and containers that deny \
-               drop_caches have this effect."
+        text: "The kernel was asked to forget the pages of the span, and cachestat(2) still found some: they are dirty, \
+               mapped, or in use, or the container denies drop_caches."
             .into(),
         evidence,
         confidence: Confidence::Measured,

@@ -22,8 +22,8 @@ fn check(record: &Record) -> Vec<Finding> {
     vec![Finding {
         code: RULE.code.into(),
         title: format!("the processor is the limit: {}", how_many(&cells)),
-        text: "User and system time of this process fill nearly all of the elapsed time. A faster device would give the \
-               same figure; more streams on more processors, or larger blocks, may give a higher one."
+        text: "Processor time of this process fills nearly all of the elapsed time: a faster device would give the same \
+               figure."
             .into(),
         evidence,
         confidence: Confidence::Measured,

@@ -2,21 +2,31 @@
 
 use super::Rule;
 use super::common::{cite, has_verdict};
-use super::requests_merged::mean_request;
+use super::path_cause::{self as cause, depth, request_bytes};
 use crate::{reading, words};
 use rdsk_model::{
-    CellRecord, Confidence, Estimate, Experiment, Finding, IoPath, Op, Record, Sync, VerdictCode,
+    CacheState, CellRecord, Confidence, Estimate, Experiment, Finding, IoPath, Op, Record, Sync, VerdictCode,
 };
-use rdsk_units::percent;
 
 pub(super) const RULE: Rule = Rule { code: "direct-vs-buffered", check };
 
-/// What a cause must differ by to be named.
-const MARKED: f64 = 1.5;
-/// Processor time over elapsed time from which copying is named.
-const BUSY_CPU: f64 = 0.5;
-/// Without an interval, rates within this factor count as equal.
+/// Rates within this factor count as equal where their intervals allow it.
 const EQUAL: f64 = 1.1;
+/// Rates within this factor are called equal even where their intervals are apart: no path is chosen for 5 %.
+const SAME: f64 = 1.05;
+/// Half-width from which an interval is too wide to call two rates equal.
+const WIDE: f64 = 0.1;
+
+/// What two rates say of each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Comparison {
+    /// The same, as far as the figures go.
+    Equal,
+    /// The intervals overlap and are too wide, or the means too far apart, to call them equal.
+    Unclear,
+    /// One is so many times as fast; the range is what the two intervals allow.
+    Faster { mean: f64, range: Option<(f64, f64)> },
+}
 
 fn check(record: &Record) -> Vec<Finding> {
     let measures_path =
@@ -26,7 +36,9 @@ fn check(record: &Record) -> Vec<Finding> {
     direct
         .filter_map(|direct| {
             let buffered = record.cells.iter().filter(measures_path).find(|cell| {
+                // The warm cell asks what memory gives; it is no twin.
                 cell.workload.path == IoPath::Buffered
+                    && cell.workload.cache != CacheState::Warm
                     && cell.experiment == direct.experiment
                     && direct.workload.differs_only_in_path(&cell.workload)
             })?;
@@ -48,19 +60,24 @@ fn explain(direct: &CellRecord, buffered: &CellRecord) -> Option<Finding> {
     } else {
         ((buffered, buffered_rate), (direct, direct_rate), ("buffered", "direct"))
     };
-    let (title, text, confidence) = match factor(faster.1, slower.1) {
-        None => (
+    let (title, text, confidence) = match compare(faster.1, slower.1) {
+        Comparison::Equal => (
             format!("{what}: direct and buffered are equally fast{until}"),
             equal_text(direct_rate, buffered_rate).into(),
             Confidence::Measured,
         ),
-        Some((mean, range)) => {
-            let (cause, confidence) = cause(faster.0, slower.0);
-            let range =
-                range.map_or(String::new(), |(low, high)| format!(" (95 % interval {low:.2} to {high:.2})"));
+        Comparison::Unclear => (
+            format!("{what}: direct and buffered cannot be told apart{until}"),
+            unclear_text(direct_rate, buffered_rate),
+            Confidence::Measured,
+        ),
+        Comparison::Faster { mean, range } => {
+            let (cause, confidence) = cause::of(faster.0, slower.0);
+            let range = range
+                .map_or(String::new(), |(low, high)| format!("The 95 % interval is {low:.2} to {high:.2}. "));
             (
                 format!("{what}: {} is {} as fast as {}{until}", names.0, words::times(mean), names.1),
-                format!("The factor is {mean:.2}{range}. {cause}"),
+                format!("{range}{cause}"),
                 confidence,
             )
         }
@@ -89,114 +106,81 @@ fn rate(cell: &CellRecord) -> Option<Estimate> {
         Op::Read => cell.result.bytes_per_s,
         Op::Write => {
             let mean = reading::stable_rate(cell)?;
-            let (low, high) = spread(cell).unzip();
+            let (low, high) = spread(cell, mean).unzip();
             Some(Estimate { mean, low, high })
         }
     }
 }
 
-/// Slowest and fastest of the visits, each until stable; `None` with fewer than two.
-fn spread(cell: &CellRecord) -> Option<(f64, f64)> {
-    let rates: Option<Vec<f64>> = cell
-        .result
-        .visits
-        .iter()
-        .map(|visit| Some(visit.bytes as f64 / reading::seconds(visit.to_stable_ns.filter(|&ns| ns > 0)?)))
-        .collect();
-    let rates = rates.filter(|rates| rates.len() >= 2)?;
-    Some((rates.iter().copied().fold(f64::INFINITY, f64::min), rates.iter().copied().fold(0.0, f64::max)))
+/// The 95 % interval round the mean rate until stable. Where the data was stable when the last write returned, it is as
+/// wide as that of the windows; otherwise it comes from the passes, and there is none with fewer than two.
+fn spread(cell: &CellRecord, mean: f64) -> Option<(f64, f64)> {
+    let result = &cell.result;
+    let is_stable_at_return =
+        reading::ratio(result.to_stable_ns?, result.to_return_ns.filter(|&ns| ns > 0)?) <= SAME;
+    let of_windows = result.bytes_per_s.and_then(|rate| rate.half_width()).filter(|_| is_stable_at_return);
+    let of_passes = || {
+        let rate =
+            |ns: Option<u64>, bytes: u64| Some(bytes as f64 / reading::seconds(ns.filter(|&ns| ns > 0)?));
+        let rates: Option<Vec<f64>> =
+            result.visits.iter().map(|visit| rate(visit.to_stable_ns, visit.bytes)).collect();
+        Some(rdsk_stats::mean_interval(&rates?)?.half_width_rel())
+    };
+    let half_width = of_windows.or_else(of_passes).filter(|half| half.is_finite())?;
+    Some((mean * (1.0 - half_width).max(0.0), mean * (1.0 + half_width)))
 }
 
 fn equal_text(a: Estimate, b: Estimate) -> &'static str {
-    if a.low.is_some() && b.low.is_some() {
-        "The difference lies within the intervals of the two rates: the device decides, not the path."
-    } else {
-        "The two rates differ by less than 10 %, and one pass each allows no finer answer."
+    match (a.low, a.high, b.low, b.high) {
+        (Some(a_low), Some(a_high), Some(b_low), Some(b_high)) if a_low <= b_high && b_low <= a_high => {
+            "The difference lies within the intervals of the two rates."
+        }
+        (Some(_), Some(_), Some(_), Some(_)) => "The two rates differ by less than 5 %.",
+        _ => "The two rates differ by less than 10 %, and one pass each allows no finer answer.",
     }
 }
 
-/// How many times as fast, with the range that the two intervals allow; `None` when the two are equal.
-fn factor(faster: Estimate, slower: Estimate) -> Option<(f64, Option<(f64, f64)>)> {
+/// `106 against 485 MiB/s, ±90 %`: the wider of the two intervals.
+fn unclear_text(direct: Estimate, buffered: Estimate) -> String {
+    let mebibytes = |rate: Estimate| words::figure(rate.mean / f64::from(1 << 20));
+    let wider = [direct, buffered].into_iter().filter_map(|rate| rate.half_width()).fold(0.0, f64::max);
+    format!(
+        "{} against {} MiB/s, {}: the intervals overlap, and more passes are needed to tell.",
+        mebibytes(direct),
+        mebibytes(buffered),
+        words::plus_minus(wider)
+    )
+}
+
+fn compare(faster: Estimate, slower: Estimate) -> Comparison {
     let mean = faster.mean / slower.mean;
+    let is_wide = |rate: Estimate| rate.half_width().is_some_and(|half| half > WIDE);
     match (faster.low, faster.high, slower.low, slower.high) {
-        (Some(low), Some(high), Some(slow_low), Some(slow_high)) if slow_low > 0.0 => {
-            (low > slow_high).then_some((mean, Some((low / slow_high, high / slow_low))))
-        }
-        _ => (mean >= EQUAL).then_some((mean, None)),
-    }
-}
-
-/// The first difference between the two that explains the rate.
-fn cause(faster: &CellRecord, slower: &CellRecord) -> (String, Confidence) {
-    let more = |of: fn(&CellRecord) -> Option<f64>| {
-        Some(of(faster)? / of(slower)?).filter(|factor| *factor >= MARKED)
-    };
-    let reads = (slower.workload.op == Op::Write).then(|| caused_reads(slower)).flatten();
-    if let Some(reads) = reads {
-        return (
-            format!("The slower path made the device read {} first.", words::bytes(reads)),
-            Confidence::Measured,
-        );
-    }
-    let depth = more(depth);
-    let size = more(mean_request);
-    let ahead = match (faster.workload.path, faster.workload.op) {
-        (IoPath::Buffered, Op::Read) => "readahead asks for the next blocks before the program does",
-        (IoPath::Buffered, Op::Write) => "writeback sends many blocks at once while the program goes on",
-        (IoPath::Direct, _) => {
-            "its large blocks go to the device whole or in parts that are in flight together"
-        }
-    };
-    match (depth, size) {
-        (Some(depth), size) => {
-            let larger =
-                size.map_or(String::new(), |size| format!(", in requests {} as large", words::times(size)));
-            let text =
-                format!("It keeps {} as many requests in flight{larger}: {ahead}.", words::times(depth));
-            (text, Confidence::Measured)
-        }
-        (None, Some(size)) => {
-            (format!("Its requests are {} as large: {ahead}.", words::times(size)), Confidence::Measured)
-        }
-        (None, None) => match cpu_share(slower).filter(|&share| share >= BUSY_CPU) {
-            Some(share) => {
-                let text = format!(
-                    "The requests are alike, but the slower path keeps the processor busy {} of the time: the page \
-                     cache copies every byte.",
-                    percent(share)
-                );
-                (text, Confidence::Inferred)
+        (Some(low), Some(high), Some(slow_low), Some(slow_high)) => {
+            if low > slow_high && mean < SAME {
+                Comparison::Equal
+            } else if low > slow_high && slow_low > 0.0 {
+                Comparison::Faster { mean, range: Some((low / slow_high, high / slow_low)) }
+            } else if mean >= EQUAL || is_wide(faster) || is_wide(slower) {
+                Comparison::Unclear
+            } else {
+                Comparison::Equal
             }
-            None => (
-                "The requests that the device saw are alike; these counters do not show the cause.".into(),
-                Confidence::Inferred,
-            ),
-        },
+        }
+        _ if mean >= EQUAL => Comparison::Faster { mean, range: None },
+        _ => Comparison::Equal,
     }
-}
-
-fn depth(cell: &CellRecord) -> Option<f64> {
-    cell.evidence.device.first()?.in_flight_mean.filter(|&depth| depth > 0.0)
-}
-
-/// Reads during a write cell, when they are more than a tenth of what was written.
-fn caused_reads(cell: &CellRecord) -> Option<u64> {
-    let read = cell.evidence.process.read_bytes?;
-    (reading::ratio(read, cell.result.bytes.filter(|&bytes| bytes > 0)?) > 0.1).then_some(read)
-}
-
-fn cpu_share(cell: &CellRecord) -> Option<f64> {
-    Some(reading::ratio(reading::cpu_ns(cell)?, cell.result.elapsed_ns.filter(|&ns| ns > 0)?))
 }
 
 fn counted(cell: &CellRecord, rate: Estimate) -> String {
     let op = cell.workload.op;
     let requests =
         reading::device_requests(cell, op).map_or_else(|| "unknown".into(), |count| count.to_string());
-    let size = mean_request(cell)
+    let size = request_bytes(cell)
         .map_or(String::new(), |bytes| format!(" of {} KiB", words::figure(bytes / 1024.0)));
     let depth = depth(cell).map_or(String::new(), |depth| format!(", aqu-sz = {}", words::figure(depth)));
-    cite(cell, "rate", format_args!("{}, requests = {requests}{size}{depth}", words::rate(rate.mean)))
+    let more = cause::counted(cell);
+    cite(cell, "rate", format_args!("{}, requests = {requests}{size}{depth}{more}", words::rate(rate.mean)))
 }
 
 #[cfg(test)]
@@ -218,26 +202,50 @@ mod tests {
         assert_eq!(finding.title, "reads: buffered is 2.00 × as fast as direct");
         assert_eq!(
             finding.text,
-            "The factor is 2.00 (95 % interval 1.96 to 2.04). It keeps 3.00 × as many requests in flight: readahead \
-             asks for the next blocks before the program does."
+            "The 95 % interval is 1.96 to 2.04. It keeps 3.00 × as many requests in flight: readahead asks for the \
+             next blocks before the program does."
         );
         assert_eq!(finding.confidence, Confidence::Measured);
-        assert_eq!(finding.evidence[1], "b: rate = 256.0 MiB/s, requests = 64 of 1024 KiB, aqu-sz = 2.85");
+        assert_eq!(
+            finding.evidence[1],
+            "b: rate = 256.0 MiB/s, requests = 64 of 1024 KiB, aqu-sz = 2.85, cpu per MiB = 234 µs, %util = 96.0"
+        );
     }
 
     #[test]
-    fn says_when_they_are_equal_or_the_cause_is_hidden() {
+    fn rates_are_equal_unclear_or_apart() {
+        let of = |mean: f64, half: f64| Estimate {
+            mean,
+            low: Some(mean - mean * half),
+            high: Some(mean + mean * half),
+        };
+        let bare = |mean| Estimate { mean, low: None, high: None };
+        assert_eq!(compare(of(101.0, 0.02), of(100.0, 0.02)), Comparison::Equal);
+        assert_eq!(compare(of(104.0, 0.001), of(100.0, 0.001)), Comparison::Equal);
+        assert_eq!(compare(of(485.0, 0.9), of(106.0, 0.9)), Comparison::Unclear);
+        assert_eq!(compare(of(101.0, 0.5), of(100.0, 0.02)), Comparison::Unclear);
+        assert!(matches!(
+            compare(of(120.0, 0.02), of(100.0, 0.02)),
+            Comparison::Faster { range: Some(_), .. }
+        ));
+        assert!(matches!(compare(bare(111.0), bare(100.0)), Comparison::Faster { range: None, .. }));
+        assert_eq!(compare(bare(109.0), bare(100.0)), Comparison::Equal);
+    }
+
+    #[test]
+    fn wide_intervals_are_not_called_equal() {
+        let wide = |cell| {
+            with(cell, |cell: &mut CellRecord| {
+                let rate = cell.result.bytes_per_s.as_mut().unwrap();
+                (rate.low, rate.high) = (Some(rate.mean * 0.1), Some(rate.mean * 1.9));
+            })
+        };
+        let [direct, buffered] = cells(Op::Read, 604_000_000, 132_000_000);
+        let unclear = fires(RULE, &record(vec![file()], vec![wide(direct), wide(buffered)]));
+        assert_eq!(unclear.title, "reads: direct and buffered cannot be told apart");
+        assert!(unclear.text.starts_with("106 against 485 MiB/s, ±90.0 %"), "{}", unclear.text);
         let equal = fires(RULE, &record(vec![file()], cells(Op::Read, 500_000_000, 495_000_000).into()));
         assert!(equal.title.contains("equally fast"), "{}", equal.title);
-        let hidden = fires(RULE, &record(vec![file()], cells(Op::Read, 500_000_000, 700_000_000).into()));
-        assert!(hidden.text.contains("do not show the cause"), "{}", hidden.text);
-        assert_eq!(hidden.confidence, Confidence::Inferred);
-        let [direct, buffered] = cells(Op::Read, 500_000_000, 700_000_000);
-        let copying = with(buffered, |cell| {
-            cell.result.cpu_ns = Some(rdsk_model::CpuTime { user: 0, system: 420_000_000 });
-        });
-        let copied = fires(RULE, &record(vec![file()], vec![direct, copying]));
-        assert!(copied.text.contains("60.0 %"), "{}", copied.text);
     }
 
     #[test]

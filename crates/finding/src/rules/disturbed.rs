@@ -14,7 +14,8 @@ fn check(record: &Record) -> Vec<Finding> {
     vec![Finding {
         code: RULE.code.into(),
         title: format!("others used the device: {}", how_many(&cells)),
-        text: "The device moved more than this cell asked for. What others read or write takes time from the measurement, so the figure is lower and less steady than the device's own."
+        text: "The device moved more than the cell asked for; what others do takes time from the measurement and makes it less \
+               steady."
             .into(),
         evidence: cite_all(&cells, cite_verdict),
         confidence: Confidence::Measured,

@@ -24,9 +24,8 @@ fn check(record: &Record) -> Vec<Finding> {
     vec![Finding {
         code: RULE.code.into(),
         title: format!("the rate changed on the way: {}", how_many(&cells)),
-        text: "The two halves of the measured windows differ by more than their intervals and by more than 10 %. The \
-               mean stands for neither. A write cache that is full, heat, burst credits that are spent, or another \
-               part of a disk have this effect."
+        text: "Every part of the second half lies beyond every part of the first, by more than 20 % in the mean: a full \
+               write cache, heat, spent burst credits, or another part of the disk do that."
             .into(),
         evidence,
         confidence: Confidence::Measured,

@@ -75,8 +75,7 @@ fn text(device: Option<&Device>, is_dearer: bool) -> String {
             "The device has a volatile cache and takes FUA: a durable write goes past the cache to the medium."
         }
         (Some("write back"), _) => {
-            "The device has a volatile cache and no FUA: after a durable write the kernel has the whole cache flushed, \
-             and the writer waits for that."
+            "The device has a volatile cache and no FUA: a durable write waits until the whole cache is flushed."
         }
         (Some(_), _) => "The device says that it has no volatile cache, so no flush is needed.",
         (None, _) => "Whether the device has a volatile cache is not known.",

@@ -2,8 +2,8 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids};
+use crate::words;
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Pattern, Record, StopReason, Sync};
-use rdsk_units::percent;
 
 pub(super) const RULE: Rule = Rule { code: "few-samples", check };
 
@@ -18,15 +18,14 @@ fn check(record: &Record) -> Vec<Finding> {
     let evidence = cite_all(&cells, |cell| {
         let count = cell.result.latency_ns.as_ref().map_or(0, |latency| latency.count);
         let half = cell.result.bytes_per_s.and_then(|rate| rate.half_width());
-        let half = half.map_or_else(|| "none".into(), |half| format!("±{}", percent(half)));
+        let half = half.map_or_else(|| "none".into(), words::plus_minus);
         cite(cell, "I/Os", format_args!("{count}, interval = {half}"))
     });
     vec![Finding {
         code: RULE.code.into(),
         title: format!("too little was measured to be sure: {}", how_many(&cells)),
-        text: "A percentile p is given from 10/(1-p) I/Os on, so p99 needs 1000; and a mean is given with the interval \
-               that its samples allow. These cells ended with fewer samples, or with a wider interval, than their \
-               figures deserve."
+        text: "These cells ended with an interval wider than ±10 %, or with too few I/Os for their percentiles (p99 needs \
+               1000)."
             .into(),
         evidence,
         confidence: Confidence::Measured,

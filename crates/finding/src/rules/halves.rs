@@ -3,20 +3,22 @@
 use crate::reading;
 use rdsk_model::{CellRecord, StopReason, VerdictCode};
 
-/// Windows below which parts are too short to compare.
-const MIN_WINDOWS: usize = 40;
+/// Windows below which parts are too short to compare: on a noisy disk two visits of 20 windows each differ by chance.
+const MIN_WINDOWS: usize = 100;
 /// Batches per part: few enough that neighbouring windows, which resemble each other, fall into one batch.
 const BATCHES: usize = 5;
 /// Student's t for 95 % and `BATCHES - 1` degrees of freedom (any table of the distribution).
 const T95: f64 = 2.776;
 /// A change smaller than this is not worth a word even when it is significant.
-const WORTH: f64 = 0.1;
+const WORTH: f64 = 0.2;
 
-/// Mean rate of a part in bytes per second, with the half-width of its interval.
+/// Mean rate of a part in bytes per second, with the half-width of its interval and the extremes of its batches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Part {
     pub(super) mean: f64,
-    pub(super) half_width: f64,
+    half_width: f64,
+    slowest: f64,
+    fastest: f64,
 }
 
 /// What the windows show.
@@ -28,7 +30,8 @@ pub(super) enum Change {
     Drift { first: Part, second: Part },
 }
 
-/// The change of a cell's rate, when there is one beyond both intervals and 10 %.
+/// The change of a cell's rate, when there is one beyond both intervals, beyond every batch of the other part, and of
+/// more than 20 %.
 pub(super) fn change(cell: &CellRecord) -> Option<Change> {
     let of_memory =
         |code| matches!(code, VerdictCode::PageCache | VerdictCode::Hole | VerdictCode::Incomplete);
@@ -54,7 +57,8 @@ pub(super) fn change(cell: &CellRecord) -> Option<Change> {
 
 fn differ(a: Part, b: Part) -> bool {
     let distance = (a.mean - b.mean).abs();
-    distance > a.half_width + b.half_width && distance > WORTH * a.mean.max(b.mean)
+    let is_apart = a.fastest < b.slowest || b.fastest < a.slowest;
+    is_apart && distance > a.half_width + b.half_width && distance > WORTH * a.mean.max(b.mean)
 }
 
 /// Mean and interval from the means of equal batches; a remainder at the end is left out of them.
@@ -68,7 +72,12 @@ fn part(rates: &[f64]) -> Option<Part> {
     let count = BATCHES as f64;
     let mean = means.iter().sum::<f64>() / count;
     let variance = means.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    Some(Part { mean, half_width: T95 * (variance / count).sqrt() })
+    Some(Part {
+        mean,
+        half_width: T95 * (variance / count).sqrt(),
+        slowest: means.iter().copied().fold(f64::INFINITY, f64::min),
+        fastest: means.iter().copied().fold(0.0, f64::max),
+    })
 }
 
 #[cfg(test)]
@@ -106,8 +115,12 @@ pub(super) mod tests {
         assert!(matches!(of(&[(25, 4.0), (75, 10.0)]), Some(Change::SlowStart { .. })));
         assert!(matches!(of(&[(50, 10.0), (50, 6.0)]), Some(Change::Drift { .. })));
         assert!(matches!(of(&[(50, 6.0), (50, 10.0)]), Some(Change::Drift { .. })));
-        assert_eq!(of(&[(50, 10.0), (50, 9.5)]), None, "a change of 5 % is not worth a word");
-        assert_eq!(of(&[(15, 10.0), (15, 6.0)]), None, "too few windows");
+        assert_eq!(of(&[(50, 10.0), (50, 8.5)]), None, "a change of 15 % is not worth a word");
+        assert_eq!(of(&[(49, 10.0), (49, 6.0)]), None, "too few windows");
+        assert_eq!(of(&[(20, 3.3), (20, 6.0)]), None, "two visits on a noisy disk");
+        let noisy: Vec<(usize, f64)> =
+            [9.0, 12.0, 7.0, 11.0, 10.0, 6.5, 8.0, 5.0, 7.0, 6.0].map(|size| (10, size)).into();
+        assert_eq!(of(&noisy), None, "batches of the halves overlap");
         // A rate that swings wildly all the time has no halves that differ.
         assert_eq!(change(&rippled(&steps(&[(10, 1.0), (10, 19.0)]).repeat(5)).cells[0]), None);
     }

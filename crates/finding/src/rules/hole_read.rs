@@ -22,9 +22,8 @@ fn check(record: &Record) -> Vec<Finding> {
     vec![Finding {
         code: RULE.code.into(),
         title: format!("holes were read, not a disk: {}", how_many(&cells)),
-        text: "The file has space that was never written: holes, or extents that were only reserved. The filesystem \
-               answers such reads with zeros by itself, with O_DIRECT too, so the figure is that of memory being \
-               cleared."
+        text: "The file has space that was never written, and the filesystem answers with zeros by itself, with O_DIRECT too: \
+               no device was read."
             .into(),
         evidence,
         confidence: Confidence::Measured,

@@ -36,8 +36,8 @@ fn check(record: &Record) -> Vec<Finding> {
     vec![Finding {
         code: RULE.code.into(),
         title: format!("the loop device works in memory: {}", how_many(&cells)),
-        text: "This loop device was set up without direct I/O. What it reads and writes goes through the page cache of \
-               its backing file, with O_DIRECT on the loop device too, so its figures may be those of memory."
+        text: "Without direct I/O the loop device works through the page cache of its backing file, with O_DIRECT on the \
+               loop device too."
             .into(),
         evidence,
         confidence: if is_counted { Confidence::Measured } else { Confidence::Inferred },

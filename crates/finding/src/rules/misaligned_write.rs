@@ -35,7 +35,7 @@ fn check(record: &Record) -> Vec<Finding> {
             cite(
                 cell,
                 "latency / aligned",
-                format_args!("{} against {}{reads}", words::times(*factor), aligned.id),
+                format_args!("{}{reads}, against {}", words::times(*factor), aligned.id),
             )
         })
         .collect();
@@ -43,8 +43,8 @@ fn check(record: &Record) -> Vec<Finding> {
     vec![Finding {
         code: RULE.code.into(),
         title: format!("misaligned writes take up to {} as long", words::times(worst)),
-        text: "Size and alignment are two things: a write of whole pages that starts inside a page changes two pages in \
-               part. Each of them may have to be read first, and the device gets more blocks than the write has."
+        text: "A write of whole pages that starts inside a page changes two pages in part, and each may have to be read \
+               first."
             .into(),
         evidence,
         confidence: Confidence::Measured,
@@ -113,7 +113,7 @@ mod tests {
     fn fires_when_the_shift_costs() {
         let record = record(vec![file()], vec![writes("a", 0, 25_000_000), writes("s", 512, 8_000_000_000)]);
         let finding = fires(RULE, &record);
-        assert_eq!(finding.evidence, ["s: latency / aligned = 320 × against a, read per write = 8192 B"]);
+        assert_eq!(finding.evidence, ["s: latency / aligned = 320 ×, read per write = 8192 B, against a"]);
         assert!(finding.advice.unwrap().contains("multiples of 4 KiB at"));
     }
 

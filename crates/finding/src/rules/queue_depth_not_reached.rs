@@ -23,8 +23,8 @@ fn check(record: &Record) -> Vec<Finding> {
     vec![Finding {
         code: RULE.code.into(),
         title: format!("the queue never filled: {}", how_many(&cells)),
-        text: "The mean number of our I/Os in flight (the sum of their latencies over the elapsed time) stayed below \
-               what was asked for. The figure belongs to the depth that was reached, not to the one on the label."
+        text: "The mean number of I/Os in flight stayed below what was asked for; the figure belongs to the depth that was \
+               reached."
             .into(),
         evidence: cite_all(&cells, depth),
         confidence: Confidence::Measured,

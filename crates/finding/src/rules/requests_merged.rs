@@ -16,12 +16,16 @@ const MIN_REQUESTS: u64 = 10;
 /// The device must have moved our bytes and hardly others, or the mean is not ours.
 const OURS: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 
+/// Flushes per request from which the rules about sizes say nothing.
+const MAX_FLUSH_SHARE: f64 = 0.01;
+
 fn check(record: &Record) -> Vec<Finding> {
     let cells = cells(record, |cell| {
         // A partial page becomes a whole one; that is no merge.
-        mean_request(cell).is_some_and(|bytes| {
-            bytes >= LARGER * cell.workload.block_bytes as f64 && bytes > PAGE_BYTES as f64
-        })
+        sizes_are_known(cell)
+            && mean_request(cell).is_some_and(|bytes| {
+                bytes >= LARGER * cell.workload.block_bytes as f64 && bytes > PAGE_BYTES as f64
+            })
     });
     if cells.is_empty() {
         return Vec::new();
@@ -38,6 +42,13 @@ fn check(record: &Record) -> Vec<Finding> {
         advice: None,
         cells: ids(&cells),
     }]
+}
+
+/// Whether the counters tell data requests apart from flushes: a device without FUA counts each flush among its writes,
+/// as a request of no bytes, so a mean over many of them is nobody's size.
+pub(super) fn sizes_are_known(cell: &CellRecord) -> bool {
+    let requests = reading::device_requests(cell, cell.workload.op).unwrap_or(0);
+    reading::flushes(cell).is_none_or(|flushes| flushes as f64 <= MAX_FLUSH_SHARE * requests as f64)
 }
 
 /// Mean size of the requests that moved a cell's bytes until they were stable; `None` when it would not be ours.
@@ -96,6 +107,9 @@ mod tests {
         silent(RULE, &record(vec![disk()], vec![without_counters(write(128))]));
         let others = with(write(128), |cell| cell.evidence.device[0].write_bytes = Some(80 << 20));
         silent(RULE, &record(vec![disk()], vec![others]));
+        let flushed = |flushes| with(write(1000), |cell| cell.evidence.device[0].flushes = Some(flushes));
+        fires(RULE, &record(vec![disk()], vec![flushed(10)]));
+        silent(RULE, &record(vec![disk()], vec![flushed(11)]));
         let small = with(fixtures::cell("p", Op::Write, IoPath::Buffered, 512, 4096, 500_000_000), |cell| {
             cell.evidence.device[0].writes = Some(512);
         });

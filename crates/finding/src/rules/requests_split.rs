@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cells, cite_all, how_many, ids, target};
-use super::requests_merged::{mean_request, sizes};
+use super::requests_merged::{mean_request, sizes, sizes_are_known};
 use rdsk_model::{Confidence, Finding, IoPath, Record};
 use rdsk_units::{Bytes, printable};
 
@@ -13,7 +13,8 @@ const SMALLER: f64 = 0.8;
 
 fn check(record: &Record) -> Vec<Finding> {
     let cells = cells(record, |cell| {
-        mean_request(cell).is_some_and(|bytes| bytes <= SMALLER * cell.workload.block_bytes as f64)
+        sizes_are_known(cell)
+            && mean_request(cell).is_some_and(|bytes| bytes <= SMALLER * cell.workload.block_bytes as f64)
     });
     let Some(first) = cells.first() else { return Vec::new() };
     let device = target(record, first).and_then(|target| target.device.as_ref());
@@ -71,6 +72,21 @@ mod tests {
         let buffered = fires(RULE, &record(vec![disk()], vec![read(IoPath::Buffered, 512)]));
         assert!(buffered.text.contains("readahead"));
         fires(RULE, &record(vec![disk()], vec![read(IoPath::Direct, 80)]));
+    }
+
+    #[test]
+    fn is_silent_where_flushes_are_counted_among_the_writes() {
+        // Measured on a device without FUA: direct dsync writes of 16 KiB gave w/s of twice f/s and a wareq-sz of 7.94.
+        let durable =
+            with(fixtures::cell("y", Op::Write, IoPath::Direct, 16384, 2665, 500_000_000), |cell| {
+                cell.evidence.device[0].writes = Some(5330);
+                cell.evidence.device[0].flushes = Some(2665);
+            });
+        silent(RULE, &record(vec![disk()], vec![durable.clone()]));
+        fires(
+            RULE,
+            &record(vec![disk()], vec![with(durable, |cell| cell.evidence.device[0].flushes = Some(53))]),
+        );
     }
 
     #[test]

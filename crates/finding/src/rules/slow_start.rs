@@ -24,9 +24,8 @@ fn check(record: &Record) -> Vec<Finding> {
     vec![Finding {
         code: RULE.code.into(),
         title: format!("slower at the start: {}", how_many(&cells)),
-        text: "The first quarter of the measured windows was slower than the rest by more than their intervals, and the \
-               rest held steady. A device that wakes up, a cache that fills, or a processor that raises its clock look \
-               like this."
+        text: "The first quarter of the measured windows was slower than the rest, which held steady: a device that wakes \
+               up, or a cache that fills, looks like this."
             .into(),
         evidence,
         confidence: Confidence::Measured,

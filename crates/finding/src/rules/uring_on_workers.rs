@@ -25,7 +25,7 @@ fn check(record: &Record) -> Vec<Finding> {
         code: RULE.code.into(),
         title: format!("io_uring works through kernel threads here: {}", how_many(&cells)),
         text: "The target refuses I/O that must not block (RWF_NOWAIT), so io_uring passes every request to a worker \
-               thread. That costs a switch of threads for each I/O, which a plain pread(2) does not have."
+               thread, which costs a switch of threads each."
             .into(),
         evidence,
         confidence: Confidence::Measured,

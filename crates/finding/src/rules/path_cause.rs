@@ -1,0 +1,231 @@
+//! Why one of two paths is faster: the first difference between their counters that explains it, with the figures. It
+//! compares no rates and names no cause that no counter shows.
+
+use super::requests_merged::mean_request;
+use crate::{reading, words};
+use rdsk_model::{CellRecord, Confidence, IoPath, Op, Sync};
+use rdsk_units::percent;
+
+/// What requests must differ by to be named as a cause.
+const MARKED: f64 = 1.5;
+/// Sizes and depths within this factor are alike.
+const ALIKE: f64 = 1.25;
+/// Share of the time per byte between the two that processor time must explain.
+const CPU_SHARE: f64 = 0.5;
+/// Below this `%util` the device waits for the program between requests.
+const BUSY_PERCENT: f64 = 90.0;
+/// How many points of `%util` the slower path must lie below the faster one.
+const IDLER_PERCENT: f64 = 10.0;
+
+/// The cause in one or two sentences, and whether it was measured or is inferred.
+pub(super) fn of(faster: &CellRecord, slower: &CellRecord) -> (String, Confidence) {
+    caused_reads(slower)
+        .or_else(|| flushes(faster, slower))
+        .or_else(|| requests(faster, slower))
+        .or_else(|| processor(faster, slower))
+        .or_else(|| idle(faster, slower))
+        .unwrap_or_else(|| (hidden(faster, slower), Confidence::Inferred))
+}
+
+/// The counters of this page's causes, as the end of a citation.
+pub(super) fn counted(cell: &CellRecord) -> String {
+    let cpu = cpu_per_byte(cell)
+        .map(|ns| format!(", cpu per MiB = {} µs", words::figure(ns * f64::from(1 << 20) / 1e3)));
+    let util = util(cell).map(|percent| format!(", %util = {}", words::figure(percent)));
+    [cpu, util].into_iter().flatten().collect()
+}
+
+/// Mean number of requests in flight; `None` where it was not counted or nothing was in flight.
+pub(super) fn depth(cell: &CellRecord) -> Option<f64> {
+    cell.evidence.device.first()?.in_flight_mean.filter(|&depth| depth > 0.0)
+}
+
+/// Mean size of the cell's requests; `None` where a tenth of them or more may be flushes, which have no size.
+pub(super) fn request_bytes(cell: &CellRecord) -> Option<f64> {
+    let requests = reading::device_requests(cell, cell.workload.op)?;
+    let is_known = reading::flushes(cell).is_none_or(|flushes| flushes * 10 < requests);
+    mean_request(cell).filter(|_| is_known)
+}
+
+/// Reads that the writes of the slower path caused, when they are more than a tenth of what was written.
+fn caused_reads(slower: &CellRecord) -> Option<(String, Confidence)> {
+    let read = slower.evidence.process.read_bytes.filter(|_| slower.workload.op == Op::Write)?;
+    let share = reading::ratio(read, slower.result.bytes.filter(|&bytes| bytes > 0)?);
+    let text = format!("The slower path made the device read {} first.", words::bytes(read));
+    (share > 0.1).then_some((text, Confidence::Measured))
+}
+
+/// Flushes per write, when the slower path waits for more of them.
+fn flushes(faster: &CellRecord, slower: &CellRecord) -> Option<(String, Confidence)> {
+    let per_write = |cell: &CellRecord| {
+        Some(reading::ratio(reading::flushes(cell)?, cell.result.ops.filter(|&ops| ops > 0)?))
+    };
+    let (few, many) = (per_write(faster)?, per_write(slower)?);
+    let text = format!(
+        "The slower path waits for {} flushes per write, the faster one for {}.",
+        words::figure(many),
+        words::figure(few)
+    );
+    (many >= 0.1 && many >= MARKED * few).then_some((text, Confidence::Measured))
+}
+
+/// More in flight, or larger.
+fn requests(faster: &CellRecord, slower: &CellRecord) -> Option<(String, Confidence)> {
+    let more = |of: fn(&CellRecord) -> Option<f64>| {
+        Some(of(faster)? / of(slower)?).filter(|factor| *factor >= MARKED)
+    };
+    let ahead = match (faster.workload.path, faster.workload.op) {
+        (IoPath::Buffered, Op::Read) => "readahead asks for the next blocks before the program does",
+        (IoPath::Buffered, Op::Write) if faster.workload.sync == Sync::None => {
+            "writeback sends many blocks at once while the program goes on"
+        }
+        (IoPath::Buffered, Op::Write) => "the page cache sends a write in parts",
+        (IoPath::Direct, _) => {
+            "its large blocks go to the device whole or in parts that are in flight together"
+        }
+    };
+    let text = match (more(depth), more(request_bytes)) {
+        (Some(depth), size) => {
+            let larger =
+                size.map_or(String::new(), |size| format!(", in requests {} as large", words::times(size)));
+            format!("It keeps {} as many requests in flight{larger}: {ahead}.", words::times(depth))
+        }
+        (None, Some(size)) => format!("Its requests are {} as large: {ahead}.", words::times(size)),
+        (None, None) => return None,
+    };
+    Some((text, Confidence::Measured))
+}
+
+/// Processor time per byte, when the slower path's surplus is half of its surplus of time or more.
+fn processor(faster: &CellRecord, slower: &CellRecord) -> Option<(String, Confidence)> {
+    let surplus = cpu_per_byte(slower)? - cpu_per_byte(faster)?;
+    let later = time_per_byte(slower)? - time_per_byte(faster)?;
+    if later <= 0.0 || surplus < CPU_SHARE * later {
+        return None;
+    }
+    let why = match slower.workload.path {
+        IoPath::Buffered => "the page cache is filled and every byte copied",
+        IoPath::Direct => "each of its I/Os is a request of its own",
+    };
+    let micros = |cell| words::figure(cpu_per_byte(cell).unwrap_or(0.0) * f64::from(1 << 20) / 1e3);
+    let text = format!(
+        "The slower path takes more of the processor, {} against {} µs per MiB: {why}.",
+        micros(slower),
+        micros(faster)
+    );
+    Some((text, Confidence::Inferred))
+}
+
+/// A device that stands still between the requests of the slower path, more than on the faster one.
+fn idle(faster: &CellRecord, slower: &CellRecord) -> Option<(String, Confidence)> {
+    let (busy, idle) = (util(faster)?, util(slower)?);
+    let text = format!(
+        "On the slower path the device waits for the program between requests: it is busy {} of the time (%util), on \
+         the faster one {}.",
+        percent(idle / 100.0),
+        percent(busy / 100.0)
+    );
+    (idle < BUSY_PERCENT && idle + IDLER_PERCENT <= busy).then_some((text, Confidence::Inferred))
+}
+
+/// What the counters show where none of them explains the rate.
+fn hidden(faster: &CellRecord, slower: &CellRecord) -> String {
+    let apart = |of: fn(&CellRecord) -> Option<f64>| {
+        let (fast, slow) = (of(faster)?, of(slower)?);
+        Some((fast, slow, (fast / slow).max(slow / fast) >= ALIKE))
+    };
+    match (apart(request_bytes), apart(depth)) {
+        (Some((fast, slow, true)), _) => format!(
+            "Its requests are of {} against {} KiB, which does not explain it; these counters do not show the cause.",
+            words::figure(fast / 1024.0),
+            words::figure(slow / 1024.0)
+        ),
+        (Some((_, _, false)), Some((_, _, false))) => {
+            "The requests are alike in size and number in flight; these counters do not show the cause."
+                .into()
+        }
+        _ => "These counters do not show the cause.".into(),
+    }
+}
+
+fn cpu_per_byte(cell: &CellRecord) -> Option<f64> {
+    Some(reading::ratio(reading::cpu_ns(cell)?, cell.result.bytes.filter(|&bytes| bytes > 0)?))
+}
+
+/// Nanoseconds per byte, writes until stable.
+fn time_per_byte(cell: &CellRecord) -> Option<f64> {
+    let ns = match cell.workload.op {
+        Op::Read => cell.result.elapsed_ns,
+        Op::Write => cell.result.to_stable_ns,
+    };
+    Some(reading::ratio(ns?, cell.result.bytes.filter(|&bytes| bytes > 0)?))
+}
+
+/// `%util` while the cell's I/O ran; `None` for buffered writes, whose I/O is done after the row's interval.
+fn util(cell: &CellRecord) -> Option<f64> {
+    let workload = &cell.workload;
+    let is_later =
+        workload.op == Op::Write && workload.path == IoPath::Buffered && workload.sync != Sync::Dsync;
+    reading::row(cell).map(|row| row.util_percent).filter(|_| !is_later)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{cell, with};
+    use rdsk_model::CpuTime;
+
+    fn pair(change: impl FnOnce(&mut CellRecord, &mut CellRecord)) -> (String, Confidence) {
+        let mut faster = cell("f", Op::Read, IoPath::Direct, 1 << 20, 64, 500_000_000);
+        let mut slower = cell("s", Op::Read, IoPath::Buffered, 1 << 20, 64, 700_000_000);
+        slower.result.cpu_ns = faster.result.cpu_ns;
+        change(&mut faster, &mut slower);
+        of(&faster, &slower)
+    }
+
+    fn util(cell: &mut CellRecord, percent: f64) {
+        cell.evidence.device[0].iostat.as_mut().unwrap().util_percent = percent;
+    }
+
+    #[test]
+    fn the_processor_must_explain_half_of_the_difference() {
+        let busy = |ns| pair(move |_, slower| slower.result.cpu_ns = Some(CpuTime { user: 0, system: ns }));
+        let (text, confidence) = busy(131_000_000);
+        assert!(text.contains("2047 against 469 µs per MiB: the page cache"), "{text}");
+        assert_eq!(confidence, Confidence::Inferred);
+        assert!(busy(129_000_000).0.contains("do not show"));
+    }
+
+    #[test]
+    fn an_idle_device_waits_for_the_program() {
+        let (text, _) = pair(|_, slower| util(slower, 60.0));
+        assert!(text.contains("waits for the program") && text.contains("60.0 %"), "{text}");
+        assert!(pair(|faster, slower| (util(faster, 65.0), util(slower, 60.0)).0).0.contains("do not show"));
+        assert!(pair(|_, slower| util(slower, 91.0)).0.contains("do not show"));
+    }
+
+    #[test]
+    fn what_is_not_alike_is_not_called_alike() {
+        assert!(pair(|_, _| ()).0.starts_with("The requests are alike"));
+        let (text, _) = pair(|_, slower| slower.evidence.device[0].reads = Some(30));
+        assert!(text.starts_with("Its requests are of 1024 against 2185 KiB"), "{text}");
+        let (blind, _) = pair(|faster, slower| {
+            (faster.evidence.device, slower.evidence.device) = (Vec::new(), Vec::new());
+        });
+        assert_eq!(blind, "These counters do not show the cause.");
+    }
+
+    #[test]
+    fn flushes_are_counted_per_write() {
+        let write = |path, flushes| {
+            with(cell("w", Op::Write, path, 16384, 1000, 500_000_000), |cell| {
+                cell.workload.sync = Sync::Dsync;
+                cell.evidence.device[0].flushes = Some(flushes);
+            })
+        };
+        let (text, _) = of(&write(IoPath::Buffered, 1000), &write(IoPath::Direct, 2000));
+        assert!(text.contains("waits for 2.00 flushes per write, the faster one for 1.00"), "{text}");
+        let (text, _) = of(&write(IoPath::Buffered, 1000), &write(IoPath::Direct, 1400));
+        assert!(!text.contains("waits for"), "{text}");
+    }
+}
