@@ -79,8 +79,14 @@ impl Guard {
 /// Ends the process in the place of a run that does not; returns when the run ended after all.
 fn abandon(state: &AtomicU8, last_words: &(dyn Fn() + Send + Sync)) {
     if state.compare_exchange(RUNNING, ABANDONED, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-        rdsk_targets::remove_all_test_files_now();
+        // The kernel keeps a file as long as an I/O on it hangs; what there is to say does not wait for that.
+        let removing =
+            std::thread::Builder::new().name("remover".into()).spawn(rdsk_targets::remove_all_test_files_now);
         last_words();
+        match removing {
+            Ok(removing) => drop(removing.join()),
+            Err(_) => rdsk_targets::remove_all_test_files_now(),
+        }
         leave();
     }
 }

@@ -64,7 +64,12 @@ fn run(wanted: &Wanted, request: &Request, sink: Option<&Sink>, stop: StopFlag) 
         }
     };
     let mut progress = Progress::new(wanted.talk);
-    let ended = broken::caught(|| conduct(request, &mut progress));
+    // The kernel hands a signal to the main thread. Were that one waiting for a disk, in a sleep that no signal ends, the
+    // signal would wait with it; so the disk is another thread's business.
+    let ended = std::thread::scope(|scope| {
+        let work = scope.spawn(|| broken::caught(|| conduct(request, &mut progress)));
+        work.join().expect("a panic is caught inside")
+    });
     progress.clear();
     guard.run_ended();
     match ended {

@@ -1,5 +1,5 @@
-//! Signals in the middle of things: the run ends soon, with what it has, and no test file stays. What a SIGKILL leaves is
-//! found by the next run, and what another run still uses is left alone.
+//! Signals, and readers that leave, in the middle of things: the run ends soon, with what it has, and no test file stays.
+//! What a SIGKILL leaves is found by the next run, and what another run still uses is left alone.
 
 #[path = "support/b.rs"]
 mod b;
@@ -9,10 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use b::{
-    Asked, ask, assert_nothing_left, directory, rdsk, start, start_command, test_files, wait_until, word,
-};
-use rdsk_testkit::cli::{self, Ended, Signal};
+use b::{Asked, ask, assert_nothing_left, directory, rdsk, start, start_command, test_files, word};
+use rdsk_testkit::cli::{self, Ended, Run, Signal};
 use rdsk_testkit::{BlkioThrottle, Limits, LoopDevice, Need, requires};
 use serde_json::Value;
 
@@ -120,18 +118,28 @@ fn a_disk_that_is_stuck_does_not_keep_the_last_words() {
     // A block of 1 MiB takes eight seconds, in which no signal reaches the thread that waits for it.
     let limits = Limits { write_bps: Some(MIB / 8), ..Limits::default() };
     let throttle = BlkioThrottle::new(device.major_minor(), limits).unwrap();
-    let asked =
-        start_command(throttle.command(rdsk(&format!("run {} --size 32M --json -", word(mount.path())))));
+    let documents = directory();
+    let document = documents.path().join("record.json");
+    let line = format!("run {} --size 32M --json {}", word(mount.path()), word(&document));
+    let asked = start_command(throttle.command(rdsk(&line)));
     wait_for_file(&asked, mount.path(), 0);
     std::thread::sleep(Duration::from_millis(300));
     asked.signal(Signal::INT);
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(test_files(mount.path()).len(), 1, "the disk is not as slow as this test needs it");
-    // The second signal gives up; the kernel lets go of the file and of the process when the block is written.
+    // The second signal gives up. The kernel lets go of the file and of the process when the block is written; what
+    // there is to say does not wait for that.
+    let sent = Instant::now();
     asked.signal(Signal::INT);
-    let answer = asked.answer().expect_code(130);
-    assert_eq!(answer.record["status"], "interrupted", "{}", answer.said());
-    assert_eq!(answer.error_code(), "abandoned", "{}", answer.said());
+    asked.wait_until("the document is there", || document.exists());
+    let told = sent.elapsed();
+    let run = asked.end();
+    assert_eq!(run.ended, Ended::Exited(130), "{}", run.stderr);
+    assert!(told < Duration::from_secs(3), "it was silent for {told:?}: {}", run.stderr);
+    assert!(run.stderr.contains("error: "), "{}", run.stderr);
+    let record: Value = serde_json::from_str(&fs::read_to_string(&document).unwrap()).unwrap();
+    assert_eq!(b::contract::complaints(&record), [""; 0]);
+    assert_eq!(record["status"], "interrupted");
     assert_nothing_left(mount.path());
 }
 
@@ -240,4 +248,61 @@ fn two_runs_in_one_directory_leave_each_other_alone() {
     let long = long.answer().expect_code(0);
     assert!(long.cells().iter().all(|cell| cell["result"]["bytes"].as_u64() > Some(16 * MIB)));
     assert_nothing_left(place.path());
+}
+
+/// Runs a pipeline whose first program is rdsk; standard error ends with its exit code.
+fn piped(line: &str, reader: &str) -> Run {
+    let program = env!("CARGO_BIN_EXE_rdsk");
+    let mut command = cli::rdsk("sh");
+    command.args(["-c", &format!("{{ {program} {line}; echo \"code $?\" >&2; }} {reader}")]);
+    cli::run(command, b::LIMIT)
+}
+
+#[test]
+fn readers_that_leave() {
+    let place = directory();
+    let documents = directory();
+    let document = documents.path().join("record.json");
+    let measure = format!("paths {} --size 4M --bytes 1M --runtime 50ms", word(place.path()));
+    let keep = format!("--json {}", word(&document));
+    for (line, reader) in [
+        (measure.clone(), "| head -1"),
+        (measure.clone(), "| true"),
+        (format!("{measure} --json -"), "| head -1"),
+        (format!("{measure} --json -"), "| true"),
+        (format!("{measure} {keep}"), "| true"),
+        (format!("info {}", word(place.path())), "| true"),
+        ("--help".to_owned(), "| true"),
+        (measure.clone(), ">&-"),
+    ] {
+        let run = piped(&line, reader);
+        assert_eq!(
+            run.stderr.lines().last(),
+            Some("code 0"),
+            "{line} {reader}: {:?} {}",
+            run.ended,
+            run.stderr
+        );
+        assert!(!run.stderr.contains("panic") && !run.stderr.contains("error:"), "{line}: {}", run.stderr);
+        if reader == "| head -1" {
+            assert_eq!(run.stdout.lines().count(), 1, "{line}: {}", run.stdout);
+        }
+        assert_nothing_left(place.path());
+    }
+    let record: Value = serde_json::from_str(&fs::read_to_string(&document).unwrap()).unwrap();
+    assert_eq!(b::contract::complaints(&record), [""; 0]);
+    // A full disk is no reader that has left: what was to be shown is lost, and that is an error.
+    let run = piped(&measure, "> /dev/full");
+    assert_eq!(run.stderr.lines().last(), Some("code 4"), "{}", run.stderr);
+    assert!(run.stderr.contains("error: cannot write to standard output"), "{}", run.stderr);
+    assert_nothing_left(place.path());
+}
+
+#[test]
+fn a_failure_is_told_although_nobody_reads() {
+    for reader in ["| true", "| head -1", ">&-"] {
+        let run = piped("run /nonexistent --json -", reader);
+        assert_eq!(run.stderr.lines().last(), Some("code 3"), "{reader}: {}", run.stderr);
+        b::error_and_hint(&run);
+    }
 }

@@ -5,7 +5,7 @@ use crate::{PlanError, PlanOptions, Request, Runner, plan};
 use rdsk_engine::{Engine, MonotonicClock, RealEngine, measure_clock};
 use rdsk_model::{
     Event, Observer as ObserverFacts, Op, Plan, Problem, ProblemKind, Record, Rung, SCHEMA, Status, Target,
-    TargetKind, Watch,
+    Watch,
 };
 use rdsk_observe::{KernelObserver, Observer};
 use rdsk_targets::{
@@ -49,6 +49,7 @@ pub fn plan_only(request: &Request) -> Result<(Plan, Vec<Target>), Problem> {
         target.index = u32::try_from(index).unwrap_or(u32::MAX);
         if let Place::Directory { .. } = examined.place {
             target.size_bytes = request.size_bytes.unwrap_or(LARGEST_TEST_FILE_BYTES);
+            target.made_by_rdsk = true;
         }
         writable.push(access == Access::Write);
         targets.push(target);
@@ -201,13 +202,11 @@ fn wanted_access(examined: &Examined, request: &Request) -> Access {
     }
     let PlanOptions { ops, .. } = &request.options;
     let asked = ops.as_ref().is_some_and(|ops| ops.contains(&Op::Write));
-    let allowed = match examined.target.kind {
-        TargetKind::File => request.permission.overwrite == Overwrite::Allowed,
-        TargetKind::Block => request.permission.destroy.is_some(),
-        TargetKind::Sim => true,
-    };
+    // A flag that allows writing asks for it, also where it is the flag of another kind of target: whoever typed it
+    // meant this target to be written, and must learn that it is not.
+    let meant = request.permission.overwrite == Overwrite::Allowed || request.permission.destroy.is_some();
     let only_reads = ops.as_ref().is_some_and(|ops| !ops.contains(&Op::Write));
-    if asked || (allowed && !only_reads) { Access::Write } else { Access::Read }
+    if asked || (meant && !only_reads) { Access::Write } else { Access::Read }
 }
 
 fn plan_problem(error: &PlanError) -> Problem {

@@ -103,14 +103,13 @@ pub(crate) fn finding_on<'a>(record: &'a Value, code: &str, id: &str) -> &'a Val
     let speaks =
         |finding: &&&Value| finding["cells"].as_array().is_some_and(|ids| ids.iter().any(|one| one == id));
     let all = findings(record, code);
-    *all.iter().find(speaks).unwrap_or_else(|| panic!("no finding {code} on {id}: {}", record["findings"]))
+    all.iter().find(speaks).unwrap_or_else(|| panic!("no finding {code} on {id}: {}", record["findings"]))
 }
 
 /// A cell without what fills screens, for messages.
 pub(crate) fn brief(cell: &Value) -> String {
     let mut short = cell.clone();
-    for (place, name) in [("/result", "windows"), ("/result", "visits"), ("/result/latency_ns", "histogram")]
-    {
+    for (place, name) in [("/result", "windows"), ("/result/latency_ns", "histogram")] {
         if let Some(Value::Object(map)) = short.pointer_mut(place) {
             map.remove(name);
         }
@@ -138,18 +137,26 @@ pub(crate) struct Counted {
     pub(crate) read_bytes: u64,
     pub(crate) writes: u64,
     pub(crate) write_bytes: u64,
+    pub(crate) flushes: u64,
 }
 
 impl Counted {
-    /// The counters now (Documentation/admin-guide/iostats.rst: fields 1, 3, 5 and 7; sectors of 512 bytes).
+    /// The counters now (Documentation/admin-guide/iostats.rst: fields 1, 3, 5, 7 and 16; sectors of 512 bytes).
     pub(crate) fn now(device: &LoopDevice) -> Self {
-        let text = device.sysfs("stat").expect("our device is attached");
+        Self::of(device.name())
+    }
+
+    /// The same by the device's name, for threads of their own.
+    pub(crate) fn of(name: &str) -> Self {
+        let stat = std::fs::read_to_string(format!("/sys/block/{name}/stat"));
+        let text = stat.expect("our device is attached");
         let fields: Vec<u64> = text.split_whitespace().filter_map(|field| field.parse().ok()).collect();
         Self {
             reads: fields[0],
             read_bytes: fields[2] * 512,
             writes: fields[4],
             write_bytes: fields[6] * 512,
+            flushes: fields[15],
         }
     }
 
@@ -160,6 +167,7 @@ impl Counted {
             read_bytes: self.read_bytes - before.read_bytes,
             writes: self.writes - before.writes,
             write_bytes: self.write_bytes - before.write_bytes,
+            flushes: self.flushes - before.flushes,
         }
     }
 }

@@ -6,23 +6,24 @@ use std::os::unix::fs::{FileExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Where udev keeps the names.
 const BY_ID: &str = "/dev/disk/by-id";
 
+/// Directories that had to be made for names, the innermost first. Locked while a name comes or goes, so that no test
+/// removes a directory that another is about to use.
+static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
 /// A by-id name of a device, as udev would make it.
 #[derive(Debug)]
-pub(crate) struct ById {
-    link: PathBuf,
-    /// Directories that had to be made, the innermost first.
-    made: Vec<PathBuf>,
-}
+pub(crate) struct ById(PathBuf);
 
 impl ById {
     /// Gives a test's own device such a name.
     pub(crate) fn new(device: &Path) -> Self {
         static SERIAL: AtomicU32 = AtomicU32::new(0);
-        let mut made = Vec::new();
+        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
         for directory in [Path::new("/dev/disk"), Path::new(BY_ID)] {
             if fs::create_dir(directory).is_ok() {
                 made.insert(0, directory.to_owned());
@@ -32,27 +33,26 @@ impl ById {
         let link = Path::new(BY_ID).join(format!("scsi-rdsk-test-{}-{serial}", std::process::id()));
         let node = device.file_name().expect("a device has a name");
         symlink(Path::new("../..").join(node), &link).expect("root may name a device");
-        Self { link, made }
+        Self(link)
     }
 
     /// The whole path.
     pub(crate) fn path(&self) -> &Path {
-        &self.link
+        &self.0
     }
 
     /// The name alone.
     pub(crate) fn name(&self) -> &str {
-        self.link.file_name().and_then(|name| name.to_str()).expect("the name is plain text")
+        self.0.file_name().and_then(|name| name.to_str()).expect("the name is plain text")
     }
 }
 
 impl Drop for ById {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.link);
-        for directory in &self.made {
-            // Another test may have a name there; then the directory stays for it.
-            let _ = fs::remove_dir(directory);
-        }
+        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = fs::remove_file(&self.0);
+        // A directory in which another test still has a name stays, and goes with that one.
+        made.retain(|directory| fs::remove_dir(directory).is_err());
     }
 }
 
@@ -72,7 +72,8 @@ impl Swap {
 
 impl Drop for Swap {
     fn drop(&mut self) {
-        done(Command::new("swapoff").arg(&self.0));
+        // Not asserted: a second panic while the first one unwinds would hide it.
+        let _ = Command::new("swapoff").arg(&self.0).output();
     }
 }
 
