@@ -173,7 +173,13 @@ pub fn plan(
         }
         None => budget_ns,
     };
-    Ok(Plan { cells, budget_ns, precision: options.precision, rounds: ROUNDS })
+    Ok(Plan {
+        cells,
+        budget_ns,
+        runtime_ns: options.runtime_ns,
+        precision: options.precision,
+        rounds: ROUNDS,
+    })
 }
 
 fn check_room(target: &Target, options: &PlanOptions) -> Result<(), PlanError> {

@@ -107,7 +107,7 @@ impl Runner<'_> {
         self.plan.cells[index].not_applicable.is_none()
     }
 
-    /// The time for the first of the visits that are left: its share of the time that is left.
+    /// The time for the first of the visits that are left: what was asked for, else its share of the time that is left.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -115,6 +115,9 @@ impl Runner<'_> {
         reason = "a share of a budget in nanoseconds stays far below 2^53"
     )]
     fn slice_ns(&self, visits_left: &[usize], deadline_ns: u64) -> u64 {
+        if let Some(runtime_ns) = self.plan.runtime_ns {
+            return (runtime_ns / u64::from(self.plan.rounds.max(1))).max(LEAST_RUN_NS);
+        }
         let left_ns = deadline_ns.saturating_sub(self.clock.now_ns()) as f64;
         let weights: f64 = visits_left.iter().map(|&index| self.plan.cells[index].weight).sum();
         let share = self.plan.cells[visits_left[0]].weight / weights;

@@ -3,8 +3,8 @@
 
 use rdsk_engine::{Ended, Prepared, Run, Settled};
 use rdsk_model::{
-    Cell, CellResult, ColdCheck, CpuTime, Estimate, Extent, IoError, IoPath, Latency, Op, PageCache,
-    PageCacheState, StopReason, StreamResult, Sync, Visit, Windows, Workload,
+    Cell, CellResult, ColdCheck, CpuTime, EngineKind, Estimate, Extent, IoError, IoPath, Latency, Op,
+    PageCache, PageCacheState, StopReason, StreamResult, Sync, Visit, Windows, Workload,
 };
 use rdsk_observe::EvidenceSum;
 use rdsk_stats::{Histogram, Interval};
@@ -39,6 +39,8 @@ pub(crate) struct Tally {
     histogram: Histogram,
     latency_sum_ns: u128,
     asked_bytes: u64,
+    /// Who issued the I/O; a visit that fell back marks the whole cell.
+    engine: Option<EngineKind>,
     windows: Windows,
     /// Bytes per second of every window behind the warm-up.
     samples: Vec<f64>,
@@ -62,6 +64,9 @@ impl Tally {
         self.histogram.merge(&run.histogram);
         self.latency_sum_ns += run.latency_sum_ns;
         self.asked_bytes += run.asked_bytes;
+        if self.engine.is_none_or(|engine| run.engine < engine) {
+            self.engine = Some(run.engine);
+        }
         self.cpu.user += run.cpu.user;
         self.cpu.system += run.cpu.system;
         self.interrupted_calls += run.interrupted_calls;
@@ -186,6 +191,7 @@ impl Tally {
             stop,
             why,
             elapsed_ns: ran.then_some(elapsed_ns),
+            engine: if ran { self.engine } else { None },
             asked_bytes: ran.then_some(self.asked_bytes),
             bytes: ran.then(|| self.visits.iter().map(|visit| visit.bytes).sum()),
             ops: ran.then(|| self.visits.iter().map(|visit| visit.ops).sum()),

@@ -228,7 +228,7 @@ fn cell(block_bytes: u64, extent: Extent) -> Cell {
 }
 
 fn plan(cells: Vec<Cell>, budget_ns: u64) -> Plan {
-    Plan { cells, budget_ns, precision: 0.02, rounds: 2 }
+    Plan { cells, budget_ns, runtime_ns: None, precision: 0.02, rounds: 2 }
 }
 
 struct Seen {
@@ -300,6 +300,21 @@ fn every_cell_gets_something_within_the_budget_whatever_the_disk() {
         }
         let used = seen.elapsed_ns as f64 / budget_ns as f64;
         assert!(used < 1.5, "a disk of {bytes_per_s} B/s took {used} of the budget");
+    }
+}
+
+#[test]
+fn a_runtime_is_each_cells_own() {
+    // A disk that is noisy to no end, so that no precision ends a cell early; the first cell overruns, the others do not pay.
+    let mut cells = vec![cell(1 << 30, Extent::Timed), cell(4096, Extent::Timed), cell(8192, Extent::Timed)];
+    cells.iter_mut().for_each(|cell| cell.weight = 1.0);
+    let mut plan = plan(cells, 6 * SECOND);
+    plan.runtime_ns = Some(2 * SECOND);
+    plan.precision = 1e-12;
+    let seen = run(&plan, 3e8, |_, _| ());
+    for cell in &seen.outcome.cells[1..] {
+        let elapsed_ns = cell.result.elapsed_ns.unwrap();
+        assert!(elapsed_ns.abs_diff(2 * SECOND) < SECOND / 10, "{}: {elapsed_ns} ns", cell.id);
     }
 }
 

@@ -218,6 +218,7 @@ pub fn empty_result() -> CellResult {
     CellResult {
         stop: StopReason::Error,
         why: String::new(),
+        engine: None,
         elapsed_ns: None,
         asked_bytes: None,
         bytes: None,
@@ -252,6 +253,7 @@ fn result(op: Op, block_bytes: u64, ops: u64, elapsed_ns: u64) -> CellResult {
     CellResult {
         stop: StopReason::Precision,
         why: "the interval is ±1.0 % wide, as asked for".into(),
+        engine: Some(EngineKind::Sync),
         elapsed_ns: Some(elapsed_ns),
         asked_bytes: Some(bytes),
         bytes: Some(bytes),

@@ -65,6 +65,8 @@ pub struct Plan {
     pub cells: Vec<Cell>,
     /// Wall time that all cells together may take.
     pub budget_ns: u64,
+    /// Time of one cell in all its visits, where it was asked for (`--runtime`); replaces the share of the budget.
+    pub runtime_ns: Option<u64>,
     /// Wanted relative half-width of the 95 % confidence interval, between 0 and 1.
     pub precision: f64,
     /// Rounds over the cells; odd rounds run backwards, so that drift hits both sides of a comparison alike.
@@ -118,15 +120,25 @@ mod tests {
 
     #[test]
     fn rounds_run_there_and_back() {
-        let plan =
-            Plan { cells: vec![cell("a", 1.0), cell("b", 1.0)], budget_ns: 10, precision: 0.02, rounds: 2 };
+        let plan = Plan {
+            cells: vec![cell("a", 1.0), cell("b", 1.0)],
+            budget_ns: 10,
+            runtime_ns: None,
+            precision: 0.02,
+            rounds: 2,
+        };
         assert_eq!(plan.order(), vec![vec![0, 1], vec![1, 0]]);
     }
 
     #[test]
     fn shares_leave_out_cells_that_never_run() {
-        let mut plan =
-            Plan { cells: vec![cell("a", 1.0), cell("b", 3.0)], budget_ns: 400, precision: 0.02, rounds: 2 };
+        let mut plan = Plan {
+            cells: vec![cell("a", 1.0), cell("b", 3.0)],
+            budget_ns: 400,
+            runtime_ns: None,
+            precision: 0.02,
+            rounds: 2,
+        };
         assert_eq!((plan.share_ns(0), plan.share_ns(1)), (100, 300));
         plan.cells[1].not_applicable = Some("no".into());
         assert_eq!(plan.share_ns(0), 400);

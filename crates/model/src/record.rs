@@ -5,7 +5,7 @@ use crate::evidence::{Evidence, Rung};
 use crate::plan::Experiment;
 use crate::problem::Problem;
 use crate::target::Target;
-use crate::workload::{Workload, words};
+use crate::workload::{EngineKind, Workload, words};
 use rdsk_stats::Histogram;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -236,6 +236,8 @@ pub struct CellResult {
     pub why: String,
     /// Time of I/O, summed over visits; preparing and settling left out.
     pub elapsed_ns: Option<u64>,
+    /// Who really issued the I/O: `sync` where `io_uring` was wanted and a visit had to do without.
+    pub engine: Option<EngineKind>,
     /// Bytes asked for in I/Os that were issued.
     pub asked_bytes: Option<u64>,
     /// Bytes completed.

@@ -228,6 +228,7 @@ fn a_plan() {
             cell("align/1/cold/direct", read, Extent::Timed, Some("1 byte is no multiple of 512")),
         ],
         budget_ns: 60_000_000_000,
+        runtime_ns: None,
         precision: 0.02,
         rounds: 2,
     };

@@ -108,7 +108,7 @@ mod tests {
         let others = with(write(128), |cell| cell.evidence.device[0].write_bytes = Some(80 << 20));
         silent(RULE, &record(vec![disk()], vec![others]));
         let flushed = |flushes| with(write(1000), |cell| cell.evidence.device[0].flushes = Some(flushes));
-        fires(RULE, &record(vec![disk()], vec![flushed(10)]));
+        fires(RULE, &record(vec![disk()], vec![flushed(9)]));
         silent(RULE, &record(vec![disk()], vec![flushed(11)]));
         let small = with(fixtures::cell("p", Op::Write, IoPath::Buffered, 512, 4096, 500_000_000), |cell| {
             cell.evidence.device[0].writes = Some(512);

@@ -85,7 +85,7 @@ mod tests {
         silent(RULE, &record(vec![disk()], vec![durable.clone()]));
         fires(
             RULE,
-            &record(vec![disk()], vec![with(durable, |cell| cell.evidence.device[0].flushes = Some(53))]),
+            &record(vec![disk()], vec![with(durable, |cell| cell.evidence.device[0].flushes = Some(52))]),
         );
     }
 

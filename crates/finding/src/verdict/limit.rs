@@ -36,9 +36,16 @@ fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
     if let Some(allowed) = limit.bytes_per_s {
         let ours = result.bytes_per_s.map(|rate| rate.mean * part);
         let devices = row.map(|row| if op == Op::Read { row.rkb_s } else { row.wkb_s } * 1024.0);
-        if let Some(rate) = [ours, devices].into_iter().flatten().find(|&rate| is_at(rate, allowed)) {
-            let (rate, allowed) = (words::rate(rate), words::rate(allowed as f64));
-            return Some(format!("{rate} is the limit of {allowed} that {source} sets for {op}s"));
+        let limit = format!("the limit of {} that {source} sets for {op}s", words::rate(allowed as f64));
+        if let Some(rate) = ours.filter(|&rate| is_at(rate, allowed)) {
+            return Some(format!("{} is {limit}", words::rate(rate)));
+        }
+        if let Some(rate) = devices.filter(|&rate| is_at(rate, allowed)) {
+            let used = ours.map_or_else(|| "an unknown part".into(), words::rate);
+            return Some(format!(
+                "the device moved {}, {limit}; {used} of it was for this cell",
+                words::rate(rate)
+            ));
         }
     }
     let allowed = limit.ops_per_s?;

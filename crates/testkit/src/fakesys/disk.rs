@@ -78,7 +78,7 @@ pub struct FakeDisk {
     pub write_cache: String,
     /// `queue/fua`.
     pub fua: bool,
-    /// `queue/scheduler`, the one in use in brackets: "[none] mq-deadline".
+    /// `queue/scheduler`, the one in use in brackets: `[none] mq-deadline`.
     pub scheduler: String,
     /// `queue/max_sectors_kb`.
     pub max_sectors_kb: u32,
