@@ -12,6 +12,7 @@ use rdsk_targets::{
     Access, Claim, Examined, Overwrite, Place, SizeWish, TargetError, TestFileOptions, claim, examine,
     make_test_file, remove_orphans,
 };
+use rdsk_units::Nanos;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -19,6 +20,9 @@ use std::time::Instant;
 const LARGEST_TEST_FILE_BYTES: u64 = 1 << 30;
 /// The part of the budget that making the test file may take: a fifth.
 const MAKING_SHARE: u64 = 5;
+
+/// Overrun of the budget that is not worth a word.
+const LEAST_OVERRUN_NS: u64 = 1_000_000_000;
 
 /// Runs the request and tells everything that was seen.
 pub fn conduct(request: &Request, watch: &mut dyn Watch) -> Record {
@@ -29,9 +33,25 @@ pub fn conduct(request: &Request, watch: &mut dyn Watch) -> Record {
             if problem.kind == ProblemKind::Interrupted { Status::Interrupted } else { Status::Failed };
         record.error = Some(problem);
     }
-    record.findings = rdsk_finding::findings(&record);
     record.elapsed_ns = elapsed_ns(began);
+    note_overrun(request, &mut record);
+    record.findings = rdsk_finding::findings(&record);
     record
+}
+
+/// Says when the run took much longer than it was given: I/O that was under way when its time ended is waited for.
+fn note_overrun(request: &Request, record: &mut Record) {
+    let budget_ns = request.options.budget_ns;
+    if request.options.runtime_ns.is_none()
+        && record.elapsed_ns > budget_ns + (budget_ns / 4).max(LEAST_OVERRUN_NS)
+        && !record.cells.is_empty()
+    {
+        record.notes.push(format!(
+            "the run took {} of a budget of {}: every cell gets some I/O, and what is under way is waited for",
+            Nanos(record.elapsed_ns),
+            Nanos(budget_ns)
+        ));
+    }
 }
 
 /// What `conduct` would do, found out without opening anything for writing and without making a file.

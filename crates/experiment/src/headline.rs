@@ -16,7 +16,8 @@ pub(crate) fn cells(ground: &Ground<'_>) -> Vec<Cell> {
     let mut cells = Vec::new();
     for &op in &ground.ops {
         // A target smaller than 1 MiB is still streamed, in the largest blocks that it holds.
-        let block_bytes = SEQUENTIAL_BYTES.min(ground.room_bytes().next_power_of_two() / 2).max(RANDOM_BYTES);
+        let holds_bytes = 1 << ground.room_bytes().max(1).ilog2();
+        let block_bytes = SEQUENTIAL_BYTES.min(holds_bytes).max(RANDOM_BYTES);
         cells.push(cell(ground, op, Pattern::Sequential, block_bytes, SEQUENTIAL_DEPTH, Sync::None));
         cells.push(cell(ground, op, Pattern::Random, RANDOM_BYTES, 1, Sync::None));
         if deep > 1 {

@@ -43,7 +43,8 @@ impl Control for Judge<'_> {
         if progress.elapsed_ns >= self.run_ns && progress.ops > 0 {
             return Flow::Stop;
         }
-        if !self.timed {
+        // A count is no surer than by one, so fewer I/Os than this cannot be precise enough.
+        if !self.timed || (progress.ops as f64) * self.rule.precision < 1.0 {
             return Flow::Continue;
         }
         self.rates.clear();
@@ -80,14 +81,15 @@ pub(crate) fn limits(cell: &Cell, ops: Option<u64>, left_ns: u64, stable_rate: O
     let max_bytes = match (pass_bytes, allowance_bytes) {
         (Some(pass), Some(allowance)) if allowance < pass => Some(whole_blocks(allowance)),
         (Some(pass), _) => Some(pass),
-        (None, allowance) => allowance.map(whole_blocks),
+        // Beyond one round the same pages would be written again while they are dirty, which costs the device nothing.
+        (None, allowance) => allowance.map(|bytes| whole_blocks(bytes.min(cell.workload.span_bytes))),
     };
     Limits { max_bytes, max_ops: ops, max_elapsed_ns: left_ns.max(LEAST_RUN_NS) }
 }
 
 /// Whether a cell needs no further visit in this slice.
 pub(crate) fn enough(cell: &Cell, tally: &Tally, precision: f64, ended: Ended) -> bool {
-    let precise = tally.half_width(cell.extent).is_some_and(|width| width <= precision);
+    let precise = tally.half_width(cell).is_some_and(|width| width <= precision);
     match cell.extent {
         Extent::Pass { .. } => true,
         Extent::Timed => ended != Ended::Complete || precise,
@@ -108,7 +110,27 @@ pub(crate) fn cache_check(cell: &Cell) -> CacheCheck {
     }
 }
 
-/// Windows of 50 ms, or narrower where the slice is so short that an interval would have too few.
+/// Windows of 50 ms, or of a half, a quarter … of that where the slice is so short that an interval would have too few.
+/// The slices of one cell differ, and windows can only be joined where the wider ones hold the narrower ones exactly.
 pub(crate) fn window_ns(slice_ns: u64) -> u64 {
-    (slice_ns / 40).clamp(1_000_000, 50_000_000)
+    const WIDEST_NS: u64 = 50_000_000;
+    const HALVINGS: u32 = 5;
+    (0..HALVINGS)
+        .map(|halvings| WIDEST_NS >> halvings)
+        .find(|&width_ns| width_ns <= slice_ns / 40)
+        .unwrap_or(WIDEST_NS >> HALVINGS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_two_widths_divide_each_other() {
+        let slices = (0..3_000_u64).map(|step| step * 1_000_003);
+        let mut widths: Vec<u64> = slices.map(window_ns).collect();
+        widths.dedup();
+        assert_eq!(widths, [1_562_500, 3_125_000, 6_250_000, 12_500_000, 25_000_000, 50_000_000]);
+        assert!(widths.windows(2).all(|pair| pair[1] == 2 * pair[0]), "{widths:?}");
+    }
 }

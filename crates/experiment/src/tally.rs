@@ -96,7 +96,7 @@ impl Tally {
     fn add_rates(&mut self, extent: Extent, run: &Run) {
         let rates = window_rates(run);
         // Only a timed cell has a warm-up to cut: a pass is a whole, and samples are each made anew.
-        let cut = if extent == Extent::Timed { rdsk_stats::mser5(&rates).cut } else { 0 };
+        let cut = if extent == Extent::Timed { warm_up(&rates) } else { 0 };
         let cut_bytes: u64 = run.windows.iter().take(cut).sum();
         let cut_ns = run.window_ns * cut as u64;
         if run.bytes > cut_bytes && run.elapsed_ns > cut_ns {
@@ -164,8 +164,8 @@ impl Tally {
     }
 
     /// Relative half-width of the interval; `None` before there is one.
-    pub(crate) fn half_width(&self, extent: Extent) -> Option<f64> {
-        self.estimate(extent)?.half_width()
+    pub(crate) fn half_width(&self, cell: &Cell) -> Option<f64> {
+        self.estimate(cell.extent, cell.workload.block_bytes)?.half_width()
     }
 
     /// Rates of earlier visits' windows, for the stopping rule.
@@ -185,7 +185,7 @@ impl Tally {
         let (stop, why) = self.reason(cell, setting);
         let ran = !self.visits.is_empty() && stop != StopReason::NotApplicable;
         let elapsed_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
-        let bytes_per_s = if ran { self.estimate(cell.extent) } else { None };
+        let bytes_per_s = if ran { self.estimate(cell.extent, cell.workload.block_bytes) } else { None };
         let block_bytes = cell.workload.block_bytes as f64;
         CellResult {
             stop,
@@ -216,12 +216,19 @@ impl Tally {
         }
     }
 
-    fn estimate(&self, extent: Extent) -> Option<Estimate> {
+    fn estimate(&self, extent: Extent, block_bytes: u64) -> Option<Estimate> {
         if self.measured_ns == 0 || self.measured_bytes == 0 {
             return None;
         }
         let mean = per_second(self.measured_bytes, self.measured_ns);
-        let interval = self.interval(extent).map(|(_, interval)| (interval.high - interval.low) / 2.0);
+        let ops = (self.measured_bytes as f64 / block_bytes as f64).max(1.0);
+        // The windows leave out the end of a visit that fills none. Where I/Os are as long as a visit, all that completed
+        // lies there: the windows then agree on a rate that is not the mean, and must not lend it their certainty.
+        let interval = self
+            .interval(extent)
+            .map(|(_, interval)| ((interval.high - interval.low) / 2.0).max((interval.mean - mean).abs()))
+            // Where the time ends between two completions is chance, so no count is surer than by one.
+            .map(|half| half.max(mean / ops));
         Some(Estimate {
             mean,
             low: interval.map(|half| (mean - half).max(0.0)),
@@ -261,7 +268,7 @@ impl Tally {
         if self.visits.is_empty() {
             return (StopReason::Budget, "the time was used up before this cell's turn".into());
         }
-        let width = self.half_width(cell.extent);
+        let width = self.half_width(cell);
         let precise = width.is_some_and(|width| width <= precision);
         if let Extent::Pass { bytes } | Extent::Passes { bytes } = cell.extent
             && !(precise && self.visits.len() >= LEAST_VISITS)
@@ -309,6 +316,15 @@ pub(crate) fn per_second(bytes: u64, elapsed_ns: u64) -> f64 {
 fn window_rates(run: &Run) -> Vec<f64> {
     let full = usize::try_from(run.elapsed_ns / run.window_ns.max(1)).unwrap_or(usize::MAX);
     run.windows.iter().take(full).map(|&bytes| per_second(bytes, run.window_ns)).collect()
+}
+
+/// Windows at the start that do not belong to the steady state. A start without which most windows would be empty is no
+/// warm-up but the I/O itself: MSER-5 would take the emptiness after a burst for the steadiest state of all.
+fn warm_up(rates: &[f64]) -> usize {
+    let cut = rdsk_stats::mser5(rates).cut;
+    let kept = &rates[cut..];
+    let busy = kept.iter().filter(|&&rate| rate > 0.0).count();
+    if busy * 2 < kept.len() { 0 } else { cut }
 }
 
 fn fold(windows: &mut Windows) {

@@ -1,271 +1,9 @@
 //! The runner against a scripted disk in virtual time: order of visits, budget, stopping, failures.
 
-use rdsk_engine::{
-    Control, Ended, Engine, EngineError, Flow, Job, Prepared, Progress, Run, Session, Settled,
-};
-use rdsk_experiment::{Outcome, Runner};
-use rdsk_model::{
-    CacheState, Cell, Clock, ColdCheck, CpuTime, EngineKind, Experiment, Extent, IoError, IoPath, Op,
-    PageCacheState, Plan, ProblemKind, Silent, StopFlag, StopReason, StreamResult, Workload,
-};
-use rdsk_observe::{Observer, VisitEvidence};
-use rdsk_stats::Histogram;
-use std::cell::RefCell;
-use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+mod scripted;
 
-const SECOND: u64 = 1_000_000_000;
-
-/// Virtual time, shared by engine and runner.
-#[derive(Clone, Default)]
-struct Hands(Arc<AtomicU64>);
-
-impl Hands {
-    fn pass(&self, ns: u64) {
-        self.0.fetch_add(ns, Ordering::Relaxed);
-    }
-}
-
-impl Clock for Hands {
-    fn now_ns(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-    fn sleep_until_ns(&self, at_ns: u64, _stop: &StopFlag) {
-        self.0.fetch_max(at_ns, Ordering::Relaxed);
-    }
-}
-
-/// A disk of constant rate; buffered writes return at memory's rate and cost the disk's at the flush.
-struct Scripted {
-    clock: Hands,
-    bytes_per_s: f64,
-    memory_bytes_per_s: f64,
-    /// Errno by cell offset 0 or by path.
-    fail: Option<fn(&Workload) -> Option<i32>>,
-    /// Raised after this many visits.
-    raise_after: Option<(usize, StopFlag)>,
-    /// The block sizes of the visits, in order: each test gives every cell its own size.
-    log: Rc<RefCell<Vec<u64>>>,
-}
-
-struct Visit<'a> {
-    disk: &'a mut Scripted,
-    workload: Workload,
-    limits: rdsk_engine::Limits,
-    window_ns: u64,
-    bytes: u64,
-}
-
-impl Engine for Scripted {
-    fn clock(&self) -> &dyn Clock {
-        &self.clock
-    }
-    fn open<'a>(&'a mut self, job: &Job<'a>) -> Result<Box<dyn Session + 'a>, EngineError> {
-        self.log.borrow_mut().push(job.workload.block_bytes);
-        if let Some((visits, stop)) = &self.raise_after
-            && self.log.borrow().len() > *visits
-        {
-            stop.raise();
-        }
-        Ok(Box::new(Visit {
-            disk: self,
-            workload: job.workload.clone(),
-            limits: job.limits,
-            window_ns: job.window_ns,
-            bytes: 0,
-        }))
-    }
-}
-
-impl Session for Visit<'_> {
-    fn prepare(&mut self) -> Result<Prepared, EngineError> {
-        self.disk.clock.pass(1_000_000);
-        Ok(Prepared { page_cache: PageCacheState::default(), reached: Some(true) })
-    }
-
-    fn run(&mut self, control: &mut dyn Control) -> Result<Run, EngineError> {
-        let workload = &self.workload;
-        let errno = self.disk.fail.and_then(|fail| fail(workload));
-        let in_memory = workload.path == IoPath::Buffered && workload.op == Op::Write;
-        let rate = if in_memory { self.disk.memory_bytes_per_s } else { self.disk.bytes_per_s };
-        let io_ns = time_ns(workload.block_bytes, rate).max(1);
-        let (mut ops, mut elapsed_ns, mut windows) = (0_u64, 0_u64, Vec::new());
-        let mut histogram = Histogram::new();
-        let ended = loop {
-            if errno.is_some() {
-                break Ended::Failed;
-            }
-            if self.limits.max_ops.is_some_and(|most| ops >= most)
-                || self.limits.max_bytes.is_some_and(|most| ops * workload.block_bytes >= most)
-            {
-                break Ended::Complete;
-            }
-            if elapsed_ns >= self.limits.max_elapsed_ns {
-                break Ended::OutOfTime;
-            }
-            ops += 1;
-            elapsed_ns += io_ns;
-            histogram.record(io_ns);
-            let window = usize::try_from(elapsed_ns / self.window_ns).expect("a test has few windows");
-            let full = windows.len().saturating_sub(1);
-            if windows.len() <= window {
-                windows.resize(window + 1, 0);
-            }
-            windows[window] += workload.block_bytes;
-            if window > full {
-                let progress = Progress {
-                    elapsed_ns,
-                    windows: &windows[..window],
-                    window_ns: self.window_ns,
-                    bytes: ops * workload.block_bytes,
-                    ops,
-                };
-                if control.window(&progress) == Flow::Stop {
-                    break Ended::Stopped;
-                }
-            }
-        };
-        self.disk.clock.pass(elapsed_ns);
-        self.bytes = ops * workload.block_bytes;
-        let streams =
-            vec![StreamResult { bytes: self.bytes, ops, end_ns: elapsed_ns, ..StreamResult::default() }];
-        Ok(Run {
-            ended,
-            elapsed_ns,
-            bytes: self.bytes,
-            asked_bytes: self.bytes,
-            ops,
-            latency_sum_ns: u128::from(ops * io_ns),
-            to_return_ns: elapsed_ns,
-            histogram,
-            windows,
-            window_ns: self.window_ns,
-            streams,
-            errors: errno.map(failed).into_iter().collect(),
-            ..nothing(workload.engine)
-        })
-    }
-
-    fn settle(self: Box<Self>) -> Result<Settled, EngineError> {
-        if self.workload.op == Op::Read {
-            return Ok(Settled::default());
-        }
-        let flush_ns = time_ns(self.bytes, self.disk.bytes_per_s);
-        self.disk.clock.pass(flush_ns);
-        Ok(Settled { to_close_ns: Some(flush_ns), to_stable_ns: Some(flush_ns) })
-    }
-}
-
-fn failed(errno: i32) -> IoError {
-    let message = std::io::Error::from_raw_os_error(errno).to_string();
-    IoError { target: 0, offset_bytes: 27, errno, message }
-}
-
-/// A visit in which nothing happened.
-fn nothing(engine: EngineKind) -> Run {
-    Run {
-        ended: Ended::Complete,
-        elapsed_ns: 0,
-        to_return_ns: 0,
-        asked_bytes: 0,
-        bytes: 0,
-        ops: 0,
-        histogram: Histogram::new(),
-        latency_sum_ns: 0,
-        windows: Vec::new(),
-        window_ns: 1,
-        streams: Vec::new(),
-        errors: Vec::new(),
-        cpu: CpuTime::default(),
-        page_cache: PageCacheState::default(),
-        check: ColdCheck::default(),
-        interrupted_calls: 0,
-        engine,
-        notes: Vec::new(),
-    }
-}
-
-/// The time that bytes take at a rate.
-#[allow(clippy::cast_possible_truncation, reason = "times of a test stay far below 2^53 ns")]
-fn time_ns(bytes: u64, bytes_per_s: f64) -> u64 {
-    (bytes as f64 / bytes_per_s * 1e9) as u64
-}
-
-struct Blind;
-
-impl Observer for Blind {
-    fn begin(&mut self) {}
-    fn end_io(&mut self) {}
-    fn end(&mut self) -> VisitEvidence {
-        VisitEvidence {
-            rung: rdsk_model::Rung::None,
-            devices: Vec::new(),
-            process: rdsk_model::ProcessIo::default(),
-            limits: Vec::new(),
-        }
-    }
-    fn describe(&self) -> rdsk_model::Observer {
-        rdsk_model::Observer {
-            rung: rdsk_model::Rung::None,
-            why_not_higher: None,
-            lost_events: 0,
-            cost_ns_per_io: None,
-        }
-    }
-}
-
-fn cell(block_bytes: u64, extent: Extent) -> Cell {
-    let workload = Workload { block_bytes, align_bytes: block_bytes, ..Workload::sequential_read(1 << 40) };
-    Cell {
-        id: format!("cell/{block_bytes}"),
-        experiment: Experiment::Stream,
-        workload,
-        extent,
-        weight: 1.0,
-        not_applicable: None,
-    }
-}
-
-fn plan(cells: Vec<Cell>, budget_ns: u64) -> Plan {
-    Plan { cells, budget_ns, runtime_ns: None, precision: 0.02, rounds: 2 }
-}
-
-struct Seen {
-    outcome: Outcome,
-    visits: Vec<u64>,
-    elapsed_ns: u64,
-}
-
-fn run(plan: &Plan, bytes_per_s: f64, shape: impl FnOnce(&mut Scripted, &StopFlag)) -> Seen {
-    let clock = Hands::default();
-    let log = Rc::new(RefCell::new(Vec::new()));
-    let stop = StopFlag::new();
-    let mut disk = Scripted {
-        clock: clock.clone(),
-        bytes_per_s,
-        memory_bytes_per_s: 4e9,
-        fail: None,
-        raise_after: None,
-        log: Rc::clone(&log),
-    };
-    shape(&mut disk, &stop);
-    let runner = Runner {
-        plan,
-        targets: &[],
-        claims: &[],
-        engine: &mut disk,
-        clock: &clock,
-        observer: &|_| Box::new(Blind),
-        cpu_count: Some(1),
-        pin_cpus: &[],
-        watch: &mut Silent,
-        stop: &stop,
-    };
-    let outcome = runner.run();
-    let visits = log.borrow().clone();
-    Seen { outcome, visits, elapsed_ns: clock.now_ns() }
-}
+use rdsk_model::{CacheState, Cell, Extent, IoPath, Op, Plan, ProblemKind, StopReason};
+use scripted::{SECOND, cell, plan, run};
 
 #[test]
 fn visits_go_there_and_back() {
@@ -283,6 +21,32 @@ fn a_steady_disk_is_known_long_before_the_time_is_up() {
     let rate = result.bytes_per_s.unwrap();
     assert!((rate.mean / 1e8 - 1.0).abs() < 0.001, "{rate:?}");
     assert!(rate.low.unwrap() <= 1e8 && rate.high.unwrap() >= 1e8, "{rate:?}");
+}
+
+#[test]
+fn a_few_long_ios_are_no_certainty() {
+    // One block takes up to 3 s: it completes behind the last full window, and all windows are empty.
+    for block_bytes in [20 << 20, 90_000_000, 300_000_000] {
+        let seen = run(&plan(vec![cell(block_bytes, Extent::Timed)], SECOND), 1e8, |_, _| ());
+        let result = &seen.outcome.cells[0].result;
+        let rate = result.bytes_per_s.unwrap();
+        let is_certain = rate.half_width().is_some_and(|half| half <= 0.02);
+        let why = &result.why;
+        assert!(!is_certain && result.stop == StopReason::Budget, "{:?} I/Os: {rate:?}, {why}", result.ops);
+    }
+}
+
+#[test]
+fn a_burst_before_a_stall_is_no_warm_up() {
+    // A throttle lets 20 reads through at once and then one in 150 ms, longer than a slice.
+    let seen = run(&plan(vec![cell(4096, Extent::Timed)], SECOND / 5), 1e8, |disk, _| {
+        disk.stall = Some((20, 150_000_000));
+    });
+    let result = &seen.outcome.cells[0].result;
+    let rate = result.bytes_per_s.unwrap();
+    let overall = result.bytes.unwrap() as f64 * 1e9 / result.elapsed_ns.unwrap() as f64;
+    assert!((rate.mean / overall - 1.0).abs() < 0.1, "{rate:?}, {overall} over all: {result:?}");
+    assert!(rate.half_width().is_none_or(|half| half > 0.5), "{rate:?}");
 }
 
 #[test]
@@ -316,6 +80,20 @@ fn a_runtime_is_each_cells_own() {
         let elapsed_ns = cell.result.elapsed_ns.unwrap();
         assert!(elapsed_ns.abs_diff(2 * SECOND) < SECOND / 10, "{}: {elapsed_ns} ns", cell.id);
     }
+}
+
+#[test]
+fn memory_is_not_given_the_same_pages_twice_in_a_visit() {
+    let mut behind = cell(4096, Extent::Timed);
+    behind.workload.op = Op::Write;
+    behind.workload.path = IoPath::Buffered;
+    behind.workload.span_bytes = 8 << 20;
+    let seen = run(&plan(vec![behind], 4 * SECOND), 1e8, |_, _| ());
+    let result = &seen.outcome.cells[0].result;
+    assert!(
+        result.visits.len() > 2 && result.visits.iter().all(|visit| visit.bytes <= 8 << 20),
+        "{result:?}"
+    );
 }
 
 #[test]
@@ -402,4 +180,22 @@ fn a_signal_keeps_what_was_measured() {
     assert_eq!(seen.outcome.cells[2].result.stop, StopReason::Interrupted);
     assert_eq!(seen.outcome.cells[2].result.bytes, None, "what was not measured is null, never 0");
     assert!(seen.outcome.cells.iter().all(|cell| cell.verdict.is_some()));
+}
+
+#[test]
+fn the_rate_by_time_of_a_steady_disk_is_level() {
+    // The first slice is a share of what is left, the second gets what the first cell did not use, so they differ.
+    for budget_ms in [400, 900, 1_700, 3_100] {
+        let mut short = cell(4096, Extent::Timed);
+        short.weight = 0.9;
+        let cells = vec![short, cell(8192, Extent::Timed)];
+        let plan = Plan { precision: 1e-9, ..plan(cells, budget_ms * SECOND / 1000) };
+        let seen = run(&plan, 1e8, |_, _| ());
+        for cell in &seen.outcome.cells {
+            let windows = cell.result.windows.clone().unwrap();
+            let full = 1e8 * windows.width_ns as f64 / 1e9;
+            let too_fast = windows.bytes.iter().filter(|&&bytes| bytes as f64 > 1.1 * full).count();
+            assert_eq!(too_fast, 0, "{} of {budget_ms} ms: {windows:?}, at most {full}", cell.id);
+        }
+    }
 }

@@ -182,7 +182,8 @@ impl KernelObserver {
 impl Observer for KernelObserver {
     fn begin(&mut self) {
         self.visit = None;
-        let first = self.samples();
+        // What is still in flight from before, read-ahead of the last visit for one, is not this visit's.
+        let first = self.settled_samples();
         let process = read_process_io(&self.process).ok();
         let mut sampled = Vec::new();
         let mut watched = Vec::new();

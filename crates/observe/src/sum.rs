@@ -123,7 +123,7 @@ impl DeviceSum {
             flushes: whole.flush_ios,
             discards: whole.discard_ios,
             in_flight_mean: row.map(|row| row.aqu_sz),
-            in_flight_max: self.in_flight_max,
+            in_flight_max: self.in_flight_max.max(row.map(|row| least_peak(row.aqu_sz))),
             busy_ns: Some(whole.io_ticks_ms.saturating_mul(NS_PER_MS)),
             interval_ns: Some(counts.io_interval_ns),
             iostat: row,
@@ -132,6 +132,19 @@ impl DeviceSum {
             series_width_ns: sampled.then(|| self.series.width_ns()),
         }
     }
+}
+
+/// The least depth that must have been reached for this mean. Twenty looks a second miss most peaks, and a peak below the
+/// mean would be nonsense. The mean rests on times in whole milliseconds, so a little above a whole number is that number.
+fn least_peak(mean_depth: f64) -> u64 {
+    const ROUNDING: f64 = 0.05;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a mean depth is finite, not negative after max, and far below 2^53"
+    )]
+    let peak = (mean_depth - ROUNDING).max(0.0).ceil() as u64;
+    peak
 }
 
 #[cfg(test)]
@@ -153,6 +166,20 @@ mod tests {
         let counts = DeviceCounts { until_stable: grown, during_io: grown, io_interval_ns };
         let process = ProcessIo { read_bytes: Some(grown.read_bytes()), write_bytes: None };
         visit(Ok(counts), process)
+    }
+
+    #[test]
+    fn the_peak_depth_is_never_below_the_mean() {
+        let peak = |time_in_queue_ms: u64| {
+            let delta = DiskDelta { read_ios: 5, time_in_queue_ms, ..DiskDelta::default() };
+            let counts =
+                DeviceCounts { until_stable: delta, during_io: delta, io_interval_ns: 1_000 * NS_PER_MS };
+            let mut sum = EvidenceSum::default();
+            sum.add(visit(Ok(counts), ProcessIo::default()));
+            sum.finish().device[0].in_flight_max
+        };
+        // The looks of `visit` saw one request in flight.
+        assert_eq!([peak(300), peak(1_000), peak(1_030), peak(2_490)], [Some(1), Some(1), Some(1), Some(3)]);
     }
 
     #[test]

@@ -2,14 +2,16 @@
 
 use super::Rule;
 use super::common::{cite, cite_all, how_many, ids, target};
-use rdsk_model::{CellRecord, Confidence, Finding, IoPath, Record, StopReason};
+use rdsk_model::{CellRecord, Confidence, EngineKind, Finding, IoPath, Record, StopReason};
 use rdsk_units::{Bytes, printable};
 
 pub(super) const RULE: Rule = Rule { code: "direct-refused", check };
 
 fn check(record: &Record) -> Vec<Finding> {
     let is_refused = |cell: &&CellRecord| {
-        cell.workload.path == IoPath::Direct && cell.result.stop == StopReason::NotApplicable
+        cell.workload.path == IoPath::Direct
+            && cell.result.stop == StopReason::NotApplicable
+            && is_about_direct(record, cell)
     };
     let cells: Vec<&CellRecord> = record.cells.iter().filter(is_refused).collect();
     let Some(first) = cells.first() else { return Vec::new() };
@@ -31,6 +33,15 @@ fn check(record: &Record) -> Vec<Finding> {
     }]
 }
 
+/// Whether it is for direct I/O that the cell could not run: buffered I/O would not help an engine that has no depth, or a
+/// target that holds no block.
+fn is_about_direct(record: &Record, cell: &CellRecord) -> bool {
+    let workload = &cell.workload;
+    let engine_has_no_depth = workload.engine == EngineKind::Sync && workload.queue_depth > 1;
+    target(record, cell).is_some_and(|target| target.direct_io == Some(false))
+        || !(engine_has_no_depth || workload.span_bytes == 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
@@ -50,5 +61,23 @@ mod tests {
         let buffered = not_applicable(cell("b", Op::Write, IoPath::Buffered, 27, 10, 1_000_000), "read-only");
         let ran = cell("d", Op::Write, IoPath::Direct, 512, 10, 1_000_000);
         silent(RULE, &record(vec![file()], vec![buffered, ran]));
+    }
+
+    #[test]
+    fn is_silent_where_something_else_than_direct_io_was_in_the_way() {
+        let never = |change: fn(&mut CellRecord)| {
+            let mut cell = cell("d", Op::Read, IoPath::Direct, 4096, 10, 1_000_000);
+            change(&mut cell);
+            not_applicable(cell, "something else")
+        };
+        let deep = never(|cell| {
+            cell.workload.engine = EngineKind::Sync;
+            cell.workload.queue_depth = 32;
+        });
+        let tiny = never(|cell| cell.workload.span_bytes = 0);
+        silent(RULE, &record(vec![file()], vec![deep.clone(), tiny]));
+        let mut refusing = file();
+        refusing.direct_io = Some(false);
+        fires(RULE, &record(vec![refusing], vec![deep]));
     }
 }

@@ -22,8 +22,8 @@ fn check(record: &Record) -> Vec<Finding> {
     vec![Finding {
         code: RULE.code.into(),
         title: format!("holes were read, not a disk: {}", how_many(&cells)),
-        text: "The file has space that was never written, and the filesystem answers with zeros by itself, with O_DIRECT too: \
-               no device was read."
+        text: "The file has space that was never written. The filesystem answers for it with zeros by itself, with O_DIRECT \
+               too, and reads no device: the figure is that of memory, wholly or in part."
             .into(),
         evidence,
         confidence: Confidence::Measured,

@@ -8,6 +8,8 @@ use rdsk_model::{CellRecord, Confidence, Finding, Record};
 pub(super) const RULE: Rule = Rule { code: "queue-depth-not-reached", check };
 
 const REACHED_SHARE: f64 = 0.9;
+/// I/Os per visit and place in the queue below which filling and draining it is all there is.
+const LEAST_ROUNDS: u64 = 10;
 
 fn check(record: &Record) -> Vec<Finding> {
     // Streams that start one after the other are not meant to be full from the beginning.
@@ -15,6 +17,7 @@ fn check(record: &Record) -> Vec<Finding> {
         let wanted = reading::wanted_depth(&cell.workload);
         wanted > 1
             && cell.workload.stagger_ns == 0
+            && cell.result.ops.is_some_and(|ops| ops / reading::passes(cell) >= LEAST_ROUNDS * wanted)
             && cell.result.in_flight_mean.is_some_and(|mean| mean < REACHED_SHARE * wanted as f64)
     });
     if cells.is_empty() {

@@ -9,6 +9,8 @@ use rdsk_units::{percent, printable};
 
 /// A rate this close to a limit is the limit.
 const LIMIT_TOLERANCE: f64 = 0.05;
+/// Share of the bytes that the device must have moved for a limit on it to matter.
+const MOSTLY: f64 = 0.9;
 /// Processor time over elapsed time from which the processor is the limit.
 const CPU_SHARE: f64 = 0.9;
 /// Share of a stream's time outside its I/O from which the source of the data is looked at.
@@ -36,14 +38,18 @@ fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
     if let Some(allowed) = limit.bytes_per_s {
         let ours = result.bytes_per_s.map(|rate| rate.mean * part);
         let devices = row.map(|row| if op == Op::Read { row.rkb_s } else { row.wkb_s } * 1024.0);
-        let limit = format!("the limit of {} that {source} sets for {op}s", words::rate(allowed as f64));
+        let words_of_limit =
+            format!("the limit of {} that {source} sets for {op}s", words::rate(allowed as f64));
         if let Some(rate) = ours.filter(|&rate| is_at(rate, allowed)) {
-            return Some(format!("{} is {limit}", words::rate(rate)));
+            return Some(format!("{} is {words_of_limit}", words::rate(rate)));
+        }
+        if let Some(rate) = ours.filter(|&rate| is_burst(facts, limit.target, rate, allowed)) {
+            return Some(format!("{} is above {words_of_limit}: {BURST}", words::rate(rate)));
         }
         if let Some(rate) = devices.filter(|&rate| is_at(rate, allowed)) {
             let used = ours.map_or_else(|| "an unknown part".into(), words::rate);
             return Some(format!(
-                "the device moved {}, {limit}; {used} of it was for this cell",
+                "the device moved {}, {words_of_limit}; {used} of it was for this cell",
                 words::rate(rate)
             ));
         }
@@ -51,9 +57,26 @@ fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
     let allowed = limit.ops_per_s?;
     let ours = result.ops_per_s.map(|rate| rate.mean * part);
     let devices = row.map(|row| if op == Op::Read { row.r_s } else { row.w_s });
+    if let Some(rate) = ours.filter(|&rate| is_burst(facts, limit.target, rate, allowed)) {
+        let rate = words::figure(rate);
+        return Some(format!(
+            "{rate} I/Os per second are above the limit of {allowed} that {source} sets for {op}s: {BURST}"
+        ));
+    }
     let rate = [ours, devices].into_iter().flatten().find(|&rate| is_at(rate, allowed))?;
     let rate = words::figure(rate);
     Some(format!("{rate} I/Os per second are the limit of {allowed} that {source} sets for {op}s"))
+}
+
+/// What a rate above a limit in force is.
+const BURST: &str = "a burst that it lets pass before it slows down, and no rate that lasts; measure longer";
+
+/// Whether a rate is above a limit by more than chance. Over several members a stack may well be faster than the limit of
+/// one of them, so only a device that stands alone, or on one other, is judged.
+fn is_burst(facts: &Facts<'_>, target: u32, rate: f64, allowed: u64) -> bool {
+    let devices = facts.cell.evidence.device.iter().filter(|device| device.target == target).count();
+    let reached_device = facts.moved.is_some_and(|moved| moved as f64 >= MOSTLY * facts.bytes as f64);
+    devices <= 2 && reached_device && allowed > 0 && rate > allowed as f64 * (1.0 + LIMIT_TOLERANCE)
 }
 
 /// The part of the cell's bytes that one target had.

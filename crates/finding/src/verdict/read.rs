@@ -40,7 +40,9 @@ fn hole(facts: &Facts<'_>) -> Judgement {
         let (holes, bytes) = (percent(holes), words::bytes(facts.bytes));
         (
             VerdictCode::Hole,
-            format!("{holes} of the span was never written: {bytes} came back as zeros ({moved})"),
+            format!(
+                "{holes} of the span was never written and comes back as zeros: {bytes} completed ({moved})"
+            ),
         )
     })
 }

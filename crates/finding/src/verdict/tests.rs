@@ -99,6 +99,13 @@ fn hole() {
     // A third of the span is a hole, two thirds were read.
     let third = |fetched| charged(device_reads(read(IoPath::Direct), fetched), Some(fetched), Some(0));
     check(&holes(third(43 * MIB), 43 * MIB, 0, 21 * MIB), file(), VerdictCode::Hole, "32.8 %");
+    // What was fetched from the device is not said to be zeros.
+    check(
+        &holes(third(43 * MIB), 43 * MIB, 0, 21 * MIB),
+        file(),
+        VerdictCode::Hole,
+        "comes back as zeros: 64 MiB completed (sda read 43 MiB)",
+    );
     // Just under a tenth does not make a hole; the missing part is small enough for the device.
     check(&holes(third(59 * MIB), 59 * MIB, 0, 5 * MIB), file(), VerdictCode::Device, "92.2 %");
     // The extents are older than the data: device and process agree that everything was fetched.
@@ -245,7 +252,8 @@ fn throttled() {
     check(&limited(Op::Read, None, Some(128)), disk(), VerdictCode::Throttled, "128 I/Os per second");
     check(&limited(Op::Read, Some(123 * MIB), None), disk(), VerdictCode::Throttled, "123.0 MiB/s");
     check(&limited(Op::Read, Some(134 * MIB), None), disk(), VerdictCode::Throttled, "134.0 MiB/s");
-    check(&limited(Op::Read, Some(121 * MIB), None), disk(), VerdictCode::Device, "");
+    check(&limited(Op::Read, Some(121 * MIB), None), disk(), VerdictCode::Throttled, "above the limit");
+    check(&limited(Op::Read, None, Some(64)), disk(), VerdictCode::Throttled, "a burst");
     check(&limited(Op::Read, Some(136 * MIB), None), disk(), VerdictCode::Device, "");
     check(&limited(Op::Write, Some(128 * MIB), None), disk(), VerdictCode::Device, "");
     check(&limited(Op::Read, None, None), disk(), VerdictCode::Device, "");

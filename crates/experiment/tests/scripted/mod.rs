@@ -1,0 +1,272 @@
+//! A disk of constant rate in virtual time that does what a test's script says, and a run of the runner over it.
+
+use rdsk_engine::{
+    Control, Ended, Engine, EngineError, Flow, Job, Prepared, Progress, Run, Session, Settled,
+};
+use rdsk_experiment::{Outcome, Runner};
+use rdsk_model::{
+    Cell, Clock, ColdCheck, CpuTime, EngineKind, Experiment, Extent, IoError, IoPath, Op, PageCacheState,
+    Plan, Silent, StopFlag, StreamResult, Workload,
+};
+use rdsk_observe::{Observer, VisitEvidence};
+use rdsk_stats::Histogram;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub(crate) const SECOND: u64 = 1_000_000_000;
+
+/// Virtual time, shared by engine and runner.
+#[derive(Clone, Default)]
+pub(crate) struct Hands(Arc<AtomicU64>);
+
+impl Hands {
+    fn pass(&self, ns: u64) {
+        self.0.fetch_add(ns, Ordering::Relaxed);
+    }
+}
+
+impl Clock for Hands {
+    fn now_ns(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+    fn sleep_until_ns(&self, at_ns: u64, _stop: &StopFlag) {
+        self.0.fetch_max(at_ns, Ordering::Relaxed);
+    }
+}
+
+/// A disk of constant rate; buffered writes return at memory's rate and cost the disk's at the flush.
+pub(crate) struct Scripted {
+    pub(crate) clock: Hands,
+    pub(crate) bytes_per_s: f64,
+    pub(crate) memory_bytes_per_s: f64,
+    /// After so many I/Os of a visit each takes so long: a burst that is spent.
+    pub(crate) stall: Option<(u64, u64)>,
+    /// Errno by cell offset 0 or by path.
+    pub(crate) fail: Option<fn(&Workload) -> Option<i32>>,
+    /// Raised after this many visits.
+    pub(crate) raise_after: Option<(usize, StopFlag)>,
+    /// The block sizes of the visits, in order: each test gives every cell its own size.
+    pub(crate) log: Rc<RefCell<Vec<u64>>>,
+}
+
+struct Visit<'a> {
+    disk: &'a mut Scripted,
+    workload: Workload,
+    limits: rdsk_engine::Limits,
+    window_ns: u64,
+    bytes: u64,
+}
+
+impl Engine for Scripted {
+    fn clock(&self) -> &dyn Clock {
+        &self.clock
+    }
+    fn open<'a>(&'a mut self, job: &Job<'a>) -> Result<Box<dyn Session + 'a>, EngineError> {
+        self.log.borrow_mut().push(job.workload.block_bytes);
+        if let Some((visits, stop)) = &self.raise_after
+            && self.log.borrow().len() > *visits
+        {
+            stop.raise();
+        }
+        Ok(Box::new(Visit {
+            disk: self,
+            workload: job.workload.clone(),
+            limits: job.limits,
+            window_ns: job.window_ns,
+            bytes: 0,
+        }))
+    }
+}
+
+impl Session for Visit<'_> {
+    fn prepare(&mut self) -> Result<Prepared, EngineError> {
+        self.disk.clock.pass(1_000_000);
+        Ok(Prepared { page_cache: PageCacheState::default(), reached: Some(true) })
+    }
+
+    fn run(&mut self, control: &mut dyn Control) -> Result<Run, EngineError> {
+        let workload = &self.workload;
+        let errno = self.disk.fail.and_then(|fail| fail(workload));
+        let in_memory = workload.path == IoPath::Buffered && workload.op == Op::Write;
+        let rate = if in_memory { self.disk.memory_bytes_per_s } else { self.disk.bytes_per_s };
+        let io_ns = time_ns(workload.block_bytes, rate).max(1);
+        let (mut ops, mut elapsed_ns, mut windows) = (0_u64, 0_u64, Vec::new());
+        let mut histogram = Histogram::new();
+        let ended = loop {
+            if errno.is_some() {
+                break Ended::Failed;
+            }
+            if self.limits.max_ops.is_some_and(|most| ops >= most)
+                || self.limits.max_bytes.is_some_and(|most| ops * workload.block_bytes >= most)
+            {
+                break Ended::Complete;
+            }
+            if elapsed_ns >= self.limits.max_elapsed_ns {
+                break Ended::OutOfTime;
+            }
+            let io_ns = self.disk.stall.filter(|&(burst, _)| ops >= burst).map_or(io_ns, |(_, ns)| ns);
+            ops += 1;
+            elapsed_ns += io_ns;
+            histogram.record(io_ns);
+            let window = usize::try_from(elapsed_ns / self.window_ns).expect("a test has few windows");
+            let full = windows.len().saturating_sub(1);
+            if windows.len() <= window {
+                windows.resize(window + 1, 0);
+            }
+            windows[window] += workload.block_bytes;
+            if window > full {
+                let progress = Progress {
+                    elapsed_ns,
+                    windows: &windows[..window],
+                    window_ns: self.window_ns,
+                    bytes: ops * workload.block_bytes,
+                    ops,
+                };
+                if control.window(&progress) == Flow::Stop {
+                    break Ended::Stopped;
+                }
+            }
+        };
+        self.disk.clock.pass(elapsed_ns);
+        self.bytes = ops * workload.block_bytes;
+        let streams =
+            vec![StreamResult { bytes: self.bytes, ops, end_ns: elapsed_ns, ..StreamResult::default() }];
+        Ok(Run {
+            ended,
+            elapsed_ns,
+            bytes: self.bytes,
+            asked_bytes: self.bytes,
+            ops,
+            latency_sum_ns: u128::from(ops * io_ns),
+            to_return_ns: elapsed_ns,
+            histogram,
+            windows,
+            window_ns: self.window_ns,
+            streams,
+            errors: errno.map(failed).into_iter().collect(),
+            ..nothing(workload.engine)
+        })
+    }
+
+    fn settle(self: Box<Self>) -> Result<Settled, EngineError> {
+        if self.workload.op == Op::Read {
+            return Ok(Settled::default());
+        }
+        let flush_ns = time_ns(self.bytes, self.disk.bytes_per_s);
+        self.disk.clock.pass(flush_ns);
+        Ok(Settled { to_close_ns: Some(flush_ns), to_stable_ns: Some(flush_ns) })
+    }
+}
+
+fn failed(errno: i32) -> IoError {
+    let message = std::io::Error::from_raw_os_error(errno).to_string();
+    IoError { target: 0, offset_bytes: 27, errno, message }
+}
+
+/// A visit in which nothing happened.
+fn nothing(engine: EngineKind) -> Run {
+    Run {
+        ended: Ended::Complete,
+        elapsed_ns: 0,
+        to_return_ns: 0,
+        asked_bytes: 0,
+        bytes: 0,
+        ops: 0,
+        histogram: Histogram::new(),
+        latency_sum_ns: 0,
+        windows: Vec::new(),
+        window_ns: 1,
+        streams: Vec::new(),
+        errors: Vec::new(),
+        cpu: CpuTime::default(),
+        page_cache: PageCacheState::default(),
+        check: ColdCheck::default(),
+        interrupted_calls: 0,
+        engine,
+        notes: Vec::new(),
+    }
+}
+
+/// The time that bytes take at a rate.
+#[allow(clippy::cast_possible_truncation, reason = "times of a test stay far below 2^53 ns")]
+fn time_ns(bytes: u64, bytes_per_s: f64) -> u64 {
+    (bytes as f64 / bytes_per_s * 1e9) as u64
+}
+
+struct Blind;
+
+impl Observer for Blind {
+    fn begin(&mut self) {}
+    fn end_io(&mut self) {}
+    fn end(&mut self) -> VisitEvidence {
+        VisitEvidence {
+            rung: rdsk_model::Rung::None,
+            devices: Vec::new(),
+            process: rdsk_model::ProcessIo::default(),
+            limits: Vec::new(),
+        }
+    }
+    fn describe(&self) -> rdsk_model::Observer {
+        rdsk_model::Observer {
+            rung: rdsk_model::Rung::None,
+            why_not_higher: None,
+            lost_events: 0,
+            cost_ns_per_io: None,
+        }
+    }
+}
+
+pub(crate) fn cell(block_bytes: u64, extent: Extent) -> Cell {
+    let workload = Workload { block_bytes, align_bytes: block_bytes, ..Workload::sequential_read(1 << 40) };
+    Cell {
+        id: format!("cell/{block_bytes}"),
+        experiment: Experiment::Stream,
+        workload,
+        extent,
+        weight: 1.0,
+        not_applicable: None,
+    }
+}
+
+pub(crate) fn plan(cells: Vec<Cell>, budget_ns: u64) -> Plan {
+    Plan { cells, budget_ns, runtime_ns: None, precision: 0.02, rounds: 2 }
+}
+
+pub(crate) struct Seen {
+    pub(crate) outcome: Outcome,
+    pub(crate) visits: Vec<u64>,
+    pub(crate) elapsed_ns: u64,
+}
+
+pub(crate) fn run(plan: &Plan, bytes_per_s: f64, shape: impl FnOnce(&mut Scripted, &StopFlag)) -> Seen {
+    let clock = Hands::default();
+    let log = Rc::new(RefCell::new(Vec::new()));
+    let stop = StopFlag::new();
+    let mut disk = Scripted {
+        clock: clock.clone(),
+        bytes_per_s,
+        memory_bytes_per_s: 4e9,
+        stall: None,
+        fail: None,
+        raise_after: None,
+        log: Rc::clone(&log),
+    };
+    shape(&mut disk, &stop);
+    let runner = Runner {
+        plan,
+        targets: &[],
+        claims: &[],
+        engine: &mut disk,
+        clock: &clock,
+        observer: &|_| Box::new(Blind),
+        cpu_count: Some(1),
+        pin_cpus: &[],
+        watch: &mut Silent,
+        stop: &stop,
+    };
+    let outcome = runner.run();
+    let visits = log.borrow().clone();
+    Seen { outcome, visits, elapsed_ns: clock.now_ns() }
+}
