@@ -97,7 +97,7 @@ fn device_text(device: &Device) -> String {
     let facts = [
         device.model.clone(),
         device.size_bytes.map(|size| Bytes(size).approx()),
-        device.rotational.map(|rotational| if rotational { "rotating" } else { "not rotating" }.into()),
+        device.rotational.map(|rotational| if rotational { "rotational" } else { "not rotational" }.into()),
         blocks,
         write_cache(device),
         device.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}")),

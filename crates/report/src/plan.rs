@@ -2,11 +2,11 @@
 
 use crate::page::{Page, Tone, cut};
 use crate::style::Style;
-use rdsk_model::{Cell, Extent, Op, Plan, Sync, Target, TargetKind, Workload};
+use rdsk_model::{Cell, Experiment, Extent, Op, Plan, Sync, Target, TargetKind, Workload};
 use rdsk_units::{Bytes, Nanos, percent};
 
 /// Columns of the longest cell id that is shown whole.
-const ID_WIDTH: usize = 28;
+const ID_WIDTH: usize = 44;
 
 /// The Plan as text of at most 80 columns, cells in their first order, with what writing would touch first.
 #[must_use]
@@ -35,9 +35,16 @@ pub fn plan_text(plan: &Plan, targets: &[Target]) -> String {
         format!("{budget} for all cells in {rounds} rounds, every second one backwards; a cell ends early at ±{precision}"),
     );
     page.blank();
-    let rows: Vec<Vec<String>> =
-        plan.cells.iter().enumerate().map(|(index, cell)| row(plan, index, cell)).collect();
-    page.table_with(&["cell", "workload", "how much"], &rows, &[1, 2]);
+    for &experiment in Experiment::ALL {
+        let rows: Vec<Vec<String>> = (0..plan.cells.len())
+            .filter(|&index| plan.cells[index].experiment == experiment)
+            .map(|index| row(plan, index, &plan.cells[index]))
+            .collect();
+        if !rows.is_empty() {
+            page.table_with(&["cell", "workload", "how much"], &rows, &[1, 2]);
+            page.blank();
+        }
+    }
     for cell in &plan.cells {
         if let Some(reason) = &cell.not_applicable {
             page.sentence(Tone::Plain, format!("  {}: n/a: ", cell.id), reason);
@@ -67,18 +74,13 @@ fn row(plan: &Plan, index: usize, cell: &Cell) -> Vec<String> {
     vec![cut(&cell.id, ID_WIDTH), workload(&cell.workload), how_much]
 }
 
-/// `write random direct 4 KiB qd32`.
+/// `rand direct 4 KiB qd32`; the direction stands in the cell's id.
 fn workload(workload: &Workload) -> String {
     let pattern = match workload.pattern {
         rdsk_model::Pattern::Sequential => "seq",
         rdsk_model::Pattern::Random => "rand",
     };
-    let mut words = vec![
-        workload.op.to_string(),
-        pattern.into(),
-        workload.path.to_string(),
-        Bytes(workload.block_bytes).approx(),
-    ];
+    let mut words = vec![pattern.into(), workload.path.to_string(), Bytes(workload.block_bytes).approx()];
     if workload.queue_depth > 1 {
         words.push(format!("qd{}", workload.queue_depth));
     }
