@@ -3,11 +3,11 @@
 
 use crate::exit;
 use rdsk_model::StopFlag;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 /// How long a run may take to stop: a slow disk must finish the I/O in flight and its flush.
@@ -74,6 +74,13 @@ impl Guard {
             }
         }
     }
+}
+
+/// A write beyond `ulimit -f` shall fail with `EFBIG`, and not kill the process, which would leave the test file behind.
+pub(crate) fn survive_file_limits() {
+    // A handler, even one for a flag that nobody reads, is what makes the call return; the programs that are run later
+    // get the default back. Without it the limit is as deadly as it was.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
 /// Ends the process in the place of a run that does not; returns when the run ended after all.

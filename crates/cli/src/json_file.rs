@@ -1,5 +1,6 @@
 //! Where the JSON document goes. A file is looked at before anything is measured, and replaced in one step at the end.
-//! It never writes to a block device, and never replaces a file that does not look like JSON.
+//! It never writes to a device other than a terminal, `/dev/null` or `/dev/full`, and never replaces a file that is not a
+//! document of rdsk.
 
 use crate::out;
 use crate::wanted::JsonPlace;
@@ -39,6 +40,9 @@ impl Sink {
             Err(error) => return Err(unwritable(path, &error)),
         };
         let kind = metadata.file_type();
+        if kind.is_char_device() && !is_harmless(metadata.rdev()) {
+            return Err(refused(path, "a device"));
+        }
         if kind.is_char_device() || kind.is_fifo() {
             return Ok(Self::Plain(path.clone()));
         }
@@ -54,8 +58,8 @@ impl Sink {
                 "name another file after --json",
             ));
         }
-        if !looks_like_json(path).map_err(|error| unwritable(path, &error))? {
-            return Err(refused(path, "a file that exists and holds no JSON"));
+        if !is_replaceable(path).map_err(|error| unwritable(path, &error))? {
+            return Err(refused(path, "a file that exists and holds no document of rdsk"));
         }
         // The file that a symlink names is replaced, and the symlink stays.
         existing_file(&fs::canonicalize(path).map_err(|error| unwritable(path, &error))?)
@@ -113,17 +117,31 @@ fn try_directory(path: &Path) -> io::Result<()> {
     fs::remove_file(&temporary)
 }
 
-fn looks_like_json(path: &Path) -> io::Result<bool> {
-    let mut start = [0; 64];
-    let length = File::open(path)?.read(&mut start)?;
-    let first = start[..length].iter().find(|byte| !byte.is_ascii_whitespace());
-    Ok(matches!(first, None | Some(b'{' | b'[')))
+/// Whether a file is empty or begins as a document of rdsk does. "Looks like JSON" would not do: `[` begins Cargo.toml and
+/// every INI file, and `{` somebody's package.json.
+fn is_replaceable(path: &Path) -> io::Result<bool> {
+    let mut start = Vec::new();
+    File::open(path)?.take(256).read_to_end(&mut start)?;
+    let text: String = String::from_utf8_lossy(&start).split_whitespace().collect();
+    Ok(start.is_empty() || text.starts_with("{\"schema\":\"rdsk."))
+}
+
+/// Terminals, `/dev/null` and `/dev/full` (admin-guide/devices.txt). Writing to another character device may be writing to
+/// memory, to flash, or to a watchdog.
+fn is_harmless(rdev: u64) -> bool {
+    match (rustix::fs::major(rdev), rustix::fs::minor(rdev)) {
+        (1, minor) => minor == 3 || minor == 7,
+        (major, _) => matches!(major, 4 | 5 | 136..=143),
+    }
 }
 
 fn replaced(path: &Path, document: &str) -> io::Result<()> {
     let temporary = beside(path);
     let result = new_temporary(&temporary)
         .and_then(|mut file| {
+            if let Ok(old) = fs::metadata(path) {
+                file.set_permissions(old.permissions())?;
+            }
             file.write_all(document.as_bytes())?;
             file.sync_all()
         })
@@ -185,6 +203,7 @@ fn shown(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
 
     fn sink(path: &Path) -> Result<Sink, Problem> {
         Sink::prepare(&JsonPlace::File(path.to_owned()), &[])
@@ -205,9 +224,15 @@ mod tests {
     #[test]
     fn only_json_is_replaced() {
         let scratch = tempfile::tempdir().unwrap();
-        for (content, replaceable) in
-            [("", true), (" {\"schema\":1}", true), ("data", false), ("\0\0", false)]
-        {
+        for (content, replaceable) in [
+            ("", true),
+            ("{\n  \"schema\": \"rdsk.record/1\",", true),
+            ("data", false),
+            ("\0\0", false),
+            ("[package]\nname = \"mine\"\n", false),
+            ("{ \"name\": \"web\" }", false),
+            (" ".repeat(300).as_str(), false),
+        ] {
             let path = scratch.path().join("file");
             fs::write(&path, content).unwrap();
             assert_eq!(sink(&path).is_ok(), replaceable, "{content:?}");
@@ -219,11 +244,13 @@ mod tests {
     fn a_symlink_stays_and_its_file_is_replaced() {
         let scratch = tempfile::tempdir().unwrap();
         let (file, link) = (scratch.path().join("file"), scratch.path().join("link"));
-        fs::write(&file, "{}").unwrap();
+        fs::write(&file, "{\"schema\":\"rdsk.record/1\"}").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
         sink(&link).unwrap().write("[1]").unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read_to_string(&file).unwrap(), "[1]\n");
+        assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600, "what was private stays private");
         fs::remove_file(&file).unwrap();
         assert_eq!(sink(&link).unwrap_err().code, "json-refused");
     }
@@ -234,6 +261,7 @@ mod tests {
         assert_eq!(sink(scratch.path()).unwrap_err().code, "json-refused");
         let missing = sink(&scratch.path().join("no/such/file")).unwrap_err();
         assert_eq!((missing.kind, missing.code.as_str()), (ProblemKind::Refused, "json-unwritable"));
+        assert_eq!(sink(Path::new("/dev/zero")).unwrap_err().code, "json-refused", "a device");
         assert_eq!(sink(Path::new("/dev/null")), Ok(Sink::Plain("/dev/null".into())));
     }
 

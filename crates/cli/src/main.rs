@@ -23,6 +23,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     broken::install();
+    interrupt::survive_file_limits();
     let words: Vec<OsString> = std::env::args_os().collect();
     let code = match args::parse(&words) {
         Ok(Parsed::Text(text)) => match out::data(&text) {

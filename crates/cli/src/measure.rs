@@ -54,12 +54,7 @@ fn run(wanted: &Wanted, request: &Request, sink: Option<&Sink>, stop: StopFlag) 
     let guard = match Guard::new(stop, last_words(wanted, request, sink)) {
         Ok(guard) => guard,
         Err(error) => {
-            let problem = Problem::new(
-                ProblemKind::Refused,
-                "signals",
-                format!("cannot watch for signals: {error}"),
-                "raise the limit on threads (ulimit -u)",
-            );
+            let problem = short_of("watch for signals", &error);
             return failed(&problem, request, sink, wanted);
         }
     };
@@ -67,7 +62,10 @@ fn run(wanted: &Wanted, request: &Request, sink: Option<&Sink>, stop: StopFlag) 
     // The kernel hands a signal to the main thread. Were that one waiting for a disk, in a sleep that no signal ends, the
     // signal would wait with it; so the disk is another thread's business.
     let ended = std::thread::scope(|scope| {
-        let work = scope.spawn(|| broken::caught(|| conduct(request, &mut progress)));
+        let work = std::thread::Builder::new().name("run".into());
+        let work = work
+            .spawn_scoped(scope, || broken::caught(|| conduct(request, &mut progress)))
+            .map_err(|error| short_of("start a thread for the run", &error))?;
         work.join().expect("a panic is caught inside")
     });
     progress.clear();
@@ -79,6 +77,12 @@ fn run(wanted: &Wanted, request: &Request, sink: Option<&Sink>, stop: StopFlag) 
             failed(&problem, request, sink, wanted)
         }
     }
+}
+
+/// What a run cannot begin without.
+fn short_of(action: &str, error: &std::io::Error) -> Problem {
+    let hint = "raise the limits on threads (ulimit -u), open files (ulimit -n) and memory (ulimit -v)";
+    Problem::new(ProblemKind::Refused, "signals", format!("cannot {action}: {error}"), hint)
 }
 
 /// The document first, since it is what cannot be had again; then the page; then what went wrong, so that it stands

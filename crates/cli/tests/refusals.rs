@@ -115,6 +115,17 @@ fn a_partition_that_is_mounted_and_the_disk_around_it() {
 }
 
 #[test]
+fn a_dry_run_refuses_a_size_that_the_run_would_refuse() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_rdsk"));
+    command.args(["run", "--dry-run", "--size", "1000T"]).arg(directory.path());
+    let output = command.output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(error.contains("does not fit"), "{error}");
+}
+
+#[test]
 fn swap_space() {
     if !requires(&[Need::Root, Need::Loop, Need::Tool("mkswap"), Need::Tool("swapon")]) {
         return;
@@ -347,4 +358,22 @@ fn info_says_what_would_be_refused_and_touches_nothing() {
     let page = cli::run(page, b::LIMIT);
     assert!(page.stdout.contains("refus") && page.stdout.contains(word(mount.path())), "{}", page.stdout);
     assert_eq!(device.content_hash().unwrap(), before);
+}
+
+/// The kernel's own refusal comes before any figure, with the exit code of a refusal.
+#[test]
+fn a_file_that_does_not_open_for_writing_is_refused_before_measuring() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("program");
+    std::fs::copy("/bin/sleep", &program).unwrap();
+    let mut child = std::process::Command::new(&program).arg("60").spawn().unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_rdsk"));
+    command.args(["stream", "--rw", "write", "--overwrite", "--budget", "1s"]).arg(&program);
+    let output = command.output().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(error.contains("a program that runs") && !error.contains("dmesg"), "{error}");
+    assert!(output.stdout.is_empty(), "nothing was measured");
 }

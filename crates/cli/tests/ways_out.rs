@@ -252,3 +252,20 @@ fn a_refusal_of_a_dry_run_is_that_of_the_run() {
     }
     assert_eq!(fs::read(&file).unwrap(), [7; 8192]);
 }
+
+#[test]
+fn a_limit_on_files_is_an_error_and_leaves_nothing() {
+    let scratch = common::scratch();
+    let limited = |blocks: u32, rest: &str| {
+        let mut shell = std::process::Command::new("sh");
+        let line = format!("ulimit -f {blocks}; exec \"$0\" {rest}");
+        shell.args(["-c", &line]).arg(command([""; 0]).get_program()).current_dir(scratch.path());
+        cli::start(shell).finish(LONG)
+    };
+    let run = limited(2048, "stream . --budget 2s --size 4M");
+    assert_eq!(run.status_code, Some(3), "{}", run.stderr);
+    assert!(error_and_hint(&run).1.contains("ulimit -f"), "{}", run.stderr);
+    let run = limited(4, "paths . --dry-run --json plan.json");
+    assert_eq!(run.status_code, Some(4), "{}", run.stderr);
+    holds_only(scratch.path(), &[]);
+}

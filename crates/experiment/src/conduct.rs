@@ -68,7 +68,9 @@ pub fn plan_only(request: &Request) -> Result<(Plan, Vec<Target>), Problem> {
         let mut target = examined.target.clone();
         target.index = u32::try_from(index).unwrap_or(u32::MAX);
         if let Place::Directory { .. } = examined.place {
-            target.size_bytes = request.size_bytes.unwrap_or(LARGEST_TEST_FILE_BYTES);
+            let planned = rdsk_targets::plan_test_file(&examined, size_wish(request, 1))
+                .map_err(|error| error.problem())?;
+            target.size_bytes = planned.size_bytes;
             target.made_by_rdsk = true;
         }
         writable.push(access == Access::Write);
@@ -196,13 +198,7 @@ fn make_file(
     files: u64,
     watch: &mut dyn Watch,
 ) -> Result<(Claim, f64), Problem> {
-    let size = match request.size_bytes {
-        Some(bytes) => SizeWish::Fixed(bytes),
-        None => SizeWish::Adaptive {
-            max_bytes: LARGEST_TEST_FILE_BYTES,
-            max_elapsed_ns: request.options.budget_ns / MAKING_SHARE / files.max(1),
-        },
-    };
+    let size = size_wish(request, files);
     let options = TestFileOptions { size, seed: request.options.seed, stop: request.stop.clone() };
     let (claimed, made) = make_test_file(directory, &options, &mut |progress| {
         watch.event(&Event::Making {
@@ -213,6 +209,17 @@ fn make_file(
     })
     .map_err(|error: TargetError| error.problem())?;
     Ok((claimed, made.write_bytes_per_s))
+}
+
+/// How large each of `files` test files is to be.
+fn size_wish(request: &Request, files: u64) -> SizeWish {
+    match request.size_bytes {
+        Some(bytes) => SizeWish::Fixed(bytes),
+        None => SizeWish::Adaptive {
+            max_bytes: LARGEST_TEST_FILE_BYTES,
+            max_elapsed_ns: request.options.budget_ns / MAKING_SHARE / files.max(1),
+        },
+    }
 }
 
 /// Directories get a file of rdsk's own and are written; everything else is read, unless writing was asked for.

@@ -148,7 +148,7 @@ impl Runner<'_> {
                 // Preparing was cut short by the signal that ends the run; nothing failed.
                 Err(_) if self.stop.is_raised() => return,
                 Err(error) => {
-                    state.tallies[index].failure = Some(error.problem().message);
+                    state.tallies[index].failure = Some(error.problem());
                     state.failures_in_a_row += 1;
                     return;
                 }
@@ -290,7 +290,7 @@ impl Runner<'_> {
             self.watch.event(&Event::CellFinished { cell: &record });
             cells.push(record);
         }
-        let problem = first_problem(&cells);
+        let problem = first_problem(&cells, &state.tallies);
         let observer = state.observers.values().next().map(|observer| observer.describe());
         Outcome { cells, interrupted, problem, notes, observer }
     }
@@ -331,12 +331,21 @@ impl Progressing {
     }
 }
 
-fn first_problem(cells: &[CellRecord]) -> Option<Problem> {
-    let failed = cells.iter().find(|cell| cell.result.stop == rdsk_model::StopReason::Error)?;
+/// What failed first, with the cell's name before it. A refusal or a shortage that let nothing be measured stays what it
+/// is; a target that was lost on the way is failed I/O.
+fn first_problem(cells: &[CellRecord], tallies: &[Tally]) -> Option<Problem> {
+    let is_failed = |cell: &CellRecord| cell.result.stop == rdsk_model::StopReason::Error;
+    let (failed, tally) = cells.iter().zip(tallies).find(|(cell, _)| is_failed(cell))?;
+    let message = format!("{}: {}", failed.id, failed.result.why);
+    if let Some(problem) = &tally.failure {
+        let began = tallies.iter().any(|tally| !tally.visits.is_empty());
+        let kind = if began { ProblemKind::Io } else { problem.kind };
+        return Some(Problem { kind, message, ..problem.clone() });
+    }
     Some(Problem::new(
         ProblemKind::Io,
         "io-error",
-        format!("{}: {}", failed.id, failed.result.why),
+        message,
         "look at the kernel's log (dmesg) for the device; the record keeps the figures up to the error",
     ))
 }

@@ -35,7 +35,7 @@ pub(crate) struct Tally {
     pub(crate) page_cache: Option<PageCache>,
     pub(crate) ended: Option<Ended>,
     /// A failure outside single I/Os: the target would not open, close or flush.
-    pub(crate) failure: Option<String>,
+    pub(crate) failure: Option<rdsk_model::Problem>,
     histogram: Histogram,
     latency_sum_ns: u128,
     asked_bytes: u64,
@@ -257,7 +257,7 @@ impl Tally {
             );
         }
         if let Some(failure) = &self.failure {
-            return (StopReason::Error, failure.clone());
+            return (StopReason::Error, failure.message.clone());
         }
         if let Some(error) = self.errors.first() {
             return (StopReason::Error, error.message.clone());

@@ -49,6 +49,38 @@ pub fn is_read_only(fd: impl AsFd) -> io::Result<bool> {
     Ok(unsafe { ioctl(fd, Getter::<BLKROGET, libc::c_int>::new()) }? != 0)
 }
 
+/// What a loop device keeps its data in, by numbers as in stat(2): a name may be gone, or belong to another file by now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoopBacking {
+    /// `st_dev` of the backing file.
+    pub dev: u64,
+    /// `st_ino` of the backing file.
+    pub ino: u64,
+    /// `st_rdev` of the backing file: the block device that it is, or 0.
+    pub rdev: u64,
+}
+
+/// What the open loop device keeps its data in (`LOOP_GET_STATUS64`).
+///
+/// # Errors
+/// `ENXIO` when nothing is attached; `ENOTTY` when `fd` is no loop device.
+pub fn loop_backing(fd: impl AsFd) -> io::Result<LoopBacking> {
+    // `_IO` numbers of include/uapi/linux/loop.h carry no size.
+    const LOOP_GET_STATUS64: Opcode = 0x4c05;
+    // SAFETY: LOOP_GET_STATUS64 writes one struct loop_info64, whose layout is that of LoopInfo64.
+    let info = unsafe { ioctl(fd, Getter::<LOOP_GET_STATUS64, LoopInfo64>::new()) }?;
+    Ok(LoopBacking { dev: info.device, ino: info.inode, rdev: info.rdevice })
+}
+
+/// `struct loop_info64` of include/uapi/linux/loop.h: 232 bytes.
+#[repr(C)]
+struct LoopInfo64 {
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    rest: [u64; 26],
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

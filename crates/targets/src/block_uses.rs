@@ -36,6 +36,9 @@ pub(crate) fn find(world: &World<'_>, node: &Node) -> Found {
     if let Some(below) = world.device_below_loop(node) {
         found.add(UseKind::BackingFile, &format!("it keeps its data on {}", below.shown()));
     }
+    for lost in world.lost_backings() {
+        found.doubt(&format!("it may be what {} keeps its data in", lost.shown()));
+    }
     let is_read_only =
         |node: &Node| read_number::<u8>(&node.directory.join("ro")).is_some_and(|value| value != 0);
     if is_read_only(node) || is_read_only(world.tree.whole(node)) {

@@ -82,6 +82,10 @@ pub fn claim(
     };
     let mut claim = hold(examined.target, examined.path, access, node)?;
     let path = if claim.target.direct_io == Some(true) { IoPath::Direct } else { IoPath::Buffered };
+    if access == Access::Write {
+        // Whether it opens for writing is asked before anything is measured: rights, immutable files, running programs.
+        drop(claim.open(OpenMode { access, path: IoPath::Buffered, sync: Sync::None })?);
+    }
     let fd = claim.open(OpenMode { path, ..OpenMode::READ })?;
     claim.target.nowait =
         probe::nowait(&fd, claim.target.size_bytes, claim.target.direct_align_bytes.unwrap_or(4096));
@@ -139,6 +143,8 @@ impl Claim {
             Errno::INVAL if mode.path == IoPath::Direct => {
                 TargetError::DirectUnsupported { path: shown(&self.path) }
             }
+            // What is held cannot be missing; the way to it is.
+            Errno::NOENT | Errno::NOTDIR if !Path::new("/proc/self/fd").exists() => TargetError::NoProc,
             errno => TargetError::from_io(&self.path, "opened", errno.into()),
         })?;
         self.check(&fd)?;

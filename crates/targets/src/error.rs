@@ -41,6 +41,8 @@ pub enum TargetError {
         "the test file {path} was not really written: {hole_bytes} bytes of holes, {unwritten_bytes} unwritten"
     )]
     NotWritten { path: String, hole_bytes: u64, unwritten_bytes: u64 },
+    #[error("/proc is not mounted here, and what was judged cannot be opened without it")]
+    NoProc,
     #[error("interrupted while the test file was made")]
     Interrupted,
     #[error("{path} cannot be {action}")]
@@ -82,6 +84,7 @@ impl TargetError {
             Self::ReadOnlyClaim { .. } => "read-only-claim",
             Self::DirectUnsupported { .. } => "no-direct-io",
             Self::NotWritten { .. } => "not-written",
+            Self::NoProc => "no-proc",
             Self::Interrupted => "interrupted",
             Self::Io { source, .. } if source.raw_os_error() == Some(libc::EIO) => "eio",
             Self::Io { .. } => "io",
@@ -119,6 +122,7 @@ impl TargetError {
             Self::DirectUnsupported { .. } => {
                 "measure it through the page cache, or name a file on a disk filesystem"
             }
+            Self::NoProc => "mount -t proc proc /proc",
             Self::NotWritten { .. } => "name a directory on a filesystem without deduplication or thin files",
             Self::Io { .. } => "see dmesg for what the kernel says about the device",
             Self::ReadOnlyClaim { .. } | Self::Interrupted => return None,

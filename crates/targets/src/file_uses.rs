@@ -54,9 +54,12 @@ pub(crate) fn find_below_loop(world: &World<'_>, loop_name: &str, path: &Path) -
 fn backing(world: &World<'_>, inode: Inode, except: Option<&str>, found: &mut Found) {
     for node in world.tree.nodes().filter(|node| Some(node.name.as_str()) != except) {
         let Some(file) = node.backing_file.as_deref() else { continue };
-        if fs::metadata(file).is_ok_and(|meta| (meta.dev(), meta.ino()) == inode) {
+        if world.backing(node).is_some_and(|backing| backing.inode == inode) {
             found.add(UseKind::BackingFile, &format!("{} keeps its data in {}", node.name, file.display()));
         }
+    }
+    for node in world.lost_backings().filter(|node| Some(node.name.as_str()) != except) {
+        found.doubt(&format!("it may be what {} keeps its data in", node.shown()));
     }
 }
 
@@ -69,8 +72,9 @@ fn swapped(world: &World<'_>, path: &Path, inode: Inode, found: &mut Found) {
     }
 }
 
-/// Looks through the descriptors of the processes that may be looked at. A link is compared by its last name first, so
-/// that stat(2), which may hang on a dead server, is called for likely files only.
+/// Looks through the descriptors of the processes that may be looked at. The inode's number that the kernel prints (5.14
+/// and later; before, the last name, which hard links and bind mounts change) is compared first, so that stat(2), which
+/// may hang on a dead server, is called for likely files only.
 fn opened(world: &World<'_>, path: &Path, inode: Inode, which: Opened, found: &mut Found) {
     let proc = &world.roots.proc;
     let own = std::process::id().to_string();
@@ -84,7 +88,11 @@ fn opened(world: &World<'_>, path: &Path, inode: Inode, which: Opened, found: &m
         let Ok(descriptors) = fs::read_dir(directory.join("fd")) else { continue };
         let is_open = descriptors.filter_map(Result::ok).any(|descriptor| {
             let link = descriptor.path();
-            fs::read_link(&link).is_ok_and(|target| target.file_name() == path.file_name())
+            let may_be = || match inode_in(&directory, &descriptor.file_name().to_string_lossy()) {
+                Some(number) => number == inode.1,
+                None => fs::read_link(&link).is_ok_and(|target| target.file_name() == path.file_name()),
+            };
+            may_be()
                 && fs::metadata(&link).is_ok_and(|meta| (meta.dev(), meta.ino()) == inode)
                 && (which == Opened::Anyhow || writes(&directory, &descriptor.file_name().to_string_lossy()))
         });
@@ -93,6 +101,12 @@ fn opened(world: &World<'_>, path: &Path, inode: Inode, which: Opened, found: &m
             found.add(UseKind::OpenElsewhere, &format!("process {process} ({})", name.trim_end()));
         }
     }
+}
+
+/// The number of the inode behind a descriptor, as fdinfo has it.
+fn inode_in(process: &Path, descriptor: &str) -> Option<u64> {
+    let info = fs::read_to_string(process.join("fdinfo").join(descriptor)).ok()?;
+    info.lines().find_map(|line| line.strip_prefix("ino:"))?.trim().parse().ok()
 }
 
 /// Whether a descriptor may write; one that cannot be asked is taken to.

@@ -37,7 +37,9 @@ impl Identity {
     #[must_use]
     pub fn is_named_by(&self, word: &str) -> bool {
         let word = match self.kind {
-            IdentityKind::ById => word.strip_prefix(BY_ID).map_or(word, |rest| rest.trim_start_matches('/')),
+            IdentityKind::ById => {
+                word.strip_prefix(BY_ID).and_then(|rest| rest.strip_prefix('/')).unwrap_or(word)
+            }
             _ => word,
         };
         word == self.text
@@ -49,8 +51,11 @@ pub(crate) fn find(world: &World<'_>, node: &Node, device: &Device, lsblk: Optio
     let whole = world.tree.whole(node);
     let mut list: Vec<Identity> = Vec::new();
     let mut add = |kind, text: &str| {
-        let text = text.trim();
-        if !text.is_empty() && list.iter().all(|known| known.text != text) {
+        // Blanks around a serial number are the kernel's; those of a file belong to its name, and another file may have
+        // the name without them. A name that is no text cannot be told from others that are none either.
+        let text = if kind == IdentityKind::BackingFile { text } else { text.trim() };
+        let is_lossy = text.contains(char::REPLACEMENT_CHARACTER);
+        if !text.is_empty() && !is_lossy && list.iter().all(|known| known.text != text) {
             list.push(Identity { kind, text: text.to_owned() });
         }
     };
@@ -105,7 +110,9 @@ mod tests {
         }
         let link = Identity { kind: IdentityKind::ById, text: "ata-WDC_1".into() };
         assert!(link.is_named_by("ata-WDC_1") && link.is_named_by("/dev/disk/by-id/ata-WDC_1"));
-        assert!(!link.is_named_by("/tmp/ata-WDC_1"));
+        for word in ["/tmp/ata-WDC_1", "/dev/disk/by-idata-WDC_1", "/dev/disk/by-id//ata-WDC_1"] {
+            assert!(!link.is_named_by(word), "{word}");
+        }
     }
 
     #[test]

@@ -94,6 +94,8 @@ fn answer(
     }
 }
 
+type Pipe = Box<dyn std::io::Read + Send>;
+
 fn run(program: &Path, arguments: &[&str], path: &Path, directories: &[PathBuf]) -> Result<String, String> {
     let search = std::env::join_paths(directories).map_err(|error| error.to_string())?;
     let mut child = Command::new(program)
@@ -108,9 +110,11 @@ fn run(program: &Path, arguments: &[&str], path: &Path, directories: &[PathBuf])
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| error.to_string())?;
-    let out = child.stdout.take().map(|pipe| thread::spawn(move || read_limited(pipe)));
-    let err = child.stderr.take().map(|pipe| thread::spawn(move || read_limited(pipe)));
-    let success = wait(child)?;
+    // Without a thread for a pipe the pipe is closed, and the program fails: no answer, which is a doubt and no fault.
+    let reader = |pipe: Pipe| thread::Builder::new().spawn(move || read_limited(pipe)).ok();
+    let out = child.stdout.take().and_then(|pipe| reader(Box::new(pipe)));
+    let err = child.stderr.take().and_then(|pipe| reader(Box::new(pipe)));
+    let success = wait(child)? && out.is_some();
     let text = |reader: Option<thread::JoinHandle<String>>| {
         reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
     };
@@ -130,7 +134,7 @@ fn wait(mut child: Child) -> Result<bool, String> {
             Ok(None) => {
                 // The program may have ended just now, which is as good.
                 let _ = child.kill();
-                thread::spawn(move || child.wait());
+                let _ = thread::Builder::new().spawn(move || child.wait());
                 return Err(format!("no answer within {} s", TIMEOUT.as_secs()));
             }
             Err(error) => return Err(error.to_string()),

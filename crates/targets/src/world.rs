@@ -1,12 +1,15 @@
-//! Everything that is read once per examination: the devices, the mounts, the swap spaces. It answers which device a mount
-//! or a swap space lies on, and judges nothing.
+//! Everything that is read once per examination: the devices, what loop devices keep their data in, the mounts, the swap
+//! spaces. It answers which device a mount or a swap space lies on, and judges nothing.
 
 use crate::mounts::{Mount, read_mounts, read_swaps};
 use crate::node::DeviceNumber;
 use crate::roots::Roots;
 use crate::sysfs::{Node, Tree};
 use crate::uses::Found;
-use std::os::unix::fs::MetadataExt as _;
+use rustix::fs::{Mode, OFlags};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::PathBuf;
 
 /// The state of the machine at one moment.
@@ -16,6 +19,8 @@ pub(crate) struct World<'roots> {
     pub(crate) roots: &'roots Roots,
     /// The block devices.
     pub(crate) tree: Tree,
+    /// What attached loop devices keep their data in, by kernel name; those that nobody tells of are missing.
+    backings: BTreeMap<String, Backing>,
     /// The mounts of every namespace that can be seen.
     pub(crate) mounts: Vec<Mount>,
     /// The swap spaces.
@@ -29,9 +34,25 @@ impl<'roots> World<'roots> {
             found.doubt(&format!("the list of block devices cannot be read ({error})"));
             Tree::default()
         });
+        let attached = tree.nodes().filter(|node| node.backing_file.is_some());
+        let backings =
+            attached.filter_map(|node| Some((node.name.clone(), backing_of(node, roots)?))).collect();
         let mounts = read_mounts(&roots.proc, found);
         let swaps = read_swaps(&roots.proc, found);
-        Self { roots, tree, mounts, swaps }
+        Self { roots, tree, backings, mounts, swaps }
+    }
+
+    /// The file that a loop device keeps its data in.
+    pub(crate) fn backing(&self, node: &Node) -> Option<Backing> {
+        self.backings.get(&node.name).copied()
+    }
+
+    /// Loop devices over a file of which nothing but its lost name is known: any file or device may be it.
+    pub(crate) fn lost_backings(&self) -> impl Iterator<Item = &Node> {
+        self.tree.nodes().filter(|node| {
+            let lost = |path: &PathBuf| path.to_string_lossy().ends_with(" (deleted)");
+            node.backing_file.as_ref().is_some_and(lost) && self.backing(node).is_none()
+        })
     }
 
     /// The device under a mount: by its number, else by its source (btrfs), else by where an overlay writes.
@@ -53,6 +74,37 @@ impl<'roots> World<'roots> {
 
     /// The block device that a loop device keeps its data in; `None` where that is a file.
     pub(crate) fn device_below_loop(&self, node: &Node) -> Option<&Node> {
-        self.tree.by_path(node.backing_file.as_deref()?, &self.roots.dev)
+        match self.backing(node).and_then(|backing| backing.device) {
+            Some(number) => self.tree.by_number(number),
+            None => self.tree.by_path(node.backing_file.as_deref()?, &self.roots.dev),
+        }
     }
+}
+
+/// What a loop device keeps its data in, beyond its name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Backing {
+    /// `st_dev` and `st_ino`.
+    pub(crate) inode: (u64, u64),
+    /// Where it is a block device.
+    device: Option<DeviceNumber>,
+}
+
+/// Asks the loop device itself, because its file may have lost the name that sysfs shows and have others; where it may
+/// not be asked, the name has to do.
+fn backing_of(node: &Node, roots: &Roots) -> Option<Backing> {
+    let by_kernel = || {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let fd = rustix::fs::open(roots.dev.join(node.kernel_name()), flags, Mode::empty()).ok()?;
+        let is_it = DeviceNumber::from_raw(rustix::fs::fstat(&fd).ok()?.st_rdev) == node.number;
+        let backing = is_it.then(|| rdsk_sys::device::loop_backing(&fd).ok()).flatten()?;
+        let device = (backing.rdev != 0).then(|| DeviceNumber::from_raw(backing.rdev));
+        Some(Backing { inode: (backing.dev, backing.ino), device })
+    };
+    let by_name = || {
+        let meta = fs::metadata(node.backing_file.as_deref()?).ok()?;
+        let device = meta.file_type().is_block_device().then(|| DeviceNumber::from_raw(meta.rdev()));
+        Some(Backing { inode: (meta.dev(), meta.ino()), device })
+    };
+    by_kernel().or_else(by_name)
 }

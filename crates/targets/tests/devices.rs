@@ -102,6 +102,24 @@ fn swap_is_refused() {
 }
 
 #[test]
+fn a_blank_at_the_end_makes_another_backing_file() {
+    if !loops() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (plain, blank) = (directory.path().join("disk"), directory.path().join("disk "));
+    std::fs::write(&blank, vec![0; 1 << 20]).unwrap();
+    let output = std::process::Command::new("losetup").args(["-f", "--show"]).arg(&blank).output().unwrap();
+    let node = String::from_utf8(output.stdout).unwrap();
+    let examined = look(Path::new(node.trim()));
+    let judged = |name: &Path| judge(&examined, Access::Write, &destroy(name.to_str().unwrap()));
+    let (wrong, right) = (judged(&plain), judged(&blank));
+    run("losetup", &["--detach", node.trim()]);
+    assert_eq!(wrong.unwrap_err().code, "wrong-identity");
+    right.unwrap();
+}
+
+#[test]
 fn a_device_held_exclusively_is_refused() {
     if !loops() {
         return;
@@ -408,4 +426,23 @@ fn a_device_without_a_byte_is_said_to_be_empty() {
             assert_ne!(file.as_deref(), device.backing_path().to_str(), "another test took the number");
         }
     }
+}
+
+#[test]
+fn a_loop_over_a_node_that_is_gone_holds_the_device() {
+    if !loops() {
+        return;
+    }
+    let lower = device(4);
+    let directory = tempfile::tempdir().unwrap();
+    let node = directory.path().join("node");
+    let numbers = lower.sysfs("dev").unwrap();
+    let (major, minor) = numbers.trim().split_once(':').unwrap();
+    run("mknod", &[node.to_str().unwrap(), "b", major, minor]);
+    let output = std::process::Command::new("losetup").args(["-f", "--show"]).arg(&node).output().unwrap();
+    let upper = String::from_utf8(output.stdout).unwrap();
+    std::fs::remove_file(&node).unwrap();
+    let judged = judge(&look(lower.path()), Access::Write, &backing(&lower));
+    run("losetup", &["--detach", upper.trim()]);
+    assert_eq!(judged.unwrap_err().code, "held");
 }

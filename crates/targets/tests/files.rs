@@ -61,6 +61,23 @@ fn a_file_replaced_after_the_look_is_noticed() {
 }
 
 #[test]
+fn a_file_open_under_another_name_is_open() {
+    let directory = tempfile::tempdir().unwrap();
+    let (first, second) = (directory.path().join("first"), directory.path().join("second"));
+    fs::write(&first, vec![7; 8192]).unwrap();
+    fs::hard_link(&first, &second).unwrap();
+    let mut writer = std::process::Command::new("sh");
+    writer.args(["-c", "exec 3<>\"$0\"; echo; read x"]).arg(&second);
+    writer.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut writer = writer.spawn().unwrap();
+    std::io::Read::read_exact(&mut writer.stdout.take().unwrap(), &mut [0]).unwrap();
+    let judged = judge(&look(&first), Access::Write, &overwrite());
+    drop(writer.stdin.take());
+    writer.wait().unwrap();
+    assert_eq!(judged.unwrap_err().code, "in-use");
+}
+
+#[test]
 fn what_is_no_file_is_said() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
@@ -190,4 +207,23 @@ fn directories_tell_their_space_and_their_disk() {
             "refusing to make a test file in /dev/shm: its filesystem is in memory, so there is no disk to measure"
         );
     }
+}
+
+/// The name that sysfs shows is gone; the file has another, and the loop device still writes to it.
+#[test]
+fn a_backing_file_is_known_by_more_than_its_name() {
+    if !requires(&[Need::Root, Need::Loop]) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (first, second) = (directory.path().join("first"), directory.path().join("second"));
+    fs::write(&first, vec![7; 1 << 20]).unwrap();
+    fs::hard_link(&first, &second).unwrap();
+    let output = std::process::Command::new("losetup").args(["-f", "--show"]).arg(&first).output().unwrap();
+    let node = String::from_utf8(output.stdout).unwrap();
+    fs::remove_file(&first).unwrap();
+    let judged = judge(&look(&second), Access::Write, &overwrite());
+    run("losetup", &["--detach", node.trim()]);
+    assert_eq!(judged.unwrap_err().code, "backing-file");
+    assert_eq!(fs::read(&second).unwrap(), vec![7; 1 << 20]);
 }
