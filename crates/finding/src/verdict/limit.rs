@@ -13,6 +13,8 @@ const LIMIT_TOLERANCE: f64 = 0.05;
 const MOSTLY: f64 = 0.9;
 /// Processor time over elapsed time from which the processor is the limit.
 const CPU_SHARE: f64 = 0.9;
+/// Time of I/O below which processor time says nothing: kernels without precise accounting count ticks of up to 10 ms.
+const LEAST_CPU_ELAPSED_NS: u64 = 50_000_000;
 /// Share of a stream's time outside its I/O from which the source of the data is looked at.
 const GAP_SHARE: f64 = 0.25;
 /// Of that time, the share that must be processor time of our own code.
@@ -116,7 +118,7 @@ pub(super) fn cpu_bound(facts: &Facts<'_>, cpus: Option<u32>) -> Judgement {
     let cpus = cpus.filter(|&cpus| cpus > 0).map_or(streams, |cpus| cpus.min(streams));
     let cpu_ns = reading::cpu_ns(facts.cell)?;
     let share = cpu_ns as f64 / (facts.elapsed_ns as f64 * f64::from(cpus));
-    (share >= CPU_SHARE).then(|| {
+    (share >= CPU_SHARE && facts.elapsed_ns >= LEAST_CPU_ELAPSED_NS).then(|| {
         let per_io = words::nanos(cpu_ns / facts.ops);
         let busy = percent(share);
         let why = if is_memory_disk(&facts.device_names) {

@@ -326,6 +326,12 @@ fn cpu_and_source() {
         "90.2 % of the time, 7.05 ms",
     );
     check(&busy(Op::Read, 50 * ms, 399 * ms, 0.99), disk(), VerdictCode::Device, "");
+    // Less than 50 ms of I/O: ticks of 10 ms would be noise.
+    let short = |elapsed_ms| {
+        with(busy(Op::Read, 0, elapsed_ms * ms, 0.99), |cell| cell.result.elapsed_ns = Some(elapsed_ms * ms))
+    };
+    check(&short(49), disk(), VerdictCode::Device, "");
+    check(&short(50), disk(), VerdictCode::CpuBound, "");
     let zram =
         with(busy(Op::Read, 50 * ms, 440 * ms, 0.99), |cell| cell.evidence.device[0].name = "zram3".into());
     check(&zram, disk(), VerdictCode::CpuBound, "zram3 does its work on the processor");
