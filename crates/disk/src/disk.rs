@@ -1,0 +1,304 @@
+//! A disk: one command after the other over an interface into a cache, and one arm. It merges and reorders nothing that
+//! its own write cache has not accepted; queues are the host's.
+
+use crate::cache::{Dirty, Extent, ReadStream, Segments};
+use crate::mechanics::{Mechanics, SECTOR_BYTES};
+use crate::params::{DestageOrder, DiskParams};
+use crate::request::{Completion, Force, Op, Request};
+
+/// Sectors that a destage moves before it looks again what is nearest: small enough that room is freed steadily.
+const DESTAGE_SECTORS: u64 = 128;
+
+/// A disk with its mechanics and caches.
+#[derive(Clone, Debug)]
+pub struct Disk {
+    params: DiskParams,
+    mechanics: Mechanics,
+    last_arrival_ns: u64,
+    /// When the interface can take the next command.
+    port_free_ns: f64,
+    /// When the arm can do something else; a read stream may be broken off at any time.
+    arm_free_ns: f64,
+    cylinder: u64,
+    /// How far the platter had turned at time 0.
+    turned_ns: f64,
+    stream: Option<ReadStream>,
+    segments: Segments,
+    dirty: Dirty,
+    destaging: Destage,
+}
+
+/// Whether the write cache is being emptied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Destage {
+    Resting,
+    Running,
+}
+
+impl Disk {
+    /// A disk whose figures were checked; the seed decides where the platter stands at time 0.
+    #[expect(clippy::cast_precision_loss, reason = "any angle will do")]
+    pub fn new(params: &DiskParams, seed: u64) -> Disk {
+        let mechanics = Mechanics::new(params);
+        let turned_ns = (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as f64 / f64::from(u32::MAX)
+            * mechanics.revolution_ns();
+        Disk {
+            params: params.clone(),
+            mechanics,
+            last_arrival_ns: 0,
+            port_free_ns: 0.0,
+            arm_free_ns: 0.0,
+            cylinder: 0,
+            turned_ns,
+            stream: None,
+            segments: Segments::new(params.read_segments),
+            dirty: Dirty::default(),
+            destaging: Destage::Resting,
+        }
+    }
+
+    /// Size in bytes.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.params.capacity_bytes
+    }
+
+    /// Takes a request at `now_ns`; its range must lie on the disk.
+    pub fn submit(&mut self, now_ns: u64, request: Request) -> Completion {
+        let arrival_ns = now_ns.max(self.last_arrival_ns);
+        self.last_arrival_ns = arrival_ns;
+        let start_ns = (arrival_ns as f64).max(self.port_free_ns);
+        self.destage_until(start_ns);
+        let ready_ns = start_ns + self.params.command_ns as f64;
+        let range = Extent {
+            first: request.offset_bytes / SECTOR_BYTES,
+            end: request.end_bytes().div_ceil(SECTOR_BYTES),
+        };
+        let end_ns = match request.op {
+            Op::Flush => self.flush(ready_ns),
+            _ if range.first == range.end => ready_ns,
+            Op::Read => self.read(ready_ns, range),
+            Op::Write => self.write(ready_ns, range, request.force),
+        };
+        self.port_free_ns = end_ns;
+        Completion { start_ns: whole_ns(start_ns), end_ns: whole_ns(end_ns), outcome: Ok(()) }
+    }
+
+    /// What would be lost if the power failed at `now_ns`, in the order it was written.
+    pub fn volatile(&mut self, now_ns: u64) -> Vec<Extent> {
+        self.destage_until(now_ns as f64);
+        self.dirty.extents().copied().collect()
+    }
+
+    /// Forgets all that is not on the media, as a power failure does, and gives it.
+    pub fn cut_power(&mut self, now_ns: u64) -> Vec<Extent> {
+        let lost = self.volatile(now_ns);
+        self.dirty = Dirty::default();
+        self.segments = Segments::new(self.params.read_segments);
+        self.stream = None;
+        self.destaging = Destage::Resting;
+        lost
+    }
+
+    fn interface_ns(&self, range: &Extent) -> f64 {
+        (range.sectors() * SECTOR_BYTES) as f64 / self.params.interface_bytes_per_s * 1e9
+    }
+
+    fn read(&mut self, ready_ns: f64, range: Extent) -> f64 {
+        let over_interface_ns = ready_ns + self.interface_ns(&range);
+        if self.dirty.contains(&range) || self.segments.hold(&range) {
+            return over_interface_ns;
+        }
+        if self.dirty.overlaps(&range) {
+            // Half in the cache, half on the media: the simple firmware writes first and reads then.
+            self.destage_all(ready_ns);
+        }
+        if let Some(media_ns) = self.read_from_stream(ready_ns, &range) {
+            return over_interface_ns.max(media_ns);
+        }
+        let begin_ns = ready_ns.max(self.arm_free_ns);
+        self.break_stream(begin_ns);
+        let media_ns = self.pass_over(begin_ns, &range);
+        let ahead = self.params.read_ahead_bytes / SECTOR_BYTES;
+        if ahead > 0 {
+            self.stream = Some(ReadStream {
+                first: range.first,
+                anchor: range.first,
+                anchor_ns: media_ns - self.mechanics.transfer_ns(range.first, range.sectors()),
+                limit: self.clip(range.end + ahead),
+            });
+        }
+        over_interface_ns.max(media_ns)
+    }
+
+    /// When the running read stream has passed the whole range, if it will.
+    fn read_from_stream(&mut self, ready_ns: f64, range: &Extent) -> Option<f64> {
+        let ahead = self.params.read_ahead_bytes / SECTOR_BYTES;
+        let stream = self.stream?;
+        if range.first < stream.first || range.first > stream.limit {
+            return None;
+        }
+        let mut stream = stream;
+        let paused_ns = self.passed_ns(&stream, stream.limit);
+        if paused_ns < ready_ns && range.end > stream.limit.saturating_sub(ahead / 2) {
+            // The segment was full and the head went by; it reads on when the place comes round again.
+            let again_ns = self.mechanics.position_ns(
+                ready_ns + self.turned_ns,
+                self.mechanics.cylinder_of(stream.limit.min(self.last_sector())),
+                stream.limit.min(self.last_sector()),
+            );
+            if range.first < stream.limit {
+                stream.first = range.first;
+            }
+            stream.anchor_ns = ready_ns + again_ns;
+            stream.anchor = stream.limit;
+            stream.limit = self.clip(range.end + ahead);
+        } else if paused_ns >= ready_ns {
+            stream.limit = stream.limit.max(self.clip(range.end + ahead));
+        }
+        // The segment holds no more than its size behind the reader.
+        stream.first = stream.first.max(range.end.saturating_sub(ahead.max(range.sectors())));
+        self.stream = Some(stream);
+        if range.end <= stream.anchor {
+            return Some(ready_ns);
+        }
+        let passed_ns = self.passed_ns(&stream, range.end);
+        self.arm_free_ns = self.arm_free_ns.max(passed_ns);
+        Some(passed_ns)
+    }
+
+    fn last_sector(&self) -> u64 {
+        self.params.capacity_bytes / SECTOR_BYTES - 1
+    }
+
+    fn clip(&self, sector: u64) -> u64 {
+        sector.min(self.last_sector() + 1)
+    }
+
+    /// When the stream has passed everything before `end`.
+    fn passed_ns(&self, stream: &ReadStream, end: u64) -> f64 {
+        stream.anchor_ns + self.mechanics.transfer_ns(stream.anchor, end.saturating_sub(stream.anchor))
+    }
+
+    /// Ends the read stream at `now_ns`; what it read stays a segment.
+    fn break_stream(&mut self, now_ns: f64) {
+        let Some(stream) = self.stream.take() else { return };
+        let passed_ns = (now_ns - stream.anchor_ns).max(0.0);
+        let position_ns = self.mechanics.stream_ns(stream.anchor.min(self.last_sector())) + passed_ns;
+        let reached = self.mechanics.sector_at(position_ns, stream.limit);
+        self.cylinder = self.mechanics.cylinder_of(reached.min(self.last_sector()));
+        self.segments.keep(Extent { first: stream.first, end: reached });
+    }
+
+    /// Seeks, waits and passes over the range; gives the time of its end.
+    fn pass_over(&mut self, begin_ns: f64, range: &Extent) -> f64 {
+        let begin_ns = begin_ns.max(self.arm_free_ns);
+        let position_ns = self.mechanics.position_ns(begin_ns + self.turned_ns, self.cylinder, range.first);
+        let end_ns = begin_ns + position_ns + self.mechanics.transfer_ns(range.first, range.sectors());
+        self.cylinder = self.mechanics.cylinder_of(range.end - 1);
+        self.arm_free_ns = end_ns;
+        end_ns
+    }
+
+    fn write(&mut self, ready_ns: f64, range: Extent, force: Force) -> f64 {
+        self.segments.forget(&range);
+        if self
+            .stream
+            .is_some_and(|stream| Extent { first: stream.first, end: stream.limit }.overlaps(&range))
+        {
+            self.break_stream(ready_ns);
+            self.segments.forget(&range);
+        }
+        let received_ns = ready_ns + self.interface_ns(&range);
+        match self.params.write_cache {
+            Some(cache) if force == Force::Cached && range.sectors() * SECTOR_BYTES <= cache.bytes => {
+                let accepted_ns = self.make_room(ready_ns, &range, cache.bytes / SECTOR_BYTES, cache.extents);
+                self.dirty.add(range);
+                received_ns.max(accepted_ns)
+            }
+            _ => {
+                self.dirty.remove(&range);
+                self.break_stream(ready_ns);
+                received_ns.max(self.pass_over(ready_ns, &range))
+            }
+        }
+    }
+
+    /// Destages until the range finds room; gives the time when it does.
+    fn make_room(&mut self, ready_ns: f64, range: &Extent, most_sectors: u64, most_extents: usize) -> f64 {
+        let mut room_ns = ready_ns;
+        while self.dirty.sectors() + range.sectors() > most_sectors
+            || (self.dirty.len() >= most_extents && !self.dirty.joins(range))
+        {
+            self.destaging = Destage::Running;
+            room_ns = room_ns.max(self.destage_one(self.arm_free_ns));
+        }
+        room_ns
+    }
+
+    fn flush(&mut self, ready_ns: f64) -> f64 {
+        let busy_ns = if self.stream.is_some() { ready_ns } else { ready_ns.max(self.arm_free_ns) };
+        if self.dirty.is_empty() { busy_ns } else { self.destage_all(ready_ns) }
+    }
+
+    fn destage_all(&mut self, now_ns: f64) -> f64 {
+        let mut done_ns = now_ns.max(self.arm_free_ns);
+        while !self.dirty.is_empty() {
+            done_ns = self.destage_one(done_ns);
+        }
+        self.destaging = Destage::Resting;
+        done_ns
+    }
+
+    /// What the arm did for the write cache before `now_ns`, while no command kept it: a cache that was full is emptied to
+    /// the half, and all of it once the disk has been idle for some time.
+    fn destage_until(&mut self, now_ns: f64) {
+        let Some(cache) = self.params.write_cache else { return };
+        let idle_ns = self.port_free_ns + cache.delay_ns as f64;
+        while !self.dirty.is_empty() {
+            if self.dirty.len() <= cache.extents / 2 && self.dirty.sectors() * SECTOR_BYTES <= cache.bytes / 2
+            {
+                self.destaging = Destage::Resting;
+            }
+            let begin_ns = match self.destaging {
+                Destage::Running => self.arm_free_ns,
+                Destage::Resting => self.arm_free_ns.max(idle_ns),
+            };
+            if begin_ns >= now_ns {
+                return;
+            }
+            self.destage_one(begin_ns);
+        }
+        self.destaging = Destage::Resting;
+    }
+
+    /// Moves one piece to the media from `begin_ns` on; gives the time when it is there.
+    fn destage_one(&mut self, begin_ns: f64) -> f64 {
+        self.break_stream(begin_ns);
+        let begin_ns = begin_ns.max(self.arm_free_ns);
+        let order = self.params.write_cache.map_or(DestageOrder::Fifo, |cache| cache.order);
+        let chosen = match order {
+            DestageOrder::Fifo => self.dirty.extents().next(),
+            DestageOrder::Nearest => self.dirty.extents().min_by(|a, b| {
+                let reach = |extent: &Extent| {
+                    self.mechanics.position_ns(begin_ns + self.turned_ns, self.cylinder, extent.first)
+                };
+                reach(a).total_cmp(&reach(b))
+            }),
+        };
+        let Some(chosen) = chosen.copied() else { return begin_ns };
+        let piece = Extent { first: chosen.first, end: chosen.end.min(chosen.first + DESTAGE_SECTORS) };
+        let end_ns = self.pass_over(begin_ns, &piece);
+        self.dirty.remove(&piece);
+        end_ns
+    }
+}
+
+/// A completion is seen at the next whole nanosecond.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "virtual times are not negative and far below 2^53 ns, which is 104 days"
+)]
+pub(crate) fn whole_ns(time_ns: f64) -> u64 {
+    time_ns.ceil() as u64
+}

@@ -1,0 +1,85 @@
+//! What can be wrong with a system's figures and with a call to a host. It says what and where; the caller prints.
+
+use crate::request::Fault;
+
+/// Why a system cannot be simulated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParamError {
+    /// No built-in system has this name.
+    #[error("no simulated system is named \"{}\"", rdsk_units::printable(.name))]
+    UnknownName {
+        /// The name as given.
+        name: String,
+    },
+    /// The text is no TOML, or has keys or types that no system has.
+    #[error("{}: {}", place(*.line, None), rdsk_units::printable(.reason))]
+    Malformed {
+        /// Line in the text, from 1; `None` where the text is a variant of another and the line is not known.
+        line: Option<usize>,
+        /// What the parser said.
+        reason: String,
+    },
+    /// A figure that no device or host can have.
+    #[error("{}: {reason}", place(*.line, Some(.key)))]
+    Impossible {
+        /// Line in the text, from 1; `None` where the key does not stand in the text (a variant's base, or a default).
+        line: Option<usize>,
+        /// The key, with its tables: `luns[0].device.disk.rpm`.
+        key: String,
+        /// Why it cannot be.
+        reason: String,
+    },
+}
+
+impl ParamError {
+    /// What to do about it, one line, without a full stop.
+    pub fn hint(&self) -> String {
+        match self {
+            ParamError::UnknownName { .. } => {
+                format!("the systems are {}; a file of your own starts with ./", crate::NAMES.join(", "))
+            }
+            ParamError::Malformed { .. } => {
+                "start from one of the built-in systems, whose files name every key".to_owned()
+            }
+            ParamError::Impossible { key, .. } => format!("correct {key}"),
+        }
+    }
+}
+
+fn place(line: Option<usize>, key: Option<&str>) -> String {
+    match (line, key) {
+        (Some(line), Some(key)) => format!("line {line}: {key}"),
+        (Some(line), None) => format!("line {line}"),
+        (None, Some(key)) => key.to_owned(),
+        (None, None) => "malformed".to_owned(),
+    }
+}
+
+/// Why a host refused a call, before any request was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HostError {
+    /// Direct I/O must be whole sectors (EINVAL).
+    #[error(
+        "direct I/O of {bytes} bytes at byte {offset_bytes} is not made of whole {sector_bytes}-byte sectors"
+    )]
+    Misaligned {
+        /// First byte of the call.
+        offset_bytes: u64,
+        /// Size of the call.
+        bytes: u64,
+        /// The sector.
+        sector_bytes: u64,
+    },
+    /// The system has fewer LUNs.
+    #[error("there is no LUN {lun}")]
+    NoSuchLun {
+        /// The index asked for.
+        lun: usize,
+    },
+    /// A call of no bytes, or past the end (the device's own answer).
+    #[error(transparent)]
+    Device(#[from] Fault),
+    /// A read or write of no bytes.
+    #[error("a call of no bytes")]
+    Empty,
+}

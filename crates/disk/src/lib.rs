@@ -1,0 +1,38 @@
+//! The room `disk`: physical models of disks, arrays, paths and of the hosts above them, in virtual time: a request and its
+//! arrival in, the time of its completion out. It does no I/O, reads no clock and draws nothing at random but from a seed.
+
+mod array;
+mod cache;
+mod counters;
+mod device;
+mod disk;
+mod error;
+mod fault;
+mod host;
+mod mechanics;
+mod params;
+mod path;
+mod ram;
+mod request;
+mod ssd;
+mod systems;
+
+pub use array::{Array, MemberCounts};
+pub use cache::Extent;
+pub use counters::Counters;
+pub use device::Device;
+pub use disk::Disk;
+pub use error::{HostError, ParamError};
+pub use fault::Faulty;
+pub use host::{Call, CallId, Done, Host, Operation, Route, Stability};
+pub use mechanics::Mechanics;
+pub use params::{
+    ArrayParams, CloseAction, ControllerParams, CostParams, DestageOrder, DeviceParams, DiskParams,
+    ErrorRange, FaultParams, HostParams, LunParams, Partial, RaidLevel, RamParams, SlowDown, SsdParams,
+    StallParams, SystemParams, WriteCacheParams, ZoneParams,
+};
+pub use path::Paths;
+pub use ram::Ram;
+pub use request::{Completion, Fault, Force, Op, Request};
+pub use ssd::Ssd;
+pub use systems::{NAMES, System, load, parse, source};

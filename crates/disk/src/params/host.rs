@@ -1,0 +1,127 @@
+//! The figures of a host: its buffers, its queues and what its calls cost. It computes nothing.
+
+use super::{Checker, Wrong};
+use serde::{Deserialize, Serialize};
+
+/// When a buffered write reads its buffer first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Partial {
+    /// Always, unless the buffer is in the cache (HP-UX block devices).
+    ReadAlways,
+    /// Only when the write leaves a part of the buffer as it is.
+    ReadIfPartial,
+    /// Never: there is nothing behind a new file's end to read.
+    Never,
+}
+
+/// What the last close does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CloseAction {
+    /// Nothing: a file's data stays in the cache.
+    Nothing,
+    /// Writes everything out and forgets it: a block device.
+    FlushAndInvalidate,
+}
+
+/// What calls cost the processor. All in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CostParams {
+    /// Each buffered call.
+    pub buffered_call_ns: f64,
+    /// Each direct call.
+    pub direct_call_ns: f64,
+    /// Each byte copied to or from the cache.
+    pub byte_ns: f64,
+    /// Each cache line touched in a buffer of the cache, until the prefetcher helps.
+    pub line_ns: f64,
+    /// Lines after which it does.
+    pub prefetch_lines: u64,
+    /// Each buffer newly put into the cache: found, cleared, entered.
+    pub new_buffer_ns: f64,
+}
+
+/// A host's way to its disks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostParams {
+    /// Buffer of the cache (a page, or a block device's buffer): the unit of buffered I/O.
+    pub buffer_bytes: u64,
+    /// Size of the cache.
+    pub cache_bytes: u64,
+    /// Largest buffered request that neighbours are merged into; the buffer's size for none.
+    pub merge_bytes: u64,
+    /// Largest request of direct I/O; larger calls are cut.
+    pub direct_request_bytes: u64,
+    /// Pieces of one direct call in flight together.
+    pub direct_in_flight: usize,
+    /// What direct offsets and sizes must be multiples of.
+    pub sector_bytes: u64,
+    /// When a buffered write reads first.
+    pub partial_write: Partial,
+    /// How far buffered sequential reads run ahead; 0 for none.
+    pub read_ahead_bytes: u64,
+    /// Requests in the queue, waiting and active, at which write-behind pauses (`nr_requests`; ZFS: its own limit per device).
+    pub queue_limit: usize,
+    /// Requests that it may be ahead of that when it resumed below (batching); 0 for none.
+    #[serde(default)]
+    pub queue_batch: usize,
+    /// Requests given to a device at once (`ssd_max_throttle`, the device's queue).
+    pub active_limit: usize,
+    /// Dirty bytes at which write-behind begins.
+    pub write_behind_bytes: u64,
+    /// Age of dirty data at which it begins anyway, in ns.
+    pub write_behind_ns: u64,
+    /// Dirty bytes, those being written included, at which writers wait.
+    pub dirty_limit_bytes: u64,
+    /// What the last close does.
+    pub close: CloseAction,
+    /// Costs.
+    pub cost: CostParams,
+}
+
+impl HostParams {
+    pub(super) fn check(&self, c: &mut Checker) -> Result<(), Wrong> {
+        c.sectors("buffer_bytes", self.buffer_bytes)?;
+        c.sectors("sector_bytes", self.sector_bytes)?;
+        for (key, bytes) in [("merge_bytes", self.merge_bytes), ("dirty_limit_bytes", self.dirty_limit_bytes)]
+        {
+            if bytes < self.buffer_bytes {
+                return Err(c.wrong(key, "is less than one buffer"));
+            }
+        }
+        if self.cache_bytes < self.dirty_limit_bytes {
+            return Err(c.wrong("cache_bytes", "is less than dirty_limit_bytes"));
+        }
+        if self.write_behind_bytes >= self.dirty_limit_bytes {
+            return Err(
+                c.wrong("write_behind_bytes", "must be below dirty_limit_bytes, or writers wait for ever")
+            );
+        }
+        if self.direct_request_bytes < self.sector_bytes {
+            return Err(c.wrong("direct_request_bytes", "is less than one sector"));
+        }
+        for (key, count) in [
+            ("direct_in_flight", self.direct_in_flight),
+            ("queue_limit", self.queue_limit),
+            ("active_limit", self.active_limit),
+        ] {
+            c.positive(key, count as u64)?;
+        }
+        let cost = &self.cost;
+        c.within("cost", |c| {
+            for (key, value) in [
+                ("buffered_call_ns", cost.buffered_call_ns),
+                ("direct_call_ns", cost.direct_call_ns),
+                ("byte_ns", cost.byte_ns),
+                ("line_ns", cost.line_ns),
+                ("new_buffer_ns", cost.new_buffer_ns),
+            ] {
+                c.cost(key, value)?;
+            }
+            Ok(())
+        })
+    }
+}

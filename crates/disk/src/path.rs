@@ -1,0 +1,96 @@
+//! The ways from a host to its LUNs: controllers and their buses, each one transfer after the other. It merges nothing and
+//! queues without limit; limits are the host's.
+
+use crate::device::Device;
+use crate::disk::whole_ns;
+use crate::params::{ControllerParams, SystemParams};
+use crate::request::{Completion, Op, Request};
+
+/// A host's LUNs and the controllers that they hang on.
+#[derive(Clone, Debug)]
+pub struct Paths {
+    controllers: Vec<Controller>,
+    luns: Vec<Lun>,
+}
+
+#[derive(Clone, Debug)]
+struct Controller {
+    params: ControllerParams,
+    free_ns: f64,
+}
+
+#[derive(Clone, Debug)]
+struct Lun {
+    controller: Option<usize>,
+    device: Device,
+}
+
+impl Paths {
+    /// The paths of a system whose figures were checked.
+    pub fn new(system: &SystemParams, seed: u64) -> Paths {
+        let controllers = system.controllers.iter();
+        let luns = system.luns.iter().zip(seed..);
+        Paths {
+            controllers: controllers
+                .map(|params| Controller { params: params.clone(), free_ns: 0.0 })
+                .collect(),
+            luns: luns
+                .map(|(params, seed)| Lun {
+                    controller: params.controller,
+                    device: Device::of_lun(params, seed),
+                })
+                .collect(),
+        }
+    }
+
+    /// Number of LUNs.
+    pub fn luns(&self) -> usize {
+        self.luns.len()
+    }
+
+    /// The device behind a LUN.
+    ///
+    /// # Panics
+    /// When there is no such LUN.
+    pub fn device(&self, lun: usize) -> &Device {
+        &self.luns[lun].device
+    }
+
+    /// Takes a request for a LUN at `now_ns`. What is written crosses the bus before the device sees it, what is read after
+    /// the device gave it.
+    ///
+    /// # Panics
+    /// When there is no such LUN.
+    pub fn submit(&mut self, now_ns: u64, lun: usize, request: Request) -> Completion {
+        let lun = &mut self.luns[lun];
+        let Some(controller) = lun.controller.map(|index| &mut self.controllers[index]) else {
+            return lun.device.submit(now_ns, request);
+        };
+        let latency_ns = controller.params.latency_ns;
+        match request.op {
+            Op::Read => {
+                let done = lun.device.submit(now_ns, request);
+                let (_, crossed_ns) = controller.cross(done.end_ns, &request);
+                Completion { end_ns: crossed_ns + latency_ns, ..done }
+            }
+            Op::Write | Op::Flush => {
+                let (start_ns, crossed_ns) = controller.cross(now_ns, &request);
+                let done = lun.device.submit(crossed_ns, request);
+                Completion { start_ns, end_ns: done.end_ns + latency_ns, outcome: done.outcome }
+            }
+        }
+    }
+}
+
+impl Controller {
+    /// When the transfer begins and when it is across.
+    fn cross(&mut self, now_ns: u64, request: &Request) -> (u64, u64) {
+        let bytes_per_s = match request.op {
+            Op::Read => self.params.read_bytes_per_s,
+            Op::Write | Op::Flush => self.params.write_bytes_per_s,
+        };
+        let start_ns = self.free_ns.max(now_ns as f64);
+        self.free_ns = start_ns + self.params.command_ns as f64 + request.bytes as f64 / bytes_per_s * 1e9;
+        (whole_ns(start_ns), whole_ns(self.free_ns))
+    }
+}

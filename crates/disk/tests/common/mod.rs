@@ -1,0 +1,114 @@
+//! A small dd over the simulated hosts, for the tests of the reports' tables.
+
+#![allow(dead_code, reason = "every test file uses its part of the driver")]
+
+use rdsk_disk::{Call, Counters, Host, Operation, Route, Stability, load};
+
+/// What one dd saw.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    /// Until the last write returned.
+    pub(crate) to_return_s: f64,
+    /// Until close returned: dd's wall time.
+    pub(crate) wall_s: f64,
+    /// Everything.
+    pub(crate) all: Counters,
+    /// Between a quarter and the end of the transfer.
+    pub(crate) steady: Counters,
+}
+
+/// A built-in system's host at time 0.
+pub(crate) fn host(name: &str) -> Host {
+    Host::new(&load(name).unwrap_or_else(|error| panic!("{error}")).params, 1)
+}
+
+/// A call of the first stream on the first LUN.
+pub(crate) fn call(operation: Operation, route: Route, offset_bytes: u64, bytes: u64) -> Call {
+    Call { operation, route, stability: Stability::Any, lun: 0, offset_bytes, bytes, stream: 0 }
+}
+
+/// dd of `count` blocks.
+pub(crate) fn dd(name: &str, operation: Operation, route: Route, block_bytes: u64, count: u64) -> Seen {
+    let mut host = host(name);
+    let mut quarter = Counters::default();
+    for block in 0..count {
+        if block == count / 4 {
+            quarter = host.counters(0);
+        }
+        let done = host
+            .run(call(operation, route, block * block_bytes, block_bytes))
+            .expect("dd's blocks are whole");
+        assert_eq!(done.outcome, Ok(()));
+    }
+    let to_return_s = host.now_ns() as f64 / 1e9;
+    let steady = host.counters(0).since(&quarter);
+    host.run(call(Operation::Close, route, 0, 0)).expect("a close is never refused");
+    Seen { to_return_s, wall_s: host.now_ns() as f64 / 1e9, all: host.counters(0), steady }
+}
+
+/// Asserts that a figure is within a share of what the report has.
+#[track_caller]
+pub(crate) fn near(what: &str, is: f64, wanted: f64, share: f64) {
+    let error = is / wanted - 1.0;
+    assert!(error.abs() <= share, "{what}: {is} is {:+.1} % from {wanted}", error * 100.0);
+}
+
+/// A small generator of pseudo-random numbers (SplitMix64), so that tests draw the same every time.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    /// A number below `limit`.
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        u64::try_from((u128::from(z ^ (z >> 31)) * u128::from(limit)) >> 64)
+            .expect("it is below a limit of 64 bits")
+    }
+
+    /// All numbers below `count`, each once.
+    pub(crate) fn shuffled(&mut self, count: u64) -> Vec<u64> {
+        let mut numbers: Vec<u64> = (0..count).collect();
+        for last in (1..numbers.len()).rev() {
+            let other = usize::try_from(self.below(last as u64 + 1)).expect("an index");
+            numbers.swap(last, other);
+        }
+        numbers
+    }
+}
+
+/// Several dd at once, dealt round the LUNs, each over its own range; bytes per second of all together while all run.
+pub(crate) fn streams(
+    host: &mut Host,
+    operation: Operation,
+    route: Route,
+    block_bytes: u64,
+    streams: usize,
+) -> f64 {
+    const BLOCKS: u64 = 400;
+    let luns = host.paths().luns();
+    let next = |stream: usize, block: u64| Call {
+        lun: stream % luns,
+        stream,
+        ..call(operation, route, (stream as u64 * BLOCKS + block) * block_bytes, block_bytes)
+    };
+    let mut blocks = vec![0_u64; streams];
+    let mut stream_of = std::collections::HashMap::new();
+    for stream in 0..streams {
+        stream_of.insert(host.submit(0, next(stream, 0)).expect("dd's blocks are whole"), stream);
+    }
+    let mut bytes = 0;
+    loop {
+        for done in host.advance_one() {
+            let stream = stream_of.remove(&done.id).expect("it was submitted here");
+            bytes += block_bytes;
+            blocks[stream] += 1;
+            if blocks[stream] == BLOCKS {
+                return bytes as f64 / (host.now_ns() as f64 / 1e9);
+            }
+            let id = host.submit(host.now_ns(), next(stream, blocks[stream])).expect("dd's blocks are whole");
+            stream_of.insert(id, stream);
+        }
+    }
+}
