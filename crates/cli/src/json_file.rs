@@ -6,6 +6,7 @@ use crate::out;
 use crate::wanted::JsonPlace;
 use rdsk_model::{Problem, ProblemKind};
 use rdsk_units::printable;
+use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -160,7 +161,11 @@ fn in_place(path: &Path, document: &str) -> io::Result<()> {
 }
 
 fn plain(path: &Path, document: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).open(path)?;
+    // A pipe that nobody reads would hold the opening up for ever; this way it is an error (ENXIO). Writing to one that is
+    // read may wait again, as long as its reader does.
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).expect("a flag of open(2) fits its argument");
+    let mut file = OpenOptions::new().write(true).custom_flags(flags).open(path)?;
+    rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
     file.write_all(document.as_bytes())
 }
 
@@ -219,6 +224,23 @@ mod tests {
         sink.write("{\"a\":1}").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "{\"a\":1}\n");
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_pipe_without_a_reader_is_an_error_and_no_hang() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("pipe");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        assert_eq!(sink(&path).unwrap().write("{}").unwrap_err().kind, ProblemKind::Io);
+        // With a reader a document larger than the pipe gets through.
+        let reading = path.clone();
+        let reader = std::thread::spawn(move || fs::read_to_string(reading).unwrap());
+        let document = "x".repeat(1 << 20);
+        while sink(&path).unwrap().write(&document).is_err() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        assert_eq!(reader.join().unwrap().len(), document.len() + 1);
     }
 
     #[test]

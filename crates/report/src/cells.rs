@@ -38,7 +38,7 @@ pub(crate) fn groups(record: &Record, experiment: Experiment) -> Vec<Vec<&CellRe
 pub(crate) fn group_title(record: &Record, cell: &CellRecord) -> String {
     let block_bytes = cell.workload.block_bytes;
     let has_others = of(record, cell.experiment).any(|other| other.workload.block_bytes != block_bytes);
-    let size = if has_others { format!(" {}", Bytes(block_bytes).approx()) } else { String::new() };
+    let size = if has_others { format!(" {}", Bytes(block_bytes)) } else { String::new() };
     format!("{}{size}", cell.workload.op)
 }
 

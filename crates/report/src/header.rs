@@ -2,7 +2,7 @@
 
 use crate::page::{Page, Tone};
 use rdsk_model::{Device, Host, Record, Status, Target, TargetKind};
-use rdsk_units::{Bytes, Nanos, printable};
+use rdsk_units::{Bytes, Nanos, grouped, printable};
 use unicode_width::UnicodeWidthStr as _;
 
 /// Columns that a line of the page has.
@@ -22,9 +22,14 @@ pub(crate) fn draw(page: &mut Page, record: &Record) {
     }
 }
 
+/// `466 GiB (500,107,862,016 bytes)`: what a person reads, and what was meant.
+pub(crate) fn size_with_bytes(bytes: u64) -> String {
+    format!("{} ({} bytes)", Bytes(bytes).approx(), grouped(bytes))
+}
+
 /// One target; its filesystem and device only where they differ from those of the target above.
 fn draw_target(page: &mut Page, target: &Target, above: Option<&Target>) {
-    let size = Bytes(target.size_bytes).approx();
+    let size = size_with_bytes(target.size_bytes);
     let what = match (target.kind, target.made_by_rdsk) {
         (TargetKind::File, true) => format!("a test file of {size}, made for this run"),
         (TargetKind::File, false) => format!("a file of {size}"),

@@ -102,7 +102,7 @@ fn draw_latency(page: &mut Page, cells: &[&CellRecord]) {
 /// `random read, 4 KiB, depth 32`.
 fn label(cell: &CellRecord) -> String {
     let workload = &cell.workload;
-    let block = Bytes(workload.block_bytes).approx();
+    let block = Bytes(workload.block_bytes);
     let depth = u64::from(workload.queue_depth) * u64::from(workload.streams);
     let what = match workload.sync {
         Sync::None => workload.pattern.as_str(),

@@ -21,12 +21,12 @@ fn what_was_done(record: &Record) -> String {
     blocks.dedup();
     // Several sizes stand in the titles of their groups.
     let block = match blocks[..] {
-        [block] => format!(" in blocks of {}", Bytes(block).approx()),
+        [block] => format!(" in blocks of {}", Bytes(block)),
         _ => String::new(),
     };
     let bytes_per_pass = |cell: &CellRecord| Some(cell.result.bytes? / passes(cell));
     match cells::of(record, Experiment::Paths).filter_map(bytes_per_pass).max() {
-        Some(bytes) => format!(", {} a pass{block}", Bytes(bytes).approx()),
+        Some(bytes) => format!(", {} a pass{block}", Bytes(bytes)),
         None => block,
     }
 }

@@ -1,5 +1,6 @@
 //! The Plan in words, for `--dry-run`: what would be done, to what, for how long. Nothing is looked up.
 
+use crate::header::size_with_bytes;
 use crate::page::{Page, Tone, cut};
 use crate::style::Style;
 use rdsk_model::{Cell, Experiment, Extent, Op, Plan, Sync, Target, TargetKind, Workload};
@@ -25,7 +26,7 @@ pub fn plan_text(plan: &Plan, targets: &[Target]) -> String {
             1 => "WRITTEN by 1 cell".into(),
             count => format!("WRITTEN by {count} cells"),
         };
-        let size = Bytes(target.size_bytes).approx();
+        let size = size_with_bytes(target.size_bytes);
         page.sentence(Tone::Plain, "  target  ", format!("{}: {what}, {size}, {access}", target.name));
     }
     let (budget, rounds, precision) = (Nanos(plan.budget_ns), plan.rounds, percent(plan.precision));
@@ -67,8 +68,8 @@ fn row(plan: &Plan, index: usize, cell: &Cell) -> Vec<String> {
     let share = Nanos(plan.share_ns(index));
     let how_much = match (&cell.not_applicable, cell.extent) {
         (Some(_), _) => "n/a".into(),
-        (None, Extent::Pass { bytes }) => format!("{}, {share}", Bytes(bytes).approx()),
-        (None, Extent::Passes { bytes }) => format!("passes of {}, {share}", Bytes(bytes).approx()),
+        (None, Extent::Pass { bytes }) => format!("{}, {share}", Bytes(bytes)),
+        (None, Extent::Passes { bytes }) => format!("passes of {}, {share}", Bytes(bytes)),
         (None, Extent::Timed | Extent::Samples { .. }) => format!("{share}"),
     };
     vec![cut(&cell.id, ID_WIDTH), workload(&cell.workload), how_much]
@@ -80,7 +81,7 @@ fn workload(workload: &Workload) -> String {
         rdsk_model::Pattern::Sequential => "seq",
         rdsk_model::Pattern::Random => "rand",
     };
-    let mut words = vec![pattern.into(), workload.path.to_string(), Bytes(workload.block_bytes).approx()];
+    let mut words = vec![pattern.into(), workload.path.to_string(), Bytes(workload.block_bytes).to_string()];
     if workload.queue_depth > 1 {
         words.push(format!("qd{}", workload.queue_depth));
     }

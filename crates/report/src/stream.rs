@@ -30,7 +30,7 @@ pub(crate) fn draw(page: &mut Page, record: &Record) {
     blocks.dedup();
     // Several sizes stand in the titles of their groups.
     let block = match blocks[..] {
-        [block] => format!(", blocks of {}", Bytes(block).approx()),
+        [block] => format!(", blocks of {}", Bytes(block)),
         _ => String::new(),
     };
     page.heading(format!("STREAM: one stream, watched by iostat{block}"));

@@ -20,7 +20,7 @@ fn check(record: &Record) -> Vec<Finding> {
     let evidence = cite_all(&cells, |cell| {
         let ops = words::plural(cell.result.ops.unwrap_or(0), "write");
         let per_write = words::figure(read_per_write(cell).unwrap_or(0.0));
-        let block = Bytes(cell.workload.block_bytes).approx();
+        let block = Bytes(cell.workload.block_bytes);
         cite(cell, "process.read_bytes / write", format_args!("{per_write} B, {ops} of {block}"))
     });
     vec![Finding {

@@ -64,7 +64,7 @@ pub(super) fn mean_request(cell: &CellRecord) -> Option<f64> {
 
 /// The citation of both rules about sizes: what was asked for, what the device saw.
 pub(super) fn sizes(cell: &CellRecord) -> String {
-    let (op, block) = (cell.workload.op, Bytes(cell.workload.block_bytes).approx());
+    let (op, block) = (cell.workload.op, Bytes(cell.workload.block_bytes));
     let asked = words::plural(cell.result.ops.unwrap_or(0), "I/O");
     let requests = words::plural(reading::device_requests(cell, op).unwrap_or(0), "request");
     let mean = mean_request(cell).map_or_else(|| "unknown".into(), |bytes| words::figure(bytes / 1024.0));
