@@ -2,9 +2,7 @@
 //! every engine, real or simulated. Plain data and two traits; it issues nothing itself.
 
 use crate::EngineError;
-use rdsk_model::{
-    Clock, ColdCheck, CpuTime, EngineKind, IoError, PageCacheState, StopFlag, StreamResult, Workload,
-};
+use rdsk_model::{ColdCheck, CpuTime, EngineKind, IoError, PageCacheState, StopFlag, StreamResult, Workload};
 use rdsk_stats::Histogram;
 use rdsk_targets::Claim;
 
@@ -164,8 +162,6 @@ pub struct Settled {
 
 /// Somebody who can do jobs: the real engines, the simulated one.
 pub trait Engine {
-    /// The time that this engine lives in.
-    fn clock(&self) -> &dyn Clock;
     /// Opens what the job needs. Nothing is read or written yet.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use crate::lane::Lane;
 use crate::offsets::{Offsets, ends_with_cycle, place_of, share};
 use crate::ring::{Issue, RingSource, UringTuning};
 use crate::session::{Opened, RealSession};
-use rdsk_model::{CacheState, Clock, EngineKind, IoPath, Op, Sync, Workload};
+use rdsk_model::{CacheState, EngineKind, IoPath, Op, Sync, Workload};
 use rdsk_targets::{Access, Claim, OpenMode};
 use std::os::fd::BorrowedFd;
 
@@ -45,10 +45,6 @@ const MOST_DEPTH: u32 = 32_768;
 const MOST_STREAMS: u32 = 4_096;
 
 impl Engine for RealEngine {
-    fn clock(&self) -> &dyn Clock {
-        &self.clock
-    }
-
     fn open<'a>(&'a mut self, job: &Job<'a>) -> Result<Box<dyn Session + 'a>, EngineError> {
         let workload = job.workload;
         validate(workload)?;

@@ -2,7 +2,7 @@
 //! and lets every claim go, and with it every test file, before it returns.
 
 use crate::{PlanError, PlanOptions, Request, Runner, plan};
-use rdsk_engine::{Engine, MonotonicClock, RealEngine, measure_clock};
+use rdsk_engine::{MonotonicClock, RealEngine, measure_clock};
 use rdsk_model::{
     Event, Observer as ObserverFacts, Op, Plan, Problem, ProblemKind, Record, Rung, SCHEMA, Status, Target,
     Watch,
@@ -125,7 +125,7 @@ fn run_plan(
         plan,
         targets: &targets,
         claims,
-        engine: &mut engine as &mut dyn Engine,
+        engine: &mut engine,
         clock: &clock,
         observer: &observer,
         cpu_count: record.host.as_ref().map(|host| host.cpu_count),
@@ -157,8 +157,8 @@ struct Ground {
     made_bytes_per_s: Option<f64>,
 }
 
-/// Examines, judges and claims every target before the first of them is written: a refusal of the last must find
-/// nothing changed on the first.
+/// Examines and judges every target before the first test file is made, so that a refusal of the last target finds
+/// nothing changed; then makes the files and claims the rest.
 fn claim_all(request: &Request, watch: &mut dyn Watch, record: &mut Record) -> Result<Ground, Problem> {
     let mut examined = Vec::new();
     for name in &request.targets {

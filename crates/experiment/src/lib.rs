@@ -1,6 +1,6 @@
 //! One file per question: each experiment turns the user's options and the facts of the targets into cells of a Plan;
 //! the runner visits the cells through whatever engine and observer it is given and sums up what they saw. It never
-//! opens a path, never prints, and never reads a clock other than the engine's.
+//! opens a path and never prints, and the runner reads no clock but the one it is handed.
 
 mod align;
 mod assemble;

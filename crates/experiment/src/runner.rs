@@ -27,7 +27,7 @@ pub struct Runner<'a> {
     pub claims: &'a [Claim],
     /// Who issues the I/O.
     pub engine: &'a mut dyn Engine,
-    /// The engine's time; sessions borrow the engine itself.
+    /// The time that the engine lives in, handed in beside it because sessions borrow the engine.
     pub clock: &'a dyn Clock,
     /// Makes the observer of the targets with these indices.
     pub observer: &'a dyn Fn(&[u32]) -> Box<dyn Observer>,

@@ -60,9 +60,6 @@ struct Visit<'a> {
 }
 
 impl Engine for Scripted {
-    fn clock(&self) -> &dyn Clock {
-        &self.clock
-    }
     fn open<'a>(&'a mut self, job: &Job<'a>) -> Result<Box<dyn Session + 'a>, EngineError> {
         self.log.borrow_mut().push(job.workload.block_bytes);
         if let Some((visits, stop)) = &self.raise_after
