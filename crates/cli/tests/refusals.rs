@@ -365,7 +365,9 @@ fn info_says_what_would_be_refused_and_touches_nothing() {
 fn a_file_that_does_not_open_for_writing_is_refused_before_measuring() {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("program");
-    std::fs::copy("/bin/sleep", &program).unwrap();
+    // Copied by another process: a writable descriptor of ours could be inherited by a child that a parallel test starts,
+    // and the program would be "busy" (ETXTBSY) until that child has called exec.
+    assert!(Command::new("cp").arg("/bin/sleep").arg(&program).status().unwrap().success());
     let mut child = std::process::Command::new(&program).arg("60").spawn().unwrap();
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_rdsk"));
     command.args(["stream", "--rw", "write", "--overwrite", "--budget", "1s"]).arg(&program);
