@@ -19,6 +19,12 @@ pub struct Counters {
     pub write_bytes: u64,
     /// Flushes completed.
     pub flushes: u64,
+    /// Time from making to completion of the reads that completed, summed, in ns.
+    pub read_ns: u128,
+    /// The same of the writes.
+    pub write_ns: u128,
+    /// The same of the flushes.
+    pub flush_ns: u128,
     /// Buffers that joined another's read request.
     pub read_merges: u64,
     /// Buffers that joined another's write request.
@@ -60,6 +66,9 @@ impl Counters {
             writes: self.writes - earlier.writes,
             write_bytes: self.write_bytes - earlier.write_bytes,
             flushes: self.flushes - earlier.flushes,
+            read_ns: self.read_ns - earlier.read_ns,
+            write_ns: self.write_ns - earlier.write_ns,
+            flush_ns: self.flush_ns - earlier.flush_ns,
             read_merges: self.read_merges - earlier.read_merges,
             write_merges: self.write_merges - earlier.write_merges,
             splits: self.splits - earlier.splits,

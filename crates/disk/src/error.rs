@@ -12,10 +12,12 @@ pub enum ParamError {
         name: String,
     },
     /// The text is no TOML, or has keys or types that no system has.
-    #[error("{}: {}", place(*.line, None), rdsk_units::printable(.reason))]
+    #[error("{}: {}", place(*.line, key.as_deref()), rdsk_units::printable(.reason))]
     Malformed {
         /// Line in the text, from 1; `None` where the text is a variant of another and the line is not known.
         line: Option<usize>,
+        /// The key, with its tables, where the text is TOML.
+        key: Option<String>,
         /// What the parser said.
         reason: String,
     },
@@ -48,9 +50,9 @@ impl ParamError {
 
 fn place(line: Option<usize>, key: Option<&str>) -> String {
     match (line, key) {
-        (Some(line), Some(key)) => format!("line {line}: {key}"),
+        (Some(line), Some(key)) => format!("line {line}: {}", rdsk_units::printable(key)),
         (Some(line), None) => format!("line {line}"),
-        (None, Some(key)) => key.to_owned(),
+        (None, Some(key)) => rdsk_units::printable(key),
         (None, None) => "malformed".to_owned(),
     }
 }

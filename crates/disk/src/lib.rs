@@ -9,6 +9,7 @@ mod disk;
 mod error;
 mod fault;
 mod host;
+mod lab;
 mod mechanics;
 mod params;
 mod path;
@@ -25,6 +26,7 @@ pub use disk::Disk;
 pub use error::{HostError, ParamError};
 pub use fault::Faulty;
 pub use host::{Call, CallId, Done, Host, Operation, Route, Stability};
+pub use lab::{Lab, LunId, Sample, SharedLab, device_name};
 pub use mechanics::Mechanics;
 pub use params::{
     ArrayParams, CloseAction, ControllerParams, CostParams, DestageOrder, DeviceParams, DiskParams,

@@ -82,15 +82,12 @@ pub fn load(name: &str) -> Result<System, ParamError> {
 /// [`ParamError`], with line, key and reason as far as they are known.
 pub fn parse(name: &str, text: &str) -> Result<System, ParamError> {
     let table: toml::Table = toml::from_str(text).map_err(|error| malformed(text, &error))?;
-    let params: SystemParams = if table.contains_key("extends") {
-        let merged = with_bases(table, text, 0)?;
-        merged.try_into().map_err(|error: toml::de::Error| ParamError::Malformed {
-            line: None,
-            reason: error.message().to_owned(),
-        })?
-    } else {
-        toml::from_str(text).map_err(|error| malformed(text, &error))?
-    };
+    let merged = with_bases(table, text, 0)?;
+    let params: SystemParams = serde_path_to_error::deserialize(merged).map_err(|error| {
+        let key = error.path().to_string();
+        let line = line_of_key(text, &key);
+        ParamError::Malformed { line, key: Some(key), reason: error.inner().message().to_owned() }
+    })?;
     params.check().map_err(|wrong| ParamError::Impossible {
         line: line_of_key(text, &wrong.key),
         key: wrong.key,
@@ -142,7 +139,7 @@ fn overlay_list(base: &mut Vec<toml::Value>, over: Vec<toml::Value>) {
 
 fn malformed(text: &str, error: &toml::de::Error) -> ParamError {
     let line = error.span().map(|span| line_at(text, span.start));
-    ParamError::Malformed { line, reason: error.message().to_owned() }
+    ParamError::Malformed { line, key: None, reason: error.message().to_owned() }
 }
 
 /// The line, from 1, of a byte of the text.
@@ -240,9 +237,15 @@ mod tests {
         let text = source("hpux-k460").expect("it is built in");
         let line = line_with(text, "heads = ");
         let malformed = error_of(|text| text.replace("heads = ", "haeds = "));
-        assert!(malformed.starts_with(&format!("line {line}: unknown field `haeds`")), "{malformed}");
+        assert!(
+            malformed.starts_with(&format!("line {line}: luns[0].device.disk.haeds: unknown field `haeds`")),
+            "{malformed}"
+        );
         let negative = error_of(|text| text.replace("heads = ", "heads = -"));
-        assert!(negative.starts_with(&format!("line {line}: invalid value: integer")), "{negative}");
+        assert!(
+            negative.starts_with(&format!("line {line}: luns[0].device.disk.heads: invalid value: integer")),
+            "{negative}"
+        );
         assert!(error_of(|text| format!("{text}\n= 3")).starts_with("line "));
         assert!(matches!(load("k360"), Err(ParamError::UnknownName { .. })));
     }
@@ -260,5 +263,8 @@ mod tests {
         let error = parse("mine", "extends = \"hpux-k460\"\n\n[[luns]]\ndevice.disk.rpm = 0")
             .expect_err("it stands still");
         assert!(error.to_string().starts_with("line 4: luns[0].device.disk.rpm"), "{error}");
+        let error = parse("mine", "extends = \"hpux-k460\"\n[host]\nbuffer_bytes = -1\n")
+            .expect_err("a size is not negative");
+        assert!(error.to_string().starts_with("line 3: host.buffer_bytes: invalid value"), "{error}");
     }
 }

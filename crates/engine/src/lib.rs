@@ -15,6 +15,7 @@ mod random;
 mod real;
 mod ring;
 mod session;
+pub mod sim;
 mod stream;
 mod sync;
 mod uring;
@@ -27,3 +28,4 @@ pub use job::{
 pub use offsets::capacity;
 pub use real::{RealEngine, Recording};
 pub use ring::{RingSource, UringTuning, WaitBatch};
+pub use sim::{SimClock, SimEngine};

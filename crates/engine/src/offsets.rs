@@ -36,7 +36,7 @@ pub fn place_of(workload: &Workload, stream: u32) -> Result<Place, EngineError> 
 /// with replacement and have no cycle: `u64::MAX`. 0 when the span has no room.
 #[must_use]
 pub fn capacity(workload: &Workload) -> u64 {
-    let per_target = Geometry::of(workload).cycle(workload);
+    let per_target = Geometry::of(workload, rdsk_sys::cache::page_size()).cycle(workload);
     let used = u64::try_from(workload.targets.len()).unwrap_or(u64::MAX).min(u64::from(workload.streams));
     per_target.saturating_mul(used)
 }
@@ -77,9 +77,22 @@ impl Offsets {
     /// [`EngineError::Span`] when the span has no place for every stream, [`EngineError::Workload`] for sizes of 0 or
     /// beyond 2^63.
     pub fn new(workload: &Workload, visit: u32, stream: u32) -> Result<Self, EngineError> {
+        Self::with_page(workload, visit, stream, rdsk_sys::cache::page_size())
+    }
+
+    /// The same where the cache has pages of `page_bytes`: those of a simulated host.
+    ///
+    /// # Errors
+    /// As [`Offsets::new`].
+    pub fn with_page(
+        workload: &Workload,
+        visit: u32,
+        stream: u32,
+        page_bytes: u64,
+    ) -> Result<Self, EngineError> {
         let place = place_of(workload, stream)?;
         check_sizes(workload)?;
-        let geometry = Geometry::of(workload);
+        let geometry = Geometry::of(workload, page_bytes);
         let no_room = || EngineError::Span {
             offset_bytes: workload.offset_bytes,
             span_bytes: workload.span_bytes,
@@ -243,10 +256,9 @@ struct Geometry {
 }
 
 impl Geometry {
-    fn of(workload: &Workload) -> Self {
+    fn of(workload: &Workload, page: u64) -> Self {
         let align = workload.align_bytes.max(1);
         let block = workload.block_bytes.max(1);
-        let page = rdsk_sys::cache::page_size();
         let residue = workload.shift_bytes % align;
         let (unit, unit_align) = if align.is_multiple_of(page) {
             (residue.saturating_add(block).checked_next_multiple_of(align), align)

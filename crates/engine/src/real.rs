@@ -55,15 +55,7 @@ impl Engine for RealEngine {
                 .claims
                 .get(index as usize)
                 .ok_or(EngineError::NoClaim { index, claims: job.claims.len() })?;
-            let size_bytes = claim.size_bytes();
-            if workload.offset_bytes.saturating_add(workload.span_bytes) > size_bytes {
-                return Err(EngineError::Workload {
-                    why: format!(
-                        "{} bytes from offset {} reach beyond the {size_bytes} bytes of {}",
-                        workload.span_bytes, workload.offset_bytes, claim.target.name
-                    ),
-                });
-            }
+            check_span(workload, claim)?;
             let fd = claim.open(mode_of(workload))?;
             advise(workload, &fd);
             opened.push(Opened { index, claim, fd: Some(fd) });
@@ -94,11 +86,30 @@ fn advise(workload: &Workload, fd: &std::os::fd::OwnedFd) {
     }
 }
 
-fn validate(workload: &Workload) -> Result<(), EngineError> {
-    let nonsense = |why: String| Err(EngineError::Workload { why });
-    if workload.engine == EngineKind::Sim {
-        return nonsense("the real engines do not simulate".into());
+/// The span lies inside the target.
+pub(crate) fn check_span(workload: &Workload, claim: &Claim) -> Result<(), EngineError> {
+    let size_bytes = claim.size_bytes();
+    if workload.offset_bytes.saturating_add(workload.span_bytes) <= size_bytes {
+        return Ok(());
     }
+    Err(EngineError::Workload {
+        why: format!(
+            "{} bytes from offset {} reach beyond the {size_bytes} bytes of {}",
+            workload.span_bytes, workload.offset_bytes, claim.target.name
+        ),
+    })
+}
+
+fn validate(workload: &Workload) -> Result<(), EngineError> {
+    if workload.engine == EngineKind::Sim {
+        return Err(EngineError::Workload { why: "the real engines do not simulate".into() });
+    }
+    validate_shape(workload)
+}
+
+/// What no engine can do.
+pub(crate) fn validate_shape(workload: &Workload) -> Result<(), EngineError> {
+    let nonsense = |why: String| Err(EngineError::Workload { why });
     if workload.streams == 0 || workload.streams > MOST_STREAMS {
         return nonsense(format!("{} streams; 1 to {MOST_STREAMS} are possible", workload.streams));
     }
@@ -166,7 +177,7 @@ pub(crate) fn lane_of<'a>(
 
 /// Whole blocks of a stream, and the length of a last, shorter one. Streams get equal shares, and where every target has
 /// as many streams, equal shares of its target's share, so that a pass over the span fits the parts exactly.
-fn share_of(job: &Job<'_>, stream: u32) -> Result<(u64, u64), EngineError> {
+pub(crate) fn share_of(job: &Job<'_>, stream: u32) -> Result<(u64, u64), EngineError> {
     let workload = job.workload;
     let by_bytes = job.limits.max_bytes.map(|bytes| bytes / workload.block_bytes);
     let total = match (by_bytes, job.limits.max_ops) {

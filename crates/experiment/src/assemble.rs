@@ -3,7 +3,8 @@
 use crate::PlanOptions;
 use crate::{align, headline, paths, stream};
 use rdsk_model::{
-    CacheState, Cell, EngineKind, Experiment, Extent, IoPath, Op, Pattern, Plan, Sync, Target, Workload,
+    CacheState, Cell, EngineKind, Experiment, Extent, IoPath, Op, Pattern, Plan, Sync, Target, TargetKind,
+    Workload,
 };
 
 /// Rounds over the cells: there and back, so that drift hits both sides of a comparison alike.
@@ -34,6 +35,14 @@ pub enum PlanError {
         size_bytes: u64,
         /// The offset asked for.
         offset_bytes: u64,
+    },
+    /// An engine was asked for on a target that has its own.
+    #[error("{target} is simulated: the engine {engine} cannot issue its I/O")]
+    SimulatedEngine {
+        /// Name of the target.
+        target: String,
+        /// The engine asked for.
+        engine: EngineKind,
     },
     /// The options leave no cell.
     #[error("nothing to do: {0}")]
@@ -76,7 +85,10 @@ impl Ground<'_> {
             queue_depth: 1,
             streams: 1,
             stagger_ns: 0,
-            engine: self.options.engine.unwrap_or(EngineKind::Sync),
+            engine: match self.target.kind {
+                TargetKind::Sim => EngineKind::Sim,
+                _ => self.options.engine.unwrap_or(EngineKind::Sync),
+            },
             targets: vec![self.target.index],
             offset_bytes: self.options.offset_bytes,
             span_bytes,
@@ -93,7 +105,7 @@ impl Ground<'_> {
         extent: Extent,
         weight: f64,
     ) -> Cell {
-        if workload.queue_depth > 1 && self.options.engine.is_none() {
+        if workload.queue_depth > 1 && self.options.engine.is_none() && workload.engine != EngineKind::Sim {
             workload.engine = EngineKind::Uring;
         }
         let not_applicable = if workload.path == IoPath::Direct && self.target.direct_io == Some(false) {
@@ -183,6 +195,9 @@ pub fn plan(
 }
 
 fn check_room(target: &Target, options: &PlanOptions) -> Result<(), PlanError> {
+    if let (TargetKind::Sim, Some(engine)) = (target.kind, options.engine) {
+        return Err(PlanError::SimulatedEngine { target: target.name.clone(), engine });
+    }
     if target.size_bytes > 0 && options.offset_bytes >= target.size_bytes {
         return Err(PlanError::OffsetBeyondEnd {
             target: target.name.clone(),

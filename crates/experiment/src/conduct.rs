@@ -1,19 +1,17 @@
 //! From a Request to a Record: examine, judge, claim, plan, run, find. It always gives a Record, whatever went wrong,
 //! and lets every claim go, and with it every test file, before it returns.
 
+use crate::bench::{Bench, refuse_mixed};
 use crate::{PlanError, PlanOptions, Request, Runner, plan};
-use rdsk_engine::{MonotonicClock, RealEngine, measure_clock};
 use rdsk_model::{
     Event, Observer as ObserverFacts, Op, Plan, Problem, ProblemKind, Record, Rung, SCHEMA, Status, Target,
     Watch,
 };
-use rdsk_observe::{KernelObserver, Observer};
 use rdsk_targets::{
     Access, Claim, Examined, Overwrite, Place, SizeWish, TargetError, TestFileOptions, claim, examine,
     make_test_file, remove_orphans,
 };
 use rdsk_units::Nanos;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Largest test file unless `--size` says otherwise.
@@ -33,7 +31,10 @@ pub fn conduct(request: &Request, watch: &mut dyn Watch) -> Record {
             if problem.kind == ProblemKind::Interrupted { Status::Interrupted } else { Status::Failed };
         record.error = Some(problem);
     }
-    record.elapsed_ns = elapsed_ns(began);
+    // A simulated run's time is the virtual one, which it has already taken.
+    if record.elapsed_ns == 0 {
+        record.elapsed_ns = elapsed_ns(began);
+    }
     note_overrun(request, &mut record);
     record.findings = rdsk_finding::findings(&record);
     record
@@ -61,8 +62,13 @@ fn note_overrun(request: &Request, record: &mut Record) {
 pub fn plan_only(request: &Request) -> Result<(Plan, Vec<Target>), Problem> {
     let mut targets = Vec::new();
     let mut writable = Vec::new();
-    for (index, name) in request.targets.iter().enumerate() {
-        let examined = examine(name, &request.roots).map_err(|error| error.problem())?;
+    let all: Vec<Examined> = request
+        .targets
+        .iter()
+        .map(|name| examine(name, &request.roots).map_err(|error| error.problem()))
+        .collect::<Result<_, _>>()?;
+    refuse_mixed(all.iter())?;
+    for (index, examined) in all.into_iter().enumerate() {
         let access = wanted_access(&examined, request);
         rdsk_targets::judge(&examined, access, &request.permission).map_err(Problem::from)?;
         let mut target = examined.target.clone();
@@ -88,11 +94,13 @@ fn measure(
     began: Instant,
     record: &mut Record,
 ) -> Result<(), Problem> {
-    let clock = measure_clock();
-    record.host = Some(rdsk_observe::host(&request.roots.proc, &request.roots.sys, clock));
     let ground = claim_all(request, watch, record)?;
     record.targets = ground.claims.iter().map(|claim| claim.target.clone()).collect();
-    let budget_ns = request.options.budget_ns.saturating_sub(elapsed_ns(began));
+    let bench =
+        Bench::of(&ground.claims, &request.roots, request.options.seed).map_err(|error| error.problem())?;
+    record.host.clone_from(&bench.host);
+    let spent_ns = if ground.is_simulated() { 0 } else { elapsed_ns(began) };
+    let budget_ns = request.options.budget_ns.saturating_sub(spent_ns);
     let plan = plan(
         &request.experiments,
         &record.targets,
@@ -102,7 +110,7 @@ fn measure(
         budget_ns,
     )
     .map_err(|error| plan_problem(&error))?;
-    run_plan(request, watch, record, &plan, &ground.claims)
+    run_plan(request, watch, record, &plan, &ground, bench)
 }
 
 fn run_plan(
@@ -110,30 +118,26 @@ fn run_plan(
     watch: &mut dyn Watch,
     record: &mut Record,
     plan: &Plan,
-    claims: &[Claim],
+    ground: &Ground,
+    mut bench: Bench,
 ) -> Result<(), Problem> {
-    let mut engine = RealEngine::default();
-    let clock = engine.clock;
-    let roots = request.roots.clone();
     let targets = record.targets.clone();
-    let observer = |indices: &[u32]| -> Box<dyn Observer> {
-        let mine: Vec<Target> =
-            targets.iter().filter(|target| indices.contains(&target.index)).cloned().collect();
-        Box::new(KernelObserver::new(&mine, &roots.sys, &roots.proc, Arc::new(MonotonicClock)))
-    };
     let runner = Runner {
         plan,
         targets: &targets,
-        claims,
-        engine: &mut engine,
-        clock: &clock,
-        observer: &observer,
+        claims: &ground.claims,
+        engine: bench.engine.as_mut(),
+        clock: bench.clock.as_ref(),
+        observer: bench.observer.as_ref(),
         cpu_count: record.host.as_ref().map(|host| host.cpu_count),
         pin_cpus: &request.options.pin_cpus,
         watch,
         stop: &request.stop,
     };
     let outcome = runner.run();
+    if ground.is_simulated() {
+        record.elapsed_ns = bench.clock.now_ns();
+    }
     if let Some(observer) = outcome.observer {
         record.observer = observer;
     }
@@ -157,6 +161,12 @@ struct Ground {
     made_bytes_per_s: Option<f64>,
 }
 
+impl Ground {
+    fn is_simulated(&self) -> bool {
+        self.claims.iter().any(|claim| claim.simulated().is_some())
+    }
+}
+
 /// Examines and judges every target before the first test file is made, so that a refusal of the last target finds
 /// nothing changed; then makes the files and claims the rest.
 fn claim_all(request: &Request, watch: &mut dyn Watch, record: &mut Record) -> Result<Ground, Problem> {
@@ -167,6 +177,7 @@ fn claim_all(request: &Request, watch: &mut dyn Watch, record: &mut Record) -> R
         rdsk_targets::judge(&one, access, &request.permission).map_err(Problem::from)?;
         examined.push((one, access));
     }
+    refuse_mixed(examined.iter().map(|(one, _)| one))?;
     let files =
         examined.iter().filter(|(one, _)| matches!(one.place, Place::Directory { .. })).count() as u64;
     let mut ground = Ground { claims: Vec::new(), writable: Vec::new(), made_bytes_per_s: None };
@@ -222,9 +233,9 @@ fn size_wish(request: &Request, files: u64) -> SizeWish {
     }
 }
 
-/// Directories get a file of rdsk's own and are written; everything else is read, unless writing was asked for.
+/// Directories get a file of rdsk's own and are written, and simulated disks have nothing to lose; everything else is read, unless writing was asked for.
 fn wanted_access(examined: &Examined, request: &Request) -> Access {
-    if let Place::Directory { .. } = examined.place {
+    if let Place::Directory { .. } | Place::Sim(_) = examined.place {
         return Access::Write;
     }
     let PlanOptions { ops, .. } = &request.options;
@@ -240,13 +251,16 @@ fn plan_problem(error: &PlanError) -> Problem {
     let hint = match error {
         PlanError::TooSmall { .. } => "name a larger target, or a smaller --bs",
         PlanError::OffsetBeyondEnd { .. } => "name a smaller --offset",
+        PlanError::SimulatedEngine { .. } => "leave --engine out",
         PlanError::Nothing(_) => {
             "writing a device needs --destroy IDENTITY, a file --overwrite; or ask for --rw read"
         }
     };
     let kind = match error {
         PlanError::TooSmall { .. } => ProblemKind::Refused,
-        PlanError::OffsetBeyondEnd { .. } | PlanError::Nothing(_) => ProblemKind::Usage,
+        PlanError::OffsetBeyondEnd { .. } | PlanError::SimulatedEngine { .. } | PlanError::Nothing(_) => {
+            ProblemKind::Usage
+        }
     };
     Problem::new(kind, "no-plan", error, hint)
 }

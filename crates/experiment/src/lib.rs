@@ -4,6 +4,7 @@
 
 mod align;
 mod assemble;
+mod bench;
 mod conduct;
 mod headline;
 mod options;

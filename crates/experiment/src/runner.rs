@@ -68,6 +68,7 @@ struct Progressing {
     failures_in_a_row: u32,
     visits_done: usize,
     visits: usize,
+    began_ns: u64,
     deadline_ns: u64,
 }
 
@@ -85,6 +86,7 @@ impl Runner<'_> {
             failures_in_a_row: 0,
             visits_done: 0,
             visits: running * order.len(),
+            began_ns: self.clock.now_ns(),
             deadline_ns: self.clock.now_ns().saturating_add(self.plan.budget_ns),
         };
         self.watch.event(&Event::Started { cells: running, budget_ns: self.plan.budget_ns });
@@ -221,6 +223,7 @@ impl Runner<'_> {
         observer.end_io();
         let settled = session.settle();
         let seen = observer.end();
+        tally.start_ns = now_ns.saturating_sub(state.began_ns);
         self.add(cell, tally, &prepared, &run, settled, seen)?;
         state.note_stable_rate(cell, &run, index);
         Ok(run.ended)

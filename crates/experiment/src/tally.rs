@@ -34,6 +34,8 @@ pub(crate) struct Tally {
     pub(crate) evidence: EvidenceSum,
     pub(crate) page_cache: Option<PageCache>,
     pub(crate) ended: Option<Ended>,
+    /// When the I/O of the latest visit began, from the start of the run.
+    pub(crate) start_ns: u64,
     /// A failure outside single I/Os: the target would not open, close or flush.
     pub(crate) failure: Option<rdsk_model::Problem>,
     histogram: Histogram,
@@ -81,6 +83,7 @@ impl Tally {
         add_state(&mut cache.after, run.page_cache, self.visits.is_empty());
         self.ended = Some(run.ended);
         self.visits.push(Visit {
+            start_ns: self.start_ns,
             elapsed_ns: run.elapsed_ns,
             bytes: run.bytes,
             ops: run.ops,

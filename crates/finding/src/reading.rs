@@ -1,7 +1,7 @@
 //! What a cell's counters add up to: sums over its devices, shares, rates until stable. Derived when asked for, never
 //! stored, and `None` wherever one of the counters is missing. It judges nothing.
 
-use rdsk_model::{CellRecord, DeviceEvidence, Iostat, Op, Workload};
+use rdsk_model::{CellRecord, DeviceEvidence, Iostat, Op, Rung, Workload};
 
 /// The unit in which the page cache holds files on the machines we know, in bytes.
 pub const PAGE_BYTES: u64 = 4096;
@@ -37,6 +37,8 @@ pub fn device_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
 pub fn device_requests(cell: &CellRecord, op: Op) -> Option<u64> {
     let requests = |device: &DeviceEvidence| match op {
         Op::Read => device.reads,
+        // A simulated host counts its flushes apart.
+        Op::Write if cell.evidence.rung == Rung::Sim => device.writes,
         Op::Write => Some(device.writes?.saturating_sub(device.flushes.unwrap_or(0))),
     };
     devices(cell)?.into_iter().map(requests).sum()

@@ -98,6 +98,12 @@ pub struct DeviceEvidence {
     pub discards: Option<u64>,
     /// Mean number of requests in the device and its queue (iostat's `aqu-sz`).
     pub in_flight_mean: Option<f64>,
+    /// The part of `in_flight_mean` that waited to be given to the device; known to simulated hosts only.
+    #[serde(default)]
+    pub waiting_mean: Option<f64>,
+    /// Reads that the host made because a write needed the rest of its buffer; known to simulated hosts only.
+    #[serde(default)]
+    pub reads_caused_by_writes: Option<u64>,
     /// Largest number seen by the sampler.
     pub in_flight_max: Option<u64>,
     /// Time with at least one request in flight.

@@ -86,6 +86,9 @@ pub struct Host {
     pub memory_bytes: Option<u64>,
     /// Hypervisor or container where one shows itself; `None` where none does.
     pub virtualization: Option<String>,
+    /// Unit of the page cache: 4096 on most machines, the buffer of a simulated host.
+    #[serde(default)]
+    pub page_bytes: Option<u64>,
     /// The clock.
     pub clock: ClockFacts,
 }
@@ -185,6 +188,9 @@ pub struct StreamResult {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the fields are what their names say, with the unit last")]
 pub struct Visit {
+    /// When its I/O began, from the start of the run over all cells; 0 in Records that do not tell.
+    #[serde(default)]
+    pub start_ns: u64,
     pub elapsed_ns: u64,
     pub bytes: u64,
     pub ops: u64,

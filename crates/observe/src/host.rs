@@ -41,6 +41,7 @@ pub fn host(proc: &Path, sys: &Path, clock: ClockFacts) -> Host {
         cpu_count: u32::try_from(rdsk_sys::timer::allowed_cpus().len()).unwrap_or(u32::MAX),
         memory_bytes: Meminfo::read(proc).ok().and_then(|memory| memory.total_bytes),
         virtualization: virtualization(proc, sys, &cpuinfo),
+        page_bytes: Some(rdsk_sys::cache::page_size()),
         clock,
     }
 }

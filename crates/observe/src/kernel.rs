@@ -175,7 +175,7 @@ impl KernelObserver {
             _ => ProcessIo::default(),
         };
         let limits = limits(&self.thread, &self.sys, &self.targets);
-        VisitEvidence { rung: self.rung, devices, process, limits }
+        VisitEvidence { rung: self.rung, devices, requests: Vec::new(), process, limits }
     }
 }
 
@@ -217,6 +217,7 @@ impl Observer for KernelObserver {
             return VisitEvidence {
                 rung: Rung::None,
                 devices: Vec::new(),
+                requests: Vec::new(),
                 process: ProcessIo::default(),
                 limits: Vec::new(),
             };
@@ -264,7 +265,7 @@ fn counts(
     {
         return Err(why);
     }
-    Ok(DeviceCounts { until_stable, during_io: between(io)?, io_interval_ns })
+    Ok(DeviceCounts { until_stable, during_io: between(io)?, io_interval_ns, model: None })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a cost in nanoseconds is shown with three digits")]

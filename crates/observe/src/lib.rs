@@ -15,6 +15,7 @@ mod mounts;
 pub mod process;
 mod sampler;
 pub mod series;
+pub mod sim;
 pub mod sum;
 pub mod visit;
 mod watched;
@@ -27,6 +28,7 @@ pub use kernel::{DEFAULT_SAMPLE_WIDTH_NS, KernelObserver};
 pub use limits::limits;
 pub use memory::Meminfo;
 pub use series::Series;
+pub use sim::{ModelCounts, SimObserver};
 pub use sum::EvidenceSum;
 pub use visit::{DeviceCounts, DeviceVisit, Observer, VisitEvidence};
 

@@ -5,7 +5,7 @@ use crate::iostat::row_of;
 use crate::process::charged_in_both;
 use crate::series::Series;
 use crate::visit::{DeviceCounts, DeviceVisit, VisitEvidence};
-use rdsk_model::{DeviceEvidence, Evidence, Limit, ProcessIo, Rung};
+use rdsk_model::{DeviceEvidence, Evidence, Limit, ProcessIo, Request, Rung};
 
 const NS_PER_MS: u64 = 1_000_000;
 
@@ -17,6 +17,7 @@ pub struct EvidenceSum {
     devices: Vec<DeviceSum>,
     process: ProcessIo,
     limits: Vec<Limit>,
+    requests: Vec<Request>,
     problems: Vec<String>,
 }
 
@@ -40,6 +41,9 @@ impl EvidenceSum {
         // The order of `Rung` is the ladder from the top, so the larger one is the weaker; a sum is as weak as its
         // weakest part.
         self.rung = Some(self.rung.map_or(visit.rung, |rung| rung.max(visit.rung)));
+        for request in visit.requests {
+            self.add_request(request);
+        }
         for device in visit.devices {
             self.add_device(device);
         }
@@ -63,9 +67,20 @@ impl EvidenceSum {
         Evidence {
             rung: self.rung.unwrap_or(Rung::None),
             device: self.devices.into_iter().map(|device| device.finish(visits)).collect(),
+            requests: self.requests,
             process: self.process,
             limits: self.limits,
             ..Evidence::none()
+        }
+    }
+
+    fn add_request(&mut self, more: Request) {
+        let same = |known: &&mut Request| {
+            (known.target, known.op, known.bytes) == (more.target, more.op, more.bytes)
+        };
+        match self.requests.iter_mut().find(same) {
+            Some(known) => known.count += more.count,
+            None => self.requests.push(more),
         }
     }
 
@@ -119,11 +134,16 @@ impl DeviceSum {
             write_bytes: Some(whole.write_bytes()),
             read_merges: Some(whole.read_merges),
             write_merges: Some(whole.write_merges),
-            splits: None,
+            splits: counts.model.map(|model| model.splits),
             flushes: whole.flush_ios,
             discards: whole.discard_ios,
             in_flight_mean: row.map(|row| row.aqu_sz),
             in_flight_max: self.in_flight_max.max(row.map(|row| least_peak(row.aqu_sz))),
+            waiting_mean: counts
+                .model
+                .filter(|_| counts.io_interval_ns > 0)
+                .map(|model| model.waiting_ns as f64 / counts.io_interval_ns as f64),
+            reads_caused_by_writes: counts.model.map(|model| model.reads_caused_by_writes),
             busy_ns: Some(whole.io_ticks_ms.saturating_mul(NS_PER_MS)),
             interval_ns: Some(counts.io_interval_ns),
             iostat: row,
@@ -158,12 +178,18 @@ mod tests {
         let series = Series::new(100);
         let device =
             DeviceVisit { target: 0, name: "loop9".to_owned(), counts, in_flight_max: Some(1), series };
-        VisitEvidence { rung: Rung::Sysfs, devices: vec![device], process, limits: Vec::new() }
+        VisitEvidence {
+            rung: Rung::Sysfs,
+            devices: vec![device],
+            requests: Vec::new(),
+            process,
+            limits: Vec::new(),
+        }
     }
 
     fn between(before: &DiskStat, after: &DiskStat, io_interval_ns: u64) -> VisitEvidence {
         let grown = delta(before, after).unwrap();
-        let counts = DeviceCounts { until_stable: grown, during_io: grown, io_interval_ns };
+        let counts = DeviceCounts { until_stable: grown, during_io: grown, io_interval_ns, model: None };
         let process = ProcessIo { read_bytes: Some(grown.read_bytes()), write_bytes: None };
         visit(Ok(counts), process)
     }
@@ -172,8 +198,12 @@ mod tests {
     fn the_peak_depth_is_never_below_the_mean() {
         let peak = |time_in_queue_ms: u64| {
             let delta = DiskDelta { read_ios: 5, time_in_queue_ms, ..DiskDelta::default() };
-            let counts =
-                DeviceCounts { until_stable: delta, during_io: delta, io_interval_ns: 1_000 * NS_PER_MS };
+            let counts = DeviceCounts {
+                until_stable: delta,
+                during_io: delta,
+                io_interval_ns: 1_000 * NS_PER_MS,
+                model: None,
+            };
             let mut sum = EvidenceSum::default();
             sum.add(visit(Ok(counts), ProcessIo::default()));
             sum.finish().device[0].in_flight_max

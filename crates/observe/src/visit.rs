@@ -3,7 +3,8 @@
 
 use crate::delta::DiskDelta;
 use crate::series::Series;
-use rdsk_model::{Limit, ProcessIo, Rung};
+use crate::sim::ModelCounts;
+use rdsk_model::{Limit, ProcessIo, Request, Rung};
 
 /// Somebody who counts beside a visit: begin, end of I/O, end, in this order, visit after visit.
 pub trait Observer: Send {
@@ -24,6 +25,8 @@ pub struct VisitEvidence {
     pub rung: Rung,
     /// The targets' own devices first, then the devices below them.
     pub devices: Vec<DeviceVisit>,
+    /// Requests by direction and exact size; empty where the observer does not tell them apart.
+    pub requests: Vec<Request>,
     /// What the kernel charged to the process from `begin` to `end_io`.
     pub process: ProcessIo,
     /// Limits in force at the end.
@@ -54,6 +57,8 @@ pub struct DeviceCounts {
     pub during_io: DiskDelta,
     /// Time from `begin` to `end_io`.
     pub io_interval_ns: u64,
+    /// What only a simulated host counts.
+    pub model: Option<ModelCounts>,
 }
 
 impl DeviceCounts {
@@ -62,5 +67,9 @@ impl DeviceCounts {
         self.until_stable.add(&more.until_stable);
         self.during_io.add(&more.during_io);
         self.io_interval_ns = self.io_interval_ns.saturating_add(more.io_interval_ns);
+        self.model = self.model.zip(more.model).map(|(mut sum, more)| {
+            sum.add(&more);
+            sum
+        });
     }
 }

@@ -126,10 +126,11 @@ pub(crate) fn write_cache(device: &Device) -> Option<String> {
 fn host_text(host: &Host) -> String {
     let memory = host.memory_bytes.map(|bytes| format!("{} of memory", Bytes(bytes).approx()));
     let clock = &host.clock;
+    let simulated = clock.source == "virtual";
     let facts = [
-        Some(format!("Linux {}", host.kernel)),
+        Some(if simulated { host.kernel.clone() } else { format!("Linux {}", host.kernel) }),
         host.cpu_model.clone(),
-        Some(format!("{} processors", host.cpu_count)),
+        (!simulated).then(|| format!("{} processors", host.cpu_count)),
         memory,
         host.virtualization.clone(),
         Some(format!("clock {} in steps of {}", clock.source, Nanos(clock.resolution_ns))),

@@ -7,6 +7,7 @@ use crate::judge::{Access, Permission, judge};
 use crate::node::DeviceNumber;
 use crate::registry::TestFile;
 use crate::roots::Roots;
+use crate::sim::Simulated;
 use crate::text::shown;
 use crate::{facts, probe};
 use rdsk_model::{ExtentEvidence, IoPath, Sync, Target};
@@ -40,10 +41,16 @@ pub struct Claim {
     pub target: Target,
     path: PathBuf,
     access: Access,
-    handle: OwnedFd,
-    node: Judged,
+    held: Held,
     /// Removed when the Claim goes.
     test_file: Option<TestFile>,
+}
+
+/// What a Claim has in its hand.
+#[derive(Debug)]
+enum Held {
+    Node { handle: OwnedFd, node: Judged },
+    Sim(Simulated),
 }
 
 /// What was judged, to compare with what was opened.
@@ -64,7 +71,7 @@ pub fn claim(
     roots: &Roots,
 ) -> Result<Claim, TargetError> {
     let mut examined = examined;
-    if access == Access::Write {
+    if access == Access::Write && !matches!(examined.place, Place::Sim(_)) {
         let mut fresh = examine_path(&examined.target.name, examined.path.clone(), roots)?;
         if fresh.place != examined.place && !matches!(fresh.place, Place::Directory { .. }) {
             return Err(TargetError::Changed { path: shown(&examined.path), what: "another has its name" });
@@ -78,6 +85,10 @@ pub fn claim(
         Place::File { dev, ino, .. } => Judged::File { dev, ino },
         Place::Block { major_minor, attachment } => {
             Judged::Block { number: major_minor, attachment, sys: roots.sys.clone() }
+        }
+        Place::Sim(simulated) => {
+            let (target, path) = (examined.target, examined.path);
+            return Ok(Claim { target, path, access, held: Held::Sim(simulated), test_file: None });
         }
     };
     let mut claim = hold(examined.target, examined.path, access, node)?;
@@ -105,6 +116,15 @@ impl Claim {
         self.target.size_bytes
     }
 
+    /// The simulated LUN; `None` for what exists.
+    #[must_use]
+    pub fn simulated(&self) -> Option<&Simulated> {
+        match &self.held {
+            Held::Sim(simulated) => Some(simulated),
+            Held::Node { .. } => None,
+        }
+    }
+
     /// What is held, symlinks resolved.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -116,8 +136,12 @@ impl Claim {
     ///
     /// # Errors
     /// [`TargetError::ReadOnlyClaim`] for a write by a Claim for reading; a refusal when the device came into use
-    /// meanwhile (`EBUSY`); [`TargetError::Changed`] when another thing answers; [`TargetError::DirectUnsupported`].
+    /// meanwhile (`EBUSY`); [`TargetError::Changed`] when another thing answers; [`TargetError::DirectUnsupported`];
+    /// [`TargetError::NotOpenable`] for a simulated target.
     pub fn open(&self, mode: OpenMode) -> Result<OwnedFd, TargetError> {
+        let Held::Node { handle, node } = &self.held else {
+            return Err(TargetError::NotOpenable { name: shown(&self.path) });
+        };
         let mut flags = OFlags::CLOEXEC | OFlags::NOCTTY;
         match (mode.access, self.access) {
             (Access::Write, Access::Read) => {
@@ -125,7 +149,7 @@ impl Claim {
             }
             (Access::Write, Access::Write) => {
                 flags |= OFlags::RDWR;
-                if matches!(self.node, Judged::Block { .. }) {
+                if matches!(node, Judged::Block { .. }) {
                     flags |= OFlags::EXCL;
                 }
             }
@@ -138,7 +162,7 @@ impl Claim {
             flags |= OFlags::DSYNC;
         }
         // The link leads to the held inode itself, whatever its path leads to by now.
-        let link = format!("/proc/self/fd/{}", self.handle.as_raw_fd());
+        let link = format!("/proc/self/fd/{}", handle.as_raw_fd());
         let fd = rustix::fs::open(link, flags, Mode::empty()).map_err(|errno| match errno {
             Errno::INVAL if mode.path == IoPath::Direct => {
                 TargetError::DirectUnsupported { path: shown(&self.path) }
@@ -147,7 +171,7 @@ impl Claim {
             Errno::NOENT | Errno::NOTDIR if !Path::new("/proc/self/fd").exists() => TargetError::NoProc,
             errno => TargetError::from_io(&self.path, "opened", errno.into()),
         })?;
-        self.check(&fd)?;
+        self.check(&fd, node)?;
         Ok(fd)
     }
 
@@ -155,9 +179,11 @@ impl Claim {
     /// and where the filesystem does not tell.
     #[must_use]
     pub fn allocation(&self, offset: u64, len: u64) -> Option<ExtentEvidence> {
-        match self.node {
-            Judged::File { .. } => evidence(self.open(OpenMode::READ).ok()?, offset, len),
-            Judged::Block { .. } => None,
+        match self.held {
+            Held::Node { node: Judged::File { .. }, .. } => {
+                evidence(self.open(OpenMode::READ).ok()?, offset, len)
+            }
+            Held::Node { node: Judged::Block { .. }, .. } | Held::Sim(_) => None,
         }
     }
 
@@ -176,11 +202,11 @@ impl Claim {
 
     /// Compares what was opened with what was judged. A device that is open cannot change hands any more, so this comes
     /// after opening.
-    fn check(&self, fd: impl AsFd) -> Result<(), TargetError> {
+    fn check(&self, fd: impl AsFd, node: &Judged) -> Result<(), TargetError> {
         let changed = |what| TargetError::Changed { path: shown(&self.path), what };
         let stat =
             rustix::fs::fstat(&fd).map_err(|e| TargetError::from_io(&self.path, "looked at", e.into()))?;
-        match &self.node {
+        match node {
             Judged::File { dev, ino } if (stat.st_dev, stat.st_ino) != (*dev, *ino) => {
                 Err(changed("another file has its name"))
             }
@@ -209,17 +235,16 @@ fn hold(target: Target, path: PathBuf, access: Access, node: Judged) -> Result<C
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let handle = rustix::fs::open(&path, flags, Mode::empty())
         .map_err(|errno| TargetError::from_io(&path, "opened", errno.into()))?;
-    let claim = Claim { target, path, access, handle, node, test_file: None };
-    let stat = rustix::fs::fstat(&claim.handle)
-        .map_err(|errno| TargetError::from_io(&claim.path, "looked at", errno.into()))?;
-    let is_same = match claim.node {
+    let stat =
+        rustix::fs::fstat(&handle).map_err(|errno| TargetError::from_io(&path, "looked at", errno.into()))?;
+    let is_same = match node {
         Judged::File { dev, ino } => (stat.st_dev, stat.st_ino) == (dev, ino),
         Judged::Block { number, .. } => DeviceNumber::from_raw(stat.st_rdev) == number,
     };
     if is_same {
-        Ok(claim)
+        Ok(Claim { target, path, access, held: Held::Node { handle, node }, test_file: None })
     } else {
-        Err(TargetError::Changed { path: shown(&claim.path), what: "another has its name" })
+        Err(TargetError::Changed { path: shown(&path), what: "another has its name" })
     }
 }
 

@@ -11,8 +11,14 @@ use std::path::Path;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the fields are what the messages above them say; sizes are in bytes")]
 pub enum TargetError {
-    #[error("no simulated target of the name \"{name}\"")]
-    UnknownSim { name: String },
+    #[error("sim:{name} cannot be simulated")]
+    Sim { name: String, source: rdsk_disk::ParamError },
+    #[error("{name} has no LUN {lun}; it has {luns}, numbered from 0")]
+    NoLun { name: String, lun: usize, luns: usize },
+    #[error("the file {path} of a simulated system cannot be read: {reason}")]
+    SimFile { path: String, reason: String },
+    #[error("{name} is simulated and cannot be opened")]
+    NotOpenable { name: String },
     #[error("{path} does not exist")]
     NotFound { path: String },
     #[error("{path} {what}")]
@@ -71,7 +77,11 @@ impl TargetError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::UnknownSim { .. } => "unknown-sim",
+            Self::Sim { source: rdsk_disk::ParamError::UnknownName { .. }, .. } => "unknown-sim",
+            Self::Sim { .. } => "bad-sim",
+            Self::SimFile { .. } => "unreadable-sim",
+            Self::NoLun { .. } => "no-lun",
+            Self::NotOpenable { .. } => "simulated",
             Self::NotFound { .. } => "not-found",
             Self::NotMeasurable { .. } => "not-measurable",
             Self::Empty { .. } => "empty",
@@ -97,7 +107,12 @@ impl TargetError {
         let hint = match self {
             Self::Refused(refusal) => return Some(refusal.hint.clone()),
             Self::TooLarge { free_bytes, .. } => return Some(size_hint(*free_bytes)),
-            Self::UnknownSim { .. } | Self::NotFound { .. } | Self::NotMeasurable { .. } => {
+            Self::Sim { source, .. } => return Some(source.hint()),
+            Self::NoLun { .. } => "leave the number out to measure the first one",
+            Self::SimFile { .. } => {
+                "name a file as in sim:./mydisk.toml, or a system that rdsk sim list shows"
+            }
+            Self::NotFound { .. } | Self::NotMeasurable { .. } => {
                 "name a directory, a file or a block device; lsblk lists the devices"
             }
             Self::Empty { .. } => {
@@ -125,7 +140,7 @@ impl TargetError {
             Self::NoProc => "mount -t proc proc /proc",
             Self::NotWritten { .. } => "name a directory on a filesystem without deduplication or thin files",
             Self::Io { .. } => "see dmesg for what the kernel says about the device",
-            Self::ReadOnlyClaim { .. } | Self::Interrupted => return None,
+            Self::ReadOnlyClaim { .. } | Self::NotOpenable { .. } | Self::Interrupted => return None,
         };
         Some(hint.to_owned())
     }
@@ -134,7 +149,7 @@ impl TargetError {
     #[must_use]
     pub fn problem(&self) -> Problem {
         let kind = match self {
-            Self::UnknownSim { .. } => ProblemKind::Usage,
+            Self::Sim { .. } | Self::SimFile { .. } | Self::NoLun { .. } => ProblemKind::Usage,
             Self::Io { .. } | Self::NotWritten { .. } => ProblemKind::Io,
             Self::Interrupted => ProblemKind::Interrupted,
             _ => ProblemKind::Refused,

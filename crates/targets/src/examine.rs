@@ -7,6 +7,7 @@ use crate::mounts::{Mount, mount_of};
 use crate::node::DeviceNumber;
 use crate::roots::Roots;
 use crate::signature::{self, Signature};
+use crate::sim::Simulated;
 use crate::sysfs::Node;
 use crate::tools::{self, Lsblk};
 use crate::uses::{Found, Use, UseKind};
@@ -18,7 +19,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// Where a target is, and how it is told apart from whatever takes its name later.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Place {
     /// A directory, in which a test file can be made.
     Directory {
@@ -45,6 +46,8 @@ pub enum Place {
         /// The kernel's count of attachments of its disk; `None` before Linux 5.15.
         attachment: Option<Attachment>,
     },
+    /// A LUN of a simulated system.
+    Sim(Simulated),
 }
 
 /// Which attachment of a disk was examined. The number of a loop device stays when it gets another file, and so does that
@@ -78,13 +81,13 @@ pub struct Examined {
     pub allocation: Option<ExtentEvidence>,
 }
 
-/// Examines `name`: a directory, a regular file or a block device, or a symlink to one.
+/// Examines `name`: a directory, a regular file or a block device, or a symlink to one; `sim:` names a simulated target.
 ///
 /// # Errors
 /// When there is no such thing, it may not be looked at, it is neither of the three, or it holds no byte.
 pub fn examine(name: &str, roots: &Roots) -> Result<Examined, TargetError> {
-    if let Some(simulated) = name.strip_prefix("sim:") {
-        return Err(TargetError::UnknownSim { name: rdsk_units::printable(simulated) });
+    if let Some(simulated) = name.strip_prefix(crate::sim::SIM_PREFIX) {
+        return crate::sim::examine(name, simulated);
     }
     let given = Path::new(name);
     let path = fs::canonicalize(given).map_err(|error| TargetError::from_io(given, "found", error))?;

@@ -66,7 +66,7 @@ pub fn judge(examined: &Examined, access: Access, permission: &Permission) -> Re
         return Err(refuse_use(examined, first.kind));
     }
     match &examined.place {
-        Place::Directory { .. } | Place::File { own: true, .. } => Ok(()),
+        Place::Directory { .. } | Place::File { own: true, .. } | Place::Sim(_) => Ok(()),
         Place::File { own: false, .. } => judge_file(examined, permission),
         Place::Block { .. } => judge_block(examined, permission),
     }
@@ -153,7 +153,7 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         (Place::Directory { .. }, UseKind::InMemory) => "name a directory on a disk, such as /var/tmp",
         (Place::Directory { .. }, _) => "name a directory that you may write to",
         (Place::File { .. }, _) => "measure reads, or name a directory to have a test file made there",
-        (Place::Block { .. }, _) => "measure reads, or name an unused device",
+        (Place::Block { .. } | Place::Sim(_), _) => "measure reads, or name an unused device",
     };
     refusal(examined, code, &reason, hint)
 }

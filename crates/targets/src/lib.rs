@@ -1,4 +1,4 @@
-//! The room `targets`: files and block devices, examined, judged, and only then claimed. It is the only room that opens
+//! The room `targets`: files, block devices and simulated disks, examined, judged, and only then claimed. It is the only room that opens
 //! anything for writing, and it never does so before the judgement; examining opens for reading only.
 
 mod block_uses;
@@ -19,6 +19,7 @@ mod probe;
 mod registry;
 mod roots;
 mod signature;
+mod sim;
 mod sysfs;
 mod testfile;
 mod text;
@@ -37,6 +38,7 @@ pub use orphan::{Removed, remove_orphans};
 pub use registry::remove_all_test_files_now;
 pub use roots::{Roots, ToolSource};
 pub use signature::Signature;
+pub use sim::{SIM_PREFIX, Simulated, each_lun, load_system};
 pub use testfile::{TestFileOptions, TestFilePlan, make_test_file, plan_test_file};
 pub use uses::{Use, UseKind};
 pub use writing::{Made, MakeProgress, SizeWish};

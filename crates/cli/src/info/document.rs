@@ -33,6 +33,7 @@ fn with_facts(told: &Told, known: &Known) -> Value {
         }
         Place::File { .. } => ("file", None, None),
         Place::Block { .. } => ("block", None, None),
+        Place::Sim(_) => ("sim", None, None),
     };
     let identities: Vec<Value> = examined
         .identities

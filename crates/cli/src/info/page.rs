@@ -77,6 +77,7 @@ fn what(examined: &Examined) -> &'static str {
         Place::Directory { .. } => "a directory",
         Place::File { .. } => "a regular file",
         Place::Block { .. } => "a block device",
+        Place::Sim(_) => "a simulated disk",
     }
 }
 
@@ -111,7 +112,10 @@ fn options(text: &str) -> String {
 }
 
 fn device(rows: &mut Rows, device: &Device, target: &Target) {
-    let mut name = format!("{} ({})", printable(&device.name), printable(&device.major_minor));
+    let mut name = printable(&device.name);
+    if !device.major_minor.is_empty() {
+        name.push_str(&format!(" ({})", printable(&device.major_minor)));
+    }
     if let Some(model) = &device.model {
         name.push_str(&format!(", {}", printable(model)));
     }

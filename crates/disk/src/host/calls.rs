@@ -270,7 +270,9 @@ impl Host {
         let new_ns = if new { cost.new_buffer_ns } else { 0.0 };
         let copy_ns = new_ns + lines as f64 * cost.line_ns + bytes as f64 * cost.byte_ns;
         self.calls.get_mut(id).phase = Phase::Copying;
-        self.schedule(self.now_ns + nanos(copy_ns), Event::Step(id));
+        let copy_ns = nanos(copy_ns);
+        self.cpu_ns += copy_ns;
+        self.schedule(self.now_ns + copy_ns, Event::Step(id));
     }
 
     fn copied(&mut self, id: CallSlot) {

@@ -115,6 +115,7 @@ pub struct Host {
     requests: Slab<Queued>,
     luns: Vec<LunState>,
     done: Vec<Done>,
+    cpu_ns: u64,
 }
 
 impl Host {
@@ -132,6 +133,7 @@ impl Host {
             requests: Slab::new(),
             luns: luns.collect(),
             done: Vec::new(),
+            cpu_ns: 0,
             paths,
         }
     }
@@ -151,6 +153,11 @@ impl Host {
         self.now_ns
     }
 
+    /// Processor time that calls and their copying took so far, in ns.
+    pub fn cpu_ns(&self) -> u64 {
+        self.cpu_ns
+    }
+
     /// When something happens next; `None` when nothing will until the next call.
     pub fn next_ns(&self) -> Option<u64> {
         self.events.peek().map(|Reverse((at_ns, _, _))| *at_ns)
@@ -164,6 +171,7 @@ impl Host {
         self.check(&call)?;
         self.advance_to(now_ns);
         let cost_ns = self.call_ns(&call);
+        self.cpu_ns += cost_ns;
         let id = self.calls_made;
         self.calls_made += 1;
         let slot = self.calls.insert(CallState::new(id, call, self.now_ns));
@@ -208,6 +216,11 @@ impl Host {
         let now_ns = self.now_ns;
         self.luns[lun].spend(now_ns);
         self.luns[lun].counters.clone()
+    }
+
+    /// The same without the times that are still running.
+    pub(crate) fn totals(&self, lun: usize) -> &Counters {
+        &self.luns[lun].counters
     }
 
     /// Requests waiting for and active at a LUN now.

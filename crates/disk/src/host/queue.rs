@@ -25,6 +25,8 @@ pub(super) struct Queued {
     pub(super) request: Request,
     pub(super) purpose: Purpose,
     pub(super) completion: Option<Completion>,
+    /// When it was made.
+    pub(super) made_ns: u64,
 }
 
 /// Whether write-behind makes requests.
@@ -96,14 +98,21 @@ impl LunState {
 }
 
 impl Host {
+    /// Lets the largest queue of a LUN count anew from what is in it now.
+    pub fn forget_peaks(&mut self, lun: usize) {
+        let state = &mut self.luns[lun];
+        state.counters.queue_max = state.queued();
+        state.counters.active_max = state.active;
+    }
+
     /// Whether a LUN's queue takes another request.
     pub(super) fn has_room(&self, lun: usize) -> bool {
         self.luns[lun].queued() < self.params.queue_limit + self.params.queue_batch
     }
 
     pub(super) fn enqueue(&mut self, lun: usize, request: Request, purpose: Purpose) {
-        let id = self.requests.insert(Queued { lun, request, purpose, completion: None });
         let now_ns = self.now_ns;
+        let id = self.requests.insert(Queued { lun, request, purpose, completion: None, made_ns: now_ns });
         let state = &mut self.luns[lun];
         state.spend(now_ns);
         state.waiting.push_back(id);
@@ -134,7 +143,7 @@ impl Host {
         let state = &mut self.luns[queued.lun];
         state.spend(now_ns);
         state.active -= 1;
-        count(&mut state.counters, &queued.request, outcome.is_err());
+        count(&mut state.counters, &queued.request, now_ns - queued.made_ns, outcome.is_err());
         self.dispatch(queued.lun);
         let pages = self.page_range(queued.request.offset_bytes, queued.request.bytes);
         match queued.purpose {
@@ -223,7 +232,7 @@ impl Host {
 }
 
 /// A waiting request is counted when it completes, as the kernel counts.
-fn count(counters: &mut Counters, request: &Request, failed: bool) {
+fn count(counters: &mut Counters, request: &Request, taken_ns: u64, failed: bool) {
     if failed {
         counters.errors += 1;
     }
@@ -231,13 +240,16 @@ fn count(counters: &mut Counters, request: &Request, failed: bool) {
         Op::Read => {
             counters.reads += 1;
             counters.read_bytes += request.bytes;
+            counters.read_ns += u128::from(taken_ns);
         }
         Op::Write => {
             counters.writes += 1;
             counters.write_bytes += request.bytes;
+            counters.write_ns += u128::from(taken_ns);
         }
         Op::Flush => {
             counters.flushes += 1;
+            counters.flush_ns += u128::from(taken_ns);
             return;
         }
     }

@@ -76,10 +76,17 @@ pub struct HostParams {
     pub write_behind_ns: u64,
     /// Dirty bytes, those being written included, at which writers wait.
     pub dirty_limit_bytes: u64,
+    /// Step of the clock that programs read, in ns; 1 unless the figures say otherwise.
+    #[serde(default = "finest_clock_ns")]
+    pub clock_resolution_ns: u64,
     /// What the last close does.
     pub close: CloseAction,
     /// Costs.
     pub cost: CostParams,
+}
+
+fn finest_clock_ns() -> u64 {
+    1
 }
 
 impl HostParams {
@@ -103,6 +110,7 @@ impl HostParams {
         if self.direct_request_bytes < self.sector_bytes {
             return Err(c.wrong("direct_request_bytes", "is less than one sector"));
         }
+        c.positive("clock_resolution_ns", self.clock_resolution_ns)?;
         for (key, count) in [
             ("direct_in_flight", self.direct_in_flight),
             ("queue_limit", self.queue_limit),

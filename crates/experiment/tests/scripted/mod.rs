@@ -201,6 +201,7 @@ impl Observer for Blind {
         VisitEvidence {
             rung: rdsk_model::Rung::None,
             devices: Vec::new(),
+            requests: Vec::new(),
             process: rdsk_model::ProcessIo::default(),
             limits: Vec::new(),
         }

@@ -1,0 +1,272 @@
+//! Several simulated hosts on one virtual clock: what a run over simulated targets shares between the engine that makes
+//! the calls and the observer that counts beside it. It decides nothing of what is called.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::counters::Counters;
+use crate::error::HostError;
+use crate::host::{Call, CallId, Done, Host};
+use crate::systems::System;
+
+/// Names a LUN of one of the hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LunId {
+    /// Position of the host in the lab.
+    pub host: usize,
+    /// The host's own number of the LUN.
+    pub lun: usize,
+}
+
+/// What was seen of a LUN during one step of a sampling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// Bytes moved in the step, both directions.
+    pub bytes: u64,
+    /// Requests waiting and active at its end.
+    pub in_flight: usize,
+}
+
+/// Samples of one LUN at equal steps.
+#[derive(Clone, Debug)]
+struct Sampling {
+    lun: LunId,
+    width_ns: u64,
+    next_ns: u64,
+    bytes_before: u64,
+    samples: Vec<Sample>,
+}
+
+/// Hosts that share their time.
+#[derive(Clone, Debug, Default)]
+pub struct Lab {
+    names: Vec<String>,
+    hosts: Vec<Host>,
+    now_ns: u64,
+    samplings: Vec<Sampling>,
+}
+
+impl Lab {
+    /// A lab without hosts at time 0.
+    #[must_use]
+    pub fn new() -> Lab {
+        Lab::default()
+    }
+
+    /// The host of a system; the one of this name that is there already, or a new one whose chance comes from `seed`.
+    pub fn host_of(&mut self, system: &System, seed: u64) -> usize {
+        if let Some(known) = self.names.iter().position(|name| *name == system.name) {
+            return known;
+        }
+        self.names.push(system.name.clone());
+        self.hosts.push(Host::new(&system.params, seed));
+        self.hosts.len() - 1
+    }
+
+    /// The name of a LUN's device: that of its system and its number.
+    #[must_use]
+    pub fn device_name(&self, id: LunId) -> String {
+        device_name(&self.names[id.host], id.lun)
+    }
+
+    /// The virtual time up to which everything has happened.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// A host.
+    ///
+    /// # Panics
+    /// When there is no such host; so do all that take a [`LunId`].
+    #[must_use]
+    pub fn host(&self, host: usize) -> &Host {
+        &self.hosts[host]
+    }
+
+    /// The same, to change its caches.
+    pub fn host_mut(&mut self, host: usize) -> &mut Host {
+        &mut self.hosts[host]
+    }
+
+    /// What happened at a LUN up to now.
+    pub fn counters(&mut self, id: LunId) -> Counters {
+        let now_ns = self.now_ns;
+        self.advance(now_ns);
+        self.hosts[id.host].counters(id.lun)
+    }
+
+    /// Processor time that the hosts' calls took so far.
+    #[must_use]
+    pub fn cpu_ns(&self) -> u64 {
+        self.hosts.iter().map(Host::cpu_ns).sum()
+    }
+
+    /// Makes a call now. `call.lun` is the host's own number.
+    ///
+    /// # Errors
+    /// [`HostError`] when the kernel would refuse it at once.
+    pub fn submit(&mut self, host: usize, call: Call) -> Result<CallId, HostError> {
+        let now_ns = self.now_ns;
+        self.hosts[host].submit(now_ns, call)
+    }
+
+    /// When something happens next; `None` when nothing will until the next call.
+    #[must_use]
+    pub fn next_ns(&self) -> Option<u64> {
+        self.hosts.iter().filter_map(Host::next_ns).min()
+    }
+
+    /// Lets the next thing happen, and time with it; gives the calls that returned, with the position of their host.
+    /// Empty and without effect when nothing is to happen.
+    pub fn advance_one(&mut self) -> (usize, Vec<Done>) {
+        let ahead = |(index, host): (usize, &Host)| host.next_ns().map(|at_ns| (at_ns, index));
+        let Some((at_ns, index)) = self.hosts.iter().enumerate().filter_map(ahead).min() else {
+            return (0, Vec::new());
+        };
+        self.sample_until(at_ns);
+        self.now_ns = self.now_ns.max(at_ns);
+        (index, self.hosts[index].advance_one())
+    }
+
+    /// Looks at a LUN every `width_ns` from now on, until [`Lab::take_samples`].
+    pub fn sample(&mut self, lun: LunId, width_ns: u64) {
+        let bytes_before = self.moved_bytes(lun);
+        let (width_ns, samples) = (width_ns.max(1), Vec::new());
+        self.samplings.retain(|sampling| sampling.lun != lun);
+        let next_ns = self.now_ns + width_ns;
+        self.samplings.push(Sampling { lun, width_ns, next_ns, bytes_before, samples });
+    }
+
+    /// What was seen of a LUN since [`Lab::sample`], one entry per whole step; ends the sampling.
+    pub fn take_samples(&mut self, lun: LunId) -> Vec<Sample> {
+        self.sample_until(self.now_ns);
+        match self.samplings.iter().position(|sampling| sampling.lun == lun) {
+            Some(position) => self.samplings.swap_remove(position).samples,
+            None => Vec::new(),
+        }
+    }
+
+    fn moved_bytes(&self, lun: LunId) -> u64 {
+        let counters = self.hosts[lun.host].totals(lun.lun);
+        counters.read_bytes + counters.write_bytes
+    }
+
+    /// Takes every sample that is due before what happens at `at_ns`; nothing changes between two events.
+    fn sample_until(&mut self, at_ns: u64) {
+        for position in 0..self.samplings.len() {
+            while self.samplings[position].next_ns <= at_ns {
+                let lun = self.samplings[position].lun;
+                let bytes = self.moved_bytes(lun);
+                let (waiting, active) = self.hosts[lun.host].queue(lun.lun);
+                let sampling = &mut self.samplings[position];
+                sampling
+                    .samples
+                    .push(Sample { bytes: bytes - sampling.bytes_before, in_flight: waiting + active });
+                sampling.bytes_before = bytes;
+                sampling.next_ns += sampling.width_ns;
+            }
+        }
+    }
+
+    /// Lets everything happen up to `until_ns`; calls that return meanwhile are forgotten.
+    pub fn advance(&mut self, until_ns: u64) {
+        while self.next_ns().is_some_and(|at_ns| at_ns <= until_ns) {
+            self.advance_one();
+        }
+        for host in &mut self.hosts {
+            drop(host.advance(until_ns));
+        }
+        self.sample_until(until_ns);
+        self.now_ns = self.now_ns.max(until_ns);
+    }
+
+    /// Makes a call now and waits for its return; other calls' returns are forgotten.
+    ///
+    /// # Errors
+    /// As [`Lab::submit`].
+    ///
+    /// # Panics
+    /// Never: a call in progress always has an event ahead that brings it on.
+    pub fn run(&mut self, host: usize, call: Call) -> Result<Done, HostError> {
+        let id = self.submit(host, call)?;
+        loop {
+            assert!(self.next_ns().is_some(), "a call in progress has an event ahead");
+            let (at, done) = self.advance_one();
+            if let Some(done) = done.into_iter().find(|done| at == host && done.id == id) {
+                return Ok(done);
+            }
+        }
+    }
+}
+
+/// The name of a LUN of a system: what a kernel's `sda` is to a real disk.
+#[must_use]
+pub fn device_name(system: &str, lun: usize) -> String {
+    format!("{system}:lun{lun}")
+}
+
+/// A lab that engine, observer and clock share.
+#[derive(Clone, Debug, Default)]
+pub struct SharedLab(Arc<Mutex<Lab>>);
+
+impl SharedLab {
+    /// An empty one.
+    #[must_use]
+    pub fn new() -> SharedLab {
+        SharedLab::default()
+    }
+
+    /// The lab itself. Nobody may keep it over a call into another room.
+    pub fn lock(&self) -> MutexGuard<'_, Lab> {
+        // A panic elsewhere ends the run anyway; the lab's data are whole between its calls.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Operation, Route, Stability, load};
+
+    fn read(lun: usize, offset_bytes: u64) -> Call {
+        Call {
+            operation: Operation::Read,
+            route: Route::Direct,
+            stability: Stability::Any,
+            lun,
+            offset_bytes,
+            bytes: 65_536,
+            stream: 0,
+        }
+    }
+
+    #[test]
+    fn two_hosts_share_their_time_and_one_name_is_one_host() {
+        let (slow, fast) = (load("linux-disk").unwrap(), load("tms-ramsan").unwrap());
+        let mut lab = Lab::new();
+        let (a, b) = (lab.host_of(&slow, 1), lab.host_of(&fast, 1));
+        assert_eq!(lab.host_of(&slow, 2), a);
+        let first = lab.run(a, read(0, 1 << 30)).unwrap();
+        assert_eq!(lab.now_ns(), first.end_ns);
+        let second = lab.run(b, read(0, 0)).unwrap();
+        assert_eq!(second.start_ns, first.end_ns, "the second host begins where the clock stands");
+        assert!(lab.now_ns() > first.end_ns);
+        assert_eq!(lab.counters(LunId { host: a, lun: 0 }).reads, 1);
+    }
+
+    #[test]
+    fn calls_on_two_hosts_overlap() {
+        let system = load("linux-disk").unwrap();
+        let other = System { name: "twin".into(), ..system.clone() };
+        let mut lab = Lab::new();
+        let (a, b) = (lab.host_of(&system, 1), lab.host_of(&other, 1));
+        lab.submit(a, read(0, 1 << 30)).unwrap();
+        lab.sample(LunId { host: a, lun: 0 }, 1_000_000);
+        let alone_ns = lab.clone().run(b, read(0, 1 << 30)).unwrap().end_ns;
+        assert_eq!(lab.run(b, read(0, 1 << 30)).unwrap().end_ns, alone_ns);
+        let samples = lab.take_samples(LunId { host: a, lun: 0 });
+        assert_eq!(samples.len() as u64, alone_ns / 1_000_000);
+        assert!(samples.iter().all(|sample| sample.in_flight <= 1));
+        assert!(lab.take_samples(LunId { host: a, lun: 0 }).is_empty(), "sampling ended");
+    }
+}

@@ -1,0 +1,139 @@
+//! The simulated engine: the same jobs on the hosts of a [`SharedLab`], in virtual time. It opens nothing and sleeps
+//! never; an hour of disk time takes as long as its requests take to compute.
+
+mod session;
+mod streams;
+
+use crate::EngineError;
+use crate::job::{Engine, Job, Session};
+use crate::offsets::Offsets;
+use crate::real::validate_shape;
+use rdsk_disk::{LunId, SharedLab};
+use rdsk_model::{Clock, ClockFacts, EngineKind, Host, StopFlag};
+use rdsk_targets::Claim;
+use session::SimSession;
+
+/// The time of a lab, as programs on its hosts read it.
+#[derive(Clone, Debug)]
+pub struct SimClock {
+    lab: SharedLab,
+    resolution_ns: u64,
+}
+
+impl Clock for SimClock {
+    fn now_ns(&self) -> u64 {
+        let now_ns = self.lab.lock().now_ns();
+        now_ns - now_ns % self.resolution_ns
+    }
+
+    fn sleep_until_ns(&self, at_ns: u64, stop: &StopFlag) {
+        if !stop.is_raised() {
+            self.lab.lock().advance(at_ns);
+        }
+    }
+}
+
+/// The engine of simulated targets.
+#[derive(Clone, Debug)]
+pub struct SimEngine {
+    lab: SharedLab,
+    /// The LUN of each claim, by its position.
+    luns: Vec<LunId>,
+    resolution_ns: u64,
+    /// Opens so far; each stream of each open is a reader of its own.
+    opens: usize,
+}
+
+impl SimEngine {
+    /// An engine over a lab with the hosts of all claims; LUNs of one system share their host. `seed` decides what real
+    /// devices leave to chance.
+    ///
+    /// # Errors
+    /// [`EngineError::Workload`] when a claim is not simulated: real and virtual time cannot be compared in one run.
+    pub fn new(claims: &[Claim], seed: u64) -> Result<Self, EngineError> {
+        let lab = SharedLab::new();
+        let mut luns = Vec::with_capacity(claims.len());
+        let mut resolution_ns = 1;
+        for claim in claims {
+            let Some(simulated) = claim.simulated() else {
+                return Err(EngineError::Workload {
+                    why: format!("{} is real and another target is simulated", claim.target.name),
+                });
+            };
+            let host = lab.lock().host_of(&simulated.system, seed);
+            resolution_ns = simulated.system.params.host.clock_resolution_ns.max(resolution_ns);
+            luns.push(LunId { host, lun: simulated.lun });
+        }
+        Ok(Self { lab, luns, resolution_ns, opens: 0 })
+    }
+
+    /// The lab, for an observer.
+    #[must_use]
+    pub fn lab(&self) -> SharedLab {
+        self.lab.clone()
+    }
+
+    /// The LUN of each claim, by its position.
+    #[must_use]
+    pub fn luns(&self) -> &[LunId] {
+        &self.luns
+    }
+
+    /// The clock of the hosts: virtual, with the coarsest step of any of them.
+    #[must_use]
+    pub fn clock(&self) -> SimClock {
+        SimClock { lab: self.lab.clone(), resolution_ns: self.resolution_ns }
+    }
+
+    /// The simulated machine as a Record states it.
+    #[must_use]
+    pub fn host(&self) -> Option<Host> {
+        let lab = self.lab.lock();
+        let params = lab.host(self.luns.first()?.host).params();
+        Some(Host {
+            kernel: "simulated".into(),
+            cpu_model: None,
+            cpu_count: 1,
+            memory_bytes: None,
+            virtualization: None,
+            page_bytes: Some(params.buffer_bytes),
+            clock: ClockFacts {
+                source: "virtual".into(),
+                resolution_ns: self.resolution_ns,
+                read_cost_ns: 0,
+            },
+        })
+    }
+}
+
+impl Engine for SimEngine {
+    fn open<'a>(&'a mut self, job: &Job<'a>) -> Result<Box<dyn Session + 'a>, EngineError> {
+        let workload = job.workload;
+        validate_shape(workload)?;
+        if workload.engine != EngineKind::Sim {
+            return Err(EngineError::Workload {
+                why: "a simulated target needs the simulated engine".into(),
+            });
+        }
+        let used = workload.targets.len().min(workload.streams as usize);
+        let mut luns = Vec::with_capacity(used);
+        for &index in &workload.targets[..used] {
+            let claimed = job.claims.get(index as usize).zip(self.luns.get(index as usize));
+            let Some((claim, &lun)) = claimed else {
+                return Err(EngineError::NoClaim { index, claims: job.claims.len() });
+            };
+            crate::real::check_span(workload, claim)?;
+            luns.push((index, lun));
+        }
+        let page_bytes = luns
+            .iter()
+            .map(|(_, lun)| self.lab.lock().host(lun.host).params().buffer_bytes)
+            .max()
+            .unwrap_or(1);
+        for stream in 0..workload.streams {
+            Offsets::with_page(workload, job.visit, stream, page_bytes)?;
+        }
+        self.opens += 1;
+        Ok(Box::new(SimSession::new(self, job, luns, page_bytes)))
+    }
+}

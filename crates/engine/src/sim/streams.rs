@@ -1,0 +1,120 @@
+//! One stream of a simulated visit: what it has still to do and what it did. It makes no call itself.
+
+use crate::EngineError;
+use crate::job::Job;
+use crate::offsets::{OffsetSource as _, Offsets, ends_with_cycle, place_of};
+use crate::real::share_of;
+use rdsk_disk::LunId;
+use rdsk_model::IoError;
+
+/// Why a stream ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// It did all it was asked for.
+    Complete,
+    /// The time was up.
+    OutOfTime,
+    /// It was told to stop.
+    Halted,
+    /// A call failed.
+    Failed,
+}
+
+/// A stream.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) index: u32,
+    /// Index of the target, as in the Record.
+    pub(super) target: u32,
+    pub(super) lun: LunId,
+    offsets: Offsets,
+    block_bytes: u64,
+    /// Whole blocks that are left.
+    full_ops: u64,
+    /// Length of one last, shorter call; 0 for none.
+    tail_bytes: u64,
+    /// When it may begin, from the start of the visit.
+    pub(super) turn_ns: u64,
+    pub(super) in_flight: u32,
+    pub(super) ended: Option<End>,
+    pub(super) error: Option<IoError>,
+    pub(super) start_ns: u64,
+    pub(super) end_ns: u64,
+    pub(super) asked_bytes: u64,
+    pub(super) bytes: u64,
+    pub(super) ops: u64,
+}
+
+impl Stream {
+    pub(super) fn new(
+        job: &Job<'_>,
+        index: u32,
+        luns: &[(u32, LunId)],
+        page_bytes: u64,
+    ) -> Result<Self, EngineError> {
+        let workload = job.workload;
+        let place = place_of(workload, index)?;
+        let (target, lun) = luns[place.target_position];
+        let offsets = Offsets::with_page(workload, job.visit, index, page_bytes)?;
+        let (mut full_ops, mut tail_bytes) = share_of(job, index)?;
+        if ends_with_cycle(workload) && full_ops >= offsets.cycle() {
+            (full_ops, tail_bytes) = (offsets.cycle(), 0);
+        }
+        Ok(Self {
+            index,
+            target,
+            lun,
+            offsets,
+            block_bytes: workload.block_bytes,
+            full_ops,
+            tail_bytes,
+            turn_ns: workload.stagger_ns.saturating_mul(u64::from(index)),
+            in_flight: 0,
+            ended: None,
+            error: None,
+            start_ns: 0,
+            end_ns: 0,
+            asked_bytes: 0,
+            bytes: 0,
+            ops: 0,
+        })
+    }
+
+    pub(super) fn start(&mut self, now_ns: u64) {
+        self.start_ns = now_ns;
+        self.end_ns = now_ns;
+    }
+
+    /// Offset and size of the next call; `None` when the stream is over.
+    pub(super) fn next(&mut self) -> Option<(u64, u64)> {
+        if self.is_over() {
+            return None;
+        }
+        if self.full_ops > 0 {
+            self.full_ops -= 1;
+            return Some((self.offsets.next_offset(), self.block_bytes));
+        }
+        let bytes = std::mem::take(&mut self.tail_bytes);
+        if bytes > 0 {
+            return Some((self.offsets.tail_offset(bytes), bytes));
+        }
+        self.ended = Some(End::Complete);
+        None
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// Ends the stream, unless it has ended for another reason.
+    pub(super) fn end(&mut self, end: End) {
+        self.ended.get_or_insert(end);
+    }
+
+    /// Ends the stream with its first error.
+    pub(super) fn fail(&mut self, offset_bytes: u64, errno: i32, message: String, now_ns: u64) {
+        self.end_ns = now_ns;
+        self.ended = Some(End::Failed);
+        self.error.get_or_insert(IoError { target: self.target, offset_bytes, errno, message });
+    }
+}

@@ -1,0 +1,82 @@
+//! The bench that a plan runs on: an engine, its clock, an observer beside it. Real targets get the kernel's, simulated
+//! ones those of their lab; nobody else knows the difference.
+
+use rdsk_engine::{Engine, EngineError, MonotonicClock, RealEngine, SimEngine, measure_clock};
+use rdsk_model::{Clock, Host, Problem, ProblemKind, Target};
+use rdsk_observe::{KernelObserver, Observer, SimObserver};
+use rdsk_targets::{Claim, Examined, Place, Roots};
+use std::sync::Arc;
+
+/// Makes the observer of the targets with the given indices.
+pub(crate) type Observers = Box<dyn Fn(&[u32]) -> Box<dyn Observer>>;
+
+/// Who measures.
+pub(crate) struct Bench {
+    pub(crate) engine: Box<dyn Engine>,
+    pub(crate) clock: Box<dyn Clock>,
+    pub(crate) observer: Observers,
+    /// The machine that is measured on.
+    pub(crate) host: Option<Host>,
+}
+
+impl Bench {
+    /// The bench for these claims, all real or all simulated.
+    ///
+    /// # Errors
+    /// When they are mixed.
+    pub(crate) fn of(claims: &[Claim], roots: &Roots, seed: u64) -> Result<Self, EngineError> {
+        if claims.iter().any(|claim| claim.simulated().is_some()) {
+            simulated(claims, seed)
+        } else {
+            Ok(real(claims, roots))
+        }
+    }
+}
+
+fn real(claims: &[Claim], roots: &Roots) -> Bench {
+    let targets: Vec<Target> = claims.iter().map(|claim| claim.target.clone()).collect();
+    let (sys, proc) = (roots.sys.clone(), roots.proc.clone());
+    let host = rdsk_observe::host(&proc, &sys, measure_clock());
+    let observer = move |indices: &[u32]| -> Box<dyn Observer> {
+        let mine: Vec<Target> =
+            targets.iter().filter(|target| indices.contains(&target.index)).cloned().collect();
+        Box::new(KernelObserver::new(&mine, &sys, &proc, Arc::new(MonotonicClock)))
+    };
+    Bench {
+        engine: Box::new(RealEngine::default()),
+        clock: Box::new(MonotonicClock),
+        observer: Box::new(observer),
+        host: Some(host),
+    }
+}
+
+fn simulated(claims: &[Claim], seed: u64) -> Result<Bench, EngineError> {
+    let engine = SimEngine::new(claims, seed)?;
+    let (lab, luns) = (engine.lab(), engine.luns().to_vec());
+    let observer = move |indices: &[u32]| -> Box<dyn Observer> {
+        let watched: Vec<_> =
+            indices.iter().filter_map(|&index| Some((index, *luns.get(index as usize)?))).collect();
+        Box::new(SimObserver::new(lab.clone(), &watched))
+    };
+    Ok(Bench {
+        clock: Box::new(engine.clock()),
+        host: engine.host(),
+        observer: Box::new(observer),
+        engine: Box::new(engine),
+    })
+}
+
+/// Refuses real and simulated targets in one run: they live in different times.
+pub(crate) fn refuse_mixed<'a>(examined: impl Iterator<Item = &'a Examined>) -> Result<(), Problem> {
+    let mut kinds = examined.map(|one| matches!(one.place, Place::Sim(_)));
+    let first = kinds.next();
+    if kinds.all(|kind| Some(kind) == first) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        ProblemKind::Usage,
+        "mixed-targets",
+        "real and simulated targets cannot be measured in one run: the time of the simulated ones is virtual",
+        "run rdsk once for each, and compare the records",
+    ))
+}

@@ -1,0 +1,211 @@
+//! The observer of simulated targets: the counters of the hosts' own models, in the units and shapes of the kernel's, and
+//! what only a model knows besides. It reads the lab, and changes nothing in it but where the largest queue is counted from.
+
+use crate::delta::DiskDelta;
+use crate::diskstat::SECTOR_BYTES;
+use crate::series::Series;
+use crate::visit::{DeviceCounts, DeviceVisit, Observer, VisitEvidence};
+use rdsk_disk::{Counters, LunId, SharedLab};
+use rdsk_model::{Op, ProcessIo, Request, Rung};
+
+const NS_PER_MS: u128 = 1_000_000;
+/// Step of the series of queue depth and bytes: that of the kernel's observer.
+const SAMPLE_WIDTH_NS: u64 = crate::DEFAULT_SAMPLE_WIDTH_NS;
+
+/// Reads the counters of simulated LUNs.
+#[derive(Debug)]
+pub struct SimObserver {
+    lab: SharedLab,
+    luns: Vec<Watched>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    target: u32,
+    id: LunId,
+    begin: Counters,
+    end_io: Counters,
+}
+
+/// What a model of a host counts and a kernel does not, as growth over one visit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ModelCounts {
+    /// Requests × time of waiting to be given to the device, during the I/O.
+    pub waiting_ns: u128,
+    /// Cuts made in calls larger than a request may be, until stable.
+    pub splits: u64,
+    /// Reads made because a write needed the rest of its buffer, until stable.
+    pub reads_caused_by_writes: u64,
+}
+
+impl ModelCounts {
+    /// Adds those of another visit.
+    pub fn add(&mut self, more: &Self) {
+        self.waiting_ns += more.waiting_ns;
+        self.splits += more.splits;
+        self.reads_caused_by_writes += more.reads_caused_by_writes;
+    }
+}
+
+impl SimObserver {
+    /// An observer of the given LUNs, each with the index of its target.
+    #[must_use]
+    pub fn new(lab: SharedLab, luns: &[(u32, LunId)]) -> Self {
+        let watched = |&(target, id): &(u32, LunId)| Watched {
+            target,
+            id,
+            begin: Counters::default(),
+            end_io: Counters::default(),
+        };
+        Self { luns: luns.iter().map(watched).collect(), lab }
+    }
+}
+
+impl Observer for SimObserver {
+    fn begin(&mut self) {
+        let mut lab = self.lab.lock();
+        for one in &mut self.luns {
+            lab.host_mut(one.id.host).forget_peaks(one.id.lun);
+            one.begin = lab.counters(one.id);
+            lab.sample(one.id, SAMPLE_WIDTH_NS);
+        }
+    }
+
+    fn end_io(&mut self) {
+        let mut lab = self.lab.lock();
+        for one in &mut self.luns {
+            one.end_io = lab.counters(one.id);
+        }
+    }
+
+    fn end(&mut self) -> VisitEvidence {
+        let mut lab = self.lab.lock();
+        let mut process = ProcessIo { read_bytes: Some(0), write_bytes: None };
+        let (mut devices, mut requests) = (Vec::new(), Vec::new());
+        for one in &self.luns {
+            let end = lab.counters(one.id);
+            // The model has no other process: whatever was read was read for this one.
+            let read = one.end_io.read_bytes - one.begin.read_bytes;
+            process.read_bytes = process.read_bytes.map(|sum| sum + read);
+            requests.extend(sizes(one.target, &end.since(&one.begin)));
+            let mut series = Series::new(SAMPLE_WIDTH_NS);
+            for sample in lab.take_samples(one.id) {
+                series.push(SAMPLE_WIDTH_NS, sample.bytes, sample.in_flight as u64);
+            }
+            devices.push(device(one, lab.device_name(one.id), series, &end));
+        }
+        VisitEvidence { rung: Rung::Sim, devices, requests, process, limits: Vec::new() }
+    }
+
+    fn describe(&self) -> rdsk_model::Observer {
+        rdsk_model::Observer { rung: Rung::Sim, why_not_higher: None, lost_events: 0, cost_ns_per_io: None }
+    }
+}
+
+fn device(one: &Watched, name: String, series: Series, end: &Counters) -> DeviceVisit {
+    let during_io = one.end_io.since(&one.begin);
+    let whole = end.since(&one.begin);
+    let counts = DeviceCounts {
+        until_stable: growth(&one.begin, end),
+        during_io: growth(&one.begin, &one.end_io),
+        io_interval_ns: during_io.at_ns,
+        model: Some(ModelCounts {
+            waiting_ns: during_io.waiting_ns,
+            splits: whole.splits,
+            reads_caused_by_writes: whole.reads_caused_by_writes,
+        }),
+    };
+    DeviceVisit {
+        target: one.target,
+        name,
+        counts: Ok(counts),
+        in_flight_max: u64::try_from(end.queue_max).ok(),
+        series,
+    }
+}
+
+/// The growth in the kernel's units. Times are cut to whole milliseconds at both ends, as the kernel's are.
+fn growth(before: &Counters, after: &Counters) -> DiskDelta {
+    let ticks =
+        |before: u128, after: u128| u64::try_from(after / NS_PER_MS - before / NS_PER_MS).unwrap_or(u64::MAX);
+    let queued = |counters: &Counters| counters.waiting_ns + counters.active_ns;
+    let flushes = after.flushes - before.flushes;
+    DiskDelta {
+        read_ios: after.reads - before.reads,
+        read_merges: after.read_merges - before.read_merges,
+        read_sectors: after.read_bytes / SECTOR_BYTES - before.read_bytes / SECTOR_BYTES,
+        read_ticks_ms: ticks(before.read_ns, after.read_ns),
+        write_ios: after.writes - before.writes,
+        write_merges: after.write_merges - before.write_merges,
+        write_sectors: after.write_bytes / SECTOR_BYTES - before.write_bytes / SECTOR_BYTES,
+        write_ticks_ms: ticks(before.write_ns, after.write_ns),
+        io_ticks_ms: ticks(u128::from(before.busy_ns), u128::from(after.busy_ns)),
+        time_in_queue_ms: ticks(queued(before), queued(after)),
+        discard_ios: None,
+        discard_merges: None,
+        discard_sectors: None,
+        discard_ticks_ms: None,
+        flush_ios: Some(flushes),
+        flush_ticks_ms: Some(ticks(before.flush_ns, after.flush_ns)),
+    }
+}
+
+/// The exact sizes of the requests.
+fn sizes(target: u32, counters: &Counters) -> Vec<Request> {
+    let op_of = |op: rdsk_disk::Op| match op {
+        rdsk_disk::Op::Read => Some(Op::Read),
+        rdsk_disk::Op::Write => Some(Op::Write),
+        rdsk_disk::Op::Flush => None,
+    };
+    let one = |(&(op, bytes), &count): (&(rdsk_disk::Op, u64), &u64)| {
+        Some(Request { target, op: op_of(op)?, bytes, count })
+    };
+    counters.sizes.iter().filter_map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::EvidenceSum;
+    use rdsk_disk::{Call, Operation, Route, Stability};
+
+    #[test]
+    fn a_visit_counts_what_the_host_did() {
+        let lab = SharedLab::new();
+        let system = rdsk_disk::load("hpux-k460").unwrap();
+        let host = lab.lock().host_of(&system, 1);
+        let id = LunId { host, lun: 0 };
+        let mut observer = SimObserver::new(lab.clone(), &[(3, id)]);
+        let mut sum = EvidenceSum::default();
+        for pass in 0..2u64 {
+            observer.begin();
+            let call = Call {
+                operation: Operation::Write,
+                route: Route::Buffered,
+                stability: Stability::Any,
+                lun: 0,
+                offset_bytes: pass << 20,
+                bytes: 65_536,
+                stream: 0,
+            };
+            lab.lock().run(host, call).unwrap();
+            observer.end_io();
+            lab.lock().run(host, Call { operation: Operation::Close, ..call }).unwrap();
+            sum.add(observer.end());
+        }
+        let evidence = sum.finish();
+        let device = evidence.device_of(3).unwrap();
+        assert_eq!(evidence.rung, Rung::Sim);
+        assert_eq!(
+            (device.writes, device.write_bytes),
+            (Some(32), Some(131_072)),
+            "4 KiB buffers, not merged"
+        );
+        assert_eq!((device.reads, device.reads_caused_by_writes), (Some(32), Some(32)), "each is read first");
+        assert_eq!(evidence.process.read_bytes, Some(131_072));
+        let sizes: Vec<(Op, u64, u64)> =
+            evidence.requests.iter().map(|request| (request.op, request.bytes, request.count)).collect();
+        assert_eq!(sizes, [(Op::Read, 4096, 32), (Op::Write, 4096, 32)]);
+        assert!(device.iostat.is_some_and(|row| row.r_s > 0.0));
+    }
+}
