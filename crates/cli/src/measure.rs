@@ -10,7 +10,9 @@ use rdsk_experiment::{Request, conduct, plan_only};
 use rdsk_model::{Plan, Problem, ProblemKind, Record, StopFlag, Target};
 use rdsk_report::{Charset, Color, Style};
 use rdsk_targets::Roots;
+use rdsk_units::printable;
 use std::io::IsTerminal as _;
+use std::path::Path;
 
 /// The page is never wider, whatever the terminal: it can be quoted in a mail.
 const WIDEST: usize = 80;
@@ -20,7 +22,7 @@ const NARROWEST: usize = 40;
 /// Runs a measuring command and gives its exit code. `command` is the command line for the Record.
 pub(crate) fn measure(wanted: &Wanted, command: Vec<String>) -> u8 {
     let stop = StopFlag::new();
-    let request = request(wanted, command, &stop);
+    let mut request = request(wanted, command, &stop);
     let sink = match &wanted.json {
         None => None,
         Some(place) => match Sink::prepare(place, &request.targets) {
@@ -29,6 +31,10 @@ pub(crate) fn measure(wanted: &Wanted, command: Vec<String>) -> u8 {
             Err(problem) => return failed(&problem, &request, None, wanted),
         },
     };
+    match wanted.resume.as_deref().map(earlier).transpose() {
+        Ok(record) => request.resume = record.map(Box::new),
+        Err(problem) => return failed(&problem, &request, sink.as_ref(), wanted),
+    }
     match wanted.aim {
         Aim::PlanOnly => show_plan(wanted, &request, sink.as_ref()),
         Aim::Measure => run(wanted, &request, sink.as_ref(), stop),
@@ -44,10 +50,26 @@ fn request(wanted: &Wanted, command: Vec<String>, stop: &StopFlag) -> Request {
         targets,
         permission: wanted.permission.clone(),
         size_bytes: wanted.size_bytes,
+        resume: None,
         options: wanted.options.clone(),
         roots: Roots::default(),
         stop: stop.clone(),
     }
+}
+
+/// Reads a Record from a file of `--json`.
+fn earlier(path: &Path) -> Result<Record, Problem> {
+    let shown = printable(&path.to_string_lossy());
+    let problem = |why: String| {
+        Problem::new(
+            ProblemKind::Usage,
+            "no-resume",
+            format!("--resume {shown}: {why}"),
+            "name a file that rdsk wrote with --json",
+        )
+    };
+    let document = std::fs::read(path).map_err(|error| problem(error.to_string()))?;
+    serde_json::from_slice(&document).map_err(|error| problem(format!("it is no Record of rdsk: {error}")))
 }
 
 fn run(wanted: &Wanted, request: &Request, sink: Option<&Sink>, stop: StopFlag) -> u8 {

@@ -13,17 +13,50 @@ pub(crate) enum Verb {
     Stream,
     /// Write latency by size and alignment.
     Align,
+    /// Speed by position.
+    Zones,
+    /// Block size × streams × targets.
+    Scale,
+    /// The chunk and the stripe of an array.
+    Stripe,
     /// What a target is.
     Info,
 }
 
+/// The questions that `rdsk run` asks.
+pub(crate) const IN_RUN: &[Experiment] = &[
+    Experiment::Headline,
+    Experiment::Paths,
+    Experiment::Stream,
+    Experiment::Align,
+    Experiment::Zones,
+    Experiment::Scale,
+];
+
 impl Verb {
     /// Every command, in the order of the help.
-    pub(crate) const ALL: &'static [Self] = &[Self::Run, Self::Paths, Self::Stream, Self::Align, Self::Info];
+    pub(crate) const ALL: &'static [Self] = &[
+        Self::Run,
+        Self::Paths,
+        Self::Stream,
+        Self::Zones,
+        Self::Scale,
+        Self::Align,
+        Self::Stripe,
+        Self::Info,
+    ];
     /// The commands that measure.
-    pub(crate) const MEASURING: &'static [Self] = &[Self::Run, Self::Paths, Self::Stream, Self::Align];
+    pub(crate) const MEASURING: &'static [Self] =
+        &[Self::Run, Self::Paths, Self::Stream, Self::Zones, Self::Scale, Self::Align, Self::Stripe];
     /// The commands that ask one question.
-    pub(crate) const EXPERIMENTS: &'static [Self] = &[Self::Paths, Self::Stream, Self::Align];
+    pub(crate) const EXPERIMENTS: &'static [Self] =
+        &[Self::Paths, Self::Stream, Self::Zones, Self::Scale, Self::Align, Self::Stripe];
+    /// The commands whose block sizes can be chosen.
+    pub(crate) const WITH_BLOCKS: &'static [Self] =
+        &[Self::Paths, Self::Stream, Self::Zones, Self::Scale, Self::Align];
+    /// The commands whose cells take a time, or a number of bytes.
+    pub(crate) const WITH_TIMED_CELLS: &'static [Self] =
+        &[Self::Paths, Self::Stream, Self::Scale, Self::Align];
 
     /// The word on the command line.
     pub(crate) const fn name(self) -> &'static str {
@@ -32,6 +65,9 @@ impl Verb {
             Self::Paths => "paths",
             Self::Stream => "stream",
             Self::Align => "align",
+            Self::Zones => "zones",
+            Self::Scale => "scale",
+            Self::Stripe => "stripe",
             Self::Info => "info",
         }
     }
@@ -39,10 +75,13 @@ impl Verb {
     /// The questions that the command asks unless `--only` chooses; empty for a command that measures nothing.
     pub(crate) fn experiments(self) -> Vec<Experiment> {
         match self {
-            Self::Run => Experiment::ALL.to_vec(),
+            Self::Run => IN_RUN.to_vec(),
             Self::Paths => vec![Experiment::Paths],
             Self::Stream => vec![Experiment::Stream],
             Self::Align => vec![Experiment::Align],
+            Self::Zones => vec![Experiment::Zones],
+            Self::Scale => vec![Experiment::Scale],
+            Self::Stripe => vec![Experiment::Stripe],
             Self::Info => Vec::new(),
         }
     }
@@ -54,6 +93,9 @@ impl Verb {
             Self::Paths => "Compare direct I/O with buffered I/O: the same bytes on both paths",
             Self::Stream => "Watch one stream the way iostat does, by buffered, direct and dsync",
             Self::Align => "Show what a write costs by its size and by its alignment",
+            Self::Zones => "Show speed by position: zones of the disk, drift, bands of slower requests",
+            Self::Scale => "Show what more streams, larger blocks and more targets give",
+            Self::Stripe => "Find the chunk and the full stripe of an array from what requests cost",
             Self::Info => "Show what a target is, what it sits on and what would be refused",
         }
     }
@@ -77,6 +119,21 @@ impl Verb {
             Self::Align => {
                 "Show what a write costs by its size and by its alignment, cached and uncached, buffered and \
                  direct, and which writes make the kernel read first."
+            }
+            Self::Zones => {
+                "Show speed by position: every pass visits the same positions in an order of its own, and the \
+                 time of each is kept. Where the rate steps there is a zone; where a part of the requests is later \
+                 by a fixed time there is a band, and its cause is tested for. Reads unless --rw write is asked for."
+            }
+            Self::Scale => {
+                "Show what more streams, larger blocks and more targets give: sequential readers and writers, \
+                 each on its own part, dealt round the targets in order and started one after the other. The \
+                 aggregate is that of the time in which all of them ran."
+            }
+            Self::Stripe => {
+                "Find the chunk and the full stripe of an array from what single requests of chosen sizes and \
+                 offsets cost, and say which write size and alignment to use. Durable writes where they are \
+                 allowed, else reads, which tell less. \"No stripe seen\" is an answer too."
             }
             Self::Info => {
                 "Show what a target is, what it sits on and what would be refused, with the reason. Nothing is \
@@ -109,6 +166,29 @@ impl Verb {
                 ("rdsk align", "the table of sizes, on a test file"),
                 ("rdsk align --bs 512,4k,64k", "these sizes only"),
             ],
+            Self::Zones => &[
+                ("rdsk zones /dev/sdb", "the whole disk, as many positions and passes as a minute allows"),
+                ("rdsk zones /dev/sdb --bs 1M,5M --runs 10 --points 200", "these, however long they take"),
+                (
+                    "rdsk zones /dev/sdb --full --runs 1 --bs 20M --json z.json",
+                    "every block, kept as a Record",
+                ),
+                ("rdsk zones sim:freebsd-wd800jd", "a simulated disk of the report"),
+            ],
+            Self::Scale => &[
+                ("rdsk scale", "a test file in the current directory, one minute"),
+                (
+                    "rdsk scale /dev/sdb /dev/sdc --rw read --streams 1,2,4",
+                    "two disks, streams dealt round them",
+                ),
+                (
+                    "rdsk scale --bs 64k,1M --runtime 5s --stagger 0s",
+                    "five seconds per cell, started together",
+                ),
+            ],
+            Self::Stripe => {
+                &[("rdsk stripe /dev/md0", "from reads"), ("rdsk stripe sim:raid5", "a simulated array")]
+            }
             Self::Info => &[
                 ("rdsk info", "all block devices and the current directory"),
                 ("rdsk info /dev/sdb", "one device, and why it may not be written"),

@@ -67,6 +67,8 @@ pub(crate) struct Wanted {
     pub(crate) options: PlanOptions,
     /// Size of the test file.
     pub(crate) size_bytes: Option<u64>,
+    /// The Record whose passes are continued.
+    pub(crate) resume: Option<PathBuf>,
     /// What may be overwritten.
     pub(crate) permission: Permission,
     /// Where the document goes, if anywhere.
@@ -94,6 +96,7 @@ impl Wanted {
             experiments: verb.experiments(),
             options: PlanOptions::default(),
             size_bytes: None,
+            resume: None,
             permission: Permission::default(),
             json: None,
             compactness: Compactness::Full,

@@ -38,6 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let claims = [claim];
     let job = Job {
+        first_point: 0,
         workload: &workload,
         claims: &claims,
         limits: Limits {

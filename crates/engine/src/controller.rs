@@ -181,6 +181,7 @@ fn add_up(lanes: &[Lane<'_>], dones: &[Done], halted: Halted, begin_ns: u64) -> 
         latency_sum_ns: outcomes().map(|outcome| u128::from(outcome.latencies.sum_ns)).sum(),
         windows: Vec::new(),
         window_ns: 0,
+        points: outcomes().find_map(|outcome| outcome.points.clone()),
         streams: lanes
             .iter()
             .zip(outcomes())
@@ -264,7 +265,13 @@ fn synchronise(to_sync: &[ToSync<'_>], errors: &mut Vec<IoError>) {
     for (target, result) in results {
         if let Err(errno) = result {
             let message = format!("fdatasync: {}", errno_words(errno.raw_os_error()));
-            errors.push(IoError { target, offset_bytes: 0, errno: errno.raw_os_error(), message });
+            errors.push(IoError {
+                target,
+                stream: None,
+                offset_bytes: 0,
+                errno: errno.raw_os_error(),
+                message,
+            });
         }
     }
 }

@@ -2,7 +2,9 @@
 //! every engine, real or simulated. Plain data and two traits; it issues nothing itself.
 
 use crate::EngineError;
-use rdsk_model::{ColdCheck, CpuTime, EngineKind, IoError, PageCacheState, StopFlag, StreamResult, Workload};
+use rdsk_model::{
+    ColdCheck, CpuTime, EngineKind, IoError, PageCacheState, PointRun, StopFlag, StreamResult, Workload,
+};
 use rdsk_stats::Histogram;
 use rdsk_targets::Claim;
 
@@ -46,6 +48,8 @@ pub struct Job<'a> {
     pub limits: Limits,
     /// Number of the visit within its cell; mixed into the seed, so that visits draw different offsets.
     pub visit: u32,
+    /// Chosen places that are left out at the start of the visit's order, because an earlier run has visited them.
+    pub first_point: u32,
     /// How the cache state is checked.
     pub cache_check: CacheCheck,
     /// Width of a rate window; made wider by the engine when the longest possible run would need too many.
@@ -133,6 +137,8 @@ pub struct Run {
     pub windows: Vec<u64>,
     /// Width of a window.
     pub window_ns: u64,
+    /// The latencies at chosen places; `None` for a workload without any.
+    pub points: Option<PointRun>,
     /// The streams; times from the first submission of the visit.
     pub streams: Vec<StreamResult>,
     /// The first error of each stream that failed.

@@ -5,8 +5,9 @@ use crate::arena::Stamper;
 use crate::board::Tally;
 use crate::gate::Gate;
 use crate::offsets::Offsets;
+use crate::points::PointSource;
 use crate::ring::Issue;
-use rdsk_model::{CacheState, IoError, Op};
+use rdsk_model::{CacheState, IoError, Op, PointRun};
 use rdsk_stats::Histogram;
 use std::os::fd::BorrowedFd;
 
@@ -19,6 +20,8 @@ pub(crate) struct Lane<'a> {
     pub(crate) fd: BorrowedFd<'a>,
     pub(crate) op: Op,
     pub(crate) offsets: Offsets,
+    /// Chosen places instead of the offsets.
+    pub(crate) points: Option<PointSource<'a>>,
     /// I/Os of a whole block; `u64::MAX` without a limit.
     pub(crate) full_ops: u64,
     /// Length of one last, shorter I/O; 0 for none.
@@ -68,6 +71,8 @@ pub(crate) struct Outcome {
     pub(crate) ops: u64,
     pub(crate) interrupted_calls: u64,
     pub(crate) look: Look,
+    /// The latencies at chosen places.
+    pub(crate) points: Option<PointRun>,
 }
 
 impl Outcome {
@@ -84,6 +89,7 @@ impl Outcome {
             ops: 0,
             interrupted_calls: 0,
             look: Look::default(),
+            points: None,
         }
     }
 }
@@ -197,6 +203,7 @@ impl<'a, R: Recorder> Work<'a, R> {
             ops: self.tally.ops,
             interrupted_calls: self.interrupted_calls,
             look: self.look,
+            points: None,
         }
     }
 
@@ -214,7 +221,13 @@ impl<'a, R: Recorder> Work<'a, R> {
                 (0, format!("short {verb}: {result} of {wanted} bytes at offset {offset_bytes}"))
             }
         };
-        self.error = Some(IoError { target: self.lane.target, offset_bytes, errno, message });
+        self.error = Some(IoError {
+            target: self.lane.target,
+            stream: Some(self.lane.stream),
+            offset_bytes,
+            errno,
+            message,
+        });
     }
 
     fn words(&self, errno: i32) -> String {

@@ -10,6 +10,7 @@ mod gate;
 pub mod job;
 mod lane;
 pub mod offsets;
+mod points;
 mod prepare;
 mod random;
 mod real;

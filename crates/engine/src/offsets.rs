@@ -3,7 +3,7 @@
 
 use crate::EngineError;
 use crate::random::{Permutation, WyRand, mix};
-use rdsk_model::{CacheState, IoPath, Pattern, Workload};
+use rdsk_model::{CacheState, IoPath, Pattern, StreamRange, Workload};
 
 /// A stream's place in a workload: which target it uses, and which part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,15 @@ pub fn place_of(workload: &Workload, stream: u32) -> Result<Place, EngineError> 
     let parts = (u64::from(workload.streams) + targets - 1 - position) / targets;
     let target_position = usize::try_from(position).expect("a position in a Vec is a usize");
     Ok(Place { target_position, part: u64::from(stream) / targets, parts })
+}
+
+/// A stream's place as far as its range goes: streams that share their range all have the whole of it.
+fn range_of(workload: &Workload, stream: u32) -> Result<Place, EngineError> {
+    let place = place_of(workload, stream)?;
+    Ok(match workload.range {
+        StreamRange::Disjoint => place,
+        StreamRange::Shared => Place { part: 0, parts: 1, ..place },
+    })
 }
 
 /// The I/Os that one cycle of a workload holds, all streams together: after so many, offsets come again. Sequential: one
@@ -90,7 +99,7 @@ impl Offsets {
         stream: u32,
         page_bytes: u64,
     ) -> Result<Self, EngineError> {
-        let place = place_of(workload, stream)?;
+        let place = range_of(workload, stream)?;
         check_sizes(workload)?;
         let geometry = Geometry::of(workload, page_bytes);
         let no_room = || EngineError::Span {

@@ -6,6 +6,7 @@ use crate::clock::MonotonicClock;
 use crate::job::{Engine, Job, Session};
 use crate::lane::Lane;
 use crate::offsets::{Offsets, ends_with_cycle, place_of, share};
+use crate::points::{self, PointSource};
 use crate::ring::{Issue, RingSource, UringTuning};
 use crate::session::{Opened, RealSession};
 use rdsk_model::{CacheState, EngineKind, IoPath, Op, Sync, Workload};
@@ -104,6 +105,9 @@ fn validate(workload: &Workload) -> Result<(), EngineError> {
     if workload.engine == EngineKind::Sim {
         return Err(EngineError::Workload { why: "the real engines do not simulate".into() });
     }
+    if workload.engine == EngineKind::Uring && workload.points.is_some() {
+        return Err(EngineError::Workload { why: "chosen places need the sync engine".into() });
+    }
     validate_shape(workload)
 }
 
@@ -134,12 +138,12 @@ pub(crate) fn validate_shape(workload: &Workload) -> Result<(), EngineError> {
     if workload.op == Op::Read && workload.sync == Sync::FsyncAtEnd {
         return nonsense("a read leaves nothing to synchronise".into());
     }
-    Ok(())
+    points::check(workload)
 }
 
 /// What one stream has to do in a job.
 pub(crate) fn lane_of<'a>(
-    job: &Job<'_>,
+    job: &Job<'a>,
     stream: u32,
     targets: &[(u32, &Claim, BorrowedFd<'a>)],
 ) -> Result<Lane<'a>, EngineError> {
@@ -163,6 +167,7 @@ pub(crate) fn lane_of<'a>(
         fd,
         op: workload.op,
         offsets,
+        points: PointSource::of(job),
         full_ops,
         tail_bytes: usize::try_from(tail_bytes).expect("shorter than a block"),
         block_bytes: usize::try_from(workload.block_bytes).expect("at most 1 GiB"),

@@ -12,6 +12,9 @@ use std::os::fd::BorrowedFd;
 
 /// Issues the I/O of one stream, the whole blocks first, then the shorter one.
 pub(crate) fn run<R: Recorder>(work: Work<'_, R>, arena: &mut Arena) -> Outcome {
+    if let Some(source) = work.lane.points {
+        return crate::points::run(work, arena, source);
+    }
     match work.lane.offsets {
         Offsets::Sequential(offsets) => with_offsets(work, arena, offsets),
         Offsets::Uniform(offsets) => with_offsets(work, arena, offsets),
@@ -96,7 +99,7 @@ fn blocks<R: Recorder, const WRITE: bool, const CHECK: bool>(
 
 /// One transfer; a call that a signal interrupted is repeated and counted.
 #[inline]
-fn transfer<const WRITE: bool>(
+pub(crate) fn transfer<const WRITE: bool>(
     fd: BorrowedFd<'_>,
     buffer: &mut [u8],
     offset: u64,
@@ -116,7 +119,7 @@ fn transfer<const WRITE: bool>(
 }
 
 #[cold]
-fn fail<R: Recorder>(work: &mut Work<'_, R>, offset: u64, len: usize, result: &io::Result<usize>) {
+pub(crate) fn fail<R: Recorder>(work: &mut Work<'_, R>, offset: u64, len: usize, result: &io::Result<usize>) {
     let answer = match result {
         Ok(moved) => i64::try_from(*moved).unwrap_or(i64::MAX),
         Err(error) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),

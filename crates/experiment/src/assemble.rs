@@ -1,14 +1,17 @@
 //! Puts the cells of all experiments on all targets into one Plan and shares out the budget. Pure: facts in, Plan out.
 
-use crate::PlanOptions;
-use crate::{align, headline, paths, stream};
+use crate::options::{BudgetWish, Places, PlanOptions};
+use crate::{align, headline, paths, scale, stream, zones};
 use rdsk_model::{
-    CacheState, Cell, EngineKind, Experiment, Extent, IoPath, Op, Pattern, Plan, Sync, Target, TargetKind,
-    Workload,
+    CacheState, Cell, EngineKind, Experiment, Extent, IoPath, Op, Pattern, Plan, StreamRange, Sync, Target,
+    TargetKind, Workload,
 };
 
 /// Rounds over the cells: there and back, so that drift hits both sides of a comparison alike.
 const ROUNDS: u32 = 2;
+
+/// The time of a plan that ends with its passes, however long they take: a year.
+const UNLIMITED_NS: u64 = 365 * 86_400 * 1_000_000_000;
 
 /// Page size that plans reckon with where a size must be "whole pages"; the engine asks the kernel for the real one.
 pub(crate) const PAGE_BYTES: u64 = 4096;
@@ -92,6 +95,8 @@ impl Ground<'_> {
             targets: vec![self.target.index],
             offset_bytes: self.options.offset_bytes,
             span_bytes,
+            range: StreamRange::Disjoint,
+            points: None,
             seed: self.options.seed,
         }
     }
@@ -149,7 +154,7 @@ pub fn plan(
     options: &PlanOptions,
     budget_ns: u64,
 ) -> Result<Plan, PlanError> {
-    let mut cells = Vec::new();
+    let mut grounds = Vec::new();
     for (target, &may_write) in targets.iter().zip(writable) {
         check_room(target, options)?;
         let ops = Op::ALL
@@ -158,40 +163,77 @@ pub fn plan(
             .filter(|&op| op == Op::Read || may_write)
             .filter(|op| options.ops.as_ref().is_none_or(|wanted| wanted.contains(op)))
             .collect();
-        let ground = Ground { target, ops, made_bytes_per_s, options };
+        grounds.push(Ground { target, ops, made_bytes_per_s, options });
+    }
+    let in_run = experiments.len() > 1;
+    let shape = zones::shape(&grounds, in_run, budget_ns);
+    let mut cells = Vec::new();
+    for ground in &grounds {
         let first = cells.len();
         for experiment in experiments {
             cells.extend(match experiment {
-                Experiment::Headline => headline::cells(&ground),
-                Experiment::Paths => paths::cells(&ground, experiments.len() > 1, budget_ns),
-                Experiment::Stream => stream::cells(&ground),
-                Experiment::Align => align::cells(&ground, experiments.len() > 1, budget_ns),
+                Experiment::Headline => headline::cells(ground),
+                Experiment::Paths => paths::cells(ground, in_run, budget_ns),
+                Experiment::Stream => stream::cells(ground),
+                Experiment::Align => align::cells(ground, in_run, budget_ns),
+                Experiment::Zones => zones::cells(ground, &shape, in_run),
+                Experiment::Stripe => Vec::new(),
+                // One question to all targets together.
+                Experiment::Scale => Vec::new(),
             });
         }
         if targets.len() > 1 {
             for cell in &mut cells[first..] {
-                cell.id = format!("{}@{}", cell.id, target.index);
+                cell.id = format!("{}@{}", cell.id, ground.target.index);
             }
         }
+    }
+    let mut notes = Vec::new();
+    if experiments.contains(&Experiment::Zones) {
+        notes.extend(shape.note);
+    }
+    let mut ramps_ns = 0;
+    let mut rounds = match experiments {
+        [Experiment::Zones] => shape.runs,
+        [Experiment::Stripe] => 1,
+        _ => ROUNDS,
+    };
+    if experiments.contains(&Experiment::Scale)
+        && let Some(first) = grounds.first()
+    {
+        let grid = scale::grid(first, in_run, budget_ns);
+        cells.extend(scale::cells(&grounds, &grid, in_run));
+        // Every visit has its ramp, so a question with ramps is asked once.
+        if !in_run && grid.stagger_ns > 0 {
+            rounds = 1;
+        }
+        ramps_ns = grid.ramps_ns(first.ops.len()).saturating_mul(u64::from(rounds));
+        notes.extend(grid.note);
     }
     if cells.is_empty() {
         return Err(PlanError::Nothing("the options leave no cell on these targets".into()));
     }
-    let budget_ns = match options.runtime_ns {
-        Some(runtime_ns) => {
-            cells.iter_mut().for_each(|cell| cell.weight = 1.0);
-            let running = cells.iter().filter(|cell| cell.not_applicable.is_none()).count() as u64;
-            runtime_ns.saturating_mul(running.max(1))
-        }
-        None => budget_ns,
-    };
-    Ok(Plan {
-        cells,
-        budget_ns,
-        runtime_ns: options.runtime_ns,
-        precision: options.precision,
-        rounds: ROUNDS,
-    })
+    let budget_ns = time_of(&mut cells, &grounds, in_run, ramps_ns, budget_ns);
+    Ok(Plan { cells, budget_ns, runtime_ns: options.runtime_ns, precision: options.precision, rounds, notes })
+}
+
+/// The time that the cells get together: what was asked for per cell, else the budget; none to speak of for complete
+/// passes that were asked for by number, or whose time is virtual.
+fn time_of(cells: &mut [Cell], grounds: &[Ground<'_>], in_run: bool, ramps_ns: u64, budget_ns: u64) -> u64 {
+    let Some(options) = grounds.first().map(|ground| ground.options) else { return budget_ns };
+    if let Some(runtime_ns) = options.runtime_ns {
+        cells.iter_mut().for_each(|cell| cell.weight = 1.0);
+        let running = cells.iter().filter(|cell| cell.not_applicable.is_none()).count() as u64;
+        return runtime_ns.saturating_mul(running.max(1)).saturating_add(ramps_ns);
+    }
+    if in_run || options.budget_wish == BudgetWish::Asked {
+        return budget_ns;
+    }
+    let all_passes = cells.iter().all(|cell| matches!(cell.extent, Extent::Pass { .. }));
+    let is_virtual = grounds.iter().all(|ground| ground.target.kind == TargetKind::Sim);
+    let by_number = options.runs.is_some() || options.places != Places::Default;
+    let is_zones = cells.iter().all(|cell| cell.experiment == Experiment::Zones);
+    if all_passes && (is_virtual || (is_zones && by_number)) { UNLIMITED_NS } else { budget_ns }
 }
 
 fn check_room(target: &Target, options: &PlanOptions) -> Result<(), PlanError> {

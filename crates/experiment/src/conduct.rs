@@ -4,12 +4,12 @@
 use crate::bench::{Bench, refuse_mixed};
 use crate::{PlanError, PlanOptions, Request, Runner, plan};
 use rdsk_model::{
-    Event, Observer as ObserverFacts, Op, Plan, Problem, ProblemKind, Record, Rung, SCHEMA, Status, Target,
-    Watch,
+    CellRecord, Event, Experiment, Observer as ObserverFacts, Op, Plan, Problem, ProblemKind, Record, Rung,
+    SCHEMA, Status, Target, Watch,
 };
 use rdsk_targets::{
-    Access, Claim, Examined, Overwrite, Place, SizeWish, TargetError, TestFileOptions, claim, examine,
-    make_test_file, remove_orphans,
+    Access, Claim, Examined, Overwrite, Place, SizeWish, TargetError, TestFileOptions, claim, each_lun,
+    examine, make_test_file, remove_orphans,
 };
 use rdsk_units::Nanos;
 use std::time::Instant;
@@ -26,7 +26,8 @@ const LEAST_OVERRUN_NS: u64 = 1_000_000_000;
 pub fn conduct(request: &Request, watch: &mut dyn Watch) -> Record {
     let began = Instant::now();
     let mut record = empty_record(request);
-    if let Err(problem) = measure(request, watch, began, &mut record) {
+    let mut planned_ns = None;
+    if let Err(problem) = measure(request, watch, began, &mut record, &mut planned_ns) {
         record.status =
             if problem.kind == ProblemKind::Interrupted { Status::Interrupted } else { Status::Failed };
         record.error = Some(problem);
@@ -35,14 +36,16 @@ pub fn conduct(request: &Request, watch: &mut dyn Watch) -> Record {
     if record.elapsed_ns == 0 {
         record.elapsed_ns = elapsed_ns(began);
     }
-    note_overrun(request, &mut record);
+    note_overrun(request, planned_ns, &mut record);
     record.findings = rdsk_finding::findings(&record);
     record
 }
 
 /// Says when the run took much longer than it was given: I/O that was under way when its time ended is waited for.
-fn note_overrun(request: &Request, record: &mut Record) {
-    let budget_ns = request.options.budget_ns;
+fn note_overrun(request: &Request, planned_ns: Option<u64>, record: &mut Record) {
+    // Complete passes that were asked for by number, and runtimes per cell, have their own end.
+    let Some(planned_ns) = planned_ns else { return };
+    let budget_ns = request.options.budget_ns.max(planned_ns);
     if request.options.runtime_ns.is_none()
         && record.elapsed_ns > budget_ns + (budget_ns / 4).max(LEAST_OVERRUN_NS)
         && !record.cells.is_empty()
@@ -62,8 +65,7 @@ fn note_overrun(request: &Request, record: &mut Record) {
 pub fn plan_only(request: &Request) -> Result<(Plan, Vec<Target>), Problem> {
     let mut targets = Vec::new();
     let mut writable = Vec::new();
-    let all: Vec<Examined> = request
-        .targets
+    let all: Vec<Examined> = names(request)?
         .iter()
         .map(|name| examine(name, &request.roots).map_err(|error| error.problem()))
         .collect::<Result<_, _>>()?;
@@ -88,11 +90,21 @@ pub fn plan_only(request: &Request) -> Result<(Plan, Vec<Target>), Problem> {
     Ok((plan, targets))
 }
 
+/// The names of the targets; where streams are dealt round targets, a simulated system stands for all of its LUNs.
+fn names(request: &Request) -> Result<Vec<String>, Problem> {
+    if request.experiments != [Experiment::Scale] {
+        return Ok(request.targets.clone());
+    }
+    let each = request.targets.iter().map(|name| each_lun(name).map_err(|error| error.problem()));
+    Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
+}
+
 fn measure(
     request: &Request,
     watch: &mut dyn Watch,
     began: Instant,
     record: &mut Record,
+    planned_ns: &mut Option<u64>,
 ) -> Result<(), Problem> {
     let ground = claim_all(request, watch, record)?;
     record.targets = ground.claims.iter().map(|claim| claim.target.clone()).collect();
@@ -110,7 +122,13 @@ fn measure(
         budget_ns,
     )
     .map_err(|error| plan_problem(&error))?;
-    run_plan(request, watch, record, &plan, &ground, bench)
+    *planned_ns = Some(plan.budget_ns);
+    record.notes.extend(plan.notes.iter().cloned());
+    let earlier = match &request.resume {
+        Some(earlier) => crate::resume::cells_of(earlier, &record.targets, &plan, &mut record.notes)?,
+        None => Vec::new(),
+    };
+    run_plan(request, watch, record, &plan, (&ground, &earlier), bench)
 }
 
 fn run_plan(
@@ -118,7 +136,7 @@ fn run_plan(
     watch: &mut dyn Watch,
     record: &mut Record,
     plan: &Plan,
-    ground: &Ground,
+    (ground, earlier): (&Ground, &[CellRecord]),
     mut bench: Bench,
 ) -> Result<(), Problem> {
     let targets = record.targets.clone();
@@ -126,6 +144,7 @@ fn run_plan(
         plan,
         targets: &targets,
         claims: &ground.claims,
+        earlier,
         engine: bench.engine.as_mut(),
         clock: bench.clock.as_ref(),
         observer: bench.observer.as_ref(),
@@ -171,7 +190,7 @@ impl Ground {
 /// nothing changed; then makes the files and claims the rest.
 fn claim_all(request: &Request, watch: &mut dyn Watch, record: &mut Record) -> Result<Ground, Problem> {
     let mut examined = Vec::new();
-    for name in &request.targets {
+    for name in &names(request)? {
         let one = examine(name, &request.roots).map_err(|error| error.problem())?;
         let access = wanted_access(&one, request);
         rdsk_targets::judge(&one, access, &request.permission).map_err(Problem::from)?;

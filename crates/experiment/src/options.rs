@@ -1,12 +1,43 @@
 //! The options that shape a plan, with their defaults and ranges. Plain data.
 
-use rdsk_model::{EngineKind, Op, Pattern};
+use rdsk_model::{EngineKind, Op, Pattern, StreamRange};
+
+/// Whether the time is the user's wish or the default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BudgetWish {
+    /// Nobody asked for it.
+    Default,
+    /// `--budget`.
+    Asked,
+}
+
+/// How many places `zones` visits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Places {
+    /// As many as the time allows, up to 200.
+    Default,
+    /// Exactly this many, at least 1 (`--points`).
+    Count(u64),
+    /// Every block (`--full`).
+    Full,
+}
+
+/// In which order `zones` visits its places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlaceOrder {
+    /// At random, anew in every pass.
+    Shuffled,
+    /// From the first to the last, as the report did.
+    Ascending,
+}
 
 /// What the plan is to look like. `None` leaves the choice to the experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanOptions {
     /// Wall time of everything, test file included; positive.
     pub budget_ns: u64,
+    /// Whether it was asked for.
+    pub budget_wish: BudgetWish,
     /// Time per cell in all its visits; replaces the share of the budget.
     pub runtime_ns: Option<u64>,
     /// Wanted relative half-width of the interval, between 0 and 1.
@@ -15,14 +46,26 @@ pub struct PlanOptions {
     pub ops: Option<Vec<Op>>,
     /// Block sizes (`--bs`); each at least 1.
     pub block_bytes: Option<Vec<u64>>,
-    /// Bytes of one pass (`--bytes`).
+    /// Bytes of one pass (`--bytes`); of `scale`, of each stream.
     pub pass_bytes: Option<u64>,
     /// First byte of the span (`--offset`).
     pub offset_bytes: u64,
     /// I/Os in flight (`--iodepth`): of `stream`'s direct cells (default 1) and of the headline's deep cells (default 32).
     pub queue_depth: Option<u32>,
-    /// Threads (`--streams`) of `stream`'s cells, default 1.
-    pub streams: u32,
+    /// Thread counts (`--streams`): the first of them for `stream` (default 1), all of them for `scale`.
+    pub stream_counts: Option<Vec<u32>>,
+    /// Time between the starts of two streams of `scale` (`--stagger`); 0 starts all at once.
+    pub stagger_ns: Option<u64>,
+    /// Whether the streams of `scale` have parts of their own (`--shared-range`).
+    pub range: StreamRange,
+    /// Places of `zones`.
+    pub places: Places,
+    /// Order of the places of `zones` (`--order`).
+    pub place_order: PlaceOrder,
+    /// Passes of `zones` (`--runs`), at least 1.
+    pub runs: Option<u32>,
+    /// Requests of `stripe` (`--points`); `None` takes as many as the inference needs.
+    pub probes: Option<u64>,
     /// Order of offsets of `stream`'s cells.
     pub pattern: Pattern,
     /// Who issues the I/O (`--engine`); `None` takes sync at depth 1 and `io_uring` above.
@@ -37,6 +80,7 @@ impl Default for PlanOptions {
     fn default() -> Self {
         Self {
             budget_ns: 60_000_000_000,
+            budget_wish: BudgetWish::Default,
             runtime_ns: None,
             precision: 0.02,
             ops: None,
@@ -44,7 +88,13 @@ impl Default for PlanOptions {
             pass_bytes: None,
             offset_bytes: 0,
             queue_depth: None,
-            streams: 1,
+            stream_counts: None,
+            stagger_ns: None,
+            range: StreamRange::Disjoint,
+            places: Places::Default,
+            place_order: PlaceOrder::Shuffled,
+            runs: None,
+            probes: None,
             pattern: Pattern::Sequential,
             engine: None,
             pin_cpus: Vec::new(),

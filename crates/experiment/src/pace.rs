@@ -24,6 +24,8 @@ pub(crate) struct Judge<'a> {
     pub(crate) run_ns: u64,
     /// Time left of the budget when the I/O began.
     pub(crate) left_ns: u64,
+    /// Time in which the streams start one after the other; its windows say nothing of all of them together.
+    pub(crate) ramp_ns: u64,
     /// Elapsed time, bytes and I/Os at the window before.
     pub(crate) last: (u64, u64, u64),
     pub(crate) rates: Vec<f64>,
@@ -49,7 +51,9 @@ impl Control for Judge<'_> {
         }
         self.rates.clear();
         self.rates.extend_from_slice(self.earlier);
-        self.rates.extend(progress.windows.iter().map(|&bytes| per_second(bytes, progress.window_ns)));
+        let ramp = usize::try_from(self.ramp_ns.div_ceil(progress.window_ns)).unwrap_or(usize::MAX);
+        self.rates
+            .extend(progress.windows.iter().skip(ramp).map(|&bytes| per_second(bytes, progress.window_ns)));
         match self.rule.decide(&self.rates) {
             Stop::Precise(_) => Flow::Stop,
             Stop::Continue => Flow::Continue,

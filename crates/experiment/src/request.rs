@@ -1,7 +1,7 @@
 //! What the user asked for, parsed and checked, before any target was looked at. Plain data; it looks at nothing.
 
 use crate::PlanOptions;
-use rdsk_model::{Experiment, StopFlag};
+use rdsk_model::{Experiment, Record, StopFlag};
 use rdsk_targets::{Permission, Roots};
 
 /// One invocation of a measuring command.
@@ -19,6 +19,8 @@ pub struct Request {
     pub permission: Permission,
     /// Size of the test file; `None` adapts it to the disk, up to 1 GiB.
     pub size_bytes: Option<u64>,
+    /// A Record whose passes over chosen places are continued.
+    pub resume: Option<Box<Record>>,
     /// What the plan is to look like.
     pub options: PlanOptions,
     /// Where the kernel's files are; the real ones but in tests.

@@ -1,6 +1,7 @@
 //! Visits the cells of a Plan in ABBA order through an engine, with an observer beside every visit, within the budget.
 //! It decides when a cell has had enough; it never opens a path, prints, or reads a clock other than the engine's.
 
+use crate::overlap::ramp_ns;
 use crate::pace::{Judge, LEAST_RUN_NS, cache_check, enough, grown, limits, window_ns};
 use crate::tally::{Setting, Tally, is_write_behind};
 use rdsk_engine::{Ended, Engine, EngineError, Job, Limits, Pinning, Prepared, Run, Settled};
@@ -25,6 +26,8 @@ pub struct Runner<'a> {
     pub targets: &'a [Target],
     /// The right to use them, in the same order.
     pub claims: &'a [Claim],
+    /// Cells of an earlier Record that are continued, by their ids.
+    pub earlier: &'a [CellRecord],
     /// Who issues the I/O.
     pub engine: &'a mut dyn Engine,
     /// The time that the engine lives in, handed in beside it because sessions borrow the engine.
@@ -79,7 +82,7 @@ impl Runner<'_> {
         let cells = self.plan.cells.len();
         let running = self.plan.cells.iter().filter(|cell| cell.not_applicable.is_none()).count();
         let mut state = Progressing {
-            tallies: (0..cells).map(|_| Tally::default()).collect(),
+            tallies: self.plan.cells.iter().map(|cell| Tally::of(cell, self.earlier)).collect(),
             slices_ns: vec![0; cells],
             stable_rates: BTreeMap::new(),
             observers: BTreeMap::new(),
@@ -96,6 +99,9 @@ impl Runner<'_> {
                 break;
             }
             if state.tallies[index].failure.is_some() || !state.tallies[index].errors.is_empty() {
+                continue;
+            }
+            if state.tallies[index].skip_round() {
                 continue;
             }
             let slice_ns = self.slice_ns(&visits[position..], state.deadline_ns);
@@ -120,7 +126,8 @@ impl Runner<'_> {
         if let Some(runtime_ns) = self.plan.runtime_ns {
             return (runtime_ns / u64::from(self.plan.rounds.max(1))).max(LEAST_RUN_NS);
         }
-        let left_ns = deadline_ns.saturating_sub(self.clock.now_ns()) as f64;
+        let ramps_ns: u64 = visits_left.iter().map(|&index| ramp_ns(&self.plan.cells[index].workload)).sum();
+        let left_ns = deadline_ns.saturating_sub(self.clock.now_ns()).saturating_sub(ramps_ns) as f64;
         let weights: f64 = visits_left.iter().map(|&index| self.plan.cells[index].weight).sum();
         let share = self.plan.cells[visits_left[0]].weight / weights;
         ((left_ns * share) as u64).max(LEAST_RUN_NS)
@@ -130,7 +137,7 @@ impl Runner<'_> {
     fn give(&mut self, index: usize, slice_ns: u64, state: &mut Progressing) {
         let plan = self.plan;
         let cell = &plan.cells[index];
-        let until_ns = self.clock.now_ns().saturating_add(slice_ns);
+        let until_ns = self.clock.now_ns().saturating_add(slice_ns).saturating_add(ramp_ns(&cell.workload));
         state.visits_done += 1;
         self.watch.event(&Event::VisitStarted {
             id: &cell.id,
@@ -191,6 +198,7 @@ impl Runner<'_> {
             claims: self.claims,
             limits,
             visit: u32::try_from(tally.visits.len()).unwrap_or(u32::MAX),
+            first_point: tally.first_point(),
             cache_check: cache_check(cell),
             window_ns: window_ns(slice_ns),
             pinning: match self.pin_cpus {
@@ -216,6 +224,7 @@ impl Runner<'_> {
             run_ns: until_ns.saturating_sub(now_ns).max(slice_ns / 4).max(LEAST_RUN_NS),
             left_ns: state.deadline_ns.saturating_sub(now_ns),
             last: (0, 0, 0),
+            ramp_ns: ramp_ns(&cell.workload),
             rates: Vec::new(),
         };
         observer.begin();

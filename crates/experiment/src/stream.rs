@@ -35,7 +35,8 @@ pub(crate) fn cells(ground: &Ground<'_>) -> Vec<Cell> {
                 let mut workload = ground.workload(op, path, block_bytes, span_bytes);
                 workload.sync = sync;
                 workload.pattern = ground.options.pattern;
-                workload.streams = ground.options.streams;
+                let counts = ground.options.stream_counts.as_ref();
+                workload.streams = counts.and_then(|counts| counts.first().copied()).unwrap_or(1);
                 if path == IoPath::Direct {
                     workload.queue_depth = ground.options.queue_depth.unwrap_or(1);
                 }

@@ -1,10 +1,11 @@
 //! Sums up the visits of one cell and turns the sum into its result: totals, intervals, the reason for the end. It holds
 //! numbers and issues nothing.
 
+use crate::overlap::{overlap_of, windows_of};
 use rdsk_engine::{Ended, Prepared, Run, Settled};
 use rdsk_model::{
     Cell, CellResult, ColdCheck, CpuTime, EngineKind, Estimate, Extent, IoError, IoPath, Latency, Op,
-    PageCache, PageCacheState, StopReason, StreamResult, Sync, Visit, Windows, Workload,
+    Overlap, PageCache, PageCacheState, PointRun, StopReason, StreamResult, Sync, Visit, Windows, Workload,
 };
 use rdsk_observe::EvidenceSum;
 use rdsk_stats::{Histogram, Interval};
@@ -38,9 +39,16 @@ pub(crate) struct Tally {
     pub(crate) start_ns: u64,
     /// A failure outside single I/Os: the target would not open, close or flush.
     pub(crate) failure: Option<rdsk_model::Problem>,
-    histogram: Histogram,
-    latency_sum_ns: u128,
-    asked_bytes: u64,
+    /// Rates are those of the part in which all streams ran.
+    pub(crate) of_overlap: bool,
+    /// The latencies at chosen places, one entry per visit.
+    pub(crate) points: Vec<PointRun>,
+    /// Rounds that an earlier run has done, and the part that it did of the next one.
+    pub(crate) skip_rounds: u32,
+    pub(crate) partial: Option<(Visit, PointRun)>,
+    pub(crate) histogram: Histogram,
+    pub(crate) latency_sum_ns: u128,
+    pub(crate) asked_bytes: u64,
     /// Who issued the I/O; a visit that fell back marks the whole cell.
     engine: Option<EngineKind>,
     windows: Windows,
@@ -60,7 +68,11 @@ impl Tally {
     /// Adds one visit.
     pub(crate) fn add(&mut self, extent: Extent, prepared: &Prepared, run: &Run, settled: &Settled) {
         let before_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
-        self.add_rates(extent, run);
+        let overlap = overlap_of(run);
+        match overlap.filter(|overlap| self.of_overlap && overlap.covered_ns > 0) {
+            Some(overlap) => self.add_overlap(run, &overlap),
+            None => self.add_rates(extent, run),
+        }
         self.add_windows(run);
         self.add_streams(run, before_ns);
         self.histogram.merge(&run.histogram);
@@ -93,7 +105,30 @@ impl Tally {
             cache: prepared
                 .reached
                 .map(|_| ColdCheck { cached_bytes: prepared.page_cache.cached_bytes, ..run.check }),
+            streams: if run.streams.len() > 1 { run.streams.clone() } else { Vec::new() },
+            overlap,
         });
+        self.points.extend(run.points.clone());
+        self.join_partial(extent);
+    }
+
+    /// Adds the rate of a complete or partial pass whose windows are not known.
+    pub(crate) fn add_pass(&mut self, extent: Extent, bytes: u64, elapsed_ns: u64) {
+        debug_assert!(extent != Extent::Timed, "only passes are continued");
+        self.measured_bytes += bytes;
+        self.measured_ns += elapsed_ns;
+        if bytes > 0 && elapsed_ns > 0 {
+            self.visit_rates.push(per_second(bytes, elapsed_ns));
+        }
+    }
+
+    /// Adds what all streams did together; the ramp and the end are in the Record beside it.
+    fn add_overlap(&mut self, run: &Run, overlap: &Overlap) {
+        self.measured_bytes += overlap.bytes;
+        self.measured_ns += overlap.covered_ns;
+        let windows = &run.windows[windows_of(run, overlap)];
+        self.samples.extend(windows.iter().map(|&bytes| per_second(bytes, run.window_ns)));
+        self.visit_rates.push(per_second(overlap.bytes, overlap.covered_ns));
     }
 
     fn add_rates(&mut self, extent: Extent, run: &Run) {
@@ -188,7 +223,10 @@ impl Tally {
         let (stop, why) = self.reason(cell, setting);
         let ran = !self.visits.is_empty() && stop != StopReason::NotApplicable;
         let elapsed_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
-        let bytes_per_s = if ran { self.estimate(cell.extent, cell.workload.block_bytes) } else { None };
+        // Requests of many sizes have no one rate.
+        let mixed = cell.workload.points.as_ref().is_some_and(|points| !points.block_bytes.is_empty());
+        let bytes_per_s =
+            if ran && !mixed { self.estimate(cell.extent, cell.workload.block_bytes) } else { None };
         let block_bytes = cell.workload.block_bytes as f64;
         CellResult {
             stop,
@@ -216,6 +254,7 @@ impl Tally {
             warmup_ns: ran.then_some(self.warmup_ns),
             interrupted_calls: ran.then_some(self.interrupted_calls),
             visits: if ran { self.visits.clone() } else { Vec::new() },
+            points: if ran { self.points.clone() } else { Vec::new() },
         }
     }
 

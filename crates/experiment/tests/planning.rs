@@ -129,7 +129,7 @@ fn runtime_replaces_the_share_of_the_budget() {
 fn stream_options_reach_the_cells() {
     let options = PlanOptions {
         queue_depth: Some(32),
-        streams: 2,
+        stream_counts: Some(vec![2]),
         block_bytes: Some(vec![4096, 8192]),
         ..PlanOptions::default()
     };

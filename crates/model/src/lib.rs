@@ -20,10 +20,11 @@ pub use plan::{Cell, Experiment, Extent, Plan};
 pub use problem::{Problem, ProblemKind};
 pub use record::{
     CellRecord, CellResult, ClockFacts, ColdCheck, Confidence, CpuTime, Estimate, Finding, Host, IoError,
-    Latency, Observer, Record, Status, StopReason, StreamResult, Verdict, VerdictCode, Visit, Windows,
+    Latency, Observer, Overlap, PointRun, Record, Status, StopReason, StreamResult, Verdict, VerdictCode,
+    Visit, Windows,
 };
 pub use target::{Device, Filesystem, Target, TargetKind};
-pub use workload::{CacheState, EngineKind, IoPath, Op, Pattern, Sync, Workload};
+pub use workload::{CacheState, EngineKind, IoPath, Op, Pattern, Points, StreamRange, Sync, Workload};
 
 /// The schema name that every Record carries; a renamed or removed key needs a new number.
 pub const SCHEMA: &str = "rdsk.record/1";

@@ -15,6 +15,12 @@ words!(
         Stream = "stream",
         /// Write latency by size and alignment (report 5).
         Align = "align",
+        /// Speed by position (report 3).
+        Zones = "zones",
+        /// Block size × streams × targets (report 4).
+        Scale = "scale",
+        /// The chunk and the stripe of an array (report 5).
+        Stripe = "stripe",
     }
 );
 
@@ -71,6 +77,9 @@ pub struct Plan {
     pub precision: f64,
     /// Rounds over the cells; odd rounds run backwards, so that drift hits both sides of a comparison alike.
     pub rounds: u32,
+    /// What was left out or shortened to fit the time, in words.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 impl Plan {
@@ -126,6 +135,7 @@ mod tests {
             runtime_ns: None,
             precision: 0.02,
             rounds: 2,
+            notes: Vec::new(),
         };
         assert_eq!(plan.order(), vec![vec![0, 1], vec![1, 0]]);
     }
@@ -138,6 +148,7 @@ mod tests {
             runtime_ns: None,
             precision: 0.02,
             rounds: 2,
+            notes: Vec::new(),
         };
         assert_eq!((plan.share_ns(0), plan.share_ns(1)), (100, 300));
         plan.cells[1].not_applicable = Some("no".into());

@@ -184,6 +184,28 @@ pub struct StreamResult {
     pub ops: u64,
 }
 
+/// One pass over the chosen places of a workload; shorter than their list when its time was used up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PointRun {
+    /// Which place, as a position in the workload's list, in the order of visiting.
+    pub order: Vec<u32>,
+    /// Latency at each, in the same order.
+    pub latency_ns: Vec<u64>,
+}
+
+/// The part of a visit in which all of its streams ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overlap {
+    /// When the last stream began, from the start of the visit.
+    pub start_ns: u64,
+    /// When the first stream ended.
+    pub end_ns: u64,
+    /// Bytes of all streams in the whole windows between the two.
+    pub bytes: u64,
+    /// Time of these windows; 0 where none lies between the two.
+    pub covered_ns: u64,
+}
+
 /// One visit of a cell: the cache made ready, the I/O, the close, the flush.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the fields are what their names say, with the unit last")]
@@ -199,6 +221,12 @@ pub struct Visit {
     pub to_stable_ns: Option<u64>,
     /// Whether the wanted cache state was reached, and how it was checked.
     pub cache: Option<ColdCheck>,
+    /// The streams of this visit, times from its own start; empty for a single one.
+    #[serde(default)]
+    pub streams: Vec<StreamResult>,
+    /// The part in which all streams ran; `None` for a single one.
+    #[serde(default)]
+    pub overlap: Option<Overlap>,
 }
 
 /// What the check of the cache state found.
@@ -225,6 +253,9 @@ pub struct CpuTime {
 pub struct IoError {
     /// Index of the target.
     pub target: u32,
+    /// Number of the stream; `None` for what belongs to none, such as the flush at the end.
+    #[serde(default)]
+    pub stream: Option<u32>,
     /// Where.
     pub offset_bytes: u64,
     /// The system's number; 0 for a transfer that was shorter than asked.
@@ -278,6 +309,9 @@ pub struct CellResult {
     pub interrupted_calls: Option<u64>,
     /// The visits.
     pub visits: Vec<Visit>,
+    /// The latencies at chosen places, one pass per visit; empty where none were chosen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub points: Vec<PointRun>,
 }
 
 /// What the figure measured, reconciled with the block layer.

@@ -60,6 +60,15 @@ words!(
     }
 );
 words!(
+    /// How the sequential streams of one target share its span.
+    StreamRange {
+        /// Each has its own part.
+        Disjoint = "disjoint",
+        /// All of them go over the whole of it.
+        Shared = "shared",
+    }
+);
+words!(
     /// What makes written data durable.
     Sync {
         /// Nothing is asked for.
@@ -92,6 +101,46 @@ words!(
         Sim = "sim",
     }
 );
+
+/// Chosen places, each visited once per pass by one stream: in the listed order by a sequential workload, in a random
+/// order, another one in every visit, by a random one. The latency at each is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Points {
+    /// First byte of each I/O.
+    pub offset_bytes: Vec<u64>,
+    /// Size of each I/O; empty where all have the workload's block size.
+    pub block_bytes: Vec<u64>,
+}
+
+impl Points {
+    /// Offset and size of one of them; a size that is not listed is `otherwise`.
+    #[must_use]
+    pub fn get(&self, index: usize, otherwise: u64) -> Option<(u64, u64)> {
+        let size = self.block_bytes.get(index).copied().unwrap_or(otherwise);
+        self.offset_bytes.get(index).map(|&offset| (offset, size))
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.offset_bytes.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.offset_bytes.is_empty()
+    }
+
+    /// Bytes of one pass over all of them.
+    #[must_use]
+    pub fn pass_bytes(&self, otherwise: u64) -> u64 {
+        match self.block_bytes.as_slice() {
+            [] => otherwise.saturating_mul(self.len() as u64),
+            sizes => sizes.iter().sum(),
+        }
+    }
+}
 
 /// One workload. Sizes and offsets are in bytes; the field names are those of the Record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -126,8 +175,18 @@ pub struct Workload {
     pub offset_bytes: u64,
     /// Length of the span on each target; all I/O stays inside `offset_bytes .. offset_bytes + span_bytes`.
     pub span_bytes: u64,
+    /// How sequential streams share the span.
+    #[serde(default = "disjoint")]
+    pub range: StreamRange,
+    /// Chosen places instead of a span to go over; `None` for most workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub points: Option<Points>,
     /// Seed of the offsets and of the data; the same seed gives the same offsets on every engine.
     pub seed: u64,
+}
+
+fn disjoint() -> StreamRange {
+    StreamRange::Disjoint
 }
 
 impl Workload {
@@ -150,6 +209,8 @@ impl Workload {
             targets: vec![0],
             offset_bytes: 0,
             span_bytes,
+            range: StreamRange::Disjoint,
+            points: None,
             seed: 1,
         }
     }

@@ -11,9 +11,12 @@ mod headline;
 mod page;
 mod paths;
 mod plan;
+mod scale;
 mod spark;
 mod stream;
+mod stripe;
 mod style;
+mod zones;
 
 pub use document::{Compactness, json};
 pub use plan::plan_text;
@@ -96,6 +99,9 @@ fn draw(page: &mut Page, record: &Record, experiment: Experiment) {
         Experiment::Paths => paths::draw(page, record),
         Experiment::Stream => stream::draw(page, record),
         Experiment::Align => align::draw(page, record),
+        Experiment::Zones => zones::draw(page, record),
+        Experiment::Scale => scale::draw(page, record),
+        Experiment::Stripe => stripe::draw(page, record),
     }
 }
 

@@ -65,6 +65,7 @@ fn failed_read() -> CellRecord {
         cell.result.stop = StopReason::Error;
         cell.result.why = "an I/O failed".into();
         cell.result.errors = vec![IoError {
+            stream: None,
             target: 0,
             offset_bytes: 41_943_040,
             errno: 5,
@@ -222,6 +223,7 @@ fn a_plan() {
     let read = Workload::sequential_read(1 << 30);
     let write = Workload { op: Op::Write, queue_depth: 32, streams: 2, shift_bytes: 512, ..read.clone() };
     let plan = Plan {
+        notes: Vec::new(),
         cells: vec![
             cell("paths/read/direct", read.clone(), Extent::Pass { bytes: 100 << 20 }, None),
             cell("align/4096+512/cold/direct", write, Extent::Samples { first_ops: 8 }, None),

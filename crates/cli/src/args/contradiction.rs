@@ -2,6 +2,7 @@
 //! may use.
 
 use super::usage;
+use crate::verb::Verb;
 use crate::wanted::Wanted;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
@@ -16,7 +17,7 @@ const MAX_BUFFERS_BYTES: u64 = 4 << 30;
 pub(super) fn check(matches: &ArgMatches, wanted: &Wanted) -> Result<(), Problem> {
     let given = Given(matches);
     output(given, wanted)?;
-    time(given)?;
+    time(given, wanted)?;
     permission(wanted)?;
     sizes(wanted)?;
     processors(wanted)
@@ -40,8 +41,8 @@ fn output(given: Given<'_>, wanted: &Wanted) -> Result<(), Problem> {
     Ok(())
 }
 
-fn time(given: Given<'_>) -> Result<(), Problem> {
-    if given.has("runtime") && given.has("budget") {
+fn time(given: Given<'_>, wanted: &Wanted) -> Result<(), Problem> {
+    if given.has("runtime") && given.has("budget") && wanted.verb != Verb::Scale {
         return Err(usage(
             "--runtime contradicts --budget",
             "give --runtime for each cell, or --budget for everything",
@@ -104,7 +105,15 @@ fn sizes(wanted: &Wanted) -> Result<(), Problem> {
             "write a larger --size, or a smaller --bytes or --offset",
         ));
     }
-    let buffers = u128::from(largest) * u128::from(depth) * u128::from(options.streams);
+    let counts = options.stream_counts.as_deref().unwrap_or(&[]);
+    if wanted.verb == Verb::Stream && counts.len() > 1 {
+        return Err(usage(
+            "--streams of stream takes one number",
+            "write one number here; rdsk scale compares several",
+        ));
+    }
+    let most_streams = counts.iter().max().copied().unwrap_or(1);
+    let buffers = u128::from(largest) * u128::from(depth) * u128::from(most_streams);
     if buffers > u128::from(MAX_BUFFERS_BYTES) {
         return Err(usage(
             format!(

@@ -4,6 +4,7 @@ use super::{Flag, one, value, valued};
 use crate::verb::Verb;
 use crate::wanted::Wanted;
 use clap::{Arg, ArgMatches};
+use rdsk_experiment::BudgetWish;
 use rdsk_units::Nanos;
 
 /// Shortest budget: two windows, below which no rate has an interval.
@@ -32,6 +33,7 @@ impl Flag for Budget {
     fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
         if let Some(budget_ns) = one(matches, self.name()) {
             wanted.options.budget_ns = budget_ns;
+            wanted.options.budget_wish = BudgetWish::Asked;
         }
     }
 }
@@ -44,7 +46,7 @@ impl Flag for Runtime {
         "runtime"
     }
     fn verbs(&self) -> &'static [Verb] {
-        Verb::EXPERIMENTS
+        Verb::WITH_TIMED_CELLS
     }
     fn arg(&self) -> Arg {
         valued(self.name(), "TIME", "Time for each cell, instead of its share of a budget")

@@ -1,6 +1,6 @@
 //! Flags that say how the I/O is issued: depth, threads, engine, processors, seed.
 
-use super::{Flag, one, value, valued};
+use super::{Flag, listed, many, one, value, valued};
 use crate::verb::Verb;
 use crate::wanted::Wanted;
 use clap::{Arg, ArgMatches};
@@ -40,16 +40,18 @@ impl Flag for Streams {
         "streams"
     }
     fn verbs(&self) -> &'static [Verb] {
-        &[Verb::Stream]
+        &[Verb::Stream, Verb::Scale]
     }
     fn arg(&self) -> Arg {
-        valued(self.name(), "N", "Threads that issue I/O, each on its own part [default: 1]")
-            .value_parser(|text: &str| value::count(text, MAX_STREAMS))
+        listed(
+            self.name(),
+            "N,...",
+            "Threads that issue I/O, each on its own part [default: 1; of scale: 1,3,10]",
+        )
+        .value_parser(|text: &str| value::count(text, MAX_STREAMS))
     }
     fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
-        if let Some(streams) = one(matches, self.name()) {
-            wanted.options.streams = streams;
-        }
+        wanted.options.stream_counts = many(matches, self.name());
     }
 }
 
@@ -134,7 +136,7 @@ mod tests {
 
     #[test]
     fn streams() {
-        assert_eq!(wanted(&["stream", "--streams", "10"]).unwrap().options.streams, 10);
+        assert_eq!(wanted(&["stream", "--streams", "10"]).unwrap().options.stream_counts, Some(vec![10]));
         refuses("stream", "--streams", BAD_COUNTS);
     }
 

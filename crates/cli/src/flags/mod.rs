@@ -5,6 +5,7 @@ mod allow;
 mod duration;
 mod how;
 mod output;
+mod place;
 mod value;
 mod what;
 
@@ -36,8 +37,15 @@ pub(crate) static FLAGS: &[&dyn Flag] = &[
     &what::Size,
     &what::Offset,
     &what::Pattern,
+    &place::Points,
+    &place::Full,
+    &place::Runs,
+    &place::Order,
+    &place::Resume,
     &how::Iodepth,
     &how::Streams,
+    &place::Stagger,
+    &place::SharedRange,
     &how::Engine,
     &how::Pin,
     &how::Seed,

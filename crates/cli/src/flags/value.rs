@@ -85,6 +85,34 @@ pub(crate) fn time_ns(value: &str, min: Nanos, max: Nanos) -> Result<u64, BadVal
     Ok(time.0)
 }
 
+/// A time that may be zero, in nanoseconds.
+pub(crate) fn time_or_zero_ns(value: &str, max: Nanos) -> Result<u64, BadValue> {
+    let digits = text(value)?.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    if !digits.is_empty() && digits.bytes().all(|byte| byte == b'0') {
+        let unit = &value[digits.len()..];
+        // The unit is read as that of one, so that a wrong one is refused for zero too.
+        return time_ns(&format!("1{unit}"), Nanos(0), Nanos(u64::MAX)).map(|_| 0);
+    }
+    time_ns(value, Nanos(0), max)
+}
+
+/// One of a few fixed words.
+pub(crate) fn one_of(value: &str, all: &[&str]) -> Result<String, BadValue> {
+    let value = text(value)?;
+    if all.contains(&value) {
+        return Ok(value.to_owned());
+    }
+    Err(BadValue::new(
+        format!("\"{}\" is none of {}", printable(value), all.join(", ")),
+        format!("write {}", all.join(" or ")),
+    ))
+}
+
+/// The path of a file that is only read.
+pub(crate) fn path(value: &str) -> Result<std::path::PathBuf, BadValue> {
+    text(value).map(Into::into)
+}
+
 /// A time as it is typed: `10ms`, `168h`.
 fn plain(time: Nanos) -> String {
     const HOUR_NS: u64 = 3_600_000_000_000;

@@ -23,8 +23,8 @@ impl Flag for Only {
         &[Verb::Run]
     }
     fn arg(&self) -> Arg {
-        listed(self.name(), "EXPERIMENT", "Ask only these: headline, paths, stream, align")
-            .value_parser(|text: &str| value::word(text, Experiment::ALL))
+        listed(self.name(), "EXPERIMENT", "Ask only these: headline, paths, stream, align, zones, scale")
+            .value_parser(|text: &str| value::word(text, crate::verb::IN_RUN))
     }
     fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
         if let Some(experiments) = many::<Experiment>(matches, self.name()) {
@@ -60,7 +60,7 @@ impl Flag for Bs {
         "bs"
     }
     fn verbs(&self) -> &'static [Verb] {
-        Verb::EXPERIMENTS
+        Verb::WITH_BLOCKS
     }
     fn arg(&self) -> Arg {
         listed(self.name(), "SIZE,...", "Block sizes: 4k is 4096 bytes, 4kB is 4000")
@@ -79,13 +79,13 @@ impl Flag for Bytes {
         "bytes"
     }
     fn verbs(&self) -> &'static [Verb] {
-        Verb::EXPERIMENTS
+        Verb::WITH_TIMED_CELLS
     }
     fn arg(&self) -> Arg {
         valued(
             self.name(),
             "SIZE",
-            "Bytes that one pass moves; of align, the part of the target that is used",
+            "Bytes that one pass moves; of scale, each stream; of align, the part that is used",
         )
         .value_parser(|text: &str| value::size(text, MAX_FILE_BYTES))
     }

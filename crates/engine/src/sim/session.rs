@@ -5,9 +5,11 @@ use super::streams::{End, Stream};
 use crate::EngineError;
 use crate::board::window_width_ns;
 use crate::job::{CacheCheck, Control, Ended, Flow, Job, Prepared, Progress, Run, Session, Settled};
+use crate::points::Point;
 use rdsk_disk::{Call, CallId, Done, LunId, Operation, Route, SharedLab, Stability};
 use rdsk_model::{
-    CacheState, ColdCheck, CpuTime, EngineKind, IoError, IoPath, Op, PageCacheState, StreamResult, Sync,
+    CacheState, ColdCheck, CpuTime, EngineKind, IoError, IoPath, Op, PageCacheState, PointRun, StreamResult,
+    Sync,
 };
 use rdsk_stats::Histogram;
 use std::collections::HashMap;
@@ -37,6 +39,7 @@ struct Sums {
     histogram: Histogram,
     latency_sum_ns: u128,
     windows: Vec<u64>,
+    points: PointRun,
     check: ColdCheck,
 }
 
@@ -46,6 +49,8 @@ struct Pending {
     bytes: u64,
     offset_bytes: u64,
     begin_ns: u64,
+    /// Position among the chosen places.
+    point: u32,
 }
 
 impl<'a> SimSession<'a> {
@@ -96,7 +101,7 @@ impl<'a> SimSession<'a> {
         self.lab.lock().run(lun.host, call).expect("sync and close are never refused")
     }
 
-    fn streams(&self) -> Result<Vec<Stream>, EngineError> {
+    fn streams(&self) -> Result<Vec<Stream<'a>>, EngineError> {
         (0..self.job.workload.streams)
             .map(|index| Stream::new(&self.job, index, &self.luns, self.page_bytes))
             .collect()
@@ -105,14 +110,14 @@ impl<'a> SimSession<'a> {
     /// Makes the next call of a stream, unless it is through.
     fn issue(
         &self,
-        streams: &mut [Stream],
+        streams: &mut [Stream<'_>],
         index: usize,
         sums: &mut Sums,
         pending: &mut HashMap<(usize, CallId), Pending>,
     ) {
         let workload = self.job.workload;
         let stream = &mut streams[index];
-        let Some((offset_bytes, bytes)) = stream.next() else { return };
+        let Some(Point { index: point, offset_bytes, bytes }) = stream.next() else { return };
         let call = Call {
             operation: if workload.op == Op::Read { Operation::Read } else { Operation::Write },
             route: if workload.path == IoPath::Direct { Route::Direct } else { Route::Buffered },
@@ -138,8 +143,10 @@ impl<'a> SimSession<'a> {
         match lab.submit(stream.lun.host, call) {
             Ok(id) => {
                 stream.in_flight += 1;
-                pending
-                    .insert((stream.lun.host, id), Pending { stream: index, bytes, offset_bytes, begin_ns });
+                pending.insert(
+                    (stream.lun.host, id),
+                    Pending { stream: index, bytes, offset_bytes, begin_ns, point },
+                );
             }
             Err(error) => {
                 stream.fail(offset_bytes, libc::EINVAL, format!("Invalid argument: {error}"), begin_ns);
@@ -150,7 +157,7 @@ impl<'a> SimSession<'a> {
     /// A call came back: counts it and makes the stream's next one.
     fn returned(
         &self,
-        streams: &mut [Stream],
+        streams: &mut [Stream<'_>],
         done: &Done,
         one: &Pending,
         begin_ns: u64,
@@ -168,6 +175,10 @@ impl<'a> SimSession<'a> {
         stream.bytes += one.bytes;
         stream.ops += 1;
         sums.histogram.record(end_ns - one.begin_ns);
+        if self.job.workload.points.is_some() {
+            sums.points.order.push(one.point);
+            sums.points.latency_ns.push(end_ns - one.begin_ns);
+        }
         sums.latency_sum_ns += u128::from(end_ns - one.begin_ns);
         let window = usize::try_from((end_ns - begin_ns) / width_ns).unwrap_or(usize::MAX);
         if sums.windows.len() <= window {
@@ -179,7 +190,7 @@ impl<'a> SimSession<'a> {
     /// Lets the streams run until none has anything in flight or to come.
     fn drive(
         &self,
-        streams: &mut [Stream],
+        streams: &mut [Stream<'_>],
         begin_ns: u64,
         width_ns: u64,
         sums: &mut Sums,
@@ -240,7 +251,7 @@ impl<'a> SimSession<'a> {
     /// Shows the control the windows that are full.
     fn look(
         &self,
-        streams: &[Stream],
+        streams: &[Stream<'_>],
         elapsed_ns: u64,
         full: u64,
         width_ns: u64,
@@ -265,7 +276,7 @@ impl<'a> SimSession<'a> {
         let failed = |(target, lun): &(u32, LunId)| {
             let fault = self.call(*lun, Operation::Sync).outcome.err()?;
             let message = format!("fdatasync: {fault}");
-            Some(IoError { target: *target, offset_bytes: 0, errno: EIO, message })
+            Some(IoError { target: *target, stream: None, offset_bytes: 0, errno: EIO, message })
         };
         self.luns.iter().filter_map(failed).collect()
     }
@@ -345,6 +356,7 @@ impl Session for SimSession<'_> {
             latency_sum_ns: sums.latency_sum_ns,
             windows: sums.windows,
             window_ns: width_ns,
+            points: self.job.workload.points.is_some().then_some(sums.points),
             streams: streams.iter().map(|stream| result_of(stream, begun_ns)).collect(),
             errors,
             cpu: CpuTime { user: 0, system: cpu_ns },
@@ -377,7 +389,7 @@ impl Session for SimSession<'_> {
 }
 
 /// Why the visit ended: the strongest reason that holds.
-fn ended(streams: &[Stream], halted: Ended) -> Ended {
+fn ended(streams: &[Stream<'_>], halted: Ended) -> Ended {
     let any = |end: End| streams.iter().any(|stream| stream.ended == Some(end));
     if streams.iter().all(|stream| stream.ended == Some(End::Failed)) {
         Ended::Failed
@@ -390,7 +402,7 @@ fn ended(streams: &[Stream], halted: Ended) -> Ended {
     }
 }
 
-fn result_of(stream: &Stream, begin_ns: u64) -> StreamResult {
+fn result_of(stream: &Stream<'_>, begin_ns: u64) -> StreamResult {
     StreamResult {
         index: stream.index,
         target: stream.target,

@@ -3,6 +3,7 @@
 use crate::EngineError;
 use crate::job::Job;
 use crate::offsets::{OffsetSource as _, Offsets, ends_with_cycle, place_of};
+use crate::points::{Point, PointSource};
 use crate::real::share_of;
 use rdsk_disk::LunId;
 use rdsk_model::IoError;
@@ -22,12 +23,14 @@ pub(super) enum End {
 
 /// A stream.
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(super) struct Stream<'a> {
     pub(super) index: u32,
     /// Index of the target, as in the Record.
     pub(super) target: u32,
     pub(super) lun: LunId,
     offsets: Offsets,
+    /// Chosen places instead of the offsets.
+    points: Option<PointSource<'a>>,
     block_bytes: u64,
     /// Whole blocks that are left.
     full_ops: u64,
@@ -45,9 +48,9 @@ pub(super) struct Stream {
     pub(super) ops: u64,
 }
 
-impl Stream {
+impl<'a> Stream<'a> {
     pub(super) fn new(
-        job: &Job<'_>,
+        job: &Job<'a>,
         index: u32,
         luns: &[(u32, LunId)],
         page_bytes: u64,
@@ -65,6 +68,7 @@ impl Stream {
             target,
             lun,
             offsets,
+            points: PointSource::of(job),
             block_bytes: workload.block_bytes,
             full_ops,
             tail_bytes,
@@ -85,21 +89,32 @@ impl Stream {
         self.end_ns = now_ns;
     }
 
-    /// Offset and size of the next call; `None` when the stream is over.
-    pub(super) fn next(&mut self) -> Option<(u64, u64)> {
+    /// The next call; `None` when the stream is over.
+    pub(super) fn next(&mut self) -> Option<Point> {
         if self.is_over() {
             return None;
         }
+        let next = match &mut self.points {
+            Some(points) => points.next(),
+            None => self.next_of_span(),
+        };
+        if next.is_none() {
+            self.ended = Some(End::Complete);
+        }
+        next
+    }
+
+    fn next_of_span(&mut self) -> Option<Point> {
         if self.full_ops > 0 {
             self.full_ops -= 1;
-            return Some((self.offsets.next_offset(), self.block_bytes));
+            return Some(Point {
+                index: 0,
+                offset_bytes: self.offsets.next_offset(),
+                bytes: self.block_bytes,
+            });
         }
         let bytes = std::mem::take(&mut self.tail_bytes);
-        if bytes > 0 {
-            return Some((self.offsets.tail_offset(bytes), bytes));
-        }
-        self.ended = Some(End::Complete);
-        None
+        (bytes > 0).then(|| Point { index: 0, offset_bytes: self.offsets.tail_offset(bytes), bytes })
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -115,6 +130,7 @@ impl Stream {
     pub(super) fn fail(&mut self, offset_bytes: u64, errno: i32, message: String, now_ns: u64) {
         self.end_ns = now_ns;
         self.ended = Some(End::Failed);
-        self.error.get_or_insert(IoError { target: self.target, offset_bytes, errno, message });
+        let (target, stream) = (self.target, Some(self.index));
+        self.error.get_or_insert(IoError { target, stream, offset_bytes, errno, message });
     }
 }

@@ -159,12 +159,13 @@ impl Session for Visit<'_> {
 
 fn failed(errno: i32) -> IoError {
     let message = std::io::Error::from_raw_os_error(errno).to_string();
-    IoError { target: 0, offset_bytes: 27, errno, message }
+    IoError { target: 0, stream: Some(0), offset_bytes: 27, errno, message }
 }
 
 /// A visit in which nothing happened.
 fn nothing(engine: EngineKind) -> Run {
     Run {
+        points: None,
         ended: Ended::Complete,
         elapsed_ns: 0,
         to_return_ns: 0,
@@ -229,7 +230,7 @@ pub(crate) fn cell(block_bytes: u64, extent: Extent) -> Cell {
 }
 
 pub(crate) fn plan(cells: Vec<Cell>, budget_ns: u64) -> Plan {
-    Plan { cells, budget_ns, runtime_ns: None, precision: 0.02, rounds: 2 }
+    Plan { cells, budget_ns, runtime_ns: None, precision: 0.02, rounds: 2, notes: Vec::new() }
 }
 
 pub(crate) struct Seen {
@@ -253,6 +254,7 @@ pub(crate) fn run(plan: &Plan, bytes_per_s: f64, shape: impl FnOnce(&mut Scripte
     };
     shape(&mut disk, &stop);
     let runner = Runner {
+        earlier: &[],
         plan,
         targets: &[],
         claims: &[],

@@ -1,0 +1,190 @@
+//! Chosen places: which comes next, and the loop of the sync engine over them, which keeps the latency of each. The loop
+//! allocates nothing; its memory is taken before it starts.
+
+use crate::EngineError;
+use crate::arena::Arena;
+use crate::clock::now_ns;
+use crate::job::Job;
+use crate::lane::{Outcome, Recorder, StreamEnd, Work};
+use crate::random::{Permutation, mix};
+use crate::sync::transfer;
+use rdsk_model::{Op, Pattern, PointRun, Points, Workload};
+
+/// The places of one visit in their order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PointSource<'a> {
+    points: &'a Points,
+    block_bytes: u64,
+    order: Option<Permutation>,
+    next: u64,
+}
+
+/// One place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Point {
+    /// Position in the list.
+    pub(crate) index: u32,
+    pub(crate) offset_bytes: u64,
+    pub(crate) bytes: u64,
+}
+
+impl<'a> PointSource<'a> {
+    /// The places of a visit; `None` for a workload without any.
+    pub(crate) fn of(job: &Job<'a>) -> Option<Self> {
+        let workload = job.workload;
+        let points = workload.points.as_ref()?;
+        let order = (workload.pattern == Pattern::Random)
+            .then(|| Permutation::new(points.len() as u64, mix(workload.seed, u64::from(job.visit))));
+        Some(Self { points, block_bytes: workload.block_bytes, order, next: u64::from(job.first_point) })
+    }
+
+    /// Places that are left.
+    pub(crate) fn left(&self) -> usize {
+        self.points.len().saturating_sub(usize::try_from(self.next).unwrap_or(usize::MAX))
+    }
+
+    /// The next place; `None` after the last.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<Point> {
+        if self.next >= self.points.len() as u64 {
+            return None;
+        }
+        let index = self.order.map_or(self.next, |order| order.apply(self.next));
+        self.next += 1;
+        let position = usize::try_from(index).ok()?;
+        let (offset_bytes, bytes) = self.points.get(position, self.block_bytes)?;
+        Some(Point { index: u32::try_from(index).ok()?, offset_bytes, bytes })
+    }
+}
+
+/// What no engine can do with chosen places.
+pub(crate) fn check(workload: &Workload) -> Result<(), EngineError> {
+    let Some(points) = &workload.points else { return Ok(()) };
+    let nonsense = |why: &str| Err(EngineError::Workload { why: format!("its chosen places {why}") });
+    if workload.streams != 1 || workload.queue_depth != 1 {
+        return nonsense("take one stream with one I/O in flight");
+    }
+    if points.is_empty() || u32::try_from(points.len()).is_err() {
+        return nonsense("are none, or more than 2^32");
+    }
+    if !points.block_bytes.is_empty() && points.block_bytes.len() != points.offset_bytes.len() {
+        return nonsense("and their sizes are not the same number");
+    }
+    let end = workload.offset_bytes.saturating_add(workload.span_bytes);
+    for index in 0..points.len() {
+        let Some((offset, bytes)) = points.get(index, workload.block_bytes) else { continue };
+        let inside = offset >= workload.offset_bytes
+            && offset.checked_add(bytes).is_some_and(|last| last <= end)
+            && bytes <= workload.block_bytes
+            && bytes > 0;
+        if !inside {
+            return nonsense("reach out of the span, or are larger than the block size");
+        }
+    }
+    Ok(())
+}
+
+/// Issues the I/O of one stream over chosen places.
+pub(crate) fn run<R: Recorder>(
+    mut work: Work<'_, R>,
+    arena: &mut Arena,
+    mut source: PointSource<'_>,
+) -> Outcome {
+    let lane = work.lane;
+    let buffer = arena.slot(0, lane.block_bytes);
+    let mut seen =
+        PointRun { order: Vec::with_capacity(source.left()), latency_ns: Vec::with_capacity(source.left()) };
+    work.start_ns = now_ns();
+    work.end_ns = work.start_ns;
+    let end = loop {
+        if work.bounds.gate.is_halted() {
+            break StreamEnd::Halted;
+        }
+        if work.end_ns >= work.bounds.deadline_ns {
+            break StreamEnd::OutOfTime;
+        }
+        let Some(point) = source.next() else { break StreamEnd::Complete };
+        let Ok(len) = usize::try_from(point.bytes) else { break StreamEnd::Failed };
+        let buffer = &mut buffer[..len];
+        if lane.op == Op::Write {
+            work.stamper.stamp(buffer, point.offset_bytes);
+        }
+        if let Some(wanted) = lane.check {
+            work.look.at(lane.fd, point.offset_bytes, len, wanted);
+        }
+        work.asked_bytes += point.bytes;
+        let begin_ns = now_ns();
+        let result = match lane.op {
+            Op::Read => transfer::<false>(lane.fd, buffer, point.offset_bytes, &mut work.interrupted_calls),
+            Op::Write => transfer::<true>(lane.fd, buffer, point.offset_bytes, &mut work.interrupted_calls),
+        };
+        let end_ns = now_ns();
+        work.end_ns = end_ns;
+        match result {
+            Ok(moved) if moved == len => {}
+            other => {
+                crate::sync::fail(&mut work, point.offset_bytes, len, &other);
+                break StreamEnd::Failed;
+            }
+        }
+        work.latencies.record(end_ns - begin_ns);
+        work.tally.add(end_ns, point.bytes, 1);
+        seen.order.push(point.index);
+        seen.latency_ns.push(end_ns - begin_ns);
+    };
+    Outcome { points: Some(seen), ..work.finish(end) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{CacheCheck, Limits, Pinning};
+    use rdsk_model::StopFlag;
+
+    fn workload(pattern: Pattern, sizes: Vec<u64>) -> Workload {
+        let points =
+            Points { offset_bytes: (0..100).map(|index| index * 8192).collect(), block_bytes: sizes };
+        Workload { pattern, block_bytes: 4096, points: Some(points), ..Workload::sequential_read(1 << 20) }
+    }
+
+    fn order(workload: &Workload, visit: u32, first_point: u32) -> Vec<u32> {
+        let job = Job {
+            workload,
+            claims: &[],
+            limits: Limits { max_bytes: None, max_ops: None, max_elapsed_ns: 1 },
+            visit,
+            first_point,
+            cache_check: CacheCheck::Span,
+            window_ns: 1,
+            pinning: Pinning::Free,
+            stop: StopFlag::new(),
+        };
+        let mut source = PointSource::of(&job).unwrap();
+        std::iter::from_fn(|| source.next()).map(|point| point.index).collect()
+    }
+
+    #[test]
+    fn every_place_is_visited_once_in_its_own_order_per_visit() {
+        let shuffled = workload(Pattern::Random, Vec::new());
+        let (first, second) = (order(&shuffled, 0, 0), order(&shuffled, 1, 0));
+        assert_ne!(first, second);
+        for run in [&first, &second] {
+            let mut sorted = run.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..100).collect::<Vec<_>>());
+        }
+        assert_eq!(order(&shuffled, 0, 40), first[40..], "a run that goes on takes the same order up again");
+        assert_eq!(order(&workload(Pattern::Sequential, Vec::new()), 3, 0), (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn places_outside_the_span_are_refused() {
+        assert!(check(&workload(Pattern::Random, Vec::new())).is_ok());
+        assert!(check(&workload(Pattern::Random, vec![4096; 99])).is_err());
+        assert!(check(&workload(Pattern::Random, vec![8192; 100])).is_err(), "larger than the buffer");
+        let short = Workload { span_bytes: 8192 * 99, ..workload(Pattern::Random, Vec::new()) };
+        assert!(check(&short).is_err());
+        let deep = Workload { queue_depth: 2, ..workload(Pattern::Random, Vec::new()) };
+        assert!(check(&deep).is_err());
+    }
+}

@@ -1,0 +1,131 @@
+//! Goes on with passes over chosen places that an earlier Record holds: which passes are complete, where the last one
+//! stopped, and whether the Record is of the same target and question at all.
+
+use crate::tally::Tally;
+use rdsk_model::{
+    Cell, CellRecord, Extent, Plan, PointRun, Problem, ProblemKind, Record, StopReason, Target, Visit,
+};
+
+/// The cells of an earlier Record that this plan continues.
+///
+/// # Errors
+/// When the Record is of other targets, or none of its cells is one of this plan's with the same places.
+pub(crate) fn cells_of(
+    earlier: &Record,
+    targets: &[Target],
+    plan: &Plan,
+    notes: &mut Vec<String>,
+) -> Result<Vec<CellRecord>, Problem> {
+    let refusal = |message: String, hint: &str| Problem::new(ProblemKind::Usage, "no-resume", message, hint);
+    let same = earlier.targets.len() == targets.len()
+        && earlier.targets.iter().zip(targets).all(|(then, now)| is_same(then, now));
+    if !same {
+        return Err(refusal(
+            format!("record {} is not of this target", rdsk_units::printable(&earlier.id)),
+            "name the target that the record is of, under the same name and of the same size",
+        ));
+    }
+    let cells: Vec<CellRecord> = earlier
+        .cells
+        .iter()
+        .filter(|then| !then.result.points.is_empty() && then.result.stop != StopReason::NotApplicable)
+        .filter(|then| plan.cells.iter().any(|cell| is_continued(cell, then)))
+        .cloned()
+        .collect();
+    if cells.is_empty() {
+        return Err(refusal(
+            format!("record {} has no pass over the same places", rdsk_units::printable(&earlier.id)),
+            "give the same --bs, --points, --order, --rw and --seed as the first time",
+        ));
+    }
+    let passes: usize = cells.iter().map(|cell| cell.result.points.len()).sum();
+    notes.push(format!(
+        "continues record {}: {passes} passes in {} cells were taken over from it",
+        rdsk_units::printable(&earlier.id),
+        cells.len()
+    ));
+    Ok(cells)
+}
+
+/// Names and sizes alone do not tell two disks apart; the serial number does, where there is one.
+fn is_same(then: &Target, now: &Target) -> bool {
+    let serial = |target: &Target| target.device.as_ref().and_then(|device| device.serial.clone());
+    (&then.name, then.kind, then.size_bytes) == (&now.name, now.kind, now.size_bytes)
+        && serial(then) == serial(now)
+        && !now.made_by_rdsk
+}
+
+fn is_continued(cell: &Cell, then: &CellRecord) -> bool {
+    cell.id == then.id && cell.workload == then.workload
+}
+
+impl Tally {
+    /// A tally that begins with what an earlier Record holds of the cell.
+    pub(crate) fn of(cell: &Cell, earlier: &[CellRecord]) -> Self {
+        let mut tally = Tally::default();
+        tally.of_overlap = cell.workload.streams > 1;
+        let (Some(then), Some(points)) =
+            (earlier.iter().find(|then| is_continued(cell, then)), &cell.workload.points)
+        else {
+            return tally;
+        };
+        for (visit, run) in then.result.visits.iter().zip(&then.result.points) {
+            if run.order.len() < points.len() {
+                tally.partial = Some((visit.clone(), run.clone()));
+                break;
+            }
+            tally.take_over(cell.extent, visit, run);
+            tally.skip_rounds += 1;
+        }
+        tally
+    }
+
+    /// Whether the next round of this cell was done before.
+    pub(crate) fn skip_round(&mut self) -> bool {
+        let skip = self.skip_rounds > 0;
+        self.skip_rounds = self.skip_rounds.saturating_sub(1);
+        skip
+    }
+
+    /// How many places of the next visit an earlier run has visited.
+    pub(crate) fn first_point(&self) -> u32 {
+        let done = self.partial.as_ref().map_or(0, |(_, run)| run.order.len());
+        u32::try_from(done).unwrap_or(u32::MAX)
+    }
+
+    fn take_over(&mut self, extent: Extent, visit: &Visit, run: &PointRun) {
+        for &latency_ns in &run.latency_ns {
+            self.histogram.record(latency_ns);
+            self.latency_sum_ns += u128::from(latency_ns);
+        }
+        self.asked_bytes += visit.bytes;
+        self.add_pass(extent, visit.bytes, visit.elapsed_ns);
+        self.visits.push(visit.clone());
+        self.points.push(run.clone());
+    }
+
+    /// Puts the part of a pass that an earlier run did before the part that this one did.
+    pub(crate) fn join_partial(&mut self, extent: Extent) {
+        let Some((visit, run)) = self.partial.take() else { return };
+        self.asked_bytes += visit.bytes;
+        self.add_pass(extent, visit.bytes, visit.elapsed_ns);
+        for &latency_ns in &run.latency_ns {
+            self.histogram.record(latency_ns);
+            self.latency_sum_ns += u128::from(latency_ns);
+        }
+        if let Some(last) = self.visits.last_mut() {
+            last.elapsed_ns += visit.elapsed_ns;
+            last.bytes += visit.bytes;
+            last.ops += visit.ops;
+            last.to_return_ns = last.to_return_ns.zip(visit.to_return_ns).map(|(now, then)| now + then);
+            last.to_close_ns = last.to_close_ns.zip(visit.to_close_ns).map(|(now, then)| now + then);
+            last.to_stable_ns = last.to_stable_ns.zip(visit.to_stable_ns).map(|(now, then)| now + then);
+        }
+        if let Some(last) = self.points.last_mut() {
+            let PointRun { mut order, mut latency_ns } = run;
+            order.append(&mut last.order);
+            latency_ns.append(&mut last.latency_ns);
+            *last = PointRun { order, latency_ns };
+        }
+    }
+}

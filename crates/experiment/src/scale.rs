@@ -1,0 +1,147 @@
+//! `scale`: block size × streams × targets, each stream a reader or writer of its own, started one after the other and
+//! dealt round the targets. It plans cells and runs nothing.
+
+use crate::assemble::{Ground, device_path, size_word};
+use crate::options::BudgetWish;
+use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op};
+use rdsk_units::Nanos;
+
+/// The report's block sizes and stream counts.
+const SIZES: [u64; 8] = [16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20];
+const STREAMS: [u32; 3] = [1, 3, 10];
+/// The report's pause between two starts.
+const STAGGER_NS: u64 = 5_000_000_000;
+/// Block sizes and stream counts in a run of everything.
+const SIZES_IN_RUN: [u64; 2] = [64 << 10, 1 << 20];
+const STREAMS_IN_RUN: [u32; 2] = [1, 4];
+/// Least time of a cell with all its streams running.
+const LEAST_CELL_NS: u64 = 500_000_000;
+/// Starting one stream after the other takes at most this part of a cell's time, unless the pause was asked for.
+const RAMP_SHARE: u64 = 2;
+const WEIGHT_IN_RUN: f64 = 1.0;
+
+/// The grid.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Grid {
+    sizes: Vec<u64>,
+    streams: Vec<u32>,
+    pub(crate) stagger_ns: u64,
+    /// What was shortened, in words.
+    pub(crate) note: Option<String>,
+}
+
+impl Grid {
+    /// Time that the ramps of all cells take.
+    pub(crate) fn ramps_ns(&self, ops: usize) -> u64 {
+        let steps: u64 = self.streams.iter().map(|&streams| u64::from(streams.saturating_sub(1))).sum();
+        self.stagger_ns.saturating_mul(steps).saturating_mul((self.sizes.len() * ops) as u64)
+    }
+
+    fn cells(&self, ops: usize) -> u64 {
+        (self.sizes.len() * self.streams.len() * ops) as u64
+    }
+}
+
+/// The grid that fits the time: what was asked for stays; else the pause is shortened first, then block sizes are left
+/// out, every second one at a time.
+pub(crate) fn grid(ground: &Ground<'_>, in_run: bool, budget_ns: u64) -> Grid {
+    let options = ground.options;
+    let sizes = options
+        .block_bytes
+        .clone()
+        .unwrap_or_else(|| if in_run { SIZES_IN_RUN.to_vec() } else { SIZES.to_vec() });
+    let streams = options
+        .stream_counts
+        .clone()
+        .unwrap_or_else(|| if in_run { STREAMS_IN_RUN.to_vec() } else { STREAMS.to_vec() });
+    let stagger_ns = options.stagger_ns.unwrap_or(if in_run { 0 } else { STAGGER_NS });
+    let mut grid = Grid { sizes, streams, stagger_ns, note: None };
+    let is_limited = match (options.runtime_ns.is_some(), options.pass_bytes.is_some()) {
+        (true, _) => options.budget_wish == BudgetWish::Asked,
+        (false, is_pass) => !is_pass || options.budget_wish == BudgetWish::Asked,
+    };
+    if is_limited && !in_run {
+        shorten(&mut grid, ground, budget_ns);
+    }
+    grid
+}
+
+fn shorten(grid: &mut Grid, ground: &Ground<'_>, budget_ns: u64) {
+    let (options, ops) = (ground.options, ground.ops.len());
+    let before = grid.clone();
+    let wanted_ns = options.runtime_ns.unwrap_or(LEAST_CELL_NS);
+    let time_ns = |grid: &Grid| grid.cells(ops).saturating_mul(wanted_ns).saturating_add(grid.ramps_ns(ops));
+    if options.stagger_ns.is_none() {
+        let share_ns = budget_ns / grid.cells(ops).max(1);
+        let most = u64::from(grid.streams.iter().max().copied().unwrap_or(1).saturating_sub(1)).max(1);
+        // In whole 100 ms, so that the plan reads well.
+        let fitting_ns = share_ns / RAMP_SHARE / most / 100_000_000 * 100_000_000;
+        grid.stagger_ns = grid.stagger_ns.min(fitting_ns);
+    }
+    if options.block_bytes.is_none() {
+        while time_ns(grid) > budget_ns && grid.sizes.len() > 2 {
+            let kept = grid.sizes.iter().copied().enumerate();
+            grid.sizes = kept.filter(|(index, _)| index % 2 == 0).map(|(_, size)| size).collect();
+        }
+    }
+    if *grid != before {
+        let sizes: Vec<String> = grid.sizes.iter().map(|&size| size_word(size)).collect();
+        grid.note = Some(format!(
+            "scale was shortened to fit the budget: block sizes {}, streams started {} apart (the report's grid has \
+             {} block sizes and {}); --bs, --stagger or a larger --budget give more",
+            sizes.join(", "),
+            Nanos(grid.stagger_ns),
+            SIZES.len(),
+            Nanos(STAGGER_NS)
+        ));
+    }
+}
+
+/// The cells over all targets together; `grounds` have the same options.
+pub(crate) fn cells(grounds: &[Ground<'_>], grid: &Grid, in_run: bool) -> Vec<Cell> {
+    let Some(first) = grounds.first() else { return Vec::new() };
+    let ops = Op::ALL.iter().copied().filter(|op| grounds.iter().all(|ground| ground.ops.contains(op)));
+    let mut cells = Vec::new();
+    for op in ops {
+        for &block_bytes in &grid.sizes {
+            for &streams in &grid.streams {
+                cells.push(cell(first, grounds, (grid, in_run), op, block_bytes, streams));
+            }
+        }
+    }
+    cells
+}
+
+fn cell(
+    ground: &Ground<'_>,
+    grounds: &[Ground<'_>],
+    (grid, in_run): (&Grid, bool),
+    op: Op,
+    block_bytes: u64,
+    streams: u32,
+) -> Cell {
+    let direct = grounds.iter().all(|ground| device_path(ground.target) == IoPath::Direct);
+    let path = if direct { IoPath::Direct } else { IoPath::Buffered };
+    let span_bytes = grounds.iter().map(|ground| ground.span_bytes(u64::MAX, block_bytes)).min().unwrap_or(0);
+    let mut workload = ground.workload(op, path, block_bytes, span_bytes);
+    workload.targets = grounds.iter().map(|ground| ground.target.index).collect();
+    workload.streams = streams;
+    workload.stagger_ns = grid.stagger_ns;
+    workload.range = ground.options.range;
+    if path == IoPath::Buffered && op == Op::Read {
+        workload.cache = CacheState::Cold;
+    }
+    let per_target = u64::from(streams).div_ceil(grounds.len() as u64);
+    let extent = match ground.options.pass_bytes {
+        Some(bytes) => Extent::Pass { bytes: bytes.saturating_mul(u64::from(streams)) },
+        None => Extent::Timed,
+    };
+    let id = format!("scale/{op}/{}/{streams}", size_word(block_bytes));
+    let mut cell =
+        ground.cell(id, Experiment::Scale, workload, extent, if in_run { WEIGHT_IN_RUN } else { 1.0 });
+    if span_bytes / block_bytes < per_target {
+        cell.not_applicable =
+            Some(format!("the target has no {per_target} blocks of this size, one for each of its streams"));
+    }
+    cell
+}

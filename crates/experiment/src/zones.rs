@@ -1,0 +1,194 @@
+//! `zones`: speed by position. Every pass visits the same places in an order of its own, so that no read-ahead turns them
+//! into one stream and drift shows as a difference between passes. It plans cells and runs nothing.
+
+use crate::assemble::{Ground, device_path, size_word};
+use crate::options::{PlaceOrder, Places};
+use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, Points, TargetKind};
+
+/// The report's block sizes; they are decimal words there, and the sizes of dd's `bs=1m` all the same.
+const SIZES: [u64; 4] = [1 << 20, 5 << 20, 10 << 20, 20 << 20];
+/// Places on the target.
+const PLACES: u64 = 200;
+/// Passes.
+pub(crate) const RUNS: u32 = 10;
+/// Fewest passes and places that a plan is shortened to.
+const LEAST_RUNS: u32 = 3;
+const LEAST_PLACES: u64 = 40;
+/// Places in a run of everything.
+const PLACES_IN_RUN: u64 = 40;
+/// What a device is taken to do when nothing is known of it, in bytes per second: a disk with mechanics, any other.
+const GUESSED_DISK: f64 = 100e6;
+const GUESSED_OTHER: f64 = 500e6;
+/// Time for one I/O besides its bytes: a seek and half a revolution.
+const GUESSED_SEEK_S: f64 = 0.013;
+/// The part of the budget that the passes are planned for.
+const PLANNED_SHARE: f64 = 0.8;
+/// A block is at most this part of the room, or there would be no positions to tell apart.
+const LEAST_BLOCKS: u64 = 8;
+
+/// The size of the whole question.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Shape {
+    sizes: Vec<u64>,
+    places: Option<u64>,
+    pub(crate) runs: u32,
+    /// What was shortened, in words.
+    pub(crate) note: Option<String>,
+}
+
+/// The shape for the slowest of the targets: what was asked for stays, the rest is shortened until it fits the time.
+pub(crate) fn shape(grounds: &[Ground<'_>], in_run: bool, budget_ns: u64) -> Shape {
+    let Some(first) = grounds.first() else {
+        return Shape { sizes: Vec::new(), places: None, runs: RUNS, note: None };
+    };
+    let options = first.options;
+    let places = match options.places {
+        Places::Full => None,
+        Places::Count(count) => Some(count),
+        Places::Default if in_run => Some(PLACES_IN_RUN),
+        Places::Default => Some(PLACES),
+    };
+    let sizes = match &options.block_bytes {
+        Some(sizes) => sizes.clone(),
+        None if in_run => SIZES[..1].to_vec(),
+        None => SIZES.to_vec(),
+    };
+    let runs = options.runs.unwrap_or(if in_run { 2 } else { RUNS });
+    let mut shape = Shape { sizes, places, runs, note: None };
+    let is_asked = options.places != Places::Default || options.runs.is_some();
+    let is_simulated = grounds.iter().all(|ground| ground.target.kind == TargetKind::Sim);
+    if !in_run && !is_asked && !is_simulated {
+        shorten(&mut shape, grounds, budget_ns);
+    }
+    shape
+}
+
+fn shorten(shape: &mut Shape, grounds: &[Ground<'_>], budget_ns: u64) {
+    let budget_s = budget_ns as f64 / 1e9 * PLANNED_SHARE;
+    let before = shape.clone();
+    let too_long =
+        |shape: &Shape| grounds.iter().map(|ground| seconds(shape, ground)).sum::<f64>() > budget_s;
+    while too_long(shape) && shape.runs > LEAST_RUNS {
+        shape.runs -= 1;
+    }
+    let is_default = grounds[0].options.block_bytes.is_none();
+    while too_long(shape) && is_default && shape.sizes.len() > 2 {
+        shape.sizes.pop();
+    }
+    while too_long(shape) && shape.places.is_some_and(|places| places > LEAST_PLACES) {
+        shape.places = shape.places.map(|places| (places * 3 / 4).max(LEAST_PLACES));
+    }
+    if *shape != before {
+        shape.note = Some(format!(
+            "zones was shortened to fit the budget: {} passes over {} places in {} block sizes, of {} × {} × {}; \
+             --runs, --points or a larger --budget give more",
+            shape.runs,
+            shape.places.unwrap_or(0),
+            shape.sizes.len(),
+            before.runs,
+            before.places.unwrap_or(0),
+            before.sizes.len()
+        ));
+    }
+}
+
+/// What the shape is reckoned to take on one target.
+fn seconds(shape: &Shape, ground: &Ground<'_>) -> f64 {
+    let rotates = ground.target.device.as_ref().and_then(|device| device.rotational) == Some(true);
+    let rate = ground.made_bytes_per_s.unwrap_or(if rotates { GUESSED_DISK } else { GUESSED_OTHER });
+    let seek_s = if rotates { GUESSED_SEEK_S } else { 0.0 };
+    let one = |size: &u64| {
+        let places = places(shape, ground, *size) as f64;
+        places * (*size as f64 / rate + seek_s)
+    };
+    shape.sizes.iter().map(one).sum::<f64>() * f64::from(shape.runs) * ground.ops.len() as f64
+}
+
+fn places(shape: &Shape, ground: &Ground<'_>, block_bytes: u64) -> u64 {
+    let most = ground.room_bytes() / block_bytes.max(1);
+    shape.places.map_or(most, |places| places.min(most))
+}
+
+pub(crate) fn cells(ground: &Ground<'_>, shape: &Shape, in_run: bool) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    // Reading is the question; writing is one only when it is asked for by name.
+    let ops = if ground.options.ops.is_some() { ground.ops.clone() } else { vec![Op::Read] };
+    for op in ops.into_iter().filter(|op| ground.ops.contains(op)) {
+        for &block_bytes in &shape.sizes {
+            cells.push(cell(ground, shape, in_run, op, block_bytes));
+        }
+    }
+    cells
+}
+
+fn cell(ground: &Ground<'_>, shape: &Shape, in_run: bool, op: Op, block_bytes: u64) -> Cell {
+    let path = device_path(ground.target);
+    let room_bytes = ground.room_bytes();
+    let mut workload = ground.workload(op, path, block_bytes, room_bytes);
+    workload.engine = match ground.target.kind {
+        TargetKind::Sim => workload.engine,
+        // Each place is visited by itself, which a ring has no use for.
+        _ => rdsk_model::EngineKind::Sync,
+    };
+    workload.pattern = match ground.options.place_order {
+        PlaceOrder::Shuffled => Pattern::Random,
+        PlaceOrder::Ascending => Pattern::Sequential,
+    };
+    if path == IoPath::Buffered {
+        workload.cache = CacheState::Cold;
+    }
+    let align_bytes = ground.target.direct_align_bytes.unwrap_or(512).max(4096);
+    let points = spread(
+        ground.options.offset_bytes,
+        room_bytes,
+        block_bytes,
+        align_bytes,
+        places(shape, ground, block_bytes),
+    );
+    let pass_bytes = points.pass_bytes(block_bytes);
+    workload.align_bytes = align_bytes;
+    let too_small = (block_bytes.saturating_mul(LEAST_BLOCKS) > room_bytes).then(|| {
+        format!(
+            "the target holds fewer than {LEAST_BLOCKS} blocks of this size, too few to tell positions apart"
+        )
+    });
+    workload.points = Some(points);
+    let extent =
+        if in_run { Extent::Passes { bytes: pass_bytes } } else { Extent::Pass { bytes: pass_bytes } };
+    let id = format!("zones/{op}/{}", size_word(block_bytes));
+    let weight = if in_run { 3.0 } else { pass_bytes as f64 / (1u64 << 20) as f64 };
+    let mut cell = ground.cell(id, Experiment::Zones, workload, extent, weight.max(0.1));
+    cell.not_applicable = cell.not_applicable.or(too_small);
+    cell
+}
+
+/// `count` blocks spread evenly over the room, the first at its begin and the last at its end; where they fill it, one
+/// behind the other.
+fn spread(begin: u64, room_bytes: u64, block_bytes: u64, align_bytes: u64, count: u64) -> Points {
+    let last = room_bytes.saturating_sub(block_bytes);
+    let fills = count.saturating_mul(block_bytes) + block_bytes > room_bytes;
+    let offset = |index: u64| {
+        if fills {
+            return begin + index * block_bytes;
+        }
+        let share = u128::from(last) * u128::from(index) / u128::from(count.max(2) - 1);
+        let share = u64::try_from(share).unwrap_or(last);
+        begin + share - share % align_bytes
+    };
+    Points { offset_bytes: (0..count).map(offset).collect(), block_bytes: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_spread_from_the_first_byte_to_the_last() {
+        let points = spread(0, 1 << 30, 1 << 20, 4096, 5);
+        let expected: Vec<u64> = [0u64, 268_173_312, 536_346_624, 804_519_936, 1_072_693_248].to_vec();
+        assert_eq!(points.offset_bytes, expected);
+        let full = spread(4096, (10 << 20) + 512, 1 << 20, 4096, 10);
+        assert_eq!(full.offset_bytes[9], 4096 + (9 << 20));
+        assert_eq!(spread(0, 1 << 20, 1 << 20, 4096, 1).offset_bytes, [0]);
+    }
+}
