@@ -151,6 +151,7 @@ pub fn in_visits(cell: CellRecord, visits: u64) -> CellRecord {
             to_close_ns: share(whole.to_close_ns),
             to_stable_ns: share(whole.to_stable_ns),
             cache: whole.cache,
+            ..Visit::default()
         };
         cell.result.visits = (0..visits).map(|_| part.clone()).collect();
     })
@@ -237,6 +238,7 @@ pub fn empty_result() -> CellResult {
         warmup_ns: None,
         interrupted_calls: None,
         visits: Vec::new(),
+        points: Vec::new(),
     }
 }
 
@@ -277,6 +279,7 @@ fn result(op: Op, block_bytes: u64, ops: u64, elapsed_ns: u64) -> CellResult {
             to_close_ns: Some(elapsed_ns),
             to_stable_ns: stable_ns,
             cache: Some(ColdCheck { cached_bytes: Some(0), ranges_checked: 0, ranges_wrong: 0 }),
+            ..Visit::default()
         }],
         ..empty_result()
     }
@@ -333,6 +336,7 @@ fn device_evidence(op: Op, block_bytes: u64, ops: u64, elapsed_ns: u64) -> Devic
         in_flight_series: vec![1; 10],
         bytes_series: vec![bytes / 10; 10],
         series_width_ns: Some(elapsed_ns / 10),
+        ..DeviceEvidence::default()
     }
 }
 
@@ -366,6 +370,7 @@ fn host() -> Host {
         cpu_count: 8,
         memory_bytes: Some(16 << 30),
         virtualization: None,
+        page_bytes: Some(4096),
         clock: ClockFacts { source: "tsc".into(), resolution_ns: 20, read_cost_ns: 22 },
     }
 }

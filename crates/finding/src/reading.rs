@@ -1,10 +1,18 @@
 //! What a cell's counters add up to: sums over its devices, shares, rates until stable. Derived when asked for, never
 //! stored, and `None` wherever one of the counters is missing. It judges nothing.
 
-use rdsk_model::{CellRecord, DeviceEvidence, Iostat, Op, Rung, Workload};
+use rdsk_model::{CellRecord, DeviceEvidence, Iostat, Op, Record, Rung, Workload};
 
-/// The unit in which the page cache holds files on the machines we know, in bytes.
+/// The unit in which the page cache holds files on most machines, in bytes; see [`page_bytes`].
 pub const PAGE_BYTES: u64 = 4096;
+
+/// The unit in which the host of a Record caches: a page, or the buffer of a simulated host (4 or 8 KiB on HP-UX). Records
+/// that do not tell count as [`PAGE_BYTES`].
+#[must_use]
+pub fn page_bytes(record: &Record) -> u64 {
+    let told = record.host.as_ref().and_then(|host| host.page_bytes);
+    told.filter(|&bytes| bytes > 0).unwrap_or(PAGE_BYTES)
+}
 
 /// The devices that carry the cell's targets directly, each once even when two targets share it. `None` when a target
 /// has no device or the device's counters stand still.
@@ -140,12 +148,12 @@ pub fn hole_share(cell: &CellRecord) -> Option<f64> {
     (all > 0).then_some(ratio(empty, all))
 }
 
-/// Whether writes of this workload change pages of the page cache only in part.
+/// Whether writes of this workload change pages of this size only in part.
 #[must_use]
-pub fn writes_partial_pages(workload: &Workload) -> bool {
+pub fn writes_partial_pages(workload: &Workload, page_bytes: u64) -> bool {
     [workload.block_bytes, workload.align_bytes, workload.shift_bytes]
         .iter()
-        .any(|bytes| !bytes.is_multiple_of(PAGE_BYTES))
+        .any(|bytes| !bytes.is_multiple_of(page_bytes))
 }
 
 /// Processor time, user and system, of the cell.
@@ -202,20 +210,35 @@ mod tests {
     }
 
     #[test]
+    fn the_page_is_the_hosts_own() {
+        let mut record = fixtures::record(Vec::new(), Vec::new());
+        for (told, expected) in [(Some(8192), 8192), (Some(0), 4096), (None, 4096)] {
+            if let Some(host) = &mut record.host {
+                host.page_bytes = told;
+            }
+            assert_eq!(page_bytes(&record), expected);
+        }
+        record.host = None;
+        assert_eq!(page_bytes(&record), 4096);
+    }
+
+    #[test]
     fn partial_pages() {
         let mut workload = Workload::sequential_read(1 << 20);
-        for (block, align, shift, expected) in [
-            (4096, 4096, 0, false),
-            (8192, 4096, 0, false),
-            (512, 512, 0, true),
-            (4096, 4096, 512, true),
-            (4096, 512, 0, true),
-            (6144, 4096, 0, true),
+        for (block, align, shift, page, expected) in [
+            (4096, 4096, 0, 4096, false),
+            (8192, 4096, 0, 4096, false),
+            (8192, 8192, 0, 8192, false),
+            (4096, 4096, 0, 8192, true),
+            (512, 512, 0, 4096, true),
+            (4096, 4096, 512, 4096, true),
+            (4096, 512, 0, 4096, true),
+            (6144, 4096, 0, 4096, true),
         ] {
             workload.block_bytes = block;
             workload.align_bytes = align;
             workload.shift_bytes = shift;
-            assert_eq!(writes_partial_pages(&workload), expected, "{block} {align} {shift}");
+            assert_eq!(writes_partial_pages(&workload, page), expected, "{block} {align} {shift} {page}");
         }
     }
 }

@@ -5,6 +5,7 @@ mod buffered_write_in_memory;
 mod cached_read;
 mod cold_not_reached;
 mod common;
+mod course;
 mod cpu_bound;
 mod direct_refused;
 mod direct_vs_buffered;
@@ -24,8 +25,11 @@ mod requests_merged;
 mod requests_split;
 mod single_writer_depth;
 mod slow_start;
+mod slows_down;
+mod stalls;
 mod throttled;
 mod uring_on_workers;
+mod write_cache_full;
 mod write_cache_volatile;
 
 use rdsk_model::{Finding, Record};
@@ -50,6 +54,9 @@ pub const RULES: &[Rule] = &[
     throttled::RULE,
     cold_not_reached::RULE,
     few_samples::RULE,
+    write_cache_full::RULE,
+    slows_down::RULE,
+    stalls::RULE,
     drift::RULE,
     slow_start::RULE,
     cpu_bound::RULE,
@@ -123,6 +130,9 @@ mod tests {
         "uring-on-workers",
         "slow-start",
         "drift",
+        "write-cache-full",
+        "slows-down",
+        "stalls",
         "write-cache-volatile",
         "direct-refused",
         "durable-write-cost",
@@ -144,6 +154,64 @@ mod tests {
         let record = fixtures::record(record.targets, record.cells);
         for finding in findings(&record) {
             assert!(NEED_NO_COUNTERS.contains(&finding.code.as_str()), "{finding:#?}");
+        }
+    }
+
+    /// The whole run again, as if a model of a host and a disk had been measured.
+    fn simulated() -> rdsk_model::Record {
+        let mut record = fixtures::run();
+        for target in &mut record.targets {
+            target.name = "sim:linux-disk".into();
+            target.kind = rdsk_model::TargetKind::Sim;
+            target.path = None;
+            target.filesystem = None;
+        }
+        for cell in &mut record.cells {
+            cell.evidence.rung = rdsk_model::Rung::Sim;
+            for visit in &mut cell.result.visits {
+                if cell.workload.cache == rdsk_model::CacheState::Cold {
+                    visit.cache =
+                        Some(rdsk_model::ColdCheck { cached_bytes: Some(1 << 20), ..Default::default() });
+                }
+            }
+        }
+        fixtures::record(record.targets, record.cells)
+    }
+
+    #[test]
+    fn nothing_of_a_real_system_is_said_of_a_simulated_one() {
+        const OF_REAL_SYSTEMS: &[&str] = &[
+            "kernel",
+            "/proc",
+            "/sys",
+            "queue/",
+            "cgroup",
+            "control group",
+            "dmesg",
+            "cachestat",
+            "EINVAL",
+            "O_DIRECT",
+            "block layer",
+            "filesystem",
+            "container",
+            "root",
+        ];
+        let record = simulated();
+        let found = findings(&record);
+        let real: BTreeSet<String> =
+            fixtures::run().findings.into_iter().map(|finding| finding.code).collect();
+        let codes: BTreeSet<String> = found.iter().map(|finding| finding.code.clone()).collect();
+        assert!(codes.is_superset(&real), "{codes:?} lacks some of {real:?}");
+        assert!(codes.contains("cold-not-reached"), "{codes:?}");
+        let texts = found.iter().flat_map(|finding| {
+            let advice = finding.advice.clone().unwrap_or_default();
+            [finding.title.clone(), finding.text.clone(), advice].into_iter().chain(finding.evidence.clone())
+        });
+        let verdicts = record.cells.iter().filter_map(|cell| Some(cell.verdict.as_ref()?.text.clone()));
+        for text in texts.chain(verdicts) {
+            for word in OF_REAL_SYSTEMS {
+                assert!(!text.contains(word), "\"{word}\" in: {text}");
+            }
         }
     }
 

@@ -45,6 +45,7 @@ pub fn verdict_with_cpus(cell: &CellRecord, targets: &[Target], cpus: Option<u32
         Op::Write => write::memory(&facts),
     };
     let disturbed = || match cell.workload.op {
+        _ if facts.is_simulated() => None,
         Op::Read => read::disturbed(&facts),
         Op::Write => write::disturbed(&facts),
     };
@@ -80,6 +81,7 @@ fn device_text(facts: &Facts<'_>) -> String {
 fn whose_more(facts: &Facts<'_>, share: f64) -> &'static str {
     let is_file = facts.targets.iter().any(|target| target.kind == TargetKind::File);
     match facts.process_share {
+        _ if facts.is_simulated() => "",
         Some(charged) if charged >= 0.9 * share => ", all of it charged to rdsk",
         _ if is_file && facts.cell.workload.op == Op::Write => ", the filesystem's own writes among it",
         _ => "",

@@ -1,7 +1,7 @@
 //! `cold-not-reached`: the page cache could not be emptied before a cell that was to start cold.
 
 use super::Rule;
-use super::common::{cells, cite, cite_all, how_many, ids};
+use super::common::{cells, cite, cite_all, how_many, ids, is_simulated};
 use crate::{reading, words};
 use rdsk_model::{CacheState, CellRecord, ColdCheck, Confidence, Finding, Record};
 
@@ -13,9 +13,19 @@ const TOLERATED: f64 = 0.01;
 
 fn check(record: &Record) -> Vec<Finding> {
     let cells = cells(record, |cell| cell.workload.cache == CacheState::Cold && worst(cell).is_some());
-    if cells.is_empty() {
-        return Vec::new();
-    }
+    let Some(first) = cells.first() else { return Vec::new() };
+    let (text, advice) = if is_simulated(record, first) {
+        (
+            "The model of the host was told to forget the buffers of the span, and still held some: they are dirty.",
+            "use --direct",
+        )
+    } else {
+        (
+            "The kernel was asked to forget the pages of the span, and cachestat(2) still found some: they are dirty, \
+             mapped, or in use, or the container denies drop_caches.",
+            "run as root outside the container, end the programs that use the file, or use --direct",
+        )
+    };
     let evidence = cite_all(&cells, |cell| {
         let check = worst(cell).unwrap_or_default();
         let cached = check.cached_bytes.map_or_else(|| "unknown".into(), words::bytes);
@@ -28,12 +38,10 @@ fn check(record: &Record) -> Vec<Finding> {
     vec![Finding {
         code: RULE.code.into(),
         title: format!("the page cache was not empty: {}", how_many(&cells)),
-        text: "The kernel was asked to forget the pages of the span, and cachestat(2) still found some: they are dirty, \
-               mapped, or in use, or the container denies drop_caches."
-            .into(),
+        text: text.into(),
         evidence,
         confidence: Confidence::Measured,
-        advice: Some("run as root outside the container, end the programs that use the file, or use --direct".into()),
+        advice: Some(advice.into()),
         cells: ids(&cells),
     }]
 }

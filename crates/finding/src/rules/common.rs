@@ -1,6 +1,6 @@
 //! What the rules share: choosing cells, citing a counter. It decides nothing.
 
-use rdsk_model::{CellRecord, Record, StopReason, Target, VerdictCode};
+use rdsk_model::{CellRecord, Record, Rung, StopReason, Target, TargetKind, VerdictCode};
 
 /// Citations of one finding at most; a finding over a hundred cells stays readable.
 const MAX_CITED: usize = 8;
@@ -43,6 +43,17 @@ pub(super) fn cite_all(cells: &[&CellRecord], one: impl Fn(&CellRecord) -> Strin
 pub(super) fn target<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Target> {
     let index = cell.workload.targets.first()?;
     record.targets.iter().find(|target| target.index == *index)
+}
+
+/// Whether a model of a host and a disk was measured: no kernel, no logs and no files of a system stand behind its figures.
+pub(super) fn is_simulated(record: &Record, cell: &CellRecord) -> bool {
+    cell.evidence.rung == Rung::Sim
+        || target(record, cell).is_some_and(|target| target.kind == TargetKind::Sim)
+}
+
+/// Who reads, writes and merges on behalf of the program.
+pub(super) fn system(record: &Record, cell: &CellRecord) -> &'static str {
+    if is_simulated(record, cell) { "host" } else { "kernel" }
 }
 
 /// Verdict texts as citations.

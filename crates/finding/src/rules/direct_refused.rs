@@ -1,7 +1,7 @@
 //! `direct-refused`: cells that could not run because direct I/O does not take their size or place.
 
 use super::Rule;
-use super::common::{cite, cite_all, how_many, ids, target};
+use super::common::{cite, cite_all, how_many, ids, is_simulated, target};
 use rdsk_model::{CellRecord, Confidence, EngineKind, Finding, IoPath, Record, StopReason};
 use rdsk_units::{Bytes, printable};
 
@@ -23,9 +23,14 @@ fn check(record: &Record) -> Vec<Finding> {
     vec![Finding {
         code: RULE.code.into(),
         title: format!("direct I/O is not possible: {}", how_many(&cells)),
-        text: "O_DIRECT hands the request to the device as it is, and a device takes whole blocks only. The kernel \
-               refuses other sizes, offsets and buffers with EINVAL; some filesystems refuse direct I/O altogether."
-            .into(),
+        text: if is_simulated(record, first) {
+            "Direct I/O hands the request to the device as it is, and a device takes whole blocks only."
+                .into()
+        } else {
+            "O_DIRECT hands the request to the device as it is, and a device takes whole blocks only. The kernel refuses \
+             other sizes, offsets and buffers with EINVAL; some filesystems refuse direct I/O altogether."
+                .into()
+        },
         evidence: cite_all(&cells, |cell| cite(cell, "reason", printable(&cell.result.why))),
         confidence: Confidence::Measured,
         advice: Some(advice),

@@ -1,7 +1,9 @@
-//! `drift`: the second half of a cell ran at another rate than the first.
+//! `drift`: the second half of a cell ran at another rate than the first. A sudden fall is left to `slows-down` and
+//! `write-cache-full`.
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids};
+use super::course;
 use super::halves::{Change, change};
 use crate::words;
 use rdsk_model::{Confidence, Finding, Record};
@@ -9,7 +11,9 @@ use rdsk_model::{Confidence, Finding, Record};
 pub(super) const RULE: Rule = Rule { code: "drift", check };
 
 fn check(record: &Record) -> Vec<Finding> {
-    let cells = cells(record, |cell| matches!(change(cell), Some(Change::Drift { .. })));
+    let cells = cells(record, |cell| {
+        matches!(change(cell), Some(Change::Drift { .. })) && course::falls(cell).is_empty()
+    });
     if cells.is_empty() {
         return Vec::new();
     }
@@ -24,8 +28,8 @@ fn check(record: &Record) -> Vec<Finding> {
     vec![Finding {
         code: RULE.code.into(),
         title: format!("the rate changed on the way: {}", how_many(&cells)),
-        text: "Every part of the second half lies beyond every part of the first, by more than 20 % in the mean: a full \
-               write cache, heat, spent burst credits, or another part of the disk do that."
+        text: "Every part of the second half lies beyond every part of the first, by more than 20 % in the mean: heat, a full \
+               cache, others on the device, or another part of the disk do that."
             .into(),
         evidence,
         confidence: Confidence::Measured,
@@ -41,9 +45,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fires_on_halves_that_differ_only() {
-        let finding = fires(RULE, &rippled(&[[10.0; 50].as_slice(), &[6.0; 50]].concat()));
-        assert!(finding.evidence[0].contains("second half = 60"), "{:?}", finding.evidence);
+    fn fires_on_halves_that_differ_without_a_sudden_fall_only() {
+        let rises = fires(RULE, &rippled(&[[6.0; 50].as_slice(), &[10.0; 50]].concat()));
+        assert!(rises.evidence[0].contains("second half = 100"), "{:?}", rises.evidence);
+        let slope: Vec<f64> = (0..100).map(|index| 10.0 - f64::from(index) * 0.06).collect();
+        let sinks = fires(RULE, &rippled(&slope));
+        assert!(sinks.evidence[0].contains("second half = 55"), "{:?}", sinks.evidence);
+        silent(RULE, &rippled(&[[10.0; 50].as_slice(), &[6.0; 50]].concat()));
         silent(RULE, &rippled(&[10.0; 100]));
         silent(RULE, &rippled(&[[4.0; 25].as_slice(), &[10.0; 75]].concat()));
     }

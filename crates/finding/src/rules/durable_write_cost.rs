@@ -1,7 +1,7 @@
 //! `durable-write-cost`: what it costs that each write returns only when its data is durable.
 
 use super::Rule;
-use super::common::{cells, cite, target};
+use super::common::{cells, cite, is_simulated, target};
 use crate::{reading, words};
 use rdsk_model::{CellRecord, Confidence, Device, Finding, IoPath, Op, Record, Sync};
 use rdsk_units::printable;
@@ -10,6 +10,8 @@ pub(super) const RULE: Rule = Rule { code: "durable-write-cost", check };
 
 /// A factor below this is no cost.
 const DEARER: f64 = 1.1;
+/// What files add; a simulated host has none.
+const JOURNAL: &str = " On a filesystem a durable write may also have to commit the journal.";
 
 fn check(record: &Record) -> Vec<Finding> {
     let durable = cells(record, |cell| {
@@ -51,13 +53,14 @@ fn explain(record: &Record, plain: &CellRecord, durable: &CellRecord) -> Option<
             format_args!("{}, without dsync = {}", flushes(durable), flushes(plain)),
         ),
     ];
+    let source = if is_simulated(record, durable) { "" } else { "queue/" };
     if let Some(device) = device {
-        evidence.push(format!("{}: {}", printable(&device.name), cache_state(device)));
+        evidence.push(format!("{}: {}", printable(&device.name), cache_state(device, source)));
     }
     Some(Finding {
         code: RULE.code.into(),
         title,
-        text: text(device, is_dearer),
+        text: format!("{}{}", cause(device), if is_dearer && !is_simulated(record, durable) { JOURNAL } else { "" }),
         evidence,
         confidence: if reading::flushes(durable).is_some() { Confidence::Measured } else { Confidence::Inferred },
         advice: is_dearer.then(|| {
@@ -67,10 +70,10 @@ fn explain(record: &Record, plain: &CellRecord, durable: &CellRecord) -> Option<
     })
 }
 
-fn text(device: Option<&Device>, is_dearer: bool) -> String {
+fn cause(device: Option<&Device>) -> &'static str {
     let cache = device.and_then(|device| device.write_cache.as_deref());
     let fua = device.and_then(|device| device.fua);
-    let cause = match (cache, fua) {
+    match (cache, fua) {
         (Some("write back"), Some(true)) => {
             "The device has a volatile cache and takes FUA: a durable write goes past the cache to the medium."
         }
@@ -79,19 +82,18 @@ fn text(device: Option<&Device>, is_dearer: bool) -> String {
         }
         (Some(_), _) => "The device says that it has no volatile cache, so no flush is needed.",
         (None, _) => "Whether the device has a volatile cache is not known.",
-    };
-    let files = " On a filesystem a durable write may also have to commit the journal.";
-    format!("{cause}{}", if is_dearer { files } else { "" })
+    }
 }
 
-fn cache_state(device: &Device) -> String {
+/// Where the two facts were read: below `queue/` of a real device, in the figures of a simulated one.
+fn cache_state(device: &Device, source: &str) -> String {
     let cache = device.write_cache.as_deref().map_or_else(|| "unknown".into(), printable);
     let fua = match device.fua {
         Some(true) => "1",
         Some(false) => "0",
         None => "unknown",
     };
-    format!("queue/write_cache = {cache}, queue/fua = {fua}")
+    format!("{source}write_cache = {cache}, {source}fua = {fua}")
 }
 
 fn rate(cell: &CellRecord) -> String {

@@ -3,8 +3,7 @@
 use super::Rule;
 use super::common::{cells, cite, target};
 use super::read_modify_write::read_per_write;
-use crate::reading::PAGE_BYTES;
-use crate::words;
+use crate::{reading, words};
 use rdsk_model::{CellRecord, Confidence, Finding, Op, Record, Workload};
 use rdsk_units::Bytes;
 
@@ -14,8 +13,9 @@ pub(super) const RULE: Rule = Rule { code: "misaligned-write", check };
 const DEARER: f64 = 1.2;
 
 fn check(record: &Record) -> Vec<Finding> {
+    let page_bytes = reading::page_bytes(record);
     let shifted = cells(record, |cell| {
-        cell.workload.op == Op::Write && !cell.workload.shift_bytes.is_multiple_of(PAGE_BYTES)
+        cell.workload.op == Op::Write && !cell.workload.shift_bytes.is_multiple_of(page_bytes)
     });
     let pairs: Vec<(&CellRecord, &CellRecord, f64)> = shifted
         .into_iter()
@@ -62,21 +62,24 @@ fn check(record: &Record) -> Vec<Finding> {
 fn aligned_twin<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a CellRecord> {
     let mut wanted = cell.workload.clone();
     wanted.shift_bytes = 0;
+    let page_bytes = reading::page_bytes(record);
     cells(record, |other| {
         let mut workload = other.workload.clone();
         workload.seed = wanted.seed;
         workload.align_bytes = wanted.align_bytes;
-        workload == wanted && other.experiment == cell.experiment && stays_in_its_pages(&other.workload)
+        workload == wanted
+            && other.experiment == cell.experiment
+            && stays_in_its_pages(&other.workload, page_bytes)
     })
     .first()
     .copied()
 }
 
 /// Whether no write touches more pages than its size needs.
-fn stays_in_its_pages(workload: &Workload) -> bool {
+fn stays_in_its_pages(workload: &Workload, page_bytes: u64) -> bool {
     let align = workload.align_bytes;
-    align.is_multiple_of(PAGE_BYTES)
-        || (align > 0 && PAGE_BYTES.is_multiple_of(align) && workload.block_bytes <= align)
+    align.is_multiple_of(page_bytes)
+        || (align > 0 && page_bytes.is_multiple_of(align) && workload.block_bytes <= align)
 }
 
 /// Median latency in nanoseconds, the mean where there are too few for a median.
@@ -90,8 +93,8 @@ fn safe_multiple(record: &Record, cell: &CellRecord) -> Bytes {
     let physical = target(record, cell)
         .and_then(|target| target.device.as_ref())
         .and_then(|device| device.physical_block_bytes)
-        .unwrap_or(PAGE_BYTES);
-    Bytes(physical.max(PAGE_BYTES))
+        .unwrap_or(0);
+    Bytes(physical.max(reading::page_bytes(record)))
 }
 
 #[cfg(test)]

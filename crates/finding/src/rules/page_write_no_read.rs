@@ -1,10 +1,9 @@
 //! `page-write-no-read`: whole pages were written without reading, beside partial pages that were not.
 
 use super::Rule;
-use super::common::{cells, cite, cite_all, how_many, ids};
+use super::common::{cells, cite, cite_all, how_many, ids, system};
 use super::read_modify_write::{affected, read_per_write};
-use crate::reading::{self, PAGE_BYTES};
-use crate::words;
+use crate::{reading, words};
 use rdsk_model::{CacheState, Confidence, Finding, IoPath, Op, Record};
 use rdsk_units::Bytes;
 
@@ -18,16 +17,15 @@ fn check(record: &Record) -> Vec<Finding> {
     if affected(record).is_empty() {
         return Vec::new();
     }
+    let page_bytes = reading::page_bytes(record);
     let cells = cells(record, |cell| {
         cell.workload.op == Op::Write
             && cell.workload.path == IoPath::Buffered
             && cell.workload.cache == CacheState::Cold
-            && !reading::writes_partial_pages(&cell.workload)
-            && read_per_write(cell).is_some_and(|bytes| bytes <= PAGES_PER_WRITE * PAGE_BYTES as f64)
+            && !reading::writes_partial_pages(&cell.workload, page_bytes)
+            && read_per_write(cell).is_some_and(|bytes| bytes <= PAGES_PER_WRITE * page_bytes as f64)
     });
-    if cells.is_empty() {
-        return Vec::new();
-    }
+    let Some(first) = cells.first() else { return Vec::new() };
     let evidence = cite_all(&cells, |cell| {
         let per_write = words::figure(read_per_write(cell).unwrap_or(0.0));
         cite(cell, "process.read_bytes per write", format_args!("{per_write} B"))
@@ -36,9 +34,10 @@ fn check(record: &Record) -> Vec<Finding> {
         code: RULE.code.into(),
         title: format!("whole pages were written without reading: {}", how_many(&cells)),
         text: format!(
-            "A write that replaces all of a page needs nothing of what the page held, so the kernel does not read it. \
+            "A write that replaces all of a page needs nothing of what the page held, so the {} does not read it. \
              From {} on, aligned, the reads that smaller writes cause are gone.",
-            Bytes(PAGE_BYTES)
+            system(record, first),
+            Bytes(page_bytes)
         ),
         evidence,
         confidence: Confidence::Measured,

@@ -1,9 +1,8 @@
 //! `read-modify-write`: buffered writes of part of a page made the kernel read the rest of it first.
 
 use super::Rule;
-use super::common::{cells, cite, cite_all, how_many, ids};
-use crate::reading::{self, PAGE_BYTES};
-use crate::words;
+use super::common::{cells, cite, cite_all, how_many, ids, system};
+use crate::{reading, words};
 use rdsk_model::{CellRecord, Confidence, Finding, IoPath, Op, Record};
 use rdsk_units::Bytes;
 
@@ -14,9 +13,8 @@ const PAGES_PER_WRITE: f64 = 0.5;
 
 fn check(record: &Record) -> Vec<Finding> {
     let cells = affected(record);
-    if cells.is_empty() {
-        return Vec::new();
-    }
+    let Some(first) = cells.first() else { return Vec::new() };
+    let (page, system) = (Bytes(reading::page_bytes(record)), system(record, first));
     let evidence = cite_all(&cells, |cell| {
         let ops = words::plural(cell.result.ops.unwrap_or(0), "write");
         let per_write = words::figure(read_per_write(cell).unwrap_or(0.0));
@@ -25,26 +23,26 @@ fn check(record: &Record) -> Vec<Finding> {
     });
     vec![Finding {
         code: RULE.code.into(),
-        title: format!("writes made the kernel read first: {}", how_many(&cells)),
+        title: format!("writes made the {system} read first: {}", how_many(&cells)),
         text: format!(
-            "A write that changes part of a page of {} that is not cached waits until the kernel has read that page from \
-             the device.",
-            Bytes(PAGE_BYTES)
+            "A write that changes part of a page of {page} that is not cached waits until the {system} has read that page \
+             from the device."
         ),
         evidence,
         confidence: Confidence::Measured,
-        advice: Some(format!("write whole pages: multiples of {0} at multiples of {0}", Bytes(PAGE_BYTES))),
+        advice: Some(format!("write whole pages: multiples of {page} at multiples of {page}")),
         cells: ids(&cells),
     }]
 }
 
 /// The cells whose partial pages were read, by the process's own account.
 pub(super) fn affected(record: &Record) -> Vec<&CellRecord> {
+    let page_bytes = reading::page_bytes(record);
     cells(record, |cell| {
         cell.workload.op == Op::Write
             && cell.workload.path == IoPath::Buffered
-            && reading::writes_partial_pages(&cell.workload)
-            && read_per_write(cell).is_some_and(|bytes| bytes >= PAGES_PER_WRITE * PAGE_BYTES as f64)
+            && reading::writes_partial_pages(&cell.workload, page_bytes)
+            && read_per_write(cell).is_some_and(|bytes| bytes >= PAGES_PER_WRITE * page_bytes as f64)
     })
 }
 
@@ -73,6 +71,24 @@ mod tests {
         let finding = fires(RULE, &small_writes(512, Some(2048 * 4096)));
         assert_eq!(finding.evidence, ["s: process.read_bytes / write = 4096 B, 2,048 writes of 512 B"]);
         fires(RULE, &small_writes(512, Some(2048 * 2048)));
+    }
+
+    #[test]
+    fn a_page_is_the_buffer_of_the_host() {
+        let mut record = small_writes(4096, Some(2048 * 8192));
+        silent(RULE, &record);
+        if let Some(host) = &mut record.host {
+            host.page_bytes = Some(8192);
+        }
+        let finding = fires(RULE, &record);
+        assert!(finding.text.contains("page of 8 KiB"), "{}", finding.text);
+        assert_eq!(
+            finding.advice.as_deref(),
+            Some("write whole pages: multiples of 8 KiB at multiples of 8 KiB")
+        );
+        assert!(finding.title.contains("kernel"), "{}", finding.title);
+        record.cells[0].evidence.rung = rdsk_model::Rung::Sim;
+        assert!(fires(RULE, &record).title.starts_with("writes made the host read first"));
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! `requests-merged`: the device saw larger requests than the program made.
 
 use super::Rule;
-use super::common::{cells, cite, cite_all, has_verdict, how_many, ids};
-use crate::reading::{self, PAGE_BYTES};
-use crate::words;
+use super::common::{cells, cite, cite_all, has_verdict, how_many, ids, is_simulated};
+use crate::{reading, words};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Op, Record, VerdictCode};
 use rdsk_units::Bytes;
 
@@ -20,23 +19,24 @@ const OURS: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 const MAX_FLUSH_SHARE: f64 = 0.01;
 
 fn check(record: &Record) -> Vec<Finding> {
+    let page_bytes = reading::page_bytes(record);
     let cells = cells(record, |cell| {
         // A partial page becomes a whole one; that is no merge.
         sizes_are_known(cell)
             && mean_request(cell).is_some_and(|bytes| {
-                bytes >= LARGER * cell.workload.block_bytes as f64 && bytes > PAGE_BYTES as f64
+                bytes >= LARGER * cell.workload.block_bytes as f64 && bytes > page_bytes as f64
             })
     });
-    if cells.is_empty() {
-        return Vec::new();
-    }
+    let Some(first) = cells.first() else { return Vec::new() };
+    let merger = if is_simulated(record, first) { "the host" } else { "the block layer" };
     vec![Finding {
         code: RULE.code.into(),
         title: format!("the device saw larger requests: {}", how_many(&cells)),
-        text: "Between the program and the device neighbouring blocks became one request: readahead asks for more than \
-               the program did, writeback gathers dirty pages, and the block layer merges neighbours in the queue \
-               (counted as merges). Larger requests cost less per byte."
-            .into(),
+        text: format!(
+            "Between the program and the device neighbouring blocks became one request: readahead asks for more than the \
+             program did, writeback gathers dirty pages, and {merger} merges neighbours in the queue (counted as merges). \
+             Larger requests cost less per byte."
+        ),
         evidence: cite_all(&cells, sizes),
         confidence: Confidence::Measured,
         advice: None,

@@ -1,7 +1,7 @@
 //! `requests-split`: the device saw smaller requests than the program made.
 
 use super::Rule;
-use super::common::{cells, cite_all, how_many, ids, target};
+use super::common::{cells, cite_all, how_many, ids, is_simulated, target};
 use super::requests_merged::{mean_request, sizes, sizes_are_known};
 use rdsk_model::{Confidence, Finding, IoPath, Record};
 use rdsk_units::{Bytes, printable};
@@ -11,24 +11,36 @@ pub(super) const RULE: Rule = Rule { code: "requests-split", check };
 /// How much smaller the mean request must be: the journal's few small ones do not do that.
 const SMALLER: f64 = 0.8;
 
+/// How direct and how buffered I/O is cut up by a kernel, ...
+const REAL: (&str, &str) = (
+    "A direct I/O larger than the device takes at once is cut up: queue/max_sectors_kb is the limit, and where the pages of \
+     the buffer do not lie together, queue/max_segments is reached before it. The parts are in flight together.",
+    "Buffered reads are fetched in pieces of the readahead window (queue/read_ahead_kb), and writeback sends what it finds \
+     dirty.",
+);
+/// ... and by the model of a host.
+const SIMULATED: (&str, &str) = (
+    "A direct I/O larger than the host's largest physical request is cut up; how many parts are in flight together is the \
+     host's own figure.",
+    "The host reads and writes through buffers of a fixed size, and merges few or none of them.",
+);
+
 fn check(record: &Record) -> Vec<Finding> {
     let cells = cells(record, |cell| {
         sizes_are_known(cell)
             && mean_request(cell).is_some_and(|bytes| bytes <= SMALLER * cell.workload.block_bytes as f64)
     });
     let Some(first) = cells.first() else { return Vec::new() };
+    let is_simulated = is_simulated(record, first);
     let device = target(record, first).and_then(|target| target.device.as_ref());
     let mut evidence = cite_all(&cells, sizes);
     if let Some((device, largest)) = device.and_then(|device| Some((device, device.max_request_bytes?))) {
-        evidence.push(format!("{}: queue/max_sectors_kb = {}", printable(&device.name), Bytes(largest)));
+        let name = if is_simulated { "largest request" } else { "queue/max_sectors_kb" };
+        evidence.push(format!("{}: {name} = {}", printable(&device.name), Bytes(largest)));
     }
     let is_direct = cells.iter().any(|cell| cell.workload.path == IoPath::Direct);
     let is_buffered = cells.iter().any(|cell| cell.workload.path == IoPath::Buffered);
-    let direct = "A direct I/O larger than the device takes at once is cut up: queue/max_sectors_kb is the limit, and \
-                  where the pages of the buffer do not lie together, queue/max_segments is reached before it. The \
-                  parts are in flight together.";
-    let buffered = "Buffered reads are fetched in pieces of the readahead window (queue/read_ahead_kb), and writeback \
-                    sends what it finds dirty.";
+    let (direct, buffered) = if is_simulated { SIMULATED } else { REAL };
     let text = match (is_direct, is_buffered) {
         (true, true) => format!("{direct} {buffered}"),
         (true, false) => direct.into(),

@@ -1,7 +1,7 @@
 //! `write-cache-volatile`: plain direct writes rest in a cache of the device that a power cut empties.
 
 use super::Rule;
-use super::common::{cells, cite, cite_all, how_many, ids, target};
+use super::common::{cells, cite, cite_all, how_many, ids, is_simulated, target};
 use crate::reading;
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, IoPath, Op, Record, Sync};
 use rdsk_units::printable;
@@ -26,7 +26,8 @@ fn check(record: &Record) -> Vec<Finding> {
     let Some(first) = cells.first() else { return Vec::new() };
     let device = target(record, first).and_then(|target| target.device.as_ref());
     let name = device.map_or_else(String::new, |device| printable(&device.name));
-    let mut evidence = vec![format!("{name}: queue/write_cache = write back")];
+    let source = if is_simulated(record, first) { "" } else { "queue/" };
+    let mut evidence = vec![format!("{name}: {source}write_cache = write back")];
     evidence.extend(cite_all(&cells, |cell| {
         let flushes =
             reading::flushes(cell).map_or_else(|| "not counted".into(), |flushes| flushes.to_string());

@@ -1,7 +1,7 @@
 //! What every step of the verdict looks at, gathered once. It decides nothing.
 
 use crate::reading;
-use rdsk_model::{CellRecord, IoPath, Op, Target};
+use rdsk_model::{CellRecord, IoPath, Op, Rung, Target, TargetKind};
 
 /// The figures of a cell that completed something.
 pub(super) struct Facts<'a> {
@@ -65,6 +65,12 @@ impl<'a> Facts<'a> {
 
     pub(super) fn is_direct(&self) -> bool {
         self.cell.workload.path == IoPath::Direct
+    }
+
+    /// Whether models of hosts and disks were measured: nobody else uses them, and no kernel stands behind them.
+    pub(super) fn is_simulated(&self) -> bool {
+        self.cell.evidence.rung == Rung::Sim
+            || (!self.targets.is_empty() && self.targets.iter().all(|target| target.kind == TargetKind::Sim))
     }
 
     /// Whether every target is a file or device over a block device, so that what the kernel charges to the process

@@ -78,7 +78,8 @@ fn own_share(facts: &Facts<'_>) -> Option<f64> {
 fn page_cache(facts: &Facts<'_>, share: f64) -> (VerdictCode, String) {
     let moved = facts.moved.map(|moved| format!("{} read {}", facts.device_names, words::bytes(moved)));
     let charged = facts.cell.evidence.process.read_bytes;
-    let charged = charged.map(|charged| format!("the kernel fetched {} for rdsk", words::bytes(charged)));
+    let system = if facts.is_simulated() { "the host" } else { "the kernel" };
+    let charged = charged.map(|charged| format!("{system} fetched {} for rdsk", words::bytes(charged)));
     let counted: Vec<String> = moved.into_iter().chain(charged).collect();
     let (served, bytes) = (percent(1.0 - share), words::bytes(facts.bytes));
     (VerdictCode::PageCache, format!("memory answered {served} of {bytes}: {}", words::list(&counted)))

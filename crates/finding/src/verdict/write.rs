@@ -57,7 +57,11 @@ fn returned_early(facts: &Facts<'_>, absorbed: f64) -> String {
     let device = &facts.device_names;
     let (absorbed, bytes) = (percent(absorbed), words::bytes(facts.bytes));
     let moved = words::bytes(facts.moved.unwrap_or(0));
-    let what = if facts.is_direct() { "O_DIRECT fell back on memory" } else { "memory took the data" };
+    let what = match (facts.is_direct(), facts.is_simulated()) {
+        (true, false) => "O_DIRECT fell back on memory",
+        (true, true) => "the host kept direct writes in memory",
+        (false, _) => "memory took the data",
+    };
     format!("{what}: {times}{device} had written {absorbed} of {bytes} at the return and {moved} in the end")
 }
 

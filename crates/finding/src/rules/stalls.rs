@@ -1,0 +1,372 @@
+//! `stalls`: for a while no I/O completed, amid others that did. It tells how often, how long and how far apart, and knows no
+//! cause.
+
+use super::Rule;
+use super::common::{cells, cite, how_many, ids, is_simulated};
+use super::course::{self, Course};
+use crate::{reading, words};
+use rdsk_model::{CellRecord, Confidence, Finding, Record};
+
+pub(super) const RULE: Rule = Rule { code: "stalls", check };
+
+/// Citations of one finding at most.
+const MAX_CITED: usize = 8;
+/// A window of at most this share of the median made no progress.
+const NO_PROGRESS: f64 = 0.05;
+/// A neighbour of such a window below this share belongs to the stall in part.
+const IN_PART: f64 = 0.7;
+/// From this time on standing still is a stall, or from 20 median latencies where that is less, ...
+const LONG_NS: u64 = 250_000_000;
+const LONG_LATENCIES: u64 = 20;
+/// ... but never less than this (two windows may be empty by chance), nor than five median latencies.
+const LEAST_NS: u64 = 100_000_000;
+const LEAST_LATENCIES: u64 = 5;
+/// Standard deviations (1.4826 median absolute deviations) that must lie between the median and no progress. In noisier
+/// series a few windows come near to nothing by chance, and a stall must last so many.
+const CLEAR: f64 = 4.0;
+const LEAST_WINDOWS_IN_NOISE: u64 = 20;
+/// An I/O must have waited through most of a stall; else the program was not asking.
+const WAITED: f64 = 0.5;
+/// Spread (largest less least over the mean) below which lengths and distances are one figure.
+const REGULAR: f64 = 0.1;
+/// Events from which their distance is spoken of. Distances may be multiples of the smallest, as some events are missed
+/// between visits: so near to a multiple (in periods) must three of them be, and so near more than three.
+const LEAST_EVENTS: usize = 3;
+const NEAR_OF_THREE: f64 = 0.01;
+const NEAR: f64 = 0.05;
+const MOST_MISSED: f64 = 10.0;
+
+/// One stall.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Stall {
+    /// When it began: from the start of the run, or of the cell's I/O where visits do not tell when they were.
+    begin_ns: u64,
+    lasts_ns: u64,
+}
+
+/// The stalls of one cell.
+struct Stalled<'a> {
+    cell: &'a CellRecord,
+    stalls: Vec<Stall>,
+}
+
+fn check(record: &Record) -> Vec<Finding> {
+    let has_times = course::has_times(record);
+    let mut groups: Vec<(&[u32], Vec<Stalled<'_>>, u64)> = Vec::new();
+    for cell in cells(record, |_| true) {
+        let Some(course) = course::course(cell) else { continue };
+        let stalls = stalls(cell, &course, has_times);
+        let targets = cell.workload.targets.as_slice();
+        let position = groups.iter().position(|(known, ..)| *known == targets).unwrap_or_else(|| {
+            groups.push((targets, Vec::new(), 0));
+            groups.len() - 1
+        });
+        let (_, stalled, elapsed_ns) = &mut groups[position];
+        *elapsed_ns += cell.result.elapsed_ns.unwrap_or(0);
+        if !stalls.is_empty() {
+            stalled.push(Stalled { cell, stalls });
+        }
+    }
+    groups
+        .iter()
+        .filter(|(_, stalled, _)| !stalled.is_empty())
+        .map(|(_, stalled, elapsed_ns)| finding(record, stalled, *elapsed_ns, has_times))
+        .collect()
+}
+
+fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times: bool) -> Finding {
+    let cells: Vec<&CellRecord> = stalled.iter().map(|one| one.cell).collect();
+    let mut all: Vec<Stall> = stalled.iter().flat_map(|one| one.stalls.iter().copied()).collect();
+    all.sort_by_key(|stall| stall.begin_ns);
+    // Times of several cells, or of several visits, lie on one line only where all are counted from the start of the run.
+    let is_one_line = has_times || (cells.len() == 1 && cells[0].result.visits.len() <= 1);
+    let every = if is_one_line { period(&all) } else { None };
+    let lost_ns: u64 = all.iter().map(|stall| stall.lasts_ns).sum();
+    let lengths = lengths(&all);
+    let times = if all.len() == 1 { "Once".into() } else { format!("{} times", all.len()) };
+    let regular = every.map_or(String::new(), |ns| format!(", every {}", words::nanos(ns)));
+    let text = format!(
+        "{times}{regular}, no I/O completed for {lengths} while one was waiting, amid others that took {} as usual. That \
+         is {} of the I/O time lost. Garbage collection or folding in a flash drive, error recovery and retries, thermal \
+         protection, a failover of the path or a limit above this machine do that; from here they cannot be told apart.",
+        cells[0]
+            .result
+            .latency_ns
+            .as_ref()
+            .and_then(typical_ns)
+            .map_or_else(|| "an unknown time".into(), words::nanos),
+        rdsk_units::percent(reading::ratio(lost_ns, elapsed_ns.max(1))),
+    );
+    Finding {
+        code: RULE.code.into(),
+        title: match every {
+            Some(ns) => format!("stalls every {}, {lengths}: {}", words::nanos(ns), how_many(&cells)),
+            None => {
+                format!("{} of {lengths}: {}", words::plural(all.len() as u64, "stall"), how_many(&cells))
+            }
+        },
+        text,
+        evidence: stalled.iter().take(MAX_CITED).map(cited).collect(),
+        confidence: Confidence::Measured,
+        advice: Some(format!(
+            "{}; the median hides stalls, so quote the largest latency beside it",
+            if is_simulated(record, cells[0]) {
+                "the figures of the model say what it was given (rdsk sim show)"
+            } else {
+                "look into the device's and the system's logs at these times"
+            }
+        )),
+        cells: ids(&cells),
+    }
+}
+
+fn cited(one: &Stalled<'_>) -> String {
+    let latency = one.cell.result.latency_ns.as_ref();
+    let ns = |ns: Option<u64>| ns.map_or_else(|| "unknown".into(), words::nanos);
+    cite(
+        one.cell,
+        "windows without progress",
+        format_args!(
+            "{} of {}, latency max = {}, p50 = {}",
+            words::plural(one.stalls.len() as u64, "stall"),
+            lengths(&one.stalls),
+            ns(latency.and_then(|latency| latency.max)),
+            ns(latency.and_then(|latency| latency.p50)),
+        ),
+    )
+}
+
+/// The stalls of a cell: runs of windows without progress that are long enough and in which an I/O waited. One at the very
+/// beginning of a visit is left out, since its own beginning was not seen, and a device may have been asleep.
+fn stalls(cell: &CellRecord, course: &Course, has_times: bool) -> Vec<Stall> {
+    let Some(latency) = &cell.result.latency_ns else { return Vec::new() };
+    let (Some(typical_ns), Some(max_ns)) = (typical_ns(latency), latency.max) else { return Vec::new() };
+    let all: Vec<f64> =
+        course.stretches.iter().flat_map(|stretch| &stretch.bytes).map(|&bytes| bytes as f64).collect();
+    let median = rdsk_stats::median(&all).unwrap_or(0.0);
+    let deviation = 1.4826 * rdsk_stats::mad(&all).unwrap_or(0.0);
+    let is_noisy = (1.0 - NO_PROGRESS) * median < CLEAR * deviation;
+    let least_ns = LONG_NS
+        .min(LONG_LATENCIES.saturating_mul(typical_ns))
+        .max(LEAST_NS)
+        .max(LEAST_LATENCIES.saturating_mul(typical_ns))
+        .max(if is_noisy { LEAST_WINDOWS_IN_NOISE * course.width_ns } else { 0 });
+    let is_empty = |bytes: u64| bytes as f64 <= NO_PROGRESS * median;
+    let mut found = Vec::new();
+    for stretch in course.stretches.iter().filter(|_| median > 0.0) {
+        let windows = &stretch.bytes;
+        let mut begin = windows.iter().take_while(|&&bytes| is_empty(bytes)).count();
+        while let Some(skipped) = windows[begin..].iter().position(|&bytes| is_empty(bytes)) {
+            let from = begin + skipped;
+            let count = windows[from..].iter().take_while(|&&bytes| is_empty(bytes)).count();
+            begin = from + count;
+            let missing_ns = |bytes: Option<&u64>| missing_ns(bytes, median, course.width_ns);
+            let late_ns = missing_ns(windows.get(from - 1));
+            // What was waiting at the end of a visit completed just there.
+            let early_ns =
+                if begin == windows.len() { stretch.rest_ns } else { missing_ns(windows.get(begin)) };
+            let lasts_ns = course.width_ns * count as u64 + late_ns + early_ns;
+            let origin_ns = if has_times { stretch.start_ns } else { stretch.before_ns };
+            if lasts_ns >= least_ns && max_ns as f64 >= WAITED * lasts_ns as f64 {
+                let begin_ns = origin_ns + course.width_ns * from as u64 - late_ns;
+                found.push(Stall { begin_ns, lasts_ns });
+            }
+        }
+    }
+    found
+}
+
+/// The part of a neighbouring window that belongs to a stall.
+fn missing_ns(bytes: Option<&u64>, median: f64, width_ns: u64) -> u64 {
+    let share = bytes.map_or(1.0, |&bytes| bytes as f64 / median);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share between 0 and 1 of the width of a window"
+    )]
+    let missing = ((1.0 - share.min(1.0)) * width_ns as f64) as u64;
+    if share < IN_PART { missing } else { 0 }
+}
+
+fn typical_ns(latency: &rdsk_model::Latency) -> Option<u64> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a mean of latencies is one of their order"
+    )]
+    let mean = latency.mean.map(|mean| mean as u64);
+    latency.p50.or(mean)
+}
+
+/// `2.00 s each`, `0.5 s to 2.0 s`.
+fn lengths(stalls: &[Stall]) -> String {
+    let lengths: Vec<u64> = stalls.iter().map(|stall| stall.lasts_ns).collect();
+    let (least, most) =
+        (lengths.iter().min().copied().unwrap_or(0), lengths.iter().max().copied().unwrap_or(0));
+    let mean = lengths.iter().sum::<u64>() / lengths.len().max(1) as u64;
+    if stalls.len() == 1 {
+        words::nanos(mean)
+    } else if is_one_figure(least, most, mean) {
+        format!("{} each", words::nanos(mean))
+    } else {
+        format!("{} to {}", words::nanos(least), words::nanos(most))
+    }
+}
+
+fn is_one_figure(least: u64, most: u64, mean: u64) -> bool {
+    ((most - least) as f64) < REGULAR * mean as f64
+}
+
+/// The distance at which stalls begin, where there is one: three or more at equal distances, or at whole multiples of the
+/// smallest, because the run was between two visits when the others came.
+fn period(stalls: &[Stall]) -> Option<u64> {
+    if stalls.len() < LEAST_EVENTS {
+        return None;
+    }
+    let gaps: Vec<u64> = stalls.windows(2).map(|pair| pair[1].begin_ns - pair[0].begin_ns).collect();
+    let (least, most) = (*gaps.iter().min()?, *gaps.iter().max()?);
+    let span = stalls.last()?.begin_ns - stalls.first()?.begin_ns;
+    let mean = span / gaps.len() as u64;
+    if mean > 0 && is_one_figure(least, most, mean) {
+        return Some(mean);
+    }
+    let multiples: Vec<f64> = gaps.iter().map(|&gap| gap as f64 / least.max(1) as f64).collect();
+    let near = if stalls.len() == LEAST_EVENTS { NEAR_OF_THREE } else { NEAR };
+    let is_near = |&multiple: &f64| (multiple - multiple.round()).abs() <= near && multiple <= MOST_MISSED;
+    let periods: f64 = multiples.iter().map(|multiple| multiple.round()).sum();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a span of time")]
+    let period = (span as f64 / periods) as u64;
+    multiples.iter().all(is_near).then_some(period)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::super::course::tests::{Noise, laid_out, steady};
+    use super::*;
+    use crate::fixtures::{disk, record, with};
+    use rdsk_model::{IoPath, Op};
+
+    const S: u64 = 1_000_000_000;
+    const MS: u64 = 1_000_000;
+
+    /// A cell of 50 ms windows in which nothing completes from each of these times, in seconds, on.
+    fn stalling(windows: usize, begins_s: &[f64], lasts_s: f64) -> CellRecord {
+        let series = steady(windows, 100.0)
+            .iter()
+            .enumerate()
+            .map(|(index, rate)| {
+                let (begin, end) = (index as f64 * 0.05, (index + 1) as f64 * 0.05);
+                let lost: f64 =
+                    begins_s.iter().map(|&at| (end.min(at + lasts_s) - begin.max(at)).max(0.0)).sum();
+                rate * (1.0 - lost / 0.05).max(0.0)
+            })
+            .collect();
+        waited(laid_out("w", Op::Write, &[series]), lasts_s)
+    }
+
+    fn waited(cell: CellRecord, max_s: f64) -> CellRecord {
+        with(cell, |cell| {
+            if let Some(latency) = &mut cell.result.latency_ns {
+                latency.p50 = Some(8 * MS);
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "a test's figure"
+                )]
+                let max_ns = (max_s * 1e9) as u64;
+                latency.max = Some(max_ns);
+            }
+        })
+    }
+
+    #[test]
+    fn names_the_period_and_the_length() {
+        let cell = stalling(2400, &[28.0, 58.0, 88.0, 118.0], 2.0);
+        let finding = fires(RULE, &record(vec![disk()], vec![cell]));
+        assert_eq!(finding.title, "stalls every 30.0 s, 2.00 s each: w");
+        assert!(
+            finding.text.starts_with("4 times, every 30.0 s, no I/O completed for 2.00 s each"),
+            "{}",
+            finding.text
+        );
+        assert!(finding.text.contains("6.7 % of the I/O time"), "{}", finding.text);
+        assert!(finding.text.contains("cannot be told apart"));
+        assert_eq!(
+            finding.evidence,
+            ["w: windows without progress = 4 stalls of 2.00 s each, latency max = 2.00 s, p50 = 8.00 ms"]
+        );
+    }
+
+    #[test]
+    fn two_stalls_or_irregular_ones_have_no_period() {
+        let two = fires(RULE, &record(vec![disk()], vec![stalling(1400, &[28.0, 58.0], 2.0)]));
+        assert_eq!(two.title, "2 stalls of 2.00 s each: w");
+        let odd = fires(RULE, &record(vec![disk()], vec![stalling(1400, &[3.05, 7.7, 33.3], 0.4)]));
+        assert!(odd.title.starts_with("3 stalls of "), "{}", odd.title);
+        assert!(odd.title.contains("400 ms"), "{}", odd.title);
+        let one = fires(RULE, &record(vec![disk()], vec![stalling(400, &[5.0], 0.3)]));
+        assert_eq!(one.title, "1 stall of 300 ms: w");
+    }
+
+    #[test]
+    fn cells_that_take_turns_are_put_on_one_line() {
+        // Visits of 20 s in turn; the stalls at 28, 58, 118 and 148 s fall into them, that of 88 s between two.
+        let of = |id: &str, starts_s: [u64; 2], begins_s: [f64; 2]| {
+            let visit = |begin_s: f64| -> Vec<f64> {
+                (0..400)
+                    .map(|index| f64::from(index) * 0.05)
+                    .map(|at| if at >= begin_s && at < begin_s + 2.0 { 0.0 } else { 100.0 })
+                    .collect()
+            };
+            let cell = waited(laid_out(id, Op::Read, &begins_s.map(visit)), 2.0);
+            with(cell, |cell| {
+                for (visit, start_s) in cell.result.visits.iter_mut().zip(starts_s) {
+                    visit.start_ns = start_s * S;
+                }
+            })
+        };
+        let cells = vec![of("a", [20, 100], [8.0, 18.0]), of("b", [50, 140], [8.0, 8.0])];
+        let finding = fires(RULE, &record(vec![disk()], cells));
+        assert_eq!(finding.title, "stalls every 30.0 s, 2.00 s each: 2 cells");
+    }
+
+    #[test]
+    fn noise_drift_and_zones_are_no_stalls() {
+        let mut noise = Noise(3);
+        let drift = |x: f64| 100.0 * (1.0 - 0.05 * x);
+        let zones = |x: f64| 100.0 * (1.0 - 0.5 * (x * 16.0).floor() / 16.0);
+        for (sigma, rho) in [(0.1, 0.0), (0.3, 0.0), (0.4, 0.0), (0.1, 0.8), (0.3, 0.5), (0.3, 0.8)] {
+            for _ in 0..250 {
+                // One I/O did take long, so that only the windows can tell.
+                for series in [noise.round(drift, 300, sigma, rho), noise.round(zones, 300, sigma, rho)] {
+                    let cell = waited(laid_out("r", Op::Read, &[series]), 2.0);
+                    silent(RULE, &record(vec![disk()], vec![cell]));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn is_silent_where_the_program_paused_or_nothing_is_long_enough() {
+        let paused = waited(stalling(1400, &[28.0], 2.0), 0.01);
+        silent(RULE, &record(vec![disk()], vec![paused]));
+        silent(RULE, &record(vec![disk()], vec![stalling(1400, &[28.0], 0.08)]));
+        silent(RULE, &record(vec![disk()], vec![stalling(1400, &[], 2.0)]));
+        // At the very beginning a disk may have been asleep.
+        silent(RULE, &record(vec![disk()], vec![stalling(1400, &[0.0], 2.0)]));
+        // Blocks that take longer than a window leave windows empty.
+        let slow = with(stalling(1400, &[], 2.0), |cell| {
+            cell.workload.block_bytes = 64 << 20;
+            if let Some(windows) = &mut cell.result.windows {
+                windows.bytes = (0..1400).map(|index| if index % 13 == 0 { 64 << 20 } else { 0 }).collect();
+            }
+            if let Some(latency) = &mut cell.result.latency_ns {
+                (latency.p50, latency.max) = (Some(640 * MS), Some(900 * MS));
+            }
+        });
+        silent(RULE, &record(vec![disk()], vec![slow]));
+        let in_memory = with(stalling(1400, &[28.0], 2.0), |cell| cell.workload.path = IoPath::Buffered);
+        silent(RULE, &record(vec![disk()], vec![in_memory]));
+    }
+}
