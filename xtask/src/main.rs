@@ -5,6 +5,7 @@
 
 mod arch;
 mod bench;
+mod docs;
 mod step;
 mod suite;
 mod tally;
@@ -16,9 +17,10 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test [--only STEP[,STEP]]   everything that must pass; steps: tools, fmt, clippy, build, test, doc
+  test [--only STEP[,STEP]]   everything that must pass; steps: tools, fmt, clippy, build, test, reports, doc
   ci                          the same, as the build server runs it: a skip of something installable fails
   arch                        the architecture checks alone (they are part of test, too)
+  docs [--check]              make the pages of docs/reports anew; with --check, say where they differ (part of test)
   bench [--pairs N] [--seconds N] [--only TEXT]
                               ratios against the installed fio, pair by pair; memory and start of the program";
 
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         "test" => suite::run(&root(), rest, suite::Strictness::from_environment()),
         "ci" => suite::run(&root(), rest, suite::Strictness::InstallableMustRun),
         "arch" => arch::run(&root()).map(|()| ExitCode::SUCCESS),
+        "docs" => docs::run(&root(), rest).map(|()| ExitCode::SUCCESS),
         "bench" => bench::run(rest).map(|()| ExitCode::SUCCESS),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

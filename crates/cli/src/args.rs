@@ -92,8 +92,8 @@ fn command() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Tell how fast a disk, LUN, array or file really is, and why")
         .after_help(
-            "TARGET is a directory (a test file is made in it and removed), a file or a block device; without \
-             one, the current directory. Files that are not rdsk's own and block devices are only read, unless \
+            "TARGET is a directory (a test file is made in it and removed), a file, a block device or a \
+             simulated disk (sim:NAME); without one, the current directory. Files that are not rdsk's own and block devices are only read, unless \
              writing is allowed.\n\nExamples:\n  rdsk run\n      measure the filesystem of the current directory, \
              one minute\n  rdsk run /dev/sdb --budget 20s\n      measure a block device, only reading\n  rdsk info \
              /dev/sdb\n      what it is, and what would be refused and why\n\nExit codes: 0 done, 2 usage, 3 refused \
@@ -113,8 +113,9 @@ fn command() -> Command {
 
 fn subcommand(verb: Verb) -> Command {
     let help = match verb {
-        Verb::Info => "Directories, files, block devices [default: every block device and .]",
-        _ => "Directories, files, block devices [default: .]",
+        Verb::Info => "Directories, files, block devices, sim:NAME [default: every block device and .]",
+        Verb::Sim => "list, or show NAME [default: list]",
+        _ => "Directories, files, block devices, sim:NAME [default: .]",
     };
     Command::new(verb.name())
         .about(verb.about())

@@ -3,6 +3,7 @@
 
 mod document;
 mod page;
+pub(crate) mod rows;
 
 use crate::json_file::Sink;
 use crate::wanted::Wanted;

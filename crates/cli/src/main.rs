@@ -11,6 +11,7 @@ mod json_file;
 mod measure;
 mod out;
 mod progress;
+mod sim;
 mod verb;
 mod wanted;
 
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         },
         Ok(Parsed::Wanted(wanted)) => match wanted.verb {
             Verb::Info => info::show(&wanted),
+            Verb::Sim => sim::show(&wanted),
             _ => measure::measure(&wanted, command(&words)),
         },
         Err(problem) => misused(&problem, &words),

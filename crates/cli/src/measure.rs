@@ -271,6 +271,6 @@ mod tests {
         let wanted = crate::flags::testing::wanted(&["run"]).unwrap();
         let request = request(&wanted, vec!["rdsk".into()], &StopFlag::new());
         assert_eq!(request.targets, ["."]);
-        assert_eq!(request.experiments.len(), 4);
+        assert_eq!(request.experiments.len(), 6);
     }
 }

@@ -21,6 +21,8 @@ pub(crate) enum Verb {
     Stripe,
     /// What a target is.
     Info,
+    /// Which systems can be simulated.
+    Sim,
 }
 
 /// The questions that `rdsk run` asks.
@@ -44,6 +46,7 @@ impl Verb {
         Self::Align,
         Self::Stripe,
         Self::Info,
+        Self::Sim,
     ];
     /// The commands that measure.
     pub(crate) const MEASURING: &'static [Self] =
@@ -69,6 +72,7 @@ impl Verb {
             Self::Scale => "scale",
             Self::Stripe => "stripe",
             Self::Info => "info",
+            Self::Sim => "sim",
         }
     }
 
@@ -82,7 +86,7 @@ impl Verb {
             Self::Zones => vec![Experiment::Zones],
             Self::Scale => vec![Experiment::Scale],
             Self::Stripe => vec![Experiment::Stripe],
-            Self::Info => Vec::new(),
+            Self::Info | Self::Sim => Vec::new(),
         }
     }
 
@@ -97,6 +101,7 @@ impl Verb {
             Self::Scale => "Show what more streams, larger blocks and more targets give",
             Self::Stripe => "Find the chunk and the full stripe of an array from what requests cost",
             Self::Info => "Show what a target is, what it sits on and what would be refused",
+            Self::Sim => "List the simulated systems, and show the figures of one",
         }
     }
 
@@ -138,6 +143,11 @@ impl Verb {
             Self::Info => {
                 "Show what a target is, what it sits on and what would be refused, with the reason. Nothing is \
                  written and nothing is measured. Without TARGET: every block device and the current directory."
+            }
+            Self::Sim => {
+                "List the simulated systems, and show the figures of one with their sources.\n\nrdsk sim list tells \
+                 which there are; rdsk sim show NAME tells what one is made of. Any command measures them as \
+                 sim:NAME, and a system of your own as sim:./FILE.toml; sim:NAME/1 is its second LUN."
             }
         }
     }
@@ -193,6 +203,11 @@ impl Verb {
                 ("rdsk info", "all block devices and the current directory"),
                 ("rdsk info /dev/sdb", "one device, and why it may not be written"),
                 ("rdsk info --json - .", "the same as JSON"),
+            ],
+            Self::Sim => &[
+                ("rdsk sim list", "every system, with the report that it is from"),
+                ("rdsk sim show wd2500", "the figures of one, as a text to start your own from"),
+                ("rdsk sim show ./mydisk.toml", "the figures of your own, checked"),
             ],
         }
     }

@@ -14,7 +14,7 @@ const TIME: &[&str] = &["", "x", "0", "-5s", "5x", "99999999999h", "1ns", "5 par
 
 /// Verb, flag, and the values that are nonsense for it.
 const TABLE: &[(&str, &str, &[&str])] = &[
-    ("run", "--only", &["", "x", "0", "-1", "zones", "paths,", "Paths"]),
+    ("run", "--only", &["", "x", "0", "-1", "stripe", "paths,", "Paths"]),
     ("run", "--budget", TIME),
     ("run", "--precision", &["", "x", "0", "-2%", "2", "100%", "1e-2", "NaN", "inf"]),
     ("run", "--size", SIZE),
@@ -36,6 +36,14 @@ const TABLE: &[(&str, &str, &[&str])] = &[
     ("align", "--bs", SIZE),
     ("stream", "--offset", SIZE),
     ("stream", "--streams", COUNT),
+    ("scale", "--streams", COUNT),
+    ("scale", "--stagger", &["", "-1s", "soon", "5000h", "0x"]),
+    ("zones", "--bs", SIZE),
+    ("zones", "--points", COUNT),
+    ("zones", "--runs", COUNT),
+    ("zones", "--order", &["", "x", "0", "random"]),
+    ("zones", "--resume", &["", "/nonexistent/record.json", "/dev/null"]),
+    ("stripe", "--points", COUNT),
     ("stream", "--pattern", &["", "x", "0", "-1", "zipf"]),
 ];
 
@@ -68,6 +76,8 @@ fn every_option_refuses_nonsense() {
 fn contradictory_pairs_are_refused() {
     for (line, message) in [
         (&["paths", "--runtime", "1s", "--budget", "9s"][..], "--runtime contradicts --budget"),
+        (&["zones", "--full", "--points", "9"], "--points contradicts --full"),
+        (&["stream", "--streams", "1,2"], "--streams of stream takes one number"),
         (&["run", "--json-compact"], "--json-compact needs --json"),
         (&["run", "--iodepth", "32", "--engine", "sync"], "--iodepth 32 contradicts --engine sync"),
         (&["stream", "--iodepth", "2", "--engine", "sync"], "--iodepth 2 contradicts --engine sync"),
@@ -88,8 +98,8 @@ fn contradictory_pairs_are_refused() {
 fn what_is_not_there_is_unknown() {
     for (line, message) in [
         (&[][..], "no command is given"),
-        (&["zones"], "unknown command \"zones\""),
-        (&["scale", "."], "unknown command \"scale\""),
+        (&["zone"], "unknown command \"zone\""),
+        (&["load", "."], "unknown command \"load\""),
         (&["/dev/sdb"], "unknown command \"/dev/sdb\""),
         (&["run", "--nonsense"], "unknown flag --nonsense"),
         (&["run", "--runtime", "5s"], "--runtime has no meaning for rdsk run"),

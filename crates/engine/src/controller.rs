@@ -18,6 +18,9 @@ use std::time::Duration;
 /// The controller looks at the stop flag at least this often.
 const LONGEST_SLEEP_NS: u64 = 20_000_000;
 
+/// The control is called at least this often, however wide the windows are, so that whoever watches sees the run go on.
+const LONGEST_SILENCE_NS: u64 = 200_000_000;
+
 /// Windows before the current one that are read again, because a completion may be published after its window ended.
 const REREAD: usize = 8;
 
@@ -114,6 +117,7 @@ fn watch(
     let gate = &course.gate;
     let mut halted = Halted::No;
     let mut windows: Vec<u64> = Vec::with_capacity(WINDOWS);
+    let mut shown_ns = 0;
     loop {
         let timeout_ns = match gate.begun_ns() {
             Some(begin_ns) if halted == Halted::No => {
@@ -136,21 +140,29 @@ fn watch(
             gate.halt();
             continue;
         }
-        if look(course, boards, &mut windows, control) == Flow::Stop {
+        if look(course, boards, &mut windows, &mut shown_ns, control) == Flow::Stop {
             halted = Halted::ByControl;
             gate.halt();
         }
     }
 }
 
-/// Shows the Control the windows that are full by now, if any became full since the last look.
-fn look(course: &Course, boards: &[Board], windows: &mut Vec<u64>, control: &mut dyn Control) -> Flow {
+/// Shows the Control the windows that are full by now, if any became full since it was shown them last, or if that is long
+/// ago.
+fn look(
+    course: &Course,
+    boards: &[Board],
+    windows: &mut Vec<u64>,
+    shown_ns: &mut u64,
+    control: &mut dyn Control,
+) -> Flow {
     let Some(begin_ns) = course.gate.begun_ns() else { return Flow::Continue };
     let elapsed_ns = now_ns().saturating_sub(begin_ns);
     let full = usize::try_from(elapsed_ns / course.window_ns).unwrap_or(usize::MAX).min(WINDOWS - 1);
-    if full <= windows.len() {
+    if full <= windows.len() && elapsed_ns < *shown_ns + LONGEST_SILENCE_NS {
         return Flow::Continue;
     }
+    *shown_ns = elapsed_ns;
     windows.truncate(windows.len().saturating_sub(REREAD));
     for index in windows.len()..full {
         windows.push(boards.iter().map(|board| board.window(index)).sum());

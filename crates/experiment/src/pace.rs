@@ -3,7 +3,7 @@
 
 use crate::tally::{Tally, is_write_behind, per_second};
 use rdsk_engine::{CacheCheck, Control, Ended, Flow, Limits, Progress};
-use rdsk_model::{CacheState, Cell, Event, Extent, Watch};
+use rdsk_model::{CacheState, Cell, Event, Extent, IoPath, Op, Watch};
 use rdsk_stats::{Stop, StopRule};
 
 /// Least time for the I/O of a visit, whatever preparing took.
@@ -101,10 +101,15 @@ pub(crate) fn enough(cell: &Cell, tally: &Tally, precision: f64, ended: Ended) -
     }
 }
 
-/// I/Os of the next visit of samples: twice as many while the I/O is a small part of what the visit cost.
-pub(crate) fn grown(ops: u64, tally: &Tally, visit_ns: u64, left_ns: u64) -> u64 {
+/// I/Os of the next visit of samples: twice as many while the I/O is a small part of what the visit cost. Direct writes
+/// grow as long as the time allows: every visit ends with a flush and so begins with the device's own cache empty, and
+/// only a long one shows what the device does when that is full.
+pub(crate) fn grown(cell: &Cell, ops: u64, tally: &Tally, visit_ns: u64, left_ns: u64) -> u64 {
     let io_ns = tally.visits.last().map_or(0, |visit| visit.elapsed_ns);
-    if io_ns < visit_ns / 4 && visit_ns < left_ns / 8 { ops.saturating_mul(2) } else { ops }
+    let fills_a_cache = cell.workload.op == Op::Write && cell.workload.path == IoPath::Direct;
+    let worth_it =
+        if fills_a_cache { visit_ns < left_ns / 4 } else { io_ns < visit_ns / 4 && visit_ns < left_ns / 8 };
+    if worth_it { ops.saturating_mul(2) } else { ops }
 }
 
 pub(crate) fn cache_check(cell: &Cell) -> CacheCheck {

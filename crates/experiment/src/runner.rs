@@ -177,7 +177,7 @@ impl Runner<'_> {
             {
                 return;
             }
-            ops = ops.map(|ops| grown(ops, &state.tallies[index], now_ns - began_ns, left_ns));
+            ops = ops.map(|ops| grown(cell, ops, &state.tallies[index], now_ns - began_ns, left_ns));
         }
     }
 

@@ -48,6 +48,12 @@ fn time(given: Given<'_>, wanted: &Wanted) -> Result<(), Problem> {
             "give --runtime for each cell, or --budget for everything",
         ));
     }
+    if given.has("full") && given.has("points") {
+        return Err(usage(
+            "--points contradicts --full",
+            "give --full for every block, or --points for some",
+        ));
+    }
     Ok(())
 }
 

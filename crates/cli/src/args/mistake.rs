@@ -120,13 +120,13 @@ mod tests {
     #[test]
     fn every_mistake_is_one_line_and_a_hint() {
         check(&[], "no command is given", "rdsk run");
-        check(&["zones"], "unknown command \"zones\"", "rdsk --help");
+        check(&["load"], "unknown command \"load\"", "rdsk --help");
         check(&["rum"], "unknown command \"rum\"", "rdsk run is a command");
         check(&["/dev/sdb"], "unknown command \"/dev/sdb\"", "rdsk run /dev/sdb");
         check(
             &["run", "--bs", "4k"],
             "--bs has no meaning for rdsk run",
-            "rdsk paths, rdsk stream, rdsk align",
+            "rdsk paths, rdsk stream, rdsk zones",
         );
         check(&["info", "--destroy", "x"], "--destroy has no meaning for rdsk info", "rdsk run");
         check(&["run", "--bugdet", "4"], "unknown flag --bugdet", "--budget");

@@ -9,8 +9,8 @@ use rdsk_model::StreamRange;
 use rdsk_units::Nanos;
 use std::path::PathBuf;
 
-/// Most positions, and most requests of `stripe`: a record of a thousand times as many is no document any more.
-const MAX_POINTS: u32 = 10_000_000;
+/// Most positions, and most requests of `stripe`: with ten passes a Record of more is no document any more.
+const MAX_POINTS: u32 = 500_000;
 /// Most passes.
 const MAX_RUNS: u32 = 10_000;
 /// Longest pause between the starts of two streams: an hour.
@@ -35,7 +35,6 @@ impl Flag for Points {
             "Positions that each pass visits [default: as the budget allows, up to 200]; of stripe, requests [6000]",
         )
         .value_parser(|text: &str| value::count(text, MAX_POINTS))
-        .conflicts_with("full")
     }
     fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
         if let Some(count) = one::<u32>(matches, self.name()) {

@@ -177,10 +177,10 @@ mod tests {
 
     #[test]
     fn only() {
-        assert_eq!(wanted(&["run"]).unwrap().experiments, Experiment::ALL);
+        assert_eq!(wanted(&["run"]).unwrap().experiments, crate::verb::IN_RUN);
         let some = wanted(&["run", "--only", "align,paths", "--only", "paths"]).unwrap();
         assert_eq!(some.experiments, [Experiment::Align, Experiment::Paths]);
-        refuses("run", "--only", &["", "zones", "paths,", "-1", "PATHS", "0"]);
+        refuses("run", "--only", &["", "stripe", "paths,", "-1", "PATHS", "0"]);
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! `rdsk info` as text, at most 80 columns wide unless a single word is wider. It draws and decides nothing.
 
+use super::rows::Rows;
 use super::{Known, Told};
 use rdsk_model::{Device, ExtentEvidence, Problem, Target};
 use rdsk_targets::{Examined, IdentityKind, Place, UseKind};
 use rdsk_units::{Bytes, printable};
 
-const WIDTH: usize = 80;
 /// Columns before the text of a row.
 const INDENT: usize = 15;
 
@@ -46,7 +46,7 @@ pub(super) const fn use_word(kind: UseKind) -> &'static str {
 
 fn paragraph(name: &str, known: &Known) -> String {
     let examined = &known.examined;
-    let mut rows = Rows { text: format!("{}: {}\n", printable(name), what(examined)) };
+    let mut rows = Rows::new(&format!("{}: {}\n", printable(name), what(examined)), INDENT);
     place(&mut rows, examined);
     if let Some(device) = &examined.target.device {
         self::device(&mut rows, device, &examined.target);
@@ -236,44 +236,9 @@ fn judgement(rows: &mut Rows, what: &str, answer: &Result<(), Problem>) {
     }
 }
 
-/// Rows of a name and a text that is broken between words.
-struct Rows {
-    text: String,
-}
-
-impl Rows {
-    fn add(&mut self, name: &str, text: &str) {
-        let mut name = name;
-        for line in broken(text, WIDTH - INDENT) {
-            self.text.push_str(&format!("  {name:<width$}{line}\n", width = INDENT - 2));
-            name = "";
-        }
-    }
-}
-
-fn broken(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn texts_break_between_words() {
-        assert_eq!(broken("one two three", 7), ["one two", "three"]);
-        assert_eq!(broken("muchtoolong a", 4), ["muchtoolong", "a"]);
-    }
 
     #[test]
     fn mount_options_are_told_once() {
@@ -299,7 +264,7 @@ mod tests {
             iostats: Some(false),
             ..Device::default()
         };
-        let mut rows = Rows { text: String::new() };
+        let mut rows = Rows::new("", INDENT);
         let stack = vec!["sdb1".to_owned(), "sdb".to_owned()];
         let target = Target {
             index: 0,

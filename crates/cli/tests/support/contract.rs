@@ -68,6 +68,7 @@ const HOST: Shape = Object(&[
     ("cpu_count", Whole),
     ("memory_bytes", WHOLE_OR_NULL),
     ("virtualization", TEXT_OR_NULL),
+    ("page_bytes", WHOLE_OR_NULL),
     ("clock", Object(&[("source", Text), ("resolution_ns", Whole), ("read_cost_ns", Whole)])),
 ]);
 
@@ -102,7 +103,7 @@ const DEVICE: Shape = Object(&[
 
 const CELL: Shape = Object(&[
     ("id", Text),
-    ("experiment", Word(&["headline", "paths", "stream", "align"])),
+    ("experiment", Word(&["headline", "paths", "stream", "align", "zones", "scale", "stripe"])),
     ("workload", WORKLOAD),
     ("result", RESULT),
     ("evidence", EVIDENCE),
@@ -123,6 +124,7 @@ const WORKLOAD: Shape = Object(&[
     ("engine", Word(&["sync", "uring", "sim"])),
     ("targets", List(&Whole)),
     ("span_bytes", Whole),
+    ("range", Word(&["disjoint", "shared"])),
     ("seed", Whole),
 ]);
 
@@ -139,22 +141,46 @@ const RESULT: Shape = Object(&[
     ("to_close_ns", WHOLE_OR_NULL),
     ("to_stable_ns", WHOLE_OR_NULL),
     ("windows", OrNull(&Object(&[("width_ns", Whole), ("bytes", List(&Whole))]))),
-    (
-        "streams",
-        List(&Object(&[
-            ("index", Whole),
-            ("target", Whole),
-            ("start_ns", Whole),
-            ("end_ns", Whole),
-            ("bytes", Whole),
-            ("ops", Whole),
-        ])),
-    ),
+    ("streams", List(&STREAM)),
     ("cpu_ns", OrNull(&Object(&[("user", Whole), ("system", Whole)]))),
     (
-        "errors",
-        List(&Object(&[("target", Whole), ("offset_bytes", Whole), ("errno", Whole), ("message", Text)])),
+        "visits",
+        List(&Object(&[
+            ("start_ns", Whole),
+            ("elapsed_ns", Whole),
+            ("bytes", Whole),
+            ("ops", Whole),
+            ("streams", List(&STREAM)),
+            (
+                "overlap",
+                OrNull(&Object(&[
+                    ("start_ns", Whole),
+                    ("end_ns", Whole),
+                    ("bytes", Whole),
+                    ("covered_ns", Whole),
+                ])),
+            ),
+        ])),
     ),
+    (
+        "errors",
+        List(&Object(&[
+            ("target", Whole),
+            ("stream", WHOLE_OR_NULL),
+            ("offset_bytes", Whole),
+            ("errno", Whole),
+            ("message", Text),
+        ])),
+    ),
+]);
+
+const STREAM: Shape = Object(&[
+    ("index", Whole),
+    ("target", Whole),
+    ("start_ns", Whole),
+    ("end_ns", Whole),
+    ("bytes", Whole),
+    ("ops", Whole),
 ]);
 
 const ESTIMATE_OR_NULL: Shape =
@@ -207,6 +233,8 @@ const DEVICE_EVIDENCE: Shape = Object(&[
     ("flushes", WHOLE_OR_NULL),
     ("discards", WHOLE_OR_NULL),
     ("in_flight_mean", NUMBER_OR_NULL),
+    ("waiting_mean", NUMBER_OR_NULL),
+    ("reads_caused_by_writes", WHOLE_OR_NULL),
     ("in_flight_max", WHOLE_OR_NULL),
     ("busy_ns", WHOLE_OR_NULL),
     ("iostat", OrNull(&IOSTAT)),

@@ -3,7 +3,7 @@
 use super::SimEngine;
 use super::streams::{End, Stream};
 use crate::EngineError;
-use crate::board::window_width_ns;
+use crate::board::WINDOWS;
 use crate::job::{CacheCheck, Control, Ended, Flow, Job, Prepared, Progress, Run, Session, Settled};
 use crate::points::Point;
 use rdsk_disk::{Call, CallId, Done, LunId, Operation, Route, SharedLab, Stability};
@@ -39,8 +39,26 @@ struct Sums {
     histogram: Histogram,
     latency_sum_ns: u128,
     windows: Vec<u64>,
+    /// Width of a window; doubled whenever there are too many.
+    width_ns: u64,
     points: PointRun,
     check: ColdCheck,
+}
+
+impl Sums {
+    /// Counts bytes that completed so long after the begin. Nobody knows beforehand how long a virtual visit takes, so
+    /// the windows are folded in pairs as often as there are too many.
+    fn count(&mut self, at_ns: u64, bytes: u64) {
+        while at_ns / self.width_ns >= WINDOWS as u64 {
+            self.width_ns *= 2;
+            self.windows = self.windows.chunks(2).map(|pair| pair.iter().sum()).collect();
+        }
+        let window = usize::try_from(at_ns / self.width_ns).expect("below the number of windows");
+        if self.windows.len() <= window {
+            self.windows.resize(window + 1, 0);
+        }
+        self.windows[window] += bytes;
+    }
 }
 
 /// A call in flight.
@@ -161,7 +179,6 @@ impl<'a> SimSession<'a> {
         done: &Done,
         one: &Pending,
         begin_ns: u64,
-        width_ns: u64,
         sums: &mut Sums,
     ) {
         let end_ns = self.read_ns(done.end_ns);
@@ -180,11 +197,7 @@ impl<'a> SimSession<'a> {
             sums.points.latency_ns.push(end_ns - one.begin_ns);
         }
         sums.latency_sum_ns += u128::from(end_ns - one.begin_ns);
-        let window = usize::try_from((end_ns - begin_ns) / width_ns).unwrap_or(usize::MAX);
-        if sums.windows.len() <= window {
-            sums.windows.resize(window + 1, 0);
-        }
-        sums.windows[window] += one.bytes;
+        sums.count(end_ns - begin_ns, one.bytes);
     }
 
     /// Lets the streams run until none has anything in flight or to come.
@@ -192,7 +205,6 @@ impl<'a> SimSession<'a> {
         &self,
         streams: &mut [Stream<'_>],
         begin_ns: u64,
-        width_ns: u64,
         sums: &mut Sums,
         control: &mut dyn Control,
     ) -> Ended {
@@ -206,10 +218,10 @@ impl<'a> SimSession<'a> {
             if halted.is_none() && self.job.stop.is_raised() {
                 halted = Some(Ended::Interrupted);
             }
-            let full = (now_ns - begin_ns) / width_ns;
-            if halted.is_none() && full > shown {
+            let full = (now_ns - begin_ns) / sums.width_ns;
+            if halted.is_none() && full != shown {
                 shown = full;
-                if self.look(streams, now_ns - begin_ns, full, width_ns, sums, control) == Flow::Stop {
+                if self.look(streams, now_ns - begin_ns, full, sums, control) == Flow::Stop {
                     halted = Some(Ended::Stopped);
                 }
             }
@@ -238,7 +250,7 @@ impl<'a> SimSession<'a> {
                     let (host, done) = self.lab.lock().advance_one();
                     for done in done {
                         let Some(one) = pending.remove(&(host, done.id)) else { continue };
-                        self.returned(streams, &done, &one, begin_ns, width_ns, sums);
+                        self.returned(streams, &done, &one, begin_ns, sums);
                         if done.end_ns < stop_at_ns {
                             self.issue(streams, one.stream, sums, &mut pending);
                         }
@@ -254,7 +266,6 @@ impl<'a> SimSession<'a> {
         streams: &[Stream<'_>],
         elapsed_ns: u64,
         full: u64,
-        width_ns: u64,
         sums: &mut Sums,
         control: &mut dyn Control,
     ) -> Flow {
@@ -265,7 +276,7 @@ impl<'a> SimSession<'a> {
         control.window(&Progress {
             elapsed_ns,
             windows: &sums.windows[..full],
-            window_ns: width_ns,
+            window_ns: sums.width_ns,
             bytes: streams.iter().map(|stream| stream.bytes).sum(),
             ops: streams.iter().map(|stream| stream.ops).sum(),
         })
@@ -328,9 +339,8 @@ impl Session for SimSession<'_> {
             let lab = self.lab.lock();
             (lab.now_ns(), lab.cpu_ns())
         };
-        let width_ns = window_width_ns(self.job.window_ns, self.job.limits.max_elapsed_ns);
-        let mut sums = Sums::default();
-        let halted = self.drive(&mut streams, begin_ns, width_ns, &mut sums, control);
+        let mut sums = Sums { width_ns: self.job.window_ns.max(1), ..Sums::default() };
+        let halted = self.drive(&mut streams, begin_ns, &mut sums, control);
         let begun_ns = self.read_ns(begin_ns);
         self.begin_ns = Some(begun_ns);
         let last_ns =
@@ -355,7 +365,7 @@ impl Session for SimSession<'_> {
             histogram: sums.histogram,
             latency_sum_ns: sums.latency_sum_ns,
             windows: sums.windows,
-            window_ns: width_ns,
+            window_ns: sums.width_ns,
             points: self.job.workload.points.is_some().then_some(sums.points),
             streams: streams.iter().map(|stream| result_of(stream, begun_ns)).collect(),
             errors,

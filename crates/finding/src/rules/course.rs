@@ -199,14 +199,14 @@ fn coarsened(cell: &CellRecord, mut course: Course) -> Option<Course> {
     let bytes: u64 = course.stretches.iter().flat_map(|stretch| &stretch.bytes).sum();
     let windows: u64 = course.stretches.iter().map(|stretch| stretch.bytes.len() as u64).sum();
     let mean = (bytes / windows.max(1)).max(1);
-    let factor = (BLOCKS_PER_WINDOW * cell.workload.block_bytes).div_ceil(mean).max(1);
+    let factor = BLOCKS_PER_WINDOW.saturating_mul(cell.workload.block_bytes).div_ceil(mean).max(1);
     let group = usize::try_from(factor).unwrap_or(usize::MAX);
     for stretch in &mut course.stretches {
         let cut = stretch.bytes.len() % group;
-        stretch.rest_ns += course.width_ns * cut as u64;
+        stretch.rest_ns = stretch.rest_ns.saturating_add(course.width_ns.saturating_mul(cut as u64));
         stretch.bytes = stretch.bytes.chunks_exact(group).map(|group| group.iter().sum()).collect();
     }
-    course.width_ns *= factor;
+    course.width_ns = course.width_ns.saturating_mul(factor);
     course.stretches.retain(|stretch| !stretch.bytes.is_empty());
     (!course.stretches.is_empty()).then_some(course)
 }

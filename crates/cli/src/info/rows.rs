@@ -1,0 +1,52 @@
+//! Rows of a page: a name and a text beside it, broken between words at 80 columns. It knows nothing of what they say.
+
+const WIDTH: usize = 80;
+
+/// A heading and the rows below it.
+pub(crate) struct Rows {
+    /// The page so far.
+    pub(crate) text: String,
+    /// Columns before the text of a row.
+    indent: usize,
+}
+
+impl Rows {
+    /// A page that begins with a heading; the texts of its rows begin at column `indent`, which is more than 2.
+    pub(crate) fn new(heading: &str, indent: usize) -> Self {
+        Self { text: heading.to_owned(), indent }
+    }
+
+    /// Adds a row.
+    pub(crate) fn add(&mut self, name: &str, text: &str) {
+        let mut name = name;
+        for line in broken(text, WIDTH - self.indent) {
+            self.text.push_str(&format!("  {name:<width$}{line}\n", width = self.indent - 2));
+            name = "";
+        }
+    }
+}
+
+fn broken(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_break_between_words() {
+        assert_eq!(broken("one two three", 7), ["one two", "three"]);
+        assert_eq!(broken("muchtoolong a", 4), ["muchtoolong", "a"]);
+    }
+}

@@ -1,0 +1,171 @@
+//! `rdsk sim`: which simulated systems there are, from which report, and with which figures. It shows their texts and
+//! simulates nothing.
+
+use crate::args::usage;
+use crate::info::rows::Rows;
+use crate::json_file::Sink;
+use crate::wanted::Wanted;
+use crate::{exit, out};
+use rdsk_disk::{DeviceParams, NAMES, RaidLevel, System, SystemParams};
+use rdsk_model::Problem;
+use rdsk_targets::load_system;
+use rdsk_units::{Bytes, Nanos, printable};
+use serde_json::{Value, json};
+
+/// Shows what was asked for and gives the exit code.
+pub(crate) fn show(wanted: &Wanted) -> u8 {
+    let told = match told(wanted) {
+        Ok(told) => told,
+        Err(problem) => return failed(&problem),
+    };
+    let shown = match wanted.json.as_ref().map(|place| Sink::prepare(place, &[])).transpose() {
+        Err(problem) => Err(problem),
+        Ok(None) => out::data(&told.page).map(drop),
+        Ok(Some(sink)) => {
+            let mut document =
+                serde_json::to_string_pretty(&told.document).expect("a Value always serializes");
+            document.push('\n');
+            sink.write(&document)
+        }
+    };
+    shown.map_or_else(|problem| failed(&problem), |()| exit::DONE)
+}
+
+fn failed(problem: &Problem) -> u8 {
+    out::problem(problem);
+    exit::of(problem.kind)
+}
+
+/// The same in two forms.
+struct Told {
+    page: String,
+    document: Value,
+}
+
+fn told(wanted: &Wanted) -> Result<Told, Problem> {
+    let words: Vec<&str> = wanted.targets.iter().map(String::as_str).collect();
+    match words[..] {
+        [] | ["list"] => list(),
+        ["show", name] => shown(name),
+        ["show"] => Err(usage("show needs a name", "rdsk sim list shows the names")),
+        _ => Err(usage(
+            format!("\"{}\" is nothing that rdsk sim does", printable(&words.join(" "))),
+            "write rdsk sim list, or rdsk sim show NAME",
+        )),
+    }
+}
+
+fn list() -> Result<Told, Problem> {
+    let mut rows = Rows::new("Simulated systems; measure one as sim:NAME\n", 22);
+    let mut document = Vec::new();
+    for name in NAMES {
+        let system = load_system(name).map_err(|error| error.problem())?;
+        rows.add(name, &format!("{} ({})", system.params.about, system.params.report));
+        document.push(json!({ "name": name, "about": system.params.about, "report": system.params.report }));
+    }
+    Ok(Told { page: rows.text, document: Value::Array(document) })
+}
+
+fn shown(name: &str) -> Result<Told, Problem> {
+    let name = name.strip_prefix(rdsk_targets::SIM_PREFIX).unwrap_or(name);
+    let system = load_system(name).map_err(|error| error.problem())?;
+    let text = match rdsk_disk::source(name) {
+        Some(text) => text.to_owned(),
+        None => std::fs::read_to_string(name).unwrap_or_default(),
+    };
+    let document = json!({
+        "name": system.name,
+        "about": system.params.about,
+        "report": system.params.report,
+        "system": system.params,
+        "toml": text,
+    });
+    Ok(Told { page: page(&system, &text), document })
+}
+
+fn page(system: &System, text: &str) -> String {
+    let SystemParams { about, report, host, controllers, luns } = &system.params;
+    let mut rows = Rows::new(&format!("sim:{}\n", printable(&system.name)), 17);
+    rows.add("what", &printable(about));
+    rows.add("from", &printable(report));
+    rows.add(
+        "host",
+        &format!(
+            "cache of {} in buffers of {}; buffered requests up to {}, direct ones up to {}, {} at once",
+            Bytes(host.cache_bytes),
+            Bytes(host.buffer_bytes),
+            Bytes(host.merge_bytes),
+            Bytes(host.direct_request_bytes),
+            host.direct_in_flight
+        ),
+    );
+    rows.add("queue", &format!("{} requests, {} of them at the device", host.queue_limit, host.active_limit));
+    for (index, controller) in controllers.iter().enumerate() {
+        let rate = |bytes_per_s: f64| format!("{:.0} MB/s", bytes_per_s / 1e6);
+        rows.add(
+            &format!("controller {index}"),
+            &format!(
+                "{} per command, {} to the host, {} from it",
+                Nanos(controller.command_ns),
+                rate(controller.read_bytes_per_s),
+                rate(controller.write_bytes_per_s)
+            ),
+        );
+    }
+    for (index, lun) in luns.iter().enumerate() {
+        let way =
+            lun.controller.map_or_else(String::new, |controller| format!(", on controller {controller}"));
+        rows.add(&format!("LUN {index}"), &format!("{}{way}", device(&lun.device)));
+        if lun.faults.is_some() {
+            rows.add("", "with faults, see below");
+        }
+    }
+    let safe: Vec<String> = text.lines().map(printable).collect();
+    format!("{}\nIts figures, with their sources:\n\n{}\n", rows.text, safe.join("\n"))
+}
+
+fn device(params: &DeviceParams) -> String {
+    match params {
+        DeviceParams::Disk(disk) => {
+            let cache = disk.write_cache.as_ref().map_or_else(
+                || "no write cache".to_owned(),
+                |cache| format!("a write cache of {}", Bytes(cache.bytes).approx()),
+            );
+            format!(
+                "a disk of {}, {} rpm, {} zones, average seek {}, {cache}",
+                Bytes(disk.capacity_bytes).approx(),
+                disk.rpm,
+                disk.zones.len(),
+                Nanos(disk.seek_average_ns)
+            )
+        }
+        DeviceParams::Ram(ram) => {
+            format!(
+                "a store of memory of {}, {} commands at once",
+                Bytes(ram.capacity_bytes).approx(),
+                ram.servers
+            )
+        }
+        DeviceParams::Ssd(ssd) => format!(
+            "flash of {}, {} dies, pages of {}, a fast part of {}",
+            Bytes(ssd.capacity_bytes).approx(),
+            ssd.dies,
+            Bytes(ssd.page_bytes),
+            Bytes(ssd.slc_bytes).approx()
+        ),
+        DeviceParams::Array(array) => {
+            let level = match array.level {
+                RaidLevel::Raid0 => "RAID 0",
+                RaidLevel::Raid1 => "RAID 1",
+                RaidLevel::Raid5 => "RAID 5",
+                RaidLevel::Raid6 => "RAID 6",
+            };
+            format!(
+                "{level} of {} members, chunk {}; each member is {}",
+                array.members,
+                Bytes(array.chunk_bytes),
+                device(&array.member)
+            )
+        }
+    }
+}
