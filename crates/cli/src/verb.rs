@@ -17,8 +17,6 @@ pub(crate) enum Verb {
     Zones,
     /// Block size × streams × targets.
     Scale,
-    /// The chunk and the stripe of an array.
-    Stripe,
     /// What a target is.
     Info,
     /// Which systems can be simulated.
@@ -37,23 +35,14 @@ pub(crate) const IN_RUN: &[Experiment] = &[
 
 impl Verb {
     /// Every command, in the order of the help.
-    pub(crate) const ALL: &'static [Self] = &[
-        Self::Run,
-        Self::Paths,
-        Self::Stream,
-        Self::Zones,
-        Self::Scale,
-        Self::Align,
-        Self::Stripe,
-        Self::Info,
-        Self::Sim,
-    ];
+    pub(crate) const ALL: &'static [Self] =
+        &[Self::Run, Self::Paths, Self::Stream, Self::Zones, Self::Scale, Self::Align, Self::Info, Self::Sim];
     /// The commands that measure.
     pub(crate) const MEASURING: &'static [Self] =
-        &[Self::Run, Self::Paths, Self::Stream, Self::Zones, Self::Scale, Self::Align, Self::Stripe];
+        &[Self::Run, Self::Paths, Self::Stream, Self::Zones, Self::Scale, Self::Align];
     /// The commands that ask one question.
     pub(crate) const EXPERIMENTS: &'static [Self] =
-        &[Self::Paths, Self::Stream, Self::Zones, Self::Scale, Self::Align, Self::Stripe];
+        &[Self::Paths, Self::Stream, Self::Zones, Self::Scale, Self::Align];
     /// The commands whose block sizes can be chosen.
     pub(crate) const WITH_BLOCKS: &'static [Self] =
         &[Self::Paths, Self::Stream, Self::Zones, Self::Scale, Self::Align];
@@ -70,7 +59,6 @@ impl Verb {
             Self::Align => "align",
             Self::Zones => "zones",
             Self::Scale => "scale",
-            Self::Stripe => "stripe",
             Self::Info => "info",
             Self::Sim => "sim",
         }
@@ -85,7 +73,6 @@ impl Verb {
             Self::Align => vec![Experiment::Align],
             Self::Zones => vec![Experiment::Zones],
             Self::Scale => vec![Experiment::Scale],
-            Self::Stripe => vec![Experiment::Stripe],
             Self::Info | Self::Sim => Vec::new(),
         }
     }
@@ -99,7 +86,6 @@ impl Verb {
             Self::Align => "Show what a write costs by its size and by its alignment",
             Self::Zones => "Show speed by position: zones of the disk, drift, bands of slower requests",
             Self::Scale => "Show what more streams, larger blocks and more targets give",
-            Self::Stripe => "Find the chunk and the full stripe of an array from what requests cost",
             Self::Info => "Show what a target is, what it sits on and what would be refused",
             Self::Sim => "List the simulated systems, and show the figures of one",
         }
@@ -134,11 +120,6 @@ impl Verb {
                 "Show what more streams, larger blocks and more targets give: sequential readers and writers, \
                  each on its own part, dealt round the targets in order and started one after the other. The \
                  aggregate is that of the time in which all of them ran."
-            }
-            Self::Stripe => {
-                "Find the chunk and the full stripe of an array from what single requests of chosen sizes and \
-                 offsets cost, and say which write size and alignment to use. Durable writes where they are \
-                 allowed, else reads, which tell less. \"No stripe seen\" is an answer too."
             }
             Self::Info => {
                 "Show what a target is, what it sits on and what would be refused, with the reason. Nothing is \
@@ -196,9 +177,6 @@ impl Verb {
                     "five seconds per cell, started together",
                 ),
             ],
-            Self::Stripe => {
-                &[("rdsk stripe /dev/md0", "from reads"), ("rdsk stripe sim:raid5", "a simulated array")]
-            }
             Self::Info => &[
                 ("rdsk info", "all block devices and the current directory"),
                 ("rdsk info /dev/sdb", "one device, and why it may not be written"),

@@ -43,7 +43,6 @@ const TABLE: &[(&str, &str, &[&str])] = &[
     ("zones", "--runs", COUNT),
     ("zones", "--order", &["", "x", "0", "random"]),
     ("zones", "--resume", &["", "/nonexistent/record.json", "/dev/null"]),
-    ("stripe", "--points", COUNT),
     ("stream", "--pattern", &["", "x", "0", "-1", "zipf"]),
 ];
 

@@ -177,7 +177,6 @@ pub fn plan(
                 Experiment::Stream => stream::cells(ground),
                 Experiment::Align => align::cells(ground, in_run, budget_ns),
                 Experiment::Zones => zones::cells(ground, &shape, in_run),
-                Experiment::Stripe => Vec::new(),
                 // One question to all targets together.
                 Experiment::Scale => Vec::new(),
             });
@@ -195,7 +194,6 @@ pub fn plan(
     let mut ramps_ns = 0;
     let mut rounds = match experiments {
         [Experiment::Zones] => shape.runs,
-        [Experiment::Stripe] => 1,
         _ => ROUNDS,
     };
     if experiments.contains(&Experiment::Scale)

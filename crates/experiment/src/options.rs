@@ -64,8 +64,6 @@ pub struct PlanOptions {
     pub place_order: PlaceOrder,
     /// Passes of `zones` (`--runs`), at least 1.
     pub runs: Option<u32>,
-    /// Requests of `stripe` (`--points`); `None` takes as many as the inference needs.
-    pub probes: Option<u64>,
     /// Order of offsets of `stream`'s cells.
     pub pattern: Pattern,
     /// Who issues the I/O (`--engine`); `None` takes sync at depth 1 and `io_uring` above.
@@ -94,7 +92,6 @@ impl Default for PlanOptions {
             places: Places::Default,
             place_order: PlaceOrder::Shuffled,
             runs: None,
-            probes: None,
             pattern: Pattern::Sequential,
             engine: None,
             pin_cpus: Vec::new(),

@@ -8,6 +8,7 @@ pub mod reading;
 mod rules;
 mod verdict;
 mod words;
+pub mod zones;
 
 pub use rules::{REMARKS, RULES, Rule, findings};
 pub use verdict::{verdict, verdict_with_cpus};

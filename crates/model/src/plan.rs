@@ -19,8 +19,6 @@ words!(
         Zones = "zones",
         /// Block size × streams × targets (report 4).
         Scale = "scale",
-        /// The chunk and the stripe of an array (report 5).
-        Stripe = "stripe",
     }
 );
 

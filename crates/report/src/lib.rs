@@ -3,6 +3,7 @@
 
 mod align;
 mod cells;
+mod chart;
 mod document;
 mod figures;
 mod findings;
@@ -14,7 +15,6 @@ mod plan;
 mod scale;
 mod spark;
 mod stream;
-mod stripe;
 mod style;
 mod zones;
 
@@ -101,7 +101,6 @@ fn draw(page: &mut Page, record: &Record, experiment: Experiment) {
         Experiment::Align => align::draw(page, record),
         Experiment::Zones => zones::draw(page, record),
         Experiment::Scale => scale::draw(page, record),
-        Experiment::Stripe => stripe::draw(page, record),
     }
 }
 

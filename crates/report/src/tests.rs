@@ -149,7 +149,7 @@ fn several_targets_and_block_sizes_stay_apart() {
     let cells: Vec<CellRecord> = run
         .cells
         .iter()
-        .filter(|cell| cell.experiment != Experiment::Headline)
+        .filter(|cell| matches!(cell.experiment, Experiment::Paths | Experiment::Stream | Experiment::Align))
         .flat_map(|cell| {
             let other = with(cell.clone(), |cell| {
                 cell.id.push_str("@1");

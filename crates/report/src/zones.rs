@@ -1,17 +1,111 @@
-//! The zones page: the rate at each position, and what makes it differ. It draws what [`rdsk_finding`] read out of the
-//! Record and computes nothing itself.
+//! The zones page: the rate at each position, how much it scatters, and the time that was not spent in I/O. It draws what
+//! [`rdsk_finding::zones`] reads out of the Record.
 
 use crate::cells;
-use crate::figures::significant;
+use crate::chart::{self, Axes, Series};
+use crate::figures::{MISSING, Unit, significant};
 use crate::page::{Page, Tone};
-use rdsk_model::{Experiment, Record};
+use rdsk_finding::zones::{Zones, zones};
+use rdsk_model::{CellRecord, Experiment, Pattern, Record};
+use rdsk_units::{Bytes, percent};
+
+/// Passes below which a table of scatter means little.
+const FEW_PASSES: usize = 2;
 
 pub(crate) fn draw(page: &mut Page, record: &Record) {
-    page.heading("ZONES: speed by position".to_owned());
-    for cell in cells::of(record, Experiment::Zones) {
-        let rate = cell.result.bytes_per_s.map(|rate| significant(rate.mean / 1_048_576.0));
-        let passes = cell.result.points.len();
-        let text = format!("{passes} passes, mean {} MiB/s", rate.unwrap_or_default());
-        page.sentence(Tone::Plain, format!("  {}: ", cell.id), text);
+    page.heading("ZONES: speed by position");
+    let groups = cells::groups_by(record, Experiment::Zones, |cell| cell.workload.op);
+    for cells in groups {
+        draw_group(page, record, &cells);
     }
+}
+
+/// One direction: all block sizes on all targets.
+fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
+    let Some(first) = cells.first() else { return };
+    let op = first.workload.op;
+    let order = match first.workload.pattern {
+        Pattern::Random => "in shuffled order",
+        Pattern::Sequential => "in ascending order",
+    };
+    let seen: Vec<(&CellRecord, Zones)> =
+        cells.iter().filter_map(|cell| Some((*cell, zones(cell)?))).collect();
+    let places = seen.iter().map(|(_, zones)| zones.positions.len()).max().unwrap_or(0);
+    page.sentence(Tone::Plain, "  ", format!("{op}, up to {places} positions, {order}"));
+    let heads = [
+        "blocks of",
+        "passes",
+        "outer\nMiB/s",
+        "inner\nMiB/s",
+        "ratio",
+        "scatter",
+        "outside\nµs",
+        "util\n%",
+        "verdict",
+    ];
+    let rows: Vec<Vec<String>> = seen.iter().map(|(cell, zones)| row(record, cell, zones)).collect();
+    page.table_with(&heads, &rows, &[heads.len() - 1]);
+    cells::draw_whys(page, record, cells, |cell| Bytes(cell.workload.block_bytes).to_string());
+    draw_curve(page, record, &seen);
+    draw_advice(page, &seen);
+}
+
+fn name(record: &Record, cell: &CellRecord) -> String {
+    let size = Bytes(cell.workload.block_bytes).to_string();
+    cells::target_name(record, cell).map_or_else(|| size.clone(), |target| format!("{target} {size}"))
+}
+
+fn row(record: &Record, cell: &CellRecord, zones: &Zones) -> Vec<String> {
+    let rate = |bytes_per_s: f64| Unit::MIB_PER_S.figure(bytes_per_s);
+    vec![
+        name(record, cell),
+        zones.passes.to_string(),
+        rate(zones.outer_bytes_per_s),
+        rate(zones.inner_bytes_per_s),
+        significant(zones.outer_bytes_per_s / zones.inner_bytes_per_s),
+        zones.scatter.map_or_else(|| MISSING.into(), percent),
+        Unit::MICROSECONDS.figure(zones.outside_ns),
+        zones.busy_share.map_or_else(|| MISSING.into(), |share| significant(share * 100.0)),
+        cells::verdict_word(cell),
+    ]
+}
+
+fn draw_curve(page: &mut Page, record: &Record, seen: &[(&CellRecord, Zones)]) {
+    let series: Vec<Series> = seen
+        .iter()
+        .map(|(cell, zones)| Series {
+            label: name(record, cell),
+            points: zones
+                .positions
+                .iter()
+                .map(|position| {
+                    let rate = position.bytes_per_s(zones.block_bytes) / 1_048_576.0;
+                    (position.offset_bytes as f64, rate)
+                })
+                .collect(),
+        })
+        .collect();
+    let end = seen.iter().flat_map(|(_, zones)| &zones.positions).map(|position| position.offset_bytes).max();
+    let Some(end) = end else { return };
+    page.blank();
+    let below = ["0".to_owned(), "position".to_owned(), Bytes(end).approx()];
+    chart::draw(page, &series, &Axes { unit: "MiB/s, median of each position", below });
+}
+
+/// The smallest block size whose samples agree, among those that were measured more than once.
+fn draw_advice(page: &mut Page, seen: &[(&CellRecord, Zones)]) {
+    let repeated: Vec<&Zones> =
+        seen.iter().map(|(_, zones)| zones).filter(|zones| zones.passes >= FEW_PASSES).collect();
+    if repeated.is_empty() {
+        return;
+    }
+    let tight = repeated.iter().filter(|zones| zones.is_tight()).map(|zones| zones.block_bytes).min();
+    let limit = percent(rdsk_finding::zones::TIGHT);
+    let text = match tight {
+        Some(bytes) => {
+            format!("blocks of {} are the smallest whose scatter is at most {limit}.", Bytes(bytes))
+        }
+        None => format!("at no block size is the scatter at most {limit}: repeat, or use larger blocks."),
+    };
+    page.sentence(Tone::Plain, "  Advice: ", text);
 }

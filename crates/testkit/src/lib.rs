@@ -1,9 +1,11 @@
-//! The room `testkit`: what tests of the other rooms stand on: real loop devices, throttles, fake sysfs trees, a
-//! harness for the command line, and `requires()`, which skips aloud. Only tests import it, so it may print and panic.
+//! The room `testkit`: what tests of the other rooms stand on: real loop devices, throttles, fake sysfs trees, disks of
+//! known behaviour, a harness for the command line, and `requires()`, which skips aloud. Only tests import it, so it may
+//! print and panic.
 #![allow(clippy::print_stderr, reason = "a test that is skipped or cannot clean up must say so")]
 
 pub mod cli;
 pub mod fakesys;
+pub mod fusedisk;
 mod gpt;
 pub mod loopdev;
 pub mod requires;
@@ -11,6 +13,7 @@ pub mod throttle;
 mod tool;
 
 pub use fakesys::{FakeDisk, FakeKind, FakeSys};
+pub use fusedisk::{Behaviour, FuseDisk};
 pub use loopdev::{DirectIo, LoopDevice, Mount};
 pub use requires::{Need, requires};
 pub use throttle::{BlkioThrottle, Limits};

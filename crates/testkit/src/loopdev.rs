@@ -1,6 +1,7 @@
 //! Real block devices for tests: loop devices over files in a scratch directory, gone when they are dropped. It never
 //! touches a loop device that it did not make.
 
+use std::fmt::Debug;
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hasher as _};
 use std::io;
@@ -8,6 +9,7 @@ use std::marker::PhantomData;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -38,7 +40,11 @@ pub struct Builder {
     direct_io: DirectIo,
     read_only: bool,
     backing: Option<PathBuf>,
+    below: Option<Below>,
 }
+
+/// What must stay for as long as the device does.
+type Below = Arc<dyn Debug + Send + Sync>;
 
 impl Builder {
     /// Size in bytes of the backing file to be made (default 64 MiB). It is sparse.
@@ -76,6 +82,12 @@ impl Builder {
         self
     }
 
+    /// Keeps `below`, which serves the file, until the device is gone.
+    pub(crate) fn keeping(mut self, below: Below) -> Self {
+        self.below = Some(below);
+        self
+    }
+
     /// Makes the device.
     ///
     /// # Errors
@@ -109,6 +121,7 @@ impl Builder {
             backing,
             partitioned: AtomicBool::new(false),
             directory,
+            below: self.below,
         };
         device.major_minor = device.sysfs("dev")?;
         Ok(device)
@@ -142,6 +155,8 @@ pub struct LoopDevice {
     /// Declared last, so that the backing file goes after the device.
     #[allow(dead_code, reason = "kept for its Drop, which removes the backing file")]
     directory: TempDir,
+    #[allow(dead_code, reason = "kept for its Drop, which must not come before the device is detached")]
+    below: Option<Below>,
 }
 
 impl LoopDevice {
@@ -154,6 +169,7 @@ impl LoopDevice {
             direct_io: DirectIo::default(),
             read_only: false,
             backing: None,
+            below: None,
         }
     }
 

@@ -9,7 +9,7 @@ use rdsk_model::StreamRange;
 use rdsk_units::Nanos;
 use std::path::PathBuf;
 
-/// Most positions, and most requests of `stripe`: with ten passes a Record of more is no document any more.
+/// Most positions: with ten passes a Record of more is no document any more.
 const MAX_POINTS: u32 = 500_000;
 /// Most passes.
 const MAX_RUNS: u32 = 10_000;
@@ -26,20 +26,15 @@ impl Flag for Points {
         "points"
     }
     fn verbs(&self) -> &'static [Verb] {
-        &[Verb::Zones, Verb::Stripe]
+        &[Verb::Zones]
     }
     fn arg(&self) -> Arg {
-        valued(
-            self.name(),
-            "N",
-            "Positions that each pass visits [default: as the budget allows, up to 200]; of stripe, requests [6000]",
-        )
-        .value_parser(|text: &str| value::count(text, MAX_POINTS))
+        valued(self.name(), "N", "Positions that each pass visits [default: as the budget allows, up to 200]")
+            .value_parser(|text: &str| value::count(text, MAX_POINTS))
     }
     fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
         if let Some(count) = one::<u32>(matches, self.name()) {
             wanted.options.places = Places::Count(u64::from(count));
-            wanted.options.probes = Some(u64::from(count));
         }
     }
 }
@@ -178,7 +173,6 @@ mod tests {
         assert_eq!(wanted(&["zones", "--points", "50"]).unwrap().options.places, Places::Count(50));
         assert_eq!(wanted(&["zones", "--full"]).unwrap().options.places, Places::Full);
         assert!(wanted(&["zones", "--full", "--points", "5"]).is_err());
-        assert_eq!(wanted(&["stripe", "--points", "900"]).unwrap().options.probes, Some(900));
         refuses("zones", "--points", &["", "0", "-1", "x", "1e3", "99999999999"]);
         refuses("zones", "--runs", &["", "0", "-1", "ten"]);
     }

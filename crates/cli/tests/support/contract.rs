@@ -103,7 +103,7 @@ const DEVICE: Shape = Object(&[
 
 const CELL: Shape = Object(&[
     ("id", Text),
-    ("experiment", Word(&["headline", "paths", "stream", "align", "zones", "scale", "stripe"])),
+    ("experiment", Word(&["headline", "paths", "stream", "align", "zones", "scale"])),
     ("workload", WORKLOAD),
     ("result", RESULT),
     ("evidence", EVIDENCE),

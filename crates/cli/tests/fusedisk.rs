@@ -1,0 +1,218 @@
+//! Truth: a real block device whose behaviour is programmed. `rdsk` reads a loop device over a disk that answers each
+//! request after a known time; what it says must be what was programmed, and its counts must be those of the disk's log.
+//!
+//! What is programmed is the time inside the disk; the way through the kernel comes on top, and another program on the
+//! machine makes it longer, never shorter. So a figure counts when one of a few attempts has it. Where none has, because
+//! that way is long here or the machine is busy, a loop of plain pread(2) judges instead, and the test says so aloud.
+
+mod support;
+
+use rdsk_testkit::{Behaviour, FuseDisk, LoopDevice, Need, requires};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use serde_json::Value;
+use std::fs::OpenOptions;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use support::{
+    Counted, MIB, assert_near, brief, cell, count, device as device_counters, figure, rdsk, record_of,
+    sum_over_cells,
+};
+
+const NEEDS: [Need; 3] = [Need::Root, Need::Fuse, Need::Loop];
+const US: u64 = 1000;
+const MS: u64 = 1000 * US;
+const ATTEMPTS: usize = 5;
+
+/// One test at a time: each needs the machine for itself.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A disk of 64 MiB that serves on one processor, and the loop device over it.
+fn disk_of(behaviour: Behaviour) -> (FuseDisk, LoopDevice) {
+    let builder = FuseDisk::builder().capacity(64 * MIB).device(behaviour).on_one_cpu();
+    let disk = builder.mount().expect("requires() found FUSE");
+    let device = disk.loop_device().expect("requires() found loop devices");
+    (disk, device)
+}
+
+/// The Record of a run of random direct reads, on the processor on which the disk serves, so that no other must be woken.
+fn reads(disk: &FuseDisk, device: &LoopDevice, bs: &str, depth: u64, runtime: &str) -> Value {
+    let cpu = disk.cpu().expect("it serves on one").to_string();
+    record_of(rdsk(&[
+        &"stream",
+        &device.path(),
+        &"--rw",
+        &"read",
+        &"--pattern",
+        &"random",
+        &"--bs",
+        &bs,
+        &"--iodepth",
+        &depth.to_string(),
+        &"--runtime",
+        &runtime,
+        &"--pin",
+        &cpu,
+    ]))
+}
+
+/// The times of plain direct reads of 4 KiB on the processor of the disk, in ns and ascending: what any program sees now.
+fn plain_ns(disk: &FuseDisk, device: &LoopDevice, reads: u64) -> Vec<f64> {
+    let mut cpus = CpuSet::new();
+    cpus.set(disk.cpu().expect("it serves on one"));
+    // In a thread of its own, since what is started later must not be bound.
+    let bound = || {
+        sched_setaffinity(None, &cpus).expect("the disk chose one that is allowed");
+        plain_ns_here(device, reads)
+    };
+    std::thread::scope(|scope| scope.spawn(bound).join().expect("it does not panic"))
+}
+
+fn plain_ns_here(device: &LoopDevice, reads: u64) -> Vec<f64> {
+    let direct = i32::try_from(rustix::fs::OFlags::DIRECT.bits()).expect("O_DIRECT is a small flag");
+    let node = OpenOptions::new().read(true).custom_flags(direct).open(device.path()).expect("our device");
+    let mut storage = vec![0_u8; 8192];
+    let skip = storage.as_ptr().align_offset(4096);
+    let buffer = &mut storage[skip..skip + 4096];
+    let mut times: Vec<f64> = (0..reads)
+        .map(|index| {
+            let start = Instant::now();
+            node.read_exact_at(buffer, index * 7919 % 16_384 * 4096).expect("our device");
+            start.elapsed().as_secs_f64() * 1e9
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times
+}
+
+#[test]
+fn median_is_what_was_programmed() {
+    if !requires(&NEEDS) {
+        return;
+    }
+    let _alone = alone();
+    let (disk, device) = disk_of(Behaviour::default());
+    let programmed = [(100 * US, 0.15), (500 * US, 0.06), (MS, 0.04), (2 * MS, 0.05), (8 * MS, 0.03)];
+    for (latency_ns, tolerance) in programmed {
+        disk.set_behaviour(Behaviour::single(latency_ns));
+        let truth = latency_ns as f64;
+        let (mut best, mut best_plain) = (f64::INFINITY, f64::INFINITY);
+        for _ in 0..ATTEMPTS {
+            let record = reads(&disk, &device, "4k", 1, "250ms");
+            let p50 = figure(cell(&record, "stream/read/direct"), "/result/latency_ns/p50");
+            assert!(p50 >= truth * 0.99, "{p50} ns is less than the {truth} ns that it must take");
+            best = best.min(p50);
+            if best <= truth * (1.0 + tolerance) {
+                break;
+            }
+            let plain_ns = plain_ns(&disk, &device, 100 * MS / latency_ns);
+            best_plain = best_plain.min(plain_ns[plain_ns.len() / 2]);
+        }
+        eprintln!("programmed {truth} ns, p50 {best} ns ({:+.1} %)", (best / truth - 1.0) * 100.0);
+        if best > truth * (1.0 + tolerance) {
+            eprintln!("the way through the kernel takes more here: pread itself needs {best_plain} ns");
+            // Nobody can be quicker than what was programmed, so the truth lies between that and what pread needs, which
+            // has its own luck with the machine.
+            let most = best_plain * (1.0 + tolerance.max(0.06));
+            assert!(best <= most, "p50 {best} ns, but pread needed {best_plain} ns");
+        }
+    }
+}
+
+#[test]
+fn single_server_has_its_rate_at_any_depth() {
+    if !requires(&[NEEDS[0], NEEDS[1], NEEDS[2], Need::IoUring]) {
+        return;
+    }
+    let _alone = alone();
+    let (disk, device) = disk_of(Behaviour::single(MS));
+    for depth in [1, 4, 16] {
+        let (mut rate, mut plain_rate) = (0.0_f64, 0.0_f64);
+        for _ in 0..ATTEMPTS {
+            let record = reads(&disk, &device, "4k", depth, "600ms");
+            let direct = cell(&record, "stream/read/direct");
+            assert_eq!(count(direct, "/workload/queue_depth"), depth);
+            let seen = figure(direct, "/result/ops_per_s/mean");
+            assert!(seen < 1030.0, "{seen} per second of a server that does 1000: {}", brief(direct));
+            // Little's law, whatever the machine does: what is in flight is the rate times the latency.
+            let in_flight = figure(direct, "/result/in_flight_mean");
+            let mean_ns = figure(direct, "/result/latency_ns/mean");
+            assert_near("rate × mean latency", seen * mean_ns / 1e9, in_flight, 0.05);
+            rate = rate.max(seen);
+            if rate >= 970.0 {
+                // At the start of a visit the server is idle and the first reads are quicker, which the median does not see.
+                let p50_ns = figure(direct, "/result/latency_ns/p50");
+                assert_near("median latency", p50_ns, (depth * MS) as f64, 0.04);
+                break;
+            }
+            let plain_ns = plain_ns(&disk, &device, 300);
+            plain_rate = plain_rate.max(1e9 / (plain_ns.iter().sum::<f64>() / plain_ns.len() as f64));
+        }
+        eprintln!("depth {depth}: {rate} per second");
+        if rate < 970.0 {
+            // Only one in flight leaves the disk idle while the answer is under way.
+            assert_eq!(depth, 1, "{rate} per second");
+            eprintln!(
+                "the way through the kernel takes more here: pread itself does {plain_rate} per second"
+            );
+            assert!(rate >= plain_rate * 0.94, "{rate} per second, but pread did {plain_rate}");
+        }
+    }
+}
+
+#[test]
+fn counts_are_those_of_the_log() {
+    if !requires(&[NEEDS[0], NEEDS[1], NEEDS[2], Need::IoUring]) {
+        return;
+    }
+    let _alone = alone();
+    // Nobody else reads 12 KiB at once, so that the first and the last of this size in the log bound what the cells did.
+    const BLOCK: u64 = 12 << 10;
+    let (disk, device) = disk_of(Behaviour::parallel(4, 300 * US));
+    for depth in [1, 8] {
+        settle(&disk);
+        disk.clear_log();
+        let before = Counted::now(&device);
+        let record = reads(&disk, &device, "12k", depth, "300ms");
+        settle(&disk);
+        let log: Vec<u64> = disk.log().iter().map(|served| served.bytes).collect();
+        let is_own = |bytes: &u64| *bytes == BLOCK;
+        let (first, last) = (log.iter().position(is_own), log.iter().rposition(is_own));
+        let cells = &log[first.expect("it was read")..=last.expect("it was read")];
+        // Neighbours may have been merged. Between the visits is a flush, whose size in the log is 0, and nothing else.
+        let (own, other): (Vec<u64>, Vec<u64>) =
+            cells.iter().partition(|bytes| **bytes > 0 && bytes.is_multiple_of(BLOCK));
+        assert!(other.iter().all(|bytes| *bytes == 0), "other reads between the cells: {other:?}");
+        let direct = cell(&record, "stream/read/direct");
+        let counters = device_counters(direct, &device);
+        let (ops, reads) = (count(direct, "/result/ops"), count(counters, "/reads"));
+        assert!(ops > 100, "{}", brief(direct));
+        assert_eq!(
+            (ops, ops * BLOCK),
+            (reads + count(counters, "/read_merges"), count(counters, "/read_bytes"))
+        );
+        assert_eq!(sum_over_cells(&record, &device, "/reads"), own.len() as u64, "depth {depth}");
+        assert_eq!(sum_over_cells(&record, &device, "/read_bytes"), own.iter().sum::<u64>(), "depth {depth}");
+        // And the kernel's count of everything, with what it costs to examine the device, is the log's.
+        let (kernel, served) = (Counted::now(&device).since(before), disk.counts());
+        assert_eq!((kernel.reads, kernel.read_bytes), (served.reads, served.read_bytes));
+        assert_eq!((kernel.write_bytes, served.writes, served.errors), (0, 0, 0));
+        eprintln!("depth {depth}: {} requests in the evidence and in the log", own.len());
+    }
+}
+
+/// Waits until whoever looks at a new or just closed device has done so.
+fn settle(disk: &FuseDisk) {
+    let mut before = disk.counts();
+    loop {
+        std::thread::sleep(Duration::from_millis(100));
+        let now = disk.counts();
+        if now == before {
+            return;
+        }
+        before = now;
+    }
+}

@@ -1,0 +1,120 @@
+//! A small chart on the terminal: points over a labelled grid, a letter per series, readable in plain ASCII. It draws what
+//! it is given and computes nothing.
+
+use crate::figures::significant;
+use crate::page::Page;
+
+/// Columns of the grid; with the labels of the y axis a line has less than 80.
+const WIDTH: usize = 64;
+/// Lines of the grid.
+const HEIGHT: usize = 12;
+/// Where several points of different series meet.
+const MIXED: char = '#';
+/// The letters of the series; one that is beyond them shares the last.
+const LETTERS: [char; 10] = ['*', 'o', 'x', '+', 'a', 'b', 'c', 'd', 'e', 'f'];
+
+/// Points of one thing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Series {
+    /// What it is.
+    pub(crate) label: String,
+    /// The points; those that are not finite are left out.
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// What the axes say.
+#[derive(Clone, Debug)]
+pub(crate) struct Axes<'a> {
+    /// Unit of the y axis.
+    pub(crate) unit: &'a str,
+    /// The labels below the left end, the middle and the right end.
+    pub(crate) below: [String; 3],
+}
+
+/// Draws the series over each other, the y axis from 0. Nothing without points.
+pub(crate) fn draw(page: &mut Page, series: &[Series], axes: &Axes<'_>) {
+    let finite = |&(x, y): &(f64, f64)| x.is_finite() && y.is_finite();
+    let all: Vec<(f64, f64)> =
+        series.iter().flat_map(|one| one.points.iter().copied().filter(finite)).collect();
+    let largest = all.iter().map(|&(_, y)| y).fold(0.0, f64::max);
+    if largest <= 0.0 {
+        return;
+    }
+    let (left, right) =
+        all.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &(x, _)| (low.min(x), high.max(x)));
+    let mut grid = vec![[' '; WIDTH]; HEIGHT];
+    for (index, one) in series.iter().enumerate() {
+        let letter = LETTERS[index.min(LETTERS.len() - 1)];
+        for &(x, y) in one.points.iter().filter(|point| finite(point)) {
+            let column = step(if right > left { (x - left) / (right - left) } else { 0.5 }, WIDTH);
+            let row = HEIGHT - 1 - step(y / largest, HEIGHT);
+            let place = &mut grid[row][column];
+            *place = if *place == ' ' || *place == letter { letter } else { MIXED };
+        }
+    }
+    let labels: Vec<String> = (0..HEIGHT).map(|row| label(row, largest)).collect();
+    let widest = labels.iter().map(String::len).max().unwrap_or(0);
+    for (row, label) in grid.iter().zip(&labels) {
+        page.line(format!("  {label:>widest$} |{}", row.iter().collect::<String>()));
+    }
+    page.line(format!("  {:>widest$} +{}", "0", "-".repeat(WIDTH)));
+    let [first, middle, last] = &axes.below;
+    let half = (WIDTH / 2).saturating_sub(middle.len() / 2 + first.len());
+    let rest = (WIDTH / 2).saturating_sub(middle.len().div_ceil(2) + last.len());
+    page.line(format!("  {:widest$}  {first}{}{middle}{}{last}", "", " ".repeat(half), " ".repeat(rest)));
+    let key: Vec<String> = series
+        .iter()
+        .enumerate()
+        .map(|(index, one)| format!("{} {}", LETTERS[index.min(LETTERS.len() - 1)], one.label))
+        .collect();
+    page.sentence(crate::page::Tone::Plain, "  ", format!("{}: {}", axes.unit, key.join(", ")));
+}
+
+/// The figure beside every third line, that of its middle; the others have none.
+fn label(row: usize, largest: f64) -> String {
+    if !row.is_multiple_of(3) {
+        return String::new();
+    }
+    significant(largest * (HEIGHT - row) as f64 / HEIGHT as f64)
+}
+
+/// The step of a share from 0 to 1.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share from 0 to 1 times a few dozen"
+)]
+fn step(share: f64, steps: usize) -> usize {
+    ((share.clamp(0.0, 1.0) * steps as f64).ceil() as usize).clamp(1, steps) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::style::Style;
+
+    #[test]
+    fn points_stand_where_they_belong() {
+        let mut page = Page::default();
+        let falling = Series { label: "1M".into(), points: vec![(0.0, 60.0), (50.0, 45.0), (100.0, 30.0)] };
+        let other = Series { label: "5M".into(), points: vec![(0.0, 60.0), (100.0, 60.0), (50.0, f64::NAN)] };
+        let below = ["0 %".into(), "50 %".into(), "100 %".into()];
+        draw(&mut page, &[falling, other], &Axes { unit: "MiB/s", below });
+        let text = page.render(Style::default());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), HEIGHT + 3);
+        assert!(lines.iter().all(|line| line.len() <= 80), "{text}");
+        assert!(lines[0].starts_with("  60.0 |#") && lines[0].ends_with('o'), "{text}");
+        assert!(lines[6].ends_with('*') && lines[3].contains('*'), "{text}");
+        assert!(lines[HEIGHT + 1].trim_start().starts_with("0 %") && lines[HEIGHT + 1].ends_with("100 %"));
+        assert_eq!(lines[HEIGHT + 2], "  MiB/s: * 1M, o 5M");
+    }
+
+    #[test]
+    fn nothing_is_drawn_of_nothing() {
+        let mut page = Page::default();
+        let below = [String::new(), String::new(), String::new()];
+        draw(&mut page, &[Series::default()], &Axes { unit: "MiB/s", below });
+        assert_eq!(page.render(Style::default()), "");
+    }
+}

@@ -1,0 +1,283 @@
+//! The disk of known behaviour as a program, for measuring it by hand with whatever tool: serves one file, and a loop
+//! device over it, until it is told to stop. It touches no disk of the machine.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
+
+use clap::Parser;
+use rdsk_disk::Device;
+use rdsk_testkit::fusedisk::{
+    Behaviour, Cost, Extra, FuseDisk, Model, Served, Server, Stall, WriteCache, Zone,
+};
+use rdsk_units::{Bytes, Nanos};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::fs::File;
+use std::io::{self, BufRead as _, BufWriter, Write};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// A disk of known behaviour behind /dev/fuse.
+///
+/// Prints the file and, with --loop, the loop device. Then it obeys lines on standard input: `cut` (cut the power: what was
+/// not flushed is lost with --volatile, what is under way fails), `log` (print what was served since the last `log`),
+/// `quit`. SIGINT and SIGTERM end it as `quit` does. The end of standard input does not.
+#[derive(Debug, Parser)]
+#[command(name = "fusedisk")]
+struct Arguments {
+    /// Size, such as 1G [default: 64M, or that of the system's disk]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    capacity: Option<u64>,
+    /// Behave as the first disk of a simulated system: its name, or a file with its figures
+    #[arg(long, value_name = "NAME|FILE.toml", conflicts_with_all = ["latency", "zone", "single", "parallel", "flush", "eio", "stall", "extra"])]
+    system: Option<String>,
+    /// What the system's disk leaves to chance
+    #[arg(long, default_value_t = 1, requires = "system")]
+    seed: u64,
+    /// Time of each read and write where no zone is, such as 1ms
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = time)]
+    latency: u64,
+    /// A part that costs something else: bytes per second (0-16M=50MB/s) or time per request (16M-32M=2ms)
+    #[arg(long, value_name = "RANGE=RATE|TIME", value_parser = zone)]
+    zone: Vec<Zone>,
+    /// One request after the other (the default)
+    #[arg(long, conflicts_with = "parallel")]
+    single: bool,
+    /// So many requests at once
+    #[arg(long, value_name = "N")]
+    parallel: Option<usize>,
+    /// Time of a flush
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = time)]
+    flush: u64,
+    /// Bytes that cannot be read or written, such as 4M-5M
+    #[arg(long, value_name = "RANGE", value_parser = range)]
+    eio: Vec<Range<u64>>,
+    /// Stand still, such as 30s/2s: in every 30 s the last 2 s
+    #[arg(long, value_name = "EVERY/FOR", value_parser = stall)]
+    stall: Option<Stall>,
+    /// Let every Nth request cost more, such as 10/3ms
+    #[arg(long, value_name = "N/TIME", value_parser = extra)]
+    extra: Option<Extra>,
+    /// Writes that were not flushed are lost when the power is cut
+    #[arg(long)]
+    volatile: bool,
+    /// Write what was served into this new file, one line per request, at each `log` and at the end
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Serve on one processor, the last, to which the reader may then be bound: the shortest way through the kernel
+    #[arg(long)]
+    one_cpu: bool,
+    /// Attach a loop device with direct I/O
+    #[arg(long = "loop")]
+    with_loop: bool,
+}
+
+/// What it is told to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Cut,
+    Log,
+    Quit,
+}
+
+fn main() -> ExitCode {
+    match serve(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(arguments: &Arguments) -> io::Result<()> {
+    // Before anything is mounted, so that no signal can leave it behind.
+    let orders = orders()?;
+    let mut log: Box<dyn Write> = match &arguments.log {
+        Some(path) => Box::new(BufWriter::new(File::create_new(path)?)),
+        None => Box::new(io::stdout()),
+    };
+    let write_cache = if arguments.volatile { WriteCache::Volatile } else { WriteCache::Safe };
+    let mut builder = FuseDisk::builder().write_cache(write_cache).device(model(arguments)?);
+    if let Some(bytes) = arguments.capacity {
+        builder = builder.capacity(bytes);
+    }
+    if arguments.one_cpu {
+        builder = builder.on_one_cpu();
+    }
+    let disk = builder.mount()?;
+    println!("{}", disk.file().display());
+    let device = if arguments.with_loop { Some(disk.loop_device()?) } else { None };
+    if let Some(device) = &device {
+        println!("{}", device.path().display());
+    }
+    for order in orders {
+        match order {
+            Order::Cut => disk.cut_power()?,
+            Order::Log => write_log(&mut log, &disk)?,
+            Order::Quit => break,
+        }
+    }
+    if arguments.log.is_some() {
+        write_log(&mut log, &disk)?;
+    }
+    Ok(())
+}
+
+fn model(arguments: &Arguments) -> io::Result<Model> {
+    if let Some(name) = &arguments.system {
+        return Ok(simulated(name, arguments.seed)?.into());
+    }
+    let behaviour = Behaviour {
+        server: arguments.parallel.map_or(Server::Single, Server::Parallel),
+        latency_ns: arguments.latency,
+        zones: arguments.zone.clone(),
+        flush_ns: arguments.flush,
+        errors: arguments.eio.clone(),
+        stall: arguments.stall,
+        extra: arguments.extra,
+    };
+    Ok(behaviour.into())
+}
+
+fn simulated(name: &str, seed: u64) -> io::Result<Device> {
+    let is_file = name.contains('/') || name.ends_with(".toml");
+    let system =
+        if is_file { rdsk_disk::parse(name, &std::fs::read_to_string(name)?) } else { rdsk_disk::load(name) };
+    let system = system.map_err(|error| io::Error::other(format!("{name}: {error} ({})", error.hint())))?;
+    let lun = system.params.luns.first();
+    Ok(Device::of_lun(lun.ok_or_else(|| io::Error::other(format!("{name} has no disk")))?, seed))
+}
+
+/// Takes what was served out of the disk's log.
+fn write_log(to: &mut dyn Write, disk: &FuseDisk) -> io::Result<()> {
+    let served: Vec<Served> = disk.log();
+    disk.clear_log();
+    served.iter().try_for_each(|served| writeln!(to, "{served}"))?;
+    to.flush()
+}
+
+/// Orders from standard input and from signals.
+fn orders() -> io::Result<Receiver<Order>> {
+    let (sender, receiver) = channel();
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let from_signals: Sender<Order> = sender.clone();
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        for _ in signals.forever() {
+            // Nobody listens any more once the end has begun.
+            let _ = from_signals.send(Order::Quit);
+        }
+    })?;
+    std::thread::Builder::new().name("stdin".into()).spawn(move || {
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            let order = match line.trim() {
+                "cut" => Order::Cut,
+                "log" => Order::Log,
+                "quit" => Order::Quit,
+                "" => continue,
+                other => {
+                    eprintln!("`{other}` is none of cut, log, quit");
+                    continue;
+                }
+            };
+            if sender.send(order).is_err() {
+                break;
+            }
+        }
+    })?;
+    Ok(receiver)
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    Bytes::parse(text).map(|bytes| bytes.0).map_err(|error| format!("{error} ({})", error.hint()))
+}
+
+fn time(text: &str) -> Result<u64, String> {
+    Nanos::parse(text).map(|nanos| nanos.0).map_err(|error| format!("{error} ({})", error.hint()))
+}
+
+fn pair<'text>(text: &'text str, separator: char, form: &str) -> Result<(&'text str, &'text str), String> {
+    text.split_once(separator).ok_or_else(|| format!("is not of the form {form}"))
+}
+
+fn range(text: &str) -> Result<Range<u64>, String> {
+    let (first, end) = pair(text, '-', "FIRST-END, such as 0-16M")?;
+    let range = size(first)?..size(end)?;
+    if range.is_empty() { Err("is empty: its end is not behind its first byte".into()) } else { Ok(range) }
+}
+
+fn zone(text: &str) -> Result<Zone, String> {
+    let (place, cost) = pair(text, '=', "RANGE=RATE or RANGE=TIME")?;
+    let cost = match cost.strip_suffix("/s") {
+        Some(bytes) => match size(bytes)? {
+            0 => return Err("a rate of 0 never ends".into()),
+            bytes => Cost::Rate(bytes as f64),
+        },
+        None => Cost::Latency(time(cost)?),
+    };
+    Ok(Zone { range: range(place)?, cost })
+}
+
+fn stall(text: &str) -> Result<Stall, String> {
+    let (every, lasts) = pair(text, '/', "EVERY/FOR, such as 30s/2s")?;
+    let stall = Stall { every_ns: time(every)?, lasts_ns: time(lasts)? };
+    if stall.lasts_ns < stall.every_ns { Ok(stall) } else { Err("lasts longer than its period".into()) }
+}
+
+fn extra(text: &str) -> Result<Extra, String> {
+    let (every, costs) = pair(text, '/', "N/TIME, such as 10/3ms")?;
+    let every = every.parse().ok().filter(|every| *every > 0).ok_or("N is not a number above 0")?;
+    Ok(Extra { every, costs_ns: time(costs)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(words: &str) -> Result<Arguments, clap::Error> {
+        Arguments::try_parse_from(std::iter::once("fusedisk").chain(words.split_whitespace()))
+    }
+
+    #[test]
+    fn words_become_a_behaviour() {
+        let words = "--latency 1ms --zone 0-16M=50MB/s --zone 16M-32M=2ms --parallel 4 --flush 5ms --eio 4k-8k \
+                     --stall 30s/2s --extra 10/3ms";
+        let Model::Programmed(behaviour) = model(&arguments(words).unwrap()).unwrap() else { panic!() };
+        let expected = Behaviour {
+            flush_ns: 5_000_000,
+            errors: vec![4096..8192; 1],
+            stall: Some(Stall { every_ns: 30_000_000_000, lasts_ns: 2_000_000_000 }),
+            extra: Some(Extra { every: 10, costs_ns: 3_000_000 }),
+            ..Behaviour::parallel(4, 1_000_000)
+        };
+        let expected = expected.zone_rate(0..16 << 20, 5e7).zone_latency(16 << 20..32 << 20, 2_000_000);
+        assert_eq!(behaviour, expected);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for words in [
+            "--zone 0-16M",
+            "--zone 0-16M=0MB/s",
+            "--zone 16M-0=1ms",
+            "--eio 5",
+            "--stall 2s/30s",
+            "--extra 0/1ms",
+            "--single --parallel 2",
+            "--system wd2500 --latency 1ms",
+            "--capacity many",
+        ] {
+            assert!(arguments(words).is_err(), "{words}");
+        }
+    }
+
+    #[test]
+    fn systems_are_found_by_name_and_by_file() {
+        assert!(simulated("wd2500", 1).is_ok());
+        let unknown = simulated("no-such-disk", 1).unwrap_err().to_string();
+        assert!(unknown.contains("no-such-disk"), "{unknown}");
+        let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+        std::fs::write(file.path(), "extends = \"wd2500\"\n").unwrap();
+        let named = simulated(&file.path().to_string_lossy(), 1).unwrap();
+        assert_eq!(named.capacity_bytes(), simulated("wd2500", 1).unwrap().capacity_bytes());
+    }
+}

@@ -1,0 +1,133 @@
+//! What the disk served: one entry per request, and their sums. It is memory only; whoever wants it in a file writes it.
+
+use rdsk_disk::Op;
+use std::collections::VecDeque;
+use std::fmt;
+
+/// Entries kept; older ones go. [`Counts`] miss none.
+pub const LOG_ENTRIES: usize = 1 << 21;
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// As asked.
+    Done,
+    /// With EIO, because a byte could not be read or written; the first such byte.
+    Bad(u64),
+    /// With EIO, because the power was cut while it was in the device.
+    PowerCut,
+}
+
+/// One request that was answered. Times are in ns since the disk was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// What it did.
+    pub op: Op,
+    /// First byte; 0 for a flush.
+    pub offset_bytes: u64,
+    /// Size; 0 for a flush.
+    pub bytes: u64,
+    /// When it reached the disk.
+    pub arrival_ns: u64,
+    /// When the device began to work on it.
+    pub start_ns: u64,
+    /// When it was to be answered.
+    pub end_ns: u64,
+    /// When it really was. The difference is what the machine was late.
+    pub answered_ns: u64,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+impl fmt::Display for Served {
+    /// One line of `key=value` words.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let op = match self.op {
+            Op::Read => "read",
+            Op::Write => "write",
+            Op::Flush => "flush",
+        };
+        let Self { offset_bytes, bytes, arrival_ns, start_ns, end_ns, answered_ns, .. } = self;
+        write!(formatter, "op={op} offset_bytes={offset_bytes} bytes={bytes} arrival_ns={arrival_ns} ")?;
+        write!(formatter, "start_ns={start_ns} end_ns={end_ns} answered_ns={answered_ns} ")?;
+        match self.outcome {
+            Outcome::Done => formatter.write_str("outcome=done"),
+            Outcome::Bad(offset_bytes) => write!(formatter, "outcome=bad bad_byte={offset_bytes}"),
+            Outcome::PowerCut => formatter.write_str("outcome=power-cut"),
+        }
+    }
+}
+
+/// Sums over the requests that were answered, those that failed included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Reads.
+    pub reads: u64,
+    /// Bytes that they asked for.
+    pub read_bytes: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Bytes that they brought.
+    pub write_bytes: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// How many of all these failed.
+    pub errors: u64,
+}
+
+/// The log itself.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    pub(crate) entries: VecDeque<Served>,
+    pub(crate) counts: Counts,
+}
+
+impl Log {
+    pub(crate) fn add(&mut self, served: Served) {
+        if self.entries.len() == LOG_ENTRIES {
+            self.entries.pop_front();
+        }
+        self.entries.push_back(served);
+        match served.op {
+            Op::Read => {
+                self.counts.reads += 1;
+                self.counts.read_bytes += served.bytes;
+            }
+            Op::Write => {
+                self.counts.writes += 1;
+                self.counts.write_bytes += served.bytes;
+            }
+            Op::Flush => self.counts.flushes += 1,
+        }
+        self.counts.errors += u64::from(served.outcome != Outcome::Done);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_and_lines() {
+        let read = Served {
+            op: Op::Read,
+            offset_bytes: 8,
+            bytes: 4,
+            arrival_ns: 1,
+            start_ns: 2,
+            end_ns: 3,
+            answered_ns: 4,
+            outcome: Outcome::Bad(9),
+        };
+        let mut log = Log::default();
+        log.add(read);
+        log.add(Served { op: Op::Write, bytes: 16, outcome: Outcome::Done, ..read });
+        log.add(Served { op: Op::Flush, bytes: 0, outcome: Outcome::PowerCut, ..read });
+        let counts = Counts { reads: 1, read_bytes: 4, writes: 1, write_bytes: 16, flushes: 1, errors: 2 };
+        assert_eq!((log.counts, log.entries.len()), (counts, 3));
+        assert_eq!(
+            read.to_string(),
+            "op=read offset_bytes=8 bytes=4 arrival_ns=1 start_ns=2 end_ns=3 answered_ns=4 outcome=bad bad_byte=9"
+        );
+    }
+}

@@ -1,0 +1,267 @@
+//! The file system with one file in it: takes the kernel's requests, asks the device how long they take, and leaves them to
+//! the queue. It never waits itself, so that requests overlap as the device allows.
+
+use crate::fusedisk::behaviour::Programmed;
+use crate::fusedisk::log::{Outcome, Served};
+use crate::fusedisk::queue::{Answer, Pending, Queue, lock};
+use crate::fusedisk::store::Store;
+use fuser::{
+    Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, INodeNo, InitFlags, KernelConfig,
+    LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen,
+    ReplyWrite, WriteFlags,
+};
+use rdsk_disk::{Completion, Device, Fault, Force, Request};
+use rustix::fs::OFlags;
+use std::cell::Cell;
+use std::ffi::OsStr;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, UNIX_EPOCH};
+
+/// The name of the file.
+pub(crate) const FILE_NAME: &str = "disk";
+const FILE: INodeNo = INodeNo(2);
+/// Nothing ever changes but the content, so the kernel need not ask again.
+const FOR_EVER: Duration = Duration::from_secs(1 << 30);
+/// More than any queue above has.
+const MOST_IN_FLIGHT: u16 = 1024;
+/// The largest request that the kernel may send; by itself it sends no larger ones.
+const MOST_BYTES: u32 = 1 << 20;
+
+/// A device at work.
+#[derive(Debug)]
+pub(crate) enum Works {
+    Simulated(Box<Device>),
+    Programmed(Programmed),
+}
+
+impl Works {
+    fn submit(&mut self, now_ns: u64, request: Request) -> Completion {
+        match self {
+            Self::Simulated(device) => device.submit(now_ns, request),
+            Self::Programmed(programmed) => programmed.submit(now_ns, request),
+        }
+    }
+
+    /// Forgets what is under way. A model of a real device has no notion of it and goes on as if nothing was.
+    pub(crate) fn cut(&mut self, now_ns: u64) {
+        if let Self::Programmed(programmed) = self {
+            programmed.cut(now_ns);
+        }
+    }
+}
+
+/// What times and content come from. One lock, so that a power cut comes between requests.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) works: Works,
+    pub(crate) store: Store,
+}
+
+/// The disk behind the file.
+#[derive(Debug)]
+pub(crate) struct Disk {
+    pub(crate) capacity_bytes: u64,
+    pub(crate) core: Mutex<Core>,
+    pub(crate) queue: Queue,
+}
+
+/// What a request does to the content, with the way to its answer.
+enum Asked<'data> {
+    Read(ReplyData),
+    Write(ReplyWrite, &'data [u8]),
+    Flush(ReplyEmpty),
+}
+
+impl Disk {
+    /// Takes a request as it arrives.
+    fn take(&self, request: Request, asked: Asked<'_>) {
+        let mut core = lock(&self.core);
+        // Under the lock, so that the device never sees time go back.
+        let arrival_ns = self.queue.now_ns();
+        let Completion { start_ns, end_ns, outcome } = core.works.submit(arrival_ns, request);
+        let answer = match self.fill(&mut core.store, &request, outcome, asked) {
+            Ok(answer) => answer,
+            Err(error) => {
+                eprintln!("the FUSE disk cannot keep its content: {error}");
+                return;
+            }
+        };
+        let outcome = match outcome {
+            Ok(()) => Outcome::Done,
+            Err(Fault::Media { offset_bytes }) => Outcome::Bad(offset_bytes),
+            Err(Fault::PastEnd { end_bytes, .. }) => Outcome::Bad(end_bytes),
+        };
+        let Request { op, offset_bytes, bytes, .. } = request;
+        let served =
+            Served { op, offset_bytes, bytes, arrival_ns, start_ns, end_ns, answered_ns: 0, outcome };
+        self.queue.push(Pending { served, answer });
+    }
+
+    /// Does to the content what is asked, at once: nobody can tell before the answer. On an error the request is answered
+    /// with EIO, by the reply's own end.
+    fn fill(
+        &self,
+        store: &mut Store,
+        request: &Request,
+        outcome: Result<(), Fault>,
+        asked: Asked<'_>,
+    ) -> io::Result<Answer> {
+        match asked {
+            Asked::Read(reply) => {
+                let mut buffer = self.queue.buffer(usize::try_from(request.bytes).unwrap_or(0));
+                store.read(&mut buffer, request.offset_bytes)?;
+                Ok(Answer::Data(reply, buffer))
+            }
+            Asked::Write(reply, data) => {
+                match (outcome, request.force) {
+                    (Ok(()), Force::Cached) => store.write(data, request.offset_bytes)?,
+                    (Ok(()), Force::Media) => store.write_through(data, request.offset_bytes)?,
+                    (Err(_), _) => {}
+                }
+                Ok(Answer::Written(reply, u32::try_from(data.len()).unwrap_or(0)))
+            }
+            Asked::Flush(reply) => {
+                store.flush()?;
+                Ok(Answer::Flushed(reply))
+            }
+        }
+    }
+}
+
+/// The file system.
+#[derive(Debug)]
+pub(crate) struct OneFile {
+    pub(crate) disk: Arc<Disk>,
+}
+
+impl OneFile {
+    /// The thread that takes requests is made by the library, so it is sharpened when it is first seen.
+    fn sharpen_once(&self) {
+        thread_local!(static SHARP: Cell<bool> = const { Cell::new(false) });
+        if !SHARP.replace(true) {
+            self.disk.queue.sharpen_this_thread();
+        }
+    }
+
+    fn attributes(&self, inode: INodeNo) -> FileAttr {
+        let (kind, perm, size) = match inode {
+            FILE => (FileType::RegularFile, 0o600, self.disk.capacity_bytes),
+            _ => (FileType::Directory, 0o700, 0),
+        };
+        FileAttr {
+            ino: inode,
+            size,
+            blocks: size.div_ceil(512),
+            atime: UNIX_EPOCH,
+            mtime: UNIX_EPOCH,
+            ctime: UNIX_EPOCH,
+            crtime: UNIX_EPOCH,
+            kind,
+            perm,
+            nlink: 1,
+            uid: rustix::process::geteuid().as_raw(),
+            gid: rustix::process::getegid().as_raw(),
+            rdev: 0,
+            blksize: 4096,
+            flags: 0,
+        }
+    }
+}
+
+impl Filesystem for OneFile {
+    fn init(&mut self, _: &fuser::Request, config: &mut KernelConfig) -> io::Result<()> {
+        let refused = |what| io::Error::other(format!("this kernel's FUSE refuses {what}"));
+        // Without it a loop device above would have one request in flight.
+        config.add_capabilities(InitFlags::FUSE_ASYNC_DIO).map_err(|_| refused("asynchronous direct I/O"))?;
+        config.set_max_background(MOST_IN_FLIGHT).map_err(|_| refused("many requests"))?;
+        config.set_congestion_threshold(MOST_IN_FLIGHT).map_err(|_| refused("many requests"))?;
+        config.set_max_write(MOST_BYTES).map_err(|_| refused("large writes"))?;
+        Ok(())
+    }
+
+    fn lookup(&self, _: &fuser::Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        if parent == INodeNo::ROOT && name == FILE_NAME {
+            reply.entry(&FOR_EVER, &self.attributes(FILE), fuser::Generation(0));
+        } else {
+            reply.error(Errno::ENOENT);
+        }
+    }
+
+    fn getattr(&self, _: &fuser::Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        reply.attr(&FOR_EVER, &self.attributes(inode));
+    }
+
+    fn open(&self, _: &fuser::Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        // Direct: every read and write of the file is a request. Parallel: writers do not wait for each other above us.
+        reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES);
+    }
+
+    fn read(
+        &self,
+        _: &fuser::Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset_bytes: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        self.sharpen_once();
+        let bytes = u64::from(size).min(self.disk.capacity_bytes.saturating_sub(offset_bytes));
+        if bytes == 0 {
+            // The end of the file is no request to the device.
+            reply.data(&[]);
+            return;
+        }
+        self.disk.take(Request::read(offset_bytes, bytes), Asked::Read(reply));
+    }
+
+    fn write(
+        &self,
+        _: &fuser::Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset_bytes: u64,
+        data: &[u8],
+        _: WriteFlags,
+        flags: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        self.sharpen_once();
+        let mut request = Request::write(offset_bytes, data.len() as u64);
+        if request.end_bytes() > self.disk.capacity_bytes {
+            reply.error(Errno::ENOSPC);
+            return;
+        }
+        let flags = OFlags::from_bits_retain(u32::from_ne_bytes(flags.0.to_ne_bytes()));
+        if flags.contains(OFlags::DSYNC) {
+            request.force = Force::Media;
+        }
+        self.disk.take(request, Asked::Write(reply, data));
+    }
+
+    fn fsync(&self, _: &fuser::Request, _: INodeNo, _: FileHandle, _datasync: bool, reply: ReplyEmpty) {
+        self.sharpen_once();
+        self.disk.take(Request::flush(), Asked::Flush(reply));
+    }
+
+    /// The close of a descriptor, which no device hears of.
+    fn flush(&self, _: &fuser::Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn readdir(&self, _: &fuser::Request, _: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+        let entries = [(INodeNo::ROOT, FileType::Directory, "."), (INodeNo::ROOT, FileType::Directory, "..")]
+            .into_iter()
+            .chain([(FILE, FileType::RegularFile, FILE_NAME)]);
+        for (position, (inode, kind, name)) in (1..).zip(entries) {
+            if position > offset && reply.add(inode, position, kind, name) {
+                break;
+            }
+        }
+        reply.ok();
+    }
+}

@@ -1,0 +1,491 @@
+//! The disk of known behaviour over the real kernel: its content is right, its log is exact, its faults reach the reader,
+//! its times are those programmed, and nothing is left of it. How well `rdsk` measures it is tested with `rdsk`.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use rdsk_disk::{Device, Op};
+use rdsk_testkit::cli::Signal;
+use rdsk_testkit::fusedisk::{Counts, Extra, Outcome, Served, Stall, WriteCache};
+use rdsk_testkit::{Behaviour, FuseDisk, LoopDevice, Need, requires};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const FUSE: [Need; 2] = [Need::Root, Need::Fuse];
+const LOOP: [Need; 3] = [Need::Root, Need::Fuse, Need::Loop];
+const MIB: u64 = 1 << 20;
+const MS: u64 = 1_000_000;
+const EIO: i32 = 5;
+
+/// Bytes that no two places share: each 8 bytes hold a number made of their position and `seed`.
+fn pattern(offset: u64, bytes: usize, seed: u64) -> Vec<u8> {
+    let first = offset / 8;
+    let words = (first..).take(bytes / 8 + 2);
+    let all: Vec<u8> = words
+        .flat_map(|word| (word.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ seed).to_le_bytes())
+        .collect();
+    let skip = usize::try_from(offset % 8).unwrap();
+    all[skip..skip + bytes].to_vec()
+}
+
+fn open(path: &Path) -> File {
+    OpenOptions::new().read(true).write(true).open(path).unwrap()
+}
+
+fn open_direct(path: &Path) -> File {
+    let direct = i32::try_from(rustix::fs::OFlags::DIRECT.bits()).unwrap();
+    OpenOptions::new().read(true).write(true).custom_flags(direct).open(path).unwrap()
+}
+
+fn read(file: &File, offset: u64, bytes: usize) -> io::Result<Vec<u8>> {
+    let mut buffer = vec![0; bytes];
+    file.read_exact_at(&mut buffer, offset)?;
+    Ok(buffer)
+}
+
+/// Reads aligned bytes through a loop device past its page cache.
+fn read_direct(file: &File, offset: u64, bytes: usize) -> io::Result<Vec<u8>> {
+    let mut storage = vec![0u8; bytes + 4096];
+    let skip = storage.as_ptr().align_offset(4096);
+    let buffer = &mut storage[skip..skip + bytes];
+    file.read_exact_at(buffer, offset)?;
+    Ok(buffer.to_vec())
+}
+
+fn middle(mut values: Vec<u64>) -> u64 {
+    values.sort_unstable();
+    values[values.len() / 2]
+}
+
+fn median_ns(mut work: impl FnMut(u64)) -> u64 {
+    let once = |index| {
+        let start = Instant::now();
+        work(index);
+        u64::try_from(start.elapsed().as_nanos()).unwrap()
+    };
+    middle((0..41).map(once).collect())
+}
+
+fn directory(file: &Path) -> &Path {
+    file.parent().expect("a file is in a directory")
+}
+
+fn is_mounted(path: &Path) -> bool {
+    std::fs::read_to_string("/proc/self/mountinfo").unwrap().contains(&*path.to_string_lossy())
+}
+
+/// Whether a loop device still stands on this file.
+fn is_attached(file: &Path) -> bool {
+    let devices = std::fs::read_dir("/sys/block").unwrap().flatten();
+    let backing =
+        |device: std::fs::DirEntry| std::fs::read_to_string(device.path().join("loop/backing_file"));
+    devices.filter_map(|device| backing(device).ok()).any(|backing| Path::new(backing.trim()) == file)
+}
+
+#[test]
+fn content_is_kept_at_any_size_and_place() {
+    if !requires(&FUSE) {
+        return;
+    }
+    let disk = FuseDisk::builder().capacity(4 * MIB).mount().unwrap();
+    assert_eq!(std::fs::metadata(disk.file()).unwrap().len(), 4 * MIB);
+    let file = open(disk.file());
+    let mut expected = vec![0; 4 << 20];
+    let places = [(0, 1), (4095, 2), (511, 4097), (100_003, 70_001), (MIB - 1, 1 << 20), (4 * MIB - 13, 13)];
+    for (seed, (offset, bytes)) in (1..).zip(places) {
+        let data = pattern(offset, bytes, seed);
+        file.write_all_at(&data, offset).unwrap();
+        let start = usize::try_from(offset).unwrap();
+        expected[start..start + bytes].copy_from_slice(&data);
+    }
+    for (offset, bytes) in places.into_iter().chain([(3, 999), (2 * MIB + 7, 3)]) {
+        let start = usize::try_from(offset).unwrap();
+        assert_eq!(read(&file, offset, bytes).unwrap(), expected[start..start + bytes], "{offset} {bytes}");
+    }
+    assert!(std::fs::read(disk.file()).unwrap() == expected);
+    // The end of the file is no request, and nothing lies behind it.
+    assert_eq!(file.read_at(&mut [0; 10], 4 * MIB).unwrap(), 0);
+    assert_eq!(file.read_at(&mut [0; 10], 4 * MIB - 4).unwrap(), 4);
+    assert!(file.write_all_at(&[1; 8], 4 * MIB - 4).is_err());
+    assert!(file.set_len(0).is_err(), "its size is fixed");
+}
+
+#[test]
+fn content_is_right_through_the_loop_device() {
+    if !requires(&LOOP) {
+        return;
+    }
+    let disk = FuseDisk::builder().capacity(16 * MIB).device(Behaviour::parallel(8, 50_000)).mount().unwrap();
+    let device = disk.loop_device().unwrap();
+    assert_eq!(device.sysfs("loop/dio").unwrap(), "1");
+    let data = pattern(0, 16 << 20, 7);
+    let node = open(device.path());
+    node.write_all_at(&data, 0).unwrap();
+    node.sync_all().unwrap();
+    assert!(std::fs::read(disk.file()).unwrap() == data, "what the loop device wrote is not in the file");
+    open(disk.file()).write_all_at(&pattern(0, 8192, 8), 3 * MIB).unwrap();
+    let direct = open_direct(device.path());
+    assert_eq!(read_direct(&direct, 3 * MIB, 8192).unwrap(), pattern(0, 8192, 8));
+    assert_eq!(read_direct(&direct, 3 * MIB + 8192, 65536).unwrap(), data[3 * (1 << 20) + 8192..][..65536]);
+}
+
+#[test]
+fn the_log_is_what_was_asked() {
+    if !requires(&LOOP) {
+        return;
+    }
+    let disk = FuseDisk::builder().capacity(8 * MIB).device(Behaviour::single(20_000)).mount().unwrap();
+    let device = disk.loop_device().unwrap();
+    let node = open_direct(device.path());
+    // What looking at a new device reads is over.
+    let settled = || {
+        let before = disk.counts();
+        std::thread::sleep(Duration::from_millis(100));
+        disk.counts() == before
+    };
+    while !settled() {}
+    disk.clear_log();
+    assert_eq!(disk.counts(), Counts::default());
+    let sizes = [512, 4096, 12288, 65536];
+    for index in 0..40_u64 {
+        let bytes = sizes[usize::try_from(index % 4).unwrap()];
+        read_direct(&node, index * 131_072, bytes).unwrap();
+    }
+    let log = disk.log();
+    assert_eq!(log.len(), 40);
+    for (index, served) in (0_u64..).zip(&log) {
+        let bytes = sizes[usize::try_from(index % 4).unwrap()] as u64;
+        assert_eq!((served.op, served.offset_bytes, served.bytes), (Op::Read, index * 131_072, bytes));
+        assert_eq!(served.outcome, Outcome::Done);
+        assert!(served.arrival_ns <= served.start_ns && served.end_ns == served.start_ns + 20_000);
+        assert!(served.answered_ns >= served.end_ns, "answered before its time: {served}");
+    }
+    let read_bytes = log.iter().map(|served| served.bytes).sum();
+    assert_eq!(disk.counts(), Counts { reads: 40, read_bytes, ..Counts::default() });
+    node.sync_all().unwrap();
+    assert_eq!(disk.counts().flushes, 1);
+}
+
+#[test]
+fn bad_bytes_reach_the_reader_and_the_writer() {
+    if !requires(&LOOP) {
+        return;
+    }
+    let behaviour = Behaviour { errors: vec![MIB..MIB + 4096; 1], ..Behaviour::single(MS) };
+    let disk = FuseDisk::builder().device(behaviour).mount().unwrap();
+    let file = open(disk.file());
+    assert_eq!(read(&file, MIB + 4000, 1).unwrap_err().raw_os_error(), Some(EIO));
+    assert_eq!(file.write_at(&[1; 8192], MIB - 4096).unwrap_err().raw_os_error(), Some(EIO));
+    assert_eq!(read(&file, MIB - 4096, 4096).unwrap(), vec![0; 4096], "a failed write left something");
+    assert_eq!(disk.log().last().map(|served| served.outcome), Some(Outcome::Done));
+    assert_eq!((disk.counts().errors, disk.counts().writes), (2, 1));
+    let device = disk.loop_device().unwrap();
+    let node = open_direct(device.path());
+    assert_eq!(read_direct(&node, MIB, 512).unwrap_err().raw_os_error(), Some(EIO));
+    read_direct(&node, MIB + 4096, 512).unwrap();
+    assert_eq!(disk.log().iter().filter(|served| served.outcome == Outcome::Bad(MIB)).count(), 2);
+}
+
+/// Requests that took more than half of a stall, of reads one after the other for a while.
+fn stalled(disk: &FuseDisk, stall: Stall) -> Vec<Served> {
+    let half_ns = stall.lasts_ns / 2;
+    disk.log().into_iter().filter(|served| served.end_ns - served.arrival_ns > half_ns).collect()
+}
+
+#[test]
+fn stalls_come_when_they_should() {
+    if !requires(&FUSE) {
+        return;
+    }
+    let stall = Stall { every_ns: 200 * MS, lasts_ns: 80 * MS };
+    let behaviour = Behaviour { stall: Some(stall), ..Behaviour::single(MS) };
+    let disk = FuseDisk::builder().device(behaviour).mount().unwrap();
+    let file = open(disk.file());
+    let start = Instant::now();
+    let mut longest = Duration::ZERO;
+    while start.elapsed() < Duration::from_millis(900) {
+        let before = Instant::now();
+        read(&file, 0, 4096).unwrap();
+        longest = longest.max(before.elapsed());
+    }
+    let stalled = stalled(&disk, stall);
+    assert!((3..=5).contains(&stalled.len()), "{stalled:?}");
+    assert!(stalled.iter().all(|served| served.end_ns % stall.every_ns <= 2 * MS), "{stalled:?}");
+    assert!(longest >= Duration::from_millis(78), "the reader waited {longest:?} at most");
+}
+
+#[test]
+fn every_tenth_request_costs_more() {
+    if !requires(&FUSE) {
+        return;
+    }
+    let behaviour = Behaviour { extra: Some(Extra { every: 10, costs_ns: 3 * MS }), ..Behaviour::single(MS) };
+    let disk = FuseDisk::builder().device(behaviour).mount().unwrap();
+    let file = open(disk.file());
+    (0..30).for_each(|index| drop(read(&file, index * 4096, 4096).unwrap()));
+    let times: Vec<u64> = disk.log().iter().map(|served| served.end_ns - served.start_ns).collect();
+    let expected: Vec<u64> = (1..=30).map(|number| if number % 10 == 0 { 4 * MS } else { MS }).collect();
+    assert_eq!(times, expected);
+}
+
+#[test]
+fn time_is_what_was_programmed() {
+    if !requires(&FUSE) {
+        return;
+    }
+    let behaviour = Behaviour { flush_ns: 6 * MS, ..Behaviour::single(2 * MS) }
+        .zone_latency(MIB..2 * MIB, 5 * MS)
+        .zone_rate(2 * MIB..4 * MIB, 16.0 * 1_048_576.0);
+    let disk = FuseDisk::builder().device(behaviour).mount().unwrap();
+    let file = open(disk.file());
+    let near = |seen_ns: u64, truth_ns: u64| {
+        assert!(seen_ns >= truth_ns && seen_ns < truth_ns + truth_ns / 5, "{seen_ns} for {truth_ns}");
+    };
+    near(median_ns(|_| drop(read(&file, 0, 4096).unwrap())), 2 * MS);
+    near(median_ns(|_| drop(read(&file, MIB, 4096).unwrap())), 5 * MS);
+    near(median_ns(|_| drop(read(&file, 2 * MIB, 65536).unwrap())), 1_000_000_000 / 256);
+    near(median_ns(|_| file.write_all_at(&[1; 4096], 8192).unwrap()), 2 * MS);
+    near(median_ns(|_| file.sync_all().unwrap()), 6 * MS);
+    disk.set_behaviour(Behaviour::single(4 * MS));
+    near(median_ns(|_| drop(read(&file, MIB, 4096).unwrap())), 4 * MS);
+}
+
+/// Seconds that `threads` readers take for `each` reads of 5 ms.
+fn seconds_of_readers(disk: &FuseDisk, threads: u64, each: u64) -> f64 {
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            scope.spawn(move || {
+                let file = open(disk.file());
+                (0..each).for_each(|index| drop(read(&file, (thread * each + index) * 4096, 4096).unwrap()));
+            });
+        }
+    });
+    start.elapsed().as_secs_f64()
+}
+
+#[test]
+fn as_many_at_once_as_programmed() {
+    if !requires(&FUSE) {
+        return;
+    }
+    for (behaviour, rounds) in [(Behaviour::single(5 * MS), 80.0), (Behaviour::parallel(4, 5 * MS), 20.0)] {
+        let disk = FuseDisk::builder().device(behaviour).mount().unwrap();
+        let seconds = seconds_of_readers(&disk, 8, 10);
+        let truth = rounds * 0.005;
+        assert!(seconds >= truth && seconds < truth * 1.4, "{seconds} s, {truth} s were programmed");
+    }
+}
+
+#[test]
+fn a_power_cut_loses_what_was_not_flushed() {
+    if !requires(&LOOP) {
+        return;
+    }
+    let builder = FuseDisk::builder().write_cache(WriteCache::Volatile);
+    let disk = builder.device(Behaviour::single(100_000)).mount().unwrap();
+    let device = disk.loop_device().unwrap();
+    let node = open_direct(device.path());
+    let mut storage = vec![0u8; 8192];
+    let skip = storage.as_ptr().align_offset(4096);
+    let mut write = |offset: u64, byte: u8| {
+        storage[skip..skip + 4096].fill(byte);
+        node.write_all_at(&storage[skip..skip + 4096], offset).unwrap();
+    };
+    write(0, 1);
+    write(8192, 2);
+    node.sync_all().unwrap();
+    assert_eq!(disk.volatile_bytes(), 0);
+    write(8192, 3);
+    write(MIB, 4);
+    assert_eq!(disk.volatile_bytes(), 8192);
+    assert_eq!(read_direct(&node, MIB, 4096).unwrap(), vec![4; 4096]);
+    disk.cut_power().unwrap();
+    let after = [0, 8192, MIB].map(|offset| read_direct(&node, offset, 4096).unwrap());
+    assert_eq!(after, [vec![1; 4096], vec![2; 4096], vec![0; 4096]]);
+    // A write that asks for stable media has them.
+    let dsync = i32::try_from(rustix::fs::OFlags::DSYNC.bits()).unwrap();
+    let file = OpenOptions::new().write(true).custom_flags(dsync).open(disk.file()).unwrap();
+    file.write_all_at(&[5; 100], 2 * MIB).unwrap();
+    disk.cut_power().unwrap();
+    assert_eq!(read(&open(disk.file()), 2 * MIB, 100).unwrap(), vec![5; 100]);
+}
+
+#[test]
+fn a_power_cut_fails_what_is_in_the_device() {
+    if !requires(&FUSE) {
+        return;
+    }
+    let disk = FuseDisk::builder().device(Behaviour::single(60_000 * MS)).mount().unwrap();
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| read(&open(disk.file()), 0, 4096));
+        while !reader.is_finished() {
+            std::thread::sleep(Duration::from_millis(20));
+            disk.cut_power().unwrap();
+        }
+        assert_eq!(reader.join().unwrap().unwrap_err().raw_os_error(), Some(EIO));
+    });
+    assert!(start.elapsed() < Duration::from_secs(20));
+    assert_eq!(disk.log().last().map(|served| served.outcome), Some(Outcome::PowerCut));
+    disk.set_behaviour(Behaviour::single(MS));
+    read(&open(disk.file()), 0, 4096).unwrap();
+}
+
+#[test]
+fn models_of_real_devices_run_in_real_time() {
+    if !requires(&LOOP) {
+        return;
+    }
+    let system = rdsk_disk::load("wd2500").unwrap();
+    let model = Device::of_lun(&system.params.luns[0], 1);
+    let capacity = model.capacity_bytes();
+    let mut twin = model.clone();
+    let disk = FuseDisk::builder().device(model).mount().unwrap();
+    assert_eq!(disk.capacity_bytes(), capacity);
+    let device = disk.loop_device().unwrap();
+    let node = open_direct(device.path());
+    let mut place = 1_u64;
+    for _ in 0..30 {
+        place = place.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        read_direct(&node, place % (capacity / 4096 - 1) * 4096, 4096).unwrap();
+    }
+    // The model in virtual time, given the same arrivals, says the same.
+    let log = disk.log();
+    for served in &log {
+        let request = match served.op {
+            Op::Read => rdsk_disk::Request::read(served.offset_bytes, served.bytes),
+            Op::Write => rdsk_disk::Request::write(served.offset_bytes, served.bytes),
+            Op::Flush => rdsk_disk::Request::flush(),
+        };
+        let done = twin.submit(served.arrival_ns, request);
+        assert_eq!((done.start_ns, done.end_ns), (served.start_ns, served.end_ns), "{served}");
+    }
+    let late = middle(log.iter().map(|served| served.answered_ns - served.end_ns).collect());
+    assert!(late < MS / 2, "answers come {late} ns late");
+}
+
+/// A disk with its loop device, and where their traces would be.
+fn made() -> (FuseDisk, LoopDevice) {
+    let disk = FuseDisk::builder().device(Behaviour::single(MS)).mount().unwrap();
+    let device = disk.loop_device().unwrap();
+    assert!(is_mounted(directory(disk.file())) && is_attached(disk.file()));
+    (disk, device)
+}
+
+fn assert_gone(file: &Path) {
+    assert!(!is_attached(file), "a loop device still stands on {}", file.display());
+    assert!(!is_mounted(directory(file)), "{} is still mounted", file.display());
+    assert!(!directory(file).exists(), "the directory of {} is still there", file.display());
+}
+
+#[test]
+fn nothing_is_left_whichever_goes_first() {
+    if !requires(&LOOP) {
+        return;
+    }
+    let (disk, device) = made();
+    let file = disk.file().to_owned();
+    drop(device);
+    assert!(is_mounted(directory(&file)) && !is_attached(&file));
+    drop(disk);
+    assert_gone(&file);
+
+    let (disk, device) = made();
+    let file = disk.file().to_owned();
+    drop(disk);
+    read_direct(&open_direct(device.path()), 0, 4096).expect("the loop device keeps the disk");
+    drop(device);
+    assert_gone(&file);
+}
+
+#[test]
+fn nothing_is_left_after_a_panic() {
+    if !requires(&LOOP) {
+        return;
+    }
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        let (disk, device) = made();
+        sender.send(disk.file().to_owned()).unwrap();
+        read_direct(&open_direct(device.path()), 0, 4096).unwrap();
+        panic!("on purpose");
+    });
+    let file = receiver.recv().unwrap();
+    assert!(thread.join().is_err());
+    assert_gone(&file);
+}
+
+#[test]
+fn an_open_file_delays_the_end_and_does_not_hang_it() {
+    if !requires(&FUSE) {
+        return;
+    }
+    let disk = FuseDisk::builder().mount().unwrap();
+    let path = disk.file().to_owned();
+    let file = open(&path);
+    file.write_all_at(b"still here", 0).unwrap();
+    drop(disk);
+    assert_gone(&path);
+    assert_eq!(read(&file, 0, 10).unwrap(), b"still here");
+}
+
+/// The program with its two lines read: the process, the file, the loop device.
+fn program(options: &[&str]) -> (Child, PathBuf, PathBuf) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fusedisk"));
+    command.arg("--loop").args(options).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut line = || PathBuf::from(lines.next().expect("it prints two lines").unwrap());
+    let (file, device) = (line(), line());
+    (child, file, device)
+}
+
+#[test]
+fn program_obeys_and_cleans_up() {
+    if !requires(&LOOP) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    let options = ["--capacity", "8M", "--zone", "0-4M=2ms", "--volatile", "--log", log.to_str().unwrap()];
+    let (mut child, file, device) = program(&options);
+    let node = open_direct(&device);
+    let took_ns = median_ns(|index| drop(read_direct(&node, index * 4096, 4096).unwrap()));
+    assert!((2 * MS..3 * MS).contains(&took_ns), "{took_ns}");
+    open(&file).write_all_at(&[7; 512], 0).unwrap();
+    let mut orders = child.stdin.take().unwrap();
+    orders.write_all(b"cut\n").unwrap();
+    let lost = || read(&open(&file), 0, 512).unwrap() == vec![0; 512];
+    assert!((0..200).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        lost()
+    }));
+    drop(node);
+    orders.write_all(b"quit\n").unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_gone(&file);
+    let written = std::fs::read_to_string(&log).unwrap();
+    let reads = written.lines().filter(|line| line.starts_with("op=read") && line.contains(" bytes=4096 "));
+    assert!(reads.count() >= 41, "{written}");
+    for signal in [Signal::INT, Signal::TERM] {
+        let (mut child, file, _) = program(&[]);
+        rdsk_testkit::cli::signal(child.id(), signal).unwrap();
+        assert!(child.wait().unwrap().success());
+        assert_gone(&file);
+    }
+}
+
+#[test]
+fn impossible_sizes_are_refused() {
+    for bytes in [0, 1, 513] {
+        let refused = FuseDisk::builder().capacity(bytes).mount().unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "{bytes}");
+    }
+    let model = Device::of_lun(&rdsk_disk::load("wd2500").unwrap().params.luns[0], 1);
+    let beyond = model.capacity_bytes() + 512;
+    assert!(FuseDisk::builder().device(model).capacity(beyond).mount().is_err());
+}
