@@ -20,14 +20,43 @@ pub(crate) fn report() {
         Ok(ms) => println!("rdsk --version answers within {ms:.1} ms (median of {CALLS}; goal 10 ms)"),
         Err(error) => println!("rdsk --version was not measured: {error:#}"),
     }
-    match peak_kib(&program) {
-        Ok(kib) => println!(
+    let whole = Scratch::new().and_then(|place| {
+        let directory = place.0.display().to_string();
+        watched(&program, &["run", &directory, "--json", "-", "--budget", "20s"])
+    });
+    match whole {
+        Ok((kib, _)) => println!(
             "rdsk run --budget 20s used {:.1} MiB at most, I/O buffers included (goal: 64 MiB beyond them)",
             kib / 1024.0
         ),
         Err(error) => println!("the memory of rdsk run was not measured: {error:#}"),
     }
+    for (what, line, goal) in SIMULATED {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match watched(&program, &words) {
+            Ok((kib, took)) => println!(
+                "{what}: {:.1} s, {:.0} MiB at most (goal: {goal})",
+                took.as_secs_f64(),
+                kib / 1024.0
+            ),
+            Err(error) => println!("{what} was not measured: {error:#}"),
+        }
+    }
 }
+
+/// Whole simulated disks: what, the command line, the goal.
+const SIMULATED: [(&str, &str, &str); 2] = [
+    (
+        "a simulated disk of 80 GB read ten times in blocks of 1 MiB",
+        "zones sim:freebsd-wd800jd --bs 1M --full --runs 10 --order ascending",
+        "10 s, 100 MB",
+    ),
+    (
+        "the same at 1, 5, 10 and 20 MiB, shuffled",
+        "zones sim:freebsd-wd800jd --full --runs 10",
+        "20 s, 200 MB",
+    ),
+];
 
 /// Median time of `rdsk --version` from its start to its end, in milliseconds.
 fn answer_ms(program: &Path) -> Result<f64> {
@@ -43,16 +72,11 @@ fn answer_ms(program: &Path) -> Result<f64> {
     Ok(median(&mut times))
 }
 
-/// Highest resident memory of a whole run in a directory of its own, in KiB. `VmHWM` is the kernel's own high-water mark,
+/// Highest resident memory of a run in KiB, and its time. `VmHWM` is the kernel's own high-water mark,
 /// so looking at it now and then misses only what is used after the last look.
-fn peak_kib(program: &Path) -> Result<f64> {
-    let directory = Scratch::new()?;
-    let mut child = Command::new(program)
-        .args(["run", "--json", "-", "--budget", "20s"])
-        .arg(&directory.0)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
+fn watched(program: &Path, words: &[&str]) -> Result<(f64, Duration)> {
+    let begin = Instant::now();
+    let mut child = Command::new(program).args(words).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let status_file = format!("/proc/{}/status", child.id());
     let mut peak: f64 = 0.0;
     let status = loop {
@@ -67,7 +91,7 @@ fn peak_kib(program: &Path) -> Result<f64> {
     if !status.success() {
         bail!("it ended with {status}");
     }
-    Ok(peak)
+    Ok((peak, begin.elapsed()))
 }
 
 fn high_water_kib(status: &str) -> Option<f64> {
