@@ -96,7 +96,8 @@ fn swap_is_refused() {
     let path = device.path().to_str().unwrap();
     run("mkswap", &[path]);
     run("swapon", &[path]);
-    let message = std::panic::catch_unwind(|| refused(&device, device.path(), "swap"));
+    let question = std::panic::AssertUnwindSafe(|| refused(&device, device.path(), "swap"));
+    let message = std::panic::catch_unwind(question);
     run("swapoff", &[path]);
     assert!(message.unwrap().contains("it is active swap space (loop"));
 }
@@ -151,7 +152,8 @@ fn a_backing_file_open_elsewhere_is_refused() {
     let mut line = String::new();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(other.stdout.take().unwrap()), &mut line)
         .unwrap();
-    let message = std::panic::catch_unwind(|| refused(&device, device.path(), "in-use"));
+    let question = std::panic::AssertUnwindSafe(|| refused(&device, device.path(), "in-use"));
+    let message = std::panic::catch_unwind(question);
     other.kill().unwrap();
     other.wait().unwrap();
     let message = message.unwrap();
