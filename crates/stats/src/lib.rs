@@ -2,6 +2,7 @@
 //! This room knows nothing of storage, does no I/O and reads no clock; whoever calls it says what the numbers
 //! mean.
 
+mod change;
 mod codec;
 mod histogram;
 mod interval;
@@ -11,6 +12,7 @@ mod order;
 mod steady;
 mod stopping;
 
+pub use change::{ChangeOptions, ChangePoint, change_points};
 pub use codec::HistogramError;
 pub use histogram::Histogram;
 pub use interval::{Interval, batch_interval, mean_interval, median_interval};

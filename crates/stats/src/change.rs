@@ -1,0 +1,232 @@
+//! Change points: where the level of a series steps. Ranks only, so that outliers and the shape of the scatter do not
+//! matter; it knows nothing of what the numbers are.
+
+/// A step in a series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ChangePoint {
+    /// Position of the first sample behind the step.
+    pub index: usize,
+    /// Median of the segment before it, in the series' own unit.
+    pub before: f64,
+    /// Median of the segment behind it.
+    pub after: f64,
+}
+
+/// How steps are searched for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ChangeOptions {
+    /// Probability of finding a step in a series of independent samples that has none; between 0 and 1.
+    pub false_alarm: f64,
+    /// Fewest samples between two steps, at least 2.
+    pub least_samples: usize,
+    /// Most steps; the strongest are found first.
+    pub most: usize,
+}
+
+impl Default for ChangeOptions {
+    /// One false alarm in a hundred series, five samples, 32 steps.
+    fn default() -> Self {
+        Self { false_alarm: 0.01, least_samples: 5, most: 32 }
+    }
+}
+
+/// The steps of a series, by position.
+///
+/// Binary segmentation (Scott and Knott 1974) with the rank-sum statistic of Wilcoxon, Mann and Whitney: a segment is
+/// split where the ranks of its two parts differ most, if they differ by more than the bound of Bonferroni over all splits
+/// allows, and its parts are searched in turn. Each step is then moved to where the absolute deviations from the medians
+/// of its two neighbours are least. A slope is no step; it comes out as a staircase of at most `most` steps. Samples must be
+/// finite; equal ones share their rank.
+#[must_use]
+pub fn change_points(samples: &[f64], options: &ChangeOptions) -> Vec<ChangePoint> {
+    let least = options.least_samples.max(2);
+    let bound = bound(samples.len(), options.false_alarm);
+    let mut steps: Vec<usize> = Vec::new();
+    let split = |from: usize, to: usize| {
+        let (at, score) = strongest(&samples[from..to], least)?;
+        (score >= bound).then_some(Split { from, at: from + at, to, score })
+    };
+    let mut splits: Vec<Split> = split(0, samples.len()).into_iter().collect();
+    while steps.len() < options.most {
+        // The strongest of all, so that `most` cuts off the weakest.
+        let best =
+            (0..splits.len()).max_by(|&left, &right| splits[left].score.total_cmp(&splits[right].score));
+        let Some(best) = best else { break };
+        let Split { from, at, to, .. } = splits.swap_remove(best);
+        splits.extend([split(from, at), split(at, to)].into_iter().flatten());
+        steps.push(at);
+    }
+    steps.sort_unstable();
+    refine(samples, &mut steps, least);
+    levels(samples, &steps)
+}
+
+/// A segment of the series, from `from` up to before `to`, and where it splits best.
+struct Split {
+    from: usize,
+    at: usize,
+    to: usize,
+    score: f64,
+}
+
+/// What a standardized rank sum must exceed: the Gaussian tail over all splits, both sides.
+fn bound(samples: usize, false_alarm: f64) -> f64 {
+    (2.0 * (2.0 * samples.max(2) as f64 / false_alarm.clamp(1e-12, 1.0)).ln()).sqrt()
+}
+
+/// The split of a segment with the largest standardized rank sum, and that sum; `None` where it is too short.
+fn strongest(segment: &[f64], least: usize) -> Option<(usize, f64)> {
+    if segment.len() < 2 * least {
+        return None;
+    }
+    let ranks = ranks(segment);
+    let total = segment.len() as f64;
+    let mean = (total + 1.0) / 2.0;
+    let spread = ranks.iter().map(|rank| (rank - mean).powi(2)).sum::<f64>() / (total - 1.0);
+    if spread <= 0.0 {
+        return None;
+    }
+    let mut sum = 0.0;
+    let mut best: Option<(usize, f64)> = None;
+    for (index, rank) in ranks.iter().enumerate().take(segment.len() - least) {
+        sum += rank - mean;
+        let left = (index + 1) as f64;
+        if index + 1 < least {
+            continue;
+        }
+        let score = sum.abs() / (spread * left * (total - left) / total).sqrt();
+        if best.is_none_or(|(_, most)| score > most) {
+            best = Some((index + 1, score));
+        }
+    }
+    best
+}
+
+/// The rank of each sample from 1; equal ones have the mean of theirs.
+fn ranks(samples: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..samples.len()).collect();
+    order.sort_by(|&left, &right| samples[left].total_cmp(&samples[right]));
+    let mut ranks = vec![0.0; samples.len()];
+    let mut from = 0;
+    while from < order.len() {
+        let same = |&index: &usize| samples[index] == samples[order[from]];
+        let to = from + order[from..].iter().take_while(|index| same(index)).count().max(1);
+        for &index in &order[from..to] {
+            ranks[index] = (from + to + 1) as f64 / 2.0;
+        }
+        from = to;
+    }
+    ranks
+}
+
+/// Moves each step to where its two neighbouring segments fit best.
+fn refine(samples: &[f64], steps: &mut [usize], least: usize) {
+    for place in 0..steps.len() {
+        let from = if place == 0 { 0 } else { steps[place - 1] };
+        let to = steps.get(place + 1).copied().unwrap_or(samples.len());
+        let (before, after) = (middle(&samples[from..steps[place]]), middle(&samples[steps[place]..to]));
+        // The cost of a step at each place, counted on from the first.
+        let mut cost = 0.0;
+        let mut best = (0.0, steps[place]);
+        let mut first = true;
+        for (index, &sample) in samples.iter().enumerate().take(to).skip(from) {
+            if (from + least..=to - least).contains(&index) && (first || cost < best.0) {
+                best = (cost, index);
+                first = false;
+            }
+            cost += (sample - before).abs() - (sample - after).abs();
+        }
+        steps[place] = best.1;
+    }
+}
+
+fn middle(samples: &[f64]) -> f64 {
+    crate::median(samples).unwrap_or(0.0)
+}
+
+fn levels(samples: &[f64], steps: &[usize]) -> Vec<ChangePoint> {
+    let ends: Vec<usize> = [0].into_iter().chain(steps.iter().copied()).chain([samples.len()]).collect();
+    ends.windows(3)
+        .map(|three| ChangePoint {
+            index: three[1],
+            before: middle(&samples[three[0]..three[1]]),
+            after: middle(&samples[three[1]..three[2]]),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::noise::Noise;
+
+    fn series(levels: &[(usize, f64)], relative_noise: f64, seed: u64) -> Vec<f64> {
+        let mut noise = Noise::new(seed);
+        levels
+            .iter()
+            .flat_map(|&(count, level)| std::iter::repeat_n(level, count))
+            .map(|level| level * (1.0 + relative_noise * noise.normal()))
+            .collect()
+    }
+
+    #[test]
+    fn three_levels_are_found_within_one_sample() {
+        let mut exact = 0;
+        for seed in 0..200 {
+            let seen = change_points(
+                &series(&[(30, 100.0), (25, 94.0), (20, 88.0)], 0.01, seed),
+                &ChangeOptions::default(),
+            );
+            let near = |index: usize, truth: usize| index.abs_diff(truth) <= 1;
+            exact += usize::from(seen.len() == 2 && near(seen[0].index, 30) && near(seen[1].index, 55));
+            if let [first, second] = seen[..] {
+                assert!((first.before - 100.0).abs() < 1.5 && (second.after - 88.0).abs() < 1.5);
+            }
+        }
+        assert!(exact >= 198, "{exact} of 200");
+    }
+
+    /// Independent samples of any shape: normal, skewed, two clusters.
+    #[test]
+    fn noise_has_no_steps() {
+        let shapes: [fn(&mut Noise) -> f64; 3] = [
+            |noise| 100.0 + noise.normal(),
+            |noise| 100.0 + noise.normal().powi(2) * 5.0,
+            |noise| if noise.normal() > 1.0 { 130.0 } else { 100.0 } + noise.normal(),
+        ];
+        for shape in shapes {
+            for count in [40, 200, 2000] {
+                let mut alarms = 0;
+                for seed in 0..100 {
+                    let mut noise = Noise::new(seed * 7919 + count as u64);
+                    let samples: Vec<f64> = (0..count).map(|_| shape(&mut noise)).collect();
+                    alarms += usize::from(!change_points(&samples, &ChangeOptions::default()).is_empty());
+                }
+                assert!(alarms <= 3, "{alarms} of 100 alarms in {count} samples");
+            }
+        }
+    }
+
+    #[test]
+    fn outliers_move_no_step_and_equal_samples_have_none() {
+        let mut samples = series(&[(40, 100.0), (40, 90.0)], 0.005, 3);
+        for index in (5..80).step_by(10) {
+            samples[index] = 500.0;
+        }
+        let seen = change_points(&samples, &ChangeOptions::default());
+        assert_eq!(seen.iter().map(|step| step.index).collect::<Vec<_>>(), [40]);
+        assert!(change_points(&[7.0; 500], &ChangeOptions::default()).is_empty());
+        assert!(change_points(&[], &ChangeOptions::default()).is_empty());
+        assert!(change_points(&[1.0, 9.0], &ChangeOptions::default()).is_empty());
+    }
+
+    #[test]
+    fn a_slope_is_a_staircase_with_an_end_and_many_samples_take_little_time() {
+        let slope: Vec<f64> = (0..80_000).map(f64::from).collect();
+        let begin = std::time::Instant::now();
+        let seen = change_points(&slope, &ChangeOptions::default());
+        assert_eq!(seen.len(), 32);
+        assert!(seen.windows(2).all(|pair| pair[0].index < pair[1].index));
+        assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
+    }
+}
