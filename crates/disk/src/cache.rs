@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 /// A range of sectors, `first` included, `end` not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// First sector.
     pub first: u64,
@@ -36,6 +36,13 @@ pub(crate) struct ReadStream {
     pub(crate) anchor: u64,
     pub(crate) anchor_ns: f64,
     pub(crate) limit: u64,
+}
+
+/// A piece on its way from the cache to the media.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Flight {
+    pub(crate) piece: Extent,
+    pub(crate) end_ns: f64,
 }
 
 /// Read segments that are complete, the newest last.
@@ -100,6 +107,12 @@ impl Dirty {
 
     pub(crate) fn contains(&self, range: &Extent) -> bool {
         self.extents.iter().any(|extent| extent.contains(range))
+    }
+
+    /// Sectors of the run that ends at `first` or goes beyond it.
+    pub(crate) fn run_before(&self, first: u64) -> u64 {
+        let reaches = |extent: &&Extent| extent.first < first && first <= extent.end;
+        self.extents.iter().find(reaches).map_or(0, Extent::sectors)
     }
 
     /// Whether the range would join or replace what is there, and so need no place of its own.

@@ -5,7 +5,7 @@ use crate::disk::Disk;
 use crate::fault::Faulty;
 use crate::params::{DeviceParams, LunParams};
 use crate::ram::Ram;
-use crate::request::{Completion, Fault, Request};
+use crate::request::{Completion, Fault, Op, Request};
 use crate::ssd::Ssd;
 
 /// A device of known behaviour.
@@ -58,7 +58,7 @@ impl Device {
     /// arrive together with the one before it.
     pub fn submit(&mut self, now_ns: u64, request: Request) -> Completion {
         let capacity_bytes = self.capacity_bytes();
-        if request.end_bytes() > capacity_bytes {
+        if request.op != Op::Flush && request.end_bytes() > capacity_bytes {
             let outcome = Err(Fault::PastEnd { end_bytes: request.end_bytes(), capacity_bytes });
             return Completion { start_ns: now_ns, end_ns: now_ns, outcome };
         }

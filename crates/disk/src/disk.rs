@@ -1,9 +1,9 @@
 //! A disk: one command after the other over an interface into a cache, and one arm. It merges and reorders nothing that
 //! its own write cache has not accepted; queues are the host's.
 
-use crate::cache::{Dirty, Extent, ReadStream, Segments};
+use crate::cache::{Dirty, Extent, Flight, ReadStream, Segments};
 use crate::mechanics::{Mechanics, SECTOR_BYTES};
-use crate::params::{DestageOrder, DiskParams};
+use crate::params::{DestageOrder, DiskParams, WriteCacheParams};
 use crate::request::{Completion, Force, Op, Request};
 
 /// Sectors that a destage moves before it looks again what is nearest: small enough that room is freed steadily.
@@ -14,6 +14,8 @@ const DESTAGE_SECTORS: u64 = 128;
 pub struct Disk {
     params: DiskParams,
     mechanics: Mechanics,
+    /// The disk's sector of the device's first byte.
+    origin: u64,
     last_arrival_ns: u64,
     /// When the interface can take the next command.
     port_free_ns: f64,
@@ -26,6 +28,8 @@ pub struct Disk {
     segments: Segments,
     dirty: Dirty,
     destaging: Destage,
+    /// The piece that was last given to the arm; it holds its place in the cache until it is on the media.
+    in_flight: Flight,
 }
 
 /// Whether the write cache is being emptied.
@@ -44,6 +48,7 @@ impl Disk {
             * mechanics.revolution_ns();
         Disk {
             params: params.clone(),
+            origin: params.partition_start_bytes / SECTOR_BYTES,
             mechanics,
             last_arrival_ns: 0,
             port_free_ns: 0.0,
@@ -54,6 +59,7 @@ impl Disk {
             segments: Segments::new(params.read_segments),
             dirty: Dirty::default(),
             destaging: Destage::Resting,
+            in_flight: Flight::default(),
         }
     }
 
@@ -70,12 +76,12 @@ impl Disk {
         self.destage_until(start_ns);
         let ready_ns = start_ns + self.params.command_ns as f64;
         let range = Extent {
-            first: request.offset_bytes / SECTOR_BYTES,
-            end: request.end_bytes().div_ceil(SECTOR_BYTES),
+            first: self.origin + request.offset_bytes / SECTOR_BYTES,
+            end: self.origin + request.end_bytes().div_ceil(SECTOR_BYTES),
         };
         let end_ns = match request.op {
             Op::Flush => self.flush(ready_ns),
-            _ if range.first == range.end => ready_ns,
+            _ if request.bytes == 0 => ready_ns,
             Op::Read => self.read(ready_ns, range),
             Op::Write => self.write(ready_ns, range, request.force),
         };
@@ -83,10 +89,13 @@ impl Disk {
         Completion { start_ns: whole_ns(start_ns), end_ns: whole_ns(end_ns), outcome: Ok(()) }
     }
 
-    /// What would be lost if the power failed at `now_ns`, in the order it was written.
+    /// What would be lost if the power failed at `now_ns`, in the order it was written; in sectors of the device.
     pub fn volatile(&mut self, now_ns: u64) -> Vec<Extent> {
         self.destage_until(now_ns as f64);
-        self.dirty.extents().copied().collect()
+        let on_device =
+            |extent: &Extent| Extent { first: extent.first - self.origin, end: extent.end - self.origin };
+        let half_written = Some(self.in_flight.piece).filter(|_| self.in_flight.end_ns > now_ns as f64);
+        half_written.iter().chain(self.dirty.extents()).map(on_device).collect()
     }
 
     /// Forgets all that is not on the media, as a power failure does, and gives it.
@@ -96,6 +105,7 @@ impl Disk {
         self.segments = Segments::new(self.params.read_segments);
         self.stream = None;
         self.destaging = Destage::Resting;
+        self.in_flight = Flight::default();
         lost
     }
 
@@ -167,7 +177,7 @@ impl Disk {
     }
 
     fn last_sector(&self) -> u64 {
-        self.params.capacity_bytes / SECTOR_BYTES - 1
+        self.origin + self.params.capacity_bytes / SECTOR_BYTES - 1
     }
 
     fn clip(&self, sector: u64) -> u64 {
@@ -199,6 +209,35 @@ impl Disk {
         end_ns
     }
 
+    /// Writes a range to the media; gives the time of its end. A part of a physical sector is read first and written when it
+    /// comes round again.
+    fn write_over(&mut self, begin_ns: f64, range: &Extent) -> f64 {
+        let unit = self.params.physical_sector_bytes / SECTOR_BYTES;
+        let whole = Extent { first: range.first / unit * unit, end: range.end.div_ceil(unit) * unit };
+        let (head, tail) = (whole.first < range.first, range.end < whole.end);
+        if !head && !tail {
+            return self.pass_over(begin_ns, range);
+        }
+        let pass_ns = self.mechanics.transfer_ns(whole.first, whole.sectors());
+        if whole.sectors() <= 2 * unit || pass_ns < self.mechanics.revolution_ns() {
+            let read_ns = self.pass_over(begin_ns, &whole);
+            return self.pass_over(read_ns, &whole);
+        }
+        // A long range is not read as a whole; the first and the last unit cost their turns one after the other.
+        let mut end_ns = begin_ns;
+        if head {
+            end_ns = self.pass_over(end_ns, &Extent { first: whole.first, end: whole.first + unit });
+        }
+        let (last, untailed) = (whole.end - unit, if tail { whole.end - unit } else { whole.end });
+        end_ns = self.pass_over(end_ns, &Extent { first: whole.first, end: untailed });
+        if tail {
+            let edge = Extent { first: last, end: whole.end };
+            let read_ns = self.pass_over(end_ns, &edge);
+            end_ns = self.pass_over(read_ns, &edge);
+        }
+        end_ns
+    }
+
     fn write(&mut self, ready_ns: f64, range: Extent, force: Force) -> f64 {
         self.segments.forget(&range);
         if self
@@ -211,28 +250,74 @@ impl Disk {
         let received_ns = ready_ns + self.interface_ns(&range);
         match self.params.write_cache {
             Some(cache) if force == Force::Cached && range.sectors() * SECTOR_BYTES <= cache.bytes => {
-                let accepted_ns = self.make_room(ready_ns, &range, cache.bytes / SECTOR_BYTES, cache.extents);
+                let room_ns = self.make_room(ready_ns, &range, cache);
                 self.dirty.add(range);
-                received_ns.max(accepted_ns)
+                let fits_ns = self.keep_to_segment(ready_ns, &range, cache);
+                if self.is_over(&range, cache, 3) {
+                    self.destage_from(ready_ns);
+                }
+                received_ns.max(room_ns).max(fits_ns)
             }
             _ => {
                 self.dirty.remove(&range);
                 self.break_stream(ready_ns);
-                received_ns.max(self.pass_over(ready_ns, &range))
+                received_ns.max(self.write_over(ready_ns, &range))
             }
         }
     }
 
     /// Destages until the range finds room; gives the time when it does.
-    fn make_room(&mut self, ready_ns: f64, range: &Extent, most_sectors: u64, most_extents: usize) -> f64 {
+    fn make_room(&mut self, ready_ns: f64, range: &Extent, cache: WriteCacheParams) -> f64 {
         let mut room_ns = ready_ns;
-        while self.dirty.sectors() + range.sectors() > most_sectors
-            || (self.dirty.len() >= most_extents && !self.dirty.joins(range))
-        {
-            self.destaging = Destage::Running;
+        loop {
+            let run = self.dirty.run_before(range.first);
+            let Flight { piece, end_ns } = self.in_flight;
+            let flying = if end_ns > room_ns { piece.sectors() } else { 0 };
+            let before = if piece.end + run == range.first { flying } else { 0 };
+            let too_much = |flying, before| {
+                self.dirty.sectors() + flying + range.sectors() > cache.bytes / SECTOR_BYTES
+                    || overfills_segment(run + before, range.sectors(), cache)
+            };
+            if flying > 0 && too_much(flying, before) {
+                room_ns = end_ns;
+                continue;
+            }
+            let too_many = self.dirty.len() >= cache.extents && !self.dirty.joins(range);
+            if !too_many && !too_much(0, 0) {
+                return room_ns;
+            }
+            self.destage_from(ready_ns);
             room_ns = room_ns.max(self.destage_one(self.arm_free_ns));
         }
-        room_ns
+    }
+
+    /// Whether more than so many quarters of the cache are used: of its bytes, its pieces, or the segment of the run that a
+    /// range ended.
+    fn is_over(&self, range: &Extent, cache: WriteCacheParams, quarters: u64) -> bool {
+        let run = if cache.segment_bytes > 0 { self.dirty.run_before(range.end) } else { 0 };
+        4 * self.dirty.len() as u64 > quarters * cache.extents as u64
+            || 4 * self.dirty.sectors() * SECTOR_BYTES > quarters * cache.bytes
+            || 4 * run * SECTOR_BYTES > quarters * cache.segment_bytes
+    }
+
+    /// A request larger than its segment is written out while it is received; gives the time when the rest fits.
+    fn keep_to_segment(&mut self, ready_ns: f64, range: &Extent, cache: WriteCacheParams) -> f64 {
+        let mut fits_ns = ready_ns;
+        let first_piece = Extent { first: range.first, end: range.end.min(range.first + DESTAGE_SECTORS) };
+        let begin_ns = ready_ns + self.interface_ns(&first_piece);
+        while overfills_segment(self.dirty.run_before(range.end), 0, cache) {
+            self.destage_from(begin_ns);
+            fits_ns = self.destage_one(self.arm_free_ns);
+        }
+        fits_ns
+    }
+
+    /// Begins to destage, unless the arm is at it already; it did not know before `now_ns` that there would be need.
+    fn destage_from(&mut self, now_ns: f64) {
+        if self.destaging == Destage::Resting {
+            self.destaging = Destage::Running;
+            self.arm_free_ns = self.arm_free_ns.max(now_ns);
+        }
     }
 
     fn flush(&mut self, ready_ns: f64) -> f64 {
@@ -249,14 +334,13 @@ impl Disk {
         done_ns
     }
 
-    /// What the arm did for the write cache before `now_ns`, while no command kept it: a cache that was full is emptied to
-    /// the half, and all of it once the disk has been idle for some time.
+    /// What the arm did for the write cache before `now_ns`, while no command kept it: a cache three quarters full is emptied
+    /// to the half (one of segments wholly), and all of it once the disk has been idle for some time.
     fn destage_until(&mut self, now_ns: f64) {
         let Some(cache) = self.params.write_cache else { return };
         let idle_ns = self.port_free_ns + cache.delay_ns as f64;
         while !self.dirty.is_empty() {
-            if self.dirty.len() <= cache.extents / 2 && self.dirty.sectors() * SECTOR_BYTES <= cache.bytes / 2
-            {
+            if cache.segment_bytes == 0 && !self.is_over(&Extent { first: 0, end: 0 }, cache, 2) {
                 self.destaging = Destage::Resting;
             }
             let begin_ns = match self.destaging {
@@ -286,11 +370,20 @@ impl Disk {
             }),
         };
         let Some(chosen) = chosen.copied() else { return begin_ns };
-        let piece = Extent { first: chosen.first, end: chosen.end.min(chosen.first + DESTAGE_SECTORS) };
-        let end_ns = self.pass_over(begin_ns, &piece);
+        let unit = self.params.physical_sector_bytes / SECTOR_BYTES;
+        // A run is not broken off within a physical sector.
+        let broken_off = (chosen.first + DESTAGE_SECTORS) / unit * unit;
+        let piece = Extent { first: chosen.first, end: chosen.end.min(broken_off) };
+        let end_ns = self.write_over(begin_ns, &piece);
         self.dirty.remove(&piece);
+        self.in_flight = Flight { piece, end_ns };
         end_ns
     }
+}
+
+/// Whether a run with more behind it is too much for its segment; one request alone may be larger than that.
+fn overfills_segment(run: u64, more: u64, cache: WriteCacheParams) -> bool {
+    cache.segment_bytes > 0 && run > 0 && (run + more) * SECTOR_BYTES > cache.segment_bytes
 }
 
 /// A completion is seen at the next whole nanosecond.

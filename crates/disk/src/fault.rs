@@ -60,14 +60,14 @@ impl Faulty {
     fn outer_ns(&self, inner_ns: u64) -> u64 {
         let stalled = match &self.params.slow_down {
             Some(slow) if inner_ns > slow.after_ns => {
-                slow.after_ns + scaled((inner_ns - slow.after_ns) as f64 * slow.factor)
+                slow.after_ns.saturating_add(scaled((inner_ns - slow.after_ns) as f64 * slow.factor))
             }
             _ => inner_ns,
         };
         match &self.params.stall {
             Some(stall) => {
                 let active_ns = stall.every_ns - stall.lasts_ns;
-                stalled / active_ns * stall.every_ns + stalled % active_ns
+                (stalled / active_ns).saturating_mul(stall.every_ns).saturating_add(stalled % active_ns)
             }
             None => stalled,
         }
@@ -96,6 +96,7 @@ mod tests {
             read_bytes_per_s: 1e12,
             write_bytes_per_s: 1e12,
             servers: 1,
+            write_buffer_bytes: 0,
         };
         Device::new(&DeviceParams::Ram(params), 0)
     }

@@ -30,7 +30,7 @@ pub use lab::{Lab, LunId, Sample, SharedLab, device_name};
 pub use mechanics::Mechanics;
 pub use params::{
     ArrayParams, CloseAction, ControllerParams, CostParams, DestageOrder, DeviceParams, DiskParams,
-    ErrorRange, FaultParams, HostParams, LunParams, Partial, RaidLevel, RamParams, SlowDown, SsdParams,
+    ErrorRange, FaultParams, Hold, HostParams, LunParams, Partial, RaidLevel, RamParams, SlowDown, SsdParams,
     StallParams, SystemParams, WriteCacheParams, ZoneParams,
 };
 pub use path::Paths;

@@ -187,6 +187,8 @@ mod tests {
     fn params() -> DiskParams {
         DiskParams {
             capacity_bytes: 512 * 100 * 60 * 4,
+            partition_start_bytes: 0,
+            physical_sector_bytes: 512,
             rpm: 6000.0,
             heads: 4,
             zones: vec![

@@ -3,7 +3,7 @@
 
 use crate::device::Device;
 use crate::disk::whole_ns;
-use crate::params::{ControllerParams, SystemParams};
+use crate::params::{ControllerParams, Hold, SystemParams};
 use crate::request::{Completion, Op, Request};
 
 /// A host's LUNs and the controllers that they hang on.
@@ -69,14 +69,21 @@ impl Paths {
         let latency_ns = controller.params.latency_ns;
         match request.op {
             Op::Read => {
+                let now_ns = match controller.params.hold {
+                    Hold::Transfer => now_ns,
+                    Hold::Command => now_ns.max(whole_ns(controller.free_ns)),
+                };
                 let done = lun.device.submit(now_ns, request);
                 let (_, crossed_ns) = controller.cross(done.end_ns, &request);
-                Completion { end_ns: crossed_ns + latency_ns, ..done }
+                Completion { end_ns: crossed_ns.saturating_add(latency_ns), ..done }
             }
             Op::Write | Op::Flush => {
                 let (start_ns, crossed_ns) = controller.cross(now_ns, &request);
                 let done = lun.device.submit(crossed_ns, request);
-                Completion { start_ns, end_ns: done.end_ns + latency_ns, outcome: done.outcome }
+                if controller.params.hold == Hold::Command {
+                    controller.free_ns = controller.free_ns.max(done.end_ns as f64);
+                }
+                Completion { start_ns, end_ns: done.end_ns.saturating_add(latency_ns), outcome: done.outcome }
             }
         }
     }

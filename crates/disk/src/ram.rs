@@ -1,4 +1,6 @@
-//! A store of memory: a few servers, each one request after the other; no mechanics, no cache.
+//! A store of memory: a few servers, each one request after the other, and a buffer for writes; no mechanics.
+
+use std::collections::VecDeque;
 
 use crate::disk::whole_ns;
 use crate::params::RamParams;
@@ -10,12 +12,21 @@ pub struct Ram {
     params: RamParams,
     last_arrival_ns: u64,
     free_ns: Vec<f64>,
+    /// Writes in the buffer: when they are stored, never one before another, and their bytes.
+    buffered: VecDeque<(u64, u64)>,
+    buffered_bytes: u64,
 }
 
 impl Ram {
     /// A store whose figures were checked.
     pub fn new(params: &RamParams) -> Ram {
-        Ram { params: params.clone(), last_arrival_ns: 0, free_ns: vec![0.0; params.servers] }
+        Ram {
+            params: params.clone(),
+            last_arrival_ns: 0,
+            free_ns: vec![0.0; params.servers],
+            buffered: VecDeque::new(),
+            buffered_bytes: 0,
+        }
     }
 
     /// Size in bytes.
@@ -43,6 +54,27 @@ impl Ram {
         let start_ns = server.max(arrival_ns as f64);
         let end_ns = start_ns + command_ns as f64 + request.bytes as f64 / bytes_per_s * 1e9;
         *server = end_ns;
-        Completion { start_ns: whole_ns(start_ns), end_ns: whole_ns(end_ns), outcome: Ok(()) }
+        let (start_ns, mut end_ns) = (whole_ns(start_ns), whole_ns(end_ns));
+        if request.op == Op::Write && request.bytes <= self.params.write_buffer_bytes {
+            end_ns = self.buffer(arrival_ns, end_ns, request.bytes);
+        }
+        Completion { start_ns: start_ns.min(end_ns), end_ns, outcome: Ok(()) }
+    }
+
+    /// When a write is in the buffer: at once, or when as many before it are stored as it needs room.
+    fn buffer(&mut self, arrival_ns: u64, stored_ns: u64, bytes: u64) -> u64 {
+        let mut received_ns = arrival_ns;
+        while let Some(&(done_ns, gone_bytes)) = self.buffered.front() {
+            if done_ns > received_ns && self.buffered_bytes + bytes <= self.params.write_buffer_bytes {
+                break;
+            }
+            received_ns = received_ns.max(done_ns);
+            self.buffered_bytes -= gone_bytes;
+            self.buffered.pop_front();
+        }
+        let last_ns = self.buffered.back().map_or(0, |&(done_ns, _)| done_ns);
+        self.buffered.push_back((stored_ns.max(last_ns), bytes));
+        self.buffered_bytes += bytes;
+        received_ns
     }
 }

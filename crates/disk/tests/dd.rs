@@ -3,7 +3,7 @@
 mod common;
 
 use common::{call, dd, host, near};
-use rdsk_disk::{Op, Operation, Route, Stability};
+use rdsk_disk::{Host, Op, Operation, Route, Stability, parse};
 
 mod hpux {
     use super::*;
@@ -149,11 +149,28 @@ mod iostat {
         };
         near("block", rate("linux-10k", Route::Buffered, 655_360), 160.0, 0.1);
         near("raw, on", rate("linux-10k", Route::Direct, 100_000), 160.0, 0.1);
-        // The report's 1.3 MB/s is two turns of 6 ms for each write; a write that loses one gives 2.7, a factor of 2.1.
-        // No physical reason for the second turn is known, so none is in the model.
-        let off = rate("linux-10k-nocache", Route::Direct, 2000);
-        near("raw, off, one turn per write", off, 0.016_384 / 0.006_1, 0.05);
+        near("raw, off", rate("linux-10k-nocache", Route::Direct, 2000), 1.3, 0.1);
         near("7200 rpm raw, off", rate("linux-disk-nocache", Route::Direct, 2000), 1.3, 1.0);
+    }
+
+    /// One turn because the next block begins where the last ended, one more where physical sectors are cut.
+    #[test]
+    fn turns_lost_by_writes_past_the_cache() {
+        let turns = |start_bytes: u64, physical_bytes: u64| {
+            let text = format!(
+                "extends = \"linux-10k-nocache\"\n[[luns]]\n[luns.device.disk]\n\
+                 partition_start_bytes = {start_bytes}\nphysical_sector_bytes = {physical_bytes}\n"
+            );
+            let mut host = Host::new(&parse("mine", &text).expect("possible").params, 1);
+            for block in 0..500 {
+                host.run(call(Operation::Write, Route::Direct, block * 16384, 16384)).expect("whole");
+            }
+            host.now_ns() as f64 / 500.0 / 6e6
+        };
+        near("aligned, 512 bytes", turns(0, 512), 1.0, 0.05);
+        near("sector 63, 512 bytes", turns(32_256, 512), 1.0, 0.05);
+        near("aligned, 4 KiB", turns(1 << 20, 4096), 1.0, 0.05);
+        near("sector 63, 4 KiB", turns(32_256, 4096), 2.0, 0.05);
     }
 
     #[test]

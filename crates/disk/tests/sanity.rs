@@ -136,6 +136,38 @@ fn littles_law_holds_in_steady_state() {
     }
 }
 
+/// What an array loses because its members wait for each other's reads: no more than its documentation says.
+#[test]
+fn small_writes_on_an_array_come_near_what_its_members_can_do() {
+    const WRITES: u64 = 1000;
+    for (name, touched, least) in [("raid5", 2, 0.55), ("raid6", 3, 0.65)] {
+        let params = load(name).expect("built in").params;
+        let DeviceParams::Array(array) = &params.luns[0].device else { panic!("it is an array") };
+        let mut random = Random(1);
+        // Each member reads and writes for itself, one after the other.
+        let mut members: Vec<Device> = (0..5).map(|seed| Device::new(&array.member, seed)).collect();
+        let mut ends_ns = [0; 5];
+        for n in 0..usize::try_from(WRITES * touched).expect("a count") {
+            let at = random.below(members[0].capacity_bytes() / 4096) * 4096;
+            for asked in [Request::read(at, 4096), Request::write(at, 4096)] {
+                ends_ns[n % 5] = members[n % 5].submit(ends_ns[n % 5], asked).end_ns;
+            }
+        }
+        let alone_ns = *ends_ns.iter().max().expect("five");
+        let mut host = Host::new(&params, 1);
+        let places = host.capacity_bytes(0) / 4096;
+        for _ in 0..WRITES {
+            let at = random.below(places) * 4096;
+            host.submit(0, call(Operation::Write, Route::Direct, at, 4096)).expect("whole sectors");
+        }
+        while host.next_ns().is_some() {
+            host.advance_one();
+        }
+        let share = alone_ns as f64 / host.now_ns() as f64;
+        assert!((least..=1.0).contains(&share), "{name}: {share}");
+    }
+}
+
 #[test]
 fn the_same_seed_gives_the_same_run_and_another_turns_the_platter() {
     let run = |seed| {
@@ -166,6 +198,11 @@ fn what_was_not_flushed_is_lost_with_the_power() {
     let lost = disk.cut_power(now_ns);
     assert_eq!(lost, [rdsk_disk::Extent { first: 16, end: 24 }]);
     assert!(disk.volatile(now_ns).is_empty());
+    // What the arm is writing at that moment is not on the media either.
+    let now_ns = disk.submit(now_ns, Request::write(1 << 20, 65_536)).end_ns;
+    let idle_ns = now_ns + params.write_cache.expect("it has one").delay_ns;
+    assert_eq!(disk.volatile(idle_ns + 1000), [rdsk_disk::Extent { first: 2048, end: 2176 }]);
+    assert!(disk.volatile(idle_ns + 100_000_000).is_empty(), "some turns later it is");
 }
 
 #[test]

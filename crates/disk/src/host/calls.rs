@@ -1,11 +1,12 @@
 //! What a call does, step by step: cut into requests past the cache, or buffer by buffer through it. Processor time is
 //! spent between the steps.
 
+use super::pages::Unsafe;
 use super::queue::Purpose;
 use super::{Call, CallId, CallSlot, Done, Event, Host, Operation, Route, Stability};
 use crate::error::HostError;
 use crate::params::{CloseAction, Partial};
-use crate::request::{Fault, Op, Request};
+use crate::request::{Fault, Request};
 
 /// The smallest thing that a processor moves between memory and cache.
 const CACHE_LINE_BYTES: u64 = 64;
@@ -26,6 +27,9 @@ pub(super) struct CallState {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
+    /// What is dirty in the range of a direct call goes to the device first, so that the call and the cache agree (Linux:
+    /// `filemap_write_and_wait_range`). A write that fails on the way is told by the next sync or close.
+    WritingOut,
     /// Moving data, or looking for the buffer to move them to.
     Moving,
     /// The processor copies into or out of the buffer at `at`.
@@ -39,6 +43,7 @@ enum Phase {
 impl CallState {
     pub(super) fn new(id: CallId, call: Call, start_ns: u64) -> CallState {
         let phase = match call.operation {
+            Operation::Read | Operation::Write if call.route == Route::Direct => Phase::WritingOut,
             Operation::Read | Operation::Write => Phase::Moving,
             Operation::Sync | Operation::Close => Phase::Cleaning,
         };
@@ -71,10 +76,14 @@ impl Host {
         Ok(())
     }
 
-    pub(super) fn call_ns(&self, call: &Call) -> u64 {
+    pub(super) fn call_ns(&mut self, call: &Call) -> u64 {
+        let cost = &self.params.cost;
         match (call.operation, call.route) {
-            (Operation::Read | Operation::Write, Route::Direct) => nanos(self.params.cost.direct_call_ns),
-            _ => nanos(self.params.cost.buffered_call_ns),
+            (Operation::Read | Operation::Write, Route::Direct) => {
+                let chance_ns = cost.direct_chance_ns * self.chance.share();
+                nanos(cost.direct_call_ns + call.bytes as f64 * cost.direct_byte_ns + chance_ns)
+            }
+            _ => nanos(cost.buffered_call_ns),
         }
     }
 
@@ -83,6 +92,7 @@ impl Host {
         let state = self.calls.get(id);
         match (state.phase, state.call.route) {
             _ if state.outcome.is_err() && state.in_flight == 0 => self.finish(id),
+            (Phase::WritingOut, _) => self.step_writing_out(id),
             (Phase::Moving, Route::Direct) => self.step_direct(id),
             (Phase::Moving, Route::Buffered) if state.at == state.end() => self.moved(id),
             (Phase::Moving, Route::Buffered) => match state.call.operation {
@@ -103,6 +113,27 @@ impl Host {
             state.outcome = outcome;
         }
         self.step(id);
+    }
+
+    fn step_writing_out(&mut self, id: CallSlot) {
+        let call = self.calls.get(id).call;
+        let range = self.page_range(call.offset_bytes, call.bytes);
+        while self.has_room(call.lun) && self.luns[call.lun].pages.dirty_pages() > 0 {
+            let most = self.params.merge_bytes / self.params.buffer_bytes;
+            let Some(taken) = self.luns[call.lun].pages.take_dirty_in(&range, most) else { break };
+            self.write_pages(call.lun, taken);
+        }
+        match self.luns[call.lun].pages.unsafe_in(&range) {
+            Unsafe::Writing => self.luns[call.lun].settling.push(id),
+            Unsafe::Dirty => self.luns[call.lun].starved.push_back(id),
+            Unsafe::Nothing => {
+                if call.operation == Operation::Write && !self.luns[call.lun].pages.is_empty() {
+                    self.luns[call.lun].pages.drop_clean(range);
+                }
+                self.calls.get_mut(id).phase = Phase::Moving;
+                self.step_direct(id);
+            }
+        }
     }
 
     fn step_direct(&mut self, id: CallSlot) {
@@ -136,10 +167,6 @@ impl Host {
                 Operation::Write => Request::write(at, bytes),
                 _ => Request::read(at, bytes),
             };
-            if request.op == Op::Write && !self.luns[call.lun].pages.is_empty() {
-                let range = self.page_range(at, bytes);
-                self.luns[call.lun].pages.drop_clean(range);
-            }
             self.enqueue(call.lun, request, Purpose::Call(id));
         }
     }
@@ -185,7 +212,8 @@ impl Host {
             return;
         }
         let new = cached.is_none();
-        self.luns[lun].pages.enter(page, self.params.cache_bytes / self.params.buffer_bytes);
+        // From now on it has what a reader may have: what it had, or what is being copied into it.
+        self.luns[lun].pages.enter(page, self.params.cache_bytes / self.params.buffer_bytes).filled = true;
         self.copy(id, bytes, new);
     }
 
@@ -272,7 +300,7 @@ impl Host {
         self.calls.get_mut(id).phase = Phase::Copying;
         let copy_ns = nanos(copy_ns);
         self.cpu_ns += copy_ns;
-        self.schedule(self.now_ns + copy_ns, Event::Step(id));
+        self.schedule(self.now_ns.saturating_add(copy_ns), Event::Step(id));
     }
 
     fn copied(&mut self, id: CallSlot) {

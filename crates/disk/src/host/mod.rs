@@ -116,6 +116,23 @@ pub struct Host {
     luns: Vec<LunState>,
     done: Vec<Done>,
     cpu_ns: u64,
+    chance: Chance,
+}
+
+/// Numbers that look like chance, the same for the same seed (SplitMix64; G. L. Steele, D. Lea and C. H. Flood, "Fast
+/// splittable pseudorandom number generators", 2014).
+#[derive(Clone, Debug)]
+struct Chance(u64);
+
+impl Chance {
+    /// A number from 0 to below 1.
+    fn share(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z >> 11) as f64 / (1_u64 << 53) as f64
+    }
 }
 
 impl Host {
@@ -134,6 +151,7 @@ impl Host {
             luns: luns.collect(),
             done: Vec::new(),
             cpu_ns: 0,
+            chance: Chance(seed),
             paths,
         }
     }
@@ -169,13 +187,18 @@ impl Host {
     /// [`HostError`] when the kernel would refuse it at once; nothing was done then.
     pub fn submit(&mut self, now_ns: u64, call: Call) -> Result<CallId, HostError> {
         self.check(&call)?;
-        self.advance_to(now_ns);
+        // What happens at this very time happens after the call is made, so that a call returning now is not kept from who
+        // waits for it until something else happens.
+        while self.next_ns().is_some_and(|at_ns| at_ns < now_ns) {
+            self.happen();
+        }
+        self.now_ns = self.now_ns.max(now_ns);
         let cost_ns = self.call_ns(&call);
         self.cpu_ns += cost_ns;
         let id = self.calls_made;
         self.calls_made += 1;
         let slot = self.calls.insert(CallState::new(id, call, self.now_ns));
-        self.schedule(self.now_ns + cost_ns, Event::Step(slot));
+        self.schedule(self.now_ns.saturating_add(cost_ns), Event::Step(slot));
         Ok(id)
     }
 
@@ -191,18 +214,16 @@ impl Host {
         std::mem::take(&mut self.done)
     }
 
-    /// Makes a call now and waits for its return: what a program with one thread does. Other calls' returns are lost, so
-    /// use it only when there are none.
+    /// Makes a call now and waits for its return: what a program with one thread does. Other calls that return meanwhile
+    /// are given by the next [`Host::advance`] or [`Host::advance_one`].
     ///
     /// # Errors
     /// As [`Host::submit`].
     pub fn run(&mut self, call: Call) -> Result<Done, HostError> {
         let id = self.submit(self.now_ns, call)?;
         loop {
-            let done = self.done.iter().find(|done| done.id == id).copied();
-            if let Some(done) = done {
-                self.done.clear();
-                return Ok(done);
+            if let Some(position) = self.done.iter().position(|done| done.id == id) {
+                return Ok(self.done.remove(position));
             }
             assert!(self.happen(), "a call in progress always has an event ahead that brings it on");
         }
@@ -249,10 +270,13 @@ impl Host {
         self.luns[lun].pages.drop_clean(range);
     }
 
-    /// Puts a range into the cache as if it had been read before; takes no time.
+    /// Puts a range into the cache as if it had been read before; takes no time. Of a range larger than the cache its end
+    /// stays there.
     pub fn fill_cache(&mut self, lun: usize, offset_bytes: u64, bytes: u64) {
         let most = self.params.cache_bytes / self.params.buffer_bytes;
-        for page in self.page_range(offset_bytes, bytes) {
+        let on_device = bytes.min(self.luns[lun].capacity_bytes.saturating_sub(offset_bytes));
+        let range = self.page_range(offset_bytes, on_device);
+        for page in range.start.max(range.end.saturating_sub(most))..range.end {
             self.luns[lun].pages.enter(page, most).filled = true;
         }
     }

@@ -1,8 +1,23 @@
 //! The page cache of one LUN: which buffers are there, dirty, being read or written. It makes no requests.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::ops::Range;
 
 use super::CallSlot;
+
+/// Stale names of the eviction order that are never worth a sweep.
+const LEAST_SWEPT: usize = 1024;
+
+/// What of a range is not on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unsafe {
+    /// All is.
+    Nothing,
+    /// Something is dirty, and nothing of it on its way.
+    Dirty,
+    /// Something is on its way.
+    Writing,
+}
 
 /// One buffer.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +38,7 @@ pub(super) struct Page {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pages {
     pages: HashMap<u64, Page>,
-    /// Buffers in the order they came, for eviction; may name buffers that are gone.
+    /// Buffers in the order they came, for eviction; may name buffers that are gone, or one twice that went and came again.
     order: VecDeque<u64>,
     /// Dirty buffers with the time they became so, oldest first; may name buffers that are clean again.
     dirty: VecDeque<(u64, u64)>,
@@ -55,12 +70,47 @@ impl Pages {
     /// When the oldest dirty buffer became so.
     pub(super) fn oldest_ns(&mut self) -> Option<u64> {
         while let Some(&(page, since_ns)) = self.dirty.front() {
-            if self.pages.get(&page).is_some_and(|page| page.dirty) {
+            // One that is being written comes into the list again when that is done.
+            if self.pages.get(&page).is_some_and(|page| page.dirty && !page.writing) {
                 return Some(since_ns);
             }
             self.dirty.pop_front();
         }
         None
+    }
+
+    /// What must be known of a range before it is gone round: whether a buffer in it is dirty or being written.
+    pub(super) fn unsafe_in(&self, range: &Range<u64>) -> Unsafe {
+        let mut seen = Unsafe::Nothing;
+        if self.unsafe_pages == 0 {
+            return seen;
+        }
+        for page in range.clone().filter_map(|index| self.pages.get(&index)) {
+            if page.writing {
+                return Unsafe::Writing;
+            }
+            if page.dirty {
+                seen = Unsafe::Dirty;
+            }
+        }
+        seen
+    }
+
+    /// Takes the first dirty buffer of a range and its dirty successors in it, at most `most`, for one write request.
+    pub(super) fn take_dirty_in(&mut self, range: &Range<u64>, most: u64) -> Option<(u64, u64)> {
+        let takeable = |page: &Page| page.dirty && !page.writing;
+        let first = range.clone().find(|index| self.pages.get(index).is_some_and(takeable))?;
+        let mut count = 0;
+        while count < most && range.contains(&(first + count)) {
+            let Some(page) = self.pages.get_mut(&(first + count)).filter(|page| takeable(page)) else {
+                break;
+            };
+            page.dirty = false;
+            page.writing = true;
+            self.dirty_pages -= 1;
+            count += 1;
+        }
+        Some((first, count))
     }
 
     /// Puts an empty buffer in, and the oldest clean ones out while there are more than `most`.
@@ -142,7 +192,7 @@ impl Pages {
 
     /// A write request is done; a buffer written to meanwhile is dirty anew.
     pub(super) fn written(&mut self, index: u64, now_ns: u64) {
-        let Some(page) = self.pages.get_mut(&index) else { return };
+        let Some(page) = self.pages.get_mut(&index).filter(|page| page.writing) else { return };
         page.writing = false;
         if page.dirty {
             self.dirty.push_back((index, now_ns));
@@ -152,15 +202,32 @@ impl Pages {
     }
 
     /// Puts out all clean buffers in a range of indices.
-    pub(super) fn drop_clean(&mut self, range: std::ops::Range<u64>) {
+    pub(super) fn drop_clean(&mut self, range: Range<u64>) {
         let clean = |page: &Page| !page.dirty && !page.writing && !page.reading;
-        self.pages.retain(|index, page| !range.contains(index) || !clean(page));
-        let pages = &self.pages;
-        self.order.retain(|index| pages.contains_key(index));
+        if range.end.saturating_sub(range.start) < self.pages.len() as u64 {
+            for index in range {
+                if self.pages.get(&index).is_some_and(clean) {
+                    self.pages.remove(&index);
+                }
+            }
+        } else {
+            self.pages.retain(|index, page| !range.contains(index) || !clean(page));
+        }
+        // The names of buffers that are gone are swept up only now and then, so that many small ranges stay cheap.
+        if self.order.len() > 2 * self.pages.len() + LEAST_SWEPT {
+            let pages = &self.pages;
+            let mut kept = HashSet::with_capacity(pages.len());
+            self.order.retain(|index| pages.contains_key(index) && kept.insert(*index));
+        }
     }
 
     /// How many buffers of a range of indices are there.
-    pub(super) fn count(&self, range: &std::ops::Range<u64>) -> u64 {
-        self.pages.iter().filter(|(index, page)| page.filled && range.contains(index)).count() as u64
+    pub(super) fn count(&self, range: &Range<u64>) -> u64 {
+        let filled = |page: &Page| page.filled;
+        if range.end.saturating_sub(range.start) < self.pages.len() as u64 {
+            range.clone().filter(|index| self.pages.get(index).is_some_and(filled)).count() as u64
+        } else {
+            self.pages.iter().filter(|(index, page)| filled(page) && range.contains(index)).count() as u64
+        }
     }
 }

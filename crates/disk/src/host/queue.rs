@@ -64,6 +64,8 @@ pub(super) struct LunState {
     pub(super) blocked: VecDeque<CallSlot>,
     /// Calls that wait for everything to be clean.
     pub(super) syncing: Vec<CallSlot>,
+    /// Direct calls that wait until what was dirty in their range is written.
+    pub(super) settling: Vec<CallSlot>,
     pub(super) ahead: HashMap<usize, Ahead>,
     /// A write that failed behind a call's back; the next sync or close says so.
     pub(super) write_fault: Option<Fault>,
@@ -82,6 +84,7 @@ impl LunState {
             starved: VecDeque::new(),
             blocked: VecDeque::new(),
             syncing: Vec::new(),
+            settling: Vec::new(),
             ahead: HashMap::new(),
             write_fault: None,
             counters: Counters::default(),
@@ -186,7 +189,7 @@ impl Host {
             }
             state.flow = Flow::Open;
             let Some(oldest_ns) = state.pages.oldest_ns() else { return };
-            let due_ns = oldest_ns + self.params.write_behind_ns;
+            let due_ns = oldest_ns.saturating_add(self.params.write_behind_ns);
             let much = state.pages.dirty_pages() * self.params.buffer_bytes > self.params.write_behind_bytes;
             if !much && state.syncing.is_empty() && due_ns > self.now_ns {
                 if !state.timer_armed {
@@ -199,22 +202,27 @@ impl Host {
                 self.luns[lun].flow = Flow::Paused;
                 return;
             }
-            let buffer_bytes = self.params.buffer_bytes;
-            let state = &mut self.luns[lun];
-            let Some((first, count)) = state.pages.take_dirty(self.params.merge_bytes / buffer_bytes) else {
-                return;
-            };
-            state.counters.write_merges += count - 1;
-            let offset_bytes = first * buffer_bytes;
-            let bytes = (count * buffer_bytes).min(state.capacity_bytes - offset_bytes);
-            self.enqueue(lun, Request::write(offset_bytes, bytes), Purpose::WriteBehind);
+            let most = self.params.merge_bytes / self.params.buffer_bytes;
+            let Some(taken) = self.luns[lun].pages.take_dirty(most) else { return };
+            self.write_pages(lun, taken);
         }
+    }
+
+    /// Makes one write request of neighbouring buffers, given as the first and how many.
+    pub(super) fn write_pages(&mut self, lun: usize, (first, count): (u64, u64)) {
+        let state = &mut self.luns[lun];
+        state.counters.write_merges += count - 1;
+        let offset_bytes = first * self.params.buffer_bytes;
+        let bytes = (count * self.params.buffer_bytes).min(state.capacity_bytes - offset_bytes);
+        self.enqueue(lun, Request::write(offset_bytes, bytes), Purpose::WriteBehind);
     }
 
     /// Wakes those who waited for fewer dirty buffers.
     fn written_back(&mut self, lun: usize) {
-        let state = &mut self.luns[lun];
-        for call in std::mem::take(&mut state.blocked) {
+        for call in std::mem::take(&mut self.luns[lun].settling) {
+            self.step(call);
+        }
+        for call in std::mem::take(&mut self.luns[lun].blocked) {
             self.step(call);
         }
         if self.luns[lun].pages.unsafe_pages() == 0 {

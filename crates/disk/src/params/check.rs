@@ -1,4 +1,22 @@
 //! Walks a system's figures and remembers where it is, so that a wrong one is named with its key. It reads no text.
+//!
+//! Every figure has a largest value, far above what any device or host has: within them nothing overflows, no request takes
+//! more steps than it has sectors, and the memory stays small.
+
+/// Longest time that a device or a call may take for one thing.
+const LONGEST_NS: u64 = 1_000_000_000_000;
+
+/// Longest time that anything may wait for its turn: eleven days and a half.
+const LONGEST_SPAN_NS: u64 = 1_000_000_000_000_000;
+
+/// Largest device, 2^60 bytes.
+pub(crate) const LARGEST_BYTES: u64 = 1 << 60;
+
+/// Largest request that a host makes.
+pub(crate) const LARGEST_REQUEST_BYTES: u64 = 64 << 20;
+
+/// Most of what is kept in lists: servers, dies, segments, pieces.
+pub(crate) const MOST_PLACES: u64 = 4096;
 
 /// A figure that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,22 +53,73 @@ impl Checker {
         Wrong { key: path.join("."), reason: reason.to_owned() }
     }
 
-    /// A rate, a speed or a factor: above zero and finite.
-    pub(crate) fn rate(&self, key: &str, value: f64) -> Result<(), Wrong> {
-        if value < 0.0 {
-            return Err(self.wrong(key, "is negative"));
+    /// A rate, a speed or a factor: above zero, and within `least` and `most`.
+    pub(crate) fn rate(&self, key: &str, value: f64, (least, most): (f64, f64)) -> Result<(), Wrong> {
+        self.number(key, value)?;
+        if value == 0.0 {
+            return Err(self.wrong(key, "must be above zero"));
         }
-        if value > 0.0 && value.is_finite() { Ok(()) } else { Err(self.wrong(key, "must be above zero")) }
+        if value < least {
+            return Err(self.wrong(key, &format!("is less than {least}")));
+        }
+        if value <= most { Ok(()) } else { Err(self.wrong(key, &format!("is more than {most}"))) }
     }
 
-    /// A time or cost that may be nothing: not negative and finite.
+    /// Bytes per second of anything that moves data.
+    pub(crate) fn bytes_per_s(&self, key: &str, value: f64) -> Result<(), Wrong> {
+        self.rate(key, value, (1e3, 1e15))
+    }
+
+    /// A cost that may be nothing, in ns.
     pub(crate) fn cost(&self, key: &str, value: f64) -> Result<(), Wrong> {
-        if value >= 0.0 && value.is_finite() { Ok(()) } else { Err(self.wrong(key, "is negative")) }
+        self.number(key, value)?;
+        if value <= LONGEST_NS as f64 {
+            Ok(())
+        } else {
+            Err(self.wrong(key, "is more than a thousand seconds"))
+        }
+    }
+
+    /// A time that may be nothing.
+    pub(crate) fn time(&self, key: &str, ns: u64) -> Result<(), Wrong> {
+        if ns <= LONGEST_NS { Ok(()) } else { Err(self.wrong(key, "is more than a thousand seconds")) }
+    }
+
+    /// A time of waiting that may be nothing.
+    pub(crate) fn span(&self, key: &str, ns: u64) -> Result<(), Wrong> {
+        if ns <= LONGEST_SPAN_NS { Ok(()) } else { Err(self.wrong(key, "is more than eleven days")) }
+    }
+
+    /// A count or size that may be nothing, at most `most`.
+    pub(crate) fn at_most(&self, key: &str, value: u64, most: u64) -> Result<(), Wrong> {
+        if value <= most { Ok(()) } else { Err(self.wrong(key, &format!("is more than {most}"))) }
+    }
+
+    /// A count or size above zero, at most `most`.
+    pub(crate) fn count(&self, key: &str, value: u64, most: u64) -> Result<(), Wrong> {
+        self.positive(key, value)?;
+        self.at_most(key, value, most)
+    }
+
+    fn number(&self, key: &str, value: f64) -> Result<(), Wrong> {
+        let reason = match value {
+            value if value.is_nan() => "is not a number",
+            value if value < 0.0 => "is negative",
+            value if value.is_infinite() => "is infinite",
+            _ => return Ok(()),
+        };
+        Err(self.wrong(key, reason))
     }
 
     /// A count or size: above zero.
     pub(crate) fn positive(&self, key: &str, value: u64) -> Result<(), Wrong> {
         if value > 0 { Ok(()) } else { Err(self.wrong(key, "must be above zero")) }
+    }
+
+    /// A size of a device or a part of one: whole sectors, above zero.
+    pub(crate) fn size(&self, key: &str, bytes: u64) -> Result<(), Wrong> {
+        self.sectors(key, bytes)?;
+        self.at_most(key, bytes, LARGEST_BYTES)
     }
 
     /// A size in whole sectors of 512 bytes, above zero.

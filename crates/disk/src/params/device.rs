@@ -1,6 +1,6 @@
 //! The figures of devices: disks, memory, flash, arrays, and what goes wrong with them. It computes nothing.
 
-use super::{Checker, Wrong};
+use super::{Checker, LARGEST_BYTES, LARGEST_REQUEST_BYTES, MOST_DEVICES, MOST_PLACES, Wrong};
 use crate::mechanics::SECTOR_BYTES;
 use serde::{Deserialize, Serialize};
 
@@ -50,14 +50,25 @@ pub struct WriteCacheParams {
     pub order: DestageOrder,
     /// How long the disk must be idle before it empties a cache that is not full, in ns.
     pub delay_ns: u64,
+    /// Most of one sequential run that the cache holds: the segment that the firmware gives it. A run that filled its
+    /// segment is written out until nothing of it is left. 0: a run may fill the cache.
+    #[serde(default)]
+    pub segment_bytes: u64,
 }
 
 /// A disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DiskParams {
-    /// Size.
+    /// Size; of the partition, where it is one.
     pub capacity_bytes: u64,
+    /// Where on the disk the first byte lies: the begin of a partition; 0 for a whole disk.
+    #[serde(default)]
+    pub partition_start_bytes: u64,
+    /// What the media are written in. A write that covers a part of one costs a turn: the disk reads it, and writes it
+    /// when it comes round again.
+    #[serde(default = "sector_bytes")]
+    pub physical_sector_bytes: u64,
     /// Revolutions per minute.
     pub rpm: f64,
     /// Surfaces, which is tracks per cylinder.
@@ -85,6 +96,10 @@ pub struct DiskParams {
     pub write_cache: Option<WriteCacheParams>,
 }
 
+fn sector_bytes() -> u64 {
+    SECTOR_BYTES
+}
+
 /// A store of memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -101,6 +116,9 @@ pub struct RamParams {
     pub write_bytes_per_s: f64,
     /// Requests served at once.
     pub servers: usize,
+    /// Room for writes that are complete when they are received and stored later; 0 for none.
+    #[serde(default)]
+    pub write_buffer_bytes: u64,
 }
 
 /// Flash.
@@ -168,51 +186,6 @@ pub struct ArrayParams {
     pub member: Box<DeviceParams>,
 }
 
-/// Bytes that cannot be read or written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ErrorRange {
-    /// First byte.
-    pub offset_bytes: u64,
-    /// Size.
-    pub bytes: u64,
-}
-
-/// A device that stands still again and again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StallParams {
-    /// From the begin of one stall to the next, in ns.
-    pub every_ns: u64,
-    /// How long each lasts, in ns; it ends the period.
-    pub lasts_ns: u64,
-}
-
-/// A device that silently becomes slower.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SlowDown {
-    /// When, in ns.
-    pub after_ns: u64,
-    /// By which factor everything takes longer, above 1.
-    pub factor: f64,
-}
-
-/// What goes wrong with a device.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FaultParams {
-    /// Bad ranges.
-    #[serde(default)]
-    pub errors: Vec<ErrorRange>,
-    /// Stalls.
-    #[serde(default)]
-    pub stall: Option<StallParams>,
-    /// A slow-down.
-    #[serde(default)]
-    pub slow_down: Option<SlowDown>,
-}
-
 impl DeviceParams {
     /// Size of the device.
     pub fn capacity_bytes(&self) -> u64 {
@@ -221,6 +194,16 @@ impl DeviceParams {
             DeviceParams::Ram(ram) => ram.capacity_bytes,
             DeviceParams::Ssd(ssd) => ssd.capacity_bytes,
             DeviceParams::Array(array) => array.capacity_bytes(),
+        }
+    }
+
+    /// Devices that are simulated for it: itself, and an array's members.
+    pub(super) fn devices(&self) -> u64 {
+        match self {
+            DeviceParams::Disk(_) | DeviceParams::Ram(_) | DeviceParams::Ssd(_) => 1,
+            DeviceParams::Array(array) => {
+                (array.members as u64).saturating_mul(array.member.devices()).saturating_add(1)
+            }
         }
     }
 
@@ -236,10 +219,25 @@ impl DeviceParams {
 
 impl DiskParams {
     fn check(&self, c: &mut Checker) -> Result<(), Wrong> {
-        c.sectors("capacity_bytes", self.capacity_bytes)?;
-        c.rate("rpm", self.rpm)?;
-        c.positive("heads", self.heads)?;
-        c.rate("interface_bytes_per_s", self.interface_bytes_per_s)?;
+        c.size("capacity_bytes", self.capacity_bytes)?;
+        if self.partition_start_bytes > 0 {
+            c.size("partition_start_bytes", self.partition_start_bytes)?;
+        }
+        c.sectors("physical_sector_bytes", self.physical_sector_bytes)?;
+        c.at_most("physical_sector_bytes", self.physical_sector_bytes, 65_536)?;
+        if !self.physical_sector_bytes.is_power_of_two() {
+            return Err(c.wrong("physical_sector_bytes", "is no power of two"));
+        }
+        c.rate("rpm", self.rpm, (1.0, 1e6))?;
+        c.count("heads", self.heads, 1024)?;
+        c.bytes_per_s("interface_bytes_per_s", self.interface_bytes_per_s)?;
+        for (key, ns) in [
+            ("head_switch_ns", self.head_switch_ns),
+            ("seek_full_ns", self.seek_full_ns),
+            ("command_ns", self.command_ns),
+        ] {
+            c.time(key, ns)?;
+        }
         c.positive("seek_track_ns", self.seek_track_ns)?;
         if self.seek_average_ns < self.seek_track_ns {
             return Err(c.wrong("seek_average_ns", "is less than the seek to the next track"));
@@ -250,18 +248,24 @@ impl DiskParams {
         if self.read_ahead_bytes > 0 && self.read_segments == 0 {
             return Err(c.wrong("read_segments", "read-ahead needs at least one segment"));
         }
+        c.at_most("read_segments", self.read_segments as u64, MOST_PLACES)?;
+        c.at_most("read_ahead_bytes", self.read_ahead_bytes, LARGEST_BYTES)?;
         self.check_zones(c)?;
         let Some(cache) = &self.write_cache else { return Ok(()) };
         c.within("write_cache", |c| {
             if !cache.bytes.is_multiple_of(SECTOR_BYTES) {
                 return Err(c.wrong("bytes", "is no multiple of 512 bytes"));
             }
-            c.positive("extents", cache.extents as u64)
+            // A gibibyte is destaged in 16 384 steps.
+            c.at_most("bytes", cache.bytes, 64 << 30)?;
+            c.at_most("segment_bytes", cache.segment_bytes, 64 << 30)?;
+            c.time("delay_ns", cache.delay_ns)?;
+            c.count("extents", cache.extents as u64, MOST_PLACES)
         })
     }
 
     fn check_zones(&self, c: &mut Checker) -> Result<(), Wrong> {
-        let mut held_bytes = 0_u64;
+        let (mut held_bytes, mut cylinders) = (0_u64, 0_u64);
         for (index, zone) in self.zones.iter().enumerate() {
             c.within(&format!("zones[{index}]"), |c| {
                 c.positive("cylinders", zone.cylinders)?;
@@ -271,13 +275,24 @@ impl DiskParams {
                 .into_iter()
                 .fold(1_u64, u64::saturating_mul);
             held_bytes = held_bytes.saturating_add(bytes);
+            cylinders = cylinders.saturating_add(zone.cylinders);
         }
-        if held_bytes < self.capacity_bytes {
-            let reason = format!(
-                "the zones do not cover the disk: they hold {held_bytes} bytes of its {}",
-                self.capacity_bytes
-            );
+        // The last physical sector is there as a whole.
+        let end_bytes = self.partition_start_bytes + self.capacity_bytes;
+        let end_bytes = end_bytes.next_multiple_of(self.physical_sector_bytes);
+        if held_bytes < end_bytes {
+            let reason =
+                format!("the zones do not cover the disk: they hold {held_bytes} bytes of its {end_bytes}");
             return Err(c.wrong("zones", &reason));
+        }
+        if held_bytes > 4 * LARGEST_BYTES {
+            return Err(c.wrong("zones", &format!("the zones hold {held_bytes} bytes, more than any disk")));
+        }
+        // Positions are times of reading the whole disk, exact to a nanosecond as long as they are below 2^53.
+        let cylinder_ns =
+            self.heads as f64 * (60e9 / self.rpm + self.head_switch_ns as f64) + self.seek_track_ns as f64;
+        if cylinders as f64 * cylinder_ns > 4e15 {
+            return Err(c.wrong("zones", "reading the disk once would take more than a month"));
         }
         Ok(())
     }
@@ -285,19 +300,37 @@ impl DiskParams {
 
 impl RamParams {
     fn check(&self, c: &Checker) -> Result<(), Wrong> {
-        c.sectors("capacity_bytes", self.capacity_bytes)?;
-        c.rate("read_bytes_per_s", self.read_bytes_per_s)?;
-        c.rate("write_bytes_per_s", self.write_bytes_per_s)?;
-        c.positive("servers", self.servers as u64)
+        c.size("capacity_bytes", self.capacity_bytes)?;
+        c.bytes_per_s("read_bytes_per_s", self.read_bytes_per_s)?;
+        c.bytes_per_s("write_bytes_per_s", self.write_bytes_per_s)?;
+        c.time("read_command_ns", self.read_command_ns)?;
+        c.time("write_command_ns", self.write_command_ns)?;
+        c.at_most("write_buffer_bytes", self.write_buffer_bytes, 64 << 30)?;
+        c.count("servers", self.servers as u64, MOST_PLACES)
     }
 }
 
 impl SsdParams {
     fn check(&self, c: &Checker) -> Result<(), Wrong> {
-        c.sectors("capacity_bytes", self.capacity_bytes)?;
+        c.size("capacity_bytes", self.capacity_bytes)?;
         c.sectors("page_bytes", self.page_bytes)?;
-        c.positive("dies", self.dies as u64)?;
-        c.rate("interface_bytes_per_s", self.interface_bytes_per_s)?;
+        c.at_most("page_bytes", self.page_bytes, LARGEST_REQUEST_BYTES)?;
+        c.count("dies", self.dies as u64, MOST_PLACES)?;
+        c.bytes_per_s("interface_bytes_per_s", self.interface_bytes_per_s)?;
+        for (key, ns) in [
+            ("read_ns", self.read_ns),
+            ("program_ns", self.program_ns),
+            ("command_ns", self.command_ns),
+            ("slc_program_ns", self.slc_program_ns),
+            ("gc_ns", self.gc_ns),
+        ] {
+            c.time(key, ns)?;
+        }
+        c.at_most("slc_bytes", self.slc_bytes, LARGEST_BYTES)?;
+        if self.gc_every_bytes > 0 && self.gc_every_bytes < self.page_bytes {
+            return Err(c.wrong("gc_every_bytes", "is less than a page"));
+        }
+        c.at_most("gc_every_bytes", self.gc_every_bytes, LARGEST_BYTES)?;
         c.cost("slc_drain_bytes_per_s", self.slc_drain_bytes_per_s)
     }
 }
@@ -320,8 +353,11 @@ impl ArrayParams {
     }
 
     fn check(&self, c: &mut Checker) -> Result<(), Wrong> {
-        c.sectors("chunk_bytes", self.chunk_bytes)?;
-        c.rate("interface_bytes_per_s", self.interface_bytes_per_s)?;
+        c.size("chunk_bytes", self.chunk_bytes)?;
+        c.bytes_per_s("interface_bytes_per_s", self.interface_bytes_per_s)?;
+        c.time("command_ns", self.command_ns)?;
+        c.at_most("write_back_bytes", self.write_back_bytes, 64 << 30)?;
+        c.at_most("members", self.members as u64, MOST_DEVICES)?;
         let least = match self.level {
             RaidLevel::Raid0 | RaidLevel::Raid1 => 2,
             RaidLevel::Raid5 => 3,
@@ -334,30 +370,8 @@ impl ArrayParams {
         if self.capacity_bytes() == 0 {
             return Err(c.wrong("chunk_bytes", "is larger than a member"));
         }
-        Ok(())
-    }
-}
-
-impl FaultParams {
-    pub(super) fn check(&self, c: &mut Checker) -> Result<(), Wrong> {
-        for (index, range) in self.errors.iter().enumerate() {
-            c.within(&format!("errors[{index}]"), |c| c.positive("bytes", range.bytes))?;
-        }
-        if let Some(stall) = &self.stall {
-            c.within("stall", |c| {
-                c.positive("lasts_ns", stall.lasts_ns)?;
-                if stall.lasts_ns >= stall.every_ns {
-                    return Err(c.wrong("every_ns", "the device would stand still for ever"));
-                }
-                Ok(())
-            })?;
-        }
-        if let Some(slow) = &self.slow_down {
-            c.within("slow_down", |c| {
-                c.rate("factor", slow.factor)?;
-                if slow.factor < 1.0 { Err(c.wrong("factor", "is less than 1")) } else { Ok(()) }
-            })?;
-        }
+        c.at_most("members", self.capacity_bytes(), LARGEST_BYTES)
+            .map_err(|wrong| Wrong { reason: "the array is larger than any".to_owned(), ..wrong })?;
         Ok(())
     }
 }

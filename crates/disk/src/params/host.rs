@@ -1,7 +1,13 @@
 //! The figures of a host: its buffers, its queues and what its calls cost. It computes nothing.
 
-use super::{Checker, Wrong};
+use super::{Checker, LARGEST_REQUEST_BYTES, Wrong};
 use serde::{Deserialize, Serialize};
+
+/// Most buffers of a cache; each takes about a hundred bytes of memory here.
+const MOST_BUFFERS: u64 = 1 << 22;
+
+/// Most requests in a queue.
+const MOST_REQUESTS: u64 = 1 << 20;
 
 /// When a buffered write reads its buffer first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +39,13 @@ pub struct CostParams {
     pub buffered_call_ns: f64,
     /// Each direct call.
     pub direct_call_ns: f64,
+    /// Each byte of a direct call: what the program does with it (a buffer filled from elsewhere, its pages made and
+    /// pinned); spent before the first request.
+    #[serde(default)]
+    pub direct_byte_ns: f64,
+    /// What chance adds to a direct call at most, every amount as likely as another: scheduling, a program being started.
+    #[serde(default)]
+    pub direct_chance_ns: f64,
     /// Each byte copied to or from the cache.
     pub byte_ns: f64,
     /// Each cache line touched in a buffer of the cache, until the prefetcher helps.
@@ -93,6 +106,15 @@ impl HostParams {
     pub(super) fn check(&self, c: &mut Checker) -> Result<(), Wrong> {
         c.sectors("buffer_bytes", self.buffer_bytes)?;
         c.sectors("sector_bytes", self.sector_bytes)?;
+        for (key, bytes) in [
+            ("buffer_bytes", self.buffer_bytes),
+            ("sector_bytes", self.sector_bytes),
+            ("merge_bytes", self.merge_bytes),
+            ("direct_request_bytes", self.direct_request_bytes),
+            ("read_ahead_bytes", self.read_ahead_bytes),
+        ] {
+            c.at_most(key, bytes, LARGEST_REQUEST_BYTES)?;
+        }
         for (key, bytes) in [("merge_bytes", self.merge_bytes), ("dirty_limit_bytes", self.dirty_limit_bytes)]
         {
             if bytes < self.buffer_bytes {
@@ -102,6 +124,9 @@ impl HostParams {
         if self.cache_bytes < self.dirty_limit_bytes {
             return Err(c.wrong("cache_bytes", "is less than dirty_limit_bytes"));
         }
+        if self.cache_bytes / self.buffer_bytes > MOST_BUFFERS {
+            return Err(c.wrong("cache_bytes", &format!("is more than {MOST_BUFFERS} buffers")));
+        }
         if self.write_behind_bytes >= self.dirty_limit_bytes {
             return Err(
                 c.wrong("write_behind_bytes", "must be below dirty_limit_bytes, or writers wait for ever")
@@ -110,19 +135,27 @@ impl HostParams {
         if self.direct_request_bytes < self.sector_bytes {
             return Err(c.wrong("direct_request_bytes", "is less than one sector"));
         }
+        if !self.direct_request_bytes.is_multiple_of(self.sector_bytes) {
+            return Err(c.wrong("direct_request_bytes", "is no multiple of sector_bytes"));
+        }
         c.positive("clock_resolution_ns", self.clock_resolution_ns)?;
+        c.time("clock_resolution_ns", self.clock_resolution_ns)?;
+        c.span("write_behind_ns", self.write_behind_ns)?;
+        c.at_most("queue_batch", self.queue_batch as u64, MOST_REQUESTS)?;
         for (key, count) in [
             ("direct_in_flight", self.direct_in_flight),
             ("queue_limit", self.queue_limit),
             ("active_limit", self.active_limit),
         ] {
-            c.positive(key, count as u64)?;
+            c.count(key, count as u64, MOST_REQUESTS)?;
         }
         let cost = &self.cost;
         c.within("cost", |c| {
             for (key, value) in [
                 ("buffered_call_ns", cost.buffered_call_ns),
                 ("direct_call_ns", cost.direct_call_ns),
+                ("direct_byte_ns", cost.direct_byte_ns),
+                ("direct_chance_ns", cost.direct_chance_ns),
                 ("byte_ns", cost.byte_ns),
                 ("line_ns", cost.line_ns),
                 ("new_buffer_ns", cost.new_buffer_ns),

@@ -2,15 +2,20 @@
 
 mod check;
 mod device;
+mod fault;
 mod host;
 
-pub(crate) use check::{Checker, Wrong};
+pub(crate) use check::{Checker, LARGEST_BYTES, LARGEST_REQUEST_BYTES, MOST_PLACES, Wrong};
 pub use device::{
-    ArrayParams, DestageOrder, DeviceParams, DiskParams, ErrorRange, FaultParams, RaidLevel, RamParams,
-    SlowDown, SsdParams, StallParams, WriteCacheParams, ZoneParams,
+    ArrayParams, DestageOrder, DeviceParams, DiskParams, RaidLevel, RamParams, SsdParams, WriteCacheParams,
+    ZoneParams,
 };
+pub use fault::{ErrorRange, FaultParams, SlowDown, StallParams};
 pub use host::{CloseAction, CostParams, HostParams, Partial};
 use serde::{Deserialize, Serialize};
+
+/// Most devices that are simulated at once, members of arrays included.
+pub(crate) const MOST_DEVICES: u64 = 4096;
 
 /// A whole system: a host, its paths and its LUNs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,6 +47,20 @@ pub struct ControllerParams {
     /// Time that each command travels besides, without occupying anything, in ns.
     #[serde(default)]
     pub latency_ns: u64,
+    /// How long a command keeps it.
+    #[serde(default)]
+    pub hold: Hold,
+}
+
+/// How long a command keeps a controller from others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Hold {
+    /// While its bytes cross; the device works on others meanwhile.
+    #[default]
+    Transfer,
+    /// From its begin to its end, the work of the device included: a port that handles one command after the other.
+    Command,
 }
 
 /// A LUN: a device and the way to it.
@@ -65,14 +84,23 @@ impl SystemParams {
         checker.within("host", |c| self.host.check(c))?;
         for (index, controller) in self.controllers.iter().enumerate() {
             checker.within(&format!("controllers[{index}]"), |c| {
-                c.rate("read_bytes_per_s", controller.read_bytes_per_s)?;
-                c.rate("write_bytes_per_s", controller.write_bytes_per_s)
+                c.time("command_ns", controller.command_ns)?;
+                c.time("latency_ns", controller.latency_ns)?;
+                c.bytes_per_s("read_bytes_per_s", controller.read_bytes_per_s)?;
+                c.bytes_per_s("write_bytes_per_s", controller.write_bytes_per_s)
             })?;
         }
         if self.luns.is_empty() {
             return Err(checker.wrong("luns", "there must be at least one LUN"));
         }
+        let mut devices = 0_u64;
         for (index, lun) in self.luns.iter().enumerate() {
+            devices = devices.saturating_add(lun.device.devices());
+            if devices > MOST_DEVICES {
+                let reason =
+                    format!("{devices} devices, with members of arrays, are more than {MOST_DEVICES}");
+                return Err(checker.wrong(&format!("luns[{index}].device"), &reason));
+            }
             checker.within(&format!("luns[{index}]"), |c| {
                 if let Some(controller) = lun.controller.filter(|&n| n >= self.controllers.len()) {
                     return Err(c.wrong("controller", &format!("there is no controller {controller}")));

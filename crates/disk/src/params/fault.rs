@@ -1,0 +1,74 @@
+//! The figures of what goes wrong with a device. It computes nothing.
+
+use super::{Checker, Wrong};
+use serde::{Deserialize, Serialize};
+
+/// Bytes that cannot be read or written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorRange {
+    /// First byte.
+    pub offset_bytes: u64,
+    /// Size.
+    pub bytes: u64,
+}
+
+/// A device that stands still again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StallParams {
+    /// From the begin of one stall to the next, in ns.
+    pub every_ns: u64,
+    /// How long each lasts, in ns; it ends the period.
+    pub lasts_ns: u64,
+}
+
+/// A device that silently becomes slower.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlowDown {
+    /// When, in ns.
+    pub after_ns: u64,
+    /// By which factor everything takes longer, above 1.
+    pub factor: f64,
+}
+
+/// What goes wrong with a device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultParams {
+    /// Bad ranges.
+    #[serde(default)]
+    pub errors: Vec<ErrorRange>,
+    /// Stalls.
+    #[serde(default)]
+    pub stall: Option<StallParams>,
+    /// A slow-down.
+    #[serde(default)]
+    pub slow_down: Option<SlowDown>,
+}
+
+impl FaultParams {
+    pub(super) fn check(&self, c: &mut Checker) -> Result<(), Wrong> {
+        for (index, range) in self.errors.iter().enumerate() {
+            c.within(&format!("errors[{index}]"), |c| c.positive("bytes", range.bytes))?;
+        }
+        if let Some(stall) = &self.stall {
+            c.within("stall", |c| {
+                c.positive("lasts_ns", stall.lasts_ns)?;
+                c.span("every_ns", stall.every_ns)?;
+                if stall.lasts_ns >= stall.every_ns {
+                    return Err(c.wrong("every_ns", "the device would stand still for ever"));
+                }
+                Ok(())
+            })?;
+        }
+        if let Some(slow) = &self.slow_down {
+            c.within("slow_down", |c| {
+                c.span("after_ns", slow.after_ns)?;
+                c.rate("factor", slow.factor, (1.0, 1e6))
+            })?;
+        }
+        Ok(())
+    }
+}
