@@ -1,0 +1,159 @@
+//! Simulated targets through the real binary: the same commands, findings and exit codes as on a real one, and the same
+//! Record for the same seed.
+
+mod support;
+
+use rdsk_testkit::cli;
+use serde_json::Value;
+use std::io::Write as _;
+use support::{LONG, cell, count, figure, finding_on, findings, rdsk, record_of};
+
+/// A Record without what differs from run to run: its id and its times on the wall.
+fn without_times(mut record: Value) -> Value {
+    for key in ["id", "started_at"] {
+        record[key].take();
+    }
+    record
+}
+
+#[test]
+fn the_same_seed_gives_the_same_record_byte_for_byte() {
+    let go = |seed: &str| {
+        let line = rdsk(&[&"run", &"sim:wd2500", &"--budget", &"5s", &"--seed", &seed]);
+        serde_json::to_string(&without_times(record_of(line))).unwrap()
+    };
+    let first = go("7");
+    assert_eq!(first, go("7"));
+    assert_ne!(first.replace("\"--seed\",\"7\"", ""), go("8").replace("\"--seed\",\"8\"", ""));
+}
+
+#[test]
+fn a_simulated_run_says_that_it_is_one_and_takes_virtual_time() {
+    let began = std::time::Instant::now();
+    let record = record_of(rdsk(&[&"run", &"sim:freebsd-wd800jd", &"--budget", &"2m"]));
+    let real_ns = began.elapsed().as_nanos() as f64;
+    assert_eq!(record["observer"]["rung"], "sim");
+    assert_eq!(record["host"]["clock"]["source"], "virtual");
+    assert_eq!(record["targets"][0]["kind"], "sim");
+    let virtual_ns = figure(&record, "/elapsed_ns");
+    assert!(virtual_ns > 60e9 && real_ns < virtual_ns / 2.0, "{virtual_ns} virtual, {real_ns} real");
+    for one in record["cells"].as_array().unwrap() {
+        assert_ne!(one["verdict"]["code"], "unverified", "{}", one["id"]);
+    }
+}
+
+/// The host counts every request, waiting ones apart, and tells each size.
+#[test]
+fn the_evidence_is_the_hosts_own() {
+    let record = record_of(rdsk(&[&"paths", &"sim:hpux-k460", &"--bytes", &"10M", &"--rw", &"read,write"]));
+    let block = cell(&record, "paths/write/buffered");
+    let device = &block["evidence"]["device"][0];
+    let passes = block["result"]["visits"].as_array().unwrap().len() as u64;
+    assert_eq!(count(device, "/writes"), 2560 * passes, "4 KiB buffers, none merged");
+    assert_eq!(count(device, "/reads_caused_by_writes"), 2560 * passes);
+    let sizes = block["evidence"]["requests"].as_array().unwrap();
+    assert!(sizes.iter().all(|one| one["bytes"] == 4096), "{sizes:?}");
+    let raw = cell(&record, "paths/read/direct");
+    assert_eq!(count(&raw["evidence"]["device"][0], "/reads"), 40 * passes, "256 KiB each");
+}
+
+#[test]
+fn slow_downs_full_caches_and_stalls_are_found_and_named() {
+    // Precise long before a minute; the precision asked for lets the cells go on.
+    let long = |target: &str, op: &str, runtime: &str| {
+        record_of(rdsk(&[
+            &"stream",
+            &target,
+            &"--rw",
+            &op,
+            &"--bs",
+            &"1M",
+            &"--runtime",
+            &runtime,
+            &"--precision",
+            &"0.01%",
+        ]))
+    };
+    let slow = long("sim:slowdown", "read", "4m");
+    let named = findings(&slow, "slows-down");
+    assert_eq!(named.len(), 1, "{}", slow["findings"]);
+    let full = record_of(rdsk(&[&"paths", &"sim:ssd-slc", &"--rw", &"write", &"--bytes", &"10G"]));
+    let named = finding_on(&full, "write-cache-full", "paths/write/direct");
+    assert!(named["title"].as_str().unwrap().contains("8.0"), "its size is 8 GiB: {named}");
+    let stalls = long("sim:stalls", "read", "4m");
+    let named = finding_on(&stalls, "stalls", "stream/read/direct");
+    assert!(named["text"].as_str().unwrap().contains("every 30"), "{named}");
+    for steady in ["sim:linux-disk", "sim:tms-ramsan"] {
+        let record = long(steady, "read", "2m");
+        for code in ["slows-down", "stalls", "write-cache-full"] {
+            assert!(findings(&record, code).is_empty(), "{steady}: {}", record["findings"]);
+        }
+    }
+}
+
+#[test]
+fn wrong_names_texts_and_figures_are_usage_errors_with_line_key_and_reason() {
+    let own = |text: &str| {
+        let mut file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        file
+    };
+    let files: Vec<_> = [
+        ("extends = \"wd2500\"\n[host]\nbuffer_bytes = -4096\n", "line 3: host.buffer_bytes"),
+        (
+            "extends = \"wd2500\"\n[[luns]]\n[luns.device.disk]\ninterface_bytes_per_s = 0\n",
+            "line 4: luns[0]",
+        ),
+        (
+            "extends = \"wd2500\"\n[[luns]]\n[[luns.device.disk.zones]]\ncylinders = 1\n",
+            "line 3: luns[0].device.disk.zones",
+        ),
+        ("extends = \"wd2500\"\n[[luns]]\ndevice.disk.rpm = nan\n", "line 3: luns[0].device.disk.rpm"),
+        ("[host\n", "line 1"),
+    ]
+    .into_iter()
+    .map(|(text, place)| (own(text), place))
+    .collect();
+    for (file, place) in &files {
+        let name = format!("sim:{}", file.path().display());
+        let run = cli::run(rdsk(&[&"paths", &name]), LONG);
+        assert_eq!(run.status_code, Some(2), "{}", run.stderr);
+        let error = run.stderr.lines().next().unwrap_or_default();
+        assert!(error.starts_with("error: ") && error.contains(place), "{place}: {error}");
+        assert!(run.stderr.lines().nth(1).is_some_and(|line| line.starts_with("hint: ")), "{}", run.stderr);
+    }
+    for line in [
+        &["paths", "sim:nosuch"][..],
+        &["paths", "sim:"],
+        &["paths", "sim:./nosuch.toml"],
+        &["paths", "sim:wd2500/1"],
+        &["paths", "sim:wd2500", "--engine", "uring"],
+        &["paths", "sim:wd2500", "."],
+    ] {
+        let words: Vec<&dyn AsRef<std::ffi::OsStr>> =
+            line.iter().map(|word| word as &dyn AsRef<std::ffi::OsStr>).collect();
+        let run = cli::run(rdsk(&words), LONG);
+        assert_eq!(run.status_code, Some(2), "{line:?}: {}", run.stderr);
+        assert!(run.stderr.contains("\nhint: "), "{line:?}: {}", run.stderr);
+    }
+}
+
+/// A file of one's own needs to know every key; the page has those of all built-in systems and of their faults.
+#[test]
+fn the_page_on_own_systems_names_every_key() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sim.md")).unwrap();
+    let run = cli::run(rdsk(&[&"sim", &"list"]), LONG);
+    let names = cli::json(&run);
+    let names = names.as_array().unwrap();
+    assert!(names.len() > 15);
+    for name in names {
+        let name = name["name"].as_str().unwrap();
+        let shown = cli::json(&cli::run(rdsk(&[&"sim", &"show", &name]), LONG));
+        let text = shown["toml"].as_str().unwrap().to_owned();
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let Some((key, _)) = line.split_once(" = ") else { continue };
+            let key = key.rsplit('.').next().unwrap_or(key).trim();
+            assert!(page.contains(&format!("`{key}`")), "docs/sim.md does not explain {key} of {name}");
+        }
+    }
+}
