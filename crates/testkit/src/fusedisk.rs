@@ -2,7 +2,8 @@
 //! `rdsk-disk` or a programmed [`Behaviour`] says, and a loop device over it. It measures nothing: it is the truth that
 //! others are measured against.
 //!
-//! What is programmed is the time from a request's arrival here to its answer. The way through the kernel comes on top.
+//! What is programmed is the time from a request's arrival here to its answer. The way through the kernel comes on top,
+//! unless it was measured and is taken off ([`FuseDisk::set_path_ns`]).
 
 mod behaviour;
 mod log;
@@ -126,7 +127,7 @@ impl Builder {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         let store = Store::new(capacity_bytes, self.write_cache)?;
-        let core = Mutex::new(Core { works: self.model.start(), store });
+        let core = Mutex::new(Core { works: self.model.start(), store, path_ns: 0, last_arrival_ns: 0 });
         let disk = Arc::new(Disk { capacity_bytes, core, queue: Queue::new(self.cpu) });
         Ok(FuseDisk { mounted: Arc::new(Mounted::new(disk)?) })
     }
@@ -217,6 +218,14 @@ impl FuseDisk {
     /// in its time.
     pub fn set_behaviour(&self, behaviour: Behaviour) {
         lock(&self.disk().core).works = Model::from(behaviour).start();
+    }
+
+    /// Takes the way through the kernel off, there and back, in ns: a request counts as arrived half of it ago, and its
+    /// answer leaves half of it early, so that who is that far away sees what was programmed, and a busy server is not
+    /// idle while an answer is under way. The way is for a program that knows nothing of this disk to measure; it is 0 until
+    /// then.
+    pub fn set_path_ns(&self, path_ns: u64) {
+        lock(&self.disk().core).path_ns = path_ns;
     }
 
     fn disk(&self) -> &Disk {

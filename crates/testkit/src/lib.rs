@@ -13,7 +13,7 @@ pub mod throttle;
 mod tool;
 
 pub use fakesys::{FakeDisk, FakeKind, FakeSys};
-pub use fusedisk::{Behaviour, FuseDisk};
+pub use fusedisk::{Behaviour, Extra, FuseDisk};
 pub use loopdev::{DirectIo, LoopDevice, Mount};
 pub use requires::{Need, requires};
 pub use throttle::{BlkioThrottle, Limits};

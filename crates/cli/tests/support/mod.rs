@@ -2,6 +2,8 @@
 //! it is run on. It judges nothing: the tests do.
 #![allow(dead_code, reason = "every test binary uses its own part of this")]
 
+pub(crate) mod plain;
+
 use rdsk_testkit::cli::{self, Ended, Run};
 use rdsk_testkit::{DirectIo, LoopDevice};
 use serde_json::Value;

@@ -32,6 +32,8 @@ pub(crate) enum Answer {
 pub(crate) struct Pending {
     /// What will be in the log, but for the time at which it was really answered.
     pub(crate) served: Served,
+    /// When the answer leaves.
+    pub(crate) due_ns: u64,
     pub(crate) answer: Answer,
 }
 
@@ -122,10 +124,10 @@ impl Queue {
         buffer
     }
 
-    /// Leaves a request to be answered at `served.end_ns`.
+    /// Leaves a request to be answered at its time.
     pub(crate) fn push(&self, pending: Pending) {
         let mut state = lock(&self.state);
-        let key = (pending.served.end_ns, state.pushed);
+        let key = (pending.due_ns, state.pushed);
         state.pushed += 1;
         state.pending.insert(key, pending);
         self.note_first(&state);
@@ -218,7 +220,7 @@ impl Queue {
 
     /// Logs and answers. In this order, so that whoever has an answer finds it in the log.
     fn answer(&self, pending: Pending) {
-        let Pending { mut served, answer } = pending;
+        let Pending { mut served, answer, .. } = pending;
         served.answered_ns = self.now_ns();
         self.log().add(served);
         match (answer, served.outcome) {

@@ -56,6 +56,10 @@ impl Works {
 pub(crate) struct Core {
     pub(crate) works: Works,
     pub(crate) store: Store,
+    /// The way through the kernel, there and back, that is taken off.
+    pub(crate) path_ns: u64,
+    /// No request arrives before another that came earlier.
+    pub(crate) last_arrival_ns: u64,
 }
 
 /// The disk behind the file.
@@ -78,7 +82,10 @@ impl Disk {
     fn take(&self, request: Request, asked: Asked<'_>) {
         let mut core = lock(&self.core);
         // Under the lock, so that the device never sees time go back.
-        let arrival_ns = self.queue.now_ns();
+        let there_ns = core.path_ns / 2;
+        let back_ns = core.path_ns - there_ns;
+        let arrival_ns = self.queue.now_ns().saturating_sub(there_ns).max(core.last_arrival_ns);
+        core.last_arrival_ns = arrival_ns;
         let Completion { start_ns, end_ns, outcome } = core.works.submit(arrival_ns, request);
         let answer = match self.fill(&mut core.store, &request, outcome, asked) {
             Ok(answer) => answer,
@@ -95,7 +102,7 @@ impl Disk {
         let Request { op, offset_bytes, bytes, .. } = request;
         let served =
             Served { op, offset_bytes, bytes, arrival_ns, start_ns, end_ns, answered_ns: 0, outcome };
-        self.queue.push(Pending { served, answer });
+        self.queue.push(Pending { served, due_ns: end_ns.saturating_sub(back_ns), answer });
     }
 
     /// Does to the content what is asked, at once: nobody can tell before the answer. On an error the request is answered
