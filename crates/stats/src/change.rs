@@ -1,6 +1,8 @@
 //! Change points: where the level of a series steps. Ranks only, so that outliers and the shape of the scatter do not
 //! matter; it knows nothing of what the numbers are.
 
+use statrs::distribution::{ContinuousCDF as _, StudentsT};
+
 /// A step in a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChangePoint {
@@ -32,25 +34,26 @@ impl Default for ChangeOptions {
 
 /// The steps of a series, by position.
 ///
-/// Binary segmentation (Scott and Knott 1974) with the rank-sum statistic of Wilcoxon, Mann and Whitney: a segment is
-/// split where the ranks of its two parts differ most, if they differ by more than the bound of Bonferroni over all splits
-/// allows, and its parts are searched in turn. Each step is then moved to where the absolute deviations from the medians
-/// of its two neighbours are least. A slope is no step; it comes out as a staircase of at most `most` steps. Samples must be
-/// finite; equal ones share their rank.
+/// Binary segmentation (Scott and Knott 1974) with the rank sum of Wilcoxon, Mann and Whitney: a segment is split where the
+/// ranks of its two parts differ most, if Student's t of these ranks (Conover and Iman 1981) is less likely by chance than
+/// the bound of Bonferroni over all splits allows, and its parts are searched in turn. Each step is then moved to where the
+/// absolute deviations from the medians of its two neighbours are least. A slope is no step; it comes out as a staircase of
+/// at most `most` steps. Samples must be finite; equal ones share their rank.
 #[must_use]
 pub fn change_points(samples: &[f64], options: &ChangeOptions) -> Vec<ChangePoint> {
     let least = options.least_samples.max(2);
-    let bound = bound(samples.len(), options.false_alarm);
+    // Searching the parts again makes about as many tests once more for every step, of which there are a few.
+    let bound = options.false_alarm / (4 * samples.len().max(2)) as f64;
     let mut steps: Vec<usize> = Vec::new();
     let split = |from: usize, to: usize| {
         let (at, score) = strongest(&samples[from..to], least)?;
-        (score >= bound).then_some(Split { from, at: from + at, to, score })
+        let p_value = p_value(score, to - from);
+        (p_value <= bound).then_some(Split { from, at: from + at, to, p_value, score })
     };
     let mut splits: Vec<Split> = split(0, samples.len()).into_iter().collect();
     while steps.len() < options.most {
         // The strongest of all, so that `most` cuts off the weakest.
-        let best =
-            (0..splits.len()).max_by(|&left, &right| splits[left].score.total_cmp(&splits[right].score));
+        let best = (0..splits.len()).min_by(|&left, &right| splits[left].order(&splits[right]));
         let Some(best) = best else { break };
         let Split { from, at, to, .. } = splits.swap_remove(best);
         splits.extend([split(from, at), split(at, to)].into_iter().flatten());
@@ -66,12 +69,23 @@ struct Split {
     from: usize,
     at: usize,
     to: usize,
+    p_value: f64,
     score: f64,
 }
 
-/// What a standardized rank sum must exceed: the Gaussian tail over all splits, both sides.
-fn bound(samples: usize, false_alarm: f64) -> f64 {
-    (2.0 * (2.0 * samples.max(2) as f64 / false_alarm.clamp(1e-12, 1.0)).ln()).sqrt()
+impl Split {
+    /// The less likely one first; where neither can be told from 0, the larger rank sum.
+    fn order(&self, other: &Split) -> std::cmp::Ordering {
+        self.p_value.total_cmp(&other.p_value).then(other.score.total_cmp(&self.score))
+    }
+}
+
+/// Probability of ranks that differ as much by chance, from their standardized sum.
+fn p_value(score: f64, samples: usize) -> f64 {
+    let freedom = samples as f64 - 2.0;
+    let left = (freedom + 1.0 - score * score).max(1e-12);
+    let t = score * (freedom / left).sqrt();
+    StudentsT::new(0.0, 1.0, freedom).map_or(1.0, |student| 2.0 * student.sf(t))
 }
 
 /// The split of a segment with the largest standardized rank sum, and that sum; `None` where it is too short.
@@ -103,7 +117,7 @@ fn strongest(segment: &[f64], least: usize) -> Option<(usize, f64)> {
 }
 
 /// The rank of each sample from 1; equal ones have the mean of theirs.
-fn ranks(samples: &[f64]) -> Vec<f64> {
+pub(crate) fn ranks(samples: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..samples.len()).collect();
     order.sort_by(|&left, &right| samples[left].total_cmp(&samples[right]));
     let mut ranks = vec![0.0; samples.len()];
@@ -183,7 +197,8 @@ mod tests {
                 assert!((first.before - 100.0).abs() < 1.5 && (second.after - 88.0).abs() < 1.5);
             }
         }
-        assert!(exact >= 198, "{exact} of 200");
+        // One series in a hundred may show a step more: 2 of 200, and 6 by bad luck.
+        assert!(exact >= 194, "{exact} of 200");
     }
 
     /// Independent samples of any shape: normal, skewed, two clusters.

@@ -1,21 +1,29 @@
-//! Numbers only: histograms, confidence intervals, the warm-up cut, the stopping rule and order statistics.
+//! Numbers only: histograms, confidence intervals, the warm-up cut, the stopping rule, order statistics, steps and bands.
 //! This room knows nothing of storage, does no I/O and reads no clock; whoever calls it says what the numbers
 //! mean.
 
+mod bands;
 mod change;
 mod codec;
+mod dip;
+mod friedman;
 mod histogram;
 mod interval;
+mod knee;
 #[cfg(test)]
 mod noise;
 mod order;
 mod steady;
 mod stopping;
 
+pub use bands::{Band, BandOptions, Bands, bands, dithered};
 pub use change::{ChangeOptions, ChangePoint, change_points};
 pub use codec::HistogramError;
+pub use dip::{dip, dip_p_value};
+pub use friedman::friedman_p_value;
 pub use histogram::Histogram;
 pub use interval::{Interval, batch_interval, mean_interval, median_interval};
+pub use knee::{Knee, LEAST_GAIN, Level, knee};
 pub use order::{jain, lag1, mad, mean, median, quantile_sorted, stddev};
 pub use steady::{Steadiness, Warmup, mser5};
 pub use stopping::{Stop, StopRule};

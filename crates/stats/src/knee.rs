@@ -1,0 +1,173 @@
+//! Where a rate stops growing with what is put in. It is told numbers and their intervals, and names the first step that
+//! surely gains too little; it knows nothing of what they count.
+
+/// A gain per doubling below this is not worth the doubling.
+pub const LEAST_GAIN: f64 = 0.1;
+
+/// The rate at one count of whatever is put in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Level {
+    /// How many, at least 1.
+    pub count: u32,
+    /// The rate.
+    pub mean: f64,
+    /// Its interval; `None` where there is none, and then nothing is sure of this level.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// The first step that gains too little.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Knee {
+    /// Position, in the list of levels, of the level from which going on does not pay.
+    pub index: usize,
+    /// What the step to the next level gains per doubling of the count, as a share of the rate; negative for a loss.
+    pub gain: f64,
+    /// The most that it may gain per doubling, from the lower end of this level's interval to the upper end of the next.
+    pub most_gain: f64,
+}
+
+/// The knee of a curve: the smallest count from which the step to the next larger one gains less than [`LEAST_GAIN`] per
+/// doubling of the count. A step whose intervals do not exclude such a gain is no knee, nor is one without intervals. `None`
+/// where no step is one: then more may still help, or too little is known.
+///
+/// `levels` must ascend in their counts; a step between equal or descending counts, and one from a rate that is not
+/// positive, is passed over.
+///
+/// ```
+/// use rdsk_stats::{Level, knee};
+/// let at = |count: u32, mean: f64| Level { count, mean, interval: Some((mean * 0.99, mean * 1.01)) };
+/// let found = knee(&[at(1, 50.0), at(2, 98.0), at(4, 100.0), at(8, 100.0)]).unwrap();
+/// assert_eq!(found.index, 1);
+/// ```
+#[must_use]
+pub fn knee(levels: &[Level]) -> Option<Knee> {
+    let steps = levels.windows(2).enumerate();
+    steps.filter_map(|(index, pair)| step(index, &pair[0], &pair[1])).find(|knee| knee.most_gain < LEAST_GAIN)
+}
+
+fn step(index: usize, from: &Level, to: &Level) -> Option<Knee> {
+    let (low, high) = (from.interval?.0, to.interval?.1);
+    let is_step = from.count > 0 && to.count > from.count && from.mean > 0.0 && low > 0.0;
+    let doublings = (f64::from(to.count) / f64::from(from.count)).log2();
+    let gain = |ratio: f64| ratio.max(0.0).powf(1.0 / doublings) - 1.0;
+    let knee = Knee { index, gain: gain(to.mean / from.mean), most_gain: gain(high / low) };
+    (is_step && knee.gain.is_finite() && knee.most_gain.is_finite()).then_some(knee)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn levels(pairs: &[(u32, f64)], half_width: f64) -> Vec<Level> {
+        let level = |&(count, mean): &(u32, f64)| Level {
+            count,
+            mean,
+            interval: Some((mean * (1.0 - half_width), mean * (1.0 + half_width))),
+        };
+        pairs.iter().map(level).collect()
+    }
+
+    fn index_of(pairs: &[(u32, f64)], half_width: f64) -> Option<usize> {
+        knee(&levels(pairs, half_width)).map(|knee| knee.index)
+    }
+
+    #[test]
+    fn curves() {
+        for (pairs, half_width, expected) in [
+            (&[(1, 100.0), (2, 200.0), (4, 400.0)][..], 0.0, None),
+            (&[(1, 100.0), (2, 109.0)], 0.0, Some(0)),
+            (&[(1, 100.0), (2, 111.0)], 0.0, None),
+            // The report's counts: 1 to 3 is 1.58 doublings, so 16 % is just too much for a knee.
+            (&[(1, 100.0), (3, 116.0)], 0.0, Some(0)),
+            (&[(1, 100.0), (3, 117.0)], 0.0, None),
+            // The intervals do not exclude a gain of 10 %.
+            (&[(1, 100.0), (2, 105.0)], 0.04, None),
+            (&[(1, 100.0), (2, 105.0)], 0.02, Some(0)),
+            // A loss is a knee too.
+            (&[(1, 50.0), (2, 100.0), (4, 80.0)], 0.01, Some(1)),
+            (&[(1, 100.0)], 0.0, None),
+            (&[], 0.0, None),
+            (&[(1, 0.0), (2, 0.0)], 0.0, None),
+        ] {
+            assert_eq!(index_of(pairs, half_width), expected, "{pairs:?} ±{half_width}");
+        }
+    }
+
+    #[test]
+    fn what_is_gained_is_told() {
+        let knee = knee(&levels(&[(1, 100.0), (4, 121.0), (8, 121.0)], 0.0)).unwrap();
+        assert_eq!(knee.index, 1, "10 % per doubling is no knee");
+        assert!(knee.gain.abs() < 1e-12 && knee.most_gain.abs() < 1e-12);
+    }
+
+    #[test]
+    fn without_an_interval_nothing_is_sure() {
+        let mut all = levels(&[(1, 100.0), (2, 100.0), (4, 100.0)], 0.01);
+        all[1].interval = None;
+        assert_eq!(knee(&all), None);
+    }
+
+    fn curve() -> impl Strategy<Value = Vec<(u32, f64)>> {
+        let counts = proptest::collection::btree_set(1_u32..200, 1..8);
+        (counts, proptest::collection::vec(1.0..1e9_f64, 8))
+            .prop_map(|(counts, means)| counts.into_iter().zip(means).collect())
+    }
+
+    proptest! {
+        /// n streams of equal rate up to a limit: the knee is the largest measured count whose next step gains too little,
+        /// and never lies where the rate still grows with the count.
+        #[test]
+        fn of_a_limit(counts in proptest::collection::btree_set(1_u32..100, 2..8), one in 1.0..1e6_f64, limit in 1_u32..100) {
+            let pairs: Vec<(u32, f64)> =
+                counts.iter().map(|&count| (count, one * f64::from(count.min(limit)))).collect();
+            let found = index_of(&pairs, 0.001);
+            if let Some(index) = found {
+                prop_assert!(pairs[index + 1].0 > limit, "{pairs:?}: {index}");
+            }
+            if let Some(first) = pairs.iter().position(|&(count, _)| count >= limit).filter(|&first| first + 1 < pairs.len())
+            {
+                // Close counts need a narrow interval: 3 % between 99 and 100 would be a gain of 650 % per doubling.
+                let doublings = (f64::from(pairs[first + 1].0) / f64::from(pairs[first].0)).log2();
+                if 0.0021 < 0.09 * doublings {
+                    prop_assert!(found.is_some_and(|index| index <= first), "{pairs:?}: {found:?}");
+                }
+            }
+        }
+
+        #[test]
+        fn of_any_unit(pairs in curve(), factor in 1e-6..1e6_f64) {
+            let other: Vec<(u32, f64)> = pairs.iter().map(|&(count, mean)| (count, mean * factor)).collect();
+            let (one, two) = (knee(&levels(&pairs, 0.01)), knee(&levels(&other, 0.01)));
+            // A gain at the bound itself may fall to either side by rounding.
+            if let (Some(one), Some(two)) = (one, two) {
+                prop_assert!(one.index == two.index || (one.most_gain - LEAST_GAIN).abs() < 1e-6 || (two.most_gain - LEAST_GAIN).abs() < 1e-6);
+            }
+        }
+
+        /// Wider intervals make no step surer: the knee moves to larger counts or goes away.
+        #[test]
+        fn of_less_certainty(pairs in curve(), narrow in 0.0..0.05_f64, more in 0.0..0.2_f64) {
+            let surer = index_of(&pairs, narrow);
+            if let Some(unsure) = index_of(&pairs, narrow + more) {
+                prop_assert!(surer.is_some_and(|index| index <= unsure));
+            }
+        }
+
+        /// The claim itself: what is said of the step at the knee is so, and of no step before it.
+        #[test]
+        fn of_the_rule(pairs in curve(), half_width in 0.0..0.1_f64) {
+            let all = levels(&pairs, half_width);
+            let found = knee(&all);
+            let end = found.map_or(pairs.len().saturating_sub(1), |knee| knee.index);
+            for pair in all[..=end.min(pairs.len() - 1)].windows(2) {
+                let doublings = (f64::from(pair[1].count) / f64::from(pair[0].count)).log2();
+                let most = pair[1].interval.unwrap().1 / pair[0].interval.unwrap().0;
+                prop_assert!(most >= (1.0 + LEAST_GAIN).powf(doublings) * (1.0 - 1e-9));
+            }
+            if let Some(knee) = found {
+                prop_assert!(knee.gain <= knee.most_gain && knee.most_gain < LEAST_GAIN);
+            }
+        }
+    }
+}
