@@ -2,33 +2,193 @@
 //! it. Numbers in, numbers out.
 
 use rdsk_engine::Run;
-use rdsk_model::{Overlap, Workload};
+use rdsk_model::{Overlap, StreamResult, Workload};
 
 /// Time from the first start to the last, as asked for.
 pub(crate) fn ramp_ns(workload: &Workload) -> u64 {
     workload.stagger_ns.saturating_mul(u64::from(workload.streams.saturating_sub(1)))
 }
 
-/// The windows that lie wholly in the overlap, as positions in the run's list.
+/// The windows that lie wholly in the overlap, as positions in the run's list, but for the time of one I/O at its start: an
+/// I/O counts when it completes, so until the last stream has completed its first one, the windows lack what was under way.
 pub(crate) fn windows_of(run: &Run, overlap: &Overlap) -> std::ops::Range<usize> {
     let width_ns = run.window_ns.max(1);
-    let position = |window: u64| usize::try_from(window).unwrap_or(usize::MAX).min(run.windows.len());
-    let from = position(overlap.start_ns.div_ceil(width_ns));
-    from..position(overlap.end_ns / width_ns).max(from)
+    let end = position(run, overlap.end_ns / width_ns);
+    let settled = position(run, overlap.start_ns.saturating_add(mean_latency_ns(run)).div_ceil(width_ns));
+    // An overlap that is hardly longer than one I/O has no settled part.
+    let from = if settled < end { settled } else { position(run, overlap.start_ns.div_ceil(width_ns)) };
+    from..end.max(from)
 }
 
-/// The overlap of a run of several streams; streams that failed are left out of it, and without two others there is none.
+fn position(run: &Run, window: u64) -> usize {
+    usize::try_from(window).unwrap_or(usize::MAX).min(run.windows.len())
+}
+
+fn mean_latency_ns(run: &Run) -> u64 {
+    u64::try_from(run.latency_sum_ns / u128::from(run.ops.max(1))).unwrap_or(u64::MAX)
+}
+
+/// The overlap of a run of several streams. Streams that failed are no part of it: it begins when the last of them has
+/// ended, since what they did would be counted among what the others did. Without two others there is none.
 pub(crate) fn overlap_of(run: &Run) -> Option<Overlap> {
-    let failed = |index: u32| run.errors.iter().any(|error| error.stream == Some(index));
-    let whole: Vec<_> = run.streams.iter().filter(|stream| stream.ops > 0 && !failed(stream.index)).collect();
+    let has_failed = |index: u32| run.errors.iter().any(|error| error.stream == Some(index));
+    let (failed, whole): (Vec<_>, Vec<_>) = run.streams.iter().partition(|stream| has_failed(stream.index));
+    let whole: Vec<_> = whole.into_iter().filter(|stream| stream.ops > 0).collect();
     if whole.len() < 2 {
         return None;
     }
-    let start_ns = whole.iter().map(|stream| stream.start_ns).max()?;
-    let end_ns = whole.iter().map(|stream| stream.end_ns).min()?.max(start_ns);
-    let mut overlap = Overlap { start_ns, end_ns, bytes: 0, covered_ns: 0 };
+    let all_started_ns = whole.iter().map(|stream| stream.start_ns).max()?;
+    let first_ended_ns = whole.iter().map(|stream| stream.end_ns).min()?;
+    let end_ns = first_ended_ns.max(all_started_ns);
+    let all_failed_ns = failed.iter().map(|stream| stream.end_ns).max().unwrap_or(0);
+    let start_ns = all_started_ns.max(all_failed_ns).min(end_ns);
+    let overlap = Overlap { start_ns, end_ns, bytes: 0, covered_ns: 0 };
+    let spread_ns = all_started_ns - whole.iter().map(|stream| stream.start_ns).min()?
+        + (whole.iter().map(|stream| stream.end_ns).max()? - first_ended_ns);
+    let whole_time = failed.is_empty()
+        && spread_ns <= mean_latency_ns(run).saturating_mul(2).max((end_ns - start_ns) / SHORT_SPREAD)
+        && run.window_ns <= end_ns - start_ns;
+    Some(if whole_time { of_whole_streams(&whole, overlap) } else { of_windows(run, overlap) })
+}
+
+/// Starts and ends that differ by no more than this part of the overlap, or by an I/O or two, are no ramp.
+const SHORT_SPREAD: u64 = 20;
+
+/// Streams that ran together from first to last: the sum of the rates of their targets, each over the time from its first
+/// start to its last completion, so that a device that was never idle is not seen faster than it is. It needs no windows,
+/// which miss what is under way at their ends: ten streams that take turns, or a throttle that lets through what it allows
+/// for a tenth of a second at once, complete in bursts, and whether one burst more lies in the windows is chance.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a time between those of the targets, positive and far below 2^53"
+)]
+fn of_whole_streams(streams: &[&StreamResult], overlap: Overlap) -> Overlap {
+    let bytes: u64 = streams.iter().map(|stream| stream.bytes).sum();
+    let mut targets: Vec<u32> = streams.iter().map(|stream| stream.target).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    let bytes_per_ns: f64 = targets
+        .iter()
+        .map(|&target| {
+            let its = || streams.iter().filter(|stream| stream.target == target);
+            let first_ns = its().map(|stream| stream.start_ns).min().unwrap_or(0);
+            let last_ns = its().map(|stream| stream.end_ns).max().unwrap_or(0);
+            let bytes: u64 = its().map(|stream| stream.bytes).sum();
+            bytes as f64 / last_ns.saturating_sub(first_ns).max(1) as f64
+        })
+        .sum();
+    Overlap { bytes, covered_ns: (bytes as f64 / bytes_per_ns).round() as u64, ..overlap }
+}
+
+/// Streams that began or ended one after the other: what the windows tell, up to and including the completion that ended
+/// the first of them. The overlap begins behind a completion, so it must end with one.
+fn of_windows(run: &Run, overlap: Overlap) -> Overlap {
     let windows = windows_of(run, &overlap);
-    overlap.covered_ns = run.window_ns * windows.len() as u64;
-    overlap.bytes = run.windows[windows].iter().sum();
-    Some(overlap)
+    if windows.is_empty() {
+        return overlap;
+    }
+    let width_ns = run.window_ns.max(1);
+    let end = position(run, overlap.end_ns.div_ceil(width_ns)).max(windows.end);
+    let end_ns = (end as u64 * width_ns).min(run.elapsed_ns.max(overlap.end_ns));
+    let covered_ns = end_ns.saturating_sub(windows.start as u64 * width_ns);
+    Overlap { bytes: run.windows[windows.start..end].iter().sum(), covered_ns, ..overlap }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdsk_engine::Ended;
+    use rdsk_model::{ColdCheck, CpuTime, EngineKind, IoError, PageCacheState, StreamResult};
+
+    const MS: u64 = 1_000_000;
+
+    /// Streams with start and end in ms, windows of 10 ms and 100 bytes, I/Os of `latency_ms`.
+    fn run(streams: &[(u64, u64)], failed: &[u32], windows: usize, latency_ms: u64) -> Run {
+        let stream = |(index, &(start, end)): (usize, &(u64, u64))| StreamResult {
+            index: u32::try_from(index).unwrap(),
+            target: 0,
+            start_ns: start * MS,
+            end_ns: end * MS,
+            bytes: 1000,
+            ops: 10,
+        };
+        let error = |&stream: &u32| IoError {
+            target: 0,
+            stream: Some(stream),
+            offset_bytes: 0,
+            errno: 5,
+            message: "Input/output error".into(),
+        };
+        let ops = 10 * streams.len() as u64;
+        Run {
+            ended: Ended::OutOfTime,
+            elapsed_ns: windows as u64 * 10 * MS,
+            to_return_ns: windows as u64 * 10 * MS,
+            asked_bytes: ops * 100,
+            bytes: ops * 100,
+            ops,
+            histogram: rdsk_stats::Histogram::default(),
+            latency_sum_ns: u128::from(ops * latency_ms * MS),
+            windows: vec![100; windows],
+            window_ns: 10 * MS,
+            points: None,
+            streams: streams.iter().enumerate().map(stream).collect(),
+            errors: failed.iter().map(error).collect(),
+            cpu: CpuTime::default(),
+            page_cache: PageCacheState::default(),
+            check: ColdCheck::default(),
+            interrupted_calls: 0,
+            engine: EngineKind::Sync,
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn from_the_last_start_to_the_first_end() {
+        let seen = overlap_of(&run(&[(0, 100), (20, 100), (41, 88)], &[], 10, 0)).unwrap();
+        assert_eq!((seen.start_ns, seen.end_ns), (41 * MS, 88 * MS));
+        // The windows from 50 to 80 ms lie wholly in it; the one from 80 holds what ended the first.
+        assert_eq!((seen.covered_ns, seen.bytes), (40 * MS, 400));
+        assert_eq!(windows_of(&run(&[(0, 100), (41, 88)], &[], 10, 0), &seen), 5..8);
+    }
+
+    #[test]
+    fn the_time_of_the_first_io_is_left_out() {
+        let staggered = [(0, 100), (20, 100)];
+        let seen = overlap_of(&run(&staggered, &[], 10, 5)).unwrap();
+        assert_eq!((seen.start_ns, seen.covered_ns, seen.bytes), (20 * MS, 70 * MS, 700));
+        let long = Overlap { start_ns: 20 * MS, end_ns: 100 * MS, bytes: 0, covered_ns: 0 };
+        assert_eq!(windows_of(&run(&staggered, &[], 10, 85), &long), 2..10, "nothing would be left");
+    }
+
+    #[test]
+    fn a_stream_that_failed_is_no_part_of_it() {
+        let seen = overlap_of(&run(&[(0, 100), (10, 32), (20, 90)], &[1], 10, 0)).unwrap();
+        assert_eq!((seen.start_ns, seen.end_ns, seen.covered_ns), (32 * MS, 90 * MS, 50 * MS));
+        assert_eq!(overlap_of(&run(&[(0, 100), (0, 30)], &[1], 10, 0)), None);
+    }
+
+    #[test]
+    fn streams_that_never_ran_together_have_none_of_it() {
+        let seen = overlap_of(&run(&[(0, 20), (50, 100)], &[], 10, 0)).unwrap();
+        assert_eq!((seen.start_ns, seen.covered_ns, seen.bytes), (50 * MS, 0, 0));
+    }
+
+    /// Streams in lockstep, an I/O of 30 ms each: the windows between would hold two bursts of three, or all.
+    #[test]
+    fn streams_that_ran_together_count_whole() {
+        let mut together = run(&[(0, 90), (0, 90), (0, 89)], &[], 9, 30);
+        together.windows = vec![0, 0, 300, 0, 0, 300, 0, 0, 300];
+        for stream in &mut together.streams {
+            (stream.bytes, stream.ops) = (300, 3);
+        }
+        let seen = overlap_of(&together).unwrap();
+        assert_eq!((seen.bytes, seen.covered_ns), (900, 90 * MS));
+        // Two targets, one of which ended later: 600 bytes in 90 ms and 300 in 60.
+        together.streams[1].target = 1;
+        (together.streams[1].end_ns, together.latency_sum_ns) = (60 * MS, u128::from(together.ops * 30 * MS));
+        let seen = overlap_of(&together).unwrap();
+        assert_eq!((seen.bytes, seen.covered_ns), (900, 77_142_857));
+    }
 }

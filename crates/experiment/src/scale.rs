@@ -86,11 +86,14 @@ fn shorten(grid: &mut Grid, ground: &Ground<'_>, budget_ns: u64) {
     }
     if *grid != before {
         let sizes: Vec<String> = grid.sizes.iter().map(|&size| size_word(size)).collect();
+        let starts = match grid.stagger_ns {
+            0 => "all streams started together".to_owned(),
+            stagger_ns => format!("streams started {} apart", Nanos(stagger_ns)),
+        };
         grid.note = Some(format!(
-            "scale was shortened to fit the budget: block sizes {}, streams started {} apart (the report's grid has \
-             {} block sizes and {}); --bs, --stagger or a larger --budget give more",
+            "scale was shortened to fit the budget: block sizes {}, {starts} (the report's grid has {} block sizes and \
+             {}); --bs, --stagger or a larger --budget give more",
             sizes.join(", "),
-            Nanos(grid.stagger_ns),
             SIZES.len(),
             Nanos(STAGGER_NS)
         ));

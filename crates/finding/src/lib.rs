@@ -6,6 +6,7 @@
 pub mod fixtures;
 pub mod reading;
 mod rules;
+pub mod scale;
 mod verdict;
 mod words;
 pub mod zones;

@@ -15,19 +15,26 @@ mod durable_write_cost;
 mod few_samples;
 mod halves;
 mod hole_read;
+mod larger_blocks_help;
+mod latency_bands;
 mod loop_backing_cached;
 mod misaligned_write;
+mod one_target_limits;
 mod page_write_no_read;
+mod passes_differ;
 mod path_cause;
 mod queue_depth_not_reached;
 mod read_modify_write;
 mod requests_merged;
 mod requests_split;
+mod scale_knee;
 mod single_writer_depth;
 mod slow_start;
 mod slows_down;
+mod speed_by_position;
 mod stalls;
 mod throttled;
+mod unfair_streams;
 mod uring_on_workers;
 mod write_cache_full;
 mod write_cache_volatile;
@@ -58,10 +65,16 @@ pub const RULES: &[Rule] = &[
     slows_down::RULE,
     stalls::RULE,
     drift::RULE,
+    passes_differ::RULE,
+    latency_bands::RULE,
+    speed_by_position::RULE,
     slow_start::RULE,
     cpu_bound::RULE,
     queue_depth_not_reached::RULE,
     uring_on_workers::RULE,
+    one_target_limits::RULE,
+    scale_knee::RULE,
+    unfair_streams::RULE,
     direct_vs_buffered::RULE,
     read_modify_write::RULE,
     misaligned_write::RULE,
@@ -72,6 +85,7 @@ pub const RULES: &[Rule] = &[
     requests_split::RULE,
     page_write_no_read::RULE,
     direct_refused::RULE,
+    larger_blocks_help::RULE,
 ];
 
 /// The codes of findings that explain how storage works and warn of nothing: a title is enough for them.
@@ -82,6 +96,7 @@ pub const REMARKS: &[&str] = &[
     "requests-split",
     "page-write-no-read",
     "direct-refused",
+    "larger-blocks-help",
 ];
 
 /// The findings of all rules, in the order of [`RULES`]. The cells' verdicts must have been given before.
@@ -138,6 +153,9 @@ mod tests {
         "durable-write-cost",
         "misaligned-write",
         "few-samples",
+        "speed-by-position",
+        "latency-bands",
+        "passes-differ",
     ];
 
     #[test]

@@ -1,201 +1,386 @@
-//! The scale page: what more streams, larger blocks and more targets give. Every rate is that of the time in which all
-//! streams ran; the ramp before it is told apart.
+//! The scale page: what more streams, larger blocks and more targets give, where that ends and why. Every rate is that of
+//! the time in which all streams ran; the ramp before it is told apart. It draws what `rdsk_finding::scale` reads.
 
 use crate::cells;
 use crate::chart::{self, Axes, Series};
-use crate::figures::{MISSING, Unit, significant};
+use crate::figures::{MISSING, Unit, or_missing, significant};
 use crate::page::{Page, Tone};
-use rdsk_model::{CellRecord, Experiment, Op, Record, StreamResult};
-use rdsk_units::{Bytes, Nanos};
+use rdsk_finding::scale::{Grid, Line, Point, analyse};
+use rdsk_model::{CellRecord, Op, Record};
+use rdsk_units::{Bytes, Nanos, percent, printable};
+
+/// Stream counts beside each other on a line of 80 columns.
+const COLUMNS: usize = 8;
+/// Up to so many, the summary of a block size stands on the same line.
+const COLUMNS_WITH_SUMMARY: usize = 4;
+/// Columns of a target's name at the head of a table.
+const NAME_COLUMNS: usize = 16;
+/// Targets beside each other.
+const TARGETS: usize = 3;
 
 pub(crate) fn draw(page: &mut Page, record: &Record) {
     page.heading("SCALE: block size × streams, MiB/s while all streams run");
-    for cells in cells::groups_by(record, Experiment::Scale, |cell| cell.workload.op) {
-        draw_group(page, record, &cells);
+    let grids = analyse(record);
+    for grid in &grids {
+        draw_grid(page, record, grid);
     }
-    draw_directions(page, record);
+    draw_directions(page, &grids);
 }
 
-/// One direction.
-fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
+/// One direction over the same targets.
+fn draw_grid(page: &mut Page, record: &Record, grid: &Grid<'_>) {
+    let cells: Vec<&CellRecord> =
+        grid.lines.iter().flat_map(|line| &line.points).map(|point| point.cell).collect();
     let Some(first) = cells.first() else { return };
     if let Some(names) = cells::target_name(record, first) {
         page.sentence(Tone::Heading, "  ", names);
     }
-    let (sizes, streams) = (sizes(cells), streams(cells));
-    let mut heads = vec![first.workload.op.to_string()];
-    heads.extend(streams.iter().map(|count| match count {
-        1 => "1 stream".to_owned(),
-        count => format!("{count} streams"),
-    }));
-    heads.extend(["speed-up".to_owned(), "fairness".to_owned()]);
+    let counts = grid.counts();
+    if counts.len() <= COLUMNS_WITH_SUMMARY {
+        draw_rates(page, grid, &counts, Summary::Beside);
+    } else {
+        for some in counts.chunks(COLUMNS) {
+            draw_rates(page, grid, some, Summary::None);
+            page.blank();
+        }
+        draw_rates(page, grid, &[], Summary::Beside);
+    }
+    cells::draw_whys(page, record, &cells, label);
+    draw_limits(page, grid);
+    draw_failures(page, grid);
+    draw_targets(page, record, grid);
+    draw_starts(page, grid);
+    draw_chart(page, grid, &counts);
+}
+
+/// Whether a table of rates has the summary of each block size.
+#[derive(Clone, Copy, PartialEq)]
+enum Summary {
+    None,
+    Beside,
+}
+
+fn draw_rates(page: &mut Page, grid: &Grid<'_>, counts: &[u32], summary: Summary) {
+    let mut heads = vec![grid.op.to_string()];
+    // Beside many others there is no room for the word.
+    let is_short = counts.len() > COLUMNS_WITH_SUMMARY || summary == Summary::None;
+    if is_short {
+        heads[0].push_str(", streams:");
+    }
+    heads.extend(counts.iter().map(|&count| if is_short { count.to_string() } else { streams(count) }));
+    if summary == Summary::Beside && grid.counts().len() > 1 {
+        heads.extend(["speed-up", "knee", "fairness"].map(String::from));
+    }
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-    let rows: Vec<Vec<String>> = sizes.iter().map(|&size| row(cells, size, &streams)).collect();
+    let rows: Vec<Vec<String>> = grid
+        .lines
+        .iter()
+        .map(|line| {
+            let rate = |&count: &u32| {
+                Unit::MIB_PER_S.figure_or_missing(line.point(count).and_then(Point::bytes_per_s))
+            };
+            let mut row = vec![Bytes(line.block_bytes).to_string()];
+            row.extend(counts.iter().map(rate));
+            if heads.len() > row.len() {
+                row.extend(summary_of(line));
+            }
+            row
+        })
+        .collect();
     page.table(&heads, &rows);
-    cells::draw_whys(page, record, cells, label);
-    draw_targets(page, cells);
-    draw_starts(page, cells);
-    draw_chart(page, cells, &sizes, &streams);
 }
 
-fn sizes(cells: &[&CellRecord]) -> Vec<u64> {
-    let mut sizes: Vec<u64> = cells.iter().map(|cell| cell.workload.block_bytes).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    sizes
+/// Speed-up and fairness of the most streams, and the number of streams at the knee.
+fn summary_of(line: &Line<'_>) -> [String; 3] {
+    let last = line.points.last().filter(|point| point.count() > 1);
+    let speed_up = last.and_then(|point| point.speed_up).map(|factor| format!("{} ×", significant(factor)));
+    let fairness = last.and_then(|point| point.fairness).map(|fairness| {
+        let mark = if fairness.has_ramp { "~" } else { "" };
+        format!("{mark}{}", significant(fairness.jain))
+    });
+    let knee = line.knee.as_ref().map_or_else(|| "none".to_owned(), |stop| stop.streams.to_string());
+    [or_missing(speed_up), if line.points.len() > 1 { knee } else { MISSING.into() }, or_missing(fairness)]
 }
 
-fn streams(cells: &[&CellRecord]) -> Vec<u32> {
-    let mut counts: Vec<u32> = cells.iter().map(|cell| cell.workload.streams).collect();
-    counts.sort_unstable();
-    counts.dedup();
-    counts
+fn streams(count: u32) -> String {
+    format!("{count} stream{}", if count == 1 { "" } else { "s" })
 }
 
 /// `64 KiB, 3 streams`.
 fn label(cell: &CellRecord) -> String {
-    let streams = cell.workload.streams;
-    format!("{}, {streams} stream{}", Bytes(cell.workload.block_bytes), if streams == 1 { "" } else { "s" })
+    format!("{}, {}", Bytes(cell.workload.block_bytes), streams(cell.workload.streams))
 }
 
-fn find<'a>(cells: &[&'a CellRecord], size: u64, streams: u32) -> Option<&'a CellRecord> {
-    let fits = |cell: &&&CellRecord| (cell.workload.block_bytes, cell.workload.streams) == (size, streams);
-    cells.iter().find(fits).copied()
-}
-
-fn rate(cell: &CellRecord) -> Option<f64> {
-    cell.result.bytes_per_s.map(|rate| rate.mean)
-}
-
-fn row(cells: &[&CellRecord], size: u64, counts: &[u32]) -> Vec<String> {
-    let rates: Vec<Option<f64>> =
-        counts.iter().map(|&count| find(cells, size, count).and_then(rate)).collect();
-    let mut row = vec![Bytes(size).to_string()];
-    row.extend(rates.iter().map(|&rate| Unit::MIB_PER_S.figure_or_missing(rate)));
-    let one = counts.iter().position(|&count| count == 1).and_then(|index| rates[index]);
-    let most = rates.last().copied().flatten().filter(|_| counts.len() > 1);
-    let speed_up = one.zip(most).filter(|&(one, _)| one > 0.0).map(|(one, most)| most / one);
-    row.push(speed_up.map_or_else(|| MISSING.into(), |factor| format!("{} ×", significant(factor))));
-    let fairness = counts.last().and_then(|&count| fairness(find(cells, size, count)?));
-    row.push(fairness.map_or_else(|| MISSING.into(), significant));
-    row
-}
-
-/// Jain's index over the rates of the streams, each over its own time; `None` for one stream.
-fn fairness(cell: &CellRecord) -> Option<f64> {
-    let rates: Vec<f64> = last_streams(cell).iter().filter_map(stream_rate).collect();
-    (rates.len() > 1).then(|| rdsk_stats::jain(&rates))
-}
-
-/// The streams of the cell's last visit.
-fn last_streams(cell: &CellRecord) -> &[StreamResult] {
-    cell.result.visits.last().map_or(&[], |visit| &visit.streams)
-}
-
-fn stream_rate(stream: &StreamResult) -> Option<f64> {
-    let elapsed_ns = stream.end_ns.checked_sub(stream.start_ns).filter(|&elapsed_ns| elapsed_ns > 0)?;
-    Some(stream.bytes as f64 * 1e9 / elapsed_ns as f64)
-}
-
-/// What each target gave, in the cell with the most streams of each block size, where there are several targets.
-fn draw_targets(page: &mut Page, cells: &[&CellRecord]) {
-    let Some(most) = streams(cells).last().copied() else { return };
-    let chosen: Vec<&&CellRecord> =
-        cells.iter().filter(|cell| cell.workload.streams == most && !last_streams(cell).is_empty()).collect();
-    let Some(targets) = chosen.first().map(|cell| &cell.workload.targets).filter(|targets| targets.len() > 1)
-    else {
-        return;
-    };
-    let head = format!("{most} streams by target");
-    let names: Vec<String> = targets.iter().map(|index| format!("target {index}")).collect();
-    let mut heads = vec![head.as_str()];
-    heads.extend(names.iter().map(String::as_str));
-    let rows: Vec<Vec<String>> = chosen
-        .iter()
-        .map(|cell| {
-            let mut row = vec![Bytes(cell.workload.block_bytes).to_string()];
-            row.extend(targets.iter().map(|&index| {
-                let mine = last_streams(cell).iter().filter(|stream| stream.target == index);
-                Unit::MIB_PER_S.figure(mine.filter_map(stream_rate).sum())
-            }));
-            row
-        })
-        .collect();
-    page.blank();
-    page.table(&heads, &rows);
-}
-
-/// How the streams started: as asked for, and really.
-fn draw_starts(page: &mut Page, cells: &[&CellRecord]) {
-    let mut latest: Option<(u64, u64)> = None;
-    for cell in cells {
-        let asked_ns = cell.workload.stagger_ns;
-        for stream in cell.result.visits.iter().flat_map(|visit| &visit.streams) {
-            let late_ns = stream.start_ns.abs_diff(asked_ns * u64::from(stream.index));
-            latest = latest.filter(|&(late, _)| late >= late_ns).or(Some((late_ns, asked_ns)));
+/// What limits at the knees: the sizes with the same limit together, with the words of the first.
+fn draw_limits(page: &mut Page, grid: &Grid<'_>) {
+    let mut groups: Vec<(&str, Option<&str>, Vec<String>)> = Vec::new();
+    for line in &grid.lines {
+        let Some(stop) = &line.knee else { continue };
+        let text = stop.limit.cause().map(|cause| cause.text.as_str());
+        match groups.iter_mut().find(|(word, ..)| *word == stop.limit.word()) {
+            Some((_, _, sizes)) => sizes.push(Bytes(line.block_bytes).to_string()),
+            None => groups.push((stop.limit.word(), text, vec![Bytes(line.block_bytes).to_string()])),
         }
     }
-    let Some((late_ns, asked_ns)) = latest else { return };
-    let asked = match asked_ns {
-        0 => "together".to_owned(),
-        asked_ns => format!("{} apart", Nanos(asked_ns)),
-    };
-    let text = format!("{asked}; none began more than {} from its time.", Nanos(late_ns));
-    page.sentence(Tone::Plain, "  Streams start ", text);
-    let ramps = cells.iter().flat_map(|cell| &cell.result.visits).filter_map(|visit| visit.overlap);
-    if let Some(ramp_ns) = ramps.map(|overlap| overlap.start_ns).max().filter(|_| asked_ns > 0) {
-        let text = format!("up to {}, left out of the rates.", Nanos(ramp_ns));
-        page.sentence(Tone::Plain, "  Ramp until the last one began: ", text);
+    for (word, text, sizes) in groups {
+        let sizes = match &sizes[..] {
+            [] => continue,
+            [one] => one.clone(),
+            [one, other] => format!("{one} and {other}"),
+            [one, .., last] => format!("{} sizes from {one} to {last}", sizes.len()),
+        };
+        let text = text.map_or_else(|| "no counter shows what limits".to_owned(), String::from);
+        page.sentence(Tone::Plain, "  Limit at the knee: ", format!("{sizes}: {word}; {text}."));
+    }
+    if grid
+        .lines
+        .iter()
+        .flat_map(|line| &line.points)
+        .any(|point| point.fairness.is_some_and(|one| one.has_ramp))
+    {
+        page.sentence(
+            Tone::Plain,
+            "  ~ ",
+            "streams that began early had the targets to themselves for a good part of the time, so shares differ by that alone.",
+        );
     }
 }
 
-fn draw_chart(page: &mut Page, cells: &[&CellRecord], sizes: &[u64], counts: &[u32]) {
-    if sizes.len() < 2 {
-        return;
+/// Which streams failed, by number; the others went on.
+fn draw_failures(page: &mut Page, grid: &Grid<'_>) {
+    for point in grid.lines.iter().flat_map(|line| &line.points).filter(|point| !point.failed.is_empty()) {
+        let numbers: Vec<String> = point.failed.iter().map(u32::to_string).collect();
+        let what = if numbers.len() == 1 { "stream" } else { "streams" };
+        let ended = point
+            .cell
+            .result
+            .errors
+            .iter()
+            .find(|error| error.stream == point.failed.first().copied())
+            .map_or(String::new(), |error| format!(" ({} at byte {})", error.message, error.offset_bytes));
+        let rest = (point.count() as usize).saturating_sub(numbers.len());
+        page.sentence(
+            Tone::Error,
+            format!("  {}: ", label(point.cell)),
+            format!("{what} {} failed{ended}; the other {rest} went on.", numbers.join(", ")),
+        );
     }
+}
+
+/// What each target gave and how busy it was, with the most streams of each block size, where there are several targets.
+fn draw_targets(page: &mut Page, record: &Record, grid: &Grid<'_>) {
+    let Some(most) = grid.counts().last().copied() else { return };
+    let points: Vec<&Point<'_>> = grid
+        .lines
+        .iter()
+        .filter_map(|line| line.point(most))
+        .filter(|point| point.bytes_per_s().is_some())
+        .collect();
+    let Some(widest) = points.iter().map(|point| point.targets.len()).max().filter(|&count| count > 1) else {
+        return;
+    };
+    page.blank();
+    for first in (0..widest).step_by(TARGETS) {
+        let mut heads = vec![format!("{}: MiB/s, busy", streams(most))];
+        let shown = points.iter().flat_map(|point| &point.targets).map(|share| share.target);
+        let mut targets: Vec<u32> = Vec::new();
+        for target in shown {
+            if !targets.contains(&target) {
+                targets.push(target);
+            }
+        }
+        let targets: Vec<u32> = targets.into_iter().skip(first).take(TARGETS).collect();
+        heads.extend(targets.iter().map(|&target| short_name(record, target)));
+        let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+        let rows: Vec<Vec<String>> = points
+            .iter()
+            .map(|point| {
+                let mut row = vec![Bytes(point.cell.workload.block_bytes).to_string()];
+                row.extend(targets.iter().map(|&target| of_target(point, target)));
+                row
+            })
+            .collect();
+        page.table(&heads, &rows);
+    }
+}
+
+/// `44.1, 99.6 %`.
+fn of_target(point: &Point<'_>, target: u32) -> String {
+    let Some(share) = point.targets.iter().find(|share| share.target == target) else {
+        return MISSING.into();
+    };
+    let busy = share.busy_share.map_or(String::new(), |busy| format!(", {}", percent(busy)));
+    format!("{}{busy}", Unit::MIB_PER_S.figure(share.bytes_per_s))
+}
+
+/// The end of a name, which tells targets apart better than the start.
+fn short_name(record: &Record, target: u32) -> String {
+    let found = record.targets.iter().find(|one| one.index == target);
+    let name = found.map_or_else(|| format!("target {target}"), |one| printable(&one.name));
+    let count = name.chars().count();
+    if count <= NAME_COLUMNS {
+        return name;
+    }
+    let end: String = name.chars().skip(count + 1 - NAME_COLUMNS).collect();
+    format!("…{end}")
+}
+
+/// How the streams started, as asked for and really, and what the ramp gave.
+fn draw_starts(page: &mut Page, grid: &Grid<'_>) {
+    let points = || grid.lines.iter().flat_map(|line| &line.points);
+    let Some(skew_ns) = points().filter_map(|point| point.skew_ns).max() else { return };
+    let stagger_ns = points().map(|point| point.cell.workload.stagger_ns).max().unwrap_or(0);
+    let text = match stagger_ns {
+        0 => format!("together; from the first to the last at most {} passed.", Nanos(skew_ns)),
+        asked => format!("{} apart; none began more than {} from its time.", Nanos(asked), Nanos(skew_ns)),
+    };
+    page.sentence(Tone::Plain, "  Streams start ", text);
+    let ramps = points().filter_map(|point| Some((point, point.ramp?)));
+    if let Some((point, ramp)) = ramps.max_by_key(|(_, ramp)| ramp.elapsed_ns) {
+        let rate = ramp.bytes_per_s.map_or(String::new(), |rate| {
+            let all = point.bytes_per_s().map_or(MISSING.into(), |rate| Unit::MIB_PER_S.figure(rate));
+            format!(", {} MiB/s in the mean against {all} with all", Unit::MIB_PER_S.figure(rate))
+        });
+        let text = format!(
+            "{} until the last one began ({}){rate}; left out of the rates.",
+            Nanos(ramp.elapsed_ns),
+            label(point.cell)
+        );
+        page.sentence(Tone::Plain, "  Ramp: up to ", text);
+    }
+}
+
+fn draw_chart(page: &mut Page, grid: &Grid<'_>, counts: &[u32]) {
+    let [first, .., last] = &grid.lines[..] else { return };
     let series: Vec<Series> = counts
         .iter()
         .map(|&count| Series {
-            label: if count == 1 { "1 stream".into() } else { format!("{count} streams") },
-            points: sizes
+            label: streams(count),
+            points: grid
+                .lines
                 .iter()
-                .filter_map(|&size| {
-                    Some(((size as f64).log2(), find(cells, size, count).and_then(rate)? / 1_048_576.0))
+                .filter_map(|line| {
+                    let rate = line.point(count).and_then(Point::bytes_per_s)?;
+                    Some(((line.block_bytes as f64).log2(), rate / 1_048_576.0))
                 })
                 .collect(),
         })
         .collect();
     page.blank();
-    let [first, .., last] = sizes else { return };
-    let below = [Bytes(*first).to_string(), "block size".into(), Bytes(*last).to_string()];
+    let below =
+        [Bytes(first.block_bytes).to_string(), "block size".into(), Bytes(last.block_bytes).to_string()];
     chart::draw(page, &series, &Axes { unit: "MiB/s", below });
     page.blank();
 }
 
 /// Writes against reads, where both were measured in the same cells.
-fn draw_directions(page: &mut Page, record: &Record) {
-    let of = |op: Op| -> Vec<&CellRecord> {
-        cells::of(record, Experiment::Scale).filter(|cell| cell.workload.op == op).collect()
-    };
-    let (reads, writes) = (of(Op::Read), of(Op::Write));
-    for count in streams(&reads) {
-        let shares: Vec<f64> = sizes(&reads)
-            .iter()
-            .filter_map(|&size| {
-                let read = find(&reads, size, count).and_then(rate).filter(|&rate| rate > 0.0)?;
-                Some((find(&writes, size, count).and_then(rate)? / read - 1.0) * 100.0)
+fn draw_directions(page: &mut Page, grids: &[Grid<'_>]) {
+    for reads in grids.iter().filter(|grid| grid.op == Op::Read) {
+        let is_twin = |grid: &&Grid<'_>| grid.op == Op::Write && grid.targets == reads.targets;
+        let Some(writes) = grids.iter().find(is_twin) else { continue };
+        for count in reads.counts() {
+            let shares: Vec<f64> = reads
+                .lines
+                .iter()
+                .filter_map(|line| {
+                    let read = line.point(count).and_then(Point::bytes_per_s).filter(|&rate| rate > 0.0)?;
+                    let write = writes.line(line.block_bytes)?.point(count).and_then(Point::bytes_per_s)?;
+                    Some((write / read - 1.0) * 100.0)
+                })
+                .collect();
+            let (Some(low), Some(high)) =
+                (shares.iter().copied().reduce(f64::min), shares.iter().copied().reduce(f64::max))
+            else {
+                continue;
+            };
+            let range = if format!("{low:+.0}") == format!("{high:+.0}") {
+                format!("{low:+.0} %")
+            } else {
+                format!("{low:+.0} % to {high:+.0} %")
+            };
+            let text = format!("With {}, writes are {range} against reads of the same size.", streams(count));
+            page.sentence(Tone::Plain, "  ", text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::style::Style;
+    use rdsk_finding::fixtures::{self, with};
+    use rdsk_model::{Experiment, IoError, StopReason};
+
+    fn text(record: &Record) -> String {
+        let mut page = Page::default();
+        draw(&mut page, record);
+        page.render(Style::default())
+    }
+
+    fn scale_cells() -> Vec<CellRecord> {
+        fixtures::run().cells.into_iter().filter(|cell| cell.experiment == Experiment::Scale).collect()
+    }
+
+    #[test]
+    fn failed_streams_are_named_by_number() {
+        let failed = scale_cells().into_iter().take(2).map(|cell| {
+            with(cell, |cell| {
+                if cell.workload.streams > 1 {
+                    cell.result.stop = StopReason::Error;
+                    cell.result.errors = vec![IoError {
+                        target: 0,
+                        stream: Some(2),
+                        offset_bytes: 4096,
+                        errno: 5,
+                        message: "Input/output error".into(),
+                    }];
+                }
             })
-            .collect();
-        let (Some(low), Some(high)) =
-            (shares.iter().copied().reduce(f64::min), shares.iter().copied().reduce(f64::max))
-        else {
-            continue;
-        };
-        let plural = if count == 1 { "" } else { "s" };
-        page.sentence(
-            Tone::Plain,
-            "  ",
-            format!("With {count} stream{plural}, writes are {low:+.0} % to {high:+.0} % against reads of the same size."),
-        );
+        });
+        let text = text(&fixtures::record(vec![fixtures::disk()], failed.collect()));
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let expected = "stream 2 failed (Input/output error at byte 4096); the other 3 went on.";
+        assert!(words.join(" ").contains(expected), "{text}");
+    }
+
+    #[test]
+    fn many_counts_and_targets_fit_the_page() {
+        let base = scale_cells().remove(1);
+        let cells = (1..=12_u32).map(|streams| {
+            with(base.clone(), |cell| {
+                cell.id = format!("scale/read/64k/{streams}");
+                cell.workload.streams = streams;
+                cell.workload.targets = (0..6).collect();
+                cell.workload.stagger_ns = 100_000_000;
+                let visit = &mut cell.result.visits[0];
+                let one = visit.streams[0].clone();
+                visit.streams = (0..streams)
+                    .map(|index| rdsk_model::StreamResult {
+                        index,
+                        target: index % 6,
+                        start_ns: u64::from(index) * 100_000_000,
+                        ..one.clone()
+                    })
+                    .collect();
+            })
+        });
+        let targets = (0..6).map(|index| rdsk_model::Target {
+            index,
+            name: format!("/dev/disk/by-id/a-long-name-{index}"),
+            ..fixtures::disk()
+        });
+        let text = text(&fixtures::record(targets.collect(), cells.collect()));
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80 && !line.ends_with('…'), "{line}\n{text}");
+        }
+        for part in [
+            "12 streams: MiB/s, busy",
+            "…d/a-long-name-5",
+            "Ramp: up to",
+            "~ streams that began early",
+            "knee",
+        ] {
+            assert!(text.contains(part), "{part}:\n{text}");
+        }
     }
 }

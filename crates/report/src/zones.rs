@@ -12,6 +12,10 @@ use rdsk_units::{Bytes, percent};
 /// Passes below which a table of scatter means little.
 const FEW_PASSES: usize = 2;
 
+/// Rows of zones and of bands of one cell at most.
+const MOST_ZONES: usize = 16;
+const MOST_BANDS: usize = 4;
+
 pub(crate) fn draw(page: &mut Page, record: &Record) {
     page.heading("ZONES: speed by position");
     let groups = cells::groups_by(record, Experiment::Zones, |cell| cell.workload.op);
@@ -29,7 +33,7 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
         Pattern::Sequential => "in ascending order",
     };
     let seen: Vec<(&CellRecord, Zones)> =
-        cells.iter().filter_map(|cell| Some((*cell, zones(cell)?))).collect();
+        cells.iter().filter_map(|cell| Some((*cell, zones(record, cell)?))).collect();
     let places = seen.iter().map(|(_, zones)| zones.positions.len()).max().unwrap_or(0);
     page.sentence(Tone::Plain, "  ", format!("{op}, up to {places} positions, {order}"));
     let heads = [
@@ -47,7 +51,71 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
     page.table_with(&heads, &rows, &[heads.len() - 1]);
     cells::draw_whys(page, record, cells, |cell| Bytes(cell.workload.block_bytes).to_string());
     draw_curve(page, record, &seen);
+    draw_zones(page, record, &seen);
+    draw_bands(page, record, &seen);
     draw_advice(page, &seen);
+}
+
+/// The zones of each target, of the block size that tells them best.
+fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, Zones)]) {
+    let mut targets: Vec<&[u32]> = Vec::new();
+    for (cell, _) in seen {
+        if !targets.contains(&cell.workload.targets.as_slice()) {
+            targets.push(&cell.workload.targets);
+        }
+    }
+    for target in targets {
+        let of_target = seen.iter().filter(|(cell, _)| cell.workload.targets == target);
+        let scatter = |zones: &Zones| zones.scatter.unwrap_or(f64::INFINITY);
+        let best = of_target.min_by(|left, right| scatter(&left.1).total_cmp(&scatter(&right.1)));
+        let Some((cell, zones)) = best.filter(|(_, zones)| zones.zones.len() > 1) else { continue };
+        page.blank();
+        page.line(format!("  {} zones, by {}:", zones.zones.len(), name(record, cell)));
+        let whole = zones.positions.len().max(1) as f64;
+        let shown = zones.zones.len().min(MOST_ZONES);
+        let rows: Vec<Vec<String>> = zones.zones[..shown]
+            .iter()
+            .map(|zone| {
+                vec![
+                    Bytes(zone.begin_bytes).approx(),
+                    Bytes(zone.end_bytes).approx(),
+                    percent(zone.positions as f64 / whole),
+                    zone.positions.to_string(),
+                    Unit::MIB_PER_S.figure(zone.bytes_per_s),
+                ]
+            })
+            .collect();
+        page.table(&["from", "to", "share", "positions", "MiB/s"], &rows);
+        if shown < zones.zones.len() {
+            page.line(format!("  and {} more", zones.zones.len() - shown));
+        }
+    }
+}
+
+/// Bands behind the main line, a row each.
+fn draw_bands(page: &mut Page, record: &Record, seen: &[(&CellRecord, Zones)]) {
+    let mut rows = Vec::new();
+    for (cell, zones) in seen {
+        let Some(shadows) = &zones.shadows else { continue };
+        for band in shadows.bands.iter().take(MOST_BANDS) {
+            rows.push(vec![
+                name(record, cell),
+                significant(band.offset_ns / 1e6),
+                percent(band.share),
+                shadows.cause.word().to_owned(),
+            ]);
+        }
+        if shadows.bands.len() > MOST_BANDS {
+            rows.push(vec![format!("and {} more", shadows.bands.len() - MOST_BANDS)]);
+        }
+    }
+    if rows.is_empty() {
+        return;
+    }
+    page.blank();
+    page.line("  Bands of I/Os behind the main line:");
+    let heads = ["blocks of", "late by ms", "share", "because of"];
+    page.table_with(&heads, &rows, &[heads.len() - 1]);
 }
 
 fn name(record: &Record, cell: &CellRecord) -> String {
@@ -103,9 +171,16 @@ fn draw_advice(page: &mut Page, seen: &[(&CellRecord, Zones)]) {
     let limit = percent(rdsk_finding::zones::TIGHT);
     let text = match tight {
         Some(bytes) => {
-            format!("blocks of {} are the smallest whose scatter is at most {limit}.", Bytes(bytes))
+            format!(
+                "blocks of {} are the smallest that are tight: no bands, and a scatter of at most {limit}.",
+                Bytes(bytes)
+            )
         }
-        None => format!("at no block size is the scatter at most {limit}: repeat, or use larger blocks."),
+        None => {
+            format!(
+                "no block size is tight, without bands and with at most {limit} of scatter: use larger ones."
+            )
+        }
     };
     page.sentence(Tone::Plain, "  Advice: ", text);
 }

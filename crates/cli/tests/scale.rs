@@ -1,0 +1,476 @@
+//! `rdsk scale` through the real binary: the report's statements on the simulated store, known rates on throttled loop
+//! devices, starts, failing streams and the shapes that options give. Loop devices are compared with their own counters,
+//! since a throttle on a busy machine is late.
+
+mod support;
+
+use rdsk_testkit::{Behaviour, BlkioThrottle, FuseDisk, Limits, LoopDevice, Need, cli, requires};
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use support::{
+    Counted, LONG, MIB, assert_near, brief, cell, count, device, figure, finding_on, findings, loop_device,
+    rdsk, record_of, verdict, word,
+};
+
+const THROTTLED: [Need; 3] = [Need::Root, Need::Loop, Need::BlkioThrottle];
+const FUSE: [Need; 3] = [Need::Root, Need::Fuse, Need::Loop];
+const SYSTEMS: [&str; 3] = ["sim:tms-ramsan", "sim:tms-ramsan-2", "sim:tms-ramsan-3"];
+const SIZES: [&str; 8] = ["16k", "32k", "64k", "128k", "256k", "512k", "1M", "2M"];
+const MS: u64 = 1_000_000;
+/// A machine that stands still for a moment starts threads late; none of three attempts late is the claim.
+const ATTEMPTS: usize = 3;
+
+fn scale(words: &[&dyn AsRef<OsStr>]) -> Value {
+    record_of(rdsk(&[&[&"scale" as &dyn AsRef<OsStr>], words].concat()))
+}
+
+fn rate(record: &Value, op: &str, size: &str, streams: u32) -> f64 {
+    figure(cell(record, &format!("scale/{op}/{size}/{streams}")), "/result/bytes_per_s/mean")
+}
+
+fn streams(cell: &Value) -> &Vec<Value> {
+    cell["result"]["visits"][0]["streams"].as_array().expect("a visit lists its streams")
+}
+
+/// The words of a Record's findings and notes.
+fn notes(record: &Value) -> String {
+    record["notes"].to_string()
+}
+
+#[test]
+fn the_reports_statements_hold_on_its_store() {
+    let records = SYSTEMS.map(|name| scale(&[&name]));
+    for (name, record) in SYSTEMS.iter().zip(&records) {
+        for size in SIZES {
+            for (streams, range) in [(1, 1.27..1.33), (3, 1.07..1.41), (10, 1.07..1.41)] {
+                let ahead = rate(record, "write", size, streams) / rate(record, "read", size, streams);
+                assert!(range.contains(&ahead), "{name} {size} × {streams}: writes are {ahead:.3} × reads");
+            }
+        }
+        for op in ["read", "write"] {
+            // The block size matters, for one as for many.
+            for streams in [1, 3, 10] {
+                let (small, large) = (rate(record, op, "16k", streams), rate(record, op, "256k", streams));
+                assert!(large > small * 1.3, "{name} {op} × {streams}: {small} with 16k, {large} with 256k");
+            }
+            for pair in SIZES.windows(2).take(4) {
+                let (small, large) = (rate(record, op, pair[0], 1), rate(record, op, pair[1], 1));
+                assert!(large > small, "{name} {op}: {} {small}, {} {large}", pair[0], pair[1]);
+            }
+        }
+        assert_eq!(findings(record, "larger-blocks-help").len(), 2, "{name}");
+    }
+    for op in ["read", "write"] {
+        for size in SIZES {
+            for streams in [3, 10] {
+                let [one, two, three] = [0, 1, 2].map(|index| rate(&records[index], op, size, streams));
+                assert!(
+                    two > one * 1.05 && three > two * 1.05,
+                    "{op} {size} × {streams}: {one:.0}, {two:.0} and {three:.0} B/s with 1, 2 and 3 controllers"
+                );
+            }
+        }
+    }
+    // One controller for all three LUNs is what they share; with one each they share nothing.
+    let shares = |record: &Value| {
+        let knees = findings(record, "scale-knee");
+        knees
+            .iter()
+            .any(|finding| finding["title"].as_str().is_some_and(|title| title.contains("share a path")))
+    };
+    assert!(shares(&records[0]), "{}", records[0]["findings"]);
+    assert!(!shares(&records[2]), "{}", records[2]["findings"]);
+    // Three LUNs on two controllers: the one that is alone on its own gets twice as much.
+    let unfair = finding_on(&records[1], "unfair-streams", "scale/read/256k/10");
+    assert!(unfair["evidence"].to_string().contains("Jain"), "{unfair}");
+}
+
+/// The link carries 94 MB/s, a command costs 80 µs and its data are fetched at 332 MB/s first: pieces of 256 KiB, one after
+/// the other, so this is the most that one port gives, whoever asks.
+#[test]
+fn streams_on_one_lun_do_not_exceed_its_server() {
+    let record = scale(&[
+        &"sim:tms-ramsan/0",
+        &"--rw",
+        &"read",
+        &"--bs",
+        &"1M",
+        &"--streams",
+        &"1,2,4",
+        &"--stagger",
+        &"0s",
+    ]);
+    let piece = f64::from(256 << 10);
+    let most = piece / (80e-6 + piece / 94e6 + piece / 332e6);
+    for streams in [1, 2, 4] {
+        let rate = rate(&record, "read", "1M", streams);
+        assert!(rate <= most && rate > most * 0.95, "{streams} streams: {rate} of {most}");
+    }
+    let knee = finding_on(&record, "scale-knee", "scale/read/1M/1");
+    assert!(knee["text"].as_str().is_some_and(|text| text.contains("sim:tms-ramsan/0 was busy")), "{knee}");
+}
+
+/// In virtual time starts are exact, and the ramp, in which fewer streams run, is not in the rate.
+#[test]
+fn the_ramp_is_not_in_the_rate() {
+    let record = scale(&[
+        &"sim:tms-ramsan-3",
+        &"--rw",
+        &"read",
+        &"--bs",
+        &"256k",
+        &"--streams",
+        &"1,3",
+        &"--stagger",
+        &"2s",
+        &"--runtime",
+        &"3s",
+    ]);
+    let three = cell(&record, "scale/read/256k/3");
+    for (index, stream) in streams(three).iter().enumerate() {
+        assert_eq!(count(stream, "/start_ns"), index as u64 * 2_000 * MS);
+        assert_eq!(count(stream, "/target"), index as u64, "dealt round the targets");
+    }
+    let overlap = &three["result"]["visits"][0]["overlap"];
+    assert_eq!(count(overlap, "/start_ns"), 4_000 * MS);
+    let (all, one) = (rate(&record, "read", "256k", 3), rate(&record, "read", "256k", 1));
+    assert_near("three targets of their own", all, 3.0 * one, 0.02);
+    let with_ramp = figure(three, "/result/bytes") * 1e9 / figure(three, "/result/elapsed_ns");
+    assert!(with_ramp < all * 0.9, "{with_ramp} over all the time, {all} while all ran");
+}
+
+#[test]
+fn a_stream_that_fails_ends_alone() {
+    let mut file = tempfile::Builder::new().suffix(".toml").tempfile().expect("there is room");
+    // Of four streams dealt round three LUNs the last has the second half of the first LUN, from 4 GiB on.
+    let text = "extends = \"tms-ramsan\"\n[[luns]]\n[luns.faults]\nerrors = [{ offset_bytes = 4299161600, bytes = 4096 }]\n";
+    file.write_all(text.as_bytes()).expect("there is room");
+    let name = format!("sim:{}", file.path().display());
+    let words: [&dyn AsRef<OsStr>; 10] =
+        [&"scale", &name, &"--rw", &"read", &"--bs", &"256k", &"--streams", &"4", &"--stagger", &"0s"];
+    let run = cli::run(rdsk(&[&words[..], &[&"--runtime", &"4s", &"--precision", &"0.01%"]].concat()), LONG);
+    assert_failed_alone(&run, "scale/read/256k/4", 3, 4_299_161_600..4_299_165_696);
+}
+
+/// The same on a real device: a FUSE disk that answers a part of its range with EIO.
+#[test]
+fn a_stream_that_fails_on_a_real_device_ends_alone() {
+    if !requires(&FUSE) {
+        return;
+    }
+    // Of three streams on 48 MiB the last has the part from 32 MiB on.
+    let bad = 40 * MIB..40 * MIB + 4096;
+    let behaviour = Behaviour { errors: vec![bad.clone()], ..Behaviour::single(500_000) };
+    let disk =
+        FuseDisk::builder().capacity(48 * MIB).device(behaviour).mount().expect("requires() found FUSE");
+    let device = disk.loop_device().expect("requires() found loop devices");
+    let words: [&dyn AsRef<OsStr>; 10] = [
+        &"scale",
+        &device.path(),
+        &"--rw",
+        &"read",
+        &"--bs",
+        &"64k",
+        &"--streams",
+        &"3",
+        &"--stagger",
+        &"0s",
+    ];
+    let run =
+        cli::run(rdsk(&[&words[..], &[&"--runtime", &"1500ms", &"--precision", &"0.01%"]].concat()), LONG);
+    assert_failed_alone(&run, "scale/read/64k/3", 2, bad);
+}
+
+fn assert_failed_alone(run: &cli::Run, id: &str, failed: u64, bad: Range<u64>) {
+    assert_eq!(run.status_code, Some(4), "{}", run.stderr);
+    let record = cli::json(run);
+    assert_eq!(record["status"], "failed");
+    let cell = cell(&record, id);
+    let errors = cell["result"]["errors"].as_array().expect("a result lists errors");
+    assert_eq!(errors.len(), 1, "{}", brief(cell));
+    assert_eq!((count(&errors[0], "/stream"), count(&errors[0], "/errno")), (failed, 5));
+    let (offset, block) = (count(&errors[0], "/offset_bytes"), count(cell, "/workload/block_bytes"));
+    assert!(offset < bad.end && offset + block > bad.start, "{offset} does not touch {bad:?}");
+    let all = streams(cell);
+    let end = |stream: &Value| count(stream, "/end_ns");
+    let failed_end = end(&all[usize::try_from(failed).expect("a few streams")]);
+    let overlap = &cell["result"]["visits"][0]["overlap"];
+    for stream in all.iter().filter(|stream| count(stream, "/index") != failed) {
+        assert!(
+            end(stream) > failed_end + 100 * MS,
+            "{stream} ended with the one that failed at {failed_end}"
+        );
+        assert!(count(stream, "/bytes") > 0);
+    }
+    // What the failed one did is no part of what the others did together.
+    assert_eq!(count(overlap, "/start_ns"), failed_end, "{overlap}");
+    assert!(figure(cell, "/result/bytes_per_s/mean") > 0.0);
+}
+
+#[test]
+fn bytes_are_those_of_each_stream() {
+    let record = scale(&[
+        &"sim:tms-ramsan-2",
+        &"--rw",
+        &"write",
+        &"--bs",
+        &"64k",
+        &"--streams",
+        &"1,3,10",
+        &"--bytes",
+        &"32M",
+        &"--stagger",
+        &"100ms",
+    ]);
+    for streams_asked in [1_u64, 3, 10] {
+        let one = cell(&record, &format!("scale/write/64k/{streams_asked}"));
+        assert_eq!(count(one, "/workload/streams"), streams_asked);
+        let visits = one["result"]["visits"].as_array().expect("a result lists visits");
+        assert_eq!(count(one, "/result/bytes"), visits.len() as u64 * streams_asked * 32 * MIB);
+        for stream in visits.iter().flat_map(|visit| visit["streams"].as_array().expect("a list")) {
+            assert_eq!(count(stream, "/bytes"), 32 * MIB, "{stream}");
+        }
+    }
+}
+
+#[test]
+fn the_grid_is_shortened_by_rule_and_says_so() {
+    let short = scale(&[&"sim:tms-ramsan", &"--rw", &"read", &"--runtime", &"2s", &"--budget", &"30s"]);
+    assert!(notes(&short).contains("scale was shortened to fit the budget"), "{}", notes(&short));
+    let cells = short["cells"].as_array().expect("a Record has cells");
+    assert!(cells.len() >= 6 && cells.len() < 24, "{} cells", cells.len());
+    cell(&short, "scale/read/16k/10");
+    assert!(figure(&short, "/elapsed_ns") < 60e9, "{}", short["elapsed_ns"]);
+    // What was asked for stays.
+    let asked: [&dyn AsRef<OsStr>; 8] =
+        [&"sim:tms-ramsan", &"--rw", &"read", &"--bs", &"64k", &"--streams", &"1,3", &"--stagger"];
+    let kept = scale(&[&asked[..], &[&"1s", &"--runtime", &"2s", &"--budget", &"60s"]].concat());
+    assert!(!notes(&kept).contains("shortened"), "{}", notes(&kept));
+    assert_eq!(kept["cells"].as_array().map(Vec::len), Some(2));
+    assert_eq!(count(cell(&kept, "scale/read/64k/3"), "/workload/stagger_ns"), 1_000 * MS);
+}
+
+/// The log of a real disk tells where the streams were.
+#[test]
+fn ranges_are_disjoint_unless_shared() {
+    if !requires(&FUSE) {
+        return;
+    }
+    let disk = FuseDisk::builder().capacity(16 * MIB).mount().expect("requires() found FUSE");
+    let device = disk.loop_device().expect("requires() found loop devices");
+    for (shared, firsts, seconds) in [(false, 1, 1), (true, 2, 0)] {
+        disk.clear_log();
+        let path = device.path();
+        let mut words: Vec<&dyn AsRef<OsStr>> = vec![&"scale", &path, &"--rw", &"read", &"--bs", &"256k"];
+        words.extend::<[&dyn AsRef<OsStr>; 6]>([&"--streams", &"2", &"--bytes", &"8M", &"--stagger", &"0s"]);
+        if shared {
+            words.push(&"--shared-range");
+        }
+        let record = record_of(rdsk(&words));
+        let one = cell(&record, "scale/read/256k/2");
+        assert_eq!(word(one, "/workload/range"), if shared { "shared" } else { "disjoint" });
+        let passes = one["result"]["visits"].as_array().map_or(0, Vec::len) as u64;
+        // Blocks of 256 KiB are what nobody else reads.
+        let read = |half: Range<u64>| -> u64 {
+            let log = disk.log();
+            log.iter()
+                .filter(|one| half.contains(&one.offset_bytes) && one.bytes >= 128 << 10)
+                .map(|one| one.bytes)
+                .sum()
+        };
+        assert_eq!(read(0..8 * MIB), firsts * passes * 8 * MIB, "shared: {shared}");
+        assert_eq!(read(8 * MIB..16 * MIB), seconds * passes * 8 * MIB, "shared: {shared}");
+    }
+}
+
+#[test]
+fn streams_start_when_they_should() {
+    if !requires(&[Need::Root, Need::Loop]) {
+        return;
+    }
+    let disk = loop_device();
+    for (stagger, step_ns) in [("200ms", 200 * MS), ("0s", 0)] {
+        let mut latest_ns = u64::MAX;
+        for _ in 0..ATTEMPTS {
+            let record = scale(&[
+                &disk.path(),
+                &"--rw",
+                &"read",
+                &"--bs",
+                &"64k",
+                &"--streams",
+                &"4",
+                &"--stagger",
+                &stagger,
+                &"--runtime",
+                &"400ms",
+            ]);
+            let one = cell(&record, "scale/read/64k/4");
+            let late = streams(one)
+                .iter()
+                .enumerate()
+                .map(|(index, stream)| count(stream, "/start_ns").abs_diff(index as u64 * step_ns));
+            latest_ns = latest_ns.min(late.max().expect("four streams"));
+            assert!(count(one, "/result/visits/0/overlap/start_ns") >= 3 * step_ns);
+            if latest_ns <= 20 * MS {
+                break;
+            }
+            eprintln!("a stream began {latest_ns} ns from its time: the machine stood still, trying again");
+        }
+        eprintln!("stagger {stagger}: none began more than {latest_ns} ns from its time");
+        assert!(latest_ns <= 20 * MS, "{latest_ns} ns from the time asked for");
+    }
+}
+
+/// Limits both devices for those inside; the group of the first takes the second's rule too.
+fn throttle(disks: &[(&LoopDevice, u64)]) -> BlkioThrottle {
+    let limits = |rate| Limits { read_bps: Some(rate), ..Limits::default() };
+    let throttle =
+        BlkioThrottle::new(disks[0].0.major_minor(), limits(disks[0].1)).expect("requires() found throttles");
+    for (disk, rate) in &disks[1..] {
+        let rule = format!("{} {rate}\n", disk.major_minor());
+        std::fs::write(throttle.path().join("blkio.throttle.read_bps_device"), rule)
+            .expect("the group is ours");
+    }
+    throttle
+}
+
+/// Bytes per second that the devices' own counters grew by, watched from outside every few milliseconds while `run` went
+/// on: the slope over the middle of the time in which they grew.
+fn watched<T>(disks: &[&LoopDevice], run: impl FnOnce() -> T) -> (T, Vec<f64>) {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let witness = scope.spawn(|| {
+            let began = Instant::now();
+            let mut samples: Vec<(f64, Vec<u64>)> = Vec::new();
+            while !stop.load(Ordering::Relaxed) {
+                let bytes = disks.iter().map(|disk| Counted::now(disk).read_bytes).collect();
+                samples.push((began.elapsed().as_secs_f64(), bytes));
+                std::thread::sleep(Duration::from_millis(4));
+            }
+            samples
+        });
+        let result = run();
+        stop.store(true, Ordering::Relaxed);
+        let samples = witness.join().expect("the witness does not panic");
+        let slope = |disk: usize| {
+            let of: Vec<(f64, u64)> = samples.iter().map(|(at, bytes)| (*at, bytes[disk])).collect();
+            slope(&of)
+        };
+        (result, (0..disks.len()).map(slope).collect())
+    })
+}
+
+/// Growth over the time between a fifth and four fifths of what was read.
+fn slope(samples: &[(f64, u64)]) -> f64 {
+    let (first, last) = (samples[0].1, samples[samples.len() - 1].1);
+    let at = |share: f64| {
+        let wanted = first + ((last - first) as f64 * share) as u64;
+        *samples.iter().find(|(_, bytes)| *bytes >= wanted).expect("the last sample has all of it")
+    };
+    let (low, high) = (at(0.2), at(0.8));
+    (high.1 - low.1) as f64 / (high.0 - low.0)
+}
+
+#[test]
+fn two_throttled_devices_add_up() {
+    if !requires(&THROTTLED) {
+        return;
+    }
+    let (fast, slow) = (loop_device(), loop_device());
+    // A throttle lets through what it allows for a tenth of a second at once, at the start too: in visits of six seconds
+    // that is less than 2 %.
+    let (fast_rate, slow_rate) = (12 * MIB, 4 * MIB);
+    let throttle = throttle(&[(&fast, fast_rate), (&slow, slow_rate)]);
+    let command = throttle.command(rdsk(&[
+        &"scale",
+        &fast.path(),
+        &slow.path(),
+        &"--rw",
+        &"read",
+        &"--bs",
+        &"16k",
+        &"--streams",
+        &"2",
+        &"--stagger",
+        &"0s",
+        &"--runtime",
+        &"12s",
+        &"--precision",
+        &"0.01%",
+    ]));
+    let (record, truth) = watched(&[&fast, &slow], || record_of(command));
+    let two = cell(&record, "scale/read/16k/2");
+    let sum: f64 = truth.iter().sum();
+    let aggregate = figure(two, "/result/bytes_per_s/mean");
+    eprintln!(
+        "aggregate {:.0}, the devices' counters {:.0} + {:.0} = {sum:.0}, limits {:.0}",
+        aggregate,
+        truth[0],
+        truth[1],
+        fast_rate + slow_rate
+    );
+    assert_near("the aggregate against the sum of the devices", aggregate, sum, 0.02);
+    assert_near("the sum of the limits", sum, (fast_rate + slow_rate) as f64, 0.15);
+    for (index, (disk, truth)) in [&fast, &slow].into_iter().zip(&truth).enumerate() {
+        let its: Vec<&Value> =
+            streams(two).iter().filter(|stream| count(stream, "/target") == index as u64).collect();
+        assert_eq!(its.len(), 1);
+        // The totals are those of the kernel, byte for byte; the rates those of the witness.
+        let total: u64 = two["result"]["streams"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter(|stream| count(stream, "/target") == index as u64)
+            .map(|stream| count(stream, "/bytes"))
+            .sum();
+        assert_eq!(total, count(device(two, disk), "/read_bytes"), "{}", brief(two));
+        let elapsed = figure(its[0], "/end_ns") - figure(its[0], "/start_ns");
+        assert_near("a target's rate", figure(its[0], "/bytes") * 1e9 / elapsed, *truth, 0.03);
+    }
+    assert_eq!(verdict(two), "throttled");
+}
+
+#[test]
+fn more_streams_do_not_exceed_a_throttled_device_and_it_is_named() {
+    if !requires(&THROTTLED) {
+        return;
+    }
+    let disk = loop_device();
+    let limit = 8 * MIB;
+    let throttle = throttle(&[(&disk, limit)]);
+    let command = throttle.command(rdsk(&[
+        &"scale",
+        &disk.path(),
+        &"--rw",
+        &"read",
+        &"--bs",
+        &"16k",
+        &"--streams",
+        &"1,4",
+        &"--stagger",
+        &"0s",
+        &"--runtime",
+        &"5s",
+        &"--precision",
+        &"0.01%",
+    ]));
+    let record = record_of(command);
+    let (one, four) = (rate(&record, "read", "16k", 1), rate(&record, "read", "16k", 4));
+    eprintln!("limit {limit}: one stream {one:.0}, four {four:.0}");
+    // The kernel lets one slice of a tenth of a second through before it limits: a fiftieth of five seconds.
+    assert!(four <= limit as f64 * 1.03, "{four} of {limit}");
+    assert_near("the limit itself", four, limit as f64, 0.15);
+    // One of the two may have had a busier machine.
+    assert_near("four streams against one", four, one, 0.1);
+    let knee = finding_on(&record, "scale-knee", "scale/read/16k/1");
+    let text = knee["text"].as_str().expect("a finding has a text");
+    let name = disk.path().display().to_string();
+    assert!(text.contains(&name) && text.contains("control group"), "{text}");
+    assert!(knee["title"].as_str().is_some_and(|title| title.contains("control group")), "{knee}");
+    assert!(knee["evidence"].to_string().contains(&name), "{knee}");
+}

@@ -1,0 +1,266 @@
+//! Truth: speed by position. What `rdsk zones` finds on disks whose zones, bands and clocks are known: models in virtual
+//! time, and a real loop device over a disk that behaves as programmed.
+
+mod support;
+
+use rdsk_finding::zones::{Cause, Zones, zones};
+use rdsk_model::{CellRecord, Record};
+use rdsk_testkit::cli::{self, Ended};
+use rdsk_testkit::{Behaviour, Extra, FuseDisk, LoopDevice, Need, requires};
+use serde_json::Value;
+use std::io::Write as _;
+use support::{LONG, MIB, rdsk, record_of};
+
+/// A Record with what its cells say.
+fn read(record: Value) -> (Record, Vec<Zones>) {
+    let record: Record = serde_json::from_value(record).expect("rdsk reads its own Records");
+    let zones = |cell: &CellRecord| zones(&record, cell).expect("every position was visited");
+    let all = record.cells.iter().map(zones).collect();
+    (record, all)
+}
+
+fn codes(record: &Record) -> Vec<&str> {
+    record.findings.iter().map(|finding| finding.code.as_str()).collect()
+}
+
+/// The model of the report's disk, read as the report did it: every block, one behind the other.
+#[test]
+fn the_reports_disk_falls_with_position_has_bands_at_one_mebibyte_only_and_is_never_saturated() {
+    let (record, all) = read(record_of(rdsk(&[
+        &"zones",
+        &"sim:freebsd-wd800jd",
+        &"--bs",
+        &"1M,5M",
+        &"--order",
+        &"ascending",
+        &"--full",
+        &"--runs",
+        &"1",
+    ])));
+    let [small, large] = &all[..] else { panic!("two block sizes") };
+    let shadows = small.shadows.as_ref().expect("bands at 1 MiB");
+    assert!(
+        matches!(shadows.cause, Cause::MissedRevolution { revolution_ns } if (revolution_ns - 60e9 / 7200.0).abs() < 1.0)
+    );
+    assert!(
+        shadows.bands.iter().any(|band| (band.offset_ns / (60e9 / 7200.0) - 1.0).abs() < 0.04),
+        "{shadows:?}"
+    );
+    assert_eq!(large.shadows, None);
+    for one in &all {
+        assert!(one.zones.len() >= 8, "{:?}", one.zones);
+        let busy = one.busy_share.expect("a model counts");
+        assert!((0.7..0.96).contains(&busy), "{busy}");
+    }
+    // The figures of the model's eight zones, from the outside in.
+    assert_eq!(large.zones.len(), 8);
+    assert!(
+        large.zones.windows(2).all(|pair| pair[1].bytes_per_s < pair[0].bytes_per_s),
+        "{:?}",
+        large.zones
+    );
+    let ratio = large.outer_bytes_per_s / large.inner_bytes_per_s;
+    assert!((1.6..2.1).contains(&ratio), "{ratio}");
+    assert!(small.median_bytes_per_s < large.median_bytes_per_s);
+    let found = codes(&record);
+    assert!(found.contains(&"latency-bands") && found.contains(&"speed-by-position"), "{found:?}");
+}
+
+#[test]
+fn shuffled_positions_give_a_smear_and_no_bands_and_the_advice_is_five_mebibytes() {
+    let (_, all) = read(record_of(rdsk(&[&"zones", &"sim:freebsd-wd800jd"])));
+    assert_eq!(all.iter().map(|one| one.block_bytes / MIB).collect::<Vec<_>>(), [1, 5, 10, 20]);
+    assert!(all.iter().all(|one| one.shadows.is_none() && one.drift.is_none() && one.passes == 10));
+    assert_eq!(all.iter().map(Zones::is_tight).collect::<Vec<_>>(), [false, true, true, true]);
+    let scatter: Vec<f64> = all.iter().map(|one| one.scatter.expect("ten passes")).collect();
+    assert!(scatter.windows(2).all(|pair| pair[1] < pair[0]), "{scatter:?}");
+    let page = cli::run(
+        {
+            let mut command = cli::rdsk(env!("CARGO_BIN_EXE_rdsk"));
+            command.args(["zones", "sim:freebsd-wd800jd", "--ascii"]);
+            command
+        },
+        LONG,
+    );
+    assert!(page.stdout.contains("8 zones, by 20 MiB:"), "{}", page.stdout);
+    assert!(page.stdout.contains("blocks of 5 MiB are the smallest that are tight"), "{}", page.stdout);
+    assert!(page.stdout.is_ascii() && page.stdout.lines().all(|line| line.len() <= 80), "{}", page.stdout);
+}
+
+/// The boundaries of a model with two zones are those of its file.
+#[test]
+fn boundaries_are_those_of_the_model() {
+    let (_, all) = read(record_of(rdsk(&[&"zones", &"sim:solaris-zfs", &"--bs", &"20M", &"--runs", &"5"])));
+    let shown = cli::json(&cli::run(rdsk(&[&"sim", &"show", &"solaris-zfs"]), LONG));
+    let text = shown["toml"].as_str().expect("it shows its figures");
+    let figures = |key: &str| -> Vec<f64> {
+        let lines = text.lines().filter_map(|line| line.trim().split_once(" = "));
+        lines
+            .filter(|(name, _)| *name == key)
+            .filter_map(|(_, value)| value.split_whitespace().next()?.replace('_', "").parse().ok())
+            .collect()
+    };
+    let (cylinders, sectors) = (figures("cylinders"), figures("sectors_per_track"));
+    let heads = figures("heads")[0];
+    assert_eq!((cylinders.len(), sectors.len()), (2, 2), "{text}");
+    let boundary = cylinders[0] * heads * sectors[0] * 512.0;
+    let [outer, inner] = &all[0].zones[..] else { panic!("{:?}", all[0].zones) };
+    let step = all[0].positions[1].offset_bytes as f64;
+    assert!(
+        boundary >= outer.begin_bytes as f64 && boundary <= inner.begin_bytes as f64 + step,
+        "{boundary}"
+    );
+    assert!(outer.end_bytes as f64 <= boundary + step, "{boundary} {outer:?}");
+}
+
+/// A clock that moves in steps of 1 ms makes bands of its own; one of 1 µs makes none.
+#[test]
+fn bands_of_a_coarse_clock_are_called_so_and_go_with_it() {
+    for (resolution_ns, cause) in [(1_000_000, Some(Cause::Clock { resolution_ns: 1_000_000 })), (1000, None)]
+    {
+        let mut file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+        write!(file, "extends = \"tms-ramsan\"\nhost.clock_resolution_ns = {resolution_ns}\n").unwrap();
+        let target = format!("sim:{}", file.path().display());
+        for bs in ["64k", "256k"] {
+            let (_, all) = read(record_of(rdsk(&[&"zones", &target, &"--bs", &bs])));
+            let seen = all[0].shadows.as_ref().map(|shadows| shadows.cause);
+            assert_eq!(seen, cause, "{bs} with a clock of {resolution_ns} ns: {:?}", all[0].shadows);
+        }
+    }
+}
+
+#[test]
+fn a_disk_that_becomes_slower_differs_between_its_passes() {
+    let (record, _) = read(record_of(rdsk(&[&"zones", &"sim:slowdown", &"--bs", &"5M", &"--runs", &"4"])));
+    assert!(codes(&record).contains(&"passes-differ"), "{:?}", codes(&record));
+}
+
+const NEEDS: [Need; 3] = [Need::Root, Need::Fuse, Need::Loop];
+const BLOCK: u64 = 64 << 10;
+/// Places of the real disk, and where its zones end.
+const PLACES: u64 = 41;
+const ENDS: [u64; 3] = [20 * MIB, 44 * MIB, 64 * MIB];
+/// What a zone gives, in bytes per second: 64 KiB take 7 to 10 ms.
+const RATES: [f64; 3] = [9.0e6, 7.5e6, 6.5e6];
+
+/// A disk of three zones and the loop device over it. A block is one request.
+fn three_zones(extra: Option<Extra>) -> (FuseDisk, LoopDevice) {
+    let mut behaviour = Behaviour { extra, ..Behaviour::default() };
+    let mut begin = 0;
+    for (end, rate) in ENDS.into_iter().zip(RATES) {
+        behaviour = behaviour.zone_rate(begin..end, rate);
+        begin = end;
+    }
+    let disk =
+        FuseDisk::builder().capacity(64 * MIB).device(behaviour).mount().expect("requires() found FUSE");
+    let device = disk.loop_device().expect("requires() found loop devices");
+    (disk, device)
+}
+
+fn real_zones(device: &LoopDevice, runs: u32) -> (Record, Zones) {
+    let record = record_of(rdsk(&[
+        &"zones",
+        &device.path(),
+        &"--bs",
+        &"64k",
+        &"--points",
+        &PLACES.to_string(),
+        &"--runs",
+        &runs.to_string(),
+    ]));
+    let (record, mut all) = read(record);
+    (record, all.remove(0))
+}
+
+/// Twenty runs, on four disks at once, since a disk that is programmed to be slow mostly sleeps.
+#[test]
+fn three_programmed_zones_are_found_on_a_real_device_without_false_bands() {
+    if !requires(&NEEDS) {
+        return;
+    }
+    let alarms: usize = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..4).map(|_| scope.spawn(false_bands_of_five_runs)).collect();
+        runs.into_iter().map(|run| run.join().expect("its assertions hold")).sum()
+    });
+    assert!(alarms <= 1, "{alarms} false bands in 20 runs");
+}
+
+fn false_bands_of_five_runs() -> usize {
+    let (_disk, device) = three_zones(None);
+    let run = |_| {
+        let (_, seen) = real_zones(&device, 4);
+        let step = seen.positions[1].offset_bytes;
+        assert_eq!(seen.zones.len(), 3, "{:?}", seen.zones);
+        for (zone, end) in seen.zones.iter().zip(ENDS) {
+            assert!(zone.end_bytes.abs_diff(end) <= step + BLOCK, "{zone:?} ends at {end}");
+        }
+        for (zone, rate) in seen.zones.iter().zip(RATES) {
+            assert!((zone.bytes_per_s / rate - 1.0).abs() < 0.03, "{zone:?} gives {rate}");
+        }
+        usize::from(seen.shadows.is_some())
+    };
+    (0..5).map(run).sum()
+}
+
+#[test]
+fn a_band_of_every_tenth_request_is_found_on_a_real_device() {
+    if !requires(&NEEDS) {
+        return;
+    }
+    let (_disk, device) = three_zones(Some(Extra { every: 10, costs_ns: 3_000_000 }));
+    let (record, seen) = real_zones(&device, 10);
+    let shadows = seen.shadows.as_ref().expect("every tenth request is 3 ms late");
+    let share: f64 = shadows.bands.iter().map(|band| band.share).sum();
+    assert!((0.08..=0.12).contains(&share), "{shadows:?}");
+    let band = shadows.bands.iter().max_by_key(|band| band.count).expect("there is one");
+    assert!((band.offset_ns / 3e6 - 1.0).abs() < 0.2, "{shadows:?}");
+    assert_eq!(shadows.cause, Cause::Periodic { every: 10 });
+    let finding = record.findings.iter().find(|finding| finding.code == "latency-bands").expect("a finding");
+    assert!(!finding.title.contains("clock"), "{}", finding.title);
+}
+
+/// Interrupted with its points kept, and continued: every place once per pass, as without the interruption.
+#[test]
+fn an_interrupted_run_keeps_its_points_and_is_continued() {
+    if !requires(&NEEDS) {
+        return;
+    }
+    let (_disk, device) = three_zones(None);
+    let kept = tempfile::Builder::new().suffix(".json").tempfile().unwrap();
+    let arguments = ["--bs", "64k", "--points", "41", "--runs", "4"];
+    let mut command = cli::rdsk(env!("CARGO_BIN_EXE_rdsk"));
+    command.arg("zones").arg(device.path()).args(arguments).arg("--json").arg(kept.path());
+    let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1200));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let partial: Record = serde_json::from_reader(std::fs::File::open(kept.path()).unwrap()).unwrap();
+    let before: usize = partial.cells[0].result.points.iter().map(|run| run.order.len()).sum();
+    assert!((1..164).contains(&before), "{before} points were kept");
+    let (whole, seen) = read(record_of(rdsk(&[
+        &"zones",
+        &device.path(),
+        &"--bs",
+        &"64k",
+        &"--points",
+        &"41",
+        &"--runs",
+        &"4",
+        &"--resume",
+        &kept.path(),
+    ])));
+    assert_eq!(seen[0].passes, 4);
+    let points = &whole.cells[0].result.points;
+    for run in points {
+        let mut order = run.order.clone();
+        order.sort_unstable();
+        assert_eq!(order, (0..41).collect::<Vec<u32>>());
+    }
+    // What was measured before is there as it was.
+    for (run, earlier) in points.iter().zip(&partial.cells[0].result.points) {
+        assert_eq!(run.latency_ns[..earlier.latency_ns.len()], earlier.latency_ns);
+    }
+    let foreign = cli::run(rdsk(&[&"zones", &"sim:wd2500", &"--resume", &kept.path()]), LONG);
+    assert_eq!(foreign.ended, Ended::Exited(2), "{}", foreign.stderr);
+}

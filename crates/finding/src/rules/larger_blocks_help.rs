@@ -1,0 +1,131 @@
+//! `larger-blocks-help`: the same streams move clearly more with larger blocks.
+
+use super::Rule;
+use super::common::{cite, reached_device};
+use crate::scale::{Grid, Point, analyse};
+use crate::words;
+use rdsk_model::{Confidence, Finding, Record};
+use rdsk_units::Bytes;
+
+pub(super) const RULE: Rule = Rule { code: "larger-blocks-help", check };
+
+/// From this factor between the smallest blocks and the best it is worth a word.
+const FACTOR: f64 = 1.25;
+/// A block size with this part of the best rate is large enough.
+const ENOUGH: f64 = 0.9;
+/// Citations of one finding at most.
+const MAX_CITED: usize = 8;
+
+fn check(record: &Record) -> Vec<Finding> {
+    analyse(record).iter().filter_map(of_grid).collect()
+}
+
+/// The stream count at which it helps most.
+fn of_grid(grid: &Grid<'_>) -> Option<Finding> {
+    let gains = grid.counts().into_iter().filter_map(|count| {
+        let points: Vec<&Point<'_>> =
+            grid.lines.iter().filter_map(|line| line.point(count)).filter(|point| is_sound(point)).collect();
+        let (first, best) = (*points.first()?, best(&points)?);
+        let factor = best.bytes_per_s()? / first.bytes_per_s()?;
+        (factor >= FACTOR && is_sure(first, best)).then_some((factor, points))
+    });
+    let (factor, points) = gains.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let (first, best) = (*points.first()?, best(&points)?);
+    let most = best.bytes_per_s()?;
+    let enough = points.iter().find(|point| point.bytes_per_s().is_some_and(|rate| rate >= ENOUGH * most))?;
+    let size = |point: &Point<'_>| Bytes(point.cell.workload.block_bytes);
+    Some(Finding {
+        code: RULE.code.into(),
+        title: format!(
+            "{}s of {} are {} as fast as those of {}",
+            grid.op,
+            size(best),
+            words::times(factor),
+            size(first)
+        ),
+        text: format!(
+            "With {}, blocks of {} give {} and blocks of {} give {}. Every I/O costs the same time besides its bytes, and \
+             larger blocks pay it less often; {} have nine tenths of the best rate.",
+            words::plural(u64::from(first.count()), "stream"),
+            size(first),
+            words::rate(first.bytes_per_s()?),
+            size(best),
+            words::rate(most),
+            size(enough),
+        ),
+        evidence: points
+            .iter()
+            .take(MAX_CITED)
+            .map(|point| cite(point.cell, "bytes_per_s", words::rate(point.bytes_per_s().unwrap_or(0.0))))
+            .collect(),
+        confidence: Confidence::Measured,
+        advice: Some(format!(
+            "use blocks of at least {} (--bs, or what the program calls its buffer)",
+            size(enough)
+        )),
+        cells: points.iter().map(|point| point.cell.id.clone()).collect(),
+    })
+}
+
+fn is_sound(point: &Point<'_>) -> bool {
+    point.failed.is_empty()
+        && reached_device(point.cell)
+        && point.bytes_per_s().is_some_and(|rate| rate > 0.0)
+}
+
+fn best<'a, 'b>(points: &[&'a Point<'b>]) -> Option<&'a Point<'b>> {
+    let rate = |point: &Point<'_>| point.bytes_per_s().unwrap_or(0.0);
+    points.iter().copied().max_by(|one, other| rate(one).total_cmp(&rate(other)))
+}
+
+/// Whether the intervals lie apart.
+fn is_sure(slow: &Point<'_>, fast: &Point<'_>) -> bool {
+    let high = slow.cell.result.bytes_per_s.and_then(|rate| rate.high);
+    let low = fast.cell.result.bytes_per_s.and_then(|rate| rate.low);
+    high.zip(low).is_some_and(|(high, low)| high < low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::{cell, disk, estimate, record, with, without_counters};
+    use rdsk_model::{CellRecord, Experiment, IoPath, Op};
+
+    fn scale(size: u64, rate: u64) -> CellRecord {
+        let bytes = rate << 20;
+        with(
+            cell(
+                &format!("scale/read/{size}/1"),
+                Op::Read,
+                IoPath::Direct,
+                size,
+                bytes / size,
+                1_000_000_000,
+            ),
+            |cell| {
+                cell.experiment = Experiment::Scale;
+                cell.result.bytes_per_s = Some(estimate(bytes as f64));
+            },
+        )
+    }
+
+    #[test]
+    fn fires_and_names_the_smallest_size_that_is_enough() {
+        let cells = vec![scale(16 << 10, 36), scale(128 << 10, 62), scale(1 << 20, 67)];
+        let finding = fires(RULE, &record(vec![disk()], cells));
+        assert_eq!(finding.title, "reads of 1 MiB are 1.86 × as fast as those of 16 KiB");
+        assert!(finding.advice.unwrap().contains("at least 128 KiB"));
+    }
+
+    #[test]
+    fn is_silent_where_size_hardly_matters_or_nothing_reached_the_device() {
+        silent(RULE, &record(vec![disk()], vec![scale(16 << 10, 60), scale(1 << 20, 67)]));
+        silent(RULE, &record(vec![disk()], vec![scale(16 << 10, 36)]));
+        let blind = [scale(16 << 10, 36), scale(1 << 20, 67)].map(without_counters);
+        silent(RULE, &record(vec![disk()], blind.into()));
+        let unsure =
+            with(scale(16 << 10, 36), |cell| cell.result.bytes_per_s.as_mut().unwrap().high = Some(1e9));
+        silent(RULE, &record(vec![disk()], vec![unsure, scale(1 << 20, 67)]));
+    }
+}

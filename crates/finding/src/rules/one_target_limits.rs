@@ -1,0 +1,118 @@
+//! `one-target-limits`: of several targets some are busy all the time or held by a control group, while the others could do
+//! more.
+
+use super::Rule;
+use crate::scale::{Cause, Limit, Point, analyse, name, of_point};
+use crate::words;
+use rdsk_model::{Confidence, Finding, Op, Record};
+use rdsk_units::Bytes;
+
+pub(super) const RULE: Rule = Rule { code: "one-target-limits", check };
+
+/// Citations of one finding at most.
+const MAX_CITED: usize = 8;
+
+/// A cell in which some targets were the limit.
+struct Hit<'a> {
+    op: Op,
+    point: &'a Point<'a>,
+    cause: Cause,
+}
+
+fn check(record: &Record) -> Vec<Finding> {
+    let grids = analyse(record);
+    let mut groups: Vec<Vec<Hit<'_>>> = Vec::new();
+    for grid in &grids {
+        for point in grid.lines.iter().flat_map(|line| &line.points) {
+            let Limit::SomeTargets(cause) = of_point(record, point) else { continue };
+            let hit = Hit { op: grid.op, point, cause };
+            let is_same = |group: &&mut Vec<Hit<'_>>| {
+                group
+                    .first()
+                    .is_some_and(|first| first.op == hit.op && first.cause.targets == hit.cause.targets)
+            };
+            match groups.iter_mut().find(is_same) {
+                Some(group) => group.push(hit),
+                None => groups.push(vec![hit]),
+            }
+        }
+    }
+    groups.iter().filter_map(|group| finding(record, group)).collect()
+}
+
+/// One finding for the cells of one direction with the same targets; the words are those of the last.
+fn finding(record: &Record, group: &[Hit<'_>]) -> Option<Finding> {
+    let Hit { op, point, cause } = group.last()?;
+    let names: Vec<String> = cause.targets.iter().map(|&target| name(record, target)).collect();
+    let what = if names.len() == 1 { "one target is".into() } else { format!("{} targets are", names.len()) };
+    Some(Finding {
+        code: RULE.code.into(),
+        title: format!("{what} the limit of {op}s by several streams"),
+        text: format!(
+            "{} can do no more: with {} of {}, {}. Streams on the others do not make up for it.",
+            words::list(&names),
+            words::plural(u64::from(point.count()), "stream"),
+            Bytes(point.cell.workload.block_bytes),
+            cause.text
+        ),
+        evidence: group.iter().flat_map(|hit| hit.cause.evidence.clone()).take(MAX_CITED).collect(),
+        confidence: Confidence::Measured,
+        advice: Some(
+            "put more of the load on the other targets, or give this one its own controller or a higher limit".into(),
+        ),
+        cells: group.iter().map(|hit| hit.point.cell.id.clone()).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::{cell, disk, record, with};
+    use rdsk_model::{CellRecord, Experiment, IoPath, StreamResult, Target};
+
+    fn pair(busy: [f64; 2]) -> Record {
+        let both: CellRecord =
+            with(cell("scale/read/1M/2", Op::Read, IoPath::Direct, 1 << 20, 80, 2_000_000_000), |cell| {
+                cell.experiment = Experiment::Scale;
+                cell.workload.streams = 2;
+                cell.workload.targets = vec![0, 1];
+                let (bytes, ops) = (40 << 20, 40);
+                let stream = |index| StreamResult {
+                    index,
+                    target: index,
+                    start_ns: 0,
+                    end_ns: 2_000_000_000,
+                    bytes,
+                    ops,
+                };
+                cell.result.visits[0].streams = vec![stream(0), stream(1)];
+                let device = cell.evidence.device.remove(0);
+                for (target, busy) in [0, 1].into_iter().zip(busy) {
+                    let mut one = device.clone();
+                    (one.target, one.name, one.reads, one.read_bytes) =
+                        (target, format!("sd{target}"), Some(ops), Some(bytes));
+                    if let Some(row) = &mut one.iostat {
+                        row.util_percent = busy * 100.0;
+                    }
+                    cell.evidence.device.push(one);
+                }
+            });
+        let targets = (0..2).map(|index| Target { index, name: format!("/dev/sd{index}"), ..disk() });
+        record(targets.collect(), vec![both])
+    }
+
+    #[test]
+    fn fires_on_one_of_two_and_names_it() {
+        let finding = fires(RULE, &pair([0.4, 0.99]));
+        assert!(finding.text.starts_with("/dev/sd1 can do no more"), "{}", finding.text);
+        assert_eq!(finding.evidence.len(), 2);
+    }
+
+    #[test]
+    fn is_silent_where_all_are_alike_or_nearly() {
+        silent(RULE, &pair([0.99, 0.98]));
+        silent(RULE, &pair([0.4, 0.5]));
+        silent(RULE, &pair([0.9, 0.99]));
+    }
+}

@@ -1,0 +1,66 @@
+//! `passes-differ`: the same positions took longer in one pass than in another. What changed it cannot tell.
+
+use super::Rule;
+use super::common::{cells, cite};
+use crate::zones::{Drift, zones};
+use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
+
+pub(super) const RULE: Rule = Rule { code: "passes-differ", check };
+
+fn check(record: &Record) -> Vec<Finding> {
+    let drifts: Vec<(&CellRecord, Drift)> = cells(record, |cell| cell.experiment == Experiment::Zones)
+        .into_iter()
+        .filter_map(|cell| Some((cell, zones(record, cell)?.drift?)))
+        .collect();
+    let most = drifts.iter().max_by(|left, right| size(&left.1).total_cmp(&size(&right.1)));
+    let Some((cell, drift)) = most else { return Vec::new() };
+    vec![Finding {
+        code: RULE.code.into(),
+        title: format!("passes over the same positions differ by {}", rdsk_units::percent(size(drift))),
+        text: format!(
+            "Pass {} of {} took {} more than is usual at the same positions, pass {} {} less. Heat, a cache that filled or \
+             emptied, or others on the device changed between them.",
+            drift.slowest + 1,
+            cell.id,
+            rdsk_units::percent(drift.slowest_by),
+            drift.fastest + 1,
+            rdsk_units::percent(-drift.fastest_by),
+        ),
+        evidence: drifts.iter().take(6).map(|(cell, drift)| cited(cell, drift)).collect(),
+        confidence: Confidence::Measured,
+        advice: Some("repeat with more passes (--runs) and look whether the later ones agree".into()),
+        cells: drifts.iter().map(|(cell, _)| cell.id.clone()).collect(),
+    }]
+}
+
+fn size(drift: &Drift) -> f64 {
+    (1.0 + drift.slowest_by) / (1.0 + drift.fastest_by) - 1.0
+}
+
+fn cited(cell: &CellRecord, drift: &Drift) -> String {
+    let passes = format_args!(
+        "+{}, pass {} = -{} (p = {:.0e})",
+        rdsk_units::percent(drift.slowest_by),
+        drift.fastest + 1,
+        rdsk_units::percent(-drift.fastest_by),
+        drift.p_value
+    );
+    cite(cell, &format!("pass {}", drift.slowest + 1), passes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::zones::testing::made;
+
+    #[test]
+    fn fires_on_a_slow_pass_and_not_on_equal_ones() {
+        let wobble = |place: u32, pass: u32| u64::from((place * 5 + pass * 3) % 11) * 10_000;
+        let slow = |pass: u32| if pass == 1 { 2_000_000 } else { 0 };
+        let finding =
+            fires(RULE, &made(60, 4, |place, pass, _| 10_000_000 + wobble(place, pass) + slow(pass)).0);
+        assert!(finding.text.starts_with("Pass 2 of "), "{}", finding.text);
+        silent(RULE, &made(60, 4, |place, pass, _| 10_000_000 + wobble(place, pass)).0);
+    }
+}

@@ -1,0 +1,170 @@
+//! `scale-knee`: from some number of streams on more of them gain next to nothing, and the counters show what limits.
+
+use super::Rule;
+use crate::scale::{Grid, Limit, Line, Stop, analyse};
+use crate::words;
+use rdsk_model::{Confidence, Finding, Op, Record};
+use rdsk_units::{Bytes, percent};
+
+pub(super) const RULE: Rule = Rule { code: "scale-knee", check };
+
+/// Citations of one finding at most.
+const MAX_CITED: usize = 8;
+
+fn check(record: &Record) -> Vec<Finding> {
+    analyse(record).iter().flat_map(of_grid).collect()
+}
+
+/// One finding for all block sizes with the same knee and the same limit.
+fn of_grid(grid: &Grid<'_>) -> Vec<Finding> {
+    let mut groups: Vec<Vec<(&Line<'_>, &Stop)>> = Vec::new();
+    for line in &grid.lines {
+        // That one target of several is the limit is said by a rule of its own.
+        let Some(stop) = line.knee.as_ref().filter(|stop| !matches!(stop.limit, Limit::SomeTargets(_)))
+        else {
+            continue;
+        };
+        let Some(cause) = stop.limit.cause() else { continue };
+        let is_same = |group: &&mut Vec<(&Line<'_>, &Stop)>| {
+            group.first().is_some_and(|(_, first)| {
+                first.streams == stop.streams
+                    && first.limit.word() == stop.limit.word()
+                    && first.limit.cause().is_some_and(|other| other.targets == cause.targets)
+            })
+        };
+        match groups.iter_mut().find(is_same) {
+            Some(group) => group.push((line, stop)),
+            None => groups.push(vec![(line, stop)]),
+        }
+    }
+    groups.iter().filter_map(|group| finding(grid.op, group)).collect()
+}
+
+fn finding(op: Op, group: &[(&Line<'_>, &Stop)]) -> Option<Finding> {
+    let (line, stop) = *group.first()?;
+    let cause = stop.limit.cause()?;
+    let sizes: Vec<String> = group.iter().map(|(line, _)| Bytes(line.block_bytes).to_string()).collect();
+    let evidence = group.iter().flat_map(|(line, stop)| {
+        let id = line.points.get(stop.knee.index).map_or("", |point| point.cell.id.as_str());
+        let gain = format!(
+            "{id}: gain per doubling up to {} streams = {}",
+            stop.next_streams,
+            percent(stop.knee.gain)
+        );
+        std::iter::once(gain)
+            .chain(stop.limit.cause().map(|cause| cause.evidence.clone()).unwrap_or_default())
+    });
+    let text = format!(
+        "Here {}. With blocks of {}, going on from {} to {} changes the rate by {} per doubling, at most by {}; less than 10 % \
+         is the rule for a knee.",
+        cause.text,
+        Bytes(line.block_bytes),
+        words::plural(u64::from(stop.streams), "stream"),
+        stop.next_streams,
+        percent(stop.knee.gain),
+        percent(stop.knee.most_gain),
+    );
+    Some(Finding {
+        code: RULE.code.into(),
+        title: format!(
+            "{op}s gain nothing beyond {}: {}",
+            words::plural(u64::from(stop.streams), "stream"),
+            reason(&stop.limit)
+        ),
+        text: if sizes.len() > 1 {
+            format!("{text} The same holds for {}.", words::list(&sizes[1..]))
+        } else {
+            text
+        },
+        evidence: evidence.take(MAX_CITED).collect(),
+        confidence: match stop.limit {
+            Limit::SharedPath(_) | Limit::QueueFull(_) => Confidence::Inferred,
+            _ => Confidence::Measured,
+        },
+        advice: Some(advice(&stop.limit).into()),
+        cells: group
+            .iter()
+            .filter_map(|(line, stop)| Some(line.points.get(stop.knee.index)?.cell.id.clone()))
+            .collect(),
+    })
+}
+
+fn reason(limit: &Limit) -> &'static str {
+    match limit {
+        Limit::Throttled(_) => "a control group sets the rate",
+        Limit::DeviceBusy(_) | Limit::SomeTargets(_) => "the device is busy",
+        Limit::SharedPath(_) => "the targets share a path",
+        Limit::QueueFull(_) => "the queue is full",
+        Limit::Cpu(_) => "the processors are busy",
+        Limit::Source(_) => "making the data takes the time",
+        Limit::Unknown => "the reason is not known",
+    }
+}
+
+fn advice(limit: &Limit) -> &'static str {
+    match limit {
+        Limit::Throttled(_) => "raise the limit, or measure outside the limited group",
+        Limit::DeviceBusy(_) | Limit::SomeTargets(_) => {
+            "use as many streams as at the knee; more only wait for each other. More targets, or larger blocks, may give more"
+        }
+        Limit::SharedPath(_) => "put the targets on controllers of their own and measure again",
+        Limit::QueueFull(_) => {
+            "use as many streams as at the knee, or let the device take more requests at once"
+        }
+        Limit::Cpu(_) => "larger blocks (--bs) cost less processor time for each byte",
+        Limit::Source(_) | Limit::Unknown => "measure reads, which need no data to be made",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::{cell, disk, estimate, record, with, without_counters};
+    use rdsk_model::{CellRecord, Experiment, IoPath, Limit as GroupLimit};
+
+    const MIB: u64 = 1 << 20;
+
+    fn scale(size: u64, streams: u32, rate: u64) -> CellRecord {
+        let id = format!("scale/read/{size}/{streams}");
+        with(cell(&id, Op::Read, IoPath::Direct, size, rate * 2 * MIB / size, 2_000_000_000), |cell| {
+            cell.experiment = Experiment::Scale;
+            cell.workload.streams = streams;
+            cell.result.bytes_per_s = Some(estimate((rate * MIB) as f64));
+        })
+    }
+
+    #[test]
+    fn fires_where_more_streams_give_no_more() {
+        let cells = vec![scale(MIB, 1, 40), scale(MIB, 4, 42), scale(2 * MIB, 1, 60), scale(2 * MIB, 4, 60)];
+        let finding = fires(RULE, &record(vec![disk()], cells.clone()));
+        assert_eq!(finding.title, "reads gain nothing beyond 1 stream: the device is busy");
+        assert_eq!(finding.cells, [cells[0].id.as_str(), cells[2].id.as_str()]);
+        assert!(
+            finding.text.contains("/dev/sda was busy 96.0 %") && finding.text.contains("2 MiB"),
+            "{}",
+            finding.text
+        );
+        let held = cells[..2].iter().map(|cell| {
+            with(cell.clone(), |cell| {
+                cell.evidence.limits = vec![GroupLimit {
+                    target: 0,
+                    source: "x/io.max".into(),
+                    op: Op::Read,
+                    bytes_per_s: Some(42 * MIB),
+                    ops_per_s: None,
+                }];
+            })
+        });
+        let finding = fires(RULE, &record(vec![disk()], held.collect()));
+        assert!(finding.text.contains("io.max") && finding.text.contains("/dev/sda"), "{}", finding.text);
+    }
+
+    #[test]
+    fn is_silent_where_more_streams_help_and_where_nothing_was_counted() {
+        silent(RULE, &record(vec![disk()], vec![scale(MIB, 1, 40), scale(MIB, 4, 80)]));
+        silent(RULE, &record(vec![disk()], vec![scale(MIB, 1, 40)]));
+        let blind = [1, 4].map(|streams| without_counters(scale(MIB, streams, 40)));
+        silent(RULE, &record(vec![disk()], blind.into()));
+    }
+}

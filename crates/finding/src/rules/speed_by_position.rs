@@ -1,0 +1,87 @@
+//! `speed-by-position`: the rate falls or steps along the target. It says nothing of a target that is as fast everywhere.
+
+use super::Rule;
+use super::common::{cells, cite};
+use crate::words;
+use crate::zones::{Zones, zones};
+use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
+
+pub(super) const RULE: Rule = Rule { code: "speed-by-position", check };
+
+/// Difference between the fastest and the slowest zone from which on it matters.
+const MATTERS: f64 = 1.05;
+
+fn check(record: &Record) -> Vec<Finding> {
+    let read: Vec<(&CellRecord, Zones)> = cells(record, |cell| cell.experiment == Experiment::Zones)
+        .into_iter()
+        .filter_map(|cell| Some((cell, zones(record, cell)?)))
+        .filter(|(_, zones)| zones.zones.len() > 1 && ratio(zones) >= MATTERS)
+        .collect();
+    // The block size that scatters least tells it best; that of one pass is not known and comes last.
+    let scatter = |zones: &Zones| zones.scatter.unwrap_or(f64::INFINITY);
+    let best = read.iter().min_by(|left, right| scatter(&left.1).total_cmp(&scatter(&right.1)));
+    let Some((cell, zones)) = best else { return Vec::new() };
+    let (fast, slow) = (extreme(zones, f64::total_cmp), extreme(zones, |a, b| b.total_cmp(a)));
+    let text = format!(
+        "The positions fall into {} zones whose rates step by at least 1 %: from {} at {} to {} at {}. {}",
+        zones.zones.len(),
+        words::rate(fast.bytes_per_s),
+        words::bytes(fast.begin_bytes),
+        words::rate(slow.bytes_per_s),
+        words::bytes(slow.begin_bytes),
+        if crate::zones::rotates(record, cell) {
+            "A turning disk has more sectors on its outer tracks, which pass in the same time."
+        } else {
+            "The device does not say that it turns; caches, other members of an array or another medium can do this, too."
+        }
+    );
+    vec![Finding {
+        code: RULE.code.into(),
+        title: format!("speed depends on the position: {} between its zones", words::times(ratio(zones))),
+        text,
+        evidence: read.iter().take(4).map(|(cell, zones)| cited(cell, zones)).collect(),
+        confidence: Confidence::Measured,
+        advice: Some(format!(
+            "quote the rate with its position; put what must be fast into the first {}",
+            words::bytes(zones.zones[0].end_bytes)
+        )),
+        cells: read.iter().map(|(cell, _)| cell.id.clone()).collect(),
+    }]
+}
+
+fn cited(cell: &CellRecord, zones: &Zones) -> String {
+    let outer_inner = format_args!(
+        "{}, inner = {}, zones = {}",
+        words::rate(zones.outer_bytes_per_s),
+        words::rate(zones.inner_bytes_per_s),
+        zones.zones.len()
+    );
+    cite(cell, "outer", outer_inner)
+}
+
+fn extreme(zones: &Zones, order: impl Fn(&f64, &f64) -> std::cmp::Ordering) -> &crate::zones::Zone {
+    let by_rate = |left: &&crate::zones::Zone, right: &&crate::zones::Zone| {
+        order(&left.bytes_per_s, &right.bytes_per_s)
+    };
+    zones.zones.iter().max_by(by_rate).unwrap_or(&zones.zones[0])
+}
+
+fn ratio(zones: &Zones) -> f64 {
+    extreme(zones, f64::total_cmp).bytes_per_s / extreme(zones, |a, b| b.total_cmp(a)).bytes_per_s
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::zones::testing::made;
+
+    #[test]
+    fn fires_where_the_rate_steps_and_not_where_it_is_the_same() {
+        let steps = made(60, 3, |place, _, _| 10_000_000 + 5_000_000 * u64::from(place / 20));
+        let finding = fires(RULE, &steps.0);
+        assert!(finding.title.contains("2.00 ×"), "{}", finding.title);
+        assert!(finding.text.contains("3 zones"), "{}", finding.text);
+        silent(RULE, &made(60, 3, |place, pass, _| 10_000_000 + u64::from((place + pass) % 7) * 9_000).0);
+    }
+}

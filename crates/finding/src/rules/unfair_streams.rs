@@ -1,0 +1,134 @@
+//! `unfair-streams`: streams that ask for the same get unequal shares.
+
+use super::Rule;
+use super::common::{cite, reached_device};
+use crate::scale::{Point, StreamShare, analyse, name};
+use crate::words;
+use rdsk_model::{Confidence, Finding, Record};
+
+pub(super) const RULE: Rule = Rule { code: "unfair-streams", check };
+
+/// Jain's index below this is unfair: of two streams one has at least twice as much as the other.
+const UNFAIR: f64 = 0.9;
+/// Citations of one finding at most.
+const MAX_CITED: usize = 8;
+
+fn check(record: &Record) -> Vec<Finding> {
+    let grids = analyse(record);
+    let points = grids.iter().flat_map(|grid| &grid.lines).flat_map(|line| &line.points);
+    let unfair: Vec<(&Point<'_>, f64)> =
+        points.filter_map(|point| Some((point, unfairness(point)?))).collect();
+    let Some((worst, jain)) = unfair.iter().min_by(|one, other| one.1.total_cmp(&other.1)) else {
+        return Vec::new();
+    };
+    let (slow, fast) = ends(worst);
+    let by_target =
+        worst.targets.len() > 1 && worst.targets.iter().all(|share| is_fair_on(worst, share.target));
+    let why = if by_target {
+        let each: Vec<String> = worst
+            .targets
+            .iter()
+            .map(|share| {
+                format!("{} on {}", words::plural(share.streams as u64, "stream"), name(record, share.target))
+            })
+            .collect();
+        format!(
+            "Streams on the same target get the same; it is the targets that differ: {}.",
+            words::list(&each)
+        )
+    } else {
+        "Streams on the same target differ: some are served before others.".to_owned()
+    };
+    vec![Finding {
+        code: RULE.code.into(),
+        title: format!("streams get unequal shares: Jain's index down to {jain:.2}"),
+        text: format!("In {} the fastest stream has {} and the slowest {}. {why}", worst.cell.id, words::rate(fast), words::rate(slow)),
+        evidence: unfair
+            .iter()
+            .take(MAX_CITED)
+            .map(|(point, jain)| {
+                let (slow, fast) = ends(point);
+                let range = format!("{jain:.2}, slowest {}, fastest {}", words::rate(slow), words::rate(fast));
+                cite(point.cell, "Jain's index", range)
+            })
+            .collect(),
+        confidence: Confidence::Measured,
+        advice: Some(
+            if by_target {
+                "deal the streams out so that each target has as many as the others, or name targets that are alike"
+            } else {
+                "a total says nothing of its slowest user here; look at the streams of the Record"
+            }
+            .into(),
+        ),
+        cells: unfair.iter().map(|(point, _)| point.cell.id.clone()).collect(),
+    }]
+}
+
+/// Jain's index where it is low, says something of the device, and not merely that some streams began earlier.
+fn unfairness(point: &Point<'_>) -> Option<f64> {
+    let fairness = point.fairness.filter(|fairness| !fairness.has_ramp)?;
+    (fairness.jain < UNFAIR && reached_device(point.cell)).then_some(fairness.jain)
+}
+
+fn whole<'a>(point: &'a Point<'_>) -> impl Iterator<Item = &'a StreamShare> {
+    point.streams.iter().filter(|stream| !point.failed.contains(&stream.index))
+}
+
+/// The slowest and the fastest rate.
+fn ends(point: &Point<'_>) -> (f64, f64) {
+    whole(point).fold((f64::INFINITY, 0.0), |(slow, fast), stream| {
+        (stream.bytes_per_s.min(slow), stream.bytes_per_s.max(fast))
+    })
+}
+
+fn is_fair_on(point: &Point<'_>, target: u32) -> bool {
+    let rates: Vec<f64> =
+        whole(point).filter(|stream| stream.target == target).map(|stream| stream.bytes_per_s).collect();
+    rates.len() < 2 || rdsk_stats::jain(&rates) >= UNFAIR
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::{cell, disk, record, with};
+    use rdsk_model::{Experiment, IoPath, Op, StreamResult};
+
+    fn of(rates: &[u64], step_ns: u64) -> Record {
+        let total: u64 = rates.iter().sum();
+        let one =
+            with(cell("scale/read/1M/n", Op::Read, IoPath::Direct, 1 << 20, total, 1_000_000_000), |cell| {
+                cell.experiment = Experiment::Scale;
+                cell.workload.streams = u32::try_from(rates.len()).unwrap();
+                let stream = |(index, &rate): (usize, &u64)| {
+                    let index = u32::try_from(index).unwrap();
+                    let start_ns = step_ns * u64::from(index);
+                    StreamResult {
+                        index,
+                        target: 0,
+                        start_ns,
+                        end_ns: 1_000_000_000,
+                        bytes: rate << 20,
+                        ops: rate,
+                    }
+                };
+                cell.result.visits[0].streams = rates.iter().enumerate().map(stream).collect();
+            });
+        record(vec![disk()], vec![one])
+    }
+
+    #[test]
+    fn fires_where_one_has_most_of_it() {
+        let finding = fires(RULE, &of(&[10, 40], 0));
+        assert_eq!(finding.title, "streams get unequal shares: Jain's index down to 0.74");
+        assert!(finding.text.contains("40.0 MiB/s and the slowest 10.0 MiB/s"), "{}", finding.text);
+    }
+
+    #[test]
+    fn is_silent_where_shares_are_alike_or_a_ramp_made_them() {
+        silent(RULE, &of(&[30, 40], 0));
+        silent(RULE, &of(&[40], 0));
+        silent(RULE, &of(&[10, 40], 200_000_000));
+    }
+}

@@ -1,0 +1,222 @@
+use super::*;
+use crate::fixtures::{cell, disk, estimate, record, with};
+use rdsk_model::{
+    CpuTime, DeviceEvidence, IoError, IoPath, Limit as GroupLimit, Overlap, Record, StreamResult, Target,
+    Windows,
+};
+
+const MIB: u64 = 1 << 20;
+const SECOND: u64 = 1_000_000_000;
+
+/// Two seconds of streams dealt round `targets` targets, each stream at its rate in MiB/s, started `stagger_ns` apart.
+fn streams(targets: u32, rates: &[u64], stagger_ns: u64) -> CellRecord {
+    let total: u64 = rates.iter().sum();
+    let id = format!("scale/read/1M/{}", rates.len());
+    with(cell(&id, Op::Read, IoPath::Direct, MIB, total * 2, 2 * SECOND), |cell| {
+        cell.experiment = Experiment::Scale;
+        cell.workload.streams = u32::try_from(rates.len()).unwrap();
+        cell.workload.stagger_ns = stagger_ns;
+        cell.workload.targets = (0..targets).collect();
+        cell.result.bytes_per_s = Some(estimate((total * MIB) as f64));
+        let stream = |(index, &rate): (usize, &u64)| {
+            let index = u32::try_from(index).unwrap();
+            let start_ns = u64::from(index) * stagger_ns;
+            let bytes = rate * MIB * (2 * SECOND - start_ns) / SECOND;
+            StreamResult {
+                index,
+                target: index % targets,
+                start_ns,
+                end_ns: 2 * SECOND,
+                bytes,
+                ops: bytes / MIB,
+            }
+        };
+        let visit = &mut cell.result.visits[0];
+        visit.streams = rates.iter().enumerate().map(stream).collect();
+        visit.overlap =
+            Some(Overlap { start_ns: 0, end_ns: 2 * SECOND, bytes: total * MIB, covered_ns: SECOND });
+        let device = cell.evidence.device[0].clone();
+        cell.evidence.device = (0..targets)
+            .map(|target| {
+                let streams = cell.result.visits[0].streams.iter();
+                let its = || streams.clone().filter(|stream| stream.target == target);
+                DeviceEvidence {
+                    target,
+                    name: format!("sd{target}"),
+                    reads: Some(its().map(|stream| stream.ops).sum()),
+                    read_bytes: Some(its().map(|stream| stream.bytes).sum()),
+                    ..device.clone()
+                }
+            })
+            .collect();
+    })
+}
+
+fn busy(cell: &mut CellRecord, shares: &[f64]) {
+    for (device, share) in cell.evidence.device.iter_mut().zip(shares) {
+        device.iostat.as_mut().unwrap().util_percent = share * 100.0;
+    }
+}
+
+fn disks(count: u32) -> Vec<Target> {
+    (0..count).map(|index| Target { index, name: format!("/dev/sd{index}"), ..disk() }).collect()
+}
+
+fn limit_of(record: &Record) -> Limit {
+    let grids = analyse(record);
+    let stop = grids[0].lines[0].knee.clone();
+    stop.unwrap_or_else(|| panic!("no knee: {grids:#?}")).limit
+}
+
+/// One and four streams on one target that give the same.
+fn flat(change: impl Fn(&mut CellRecord)) -> Record {
+    let cells = vec![with(streams(1, &[40], 0), &change), with(streams(1, &[10; 4], 0), &change)];
+    record(disks(1), cells)
+}
+
+#[test]
+fn shares_of_streams_and_targets() {
+    let record = record(disks(2), vec![streams(2, &[30, 10, 20], 0)]);
+    let grids = analyse(&record);
+    let point = &grids[0].lines[0].points[0];
+    let rates: Vec<f64> = point.streams.iter().map(|stream| stream.bytes_per_s / MIB as f64).collect();
+    assert_eq!(rates, [30.0, 10.0, 20.0]);
+    let targets: Vec<(u32, usize, u64)> =
+        point.targets.iter().map(|share| (share.target, share.streams, share.bytes / MIB)).collect();
+    assert_eq!(targets, [(0, 2, 100), (1, 1, 20)]);
+    let fairness = point.fairness.unwrap();
+    assert!((fairness.jain - 3600.0 / (3.0 * 1400.0)).abs() < 1e-9 && !fairness.has_ramp);
+    assert_eq!((point.skew_ns, point.speed_up), (Some(0), None));
+    assert_eq!(point.targets[0].busy_share, Some(0.96));
+}
+
+#[test]
+fn the_ramp_stands_apart_and_blurs_the_shares() {
+    let late = with(streams(1, &[10, 10, 10], SECOND / 4), |cell| {
+        cell.result.visits[0].streams[1].start_ns += 7_000_000;
+        cell.result.windows =
+            Some(Windows { width_ns: SECOND / 10, bytes: [vec![MIB; 2], vec![3 * MIB; 18]].concat() });
+    });
+    let record = record(disks(1), vec![late]);
+    let grids = analyse(&record);
+    let point = &grids[0].lines[0].points[0];
+    assert_eq!(point.skew_ns, Some(7_000_000));
+    let ramp = point.ramp.unwrap();
+    // Half a second is five windows.
+    assert_eq!((ramp.elapsed_ns, ramp.bytes), (SECOND / 2, 11 * MIB));
+    assert_eq!(ramp.bytes_per_s, Some(22.0 * MIB as f64));
+    assert!(point.fairness.unwrap().has_ramp);
+}
+
+#[test]
+fn speed_up_and_knee_leave_failed_cells_out() {
+    let failed = with(streams(1, &[20, 20], 0), |cell| {
+        cell.result.errors =
+            vec![IoError { target: 0, stream: Some(1), offset_bytes: 0, errno: 5, message: "EIO".into() }];
+    });
+    let record = record(disks(1), vec![streams(1, &[15; 4], 0), streams(1, &[40], 0), failed]);
+    let grids = analyse(&record);
+    let line = &grids[0].lines[0];
+    assert_eq!(grids[0].counts(), [1, 2, 4]);
+    assert_eq!(line.point(4).unwrap().speed_up, Some(1.5));
+    assert_eq!(line.point(2).unwrap().failed, [1]);
+    // From 1 to 4 is 22 % a doubling; 2 with its failed stream would have been a knee.
+    assert_eq!(line.knee, None);
+}
+
+#[test]
+fn a_busy_device_is_the_limit() {
+    let record = flat(|_| ());
+    let Limit::DeviceBusy(cause) = limit_of(&record) else { panic!("{:?}", limit_of(&record)) };
+    assert_eq!(cause.text, "/dev/sd0 was busy 96.0 % of the time");
+    assert_eq!(cause.evidence, ["scale/read/1M/1: /dev/sd0 busy = 96.0 %"]);
+    let stop = analyse(&record)[0].lines[0].knee.clone().unwrap();
+    assert_eq!((stop.streams, stop.next_streams), (1, 4));
+}
+
+#[test]
+fn the_next_count_tells_what_the_knee_does_not() {
+    let cells = vec![
+        with(streams(1, &[40], 0), |cell| busy(cell, &[0.9])),
+        with(streams(1, &[10; 4], 0), |cell| busy(cell, &[1.0])),
+    ];
+    let Limit::DeviceBusy(cause) = limit_of(&record(disks(1), cells)) else { panic!() };
+    assert!(cause.evidence[0].starts_with("scale/read/1M/4: "), "{cause:?}");
+}
+
+#[test]
+fn a_control_group_comes_before_all_else() {
+    let limits = |bytes_per_s, ops_per_s| {
+        flat(move |cell| {
+            cell.evidence.limits = vec![GroupLimit {
+                target: 0,
+                source: "x/io.max".into(),
+                op: Op::Read,
+                bytes_per_s,
+                ops_per_s,
+            }];
+        })
+    };
+    for (bytes_per_s, ops_per_s, is_held) in [
+        (Some(40 * MIB), None, true),
+        (None, Some(41), true),
+        (Some(80 * MIB), None, false),
+        (None, Some(20), false),
+    ] {
+        let limit = limit_of(&limits(bytes_per_s, ops_per_s));
+        assert_eq!(matches!(limit, Limit::Throttled(_)), is_held, "{bytes_per_s:?} {ops_per_s:?}: {limit:?}");
+    }
+}
+
+#[test]
+fn one_target_of_several_is_named() {
+    let cells = vec![
+        with(streams(2, &[20, 20], 0), |cell| busy(cell, &[0.5, 0.99])),
+        with(streams(2, &[10; 4], 0), |cell| busy(cell, &[0.5, 0.99])),
+    ];
+    let Limit::SomeTargets(cause) = limit_of(&record(disks(2), cells)) else { panic!() };
+    assert_eq!(cause.targets, [1]);
+    assert_eq!(cause.text, "/dev/sd1 was busy 99.0 % of the time, while /dev/sd0 had time left");
+}
+
+#[test]
+fn targets_that_add_nothing_share_a_path() {
+    let record = record(disks(2), vec![streams(2, &[40], 0), streams(2, &[20, 20], 0)]);
+    let Limit::SharedPath(cause) = limit_of(&record) else { panic!("{:?}", limit_of(&record)) };
+    assert!(cause.text.starts_with("2 targets give 40.0 MiB/s"), "{}", cause.text);
+    assert!(cause.evidence.len() == 4, "{:?}", cause.evidence);
+}
+
+#[test]
+fn queue_processor_and_nothing() {
+    let idle = |cell: &mut CellRecord| busy(cell, &[0.5]);
+    let Limit::QueueFull(_) = limit_of(&flat(|cell| {
+        idle(cell);
+        cell.evidence.device[0].waiting_mean = Some(3.0);
+    })) else {
+        panic!()
+    };
+    // The invented machine has 8 processors.
+    for (cpu_ns, is_cpu) in [(2 * SECOND * 75 / 10, true), (2 * SECOND, false)] {
+        let limit = limit_of(&flat(|cell| {
+            idle(cell);
+            cell.result.cpu_ns = Some(CpuTime { user: 0, system: cpu_ns });
+        }));
+        assert_eq!(matches!(limit, Limit::Cpu(_)), is_cpu, "{limit:?}");
+    }
+    assert_eq!(limit_of(&flat(idle)), Limit::Unknown);
+    assert_eq!(
+        limit_of(&flat(|cell| *cell = crate::fixtures::without_counters(cell.clone()))),
+        Limit::Unknown
+    );
+}
+
+#[test]
+fn cells_that_never_ran_are_no_points_of_the_curve() {
+    let never = crate::fixtures::not_applicable(streams(1, &[1, 1], 0), "too small");
+    let record = record(disks(1), vec![streams(1, &[40], 0), never]);
+    let grids = analyse(&record);
+    let point = grids[0].lines[0].point(2).unwrap();
+    assert_eq!((point.bytes_per_s(), point.skew_ns, point.speed_up), (None, None, None));
+    assert_eq!(grids[0].lines[0].knee, None);
+}
