@@ -4,19 +4,16 @@
 
 mod support;
 
-use rdsk_testkit::{Behaviour, BlkioThrottle, FuseDisk, Limits, LoopDevice, Need, cli, requires};
+use rdsk_testkit::{Behaviour, FuseDisk, Need, cli, requires};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 use support::{
-    Counted, LONG, MIB, assert_near, brief, cell, count, device, figure, finding_on, findings, loop_device,
-    rdsk, record_of, verdict, word,
+    LONG, MIB, assert_near, brief, cell, count, figure, finding_on, findings, loop_device, rdsk, record_of,
+    scale_rate, streams, word,
 };
 
-const THROTTLED: [Need; 3] = [Need::Root, Need::Loop, Need::BlkioThrottle];
 const FUSE: [Need; 3] = [Need::Root, Need::Fuse, Need::Loop];
 const SYSTEMS: [&str; 3] = ["sim:tms-ramsan", "sim:tms-ramsan-2", "sim:tms-ramsan-3"];
 const SIZES: [&str; 8] = ["16k", "32k", "64k", "128k", "256k", "512k", "1M", "2M"];
@@ -26,14 +23,6 @@ const ATTEMPTS: usize = 3;
 
 fn scale(words: &[&dyn AsRef<OsStr>]) -> Value {
     record_of(rdsk(&[&[&"scale" as &dyn AsRef<OsStr>], words].concat()))
-}
-
-fn rate(record: &Value, op: &str, size: &str, streams: u32) -> f64 {
-    figure(cell(record, &format!("scale/{op}/{size}/{streams}")), "/result/bytes_per_s/mean")
-}
-
-fn streams(cell: &Value) -> &Vec<Value> {
-    cell["result"]["visits"][0]["streams"].as_array().expect("a visit lists its streams")
 }
 
 /// The words of a Record's findings and notes.
@@ -47,18 +36,20 @@ fn the_reports_statements_hold_on_its_store() {
     for (name, record) in SYSTEMS.iter().zip(&records) {
         for size in SIZES {
             for (streams, range) in [(1, 1.27..1.33), (3, 1.07..1.41), (10, 1.07..1.41)] {
-                let ahead = rate(record, "write", size, streams) / rate(record, "read", size, streams);
+                let ahead =
+                    scale_rate(record, "write", size, streams) / scale_rate(record, "read", size, streams);
                 assert!(range.contains(&ahead), "{name} {size} × {streams}: writes are {ahead:.3} × reads");
             }
         }
         for op in ["read", "write"] {
             // The block size matters, for one as for many.
             for streams in [1, 3, 10] {
-                let (small, large) = (rate(record, op, "16k", streams), rate(record, op, "256k", streams));
+                let (small, large) =
+                    (scale_rate(record, op, "16k", streams), scale_rate(record, op, "256k", streams));
                 assert!(large > small * 1.3, "{name} {op} × {streams}: {small} with 16k, {large} with 256k");
             }
             for pair in SIZES.windows(2).take(4) {
-                let (small, large) = (rate(record, op, pair[0], 1), rate(record, op, pair[1], 1));
+                let (small, large) = (scale_rate(record, op, pair[0], 1), scale_rate(record, op, pair[1], 1));
                 assert!(large > small, "{name} {op}: {} {small}, {} {large}", pair[0], pair[1]);
             }
         }
@@ -67,7 +58,7 @@ fn the_reports_statements_hold_on_its_store() {
     for op in ["read", "write"] {
         for size in SIZES {
             for streams in [3, 10] {
-                let [one, two, three] = [0, 1, 2].map(|index| rate(&records[index], op, size, streams));
+                let [one, two, three] = [0, 1, 2].map(|index| scale_rate(&records[index], op, size, streams));
                 assert!(
                     two > one * 1.05 && three > two * 1.05,
                     "{op} {size} × {streams}: {one:.0}, {two:.0} and {three:.0} B/s with 1, 2 and 3 controllers"
@@ -107,7 +98,7 @@ fn streams_on_one_lun_do_not_exceed_its_server() {
     let piece = f64::from(256 << 10);
     let most = piece / (80e-6 + piece / 94e6 + piece / 332e6);
     for streams in [1, 2, 4] {
-        let rate = rate(&record, "read", "1M", streams);
+        let rate = scale_rate(&record, "read", "1M", streams);
         assert!(rate <= most && rate > most * 0.95, "{streams} streams: {rate} of {most}");
     }
     let knee = finding_on(&record, "scale-knee", "scale/read/1M/1");
@@ -137,7 +128,7 @@ fn the_ramp_is_not_in_the_rate() {
     }
     let overlap = &three["result"]["visits"][0]["overlap"];
     assert_eq!(count(overlap, "/start_ns"), 4_000 * MS);
-    let (all, one) = (rate(&record, "read", "256k", 3), rate(&record, "read", "256k", 1));
+    let (all, one) = (scale_rate(&record, "read", "256k", 3), scale_rate(&record, "read", "256k", 1));
     assert_near("three targets of their own", all, 3.0 * one, 0.02);
     let with_ramp = figure(three, "/result/bytes") * 1e9 / figure(three, "/result/elapsed_ns");
     assert!(with_ramp < all * 0.9, "{with_ramp} over all the time, {all} while all ran");
@@ -324,153 +315,4 @@ fn streams_start_when_they_should() {
         eprintln!("stagger {stagger}: none began more than {latest_ns} ns from its time");
         assert!(latest_ns <= 20 * MS, "{latest_ns} ns from the time asked for");
     }
-}
-
-/// Limits both devices for those inside; the group of the first takes the second's rule too.
-fn throttle(disks: &[(&LoopDevice, u64)]) -> BlkioThrottle {
-    let limits = |rate| Limits { read_bps: Some(rate), ..Limits::default() };
-    let throttle =
-        BlkioThrottle::new(disks[0].0.major_minor(), limits(disks[0].1)).expect("requires() found throttles");
-    for (disk, rate) in &disks[1..] {
-        let rule = format!("{} {rate}\n", disk.major_minor());
-        std::fs::write(throttle.path().join("blkio.throttle.read_bps_device"), rule)
-            .expect("the group is ours");
-    }
-    throttle
-}
-
-/// Bytes per second that the devices' own counters grew by, watched from outside every few milliseconds while `run` went
-/// on: the slope over the middle of the time in which they grew.
-fn watched<T>(disks: &[&LoopDevice], run: impl FnOnce() -> T) -> (T, Vec<f64>) {
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let witness = scope.spawn(|| {
-            let began = Instant::now();
-            let mut samples: Vec<(f64, Vec<u64>)> = Vec::new();
-            while !stop.load(Ordering::Relaxed) {
-                let bytes = disks.iter().map(|disk| Counted::now(disk).read_bytes).collect();
-                samples.push((began.elapsed().as_secs_f64(), bytes));
-                std::thread::sleep(Duration::from_millis(4));
-            }
-            samples
-        });
-        let result = run();
-        stop.store(true, Ordering::Relaxed);
-        let samples = witness.join().expect("the witness does not panic");
-        let slope = |disk: usize| {
-            let of: Vec<(f64, u64)> = samples.iter().map(|(at, bytes)| (*at, bytes[disk])).collect();
-            slope(&of)
-        };
-        (result, (0..disks.len()).map(slope).collect())
-    })
-}
-
-/// Growth over the time between a fifth and four fifths of what was read.
-fn slope(samples: &[(f64, u64)]) -> f64 {
-    let (first, last) = (samples[0].1, samples[samples.len() - 1].1);
-    let at = |share: f64| {
-        let wanted = first + ((last - first) as f64 * share) as u64;
-        *samples.iter().find(|(_, bytes)| *bytes >= wanted).expect("the last sample has all of it")
-    };
-    let (low, high) = (at(0.2), at(0.8));
-    (high.1 - low.1) as f64 / (high.0 - low.0)
-}
-
-#[test]
-fn two_throttled_devices_add_up() {
-    if !requires(&THROTTLED) {
-        return;
-    }
-    let (fast, slow) = (loop_device(), loop_device());
-    // A throttle lets through what it allows for a tenth of a second at once, at the start too: in visits of six seconds
-    // that is less than 2 %.
-    let (fast_rate, slow_rate) = (12 * MIB, 4 * MIB);
-    let throttle = throttle(&[(&fast, fast_rate), (&slow, slow_rate)]);
-    let command = throttle.command(rdsk(&[
-        &"scale",
-        &fast.path(),
-        &slow.path(),
-        &"--rw",
-        &"read",
-        &"--bs",
-        &"16k",
-        &"--streams",
-        &"2",
-        &"--stagger",
-        &"0s",
-        &"--runtime",
-        &"12s",
-        &"--precision",
-        &"0.01%",
-    ]));
-    let (record, truth) = watched(&[&fast, &slow], || record_of(command));
-    let two = cell(&record, "scale/read/16k/2");
-    let sum: f64 = truth.iter().sum();
-    let aggregate = figure(two, "/result/bytes_per_s/mean");
-    eprintln!(
-        "aggregate {:.0}, the devices' counters {:.0} + {:.0} = {sum:.0}, limits {:.0}",
-        aggregate,
-        truth[0],
-        truth[1],
-        fast_rate + slow_rate
-    );
-    assert_near("the aggregate against the sum of the devices", aggregate, sum, 0.02);
-    assert_near("the sum of the limits", sum, (fast_rate + slow_rate) as f64, 0.15);
-    for (index, (disk, truth)) in [&fast, &slow].into_iter().zip(&truth).enumerate() {
-        let its: Vec<&Value> =
-            streams(two).iter().filter(|stream| count(stream, "/target") == index as u64).collect();
-        assert_eq!(its.len(), 1);
-        // The totals are those of the kernel, byte for byte; the rates those of the witness.
-        let total: u64 = two["result"]["streams"]
-            .as_array()
-            .expect("a list")
-            .iter()
-            .filter(|stream| count(stream, "/target") == index as u64)
-            .map(|stream| count(stream, "/bytes"))
-            .sum();
-        assert_eq!(total, count(device(two, disk), "/read_bytes"), "{}", brief(two));
-        let elapsed = figure(its[0], "/end_ns") - figure(its[0], "/start_ns");
-        assert_near("a target's rate", figure(its[0], "/bytes") * 1e9 / elapsed, *truth, 0.03);
-    }
-    assert_eq!(verdict(two), "throttled");
-}
-
-#[test]
-fn more_streams_do_not_exceed_a_throttled_device_and_it_is_named() {
-    if !requires(&THROTTLED) {
-        return;
-    }
-    let disk = loop_device();
-    let limit = 8 * MIB;
-    let throttle = throttle(&[(&disk, limit)]);
-    let command = throttle.command(rdsk(&[
-        &"scale",
-        &disk.path(),
-        &"--rw",
-        &"read",
-        &"--bs",
-        &"16k",
-        &"--streams",
-        &"1,4",
-        &"--stagger",
-        &"0s",
-        &"--runtime",
-        &"5s",
-        &"--precision",
-        &"0.01%",
-    ]));
-    let record = record_of(command);
-    let (one, four) = (rate(&record, "read", "16k", 1), rate(&record, "read", "16k", 4));
-    eprintln!("limit {limit}: one stream {one:.0}, four {four:.0}");
-    // The kernel lets one slice of a tenth of a second through before it limits: a fiftieth of five seconds.
-    assert!(four <= limit as f64 * 1.03, "{four} of {limit}");
-    assert_near("the limit itself", four, limit as f64, 0.15);
-    // One of the two may have had a busier machine.
-    assert_near("four streams against one", four, one, 0.1);
-    let knee = finding_on(&record, "scale-knee", "scale/read/16k/1");
-    let text = knee["text"].as_str().expect("a finding has a text");
-    let name = disk.path().display().to_string();
-    assert!(text.contains(&name) && text.contains("control group"), "{text}");
-    assert!(knee["title"].as_str().is_some_and(|title| title.contains("control group")), "{knee}");
-    assert!(knee["evidence"].to_string().contains(&name), "{knee}");
 }

@@ -233,3 +233,13 @@ pub(crate) fn cached_bytes(path: &Path) -> u64 {
 fn excerpt(text: &str) -> &str {
     text.get(..2000).unwrap_or(text)
 }
+
+/// Bytes per second of a cell of `scale`.
+pub(crate) fn scale_rate(record: &Value, op: &str, size: &str, streams: u32) -> f64 {
+    figure(cell(record, &format!("scale/{op}/{size}/{streams}")), "/result/bytes_per_s/mean")
+}
+
+/// The streams of the first visit of a cell of `scale`.
+pub(crate) fn streams(cell: &Value) -> &Vec<Value> {
+    cell["result"]["visits"][0]["streams"].as_array().expect("a visit lists its streams")
+}
