@@ -17,6 +17,8 @@ pub(crate) enum Verb {
     Zones,
     /// Block size × streams × targets.
     Scale,
+    /// Chunk and full stripe.
+    Stripe,
     /// What a target is.
     Info,
     /// Which systems can be simulated.
@@ -35,14 +37,23 @@ pub(crate) const IN_RUN: &[Experiment] = &[
 
 impl Verb {
     /// Every command, in the order of the help.
-    pub(crate) const ALL: &'static [Self] =
-        &[Self::Run, Self::Paths, Self::Stream, Self::Zones, Self::Scale, Self::Align, Self::Info, Self::Sim];
+    pub(crate) const ALL: &'static [Self] = &[
+        Self::Run,
+        Self::Paths,
+        Self::Stream,
+        Self::Zones,
+        Self::Scale,
+        Self::Align,
+        Self::Stripe,
+        Self::Info,
+        Self::Sim,
+    ];
     /// The commands that measure.
     pub(crate) const MEASURING: &'static [Self] =
-        &[Self::Run, Self::Paths, Self::Stream, Self::Zones, Self::Scale, Self::Align];
+        &[Self::Run, Self::Paths, Self::Stream, Self::Zones, Self::Scale, Self::Align, Self::Stripe];
     /// The commands that ask one question.
     pub(crate) const EXPERIMENTS: &'static [Self] =
-        &[Self::Paths, Self::Stream, Self::Zones, Self::Scale, Self::Align];
+        &[Self::Paths, Self::Stream, Self::Zones, Self::Scale, Self::Align, Self::Stripe];
     /// The commands whose block sizes can be chosen.
     pub(crate) const WITH_BLOCKS: &'static [Self] =
         &[Self::Paths, Self::Stream, Self::Zones, Self::Scale, Self::Align];
@@ -59,6 +70,7 @@ impl Verb {
             Self::Align => "align",
             Self::Zones => "zones",
             Self::Scale => "scale",
+            Self::Stripe => "stripe",
             Self::Info => "info",
             Self::Sim => "sim",
         }
@@ -73,6 +85,7 @@ impl Verb {
             Self::Align => vec![Experiment::Align],
             Self::Zones => vec![Experiment::Zones],
             Self::Scale => vec![Experiment::Scale],
+            Self::Stripe => vec![Experiment::Stripe],
             Self::Info | Self::Sim => Vec::new(),
         }
     }
@@ -86,6 +99,7 @@ impl Verb {
             Self::Align => "Show what a write costs by its size and by its alignment",
             Self::Zones => "Show speed by position: zones of the disk, drift, bands of slower requests",
             Self::Scale => "Show what more streams, larger blocks and more targets give",
+            Self::Stripe => "Find the chunk and the full stripe of an array from what requests take",
             Self::Info => "Show what a target is, what it sits on and what would be refused",
             Self::Sim => "List the simulated systems, and show the figures of one",
         }
@@ -120,6 +134,12 @@ impl Verb {
                 "Show what more streams, larger blocks and more targets give: sequential readers and writers, \
                  each on its own part, dealt round the targets in order and started one after the other. The \
                  aggregate is that of the time in which all of them ran."
+            }
+            Self::Stripe => {
+                "Find the chunk and the full stripe of an array: requests of chosen sizes at chosen offsets, one at a \
+                 time, and where their cost steps. Durable direct writes where writing is allowed, else reads, which \
+                 tell the chunk and are not sure of the stripe. Where the members' own counters can be seen they are \
+                 read around every request and tell exactly."
             }
             Self::Info => {
                 "Show what a target is, what it sits on and what would be refused, with the reason. Nothing is \
@@ -176,6 +196,14 @@ impl Verb {
                     "rdsk scale --bs 64k,1M --runtime 5s --stagger 0s",
                     "five seconds per cell, started together",
                 ),
+            ],
+            Self::Stripe => &[
+                ("rdsk stripe /dev/md0", "an array that is only read: its chunk"),
+                (
+                    "rdsk stripe /dev/md0 --rw write --destroy IDENTITY",
+                    "an empty array, written: its full stripe too",
+                ),
+                ("rdsk stripe sim:raid5", "a simulated array"),
             ],
             Self::Info => &[
                 ("rdsk info", "all block devices and the current directory"),

@@ -39,6 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let claims = [claim];
     let job = Job {
         first_point: 0,
+        members: None,
         workload: &workload,
         claims: &claims,
         limits: Limits {

@@ -3,7 +3,8 @@
 
 use crate::EngineError;
 use rdsk_model::{
-    ColdCheck, CpuTime, EngineKind, IoError, PageCacheState, PointRun, StopFlag, StreamResult, Workload,
+    ColdCheck, CpuTime, EngineKind, IoError, MemberCounters, PageCacheState, PointRun, StopFlag,
+    StreamResult, Workload,
 };
 use rdsk_stats::Histogram;
 use rdsk_targets::Claim;
@@ -50,6 +51,8 @@ pub struct Job<'a> {
     pub visit: u32,
     /// Chosen places that are left out at the start of the visit's order, because an earlier run has visited them.
     pub first_point: u32,
+    /// The members of an array, read before and after each I/O at a chosen place.
+    pub members: Option<&'a dyn MemberCounters>,
     /// How the cache state is checked.
     pub cache_check: CacheCheck,
     /// Width of a rate window; made wider by the engine when the longest possible run would need too many.

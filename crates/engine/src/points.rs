@@ -8,7 +8,7 @@ use crate::job::Job;
 use crate::lane::{Outcome, Recorder, StreamEnd, Work};
 use crate::random::{Permutation, mix};
 use crate::sync::transfer;
-use rdsk_model::{Op, Pattern, PointRun, Points, Workload};
+use rdsk_model::{MemberCounters, MemberIo, Op, Pattern, PointRun, Points, Workload};
 
 /// The places of one visit in their order.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +17,40 @@ pub(crate) struct PointSource<'a> {
     block_bytes: u64,
     order: Option<Permutation>,
     next: u64,
+    members: Option<&'a dyn MemberCounters>,
+}
+
+/// The members of an array around each I/O: the counters before it, and what every I/O so far added to them.
+#[derive(Debug, Default)]
+pub(crate) struct Around {
+    before: Vec<MemberIo>,
+    after: Vec<MemberIo>,
+    seen: Vec<MemberIo>,
+}
+
+impl Around {
+    /// Room for so many I/Os, and the first reading.
+    pub(crate) fn of(members: Option<&dyn MemberCounters>, ops: usize) -> Self {
+        let Some(members) = members else { return Self::default() };
+        let count = members.count();
+        let mut before = vec![MemberIo::default(); count];
+        members.read(&mut before);
+        Self { after: before.clone(), before, seen: Vec::with_capacity(count * ops) }
+    }
+
+    /// Reads the counters after an I/O, which are those before the next.
+    #[inline]
+    pub(crate) fn note(&mut self, members: Option<&dyn MemberCounters>) {
+        let Some(members) = members else { return };
+        members.read(&mut self.after);
+        self.seen.extend(self.after.iter().zip(&self.before).map(|(after, before)| after.since(before)));
+        self.before.copy_from_slice(&self.after);
+    }
+
+    /// One list per I/O.
+    pub(crate) fn finish(self) -> Vec<Vec<MemberIo>> {
+        self.seen.chunks(self.before.len().max(1)).map(<[MemberIo]>::to_vec).collect()
+    }
 }
 
 /// One place.
@@ -35,12 +69,23 @@ impl<'a> PointSource<'a> {
         let points = workload.points.as_ref()?;
         let order = (workload.pattern == Pattern::Random)
             .then(|| Permutation::new(points.len() as u64, mix(workload.seed, u64::from(job.visit))));
-        Some(Self { points, block_bytes: workload.block_bytes, order, next: u64::from(job.first_point) })
+        Some(Self {
+            points,
+            block_bytes: workload.block_bytes,
+            order,
+            next: u64::from(job.first_point),
+            members: job.members,
+        })
     }
 
     /// Places that are left.
     pub(crate) fn left(&self) -> usize {
         self.points.len().saturating_sub(usize::try_from(self.next).unwrap_or(usize::MAX))
+    }
+
+    /// Who reads the members' counters.
+    pub(crate) fn members(&self) -> Option<&'a dyn MemberCounters> {
+        self.members
     }
 
     /// The next place; `None` after the last.
@@ -92,8 +137,12 @@ pub(crate) fn run<R: Recorder>(
 ) -> Outcome {
     let lane = work.lane;
     let buffer = arena.slot(0, lane.block_bytes);
-    let mut seen =
-        PointRun { order: Vec::with_capacity(source.left()), latency_ns: Vec::with_capacity(source.left()) };
+    let mut seen = PointRun {
+        order: Vec::with_capacity(source.left()),
+        latency_ns: Vec::with_capacity(source.left()),
+        members: Vec::new(),
+    };
+    let mut around = Around::of(source.members(), source.left());
     work.start_ns = now_ns();
     work.end_ns = work.start_ns;
     let end = loop {
@@ -131,7 +180,9 @@ pub(crate) fn run<R: Recorder>(
         work.tally.add(end_ns, point.bytes, 1);
         seen.order.push(point.index);
         seen.latency_ns.push(end_ns - begin_ns);
+        around.note(source.members());
     };
+    seen.members = around.finish();
     Outcome { points: Some(seen), ..work.finish(end) }
 }
 
@@ -154,6 +205,7 @@ mod tests {
             limits: Limits { max_bytes: None, max_ops: None, max_elapsed_ns: 1 },
             visit,
             first_point,
+            members: None,
             cache_check: CacheCheck::Span,
             window_ns: 1,
             pinning: Pinning::Free,

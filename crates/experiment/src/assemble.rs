@@ -1,7 +1,7 @@
 //! Puts the cells of all experiments on all targets into one Plan and shares out the budget. Pure: facts in, Plan out.
 
 use crate::options::{BudgetWish, Places, PlanOptions};
-use crate::{align, headline, paths, scale, stream, zones};
+use crate::{align, headline, paths, scale, stream, stripe, zones};
 use rdsk_model::{
     CacheState, Cell, EngineKind, Experiment, Extent, IoPath, Op, Pattern, Plan, StreamRange, Sync, Target,
     TargetKind, Workload,
@@ -177,6 +177,7 @@ pub fn plan(
                 Experiment::Stream => stream::cells(ground),
                 Experiment::Align => align::cells(ground, in_run, budget_ns),
                 Experiment::Zones => zones::cells(ground, &shape, in_run),
+                Experiment::Stripe => stripe::cells(ground),
                 // One question to all targets together.
                 Experiment::Scale => Vec::new(),
             });
@@ -194,6 +195,8 @@ pub fn plan(
     let mut ramps_ns = 0;
     let mut rounds = match experiments {
         [Experiment::Zones] => shape.runs,
+        // The order of the requests is a part of the question, and one pass answers it.
+        [Experiment::Stripe] => 1,
         _ => ROUNDS,
     };
     if experiments.contains(&Experiment::Scale)

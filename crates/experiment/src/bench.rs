@@ -2,19 +2,23 @@
 //! ones those of their lab; nobody else knows the difference.
 
 use rdsk_engine::{Engine, EngineError, MonotonicClock, RealEngine, SimEngine, measure_clock};
-use rdsk_model::{Clock, Host, Problem, ProblemKind, Target};
-use rdsk_observe::{KernelObserver, Observer, SimObserver};
+use rdsk_model::{Clock, Host, MemberCounters, Problem, ProblemKind, Target};
+use rdsk_observe::{KernelMembers, KernelObserver, Observer, SimMembers, SimObserver};
 use rdsk_targets::{Claim, Examined, Place, Roots};
 use std::sync::Arc;
 
 /// Makes the observer of the targets with the given indices.
 pub(crate) type Observers = Box<dyn Fn(&[u32]) -> Box<dyn Observer>>;
 
+/// Finds the members of the target with the given index, where it is an array.
+pub(crate) type Members = Box<dyn Fn(u32) -> Option<Box<dyn MemberCounters>>>;
+
 /// Who measures.
 pub(crate) struct Bench {
     pub(crate) engine: Box<dyn Engine>,
     pub(crate) clock: Box<dyn Clock>,
     pub(crate) observer: Observers,
+    pub(crate) members: Members,
     /// The machine that is measured on.
     pub(crate) host: Option<Host>,
 }
@@ -37,6 +41,11 @@ fn real(claims: &[Claim], roots: &Roots) -> Bench {
     let targets: Vec<Target> = claims.iter().map(|claim| claim.target.clone()).collect();
     let (sys, proc) = (roots.sys.clone(), roots.proc.clone());
     let host = rdsk_observe::host(&proc, &sys, measure_clock());
+    let (all, sys_too) = (targets.clone(), sys.clone());
+    let members = move |index: u32| -> Option<Box<dyn MemberCounters>> {
+        let target = all.iter().find(|target| target.index == index)?;
+        Some(Box::new(KernelMembers::of(target, &sys_too)?))
+    };
     let observer = move |indices: &[u32]| -> Box<dyn Observer> {
         let mine: Vec<Target> =
             targets.iter().filter(|target| indices.contains(&target.index)).cloned().collect();
@@ -46,6 +55,7 @@ fn real(claims: &[Claim], roots: &Roots) -> Bench {
         engine: Box::new(RealEngine::default()),
         clock: Box::new(MonotonicClock),
         observer: Box::new(observer),
+        members: Box::new(members),
         host: Some(host),
     }
 }
@@ -53,6 +63,10 @@ fn real(claims: &[Claim], roots: &Roots) -> Bench {
 fn simulated(claims: &[Claim], seed: u64) -> Result<Bench, EngineError> {
     let engine = SimEngine::new(claims, seed)?;
     let (lab, luns) = (engine.lab(), engine.luns().to_vec());
+    let (lab_too, all) = (engine.lab(), engine.luns().to_vec());
+    let members = move |index: u32| -> Option<Box<dyn MemberCounters>> {
+        Some(Box::new(SimMembers::of(lab_too.clone(), *all.get(index as usize)?)?))
+    };
     let observer = move |indices: &[u32]| -> Box<dyn Observer> {
         let watched: Vec<_> =
             indices.iter().filter_map(|&index| Some((index, *luns.get(index as usize)?))).collect();
@@ -62,6 +76,7 @@ fn simulated(claims: &[Claim], seed: u64) -> Result<Bench, EngineError> {
         clock: Box::new(engine.clock()),
         host: engine.host(),
         observer: Box::new(observer),
+        members: Box::new(members),
         engine: Box::new(engine),
     })
 }

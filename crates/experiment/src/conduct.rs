@@ -148,6 +148,7 @@ fn run_plan(
         engine: bench.engine.as_mut(),
         clock: bench.clock.as_ref(),
         observer: bench.observer.as_ref(),
+        members: bench.members.as_ref(),
         cpu_count: record.host.as_ref().map(|host| host.cpu_count),
         pin_cpus: &request.options.pin_cpus,
         watch,

@@ -16,6 +16,7 @@ mod resume;
 mod runner;
 mod scale;
 mod stream;
+mod stripe;
 mod tally;
 mod zones;
 

@@ -122,10 +122,11 @@ impl Tally {
             last.to_stable_ns = last.to_stable_ns.zip(visit.to_stable_ns).map(|(now, then)| now + then);
         }
         if let Some(last) = self.points.last_mut() {
-            let PointRun { mut order, mut latency_ns } = run;
+            let PointRun { mut order, mut latency_ns, mut members } = run;
             order.append(&mut last.order);
             latency_ns.append(&mut last.latency_ns);
-            *last = PointRun { order, latency_ns };
+            members.append(&mut last.members);
+            *last = PointRun { order, latency_ns, members };
         }
     }
 }

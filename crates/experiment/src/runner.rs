@@ -6,7 +6,8 @@ use crate::pace::{Judge, LEAST_RUN_NS, cache_check, enough, grown, limits, windo
 use crate::tally::{Setting, Tally, is_write_behind};
 use rdsk_engine::{Ended, Engine, EngineError, Job, Limits, Pinning, Prepared, Run, Settled};
 use rdsk_model::{
-    Cell, CellRecord, Clock, Event, Evidence, Extent, Plan, Problem, ProblemKind, StopFlag, Target, Watch,
+    Cell, CellRecord, Clock, Event, Evidence, Experiment, Extent, MemberCounters, Plan, Problem, ProblemKind,
+    StopFlag, Target, Watch,
 };
 use rdsk_observe::Observer;
 use rdsk_stats::StopRule;
@@ -34,6 +35,8 @@ pub struct Runner<'a> {
     pub clock: &'a dyn Clock,
     /// Makes the observer of the targets with these indices.
     pub observer: &'a dyn Fn(&[u32]) -> Box<dyn Observer>,
+    /// Finds the members of the target with this index, where it is an array whose members can be seen.
+    pub members: &'a dyn Fn(u32) -> Option<Box<dyn MemberCounters>>,
     /// Processors that the process may use, where known; the verdict on the processor rests on it.
     pub cpu_count: Option<u32>,
     /// Processors to pin streams to; empty leaves them free.
@@ -193,12 +196,17 @@ impl Runner<'_> {
         let plan = self.plan;
         let cell = &plan.cells[index];
         let tally = &mut state.tallies[index];
+        let members = match (cell.experiment, cell.workload.targets.first()) {
+            (Experiment::Stripe, Some(&target)) => (self.members)(target),
+            _ => None,
+        };
         let job = Job {
             workload: &cell.workload,
             claims: self.claims,
             limits,
             visit: u32::try_from(tally.visits.len()).unwrap_or(u32::MAX),
             first_point: tally.first_point(),
+            members: members.as_deref(),
             cache_check: cache_check(cell),
             window_ns: window_ns(slice_ns),
             pinning: match self.pin_cpus {

@@ -3,6 +3,7 @@
 
 mod places;
 mod run;
+pub(crate) mod stripe;
 
 pub use run::run;
 

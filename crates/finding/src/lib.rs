@@ -7,6 +7,7 @@ pub mod fixtures;
 pub mod reading;
 mod rules;
 pub mod scale;
+pub mod stripe;
 mod verdict;
 mod words;
 pub mod zones;

@@ -19,6 +19,7 @@ mod larger_blocks_help;
 mod latency_bands;
 mod loop_backing_cached;
 mod misaligned_write;
+mod no_stripe_seen;
 mod one_target_limits;
 mod page_write_no_read;
 mod passes_differ;
@@ -33,6 +34,8 @@ mod slow_start;
 mod slows_down;
 mod speed_by_position;
 mod stalls;
+mod stripe_geometry;
+mod stripe_hints_differ;
 mod throttled;
 mod unfair_streams;
 mod uring_on_workers;
@@ -68,6 +71,9 @@ pub const RULES: &[Rule] = &[
     passes_differ::RULE,
     latency_bands::RULE,
     speed_by_position::RULE,
+    stripe_geometry::RULE,
+    stripe_hints_differ::RULE,
+    no_stripe_seen::RULE,
     slow_start::RULE,
     cpu_bound::RULE,
     queue_depth_not_reached::RULE,
@@ -156,6 +162,9 @@ mod tests {
         "speed-by-position",
         "latency-bands",
         "passes-differ",
+        "stripe-geometry",
+        "stripe-hints-differ",
+        "no-stripe-seen",
     ];
 
     #[test]

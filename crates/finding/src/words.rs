@@ -56,6 +56,13 @@ pub(crate) fn plural(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", rdsk_units::grouped(count), if count == 1 { "" } else { "s" })
 }
 
+/// The text with a capital at its begin and a full stop behind it.
+pub(crate) fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}.", letters.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,6 +4,7 @@
 pub mod clock;
 pub mod event;
 pub mod evidence;
+pub mod members;
 pub mod plan;
 pub mod problem;
 pub mod record;
@@ -16,6 +17,7 @@ pub use evidence::{
     Bio, DeviceEvidence, Evidence, ExtentEvidence, Iostat, Limit, PageCache, PageCacheState, ProcessIo,
     Request, Rung,
 };
+pub use members::{MemberCounters, MemberIo};
 pub use plan::{Cell, Experiment, Extent, Plan};
 pub use problem::{Problem, ProblemKind};
 pub use record::{

@@ -19,6 +19,8 @@ words!(
         Zones = "zones",
         /// Block size × streams × targets (report 4).
         Scale = "scale",
+        /// Chunk and full stripe of an array (report 5).
+        Stripe = "stripe",
     }
 );
 

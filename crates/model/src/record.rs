@@ -191,6 +191,9 @@ pub struct PointRun {
     pub order: Vec<u32>,
     /// Latency at each, in the same order.
     pub latency_ns: Vec<u64>,
+    /// What the members of an array were asked for each, in the same order; empty where nobody looked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<Vec<crate::MemberIo>>,
 }
 
 /// The part of a visit in which all of its streams ran.

@@ -15,6 +15,7 @@ mod plan;
 mod scale;
 mod spark;
 mod stream;
+mod stripe;
 mod style;
 mod zones;
 
@@ -101,6 +102,7 @@ fn draw(page: &mut Page, record: &Record, experiment: Experiment) {
         Experiment::Align => align::draw(page, record),
         Experiment::Zones => zones::draw(page, record),
         Experiment::Scale => scale::draw(page, record),
+        Experiment::Stripe => stripe::draw(page, record),
     }
 }
 

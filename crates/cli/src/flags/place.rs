@@ -26,10 +26,15 @@ impl Flag for Points {
         "points"
     }
     fn verbs(&self) -> &'static [Verb] {
-        &[Verb::Zones]
+        &[Verb::Zones, Verb::Stripe]
     }
     fn arg(&self) -> Arg {
-        valued(self.name(), "N", "Positions that each pass visits [default: as the budget allows, up to 200]")
+        valued(
+            self.name(),
+            "N",
+            "Positions that each pass of zones visits [default: as the budget allows, up to 200]; of stripe, requests \
+             [default: 1500]",
+        )
             .value_parser(|text: &str| value::count(text, MAX_POINTS))
     }
     fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {

@@ -5,7 +5,7 @@ use super::streams::{End, Stream};
 use crate::EngineError;
 use crate::board::WINDOWS;
 use crate::job::{CacheCheck, Control, Ended, Flow, Job, Prepared, Progress, Run, Session, Settled};
-use crate::points::Point;
+use crate::points::{Around, Point};
 use rdsk_disk::{Call, CallId, Done, LunId, Operation, Route, SharedLab, Stability};
 use rdsk_model::{
     CacheState, ColdCheck, CpuTime, EngineKind, IoError, IoPath, Op, PageCacheState, PointRun, StreamResult,
@@ -42,6 +42,7 @@ struct Sums {
     /// Width of a window; doubled whenever there are too many.
     width_ns: u64,
     points: PointRun,
+    around: Around,
     check: ColdCheck,
 }
 
@@ -195,6 +196,7 @@ impl<'a> SimSession<'a> {
         if self.job.workload.points.is_some() {
             sums.points.order.push(one.point);
             sums.points.latency_ns.push(end_ns - one.begin_ns);
+            sums.around.note(self.job.members);
         }
         sums.latency_sum_ns += u128::from(end_ns - one.begin_ns);
         sums.count(end_ns - begin_ns, one.bytes);
@@ -339,7 +341,9 @@ impl Session for SimSession<'_> {
             let lab = self.lab.lock();
             (lab.now_ns(), lab.cpu_ns())
         };
-        let mut sums = Sums { width_ns: self.job.window_ns.max(1), ..Sums::default() };
+        let places = self.job.workload.points.as_ref().map_or(0, rdsk_model::Points::len);
+        let around = Around::of(self.job.members, places);
+        let mut sums = Sums { width_ns: self.job.window_ns.max(1), around, ..Sums::default() };
         let halted = self.drive(&mut streams, begin_ns, &mut sums, control);
         let begun_ns = self.read_ns(begin_ns);
         self.begin_ns = Some(begun_ns);
@@ -353,6 +357,7 @@ impl Session for SimSession<'_> {
             errors.extend(self.synchronise());
             elapsed_ns = self.now_ns() - begun_ns;
         }
+        sums.points.members = std::mem::take(&mut sums.around).finish();
         let cpu_ns = self.lab.lock().cpu_ns() - cpu_before_ns;
         sums.check.cached_bytes = self.cached_before.cached_bytes;
         Ok(Run {

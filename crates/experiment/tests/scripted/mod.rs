@@ -261,6 +261,7 @@ pub(crate) fn run(plan: &Plan, bytes_per_s: f64, shape: impl FnOnce(&mut Scripte
         engine: &mut disk,
         clock: &clock,
         observer: &|_| Box::new(Blind),
+        members: &|_| None,
         cpu_count: Some(1),
         pin_cpus: &[],
         watch: &mut Silent,

@@ -37,6 +37,8 @@ pub(super) fn change(cell: &CellRecord) -> Option<Change> {
         |code| matches!(code, VerdictCode::PageCache | VerdictCode::Hole | VerdictCode::Incomplete);
     if cell.verdict.as_ref().is_some_and(|verdict| of_memory(verdict.code))
         || matches!(cell.result.stop, StopReason::Error)
+        // Chosen places lie where the rate differs.
+        || cell.workload.points.is_some()
     {
         return None;
     }

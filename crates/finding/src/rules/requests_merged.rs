@@ -53,7 +53,9 @@ pub(super) fn sizes_are_known(cell: &CellRecord) -> bool {
 
 /// Mean size of the requests that moved a cell's bytes until they were stable; `None` when it would not be ours.
 pub(super) fn mean_request(cell: &CellRecord) -> Option<f64> {
-    if cell.experiment == Experiment::Align || has_verdict(cell, VerdictCode::Disturbed) {
+    // Requests of chosen sizes have no one size to be compared with.
+    let is_mixed = cell.workload.points.as_ref().is_some_and(|points| !points.block_bytes.is_empty());
+    if is_mixed || cell.experiment == Experiment::Align || has_verdict(cell, VerdictCode::Disturbed) {
         return None;
     }
     let moved = reading::device_bytes(cell, cell.workload.op)?;

@@ -1,0 +1,206 @@
+//! Truth: chunk and full stripe. What `rdsk stripe` finds on arrays whose geometry is known: models in virtual time, forty
+//! of them from files of their own, and a real loop device over an array that answers in real time.
+
+mod support;
+
+use rdsk_disk::{ArrayParams, Device, DeviceParams, RaidLevel, RamParams};
+use rdsk_finding::stripe::{Agreement, Reading, SURE, stripe};
+use rdsk_model::Record;
+use rdsk_testkit::{FuseDisk, Need, requires};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::Path;
+use support::{MIB, identity, rdsk, record_of};
+
+const NEEDS: [Need; 3] = [Need::Root, Need::Fuse, Need::Loop];
+const KIB: u64 = 1024;
+
+/// A Record's first cell, read; with and without what the members' counters say.
+fn read(record: Value) -> (Record, Reading, Reading) {
+    let record: Record = serde_json::from_value(record).expect("rdsk reads its own Records");
+    let whole = stripe(&record, &record.cells[0]).expect("its requests were made");
+    let mut blind = record.clone();
+    blind.cells[0].result.points.iter_mut().for_each(|run| run.members.clear());
+    let timed = stripe(&blind, &blind.cells[0]).expect("its requests were made");
+    (record, whole, timed)
+}
+
+fn bytes_of(figure: Option<(u64, f64)>) -> Option<u64> {
+    figure.map(|(bytes, _)| bytes)
+}
+
+fn codes(record: &Record) -> Vec<&str> {
+    record.findings.iter().map(|finding| finding.code.as_str()).collect()
+}
+
+#[test]
+fn the_arrays_of_the_report_are_counted_and_timed() {
+    for (system, members, parity) in [("sim:raid5", 5, 1), ("sim:raid6", 6, 2)] {
+        let (record, seen, timed) = read(record_of(rdsk(&[&"stripe", &system])));
+        let layout = seen.counted.as_ref().expect("a simulated array shows its members");
+        assert_eq!((layout.members, layout.parity_members), (members, parity), "{system}");
+        for reading in [&seen, &timed] {
+            assert_eq!(bytes_of(reading.chunk()), Some(64 * KIB), "{system}");
+            assert_eq!(bytes_of(reading.stripe()), Some(256 * KIB), "{system}");
+            assert_eq!((reading.parity(), reading.start_offset_bytes()), (Some(true), Some(0)));
+        }
+        assert!(timed.stripe().is_some_and(|(_, confidence)| (SURE..1.0).contains(&confidence)));
+        // Exactly the writes that are no whole stripes made a member read.
+        let points = record.cells[0].workload.points.as_ref().unwrap();
+        let is_whole = |(offset, bytes): (&u64, &u64)| (offset | bytes).is_multiple_of(256 * KIB);
+        let whole = points.offset_bytes.iter().zip(&points.block_bytes).filter(|&one| is_whole(one)).count();
+        assert!(whole > 20, "{whole} whole stripes");
+        assert_eq!(layout.writes_with_reads, (points.len() - whole) as u64, "{system}");
+        assert!(codes(&record).contains(&"stripe-geometry"));
+    }
+}
+
+#[test]
+fn one_disk_and_flash_have_no_stripe() {
+    for system in ["sim:linux-disk-nocache", "sim:wd2500", "sim:ssd-slc", "sim:tms-ramsan"] {
+        let (record, seen, _) = read(record_of(rdsk(&[&"stripe", &system])));
+        assert_eq!((seen.chunk(), seen.stripe(), seen.counted.is_none()), (None, None, true), "{system}");
+        assert!(codes(&record).contains(&"no-stripe-seen"), "{system}: {:?}", codes(&record));
+        assert!(!codes(&record).contains(&"stripe-geometry"));
+    }
+}
+
+#[test]
+fn reads_tell_the_chunk_and_are_not_sure_of_the_stripe() {
+    let (_, seen, _) = read(record_of(rdsk(&[&"stripe", &"sim:raid5", &"--rw", &"read"])));
+    assert_eq!(bytes_of(seen.chunk()), Some(64 * KIB));
+    assert!(seen.stripe().is_none_or(|(_, confidence)| confidence < SURE), "{:?}", seen.stripe());
+}
+
+/// A small generator (splitmix64; Steele, Lea and Flood 2014), so that every machine tests the same arrays.
+fn draw(seed: &mut u64, below: u64) -> u64 {
+    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *seed;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) % below
+}
+
+/// The system `raid5` with another array in it, whose requests the host hands on whole.
+fn system_of(raid: &str, members: u64, chunk_bytes: u64) -> String {
+    let mut text = String::new();
+    for line in include_str!("../../disk/systems/raid5.toml").lines() {
+        let key = line.split('=').next().unwrap_or_default().trim();
+        match key {
+            "direct_request_bytes" => writeln!(text, "direct_request_bytes = {}", 32 * MIB),
+            "level" => writeln!(text, "level = \"{raid}\""),
+            "members" => writeln!(text, "members = {members}"),
+            "chunk_bytes" => writeln!(text, "chunk_bytes = {chunk_bytes}"),
+            _ => writeln!(text, "{line}"),
+        }
+        .expect("writing to a String");
+    }
+    text
+}
+
+#[test]
+fn forty_arrays_of_turning_disks_are_recovered_from_latency_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut seed = 4;
+    let mut arrays = Vec::new();
+    for number in 0..40 {
+        let (raid, parity) =
+            [("raid0", 0), ("raid5", 1), ("raid6", 2)][usize::try_from(draw(&mut seed, 3)).unwrap()];
+        let least = if parity == 2 { 4 } else { 3 };
+        let members = least + draw(&mut seed, 13 - least);
+        let chunk_bytes = (16 * KIB) << draw(&mut seed, 7);
+        let path = directory.path().join(format!("{number}.toml"));
+        std::fs::write(&path, system_of(raid, members, chunk_bytes)).unwrap();
+        arrays.push((format!("sim:{}", path.display()), raid, chunk_bytes, chunk_bytes * (members - parity)));
+    }
+    let (mut right, mut table) = (0, String::new());
+    for (number, (name, raid, chunk_bytes, stripe_bytes)) in arrays.iter().enumerate() {
+        let record = record_of(rdsk(&[&"stripe", &name.as_str(), &"--seed", &number.to_string()]));
+        let (_, seen, timed) = read(record);
+        assert_eq!(bytes_of(seen.chunk()), Some(*chunk_bytes), "counters of {raid} {table}");
+        assert_eq!(bytes_of(seen.stripe()), Some(*stripe_bytes), "counters of {raid}");
+        let is = |figure: Option<(u64, f64)>, bytes: u64| bytes_of(figure) == Some(bytes);
+        let is_surely_not = |figure: Option<(u64, f64)>, bytes: u64| {
+            figure.is_some_and(|(seen, confidence)| seen != bytes && confidence >= SURE)
+        };
+        let is_right = is(timed.chunk(), *chunk_bytes) && is(timed.stripe(), *stripe_bytes);
+        right += usize::from(is_right);
+        writeln!(
+            table,
+            "{raid} {} KiB of {} KiB: {:?} {:?} {}",
+            stripe_bytes / KIB,
+            chunk_bytes / KIB,
+            timed.chunk(),
+            timed.stripe(),
+            if is_right { "" } else { "<<<" }
+        )
+        .unwrap();
+        assert!(!is_surely_not(timed.chunk(), *chunk_bytes), "{table}");
+        assert!(!is_surely_not(timed.stripe(), *stripe_bytes), "{table}");
+        assert!(timed.chunk().is_some() || timed.answer.none_confidence < SURE, "{table}");
+    }
+    assert!(right >= 38, "{right} of 40\n{table}");
+}
+
+/// RAID 5 of four members of 2 ms each, chunk 32 KiB.
+fn slow_array() -> ArrayParams {
+    let member = RamParams {
+        capacity_bytes: 64 * MIB,
+        read_command_ns: 2_000_000,
+        write_command_ns: 2_000_000,
+        read_bytes_per_s: 50e6,
+        write_bytes_per_s: 50e6,
+        servers: 1,
+        write_buffer_bytes: 0,
+    };
+    ArrayParams {
+        level: RaidLevel::Raid5,
+        members: 4,
+        chunk_bytes: 32 * KIB,
+        command_ns: 10_000,
+        interface_bytes_per_s: 2e9,
+        write_back_bytes: 0,
+        member: Box::new(DeviceParams::Ram(member)),
+    }
+}
+
+/// A real block device: the loop device of a disk whose requests are answered as late as the array would.
+#[test]
+fn an_array_behind_a_real_device_is_recovered_from_latency_alone() {
+    if !requires(&NEEDS) {
+        return;
+    }
+    let model = Device::new(&DeviceParams::Array(slow_array()), 1);
+    let disk = FuseDisk::builder().device(model).mount().expect("requires() found FUSE");
+    let device = disk.loop_device().expect("requires() found loop devices");
+    let identity = identity(&device);
+    let (record, seen, _) = read(record_of(rdsk(&[
+        &"stripe",
+        &device.path(),
+        &"--rw",
+        &"write",
+        &"--destroy",
+        &identity,
+        &"--points",
+        &"800",
+    ])));
+    eprintln!("{:?} {:?} {:?}", seen.chunk(), seen.stripe(), seen.answer.evidence);
+    assert_eq!(bytes_of(seen.chunk()), Some(32 * KIB));
+    assert_eq!(bytes_of(seen.stripe()), Some(96 * KIB));
+    assert_eq!((seen.parity(), seen.counted.is_none()), (Some(true), true));
+    assert!(seen.stripe().is_some_and(|(_, confidence)| confidence >= SURE), "{:?}", seen.stripe());
+    // A loop device gives no hint of it.
+    assert_eq!(seen.hints.map(|(agreement, _)| agreement), Some(Agreement::NotHinted));
+    assert!(codes(&record).contains(&"stripe-geometry"));
+}
+
+#[test]
+fn what_is_not_to_be_written_is_only_read() {
+    let file = tempfile::NamedTempFile::new_in(Path::new(".")).unwrap();
+    let content: Vec<u8> = (0..8 * MIB).map(|index| u8::try_from(index * 31 % 251).unwrap()).collect();
+    std::fs::write(file.path(), &content).unwrap();
+    let (record, _, _) = read(record_of(rdsk(&[&"stripe", &file.path(), &"--points", &"300"])));
+    assert_eq!(record.cells.len(), 1);
+    assert_eq!(record.cells[0].id, "stripe/read");
+    assert!(std::fs::read(file.path()).unwrap() == content, "the file was changed");
+}

@@ -1,0 +1,52 @@
+//! `no-stripe-seen`: neither size nor place of a request makes its cost step as a stripe would. It does not say that there
+//! is none.
+
+use super::Rule;
+use super::common::{cells, cite};
+use crate::stripe::stripe;
+use crate::words;
+use rdsk_model::{Confidence, Experiment, Finding, Record};
+
+pub(super) const RULE: Rule = Rule { code: "no-stripe-seen", check };
+
+fn check(record: &Record) -> Vec<Finding> {
+    let blind = cells(record, |cell| cell.experiment == Experiment::Stripe).into_iter().filter_map(|cell| {
+        let reading = stripe(record, cell)?;
+        if reading.chunk().is_some() {
+            return None;
+        }
+        let sure = rdsk_units::percent(reading.answer.none_confidence);
+        Some(Finding {
+            code: RULE.code.into(),
+            title: format!("no stripe was seen ({sure} sure that there is none to be seen)"),
+            text: format!(
+                "{} Full stripes of up to {} would show in requests of up to {}.",
+                words::sentence(&reading.answer.evidence.join("; ")),
+                words::bytes(reading.largest_bytes / 2),
+                words::bytes(reading.largest_bytes)
+            ),
+            evidence: vec![
+                cite(cell, "requests", reading.requests),
+                cite(cell, "confidence that there is none", sure),
+            ],
+            confidence: Confidence::Inferred,
+            advice: None,
+            cells: vec![cell.id.clone()],
+        })
+    });
+    blind.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::stripe::testing::{array, single};
+
+    #[test]
+    fn fires_on_one_device_and_not_on_an_array() {
+        let finding = fires(RULE, &single());
+        assert!(finding.text.contains("512 KiB"), "{}", finding.text);
+        silent(RULE, &array(64 << 10, 3));
+    }
+}

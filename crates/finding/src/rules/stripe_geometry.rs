@@ -1,0 +1,83 @@
+//! `stripe-geometry`: the target stores data in chunks on several members, and how large a full stripe is. It is silent
+//! where neither latencies nor counters show one.
+
+use super::Rule;
+use super::common::{cells, cite};
+use crate::stripe::{Reading, SURE, stripe};
+use crate::words;
+use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
+
+pub(super) const RULE: Rule = Rule { code: "stripe-geometry", check };
+
+fn check(record: &Record) -> Vec<Finding> {
+    cells(record, |cell| cell.experiment == Experiment::Stripe)
+        .into_iter()
+        .filter_map(|cell| finding(cell, &stripe(record, cell)?))
+        .collect()
+}
+
+fn finding(cell: &CellRecord, reading: &Reading) -> Option<Finding> {
+    let (chunk_bytes, chunk_confidence) = reading.chunk()?;
+    let chunk = words::bytes(chunk_bytes);
+    let sure = reading.stripe().filter(|&(_, confidence)| confidence >= SURE);
+    let title = match sure {
+        Some((stripe_bytes, _)) => format!(
+            "a full stripe is {}: {} × {chunk}{}",
+            words::bytes(stripe_bytes),
+            stripe_bytes / chunk_bytes,
+            match reading.parity() {
+                Some(true) => ", with parity",
+                Some(false) => ", without parity",
+                None => "",
+            }
+        ),
+        None if chunk_confidence >= SURE => format!("chunks of {chunk}; the full stripe is not sure"),
+        None => format!("perhaps chunks of {chunk}; nothing is sure"),
+    };
+    let counted = reading.counted.as_ref();
+    // What was counted needs no inference beside it; the page has both.
+    let reasons = counted.map_or(&reading.answer.evidence, |layout| &layout.evidence);
+    let mut evidence = vec![cite(cell, "chunk", format_args!("{chunk} ({})", percent(chunk_confidence)))];
+    if let Some((stripe_bytes, confidence)) = reading.stripe().filter(|&(_, confidence)| confidence >= SURE) {
+        evidence.push(cite(
+            cell,
+            "full stripe",
+            format_args!("{} ({})", words::bytes(stripe_bytes), percent(confidence)),
+        ));
+    }
+    if let Some(layout) = counted {
+        evidence.push(cite(
+            cell,
+            "members",
+            format_args!("{}, {} of each stripe hold parity", layout.members, layout.parity_members),
+        ));
+    }
+    Some(Finding {
+        code: RULE.code.into(),
+        title,
+        text: words::sentence(&reasons.join("; ")),
+        evidence,
+        confidence: if counted.is_some() { Confidence::Measured } else { Confidence::Inferred },
+        advice: Some(reading.advice()),
+        cells: vec![cell.id.clone()],
+    })
+}
+
+fn percent(share: f64) -> String {
+    rdsk_units::percent(share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::stripe::testing::{array, single};
+
+    #[test]
+    fn fires_on_an_array_and_not_on_one_device() {
+        let finding = fires(RULE, &array(64 << 10, 3));
+        assert_eq!(finding.title, "a full stripe is 192 KiB: 3 × 64 KiB, with parity");
+        assert!(finding.advice.is_some_and(|advice| advice.contains("192 KiB")));
+        silent(RULE, &single());
+    }
+}

@@ -1,0 +1,100 @@
+//! Whether the kernel's hints say the same as the measurement. It reads no sysfs; it is given the figures.
+
+use super::Answer;
+use crate::words::bytes;
+
+/// How a measurement and the kernel's hints relate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agreement {
+    /// Both name the same sizes, as far as both name any.
+    Agrees,
+    /// They name different sizes.
+    Differs,
+    /// The kernel names a stripe and none was seen.
+    NotSeen,
+    /// A stripe was seen of which the kernel says nothing.
+    NotHinted,
+    /// Neither knows of a stripe.
+    NoStripe,
+}
+
+/// Compares an answer with `queue/minimum_io_size` (the chunk, for Linux's arrays) and `queue/optimal_io_size` (the full
+/// stripe; 0 when unknown), in bytes, and says it in a sentence. A minimum of no more than 4096 bytes, or of the unit of
+/// any block device, is no hint of a chunk.
+#[must_use]
+pub fn compare_with_sysfs(
+    answer: &Answer,
+    minimum_io_bytes: u64,
+    optimal_io_bytes: u64,
+) -> (Agreement, String) {
+    // Every device states its sector as the least I/O; only an array states more.
+    let hinted_chunk = Some(minimum_io_bytes).filter(|&hint| hint > 4096);
+    let hinted_stripe = Some(optimal_io_bytes).filter(|&hint| hint > 0 && hinted_chunk.is_some());
+    let chunk = answer.chunk.map(|figure| figure.bytes);
+    let stripe = answer.stripe.map(|figure| figure.bytes);
+    let name = |size: Option<u64>| size.map_or_else(|| "none".to_owned(), bytes);
+    let hints = format!(
+        "the kernel's hints (minimum_io_size {minimum_io_bytes}, optimal_io_size {optimal_io_bytes})"
+    );
+    let seen = format!("chunk {}, full stripe {}", name(chunk), name(stripe));
+    match (hinted_chunk.is_some(), chunk.is_some()) {
+        (false, false) => (Agreement::NoStripe, format!("no stripe was seen, and {hints} name none")),
+        (true, false) => {
+            (Agreement::NotSeen, format!("no stripe was seen, but {hints} name chunk {}", name(hinted_chunk)))
+        }
+        (false, true) => (Agreement::NotHinted, format!("seen: {seen}; {hints} say nothing of it")),
+        (true, true) => {
+            let differs =
+                |hint: Option<u64>, seen: Option<u64>| matches!((hint, seen), (Some(a), Some(b)) if a != b);
+            if differs(hinted_chunk, chunk) || differs(hinted_stripe, stripe) {
+                let hinted = format!("chunk {}, full stripe {}", name(hinted_chunk), name(hinted_stripe));
+                (Agreement::Differs, format!("seen: {seen}; {hints} mean otherwise: {hinted}"))
+            } else {
+                (Agreement::Agrees, format!("seen: {seen}; {hints} agree"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stripe::{Advice, Figure};
+    use rdsk_model::Op;
+
+    fn answer(chunk: Option<u64>, stripe: Option<u64>) -> Answer {
+        let figure = |bytes| Figure { bytes, confidence: 0.99, p_value: 1e-9 };
+        Answer {
+            op: Op::Write,
+            chunk: chunk.map(figure),
+            stripe: stripe.map(figure),
+            parity: None,
+            start_offset_bytes: None,
+            none_confidence: 0.0,
+            evidence: Vec::new(),
+            ladder: Vec::new(),
+            sizes: Vec::new(),
+            advice: Advice { write_bytes: None, align_bytes: None, text: String::new() },
+        }
+    }
+
+    #[test]
+    fn every_relation_has_its_name() {
+        let (k64, k256) = (Some(65_536), Some(262_144));
+        for (chunk, stripe, minimum, optimal, expected) in [
+            (k64, k256, 65_536, 262_144, Agreement::Agrees),
+            (k64, None, 65_536, 262_144, Agreement::Agrees),
+            (k64, k256, 65_536, 0, Agreement::Agrees),
+            (k64, k256, 65_536, 196_608, Agreement::Differs),
+            (k64, k256, 131_072, 262_144, Agreement::Differs),
+            (None, None, 65_536, 262_144, Agreement::NotSeen),
+            (k64, k256, 512, 0, Agreement::NotHinted),
+            (k64, k256, 4096, 1_310_720, Agreement::NotHinted),
+            (None, None, 512, 0, Agreement::NoStripe),
+        ] {
+            let (agreement, text) = compare_with_sysfs(&answer(chunk, stripe), minimum, optimal);
+            assert_eq!(agreement, expected, "{text}");
+            assert!(text.contains(&minimum.to_string()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! What may be claimed of the layouts that were fitted, and in which words. It fits nothing.
+
+use rdsk_model::Op;
+use rdsk_stats::median;
+
+use super::fit::Fit;
+use super::infer::{Candidate, MOST_DATA, Row, SEEN_LOG_ODDS, Saving, chance_of_gain, whole_against_partial};
+use super::ladder::Ladder;
+use super::shape::{Layout, Redundancy};
+use super::{Advice, Answer, Figure, SizePoint};
+use crate::words::{bytes, nanos, plural};
+
+/// Log odds are divided by this before they become a probability: deviations are neither normal nor independent.
+const TEMPER: f64 = 1.5;
+/// Chance from which on a difference is not believed.
+const DOUBTFUL: f64 = 1e-4;
+/// The same where it is one of several reasons.
+const UNLIKELY: f64 = 0.01;
+/// Log odds that leave no doubt, once divided for what fits suppose.
+const CLEAR: f64 = 10.0;
+/// The most confidence in parity that no whole stripe proved.
+const INDIRECT: f64 = 0.95;
+/// A chance that is not told in figures any more: no model of scatter holds so far out.
+const NEGLIGIBLE: f64 = 1e-12;
+/// No inference is surer.
+const SUREST: f64 = 0.999;
+/// The most confidence in what other devices would show as well.
+const AMBIGUOUS: f64 = 0.5;
+/// The same where only an unusual device would.
+const UNUSUAL: f64 = 0.8;
+
+/// All that is judged.
+pub(super) struct Case<'a> {
+    pub(super) op: Op,
+    pub(super) rows: &'a [Row],
+    pub(super) rungs: &'a Ladder,
+    pub(super) null: &'a Fit,
+    /// Likeliest first.
+    pub(super) candidates: &'a [Candidate],
+}
+
+/// Confidence in the parts of a layout, 0 … 1.
+#[derive(Clone, Copy, Debug)]
+struct Shares {
+    chunk: f64,
+    stripe: f64,
+    none: f64,
+}
+
+/// What speaks for a layout.
+#[derive(Clone, Copy, Debug)]
+struct Proof {
+    /// Chance that sizes fit it as well by accident.
+    gain_p: f64,
+    /// The small requests change at its chunk.
+    is_seen: bool,
+    /// They change as those of several devices do.
+    is_striped: bool,
+    /// Whole stripes cost less than parts.
+    saving: Option<Saving>,
+    /// Log odds of the best layout with parity against the best without; 0 where that one is ahead.
+    reads_margin: f64,
+}
+
+/// Weighs the candidates.
+pub(super) fn judge(case: &Case<'_>) -> Answer {
+    let none = |why: &str| silent(case.op, case.rows, Some(case.rungs), why.to_owned());
+    let Some(best) = case.candidates.first() else {
+        return none("no layout of the candidates explains the latencies");
+    };
+    let shares = shares(case, &best.layout);
+    let gain_p = chance_of_gain(case.null, &best.fit, case.candidates.len());
+    let chunk_bytes = best.layout.chunk_bytes;
+    let odds = case.rungs.log_odds(chunk_bytes, Some(best.layout.stripe_bytes()));
+    let is_seen = odds >= SEEN_LOG_ODDS && case.rungs.p_value(chunk_bytes) < UNLIKELY;
+    let saving = match best.layout.redundancy {
+        Redundancy::None => None,
+        Redundancy::Parity => whole_against_partial(case.rows, &best.layout),
+    };
+    if shares.none >= 0.5 || (!is_seen && gain_p > DOUBTFUL) {
+        let why = "neither size nor place of a request makes its cost step as a stripe would";
+        return Answer { none_confidence: shares.none.clamp(AMBIGUOUS, SUREST), ..none(why) };
+    }
+    let reads_margin = reads_margin(case, &best.layout);
+    let is_striped = is_seen && (case.rungs.shows_motion(chunk_bytes) || case.rungs.shares_work(chunk_bytes));
+    let proof = Proof { gain_p, is_seen, is_striped, saving, reads_margin };
+    let is_proven = proof.is_whole_cheaper() && gain_p < DOUBTFUL;
+    // What fits and boundaries say together may lean on a weaker proof by whole stripes, but not on none.
+    let enough = if reads_margin > CLEAR { 0.3 } else { 0.1 };
+    let is_hinted = is_seen && gain_p < DOUBTFUL && saving.is_some_and(|saving| saving.p_value < enough);
+    if !is_striped && !is_proven && !is_hinted {
+        let why = format!(
+            "the cost steps with the size, best explained by {} units of {}, but crossing from one to the next \
+             costs nothing or simply more, and whole multiples spare nothing: pages and parallel parts inside one \
+             device look the same",
+            best.layout.data,
+            bytes(chunk_bytes)
+        );
+        return Answer { none_confidence: AMBIGUOUS, ..none(&why) };
+    }
+    claim(case, best, shares, &proof)
+}
+
+fn reads_margin(case: &Case<'_>, best: &Layout) -> f64 {
+    if best.redundancy == Redundancy::None {
+        return 0.0;
+    }
+    let plain = case.candidates.iter().find(|one| one.layout.redundancy == Redundancy::None);
+    case.candidates.first().map_or(0.0, |best| best.log_odds) - plain.map_or(0.0, |one| one.log_odds.max(0.0))
+}
+
+fn shares(case: &Case<'_>, layout: &Layout) -> Shares {
+    let top = case.candidates.first().map_or(0.0, |best| best.log_odds.max(0.0));
+    let weight = |log_odds: f64| ((log_odds - top) / TEMPER).exp();
+    // Before the measurement, a stripe of any layout is as likely as none.
+    let none = weight(0.0) * case.candidates.len() as f64;
+    let total = none + case.candidates.iter().map(|one| weight(one.log_odds)).sum::<f64>();
+    let sum = |is: &dyn Fn(&Layout) -> bool| {
+        let chosen = case.candidates.iter().filter(|one| is(&one.layout));
+        (chosen.map(|one| weight(one.log_odds)).sum::<f64>() / total).min(SUREST)
+    };
+    Shares {
+        chunk: sum(&|other| other.chunk_bytes == layout.chunk_bytes),
+        stripe: sum(&|other| other.stripe_bytes() == layout.stripe_bytes()),
+        none: none / total,
+    }
+}
+
+/// An answer that names what was seen, each part with the confidence it deserves.
+fn claim(case: &Case<'_>, best: &Candidate, shares: Shares, proof: &Proof) -> Answer {
+    let layout = best.layout;
+    let has_parity = layout.redundancy == Redundancy::Parity;
+    let has_reads = proof.is_whole_cheaper() || proof.reads_margin > CLEAR;
+    let limit = limit(case, &layout, proof);
+    let parity = match case.op {
+        Op::Write if has_parity => has_reads.then_some(true),
+        Op::Write => (proof.gain_p <= DOUBTFUL).then_some(false),
+        Op::Read => None,
+    };
+    let chunk_limit = chunk_limit(case, &layout, proof);
+    let stripe_confidence = shares.stripe.min(limit);
+    Answer {
+        op: case.op,
+        chunk: Some(Figure {
+            bytes: layout.chunk_bytes,
+            confidence: shares.chunk.min(chunk_limit),
+            p_value: if proof.is_seen { case.rungs.p_value(layout.chunk_bytes) } else { proof.gain_p },
+        }),
+        stripe: Some(Figure {
+            bytes: layout.stripe_bytes(),
+            confidence: stripe_confidence,
+            p_value: proof.gain_p,
+        }),
+        parity,
+        start_offset_bytes: (has_parity && has_reads).then_some(layout.shift_chunks * layout.chunk_bytes),
+        none_confidence: shares.none,
+        evidence: reasons(case, &layout, proof),
+        ladder: case.rungs.steps(),
+        sizes: sizes(case.rows, Some(&layout)),
+        advice: advice_of(&layout, parity, stripe_confidence),
+    }
+}
+
+impl Proof {
+    fn is_whole_cheaper(&self) -> bool {
+        self.saving.is_some_and(Saving::is_clear)
+    }
+}
+
+/// The most confidence that the chunk deserves: many chunks make the same full stripe, so the small requests must tell.
+fn chunk_limit(case: &Case<'_>, layout: &Layout, proof: &Proof) -> f64 {
+    let odds = case.rungs.log_odds(layout.chunk_bytes, Some(layout.stripe_bytes()));
+    let best_odds =
+        case.rungs.candidates().into_iter().map(|chunk| case.rungs.kindest(chunk)).fold(odds, f64::max);
+    // Where the boundaries of stripes alone explain as much, those of smaller chunks were not seen.
+    let of_stripes = 1_u64 << layout.stripe_bytes().trailing_zeros();
+    let is_owed =
+        of_stripes > layout.chunk_bytes && odds - case.rungs.log_odds(of_stripes, None) < SEEN_LOG_ODDS;
+    if is_owed || !proof.is_seen || !(proof.is_striped || proof.is_whole_cheaper()) {
+        AMBIGUOUS
+    } else if best_odds > odds + CLEAR {
+        UNUSUAL
+    } else {
+        SUREST
+    }
+}
+
+/// The most confidence that the full stripe deserves.
+fn limit(case: &Case<'_>, layout: &Layout, proof: &Proof) -> f64 {
+    let has_parity = layout.redundancy == Redundancy::Parity;
+    if case.op == Op::Read || proof.gain_p > DOUBTFUL || layout.data == MOST_DATA {
+        AMBIGUOUS
+    } else if has_parity && !proof.is_whole_cheaper() {
+        if proof.is_striped && proof.reads_margin > CLEAR { INDIRECT } else { AMBIGUOUS }
+    } else if !has_parity && !case.rungs.shows_motion(layout.chunk_bytes) {
+        UNUSUAL
+    } else {
+        SUREST
+    }
+}
+
+/// The evidence in sentences.
+fn reasons(case: &Case<'_>, layout: &Layout, proof: &Proof) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let has_parity = layout.redundancy == Redundancy::Parity;
+    if proof.is_seen {
+        reasons.push(format!(
+            "small requests at multiples of {} take other times than at multiples of less ({})",
+            bytes(layout.chunk_bytes),
+            chance(case.rungs.p_value(layout.chunk_bytes))
+        ));
+    }
+    if let Some(saving) = proof.saving {
+        reasons.push(format!(
+            "whole stripes of {} take {}, smaller writes within one {} ({}): partial stripes cost reads",
+            bytes(layout.stripe_bytes()),
+            nanos(whole_ns(saving.whole_ns)),
+            nanos(whole_ns(saving.partial_ns)),
+            chance(saving.p_value)
+        ));
+    } else if has_parity && proof.reads_margin > CLEAR {
+        reasons.push(
+            "no whole stripe was written, but only reads before partial writes explain the cost over size"
+                .to_owned(),
+        );
+    }
+    if proof.gain_p <= DOUBTFUL {
+        reasons.push(format!(
+            "{} of {} explain the cost over size best of {} ({})",
+            plural(layout.data, "data member"),
+            bytes(layout.chunk_bytes),
+            plural(case.candidates.len() as u64, "layout"),
+            chance(proof.gain_p)
+        ));
+    } else {
+        reasons.push("the number of data members is not sure: sizes fit it no better than chance".to_owned());
+    }
+    if case.op == Op::Read {
+        reasons.push(
+            "reads go round all members, so members that hold parity are not told from others".to_owned(),
+        );
+    } else if !has_parity && !case.rungs.shows_motion(layout.chunk_bytes) {
+        reasons.push("no moving parts show, so that one device of parallel parts is possible".to_owned());
+    }
+    reasons
+}
+
+/// A chance as a word; what is smaller than any doubt is only called so.
+fn chance(p_value: f64) -> String {
+    if p_value < NEGLIGIBLE { format!("p < {NEGLIGIBLE:.0e}") } else { format!("p {p_value:.1e}") }
+}
+
+fn advice_of(layout: &Layout, parity: Option<bool>, confidence: f64) -> Advice {
+    let (chunk, stripe) = (layout.chunk_bytes, layout.stripe_bytes());
+    if confidence < 0.9 {
+        let text = format!(
+            "align writes to {}, so that small ones touch one member; the full stripe is not sure enough to advise it",
+            bytes(chunk)
+        );
+        return Advice { write_bytes: None, align_bytes: Some(chunk), text };
+    }
+    let text = advice(chunk, stripe, parity == Some(true));
+    let align_bytes = if parity == Some(true) { stripe } else { chunk };
+    Advice { write_bytes: Some(stripe), align_bytes: Some(align_bytes), text }
+}
+
+/// What to write, and where, for a layout that is sure.
+pub(super) fn advice(chunk_bytes: u64, stripe_bytes: u64, has_parity: bool) -> String {
+    if has_parity {
+        return format!(
+            "write multiples of {0} at multiples of {0}: whole stripes need no reads",
+            bytes(stripe_bytes)
+        );
+    }
+    format!(
+        "write multiples of {} at multiples of {}: all members then work at once, and equally",
+        bytes(stripe_bytes),
+        bytes(chunk_bytes)
+    )
+}
+
+/// An answer that names no stripe.
+pub(super) fn silent(op: Op, rows: &[Row], rungs: Option<&Ladder>, why: String) -> Answer {
+    Answer {
+        op,
+        chunk: None,
+        stripe: None,
+        parity: None,
+        start_offset_bytes: None,
+        none_confidence: 0.0,
+        evidence: vec![why],
+        ladder: rungs.map(Ladder::steps).unwrap_or_default(),
+        sizes: sizes(rows, None),
+        advice: Advice {
+            write_bytes: None,
+            align_bytes: None,
+            text: "no stripe was seen that size or alignment should heed; see `rdsk align` for sectors and pages"
+                .to_owned(),
+        },
+    }
+}
+
+/// Cost over size, by octaves.
+fn sizes(rows: &[Row], layout: Option<&Layout>) -> Vec<SizePoint> {
+    let is_aligned = |row: &Row| match layout {
+        Some(layout) => {
+            let stripe = layout.stripe_bytes();
+            let begin = row.probe.offset_bytes + stripe - layout.shift_chunks * layout.chunk_bytes;
+            begin.is_multiple_of(stripe) && row.probe.bytes.is_multiple_of(stripe)
+        }
+        None => row.probe.offset_bytes.is_multiple_of(row.probe.bytes),
+    };
+    let mut octaves: Vec<u32> = rows.iter().map(|row| row.probe.bytes.ilog2()).collect();
+    octaves.sort_unstable();
+    octaves.dedup();
+    let point = |octave: u32| {
+        let in_it = |row: &&Row| row.probe.bytes.ilog2() == octave;
+        let taken = |aligned: bool| -> Vec<f64> {
+            let chosen = rows.iter().filter(in_it).filter(|row| is_aligned(row) == aligned);
+            chosen.map(Row::latency_ns).collect()
+        };
+        let (aligned, other) = (taken(true), taken(false));
+        SizePoint {
+            bytes: 1 << octave,
+            aligned_count: aligned.len(),
+            aligned_median_ns: median(&aligned),
+            other_count: other.len(),
+            other_median_ns: median(&other),
+        }
+    };
+    octaves.into_iter().map(point).collect()
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a latency, far below 2^63 ns")]
+fn whole_ns(latency_ns: f64) -> u64 {
+    latency_ns.max(0.0) as u64
+}

@@ -1,0 +1,313 @@
+//! The chunk from small requests around the multiples of each candidate: where two neighbours lie on two members, what
+//! the second one costs, and what one across the boundary costs, is distributed differently. It supposes nothing of how
+//! differently.
+
+use rdsk_stats::quantile_sorted;
+
+use super::{LadderStep, Sample};
+
+/// Classes that the latencies of all levels are divided into, equally full.
+const CLASSES: usize = 8;
+/// Share of a latency from which on a difference is taken for that of moving parts.
+const MOTION: f64 = 0.1;
+
+/// The small requests of one level: boundaries that are odd multiples of one power of two.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Level {
+    pub(super) log2: u32,
+    /// Latencies of the request that follows its neighbour, in ns.
+    pub(super) after: Vec<f64>,
+    /// Latencies of the request across the boundary, in ns.
+    pub(super) across: Vec<f64>,
+}
+
+/// What the ladder says.
+#[derive(Clone, Debug)]
+pub(super) struct Ladder {
+    levels: Vec<Level>,
+    after: Vec<Classes>,
+    across: Vec<Classes>,
+}
+
+/// How many latencies of a level lie in each class.
+type Classes = [usize; CLASSES];
+
+/// Reads the triples of a sweep out of samples in the order of issue. `None` with fewer than two levels.
+pub(super) fn ladder(samples: &[Sample]) -> Option<Ladder> {
+    let mut levels: Vec<Level> = Vec::new();
+    for triple in samples.windows(3) {
+        let Some(at) = boundary(triple) else { continue };
+        let log2 = at.trailing_zeros().min(super::sweep::LARGEST_BOUNDARY_LOG2);
+        let index = match levels.iter().position(|level| level.log2 == log2) {
+            Some(index) => index,
+            None => {
+                levels.push(Level { log2, ..Level::default() });
+                levels.len() - 1
+            }
+        };
+        levels[index].after.push(triple[1].latency_ns as f64);
+        levels[index].across.push(triple[2].latency_ns as f64);
+    }
+    levels.sort_by_key(|level| level.log2);
+    if levels.len() < 2 {
+        return None;
+    }
+    let after = classed(&levels, |level| &level.after);
+    let across = classed(&levels, |level| &level.across);
+    Some(Ladder { levels, after, across })
+}
+
+/// The boundary that three requests surround as the sweep's triples do.
+fn boundary(triple: &[Sample]) -> Option<u64> {
+    triple.get(1).filter(|_| is_triple(triple)).map(|after| after.offset_bytes)
+}
+
+/// Whether three requests are one up to a boundary, one from it on and one across it.
+pub(super) fn is_triple(triple: &[Sample]) -> bool {
+    let [up_to, after, across] = triple else { return false };
+    let (unit, at) = (after.bytes, after.offset_bytes);
+    up_to.bytes == unit
+        && across.bytes == 2 * unit
+        && up_to.offset_bytes + unit == at
+        && across.offset_bytes + unit == at
+}
+
+impl Ladder {
+    /// The chunks that are considered, ascending: all levels but the lowest.
+    pub(super) fn candidates(&self) -> Vec<u64> {
+        self.levels.iter().skip(1).map(|level| 1_u64 << level.log2).collect()
+    }
+
+    /// How many times (as a natural logarithm) likelier the latencies are if the chunk is this than if there is none.
+    /// Boundaries of stripes may differ from those of other chunks (the parity moves on; two spindles stand to each other
+    /// otherwise than two others): with `stripe_bytes` given, the kinder of both views counts.
+    pub(super) fn log_odds(&self, chunk_bytes: u64, stripe_bytes: Option<u64>) -> f64 {
+        let split = |bytes: u64| self.levels.partition_point(|level| (1_u64 << level.log2) < bytes);
+        let at = |splits: &[usize]| gain(&self.after, splits) + gain(&self.across, splits);
+        let chunk = split(chunk_bytes);
+        let plain = at(&[chunk]);
+        let stripe = stripe_bytes.map(|bytes| split(1 << bytes.trailing_zeros()));
+        match stripe.filter(|&stripe| stripe > chunk && stripe < self.levels.len()) {
+            Some(stripe) => plain.max(at(&[chunk, stripe])),
+            None => plain,
+        }
+    }
+
+    /// The most that any full stripe gives a chunk.
+    pub(super) fn kindest(&self, chunk_bytes: u64) -> f64 {
+        let stripes =
+            self.levels.iter().map(|level| 1_u64 << level.log2).filter(|&bytes| bytes > chunk_bytes);
+        let plain = self.log_odds(chunk_bytes, None);
+        stripes.map(|bytes| self.log_odds(chunk_bytes, Some(bytes))).fold(plain, f64::max)
+    }
+
+    /// Chance of a difference as great as that between the levels below `chunk_bytes` and the others if there were none
+    /// (Kolmogorov and Smirnov, two samples), over both kinds of request and all candidates.
+    pub(super) fn p_value(&self, chunk_bytes: u64) -> f64 {
+        let apart = |of: fn(&Level) -> &Vec<f64>| {
+            let (below, from) = self.parted(chunk_bytes, of);
+            kolmogorov_smirnov(&below, &from)
+        };
+        let least = apart(|level| &level.after).min(apart(|level| &level.across));
+        (least * 2.0 * (self.levels.len() - 1) as f64).min(1.0)
+    }
+
+    /// Whether what follows its neighbour takes another time, or one less regular, on another member than on the same, as
+    /// with media that turn; memory does not know where the last request was.
+    pub(super) fn shows_motion(&self, chunk_bytes: u64) -> bool {
+        let (below, from) = self.parted(chunk_bytes, |level| &level.after);
+        let at = |of: &[f64], p| quantile_sorted(of, p).unwrap_or(0.0);
+        let spread = |of: &[f64]| at(of, 0.9) - at(of, 0.1);
+        let apart = (at(&below, 0.5) - at(&from, 0.5)).abs().max((spread(&below) - spread(&from)).abs());
+        apart > MOTION * at(&below, 0.5) && kolmogorov_smirnov(&below, &from) < 1e-3
+    }
+
+    /// Whether a request across a boundary takes less than one that crosses none: two members share its bytes. A flash
+    /// page or a sector that is crossed costs the same or more.
+    pub(super) fn shares_work(&self, chunk_bytes: u64) -> bool {
+        let (below, from) = self.parted(chunk_bytes, |level| &level.across);
+        let at = |of: &[f64]| quantile_sorted(of, 0.5).unwrap_or(0.0);
+        at(&from) < at(&below)
+    }
+
+    /// The latencies of the levels below a chunk and of the others, both sorted.
+    fn parted(&self, chunk_bytes: u64, of: fn(&Level) -> &Vec<f64>) -> (Vec<f64>, Vec<f64>) {
+        let take =
+            |levels: &[Level]| sorted(levels.iter().flat_map(|level| of(level).iter().copied()).collect());
+        let split = self.levels.partition_point(|level| (1_u64 << level.log2) < chunk_bytes);
+        (take(&self.levels[..split]), take(&self.levels[split..]))
+    }
+
+    /// The points for the page.
+    pub(super) fn steps(&self) -> Vec<LadderStep> {
+        let step = |level: &Level| {
+            let after = sorted(level.after.clone());
+            let across = sorted(level.across.clone());
+            Some(LadderStep {
+                boundary_bytes: 1 << level.log2,
+                count: after.len(),
+                after_median_ns: quantile_sorted(&after, 0.5)?,
+                after_spread_ns: quantile_sorted(&after, 0.9)? - quantile_sorted(&after, 0.1)?,
+                across_median_ns: quantile_sorted(&across, 0.5)?,
+            })
+        };
+        self.levels.iter().filter_map(step).collect()
+    }
+}
+
+pub(super) fn sorted(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// The latencies of each level by class.
+fn classed(levels: &[Level], of: fn(&Level) -> &Vec<f64>) -> Vec<Classes> {
+    let all = sorted(levels.iter().flat_map(|level| of(level).iter().copied()).collect());
+    let limits: Vec<f64> =
+        (1..CLASSES).filter_map(|class| quantile_sorted(&all, class as f64 / CLASSES as f64)).collect();
+    let mut counts = vec![[0; CLASSES]; levels.len()];
+    for (level, count) in levels.iter().zip(&mut counts) {
+        for latency_ns in of(level) {
+            count[limits.partition_point(|limit| limit < latency_ns)] += 1;
+        }
+    }
+    counts
+}
+
+/// Log odds that the levels between the splits have other shares of the classes each, against that all have the same;
+/// unknown shares are integrated out (each mixture as likely as any other).
+fn gain(counts: &[Classes], splits: &[usize]) -> f64 {
+    let total = |counts: &[Classes]| {
+        let mut sum = [0; CLASSES];
+        for level in counts {
+            sum.iter_mut().zip(level).for_each(|(sum, count)| *sum += count);
+        }
+        evidence(&sum)
+    };
+    let mut from = 0;
+    let mut apart = 0.0;
+    for &split in splits {
+        apart += total(&counts[from..split]);
+        from = split;
+    }
+    apart + total(&counts[from..]) - total(counts)
+}
+
+/// Logarithm of the chance of these counts when all mixtures are equally likely.
+fn evidence(counts: &Classes) -> f64 {
+    let all: usize = counts.iter().sum();
+    log_factorial(CLASSES - 1) + counts.iter().map(|&count| log_factorial(count)).sum::<f64>()
+        - log_factorial(all + CLASSES - 1)
+}
+
+fn log_factorial(n: usize) -> f64 {
+    (2..=n).map(|k| (k as f64).ln()).sum()
+}
+
+/// Asymptotic chance of the distance of two sorted samples' distributions if they are the same; 1 where one is empty.
+fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> f64 {
+    if a.is_empty() || b.is_empty() {
+        return 1.0;
+    }
+    let share = |of: &[f64], at: f64| of.partition_point(|x| *x <= at) as f64 / of.len() as f64;
+    let distance = a.iter().chain(b).map(|&at| (share(a, at) - share(b, at)).abs()).fold(0.0_f64, f64::max);
+    let effective = (a.len() * b.len()) as f64 / (a.len() + b.len()) as f64;
+    let lambda = (effective.sqrt() + 0.12 + 0.11 / effective.sqrt()) * distance;
+    if lambda < 0.2 {
+        return 1.0;
+    }
+    let sum: f64 = (1..=20)
+        .map(|k| {
+            let sign = if k % 2 == 1 { 1.0 } else { -1.0 };
+            sign * (-2.0 * f64::from(k * k) * lambda * lambda).exp()
+        })
+        .sum();
+    (2.0 * sum).clamp(f64::MIN_POSITIVE, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Triples at odd multiples of 4 KiB to 4 MiB; `cost` gives the latencies after and across by the power of two and
+    /// the number of the visit.
+    fn climbed(cost: impl Fn(u32, u64) -> (u64, u64)) -> Ladder {
+        let mut samples = Vec::new();
+        for log2 in 12..=22_u32 {
+            for visit in 0..20 {
+                let at = (2 * visit + 1) << log2;
+                let (after, across) = cost(log2, visit);
+                let small = |offset_bytes, bytes, latency_ns| Sample { offset_bytes, bytes, latency_ns };
+                samples.push(small(at - 4096, 4096, 5_000_000));
+                samples.push(small(at, 4096, after));
+                samples.push(small(at - 4096, 8192, across));
+            }
+        }
+        ladder(&samples).unwrap()
+    }
+
+    fn best(ladder: &Ladder) -> u64 {
+        let odds = |chunk: &u64| ladder.log_odds(*chunk, None);
+        ladder.candidates().into_iter().max_by(|a, b| odds(a).total_cmp(&odds(b))).unwrap()
+    }
+
+    #[test]
+    fn other_scatter_of_the_same_middle_is_a_step() {
+        let scatter = |visit: u64| 8_000_000 + visit * 7919 % 20 * 100_000 - 1_000_000;
+        let ladder = climbed(|log2, visit| {
+            (if log2 < 16 { 8_000_000 + visit } else { scatter(visit) }, 9_000_000 + visit)
+        });
+        assert_eq!(best(&ladder), 1 << 16);
+        assert!(ladder.log_odds(1 << 16, None) > 20.0 && ladder.p_value(1 << 16) < 1e-6);
+        assert!(ladder.shows_motion(1 << 16));
+    }
+
+    #[test]
+    fn no_difference_is_no_step() {
+        let ladder = climbed(|log2, visit| {
+            let noise = (u64::from(log2) * 31 + visit * 17) % 20 * 1000;
+            (8_000_000 + noise, 9_000_000 + noise)
+        });
+        for chunk in ladder.candidates() {
+            assert!(ladder.kindest(chunk) < 0.0, "{chunk}");
+            assert!(!ladder.shows_motion(chunk) && ladder.p_value(chunk) > 0.01);
+        }
+    }
+
+    #[test]
+    fn a_crossing_that_only_costs_more_is_no_shared_work() {
+        let dearer =
+            climbed(|log2, visit| (500_000 + visit, if log2 < 14 { 500_000 } else { 900_000 } + visit));
+        assert_eq!(best(&dearer), 1 << 14);
+        assert!(!dearer.shares_work(1 << 14) && !dearer.shows_motion(1 << 14));
+        let cheaper =
+            climbed(|log2, visit| (500_000 + visit, if log2 < 14 { 500_000 } else { 300_000 } + visit));
+        assert!(cheaper.shares_work(1 << 14));
+    }
+
+    #[test]
+    fn stripes_may_differ_from_chunks() {
+        let ladder = climbed(|log2, visit| {
+            let after = match log2 {
+                ..15 => 8_000_000,
+                15..18 => 3_000_000,
+                _ => 5_000_000,
+            };
+            (after + visit * 100, 9_000_000)
+        });
+        assert!(ladder.log_odds(1 << 15, Some(3 << 18)) > ladder.log_odds(1 << 15, None));
+        assert!(ladder.kindest(1 << 15) >= ladder.log_odds(1 << 15, Some(1 << 18)));
+    }
+
+    #[test]
+    fn what_is_no_triple_is_not_read() {
+        let one = |offset_bytes, bytes| Sample { offset_bytes, bytes, latency_ns: 1 };
+        assert!(is_triple(&[one(4096, 4096), one(8192, 4096), one(4096, 8192)]));
+        assert!(!is_triple(&[one(4096, 4096), one(8192, 4096), one(8192, 8192)]));
+        assert!(!is_triple(&[one(0, 4096), one(8192, 4096), one(4096, 8192)]));
+        assert!(
+            ladder(&[one(4096, 4096), one(8192, 4096), one(4096, 8192)]).is_none(),
+            "one level is no ladder"
+        );
+    }
+}

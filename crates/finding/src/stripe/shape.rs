@@ -1,0 +1,190 @@
+//! What a presumed layout does to one request: how many members it occupies, how often the busiest one is asked, for how
+//! many bytes, and whether a parity must be read. Pure geometry; it knows no times.
+
+use super::Probe;
+
+/// Whether members hold parity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Redundancy {
+    /// All members hold data only.
+    None,
+    /// A stripe has parity, so that writing a part of it costs reads.
+    Parity,
+}
+
+/// A presumed layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub(super) chunk_bytes: u64,
+    pub(super) data: u64,
+    pub(super) redundancy: Redundancy,
+    /// Where the first stripe begins: a number of chunks, less than `data`.
+    pub(super) shift_chunks: u64,
+}
+
+/// What tells layouts apart.
+pub(super) const SHAPE: usize = 9;
+/// Figures that say nothing of a layout: constant, size, size at this position, square root of the size.
+pub(super) const PLAIN: usize = 4;
+
+const MIB: f64 = 1_048_576.0;
+
+impl Layout {
+    pub(super) fn stripe_bytes(&self) -> u64 {
+        self.chunk_bytes * self.data
+    }
+
+    /// The figures of a request; how much each of them costs is not known here.
+    pub(super) fn shape(&self, probe: Probe, place: f64) -> [f64; SHAPE] {
+        match self.redundancy {
+            Redundancy::None => self.striped(probe, place),
+            Redundancy::Parity => self.with_parity(probe),
+        }
+    }
+
+    fn striped(&self, probe: Probe, place: f64) -> [f64; SHAPE] {
+        let chunk = self.chunk_bytes;
+        let first = probe.offset_bytes / chunk;
+        let last = (probe.end_bytes() - 1) / chunk;
+        let count = last - first + 1;
+        let turns = count.div_ceil(self.data);
+        let missing_first = probe.offset_bytes - first * chunk;
+        let missing_last = (last + 1) * chunk - probe.end_bytes();
+        // Members that are asked `turns` times; the request's first chunk lies on the first of them, its last on the last.
+        let busy = count - (turns - 1) * self.data;
+        let short = match busy {
+            1 => missing_first + missing_last,
+            2 => missing_first.min(missing_last),
+            _ => 0,
+        };
+        let busiest = (turns * chunk - short).max(if busy < self.data { (turns - 1) * chunk } else { 0 });
+        let bytes = busiest as f64 / MIB;
+        let occupied = count.min(self.data) as f64;
+        [spread(occupied), (turns - 1) as f64, bytes, bytes * place, 0.0, 0.0, 0.0, 0.0, 0.0]
+    }
+
+    fn with_parity(&self, probe: Probe) -> [f64; SHAPE] {
+        let stripe = self.stripe_bytes();
+        let begin = probe.offset_bytes + stripe - self.shift_chunks * self.chunk_bytes;
+        let end = begin + probe.bytes;
+        let (first, last) = (begin / stripe, (end - 1) / stripe);
+        let (mut partial, mut rows, mut read_rows, mut writers, mut readers) =
+            (0_u64, 0_u64, 0_u64, 0_u64, 0_u64);
+        let (mut own_rows, mut own_read_rows) = (0_u64, 0_u64);
+        let mut edge = |from: u64, to: u64| {
+            if to - from == stripe {
+                rows += self.chunk_bytes;
+                own_rows += self.chunk_bytes;
+                writers = writers.max(self.data + 1);
+                return;
+            }
+            let chunks = (to - 1) / self.chunk_bytes - from / self.chunk_bytes + 1;
+            // Parity is computed for the rows between the least and the greatest byte of any chunk, or for those alone that
+            // some chunk has; arrays differ.
+            let touched = if chunks == 1 { to - from } else { self.chunk_bytes };
+            let own = match chunks {
+                1 | 2 => self.chunk_bytes.min(to - from),
+                _ => self.chunk_bytes,
+            };
+            let covered = (to / self.chunk_bytes)
+                .saturating_sub(from.div_ceil(self.chunk_bytes))
+                .max(u64::from(chunks == 1));
+            partial += 1;
+            rows += touched;
+            read_rows += touched;
+            own_rows += own;
+            own_read_rows += own;
+            writers = writers.max(chunks + 1);
+            // The old data and parity, or the rest of the stripe, whichever is less.
+            readers = readers.max((chunks + 1).min(self.data - covered));
+        };
+        if first == last {
+            edge(begin, end);
+        } else {
+            edge(begin, (first + 1) * stripe);
+            edge(last * stripe, end);
+        }
+        let whole_between = (last - first).saturating_sub(1);
+        rows += whole_between * self.chunk_bytes;
+        own_rows += whole_between * self.chunk_bytes;
+        if whole_between > 0 {
+            writers = self.data + 1;
+        }
+        let waits = if partial > 0 { 1.0 } else { 0.0 };
+        [
+            spread(writers as f64),
+            (last - first) as f64,
+            rows as f64 / MIB,
+            read_rows as f64 / MIB,
+            waits,
+            partial as f64,
+            spread(readers as f64),
+            own_rows as f64 / MIB,
+            own_read_rows as f64 / MIB,
+        ]
+    }
+}
+
+/// The mean of the longest of so many waits, each equally likely to be anything from 0 to 1.
+fn spread(members: f64) -> f64 {
+    members / (members + 1.0)
+}
+
+/// The figures that any device's latency may depend on.
+pub(super) fn plain(probe: Probe, place: f64) -> [f64; PLAIN] {
+    let size = probe.bytes as f64 / MIB;
+    [1.0, size, size * place, size.sqrt()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const K: u64 = 1024;
+
+    fn layout(redundancy: Redundancy) -> Layout {
+        Layout { chunk_bytes: 64 * K, data: 3, redundancy, shift_chunks: 0 }
+    }
+
+    fn shape(redundancy: Redundancy, offset_bytes: u64, bytes: u64) -> [f64; SHAPE] {
+        layout(redundancy).shape(Probe { offset_bytes, bytes }, 0.0)
+    }
+
+    #[test]
+    fn the_busiest_member_of_a_stripe_without_parity() {
+        // Offset and size in KiB; members occupied, further turns, bytes of the busiest in KiB.
+        for (offset, size, occupied, turns, busiest) in [
+            (0, 8, 1.0, 0.0, 8.0),
+            (60, 8, 2.0, 0.0, 4.0),
+            (0, 192, 3.0, 0.0, 64.0),
+            (0, 256, 3.0, 1.0, 128.0),
+            (60, 192, 3.0, 1.0, 64.0),
+            (32, 192, 3.0, 1.0, 64.0),
+            (48, 272, 3.0, 1.0, 128.0 - 48.0 + 48.0),
+        ] {
+            let seen = shape(Redundancy::None, offset * K, size * K);
+            assert!((seen[0] - spread(occupied)).abs() < 1e-12, "{offset}+{size}: {seen:?}");
+            assert!((seen[1] - turns).abs() < 1e-12, "{offset}+{size}: {seen:?}");
+            assert!((seen[2] * 1024.0 - busiest).abs() < 1e-9, "{offset}+{size}: {seen:?}");
+        }
+    }
+
+    #[test]
+    fn whole_stripes_read_nothing_and_others_do() {
+        for (offset, size, partial) in [
+            (0, 192, 0.0),
+            (192, 384, 0.0),
+            (0, 188, 1.0),
+            (4, 188, 1.0),
+            (96, 192, 2.0),
+            (96, 480, 1.0),
+            (96, 96, 1.0),
+        ] {
+            let seen = shape(Redundancy::Parity, offset * K, size * K);
+            assert!((seen[5] - partial).abs() < 1e-12, "{offset}+{size}: {seen:?}");
+            assert!((seen[4] - partial.min(1.0)).abs() < 1e-12);
+        }
+        let shifted = Layout { shift_chunks: 1, ..layout(Redundancy::Parity) };
+        assert!(shifted.shape(Probe { offset_bytes: 64 * K, bytes: 192 * K }, 0.0)[5] < 0.5);
+    }
+}

@@ -1,0 +1,56 @@
+//! The members of an array as their counters show them: the figures, and the trait of whoever can read them. It reads
+//! nothing itself.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What one member of an array was asked.
+///
+/// There is one of these for each I/O and each member, so a Record has the four figures as a list, in the order of the
+/// fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "[u64; 4]", into = "[u64; 4]")]
+pub struct MemberIo {
+    /// Reads.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+}
+
+impl From<[u64; 4]> for MemberIo {
+    fn from([reads, read_bytes, writes, write_bytes]: [u64; 4]) -> Self {
+        Self { reads, read_bytes, writes, write_bytes }
+    }
+}
+
+impl From<MemberIo> for [u64; 4] {
+    fn from(io: MemberIo) -> Self {
+        [io.reads, io.read_bytes, io.writes, io.write_bytes]
+    }
+}
+
+impl MemberIo {
+    /// What was asked since an earlier reading of the same counters; 0 where they went back.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            reads: self.reads.saturating_sub(earlier.reads),
+            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
+            writes: self.writes.saturating_sub(earlier.writes),
+            write_bytes: self.write_bytes.saturating_sub(earlier.write_bytes),
+        }
+    }
+}
+
+/// Someone who can read the counters of an array's members, between one I/O and the next.
+pub trait MemberCounters: fmt::Debug + Sync {
+    /// How many members there are; the same at every call.
+    fn count(&self) -> usize;
+    /// Reads the counters as they are now, one entry per member; `into` has [`Self::count`] entries. Allocates nothing. An
+    /// entry that cannot be read stays as it is.
+    fn read(&self, into: &mut [MemberIo]);
+}

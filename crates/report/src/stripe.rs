@@ -1,0 +1,186 @@
+//! The stripe page: chunk and full stripe with how sure they are, what the requests cost by size and by offset, what
+//! partial stripes made the members read, and what to write. It draws what [`rdsk_finding::stripe`] reads out of the Record.
+
+use crate::cells;
+use crate::chart::{self, Axes, Series};
+use crate::figures::{MISSING, significant};
+use crate::page::{Page, Tone};
+use rdsk_finding::stripe::{Reading, SURE, stripe};
+use rdsk_model::{CellRecord, Experiment, Op, Record};
+use rdsk_units::{Bytes, percent};
+
+/// A size that is less likely than this is not shown: it would only be read as an answer.
+const WORTH_SAYING: f64 = 0.5;
+
+pub(crate) fn draw(page: &mut Page, record: &Record) {
+    page.heading("STRIPE: chunk and full stripe, from what requests take");
+    for cell in cells::of(record, Experiment::Stripe) {
+        match stripe(record, cell) {
+            Some(reading) => draw_cell(page, record, cell, &reading),
+            None => cells::draw_whys(page, record, &[cell], |cell| cell.id.clone()),
+        }
+    }
+}
+
+fn draw_cell(page: &mut Page, record: &Record, cell: &CellRecord, reading: &Reading) {
+    let op = match cell.workload.op {
+        Op::Write => "durable direct writes",
+        Op::Read => "direct reads",
+    };
+    let target = cells::target_name(record, cell).map_or_else(String::new, |name| format!("{name}: "));
+    let made = if reading.requests < reading.planned {
+        format!("{} of {} requests", reading.requests, reading.planned)
+    } else {
+        format!("{} requests", reading.requests)
+    };
+    let sizes = format!("{} to {}", Bytes(reading.smallest_bytes), Bytes(reading.largest_bytes));
+    page.sentence(Tone::Plain, "  ", format!("{target}{op} one at a time, {made} of {sizes}"));
+    cells::draw_whys(page, record, &[cell], |cell| cell.id.clone());
+    draw_answer(page, reading);
+    draw_reasons(page, reading);
+    draw_offsets(page, reading);
+    draw_sizes(page, reading);
+    page.sentence(Tone::Plain, "  Advice: ", format!("{}.", reading.advice()));
+}
+
+/// What was found, a line each, with how sure it is.
+fn draw_answer(page: &mut Page, reading: &Reading) {
+    let Some(chunk) = reading.chunk() else {
+        let sure = reading.answer.none_confidence;
+        let words = if sure >= SURE { "No stripe is seen" } else { "No stripe is seen, which is not sure" };
+        page.sentence(
+            Tone::Plain,
+            "  ",
+            format!(
+                "{words} (confidence {}). Full stripes of more than {} are beyond these requests.",
+                percent(sure),
+                Bytes(reading.largest_bytes / 2)
+            ),
+        );
+        return;
+    };
+    let row = |name: &str, bytes: u64, confidence: f64, words: String| {
+        let how = match &reading.counted {
+            Some(_) => "counted".to_owned(),
+            None if confidence >= SURE => percent(confidence),
+            None => format!("{}, not sure", percent(confidence)),
+        };
+        if confidence < WORTH_SAYING {
+            return vec![name.to_owned(), MISSING.into(), "not sure".into(), String::new()];
+        }
+        vec![name.to_owned(), Bytes(bytes).to_string(), how, words]
+    };
+    let mut rows = vec![row("chunk", chunk.0, chunk.1, String::new())];
+    if let Some((bytes, confidence)) = reading.stripe() {
+        let members = format!("{} data members of {}", bytes / chunk.0, Bytes(chunk.0));
+        rows.push(row("full stripe", bytes, confidence, members));
+    }
+    let parity = match reading.parity() {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => MISSING,
+    };
+    rows.push(vec!["parity".into(), parity.into(), String::new(), String::new()]);
+    if let Some(begin) = reading.start_offset_bytes().filter(|&begin| begin > 0) {
+        rows.push(vec!["first stripe at".into(), Bytes(begin).to_string(), String::new(), String::new()]);
+    }
+    page.table_with(&["", "size", "confidence", ""], &rows, &[3]);
+    if let Some(words) = parity_words(reading) {
+        page.sentence(Tone::Plain, "  parity reads: ", words);
+    }
+}
+
+/// The reads that partial stripes caused, where they were counted.
+fn parity_words(reading: &Reading) -> Option<String> {
+    let layout = reading.counted.as_ref()?;
+    if layout.writes_with_reads == 0 {
+        return Some("no write made a member read.".into());
+    }
+    Some(format!(
+        "{} of {} writes made members read {} in all.",
+        layout.writes_with_reads,
+        reading.requests,
+        Bytes(layout.caused_read_bytes).approx()
+    ))
+}
+
+fn draw_reasons(page: &mut Page, reading: &Reading) {
+    let counted = reading.counted.iter().flat_map(|layout| &layout.evidence);
+    for reason in counted {
+        page.sentence(Tone::Plain, "  counted: ", format!("{reason}."));
+    }
+    for reason in &reading.answer.evidence {
+        page.sentence(Tone::Plain, "  timed: ", format!("{reason}."));
+    }
+    if let Some((_, text)) = &reading.hints {
+        page.sentence(Tone::Plain, "  hints: ", format!("{text}."));
+    }
+}
+
+fn draw_offsets(page: &mut Page, reading: &Reading) {
+    if reading.answer.ladder.is_empty() {
+        return;
+    }
+    page.blank();
+    let unit = Bytes(reading.smallest_bytes);
+    page.line(format!("  Cost over offset, ms: requests of {unit} and {} at a boundary", Bytes(unit.0 * 2)));
+    let rows: Vec<Vec<String>> = reading
+        .answer
+        .ladder
+        .iter()
+        .map(|step| {
+            vec![
+                Bytes(step.boundary_bytes).to_string(),
+                step.count.to_string(),
+                millis(step.after_median_ns),
+                millis(step.after_spread_ns),
+                millis(step.across_median_ns),
+                if reading.chunk().is_some_and(|(chunk, _)| chunk == step.boundary_bytes) {
+                    "< the chunk".into()
+                } else {
+                    String::new()
+                },
+            ]
+        })
+        .collect();
+    let heads = ["odd multiples of", "count", "behind it", "its spread", "across it", ""];
+    page.table_with(&heads, &rows, &[heads.len() - 1]);
+}
+
+fn draw_sizes(page: &mut Page, reading: &Reading) {
+    let sizes = &reading.answer.sizes;
+    if sizes.is_empty() {
+        return;
+    }
+    page.blank();
+    let whole = if reading.chunk().is_some() { "whole stripes" } else { "at their size" };
+    page.line("  Cost over size, ms (medians)");
+    let heads = ["sizes from", "count", whole, "count", "others"];
+    let rows: Vec<Vec<String>> = sizes
+        .iter()
+        .map(|size| {
+            let cost = |ns: Option<f64>| ns.map_or_else(|| MISSING.into(), millis);
+            vec![
+                Bytes(size.bytes).to_string(),
+                size.aligned_count.to_string(),
+                cost(size.aligned_median_ns),
+                size.other_count.to_string(),
+                cost(size.other_median_ns),
+            ]
+        })
+        .collect();
+    page.table(&heads, &rows);
+    let series = |label: &str, of: fn(&rdsk_finding::stripe::SizePoint) -> Option<f64>| Series {
+        label: label.into(),
+        points: sizes.iter().filter_map(|size| Some(((size.bytes as f64).log2(), of(size)? / 1e6))).collect(),
+    };
+    let all = [series(whole, |size| size.aligned_median_ns), series("others", |size| size.other_median_ns)];
+    page.blank();
+    let at = |index: usize| sizes.get(index).map_or_else(String::new, |size| Bytes(size.bytes).to_string());
+    let below = [at(0), "size".to_owned(), at(sizes.len() - 1)];
+    chart::draw(page, &all, &Axes { unit: "ms", below });
+}
+
+fn millis(ns: f64) -> String {
+    significant(ns / 1e6)
+}
