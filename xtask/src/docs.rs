@@ -2,6 +2,7 @@
 //! the error of each cell. The figures come from running the built program; `--check` says where a page differs from them.
 
 mod page;
+mod places;
 mod reports;
 
 use anyhow::Context;

@@ -11,6 +11,10 @@ pub(crate) enum Allowed {
     Factor(f64),
     /// At most this much, whatever the report printed: queue depths that are a bound, counts that must be 0.
     AtMost(f64),
+    /// At least this much: a statement that was made without a figure.
+    AtLeast(f64),
+    /// From the one to the other: a statement that was made with two figures.
+    Range(f64, f64),
 }
 
 /// One cell of a report's table.
@@ -31,6 +35,8 @@ impl Cell {
     fn is_inside(&self) -> bool {
         match (self.report, self.allowed) {
             (_, Allowed::AtMost(most)) => self.rdsk <= most,
+            (_, Allowed::AtLeast(least)) => self.rdsk >= least,
+            (_, Allowed::Range(low, high)) => (low..=high).contains(&self.rdsk),
             (None, _) => true,
             (Some(report), Allowed::Share(share)) => (self.rdsk / report - 1.0).abs() <= share,
             (Some(report), Allowed::Factor(factor)) => {
@@ -48,6 +54,9 @@ impl Cell {
         };
         let allowed = match (self.report, self.allowed) {
             (_, Allowed::AtMost(most)) => format!("at most {}", figure(most)),
+            (_, Allowed::AtLeast(0.0)) => "–".to_owned(),
+            (_, Allowed::AtLeast(least)) => format!("at least {}", figure(least)),
+            (_, Allowed::Range(low, high)) => format!("{} to {}", figure(low), figure(high)),
             (None, _) => "–".to_owned(),
             (_, Allowed::Share(share)) => format!("±{:.0} %", share * 100.0),
             (_, Allowed::Factor(factor)) => format!("within {factor:.0} ×"),
@@ -58,6 +67,8 @@ impl Cell {
 
 /// A figure in four digits, without a trailing fraction of zeros.
 fn figure(value: f64) -> String {
+    // The sum of nothing is -0.
+    let value = value + 0.0;
     let digits = match value.abs() {
         size if size >= 1000.0 => 0,
         size if size >= 100.0 => 1,
@@ -99,7 +110,7 @@ impl Report {
     /// The page as Markdown.
     pub(crate) fn markdown(&self) -> String {
         let mut text = format!(
-            "# {}\n\n<!-- made by `cargo xtask docs`; edit xtask/src/docs/reports.rs instead -->\n\n{}\n",
+            "# {}\n\n<!-- made by `cargo xtask docs`; edit xtask/src/docs instead -->\n\n{}\n",
             self.title, self.text
         );
         for table in &self.tables {
@@ -139,6 +150,10 @@ mod tests {
         assert!(cell(Some(1.3), 2.59, Allowed::Factor(2.0)).is_inside());
         assert!(!cell(Some(1.3), 2.61, Allowed::Factor(2.0)).is_inside());
         assert!(!cell(Some(0.9), 1.01, Allowed::AtMost(1.0)).is_inside());
+        assert!(!cell(None, 1.04, Allowed::AtLeast(1.05)).is_inside());
+        assert!(cell(None, 1.27, Allowed::Range(1.27, 1.33)).is_inside());
+        assert!(!cell(None, 1.34, Allowed::Range(1.27, 1.33)).is_inside());
+        assert!(!cell(None, f64::NAN, Allowed::AtLeast(0.0)).is_inside(), "no figure is no statement");
         assert!(!cell(Some(1.0), f64::NAN, Allowed::Share(9.0)).is_inside(), "no figure is no agreement");
         assert_eq!(
             cell(Some(15.06), 14.96, Allowed::Share(0.05)).row(),
@@ -148,7 +163,7 @@ mod tests {
 
     #[test]
     fn figures_have_four_digits() {
-        let all = [0.0, 0.31, 2.591, 15.06, 442.58, 13006.1].map(figure);
+        let all = [-0.0, 0.31, 2.591, 15.06, 442.58, 13006.1].map(figure);
         assert_eq!(all, ["0", "0.31", "2.591", "15.06", "442.6", "13006"]);
     }
 }

@@ -1,6 +1,7 @@
 //! The reports: their tables, and where in a Record each cell of them is found. The figures of the tables are the reports'.
 
 use super::page::{Allowed, Cell, Report, Table};
+use super::places;
 use anyhow::Context;
 use serde_json::Value;
 use std::path::Path;
@@ -16,7 +17,14 @@ const CACHE_OFF: Allowed = Allowed::Factor(2.0);
 
 /// Every page, made by running the program.
 pub(super) fn all(program: &Path) -> anyhow::Result<Vec<Report>> {
-    Ok(vec![paths(program)?, stream(program)?, align(program)?])
+    let run = |command: &str| record(program, command);
+    Ok(vec![
+        paths(program)?,
+        stream(program)?,
+        places::zones_page(&run)?,
+        places::scale_page(&run)?,
+        align(program)?,
+    ])
 }
 
 fn record(program: &Path, command: &str) -> anyhow::Result<Value> {
@@ -30,7 +38,7 @@ fn record(program: &Path, command: &str) -> anyhow::Result<Value> {
 }
 
 /// A number in a cell of a Record; NaN, which no tolerance takes, where there is none.
-fn number(record: &Value, id: &str, pointer: &str) -> f64 {
+pub(super) fn number(record: &Value, id: &str, pointer: &str) -> f64 {
     let cells = record["cells"].as_array().map_or(&[][..], Vec::as_slice);
     let cell = cells.iter().find(|cell| cell["id"] == id);
     cell.and_then(|cell| cell.pointer(pointer)).and_then(Value::as_f64).unwrap_or(f64::NAN)
