@@ -291,12 +291,11 @@ impl Tally {
         if self.is_refused_by_kernel(&cell.workload) {
             let multiple =
                 align_bytes.map_or_else(|| "the device's block".into(), |bytes| format!("{bytes} bytes"));
-            return (
-                StopReason::NotApplicable,
-                format!(
-                    "the kernel refused it (EINVAL): direct I/O here takes sizes and offsets in multiples of {multiple}"
-                ),
+            let system = if cell.workload.engine == EngineKind::Sim { "host" } else { "kernel" };
+            let why = format!(
+                "the {system} refused it (EINVAL): direct I/O here takes sizes and offsets in multiples of {multiple}"
             );
+            return (StopReason::NotApplicable, why);
         }
         if let Some(failure) = &self.failure {
             return (StopReason::Error, failure.message.clone());

@@ -96,11 +96,10 @@ fn target(name: &str, system: &System, lun: usize) -> Target {
     let size_bytes = Host::new(&system.params, 0).capacity_bytes(lun);
     let kernel_name = rdsk_units::printable(&rdsk_disk::device_name(&system.name, lun));
     let disk = disk_of(device);
+    let has_cache = |disk: &DiskParams| disk.write_cache.as_ref().is_some_and(|cache| cache.bytes > 0);
     let cached = match device {
-        DeviceParams::Disk(disk) => disk.write_cache.is_some(),
-        DeviceParams::Array(array) => {
-            array.write_back_bytes > 0 || disk.is_some_and(|disk| disk.write_cache.is_some())
-        }
+        DeviceParams::Disk(disk) => has_cache(disk),
+        DeviceParams::Array(array) => array.write_back_bytes > 0 || disk.is_some_and(has_cache),
         DeviceParams::Ram(_) | DeviceParams::Ssd(_) => false,
     };
     Target {
@@ -166,6 +165,14 @@ mod tests {
         let claim = claim(examined, Access::Write, &Permission::default(), &roots).unwrap();
         assert_eq!(claim.simulated().unwrap().system.name, "freebsd-wd800jd");
         assert!(claim.open(crate::OpenMode::READ).is_err(), "there is nothing to open");
+    }
+
+    #[test]
+    fn a_write_cache_that_is_off_is_none() {
+        for (name, cache) in [("sim:linux-disk", "write back"), ("sim:linux-disk-nocache", "write through")] {
+            let target = crate::examine(name, &Roots::default()).unwrap().target;
+            assert_eq!(target.device.unwrap().write_cache.as_deref(), Some(cache), "{name}");
+        }
     }
 
     #[test]
