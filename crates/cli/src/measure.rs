@@ -68,6 +68,11 @@ fn earlier(path: &Path) -> Result<Record, Problem> {
             "name a file that rdsk wrote with --json",
         )
     };
+    let facts = std::fs::metadata(path).map_err(|error| problem(error.to_string()))?;
+    // A pipe has no end, a device no Record.
+    if !facts.is_file() {
+        return Err(problem("it is no regular file".into()));
+    }
     let document = std::fs::read(path).map_err(|error| problem(error.to_string()))?;
     serde_json::from_slice(&document).map_err(|error| problem(format!("it is no Record of rdsk: {error}")))
 }

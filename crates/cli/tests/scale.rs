@@ -105,6 +105,27 @@ fn streams_on_one_lun_do_not_exceed_its_server() {
     assert!(knee["text"].as_str().is_some_and(|text| text.contains("sim:tms-ramsan/0 was busy")), "{knee}");
 }
 
+/// Streams that are done before the next begins have no rate together, and none is made up of the time between them.
+#[test]
+fn streams_that_never_meet_have_no_rate_together() {
+    let record = scale(&[
+        &"sim:tms-ramsan",
+        &"--rw",
+        &"read",
+        &"--bs",
+        &"64k",
+        &"--bytes",
+        &"4M",
+        &"--streams",
+        &"1,3",
+    ]);
+    let one = cell(&record, "scale/read/64k/3");
+    assert_eq!(one["result"]["bytes_per_s"], Value::Null, "{one}");
+    assert!(word(one, "/result/why").contains("never all ran at once"), "{one}");
+    assert_eq!(count(one, "/result/bytes"), 3 * 4 * MIB);
+    assert!(scale_rate(&record, "read", "64k", 1) > 0.0);
+}
+
 /// In virtual time starts are exact, and the ramp, in which fewer streams run, is not in the rate.
 #[test]
 fn the_ramp_is_not_in_the_rate() {

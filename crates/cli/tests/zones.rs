@@ -59,7 +59,7 @@ fn the_reports_disk_falls_with_position_has_bands_at_one_mebibyte_only_and_is_ne
         "{:?}",
         large.zones
     );
-    let ratio = large.outer_bytes_per_s / large.inner_bytes_per_s;
+    let ratio = large.outer_bytes_per_s.unwrap() / large.inner_bytes_per_s.unwrap();
     assert!((1.6..2.1).contains(&ratio), "{ratio}");
     assert!(small.median_bytes_per_s < large.median_bytes_per_s);
     let found = codes(&record);
@@ -251,6 +251,9 @@ fn an_interrupted_run_keeps_its_points_and_is_continued() {
         &kept.path(),
     ])));
     assert_eq!(seen[0].passes, 4);
+    // What was counted in both parts is held against the bytes of both.
+    let verdict = whole.cells[0].verdict.as_ref().map(|verdict| verdict.code);
+    assert_eq!(verdict, Some(rdsk_model::VerdictCode::Device), "{:?}", whole.cells[0].verdict);
     let points = &whole.cells[0].result.points;
     for run in points {
         let mut order = run.order.clone();

@@ -5,6 +5,7 @@
 mod align;
 mod assemble;
 mod bench;
+mod carry;
 mod conduct;
 mod headline;
 mod options;

@@ -28,6 +28,15 @@ fn mean_latency_ns(run: &Run) -> u64 {
     u64::try_from(run.latency_sum_ns / u128::from(run.ops.max(1))).unwrap_or(u64::MAX)
 }
 
+/// Whether all streams ran for most of the time of a run, so that its whole time may stand for an overlap that is too short
+/// for windows.
+pub(crate) fn is_most(run: &Run, overlap: &Overlap) -> bool {
+    (overlap.end_ns - overlap.start_ns) as f64 >= MOST * run.elapsed_ns as f64
+}
+
+/// What is called most of the time.
+const MOST: f64 = 0.8;
+
 /// The overlap of a run of several streams. Streams that failed are no part of it: it begins when the last of them has
 /// ended, since what they did would be counted among what the others did. Without two others there is none.
 pub(crate) fn overlap_of(run: &Run) -> Option<Overlap> {

@@ -38,13 +38,17 @@ pub(crate) fn cells_of(
             "give the same --bs, --points, --order, --rw and --seed as the first time",
         ));
     }
-    let passes: usize = cells.iter().map(|cell| cell.result.points.len()).sum();
     notes.push(format!(
-        "continues record {}: {passes} passes in {} cells were taken over from it",
+        "continues record {}, with the passes that it holds: {}",
         rdsk_units::printable(&earlier.id),
-        cells.len()
+        cells.iter().map(held).collect::<Vec<_>>().join(", ")
     ));
     Ok(cells)
+}
+
+/// `zones/read/1M 3`: what a cell holds.
+fn held(cell: &CellRecord) -> String {
+    format!("{} {}", cell.id, cell.result.points.len())
 }
 
 /// Names and sizes alone do not tell two disks apart; the serial number does, where there is one.
@@ -53,6 +57,11 @@ fn is_same(then: &Target, now: &Target) -> bool {
     (&then.name, then.kind, then.size_bytes) == (&now.name, now.kind, now.size_bytes)
         && serial(then) == serial(now)
         && !now.made_by_rdsk
+}
+
+/// What an earlier Record holds of a cell.
+pub(crate) fn continued<'a>(cell: &Cell, earlier: &'a [CellRecord]) -> Option<&'a CellRecord> {
+    earlier.iter().find(|then| is_continued(cell, then))
 }
 
 fn is_continued(cell: &Cell, then: &CellRecord) -> bool {
@@ -64,9 +73,7 @@ impl Tally {
     pub(crate) fn of(cell: &Cell, earlier: &[CellRecord]) -> Self {
         let mut tally = Tally::default();
         tally.of_overlap = cell.workload.streams > 1;
-        let (Some(then), Some(points)) =
-            (earlier.iter().find(|then| is_continued(cell, then)), &cell.workload.points)
-        else {
+        let (Some(then), Some(points)) = (continued(cell, earlier), &cell.workload.points) else {
             return tally;
         };
         for (visit, run) in then.result.visits.iter().zip(&then.result.points) {

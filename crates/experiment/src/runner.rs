@@ -3,6 +3,7 @@
 
 use crate::overlap::ramp_ns;
 use crate::pace::{Judge, LEAST_RUN_NS, cache_check, enough, grown, limits, window_ns};
+use crate::resume::continued;
 use crate::tally::{Setting, Tally, is_write_behind};
 use rdsk_engine::{Ended, Engine, EngineError, Job, Limits, Pinning, Prepared, Run, Settled};
 use rdsk_model::{
@@ -322,6 +323,9 @@ impl Runner<'_> {
     fn evidence(&self, cell: &Cell, tally: &Tally) -> Evidence {
         let mut evidence = tally.evidence.clone().finish();
         evidence.page_cache = tally.page_cache;
+        if let Some(then) = continued(cell, self.earlier) {
+            evidence = crate::carry::joined(&then.evidence, evidence);
+        }
         let workload = &cell.workload;
         evidence.extents = workload
             .targets

@@ -136,15 +136,20 @@ fn cell(
     }
     let per_target = u64::from(streams).div_ceil(grounds.len() as u64);
     let extent = match ground.options.pass_bytes {
-        Some(bytes) => Extent::Pass { bytes: bytes.saturating_mul(u64::from(streams)) },
+        // Whole blocks: a shorter last one would be none for direct I/O.
+        Some(bytes) => {
+            let whole = (bytes - bytes % block_bytes).max(block_bytes);
+            Extent::Pass { bytes: whole.saturating_mul(u64::from(streams)) }
+        }
         None => Extent::Timed,
     };
     let id = format!("scale/{op}/{}/{streams}", size_word(block_bytes));
     let mut cell =
         ground.cell(id, Experiment::Scale, workload, extent, if in_run { WEIGHT_IN_RUN } else { 1.0 });
     if span_bytes / block_bytes < per_target {
-        cell.not_applicable =
-            Some(format!("the target has no {per_target} blocks of this size, one for each of its streams"));
+        cell.not_applicable = Some(format!(
+            "the target holds fewer blocks of this size than the {per_target} that its streams need"
+        ));
     }
     cell
 }

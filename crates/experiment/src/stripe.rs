@@ -9,6 +9,8 @@ use rdsk_units::Bytes;
 
 /// What a request may have at most where the kernel does not say what it leaves whole.
 const LARGEST_UNKNOWN_BYTES: u64 = 1 << 20;
+/// The largest chunk that the sweep looks for.
+const LARGEST_CHUNK_BYTES: u64 = 4 << 20;
 
 /// One cell per direction: writes where they are allowed, else reads; both where both are asked for.
 pub(crate) fn cells(ground: &Ground<'_>) -> Vec<Cell> {
@@ -20,16 +22,19 @@ pub(crate) fn cells(ground: &Ground<'_>) -> Vec<Cell> {
 }
 
 fn cell(ground: &Ground<'_>, op: Op) -> Cell {
-    let wish = sweep_options(ground);
+    // From a multiple of every chunk that is looked for, so that boundaries lie at multiples.
+    let begin = ground.options.offset_bytes.next_multiple_of(LARGEST_CHUNK_BYTES);
+    let room_bytes = ground.target.size_bytes.saturating_sub(begin);
+    let wish = sweep_options(ground, room_bytes);
     let probes = sweep(&wish);
-    let begin = ground.options.offset_bytes;
     let points = Points {
         offset_bytes: probes.iter().map(|probe| begin + probe.offset_bytes).collect(),
         block_bytes: probes.iter().map(|probe| probe.bytes).collect(),
     };
     let largest = probes.iter().map(|probe| probe.bytes).max().unwrap_or(wish.unit_bytes());
     // Past the page cache: it would hide where a request goes.
-    let mut workload = ground.workload(op, IoPath::Direct, largest, ground.room_bytes());
+    let mut workload = ground.workload(op, IoPath::Direct, largest, room_bytes);
+    workload.offset_bytes = begin;
     workload.engine = match ground.target.kind {
         TargetKind::Sim => EngineKind::Sim,
         _ => EngineKind::Sync,
@@ -45,7 +50,7 @@ fn cell(ground: &Ground<'_>, op: Op) -> Cell {
     if !has_points {
         let why = format!(
             "{} have no room for a sweep with requests of up to {}",
-            Bytes(ground.room_bytes()),
+            Bytes(room_bytes),
             size_word(wish.largest_bytes)
         );
         cell.not_applicable = cell.not_applicable.or(Some(why));
@@ -54,9 +59,9 @@ fn cell(ground: &Ground<'_>, op: Op) -> Cell {
 }
 
 /// The sweep for a target: requests that the kernel hands on whole, since the parts of a cut one run side by side.
-fn sweep_options(ground: &Ground<'_>) -> SweepOptions {
+fn sweep_options(ground: &Ground<'_>, room_bytes: u64) -> SweepOptions {
     let align_bytes = ground.target.direct_align_bytes.unwrap_or(512);
-    let usual = SweepOptions::new(ground.room_bytes(), align_bytes, ground.options.seed);
+    let usual = SweepOptions::new(room_bytes, align_bytes, ground.options.seed);
     let whole = ground.target.device.as_ref().and_then(|device| device.max_request_bytes);
     let largest_bytes = usual.largest_bytes.min(whole.unwrap_or(LARGEST_UNKNOWN_BYTES));
     let probes = match ground.options.places {

@@ -1,7 +1,7 @@
 //! Sums up the visits of one cell and turns the sum into its result: totals, intervals, the reason for the end. It holds
 //! numbers and issues nothing.
 
-use crate::overlap::{overlap_of, windows_of};
+use crate::overlap::{is_most, overlap_of, windows_of};
 use rdsk_engine::{Ended, Prepared, Run, Settled};
 use rdsk_model::{
     Cell, CellResult, ColdCheck, CpuTime, EngineKind, Estimate, Extent, IoError, IoPath, Latency, Op,
@@ -41,6 +41,8 @@ pub(crate) struct Tally {
     pub(crate) failure: Option<rdsk_model::Problem>,
     /// Rates are those of the part in which all streams ran.
     pub(crate) of_overlap: bool,
+    /// Whether in some visit the streams never all ran at once.
+    has_unmet: bool,
     /// The latencies at chosen places, one entry per visit.
     pub(crate) points: Vec<PointRun>,
     /// Rounds that an earlier run has done, and the part that it did of the next one.
@@ -69,9 +71,11 @@ impl Tally {
     pub(crate) fn add(&mut self, extent: Extent, prepared: &Prepared, run: &Run, settled: &Settled) {
         let before_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
         let overlap = overlap_of(run);
-        match overlap.filter(|overlap| self.of_overlap && overlap.covered_ns > 0) {
-            Some(overlap) => self.add_overlap(run, &overlap),
-            None => self.add_rates(extent, run),
+        match overlap.filter(|_| self.of_overlap) {
+            Some(overlap) if overlap.covered_ns > 0 => self.add_overlap(run, &overlap),
+            // Of streams that hardly met, the rate of the whole time would be that of the waiting.
+            Some(overlap) if !is_most(run, &overlap) => self.has_unmet = true,
+            _ => self.add_rates(extent, run),
         }
         self.add_windows(run);
         self.add_streams(run, before_ns);
@@ -308,6 +312,13 @@ impl Tally {
         }
         if self.visits.is_empty() {
             return (StopReason::Budget, "the time was used up before this cell's turn".into());
+        }
+        if self.has_unmet && self.measured_ns == 0 {
+            return (
+                StopReason::Complete,
+                "its streams never all ran at once, so there is no rate of all; more bytes, or starts less far apart, help"
+                    .into(),
+            );
         }
         let width = self.half_width(cell);
         let precise = width.is_some_and(|width| width <= precision);

@@ -2,7 +2,7 @@
 //! into one stream and drift shows as a difference between passes. It plans cells and runs nothing.
 
 use crate::assemble::{Ground, device_path, size_word};
-use crate::options::{PlaceOrder, Places};
+use crate::options::{BudgetWish, PlaceOrder, Places};
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, Points, TargetKind};
 
 /// The report's block sizes; they are decimal words there, and the sizes of dd's `bs=1m` all the same.
@@ -57,7 +57,9 @@ pub(crate) fn shape(grounds: &[Ground<'_>], in_run: bool, budget_ns: u64) -> Sha
     let mut shape = Shape { sizes, places, runs, note: None };
     let is_asked = options.places != Places::Default || options.runs.is_some();
     let is_simulated = grounds.iter().all(|ground| ground.target.kind == TargetKind::Sim);
-    if !in_run && !is_asked && !is_simulated {
+    // Virtual time costs nothing, unless it is asked to.
+    let is_free = is_simulated && options.budget_wish == BudgetWish::Default;
+    if !in_run && !is_asked && !is_free {
         shorten(&mut shape, grounds, budget_ns);
     }
     shape
@@ -80,14 +82,14 @@ fn shorten(shape: &mut Shape, grounds: &[Ground<'_>], budget_ns: u64) {
     }
     if *shape != before {
         shape.note = Some(format!(
-            "zones was shortened to fit the budget: {} passes over {} places in {} block sizes, of {} × {} × {}; \
+            "zones was shortened to fit the budget, from passes × positions × block sizes of {} × {} × {} to {} × {} × {}; \
              --runs, --points or a larger --budget give more",
-            shape.runs,
-            shape.places.unwrap_or(0),
-            shape.sizes.len(),
             before.runs,
             before.places.unwrap_or(0),
-            before.sizes.len()
+            before.sizes.len(),
+            shape.runs,
+            shape.places.unwrap_or(0),
+            shape.sizes.len()
         ));
     }
 }

@@ -29,6 +29,21 @@ pub fn devices(cell: &CellRecord) -> Option<Vec<&DeviceEvidence>> {
     (!found.is_empty()).then_some(found)
 }
 
+/// Shortest visit whose busy time is believed: the kernel counts it in whole jiffies of 1 to 10 ms, at both ends.
+const LEAST_BUSY_NS: u64 = 200_000_000;
+
+/// The part of the time of the I/O in which a device was busy, 0 to 1, by its own counters. `None` where nobody counted, and
+/// where the visits were so short that the kernel's steps say more than the device.
+#[must_use]
+pub fn busy_share(cell: &CellRecord, device: &DeviceEvidence) -> Option<f64> {
+    let is_counted = cell.evidence.rung <= Rung::Sim && device.busy_ns.is_some();
+    let interval_ns = device.interval_ns.filter(|_| is_counted)?;
+    let visits = (cell.result.visits.len() as u64).max(1);
+    let is_exact = cell.evidence.rung == Rung::Sim;
+    let is_long = is_exact || interval_ns >= LEAST_BUSY_NS * visits;
+    is_long.then_some((device.iostat?.util_percent / 100.0).min(1.0))
+}
+
 /// Bytes that the devices moved in one direction, until everything was stable.
 #[must_use]
 pub fn device_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
@@ -197,6 +212,19 @@ mod tests {
         twin.name = "sdb".into();
         cell.evidence.device[1] = twin;
         assert_eq!(device_bytes(&cell, Op::Read), Some(128 << 20));
+    }
+
+    #[test]
+    fn busy_time_is_believed_where_the_kernels_steps_are_small_against_it() {
+        let mut cell = fixtures::cell("x", Op::Read, IoPath::Direct, 1 << 20, 64, 500_000_000);
+        let share = |cell: &CellRecord| busy_share(cell, &cell.evidence.device[0]);
+        assert!((share(&cell).unwrap() - 0.96).abs() < 1e-9);
+        cell.evidence.device[0].iostat.as_mut().unwrap().util_percent = 126.0;
+        assert_eq!(share(&cell), Some(1.0));
+        cell.evidence.device[0].interval_ns = Some(15_000_000);
+        assert_eq!(share(&cell), None);
+        cell.evidence.rung = Rung::Sim;
+        assert_eq!(share(&cell), Some(1.0), "a model counts to the ns");
     }
 
     #[test]

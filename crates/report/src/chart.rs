@@ -3,6 +3,7 @@
 
 use crate::figures::significant;
 use crate::page::Page;
+use rdsk_units::Bytes;
 
 /// Columns of the grid; with the labels of the y axis a line has less than 80.
 const WIDTH: usize = 64;
@@ -23,12 +24,24 @@ pub(crate) struct Series {
 }
 
 /// What the axes say.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Axes<'a> {
     /// Unit of the y axis.
     pub(crate) unit: &'a str,
-    /// The labels below the left end, the middle and the right end.
-    pub(crate) below: [String; 3],
+    /// What the x axis is.
+    pub(crate) along: &'a str,
+    /// The label of a place on the x axis; the leftmost and the rightmost point get one.
+    pub(crate) at: &'a dyn Fn(f64) -> String,
+}
+
+/// The label of a size whose logarithm is drawn.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a size in bytes, far below 2^53"
+)]
+pub(crate) fn size_of_log2(x: f64) -> String {
+    Bytes(x.exp2().round() as u64).to_string()
 }
 
 /// Draws the series over each other, the y axis from 0. Nothing without points.
@@ -58,7 +71,7 @@ pub(crate) fn draw(page: &mut Page, series: &[Series], axes: &Axes<'_>) {
         page.line(format!("  {label:>widest$} |{}", row.iter().collect::<String>()));
     }
     page.line(format!("  {:>widest$} +{}", "0", "-".repeat(WIDTH)));
-    let [first, middle, last] = &axes.below;
+    let (first, middle, last) = ((axes.at)(left), axes.along, (axes.at)(right));
     let half = (WIDTH / 2).saturating_sub(middle.len() / 2 + first.len());
     let rest = (WIDTH / 2).saturating_sub(middle.len().div_ceil(2) + last.len());
     page.line(format!("  {:widest$}  {first}{}{middle}{}{last}", "", " ".repeat(half), " ".repeat(rest)));
@@ -98,8 +111,8 @@ mod tests {
         let mut page = Page::default();
         let falling = Series { label: "1M".into(), points: vec![(0.0, 60.0), (50.0, 45.0), (100.0, 30.0)] };
         let other = Series { label: "5M".into(), points: vec![(0.0, 60.0), (100.0, 60.0), (50.0, f64::NAN)] };
-        let below = ["0 %".into(), "50 %".into(), "100 %".into()];
-        draw(&mut page, &[falling, other], &Axes { unit: "MiB/s", below });
+        let at = |x: f64| format!("{x} %");
+        draw(&mut page, &[falling, other], &Axes { unit: "MiB/s", along: "place", at: &at });
         let text = page.render(Style::default());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), HEIGHT + 3);
@@ -113,8 +126,11 @@ mod tests {
     #[test]
     fn nothing_is_drawn_of_nothing() {
         let mut page = Page::default();
-        let below = [String::new(), String::new(), String::new()];
-        draw(&mut page, &[Series::default()], &Axes { unit: "MiB/s", below });
+        draw(
+            &mut page,
+            &[Series::default()],
+            &Axes { unit: "MiB/s", along: "place", at: &|x| x.to_string() },
+        );
         assert_eq!(page.render(Style::default()), "");
     }
 }

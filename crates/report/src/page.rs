@@ -100,8 +100,11 @@ impl Page {
 }
 
 fn push(text: &mut String, tone: Tone, line: &str, width: usize, style: Style) {
-    let cut = cut(line.trim_end(), width);
-    let cut = if style.charset == Charset::Ascii { ascii(&cut) } else { cut };
+    let line = line.trim_end();
+    let cut = match style.charset {
+        Charset::Unicode => cut(line, width),
+        Charset::Ascii => cut_with(&ascii(line), width, "..."),
+    };
     let escape = match (style.color, tone) {
         (Color::Never, _) | (_, Tone::Plain) => "",
         (Color::Always, Tone::Heading) => "\u{1b}[1m",
@@ -121,6 +124,10 @@ fn push(text: &mut String, tone: Tone, line: &str, width: usize, style: Style) {
 
 /// The line, or as much of it as fits, with `…` for the rest.
 pub(crate) fn cut(line: &str, width: usize) -> String {
+    cut_with(line, width, "…")
+}
+
+fn cut_with(line: &str, width: usize, dots: &str) -> String {
     if line.width() <= width {
         return line.into();
     }
@@ -128,12 +135,12 @@ pub(crate) fn cut(line: &str, width: usize) -> String {
     let mut used = 0;
     for c in line.chars() {
         used += c.width().unwrap_or(0);
-        if used + 1 > width {
+        if used + dots.width() > width {
             break;
         }
         kept.push(c);
     }
-    kept.push('…');
+    kept.push_str(dots);
     kept
 }
 

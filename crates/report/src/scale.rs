@@ -95,7 +95,7 @@ fn summary_of(line: &Line<'_>) -> [String; 3] {
     let last = line.points.last().filter(|point| point.count() > 1);
     let speed_up = last.and_then(|point| point.speed_up).map(|factor| format!("{} ×", significant(factor)));
     let fairness = last.and_then(|point| point.fairness).map(|fairness| {
-        let mark = if fairness.has_ramp { "~" } else { "" };
+        let mark = if fairness.has_ramp { "^" } else { "" };
         format!("{mark}{}", significant(fairness.jain))
     });
     let knee = line.knee.as_ref().map_or_else(|| "none".to_owned(), |stop| stop.streams.to_string());
@@ -140,14 +140,21 @@ fn draw_limits(page: &mut Page, grid: &Grid<'_>) {
     {
         page.sentence(
             Tone::Plain,
-            "  ~ ",
+            "  ^ ",
             "streams that began early had the targets to themselves for a good part of the time, so shares differ by that alone.",
         );
     }
 }
 
-/// Which streams failed, by number; the others went on.
+/// Which streams failed, by number; the others went on. And the cells whose streams never met.
 fn draw_failures(page: &mut Page, grid: &Grid<'_>) {
+    let has_no_rate = |point: &&Point<'_>| {
+        point.count() > 1 && point.bytes_per_s().is_none() && point.cell.result.ops.is_some_and(|ops| ops > 0)
+    };
+    for point in grid.lines.iter().flat_map(|line| &line.points).filter(has_no_rate) {
+        let why = format!("{}.", point.cell.result.why);
+        page.sentence(Tone::Warning, format!("  {}: ", label(point.cell)), why);
+    }
     for point in grid.lines.iter().flat_map(|line| &line.points).filter(|point| !point.failed.is_empty()) {
         let numbers: Vec<String> = point.failed.iter().map(u32::to_string).collect();
         let what = if numbers.len() == 1 { "stream" } else { "streams" };
@@ -238,8 +245,10 @@ fn draw_starts(page: &mut Page, grid: &Grid<'_>) {
     let ramps = points().filter_map(|point| Some((point, point.ramp?)));
     if let Some((point, ramp)) = ramps.max_by_key(|(_, ramp)| ramp.elapsed_ns) {
         let rate = ramp.bytes_per_s.map_or(String::new(), |rate| {
-            let all = point.bytes_per_s().map_or(MISSING.into(), |rate| Unit::MIB_PER_S.figure(rate));
-            format!(", {} MiB/s in the mean against {all} with all", Unit::MIB_PER_S.figure(rate))
+            let all = point.bytes_per_s().map_or_else(String::new, |rate| {
+                format!(" against {} with all", Unit::MIB_PER_S.figure(rate))
+            });
+            format!(", {} MiB/s in the mean{all}", Unit::MIB_PER_S.figure(rate))
         });
         let text = format!(
             "{} until the last one began ({}){rate}; left out of the rates.",
@@ -251,7 +260,9 @@ fn draw_starts(page: &mut Page, grid: &Grid<'_>) {
 }
 
 fn draw_chart(page: &mut Page, grid: &Grid<'_>, counts: &[u32]) {
-    let [first, .., last] = &grid.lines[..] else { return };
+    if grid.lines.len() < 2 {
+        return;
+    }
     let series: Vec<Series> = counts
         .iter()
         .map(|&count| Series {
@@ -267,9 +278,7 @@ fn draw_chart(page: &mut Page, grid: &Grid<'_>, counts: &[u32]) {
         })
         .collect();
     page.blank();
-    let below =
-        [Bytes(first.block_bytes).to_string(), "block size".into(), Bytes(last.block_bytes).to_string()];
-    chart::draw(page, &series, &Axes { unit: "MiB/s", below });
+    chart::draw(page, &series, &Axes { unit: "MiB/s", along: "block size", at: &chart::size_of_log2 });
     page.blank();
 }
 
@@ -377,7 +386,7 @@ mod tests {
             "12 streams: MiB/s, busy",
             "…d/a-long-name-5",
             "Ramp: up to",
-            "~ streams that began early",
+            "^ streams that began early",
             "knee",
         ] {
             assert!(text.contains(part), "{part}:\n{text}");

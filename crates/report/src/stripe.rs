@@ -40,12 +40,18 @@ fn draw_cell(page: &mut Page, record: &Record, cell: &CellRecord, reading: &Read
     draw_reasons(page, reading);
     draw_offsets(page, reading);
     draw_sizes(page, reading);
-    page.sentence(Tone::Plain, "  Advice: ", format!("{}.", reading.advice()));
+    if reading.tells() {
+        page.sentence(Tone::Plain, "  Advice: ", format!("{}.", reading.advice()));
+    }
 }
 
 /// What was found, a line each, with how sure it is.
 fn draw_answer(page: &mut Page, reading: &Reading) {
     let Some(chunk) = reading.chunk() else {
+        if !reading.tells() {
+            page.line("  Too few requests were made to tell whether there is a stripe.");
+            return;
+        }
         let sure = reading.answer.none_confidence;
         let words = if sure >= SURE { "No stripe is seen" } else { "No stripe is seen, which is not sure" };
         page.sentence(
@@ -108,6 +114,10 @@ fn draw_reasons(page: &mut Page, reading: &Reading) {
     let counted = reading.counted.iter().flat_map(|layout| &layout.evidence);
     for reason in counted {
         page.sentence(Tone::Plain, "  counted: ", format!("{reason}."));
+    }
+    if !reading.agrees() {
+        page.sentence(Tone::Plain, "  timed: ", "the latencies of these requests alone do not show it.");
+        return;
     }
     for reason in &reading.answer.evidence {
         page.sentence(Tone::Plain, "  timed: ", format!("{reason}."));
@@ -176,9 +186,7 @@ fn draw_sizes(page: &mut Page, reading: &Reading) {
     };
     let all = [series(whole, |size| size.aligned_median_ns), series("others", |size| size.other_median_ns)];
     page.blank();
-    let at = |index: usize| sizes.get(index).map_or_else(String::new, |size| Bytes(size.bytes).to_string());
-    let below = [at(0), "size".to_owned(), at(sizes.len() - 1)];
-    chart::draw(page, &all, &Axes { unit: "ms", below });
+    chart::draw(page, &all, &Axes { unit: "ms", along: "size", at: &chart::size_of_log2 });
 }
 
 fn millis(ns: f64) -> String {

@@ -14,7 +14,7 @@ pub enum Color {
 pub enum Charset {
     /// `±`, `µ`, `×` and blocks for curves.
     Unicode,
-    /// ASCII only, each character replaced by one of the same width: `~`, `u`, `x`.
+    /// ASCII only: `~`, `u`, `x`, and `...` where something was cut off.
     Ascii,
 }
 
@@ -36,7 +36,7 @@ impl Default for Style {
     }
 }
 
-/// The text with every character outside ASCII replaced by ASCII of the same width.
+/// The text with every character outside ASCII replaced by ASCII of the same width, but for `…`, which is three dots.
 pub(crate) fn ascii(text: &str) -> String {
     use unicode_width::UnicodeWidthChar as _;
     let mut plain = String::with_capacity(text.len());
@@ -48,7 +48,7 @@ pub(crate) fn ascii(text: &str) -> String {
             '×' => plain.push('x'),
             '·' | '–' | '−' | '─' => plain.push('-'),
             '→' => plain.push('>'),
-            '…' => plain.push('.'),
+            '…' => plain.push_str("..."),
             c => match crate::spark::BARS.iter().position(|&bar| bar == c) {
                 Some(level) => plain.push(crate::spark::ASCII_BARS[level]),
                 None => plain.extend(std::iter::repeat_n('?', c.width().unwrap_or(0))),

@@ -124,13 +124,14 @@ fn name(record: &Record, cell: &CellRecord) -> String {
 }
 
 fn row(record: &Record, cell: &CellRecord, zones: &Zones) -> Vec<String> {
-    let rate = |bytes_per_s: f64| Unit::MIB_PER_S.figure(bytes_per_s);
+    let rate = |bytes_per_s: Option<f64>| Unit::MIB_PER_S.figure_or_missing(bytes_per_s);
+    let ratio = zones.outer_bytes_per_s.zip(zones.inner_bytes_per_s).map(|(outer, inner)| outer / inner);
     vec![
         name(record, cell),
         zones.passes.to_string(),
         rate(zones.outer_bytes_per_s),
         rate(zones.inner_bytes_per_s),
-        significant(zones.outer_bytes_per_s / zones.inner_bytes_per_s),
+        ratio.map_or_else(|| MISSING.into(), significant),
         zones.scatter.map_or_else(|| MISSING.into(), percent),
         Unit::MICROSECONDS.figure(zones.outside_ns),
         zones.busy_share.map_or_else(|| MISSING.into(), |share| significant(share * 100.0)),
@@ -153,11 +154,11 @@ fn draw_curve(page: &mut Page, record: &Record, seen: &[(&CellRecord, Zones)]) {
                 .collect(),
         })
         .collect();
-    let end = seen.iter().flat_map(|(_, zones)| &zones.positions).map(|position| position.offset_bytes).max();
-    let Some(end) = end else { return };
     page.blank();
-    let below = ["0".to_owned(), "position".to_owned(), Bytes(end).approx()];
-    chart::draw(page, &series, &Axes { unit: "MiB/s, median of each position", below });
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an offset, not negative")]
+    let at = |x: f64| if x > 0.0 { Bytes(x as u64).approx() } else { "0".to_owned() };
+    let axes = Axes { unit: "MiB/s, median of each position", along: "position", at: &at };
+    chart::draw(page, &series, &axes);
 }
 
 /// The smallest block size whose samples agree, among those that were measured more than once.

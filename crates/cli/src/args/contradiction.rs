@@ -8,7 +8,7 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use rdsk_model::{EngineKind, Op, Problem};
 use rdsk_targets::Overwrite;
-use rdsk_units::Bytes;
+use rdsk_units::{Bytes, Nanos};
 
 /// Most memory for the buffers of all I/Os in flight.
 const MAX_BUFFERS_BYTES: u64 = 4 << 30;
@@ -47,6 +47,22 @@ fn time(given: Given<'_>, wanted: &Wanted) -> Result<(), Problem> {
             "--runtime contradicts --budget",
             "give --runtime for each cell, or --budget for everything",
         ));
+    }
+    if let (true, Some(stagger_ns)) = (given.has("budget"), wanted.options.stagger_ns) {
+        let most = wanted.options.stream_counts.as_ref().and_then(|counts| counts.iter().max()).copied();
+        let starts = u64::from(most.unwrap_or(1).saturating_sub(1));
+        let budget_ns = wanted.options.budget_ns;
+        if stagger_ns.saturating_mul(starts) >= budget_ns {
+            return Err(usage(
+                format!(
+                    "--stagger {} of {} streams takes all of --budget {}",
+                    Nanos(stagger_ns),
+                    starts + 1,
+                    Nanos(budget_ns)
+                ),
+                "write a shorter --stagger or a longer --budget, or leave --budget out",
+            ));
+        }
     }
     if given.has("full") && given.has("points") {
         return Err(usage(
@@ -175,6 +191,10 @@ mod tests {
         let cases: &[(&[&str], &str)] = &[
             (&["paths", "--runtime", "1s", "--budget", "9s"], "--runtime contradicts --budget"),
             (&["run", "--json-compact"], "--json-compact needs --json"),
+            (
+                &["scale", "--stagger", "1h", "--streams", "2", "--budget", "3s"],
+                "--stagger 1 h 00 min 00 s of 2 streams takes all of --budget 3.00 s",
+            ),
             (&["run", "--iodepth", "32", "--engine", "sync"], "--iodepth 32 contradicts --engine sync"),
             (&["run", "x", "--destroy", "S", "--overwrite"], "--destroy contradicts --overwrite"),
             (&["paths", "x", "--destroy", "S", "--rw", "read"], "--destroy contradicts --rw read"),
@@ -203,6 +223,8 @@ mod tests {
         for line in [
             &["paths", "--budget", "9s"][..],
             &["run", "--iodepth", "1", "--engine", "sync"],
+            &["scale", "--stagger", "1s", "--streams", "2", "--budget", "3s"],
+            &["scale", "--stagger", "1h", "--streams", "1", "--budget", "3s"],
             &["run", "--iodepth", "32", "--engine", "uring"],
             &["paths", "x", "--destroy", "S", "--rw", "read,write"],
             &["paths", "--bs", "1M", "--bytes", "1M", "--size", "1M"],

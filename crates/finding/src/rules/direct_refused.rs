@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cite, cite_all, how_many, ids, is_simulated, target};
-use rdsk_model::{CellRecord, Confidence, EngineKind, Finding, IoPath, Record, StopReason};
+use rdsk_model::{CellRecord, Confidence, Finding, IoPath, Record, StopReason};
 use rdsk_units::{Bytes, printable};
 
 pub(super) const RULE: Rule = Rule { code: "direct-refused", check };
@@ -39,12 +39,10 @@ fn check(record: &Record) -> Vec<Finding> {
 }
 
 /// Whether it is for direct I/O that the cell could not run: buffered I/O would not help an engine that has no depth, or a
-/// target that holds no block.
+/// target that holds too few blocks.
 fn is_about_direct(record: &Record, cell: &CellRecord) -> bool {
-    let workload = &cell.workload;
-    let engine_has_no_depth = workload.engine == EngineKind::Sync && workload.queue_depth > 1;
     target(record, cell).is_some_and(|target| target.direct_io == Some(false))
-        || !(engine_has_no_depth || workload.span_bytes == 0)
+        || cell.result.why.contains("direct I/O")
 }
 
 #[cfg(test)]
@@ -52,16 +50,16 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{cell, file, not_applicable, record};
-    use rdsk_model::Op;
+    use rdsk_model::{EngineKind, Op};
 
     #[test]
     fn fires_on_direct_cells_that_never_ran_only() {
         let refused = not_applicable(
             cell("align/27/direct", Op::Write, IoPath::Direct, 27, 10, 1_000_000),
-            "27 bytes are no multiple of 512",
+            "the kernel refused it (EINVAL): direct I/O here takes multiples of 512 bytes",
         );
         let finding = fires(RULE, &record(vec![file()], vec![refused]));
-        assert_eq!(finding.evidence, ["align/27/direct: reason = 27 bytes are no multiple of 512"]);
+        assert!(finding.evidence[0].starts_with("align/27/direct: reason = the kernel refused it"));
         assert!(finding.advice.unwrap().contains("512 B"));
         let buffered = not_applicable(cell("b", Op::Write, IoPath::Buffered, 27, 10, 1_000_000), "read-only");
         let ran = cell("d", Op::Write, IoPath::Direct, 512, 10, 1_000_000);
@@ -80,7 +78,8 @@ mod tests {
             cell.workload.queue_depth = 32;
         });
         let tiny = never(|cell| cell.workload.span_bytes = 0);
-        silent(RULE, &record(vec![file()], vec![deep.clone(), tiny]));
+        let small = not_applicable(deep.clone(), "the target holds fewer than 8 blocks of this size");
+        silent(RULE, &record(vec![file()], vec![deep.clone(), tiny, small]));
         let mut refusing = file();
         refusing.direct_io = Some(false);
         fires(RULE, &record(vec![refusing], vec![deep]));

@@ -38,7 +38,16 @@ fn finding(cause: Cause, seen: &[(&CellRecord, Shadows)]) -> Finding {
     );
     Finding {
         code: RULE.code.into(),
-        title: format!("{} of the I/Os are {offset} late: {}", rdsk_units::percent(late), cause.word()),
+        // The main line is the fast one, however few are on it.
+        title: if late > 0.5 {
+            format!(
+                "only {} of the I/Os are not {offset} late: {}",
+                rdsk_units::percent(1.0 - late),
+                cause.word()
+            )
+        } else {
+            format!("{} of the I/Os are {offset} late: {}", rdsk_units::percent(late), cause.word())
+        },
         text,
         evidence: seen.iter().take(6).map(|(cell, shadows)| cited(cell, shadows)).collect(),
         confidence: if cause == Cause::Unknown { Confidence::Measured } else { Confidence::Inferred },

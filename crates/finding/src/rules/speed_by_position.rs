@@ -50,10 +50,11 @@ fn check(record: &Record) -> Vec<Finding> {
 }
 
 fn cited(cell: &CellRecord, zones: &Zones) -> String {
-    let outer_inner = format_args!(
+    let rate = |bytes_per_s: Option<f64>| bytes_per_s.map_or_else(|| "not visited".into(), words::rate);
+    let outer_inner = format!(
         "{}, inner = {}, zones = {}",
-        words::rate(zones.outer_bytes_per_s),
-        words::rate(zones.inner_bytes_per_s),
+        rate(zones.outer_bytes_per_s),
+        rate(zones.inner_bytes_per_s),
         zones.zones.len()
     );
     cite(cell, "outer", outer_inner)

@@ -90,7 +90,10 @@ pub fn limit(record: &Record, at: &Point<'_>, next: &Point<'_>) -> Limit {
     let more_targets = next.targets.len() > at.targets.len();
     match (more_targets, of_point(record, at)) {
         (true, _) => match of_point(record, next) {
-            Limit::DeviceBusy(cause) => shared_path(at, next, cause),
+            Limit::DeviceBusy(cause) => match common_device(record, next) {
+                Some(device) => one_device(at, next, &device, cause),
+                None => shared_path(at, next, cause),
+            },
             other => other,
         },
         (false, Limit::Unknown) => of_point(record, next),
@@ -199,6 +202,33 @@ fn together(states: &[(u32, State)], limited: &[&(u32, State)]) -> Option<String
     (limited.len() > 1 && limited.len() == states.len()).then(|| {
         format!("all {} targets were busy for at least {} of the time", states.len(), percent(least))
     })
+}
+
+/// The device that all targets are, or lie on, by its kernel name.
+fn common_device(record: &Record, point: &Point<'_>) -> Option<String> {
+    let stack = |target: u32| -> Vec<&str> {
+        let found = record.targets.iter().find(|one| one.index == target);
+        let Some(found) = found else { return Vec::new() };
+        let own = found.device.iter().map(|device| device.name.as_str());
+        own.chain(found.stack.iter().map(String::as_str)).collect()
+    };
+    let mut stacks = point.targets.iter().map(|share| stack(share.target));
+    let first = stacks.next()?;
+    let others: Vec<Vec<&str>> = stacks.collect();
+    let shared = first.iter().find(|name| others.iter().all(|other| other.contains(name)))?;
+    Some(printable(shared))
+}
+
+/// Targets that lie on the same device do no more together than it does.
+fn one_device(at: &Point<'_>, next: &Point<'_>, device: &str, cause: Cause) -> Limit {
+    let rate = |point: &Point<'_>| point.bytes_per_s().map_or_else(String::new, words::rate);
+    let text = format!(
+        "{} give {} together, hardly more than {} before: all of them lie on {device}",
+        words::plural(next.targets.len() as u64, "target"),
+        rate(next),
+        rate(at)
+    );
+    Limit::DeviceBusy(Cause { text, ..cause })
 }
 
 fn shared_path(at: &Point<'_>, next: &Point<'_>, cause: Cause) -> Limit {

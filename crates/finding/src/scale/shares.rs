@@ -1,7 +1,7 @@
 //! One cell of `scale`, read: who had how much of it, and when. Sums over visits; it knows no other cell.
 
 use super::Point;
-use rdsk_model::{CellRecord, Rung, StreamResult, Visit};
+use rdsk_model::{CellRecord, StreamResult, Visit};
 
 /// A ramp of up to this part of the elapsed time does not blur the shares of the streams.
 const SHORT_RAMP: f64 = 0.1;
@@ -191,11 +191,7 @@ fn targets(cell: &CellRecord) -> Vec<TargetShare> {
 /// Busy time during the I/O over the time in which the target had streams: a target whose first stream began late was idle
 /// before for no fault of its own.
 fn busy_share(cell: &CellRecord, target: u32, elapsed_ns: u64) -> Option<f64> {
-    if cell.evidence.rung > Rung::Sim || elapsed_ns == 0 {
-        return None;
-    }
     let device = cell.evidence.device_of(target)?;
-    device.busy_ns?;
-    let busy_ns = device.iostat?.util_percent / 100.0 * device.interval_ns? as f64;
-    Some((busy_ns / elapsed_ns as f64).min(1.0))
+    let busy_ns = crate::reading::busy_share(cell, device)? * device.interval_ns? as f64;
+    (elapsed_ns > 0).then_some((busy_ns / elapsed_ns as f64).min(1.0))
 }

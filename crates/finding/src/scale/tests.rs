@@ -59,7 +59,13 @@ fn busy(cell: &mut CellRecord, shares: &[f64]) {
 }
 
 fn disks(count: u32) -> Vec<Target> {
-    (0..count).map(|index| Target { index, name: format!("/dev/sd{index}"), ..disk() }).collect()
+    let one = |index: u32| {
+        let mut target = Target { index, name: format!("/dev/sd{index}"), ..disk() };
+        target.device.as_mut().unwrap().name = format!("sd{index}");
+        target.stack = vec![format!("sd{index}")];
+        target
+    };
+    (0..count).map(one).collect()
 }
 
 fn limit_of(record: &Record) -> Limit {
@@ -185,6 +191,21 @@ fn targets_that_add_nothing_share_a_path() {
     let Limit::SharedPath(cause) = limit_of(&record) else { panic!("{:?}", limit_of(&record)) };
     assert!(cause.text.starts_with("2 targets give 40.0 MiB/s"), "{}", cause.text);
     assert!(cause.evidence.len() == 4, "{:?}", cause.evidence);
+}
+
+#[test]
+fn targets_on_one_device_share_that_device_and_no_path() {
+    let busy_all = |cell: &mut CellRecord| busy(cell, &[0.99, 0.99]);
+    let cells = vec![with(streams(2, &[40], 0), busy_all), with(streams(2, &[20, 20], 0), busy_all)];
+    let mut loops = disks(2);
+    for (index, target) in loops.iter_mut().enumerate() {
+        target.device.as_mut().unwrap().name = format!("loop{index}");
+        target.stack = vec![format!("loop{index}"), "vda".into()];
+    }
+    let Limit::DeviceBusy(cause) = limit_of(&record(loops, cells)) else {
+        panic!("the disk below is the limit")
+    };
+    assert!(cause.text.ends_with("all of them lie on vda"), "{}", cause.text);
 }
 
 #[test]

@@ -22,6 +22,8 @@ const CLEAR: f64 = 10.0;
 const INDIRECT: f64 = 0.95;
 /// A chance that is not told in figures any more: no model of scatter holds so far out.
 const NEGLIGIBLE: f64 = 1e-12;
+/// Times that the longest request must go round all members.
+const ROUNDS: u64 = 3;
 /// No inference is surer.
 const SUREST: f64 = 0.999;
 /// The most confidence in what other devices would show as well.
@@ -134,7 +136,7 @@ fn claim(case: &Case<'_>, best: &Candidate, shares: Shares, proof: &Proof) -> An
     let limit = limit(case, &layout, proof);
     let parity = match case.op {
         Op::Write if has_parity => has_reads.then_some(true),
-        Op::Write => (proof.gain_p <= DOUBTFUL).then_some(false),
+        Op::Write => (proof.gain_p <= DOUBTFUL && goes_round(case, &layout)).then_some(false),
         Op::Read => None,
     };
     let chunk_limit = chunk_limit(case, &layout, proof);
@@ -185,6 +187,13 @@ fn chunk_limit(case: &Case<'_>, layout: &Layout, proof: &Proof) -> f64 {
     }
 }
 
+/// Whether requests were long enough to visit the members of a layout without parity several times. Shorter ones look the
+/// same on a part of a larger stripe, with parity or without.
+fn goes_round(case: &Case<'_>, layout: &Layout) -> bool {
+    let largest = case.rows.iter().map(|row| row.probe.bytes).max().unwrap_or(0);
+    layout.stripe_bytes().saturating_mul(ROUNDS) <= largest
+}
+
 /// The most confidence that the full stripe deserves.
 fn limit(case: &Case<'_>, layout: &Layout, proof: &Proof) -> f64 {
     let has_parity = layout.redundancy == Redundancy::Parity;
@@ -192,6 +201,8 @@ fn limit(case: &Case<'_>, layout: &Layout, proof: &Proof) -> f64 {
         AMBIGUOUS
     } else if has_parity && !proof.is_whole_cheaper() {
         if proof.is_striped && proof.reads_margin > CLEAR { INDIRECT } else { AMBIGUOUS }
+    } else if !has_parity && !goes_round(case, &layout) {
+        AMBIGUOUS
     } else if !has_parity && !case.rungs.shows_motion(layout.chunk_bytes) {
         UNUSUAL
     } else {
@@ -259,17 +270,20 @@ fn advice_of(layout: &Layout, parity: Option<bool>, confidence: f64) -> Advice {
         );
         return Advice { write_bytes: None, align_bytes: Some(chunk), text };
     }
-    let text = advice(chunk, stripe, parity == Some(true));
+    let text = advice(chunk, stripe, parity == Some(true), 0);
     let align_bytes = if parity == Some(true) { stripe } else { chunk };
     Advice { write_bytes: Some(stripe), align_bytes: Some(align_bytes), text }
 }
 
 /// What to write, and where, for a layout that is sure.
-pub(super) fn advice(chunk_bytes: u64, stripe_bytes: u64, has_parity: bool) -> String {
+pub(super) fn advice(chunk_bytes: u64, stripe_bytes: u64, has_parity: bool, start_bytes: u64) -> String {
     if has_parity {
+        let begin =
+            if start_bytes > 0 { format!("{} and then at ", bytes(start_bytes)) } else { String::new() };
         return format!(
-            "write multiples of {0} at multiples of {0}: whole stripes need no reads",
-            bytes(stripe_bytes)
+            "write multiples of {0} at {begin}multiples of {0}{1}: whole stripes need no reads",
+            bytes(stripe_bytes),
+            if start_bytes > 0 { " from there" } else { "" }
         );
     }
     format!(

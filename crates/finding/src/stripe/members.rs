@@ -90,6 +90,12 @@ pub fn infer_from_members(op: Op, samples: &[MemberSample]) -> Option<MemberLayo
             "writes of whole stripes of {} make no member read, and all others do",
             crate::words::bytes(chunk_bytes * data)
         ));
+    } else if samples.iter().all(|sample| sample.bytes < chunk_bytes * data) {
+        layout.stripe_bytes = Some(chunk_bytes * data);
+        layout.evidence.push(format!(
+            "no write was as large as a full stripe; {data} members beside those with parity make it {}",
+            crate::words::bytes(chunk_bytes * data)
+        ));
     } else {
         layout.evidence.push(format!("reads do not follow stripes of {data} chunks"));
     }

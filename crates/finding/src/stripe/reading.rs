@@ -19,6 +19,8 @@ pub struct Reading {
     pub counted: Option<MemberLayout>,
     /// How the kernel's hints relate to it; `None` where there are none.
     pub hints: Option<(Agreement, String)>,
+    /// First byte of the cell's span.
+    pub begin_bytes: u64,
     /// Requests made.
     pub requests: usize,
     /// Requests planned.
@@ -30,6 +32,14 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// Whether the latencies say the same as the counters; true where only one of the two speaks.
+    #[must_use]
+    pub fn agrees(&self) -> bool {
+        let Some(counted) = &self.counted else { return true };
+        let is = |timed: Option<super::Figure>, bytes: Option<u64>| timed.map(|figure| figure.bytes) == bytes;
+        is(self.answer.chunk, counted.chunk_bytes) && is(self.answer.stripe, counted.stripe_bytes)
+    }
+
     /// Chunk in bytes and how sure it is: counted, or inferred.
     #[must_use]
     pub fn chunk(&self) -> Option<(u64, f64)> {
@@ -42,38 +52,48 @@ impl Reading {
     /// Full stripe in bytes and how sure it is.
     #[must_use]
     pub fn stripe(&self) -> Option<(u64, f64)> {
-        let counted = self.counted.as_ref().and_then(|layout| layout.stripe_bytes);
-        counted
-            .map(|bytes| (bytes, 1.0))
-            .or(self.answer.stripe.map(|figure| (figure.bytes, figure.confidence)))
+        match &self.counted {
+            Some(counted) => counted.stripe_bytes.map(|bytes| (bytes, 1.0)),
+            None => self.answer.stripe.map(|figure| (figure.bytes, figure.confidence)),
+        }
+    }
+
+    /// Whether enough was seen to say anything at all, be it that there is no stripe.
+    #[must_use]
+    pub fn tells(&self) -> bool {
+        self.chunk().is_some() || self.answer.none_confidence > 0.0
     }
 
     /// Whether partial stripes cost reads; `None` when it cannot be told.
     #[must_use]
     pub fn parity(&self) -> Option<bool> {
         match &self.counted {
-            Some(layout) if layout.stripe_bytes.is_some() => Some(layout.parity_members > 0),
-            _ => self.answer.parity,
+            Some(layout) => Some(layout.parity_members > 0),
+            None => self.answer.parity,
         }
     }
 
     /// What to write, and where, as a sentence.
     #[must_use]
     pub fn advice(&self) -> String {
-        match self
-            .counted
-            .as_ref()
-            .and_then(|layout| Some((layout, layout.stripe_bytes?, layout.chunk_bytes?)))
-        {
-            Some((layout, stripe, chunk)) => judge::advice(chunk, stripe, layout.parity_members > 0),
-            None => self.answer.advice.text.clone(),
-        }
+        let (Some((chunk, _)), Some((stripe, _))) =
+            (self.chunk(), self.stripe().filter(|&(_, sure)| sure >= SURE))
+        else {
+            return self.answer.advice.text.clone();
+        };
+        judge::advice(chunk, stripe, self.parity() == Some(true), self.start_offset_bytes().unwrap_or(0))
     }
 
-    /// Where the first full stripe begins, from the first byte of the span.
+    /// Where the first full stripe of the target begins, in bytes from its begin and less than a full stripe; `None` where it
+    /// makes no difference or is not known.
     #[must_use]
     pub fn start_offset_bytes(&self) -> Option<u64> {
-        self.counted.as_ref().and_then(|layout| layout.start_offset_bytes).or(self.answer.start_offset_bytes)
+        let start = match &self.counted {
+            Some(layout) => layout.start_offset_bytes,
+            None => self.answer.start_offset_bytes,
+        };
+        let (stripe, _) = self.stripe()?;
+        start.map(|start| (self.begin_bytes + start) % stripe)
     }
 }
 
@@ -106,6 +126,7 @@ pub fn stripe(record: &Record, cell: &CellRecord) -> Option<Reading> {
         hints: hints(record, cell, &answer),
         answer,
         counted: layout.filter(|layout| layout.chunk_bytes.is_some()),
+        begin_bytes: workload.offset_bytes,
         requests: samples.len(),
         planned: points.len(),
         smallest_bytes,
@@ -124,6 +145,27 @@ fn hints(record: &Record, cell: &CellRecord, answer: &Answer) -> Option<(Agreeme
 mod tests {
     use super::*;
     use crate::stripe::testing::{array, counted};
+    use rdsk_model::MemberIo;
+
+    #[test]
+    fn counters_of_writes_that_are_never_whole_tell_the_stripe_all_the_same() {
+        // Chunks of 512 KiB on three members of data: no request of the sweep is as large as a stripe.
+        let seen = of(&counted(512 << 10, 3));
+        assert_eq!((seen.chunk(), seen.stripe()), (Some((512 << 10, 1.0)), Some((1536 << 10, 1.0))));
+        assert_eq!((seen.parity(), seen.start_offset_bytes()), (Some(true), None));
+    }
+
+    #[test]
+    fn counters_without_a_stripe_are_not_filled_up_from_latencies() {
+        let mut record = counted(64 << 10, 3);
+        // Reads that follow nothing: a disk that is scrubbed meanwhile.
+        for (index, members) in record.cells[0].result.points[0].members.iter_mut().enumerate() {
+            members[0] = MemberIo { reads: (index % 2) as u64, ..members[0] };
+        }
+        let seen = of(&record);
+        assert_eq!((seen.stripe(), seen.parity()), (None, Some(true)));
+        assert!(!seen.agrees());
+    }
 
     fn of(record: &Record) -> Reading {
         stripe(record, &record.cells[0]).unwrap()
@@ -176,9 +218,23 @@ mod tests {
     fn offsets_count_from_the_span() {
         let mut record = array(64 << 10, 3);
         let workload = &mut record.cells[0].workload;
-        workload.offset_bytes = 4096 * 3;
-        workload.points.as_mut().unwrap().offset_bytes.iter_mut().for_each(|offset| *offset += 4096 * 3);
-        assert_eq!(of(&record).stripe().map(|(bytes, _)| bytes), Some(192 << 10));
+        workload.offset_bytes = 4 << 20;
+        workload.points.as_mut().unwrap().offset_bytes.iter_mut().for_each(|offset| *offset += 4 << 20);
+        let seen = of(&record);
+        assert_eq!(seen.stripe().map(|(bytes, _)| bytes), Some(192 << 10));
+        // The first stripe begins with the span, 64 KiB into one of those that would begin with the target.
+        assert_eq!(seen.start_offset_bytes(), Some(64 << 10));
+        assert!(seen.advice().contains("64 KiB"), "{}", seen.advice());
+    }
+
+    #[test]
+    fn too_few_requests_tell_nothing() {
+        let mut record = array(64 << 10, 3);
+        let run = &mut record.cells[0].result.points[0];
+        run.order.truncate(100);
+        run.latency_ns.truncate(100);
+        assert!(!of(&record).tells());
+        assert_eq!(crate::findings(&record).iter().filter(|one| one.code.contains("stripe")).count(), 0);
     }
 
     #[test]

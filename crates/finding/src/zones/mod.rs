@@ -6,7 +6,7 @@ mod shadows;
 
 pub use shadows::{Cause, FALSE_ALARM, LEAST_SHARE, Shadow, Shadows};
 
-use rdsk_model::{CellRecord, Device, Record, Rung};
+use rdsk_model::{CellRecord, Device, Record};
 use rdsk_stats::{ChangeOptions, change_points, friedman_p_value, median, median_interval};
 
 /// The part of the positions at either end that the outer and the inner rate are taken from.
@@ -82,10 +82,11 @@ pub struct Zones {
     pub block_bytes: u64,
     /// The positions that were visited, by offset.
     pub positions: Vec<Position>,
-    /// Median rate over the tenth of the positions with the lowest offsets, in bytes per second.
-    pub outer_bytes_per_s: f64,
+    /// Median rate over the tenth of the positions with the lowest offsets, in bytes per second; `None` where none of them was
+    /// visited.
+    pub outer_bytes_per_s: Option<f64>,
     /// The same over the tenth with the highest.
-    pub inner_bytes_per_s: f64,
+    pub inner_bytes_per_s: Option<f64>,
     /// Median rate over all positions.
     pub median_bytes_per_s: f64,
     /// The zones, by offset; one where the rate is the same everywhere.
@@ -136,7 +137,7 @@ pub fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
     let places = places(cell)?;
     let block_bytes = cell.workload.block_bytes;
     let rates: Vec<f64> = places.positions.iter().map(|position| position.bytes_per_s(block_bytes)).collect();
-    let end = rates.len().div_ceil(END_SHARE);
+    let (outer, inner) = ends(cell, &places.positions, &rates);
     let zones = steps(&places.positions, block_bytes);
     let off: Vec<f64> = places
         .samples
@@ -149,8 +150,8 @@ pub fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
         .collect();
     Some(Zones {
         block_bytes,
-        outer_bytes_per_s: median(&rates[..end])?,
-        inner_bytes_per_s: median(&rates[rates.len() - end..])?,
+        outer_bytes_per_s: outer,
+        inner_bytes_per_s: inner,
         median_bytes_per_s: median(&rates)?,
         scatter: median(&off).map(|deviation| deviation * MAD_TO_DEVIATION),
         shadows: shadows::shadows(record, cell, &places, &zones),
@@ -161,6 +162,24 @@ pub fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
         zones,
         positions: places.positions,
     })
+}
+
+/// Median rates over the tenth of the planned positions with the lowest offsets, and over that with the highest. A pass that
+/// was cut short may have visited none of them, and then there is no such rate.
+fn ends(cell: &CellRecord, positions: &[Position], rates: &[f64]) -> (Option<f64>, Option<f64>) {
+    let mut planned =
+        cell.workload.points.as_ref().map_or_else(Vec::new, |points| points.offset_bytes.clone());
+    planned.sort_unstable();
+    let end = planned.len().div_ceil(END_SHARE);
+    let (Some(&low), Some(&high)) = (planned.get(end.saturating_sub(1)), planned.get(planned.len() - end))
+    else {
+        return (None, None);
+    };
+    let over = |is_there: &dyn Fn(u64) -> bool| {
+        let there = positions.iter().zip(rates).filter(|(position, _)| is_there(position.offset_bytes));
+        median(&there.map(|(_, &rate)| rate).collect::<Vec<f64>>())
+    };
+    (over(&|offset| offset <= low), over(&|offset| offset >= high))
 }
 
 /// The device under a cell's first target.
@@ -175,8 +194,7 @@ pub(crate) fn rotates(record: &Record, cell: &CellRecord) -> bool {
 }
 
 fn busy_share(cell: &CellRecord) -> Option<f64> {
-    let device = cell.evidence.device.first().filter(|_| cell.evidence.rung <= Rung::Sim)?;
-    Some(device.iostat?.util_percent / 100.0)
+    crate::reading::busy_share(cell, cell.evidence.device.first()?)
 }
 
 fn places(cell: &CellRecord) -> Option<Places> {

@@ -21,7 +21,10 @@ fn the_curve_is_that_of_the_medians() {
         |place, pass, _| if place < 2 { 10 + 80 * u64::from(pass == 2 && place == 1) } else { 20 } * MS,
     );
     let seen = seen(&all);
-    assert_eq!((seen.outer_bytes_per_s, seen.inner_bytes_per_s), (1_048_576e2, 1_048_576e2 / 2.0));
+    assert_eq!(
+        (seen.outer_bytes_per_s, seen.inner_bytes_per_s),
+        (Some(1_048_576e2), Some(1_048_576e2 / 2.0))
+    );
     assert_eq!((seen.positions[1].median_ns, seen.positions[1].max_ns), (1e7, 90 * MS));
     assert_eq!((seen.passes, seen.scatter), (3, Some(0.0)));
     assert!((seen.outside_ns - 1000.0).abs() < 1e-6);
