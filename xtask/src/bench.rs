@@ -1,7 +1,9 @@
-//! `cargo xtask bench`: how fast rdsk issues I/O, against the installed fio, as ratios of runs taken pair by pair. A
-//! benchmark and no test: it prints what it finds and fails only where nothing can be measured.
+//! `cargo xtask bench`: how fast rdsk issues I/O, against the installed fio, as ratios of runs taken pair by pair; what
+//! the program costs; whether it finds the speeds by position that dd and zcav find. A benchmark and no test: it
+//! prints what it finds and fails only where nothing can be measured.
 
 mod ground;
+mod positions;
 mod program;
 mod rivals;
 
@@ -32,13 +34,39 @@ struct Options {
     only: Option<String>,
 }
 
-/// Runs every comparison and prints the tables. Arguments: `--pairs N` (5), `--seconds N` (2) per run, `--only TEXT` for
-/// the cases whose name holds the text.
+impl Options {
+    /// Whether a comparison of this name is to be made.
+    fn wants(&self, name: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| name.contains(only.as_str()))
+    }
+}
+
+/// Runs every comparison and prints the tables. Arguments: `--pairs N` (5; also the rounds of three programs),
+/// `--seconds N` (2) per run, `--only TEXT` for what has the text in its name.
 ///
 /// # Errors
 /// When something cannot be built, made or started, or an argument is unknown.
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let options = parse(args)?;
+    let engines = cases().iter().any(|case| options.wants(case.name));
+    let positions = options.wants(positions::NAME);
+    if !engines && !positions {
+        bail!("no comparison is called so; the last is \"{}\"", positions::NAME);
+    }
+    if engines {
+        compare_engines(&options)?;
+    }
+    if options.only.is_none() {
+        program::report();
+    }
+    if positions {
+        positions::report(options.pairs);
+    }
+    Ok(())
+}
+
+/// Everything against fio.
+fn compare_engines(options: &Options) -> Result<()> {
     let runner = Runner::prepare(options.seconds)?;
     println!("{}, {}", runner.fio_version, ground::machine());
     println!(
@@ -50,12 +78,9 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     println!("{}\n", confinement.describe());
     for make in [Ground::file, Ground::zram] {
         match make() {
-            Ok(ground) => compare_all(&runner, &confinement, &ground, &options)?,
+            Ok(ground) => compare_all(&runner, &confinement, &ground, options)?,
             Err(error) => println!("skipped: {error:#}\n"),
         }
-    }
-    if options.only.is_none() {
-        program::report();
     }
     Ok(())
 }
@@ -131,7 +156,7 @@ fn compare_all(runner: &Runner, confinement: &Confinement, ground: &Ground, opti
     println!("on {}", ground.description());
     println!("{:<62} {:>9} {:>9} {:>6}  {:<13} {:>5}", "", "ours", "other", "ratio", "spread", "goal");
     for case in cases() {
-        if options.only.as_ref().is_some_and(|only| !case.name.contains(only.as_str())) {
+        if !options.wants(case.name) {
             continue;
         }
         let (mut ours, mut others, mut ratios) = (Vec::new(), Vec::new(), Vec::new());

@@ -22,7 +22,8 @@ usage: cargo xtask COMMAND
   arch                        the architecture checks alone (they are part of test, too)
   docs [--check]              make the pages of docs/reports anew; with --check, say where they differ (part of test)
   bench [--pairs N] [--seconds N] [--only TEXT]
-                              ratios against the installed fio, pair by pair; memory and start of the program";
+                              ratios against the installed fio, pair by pair; memory and start of the program;
+                              speed by position against dd and zcav";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

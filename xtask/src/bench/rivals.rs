@@ -89,14 +89,15 @@ pub(crate) fn build(what: &[&str]) -> Result<PathBuf> {
 }
 
 /// Runs a program that answers in JSON, possibly after a line of talk.
-fn json(command: &mut Command) -> Result<Value> {
+pub(crate) fn json(command: &mut Command) -> Result<Value> {
     let output = checked(command)?;
     let text = String::from_utf8_lossy(&output.stdout);
     let begin = text.find('{').with_context(|| format!("{command:?} gave no JSON: {text}"))?;
     serde_json::from_str(&text[begin..]).with_context(|| format!("{command:?} gave bad JSON"))
 }
 
-fn checked(command: &mut Command) -> Result<Output> {
+/// Runs a program to its end; a failure quotes its standard error.
+pub(crate) fn checked(command: &mut Command) -> Result<Output> {
     let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
     if !output.status.success() {
         bail!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
