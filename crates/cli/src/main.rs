@@ -23,6 +23,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    rdsk_sys::memory::give_back_freed();
     broken::install();
     interrupt::survive_file_limits();
     let words: Vec<OsString> = std::env::args_os().collect();

@@ -34,6 +34,9 @@ pub(crate) fn is_most(run: &Run, overlap: &Overlap) -> bool {
     (overlap.end_ns - overlap.start_ns) as f64 >= MOST * run.elapsed_ns as f64
 }
 
+/// An overlap of fewer windows has no rate of its own.
+const FEWEST_WINDOWS: u64 = 4;
+
 /// What is called most of the time.
 const MOST: f64 = 0.8;
 
@@ -94,10 +97,11 @@ fn of_whole_streams(streams: &[&StreamResult], overlap: Overlap) -> Overlap {
 /// the first of them. The overlap begins behind a completion, so it must end with one.
 fn of_windows(run: &Run, overlap: Overlap) -> Overlap {
     let windows = windows_of(run, &overlap);
-    if windows.is_empty() {
+    let width_ns = run.window_ns.max(1);
+    // The window in which the first stream ended is counted whole, so it must be a small part.
+    if windows.is_empty() || overlap.end_ns - overlap.start_ns < FEWEST_WINDOWS * width_ns {
         return overlap;
     }
-    let width_ns = run.window_ns.max(1);
     let end = position(run, overlap.end_ns.div_ceil(width_ns)).max(windows.end);
     let end_ns = (end as u64 * width_ns).min(run.elapsed_ns.max(overlap.end_ns));
     let covered_ns = end_ns.saturating_sub(windows.start as u64 * width_ns);

@@ -3,7 +3,7 @@
 
 use crate::tally::Tally;
 use rdsk_model::{
-    Cell, CellRecord, Extent, Plan, PointRun, Problem, ProblemKind, Record, StopReason, Target, Visit,
+    Cell, CellRecord, Extent, Plan, PointRun, Problem, ProblemKind, Record, SCHEMA, StopReason, Target, Visit,
 };
 
 /// The cells of an earlier Record that this plan continues.
@@ -17,6 +17,12 @@ pub(crate) fn cells_of(
     notes: &mut Vec<String>,
 ) -> Result<Vec<CellRecord>, Problem> {
     let refusal = |message: String, hint: &str| Problem::new(ProblemKind::Usage, "no-resume", message, hint);
+    if let Some(why) = damage(earlier) {
+        return Err(refusal(
+            format!("record {} cannot be continued: {why}", rdsk_units::printable(&earlier.id)),
+            "name a file that rdsk wrote with --json, unchanged",
+        ));
+    }
     let same = earlier.targets.len() == targets.len()
         && earlier.targets.iter().zip(targets).all(|(then, now)| is_same(then, now));
     if !same {
@@ -44,6 +50,38 @@ pub(crate) fn cells_of(
         cells.iter().map(held).collect::<Vec<_>>().join(", ")
     ));
     Ok(cells)
+}
+
+/// What no run of rdsk can have left in a Record.
+fn damage(earlier: &Record) -> Option<String> {
+    if earlier.schema != SCHEMA {
+        return Some(format!("its schema is {}, not {SCHEMA}", rdsk_units::printable(&earlier.schema)));
+    }
+    let cells = earlier.cells.iter().filter(|cell| !cell.result.points.is_empty());
+    cells
+        .filter(|cell| !is_sound(cell))
+        .map(|cell| format!("the passes of {} do not fit its places", cell.id))
+        .next()
+}
+
+/// Every pass has a visit that moved its bytes, and visits each place once at most.
+fn is_sound(cell: &CellRecord) -> bool {
+    let Some(points) = &cell.workload.points else { return false };
+    let passes = &cell.result.points;
+    let is_pass = |run: &PointRun| {
+        let mut visited = vec![false; points.len()];
+        let is_new =
+            |&index: &u32| visited.get_mut(index as usize).is_some_and(|seen| !std::mem::replace(seen, true));
+        run.order.len() == run.latency_ns.len() && run.order.iter().all(is_new)
+    };
+    let moved = |run: &PointRun| -> Option<u64> {
+        run.order.iter().try_fold(0_u64, |sum, &index| {
+            sum.checked_add(points.get(index as usize, cell.workload.block_bytes)?.1)
+        })
+    };
+    passes.len() == cell.result.visits.len()
+        && passes.iter().all(is_pass)
+        && passes.iter().zip(&cell.result.visits).all(|(run, visit)| moved(run) == Some(visit.bytes))
 }
 
 /// `zones/read/1M 3`: what a cell holds.

@@ -7,8 +7,8 @@ use crate::resume::continued;
 use crate::tally::{Setting, Tally, is_write_behind};
 use rdsk_engine::{Ended, Engine, EngineError, Job, Limits, Pinning, Prepared, Run, Settled};
 use rdsk_model::{
-    Cell, CellRecord, Clock, Event, Evidence, Experiment, Extent, MemberCounters, Plan, Problem, ProblemKind,
-    StopFlag, Target, Watch,
+    Cell, CellRecord, Clock, EngineKind, Event, Evidence, Experiment, Extent, MemberCounters, Plan, Problem,
+    ProblemKind, StopFlag, Target, Watch,
 };
 use rdsk_observe::Observer;
 use rdsk_stats::StopRule;
@@ -366,10 +366,10 @@ fn first_problem(cells: &[CellRecord], tallies: &[Tally]) -> Option<Problem> {
         let kind = if began { ProblemKind::Io } else { problem.kind };
         return Some(Problem { kind, message, ..problem.clone() });
     }
-    Some(Problem::new(
-        ProblemKind::Io,
-        "io-error",
-        message,
-        "look at the kernel's log (dmesg) for the device; the record keeps the figures up to the error",
-    ))
+    let hint = if failed.workload.engine == EngineKind::Sim {
+        "the figures of the system say where it fails (rdsk sim show); the record keeps those up to the error"
+    } else {
+        "look at the kernel's log (dmesg) for the device; the record keeps the figures up to the error"
+    };
+    Some(Problem::new(ProblemKind::Io, "io-error", message, hint))
 }

@@ -1,7 +1,7 @@
 //! What a cell's counters add up to: sums over its devices, shares, rates until stable. Derived when asked for, never
 //! stored, and `None` wherever one of the counters is missing. It judges nothing.
 
-use rdsk_model::{CellRecord, DeviceEvidence, Iostat, Op, Record, Rung, Workload};
+use rdsk_model::{CellRecord, DeviceEvidence, Iostat, Op, Record, Rung, VerdictCode, Workload};
 
 /// The unit in which the page cache holds files on most machines, in bytes; see [`page_bytes`].
 pub const PAGE_BYTES: u64 = 4096;
@@ -27,6 +27,13 @@ pub fn devices(cell: &CellRecord) -> Option<Vec<&DeviceEvidence>> {
         }
     }
     (!found.is_empty()).then_some(found)
+}
+
+/// Whether the cell's I/O did not reach the device, so that its times say nothing of it.
+#[must_use]
+pub fn is_of_memory(cell: &CellRecord) -> bool {
+    let code = cell.verdict.as_ref().map(|verdict| verdict.code);
+    matches!(code, Some(VerdictCode::PageCache | VerdictCode::Hole))
 }
 
 /// Shortest visit whose busy time is believed: the kernel counts it in whole jiffies of 1 to 10 ms, at both ends.

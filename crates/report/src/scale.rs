@@ -164,12 +164,19 @@ fn draw_failures(page: &mut Page, grid: &Grid<'_>) {
             .errors
             .iter()
             .find(|error| error.stream == point.failed.first().copied())
-            .map_or(String::new(), |error| format!(" ({} at byte {})", error.message, error.offset_bytes));
+            .map_or(String::new(), |error| {
+                let place = format!(" at byte {}", error.offset_bytes);
+                let place = if error.message.ends_with(&place) { "" } else { &place };
+                format!(" ({}{place})", error.message)
+            });
         let rest = (point.count() as usize).saturating_sub(numbers.len());
         page.sentence(
             Tone::Error,
             format!("  {}: ", label(point.cell)),
-            format!("{what} {} failed{ended}; the other {rest} went on.", numbers.join(", ")),
+            match rest {
+                0 => format!("{what} {} failed{ended}, and with it all.", numbers.join(", ")),
+                _ => format!("{what} {} failed{ended}; the other {rest} went on.", numbers.join(", ")),
+            },
         );
     }
 }
@@ -187,6 +194,7 @@ fn draw_targets(page: &mut Page, record: &Record, grid: &Grid<'_>) {
         return;
     };
     page.blank();
+    page.line("  Each target, from its first start to its last end:");
     for first in (0..widest).step_by(TARGETS) {
         let mut heads = vec![format!("{}: MiB/s, busy", streams(most))];
         let shown = points.iter().flat_map(|point| &point.targets).map(|share| share.target);

@@ -36,6 +36,10 @@ fn draw_cell(page: &mut Page, record: &Record, cell: &CellRecord, reading: &Read
     let sizes = format!("{} to {}", Bytes(reading.smallest_bytes), Bytes(reading.largest_bytes));
     page.sentence(Tone::Plain, "  ", format!("{target}{op} one at a time, {made} of {sizes}"));
     cells::draw_whys(page, record, &[cell], |cell| cell.id.clone());
+    if !reading.is_of_device {
+        page.line("  These requests did not reach a device, so they say nothing of its stripes.");
+        return;
+    }
     draw_answer(page, reading);
     draw_reasons(page, reading);
     draw_offsets(page, reading);

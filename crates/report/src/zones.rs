@@ -51,9 +51,12 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
     page.table_with(&heads, &rows, &[heads.len() - 1]);
     cells::draw_whys(page, record, cells, |cell| Bytes(cell.workload.block_bytes).to_string());
     draw_curve(page, record, &seen);
-    draw_zones(page, record, &seen);
-    draw_bands(page, record, &seen);
-    draw_advice(page, &seen);
+    // What memory or a hole answered says nothing of a disk.
+    let of_device: Vec<(&CellRecord, Zones)> =
+        seen.into_iter().filter(|(cell, _)| !rdsk_finding::reading::is_of_memory(cell)).collect();
+    draw_zones(page, record, &of_device);
+    draw_bands(page, record, &of_device);
+    draw_advice(page, &of_device);
 }
 
 /// The zones of each target, of the block size that tells them best.

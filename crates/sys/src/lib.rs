@@ -5,5 +5,6 @@ pub mod cache;
 pub mod device;
 pub mod extents;
 pub mod io;
+pub mod memory;
 pub mod timer;
 pub mod usage;

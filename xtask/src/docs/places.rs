@@ -36,17 +36,15 @@ pub(super) fn zones_page(run: &Run<'_>) -> anyhow::Result<Report> {
     };
     let busy = |zones: &Zones| zones.busy_share.map_or(f64::NAN, |share| share * 100.0);
     let mebibytes = |bytes_per_s: f64| bytes_per_s / f64::from(1 << 20);
+    let (outer, inner) =
+        (large.outer_bytes_per_s.unwrap_or(f64::NAN), large.inner_bytes_per_s.unwrap_or(f64::NAN));
     let as_in_report = Table {
         title: "Every block of the disk, one dd after the other".into(),
         command: command.into(),
         cells: vec![
-            cell("5 MiB: MiB/s at the outer end", mebibytes(large.outer_bytes_per_s), Allowed::AtLeast(0.0)),
-            cell("5 MiB: MiB/s at the inner end", mebibytes(large.inner_bytes_per_s), Allowed::AtLeast(0.0)),
-            cell(
-                "5 MiB: outer rate over inner rate; the curve falls",
-                large.outer_bytes_per_s / large.inner_bytes_per_s,
-                Allowed::AtLeast(1.2),
-            ),
+            cell("5 MiB: MiB/s at the outer end", mebibytes(outer), Allowed::AtLeast(0.0)),
+            cell("5 MiB: MiB/s at the inner end", mebibytes(inner), Allowed::AtLeast(0.0)),
+            cell("5 MiB: outer rate over inner rate; the curve falls", outer / inner, Allowed::AtLeast(1.2)),
             cell("1 MiB: % of the I/Os in a shadow", banded(small), Allowed::AtLeast(2.0)),
             cell("5 MiB: % of the I/Os in a shadow", banded(large), Allowed::AtMost(0.0)),
             cell("1 MiB: % of the time that the disk is busy", busy(small), Allowed::AtMost(85.0)),

@@ -25,7 +25,7 @@ fn check(record: &Record) -> Vec<Finding> {
         evidence: cite_all(&cells, cite_verdict),
         confidence: Confidence::Measured,
         advice: Some(
-            "use --direct, or a span larger than memory, or run where rdsk may drop the page cache".into(),
+            "read past the page cache (rdsk's direct cells do), or a span larger than memory, or run where rdsk may drop the cache".into(),
         ),
         cells: ids(&cells),
     }]

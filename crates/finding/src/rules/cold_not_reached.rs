@@ -17,13 +17,13 @@ fn check(record: &Record) -> Vec<Finding> {
     let (text, advice) = if is_simulated(record, first) {
         (
             "The model of the host was told to forget the buffers of the span, and still held some: they are dirty.",
-            "use --direct",
+            "compare with the direct cells, which need no cache to be empty",
         )
     } else {
         (
             "The kernel was asked to forget the pages of the span, and cachestat(2) still found some: they are dirty, \
              mapped, or in use, or the container denies drop_caches.",
-            "run as root outside the container, end the programs that use the file, or use --direct",
+            "run as root outside the container, end the programs that use the file, or compare with the direct cells",
         )
     };
     let evidence = cite_all(&cells, |cell| {

@@ -29,7 +29,7 @@ fn check(record: &Record) -> Vec<Finding> {
             .into(),
         evidence,
         confidence: Confidence::Measured,
-        advice: Some("give more --budget, or fewer experiments with --only".into()),
+        advice: Some("give more --budget, or ask for fewer cells".into()),
         cells: ids(&cells),
     }]
 }

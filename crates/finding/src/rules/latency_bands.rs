@@ -3,6 +3,7 @@
 
 use super::Rule;
 use super::common::{cells, cite};
+use crate::reading::is_of_memory;
 use crate::words;
 use crate::zones::{Cause, Shadows, zones};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
@@ -11,7 +12,7 @@ pub(super) const RULE: Rule = Rule { code: "latency-bands", check };
 
 fn check(record: &Record) -> Vec<Finding> {
     let mut by_cause: Vec<(Cause, Vec<(&CellRecord, Shadows)>)> = Vec::new();
-    for cell in cells(record, |cell| cell.experiment == Experiment::Zones) {
+    for cell in cells(record, |cell| cell.experiment == Experiment::Zones && !is_of_memory(cell)) {
         let Some(shadows) = zones(record, cell).and_then(|zones| zones.shadows) else { continue };
         match by_cause.iter_mut().find(|(cause, _)| *cause == shadows.cause) {
             Some((_, same)) => same.push((cell, shadows)),

@@ -2,16 +2,18 @@
 
 use super::Rule;
 use super::common::{cells, cite};
+use crate::reading::is_of_memory;
 use crate::zones::{Drift, zones};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "passes-differ", check };
 
 fn check(record: &Record) -> Vec<Finding> {
-    let drifts: Vec<(&CellRecord, Drift)> = cells(record, |cell| cell.experiment == Experiment::Zones)
-        .into_iter()
-        .filter_map(|cell| Some((cell, zones(record, cell)?.drift?)))
-        .collect();
+    let drifts: Vec<(&CellRecord, Drift)> =
+        cells(record, |cell| cell.experiment == Experiment::Zones && !is_of_memory(cell))
+            .into_iter()
+            .filter_map(|cell| Some((cell, zones(record, cell)?.drift?)))
+            .collect();
     let most = drifts.iter().max_by(|left, right| size(&left.1).total_cmp(&size(&right.1)));
     let Some((cell, drift)) = most else { return Vec::new() };
     vec![Finding {

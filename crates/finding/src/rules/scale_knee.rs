@@ -8,6 +8,8 @@ use rdsk_units::{Bytes, percent};
 
 pub(super) const RULE: Rule = Rule { code: "scale-knee", check };
 
+/// A change of the rate per doubling that is called a loss.
+const LOSS: f64 = -0.1;
 /// Citations of one finding at most.
 const MAX_CITED: usize = 8;
 
@@ -67,7 +69,8 @@ fn finding(op: Op, group: &[(&Line<'_>, &Stop)]) -> Option<Finding> {
     Some(Finding {
         code: RULE.code.into(),
         title: format!(
-            "{op}s gain nothing beyond {}: {}",
+            "{op}s {} beyond {}: {}",
+            if stop.knee.gain <= LOSS { "lose" } else { "gain nothing" },
             words::plural(u64::from(stop.streams), "stream"),
             reason(&stop.limit)
         ),

@@ -2,6 +2,7 @@
 
 use super::Rule;
 use super::common::{cells, cite};
+use crate::reading::is_of_memory;
 use crate::words;
 use crate::zones::{Zones, zones};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
@@ -12,11 +13,12 @@ pub(super) const RULE: Rule = Rule { code: "speed-by-position", check };
 const MATTERS: f64 = 1.05;
 
 fn check(record: &Record) -> Vec<Finding> {
-    let read: Vec<(&CellRecord, Zones)> = cells(record, |cell| cell.experiment == Experiment::Zones)
-        .into_iter()
-        .filter_map(|cell| Some((cell, zones(record, cell)?)))
-        .filter(|(_, zones)| zones.zones.len() > 1 && ratio(zones) >= MATTERS)
-        .collect();
+    let read: Vec<(&CellRecord, Zones)> =
+        cells(record, |cell| cell.experiment == Experiment::Zones && !is_of_memory(cell))
+            .into_iter()
+            .filter_map(|cell| Some((cell, zones(record, cell)?)))
+            .filter(|(_, zones)| zones.zones.len() > 1 && ratio(zones) >= MATTERS)
+            .collect();
     // The block size that scatters least tells it best; that of one pass is not known and comes last.
     let scatter = |zones: &Zones| zones.scatter.unwrap_or(f64::INFINITY);
     let best = read.iter().min_by(|left, right| scatter(&left.1).total_cmp(&scatter(&right.1)));

@@ -17,7 +17,7 @@ fn check(record: &Record) -> Vec<Finding> {
 }
 
 fn finding(cell: &CellRecord, reading: &Reading) -> Option<Finding> {
-    let (chunk_bytes, chunk_confidence) = reading.chunk()?;
+    let (chunk_bytes, chunk_confidence) = reading.chunk().filter(|_| reading.tells())?;
     let chunk = words::bytes(chunk_bytes);
     let sure = reading.stripe().filter(|&(_, confidence)| confidence >= SURE);
     let title = match sure {

@@ -13,7 +13,7 @@ fn check(record: &Record) -> Vec<Finding> {
     let differing = cells(record, |cell| cell.experiment == Experiment::Stripe).into_iter().filter_map(|cell| {
         let reading = stripe(record, cell)?;
         let (agreement, text) = reading.hints.clone()?;
-        let is_sure = reading.chunk().is_some_and(|(_, confidence)| confidence >= SURE)
+        let is_sure = reading.tells() && reading.chunk().is_some_and(|(_, confidence)| confidence >= SURE)
             || reading.answer.none_confidence >= SURE;
         if !is_sure || !matches!(agreement, Agreement::Differs | Agreement::NotSeen) {
             return None;

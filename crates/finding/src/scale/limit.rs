@@ -4,7 +4,7 @@
 use super::Point;
 use super::shares::TargetShare;
 use crate::{reading, words};
-use rdsk_model::{CellRecord, Limit as GroupLimit, Record, TargetKind, VerdictCode};
+use rdsk_model::{CellRecord, Limit as GroupLimit, Record, Rung, TargetKind, VerdictCode};
 use rdsk_units::{percent, printable};
 
 /// A device that is busy for this part of the time has no time to give to more streams.
@@ -199,9 +199,8 @@ fn together(states: &[(u32, State)], limited: &[&(u32, State)]) -> Option<String
         _ => None,
     });
     let least = busy.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::min)?;
-    (limited.len() > 1 && limited.len() == states.len()).then(|| {
-        format!("all {} targets were busy for at least {} of the time", states.len(), percent(least))
-    })
+    (limited.len() > 1 && limited.len() == states.len())
+        .then(|| format!("each of {} targets was busy {} of the time or more", states.len(), percent(least)))
 }
 
 /// The device that all targets are, or lie on, by its kernel name.
@@ -265,7 +264,9 @@ fn queue_full(cell: &CellRecord) -> Option<Limit> {
 }
 
 fn cpu(record: &Record, cell: &CellRecord) -> Option<Limit> {
-    let cpus = record.host.as_ref().map(|host| host.cpu_count).filter(|&cpus| cpus > 0)?;
+    // A model charges each call its processor time, and lets as many calls run as there are.
+    let is_real = cell.evidence.rung != Rung::Sim;
+    let cpus = record.host.as_ref().map(|host| host.cpu_count).filter(|&cpus| cpus > 0 && is_real)?;
     let elapsed_ns = cell.result.elapsed_ns.filter(|&elapsed_ns| elapsed_ns > 0)?;
     let share = reading::ratio(reading::cpu_ns(cell)?, elapsed_ns) / f64::from(cpus);
     (share >= CPU_SHARE).then(|| {

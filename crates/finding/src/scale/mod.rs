@@ -144,7 +144,8 @@ fn add<'a>(grid: &mut Grid<'a>, cell: &'a CellRecord) {
 impl Line<'_> {
     /// What needs all cells of the line: the speed-ups and the knee.
     fn finish(&mut self, record: &Record) {
-        let one = self.point(1).and_then(Point::bytes_per_s).filter(|&rate| rate > 0.0);
+        let single = self.point(1).filter(|point| point.failed.is_empty());
+        let one = single.and_then(Point::bytes_per_s).filter(|&rate| rate > 0.0);
         for point in &mut self.points {
             point.speed_up = one.and_then(|one| Some(point.bytes_per_s()? / one));
         }

@@ -201,7 +201,7 @@ fn limit(case: &Case<'_>, layout: &Layout, proof: &Proof) -> f64 {
         AMBIGUOUS
     } else if has_parity && !proof.is_whole_cheaper() {
         if proof.is_striped && proof.reads_margin > CLEAR { INDIRECT } else { AMBIGUOUS }
-    } else if !has_parity && !goes_round(case, &layout) {
+    } else if !has_parity && !goes_round(case, layout) {
         AMBIGUOUS
     } else if !has_parity && !case.rungs.shows_motion(layout.chunk_bytes) {
         UNUSUAL

@@ -5,10 +5,14 @@ use super::{
     Agreement, Answer, MemberLayout, MemberSample, Sample, compare_with_sysfs, infer, infer_from_members,
     judge,
 };
-use rdsk_model::{CellRecord, Op, Record};
+use crate::reading::is_of_memory;
+use rdsk_model::{CellRecord, Op, Record, VerdictCode};
 
 /// Confidence from which on a size is said without a "perhaps".
 pub const SURE: f64 = 0.9;
+
+/// The most confidence in latencies that others' I/O may have changed.
+const IN_DOUBT: f64 = 0.5;
 
 /// Everything that a cell says of the geometry.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +23,8 @@ pub struct Reading {
     pub counted: Option<MemberLayout>,
     /// How the kernel's hints relate to it; `None` where there are none.
     pub hints: Option<(Agreement, String)>,
+    /// Whether the requests reached a device at all; without that nothing is said.
+    pub is_of_device: bool,
     /// First byte of the cell's span.
     pub begin_bytes: u64,
     /// Requests made.
@@ -61,7 +67,7 @@ impl Reading {
     /// Whether enough was seen to say anything at all, be it that there is no stripe.
     #[must_use]
     pub fn tells(&self) -> bool {
-        self.chunk().is_some() || self.answer.none_confidence > 0.0
+        self.is_of_device && (self.chunk().is_some() || self.answer.none_confidence > 0.0)
     }
 
     /// Whether partial stripes cost reads; `None` when it cannot be told.
@@ -120,18 +126,32 @@ pub fn stripe(record: &Record, cell: &CellRecord) -> Option<Reading> {
     if samples.is_empty() {
         return None;
     }
-    let answer = infer(workload.op, &samples);
+    let is_disturbed = cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Disturbed);
+    let mut answer = infer(workload.op, &samples);
+    if is_disturbed {
+        doubt(&mut answer);
+    }
     let layout = if workload.op == Op::Write { infer_from_members(Op::Write, &counted) } else { None };
     Some(Reading {
         hints: hints(record, cell, &answer),
         answer,
         counted: layout.filter(|layout| layout.chunk_bytes.is_some()),
+        is_of_device: !is_of_memory(cell),
         begin_bytes: workload.offset_bytes,
         requests: samples.len(),
         planned: points.len(),
         smallest_bytes,
         largest_bytes,
     })
+}
+
+/// What others' I/O does to latencies no inference can take out again, so nothing stays sure.
+fn doubt(answer: &mut Answer) {
+    for figure in [&mut answer.chunk, &mut answer.stripe].into_iter().flatten() {
+        figure.confidence = figure.confidence.min(IN_DOUBT);
+    }
+    answer.none_confidence = answer.none_confidence.min(IN_DOUBT);
+    answer.evidence.push("others used the device meanwhile, so nothing of this is sure".to_owned());
 }
 
 fn hints(record: &Record, cell: &CellRecord, answer: &Answer) -> Option<(Agreement, String)> {
@@ -225,6 +245,24 @@ mod tests {
         // The first stripe begins with the span, 64 KiB into one of those that would begin with the target.
         assert_eq!(seen.start_offset_bytes(), Some(64 << 10));
         assert!(seen.advice().contains("64 KiB"), "{}", seen.advice());
+    }
+
+    #[test]
+    fn memory_tells_nothing_and_a_disturbed_device_nothing_for_sure() {
+        let judged = |code: VerdictCode| {
+            let mut record = array(64 << 10, 3);
+            record.cells[0].verdict.as_mut().unwrap().code = code;
+            record
+        };
+        for code in [VerdictCode::Hole, VerdictCode::PageCache] {
+            let record = judged(code);
+            assert!(!of(&record).tells());
+            assert_eq!(crate::findings(&record).iter().filter(|one| one.code.contains("stripe")).count(), 0);
+        }
+        let disturbed = of(&judged(VerdictCode::Disturbed));
+        assert!(
+            disturbed.tells() && disturbed.stripe().unwrap().1 < SURE && disturbed.chunk().unwrap().1 < SURE
+        );
     }
 
     #[test]

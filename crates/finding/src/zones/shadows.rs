@@ -90,12 +90,15 @@ pub struct Shadows {
     pub cause: Cause,
 }
 
-/// One I/O: where in its pass it was, and its latency less that of the main line at its position.
-struct Late {
-    position: usize,
-    place_in_pass: usize,
-    pass_length: usize,
-    late_ns: f64,
+/// Every I/O in the order in which it was made; a list per figure, since there may be a million of them.
+#[derive(Default)]
+struct Lates {
+    /// Its latency less that of the main line at its position.
+    late_ns: Vec<f64>,
+    /// Index of its position.
+    position: Vec<u32>,
+    /// I/Os of each pass.
+    passes: Vec<usize>,
 }
 
 /// Looks for bands; `None` where there are none.
@@ -107,15 +110,16 @@ pub(super) fn shadows(
 ) -> Option<Shadows> {
     let line = main_line(places, zones);
     let lates = lates(cell, places, &line);
-    let late_ns: Vec<f64> = lates.iter().map(|late| late.late_ns).collect();
-    let typical_ns = median(&places.samples.iter().flatten().map(|&ns| ns as f64).collect::<Vec<f64>>())?;
+    let late_ns = &lates.late_ns;
+    let typical_ns =
+        median(&places.positions.iter().map(|position| position.median_ns).collect::<Vec<f64>>())?;
     let options = BandOptions {
         false_alarm: FALSE_ALARM,
         least_share: LEAST_SHARE,
         least_distance: typical_ns * LEAST_DISTANCE,
         repeats: repeats(&lates),
     };
-    let found = bands(&late_ns, &options);
+    let found = bands(late_ns, &options);
     if found.bands.len() < 2 {
         return None;
     }
@@ -125,7 +129,7 @@ pub(super) fn shadows(
         .map(|band| Shadow { offset_ns: band.centre - main.centre, count: band.count, share: band.share })
         .collect();
     let resolution_ns = record.host.as_ref().map_or(0, |host| host.clock.resolution_ns);
-    let is_clock = bands(&dithered(&late_ns, resolution_ns as f64), &options).bands.len() < 2;
+    let is_clock = bands(&dithered(late_ns, resolution_ns as f64), &options).bands.len() < 2;
     let cause = if is_clock {
         Cause::Clock { resolution_ns }
     } else {
@@ -150,36 +154,42 @@ fn main_line(places: &Places, zones: &[Zone]) -> Vec<f64> {
     line
 }
 
-/// Every I/O in the order in which it was made.
-fn lates(cell: &CellRecord, places: &Places, line: &[f64]) -> Vec<Late> {
-    let mut lates = Vec::new();
+fn lates(cell: &CellRecord, places: &Places, line: &[f64]) -> Lates {
+    let count = cell.result.points.iter().map(|run| run.order.len()).sum();
+    let mut lates =
+        Lates { late_ns: Vec::with_capacity(count), position: Vec::with_capacity(count), passes: Vec::new() };
     for run in &cell.result.points {
-        for (place_in_pass, (&point, &latency_ns)) in run.order.iter().zip(&run.latency_ns).enumerate() {
+        let before = lates.late_ns.len();
+        for (&point, &latency_ns) in run.order.iter().zip(&run.latency_ns) {
             let Some(position) = places.position_of.get(point as usize).copied().flatten() else { continue };
-            let late_ns = latency_ns.max(1) as f64 - line[position];
-            lates.push(Late { position, place_in_pass, pass_length: run.order.len(), late_ns });
+            lates.late_ns.push(latency_ns.max(1) as f64 - line[position]);
+            lates.position.push(u32::try_from(position).unwrap_or(u32::MAX));
         }
+        lates.passes.push(lates.late_ns.len() - before);
     }
     lates
 }
 
 /// How many I/Os say as much as one, since those at the same position may only repeat each other: the design effect
 /// 1 + (k - 1) ρ of clusters of k (Kish 1965), with the correlation ρ of the ranks within a position.
-fn repeats(lates: &[Late]) -> f64 {
-    let mut by_value: Vec<usize> = (0..lates.len()).collect();
-    by_value.sort_by(|&left, &right| lates[left].late_ns.total_cmp(&lates[right].late_ns));
-    let positions = lates.iter().map(|late| late.position + 1).max().unwrap_or(0);
+fn repeats(lates: &Lates) -> f64 {
+    let count = lates.late_ns.len();
+    let mut by_value: Vec<u32> = (0..u32::try_from(count).unwrap_or(u32::MAX)).collect();
+    by_value.sort_unstable_by(|&left, &right| {
+        lates.late_ns[left as usize].total_cmp(&lates.late_ns[right as usize]).then(left.cmp(&right))
+    });
+    let positions = lates.position.iter().map(|&position| position as usize + 1).max().unwrap_or(0);
     let mut sums = vec![(0.0, 0.0); positions];
-    let middle = (lates.len() as f64 - 1.0) / 2.0;
+    let middle = (count as f64 - 1.0) / 2.0;
     let mut total = 0.0;
     for (rank, &index) in by_value.iter().enumerate() {
         let off = rank as f64 - middle;
-        let sum = &mut sums[lates[index].position];
+        let sum = &mut sums[lates.position[index as usize] as usize];
         *sum = (sum.0 + off, sum.1 + 1.0);
         total += off * off;
     }
     let visited = sums.iter().filter(|sum| sum.1 > 0.0).count() as f64;
-    let each = lates.len() as f64 / visited.max(1.0);
+    let each = count as f64 / visited.max(1.0);
     if each <= 1.0 || total <= 0.0 {
         return 1.0;
     }
@@ -190,20 +200,26 @@ fn repeats(lates: &[Late]) -> f64 {
 }
 
 /// The first of the causes whose test holds.
-fn cause(record: &Record, cell: &CellRecord, lates: &[Late], bands: &[Shadow], limit_ns: f64) -> Cause {
+fn cause(record: &Record, cell: &CellRecord, lates: &Lates, bands: &[Shadow], limit_ns: f64) -> Cause {
     if cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Disturbed) {
         return Cause::OtherIo;
     }
-    let slow: Vec<usize> = (0..lates.len()).filter(|&index| lates[index].late_ns > limit_ns).collect();
-    let is_first = |&&index: &&usize| {
-        let late = &lates[index];
-        (late.place_in_pass as f64) < (late.pass_length as f64 * START).max(1.0)
-    };
-    let share = slow.iter().filter(is_first).count() as f64 / slow.len().max(1) as f64;
+    let count = lates.late_ns.len();
+    let slow: Vec<usize> = (0..count).filter(|&index| lates.late_ns[index] > limit_ns).collect();
+    let mut begin = 0;
+    let mut first = 0;
+    for &length in &lates.passes {
+        let starts = (length as f64 * START).max(1.0);
+        let place = |&&index: &&usize| index >= begin && ((index - begin) as f64) < starts;
+        let of_pass = slow.partition_point(|&index| index < begin)..;
+        first += slow[of_pass].iter().take_while(|&&index| index < begin + length).filter(place).count();
+        begin += length;
+    }
+    let share = first as f64 / slow.len().max(1) as f64;
     if share >= MOST {
         return Cause::StartOfPass { share };
     }
-    if let Some(every) = period(&slow, lates.len()) {
+    if let Some(every) = period(&slow, count) {
         return Cause::Periodic { every };
     }
     let rotates = super::rotates(record, cell);
