@@ -25,6 +25,7 @@ pub(crate) const TOOLS: &[(&str, &str)] = &[
     ("mkswap", "util-linux"),
     ("mount", "mount"),
     ("partx", "util-linux"),
+    ("prlimit", "util-linux"),
     ("script", "bsdutils"),
     ("setsid", "util-linux"),
     ("sfdisk", "fdisk"),

@@ -3,7 +3,7 @@
 
 mod support;
 
-use rdsk_testkit::cli;
+use rdsk_testkit::cli::{self, Ended};
 use serde_json::Value;
 use std::io::Write as _;
 use support::{LONG, cell, count, figure, finding_on, findings, rdsk, record_of};
@@ -87,6 +87,27 @@ fn slow_downs_full_caches_and_stalls_are_found_and_named() {
         let record = long(steady, "read", "2m");
         for code in ["slows-down", "stalls", "write-cache-full"] {
             assert!(findings(&record, code).is_empty(), "{steady}: {}", record["findings"]);
+        }
+    }
+}
+
+/// Virtual time that goes on for years is neither kept in memory nor waited for.
+#[test]
+fn extreme_figures_take_seconds_and_little_memory() {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, change) in [
+        ("stalls", "[[luns]]\n[luns.faults.stall]\nevery_ns = 2_000_000_000\nlasts_ns = 1_999_999_999\n"),
+        ("slow", "[[luns]]\n[luns.faults.slow_down]\nafter_ns = 1\nfactor = 1000000.0\n"),
+        ("copies", "[host.cost]\nbyte_ns = 4294967296.0\n"),
+    ] {
+        let path = directory.path().join(format!("{name}.toml"));
+        std::fs::write(&path, format!("extends = \"linux-disk\"\n{change}")).unwrap();
+        for verb in ["paths", "stream", "zones", "align"] {
+            let mut command = std::process::Command::new("prlimit");
+            command.arg("--as=2000000000").arg(env!("CARGO_BIN_EXE_rdsk"));
+            command.arg(verb).arg(format!("sim:{}", path.display())).args(["--budget", "3s", "--quiet"]);
+            let run = cli::run(command, LONG);
+            assert_eq!(run.ended, Ended::Exited(0), "{name} {verb}: {}", run.stderr);
         }
     }
 }

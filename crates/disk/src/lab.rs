@@ -36,6 +36,21 @@ struct Sampling {
     samples: Vec<Sample>,
 }
 
+/// Samples kept of one LUN; nobody knows beforehand how long a virtual time is sampled. Even, so that pairs fit.
+const MOST_SAMPLES: usize = 1 << 16;
+
+impl Sampling {
+    /// Makes one sample of two, for steps of twice the width.
+    fn fold(&mut self) {
+        let one = |pair: &[Sample]| Sample {
+            bytes: pair.iter().map(|sample| sample.bytes).sum(),
+            in_flight: pair[pair.len() - 1].in_flight,
+        };
+        self.samples = self.samples.chunks(2).map(one).collect();
+        self.width_ns = self.width_ns.saturating_mul(2);
+    }
+}
+
 /// Hosts that share their time.
 #[derive(Clone, Debug, Default)]
 pub struct Lab {
@@ -137,12 +152,16 @@ impl Lab {
         self.samplings.push(Sampling { lun, width_ns, next_ns, bytes_before, samples });
     }
 
-    /// What was seen of a LUN since [`Lab::sample`], one entry per whole step; ends the sampling.
-    pub fn take_samples(&mut self, lun: LunId) -> Vec<Sample> {
+    /// What was seen of a LUN since [`Lab::sample`], one entry per whole step, and the width of a step in ns, which is a power
+    /// of two times the one asked for; ends the sampling.
+    pub fn take_samples(&mut self, lun: LunId) -> (u64, Vec<Sample>) {
         self.sample_until(self.now_ns);
         match self.samplings.iter().position(|sampling| sampling.lun == lun) {
-            Some(position) => self.samplings.swap_remove(position).samples,
-            None => Vec::new(),
+            Some(position) => {
+                let sampling = self.samplings.swap_remove(position);
+                (sampling.width_ns, sampling.samples)
+            }
+            None => (1, Vec::new()),
         }
     }
 
@@ -163,6 +182,9 @@ impl Lab {
                     .samples
                     .push(Sample { bytes: bytes - sampling.bytes_before, in_flight: waiting + active });
                 sampling.bytes_before = bytes;
+                if sampling.samples.len() >= MOST_SAMPLES {
+                    sampling.fold();
+                }
                 sampling.next_ns += sampling.width_ns;
             }
         }
@@ -264,9 +286,23 @@ mod tests {
         lab.sample(LunId { host: a, lun: 0 }, 1_000_000);
         let alone_ns = lab.clone().run(b, read(0, 1 << 30)).unwrap().end_ns;
         assert_eq!(lab.run(b, read(0, 1 << 30)).unwrap().end_ns, alone_ns);
-        let samples = lab.take_samples(LunId { host: a, lun: 0 });
-        assert_eq!(samples.len() as u64, alone_ns / 1_000_000);
+        let (width_ns, samples) = lab.take_samples(LunId { host: a, lun: 0 });
+        assert_eq!((width_ns, samples.len() as u64), (1_000_000, alone_ns / 1_000_000));
         assert!(samples.iter().all(|sample| sample.in_flight <= 1));
-        assert!(lab.take_samples(LunId { host: a, lun: 0 }).is_empty(), "sampling ended");
+        assert!(lab.take_samples(LunId { host: a, lun: 0 }).1.is_empty(), "sampling ended");
+    }
+
+    #[test]
+    fn a_long_time_has_no_more_samples_than_a_short_one() {
+        let system = load("tms-ramsan").unwrap();
+        let mut lab = Lab::new();
+        let lun = LunId { host: lab.host_of(&system, 1), lun: 0 };
+        lab.sample(lun, 1_000);
+        lab.run(lun.host, read(0, 0)).unwrap();
+        lab.advance(1_000_000_000_000);
+        let (width_ns, samples) = lab.take_samples(lun);
+        assert!(samples.len() <= MOST_SAMPLES && samples.len() > MOST_SAMPLES / 4, "{}", samples.len());
+        assert_eq!(samples.iter().map(|sample| sample.bytes).sum::<u64>(), 65_536);
+        assert!((samples.len() as u64 * width_ns).abs_diff(1_000_000_000_000) <= width_ns);
     }
 }

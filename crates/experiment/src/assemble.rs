@@ -6,6 +6,7 @@ use rdsk_model::{
     CacheState, Cell, EngineKind, Experiment, Extent, IoPath, Op, Pattern, Plan, StreamRange, Sync, Target,
     TargetKind, Workload,
 };
+use rdsk_units::Nanos;
 
 /// Rounds over the cells: there and back, so that drift hits both sides of a comparison alike.
 const ROUNDS: u32 = 2;
@@ -210,6 +211,14 @@ pub fn plan(
         }
         ramps_ns = grid.ramps_ns(first.ops.len()).saturating_mul(u64::from(rounds));
         notes.extend(grid.note);
+        if ramps_ns >= budget_ns {
+            notes.push(format!(
+                "starting the streams of scale one after the other takes {} in all, more than the budget of {}: a shorter \
+                 --stagger takes less",
+                Nanos(ramps_ns),
+                Nanos(budget_ns)
+            ));
+        }
     }
     if cells.is_empty() {
         return Err(PlanError::Nothing("the options leave no cell on these targets".into()));

@@ -88,9 +88,10 @@ impl Observer for SimObserver {
             let read = one.end_io.read_bytes - one.begin.read_bytes;
             process.read_bytes = process.read_bytes.map(|sum| sum + read);
             requests.extend(sizes(one.target, &end.since(&one.begin)));
-            let mut series = Series::new(SAMPLE_WIDTH_NS);
-            for sample in lab.take_samples(one.id) {
-                series.push(SAMPLE_WIDTH_NS, sample.bytes, sample.in_flight as u64);
+            let (width_ns, samples) = lab.take_samples(one.id);
+            let mut series = Series::new(width_ns);
+            for sample in samples {
+                series.push(width_ns, sample.bytes, sample.in_flight as u64);
             }
             devices.push(device(one, lab.device_name(one.id), series, &end));
         }

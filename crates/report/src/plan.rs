@@ -29,12 +29,19 @@ pub fn plan_text(plan: &Plan, targets: &[Target]) -> String {
         let size = size_with_bytes(target.size_bytes);
         page.sentence(Tone::Plain, "  target  ", format!("{}: {what}, {size}, {access}", target.name));
     }
-    let (budget, rounds, precision) = (Nanos(plan.budget_ns), plan.rounds, percent(plan.precision));
+    let (budget, precision) = (Nanos(plan.budget_ns), percent(plan.precision));
+    let rounds = match plan.rounds {
+        1 => "one round".to_owned(),
+        many => format!("{many} rounds, every second one backwards"),
+    };
     page.sentence(
         Tone::Plain,
         "  time    ",
-        format!("{budget} for all cells in {rounds} rounds, every second one backwards; a cell ends early at ±{precision}"),
+        format!("{budget} for all cells in {rounds}; a cell ends early at ±{precision}"),
     );
+    for note in &plan.notes {
+        page.sentence(Tone::Plain, "  note    ", format!("{note}."));
+    }
     page.blank();
     for &experiment in Experiment::ALL {
         let rows: Vec<Vec<String>> = (0..plan.cells.len())
@@ -71,6 +78,12 @@ fn row(plan: &Plan, index: usize, cell: &Cell) -> Vec<String> {
         (None, Extent::Pass { bytes }) => format!("{}, {share}", Bytes(bytes)),
         (None, Extent::Passes { bytes }) => format!("passes of {}, {share}", Bytes(bytes)),
         (None, Extent::Timed | Extent::Samples { .. }) => format!("{share}"),
+    };
+    let workload_of = &cell.workload;
+    let ramp_ns = workload_of.stagger_ns.saturating_mul(u64::from(workload_of.streams.saturating_sub(1)));
+    let how_much = match ramp_ns {
+        0 => how_much,
+        _ => format!("{how_much} after a ramp of {}", Nanos(ramp_ns)),
     };
     vec![cut(&cell.id, ID_WIDTH), workload(&cell.workload), how_much]
 }

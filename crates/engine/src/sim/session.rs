@@ -47,13 +47,18 @@ struct Sums {
 }
 
 impl Sums {
-    /// Counts bytes that completed so long after the begin. Nobody knows beforehand how long a virtual visit takes, so
-    /// the windows are folded in pairs as often as there are too many.
-    fn count(&mut self, at_ns: u64, bytes: u64) {
+    /// Makes the windows so wide that this time lies in one of them. Nobody knows beforehand how long a virtual visit takes,
+    /// so they are folded in pairs as often as there are too many.
+    fn fit(&mut self, at_ns: u64) {
         while at_ns / self.width_ns >= WINDOWS as u64 {
-            self.width_ns *= 2;
+            self.width_ns = self.width_ns.saturating_mul(2);
             self.windows = self.windows.chunks(2).map(|pair| pair.iter().sum()).collect();
         }
+    }
+
+    /// Counts bytes that completed so long after the begin.
+    fn count(&mut self, at_ns: u64, bytes: u64) {
+        self.fit(at_ns);
         let window = usize::try_from(at_ns / self.width_ns).expect("below the number of windows");
         if self.windows.len() <= window {
             self.windows.resize(window + 1, 0);
@@ -220,6 +225,7 @@ impl<'a> SimSession<'a> {
             if halted.is_none() && self.job.stop.is_raised() {
                 halted = Some(Ended::Interrupted);
             }
+            sums.fit(now_ns - begin_ns);
             let full = (now_ns - begin_ns) / sums.width_ns;
             if halted.is_none() && full != shown {
                 shown = full;
