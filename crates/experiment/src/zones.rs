@@ -19,6 +19,8 @@ const PLACES_IN_RUN: u64 = 40;
 /// What a device is taken to do when nothing is known of it, in bytes per second: a disk with mechanics, any other.
 const GUESSED_DISK: f64 = 100e6;
 const GUESSED_OTHER: f64 = 500e6;
+/// Kernel names of devices that virtual machines and files stand for: virtio, Xen, loop.
+const VIRTUAL: [&str; 3] = ["vd", "xvd", "loop"];
 /// Time for one I/O besides its bytes: a seek and half a revolution.
 const GUESSED_SEEK_S: f64 = 0.013;
 /// The part of the budget that the passes are planned for.
@@ -96,7 +98,10 @@ fn shorten(shape: &mut Shape, grounds: &[Ground<'_>], budget_ns: u64) {
 
 /// What the shape is reckoned to take on one target.
 fn seconds(shape: &Shape, ground: &Ground<'_>) -> f64 {
-    let rotates = ground.target.device.as_ref().and_then(|device| device.rotational) == Some(true);
+    // Virtual devices hand on or make up that they turn.
+    let is_virtual = |name: &str| VIRTUAL.iter().any(|prefix| name.starts_with(prefix));
+    let device = ground.target.device.as_ref().filter(|device| !is_virtual(&device.name));
+    let rotates = device.and_then(|device| device.rotational) == Some(true);
     let rate = ground.made_bytes_per_s.unwrap_or(if rotates { GUESSED_DISK } else { GUESSED_OTHER });
     let seek_s = if rotates { GUESSED_SEEK_S } else { 0.0 };
     let one = |size: &u64| {

@@ -1,7 +1,9 @@
 //! What the experiments plan from options and facts alone.
 
 use rdsk_experiment::{PlanError, PlanOptions, plan};
-use rdsk_model::{CacheState, EngineKind, Experiment, Extent, IoPath, Op, Plan, Sync, Target, TargetKind};
+use rdsk_model::{
+    CacheState, Device, EngineKind, Experiment, Extent, IoPath, Op, Plan, Sync, Target, TargetKind,
+};
 use std::collections::BTreeSet;
 
 const ALL: [Experiment; 4] = [Experiment::Headline, Experiment::Paths, Experiment::Stream, Experiment::Align];
@@ -158,4 +160,18 @@ fn several_targets_have_cells_of_their_own() {
     assert!(plan.cells.iter().any(|cell| cell.id == "paths/write/direct@0"));
     assert!(!plan.cells.iter().any(|cell| cell.id == "paths/write/direct@1"));
     assert!(plan.cells.iter().any(|cell| cell.id == "paths/read/direct@1" && cell.workload.targets == [1]));
+}
+
+/// What stands for a file or another machine's disk may say that it turns; it is not taken for slow for that.
+#[test]
+fn a_virtual_device_is_not_taken_for_a_turning_one() {
+    let of = |name: &str| {
+        let device = Device { name: name.into(), rotational: Some(true), ..Device::default() };
+        let target = Target { device: Some(device), made_by_rdsk: false, ..target(100 << 30) };
+        let options = PlanOptions::default();
+        plan(&[Experiment::Zones], &[target], &[false], None, &options, 60_000_000_000).unwrap()
+    };
+    let (turning, virtio) = (of("sda"), of("vda"));
+    assert!(turning.rounds < virtio.rounds || turning.cells.len() < virtio.cells.len());
+    assert!(turning.notes.iter().any(|note| note.contains("shortened")), "{:?}", turning.notes);
 }
