@@ -181,6 +181,35 @@ fn an_offset_does_not_move_the_stripes() {
     }
 }
 
+/// Counters tell what no latency does: chunks that are no power of two, chunks far larger than the requests, and copies.
+#[test]
+fn unusual_arrays_are_counted_and_not_guessed() {
+    let directory = tempfile::tempdir().unwrap();
+    for (raid, members, chunk_bytes, largest_bytes, stripe_bytes) in [
+        ("raid0", 24, 4 * MIB, 512 * KIB, Some(96 * MIB)),
+        ("raid6", 6, 192 * KIB, MIB, Some(768 * KIB)),
+        ("raid5", 24, 36 * KIB, MIB, Some(828 * KIB)),
+        ("raid5", 9, 128 * KIB, 64 * KIB, Some(MIB)),
+        ("raid1", 3, 8 * KIB, MIB, None),
+    ] {
+        let path = directory.path().join(format!("{raid}-{members}-{chunk_bytes}.toml"));
+        std::fs::write(&path, system_of(raid, members, chunk_bytes, largest_bytes)).unwrap();
+        let name = format!("sim:{}", path.display());
+        let (record, seen, timed) = read(record_of(rdsk(&[&"stripe", &name])));
+        let what = format!("{raid} of {members} × {} KiB", chunk_bytes / KIB);
+        assert_eq!(bytes_of(seen.chunk()), stripe_bytes.map(|_| chunk_bytes), "{what}");
+        assert_eq!(bytes_of(seen.stripe()), stripe_bytes, "{what}");
+        let is_surely_not = |figure: Option<(u64, f64)>, bytes: u64| {
+            figure.is_some_and(|(seen, confidence)| seen != bytes && confidence >= SURE)
+        };
+        assert!(!is_surely_not(timed.chunk(), chunk_bytes), "{what}: {:?}", timed.chunk());
+        assert!(!is_surely_not(timed.stripe(), stripe_bytes.unwrap_or(0)), "{what}: {:?}", timed.stripe());
+        if stripe_bytes.is_none() {
+            assert!(codes(&record).contains(&"no-stripe-seen"), "{:?}", codes(&record));
+        }
+    }
+}
+
 /// RAID 5 of four members of 2 ms each, chunk 32 KiB.
 fn slow_array() -> ArrayParams {
     let member = RamParams {

@@ -117,7 +117,7 @@ fn target(name: &str, system: &System, lun: usize) -> Target {
             logical_block_bytes: Some(host.sector_bytes),
             physical_block_bytes: Some(host.sector_bytes),
             alignment_offset_bytes: Some(0),
-            max_request_bytes: Some(host.merge_bytes.max(host.direct_request_bytes)),
+            max_request_bytes: Some(host.direct_request_bytes),
             rotational: Some(disk.is_some()),
             write_cache: Some(if cached { "write back" } else { "write through" }.to_owned()),
             fua: Some(false),

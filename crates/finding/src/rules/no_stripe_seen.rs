@@ -15,13 +15,15 @@ fn check(record: &Record) -> Vec<Finding> {
         if reading.chunk().is_some() || !reading.tells() {
             return None;
         }
+        let counted = reading.counted.iter().flat_map(|layout| layout.evidence.iter().cloned());
+        let reasons: Vec<String> = counted.chain(reading.answer.evidence.iter().cloned()).collect();
         let sure = rdsk_units::percent(reading.answer.none_confidence);
         Some(Finding {
             code: RULE.code.into(),
             title: format!("no stripe was seen ({sure} sure that there is none to be seen)"),
             text: format!(
                 "{} Full stripes of up to {} would show in requests of up to {}.",
-                words::sentence(&reading.answer.evidence.join("; ")),
+                words::sentence(&reasons.join("; ")),
                 words::bytes(reading.largest_bytes / 2),
                 words::bytes(reading.largest_bytes)
             ),

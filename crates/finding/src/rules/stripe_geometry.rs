@@ -3,7 +3,7 @@
 
 use super::Rule;
 use super::common::{cells, cite};
-use crate::stripe::{Reading, SURE, stripe};
+use crate::stripe::{Reading, SURE, exact, stripe};
 use crate::words;
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
 
@@ -18,12 +18,12 @@ fn check(record: &Record) -> Vec<Finding> {
 
 fn finding(cell: &CellRecord, reading: &Reading) -> Option<Finding> {
     let (chunk_bytes, chunk_confidence) = reading.chunk().filter(|_| reading.tells())?;
-    let chunk = words::bytes(chunk_bytes);
+    let chunk = exact(chunk_bytes);
     let sure = reading.stripe().filter(|&(_, confidence)| confidence >= SURE);
     let title = match sure {
         Some((stripe_bytes, _)) => format!(
             "a full stripe is {}: {} × {chunk}{}",
-            words::bytes(stripe_bytes),
+            exact(stripe_bytes),
             stripe_bytes / chunk_bytes,
             match reading.parity() {
                 Some(true) => ", with parity",
@@ -42,7 +42,7 @@ fn finding(cell: &CellRecord, reading: &Reading) -> Option<Finding> {
         evidence.push(cite(
             cell,
             "full stripe",
-            format_args!("{} ({})", words::bytes(stripe_bytes), percent(confidence)),
+            format_args!("{} ({})", exact(stripe_bytes), percent(confidence)),
         ));
     }
     if let Some(layout) = counted {

@@ -3,12 +3,13 @@
 use rdsk_model::Op;
 use rdsk_stats::median;
 
+use super::exact as bytes;
 use super::fit::Fit;
 use super::infer::{Candidate, MOST_DATA, Row, SEEN_LOG_ODDS, Saving, chance_of_gain, whole_against_partial};
 use super::ladder::Ladder;
 use super::shape::{Layout, Redundancy};
 use super::{Advice, Answer, Figure, SizePoint};
-use crate::words::{bytes, nanos, plural};
+use crate::words::{nanos, plural};
 
 /// Log odds are divided by this before they become a probability: deviations are neither normal nor independent.
 const TEMPER: f64 = 1.5;
@@ -178,9 +179,10 @@ fn chunk_limit(case: &Case<'_>, layout: &Layout, proof: &Proof) -> f64 {
     let of_stripes = 1_u64 << layout.stripe_bytes().trailing_zeros();
     let is_owed =
         of_stripes > layout.chunk_bytes && odds - case.rungs.log_odds(of_stripes, None) < SEEN_LOG_ODDS;
-    if is_owed || !proof.is_seen || !(proof.is_striped || proof.is_whole_cheaper()) {
+    let is_odd = case.rungs.odd_part(layout.chunk_bytes).is_some();
+    if is_owed || is_odd || !proof.is_seen || !(proof.is_striped || proof.is_whole_cheaper()) {
         AMBIGUOUS
-    } else if best_odds > odds + CLEAR {
+    } else if best_odds > odds + CLEAR || case.op == Op::Read {
         UNUSUAL
     } else {
         SUREST
@@ -264,19 +266,33 @@ fn chance(p_value: f64) -> String {
 fn advice_of(layout: &Layout, parity: Option<bool>, confidence: f64) -> Advice {
     let (chunk, stripe) = (layout.chunk_bytes, layout.stripe_bytes());
     if confidence < 0.9 {
-        let text = format!(
-            "align writes to {}, so that small ones touch one member; the full stripe is not sure enough to advise it",
-            bytes(chunk)
-        );
-        return Advice { write_bytes: None, align_bytes: Some(chunk), text };
+        return Advice { write_bytes: None, align_bytes: Some(chunk), text: chunk_advice(chunk) };
     }
-    let text = advice(chunk, stripe, parity == Some(true), 0);
+    let text = advice(chunk, stripe, parity == Some(true), Some(0));
     let align_bytes = if parity == Some(true) { stripe } else { chunk };
     Advice { write_bytes: Some(stripe), align_bytes: Some(align_bytes), text }
 }
 
+/// What is left to say without a stripe.
+pub(super) const NO_ADVICE: &str =
+    "no stripe was seen that size or alignment should heed; see `rdsk align` for sectors and pages";
+
+/// What follows from the chunk alone.
+pub(super) fn chunk_advice(chunk_bytes: u64) -> String {
+    format!(
+        "align writes to {}, so that small ones touch one member; the full stripe is not sure enough to advise it",
+        bytes(chunk_bytes)
+    )
+}
+
 /// What to write, and where, for a layout that is sure.
-pub(super) fn advice(chunk_bytes: u64, stripe_bytes: u64, has_parity: bool, start_bytes: u64) -> String {
+pub(super) fn advice(chunk_bytes: u64, stripe_bytes: u64, has_parity: bool, start: Option<u64>) -> String {
+    let Some(start_bytes) = start.or((!has_parity).then_some(0)) else {
+        return format!(
+            "write multiples of {}, as whole stripes need no reads; where a stripe begins these requests do not show",
+            bytes(stripe_bytes)
+        );
+    };
     if has_parity {
         let begin =
             if start_bytes > 0 { format!("{} and then at ", bytes(start_bytes)) } else { String::new() };
@@ -305,12 +321,7 @@ pub(super) fn silent(op: Op, rows: &[Row], rungs: Option<&Ladder>, why: String) 
         evidence: vec![why],
         ladder: rungs.map(Ladder::steps).unwrap_or_default(),
         sizes: sizes(rows, None),
-        advice: Advice {
-            write_bytes: None,
-            align_bytes: None,
-            text: "no stripe was seen that size or alignment should heed; see `rdsk align` for sectors and pages"
-                .to_owned(),
-        },
+        advice: Advice { write_bytes: None, align_bytes: None, text: NO_ADVICE.to_owned() },
     }
 }
 

@@ -8,6 +8,10 @@ use super::{LadderStep, Sample};
 
 /// Classes that the latencies of all levels are divided into, equally full.
 const CLASSES: usize = 8;
+/// Odd parts of a chunk that is no power of two.
+const ODD_PARTS: [u64; 3] = [3, 5, 7];
+/// Chance of a difference above which there is none.
+const INDISTINCT: f64 = 0.01;
 /// Share of a latency from which on a difference is taken for that of moving parts.
 const MOTION: f64 = 0.1;
 
@@ -19,6 +23,8 @@ pub(super) struct Level {
     pub(super) after: Vec<f64>,
     /// Latencies of the request across the boundary, in ns.
     pub(super) across: Vec<f64>,
+    /// Which multiple of the power of two each boundary is.
+    pub(super) multiples: Vec<u64>,
 }
 
 /// What the ladder says.
@@ -47,6 +53,7 @@ pub(super) fn ladder(samples: &[Sample]) -> Option<Ladder> {
         };
         levels[index].after.push(triple[1].latency_ns as f64);
         levels[index].across.push(triple[2].latency_ns as f64);
+        levels[index].multiples.push(at >> log2);
     }
     levels.sort_by_key(|level| level.log2);
     if levels.len() < 2 {
@@ -110,6 +117,27 @@ impl Ladder {
         };
         let least = apart(|level| &level.after).min(apart(|level| &level.across));
         (least * 2.0 * (self.levels.len() - 1) as f64).min(1.0)
+    }
+
+    /// An odd number by which the chunk is larger than the power of two: only boundaries at its multiples then differ from
+    /// those of smaller powers.
+    pub(super) fn odd_part(&self, chunk_bytes: u64) -> Option<u64> {
+        let split = self.levels.partition_point(|level| (1_u64 << level.log2) < chunk_bytes);
+        let apart = |of: fn(&Level) -> &Vec<f64>, odd: u64| {
+            let below =
+                sorted(self.levels[..split].iter().flat_map(|level| of(level).iter().copied()).collect());
+            let others = self.levels[split..].iter().flat_map(|level| of(level).iter().zip(&level.multiples));
+            let others = sorted(
+                others
+                    .filter(|(_, multiple)| !multiple.is_multiple_of(odd))
+                    .map(|(&latency, _)| latency)
+                    .collect(),
+            );
+            kolmogorov_smirnov(&below, &others)
+        };
+        ODD_PARTS
+            .into_iter()
+            .find(|&odd| apart(|level| &level.after, odd).min(apart(|level| &level.across, odd)) > INDISTINCT)
     }
 
     /// Whether what follows its neighbour takes another time, or one less regular, on another member than on the same, as

@@ -3,12 +3,14 @@
 
 use rdsk_model::{MemberIo, Op};
 
-use super::Probe;
+use super::{Probe, exact};
 
+/// The share of the crossings of a chunk's boundaries that may contradict it.
+const DISTURBED_CROSSINGS: f64 = 0.05;
 /// The share of requests that may contradict a layout: others' I/O on the members.
 const DISTURBED: f64 = 0.01;
 /// Chunks that are tried: these times a power of two.
-const ODD_PARTS: [u64; 4] = [1, 3, 5, 7];
+const ODD_PARTS: std::ops::Range<u64> = 0..16;
 /// Chunks that are tried are no larger.
 const LARGEST_CHUNK_BYTES: u64 = 16 << 20;
 
@@ -88,13 +90,13 @@ pub fn infer_from_members(op: Op, samples: &[MemberSample]) -> Option<MemberLayo
         layout.start_offset_bytes = Some(start_bytes);
         layout.evidence.push(format!(
             "writes of whole stripes of {} make no member read, and all others do",
-            crate::words::bytes(chunk_bytes * data)
+            exact(chunk_bytes * data)
         ));
-    } else if samples.iter().all(|sample| sample.bytes < chunk_bytes * data) {
+    } else if !samples.iter().any(|sample| sample.bytes.is_multiple_of(chunk_bytes * data)) {
         layout.stripe_bytes = Some(chunk_bytes * data);
         layout.evidence.push(format!(
-            "no write was as large as a full stripe; {data} members beside those with parity make it {}",
-            crate::words::bytes(chunk_bytes * data)
+            "no write was as large as full stripes; {data} members beside those with parity make it {}",
+            exact(chunk_bytes * data)
         ));
     } else {
         layout.evidence.push(format!("reads do not follow stripes of {data} chunks"));
@@ -115,22 +117,28 @@ fn probe(sample: &MemberSample) -> Probe {
 }
 
 /// The chunk whose boundaries lie within the writes that took more than the least number of members' writes, and within
-/// no other. Of several that fit, the largest: its multiples were all crossed and nothing else was.
+/// no other: the one with the fewest contradictions, and of several such the largest, whose multiples were all crossed.
 fn chunk(samples: &[MemberSample], least: u64) -> Option<u64> {
     let crossings = samples.iter().filter(|sample| write_count(sample) > least).count();
     if crossings == 0 || crossings == samples.len() {
         return None;
     }
-    let fits = |chunk_bytes: &u64| {
+    let contradictions = |chunk_bytes: u64| {
         let contradicts = |sample: &&MemberSample| {
             let probe = probe(sample);
             let crosses = probe.offset_bytes / chunk_bytes != (probe.end_bytes() - 1) / chunk_bytes;
             crosses != (write_count(sample) > least)
         };
-        few(samples.iter().filter(contradicts).count(), samples.len())
+        samples.iter().filter(contradicts).count()
     };
-    let tried = ODD_PARTS.iter().flat_map(|odd| (12..25).map(move |power| odd << power));
-    tried.filter(|bytes| *bytes <= LARGEST_CHUNK_BYTES).filter(fits).max()
+    let tried = ODD_PARTS.flat_map(|half| (12..25).map(move |power| (2 * half + 1) << power));
+    let best = tried
+        .filter(|bytes| *bytes <= LARGEST_CHUNK_BYTES)
+        .map(|bytes| (contradictions(bytes), bytes))
+        .min_by_key(|&(count, bytes)| (count, std::cmp::Reverse(bytes)));
+    let fits =
+        |count: usize| few(count, samples.len()) && count as f64 <= DISTURBED_CROSSINGS * crossings as f64;
+    best.filter(|&(count, _)| fits(count)).map(|(_, bytes)| bytes)
 }
 
 /// Where stripes of `data` chunks begin, if writes of whole stripes and only they make no member read.

@@ -23,6 +23,12 @@ pub use reading::{Reading, SURE, stripe};
 pub use sweep::{Probe, SITE_BYTES, SweepOptions, sweep};
 
 use rdsk_model::Op;
+use rdsk_units::Bytes;
+
+/// A size to its last byte: what is to be written in multiples must not be rounded.
+pub(crate) fn exact(bytes: u64) -> String {
+    Bytes(bytes).to_string()
+}
 
 /// One request of a sweep and what it took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

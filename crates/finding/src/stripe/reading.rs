@@ -49,10 +49,10 @@ impl Reading {
     /// Chunk in bytes and how sure it is: counted, or inferred.
     #[must_use]
     pub fn chunk(&self) -> Option<(u64, f64)> {
-        let counted = self.counted.as_ref().and_then(|layout| layout.chunk_bytes);
-        counted
-            .map(|bytes| (bytes, 1.0))
-            .or(self.answer.chunk.map(|figure| (figure.bytes, figure.confidence)))
+        match &self.counted {
+            Some(counted) => counted.chunk_bytes.map(|bytes| (bytes, 1.0)),
+            None => self.answer.chunk.map(|figure| (figure.bytes, figure.confidence)),
+        }
     }
 
     /// Full stripe in bytes and how sure it is.
@@ -85,21 +85,24 @@ impl Reading {
         let (Some((chunk, _)), Some((stripe, _))) =
             (self.chunk(), self.stripe().filter(|&(_, sure)| sure >= SURE))
         else {
-            return self.answer.advice.text.clone();
+            return match (&self.counted, self.chunk()) {
+                (Some(_), Some((chunk, _))) => judge::chunk_advice(chunk),
+                (Some(_), None) => judge::NO_ADVICE.to_owned(),
+                (None, _) => self.answer.advice.text.clone(),
+            };
         };
-        judge::advice(chunk, stripe, self.parity() == Some(true), self.start_offset_bytes().unwrap_or(0))
+        judge::advice(chunk, stripe, self.parity() == Some(true), self.start_offset_bytes())
     }
 
     /// Where the first full stripe of the target begins, in bytes from its begin and less than a full stripe; `None` where it
     /// makes no difference or is not known.
     #[must_use]
     pub fn start_offset_bytes(&self) -> Option<u64> {
-        let start = match &self.counted {
-            Some(layout) => layout.start_offset_bytes,
-            None => self.answer.start_offset_bytes,
-        };
         let (stripe, _) = self.stripe()?;
-        start.map(|start| (self.begin_bytes + start) % stripe)
+        match &self.counted {
+            Some(layout) => layout.start_offset_bytes,
+            None => self.answer.start_offset_bytes.map(|start| (self.begin_bytes + start) % stripe),
+        }
     }
 }
 
@@ -116,7 +119,7 @@ pub fn stripe(record: &Record, cell: &CellRecord) -> Option<Reading> {
             let offset_bytes = offset.saturating_sub(workload.offset_bytes);
             samples.push(Sample { offset_bytes, bytes, latency_ns });
             if let Some(members) = run.members.get(number) {
-                counted.push(MemberSample { offset_bytes, bytes, members: members.clone() });
+                counted.push(MemberSample { offset_bytes: offset, bytes, members: members.clone() });
             }
         }
     }
@@ -129,13 +132,17 @@ pub fn stripe(record: &Record, cell: &CellRecord) -> Option<Reading> {
     let is_disturbed = cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Disturbed);
     let mut answer = infer(workload.op, &samples);
     if is_disturbed {
-        doubt(&mut answer);
+        doubt(&mut answer, "others used the device meanwhile, so nothing of this is sure");
     }
     let layout = if workload.op == Op::Write { infer_from_members(Op::Write, &counted) } else { None };
+    // Members that share the data in a way that no chunk explains: no latency explains it better.
+    if layout.as_ref().is_some_and(|layout| layout.chunk_bytes.is_none()) {
+        doubt(&mut answer, "the members' counters fit no chunk that was tried, so nothing of this is sure");
+    }
     Some(Reading {
         hints: hints(record, cell, &answer),
         answer,
-        counted: layout.filter(|layout| layout.chunk_bytes.is_some()),
+        counted: layout,
         is_of_device: !is_of_memory(cell),
         begin_bytes: workload.offset_bytes,
         requests: samples.len(),
@@ -146,12 +153,12 @@ pub fn stripe(record: &Record, cell: &CellRecord) -> Option<Reading> {
 }
 
 /// What others' I/O does to latencies no inference can take out again, so nothing stays sure.
-fn doubt(answer: &mut Answer) {
+fn doubt(answer: &mut Answer, why: &str) {
     for figure in [&mut answer.chunk, &mut answer.stripe].into_iter().flatten() {
         figure.confidence = figure.confidence.min(IN_DOUBT);
     }
     answer.none_confidence = answer.none_confidence.min(IN_DOUBT);
-    answer.evidence.push("others used the device meanwhile, so nothing of this is sure".to_owned());
+    answer.evidence.push(why.to_owned());
 }
 
 fn hints(record: &Record, cell: &CellRecord, answer: &Answer) -> Option<(Agreement, String)> {
