@@ -114,13 +114,13 @@ impl Tally {
         let (Some(then), Some(points)) = (continued(cell, earlier), &cell.workload.points) else {
             return tally;
         };
-        for (visit, run) in then.result.visits.iter().zip(&then.result.points) {
-            if run.order.len() < points.len() {
-                tally.partial = Some((visit.clone(), run.clone()));
-                break;
-            }
+        for (position, (visit, run)) in then.result.visits.iter().zip(&then.result.points).enumerate() {
             tally.take_over(cell.extent, visit, run);
-            tally.skip_rounds += 1;
+            if run.order.len() < points.len() {
+                tally.partial.push_back(position);
+            } else {
+                tally.skip_rounds += 1;
+            }
         }
         tally
     }
@@ -132,10 +132,15 @@ impl Tally {
         skip
     }
 
+    /// The number of the next visit: that of a pass which an earlier run began, or a new one.
+    pub(crate) fn next_visit(&self) -> u32 {
+        u32::try_from(self.partial.front().copied().unwrap_or(self.visits.len())).unwrap_or(u32::MAX)
+    }
+
     /// How many places of the next visit an earlier run has visited.
     pub(crate) fn first_point(&self) -> u32 {
-        let done = self.partial.as_ref().map_or(0, |(_, run)| run.order.len());
-        u32::try_from(done).unwrap_or(u32::MAX)
+        let done = self.partial.front().and_then(|&position| self.points.get(position));
+        u32::try_from(done.map_or(0, |run| run.order.len())).unwrap_or(u32::MAX)
     }
 
     fn take_over(&mut self, extent: Extent, visit: &Visit, run: &PointRun) {
@@ -149,29 +154,21 @@ impl Tally {
         self.points.push(run.clone());
     }
 
-    /// Puts the part of a pass that an earlier run did before the part that this one did.
-    pub(crate) fn join_partial(&mut self, extent: Extent) {
-        let Some((visit, run)) = self.partial.take() else { return };
-        self.asked_bytes += visit.bytes;
-        self.add_pass(extent, visit.bytes, visit.elapsed_ns);
-        for &latency_ns in &run.latency_ns {
-            self.histogram.record(latency_ns);
-            self.latency_sum_ns += u128::from(latency_ns);
-        }
-        if let Some(last) = self.visits.last_mut() {
-            last.elapsed_ns += visit.elapsed_ns;
-            last.bytes += visit.bytes;
-            last.ops += visit.ops;
-            last.to_return_ns = last.to_return_ns.zip(visit.to_return_ns).map(|(now, then)| now + then);
-            last.to_close_ns = last.to_close_ns.zip(visit.to_close_ns).map(|(now, then)| now + then);
-            last.to_stable_ns = last.to_stable_ns.zip(visit.to_stable_ns).map(|(now, then)| now + then);
-        }
-        if let Some(last) = self.points.last_mut() {
-            let PointRun { mut order, mut latency_ns, mut members } = run;
-            order.append(&mut last.order);
-            latency_ns.append(&mut last.latency_ns);
-            members.append(&mut last.members);
-            *last = PointRun { order, latency_ns, members };
-        }
+    /// Puts what the last visit did behind the part of the same pass that an earlier run did.
+    pub(crate) fn join_partial(&mut self) {
+        let Some(position) = self.partial.pop_front() else { return };
+        let (Some(more), Some(mut rest)) = (self.visits.pop(), self.points.pop()) else { return };
+        let visit = &mut self.visits[position];
+        visit.elapsed_ns += more.elapsed_ns;
+        visit.bytes += more.bytes;
+        visit.ops += more.ops;
+        let sum = |then: Option<u64>, now: Option<u64>| then.zip(now).map(|(then, now)| then + now);
+        visit.to_return_ns = sum(visit.to_return_ns, more.to_return_ns);
+        visit.to_close_ns = sum(visit.to_close_ns, more.to_close_ns);
+        visit.to_stable_ns = sum(visit.to_stable_ns, more.to_stable_ns);
+        let run = &mut self.points[position];
+        run.order.append(&mut rest.order);
+        run.latency_ns.append(&mut rest.latency_ns);
+        run.members.append(&mut rest.members);
     }
 }

@@ -205,7 +205,7 @@ impl Runner<'_> {
             workload: &cell.workload,
             claims: self.claims,
             limits,
-            visit: u32::try_from(tally.visits.len()).unwrap_or(u32::MAX),
+            visit: tally.next_visit(),
             first_point: tally.first_point(),
             members: members.as_deref(),
             cache_check: cache_check(cell),

@@ -10,6 +10,7 @@ use rdsk_model::{
 use rdsk_observe::EvidenceSum;
 use rdsk_stats::{Histogram, Interval};
 use rdsk_units::{Bytes, Nanos, percent};
+use std::collections::VecDeque;
 
 /// Visits that an interval over visits needs; with fewer the windows are used.
 const LEAST_VISITS: usize = 6;
@@ -45,9 +46,10 @@ pub(crate) struct Tally {
     has_unmet: bool,
     /// The latencies at chosen places, one entry per visit.
     pub(crate) points: Vec<PointRun>,
-    /// Rounds that an earlier run has done, and the part that it did of the next one.
+    /// Rounds that an earlier run has done.
     pub(crate) skip_rounds: u32,
-    pub(crate) partial: Option<(Visit, PointRun)>,
+    /// Places, among the visits, of the passes that it began and did not end; each is gone on with in turn.
+    pub(crate) partial: VecDeque<usize>,
     pub(crate) histogram: Histogram,
     pub(crate) latency_sum_ns: u128,
     pub(crate) asked_bytes: u64,
@@ -113,7 +115,7 @@ impl Tally {
             overlap,
         });
         self.points.extend(run.points.clone());
-        self.join_partial(extent);
+        self.join_partial();
     }
 
     /// Adds the rate of a complete or partial pass whose windows are not known.

@@ -4,7 +4,7 @@ use super::Rule;
 use super::common::{cells, cite};
 use crate::reading::is_of_memory;
 use crate::words;
-use crate::zones::{Zones, zones};
+use crate::zones::{TIGHT, Zones, zones};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "speed-by-position", check };
@@ -18,6 +18,8 @@ fn check(record: &Record) -> Vec<Finding> {
             .into_iter()
             .filter_map(|cell| Some((cell, zones(record, cell)?)))
             .filter(|(_, zones)| zones.zones.len() > 1 && ratio(zones) >= MATTERS)
+            // With blocks that are small for a turning disk, the way of the arm differs more than the tracks do.
+            .filter(|(cell, zones)| is_steady(zones) || !crate::zones::rotates(record, cell))
             .collect();
     // The block size that scatters least tells it best; that of one pass is not known and comes last.
     let scatter = |zones: &Zones| zones.scatter.unwrap_or(f64::INFINITY);
@@ -43,12 +45,23 @@ fn check(record: &Record) -> Vec<Finding> {
         text,
         evidence: read.iter().take(4).map(|(cell, zones)| cited(cell, zones)).collect(),
         confidence: Confidence::Measured,
-        advice: Some(format!(
-            "quote the rate with its position; put what must be fast into the first {}",
-            words::bytes(zones.zones[0].end_bytes)
-        )),
+        advice: Some(match fast.first {
+            0 => format!(
+                "quote the rate with its position; put what must be fast into the first {}",
+                words::bytes(fast.end_bytes)
+            ),
+            _ => format!(
+                "quote the rate with its position; put what must be fast between {} and {}",
+                words::bytes(fast.begin_bytes),
+                words::bytes(fast.end_bytes)
+            ),
+        }),
         cells: read.iter().map(|(cell, _)| cell.id.clone()).collect(),
     }]
+}
+
+fn is_steady(zones: &Zones) -> bool {
+    zones.scatter.is_none_or(|scatter| scatter <= TIGHT)
 }
 
 fn cited(cell: &CellRecord, zones: &Zones) -> String {

@@ -134,7 +134,7 @@ struct Places {
 /// Reads a cell of a Record; `None` where no position was visited.
 #[must_use]
 pub fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
-    let places = places(cell)?;
+    let places = places(record, cell)?;
     let block_bytes = cell.workload.block_bytes;
     let rates: Vec<f64> = places.positions.iter().map(|position| position.bytes_per_s(block_bytes)).collect();
     let (outer, inner) = ends(cell, &places.positions, &rates);
@@ -197,13 +197,15 @@ fn busy_share(cell: &CellRecord) -> Option<f64> {
     crate::reading::busy_share(cell, cell.evidence.device.first()?)
 }
 
-fn places(cell: &CellRecord) -> Option<Places> {
+fn places(record: &Record, cell: &CellRecord) -> Option<Places> {
+    // A time of 0 by a coarse clock is less than one of its steps.
+    let least_ns = record.host.as_ref().map_or(1, |host| host.clock.resolution_ns / 2).max(1);
     let points = cell.workload.points.as_ref()?;
     let mut by_point: Vec<Vec<u64>> = vec![Vec::new(); points.len()];
     for run in &cell.result.points {
         for (&point, &latency_ns) in run.order.iter().zip(&run.latency_ns) {
             if let Some(samples) = by_point.get_mut(point as usize) {
-                samples.push(latency_ns.max(1));
+                samples.push(latency_ns.max(least_ns));
             }
         }
     }
