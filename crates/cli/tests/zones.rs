@@ -201,13 +201,9 @@ fn false_bands_of_five_runs() -> usize {
 /// Boundaries within one position, rates within 3 %.
 fn has_the_zones(seen: &Zones) -> bool {
     let step = seen.positions[1].offset_bytes;
-    let is_right = seen.zones.len() == 3
+    seen.zones.len() == 3
         && seen.zones.iter().zip(ENDS).all(|(zone, end)| zone.end_bytes.abs_diff(end) <= step + BLOCK)
-        && seen.zones.iter().zip(RATES).all(|(zone, rate)| (zone.bytes_per_s / rate - 1.0).abs() < 0.03);
-    if !is_right {
-        eprintln!("{:?}", seen.zones);
-    }
-    is_right
+        && seen.zones.iter().zip(RATES).all(|(zone, rate)| (zone.bytes_per_s / rate - 1.0).abs() < 0.03)
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn shorten(grid: &mut Grid, ground: &Ground<'_>, budget_ns: u64) {
             stagger_ns => format!("streams started {} apart", Nanos(stagger_ns)),
         };
         grid.note = Some(format!(
-            "scale was shortened to fit the budget: block sizes {}, {starts} (the report's grid has {} block sizes and \
+            "scale was shortened to fit the budget: block sizes {}, {starts} (the whole grid has {} block sizes and \
              {}); --bs, --stagger or a larger --budget give more",
             sizes.join(", "),
             SIZES.len(),

@@ -6,6 +6,8 @@ use crate::style::Style;
 use rdsk_model::{Cell, Experiment, Extent, Op, Plan, Sync, Target, TargetKind, Workload};
 use rdsk_units::{Bytes, Nanos, percent};
 
+/// A budget of half a year and more is that of passes which end by themselves.
+const UNLIMITED_NS: u64 = 182 * 86_400 * 1_000_000_000;
 /// Columns of the longest cell id that is shown whole.
 const ID_WIDTH: usize = 44;
 
@@ -13,7 +15,10 @@ const ID_WIDTH: usize = 44;
 #[must_use]
 pub fn plan_text(plan: &Plan, targets: &[Target]) -> String {
     let mut page = Page::default();
-    page.heading(format!("DRY RUN: {} cells, nothing is measured", plan.cells.len()));
+    page.heading(match plan.cells.len() {
+        1 => "DRY RUN: 1 cell, nothing is measured".to_owned(),
+        many => format!("DRY RUN: {many} cells, nothing is measured"),
+    });
     for target in targets {
         let what = match (target.kind, target.made_by_rdsk) {
             (TargetKind::File, true) => "a test file that rdsk makes and removes",
@@ -29,7 +34,9 @@ pub fn plan_text(plan: &Plan, targets: &[Target]) -> String {
         let size = size_with_bytes(target.size_bytes);
         page.sentence(Tone::Plain, "  target  ", format!("{}: {what}, {size}, {access}", target.name));
     }
-    let (budget, precision) = (Nanos(plan.budget_ns), percent(plan.precision));
+    let budget =
+        if plan.budget_ns >= UNLIMITED_NS { "no limit".into() } else { Nanos(plan.budget_ns).to_string() };
+    let precision = percent(plan.precision);
     let rounds = match plan.rounds {
         1 => "one round".to_owned(),
         many => format!("{many} rounds, every second one backwards"),
@@ -72,12 +79,14 @@ fn writes(plan: &Plan, target: u32) -> usize {
 }
 
 fn row(plan: &Plan, index: usize, cell: &Cell) -> Vec<String> {
-    let share = Nanos(plan.share_ns(index));
+    // Complete passes may take what they take.
+    let share_ns = plan.share_ns(index);
+    let share = if plan.budget_ns >= UNLIMITED_NS { "no limit".into() } else { Nanos(share_ns).to_string() };
     let how_much = match (&cell.not_applicable, cell.extent) {
         (Some(_), _) => "n/a".into(),
-        (None, Extent::Pass { bytes }) => format!("{}, {share}", Bytes(bytes)),
-        (None, Extent::Passes { bytes }) => format!("passes of {}, {share}", Bytes(bytes)),
-        (None, Extent::Timed | Extent::Samples { .. }) => format!("{share}"),
+        (None, Extent::Pass { bytes }) => format!("{}, {share}", Bytes(bytes).approx()),
+        (None, Extent::Passes { bytes }) => format!("passes of {}, {share}", Bytes(bytes).approx()),
+        (None, Extent::Timed | Extent::Samples { .. }) => share,
     };
     let workload_of = &cell.workload;
     let ramp_ns = workload_of.stagger_ns.saturating_mul(u64::from(workload_of.streams.saturating_sub(1)));

@@ -44,7 +44,7 @@ impl Flag for Rw {
         Verb::MEASURING
     }
     fn arg(&self) -> Arg {
-        listed(self.name(), "read,write", "Directions [default: read, and write where it is allowed]")
+        listed(self.name(), "read,write", "Directions [default: of zones read; of align and stripe write where it is allowed, else read; else both]")
             .value_parser(|text: &str| value::word(text, Op::ALL))
     }
     fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {

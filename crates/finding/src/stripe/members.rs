@@ -92,16 +92,23 @@ pub fn infer_from_members(op: Op, samples: &[MemberSample]) -> Option<MemberLayo
             "writes of whole stripes of {} make no member read, and all others do",
             exact(chunk_bytes * data)
         ));
-    } else if !samples.iter().any(|sample| sample.bytes.is_multiple_of(chunk_bytes * data)) {
+    } else if few(samples.len() - reading.len(), samples.len())
+        && !samples.iter().any(|sample| is_whole_from_the_begin(sample, chunk_bytes * data))
+    {
         layout.stripe_bytes = Some(chunk_bytes * data);
         layout.evidence.push(format!(
-            "no write was as large as full stripes; {data} members beside those with parity make it {}",
+            "every write made a member read, so none was of full stripes; {data} members beside those with parity make one of {}",
             exact(chunk_bytes * data)
         ));
     } else {
         layout.evidence.push(format!("reads do not follow stripes of {data} chunks"));
     }
     Some(layout)
+}
+
+/// Whether it is a write of full stripes of an array whose first one begins with the target, as nearly all do.
+fn is_whole_from_the_begin(sample: &MemberSample, stripe_bytes: u64) -> bool {
+    sample.offset_bytes.is_multiple_of(stripe_bytes) && sample.bytes.is_multiple_of(stripe_bytes)
 }
 
 fn write_count(sample: &MemberSample) -> u64 {
@@ -141,18 +148,27 @@ fn chunk(samples: &[MemberSample], least: u64) -> Option<u64> {
     best.filter(|&(count, _)| fits(count)).map(|(_, bytes)| bytes)
 }
 
-/// Where stripes of `data` chunks begin, if writes of whole stripes and only they make no member read.
+/// Where stripes of `data` chunks begin, if writes of whole stripes and only they make no member read: the place with the
+/// fewest contradictions. Whole stripes are few among many, so they are counted by themselves, too.
 fn start(samples: &[MemberSample], chunk_bytes: u64, data: u64) -> Option<u64> {
     let stripe_bytes = chunk_bytes * data;
-    let agrees = |start: &u64| {
-        let is_whole = |sample: &MemberSample| {
+    let contradictions = |start: u64| {
+        let is_whole = |sample: &&MemberSample| {
             let begin = sample.offset_bytes + stripe_bytes - start;
             begin.is_multiple_of(stripe_bytes) && sample.bytes.is_multiple_of(stripe_bytes)
         };
-        let wrong = samples.iter().filter(|sample| is_whole(sample) != (read_count(sample) == 0)).count();
-        samples.iter().any(is_whole) && few(wrong, samples.len())
+        let whole = samples.iter().filter(is_whole).count();
+        let of_whole = samples.iter().filter(is_whole).filter(|sample| read_count(sample) > 0).count();
+        let of_parts = samples.iter().filter(|sample| !is_whole(sample) && read_count(sample) == 0).count();
+        (whole, of_whole, of_parts)
     };
-    (0..data).map(|chunks| chunks * chunk_bytes).find(agrees)
+    let best = (0..data)
+        .map(|chunks| (contradictions(chunks * chunk_bytes), chunks * chunk_bytes))
+        .filter(|((whole, ..), _)| *whole > 0)
+        .min_by_key(|&((_, of_whole, of_parts), start)| (of_whole + of_parts, start))?;
+    let ((whole, of_whole, of_parts), start) = best;
+    let fits = of_whole as f64 <= DISTURBED_CROSSINGS * whole as f64 && few(of_parts, samples.len());
+    fits.then_some(start)
 }
 
 fn few(count: usize, of: usize) -> bool {
