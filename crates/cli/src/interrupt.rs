@@ -1,4 +1,4 @@
-//! Signals: the first asks the run to stop and keep what it has; the second, or five seconds without an end, removes the
+//! Signals: the first asks the run to stop and keep what it has; another one, or five seconds without an end, removes the
 //! test files and ends the process. It never touches a target.
 
 use crate::exit;
@@ -8,10 +8,16 @@ use signal_hook::iterator::Signals;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a run may take to stop: a slow disk must finish the I/O in flight and its flush.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A second signal so soon after the first is the same one: a terminal and a parent both pass it on.
+const TWICE: Duration = Duration::from_millis(200);
+
+/// How long output that is under way may take to its end; it may hang on a reader that does not read.
+const OUTPUT_PATIENCE: Duration = Duration::from_millis(500);
 
 const RUNNING: u8 = 0;
 const ENDING: u8 = 1;
@@ -43,10 +49,13 @@ impl Guard {
         std::thread::Builder::new().name("signals".into()).spawn(move || {
             let last_words: Arc<dyn Fn() + Send + Sync> = Arc::from(last_words);
             let mut signals = signals.forever();
+            let mut first = None;
             if signals.next().is_some() {
+                first = Some(Instant::now());
                 stop.raise();
                 if shared.load(Ordering::SeqCst) == ENDING {
-                    // The files are gone and only output is left, which may hang on a reader that does not read.
+                    // The files are gone and only output is left.
+                    std::thread::sleep(OUTPUT_PATIENCE);
                     leave();
                 }
                 let (state, words) = (Arc::clone(&shared), Arc::clone(&last_words));
@@ -57,8 +66,11 @@ impl Guard {
                 // Without a watchdog the second signal is all there is.
                 drop(patient);
             }
-            if signals.next().is_some() {
+            let is_another = |_: &i32| first.is_none_or(|first| first.elapsed() >= TWICE);
+            if signals.find(is_another).is_some() {
                 abandon(&shared, last_words.as_ref());
+                // It had ended, and writes.
+                std::thread::sleep(OUTPUT_PATIENCE);
                 leave();
             }
         })?;
