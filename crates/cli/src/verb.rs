@@ -61,6 +61,10 @@ impl Verb {
     pub(crate) const WITH_TIMED_CELLS: &'static [Self] =
         &[Self::Paths, Self::Stream, Self::Scale, Self::Align];
 
+    /// The commands whose cells end when they are precise enough, and whose engine can be chosen.
+    pub(crate) const WITH_ENGINES: &'static [Self] =
+        &[Self::Run, Self::Paths, Self::Stream, Self::Scale, Self::Align];
+
     /// The word on the command line.
     pub(crate) const fn name(self) -> &'static str {
         match self {

@@ -65,7 +65,7 @@ impl Flag for Precision {
         "precision"
     }
     fn verbs(&self) -> &'static [Verb] {
-        Verb::MEASURING
+        Verb::WITH_ENGINES
     }
     fn arg(&self) -> Arg {
         valued(

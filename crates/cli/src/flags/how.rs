@@ -63,7 +63,7 @@ impl Flag for Engine {
         "engine"
     }
     fn verbs(&self) -> &'static [Verb] {
-        Verb::MEASURING
+        Verb::WITH_ENGINES
     }
     fn arg(&self) -> Arg {
         valued(
