@@ -191,9 +191,15 @@ const ATTEMPTS: usize = 3;
 fn false_bands_of_five_runs() -> usize {
     let (_disk, device) = three_zones(None);
     let run = |_| {
-        let seen = (0..ATTEMPTS).map(|_| real_zones(&device, 4).1).find(has_the_zones);
-        let seen = seen.unwrap_or_else(|| panic!("no attempt of {ATTEMPTS} has the zones"));
-        usize::from(seen.shadows.is_some())
+        let mut alarms = 0;
+        let is_right = (0..ATTEMPTS).any(|_| {
+            let (_, seen) = real_zones(&device, 4);
+            // A false band is one whether the attempt counts or not.
+            alarms += usize::from(seen.shadows.is_some());
+            has_the_zones(&seen)
+        });
+        assert!(is_right, "no attempt of {ATTEMPTS} has the zones");
+        alarms
     };
     (0..5).map(run).sum()
 }

@@ -4,15 +4,12 @@ use crate::options::{BudgetWish, Places, PlanOptions};
 use crate::{align, headline, paths, scale, stream, stripe, zones};
 use rdsk_model::{
     CacheState, Cell, EngineKind, Experiment, Extent, IoPath, Op, Pattern, Plan, StreamRange, Sync, Target,
-    TargetKind, Workload,
+    TargetKind, UNLIMITED_NS, Workload,
 };
 use rdsk_units::Nanos;
 
 /// Rounds over the cells: there and back, so that drift hits both sides of a comparison alike.
 const ROUNDS: u32 = 2;
-
-/// The time of a plan that ends with its passes, however long they take: a year.
-const UNLIMITED_NS: u64 = 365 * 86_400 * 1_000_000_000;
 
 /// Page size that plans reckon with where a size must be "whole pages"; the engine asks the kernel for the real one.
 pub(crate) const PAGE_BYTES: u64 = 4096;

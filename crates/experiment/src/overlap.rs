@@ -2,12 +2,7 @@
 //! it. Numbers in, numbers out.
 
 use rdsk_engine::Run;
-use rdsk_model::{Overlap, StreamResult, Workload};
-
-/// Time from the first start to the last, as asked for.
-pub(crate) fn ramp_ns(workload: &Workload) -> u64 {
-    workload.stagger_ns.saturating_mul(u64::from(workload.streams.saturating_sub(1)))
-}
+use rdsk_model::{Overlap, StreamResult};
 
 /// The windows that lie wholly in the overlap, as positions in the run's list, but for the time of one I/O at its start: an
 /// I/O counts when it completes, so until the last stream has completed its first one, the windows lack what was under way.

@@ -1,7 +1,6 @@
 //! Visits the cells of a Plan in ABBA order through an engine, with an observer beside every visit, within the budget.
 //! It decides when a cell has had enough; it never opens a path, prints, or reads a clock other than the engine's.
 
-use crate::overlap::ramp_ns;
 use crate::pace::{Judge, LEAST_RUN_NS, cache_check, enough, grown, limits, window_ns};
 use crate::resume::continued;
 use crate::tally::{Setting, Tally, is_write_behind};
@@ -130,7 +129,7 @@ impl Runner<'_> {
         if let Some(runtime_ns) = self.plan.runtime_ns {
             return (runtime_ns / u64::from(self.plan.rounds.max(1))).max(LEAST_RUN_NS);
         }
-        let ramps_ns: u64 = visits_left.iter().map(|&index| ramp_ns(&self.plan.cells[index].workload)).sum();
+        let ramps_ns: u64 = visits_left.iter().map(|&index| self.plan.cells[index].workload.ramp_ns()).sum();
         let left_ns = deadline_ns.saturating_sub(self.clock.now_ns()).saturating_sub(ramps_ns) as f64;
         let weights: f64 = visits_left.iter().map(|&index| self.plan.cells[index].weight).sum();
         let share = self.plan.cells[visits_left[0]].weight / weights;
@@ -141,7 +140,7 @@ impl Runner<'_> {
     fn give(&mut self, index: usize, slice_ns: u64, state: &mut Progressing) {
         let plan = self.plan;
         let cell = &plan.cells[index];
-        let until_ns = self.clock.now_ns().saturating_add(slice_ns).saturating_add(ramp_ns(&cell.workload));
+        let until_ns = self.clock.now_ns().saturating_add(slice_ns).saturating_add(cell.workload.ramp_ns());
         state.visits_done += 1;
         self.watch.event(&Event::VisitStarted {
             id: &cell.id,
@@ -233,7 +232,7 @@ impl Runner<'_> {
             run_ns: until_ns.saturating_sub(now_ns).max(slice_ns / 4).max(LEAST_RUN_NS),
             left_ns: state.deadline_ns.saturating_sub(now_ns),
             last: (0, 0, 0),
-            ramp_ns: ramp_ns(&cell.workload),
+            ramp_ns: cell.workload.ramp_ns(),
             rates: Vec::new(),
         };
         observer.begin();

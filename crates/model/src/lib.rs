@@ -18,7 +18,7 @@ pub use evidence::{
     Request, Rung,
 };
 pub use members::{MemberCounters, MemberIo};
-pub use plan::{Cell, Experiment, Extent, Plan};
+pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
 pub use record::{
     CellRecord, CellResult, ClockFacts, ColdCheck, Confidence, CpuTime, Estimate, Finding, Host, IoError,

@@ -82,7 +82,16 @@ pub struct Plan {
     pub notes: Vec<String>,
 }
 
+/// The time of a plan that ends with its passes, however long they take: a year.
+pub const UNLIMITED_NS: u64 = 365 * 86_400 * 1_000_000_000;
+
 impl Plan {
+    /// Whether the plan ends with its passes and not with its time.
+    #[must_use]
+    pub fn is_unlimited(&self) -> bool {
+        self.budget_ns >= UNLIMITED_NS
+    }
+
     /// The order of visits: indices into `cells`, one list per round, every second round reversed.
     #[must_use]
     pub fn order(&self) -> Vec<Vec<usize>> {

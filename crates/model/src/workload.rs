@@ -215,6 +215,12 @@ impl Workload {
         }
     }
 
+    /// Time from the first start of a stream to the last, as asked for, in ns.
+    #[must_use]
+    pub fn ramp_ns(&self) -> u64 {
+        self.stagger_ns.saturating_mul(u64::from(self.streams.saturating_sub(1)))
+    }
+
     /// Whether two workloads may be compared as a change of `path` alone.
     #[must_use]
     pub fn differs_only_in_path(&self, other: &Self) -> bool {

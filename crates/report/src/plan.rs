@@ -6,8 +6,6 @@ use crate::style::Style;
 use rdsk_model::{Cell, Experiment, Extent, Op, Plan, Sync, Target, TargetKind, Workload};
 use rdsk_units::{Bytes, Nanos, percent};
 
-/// A budget of half a year and more is that of passes which end by themselves.
-const UNLIMITED_NS: u64 = 182 * 86_400 * 1_000_000_000;
 /// Columns of the longest cell id that is shown whole.
 const ID_WIDTH: usize = 44;
 
@@ -34,8 +32,7 @@ pub fn plan_text(plan: &Plan, targets: &[Target]) -> String {
         let size = size_with_bytes(target.size_bytes);
         page.sentence(Tone::Plain, "  target  ", format!("{}: {what}, {size}, {access}", target.name));
     }
-    let budget =
-        if plan.budget_ns >= UNLIMITED_NS { "no limit".into() } else { Nanos(plan.budget_ns).to_string() };
+    let budget = if plan.is_unlimited() { "no limit".into() } else { Nanos(plan.budget_ns).to_string() };
     let precision = percent(plan.precision);
     let rounds = match plan.rounds {
         1 => "one round".to_owned(),
@@ -81,15 +78,14 @@ fn writes(plan: &Plan, target: u32) -> usize {
 fn row(plan: &Plan, index: usize, cell: &Cell) -> Vec<String> {
     // Complete passes may take what they take.
     let share_ns = plan.share_ns(index);
-    let share = if plan.budget_ns >= UNLIMITED_NS { "no limit".into() } else { Nanos(share_ns).to_string() };
+    let share = if plan.is_unlimited() { "no limit".into() } else { Nanos(share_ns).to_string() };
     let how_much = match (&cell.not_applicable, cell.extent) {
         (Some(_), _) => "n/a".into(),
         (None, Extent::Pass { bytes }) => format!("{}, {share}", Bytes(bytes).approx()),
         (None, Extent::Passes { bytes }) => format!("passes of {}, {share}", Bytes(bytes).approx()),
         (None, Extent::Timed | Extent::Samples { .. }) => share,
     };
-    let workload_of = &cell.workload;
-    let ramp_ns = workload_of.stagger_ns.saturating_mul(u64::from(workload_of.streams.saturating_sub(1)));
+    let ramp_ns = cell.workload.ramp_ns();
     let how_much = match ramp_ns {
         0 => how_much,
         _ => format!("{how_much} after a ramp of {}", Nanos(ramp_ns)),

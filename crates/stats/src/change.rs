@@ -185,20 +185,23 @@ mod tests {
 
     #[test]
     fn three_levels_are_found_within_one_sample() {
-        let mut exact = 0;
+        let (mut exact, mut more) = (0, 0);
         for seed in 0..200 {
             let seen = change_points(
                 &series(&[(30, 100.0), (25, 94.0), (20, 88.0)], 0.01, seed),
                 &ChangeOptions::default(),
             );
             let near = |index: usize, truth: usize| index.abs_diff(truth) <= 1;
-            exact += usize::from(seen.len() == 2 && near(seen[0].index, 30) && near(seen[1].index, 55));
+            let has = |truth: usize| seen.iter().any(|step| near(step.index, truth));
+            exact += usize::from(has(30) && has(55));
+            more += usize::from(seen.len() > 2);
             if let [first, second] = seen[..] {
                 assert!((first.before - 100.0).abs() < 1.5 && (second.after - 88.0).abs() < 1.5);
             }
         }
-        // One series in a hundred may show a step more: 2 of 200, and 6 by bad luck.
-        assert!(exact >= 194, "{exact} of 200");
+        assert!(exact >= 198, "{exact} of 200");
+        // The stated rate of false alarms is one series in a hundred; as for noise alone, three in a hundred are bad luck.
+        assert!(more <= 6, "{more} of 200 have a step more");
     }
 
     /// Independent samples of any shape: normal, skewed, two clusters.

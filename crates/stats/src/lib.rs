@@ -15,6 +15,7 @@ mod noise;
 mod order;
 mod steady;
 mod stopping;
+mod two_samples;
 
 pub use bands::{Band, BandOptions, Bands, bands, dithered};
 pub use change::{ChangeOptions, ChangePoint, change_points};
@@ -27,3 +28,4 @@ pub use knee::{Knee, LEAST_GAIN, Level, knee};
 pub use order::{jain, lag1, mad, mean, median, quantile_sorted, stddev};
 pub use steady::{Steadiness, Warmup, mser5};
 pub use stopping::{Stop, StopRule};
+pub use two_samples::{kolmogorov_smirnov, smaller_p_value};

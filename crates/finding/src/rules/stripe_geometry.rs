@@ -6,6 +6,7 @@ use super::common::{cells, cite};
 use crate::stripe::{Reading, SURE, exact, stripe};
 use crate::words;
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
+use rdsk_units::percent;
 
 pub(super) const RULE: Rule = Rule { code: "stripe-geometry", check };
 
@@ -61,10 +62,6 @@ fn finding(cell: &CellRecord, reading: &Reading) -> Option<Finding> {
         advice: Some(reading.advice()),
         cells: vec![cell.id.clone()],
     })
-}
-
-fn percent(share: f64) -> String {
-    rdsk_units::percent(share)
 }
 
 #[cfg(test)]

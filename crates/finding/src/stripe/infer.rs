@@ -2,7 +2,7 @@
 //! a turn, a byte or a read costs is fitted for each layout anew; no property of any device is supposed.
 
 use rdsk_model::Op;
-use rdsk_stats::median;
+use rdsk_stats::{median, smaller_p_value};
 
 use super::fit::{Fit, MOST, Sums};
 use super::judge::{Case, judge, silent};
@@ -283,26 +283,9 @@ pub(super) fn whole_against_partial(rows: &[Row], layout: &Layout) -> Option<Sav
         .map(Row::latency_ns)
         .collect();
     let (whole_ns, partial_ns) = (median(&whole)?, median(&partial)?);
-    let wins: f64 = whole
-        .iter()
-        .flat_map(|a| {
-            partial.iter().map(move |b| {
-                if a < b {
-                    1.0
-                } else if a > b {
-                    0.0
-                } else {
-                    0.5
-                }
-            })
-        })
-        .sum();
-    let (n, m) = (whole.len() as f64, partial.len() as f64);
-    let z = (wins - n * m / 2.0) / (n * m * (n + m + 1.0) / 12.0).sqrt();
     if whole.len() < 3 {
         return None;
     }
-    // An upper bound of the normal tail, within a third of it from z = 2 on.
-    let p = if z > 0.5 { ((-z * z / 2.0).exp() / (z * 2.506_628)).min(1.0) } else { 1.0 };
-    Some(Saving { whole_ns, partial_ns, p_value: p })
+    let p_value = smaller_p_value(&whole, &partial);
+    Some(Saving { whole_ns, partial_ns, p_value })
 }

@@ -3,12 +3,12 @@
 use rdsk_model::Op;
 use rdsk_stats::median;
 
-use super::exact as bytes;
 use super::fit::Fit;
 use super::infer::{Candidate, MOST_DATA, Row, SEEN_LOG_ODDS, Saving, chance_of_gain, whole_against_partial};
 use super::ladder::Ladder;
 use super::shape::{Layout, Redundancy};
 use super::{Advice, Answer, Figure, SizePoint};
+use super::{SURE, exact as bytes};
 use crate::words::{nanos, plural};
 
 /// Log odds are divided by this before they become a probability: deviations are neither normal nor independent.
@@ -265,7 +265,7 @@ fn chance(p_value: f64) -> String {
 
 fn advice_of(layout: &Layout, parity: Option<bool>, confidence: f64) -> Advice {
     let (chunk, stripe) = (layout.chunk_bytes, layout.stripe_bytes());
-    if confidence < 0.9 {
+    if confidence < SURE {
         return Advice { write_bytes: None, align_bytes: Some(chunk), text: chunk_advice(chunk) };
     }
     let text = advice(chunk, stripe, parity == Some(true), Some(0));

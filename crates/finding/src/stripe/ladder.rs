@@ -2,7 +2,7 @@
 //! the second one costs, and what one across the boundary costs, is distributed differently. It supposes nothing of how
 //! differently.
 
-use rdsk_stats::quantile_sorted;
+use rdsk_stats::{kolmogorov_smirnov, quantile_sorted};
 
 use super::{LadderStep, Sample};
 
@@ -230,27 +230,6 @@ fn evidence(counts: &Classes) -> f64 {
 
 fn log_factorial(n: usize) -> f64 {
     (2..=n).map(|k| (k as f64).ln()).sum()
-}
-
-/// Asymptotic chance of the distance of two sorted samples' distributions if they are the same; 1 where one is empty.
-fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> f64 {
-    if a.is_empty() || b.is_empty() {
-        return 1.0;
-    }
-    let share = |of: &[f64], at: f64| of.partition_point(|x| *x <= at) as f64 / of.len() as f64;
-    let distance = a.iter().chain(b).map(|&at| (share(a, at) - share(b, at)).abs()).fold(0.0_f64, f64::max);
-    let effective = (a.len() * b.len()) as f64 / (a.len() + b.len()) as f64;
-    let lambda = (effective.sqrt() + 0.12 + 0.11 / effective.sqrt()) * distance;
-    if lambda < 0.2 {
-        return 1.0;
-    }
-    let sum: f64 = (1..=20)
-        .map(|k| {
-            let sign = if k % 2 == 1 { 1.0 } else { -1.0 };
-            sign * (-2.0 * f64::from(k * k) * lambda * lambda).exp()
-        })
-        .sum();
-    (2.0 * sum).clamp(f64::MIN_POSITIVE, 1.0)
 }
 
 #[cfg(test)]
