@@ -7,7 +7,8 @@ mod common;
 use common::{PAGE, destroying, file_of, job, ops, random, reading, visit};
 use rdsk_engine::CacheCheck;
 use rdsk_model::{CacheState, EngineKind, IoPath, Op, Workload};
-use rdsk_testkit::{LoopDevice, Need, requires};
+
+use rdsk_testkit::{Behaviour, FuseDisk, LoopDevice, Need, requires};
 
 const SPAN: u64 = 4 << 20;
 
@@ -15,26 +16,31 @@ fn buffered(cache: CacheState, engine: EngineKind, queue_depth: u32) -> Workload
     Workload { path: IoPath::Buffered, cache, ..random(SPAN, engine, queue_depth) }
 }
 
+/// A kernel that takes cold pages back of its own accord (DAMON's pageout, every few seconds) may take some of these
+/// too, within the instant; so fewer pages than I/Os may be left in some attempts, and more of them in none.
 #[test]
 fn cold_is_cold_and_every_range_was_looked_at() {
+    const ATTEMPTS: usize = 4;
     if !requires(&[Need::Cachestat, Need::IoUring]) {
         return;
     }
     let (_directory, path) = file_of(SPAN);
     let claims = [reading(&path)];
     for (engine, queue_depth) in [(EngineKind::Sync, 1), (EngineKind::Uring, 4)] {
-        std::fs::read(&path).unwrap();
-        let workload = buffered(CacheState::Cold, engine, queue_depth);
-        let mut job = job(&workload, &claims, ops(1000));
-        job.cache_check = CacheCheck::EachRange;
-        let (prepared, run, _) = visit(&job);
-        assert_eq!((prepared.reached, prepared.page_cache.cached_bytes), (Some(true), Some(0)));
-        assert_eq!((run.check.ranges_checked, run.check.ranges_wrong), (1000, 0), "{engine}");
-        assert_eq!(
-            run.page_cache.cached_bytes,
-            Some(1000 * PAGE),
-            "each I/O brought in its own page and no other"
-        );
+        let left = std::iter::repeat_with(|| {
+            std::fs::read(&path).unwrap();
+            let workload = buffered(CacheState::Cold, engine, queue_depth);
+            let mut job = job(&workload, &claims, ops(1000));
+            job.cache_check = CacheCheck::EachRange;
+            let (prepared, run, _) = visit(&job);
+            assert_eq!((prepared.reached, prepared.page_cache.cached_bytes), (Some(true), Some(0)));
+            assert_eq!((run.check.ranges_checked, run.check.ranges_wrong), (1000, 0), "{engine}");
+            let left = run.page_cache.cached_bytes.unwrap();
+            assert!(left <= 1000 * PAGE, "{engine}: no I/O brought in more than its own page: {left}");
+            left
+        });
+        let left: Vec<u64> = left.take(ATTEMPTS).collect();
+        assert!(left.contains(&(1000 * PAGE)), "{engine}: each I/O brought in its own page: {left:?}");
     }
 }
 
@@ -79,12 +85,18 @@ fn left_alone_the_cache_is_only_looked_at() {
     assert_eq!(prepared.reached, None);
 }
 
+/// A loop device's flush writes the backing file back, which takes as long as that disk likes; so the disk below is one
+/// that says when it served what.
 #[test]
 fn the_close_of_a_block_device_is_the_last_and_flushes() {
-    if !requires(&[Need::Root, Need::Loop, Need::IoUring]) {
+    if !requires(&[Need::Root, Need::Loop, Need::Fuse, Need::IoUring]) {
         return;
     }
-    let device = LoopDevice::builder().size(32 << 20).create().unwrap();
+    const WRITE_NS: u64 = 4_000_000;
+    const FLUSH_NS: u64 = 100_000_000;
+    let behaviour = Behaviour { flush_ns: FLUSH_NS, ..Behaviour::single(WRITE_NS) };
+    let disk = FuseDisk::builder().capacity(32 << 20).device(behaviour).mount().unwrap();
+    let device = disk.loop_device().unwrap();
     for (engine, queue_depth) in [(EngineKind::Sync, 1), (EngineKind::Uring, 8)] {
         let claims = [destroying(device.path(), device.backing_path())];
         let workload = Workload {
@@ -94,20 +106,26 @@ fn the_close_of_a_block_device_is_the_last_and_flushes() {
             queue_depth,
             ..Workload::sequential_read(32 << 20)
         };
-        let sectors = || -> u64 {
-            let text = device.sysfs("stat").unwrap();
-            text.split_whitespace().nth(6).unwrap().parse().unwrap()
-        };
-        let before = sectors();
+        disk.clear_log();
         let (_, run, settled) = visit(&job(&workload, &claims, ops(32)));
         assert_eq!(run.bytes, 32 << 20);
         assert!(run.page_cache.dirty_bytes.is_none_or(|dirty| dirty > 0), "{:?}", run.page_cache);
+        let counts = disk.counts();
+        assert_eq!((counts.write_bytes, counts.errors), (32 << 20, 0), "{engine}: written once");
         let (close_ns, stable_ns) = (settled.to_close_ns.unwrap(), settled.to_stable_ns.unwrap());
-        // Nothing is left for the flush, so it takes little compared with the close that wrote everything.
         assert!(
-            stable_ns - close_ns < close_ns,
-            "{engine}: close after {close_ns} ns, stable after {stable_ns} ns"
+            close_ns >= counts.writes * WRITE_NS,
+            "{engine}: the close waited for every write, {counts:?}: {close_ns} ns"
         );
-        assert_eq!((sectors() - before) * 512, 32 << 20, "{engine}: written once, by the close");
+        assert!(
+            stable_ns - close_ns >= FLUSH_NS,
+            "{engine}: the device's own flush comes after the close: {close_ns} ns, {stable_ns} ns"
+        );
+        let log = disk.log();
+        let last = |op| log.iter().filter(|served| served.op == op).map(|served| served.answered_ns).max();
+        assert!(
+            last(rdsk_disk::Op::Write) < last(rdsk_disk::Op::Flush),
+            "{engine}: and is the last that the disk sees"
+        );
     }
 }

@@ -153,11 +153,18 @@ mod tests {
             BLOCK,
             "a cached page needs no wait"
         );
-        crate::cache::drop_cached(&file, 0, 0).unwrap();
-        if crate::cache::cachestat(&file, 0, 0).unwrap().cached == 0 {
-            let error = pread2(&file, &mut buffer, 0, Flags::NOWAIT).unwrap_err();
-            assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
-        }
+        // The kernel starts the read before it declines to wait, and on a fast disk it may be done by then. A filesystem
+        // in memory drops nothing.
+        let results = (0..100).filter_map(|_| {
+            crate::cache::drop_cached(&file, 0, 0).unwrap();
+            let cold = crate::cache::cachestat(&file, 0, 0).unwrap().cached == 0;
+            cold.then(|| pread2(&file, &mut buffer, 0, Flags::NOWAIT))
+        });
+        let would_block = |result: &io::Result<usize>| {
+            result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+        };
+        let results: Vec<_> = results.collect();
+        assert!(results.is_empty() || results.iter().any(would_block), "an uncached page is not waited for");
         assert_eq!(supports_nowait(&file, &mut buffer, 0), NowaitSupport::Yes);
     }
 
