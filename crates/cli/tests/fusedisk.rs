@@ -20,7 +20,7 @@ use support::{
 const NEEDS: [Need; 3] = [Need::Root, Need::Fuse, Need::Loop];
 const US: u64 = 1000;
 const MS: u64 = 1000 * US;
-const ATTEMPTS: usize = 5;
+const ATTEMPTS: usize = 12;
 
 /// One test at a time: each needs the machine for itself.
 fn alone() -> MutexGuard<'static, ()> {

@@ -254,8 +254,12 @@ mod tests {
 
     #[test]
     fn signals_arrive() {
-        let running = start(shell("trap 'exit 130' INT; while :; do sleep 0.01; done"));
-        std::thread::sleep(Duration::from_millis(100));
+        let directory = tempfile::tempdir().unwrap();
+        let ready = directory.path().join("ready");
+        let mut trapping = shell("trap 'exit 130' INT; : > \"$READY\"; while :; do sleep 0.01; done");
+        trapping.env("READY", &ready);
+        let running = start(trapping);
+        assert!(crate::tool::wait_until(LONG, || ready.exists()), "the shell sets its trap");
         signal(running.pid(), Signal::INT).unwrap();
         assert_eq!(running.finish(LONG).status_code, Some(130));
 

@@ -17,3 +17,4 @@ pub use fusedisk::{Behaviour, Extra, FuseDisk};
 pub use loopdev::{DirectIo, LoopDevice, Mount};
 pub use requires::{Need, requires};
 pub use throttle::{BlkioThrottle, Limits};
+pub use tool::wait_until;

@@ -31,7 +31,7 @@ pub(crate) fn find_tool(name: &str) -> Option<PathBuf> {
 }
 
 /// Looks every few milliseconds until `holds` does or the time is over; returns whether it held.
-pub(crate) fn wait_until(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+pub fn wait_until(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while !holds() {
         if start.elapsed() > limit {
