@@ -7,6 +7,7 @@ use crate::roots::Roots;
 use crate::sysfs::{Node, Tree};
 use crate::uses::Found;
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -19,8 +20,9 @@ pub(crate) struct World<'roots> {
     pub(crate) roots: &'roots Roots,
     /// The block devices.
     pub(crate) tree: Tree,
-    /// What attached loop devices keep their data in, by kernel name; those that nobody tells of are missing.
-    backings: BTreeMap<String, Backing>,
+    /// What loop devices that sysfs shows as attached keep their data in, by kernel name: `None` for those that were detached
+    /// meanwhile. Those that nobody tells of are missing.
+    backings: BTreeMap<String, Option<Backing>>,
     /// The mounts of every namespace that can be seen.
     pub(crate) mounts: Vec<Mount>,
     /// The swap spaces.
@@ -44,14 +46,14 @@ impl<'roots> World<'roots> {
 
     /// The file that a loop device keeps its data in.
     pub(crate) fn backing(&self, node: &Node) -> Option<Backing> {
-        self.backings.get(&node.name).copied()
+        self.backings.get(&node.name).copied().flatten()
     }
 
     /// Loop devices over a file of which nothing but its lost name is known: any file or device may be it.
     pub(crate) fn lost_backings(&self) -> impl Iterator<Item = &Node> {
         self.tree.nodes().filter(|node| {
             let lost = |path: &PathBuf| path.to_string_lossy().ends_with(" (deleted)");
-            node.backing_file.as_ref().is_some_and(lost) && self.backing(node).is_none()
+            node.backing_file.as_ref().is_some_and(lost) && !self.backings.contains_key(&node.name)
         })
     }
 
@@ -91,20 +93,27 @@ pub(crate) struct Backing {
 }
 
 /// Asks the loop device itself, because its file may have lost the name that sysfs shows and have others; where it may
-/// not be asked, the name has to do.
-fn backing_of(node: &Node, roots: &Roots) -> Option<Backing> {
+/// not be asked, the name has to do. The outer `None` is for what neither tells, the inner for a device that was detached
+/// after sysfs was read, as the kernel's ENXIO says: it keeps its data nowhere.
+fn backing_of(node: &Node, roots: &Roots) -> Option<Option<Backing>> {
     let by_kernel = || {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let fd = rustix::fs::open(roots.dev.join(node.kernel_name()), flags, Mode::empty()).ok()?;
-        let is_it = DeviceNumber::from_raw(rustix::fs::fstat(&fd).ok()?.st_rdev) == node.number;
-        let backing = is_it.then(|| rdsk_sys::device::loop_backing(&fd).ok()).flatten()?;
-        let device = (backing.rdev != 0).then(|| DeviceNumber::from_raw(backing.rdev));
-        Some(Backing { inode: (backing.dev, backing.ino), device })
+        if DeviceNumber::from_raw(rustix::fs::fstat(&fd).ok()?.st_rdev) != node.number {
+            return None;
+        }
+        match rdsk_sys::device::loop_backing(&fd) {
+            Ok(backing) => {
+                let device = (backing.rdev != 0).then(|| DeviceNumber::from_raw(backing.rdev));
+                Some(Some(Backing { inode: (backing.dev, backing.ino), device }))
+            }
+            Err(error) => (error.raw_os_error() == Some(Errno::NXIO.raw_os_error())).then_some(None),
+        }
     };
     let by_name = || {
         let meta = fs::metadata(node.backing_file.as_deref()?).ok()?;
         let device = meta.file_type().is_block_device().then(|| DeviceNumber::from_raw(meta.rdev()));
-        Some(Backing { inode: (meta.dev(), meta.ino()), device })
+        Some(Some(Backing { inode: (meta.dev(), meta.ino()), device }))
     };
     by_kernel().or_else(by_name)
 }

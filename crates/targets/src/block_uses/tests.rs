@@ -1,6 +1,10 @@
 //! Machines as people have them: what holds a disk must be found through every layer, and what does not must not.
 
 use crate::fake::Fake;
+use crate::roots::Roots;
+use crate::uses::Found;
+use crate::world::World;
+use rdsk_testkit::{LoopDevice, Need, requires};
 
 const NONE: [&str; 0] = [];
 
@@ -155,6 +159,33 @@ fn loops_over_devices_hold_them_both_ways() {
         .mount("7:0", "/mnt", "ext4", "/dev/loop0");
     assert_eq!(machine.uses("sdb"), ["Mounted: /mnt on loop0 (/dev/sdb)", "Holder: loop0 (/dev/sdb)"]);
     assert_eq!(machine.uses("loop0")[1], "BackingFile: it keeps its data on sdb");
+}
+
+/// What is said to hold sdb beside a loop device whose file has lost its name, where `dev` has its node or not.
+fn doubts_beside(name: &str, number: &str, dev: Option<&str>) -> Vec<String> {
+    let machine = Fake::new()
+        .disk("sdb", "8:16")
+        .disk(name, number)
+        .attribute(&format!("{name}/loop/backing_file"), "/gone/disk (deleted)\n");
+    let fake = machine.roots();
+    let roots = Roots { dev: dev.map_or_else(|| fake.dev.clone(), Into::into), ..fake };
+    let mut found = Found::default();
+    let world = World::read(&roots, &mut found);
+    super::find(&world, world.tree.get("sdb").unwrap()).doubts
+}
+
+#[test]
+fn a_lost_backing_file_may_be_anything_until_its_device_is_detached() {
+    let doubts = doubts_beside("loop0", "7:0", None);
+    assert_eq!(doubts, ["it may be what loop0 (/gone/disk (deleted)) keeps its data in"]);
+    if !requires(&[Need::Root, Need::Loop]) {
+        return;
+    }
+    // A device that was detached after sysfs had been read. Should another test take the number, it tells of its own file.
+    let gone = LoopDevice::builder().size(1 << 20).create().unwrap();
+    let (name, number) = (gone.name().to_owned(), gone.major_minor().to_owned());
+    drop(gone);
+    assert_eq!(doubts_beside(&name, &number, Some("/dev")), NONE);
 }
 
 #[test]
