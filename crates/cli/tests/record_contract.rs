@@ -212,3 +212,27 @@ fn the_plan_is_a_document_of_its_own_and_makes_nothing() {
     assert!(contract::list(&plan["plan"]["cells"]).len() > 20, "{plan:#}");
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
 }
+
+/// docs/record.md names every key of the documents that are no Records.
+#[test]
+fn the_other_documents_are_described() {
+    let page = include_str!("../../../docs/record.md");
+    let (_, page) = page.split_once("## The other documents").unwrap();
+    let words: Vec<&str> = page.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
+    let place = directory();
+    let document = |line: String| cli::json(&cli::run(rdsk(&line), b::LIMIT));
+    let plan = document(format!("paths {} --dry-run --json -", word(place.path())));
+    let info = document(format!("info {} --json -", word(place.path())));
+    for object in [
+        &plan,
+        &plan["plan"],
+        &plan["plan"]["cells"][0],
+        &info,
+        &info["targets"][0],
+        &info["targets"][0]["writing"],
+    ] {
+        for key in object.as_object().unwrap().keys() {
+            assert!(words.contains(&key.as_str()), "{key} is not described");
+        }
+    }
+}
