@@ -183,6 +183,11 @@ fn a_test_file_that_does_not_fit() {
 fn crowded_out(device: &LoopDevice) -> Answer {
     let mount = device.mount().expect("its filesystem is new");
     let limits = Limits { write_bps: Some(16 * MIB), ..Limits::default() };
+    // Most of the space is taken beforehand, so that the rest is quickly gone, however slow the disk.
+    let stat = rustix::fs::statvfs(mount.path()).expect("it is mounted");
+    let taken = usize::try_from(stat.f_bavail * stat.f_frsize - 40 * MIB).expect("it fits into memory");
+    let mut before = fs::File::create(mount.path().join("before")).expect("there is space");
+    before.write_all(&vec![1; taken]).and_then(|()| before.sync_all()).expect("there is space");
     let throttle = BlkioThrottle::new(device.major_minor(), limits).expect("looked for by requires()");
     let line = format!("paths {} --size 32M --bytes 1M --runtime 50ms --json -", word(mount.path()));
     let asked = start_command(throttle.command(rdsk(&line)));

@@ -327,7 +327,10 @@ fn streams_start_when_they_should() {
                 .enumerate()
                 .map(|(index, stream)| count(stream, "/start_ns").abs_diff(index as u64 * step_ns));
             latest_ns = latest_ns.min(late.max().expect("four streams"));
-            assert!(count(one, "/result/visits/0/overlap/start_ns") >= 3 * step_ns);
+            // A stream whose first read came too late for the run has no part in what they did together.
+            if streams(one).iter().all(|stream| count(stream, "/ops") > 0) {
+                assert!(count(one, "/result/visits/0/overlap/start_ns") >= 3 * step_ns, "{}", brief(one));
+            }
             if latest_ns <= 20 * MS {
                 break;
             }

@@ -246,7 +246,12 @@ fn two_runs_in_one_directory_leave_each_other_alone() {
     assert_eq!(short.record["notes"].as_array().map(Vec::len), Some(0), "{}", short.said());
     assert_eq!(test_files(place.path()), [file], "the second run took the first one's file, or left its own");
     let long = long.answer().expect_code(0);
-    assert!(long.cells().iter().all(|cell| cell["result"]["bytes"].as_u64() > Some(16 * MIB)));
+    // It read to the end of its time; how much is the disk's affair.
+    let whole = |cell: &Value| {
+        let result = &cell["result"];
+        result["bytes"].as_u64() > Some(0) && result["stop"] == "budget"
+    };
+    assert!(long.cells().iter().all(whole), "{}", long.said());
     assert_nothing_left(place.path());
 }
 

@@ -6,7 +6,7 @@ mod common;
 
 use common::{command, error_and_hint, holds_only, record};
 use rdsk_testkit::cli::{self, Running, Signal};
-use rdsk_testkit::{Need, requires};
+use rdsk_testkit::{Need, requires, wait_until};
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
@@ -32,14 +32,12 @@ fn test_files(directory: &Path) -> usize {
         .count()
 }
 
-/// Waits for the test file, and then until the run is in the middle of a cell.
-fn wait_for_cell(directory: &Path) {
-    let began = Instant::now();
-    while test_files(directory) == 0 {
-        assert!(began.elapsed() < Duration::from_secs(60), "no test file appeared");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    std::thread::sleep(Duration::from_millis(1500));
+/// Waits for the test file, and then until the run is in the middle of a cell: only there it reads and writes so often.
+fn wait_for_cell(running: &Running, directory: &Path) {
+    assert!(wait_until(LONG, || test_files(directory) > 0), "no test file appeared");
+    let calls = || cli::io_calls(running.pid()).expect("the run goes on");
+    let before = calls();
+    assert!(wait_until(LONG, || calls() > before + 4000), "no cell began");
 }
 
 #[test]
@@ -49,7 +47,7 @@ fn a_signal_keeps_what_was_measured() {
         let mut line = ENDLESS.to_vec();
         line.extend(["--json", "r.json"]);
         let running = start(scratch.path(), &line);
-        wait_for_cell(scratch.path());
+        wait_for_cell(&running, scratch.path());
         let signalled = Instant::now();
         cli::signal(running.pid(), signal).unwrap();
         let run = running.finish(LONG);
@@ -79,6 +77,8 @@ fn a_signal_while_the_file_is_made_leaves_none() {
     cli::signal(running.pid(), Signal::INT).unwrap();
     let run = running.finish(LONG);
     assert_eq!(run.status_code, Some(130), "{}", run.stderr);
+    let (error, hint) = error_and_hint(&run);
+    assert!(error.contains("while the test file was made") && hint.contains("--size"), "{error} {hint}");
     let record = record(cli::json(&run));
     assert_eq!((&record["status"], &record["error"]["kind"]), (&"interrupted".into(), &"interrupted".into()));
     holds_only(scratch.path(), &[]);
@@ -93,7 +93,7 @@ fn a_hang_up_is_ignored_under_nohup() {
     let mut nohup = cli::rdsk("nohup");
     nohup.arg(env!("CARGO_BIN_EXE_rdsk")).args(ENDLESS).current_dir(scratch.path());
     let running = cli::start(nohup);
-    wait_for_cell(scratch.path());
+    wait_for_cell(&running, scratch.path());
     cli::signal(running.pid(), Signal::HUP).unwrap();
     std::thread::sleep(Duration::from_millis(1500));
     assert_eq!(test_files(scratch.path()), 1, "the run has ended");
@@ -107,7 +107,7 @@ fn a_hang_up_is_ignored_under_nohup() {
 fn the_next_run_removes_what_a_kill_left() {
     let scratch = common::scratch();
     let running = start(scratch.path(), ENDLESS);
-    wait_for_cell(scratch.path());
+    wait_for_cell(&running, scratch.path());
     cli::signal(running.pid(), Signal::KILL).unwrap();
     let _ = running.finish(LONG);
     assert_eq!(test_files(scratch.path()), 1, "a kill leaves the file");

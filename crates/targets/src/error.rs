@@ -140,7 +140,10 @@ impl TargetError {
             Self::NoProc => "mount -t proc proc /proc",
             Self::NotWritten { .. } => "name a directory on a filesystem without deduplication or thin files",
             Self::Io { .. } => "see dmesg for what the kernel says about the device",
-            Self::ReadOnlyClaim { .. } | Self::NotOpenable { .. } | Self::Interrupted => return None,
+            Self::Interrupted => {
+                "nothing was measured yet, and the file is removed; a smaller --size is made sooner"
+            }
+            Self::ReadOnlyClaim { .. } | Self::NotOpenable { .. } => return None,
         };
         Some(hint.to_owned())
     }

@@ -195,6 +195,14 @@ fn pid_of(pid: u32) -> io::Result<Pid> {
         .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
 }
 
+/// System calls that read and wrote so far (`/proc/PID/io`); `None` once the process has ended.
+#[must_use]
+pub fn io_calls(pid: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
+    let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    Some(of("syscr:")? + of("syscw:")?)
+}
+
 fn collect(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();

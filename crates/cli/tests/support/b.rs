@@ -116,8 +116,10 @@ impl Asked {
 
     /// Waits until it has issued `more` reads or writes than now, which only the hot loop does so often.
     pub(crate) fn wait_for_io(&self, more: u64) {
-        let before = calls(self.pid());
-        wait_until("it measures", || calls(self.pid()) >= before + more);
+        let before = cli::io_calls(self.pid());
+        wait_until("it measures", || {
+            cli::io_calls(self.pid()).is_none_or(|now| Some(now) >= before.map(|before| before + more))
+        });
     }
 
     /// Waits for the end.
@@ -128,16 +130,6 @@ impl Asked {
     /// Waits for the end of a run whose document went elsewhere, or that was killed.
     pub(crate) fn end(self) -> Run {
         self.running.finish(LIMIT)
-    }
-}
-
-/// System calls that read and wrote so far; nothing once the process has ended, which ends every waiting.
-fn calls(pid: u32) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
-    let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
-    match (of("syscr:"), of("syscw:")) {
-        (Some(reads), Some(writes)) => reads + writes,
-        _ => u64::MAX,
     }
 }
 
