@@ -220,7 +220,10 @@ fn a_band_of_every_tenth_request_is_found_on_a_real_device() {
     let (_disk, device) = three_zones(Some(Extra { every: 10, costs_ns: 3_000_000 }));
     let is_found = |_: usize| {
         let (record, seen) = real_zones(&device, 10);
-        let shadows = seen.shadows.as_ref().expect("every tenth request is 3 ms late");
+        let Some(shadows) = seen.shadows.as_ref() else {
+            eprintln!("no bands: others made too many requests late");
+            return false;
+        };
         // Whatever else is late, it is not for the clock.
         assert!(!matches!(shadows.cause, Cause::Clock { .. }), "{shadows:?}");
         let finding = record.findings.iter().find(|finding| finding.code == "latency-bands");
