@@ -32,6 +32,21 @@ fn assert_truth(cell: &Value, rate: &str, truth: f64) {
     assert!(["throttled", "device"].contains(&verdict(cell)), "{}", brief(cell));
 }
 
+/// What rdsk saw, which has been held against the device's own counter, is what another program sees in one of three passes:
+/// the machine may stand still in that program's pass as in any other. Each triple is our figure, its own, and how far apart
+/// they may be.
+fn agrees_with_one_of_three(program: &str, mut pass: impl FnMut() -> Vec<(f64, f64, f64)>) {
+    let is_near = |&(ours, its, tolerance): &(f64, f64, f64)| (ours / its - 1.0).abs() <= tolerance;
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        seen.push(pass());
+        if seen.last().is_some_and(|figures| figures.iter().all(is_near)) {
+            return;
+        }
+    }
+    panic!("{program} differs in every pass: {seen:?}");
+}
+
 /// Seconds that GNU dd says it took for `count` direct blocks.
 fn dd_seconds(throttle: &BlkioThrottle, disk: &LoopDevice, block: &str, count: u32) -> f64 {
     let mut dd = Command::new("dd");
@@ -126,8 +141,11 @@ fn bytes_read_per_second_are_the_limit() {
     let buffered = cell(&record, "stream/read/buffered");
     assert!(["throttled", "device"].contains(&verdict(buffered)), "{}", brief(buffered));
 
-    let dd_rate = PASS as f64 / dd_seconds(&throttle, &disk, "16k", 384);
-    assert_near("rdsk against dd", figure(direct, "/result/bytes_per_s/mean"), dd_rate, 0.02);
+    let rate = figure(direct, "/result/bytes_per_s/mean");
+    agrees_with_one_of_three("dd", || {
+        let by_dd = PASS as f64 / dd_seconds(&throttle, &disk, "16k", 384);
+        vec![(rate, by_dd, 0.02)]
+    });
 }
 
 #[test]
@@ -315,10 +333,13 @@ fn fio_sees_the_same_rate_and_latency() {
     assert_near("the limit itself", truth, (32 * MIB) as f64, 0.15);
     assert_truth(direct, "bytes_per_s", truth);
     assert_near("in flight", figure(direct, "/result/in_flight_mean"), 8.0, 0.05);
-    let fio = fio_read(&throttle, &disk);
-    assert_eq!(count(&fio, "/io_bytes"), 64 * MIB);
-    assert_near("rate", figure(direct, "/result/bytes_per_s/mean"), figure(&fio, "/bw_bytes"), 0.03);
-    assert_near("latency", figure(direct, "/result/latency_ns/mean"), figure(&fio, "/lat_ns/mean"), 0.05);
+    let rate = figure(direct, "/result/bytes_per_s/mean");
+    let latency_ns = figure(direct, "/result/latency_ns/mean");
+    agrees_with_one_of_three("fio", || {
+        let fio = fio_read(&throttle, &disk);
+        assert_eq!(count(&fio, "/io_bytes"), 64 * MIB);
+        vec![(rate, figure(&fio, "/bw_bytes"), 0.03), (latency_ns, figure(&fio, "/lat_ns/mean"), 0.05)]
+    });
 }
 
 /// What fio says of one pass of sequential direct reads of 64 KiB, 8 in flight, inside the limit.
