@@ -37,7 +37,7 @@ const STEPS: &[(&str, &[&str], u64)] = &[
     ("fmt", &["fmt", "--all", "--check"], 120),
     ("clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], 1800),
     ("build", &["test", "--workspace", "--no-run"], 1800),
-    ("test", &["test", "--workspace", "--no-fail-fast"], 900),
+    ("test", &["test", "--workspace", "--no-fail-fast"], 1500),
     ("reports", &["xtask", "docs", "--check"], 300),
     ("doc", &["doc", "--no-deps", "--workspace"], 900),
 ];

@@ -183,21 +183,18 @@ fn a_test_file_that_does_not_fit() {
 fn crowded_out(device: &LoopDevice) -> Answer {
     let mount = device.mount().expect("its filesystem is new");
     let limits = Limits { write_bps: Some(16 * MIB), ..Limits::default() };
-    // Most of the space is taken beforehand, so that the rest is quickly gone, however slow the disk.
-    let stat = rustix::fs::statvfs(mount.path()).expect("it is mounted");
-    let taken = usize::try_from(stat.f_bavail * stat.f_frsize - 40 * MIB).expect("it fits into memory");
-    let mut before = fs::File::create(mount.path().join("before")).expect("there is space");
-    before.write_all(&vec![1; taken]).and_then(|()| before.sync_all()).expect("there is space");
     let throttle = BlkioThrottle::new(device.major_minor(), limits).expect("looked for by requires()");
     let line = format!("paths {} --size 32M --bytes 1M --runtime 50ms --json -", word(mount.path()));
     let asked = start_command(throttle.command(rdsk(&line)));
     wait_for_file(&asked, mount.path(), MIB);
     let mut other = fs::File::create(mount.path().join("other")).expect("there is space yet");
+    // It stands still while the space goes, so that no disk is too slow for that.
+    asked.signal(cli::Signal::STOP);
     let chunk = vec![1_u8; 1 << 20];
-    while other.write_all(&chunk).and_then(|()| other.sync_data()).is_ok() {}
-    let made =
-        test_files(mount.path()).first().and_then(|file| fs::metadata(file).ok()).map(|file| file.len());
-    assert!(made.is_none_or(|bytes| bytes < 32 * MIB), "too late: the file had {made:?} bytes");
+    while other.write_all(&chunk).is_ok() {}
+    let _ = other.sync_data();
+    assert_eq!(test_files(mount.path()).len(), 1, "too late: the file was made");
+    asked.signal(cli::Signal::CONT);
     let answer = asked.answer();
     assert_nothing_left(mount.path());
     answer

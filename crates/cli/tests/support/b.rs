@@ -18,7 +18,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Whatever takes longer than this hangs. Every run here is asked for a few seconds at most.
-pub(crate) const LIMIT: Duration = Duration::from_secs(45);
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
 /// What one command line gave.
 #[derive(Debug)]
