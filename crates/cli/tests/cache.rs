@@ -159,8 +159,13 @@ fn warm_reads_are_memory_and_cold_ones_are_proved_cold() {
     on_ext4(|directory, disk| {
         let file = directory.join("data");
         write_file(&file, 16 * MIB);
-        // All of it is in memory when rdsk begins: a cold cell that does nothing about it reads nothing.
-        assert_eq!(cached_bytes(&file), 16 * MIB);
+        // All of it is in memory when rdsk begins: a cold cell that does nothing about it reads nothing. The kernel may have
+        // taken a page back by itself, but not every time.
+        let is_cached = |_| {
+            std::fs::read(&file).expect("it was just written");
+            cached_bytes(&file) == 16 * MIB
+        };
+        assert!((0..3).any(is_cached), "what was just read is cached");
         let before = Counted::now(disk);
         let record = read_paths(&file);
         let counted = Counted::now(disk).since(before);

@@ -80,7 +80,7 @@ fn a_disk_that_fails_in_mid_run() {
         return;
     }
     let device = LoopDevice::builder().size(64 * MIB).create().unwrap();
-    let line = format!("stream {} --rw read --runtime 1s --precision 0.1%", word(device.path()));
+    let line = format!("stream {} --rw read --runtime 20s --precision 0.1%", word(device.path()));
     let asked = start_and_wait_for(&device, &line, 16 * MIB);
     device.truncate_backing(4 * MIB).unwrap();
     let answer = asked.answer().expect_code(4);
@@ -128,7 +128,7 @@ fn a_disk_that_takes_no_more_writes() {
     fs::File::create(&backing).unwrap().set_len(256 * MIB).unwrap();
     let device = LoopDevice::builder().over(&backing).create().unwrap();
     let line = format!(
-        "paths {} --rw write --destroy {} --bytes 128M --runtime 2s",
+        "paths {} --rw write --destroy {} --bytes 128M --runtime 30s",
         word(device.path()),
         word(&backing)
     );
@@ -265,7 +265,7 @@ fn a_device_that_is_detached_in_mid_run() {
     let innocent = other.path().join("innocent");
     written_file(&innocent, 32 << 20);
     let before = b::file_hash(&innocent);
-    let line = format!("stream {} --rw write --runtime 500ms", word(device.path()));
+    let line = format!("stream {} --rw write --runtime 4s", word(device.path()));
     let line = format!("{line} --precision 0.1% --destroy {}", word(device.backing_path()));
     let asked = start_and_wait_for(&device, &line, 4 * MIB);
     done(Command::new("losetup").arg("--detach").arg(device.path()));

@@ -9,6 +9,7 @@ use rdsk_testkit::cli::{self, Ended};
 use rdsk_testkit::{Behaviour, Extra, FuseDisk, LoopDevice, Need, requires, wait_until};
 use serde_json::Value;
 use std::io::Write as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use support::{LONG, MIB, rdsk, record_of};
 
 /// A Record with what its cells say.
@@ -172,12 +173,19 @@ fn real_zones(device: &LoopDevice, runs: u32) -> (Record, Zones) {
     (record, all.remove(0))
 }
 
+/// One test at a time: each needs the machine for itself.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Twenty runs, on four disks at once, since a disk that is programmed to be slow mostly sleeps.
 #[test]
 fn three_programmed_zones_are_found_on_a_real_device_without_false_bands() {
     if !requires(&NEEDS) {
         return;
     }
+    let _alone = alone();
     let alarms: usize = std::thread::scope(|scope| {
         let runs: Vec<_> = (0..4).map(|_| scope.spawn(false_bands_of_five_runs)).collect();
         runs.into_iter().map(|run| run.join().expect("its assertions hold")).sum()
@@ -217,6 +225,7 @@ fn a_band_of_every_tenth_request_is_found_on_a_real_device() {
     if !requires(&NEEDS) {
         return;
     }
+    let _alone = alone();
     let (_disk, device) = three_zones(Some(Extra { every: 10, costs_ns: 3_000_000 }));
     let is_found = |_: usize| {
         let (record, seen) = real_zones(&device, 10);
