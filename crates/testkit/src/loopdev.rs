@@ -39,6 +39,7 @@ pub struct Builder {
     sector_size: u32,
     direct_io: DirectIo,
     read_only: bool,
+    in_memory: bool,
     backing: Option<PathBuf>,
     below: Option<Below>,
 }
@@ -75,6 +76,14 @@ impl Builder {
         self
     }
 
+    /// Makes the file in `/dev/shm`, where a flush costs nothing, if it may become that large there; so the speed of the
+    /// machine's disk is no part of the device's.
+    #[must_use]
+    pub fn in_memory(mut self) -> Self {
+        self.in_memory = true;
+        self
+    }
+
     /// Uses this file instead of making one. It is left in place when the device goes.
     #[must_use]
     pub fn over(mut self, file: impl Into<PathBuf>) -> Self {
@@ -93,7 +102,14 @@ impl Builder {
     /// # Errors
     /// Those of making the file, or what losetup said.
     pub fn create(self) -> io::Result<LoopDevice> {
-        let directory = tempfile::Builder::new().prefix("rdsk-loop-").tempdir()?;
+        let memory = Path::new("/dev/shm");
+        let fits = |free: rustix::fs::StatVfs| free.f_bavail * free.f_frsize >= self.size;
+        let place = if self.in_memory && rustix::fs::statvfs(memory).is_ok_and(fits) {
+            memory.to_path_buf()
+        } else {
+            std::env::temp_dir()
+        };
+        let directory = tempfile::Builder::new().prefix("rdsk-loop-").tempdir_in(place)?;
         let backing = match self.backing {
             Some(file) => file,
             None => {
@@ -168,6 +184,7 @@ impl LoopDevice {
             sector_size: 512,
             direct_io: DirectIo::default(),
             read_only: false,
+            in_memory: false,
             backing: None,
             below: None,
         }

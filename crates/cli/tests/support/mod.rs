@@ -193,8 +193,16 @@ pub(crate) fn identity(device: &LoopDevice) -> String {
 
 /// Runs `test` in a directory on an ext4 filesystem of its own with blocks of 4096 bytes.
 pub(crate) fn on_ext4(test: impl FnOnce(&Path, &LoopDevice)) {
-    let device =
-        LoopDevice::builder().size(FILESYSTEM_BYTES).create().expect("requires() found loop devices");
+    with_ext4(LoopDevice::builder(), test);
+}
+
+/// The same on a device of which no part is the machine's disk, so that only a throttle takes time.
+pub(crate) fn on_ext4_in_memory(test: impl FnOnce(&Path, &LoopDevice)) {
+    with_ext4(LoopDevice::builder().in_memory(), test);
+}
+
+fn with_ext4(device: rdsk_testkit::loopdev::Builder, test: impl FnOnce(&Path, &LoopDevice)) {
+    let device = device.size(FILESYSTEM_BYTES).create().expect("requires() found loop devices");
     device.mkfs_ext4("truth").expect("requires() found mkfs.ext4");
     let mount = device.mount().expect("requires() found ext4 in the kernel");
     test(mount.path(), &device);

@@ -218,3 +218,17 @@ fn nonsense_is_an_error_with_losetups_words() {
     let error = LoopDevice::builder().over("/nonexistent/file").create().unwrap_err();
     assert!(error.to_string().contains("/nonexistent/file"), "{error}");
 }
+
+#[test]
+fn in_memory_is_in_memory_as_long_as_it_fits() {
+    if !requires(&[Need::Root, Need::Loop]) {
+        return;
+    }
+    let free = rustix::fs::statvfs("/dev/shm").unwrap();
+    let is_in_memory = |size: u64| {
+        let device = LoopDevice::builder().in_memory().size(size).create().unwrap();
+        device.backing_path().starts_with("/dev/shm")
+    };
+    assert_eq!(is_in_memory(MIB), free.f_bavail * free.f_frsize >= MIB);
+    assert!(!is_in_memory((free.f_blocks + 1) * free.f_frsize), "more than there is");
+}
