@@ -7,6 +7,7 @@ pub mod cli;
 pub mod fakesys;
 pub mod fusedisk;
 mod gpt;
+pub mod holder;
 pub mod loopdev;
 pub mod requires;
 pub mod throttle;
@@ -14,6 +15,7 @@ mod tool;
 
 pub use fakesys::{FakeDisk, FakeKind, FakeSys};
 pub use fusedisk::{Behaviour, Extra, FuseDisk};
+pub use holder::{Hold, Holder};
 pub use loopdev::{DirectIo, LoopDevice, Mount};
 pub use requires::{Need, requires};
 pub use throttle::{BlkioThrottle, Limits};
