@@ -52,7 +52,7 @@ impl Refusal {
             "fresh {disks}
 {set_up}
 attempt() {{
-    call $1 rdsk run \"{target}\" --only headline --rw write --budget 2s --quiet \\
+    call $1 rdsk run \"{target}\" --only headline --rw write --budget 1s --quiet \\
         --destroy \"{identity}\" --json - --json-compact
 }}
 fact before $(hash {hashed})

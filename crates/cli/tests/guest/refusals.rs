@@ -12,7 +12,7 @@ const MIB: u64 = 1 << 20;
 const IN_USE: &[Refusal] = &[
     Refusal {
         name: "mounted ext4",
-        set_up: "mkfs.ext4 -q $A; at=$(mounted $A); settle $at",
+        set_up: "ext4 $A; at=$(mounted $A); settle $at",
         code: "mounted",
         says: &["it holds a mounted filesystem"],
         tear_down: "umount $at",

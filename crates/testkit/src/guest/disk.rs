@@ -1,6 +1,7 @@
 //! The disks of a guest: what the guest sees of them, and the sparse files behind them. It knows QEMU's words for them and
 //! starts nothing.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -93,6 +94,11 @@ pub(crate) fn make_images(disks: &[Disk], directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// The image behind each disk, by the disk's name.
+pub(crate) fn images(disks: &[Disk], directory: &Path) -> BTreeMap<String, PathBuf> {
+    disks.iter().map(|disk| (disk.name.clone(), disk.image(directory))).collect()
+}
+
 /// QEMU's arguments that plug the disks in.
 pub(crate) fn arguments(disks: &[Disk], directory: &Path) -> Vec<String> {
     let mut words = Vec::new();
@@ -149,6 +155,8 @@ pub(crate) fn variables(disks: &[Disk]) -> String {
         text.push_str(&format!("{0}_ID={serial}\n{0}=$(disk {serial} {which})\n", disk.name));
         seen.push(serial);
     }
+    let names: Vec<&str> = disks.iter().map(|disk| disk.name.as_str()).collect();
+    text.push_str(&format!("DISKS=\"{}\"\n", names.join(" ")));
     text
 }
 

@@ -46,7 +46,7 @@ while read -r word name limit bytes <&3; do
     mkdir -p /run/scenario/out
     head -c "$bytes" <&3 > /run/scenario/script
     start=$(cut -d' ' -f1 /proc/uptime)
-    setsid sh /guest/scenario.sh > /run/scenario/out/stdout 2> /run/scenario/out/log 3>&- < /dev/null &
+    setsid sh /guest/scenario.sh > /run/scenario/out/stdout 2> /run/scenario/out/log 9>&3 3>&- < /dev/null &
     pid=$!
     ( sleep "$limit"; : > /run/scenario/late; kill -9 -- -$pid ) 3>&- &
     watch=$!

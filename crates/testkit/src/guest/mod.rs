@@ -203,7 +203,9 @@ impl Guest {
         let socket = directory.path().join("port");
         let listener = UnixListener::bind(&socket)?;
         let qemu = qemu::Qemu::start(&self.arguments(&kernel, &archive, &socket), directory.path())?;
-        Ok(Booted::wait(qemu, &listener, kernel.release, (directory, turn), (start, BOOT_LIMIT)))
+        let images = disk::images(&self.disks, directory.path());
+        let held = session::Held { kernel: kernel.release, images, directory, turn };
+        Ok(Booted::wait(qemu, &listener, held, start, BOOT_LIMIT))
     }
 
     fn arguments(&self, kernel: &Kernel, archive: &Path, socket: &Path) -> Vec<String> {

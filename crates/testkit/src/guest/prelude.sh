@@ -8,7 +8,7 @@ call() {
     local name="$1" code=0 start
     shift
     read -r start _ < /proc/uptime
-    "$@" > "$OUT/$name.out" 2> "$OUT/$name.err" || code=$?
+    "$@" > "$OUT/$name.out" 2> "$OUT/$name.err" 9>&- || code=$?
     local end
     read -r end _ < /proc/uptime
     echo "$name $code $start $end" >> "$OUT/calls"
@@ -27,13 +27,12 @@ disk() {
     for at in /sys/block/*; do
         text=
         if [ -e "$at/serial" ]; then
-            text=$(cat "$at/serial")
+            read -r text < "$at/serial" || :
         elif [ -e "$at/device/serial" ]; then
-            text=$(cat "$at/device/serial")
+            read -r text < "$at/device/serial" || :
         elif [ -e "$at/device/vpd_pg80" ]; then
-            text=$(tail -c +5 "$at/device/vpd_pg80" | tr -d '\0')
+            text=$(tail -c +5 "$at/device/vpd_pg80" | tr -d '\0 ')
         fi
-        text=$(echo $text)
         [ "$text" = "$1" ] || continue
         left=$((left - 1))
         [ "$left" -gt 0 ] || { echo "/dev/${at##*/}"; return 0; }
@@ -42,12 +41,28 @@ disk() {
     return 1
 }
 
-# hash DEVICE…: one hash over what lies on the devices now, past the page cache.
+# hash DEVICE…: one hash over what lies on the devices now. The host knows the content of whole disks, and is quicker.
 hash() {
-    local device
+    local device name names= here= answer
     sync
     for device; do
-        dd if="$device" bs=1M iflag=direct status=none 2>/dev/null
+        here=1
+        for name in $DISKS; do
+            eval "[ \"\$$name\" = \"$device\" ]" || continue
+            names="$names $name"
+            here=
+            break
+        done
+        [ -z "$here" ] || break
+    done
+    if [ -z "$here" ]; then
+        echo "HASH$names" >&9
+        read -r answer <&9
+        echo "$answer"
+        return
+    fi
+    for device; do
+        dd if="$device" bs=1M iflag=direct status=none
     done | md5sum | cut -d' ' -f1
 }
 
@@ -78,6 +93,13 @@ link_in() {
 }
 by_id() { link_in by-id "$1" "$2"; }
 by_partuuid() { link_in by-partuuid "$1" "$2"; }
+
+# ext4 DEVICE [ARGUMENT…]: a filesystem that writes nothing by itself after its making.
+ext4() {
+    local device="$1"
+    shift
+    mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 "$@" "$device"
+}
 
 # mounted DEVICE [TYPE [OPTIONS]]: mounts a device under /mnt by the device's name and says where.
 mounted() {

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::hash::{DefaultHasher, Hasher as _};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -50,9 +52,23 @@ pub struct Booted {
     port: UnixStream,
     boot_took: Duration,
     bytes_back: u64,
-    release: String,
+    kernel: String,
+    images: BTreeMap<String, PathBuf>,
     _directory: TempDir,
     _turn: File,
+}
+
+/// What a guest holds until its end: its files, and its turn on this machine.
+#[derive(Debug)]
+pub(crate) struct Held {
+    /// The kernel's release.
+    pub(crate) kernel: String,
+    /// The image behind each disk.
+    pub(crate) images: BTreeMap<String, PathBuf>,
+    /// Where the images lie.
+    pub(crate) directory: TempDir,
+    /// Locked while this guest runs.
+    pub(crate) turn: File,
 }
 
 impl Booted {
@@ -60,13 +76,15 @@ impl Booted {
     pub(crate) fn wait(
         qemu: Qemu,
         listener: &UnixListener,
-        release: String,
-        (directory, turn): (TempDir, File),
-        (start, limit): (Instant, Duration),
+        held: Held,
+        start: Instant,
+        limit: Duration,
     ) -> Self {
         let port = accept(&qemu, listener, start + limit);
+        let Held { kernel, images, directory, turn } = held;
+        let (boot_took, bytes_back) = (limit, 0);
         let mut guest =
-            Self { qemu, port, boot_took: limit, bytes_back: 0, release, _directory: directory, _turn: turn };
+            Self { qemu, port, boot_took, bytes_back, kernel, images, _directory: directory, _turn: turn };
         let line = guest.line(start + limit, "the guest comes up");
         assert!(line.starts_with("UP "), "the guest said {line:?}\n{}", guest.qemu.last_words());
         guest.boot_took = start.elapsed();
@@ -81,8 +99,8 @@ impl Booted {
 
     /// The kernel that runs in it.
     #[must_use]
-    pub fn release(&self) -> &str {
-        &self.release
+    pub fn kernel(&self) -> &str {
+        &self.kernel
     }
 
     /// Bytes that came back so far.
@@ -116,6 +134,13 @@ impl Booted {
                     let content = self.bytes(size, deadline, &scenario.name);
                     files.insert(name.to_owned(), content);
                 }
+                ["HASH", ..] => {
+                    let answer =
+                        self.hash(&words[1..]).unwrap_or_else(|why| self.give_up(&scenario.name, &why));
+                    if let Err(error) = self.port.write_all(answer.as_bytes()) {
+                        self.give_up(&scenario.name, &error.to_string());
+                    }
+                }
                 ["END", code, start, end] => {
                     let Some((code, took)) = ending(code, start, end) else {
                         self.give_up(&scenario.name, &line)
@@ -128,6 +153,23 @@ impl Booted {
                 _ => self.give_up(&scenario.name, &format!("the guest said {line:?}")),
             }
         }
+    }
+
+    /// One hash over the content of these disks, as a line.
+    fn hash(&self, names: &[&str]) -> Result<String, String> {
+        let mut hasher = DefaultHasher::new();
+        let mut buffer = vec![0; 1 << 20];
+        for name in names {
+            let image = self.images.get(*name).ok_or_else(|| format!("there is no disk {name}"))?;
+            let mut file = File::open(image).map_err(|error| format!("{}: {error}", image.display()))?;
+            loop {
+                match file.read(&mut buffer).map_err(|error| format!("{}: {error}", image.display()))? {
+                    0 => break,
+                    read => hasher.write(&buffer[..read]),
+                }
+            }
+        }
+        Ok(format!("{:016x}\n", hasher.finish()))
     }
 
     fn line(&mut self, deadline: Instant, what: &str) -> String {
