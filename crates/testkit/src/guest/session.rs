@@ -6,7 +6,7 @@ use std::fs::File;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -54,7 +54,7 @@ pub struct Booted {
     bytes_back: u64,
     kernel: String,
     images: BTreeMap<String, PathBuf>,
-    _directory: TempDir,
+    directory: TempDir,
     _turn: File,
 }
 
@@ -83,8 +83,7 @@ impl Booted {
         let port = accept(&qemu, listener, start + limit);
         let Held { kernel, images, directory, turn } = held;
         let (boot_took, bytes_back) = (limit, 0);
-        let mut guest =
-            Self { qemu, port, boot_took, bytes_back, kernel, images, _directory: directory, _turn: turn };
+        let mut guest = Self { qemu, port, boot_took, bytes_back, kernel, images, directory, _turn: turn };
         let line = guest.line(start + limit, "the guest comes up");
         assert!(line.starts_with("UP "), "the guest said {line:?}\n{}", guest.qemu.last_words());
         guest.boot_took = start.elapsed();
@@ -101,6 +100,12 @@ impl Booted {
     #[must_use]
     pub fn kernel(&self) -> &str {
         &self.kernel
+    }
+
+    /// Where its images and its console lie, until it is dropped.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// Bytes that came back so far.
