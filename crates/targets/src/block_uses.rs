@@ -26,6 +26,8 @@ enum Tie {
     Below,
     /// One that has some of its sectors, and neither is made of the other.
     Beside,
+    /// One that reaches the whole pool of which it is a volume. LVM keeps such a one for every pool, and nobody uses it.
+    Pool,
     /// Another path to its LUN, or a partition seen on that path.
     OtherPath,
 }
@@ -145,6 +147,8 @@ fn sideways<'world>(
         match own.share(&Extents::of(world, other, Reach::RestsOn)) {
             Sharing::No => {}
             Sharing::Yes => touched.push((other, tie)),
+            Sharing::ByPool if tie == Tie::Beside => touched.push((other, Tie::Pool)),
+            Sharing::ByPool => touched.push((other, tie)),
             Sharing::Perhaps(_) if tie == Tie::Below => touched.push((other, tie)),
             Sharing::Perhaps(why) => {
                 found.doubt(&format!("{} may have some of its sectors: {why}", other.shown()));
@@ -164,6 +168,7 @@ fn with_tie(name: &str, tie: Tie) -> String {
         Tie::Same | Tie::Holder => name.to_owned(),
         Tie::Below => format!("{name}, which it is made of,"),
         Tie::Beside => format!("{name}, which has some of its sectors,"),
+        Tie::Pool => format!("{name}, which reaches its whole pool,"),
         Tie::OtherPath => format!("{name}, another path to the same LUN,"),
     }
 }

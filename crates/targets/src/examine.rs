@@ -127,7 +127,8 @@ fn examine_block(name: &str, path: PathBuf, meta: &Metadata, roots: &Roots) -> R
     if size_bytes == 0 {
         return Err(TargetError::Empty { path: text::shown(&path) });
     }
-    if found.uses.is_empty() {
+    // What weighs more says more than the kernel's "busy".
+    if found.uses.iter().all(|used| used.kind > UseKind::OpenExclusive) {
         probe::exclusive(&path, &mut found);
     }
     found.settle();

@@ -55,6 +55,8 @@ pub(crate) enum Sharing {
     No,
     /// They do.
     Yes,
+    /// One is a volume of a pool, and the other reaches the whole pool.
+    ByPool,
     /// They may; why that cannot be told.
     Perhaps(String),
 }
@@ -69,25 +71,40 @@ impl Extents {
 
     /// Whether the two share bytes.
     pub(crate) fn share(&self, other: &Self) -> Sharing {
-        let shared = self.list.iter().any(|one| other.list.iter().any(|two| meet(one, two)));
-        match (shared, self.guessed.as_ref().or(other.guessed.as_ref())) {
-            (false, _) => Sharing::No,
-            (true, None) => Sharing::Yes,
-            (true, Some(why)) => Sharing::Perhaps(why.clone()),
+        let pairs = self.list.iter().flat_map(|one| other.list.iter().map(move |two| meet(one, two)));
+        let closest = pairs.max().unwrap_or(Meeting::No);
+        match (closest, self.guessed.as_ref().or(other.guessed.as_ref())) {
+            (Meeting::No, _) => Sharing::No,
+            (_, Some(why)) => Sharing::Perhaps(why.clone()),
+            (Meeting::ByPool, None) => Sharing::ByPool,
+            (Meeting::Yes, None) => Sharing::Yes,
         }
     }
 }
 
+/// Whether two ranges meet; the closest comes last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Meeting {
+    No,
+    ByPool,
+    Yes,
+}
+
 /// Where both pass through the same layer, that layer keeps them apart or does not; below it nothing can be compared.
-fn meet(one: &Extent, two: &Extent) -> bool {
+fn meet(one: &Extent, two: &Extent) -> Meeting {
+    let overlap = |begin: u64, end: u64, other_begin: u64, other_end: u64| {
+        if begin < other_end && other_begin < end { Meeting::Yes } else { Meeting::No }
+    };
     for passage in &one.passages {
         if let Some(same) = two.passages.iter().find(|other| other.device == passage.device) {
-            let volumes_differ =
-                passage.volume.zip(same.volume).is_some_and(|(volume, other)| volume != other);
-            return !volumes_differ && passage.begin < same.end && same.begin < passage.end;
+            return match (passage.volume, same.volume) {
+                (Some(volume), Some(other)) if volume != other => Meeting::No,
+                (Some(_), None) | (None, Some(_)) => Meeting::ByPool,
+                _ => overlap(passage.begin, passage.end, same.begin, same.end),
+            };
         }
     }
-    one.medium == two.medium && one.begin < two.end && two.begin < one.end
+    if one.medium == two.medium { overlap(one.begin, one.end, two.begin, two.end) } else { Meeting::No }
 }
 
 struct Descent<'world, 'roots> {
@@ -302,9 +319,11 @@ mod tests {
             .answer("table dm-2", "0 2048 thin 253:0 2");
         assert_eq!(sharing(&fake, "dm-1", "dm-2"), Sharing::No);
         assert_eq!(sharing(&fake, "dm-1", "dm-1"), Sharing::Yes);
-        for (writes, rests) in [("dm-0", "dm-2"), ("sda", "dm-2"), ("dm-1", "sda")] {
+        for (writes, rests) in [("sda", "dm-2"), ("dm-1", "sda")] {
             assert_eq!(sharing(&fake, writes, rests), Sharing::Yes, "{writes} {rests}");
         }
+        assert_eq!(sharing(&fake, "dm-0", "dm-2"), Sharing::ByPool);
+        assert_eq!(sharing(&fake, "dm-2", "dm-0"), Sharing::ByPool);
     }
 
     /// As LVM makes them: origin, its real place, and a snapshot with a store of its own.

@@ -107,7 +107,8 @@ pub(crate) const ROWS: &[Refusal] = &[
     Refusal {
         name: "spare of an md array",
         set_up: "raid md0 1 $A $B; mdadm --quiet /dev/md0 --fail $A --remove $A; mdadm --zero-superblock $A
-            mdadm --quiet /dev/md0 --add-spare $A; wait_for 20 grep -q vda /proc/mdstat",
+            echo frozen > /sys/block/md0/md/sync_action
+            mdadm --quiet /dev/md0 --add-spare $A; wait_for 20 grep -q vda /proc/mdstat; sleep 1",
         hashed: "$B",
         code: "held",
         tear_down: "mdadm --stop /dev/md0; mdadm --zero-superblock $A $B",
@@ -116,7 +117,8 @@ pub(crate) const ROWS: &[Refusal] = &[
     },
     Refusal {
         name: "member of a mounted md array",
-        set_up: "raid md0 1 $A $B; ext4 /dev/md0; at=$(mounted /dev/md0); settle $at",
+        set_up: "raid md0 1 $A $B; ext4 /dev/md0; at=$(mounted /dev/md0); settle $at
+            wait_for 20 grep -q clean /sys/block/md0/md/array_state; sleep 1",
         hashed: "$A $B",
         code: "mounted",
         says: &["md0"],

@@ -24,19 +24,19 @@ pub(crate) const DEVICES: &[Refusal] = &[
     },
     Refusal {
         name: "mapped for writing, its descriptor closed",
-        set_up: "sleep 600 | RDSK_HOLD_HOW=mapped RDSK_HOLD_WHAT=$A holder --ignored --exact refusals::child_that_holds --nocapture > /tmp/held & holder=$!
+        set_up: "mkfifo /tmp/hold; RDSK_HOLD_HOW=mapped RDSK_HOLD_WHAT=$A holder --ignored --exact refusals::child_that_holds --nocapture < /tmp/hold > /tmp/held & holder=$!; exec 7> /tmp/hold
             wait_for 30 grep -q holding /tmp/held",
         code: "in-use",
         says: &["has vda mapped for writing"],
-        tear_down: "kill $(pidof sleep); wait $holder || :; wait_for 20 test -z \"$(pidof holder || :)\"",
+        tear_down: "exec 7>&-; wait $holder",
         ..ROW
     },
     Refusal {
         name: "held exclusively by a process",
-        set_up: "sleep 600 | RDSK_HOLD_HOW=exclusively RDSK_HOLD_WHAT=$A holder --ignored --exact refusals::child_that_holds --nocapture > /tmp/held & holder=$!
+        set_up: "mkfifo /tmp/hold; RDSK_HOLD_HOW=exclusively RDSK_HOLD_WHAT=$A holder --ignored --exact refusals::child_that_holds --nocapture < /tmp/hold > /tmp/held & holder=$!; exec 7> /tmp/hold
             wait_for 30 grep -q holding /tmp/held",
         code: "in-use",
-        tear_down: "kill $(pidof sleep); wait $holder || :; wait_for 20 test -z \"$(pidof holder || :)\"",
+        tear_down: "exec 7>&-; wait $holder",
         tier: Tier::Extended,
         ..ROW
     },
@@ -164,11 +164,11 @@ pub(crate) const FILES: &[Refusal] = &[
     Refusal {
         name: "file mapped for writing, its descriptor closed",
         set_up: "ext4 $B; at=$(mounted $B); file=$at/file; dd if=/dev/urandom of=$file bs=1M count=8 status=none; sync
-            sleep 600 | RDSK_HOLD_HOW=mapped RDSK_HOLD_WHAT=$file holder --ignored --exact refusals::child_that_holds --nocapture > /tmp/held & holder=$!
+            mkfifo /tmp/hold; RDSK_HOLD_HOW=mapped RDSK_HOLD_WHAT=$file holder --ignored --exact refusals::child_that_holds --nocapture < /tmp/hold > /tmp/held & holder=$!; exec 7> /tmp/hold
             wait_for 30 grep -q holding /tmp/held",
         code: "in-use",
         says: &["mapped for writing"],
-        tear_down: "kill $(pidof sleep); wait $holder || :; wait_for 20 test -z \"$(pidof holder || :)\"",
+        tear_down: "exec 7>&-; wait $holder",
         ..FILE
     },
     Refusal {
