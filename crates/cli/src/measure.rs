@@ -141,12 +141,32 @@ fn give_out(record: &Record, wanted: &Wanted, sink: Option<&Sink>) -> u8 {
             }
         }
     }
+    if let Some(problem) = file_left() {
+        out::problem(&problem);
+        if code == exit::DONE {
+            code = exit::of(problem.kind);
+        }
+    }
     if let Some(text) = broken::unreported()
         && wanted.talk == Talk::Normal
     {
         out::warning(&text);
     }
     code
+}
+
+/// A test file that is still there, as on a filesystem that turned read-only during the run.
+fn file_left() -> Option<Problem> {
+    let left = rdsk_targets::test_files_left().into_iter().next()?;
+    let path = left.path.display();
+    Some(Problem::new(
+        ProblemKind::Io,
+        "file-left",
+        format!("the test file {path} could not be removed: {}", left.reason),
+        format!(
+            "remove it when the filesystem takes writes again, or let the next run there do it: rm {path}"
+        ),
+    ))
 }
 
 /// The errors of cells in a run that went on after them.

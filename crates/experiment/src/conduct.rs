@@ -9,7 +9,7 @@ use rdsk_model::{
 };
 use rdsk_targets::{
     Access, Claim, Examined, Overwrite, Place, SizeWish, TargetError, TestFileOptions, claim, each_lun,
-    examine, make_test_file, remove_orphans,
+    examine, make_test_file, remove_orphans, test_files_left,
 };
 use rdsk_units::Nanos;
 use std::time::Instant;
@@ -37,6 +37,10 @@ pub fn conduct(request: &Request, watch: &mut dyn Watch) -> Record {
         record.elapsed_ns = elapsed_ns(began);
     }
     note_overrun(request, planned_ns, &mut record);
+    for left in test_files_left() {
+        let path = left.path.display();
+        record.notes.push(format!("the test file {path} could not be removed: {}", left.reason));
+    }
     record.findings = rdsk_finding::findings(&record);
     record
 }

@@ -42,7 +42,7 @@ pub use identity::{Identity, IdentityKind};
 pub use judge::{Access, Overwrite, Permission, Refusal, judge};
 pub use node::DeviceNumber;
 pub use orphan::{Removed, remove_orphans};
-pub use registry::remove_all_test_files_now;
+pub use registry::{TestFileLeft, remove_all_test_files_now, test_files_left};
 pub use roots::{Roots, ToolSource};
 pub use signature::Signature;
 pub use sim::{SIM_PREFIX, Simulated, each_lun, load_system};

@@ -20,6 +20,7 @@ pub(crate) const MARK_VALUE: &[u8] = b"1";
 const ATTEMPTS: usize = 8;
 
 static FILES: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+static LEFT: Mutex<Vec<TestFileLeft>> = Mutex::new(Vec::new());
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
 /// A file to be removed. The directory is held open, so that it is found after a `chdir` or a rename.
@@ -28,17 +29,42 @@ struct Entry {
     id: u64,
     directory: OwnedFd,
     name: String,
+    path: PathBuf,
     inode: (u64, u64),
 }
 
 impl Entry {
     fn remove(&self) {
         let named = rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW);
-        if named.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == self.inode) {
-            // There is nobody left to tell; the next run finds it as an orphan.
-            let _ = rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty());
+        let removed = match named {
+            Ok(stat) if (stat.st_dev, stat.st_ino) == self.inode => {
+                rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty())
+            }
+            // Another file has the name, or none has it: ours is gone.
+            Ok(_) | Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(errno),
+        };
+        // On a filesystem that has turned read-only it stays; the next run there would find it as an orphan.
+        if let Err(errno) = removed {
+            let left = TestFileLeft { path: self.path.clone(), reason: errno.to_string() };
+            LEFT.lock().unwrap_or_else(PoisonError::into_inner).push(left);
         }
     }
+}
+
+/// A test file that could not be removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TestFileLeft {
+    /// Where it was made.
+    pub path: PathBuf,
+    /// Why it stays, in the kernel's words.
+    pub reason: String,
+}
+
+/// The test files of this process that could not be removed so far, for whoever tells the user where they lie.
+#[must_use]
+pub fn test_files_left() -> Vec<TestFileLeft> {
+    LEFT.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// A test file of this process: open for writing, locked, and removed when dropped.
@@ -77,7 +103,7 @@ impl TestFile {
             let file = rustix::fs::openat(&parent, &name, flags, Mode::RUSR | Mode::WUSR).map_err(failed)?;
             let stat = rustix::fs::fstat(&file).map_err(failed)?;
             let inode = (stat.st_dev, stat.st_ino);
-            files.push(Entry { id, directory: parent, name, inode });
+            files.push(Entry { id, directory: parent, name, path: path.clone(), inode });
             (file, inode)
         };
         let test_file = Self { id, path, inode, file };

@@ -72,11 +72,12 @@ pub(crate) const ROWS: &[Refusal] = &[
     },
     Refusal {
         name: "mounted in another mount namespace",
-        set_up: "ext4 $A; mkdir -p /mnt/other; unshare -m sh -c \"mount -t ext4 $A /mnt/other; echo > /tmp/there; exec sleep 600\" & other=$!
-            wait_for 20 test -e /tmp/there; sync",
+        set_up: "ext4 $A; mkdir -p /mnt/other
+            unshare -m sh -c \"mount -t ext4 $A /mnt/other; sync; echo > /tmp/there; while ! [ -e /tmp/go ]; do sleep 0.1; done; umount /mnt/other\" & other=$!
+            wait_for 20 test -e /tmp/there; sleep 1",
         code: "mounted",
         says: &["another mount namespace"],
-        tear_down: "kill $other; wait $other || :",
+        tear_down: "echo > /tmp/go; wait $other",
         ..ROW
     },
     Refusal {

@@ -79,7 +79,7 @@ pub(crate) const DEVICES: &[Refusal] = &[
             wait_for 20 nbd-client -N disk 127.0.0.1 10809 /dev/nbd0",
         code: "in-use",
         says: &["(nbd-server) has vda open for writing"],
-        tear_down: "nbd-client -d /dev/nbd0; kill $server; wait $server || :; wait_for 20 test -z \"$(pidof nbd-server || :)\"",
+        tear_down: "nbd-client -d /dev/nbd0; kill $server || :; wait $server || :; wait_for 20 test -z \"$(pidof nbd-server || :)\"",
         tier: Tier::Extended,
         ..ROW
     },
