@@ -15,6 +15,8 @@ mod refusal;
 mod refusals;
 #[path = "guest/refusals/sideways.rs"]
 mod sideways;
+#[path = "guest/thin.rs"]
+mod thin;
 
 use rdsk_testkit::guest::Guest;
 

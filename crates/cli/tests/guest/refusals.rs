@@ -94,3 +94,30 @@ fn what_shares_sectors_with_something_in_use_is_not_written() {
     try_all(&mut guest, "sideways", "$A", sideways::STACKED);
     try_all(&mut guest, "paths", "$S", sideways::ROWS);
 }
+
+/// docs/refusals.md is what people read before they trust a disk to rdsk: it lists every row, under its code, and no other.
+#[test]
+fn the_page_of_refusals_lists_every_row() {
+    let page = include_str!("../../../../docs/refusals.md");
+    let rows =
+        [in_use::ROWS, labels::ROWS, openers::DEVICES, openers::FILES, sideways::STACKED, sideways::ROWS]
+            .concat();
+    assert!(rows.len() >= 45, "{} rows", rows.len());
+    let listed: Vec<(&str, &str)> = page
+        .lines()
+        .filter_map(|line| {
+            let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+            let [name, _, code] = cells[..] else { return None };
+            Some((name.trim_start(), code.strip_prefix('`')?.strip_suffix('`')?))
+        })
+        .collect();
+    for row in &rows {
+        assert!(
+            listed.contains(&(row.name, row.code)),
+            "{} ({}) is not in docs/refusals.md",
+            row.name,
+            row.code
+        );
+    }
+    assert_eq!(listed.len(), rows.len(), "the page lists what is no row");
+}

@@ -1,0 +1,125 @@
+//! A run in a directory harms nothing around it: a thin pool keeps a tenth free, a file that cannot be removed is named, and
+//! a device that takes writes in its own order only is left alone.
+
+use std::time::Duration;
+
+use rdsk_testkit::guest::{Booted, Call, Disk, Scenario};
+use rdsk_testkit::{Need, requires};
+
+use crate::guest;
+
+const MIB: u64 = 1 << 20;
+
+fn booted() -> Option<Booted> {
+    requires(&[Need::Root, Need::Guest]).then(|| {
+        guest()
+            .modules(&["ext4", "dm_mod", "dm_thin_pool", "dm_snapshot", "null_blk"])
+            .programs(&[
+                "mkfs.ext4",
+                "thin_check",
+                "lvm",
+                "pvcreate",
+                "vgcreate",
+                "lvcreate",
+                "dmsetup",
+                "blkid",
+            ])
+            .disk(Disk::virtio("A", 96 * MIB))
+            .boot()
+    })
+}
+
+fn error_code(call: &Call) -> String {
+    call.json()["error"]["code"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Two filesystems of 40 MiB in a pool of 64 MiB: the test file of a run without `--size` would have filled it up.
+const POOL: &str = "pvcreate -q $A; vgcreate -q vg $A
+lvcreate -q -L 64M --poolmetadatasize 4M -Zn -T vg/pool
+for n in one two; do lvcreate -q -V 60M -T vg/pool -n $n; ext4 /dev/mapper/vg-$n; done
+at=$(mounted /dev/mapper/vg-one); other=$(mounted /dev/mapper/vg-two)
+dd if=/dev/urandom of=$other/precious bs=1M count=8 status=none; sync
+used() { dmsetup status --noflush vg-pool-tpool | cut -d' ' -f6; }
+fact before $(used)
+";
+
+#[test]
+fn directories_and_zones_and_filesystems_that_turn_read_only() {
+    let Some(mut guest) = booted() else { return };
+    let script = format!(
+        "{POOL}
+sum=$(md5sum < $other/precious)
+call run rdsk run $at --only headline --rw write --budget 3s --quiet --json - --json-compact
+sync; fact after $(used)
+call large rdsk run $at --size 50M --only headline --budget 1s --quiet --json - --json-compact
+dd if=/dev/urandom of=$other/more bs=1M count=2 status=none conv=fsync
+echo 3 > /proc/sys/vm/drop_caches
+[ \"$sum\" = \"$(md5sum < $other/precious)\" ]
+fact left $(ls -A $at | grep -c rdsk || :)
+dd if=/dev/urandom of=$other/fill bs=1M count=40 status=none conv=fsync
+call full rdsk run $at --only headline --budget 1s --quiet --json - --json-compact
+"
+    );
+    let outcome =
+        guest.run(&Scenario::new("thin pool", script).limit(Duration::from_secs(120))).expect_done();
+    let run = outcome.call("run");
+    assert_eq!(run.code, 0, "{}", run.said());
+    // 64 MiB in chunks of 64 KiB; of these a tenth, 103, stays free.
+    let (used, total) = outcome.fact("after").split_once('/').expect("used/total");
+    let free = total.parse::<u64>().unwrap() - used.parse::<u64>().unwrap();
+    assert!(free * 10 >= total.parse().unwrap(), "{used} of {total} chunks are in use");
+    let size = run.json()["targets"][0]["size_bytes"].as_u64().unwrap();
+    assert!(size >= 8 * MIB, "the file of {size} bytes is smaller than it must be");
+    assert_eq!((outcome.call("large").code, error_code(outcome.call("large")).as_str()), (3, "no-space"));
+    assert_eq!((outcome.call("full").code, error_code(outcome.call("full")).as_str()), (3, "thin-pool"));
+    assert_eq!(outcome.fact("left"), "0");
+    assert_eq!(outcome.unclean(), "");
+    read_only(&mut guest);
+    zoned(&mut guest);
+}
+
+/// The filesystem turns read-only while the run is under way, as after an error of its device.
+fn read_only(guest: &mut Booted) {
+    let script = "fresh $A; ext4 $A; at=$(mounted $A)
+rdsk run $at --only headline --rw write --budget 30s --size 8M --quiet --json $OUT/record.json > $OUT/page 2> $OUT/talk & run=$!
+wait_for 30 sh -c \"ls -A $at | grep -q rdsk-test\"
+sleep 2
+echo u > /proc/sysrq-trigger
+code=0; wait $run || code=$?
+fact code $code
+fact left $(ls -A $at | grep rdsk-test)
+umount $at; mount -t ext4 $A $at
+call next rdsk run $at --only headline --rw read --budget 1s --size 4M --quiet --json - --json-compact
+fact gone $(ls -A $at | grep -c rdsk-test || :)
+";
+    let outcome =
+        guest.run(&Scenario::new("read-only", script).limit(Duration::from_secs(120))).expect_done();
+    let talk = String::from_utf8_lossy(&outcome.file("talk")).into_owned();
+    let left = outcome.fact("left");
+    assert!(left.starts_with(".rdsk-test-"), "{left}: {talk}");
+    assert!(talk.contains(&format!("/{left} could not be removed")) && talk.contains("hint: "), "{talk}");
+    assert_eq!(outcome.fact("code"), "4", "{talk}");
+    let record: serde_json::Value = serde_json::from_slice(&outcome.file("record.json")).unwrap();
+    let notes = record["notes"].to_string();
+    assert!(notes.contains(left), "{notes}");
+    let next = outcome.call("next");
+    assert_eq!(next.code, 0, "{}", next.said());
+    assert!(next.json()["notes"].to_string().contains(left), "{}", next.said());
+    assert_eq!(outcome.fact("gone"), "0");
+}
+
+fn zoned(guest: &mut Booted) {
+    let script = "n=/sys/kernel/config/nullb/zoned; mkdir $n
+for word in size=64 zoned=1 zone_size=4 memory_backed=1 blocksize=4096 power=1; do echo ${word#*=} > $n/${word%=*}; done
+dev=/dev/$(ls -d /sys/block/nullb* | while read at; do grep -q host-managed $at/queue/zoned && basename $at; done)
+by_id scsi-zoned $dev
+call write rdsk run $dev --only headline --rw write --budget 1s --quiet --destroy scsi-zoned --json - --json-compact
+call read rdsk run $dev --only headline --rw read --budget 1s --quiet --json - --json-compact
+echo 0 > $n/power; rmdir $n
+";
+    let outcome = guest.run(&Scenario::new("zoned", script).limit(Duration::from_secs(60))).expect_done();
+    let write = outcome.call("write");
+    assert_eq!((write.code, error_code(write).as_str()), (3, "host-managed"), "{}", write.said());
+    let read = outcome.call("read");
+    assert_eq!(read.code, 0, "{}", read.said());
+}
