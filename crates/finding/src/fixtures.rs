@@ -355,6 +355,8 @@ fn device() -> Device {
         minimum_io_bytes: Some(4096),
         optimal_io_bytes: None,
         max_request_bytes: Some(1280 << 10),
+        zoned: Some("none".into()),
+        zone_bytes: None,
         rotational: Some(true),
         write_cache: Some("write back".into()),
         fua: Some(false),

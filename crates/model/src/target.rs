@@ -51,6 +51,10 @@ pub struct Device {
     pub optimal_io_bytes: Option<u64>,
     /// `queue/max_sectors_kb` in bytes: the largest request.
     pub max_request_bytes: Option<u64>,
+    /// `queue/zoned`: `none`, `host-aware` or `host-managed`.
+    pub zoned: Option<String>,
+    /// Size of a zone of a zoned device (`queue/chunk_sectors`); `None` where there are no zones.
+    pub zone_bytes: Option<u64>,
     /// `queue/rotational`.
     pub rotational: Option<bool>,
     /// `queue/write_cache`: `write back` or `write through`.

@@ -13,6 +13,9 @@ pub(crate) fn device(tree: &Tree, node: &Node) -> Device {
     let queue = whole.directory.join("queue");
     let number = |name: &str| read_number::<u64>(&queue.join(name));
     let flag = |name: &str| number(name).map(|value| value != 0);
+    let zoned = trimmed(&queue.join("zoned"));
+    let has_zones = zoned.as_deref().is_some_and(|zoned| zoned != "none");
+    let zone_sectors = number("chunk_sectors").filter(|&sectors| has_zones && sectors != 0);
     Device {
         name: node.kernel_name(),
         major_minor: node.number.to_string(),
@@ -26,6 +29,8 @@ pub(crate) fn device(tree: &Tree, node: &Node) -> Device {
         minimum_io_bytes: number("minimum_io_size"),
         optimal_io_bytes: number("optimal_io_size").filter(|&bytes| bytes != 0),
         max_request_bytes: number("max_sectors_kb").and_then(|kib| kib.checked_mul(1024)),
+        zoned,
+        zone_bytes: zone_sectors.and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)),
         rotational: flag("rotational"),
         write_cache: trimmed(&queue.join("write_cache")),
         fua: flag("fua"),
@@ -87,6 +92,24 @@ mod tests {
         assert_eq!(active_scheduler("[none]").as_deref(), Some("none"));
         assert_eq!(active_scheduler("none").as_deref(), Some("none"));
         assert_eq!(active_scheduler(" "), None);
+    }
+
+    #[test]
+    fn zones_are_told_where_there_are_any() {
+        let machine = crate::fake::Fake::new()
+            .disk("sda", "8:0")
+            .attribute("sda/queue/zoned", "host-managed\n")
+            .attribute("sda/queue/chunk_sectors", "524288\n")
+            .disk("md0", "9:0")
+            .attribute("md0/queue/zoned", "none\n")
+            .attribute("md0/queue/chunk_sectors", "1024\n");
+        machine.with(|world, _| {
+            let device = |name: &str| device(&world.tree, world.tree.get(name).unwrap());
+            assert_eq!(device("sda").zoned.as_deref(), Some("host-managed"));
+            assert_eq!(device("sda").zone_bytes, Some(256 << 20));
+            // Of other devices this attribute is a bound that requests may not cross.
+            assert_eq!((device("md0").zoned.as_deref(), device("md0").zone_bytes), (Some("none"), None));
+        });
     }
 
     #[test]
