@@ -1,5 +1,6 @@
 //! The facts of one block device, from sysfs: the fields of [`rdsk_model::Device`]. It opens no device and judges nothing.
 
+use crate::layers;
 use crate::sysfs::{Node, Tree, read_number, read_text};
 use rdsk_model::Device;
 use std::path::Path;
@@ -19,10 +20,12 @@ pub(crate) fn device(tree: &Tree, node: &Node) -> Device {
     Device {
         name: node.kernel_name(),
         major_minor: node.number.to_string(),
+        kind: Some(layers::kind(node)),
+        mapped_name: layers::mapped_name(node),
+        below: layers::below(tree, node),
         model: trimmed(&whole.directory.join("device/model")),
         serial: serial(&whole.directory),
-        size_bytes: read_number::<u64>(&node.directory.join("size"))
-            .and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)),
+        size_bytes: size_bytes(node),
         logical_block_bytes: number("logical_block_size"),
         physical_block_bytes: number("physical_block_size"),
         alignment_offset_bytes: read_number(&node.directory.join("alignment_offset")),
@@ -41,6 +44,11 @@ pub(crate) fn device(tree: &Tree, node: &Node) -> Device {
     }
 }
 
+/// Capacity as sysfs has it.
+pub(crate) fn size_bytes(node: &Node) -> Option<u64> {
+    read_number::<u64>(&node.directory.join("size")).and_then(|sectors| sectors.checked_mul(SECTOR_BYTES))
+}
+
 /// World Wide Names as sysfs has them: `naa.5000c500a1b2c3d4`, `eui.0025385b71b00f2c`.
 pub(crate) fn wwns(whole: &Node) -> Vec<String> {
     ["device/wwid", "wwid"].iter().filter_map(|name| trimmed(&whole.directory.join(name))).collect()
@@ -52,8 +60,8 @@ pub(crate) fn disk_sequence(sys: &Path, whole: &str) -> Option<u64> {
     read_number(&sys.join("block").join(whole).join("diskseq"))
 }
 
-/// NVMe and MMC have `device/serial`, virtio has `serial`, SCSI and SATA have page 0x80 of the vital product data.
-fn serial(whole: &Path) -> Option<String> {
+/// Serial number of the disk at `whole`: NVMe and MMC have `device/serial`, virtio has `serial`, SCSI and SATA have page 0x80 of the vital product data.
+pub(crate) fn serial(whole: &Path) -> Option<String> {
     trimmed(&whole.join("device/serial"))
         .or_else(|| trimmed(&whole.join("serial")))
         .or_else(|| unit_serial_number(&std::fs::read(whole.join("device/vpd_pg80")).ok()?))
