@@ -3,6 +3,8 @@
 
 #[path = "guest/arrays.rs"]
 mod arrays;
+#[path = "guest/identity.rs"]
+mod identity;
 #[path = "guest/refusal.rs"]
 mod refusal;
 #[path = "guest/refusals.rs"]
