@@ -75,18 +75,17 @@ enum Tag<'word> {
 impl<'word> Tag<'word> {
     /// `UUID=…`, with or without quotation marks, or the link of udev of the same meaning.
     fn parse(word: &'word str) -> Option<Self> {
-        let forms: [(&str, &str, fn(&'word str) -> Self); 5] = [
-            ("UUID=", "/dev/disk/by-uuid/", Tag::Uuid),
-            ("LABEL=", "/dev/disk/by-label/", Tag::Label),
-            ("PARTUUID=", "/dev/disk/by-partuuid/", Tag::PartUuid),
-            ("PARTLABEL=", "/dev/disk/by-partlabel/", Tag::PartLabel),
-            ("ID=", "/dev/disk/by-id/", Tag::Id),
-        ];
-        forms.into_iter().find_map(|(tag, directory, make)| {
+        let value = |tag: &str, directory: &str| {
             let value = word.strip_prefix(tag).or_else(|| word.strip_prefix(directory))?;
             let bare = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value);
-            (!bare.is_empty()).then(|| make(bare))
-        })
+            (!bare.is_empty()).then_some(bare)
+        };
+        value("UUID=", "/dev/disk/by-uuid/")
+            .map(Tag::Uuid)
+            .or_else(|| value("LABEL=", "/dev/disk/by-label/").map(Tag::Label))
+            .or_else(|| value("PARTUUID=", "/dev/disk/by-partuuid/").map(Tag::PartUuid))
+            .or_else(|| value("PARTLABEL=", "/dev/disk/by-partlabel/").map(Tag::PartLabel))
+            .or_else(|| value("ID=", "/dev/disk/by-id/").map(Tag::Id))
     }
 
     /// Whether a device with this content has the tag.

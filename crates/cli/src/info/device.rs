@@ -18,7 +18,7 @@ pub(super) fn rows(rows: &mut Rows, device: &Device, letters: Letters) {
     if let Some(mapped) = &device.mapped_name {
         name.push_str(&format!(", {}", printable(mapped)));
     }
-    if let Some(kind) = device.kind.as_ref().filter(|kind| *kind != "disk") {
+    if let Some(kind) = device.kind.as_ref().filter(|kind| *kind != "disk" && *kind != "loop") {
         name.push_str(&format!(", {}", printable(kind)));
     }
     if let Some(model) = &device.model {

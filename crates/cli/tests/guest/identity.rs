@@ -153,8 +153,12 @@ impl Row {
         assert_eq!(info.code, 0, "{name}: {}", info.said());
         let told = &info.json()["targets"][0];
         assert_eq!(told["target"]["path"].as_str(), Some(outcome.fact("device").as_str()), "{name}");
-        let texts: Vec<&str> =
-            told["identities"].as_array().unwrap().iter().filter_map(|one| one["text"].as_str()).collect();
+        let texts: Vec<&str> = told["identities"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(|one| one["text"].as_str())
+            .collect();
         for index in 0..self.right.len() {
             let word = outcome.fact(&format!("right-{index}"));
             assert!(texts.contains(&word.as_str()), "{name}: info does not print {word:?}: {texts:?}");
@@ -170,7 +174,6 @@ impl Row {
         let written = outcome.call("written");
         assert_eq!(written.code, 0, "{name}: {}", written.said());
         assert_ne!(outcome.fact("after"), outcome.fact("end"), "{name}: nothing was written");
-        eprintln!("{name}: {:.1} s", outcome.took().as_secs_f64());
         note("identity", name, "wrong words refused; right one written", outcome.took());
         assert_eq!(outcome.unclean(), "", "{name}");
     }
