@@ -75,6 +75,62 @@ pub(crate) fn mapped_name(node: &Node) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rdsk_testkit::fakesys::{FakeDisk, FakeSys};
+
+    /// A logical volume on an array of two partitions and a disk.
+    #[test]
+    fn a_stack_has_a_layer_for_each_member() {
+        const GIB: u64 = 1 << 30;
+        let uuid = format!("LVM-{}", "a".repeat(64));
+        let fake = FakeSys::new()
+            .disk(FakeDisk::scsi("sda"))
+            .partition("sda", 1, 1 << 20, 8 * GIB)
+            .disk(FakeDisk::scsi("sdb"))
+            .partition("sdb", 1, 1 << 20, 8 * GIB)
+            .disk(FakeDisk::nvme("nvme0n1"))
+            .disk(FakeDisk::md("md0", "raid5", 3, 64 << 10, 16 * GIB))
+            .disk(FakeDisk::dm("dm-3", "v--g-home", &uuid, 4 * GIB))
+            .holder("sda1", "md0")
+            .holder("sdb1", "md0")
+            .holder("nvme0n1", "md0")
+            .holder("md0", "dm-3");
+        let tree = Tree::read(&fake.sys()).unwrap();
+        let device = facts::device(&tree, tree.get("dm-3").unwrap());
+        assert_eq!(device.kind.as_deref(), Some("dm LVM"));
+        assert_eq!(device.mapped_name.as_deref(), Some("v-g/home"));
+        let [md] = &device.below[..] else { panic!("{:?}", device.below) };
+        assert_eq!((md.name.as_str(), md.kind.as_str(), md.size_bytes), ("md0", "md raid5", Some(16 * GIB)));
+        let members: Vec<(&str, &str)> =
+            md.below.iter().map(|member| (member.name.as_str(), member.kind.as_str())).collect();
+        assert_eq!(members, [("nvme0n1", "disk"), ("sda1", "partition"), ("sdb1", "partition")]);
+        assert_eq!(md.below[2].below[0].name, "sdb");
+        assert!(md.below[2].below[0].below.is_empty() && md.below[0].below.is_empty());
+        let disk = facts::device(&tree, tree.get("sda").unwrap());
+        assert_eq!((disk.kind.as_deref(), disk.mapped_name, disk.below), (Some("disk"), None, Vec::new()));
+    }
+
+    /// Each level stands on two partitions of the one below it, so that paths double with each.
+    #[test]
+    fn a_tree_that_would_never_end_is_cut() {
+        let mut machine = crate::fake::Fake::new();
+        for level in 0..14 {
+            machine = machine.disk(&format!("md{level}"), &format!("9:{level}"));
+            for part in 1..=2 {
+                machine = machine.disk(&format!("md{level}/md{level}p{part}"), &format!("25{part}:{level}"));
+                if level > 0 {
+                    let lower = level - 1;
+                    machine = machine.stack(&format!("md{level}"), &format!("md{lower}/md{lower}p{part}"));
+                }
+            }
+        }
+        machine.with(|world, _| {
+            fn count(layers: &[Layer]) -> usize {
+                layers.iter().map(|layer| 1 + count(&layer.below)).sum()
+            }
+            let layers = below(&world.tree, world.tree.get("md13").unwrap());
+            assert_eq!(count(&layers), MOST_LAYERS);
+        });
+    }
 
     #[test]
     fn the_maker_of_a_mapped_device_is_in_its_uuid() {

@@ -182,9 +182,82 @@ fn judgement(rows: &mut Rows, what: &str, answer: &Result<(), Problem>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rdsk_model::{Device, Layer};
+    use rdsk_targets::{Identity, NoIdentity, Roots};
 
     #[test]
     fn mount_options_are_told_once() {
         assert_eq!(options("rw,relatime,rw,discard"), "rw, relatime, discard");
+    }
+
+    /// A logical volume on a mirror as its page looks, with a name that proves nothing.
+    #[test]
+    fn the_page_of_a_volume() {
+        let layer = |name: &str, kind: &str, mib: u64, below: Vec<Layer>| Layer {
+            name: name.into(),
+            kind: kind.into(),
+            size_bytes: Some(mib << 20),
+            below,
+            ..Layer::default()
+        };
+        let identity = |kind, text: &str| Identity { kind, text: text.into() };
+        let mut examined = rdsk_targets::examine("sim:wd2500", &Roots::default()).unwrap();
+        examined.place = Place::Block { major_minor: "252:0".parse().unwrap(), attachment: None };
+        examined.target.name = "v-g/l-v".into();
+        examined.target.path = Some("/dev/dm-0".into());
+        examined.target.size_bytes = 16 << 20;
+        examined.target.device = Some(Device {
+            name: "dm-0".into(),
+            major_minor: "252:0".into(),
+            kind: Some("dm LVM".into()),
+            mapped_name: Some("v-g/l-v".into()),
+            size_bytes: Some(16 << 20),
+            logical_block_bytes: Some(512),
+            physical_block_bytes: Some(4096),
+            max_request_bytes: Some(2_147_483_647 << 10),
+            minimum_io_bytes: Some(512),
+            zoned: Some("none".into()),
+            below: vec![layer(
+                "md7",
+                "md raid1",
+                47,
+                vec![layer("vda", "disk", 48, Vec::new()), layer("vdb", "disk", 48, Vec::new())],
+            )],
+            ..Device::default()
+        });
+        examined.identities =
+            vec![identity(IdentityKind::Volume, "v-g/l-v"), identity(IdentityKind::MapperName, "v--g-l--v")];
+        examined.no_identities = vec![NoIdentity {
+            identity: identity(IdentityKind::Serial, "2000"),
+            why: "sdb has it too".into(),
+        }];
+        let refused = || Err(Problem::new(rdsk_model::ProblemKind::Refused, "needs-destroy", "no", "add it"));
+        let known = Known {
+            examined,
+            reading: Ok(()),
+            writing: refused(),
+            with_flag: Some(("--destroy v-g/l-v".into(), Ok(()))),
+        };
+        let wanted = "v-g/l-v: a block device
+  path         /dev/dm-0
+  size         16 MiB (16,777,216 bytes)
+  device       dm-0 (252:0), v-g/l-v, dm LVM
+  stack        dm-0 (v-g/l-v)  16 MiB, dm LVM
+               └─ md7  47 MiB, md raid1, 2 members
+                  ├─ vda  48 MiB, disk
+                  └─ vdb  48 MiB, disk
+  blocks       512 bytes logical, 4096 bytes physical
+  requests     no limit of its own, minimum I/O 512 B
+  write cache  unknown
+  scheduler    unknown
+  direct I/O   yes, in multiples of 512 bytes
+  identity     v-g/l-v (volume)
+  identity     v--g-l--v (dm-name)
+  no identity  2000 (serial): sdb has it too
+  reading      allowed
+  writing      refused, but allowed with --destroy v-g/l-v: its data would be
+               lost
+";
+        assert_eq!(paragraph("v-g/l-v", &known, Letters::Unicode), wanted);
     }
 }

@@ -78,7 +78,7 @@ fn hardware(node: &Node, inventory: &Inventory, lsblk: Option<&Lsblk>, list: &mu
     }
 }
 
-/// The kernel tells it since 6.14, udev where it runs, and the partition table always.
+/// Newer kernels tell it with the event of the partition, udev does where it runs, and the partition table always.
 pub(super) fn partition_uuid(
     world: &World<'_>,
     node: &Node,
