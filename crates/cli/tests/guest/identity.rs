@@ -116,7 +116,7 @@ fact before $(hash /dev/sda)
 wwid=$(cat /sys/block/sda/device/wwid)
 [ \"$wwid\" = \"$(cat /sys/block/sdb/device/wwid)\" ]
 for word in 2000 $wwid; do
-    call refused-$word rdsk run /dev/sdb --only headline --rw write --budget 1s --quiet --destroy $word --json -
+    call refused-$word rdsk run /dev/sdb --only headline --rw write --budget 500ms --quiet --destroy $word --json -
     call named-$word rdsk info $word
 done
 call info rdsk info /dev/sdb --json -
@@ -125,7 +125,7 @@ fact after $(hash /dev/sda)";
 impl Row {
     /// The row as a script: `info`, then the wrong words, then the right ones.
     fn script(&self) -> String {
-        let run = format!("rdsk run \"{}\" --only headline --rw write --budget 1s --quiet", self.target);
+        let run = format!("rdsk run \"{}\" --only headline --rw write --budget 500ms --quiet", self.target);
         let mut script = format!(
             "fresh $A $B\n{}\ncall info rdsk info \"{}\" --json -\nfact device $device\n",
             self.set_up, self.target
