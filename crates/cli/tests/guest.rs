@@ -5,10 +5,18 @@
 mod arrays;
 #[path = "guest/identity.rs"]
 mod identity;
+#[path = "guest/refusals/in_use.rs"]
+mod in_use;
+#[path = "guest/refusals/labels.rs"]
+mod labels;
+#[path = "guest/refusals/openers.rs"]
+mod openers;
 #[path = "guest/refusal.rs"]
 mod refusal;
 #[path = "guest/refusals.rs"]
 mod refusals;
+#[path = "guest/refusals/sideways.rs"]
+mod sideways;
 
 use rdsk_testkit::guest::Guest;
 

@@ -231,7 +231,7 @@ fn make_file(
 ) -> Result<(Claim, f64), Problem> {
     let size = size_wish(request, files);
     let options = TestFileOptions { size, seed: request.options.seed, stop: request.stop.clone() };
-    let (claimed, made) = make_test_file(directory, &options, &mut |progress| {
+    let (claimed, made) = make_test_file(directory, &options, &request.roots, &mut |progress| {
         watch.event(&Event::Making {
             done_bytes: progress.done_bytes,
             total_bytes: progress.total_bytes,

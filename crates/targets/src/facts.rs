@@ -60,7 +60,8 @@ pub(crate) fn disk_sequence(sys: &Path, whole: &str) -> Option<u64> {
     read_number(&sys.join("block").join(whole).join("diskseq"))
 }
 
-/// Serial number of the disk at `whole`: NVMe and MMC have `device/serial`, virtio has `serial`, SCSI and SATA have page 0x80 of the vital product data.
+/// Serial number of the disk at `whole`: NVMe and MMC have `device/serial`, virtio has `serial`, SCSI and SATA have page 0x80
+/// of the vital product data.
 pub(crate) fn serial(whole: &Path) -> Option<String> {
     trimmed(&whole.join("device/serial"))
         .or_else(|| trimmed(&whole.join("serial")))
