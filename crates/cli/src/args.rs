@@ -92,7 +92,8 @@ fn command() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Tell how fast a disk, LUN, array or file really is, and why")
         .after_help(
-            "TARGET is a directory (a test file is made in it and removed), a file, a block device or a \
+            "TARGET is a directory (a test file is made in it and removed), a file, a block device (by its path, \
+             an identity such as vg/lv, or a tag such as PARTUUID=...) or a \
              simulated disk (sim:NAME); without one, the current directory. Files that are not rdsk's own and block devices are only read, unless \
              writing is allowed.\n\nExamples:\n  rdsk run\n      measure the filesystem of the current directory, \
              one minute\n  rdsk run /dev/sdb --budget 20s\n      measure a block device, only reading\n  rdsk info \

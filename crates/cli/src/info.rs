@@ -1,12 +1,14 @@
 //! `rdsk info`: what a target is, what it sits on, and what would be refused and why. It opens nothing for writing and
 //! measures nothing; the judgement is that of the room `targets`, the same that a run would meet.
 
+mod device;
 mod document;
 mod page;
 pub(crate) mod rows;
+mod tree;
 
 use crate::json_file::Sink;
-use crate::wanted::Wanted;
+use crate::wanted::{Letters, Wanted};
 use crate::{broken, exit, out};
 use rdsk_model::{Problem, ProblemKind, TargetKind};
 use rdsk_targets::{Access, Examined, Overwrite, Permission, Place, Roots, examine, judge};
@@ -53,7 +55,7 @@ pub(crate) fn show(wanted: &Wanted) -> u8 {
     }
     .and_then(|()| match &sink {
         Some(Sink::Stdout) => Ok(()),
-        _ => out::data(&page::page(&told)).map(drop),
+        _ => out::data(&page::page(&told, letters(wanted, |name| std::env::var(name).ok()))).map(drop),
     });
     if let Err(problem) = shown {
         code = failed(&problem);
@@ -66,6 +68,21 @@ pub(crate) fn show(wanted: &Wanted) -> u8 {
         }
     }
     code
+}
+
+/// Lines of Unicode where the locale can show them.
+fn letters(wanted: &Wanted, variable: impl Fn(&str) -> Option<String>) -> Letters {
+    let names = ["LC_ALL", "LC_CTYPE", "LANG"];
+    let locale = names.into_iter().filter_map(variable).find(|value| !value.is_empty());
+    let is_utf8 = |locale: String| {
+        let locale = locale.to_ascii_lowercase();
+        locale.ends_with("utf-8") || locale.ends_with("utf8")
+    };
+    if wanted.letters == Letters::Unicode && locale.is_some_and(is_utf8) {
+        Letters::Unicode
+    } else {
+        Letters::Ascii
+    }
 }
 
 fn failed(problem: &Problem) -> u8 {
@@ -163,6 +180,22 @@ mod tests {
             std::fs::write(directory.join("size"), format!("{size}\n")).unwrap();
         }
         assert_eq!(everything(sys.path()), ["/dev/cciss/c0d0", "/dev/loop2", "/dev/loop10", "/dev/sda", "."]);
+    }
+
+    #[test]
+    fn lines_of_unicode_need_a_locale_that_has_them() {
+        let letters = |words: &[&str], pairs: &[(&str, &str)]| {
+            let wanted = crate::flags::testing::wanted(words).unwrap();
+            super::letters(&wanted, |name| {
+                pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+            })
+        };
+        let info = &["info"];
+        assert_eq!(letters(info, &[("LANG", "C.UTF-8")]), Letters::Unicode);
+        assert_eq!(letters(info, &[("LC_ALL", ""), ("LANG", "de_DE.utf8")]), Letters::Unicode);
+        assert_eq!(letters(info, &[("LC_ALL", "C"), ("LANG", "C.UTF-8")]), Letters::Ascii);
+        assert_eq!(letters(info, &[]), Letters::Ascii);
+        assert_eq!(letters(&["info", "--ascii"], &[("LANG", "C.UTF-8")]), Letters::Ascii);
     }
 
     #[test]

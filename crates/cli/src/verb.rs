@@ -51,6 +51,17 @@ impl Verb {
     /// The commands that measure.
     pub(crate) const MEASURING: &'static [Self] =
         &[Self::Run, Self::Paths, Self::Stream, Self::Zones, Self::Scale, Self::Align, Self::Stripe];
+    /// The commands whose page has drawings.
+    pub(crate) const DRAWING: &'static [Self] = &[
+        Self::Run,
+        Self::Paths,
+        Self::Stream,
+        Self::Zones,
+        Self::Scale,
+        Self::Align,
+        Self::Stripe,
+        Self::Info,
+    ];
     /// The commands that ask one question.
     pub(crate) const EXPERIMENTS: &'static [Self] =
         &[Self::Paths, Self::Stream, Self::Zones, Self::Scale, Self::Align, Self::Stripe];

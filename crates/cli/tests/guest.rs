@@ -3,6 +3,8 @@
 
 #[path = "guest/arrays.rs"]
 mod arrays;
+#[path = "guest/identity.rs"]
+mod identity;
 #[path = "guest/refusals/in_use.rs"]
 mod in_use;
 #[path = "guest/refusals/labels.rs"]

@@ -353,15 +353,15 @@ fn device() -> Device {
         physical_block_bytes: Some(4096),
         alignment_offset_bytes: Some(0),
         minimum_io_bytes: Some(4096),
-        optimal_io_bytes: None,
         max_request_bytes: Some(1280 << 10),
+        zoned: Some("none".into()),
         rotational: Some(true),
         write_cache: Some("write back".into()),
         fua: Some(false),
         scheduler: Some("mq-deadline".into()),
         iostats: Some(true),
-        backing_file: None,
-        loop_direct_io: None,
+        kind: Some("disk".into()),
+        ..Device::default()
     }
 }
 

@@ -25,7 +25,7 @@ pub use record::{
     Latency, Observer, Overlap, PointRun, Record, Status, StopReason, StreamResult, Verdict, VerdictCode,
     Visit, Windows,
 };
-pub use target::{Device, Filesystem, Target, TargetKind};
+pub use target::{Device, Filesystem, Layer, Target, TargetKind};
 pub use workload::{CacheState, EngineKind, IoPath, Op, Pattern, Points, StreamRange, Sync, Workload};
 
 /// The schema name that every Record carries; a renamed or removed key needs a new number.

@@ -26,6 +26,22 @@ pub struct Filesystem {
     pub options: String,
 }
 
+/// A device of a stack, with what it is made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layer {
+    /// Kernel name: `sda2`.
+    pub name: String,
+    /// What people call it: `vg/lv`, a name of `/dev/mapper`; untrusted text.
+    pub mapped_name: Option<String>,
+    /// As [`Device::kind`].
+    pub kind: String,
+    /// Capacity.
+    pub size_bytes: Option<u64>,
+    /// What it is made of: the members of an array, the disk of a partition.
+    #[serde(default)]
+    pub below: Vec<Layer>,
+}
+
 /// A block device: the target itself, or the one that carries the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
@@ -33,6 +49,14 @@ pub struct Device {
     pub name: String,
     /// `8:0`.
     pub major_minor: String,
+    /// What it is: `disk`, `partition`, `loop`; `md` with its level, as in `md raid5`; `dm` with what made it, as in `dm LVM`,
+    /// `dm CRYPT-LUKS2`, `dm mpath`. `None` where nobody looked.
+    pub kind: Option<String>,
+    /// What people call it: `vg/lv`, a name of `/dev/mapper`; untrusted text.
+    pub mapped_name: Option<String>,
+    /// What it is made of; empty for a disk.
+    #[serde(default)]
+    pub below: Vec<Layer>,
     /// Model string, trimmed; untrusted text.
     pub model: Option<String>,
     /// Serial number, trimmed; untrusted text.
@@ -45,12 +69,16 @@ pub struct Device {
     pub physical_block_bytes: Option<u64>,
     /// `alignment_offset`; 0 is aligned.
     pub alignment_offset_bytes: Option<i64>,
-    /// `queue/minimum_io_size`: the chunk of an array.
+    /// `queue/minimum_io_size`; of a striped md or dm device its chunk.
     pub minimum_io_bytes: Option<u64>,
-    /// `queue/optimal_io_size`: the stripe of an array; `None` where the kernel says 0.
+    /// `queue/optimal_io_size`; of a striped md or dm device its full stripe. `None` where the kernel says 0.
     pub optimal_io_bytes: Option<u64>,
-    /// `queue/max_sectors_kb` in bytes: the largest request.
+    /// `queue/max_sectors_kb` in bytes: the largest request; 2147483647 KiB is no limit.
     pub max_request_bytes: Option<u64>,
+    /// `queue/zoned`: `none`, `host-aware` or `host-managed`.
+    pub zoned: Option<String>,
+    /// Size of a zone of a zoned device (`queue/chunk_sectors`); `None` where there are no zones.
+    pub zone_bytes: Option<u64>,
     /// `queue/rotational`.
     pub rotational: Option<bool>,
     /// `queue/write_cache`: `write back` or `write through`.

@@ -1,7 +1,7 @@
 //! The top and the end of a page: what was measured, on what machine, how it ended. It draws no figure of a cell.
 
 use crate::page::{Page, Tone};
-use rdsk_model::{Device, Host, Record, Status, Target, TargetKind};
+use rdsk_model::{Device, Host, Layer, Record, Status, Target, TargetKind};
 use rdsk_units::{Bytes, Nanos, grouped, printable};
 use unicode_width::UnicodeWidthStr as _;
 
@@ -45,18 +45,42 @@ fn draw_target(page: &mut Page, target: &Target, above: Option<&Target>) {
         return;
     }
     if let Some(filesystem) = &target.filesystem {
-        let on = if target.stack.is_empty() {
-            String::new()
-        } else {
-            format!(" on {}", target.stack.join(" → "))
-        };
+        let on = stack_text(target).map_or_else(String::new, |stack| format!(" on {stack}"));
         page.line(with_options(format!("  filesystem  {}{on}", filesystem.kind), &filesystem.options));
     }
     match &target.device {
-        Some(device) => page.sentence(Tone::Plain, "  device      ", device_text(device)),
+        Some(device) => {
+            page.sentence(Tone::Plain, "  device      ", device_text(device));
+            if let Some(stack) = stack_text(target).filter(|_| target.kind == TargetKind::Block)
+                && !device.below.is_empty()
+            {
+                page.sentence(Tone::Plain, "  stack       ", stack);
+            }
+        }
         None if target.kind == TargetKind::Sim => {}
         None => page.sentence(Tone::Plain, "  device      ", "none that the kernel shows"),
     }
+}
+
+/// `dm-0 → md0 → sda1 + sdb1 → sda + sdb`: one level after the other, the members of an array side by side. Records of older
+/// versions have no levels; theirs is the plain list.
+fn stack_text(target: &Target) -> Option<String> {
+    let Some(device) = target.device.as_ref().filter(|device| !device.below.is_empty()) else {
+        return (!target.stack.is_empty()).then(|| target.stack.join(" → "));
+    };
+    let mut levels = vec![device.name.clone()];
+    let mut layers: Vec<&Layer> = device.below.iter().collect();
+    while !layers.is_empty() {
+        let mut names: Vec<&str> = Vec::new();
+        for layer in &layers {
+            if !names.contains(&layer.name.as_str()) {
+                names.push(&layer.name);
+            }
+        }
+        levels.push(names.join(" + "));
+        layers = layers.iter().flat_map(|layer| &layer.below).collect();
+    }
+    Some(levels.join(" → "))
 }
 
 /// The line with the mount options behind it, each once, when they fit; otherwise as many as fit and `…`.
@@ -100,10 +124,13 @@ fn device_text(device: &Device) -> String {
         _ => None,
     };
     let facts = [
+        device.mapped_name.clone(),
+        device.kind.clone().filter(|kind| kind != "disk" && kind != "loop"),
         device.model.clone(),
         device.size_bytes.map(|size| Bytes(size).approx()),
         device.rotational.map(|rotational| if rotational { "rotational" } else { "not rotational" }.into()),
         blocks,
+        device.zoned.clone().filter(|zoned| zoned != "none"),
         write_cache(device),
         device.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}")),
         device.backing_file.as_ref().map(|file| format!("backed by {file}")),
@@ -202,6 +229,23 @@ mod tests {
         let cut = with_options(line(), &format!("rw,relatime,rw,{},last", "x".repeat(60)));
         assert_eq!(cut, "  filesystem  ext4 on vda (rw,relatime,…)");
         assert_eq!(with_options(line(), &"x".repeat(90)), line());
+    }
+
+    #[test]
+    fn a_stack_has_its_members_side_by_side() {
+        let layer = |name: &str, below: Vec<Layer>| Layer { name: name.into(), below, ..Layer::default() };
+        let partition = |name: &str, disk: &str| layer(name, vec![layer(disk, Vec::new())]);
+        let members = vec![partition("sda1", "sda"), partition("sda2", "sda"), partition("sdb1", "sdb")];
+        let mut target = rdsk_finding::fixtures::disk();
+        target.stack = ["dm-0", "md0", "sda1"].map(String::from).to_vec();
+        assert_eq!(stack_text(&target).as_deref(), Some("dm-0 → md0 → sda1"), "an older Record");
+        let device = target.device.as_mut().expect("the fixture has a device");
+        device.name = "dm-0".into();
+        device.below = vec![layer("md0", members)];
+        assert_eq!(stack_text(&target).as_deref(), Some("dm-0 → md0 → sda1 + sda2 + sdb1 → sda + sdb"));
+        target.device = None;
+        target.stack.clear();
+        assert_eq!(stack_text(&target), None);
     }
 
     #[test]

@@ -177,7 +177,7 @@ impl Claim {
         }
         // The link leads to the held inode itself, whatever its path leads to by now.
         let link = format!("/proc/self/fd/{}", handle.as_raw_fd());
-        let fd = rustix::fs::open(link, flags, Mode::empty()).map_err(|errno| match errno {
+        let fd = probe::open_patiently(Path::new(&link), flags).map_err(|errno| match errno {
             Errno::INVAL if mode.path == IoPath::Direct => {
                 TargetError::DirectUnsupported { path: shown(&self.path) }
             }

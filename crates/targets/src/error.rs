@@ -21,6 +21,12 @@ pub enum TargetError {
     NotOpenable { name: String },
     #[error("{path} does not exist")]
     NotFound { path: String },
+    #[error("{name} is the name of several devices: {}", crate::text::listed(candidates, 6))]
+    Ambiguous { name: String, candidates: Vec<String> },
+    #[error("{name} does not exist here, and the kernel's name of a device is not taken for its path")]
+    KernelName { name: String },
+    #[error("{path} is missing or is another device, though the kernel has one of this name")]
+    NoNode { path: String },
     #[error("{path} {what}")]
     NotMeasurable { path: String, what: &'static str },
     #[error("{path} is empty: it has 0 bytes")]
@@ -82,7 +88,9 @@ impl TargetError {
             Self::SimFile { .. } => "unreadable-sim",
             Self::NoLun { .. } => "no-lun",
             Self::NotOpenable { .. } => "simulated",
-            Self::NotFound { .. } => "not-found",
+            Self::NotFound { .. } | Self::KernelName { .. } => "not-found",
+            Self::Ambiguous { .. } => "ambiguous",
+            Self::NoNode { .. } => "no-node",
             Self::NotMeasurable { .. } => "not-measurable",
             Self::Empty { .. } => "empty",
             Self::IsDirectory { .. } => "is-directory",
@@ -108,11 +116,17 @@ impl TargetError {
             Self::Refused(refusal) => return Some(refusal.hint.clone()),
             Self::TooLarge { free_bytes, .. } => return Some(size_hint(*free_bytes)),
             Self::Sim { source, .. } => return Some(source.hint()),
+            Self::KernelName { name } => return Some(format!("name it by its path: /dev/{name}")),
+            Self::Ambiguous { .. } => "name one of them by its path; rdsk info tells them apart",
+            Self::NoNode { .. } => "have udev make its node, or mknod one as sysfs numbers it",
             Self::NoLun { .. } => "leave the number out to measure the first one",
             Self::SimFile { .. } => {
                 "name a file as in sim:./mydisk.toml, or a system that rdsk sim list shows"
             }
-            Self::NotFound { .. } | Self::NotMeasurable { .. } => {
+            Self::NotFound { .. } => {
+                "name a directory, a file or a block device, by its path or an identity that rdsk info shows"
+            }
+            Self::NotMeasurable { .. } => {
                 "name a directory, a file or a block device; lsblk lists the devices"
             }
             Self::Empty { .. } => {

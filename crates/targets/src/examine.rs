@@ -2,7 +2,7 @@
 //! will be opened. It opens for reading only, and it judges nothing.
 
 use crate::error::TargetError;
-use crate::identity::{self, Identity};
+use crate::identity::{self, Identity, Names, NoIdentity};
 use crate::mounts::{Mount, mount_of};
 use crate::node::DeviceNumber;
 use crate::roots::Roots;
@@ -12,7 +12,7 @@ use crate::sysfs::Node;
 use crate::tools::{self, Lsblk};
 use crate::uses::{Found, Use, UseKind};
 use crate::world::World;
-use crate::{block_uses, claim, facts, file_uses, labels, probe, text, thin_pool};
+use crate::{block_uses, claim, facts, file_uses, labels, naming, probe, text, thin_pool};
 use rdsk_model::{Device, ExtentEvidence, Filesystem, Target, TargetKind};
 use std::fs::{self, FileType, Metadata};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -73,6 +73,8 @@ pub struct Examined {
     pub place: Place,
     /// What `--destroy` would have to say; empty for files and for devices that have no identity.
     pub identities: Vec<Identity>,
+    /// What a device calls itself that is no identity, because others may have it or have it.
+    pub no_identities: Vec<NoIdentity>,
     /// What uses it, the weightiest first.
     pub uses: Vec<Use>,
     /// What could not be looked at, so that it is not proven to be unused; safe to print.
@@ -83,7 +85,8 @@ pub struct Examined {
     pub allocation: Option<ExtentEvidence>,
 }
 
-/// Examines `name`: a directory, a regular file or a block device, or a symlink to one; `sim:` names a simulated target.
+/// Examines `name`: a directory, a regular file or a block device, or a symlink to one; `sim:` names a simulated target. A
+/// word that is no path that exists may be an identity of a device, or a tag of mount(8) such as `PARTUUID=`.
 ///
 /// # Errors
 /// When there is no such thing, it may not be looked at, it is neither of the three, or it holds no byte.
@@ -92,7 +95,15 @@ pub fn examine(name: &str, roots: &Roots) -> Result<Examined, TargetError> {
         return crate::sim::examine(name, simulated);
     }
     let given = Path::new(name);
-    let path = fs::canonicalize(given).map_err(|error| TargetError::from_io(given, "found", error))?;
+    let path = match fs::canonicalize(given) {
+        Ok(path) => path,
+        Err(error) => {
+            // A path that exists always wins; one that may not be looked at may exist.
+            let is_missing = matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR));
+            let named = if is_missing { naming::resolve(name, roots)? } else { None };
+            named.ok_or_else(|| TargetError::from_io(given, "found", error))?
+        }
+    };
     examine_path(name, path, roots)
 }
 
@@ -148,7 +159,8 @@ fn examine_block(name: &str, path: PathBuf, meta: &Metadata, roots: &Roots) -> R
         target,
         path,
         place,
-        identities: parts.identities,
+        identities: parts.names.identities,
+        no_identities: parts.names.no_identities,
         uses: found.uses,
         doubts: found.doubts,
         signatures: parts.signatures,
@@ -166,7 +178,7 @@ fn attachment(world: &World<'_>, node: &Node) -> Option<Attachment> {
 pub(crate) struct BlockParts {
     pub(crate) device: Device,
     pub(crate) stack: Vec<String>,
-    pub(crate) identities: Vec<Identity>,
+    pub(crate) names: Names,
     pub(crate) signatures: Vec<Signature>,
 }
 
@@ -197,8 +209,8 @@ pub(crate) fn examine_node(world: &World<'_>, node: &Node, path: &Path, found: &
         found.add(UseKind::Member, &format!("{}{of}", signature.text));
     }
     thin_pool::judge_device(world, node, found);
-    let identities = identity::find(world, node, &device, lsblk.as_ref());
-    BlockParts { stack: kernel_names(world, node), device, identities, signatures }
+    let names = identity::find(world, node, lsblk.as_ref());
+    BlockParts { stack: kernel_names(world, node), device, names, signatures }
 }
 
 /// Labels of members and locks on the device, its partitions and the disk around it, whose other sectors they may be on.
@@ -285,6 +297,7 @@ fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Result<Examine
         path,
         place,
         identities: Vec::new(),
+        no_identities: Vec::new(),
         uses: found.uses,
         doubts: found.doubts,
         signatures: Vec::new(),
@@ -317,6 +330,7 @@ fn examine_file(name: &str, path: PathBuf, meta: &Metadata, roots: &Roots) -> Re
         path,
         place: Place::File { dev: meta.dev(), ino: meta.ino(), own: false },
         identities: Vec::new(),
+        no_identities: Vec::new(),
         uses: found.uses,
         doubts: found.doubts,
         signatures: Vec::new(),

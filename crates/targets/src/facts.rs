@@ -1,5 +1,6 @@
 //! The facts of one block device, from sysfs: the fields of [`rdsk_model::Device`]. It opens no device and judges nothing.
 
+use crate::layers;
 use crate::sysfs::{Node, Tree, read_number, read_text};
 use rdsk_model::Device;
 use std::path::Path;
@@ -13,19 +14,26 @@ pub(crate) fn device(tree: &Tree, node: &Node) -> Device {
     let queue = whole.directory.join("queue");
     let number = |name: &str| read_number::<u64>(&queue.join(name));
     let flag = |name: &str| number(name).map(|value| value != 0);
+    let zoned = trimmed(&queue.join("zoned"));
+    let has_zones = zoned.as_deref().is_some_and(|zoned| zoned != "none");
+    let zone_sectors = number("chunk_sectors").filter(|&sectors| has_zones && sectors != 0);
     Device {
         name: node.kernel_name(),
         major_minor: node.number.to_string(),
+        kind: Some(layers::kind(node)),
+        mapped_name: layers::mapped_name(node),
+        below: layers::below(tree, node),
         model: trimmed(&whole.directory.join("device/model")),
         serial: serial(&whole.directory),
-        size_bytes: read_number::<u64>(&node.directory.join("size"))
-            .and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)),
+        size_bytes: size_bytes(node),
         logical_block_bytes: number("logical_block_size"),
         physical_block_bytes: number("physical_block_size"),
         alignment_offset_bytes: read_number(&node.directory.join("alignment_offset")),
         minimum_io_bytes: number("minimum_io_size"),
         optimal_io_bytes: number("optimal_io_size").filter(|&bytes| bytes != 0),
         max_request_bytes: number("max_sectors_kb").and_then(|kib| kib.checked_mul(1024)),
+        zoned,
+        zone_bytes: zone_sectors.and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)),
         rotational: flag("rotational"),
         write_cache: trimmed(&queue.join("write_cache")),
         fua: flag("fua"),
@@ -34,6 +42,11 @@ pub(crate) fn device(tree: &Tree, node: &Node) -> Device {
         backing_file: whole.backing_file.as_ref().map(|path| path.to_string_lossy().into_owned()),
         loop_direct_io: read_number::<u8>(&whole.directory.join("loop/dio")).map(|value| value != 0),
     }
+}
+
+/// Capacity as sysfs has it.
+pub(crate) fn size_bytes(node: &Node) -> Option<u64> {
+    read_number::<u64>(&node.directory.join("size")).and_then(|sectors| sectors.checked_mul(SECTOR_BYTES))
 }
 
 /// World Wide Names as sysfs has them: `naa.5000c500a1b2c3d4`, `eui.0025385b71b00f2c`.
@@ -47,7 +60,8 @@ pub(crate) fn disk_sequence(sys: &Path, whole: &str) -> Option<u64> {
     read_number(&sys.join("block").join(whole).join("diskseq"))
 }
 
-/// NVMe and MMC have `device/serial`, virtio has `serial`, SCSI and SATA have page 0x80 of the vital product data.
+/// Serial number of the disk at `whole`: NVMe and MMC have `device/serial`, virtio has `serial`, SCSI and SATA have page 0x80
+/// of the vital product data.
 pub(crate) fn serial(whole: &Path) -> Option<String> {
     trimmed(&whole.join("device/serial"))
         .or_else(|| trimmed(&whole.join("serial")))
@@ -87,6 +101,24 @@ mod tests {
         assert_eq!(active_scheduler("[none]").as_deref(), Some("none"));
         assert_eq!(active_scheduler("none").as_deref(), Some("none"));
         assert_eq!(active_scheduler(" "), None);
+    }
+
+    #[test]
+    fn zones_are_told_where_there_are_any() {
+        let machine = crate::fake::Fake::new()
+            .disk("sda", "8:0")
+            .attribute("sda/queue/zoned", "host-managed\n")
+            .attribute("sda/queue/chunk_sectors", "524288\n")
+            .disk("md0", "9:0")
+            .attribute("md0/queue/zoned", "none\n")
+            .attribute("md0/queue/chunk_sectors", "1024\n");
+        machine.with(|world, _| {
+            let device = |name: &str| device(&world.tree, world.tree.get(name).unwrap());
+            assert_eq!(device("sda").zoned.as_deref(), Some("host-managed"));
+            assert_eq!(device("sda").zone_bytes, Some(256 << 20));
+            // Of other devices this attribute is a bound that requests may not cross.
+            assert_eq!((device("md0").zoned.as_deref(), device("md0").zone_bytes), (Some("none"), None));
+        });
     }
 
     #[test]

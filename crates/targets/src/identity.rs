@@ -1,12 +1,18 @@
 //! What a device is called by something that does not change when disks are plugged in another order. The kernel's own
-//! name (`sdb`) is none of these. It reads links and compares words.
+//! name (`sdb`) is none of these, nor is a name that two present disks have. It reads links and compares words.
 
-use crate::facts;
-use crate::sysfs::{Node, names_in};
+mod inventory;
+mod own;
+mod shared;
+
+pub(crate) use inventory::Inventory;
+pub(crate) use own::{logical_volume, of_node};
+
+use crate::sysfs::Node;
+use crate::text::listed;
 use crate::tools::Lsblk;
 use crate::world::World;
-use rdsk_model::Device;
-use std::path::Path;
+use rdsk_units::printable;
 
 /// Where an identity comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,13 +21,53 @@ pub enum IdentityKind {
     Serial,
     /// The World Wide Name.
     Wwn,
+    /// The UUID of an NVMe namespace.
+    NamespaceUuid,
+    /// The NGUID of an NVMe namespace.
+    NamespaceNguid,
+    /// The EUI-64 of an NVMe namespace.
+    NamespaceEui,
+    /// Volume group and logical volume, as in `vg/lv`.
+    Volume,
+    /// What `/dev/mapper` calls it.
+    MapperName,
+    /// `dm/uuid`.
+    MapperUuid,
+    /// The name of a software RAID, as in `host:name` or `/dev/md/name`.
+    ArrayName,
+    /// The UUID of a software RAID.
+    ArrayUuid,
+    /// The UUID of a partition.
+    PartitionUuid,
     /// A name in `/dev/disk/by-id`, without the directory.
     ById,
     /// The backing file of a loop device, as the kernel has it.
     BackingFile,
 }
 
-/// One identity. For a partition, serial number, World Wide Name and backing file are those of its disk.
+impl IdentityKind {
+    /// What it is in a sentence.
+    #[must_use]
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Serial => "serial number",
+            Self::Wwn => "WWN",
+            Self::NamespaceUuid => "namespace UUID",
+            Self::NamespaceNguid => "namespace NGUID",
+            Self::NamespaceEui => "namespace EUI-64",
+            Self::Volume => "logical volume",
+            Self::MapperName => "device mapper name",
+            Self::MapperUuid => "device mapper UUID",
+            Self::ArrayName => "array name",
+            Self::ArrayUuid => "array UUID",
+            Self::PartitionUuid => "partition UUID",
+            Self::ById => "by-id name",
+            Self::BackingFile => "backing file",
+        }
+    }
+}
+
+/// One identity. For a partition, those of its disk count too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Where it comes from.
@@ -30,96 +76,174 @@ pub struct Identity {
     pub text: String,
 }
 
-const BY_ID: &str = "/dev/disk/by-id";
+/// What a device calls itself and yet is no identity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoIdentity {
+    /// The name.
+    pub identity: Identity,
+    /// Why it proves nothing: `sdc has it too`; safe to print.
+    pub why: String,
+}
+
+/// The names of a device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Names {
+    /// Those that tell it from every other, the best to type first.
+    pub(crate) identities: Vec<Identity>,
+    /// Those that do not.
+    pub(crate) no_identities: Vec<NoIdentity>,
+}
 
 impl Identity {
-    /// Whether the user's word is this identity, letter by letter; a by-id name may come with its directory.
+    /// Whether the user's word is this identity: letter by letter, except that UUIDs of arrays and partitions may be written
+    /// in capitals, and those of arrays in the ways of sysfs and of mdadm. The directory under `/dev` may stand before it.
     #[must_use]
     pub fn is_named_by(&self, word: &str) -> bool {
-        let word = match self.kind {
-            IdentityKind::ById => {
-                word.strip_prefix(BY_ID).and_then(|rest| rest.strip_prefix('/')).unwrap_or(word)
+        let below = |prefix: &str| word.strip_prefix(prefix).unwrap_or(word);
+        match self.kind {
+            IdentityKind::ById => below("/dev/disk/by-id/") == self.text,
+            IdentityKind::Volume => below("/dev/") == self.text,
+            IdentityKind::MapperName => below("/dev/mapper/") == self.text,
+            IdentityKind::ArrayName => below("/dev/md/") == self.text,
+            IdentityKind::PartitionUuid => {
+                let word = below("PARTUUID=");
+                let word = word.strip_prefix("/dev/disk/by-partuuid/").unwrap_or(word);
+                word.eq_ignore_ascii_case(&self.text)
             }
-            _ => word,
-        };
-        word == self.text
+            IdentityKind::ArrayUuid => {
+                let digits = |text: &str| text.to_ascii_lowercase().replace([':', '-'], "");
+                digits(word) == digits(&self.text)
+            }
+            _ => word == self.text,
+        }
     }
 }
 
-/// Every identity of a device, the best to type first.
-pub(crate) fn find(world: &World<'_>, node: &Node, device: &Device, lsblk: Option<&Lsblk>) -> Vec<Identity> {
+/// Every name of a device. `lsblk` is what the program told of it alone.
+pub(crate) fn find(world: &World<'_>, node: &Node, lsblk: Option<&Lsblk>) -> Names {
+    let inventory = Inventory::read(world);
     let whole = world.tree.whole(node);
-    let mut list: Vec<Identity> = Vec::new();
-    let mut add = |kind, text: &str| {
-        // Blanks around a serial number are the kernel's; those of a file belong to its name, and another file may have
-        // the name without them. A name that is no text cannot be told from others that are none either.
-        let text = if kind == IdentityKind::BackingFile { text } else { text.trim() };
-        let is_lossy = text.contains(char::REPLACEMENT_CHARACTER);
-        if !text.is_empty() && !is_lossy && list.iter().all(|known| known.text != text) {
-            list.push(Identity { kind, text: text.to_owned() });
+    let mut names = Names::default();
+    // What `lsblk` says of a partition's serial number is said of its disk.
+    sort_out(world, whole, &inventory, lsblk, &mut names);
+    if node.name != whole.name {
+        // The disk's links are names of the disk; the partition has its own.
+        names.identities.retain(|identity| identity.kind != IdentityKind::ById);
+        names.no_identities.retain(|none| none.identity.kind != IdentityKind::ById);
+        sort_out(world, node, &inventory, lsblk, &mut names);
+    }
+    names
+}
+
+/// Adds the names of `node` itself, each to the list that it belongs to.
+fn sort_out(world: &World<'_>, node: &Node, inventory: &Inventory, lsblk: Option<&Lsblk>, names: &mut Names) {
+    let disk = world.tree.whole(node);
+    let hardware_words = own::of_node(world, disk, inventory, lsblk);
+    let why_not = |identity: &Identity| why_not(world, node, identity, inventory);
+    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    for word in hardware_words.iter().filter(|word| is_hardware(word.kind)) {
+        let key = shared::key(&word.text);
+        let list = if self::why_not(world, disk, word, inventory).is_some() { &mut bad } else { &mut good };
+        list.push(key);
+    }
+    for identity in own::of_node(world, node, inventory, lsblk) {
+        let why = why_not(&identity).or_else(|| {
+            // udev makes these names of serial number and World Wide Name, and gives the link to one of those who share.
+            let key = shared::key(&identity.text);
+            let rests_on = |words: &[String]| words.iter().any(|word| key.contains(word.as_str()));
+            let is_link = identity.kind == IdentityKind::ById;
+            (is_link && rests_on(&bad) && !rests_on(&good))
+                .then(|| "it is made of what several devices have".to_owned())
+        });
+        match why {
+            Some(why) => names.no_identities.push(NoIdentity { identity, why }),
+            None => names.identities.push(identity),
         }
+    }
+}
+
+fn is_hardware(kind: IdentityKind) -> bool {
+    matches!(
+        kind,
+        IdentityKind::Serial
+            | IdentityKind::Wwn
+            | IdentityKind::NamespaceUuid
+            | IdentityKind::NamespaceNguid
+            | IdentityKind::NamespaceEui
+    )
+}
+
+/// Why a name of `node` tells it from no other device; `None` where it does.
+fn why_not(world: &World<'_>, node: &Node, identity: &Identity, inventory: &Inventory) -> Option<String> {
+    if is_hardware(identity.kind) && !(tells_apart(&identity.text) && has_serial_inside(&identity.text)) {
+        return Some("many devices call themselves so".to_owned());
+    }
+    if is_kernel_name(world, &identity.text) {
+        return Some("the kernel may give this name to any device".to_owned());
+    }
+    // Where nobody can say what the others are called, a name that only udev knows may be anybody's.
+    let known_to_kernel = match identity.kind {
+        IdentityKind::Serial => crate::facts::serial(&node.directory).is_some(),
+        IdentityKind::Wwn => !crate::facts::wwns(node).is_empty(),
+        _ => true,
     };
-    // Of a loop device over a block device the backing file would be a kernel name, which is no identity.
-    if let Some(file) = &device.backing_file
-        && world.device_below_loop(whole).is_none()
-    {
-        add(IdentityKind::BackingFile, file);
+    if !inventory.is_told && !known_to_kernel {
+        return Some("lsblk cannot say whether others have it too".to_owned());
     }
-    let serials = device.serial.iter().chain(lsblk.and_then(|lsblk| lsblk.serial.as_ref()));
-    for serial in serials.filter(|serial| tells_apart(serial)) {
-        add(IdentityKind::Serial, serial);
+    let sharers = shared::sharers(world, node, identity, inventory);
+    match sharers.len() {
+        0 => None,
+        1 => Some(format!("{} has it too", printable(&sharers[0]))),
+        _ => Some(format!("{} have it too", listed(&sharers, 3))),
     }
-    let wwns = facts::wwns(whole);
-    for wwn in wwns.iter().chain(lsblk.and_then(|lsblk| lsblk.wwn.as_ref())).filter(|wwn| tells_apart(wwn)) {
-        add(IdentityKind::Wwn, wwn);
-    }
-    let directory = world.roots.dev.join("disk/by-id");
-    for name in names_in(&directory) {
-        if target(world, &directory.join(&name), &name).is_some_and(|target| target.name == node.name) {
-            add(IdentityKind::ById, &name);
-        }
-    }
-    list
 }
 
-/// Cheap bridges and sticks share serial numbers such as `000000000000`; such a word proves nothing.
+/// Cheap bridges and sticks share serial numbers such as `000000000000`, `0123456789ABCDEF`; such a word proves nothing. A
+/// short one is what the device has, as long as it is no mere number in a row.
 fn tells_apart(word: &str) -> bool {
-    let mut letters: Vec<char> = word.chars().filter(char::is_ascii_alphanumeric).collect();
-    let enough = letters.len() >= 4;
-    letters.dedup();
-    enough && letters.len() > 1
+    const FEWEST_LETTERS: usize = 3;
+    let letters = shared::key(word);
+    let is_one_letter = letters.bytes().all(|letter| letters.bytes().next() == Some(letter));
+    let is_counting = |row: &str| row.starts_with(letters.as_str());
+    letters.len() >= FEWEST_LETTERS
+        && !is_one_letter
+        && !["0123456789abcdef", "123456789abcdef", "12345678901234567890", "01234567890123456789"]
+            .into_iter()
+            .any(is_counting)
 }
 
-fn target<'world>(world: &'world World<'_>, link: &Path, name: &str) -> Option<&'world Node> {
-    world.tree.by_path(&Path::new(BY_ID).join(name), &world.roots.dev).or_else(|| {
-        let target = std::fs::read_link(link).ok()?;
-        world.tree.get(&target.file_name()?.to_string_lossy())
-    })
+/// The kernel makes the World Wide Name of an NVMe namespace that has none of the controller's serial number, in hexadecimal:
+/// `nvme.1b36-4e5631-51454d55-00000001`. It is worth as much as that.
+fn has_serial_inside(wwn: &str) -> bool {
+    let Some(serial) = wwn.strip_prefix("nvme.").and_then(|rest| rest.split('-').nth(1)) else { return true };
+    let pairs =
+        serial.as_bytes().chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok());
+    let bytes: Option<Vec<u8>> = pairs.collect();
+    bytes.is_some_and(|bytes| tells_apart(&String::from_utf8_lossy(&bytes)))
+}
+
+/// Whether a word is, or could be, what the kernel calls a device: another may have the name after the next boot.
+pub(crate) fn is_kernel_name(world: &World<'_>, word: &str) -> bool {
+    const NUMBERED: [&str; 10] = ["dm-", "md", "loop", "zram", "nbd", "ram", "mmcblk", "sr", "nvme", "ublkb"];
+    const LETTERED: [&str; 4] = ["sd", "vd", "xvd", "hd"];
+    let bare = word.strip_prefix("/dev/").unwrap_or(word);
+    let numbered = |prefix: &&str| {
+        let rest = bare.strip_prefix(*prefix);
+        rest.is_some_and(|rest| {
+            rest.starts_with(|c: char| c.is_ascii_digit())
+                && rest.chars().all(|c| c.is_ascii_digit() || c == 'n' || c == 'p')
+        })
+    };
+    let lettered = |prefix: &&str| {
+        let rest = bare.strip_prefix(*prefix).map(|rest| rest.trim_end_matches(|c: char| c.is_ascii_digit()));
+        rest.is_some_and(|rest| {
+            (1..=2).contains(&rest.len()) && rest.bytes().all(|letter| letter.is_ascii_lowercase())
+        })
+    };
+    world.tree.get(&bare.replace('/', "!")).is_some()
+        || NUMBERED.iter().any(numbered)
+        || LETTERED.iter().any(lettered)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_whole_word_names_a_device() {
-        let serial = Identity { kind: IdentityKind::Serial, text: "S3Z9".into() };
-        assert!(serial.is_named_by("S3Z9"));
-        for word in ["", "S3Z", "S3Z99", "s3z9", " S3Z9", "/dev/disk/by-id/S3Z9"] {
-            assert!(!serial.is_named_by(word), "{word}");
-        }
-        let link = Identity { kind: IdentityKind::ById, text: "ata-WDC_1".into() };
-        assert!(link.is_named_by("ata-WDC_1") && link.is_named_by("/dev/disk/by-id/ata-WDC_1"));
-        for word in ["/tmp/ata-WDC_1", "/dev/disk/by-idata-WDC_1", "/dev/disk/by-id//ata-WDC_1"] {
-            assert!(!link.is_named_by(word), "{word}");
-        }
-    }
-
-    #[test]
-    fn serials_that_everybody_has_are_none() {
-        for word in ["", "0", "AB1", "00000000", "0000-0000", "....."] {
-            assert!(!tells_apart(word), "{word}");
-        }
-        assert!(tells_apart("0001") && tells_apart("WD-WCANK1234567"));
-    }
-}
+mod tests;

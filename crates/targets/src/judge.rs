@@ -2,6 +2,7 @@
 //! write; no flag overrides it.
 
 use crate::examine::{Examined, Place};
+use crate::identity::NoIdentity;
 use crate::signature;
 use crate::text::{listed, quoted, shown};
 use crate::uses::{Use, UseKind};
@@ -104,12 +105,16 @@ fn judge_block(examined: &Examined, permission: &Permission) -> Result<(), Refus
         list => format!("it holds {list}"),
     };
     let Some(best) = examined.identities.first() else {
-        let reason = format!("it has no serial number, WWN or by-id name to name it by, and {content}");
+        let nothing = match examined.no_identities.first() {
+            Some(none) => format!("nothing tells it from other devices ({})", why_none(none)),
+            None => "it has no serial number, WWN, UUID or name to name it by".to_owned(),
+        };
+        let reason = format!("{nothing}, and {content}");
         return Err(refusal(
             examined,
             "no-identity",
             &reason,
-            "measure reads, or attach a loop device to a file",
+            "measure reads, or name a device that rdsk info shows an identity of",
         ));
     };
     let way = format!("measure reads, or add --destroy {} to lose everything on it", quoted(&best.text));
@@ -123,12 +128,17 @@ fn judge_block(examined: &Examined, permission: &Permission) -> Result<(), Refus
             } else {
                 ""
             };
-            let reason = format!(
-                "\"{word}\" is not its serial number, WWN, by-id name or backing file{kernel}, and {content}"
-            );
+            let none = examined.no_identities.iter().find(|none| printable(&none.identity.text) == word);
+            let shared = none.map_or_else(String::new, |none| format!(" ({})", none.why));
+            let reason = format!("\"{word}\" is no identity of it{kernel}{shared}, and {content}");
             Err(refusal(examined, "wrong-identity", &reason, &way))
         }
     }
+}
+
+/// `the serial number 2000: sdb has it too`.
+fn why_none(none: &NoIdentity) -> String {
+    format!("{} {}: {}", none.identity.kind.noun(), printable(&none.identity.text), none.why)
 }
 
 /// Refuses where something could not be looked at.

@@ -1,23 +1,41 @@
 //! Questions that only an open descriptor answers: is the device held exclusively, does it take direct I/O, can reads be
-//! asked for without waiting. Everything here opens for reading only.
+//! asked for without waiting. Everything here but `open_patiently` opens for reading only.
 
 use crate::uses::{Found, UseKind};
 use rdsk_sys::io::{NowaitSupport, supports_nowait};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Flags of every look: not waiting for a medium, a FIFO's writer or a modem, not becoming anybody's terminal.
 const LOOK: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
+/// How long a device may be busy before somebody is taken to use it.
+const PATIENCE: Duration = Duration::from_millis(250);
+
 /// Asks the kernel whether anybody holds the device, with `O_RDONLY | O_EXCL`. The kernel counts mounts, swap, LVM, md and
 /// programs that asked for `O_EXCL`, on the device, its partitions and its disk, in every namespace.
 pub(crate) fn exclusive(path: &Path, found: &mut Found) {
-    match rustix::fs::open(path, LOOK | OFlags::EXCL, Mode::empty()) {
+    match open_patiently(path, LOOK | OFlags::EXCL) {
         Ok(_) => {}
         Err(Errno::BUSY) => found.add(UseKind::OpenExclusive, "the kernel says that it is busy"),
         Err(errno) => found.doubt(&format!("it cannot be opened to see whether it is in use ({errno})")),
+    }
+}
+
+/// Opens, and asks again for a moment where the device is busy: programs that udev starts (mdadm) hold a device exclusively
+/// while they look at it, and a child that was forked keeps our own descriptors until it becomes another program. Whoever
+/// uses the device holds it for longer.
+pub(crate) fn open_patiently(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match rustix::fs::open(path, flags, Mode::empty()) {
+            Err(Errno::BUSY) if Instant::now() < end => thread::sleep(PATIENCE / 50),
+            answer => return answer,
+        }
     }
 }
 

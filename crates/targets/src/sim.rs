@@ -72,6 +72,7 @@ pub(crate) fn examine(name: &str, rest: &str) -> Result<Examined, TargetError> {
         path: PathBuf::from(name),
         place: Place::Sim(Simulated { system: Arc::new(system), lun }),
         identities: Vec::new(),
+        no_identities: Vec::new(),
         uses: Vec::new(),
         doubts: Vec::new(),
         signatures: Vec::new(),

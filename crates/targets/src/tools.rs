@@ -1,4 +1,4 @@
-//! Runs `lsblk` and `wipefs` of util-linux, which know the formats of disks better than we should. It runs them for
+//! Runs `lsblk`, `wipefs` and `blkid` of util-linux, which know the formats of disks better than we should. It runs them for
 //! reading only, from the system's directories, with a limit on time and on what they say.
 
 use crate::roots::ToolSource;
@@ -16,8 +16,8 @@ const MAX_ANSWER_BYTES: u64 = 4 << 20;
 /// A device as `lsblk` shows it.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Lsblk {
-    /// Kernel name.
-    #[serde(default)]
+    /// Kernel name, or what the device mapper calls it.
+    #[serde(default, alias = "kname")]
     pub(crate) name: Option<String>,
     /// Serial number, from udev's database where that exists.
     #[serde(default)]
@@ -34,6 +34,15 @@ pub(crate) struct Lsblk {
     /// Label of the content.
     #[serde(default)]
     pub(crate) label: Option<String>,
+    /// UUID of the content; of a member of an array that of the array.
+    #[serde(default)]
+    pub(crate) uuid: Option<String>,
+    /// UUID of the partition.
+    #[serde(default)]
+    pub(crate) partuuid: Option<String>,
+    /// Name of the partition.
+    #[serde(default)]
+    pub(crate) partlabel: Option<String>,
     /// Where it is mounted; `[SWAP]` for swap.
     #[serde(default)]
     pub(crate) mountpoint: Option<String>,
@@ -57,27 +66,44 @@ impl Lsblk {
 
 /// What `lsblk` says of a device.
 pub(crate) fn lsblk(source: &ToolSource, path: &Path, name: &str) -> Result<Lsblk, String> {
+    const COLUMNS: &str = "NAME,SERIAL,WWN,MODEL,FSTYPE,LABEL,PARTUUID,MOUNTPOINT";
+    let text = answer(source, "lsblk", &["--json", "--output", COLUMNS], &[path], name)?;
+    let rows = lsblk_rows(&text)?;
+    rows.into_iter().next().ok_or_else(|| "lsblk does not know the device".to_owned())
+}
+
+/// What `lsblk` says of every device, each by the name that the kernel has for it, in no order.
+pub(crate) fn lsblk_all(source: &ToolSource) -> Result<Vec<Lsblk>, String> {
+    const COLUMNS: &str = "KNAME,SERIAL,WWN,FSTYPE,LABEL,UUID,PARTUUID,PARTLABEL";
+    lsblk_rows(&answer(source, "lsblk", &["--json", "--list", "--all", "--output", COLUMNS], &[], "*")?)
+}
+
+fn lsblk_rows(text: &str) -> Result<Vec<Lsblk>, String> {
     #[derive(Deserialize)]
     struct Answer {
         blockdevices: Vec<Lsblk>,
     }
-    const COLUMNS: &str = "NAME,SERIAL,WWN,MODEL,FSTYPE,LABEL,MOUNTPOINT";
-    let text = answer(source, "lsblk", &["--json", "--output", COLUMNS], path, name)?;
     let answer: Answer =
-        serde_json::from_str(&text).map_err(|error| format!("lsblk gave no valid answer ({error})"))?;
-    answer.blockdevices.into_iter().next().ok_or_else(|| "lsblk does not know the device".to_owned())
+        serde_json::from_str(text).map_err(|error| format!("lsblk gave no valid answer ({error})"))?;
+    Ok(answer.blockdevices)
+}
+
+/// What `blkid --probe` reads on the devices themselves: lines `KEY=value`, a blank line between two devices, of which each
+/// begins with `DEVNAME=`. `lsblk` asks udev, and says nothing where that does not run. `name` stands for the devices.
+pub(crate) fn blkid(source: &ToolSource, paths: &[&Path], name: &str) -> Result<String, String> {
+    answer(source, "blkid", &["--probe", "--output", "export"], paths, name)
 }
 
 /// What `wipefs --no-act` says of a device: JSON, or nothing where it finds nothing.
 pub(crate) fn wipefs(source: &ToolSource, path: &Path, name: &str) -> Result<String, String> {
-    answer(source, "wipefs", &["--no-act", "--json"], path, name)
+    answer(source, "wipefs", &["--no-act", "--json"], &[path], name)
 }
 
 fn answer(
     source: &ToolSource,
     program: &str,
     arguments: &[&str],
-    path: &Path,
+    paths: &[&Path],
     name: &str,
 ) -> Result<String, String> {
     match source {
@@ -89,19 +115,24 @@ fn answer(
             let found =
                 directories.iter().map(|directory| directory.join(program)).find(|path| path.is_file());
             let found = found.ok_or_else(|| format!("{program} is not installed"))?;
-            run(&found, arguments, path, directories).map_err(|reason| format!("{program}: {reason}"))
+            run(&found, arguments, paths, directories).map_err(|reason| format!("{program}: {reason}"))
         }
     }
 }
 
 type Pipe = Box<dyn std::io::Read + Send>;
 
-fn run(program: &Path, arguments: &[&str], path: &Path, directories: &[PathBuf]) -> Result<String, String> {
+fn run(
+    program: &Path,
+    arguments: &[&str],
+    paths: &[&Path],
+    directories: &[PathBuf],
+) -> Result<String, String> {
     let search = std::env::join_paths(directories).map_err(|error| error.to_string())?;
     let mut child = Command::new(program)
         .args(arguments)
         .arg("--")
-        .arg(path)
+        .args(paths)
         .env_clear()
         .env("LC_ALL", "C")
         .env("PATH", search)

@@ -470,3 +470,54 @@ fn a_loop_over_a_node_that_is_gone_holds_the_device() {
     run("losetup", &["--detach", upper.trim()]);
     assert_eq!(judged.unwrap_err().code, "held");
 }
+
+#[test]
+fn a_partition_is_found_and_written_by_its_own_uuid_only() {
+    if !loops() || !requires(&[Need::Tool("partx"), Need::Tool("blkid")]) {
+        return;
+    }
+    let device = device(32);
+    let nodes = device.partition_gpt().unwrap();
+    let uuid = |node: &Path| {
+        let names = look(node).identities;
+        let own = names.into_iter().find(|name| name.kind == rdsk_targets::IdentityKind::PartitionUuid);
+        own.unwrap_or_else(|| panic!("{} has no UUID", node.display())).text
+    };
+    let (own, other) = (uuid(&nodes[0]), uuid(&nodes[1]));
+    assert_ne!(own, other);
+    // A copy of the disk has partitions of the same name, which then names none of them.
+    let copy = self::device(32);
+    std::fs::copy(device.backing_path(), copy.backing_path()).unwrap();
+    run("partx", &["--update", copy.path().to_str().unwrap()]);
+    let first = std::path::PathBuf::from(format!("{}p1", copy.path().display()));
+    assert!(rdsk_testkit::wait_until(std::time::Duration::from_secs(5), || first.exists()));
+    assert_eq!(refusal(&nodes[0], &destroy(&own)).code, "wrong-identity");
+    assert_eq!(examine(&format!("PARTUUID={own}"), &Roots::default()).unwrap_err().code(), "ambiguous");
+    run("partx", &["--delete", copy.path().to_str().unwrap()]);
+    drop(copy);
+    for word in [format!("PARTUUID={own}"), own.to_uppercase(), format!("/dev/disk/by-partuuid/{own}")] {
+        let examined = examine(&word, &Roots::default()).unwrap();
+        assert_eq!(examined.path, nodes[0]);
+        assert_eq!(examined.target.name, word);
+        assert_eq!(examined.target.stack, [format!("{}p1", device.name()), device.name().to_owned()]);
+        assert_eq!(judge(&examined, Access::Write, &destroy(&other)).unwrap_err().code, "wrong-identity");
+        judge(&examined, Access::Write, &destroy(&own)).unwrap();
+    }
+    // The disk around it is another device.
+    assert_eq!(refusal(device.path(), &destroy(&own)).code, "wrong-identity");
+    let missing = examine(&format!("PARTUUID={}x", &own[1..]), &Roots::default()).unwrap_err();
+    assert_eq!(missing.code(), "not-found");
+}
+
+#[test]
+fn a_path_that_exists_wins_over_a_name_and_kernel_names_need_their_path() {
+    if !loops() {
+        return;
+    }
+    let device = device(8);
+    let error = examine(device.name(), &Roots::default()).unwrap_err();
+    assert_eq!(error.hint().unwrap(), format!("name it by its path: {}", device.path().display()));
+    // The backing file is an identity of the loop device, and a file of its own.
+    let examined = examine(device.backing_path().to_str().unwrap(), &Roots::default()).unwrap();
+    assert_eq!(examined.target.kind, rdsk_model::TargetKind::File);
+}

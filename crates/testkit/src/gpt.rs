@@ -1,7 +1,9 @@
 //! Writes a small GUID partition table (UEFI specification 2.10, chapter 5) so that tests need no partitioning tool.
 //! It knows nothing of existing tables and overwrites them, so it is for this room's own devices only.
 
+use std::collections::hash_map::RandomState;
 use std::fs::File;
+use std::hash::BuildHasher as _;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
@@ -75,8 +77,11 @@ fn header(place: &Header, table: &[u8]) -> Vec<u8> {
 
 fn entries(sector: u64, partitions: &[Span]) -> Vec<u8> {
     let mut table = Vec::with_capacity(TABLE_BYTES);
+    // Two tables with the same names would be those of a disk and its copy.
+    let random = RandomState::new().hash_one(std::process::id()).to_le_bytes();
     for (number, span) in (1u8..).zip(partitions) {
-        let mut unique = *b"rdsk partition  ";
+        let mut unique = *b"rdsk............";
+        unique[4..12].copy_from_slice(&random);
         unique[15] = number;
         table.extend(TYPE_LINUX);
         table.extend(unique);

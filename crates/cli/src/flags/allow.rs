@@ -20,8 +20,8 @@ impl Flag for Destroy {
         valued(
             self.name(),
             "IDENTITY",
-            "Destroy the data of this block device by writing. IDENTITY is its serial number, WWN, by-id name \
-             or, for a loop device, its backing file; rdsk info shows it",
+            "Destroy the data of this block device by writing. IDENTITY is what it is called whatever the \
+             order of disks: serial number, WWN, UUID, vg/lv, backing file; rdsk info shows it",
         )
         .value_parser(|text: &str| value::text(text).map(str::to_owned))
     }

@@ -164,7 +164,7 @@ impl Flag for Ascii {
         "ascii"
     }
     fn verbs(&self) -> &'static [Verb] {
-        Verb::MEASURING
+        Verb::DRAWING
     }
     fn arg(&self) -> Arg {
         switch(self.name(), "Draw the page in ASCII only")

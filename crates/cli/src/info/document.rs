@@ -40,6 +40,14 @@ fn with_facts(told: &Told, known: &Known) -> Value {
         .iter()
         .map(|identity| json!({ "kind": super::page::identity_word(identity.kind), "text": identity.text }))
         .collect();
+    let no_identities: Vec<Value> = examined
+        .no_identities
+        .iter()
+        .map(|none| {
+            let kind = super::page::identity_word(none.identity.kind);
+            json!({ "kind": kind, "text": none.identity.text, "why": none.why })
+        })
+        .collect();
     let uses: Vec<Value> = examined
         .uses
         .iter()
@@ -60,6 +68,7 @@ fn with_facts(told: &Told, known: &Known) -> Value {
         "total_bytes": total_bytes,
         "target": examined.target,
         "identities": identities,
+        "no_identities": no_identities,
         "uses": uses,
         "doubts": examined.doubts,
         "signatures": signatures,

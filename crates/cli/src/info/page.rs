@@ -2,18 +2,19 @@
 
 use super::rows::Rows;
 use super::{Known, Told};
-use rdsk_model::{Device, ExtentEvidence, Problem, Target};
+use crate::wanted::Letters;
+use rdsk_model::{ExtentEvidence, Problem, Target};
 use rdsk_targets::{Examined, IdentityKind, Place, UseKind};
 use rdsk_units::{Bytes, printable};
 
 /// Columns before the text of a row.
-const INDENT: usize = 15;
+pub(super) const INDENT: usize = 15;
 
 /// One paragraph per target that could be looked at.
-pub(super) fn page(told: &[Told]) -> String {
+pub(super) fn page(told: &[Told], letters: Letters) -> String {
     let paragraphs: Vec<String> = told
         .iter()
-        .filter_map(|told| told.found.as_ref().ok().map(|known| paragraph(&told.name, known)))
+        .filter_map(|told| told.found.as_ref().ok().map(|known| paragraph(&told.name, known, letters)))
         .collect();
     paragraphs.join("\n")
 }
@@ -23,6 +24,15 @@ pub(super) const fn identity_word(kind: IdentityKind) -> &'static str {
     match kind {
         IdentityKind::Serial => "serial",
         IdentityKind::Wwn => "wwn",
+        IdentityKind::NamespaceUuid => "nvme-uuid",
+        IdentityKind::NamespaceNguid => "nvme-nguid",
+        IdentityKind::NamespaceEui => "nvme-eui",
+        IdentityKind::Volume => "volume",
+        IdentityKind::MapperName => "dm-name",
+        IdentityKind::MapperUuid => "dm-uuid",
+        IdentityKind::ArrayName => "md-name",
+        IdentityKind::ArrayUuid => "md-uuid",
+        IdentityKind::PartitionUuid => "partuuid",
         IdentityKind::ById => "by-id",
         IdentityKind::BackingFile => "backing-file",
     }
@@ -49,12 +59,12 @@ pub(super) const fn use_word(kind: UseKind) -> &'static str {
     }
 }
 
-fn paragraph(name: &str, known: &Known) -> String {
+fn paragraph(name: &str, known: &Known, letters: Letters) -> String {
     let examined = &known.examined;
     let mut rows = Rows::new(&format!("{}: {}\n", printable(name), what(examined)), INDENT);
     place(&mut rows, examined);
     if let Some(device) = &examined.target.device {
-        self::device(&mut rows, device, &examined.target);
+        super::device::rows(&mut rows, device, letters);
     }
     access(&mut rows, &examined.target);
     if let Some(extents) = &examined.allocation {
@@ -62,6 +72,10 @@ fn paragraph(name: &str, known: &Known) -> String {
     }
     for identity in &examined.identities {
         rows.add("identity", &format!("{} ({})", printable(&identity.text), identity_word(identity.kind)));
+    }
+    for none in &examined.no_identities {
+        let text = printable(&none.identity.text);
+        rows.add("no identity", &format!("{text} ({}): {}", identity_word(none.identity.kind), none.why));
     }
     for signature in &examined.signatures {
         let at = signature.offset_bytes.map_or_else(String::new, |offset| format!(" at byte {offset}"));
@@ -116,78 +130,7 @@ fn options(text: &str) -> String {
     options.join(", ")
 }
 
-fn device(rows: &mut Rows, device: &Device, target: &Target) {
-    let mut name = printable(&device.name);
-    if !device.major_minor.is_empty() {
-        name.push_str(&format!(" ({})", printable(&device.major_minor)));
-    }
-    if let Some(model) = &device.model {
-        name.push_str(&format!(", {}", printable(model)));
-    }
-    if let Some(serial) = &device.serial {
-        name.push_str(&format!(", serial {}", printable(serial)));
-    }
-    rows.add("device", &name);
-    if target.stack.len() > 1 {
-        let stack: Vec<String> = target.stack.iter().map(|name| printable(name)).collect();
-        rows.add("stack", &stack.join(" > "));
-    }
-    if let Some(file) = &device.backing_file {
-        let path = match device.loop_direct_io {
-            Some(true) => ", direct I/O below",
-            Some(false) => ", through the page cache below",
-            None => "",
-        };
-        rows.add("backing file", &format!("{}{path}", printable(file)));
-    }
-    let bytes = |value: Option<u64>| value.map_or_else(|| "unknown".to_owned(), |value| value.to_string());
-    let mut blocks = format!(
-        "{} bytes logical, {} bytes physical",
-        bytes(device.logical_block_bytes),
-        bytes(device.physical_block_bytes)
-    );
-    match device.alignment_offset_bytes {
-        Some(0) | None => {}
-        Some(offset) => blocks.push_str(&format!(", misaligned by {offset} bytes")),
-    }
-    rows.add("blocks", &blocks);
-    let mut requests = Vec::new();
-    for (what, value) in [
-        ("at most", device.max_request_bytes),
-        ("chunk", device.minimum_io_bytes),
-        ("stripe", device.optimal_io_bytes),
-    ] {
-        requests.extend(value.map(|value| format!("{what} {}", Bytes(value))));
-    }
-    if !requests.is_empty() {
-        rows.add("requests", &requests.join(", "));
-    }
-    rows.add("write cache", &write_cache(device));
-    let kind = match device.rotational {
-        Some(true) => ", rotational",
-        Some(false) => ", not rotational",
-        None => "",
-    };
-    let counters = if device.iostats == Some(false) { ", counters off (queue/iostats is 0)" } else { "" };
-    let scheduler = device.scheduler.as_deref().map_or_else(|| "unknown".to_owned(), printable);
-    rows.add("scheduler", &format!("{scheduler}{kind}{counters}"));
-}
-
-fn write_cache(device: &Device) -> String {
-    let cache = match device.write_cache.as_deref() {
-        Some("write back") => "write back (volatile)".to_owned(),
-        Some(other) => printable(other),
-        None => "unknown".to_owned(),
-    };
-    let fua = match device.fua {
-        Some(true) => ", FUA",
-        Some(false) => ", no FUA",
-        None => "",
-    };
-    format!("{cache}{fua}")
-}
-
-fn access(rows: &mut Rows, target: &Target) {
+pub(super) fn access(rows: &mut Rows, target: &Target) {
     if let Some(direct_io) = target.direct_io {
         let align = match target.direct_align_bytes {
             Some(bytes) if direct_io => format!(", in multiples of {bytes} bytes"),
@@ -244,58 +187,82 @@ fn judgement(rows: &mut Rows, what: &str, answer: &Result<(), Problem>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rdsk_model::{Device, Layer};
+    use rdsk_targets::{Identity, NoIdentity, Roots};
 
     #[test]
     fn mount_options_are_told_once() {
         assert_eq!(options("rw,relatime,rw,discard"), "rw, relatime, discard");
     }
 
+    /// A logical volume on a mirror as its page looks, with a name that proves nothing.
     #[test]
-    fn a_device_is_told_from_its_facts() {
-        let device = Device {
-            name: "sdb".into(),
-            major_minor: "8:16".into(),
-            model: Some("WDC\u{1b}[2J".into()),
-            serial: Some("WD-1".into()),
+    fn the_page_of_a_volume() {
+        let layer = |name: &str, kind: &str, mib: u64, below: Vec<Layer>| Layer {
+            name: name.into(),
+            kind: kind.into(),
+            size_bytes: Some(mib << 20),
+            below,
+            ..Layer::default()
+        };
+        let identity = |kind, text: &str| Identity { kind, text: text.into() };
+        let mut examined = rdsk_targets::examine("sim:wd2500", &Roots::default()).unwrap();
+        examined.place = Place::Block { major_minor: "252:0".parse().unwrap(), attachment: None };
+        examined.target.name = "v-g/l-v".into();
+        examined.target.path = Some("/dev/dm-0".into());
+        examined.target.size_bytes = 16 << 20;
+        examined.target.device = Some(Device {
+            name: "dm-0".into(),
+            major_minor: "252:0".into(),
+            kind: Some("dm LVM".into()),
+            mapped_name: Some("v-g/l-v".into()),
+            size_bytes: Some(16 << 20),
             logical_block_bytes: Some(512),
             physical_block_bytes: Some(4096),
-            alignment_offset_bytes: Some(-1),
-            optimal_io_bytes: Some(3 << 16),
-            minimum_io_bytes: Some(1 << 16),
-            rotational: Some(true),
-            write_cache: Some("write back".into()),
-            fua: Some(false),
-            scheduler: Some("mq-deadline".into()),
-            iostats: Some(false),
+            max_request_bytes: Some(2_147_483_647 << 10),
+            minimum_io_bytes: Some(512),
+            zoned: Some("none".into()),
+            below: vec![layer(
+                "md7",
+                "md raid1",
+                47,
+                vec![layer("vda", "disk", 48, Vec::new()), layer("vdb", "disk", 48, Vec::new())],
+            )],
             ..Device::default()
+        });
+        examined.identities =
+            vec![identity(IdentityKind::Volume, "v-g/l-v"), identity(IdentityKind::MapperName, "v--g-l--v")];
+        examined.no_identities = vec![NoIdentity {
+            identity: identity(IdentityKind::Serial, "2000"),
+            why: "sdb has it too".into(),
+        }];
+        let refused = || Err(Problem::new(rdsk_model::ProblemKind::Refused, "needs-destroy", "no", "add it"));
+        let known = Known {
+            examined,
+            reading: Ok(()),
+            writing: refused(),
+            with_flag: Some(("--destroy v-g/l-v".into(), Ok(()))),
         };
-        let mut rows = Rows::new("", INDENT);
-        let stack = vec!["sdb1".to_owned(), "sdb".to_owned()];
-        let target = Target {
-            index: 0,
-            name: "x".into(),
-            kind: rdsk_model::TargetKind::Block,
-            path: None,
-            size_bytes: 1,
-            filesystem: None,
-            device: None,
-            stack,
-            made_by_rdsk: false,
-            direct_io: Some(true),
-            direct_align_bytes: Some(512),
-            nowait: Some(false),
-        };
-        super::device(&mut rows, &device, &target);
-        access(&mut rows, &target);
-        let wanted = "  device       sdb (8:16), WDC\\x1b[2J, serial WD-1
-  stack        sdb1 > sdb
-  blocks       512 bytes logical, 4096 bytes physical, misaligned by -1 bytes
-  requests     chunk 64 KiB, stripe 192 KiB
-  write cache  write back (volatile), no FUA
-  scheduler    mq-deadline, rotational, counters off (queue/iostats is 0)
+        let wanted = "v-g/l-v: a block device
+  path         /dev/dm-0
+  size         16 MiB (16,777,216 bytes)
+  device       dm-0 (252:0), v-g/l-v, dm LVM
+  stack        dm-0 (v-g/l-v)  16 MiB, dm LVM
+               └─ md7  47 MiB, md raid1, 2 members
+                  ├─ vda  48 MiB, disk
+                  └─ vdb  48 MiB, disk
+  blocks       512 bytes logical, 4096 bytes physical
+  requests     no limit of its own, minimum I/O 512 B
+  write cache  unknown
+  scheduler    unknown
   direct I/O   yes, in multiples of 512 bytes
-  NOWAIT       no: io_uring runs on worker threads here
+  identity     v-g/l-v (volume)
+  identity     v--g-l--v (dm-name)
+  no identity  2000 (serial): sdb has it too
+  reading      allowed
+  writing      refused, but allowed with --destroy v-g/l-v: its data would be
+               lost
 ";
-        assert_eq!(rows.text, wanted);
+        assert_eq!(paragraph("v-g/l-v", &known, Letters::Unicode), wanted);
     }
 }

@@ -24,6 +24,15 @@ impl Rows {
             name = "";
         }
     }
+
+    /// Adds a row of lines that are not broken.
+    pub(crate) fn add_lines(&mut self, name: &str, lines: &[String]) {
+        let mut name = name;
+        for line in lines {
+            self.text.push_str(&format!("  {name:<width$}{line}\n", width = self.indent - 2));
+            name = "";
+        }
+    }
 }
 
 fn broken(text: &str, width: usize) -> Vec<String> {

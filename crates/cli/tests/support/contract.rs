@@ -83,9 +83,16 @@ const TARGET: Shape = Object(&[
     ("stack", List(&Text)),
 ]);
 
+/// The layers below it are of the same shape, which a constant cannot say.
+const LAYER: Shape =
+    Object(&[("name", Text), ("mapped_name", TEXT_OR_NULL), ("kind", Text), ("size_bytes", WHOLE_OR_NULL)]);
+
 const DEVICE: Shape = Object(&[
     ("name", Text),
     ("major_minor", Text),
+    ("kind", TEXT_OR_NULL),
+    ("mapped_name", TEXT_OR_NULL),
+    ("below", List(&LAYER)),
     ("model", TEXT_OR_NULL),
     ("serial", TEXT_OR_NULL),
     ("size_bytes", WHOLE_OR_NULL),
@@ -95,6 +102,8 @@ const DEVICE: Shape = Object(&[
     ("minimum_io_bytes", WHOLE_OR_NULL),
     ("optimal_io_bytes", WHOLE_OR_NULL),
     ("max_request_bytes", WHOLE_OR_NULL),
+    ("zoned", TEXT_OR_NULL),
+    ("zone_bytes", WHOLE_OR_NULL),
     ("rotational", OrNull(&Flag)),
     ("write_cache", TEXT_OR_NULL),
     ("fua", OrNull(&Flag)),

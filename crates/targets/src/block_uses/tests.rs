@@ -250,7 +250,7 @@ fn facts_identities_and_stack_are_read() {
         assert_eq!(device.scheduler.as_deref(), Some("mq-deadline"));
         assert_eq!(device.write_cache.as_deref(), Some("write back"));
         assert_eq!(parts.stack, ["sdb1", "sdb"]);
-        let texts: Vec<&str> = parts.identities.iter().map(|identity| identity.text.as_str()).collect();
+        let texts: Vec<&str> = parts.names.identities.iter().map(|identity| identity.text.as_str()).collect();
         let by_id = "ata-WDC_WD2500JS_WD-WCAN1-part1";
         assert_eq!(texts, ["WD-WCAN1", "naa.50014ee0ac1b2c3d", "0x50014ee0ac1b2c3d", by_id]);
         assert_eq!(world.tree.stack(world.tree.get("dm-0").unwrap()), ["dm-0", "sdb1", "sdb"]);

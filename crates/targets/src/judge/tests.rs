@@ -32,6 +32,7 @@ fn disk() -> Examined {
             Identity { kind: IdentityKind::Serial, text: "WD 1".into() },
             Identity { kind: IdentityKind::ById, text: "ata-WDC_1".into() },
         ],
+        no_identities: Vec::new(),
         uses: Vec::new(),
         doubts: Vec::new(),
         signatures: vec![
@@ -134,7 +135,7 @@ fn wrong_words_are_refused() {
     }
     assert_eq!(
         refused(&disk(), &destroy("/dev/sdb")).message,
-        "refusing to write to /dev/sdb: \"/dev/sdb\" is not its serial number, WWN, by-id name or backing file \
+        "refusing to write to /dev/sdb: \"/dev/sdb\" is no identity of it \
          (the kernel's names change when disks are added or moved), and it holds gpt, ext4 \"home\""
     );
     let hostile = refused(&disk(), &destroy("\u{1b}[2J"));

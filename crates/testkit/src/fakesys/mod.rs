@@ -109,6 +109,12 @@ impl FakeSys {
         });
         self.write(&directory.join("partition"), format!("{number}\n"));
         self.write(&directory.join("start"), format!("{}\n", start_bytes / 512));
+        let (major, minor) = major_minor;
+        let event = format!(
+            "MAJOR={major}\nMINOR={minor}\nDEVNAME={}\nDEVTYPE=partition\nPARTN={number}\n",
+            self.nodes.last().expect("just added").name
+        );
+        self.write(&directory.join("uevent"), event);
         for (file, content) in [("ro", "0\n"), ("alignment_offset", "0\n"), ("discard_alignment", "0\n")] {
             self.write(&directory.join(file), content);
         }

@@ -15,7 +15,10 @@ fn machine() -> FakeSys {
         .disk(FakeDisk::nvme("nvme0n1"))
         .partition("nvme0n1", 1, 1 << 20, 50 * GIB)
         .disk(FakeDisk::virtio("vda"))
-        .disk(FakeDisk::md("md0", "raid5", 4, 512 << 10, 90 * GIB))
+        .disk(FakeDisk {
+            uuid: Some("e86d0cbf-5890-89d5-95b8-8c7d998c76ef".into()),
+            ..FakeDisk::md("md0", "raid5", 4, 512 << 10, 90 * GIB)
+        })
         .disk(FakeDisk::dm("dm-3", "vg0-my home", "LVM-abc", 80 * GIB))
         .disk(FakeDisk::loop_device("loop9", GIB))
         .holder("sda2", "md0")
@@ -83,6 +86,10 @@ fn identity_is_where_each_driver_puts_it() {
     assert_eq!(read(block.join("dm-3/dm/name")), "vg0-my home\n");
     assert_eq!(read(block.join("dm-3/dm/uuid")), "LVM-abc\n");
     assert_eq!(read(block.join("md0/md/level")), "raid5\n");
+    assert_eq!(read(block.join("md0/md/uuid")), "e86d0cbf-5890-89d5-95b8-8c7d998c76ef\n");
+    assert_eq!(read(block.join("nvme0n1/nsid")), "1\n");
+    assert!(!block.join("nvme0n1/uuid").exists());
+    assert!(read(block.join("sda/sda2/uevent")).ends_with("DEVNAME=sda2\nDEVTYPE=partition\nPARTN=2\n"));
     assert_eq!(read(block.join("md0/queue/optimal_io_size")), format!("{}\n", 3 * (512 << 10)));
     assert_eq!(read(block.join("loop9/loop/backing_file")), "/var/lib/a file.img\n");
     assert_eq!(read(block.join("sdb/ro")), "1\n");

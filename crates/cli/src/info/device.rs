@@ -1,0 +1,243 @@
+//! The rows of a block device on the page of `rdsk info`. It draws and decides nothing.
+
+use super::rows::Rows;
+use super::tree;
+use crate::wanted::Letters;
+use rdsk_model::Device;
+use rdsk_units::{Bytes, printable};
+
+/// What `queue/max_sectors_kb` says where there is no limit: the largest number of KiB that the kernel's type holds.
+const NO_LIMIT_BYTES: u64 = (i32::MAX as u64) << 10;
+
+/// The rows of a device.
+pub(super) fn rows(rows: &mut Rows, device: &Device, letters: Letters) {
+    let mut name = printable(&device.name);
+    if !device.major_minor.is_empty() {
+        name.push_str(&format!(" ({})", printable(&device.major_minor)));
+    }
+    if let Some(mapped) = &device.mapped_name {
+        name.push_str(&format!(", {}", printable(mapped)));
+    }
+    if let Some(kind) = device.kind.as_ref().filter(|kind| *kind != "disk" && *kind != "loop") {
+        name.push_str(&format!(", {}", printable(kind)));
+    }
+    if let Some(model) = &device.model {
+        name.push_str(&format!(", {}", printable(model)));
+    }
+    if let Some(serial) = &device.serial {
+        name.push_str(&format!(", serial {}", printable(serial)));
+    }
+    rows.add("device", &name);
+    if !device.below.is_empty() {
+        rows.add_lines("stack", &tree::lines(device, letters));
+    }
+    if let Some(file) = &device.backing_file {
+        let path = match device.loop_direct_io {
+            Some(true) => ", direct I/O below",
+            Some(false) => ", through the page cache below",
+            None => "",
+        };
+        rows.add("backing file", &format!("{}{path}", printable(file)));
+    }
+    let bytes = |value: Option<u64>| value.map_or_else(|| "unknown".to_owned(), |value| value.to_string());
+    let mut blocks = format!(
+        "{} bytes logical, {} bytes physical",
+        bytes(device.logical_block_bytes),
+        bytes(device.physical_block_bytes)
+    );
+    match device.alignment_offset_bytes {
+        Some(0) | None => {}
+        Some(offset) => blocks.push_str(&format!(", misaligned by {offset} bytes")),
+    }
+    rows.add("blocks", &blocks);
+    if let Some(requests) = requests(device) {
+        rows.add("requests", &requests);
+    }
+    if let Some(zoned) = zoned(device) {
+        rows.add("zoned", &zoned);
+    }
+    rows.add("write cache", &write_cache(device));
+    let kind = match device.rotational {
+        Some(true) => ", rotational",
+        Some(false) => ", not rotational",
+        None => "",
+    };
+    let counters = if device.iostats == Some(false) { ", counters off (queue/iostats is 0)" } else { "" };
+    let scheduler = device.scheduler.as_deref().map_or_else(|| "unknown".to_owned(), printable);
+    rows.add("scheduler", &format!("{scheduler}{kind}{counters}"));
+}
+
+fn write_cache(device: &Device) -> String {
+    let cache = match device.write_cache.as_deref() {
+        Some("write back") => "write back (volatile)".to_owned(),
+        Some(other) => printable(other),
+        None => "unknown".to_owned(),
+    };
+    let fua = match device.fua {
+        Some(true) => ", FUA",
+        Some(false) => ", no FUA",
+        None => "",
+    };
+    format!("{cache}{fua}")
+}
+
+/// `at most 1280 KiB, minimum I/O 64 KiB (the chunk), optimal I/O 192 KiB (the full stripe)`.
+fn requests(device: &Device) -> Option<String> {
+    let mut parts = Vec::new();
+    match device.max_request_bytes {
+        Some(bytes) if bytes >= NO_LIMIT_BYTES => parts.push("no limit of its own".to_owned()),
+        Some(bytes) => parts.push(format!("at most {}", Bytes(bytes))),
+        None => {}
+    }
+    let [chunk, stripe] = striped(device);
+    if let Some(bytes) = device.minimum_io_bytes {
+        parts.push(format!("minimum I/O {}{chunk}", Bytes(bytes)));
+    }
+    if let Some(bytes) = device.optimal_io_bytes {
+        parts.push(format!("optimal I/O {}{stripe}", Bytes(bytes)));
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// What the minimum and the optimal I/O of a device are besides. The kernel says it of arrays (ABI/stable/sysfs-block): md
+/// sets them to chunk and stripe. Of a device of the device mapper it depends on the target, which sysfs does not name.
+fn striped(device: &Device) -> [&'static str; 2] {
+    let kind = device.kind.as_deref().unwrap_or_default();
+    let is_array = ["md raid0", "md raid4", "md raid5", "md raid6", "md raid10"].contains(&kind);
+    let (minimum, optimal) = (device.minimum_io_bytes.unwrap_or(0), device.optimal_io_bytes.unwrap_or(0));
+    let may_stripe = minimum > 0 && optimal > minimum && optimal.is_multiple_of(minimum);
+    if is_array {
+        [" (the chunk)", " (the full stripe)"]
+    } else if kind.starts_with("dm") && may_stripe {
+        [" (the chunk, if it is striped)", " (then the full stripe)"]
+    } else {
+        ["", ""]
+    }
+}
+
+fn zoned(device: &Device) -> Option<String> {
+    let kind = device.zoned.as_deref().filter(|zoned| *zoned != "none")?;
+    let size = device.zone_bytes.map(|bytes| format!(", zones of {}", Bytes(bytes))).unwrap_or_default();
+    let order = match kind {
+        "host-managed" => ", each written in order only",
+        "host-aware" => ", each best written in order",
+        _ => "",
+    };
+    Some(format!("{}{size}{order}", printable(kind)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdsk_model::Target;
+
+    #[test]
+    fn a_device_is_told_from_its_facts() {
+        let device = Device {
+            name: "sdb".into(),
+            major_minor: "8:16".into(),
+            model: Some("WDC\u{1b}[2J".into()),
+            serial: Some("WD-1".into()),
+            logical_block_bytes: Some(512),
+            physical_block_bytes: Some(4096),
+            alignment_offset_bytes: Some(-1),
+            size_bytes: Some(16 << 30),
+            below: vec![rdsk_model::Layer {
+                name: "sdb1".into(),
+                kind: "partition".into(),
+                size_bytes: Some(8 << 30),
+                ..rdsk_model::Layer::default()
+            }],
+            max_request_bytes: Some(u64::from(u32::MAX >> 1) << 10),
+            optimal_io_bytes: Some(3 << 16),
+            minimum_io_bytes: Some(1 << 16),
+            rotational: Some(true),
+            write_cache: Some("write back".into()),
+            fua: Some(false),
+            scheduler: Some("mq-deadline".into()),
+            iostats: Some(false),
+            ..Device::default()
+        };
+        let mut rows = Rows::new("", crate::info::page::INDENT);
+        let target = Target {
+            index: 0,
+            name: "x".into(),
+            kind: rdsk_model::TargetKind::Block,
+            path: None,
+            size_bytes: 1,
+            filesystem: None,
+            device: None,
+            stack: Vec::new(),
+            made_by_rdsk: false,
+            direct_io: Some(true),
+            direct_align_bytes: Some(512),
+            nowait: Some(false),
+        };
+        super::rows(&mut rows, &device, Letters::Unicode);
+        crate::info::page::access(&mut rows, &target);
+        let wanted = "  device       sdb (8:16), WDC\\x1b[2J, serial WD-1
+  stack        sdb  16 GiB
+               └─ sdb1  8 GiB, partition
+  blocks       512 bytes logical, 4096 bytes physical, misaligned by -1 bytes
+  requests     no limit of its own, minimum I/O 64 KiB, optimal I/O 192 KiB
+  write cache  write back (volatile), no FUA
+  scheduler    mq-deadline, rotational, counters off (queue/iostats is 0)
+  direct I/O   yes, in multiples of 512 bytes
+  NOWAIT       no: io_uring runs on worker threads here
+";
+        assert_eq!(rows.text, wanted);
+    }
+
+    #[test]
+    fn sizes_of_requests_are_called_what_they_are() {
+        let device = |kind: &str, minimum: u64, optimal: u64| Device {
+            kind: Some(kind.into()),
+            max_request_bytes: Some(512 << 10),
+            minimum_io_bytes: Some(minimum),
+            optimal_io_bytes: (optimal > 0).then_some(optimal),
+            ..Device::default()
+        };
+        // A disk may name an optimal size without being striped (scsi_debug: 512 KiB).
+        for (kind, minimum, optimal, wanted) in [
+            ("disk", 512, 512 << 10, "minimum I/O 512 B, optimal I/O 512 KiB"),
+            ("md raid1", 512, 0, "minimum I/O 512 B"),
+            (
+                "md raid5",
+                65536,
+                131_072,
+                "minimum I/O 64 KiB (the chunk), optimal I/O 128 KiB (the full stripe)",
+            ),
+            (
+                "dm",
+                65536,
+                131_072,
+                "minimum I/O 64 KiB (the chunk, if it is striped), optimal I/O 128 KiB (then the full stripe)",
+            ),
+            ("dm LVM", 512, 0, "minimum I/O 512 B"),
+            ("dm LVM", 65536, 65536, "minimum I/O 64 KiB, optimal I/O 64 KiB"),
+        ] {
+            let text = requests(&device(kind, minimum, optimal)).unwrap();
+            assert_eq!(text, format!("at most 512 KiB, {wanted}"));
+        }
+        assert_eq!(requests(&Device::default()), None);
+    }
+
+    #[test]
+    fn zones_are_told_where_there_are_any() {
+        let device = |zoned: &str| Device {
+            zoned: Some(zoned.into()),
+            zone_bytes: Some(256 << 20),
+            ..Device::default()
+        };
+        assert_eq!(
+            zoned(&device("host-managed")).unwrap(),
+            "host-managed, zones of 256 MiB, each written in order only"
+        );
+        assert_eq!(
+            zoned(&device("host-aware")).unwrap(),
+            "host-aware, zones of 256 MiB, each best written in order"
+        );
+        assert_eq!(zoned(&device("none")), None);
+        assert_eq!(zoned(&Device::default()), None);
+    }
+}

@@ -1,0 +1,110 @@
+//! What the programs of util-linux know of every device: serial numbers and names that are not in sysfs, UUIDs and labels.
+//! It asks `lsblk`, which asks udev; where udev does not run, `blkid` reads a single device. It never decides what a name
+//! is worth.
+
+use crate::sysfs::Node;
+use crate::tools::{self, Lsblk};
+use crate::world::World;
+use std::collections::BTreeMap;
+
+/// The answers, by kernel name as sysfs spells it.
+#[derive(Debug, Default)]
+pub(crate) struct Inventory {
+    rows: BTreeMap<String, Lsblk>,
+    /// Whether `lsblk` told of the devices at all.
+    pub(crate) is_told: bool,
+}
+
+impl Inventory {
+    /// Asks `lsblk` once for all devices.
+    pub(crate) fn read(world: &World<'_>) -> Self {
+        let Ok(list) = tools::lsblk_all(&world.roots.tools) else { return Self::default() };
+        let named = |row: Lsblk| Some((row.name.clone()?.replace('/', "!"), row));
+        Self { rows: list.into_iter().filter_map(named).collect(), is_told: true }
+    }
+
+    /// What is known of a device.
+    pub(crate) fn row(&self, node: &Node) -> Option<&Lsblk> {
+        self.rows.get(&node.name)
+    }
+
+    /// What is known of the content of a device and of its place in a partition table, read from the device itself where
+    /// udev tells neither.
+    pub(crate) fn content(&self, world: &World<'_>, node: &Node) -> Lsblk {
+        let told = self.row(node).filter(|row| row.fstype.is_some() || row.partuuid.is_some());
+        told.cloned().or_else(|| probed(world, node)).unwrap_or_default()
+    }
+}
+
+/// What `blkid` reads on a device.
+fn probed(world: &World<'_>, node: &Node) -> Option<Lsblk> {
+    let path = world.roots.dev.join(node.kernel_name());
+    let text = tools::blkid(&world.roots.tools, &[&path], &node.name).ok()?;
+    Some(parse(&text))
+}
+
+fn parse(text: &str) -> Lsblk {
+    let mut row = Lsblk::default();
+    for (key, value) in text.lines().filter_map(|line| line.split_once('=')) {
+        let field = match key {
+            "TYPE" => &mut row.fstype,
+            "UUID" => &mut row.uuid,
+            "LABEL" => &mut row.label,
+            "PART_ENTRY_UUID" => &mut row.partuuid,
+            "PART_ENTRY_NAME" => &mut row.partlabel,
+            _ => continue,
+        };
+        *field = Some(unescaped(value));
+    }
+    row
+}
+
+/// `my\ disk` is `my disk`: the format is made for a shell.
+fn unescaped(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    let mut letters = value.chars();
+    while let Some(letter) = letters.next() {
+        text.extend(if letter == '\\' { letters.next() } else { Some(letter) });
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Fake;
+
+    #[test]
+    fn the_answer_of_blkid_is_read() {
+        // blkid of util-linux 2.38 on a partition with ext2, 2026-11-21.
+        let row = parse(
+            "DEVNAME=/dev/vda2\nLABEL=my\\ label\nUUID=548a6312-5dd2-48d2-ab6b-bc5a28959f61\nVERSION=1.0\n\
+             BLOCK_SIZE=1024\nTYPE=ext2\nUSAGE=filesystem\nPART_ENTRY_SCHEME=gpt\n\
+             PART_ENTRY_UUID=4a42fe38-c994-5045-8e99-5698dcf16ec0\nPART_ENTRY_NUMBER=2\n",
+        );
+        assert_eq!(row.label.as_deref(), Some("my label"));
+        assert_eq!(row.fstype.as_deref(), Some("ext2"));
+        assert_eq!(row.uuid.as_deref(), Some("548a6312-5dd2-48d2-ab6b-bc5a28959f61"));
+        assert_eq!(row.partuuid.as_deref(), Some("4a42fe38-c994-5045-8e99-5698dcf16ec0"));
+        assert_eq!(row.partlabel, None);
+        assert!(parse("").uuid.is_none());
+    }
+
+    #[test]
+    fn the_device_itself_is_read_where_udev_tells_nothing() {
+        let list = r#"{"blockdevices":[{"kname":"sda","fstype":"ext4","uuid":"u-1"},{"kname":"sdb"}]}"#;
+        let machine = Fake::new()
+            .disk("sda", "8:0")
+            .disk("sdb", "8:16")
+            .answer("lsblk *", list)
+            .answer("blkid sda", "TYPE=xfs\n")
+            .answer("blkid sdb", "TYPE=xfs\nUUID=u-2\n");
+        machine.with(|world, _| {
+            let inventory = Inventory::read(world);
+            let uuid = |name: &str| inventory.content(world, world.tree.get(name).unwrap()).uuid;
+            assert!(inventory.is_told);
+            assert_eq!((uuid("sda").as_deref(), uuid("sdb").as_deref()), (Some("u-1"), Some("u-2")));
+        });
+        Fake::new().disk("sda", "8:0").with(|world, _| assert!(!Inventory::read(world).is_told));
+    }
+}

@@ -1,0 +1,214 @@
+//! What a device itself is called, from sysfs, from the links that udev makes, and from what `lsblk` and `blkid` know. A
+//! partition's disk is another device here. It does not ask whether others have the same name.
+
+use super::inventory::Inventory;
+use super::{Identity, IdentityKind};
+use crate::facts;
+use crate::sysfs::{Node, names_in, read_text};
+use crate::tools::Lsblk;
+use crate::world::World;
+use std::path::Path;
+
+/// Every name of `node` itself that does not change with the order of disks, the best to type first. `lsblk` is what the
+/// program told of this device, which may have been asked alone.
+pub(crate) fn of_node(
+    world: &World<'_>,
+    node: &Node,
+    inventory: &Inventory,
+    lsblk: Option<&Lsblk>,
+) -> Vec<Identity> {
+    let mut list = List::default();
+    // Of a loop device over a block device the backing file would be a kernel name, which is no identity.
+    if let Some(file) = &node.backing_file
+        && world.device_below_loop(node).is_none()
+    {
+        list.add(IdentityKind::BackingFile, &file.to_string_lossy());
+    }
+    if node.parent.is_none() {
+        hardware(node, inventory, lsblk, &mut list);
+    } else if let Some(uuid) = partition_uuid(world, node, inventory, lsblk) {
+        list.add(IdentityKind::PartitionUuid, &uuid);
+    }
+    mapped(node, &mut list);
+    array(world, node, inventory, &mut list);
+    linked(world, node, "disk/by-id", |name| list.add(IdentityKind::ById, name));
+    list.0
+}
+
+/// Name and UUID of an array; empty for everything else.
+pub(super) fn of_array(world: &World<'_>, node: &Node, inventory: &Inventory) -> Vec<Identity> {
+    let mut list = List::default();
+    array(world, node, inventory, &mut list);
+    list.0
+}
+
+#[derive(Default)]
+struct List(Vec<Identity>);
+
+impl List {
+    fn add(&mut self, kind: IdentityKind, text: &str) {
+        // Blanks around a serial number are the kernel's; those of a file belong to its name, and another file may have
+        // the name without them. A name that is no text cannot be told from others that are none either.
+        let text = if kind == IdentityKind::BackingFile { text } else { text.trim() };
+        let is_lossy = text.contains(char::REPLACEMENT_CHARACTER);
+        if !text.is_empty() && !is_lossy && self.0.iter().all(|known| known.text != text) {
+            self.0.push(Identity { kind, text: text.to_owned() });
+        }
+    }
+}
+
+/// Serial number, World Wide Name and what an NVMe namespace is called.
+fn hardware(node: &Node, inventory: &Inventory, lsblk: Option<&Lsblk>, list: &mut List) {
+    let told = || lsblk.into_iter().chain(inventory.row(node));
+    let serials = facts::serial(&node.directory).into_iter();
+    for serial in serials.chain(told().filter_map(|row| row.serial.clone())) {
+        list.add(IdentityKind::Serial, &serial);
+    }
+    for wwn in facts::wwns(node).into_iter().chain(told().filter_map(|row| row.wwn.clone())) {
+        list.add(IdentityKind::Wwn, &wwn);
+    }
+    for (file, kind) in [("uuid", IdentityKind::NamespaceUuid), ("nguid", IdentityKind::NamespaceNguid)] {
+        if let Some(text) = read_text(&node.directory.join(file)) {
+            list.add(kind, &text);
+        }
+    }
+    // The kernel puts a blank between two bytes.
+    if let Some(text) = read_text(&node.directory.join("eui")) {
+        list.add(IdentityKind::NamespaceEui, &text.replace(' ', ""));
+    }
+}
+
+/// Newer kernels tell it with the event of the partition, udev does where it runs, and the partition table always.
+pub(super) fn partition_uuid(
+    world: &World<'_>,
+    node: &Node,
+    inventory: &Inventory,
+    lsblk: Option<&Lsblk>,
+) -> Option<String> {
+    let event = read_text(&node.directory.join("uevent")).unwrap_or_default();
+    let told = event.lines().find_map(|line| line.strip_prefix("PARTUUID=")).map(str::to_owned);
+    let linked = || {
+        let mut link = None;
+        linked(world, node, "disk/by-partuuid", |name| link = Some(name.to_owned()));
+        link
+    };
+    told.or_else(|| lsblk.and_then(|row| row.partuuid.clone()))
+        .or_else(|| inventory.row(node).and_then(|row| row.partuuid.clone()))
+        .or_else(linked)
+        .or_else(|| inventory.content(world, node).partuuid)
+}
+
+/// What the device mapper calls a device.
+fn mapped(node: &Node, list: &mut List) {
+    let uuid = read_text(&node.directory.join("dm/uuid")).unwrap_or_default();
+    let Some(name) = &node.mapped_name else { return };
+    if let Some((group, volume)) = logical_volume(name, &uuid) {
+        list.add(IdentityKind::Volume, &format!("{group}/{volume}"));
+    }
+    list.add(IdentityKind::MapperName, name);
+    list.add(IdentityKind::MapperUuid, &uuid);
+}
+
+/// Volume group and logical volume of a device of LVM, which doubles each hyphen within a name (lvm(8), "Valid Names"). The
+/// hidden parts of a volume have a third part in the name or a suffix to the UUID's 64 characters.
+pub(crate) fn logical_volume(name: &str, uuid: &str) -> Option<(String, String)> {
+    const UUID_CHARACTERS: usize = 64;
+    if uuid.strip_prefix("LVM-")?.len() != UUID_CHARACTERS {
+        return None;
+    }
+    let mut parts = vec![String::new()];
+    let mut letters = name.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if letter == '-' && letters.next_if_eq(&'-').is_none() {
+            parts.push(String::new());
+        } else {
+            parts.last_mut()?.push(letter);
+        }
+    }
+    match <[String; 2]>::try_from(parts) {
+        Ok([group, volume]) if !group.is_empty() && !volume.is_empty() => Some((group, volume)),
+        _ => None,
+    }
+}
+
+/// Name and UUID of an array. Its name is in no file of sysfs: it is a link's, or the label of any member.
+fn array(world: &World<'_>, node: &Node, inventory: &Inventory, list: &mut List) {
+    if !node.directory.join("md").is_dir() {
+        return;
+    }
+    let mut add_name = |name: &str| {
+        // The name of an array that was made without one is the number that the kernel gave it then.
+        let own = name.rsplit(':').next().unwrap_or(name);
+        if own.chars().any(|letter| !letter.is_ascii_digit()) {
+            list.add(IdentityKind::ArrayName, name);
+        }
+    };
+    linked(world, node, "md", &mut add_name);
+    let member = node.slaves.first().and_then(|name| world.tree.get(name));
+    let content = member.map(|member| inventory.content(world, member)).unwrap_or_default();
+    if let (Some("linux_raid_member"), Some(label)) = (content.fstype.as_deref(), &content.label) {
+        add_name(label);
+    }
+    if let Some(uuid) = read_text(&node.directory.join("md/uuid")) {
+        list.add(IdentityKind::ArrayUuid, &as_mdadm_writes(&uuid));
+    }
+}
+
+/// `e86d0cbf-5890-89d5-95b8-8c7d998c76ef` of sysfs is `e86d0cbf:589089d5:95b88c7d:998c76ef` in mdadm.conf and on the screen.
+fn as_mdadm_writes(uuid: &str) -> String {
+    let digits: Vec<char> = uuid.chars().filter(char::is_ascii_hexdigit).collect();
+    let words: Vec<String> = digits.chunks(8).map(|word| word.iter().collect()).collect();
+    words.join(":")
+}
+
+/// Calls `take` with the name of every link in a directory of `/dev` that leads to `node`.
+fn linked(world: &World<'_>, node: &Node, directory: &str, mut take: impl FnMut(&str)) {
+    let place = world.roots.dev.join(directory);
+    for name in names_in(&place) {
+        if target(world, &place.join(&name), directory, &name).is_some_and(|found| found.name == node.name) {
+            take(&name);
+        }
+    }
+}
+
+fn target<'world>(
+    world: &'world World<'_>,
+    link: &Path,
+    directory: &str,
+    name: &str,
+) -> Option<&'world Node> {
+    let path = Path::new("/dev").join(directory).join(name);
+    world.tree.by_path(&path, &world.roots.dev).or_else(|| {
+        let target = std::fs::read_link(link).ok()?;
+        world.tree.get(&target.file_name()?.to_string_lossy())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_lvm_are_taken_apart() {
+        let uuid = format!("LVM-{}", "a".repeat(64));
+        let parted =
+            |name: &str| logical_volume(name, &uuid).map(|(group, volume)| format!("{group}/{volume}"));
+        assert_eq!(parted("vg-lv").as_deref(), Some("vg/lv"));
+        assert_eq!(parted("v--g-l--v").as_deref(), Some("v-g/l-v"));
+        assert_eq!(parted("a---b").as_deref(), Some("a-/b"));
+        assert_eq!(parted("a----b-c").as_deref(), Some("a--b/c"));
+        for name in ["", "vg", "vg--lv", "-lv", "vg-", "vg-lv-real", "vg-pool-tpool"] {
+            assert_eq!(parted(name), None, "{name}");
+        }
+        for uuid in ["", "CRYPT-x", &format!("{uuid}-tdata"), "LVM-short"] {
+            assert_eq!(logical_volume("vg-lv", uuid), None, "{uuid}");
+        }
+    }
+
+    #[test]
+    fn uuids_of_arrays_are_written_as_mdadm_does() {
+        let written = "e86d0cbf:589089d5:95b88c7d:998c76ef";
+        assert_eq!(as_mdadm_writes("e86d0cbf-5890-89d5-95b8-8c7d998c76ef"), written);
+        assert_eq!(as_mdadm_writes(written), written);
+    }
+}

@@ -1,0 +1,76 @@
+//! Which names several present disks have. A name that two of them answer to names neither. It compares words and opens
+//! nothing.
+
+use super::inventory::Inventory;
+use super::{Identity, IdentityKind, own};
+use crate::facts;
+use crate::sysfs::{Node, read_text};
+use crate::world::World;
+
+/// Kernel names of the other devices that `identity` of `node` is a name of as well: whole devices for the name of a whole
+/// device, partitions for that of a partition. Two loop devices over one file share its bytes too, and are found as a use.
+pub(super) fn sharers(
+    world: &World<'_>,
+    node: &Node,
+    identity: &Identity,
+    inventory: &Inventory,
+) -> Vec<String> {
+    let is_rival = |other: &&Node| other.name != node.name && other.parent.is_some() == node.parent.is_some();
+    let holds: Box<dyn Fn(&Node) -> bool> = match identity.kind {
+        IdentityKind::Serial => {
+            let key = key(&identity.text);
+            Box::new(move |other| serials(other, inventory).iter().any(|serial| self::key(serial) == key))
+        }
+        IdentityKind::Wwn
+        | IdentityKind::NamespaceUuid
+        | IdentityKind::NamespaceEui
+        | IdentityKind::NamespaceNguid => {
+            let key = key(&identity.text);
+            Box::new(move |other| wide_names(other, inventory).iter().any(|name| self::key(name) == key))
+        }
+        IdentityKind::ArrayUuid | IdentityKind::ArrayName => {
+            Box::new(|other| own::of_array(world, other, inventory).contains(identity))
+        }
+        IdentityKind::PartitionUuid => Box::new(|other| {
+            let uuid = own::partition_uuid(world, other, inventory, None);
+            uuid.is_some_and(|uuid| uuid.eq_ignore_ascii_case(&identity.text))
+        }),
+        // Links lead to one device, the device mapper keeps its names apart, and a file is not compared here.
+        _ => return Vec::new(),
+    };
+    world.tree.nodes().filter(is_rival).filter(|other| holds(other)).map(Node::kernel_name).collect()
+}
+
+fn serials(node: &Node, inventory: &Inventory) -> Vec<String> {
+    let told = inventory.row(node).and_then(|row| row.serial.clone());
+    facts::serial(&node.directory).into_iter().chain(told).collect()
+}
+
+fn wide_names(node: &Node, inventory: &Inventory) -> Vec<String> {
+    let told = inventory.row(node).and_then(|row| row.wwn.clone());
+    let files = ["uuid", "nguid", "eui"];
+    let namespace = files.iter().filter_map(|file| read_text(&node.directory.join(file)));
+    facts::wwns(node).into_iter().chain(told).chain(namespace).collect()
+}
+
+/// What is compared: letters and digits without the word that says what kind of name it is, since sysfs and udev write the
+/// same name in different ways.
+pub(super) fn key(text: &str) -> String {
+    let text = text.trim().to_ascii_lowercase();
+    let bare = ["naa.", "eui.", "uuid.", "0x"].iter().find_map(|prefix| text.strip_prefix(prefix));
+    bare.unwrap_or(&text).chars().filter(char::is_ascii_alphanumeric).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_name_is_written_in_several_ways() {
+        assert_eq!(key("naa.50014ee0ac1b2c3d"), key("0x50014EE0AC1B2C3D"));
+        assert_eq!(key("00 25 38 5b 71 b0 0f 2c\n"), key("eui.0025385b71b00f2c"));
+        assert_eq!(key("uuid.7d444840-9dc0-11d1"), key("7D444840-9dc0-11d1"));
+        assert_ne!(key("naa.50014ee0ac1b2c3d"), key("naa.50014ee0ac1b2c3e"));
+        assert_eq!(key(" WD-1 "), key("WD-1"));
+    }
+}

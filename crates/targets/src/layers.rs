@@ -1,0 +1,148 @@
+//! What a device is made of, as a tree with the members of an array side by side: kind, size and name of each. It reads
+//! sysfs only.
+
+use crate::facts;
+use crate::identity::logical_volume;
+use crate::sysfs::{Node, Tree, read_text};
+use rdsk_model::Layer;
+
+/// Levels and devices of a tree; what is below them is left out. A disk stands in the tree once for each of its partitions.
+const MOST_LEVELS: usize = 16;
+const MOST_LAYERS: usize = 512;
+
+/// What a device is made of, each with what that is made of.
+pub(crate) fn below(tree: &Tree, node: &Node) -> Vec<Layer> {
+    let mut left = MOST_LAYERS;
+    grow(tree, node, MOST_LEVELS, &mut left)
+}
+
+fn grow(tree: &Tree, node: &Node, levels: usize, left: &mut usize) -> Vec<Layer> {
+    let names = node.slaves.iter().chain(&node.parent);
+    let members = names.filter_map(|name| tree.get(name));
+    let mut layers = Vec::new();
+    for member in members {
+        if levels == 0 || *left == 0 {
+            break;
+        }
+        *left -= 1;
+        layers.push(Layer {
+            name: member.kernel_name(),
+            mapped_name: mapped_name(member),
+            kind: kind(member),
+            size_bytes: facts::size_bytes(member),
+            below: grow(tree, member, levels - 1, left),
+        });
+    }
+    layers
+}
+
+/// `disk`, `partition`, `loop`, `md raid5`, `dm LVM`, `dm`.
+pub(crate) fn kind(node: &Node) -> String {
+    let read = |file: &str| read_text(&node.directory.join(file)).filter(|text| !text.is_empty());
+    let with = |kind: &str, detail: Option<String>| {
+        detail.map_or_else(|| kind.to_owned(), |detail| format!("{kind} {}", rdsk_units::printable(&detail)))
+    };
+    if node.parent.is_some() {
+        "partition".to_owned()
+    } else if node.directory.join("md").is_dir() {
+        with("md", read("md/level"))
+    } else if node.mapped_name.is_some() || node.directory.join("dm").is_dir() {
+        with("dm", read("dm/uuid").and_then(|uuid| maker(&uuid)))
+    } else if node.name.starts_with("loop") {
+        "loop".to_owned()
+    } else {
+        "disk".to_owned()
+    }
+}
+
+/// Who made a device of the device mapper, from the prefix of its UUID: `LVM`, `CRYPT-LUKS2`, `mpath`. The kernel does not
+/// tell its targets in sysfs.
+fn maker(uuid: &str) -> Option<String> {
+    let mut parts = uuid.split('-');
+    let first = parts.next()?;
+    let rest = parts.next()?;
+    Some(if first == "CRYPT" { format!("{first}-{rest}") } else { first.to_owned() })
+}
+
+/// `vg/lv`, or the name in `/dev/mapper`.
+pub(crate) fn mapped_name(node: &Node) -> Option<String> {
+    let name = node.mapped_name.as_deref()?;
+    let uuid = read_text(&node.directory.join("dm/uuid")).unwrap_or_default();
+    let volume = logical_volume(name, &uuid).map(|(group, volume)| format!("{group}/{volume}"));
+    Some(volume.unwrap_or_else(|| name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdsk_testkit::fakesys::{FakeDisk, FakeSys};
+
+    /// A logical volume on an array of two partitions and a disk.
+    #[test]
+    fn a_stack_has_a_layer_for_each_member() {
+        const GIB: u64 = 1 << 30;
+        let uuid = format!("LVM-{}", "a".repeat(64));
+        let fake = FakeSys::new()
+            .disk(FakeDisk::scsi("sda"))
+            .partition("sda", 1, 1 << 20, 8 * GIB)
+            .disk(FakeDisk::scsi("sdb"))
+            .partition("sdb", 1, 1 << 20, 8 * GIB)
+            .disk(FakeDisk::nvme("nvme0n1"))
+            .disk(FakeDisk::md("md0", "raid5", 3, 64 << 10, 16 * GIB))
+            .disk(FakeDisk::dm("dm-3", "v--g-home", &uuid, 4 * GIB))
+            .holder("sda1", "md0")
+            .holder("sdb1", "md0")
+            .holder("nvme0n1", "md0")
+            .holder("md0", "dm-3");
+        let tree = Tree::read(&fake.sys()).unwrap();
+        let device = facts::device(&tree, tree.get("dm-3").unwrap());
+        assert_eq!(device.kind.as_deref(), Some("dm LVM"));
+        assert_eq!(device.mapped_name.as_deref(), Some("v-g/home"));
+        let [md] = &device.below[..] else { panic!("{:?}", device.below) };
+        assert_eq!((md.name.as_str(), md.kind.as_str(), md.size_bytes), ("md0", "md raid5", Some(16 * GIB)));
+        let members: Vec<(&str, &str)> =
+            md.below.iter().map(|member| (member.name.as_str(), member.kind.as_str())).collect();
+        assert_eq!(members, [("nvme0n1", "disk"), ("sda1", "partition"), ("sdb1", "partition")]);
+        assert_eq!(md.below[2].below[0].name, "sdb");
+        assert!(md.below[2].below[0].below.is_empty() && md.below[0].below.is_empty());
+        let disk = facts::device(&tree, tree.get("sda").unwrap());
+        assert_eq!((disk.kind.as_deref(), disk.mapped_name, disk.below), (Some("disk"), None, Vec::new()));
+    }
+
+    /// Each level stands on two partitions of the one below it, so that paths double with each.
+    #[test]
+    fn a_tree_that_would_never_end_is_cut() {
+        let mut machine = crate::fake::Fake::new();
+        for level in 0..14 {
+            machine = machine.disk(&format!("md{level}"), &format!("9:{level}"));
+            for part in 1..=2 {
+                machine = machine.disk(&format!("md{level}/md{level}p{part}"), &format!("25{part}:{level}"));
+                if level > 0 {
+                    let lower = level - 1;
+                    machine = machine.stack(&format!("md{level}"), &format!("md{lower}/md{lower}p{part}"));
+                }
+            }
+        }
+        machine.with(|world, _| {
+            fn count(layers: &[Layer]) -> usize {
+                layers.iter().map(|layer| 1 + count(&layer.below)).sum()
+            }
+            let layers = below(&world.tree, world.tree.get("md13").unwrap());
+            assert_eq!(count(&layers), MOST_LAYERS);
+        });
+    }
+
+    #[test]
+    fn the_maker_of_a_mapped_device_is_in_its_uuid() {
+        for (uuid, wanted) in [
+            ("LVM-vXB1x8EI3nR8", Some("LVM")),
+            ("CRYPT-LUKS2-b3a-secret", Some("CRYPT-LUKS2")),
+            ("mpath-3600508b4000156d7", Some("mpath")),
+            ("part1-mpath-3600508b4", Some("part1")),
+            ("", None),
+            ("mine", None),
+        ] {
+            assert_eq!(maker(uuid).as_deref(), wanted, "{uuid}");
+        }
+    }
+}

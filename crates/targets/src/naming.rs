@@ -1,0 +1,150 @@
+//! Finds the device that a word names when no path has that name: an identity such as a World Wide Name or `vg/lv`, or a
+//! tag as mount(8) takes it (`UUID=`, `LABEL=`, `PARTUUID=`, `PARTLABEL=`, `ID=`). The kernel's own names are no such words,
+//! and a word that several devices answer to is never settled by guessing.
+
+use crate::error::TargetError;
+use crate::identity::{self, Inventory};
+use crate::node::DeviceNumber;
+use crate::roots::Roots;
+use crate::sysfs::Node;
+use crate::tools::Lsblk;
+use crate::uses::Found;
+use crate::world::World;
+use rdsk_units::printable;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+/// The node of the one device that `word` names; `None` where it is no name of any device.
+///
+/// # Errors
+/// When several devices have the name, when it is a name of the kernel's without its path, or the node is missing.
+pub(crate) fn resolve(word: &str, roots: &Roots) -> Result<Option<PathBuf>, TargetError> {
+    if !can_be_a_name(word) {
+        return Ok(None);
+    }
+    let mut found = Found::default();
+    let world = World::read(roots, &mut found);
+    if world.tree.get(word).is_some() {
+        return Err(TargetError::KernelName { name: printable(word) });
+    }
+    let inventory = Inventory::read(&world);
+    let named = match Tag::parse(word) {
+        Some(tag) => tagged(&world, &inventory, &tag),
+        None => world
+            .tree
+            .nodes()
+            .filter(|node| {
+                !identity::is_kernel_name(&world, word) && has_name(&world, node, &inventory, word)
+            })
+            .collect(),
+    };
+    match topmost(&world, &named) {
+        [] => Ok(None),
+        [node] => node_path(&world, node).map(Some),
+        several => Err(TargetError::Ambiguous {
+            name: printable(word),
+            candidates: several
+                .iter()
+                .map(|node| printable(&format!("/dev/{}", node.kernel_name())))
+                .collect(),
+        }),
+    }
+}
+
+/// A relative path of the user's (`./x`, `../x`) and one outside `/dev` mean files.
+fn can_be_a_name(word: &str) -> bool {
+    let is_path = ["/", "./", "../"].iter().any(|start| word.starts_with(start));
+    !word.is_empty() && word != "." && word != ".." && (!is_path || word.starts_with("/dev/"))
+}
+
+fn has_name(world: &World<'_>, node: &Node, inventory: &Inventory, word: &str) -> bool {
+    identity::of_node(world, node, inventory, None).iter().any(|identity| identity.is_named_by(word))
+}
+
+/// A tag of mount(8).
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Tag<'word> {
+    Uuid(&'word str),
+    Label(&'word str),
+    PartUuid(&'word str),
+    PartLabel(&'word str),
+    Id(&'word str),
+}
+
+impl<'word> Tag<'word> {
+    /// `UUID=…`, with or without quotation marks, or the link of udev of the same meaning.
+    fn parse(word: &'word str) -> Option<Self> {
+        let value = |tag: &str, directory: &str| {
+            let value = word.strip_prefix(tag).or_else(|| word.strip_prefix(directory))?;
+            let bare = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value);
+            (!bare.is_empty()).then_some(bare)
+        };
+        value("UUID=", "/dev/disk/by-uuid/")
+            .map(Tag::Uuid)
+            .or_else(|| value("LABEL=", "/dev/disk/by-label/").map(Tag::Label))
+            .or_else(|| value("PARTUUID=", "/dev/disk/by-partuuid/").map(Tag::PartUuid))
+            .or_else(|| value("PARTLABEL=", "/dev/disk/by-partlabel/").map(Tag::PartLabel))
+            .or_else(|| value("ID=", "/dev/disk/by-id/").map(Tag::Id))
+    }
+
+    /// Whether a device with this content has the tag.
+    fn is_of(&self, row: &Lsblk) -> bool {
+        let is = |field: &Option<String>, word: &str| field.as_deref() == Some(word);
+        // The UUID and the label of a member are those of its array, which is another device.
+        let is_member = row.fstype.as_deref().is_some_and(|kind| kind.ends_with("_member"));
+        match self {
+            Self::Uuid(word) => {
+                !is_member && row.uuid.as_deref().is_some_and(|uuid| uuid.eq_ignore_ascii_case(word))
+            }
+            Self::Label(word) => !is_member && is(&row.label, word),
+            Self::PartUuid(word) => {
+                row.partuuid.as_deref().is_some_and(|uuid| uuid.eq_ignore_ascii_case(word))
+            }
+            Self::PartLabel(word) => is(&row.partlabel, word),
+            Self::Id(_) => false,
+        }
+    }
+}
+
+fn tagged<'world>(world: &'world World<'_>, inventory: &Inventory, tag: &Tag<'_>) -> Vec<&'world Node> {
+    if let Tag::Id(word) = tag {
+        return world.tree.nodes().filter(|node| has_name(world, node, inventory, word)).collect();
+    }
+    let told = |node: &&Node| inventory.row(node).is_some_and(|row| tag.is_of(row));
+    let by_udev: Vec<&Node> = world.tree.nodes().filter(told).collect();
+    if !by_udev.is_empty() {
+        return by_udev;
+    }
+    world.tree.nodes().filter(|node| tag.is_of(&inventory.content(world, node))).collect()
+}
+
+/// Those that no other one of the list is made of: the map over the paths of a LUN shows the same content as each path, and
+/// is what is meant.
+fn topmost<'list, 'world>(world: &World<'_>, nodes: &'list [&'world Node]) -> &'list [&'world Node] {
+    let is_top = |top: &&Node| {
+        let stack = world.tree.stack(top);
+        nodes.iter().all(|node| stack.contains(&node.name))
+    };
+    match nodes.iter().position(is_top) {
+        Some(index) => &nodes[index..=index],
+        None => nodes,
+    }
+}
+
+/// The node in `/dev` by the kernel's name, if it really is this device.
+fn node_path(world: &World<'_>, node: &Node) -> Result<PathBuf, TargetError> {
+    let path = world.roots.dev.join(node.kernel_name());
+    let is_it = fs::metadata(&path).is_ok_and(|meta| {
+        meta.file_type().is_block_device() && DeviceNumber::from_raw(meta.rdev()) == node.number
+    });
+    if is_it {
+        return Ok(path);
+    }
+    Err(TargetError::NoNode {
+        path: printable(&Path::new("/dev").join(node.kernel_name()).to_string_lossy()),
+    })
+}
+
+#[cfg(test)]
+mod tests;
