@@ -378,3 +378,22 @@ fn a_file_that_does_not_open_for_writing_is_refused_before_measuring() {
     assert!(error.contains("a program that runs") && !error.contains("dmesg"), "{error}");
     assert!(output.stdout.is_empty(), "nothing was measured");
 }
+
+/// In a namespace of its own it cannot see who has the device open, so it does not write, and says why.
+#[test]
+fn a_container_with_process_numbers_of_its_own_proves_nothing() {
+    if !requires(&[Need::Root, Need::Loop, Need::Tool("unshare")]) {
+        return;
+    }
+    let device = small();
+    let before = device.content_hash().unwrap();
+    let output = Command::new("unshare")
+        .args(["--pid", "--fork", "--mount-proc", env!("CARGO_BIN_EXE_rdsk"), "run", word(device.path())])
+        .args(["--destroy", &backing(&device), "--rw", "write", "--budget", "1s"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("processes outside of this container cannot be seen"), "{said}");
+    assert_eq!(device.content_hash().unwrap(), before);
+}

@@ -4,8 +4,9 @@
 //! asked for by `probe`.
 
 use crate::exports::{self, Wanted};
+use crate::facts;
 use crate::mounts::{Mount, Namespace};
-use crate::processes;
+use crate::processes::{self, NodeNumber};
 use crate::ranges::{Extents, Reach, Sharing};
 use crate::sysfs::{Node, names_in, read_number, read_text};
 use crate::uses::{Found, UseKind};
@@ -55,10 +56,20 @@ pub(crate) fn find(world: &World<'_>, node: &Node) -> Found {
             _ => {}
         }
     }
-    let names: BTreeMap<_, _> =
-        touched.iter().map(|(node, tie)| (node.number, with_tie(&node.kernel_name(), *tie))).collect();
-    processes::writers(&world.roots.proc, &names, &mut found);
-    exports::find(world, &Wanted::Devices(&names.keys().copied().collect()), &mut found);
+    let mut nodes = BTreeMap::new();
+    for (node, tie) in &touched {
+        nodes.insert(NodeNumber::Block(node.number), with_tie(&node.kernel_name(), *tie));
+        for (name, number) in facts::command_nodes(&world.roots.sys, node) {
+            let name = format!("{name}, which takes commands for {},", node.kernel_name());
+            nodes.insert(NodeNumber::Character(number), name);
+        }
+    }
+    processes::writers(&world.roots.proc, &nodes, &mut found);
+    exports::find(
+        world,
+        &Wanted::Devices(&touched.iter().map(|(node, _)| node.number).collect()),
+        &mut found,
+    );
     system_disk(world, node, &mut found);
     if let Some(below) = world.device_below_loop(node) {
         found.add(UseKind::BackingFile, &format!("it keeps its data on {}", below.shown()));

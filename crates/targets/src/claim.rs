@@ -2,7 +2,7 @@
 //! is opened here, from a handle on the very thing that was judged. A Claim for reading never gives a writable descriptor.
 
 use crate::error::TargetError;
-use crate::examine::{Attachment, Examined, Place, examine_path, uses_now};
+use crate::examine::{Attachment, Examined, Exclusive, Place, examine_path, uses_now};
 use crate::judge::{Access, Permission, judge, judge_uses};
 use crate::node::DeviceNumber;
 use crate::registry::TestFile;
@@ -81,7 +81,7 @@ pub fn claim(
 ) -> Result<Claim, TargetError> {
     let mut examined = examined;
     if access == Access::Write && !matches!(examined.place, Place::Sim(_)) {
-        let mut fresh = examine_path(&examined.target.name, examined.path.clone(), roots)?;
+        let mut fresh = examine_path(&examined.target.name, examined.path.clone(), roots, Exclusive::Ask)?;
         if fresh.place != examined.place && !matches!(fresh.place, Place::Directory { .. }) {
             return Err(TargetError::Changed { path: shown(&examined.path), what: "another has its name" });
         }
@@ -108,7 +108,11 @@ pub fn claim(
     let path = if claim.target.direct_io == Some(true) { IoPath::Direct } else { IoPath::Buffered };
     if access == Access::Write {
         // Whether it opens for writing is asked before anything is measured: rights, immutable files, running programs.
-        drop(claim.open(OpenMode { access, path: IoPath::Buffered, sync: Sync::None })?);
+        let open = claim.open(OpenMode { access, path: IoPath::Buffered, sync: Sync::None })?;
+        // While nobody else can take it, everything is judged once more: a label may have come since the last look.
+        let now = examine_path(&claim.target.name, claim.path.clone(), roots, Exclusive::Ours)?;
+        judge(&now, access, permission)?;
+        drop(open);
     }
     let fd = claim.open(OpenMode { path, ..OpenMode::READ })?;
     claim.target.nowait =

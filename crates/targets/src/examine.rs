@@ -104,16 +104,30 @@ pub fn examine(name: &str, roots: &Roots) -> Result<Examined, TargetError> {
             named.ok_or_else(|| TargetError::from_io(given, "found", error))?
         }
     };
-    examine_path(name, path, roots)
+    examine_path(name, path, roots, Exclusive::Ask)
+}
+
+/// Whether the kernel is asked who holds a device exclusively.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exclusive {
+    /// It is.
+    Ask,
+    /// It would name ourselves: the device is open with `O_EXCL` here.
+    Ours,
 }
 
 /// Examines what stands at `path`, of which no part may be a symlink any more.
-pub(crate) fn examine_path(name: &str, path: PathBuf, roots: &Roots) -> Result<Examined, TargetError> {
+pub(crate) fn examine_path(
+    name: &str,
+    path: PathBuf,
+    roots: &Roots,
+    exclusive: Exclusive,
+) -> Result<Examined, TargetError> {
     let meta =
         fs::symlink_metadata(&path).map_err(|error| TargetError::from_io(&path, "looked at", error))?;
     let kind = meta.file_type();
     if kind.is_block_device() {
-        return examine_block(name, path, &meta, roots);
+        return examine_block(name, path, &meta, roots, exclusive);
     }
     if !kind.is_file() && !kind.is_dir() {
         return Err(TargetError::NotMeasurable { path: text::shown(&path), what: describe(kind) });
@@ -124,7 +138,13 @@ pub(crate) fn examine_path(name: &str, path: PathBuf, roots: &Roots) -> Result<E
     if kind.is_dir() { examine_directory(name, path, roots) } else { examine_file(name, path, &meta, roots) }
 }
 
-fn examine_block(name: &str, path: PathBuf, meta: &Metadata, roots: &Roots) -> Result<Examined, TargetError> {
+fn examine_block(
+    name: &str,
+    path: PathBuf,
+    meta: &Metadata,
+    roots: &Roots,
+    exclusive: Exclusive,
+) -> Result<Examined, TargetError> {
     let mut found = Found::default();
     let world = World::read(roots, &mut found);
     let number = DeviceNumber::from_raw(meta.rdev());
@@ -139,7 +159,7 @@ fn examine_block(name: &str, path: PathBuf, meta: &Metadata, roots: &Roots) -> R
         return Err(TargetError::Empty { path: text::shown(&path) });
     }
     // What weighs more says more than the kernel's "busy".
-    if found.uses.iter().all(|used| used.kind > UseKind::OpenExclusive) {
+    if exclusive == Exclusive::Ask && found.uses.iter().all(|used| used.kind > UseKind::OpenExclusive) {
         probe::exclusive(&path, &mut found);
     }
     found.settle();

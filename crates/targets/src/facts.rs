@@ -1,9 +1,10 @@
 //! The facts of one block device, from sysfs: the fields of [`rdsk_model::Device`]. It opens no device and judges nothing.
 
 use crate::layers;
-use crate::sysfs::{Node, Tree, read_number, read_text};
+use crate::node::DeviceNumber;
+use crate::sysfs::{Node, Tree, names_in, read_number, read_text};
 use rdsk_model::Device;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Bytes of the kernel's sector, whatever the device's own is.
 const SECTOR_BYTES: u64 = 512;
@@ -47,6 +48,24 @@ pub(crate) fn device(tree: &Tree, node: &Node) -> Device {
 /// Capacity as sysfs has it.
 pub(crate) fn size_bytes(node: &Node) -> Option<u64> {
     read_number::<u64>(&node.directory.join("size")).and_then(|sectors| sectors.checked_mul(SECTOR_BYTES))
+}
+
+/// The character devices through which commands reach a disk past its block device, by name: SCSI generic, block SCSI
+/// generic, NVMe generic.
+pub(crate) fn command_nodes(sys: &Path, node: &Node) -> Vec<(String, DeviceNumber)> {
+    let mut directories: Vec<PathBuf> = ["device/scsi_generic", "device/bsg"]
+        .iter()
+        .map(|name| node.directory.join(name))
+        .flat_map(|class| names_in(&class).into_iter().map(move |name| class.join(name)))
+        .collect();
+    if let Some(rest) = node.name.strip_prefix("nvme") {
+        directories.push(sys.join("class/nvme-generic").join(format!("ng{rest}")));
+    }
+    let number = |directory: &PathBuf| {
+        let number = read_text(&directory.join("dev"))?.trim().parse().ok()?;
+        Some((directory.file_name()?.to_string_lossy().into_owned(), number))
+    };
+    directories.iter().filter_map(number).collect()
 }
 
 /// World Wide Names as sysfs has them: `naa.5000c500a1b2c3d4`, `eui.0025385b71b00f2c`.
@@ -94,6 +113,22 @@ fn some_text(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn command_nodes_are_found_beside_their_disk() {
+        let fake = crate::fake::Fake::new().disk("sdb", "8:16").disk("nvme0n1", "259:0");
+        let fake = fake.attribute("sdb/device/scsi_generic/sg1/dev", "21:1\n");
+        let fake = fake.attribute("sdb/device/bsg/2:0:0:0/dev", "247:0\n");
+        fake.file("sys/class/nvme-generic/ng0n1/dev", "242:0\n");
+        fake.with(|world, _| {
+            let names = |name| -> Vec<String> {
+                let nodes = command_nodes(&world.roots.sys, world.tree.get(name).unwrap());
+                nodes.iter().map(|(name, number)| format!("{name} {number}")).collect()
+            };
+            assert_eq!(names("sdb"), ["sg1 21:1", "2:0:0:0 247:0"]);
+            assert_eq!(names("nvme0n1"), ["ng0n1 242:0"]);
+        });
+    }
 
     #[test]
     fn schedulers_are_read_from_their_brackets() {

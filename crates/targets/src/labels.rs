@@ -6,7 +6,7 @@ use crate::signature::Signature;
 /// Whether a label, in the words of libblkid, is of that kind. Members of md, LVM, ZFS, DDF and vendors' arrays are all
 /// called `…_member`.
 pub(crate) fn belongs_elsewhere(signature: &Signature) -> bool {
-    const OTHERS: [&str; 12] = [
+    const OTHERS: [&str; 13] = [
         "crypto_LUKS",
         "BitLocker",
         "bcache",
@@ -17,6 +17,8 @@ pub(crate) fn belongs_elsewhere(signature: &Signature) -> bool {
         "vdo",
         "jbd",
         "xfs_external_log",
+        // The memory of a machine that sleeps.
+        "swsuspend",
         "DM_snapshot_cow",
         "DM_integrity",
     ];

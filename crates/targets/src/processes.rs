@@ -45,9 +45,18 @@ impl Process {
     }
 }
 
+/// A device node as procfs lets it be told: a block device, or a character device through which a disk takes commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum NodeNumber {
+    /// A block device.
+    Block(DeviceNumber),
+    /// A character device: `sg3`, `bsg/0:0:0:0`, `ng0n1`.
+    Character(DeviceNumber),
+}
+
 /// Adds a use for each process that may write to one of `devices`, which are given by number with their name, and a
 /// doubt where processes may not be looked at.
-pub(crate) fn writers(proc: &Path, devices: &BTreeMap<DeviceNumber, String>, found: &mut Found) {
+pub(crate) fn writers(proc: &Path, devices: &BTreeMap<NodeNumber, String>, found: &mut Found) {
     found.extend(lasting(|| writers_now(proc, devices)));
 }
 
@@ -72,7 +81,7 @@ fn lasting(look: impl Fn() -> Found) -> Found {
     found
 }
 
-fn writers_now(proc: &Path, devices: &BTreeMap<DeviceNumber, String>) -> Found {
+fn writers_now(proc: &Path, devices: &BTreeMap<NodeNumber, String>) -> Found {
     let mut found = Found::default();
     let mut unseen = 0;
     for process in others(proc, &mut found) {
@@ -88,11 +97,8 @@ fn writers_now(proc: &Path, devices: &BTreeMap<DeviceNumber, String>) -> Found {
             found.add(UseKind::OpenElsewhere, &format!("{} has {device} open for writing", process.shown()));
             continue;
         }
-        let mapped = mappings(&process).into_iter().find_map(|mapping| {
-            let stat = mapping.stat?;
-            let device = (kind(&stat) == FileType::BlockDevice).then(|| rdev(&stat))?;
-            devices.get(&device)
-        });
+        let mapped =
+            mappings(&process).into_iter().find_map(|mapping| devices.get(&node_number(&mapping.stat?)?));
         if let Some(device) = mapped {
             found
                 .add(UseKind::OpenElsewhere, &format!("{} has {device} mapped for writing", process.shown()));
@@ -160,29 +166,29 @@ fn has_open(process: &Process, names: &[String], path: &Path, inode: Inode, whic
     })
 }
 
-/// The block device that a descriptor leads to. Sockets, pipes and the like are told by their words, before anything is
-/// asked of a file.
-fn device_behind(link: &Path) -> Option<DeviceNumber> {
+/// The device that a descriptor leads to. Sockets, pipes and the like are told by their words, before anything is asked of
+/// a file.
+fn device_behind(link: &Path) -> Option<NodeNumber> {
     let target = fs::read_link(link).ok()?;
     if !target.is_absolute() {
         return None;
     }
-    let stat = look(link)?;
-    (kind(&stat) == FileType::BlockDevice).then(|| rdev(&stat))
+    node_number(&look(link)?)
+}
+
+fn node_number(stat: &Statx) -> Option<NodeNumber> {
+    let number = DeviceNumber { major: stat.stx_rdev_major, minor: stat.stx_rdev_minor };
+    match FileType::from_raw_mode(u32::from(stat.stx_mode)) {
+        FileType::BlockDevice => Some(NodeNumber::Block(number)),
+        FileType::CharacterDevice => Some(NodeNumber::Character(number)),
+        _ => None,
+    }
 }
 
 /// stat(2) that does not ask a server: a dead one would not answer.
 fn look(link: &Path) -> Option<Statx> {
     let wanted = StatxFlags::TYPE | StatxFlags::INO;
     rustix::fs::statx(CWD, link, AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT, wanted).ok()
-}
-
-fn kind(stat: &Statx) -> FileType {
-    FileType::from_raw_mode(u32::from(stat.stx_mode))
-}
-
-fn rdev(stat: &Statx) -> DeviceNumber {
-    DeviceNumber { major: stat.stx_rdev_major, minor: stat.stx_rdev_minor }
 }
 
 fn inode_of(stat: &Statx) -> Inode {

@@ -3,7 +3,7 @@
 
 use crate::claim::{Claim, evidence};
 use crate::error::TargetError;
-use crate::examine::{Examined, Place, examine_path};
+use crate::examine::{Examined, Exclusive, Place, examine_path};
 use crate::judge::{Access, Permission, judge};
 use crate::registry::TestFile;
 use crate::roots::Roots;
@@ -66,7 +66,7 @@ pub fn make_test_file(
     if options.stop.is_raised() {
         return Err(TargetError::Interrupted);
     }
-    let fresh = examine_path(&directory.target.name, path.clone(), roots)?;
+    let fresh = examine_path(&directory.target.name, path.clone(), roots, Exclusive::Ask)?;
     judge(&fresh, Access::Write, &Permission::default())?;
     let plan = plan_test_file(&fresh, options.size)?;
     let file = TestFile::create(path)?;
