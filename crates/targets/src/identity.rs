@@ -140,19 +140,26 @@ fn sort_out(world: &World<'_>, node: &Node, inventory: &Inventory, lsblk: Option
     let disk = world.tree.whole(node);
     let hardware_words = own::of_node(world, disk, inventory, lsblk);
     let why_not = |identity: &Identity| why_not(world, node, identity, inventory);
-    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    let (mut good, mut junk, mut is_shared) = (Vec::new(), Vec::new(), false);
     for word in hardware_words.iter().filter(|word| is_hardware(word.kind)) {
-        let key = shared::key(&word.text);
-        let list = if self::why_not(world, disk, word, inventory).is_some() { &mut bad } else { &mut good };
-        list.push(key);
+        let list = match self::why_not(world, disk, word, inventory) {
+            None => &mut good,
+            Some(_) => {
+                is_shared |= !shared::sharers(world, disk, word, inventory).is_empty();
+                &mut junk
+            }
+        };
+        list.push(shared::key(&word.text));
     }
     for identity in own::of_node(world, node, inventory, lsblk) {
         let why = why_not(&identity).or_else(|| {
-            // udev makes these names of serial number and World Wide Name, and gives the link to one of those who share.
+            // udev makes these names of serial number and World Wide Name, and gives the link to one of those who share
+            // them; so does a name of the content of a LUN lead to one of its paths.
             let key = shared::key(&identity.text);
-            let rests_on = |words: &[String]| words.iter().any(|word| key.contains(word.as_str()));
+            let rests_on =
+                |words: &[String]| words.iter().any(|word| !word.is_empty() && key.contains(word.as_str()));
             let is_link = identity.kind == IdentityKind::ById;
-            (is_link && rests_on(&bad) && !rests_on(&good))
+            (is_link && (is_shared || rests_on(&junk)) && !rests_on(&good))
                 .then(|| "it is made of what several devices have".to_owned())
         });
         match why {

@@ -57,7 +57,7 @@ fn wide_names(node: &Node, inventory: &Inventory) -> Vec<String> {
 /// same name in different ways.
 pub(super) fn key(text: &str) -> String {
     let text = text.trim().to_ascii_lowercase();
-    let bare = ["naa.", "eui.", "uuid.", "0x"].iter().find_map(|prefix| text.strip_prefix(prefix));
+    let bare = ["naa.", "eui.", "uuid.", "t10.", "0x"].iter().find_map(|prefix| text.strip_prefix(prefix));
     bare.unwrap_or(&text).chars().filter(char::is_ascii_alphanumeric).collect()
 }
 

@@ -85,6 +85,9 @@ fn what_two_paths_of_a_lun_share_names_neither() {
             "wwn-0x33333330000007d0: it is made of what several devices have"
         ]
     );
+    // Whatever leads to one of them names the LUN.
+    let (good, bad) = names(&both, "sda");
+    assert_eq!((good.len(), bad.len()), (0, 3), "{bad:?}");
     // A partition inherits what its disk is called, and what that is worth.
     let both = both.disk("sdb/sdb1", "8:17").by_id("wwn-0x33333330000007d0-part1", "sdb1");
     let (good, bad) = names(&both, "sdb1");
