@@ -163,7 +163,7 @@ fn direct_io_that_the_host_does_not_take_is_einval() {
 
 #[test]
 fn chosen_places_are_visited_once_and_told_one_by_one() {
-    let points = Points { offset_bytes: (0..50).map(|index| index << 30).collect(), block_bytes: Vec::new() };
+    let points = Points { offset_bytes: (0..50).map(|index| index << 30).collect(), ..Points::default() };
     let (run, _) = once(
         claimed("sim:freebsd-wd800jd"),
         |workload| {
