@@ -35,7 +35,16 @@ fn draw_cell(page: &mut Page, record: &Record, cell: &CellRecord, reading: &Read
     } else {
         format!("{} requests", reading.requests)
     };
-    let sizes = format!("{} to {}", Bytes(reading.smallest_bytes), Bytes(reading.largest_bytes));
+    let op = match &reading.counted {
+        Some(layout) if layout.writes > 0 && reading.requests > reading.timed => {
+            "direct reads and durable direct writes"
+        }
+        _ => op,
+    };
+    let sizes = match (Bytes(reading.smallest_bytes), Bytes(reading.largest_bytes)) {
+        (smallest, largest) if smallest == largest => smallest.to_string(),
+        (smallest, largest) => format!("{smallest} to {largest}"),
+    };
     page.sentence(Tone::Plain, "  ", format!("{target}{op} one at a time, {made} of {sizes}"));
     cells::draw_whys(page, record, &[cell], |cell| cell.id.clone());
     if !reading.is_of_device {
@@ -97,7 +106,11 @@ fn draw_answer(page: &mut Page, reading: &Reading) {
             "data members"
         };
         let members = format!("{} {what} of {}", bytes / chunk.0, Bytes(chunk.0));
-        rows.push(row("full stripe", bytes, confidence, members));
+        let mut words = row("full stripe", bytes, confidence, members);
+        if reading.counted.as_ref().is_some_and(|layout| layout.needs_words && layout.is_sure()) {
+            words[2] = "the kernel's words".into();
+        }
+        rows.push(words);
     }
     let parity = match reading.parity() {
         Some(true) => "yes",

@@ -35,7 +35,8 @@ pub(super) fn compare(layout: &MemberLayout, words: &ArrayFacts) -> Option<Decla
     // Without stripes the kernel may name a chunk all the same; a mirror's means nothing.
     let has_stripes = known.is_none_or(|level| level != Level::Raid1);
     let is_other_chunk = has_stripes && differs(words.chunk_bytes, layout.chunk_bytes);
-    let agrees = !(is_other_level || is_other_rotation || is_other_chunk);
+    let is_linear = level == Some("linear") && layout.chunk_bytes.is_some();
+    let agrees = !(is_linear || is_other_level || is_other_rotation || is_other_chunk);
     let mut said = vec![level.unwrap_or("no level").to_owned()];
     said.extend(words.chunk_bytes.filter(|_| has_stripes).map(|bytes| format!("chunk {}", exact(bytes))));
     said.extend(rotation.map(|rotation| rotation.name().to_owned()));

@@ -33,8 +33,22 @@ pub(super) enum Begin {
     Anywhere,
 }
 
-/// All layouts that explain the chunks, over any number of members that were seen up to `members`.
+/// Whether some member is reached again after others were: one device behind the other never is.
+pub(super) fn comes_round(chunks: &[Chunk]) -> bool {
+    let returns = |of: fn(&Chunk) -> Option<Mask>| {
+        let seen: Vec<Mask> = chunks.iter().filter_map(of).collect();
+        let changed = |at: usize| seen[..at].iter().position(|mask| *mask == seen[at]);
+        (1..seen.len())
+            .any(|at| changed(at).is_some_and(|first| seen[first..at].iter().any(|mask| *mask != seen[at])))
+    };
+    returns(|chunk| chunk.read) || returns(|chunk| chunk.written)
+}
+
+/// All layouts that explain the chunks, which ascend, over any number of members that were seen up to `members`.
 pub(super) fn matches(chunks: &[Chunk], members: u64, begin: Begin) -> Vec<Match> {
+    if !comes_round(chunks) {
+        return Vec::new();
+    }
     let used = |of: fn(&Chunk) -> Option<Mask>| {
         u64::from(chunks.iter().filter_map(of).fold(0, |all, one| all | one).count_ones())
     };
@@ -57,9 +71,9 @@ pub(super) fn matches(chunks: &[Chunk], members: u64, begin: Begin) -> Vec<Match
 }
 
 fn explains(one: Match, chunks: &[Chunk], members: u64) -> bool {
-    // Without one chunk that comes again, one device behind the other would look the same.
-    let is_round = chunks.iter().map(|chunk| chunk.number).max().unwrap_or(0) >= one.known.data();
-    let Some(dealt) = is_round.then(|| deal(one, chunks, members)).flatten() else { return false };
+    // Fewer than two stripes would fit much that is none.
+    let is_enough = chunks.len() as u64 >= 2 * one.known.data();
+    let Some(dealt) = is_enough.then(|| deal(one, chunks, members)).flatten() else { return false };
     let wrong = chunks.iter().filter(|chunk| !agrees(one, chunk, &dealt)).count();
     wrong as f64 <= DISTURBED * chunks.len() as f64
 }

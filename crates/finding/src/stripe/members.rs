@@ -5,7 +5,7 @@ use super::declared::{self, Declared};
 use super::exact;
 use super::labels::{Labels, Mask};
 use super::layouts::{Level, Rotation};
-use super::matching::{Begin, Chunk, Match, matches};
+use super::matching::{Begin, Chunk, Match, comes_round, matches};
 use super::walk::{Trail, Walk, common};
 use rdsk_model::{ArrayFacts, ChosenIo, MemberIo, Op};
 use std::collections::BTreeMap;
@@ -60,6 +60,8 @@ pub struct MemberLayout {
     pub writes: u64,
     /// Bytes that members were read for the sake of writes.
     pub caused_read_bytes: u64,
+    /// Whether the counters leave several full stripes open, and the kernel's words decided between them.
+    pub needs_words: bool,
     /// The reasons, one sentence each.
     pub evidence: Vec<String>,
     /// Why nothing of this is sure; empty where it is.
@@ -257,6 +259,7 @@ fn tell(layout: &mut MemberLayout, seen: &MemberEvidence<'_>, grid: Grid, found:
     }
     layout.level = same(&found, |one| one.known.level());
     layout.rotation = same(&found, |one| one.known.rotation()).flatten();
+    layout.members = same(&found, |one| one.known.members).unwrap_or(layout.members);
     layout.parity_members = same(&found, |one| one.known.parities());
     layout.copies = same(&found, |one| one.known.copies());
     let chunk = exact(grid.chunk_bytes);
@@ -282,9 +285,11 @@ fn tell(layout: &mut MemberLayout, seen: &MemberEvidence<'_>, grid: Grid, found:
         .evidence
         .push(format!("the member changes every {chunk}, everywhere as on {}", declared::names(&found)));
     if found.len() < all.len() && same(&all, |one| one.known.data()).is_none() {
+        layout.needs_words = true;
+        let others: Vec<Match> = all.iter().filter(|one| !found.contains(one)).copied().collect();
         layout.evidence.push(format!(
             "reads alone would fit {} as well; the kernel's words decide",
-            declared::names(&all)
+            declared::names(&others)
         ));
     }
 }
@@ -308,8 +313,12 @@ fn without_layout(layout: &mut MemberLayout, reads: &Option<Side>, writes: &Opti
     let is_constant = |side: &Option<Side>| {
         side.as_ref().is_none_or(|side| side.labels.used().count_ones() == side.labels.least())
     };
-    let few_boundaries = |side: &Option<Side>| {
-        side.as_ref().is_none_or(|side| side.trail.as_ref().is_some_and(|trail| trail.chunk.is_none()))
+    let is_in_a_row = |side: &Option<Side>| {
+        side.as_ref().is_none_or(|side| {
+            let all =
+                side.labels.iter().map(|(number, mask)| Chunk { number, read: Some(mask), written: None });
+            !comes_round(&all.collect::<Vec<Chunk>>())
+        })
     };
     if let Some(side) = writes
         && is_constant(writes)
@@ -330,7 +339,7 @@ fn without_layout(layout: &mut MemberLayout, reads: &Option<Side>, writes: &Opti
         layout.evidence.push("every read reaches the same member: no stripe is seen".into());
         return;
     }
-    if few_boundaries(reads) && few_boundaries(writes) {
+    if is_in_a_row(reads) && is_in_a_row(writes) {
         layout.evidence.push("one member lies behind the other: no stripe".into());
         return;
     }
