@@ -8,6 +8,7 @@ use super::layouts::{Level, Rotation};
 use super::matching::{Begin, Chunk, Match, comes_round, matches};
 use super::walk::{Trail, Walk, common};
 use rdsk_model::{ArrayFacts, ChosenIo, MemberIo, Op};
+use rdsk_units::printable;
 use std::collections::BTreeMap;
 
 /// Writes that make a member read, of all small ones, from which on there is parity: the stripe cache hides most of them.
@@ -155,7 +156,7 @@ pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
     if sides().any(|side| side.trail.is_none()) {
         layout.doubts.push("the requests ended before all boundaries were found".into());
     }
-    doubt_activity(&mut layout, seen.words);
+    layout.doubts.extend(seen.words.into_iter().flat_map(unrest));
     match best(&reads, &writes, total) {
         Some((grid, found, scope)) => {
             if scope == Scope::Begin {
@@ -182,17 +183,15 @@ fn count_caused(layout: &mut MemberLayout, writes: Option<Walked<'_>>) {
     layout.caused_read_bytes = caused.iter().sum();
 }
 
-/// A resync reads and writes all members, and a missing member's data come from all others.
-fn doubt_activity(layout: &mut MemberLayout, words: Option<&ArrayFacts>) {
-    let Some(words) = words else { return };
-    if let Some(activity) =
-        words.activity.as_ref().filter(|word| !["idle", "frozen"].contains(&word.as_str()))
-    {
-        layout.doubts.push(format!("{} is busy with a {activity}", words.device));
-    }
-    if let Some(missing) = words.degraded.filter(|&missing| missing > 0) {
-        layout.doubts.push(format!("{} lacks {missing} of its members", words.device));
-    }
+/// Why an array is not to be judged now: a resync reads and writes all members, and a missing member's data come from all
+/// others.
+pub(super) fn unrest(words: &ArrayFacts) -> Vec<String> {
+    let name = printable(&words.device);
+    let activity = words.activity.as_ref().filter(|word| !["idle", "frozen"].contains(&word.as_str()));
+    let activity = activity.map(|word| format!("{name} is busy with a {}", printable(word)));
+    let missing = words.degraded.filter(|&missing| missing > 0);
+    let missing = missing.map(|missing| format!("{name} lacks {missing} of its members"));
+    activity.into_iter().chain(missing).collect()
 }
 
 /// How far a layout explains what was seen.

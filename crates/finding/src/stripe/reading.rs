@@ -3,7 +3,7 @@
 
 use super::{
     Agreement, Answer, MemberEvidence, MemberLayout, Sample, Walk, Walked, agree, infer, infer_from_members,
-    judge,
+    judge, members,
 };
 use crate::reading::is_of_memory;
 use rdsk_model::{CellRecord, ChosenIo, Device, Experiment, Op, Record, VerdictCode};
@@ -153,6 +153,7 @@ pub fn stripe(record: &Record, cell: &CellRecord) -> Option<Reading> {
         doubt(&mut answer, "others used the device meanwhile, so nothing of this is sure");
     }
     let layout = counted(record, cell, beside);
+    doubt_array(&mut answer, device(record, cell), layout.as_ref());
     // Members that share the data in a way that no layout explains: no latency explains it better.
     if layout.as_ref().is_some_and(|layout| layout.chunk_bytes.is_none()) {
         doubt(&mut answer, "the members' counters show no chunk, so nothing of this is sure");
@@ -218,6 +219,18 @@ fn device<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Device> {
     record.targets.iter().find(|target| target.index == *index)?.device.as_ref()
 }
 
+/// Latencies of an array whose members cannot be followed, that lacks some, or that is busy with itself, are sure of nothing:
+/// its cache answers, or all members do.
+fn doubt_array(answer: &mut Answer, device: Option<&Device>, layout: Option<&MemberLayout>) {
+    let Some(array) = device.and_then(|device| device.array.as_ref()) else { return };
+    if layout.is_none() && array.source != "sim" {
+        doubt(answer, "no member's counters followed these requests, so nothing of this is sure");
+    }
+    for why in members::unrest(array) {
+        doubt(answer, &format!("{why}, so nothing of this is sure"));
+    }
+}
+
 /// What others' I/O does to latencies no inference can take out again, so nothing stays sure.
 fn doubt(answer: &mut Answer, why: &str) {
     for figure in [&mut answer.chunk, &mut answer.stripe].into_iter().flatten() {
@@ -237,27 +250,83 @@ fn hints(device: Option<&Device>, reading: &Reading) -> Option<(Agreement, Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stripe::testing::{array, counted};
-    use rdsk_model::MemberIo;
+    use crate::stripe::testing::{array, counted, single};
+    use crate::stripe::{Level, Rotation};
+    use rdsk_model::{ArrayFacts, MemberIo};
 
     #[test]
     fn counters_of_writes_that_are_never_whole_tell_the_stripe_all_the_same() {
         // Chunks of 512 KiB on three members of data: no request of the sweep is as large as a stripe.
         let seen = of(&counted(512 << 10, 3));
         assert_eq!((seen.chunk(), seen.stripe()), (Some((512 << 10, 1.0)), Some((1536 << 10, 1.0))));
-        assert_eq!((seen.parity(), seen.start_offset_bytes()), (Some(true), None));
+        assert_eq!((seen.parity(), seen.start_offset_bytes()), (Some(true), Some(0)));
     }
 
     #[test]
-    fn counters_without_a_stripe_are_not_filled_up_from_latencies() {
+    fn counters_that_follow_nothing_are_sure_of_nothing() {
         let mut record = counted(64 << 10, 3);
-        // Reads that follow nothing: a disk that is scrubbed meanwhile.
-        for (index, members) in record.cells[0].result.points[0].members.iter_mut().enumerate() {
-            members[0] = MemberIo { reads: (index % 2) as u64, ..members[0] };
+        // A disk that is scrubbed meanwhile.
+        for cell in &mut record.cells {
+            for io in &mut cell.result.points[0].chosen {
+                io.members[0] = MemberIo { read_bytes: 1 << 20, write_bytes: 1 << 20, ..io.members[0] };
+            }
         }
         let seen = of(&record);
-        assert_eq!((seen.stripe(), seen.parity()), (None, Some(true)));
-        assert!(!seen.agrees());
+        assert!(!seen.counted.as_ref().unwrap().is_sure(), "{:?}", seen.counted);
+        assert!(seen.chunk().is_none_or(|(_, sure)| sure < SURE) && seen.none_confidence() < SURE);
+    }
+
+    #[test]
+    fn reads_beside_writes_are_no_answer_of_their_own_and_stand_alone_without_them() {
+        let mut record = counted(64 << 10, 3);
+        assert!(stripe(&record, &record.cells[1]).is_none());
+        record.cells.remove(0);
+        // Parity that moves to the right shows in who is read.
+        let seen = of(&record);
+        assert_eq!((seen.chunk(), seen.parity()), (Some((64 << 10, 1.0)), None), "{:?}", seen.counted);
+        assert_eq!(seen.stripe(), None, "reads alone leave several");
+    }
+
+    #[test]
+    fn the_kernels_words_decide_what_reads_leave_open_and_others_are_told() {
+        let worded = |level: &str, layout: &str, chunk_bytes: u64| {
+            let mut record = counted(64 << 10, 3);
+            record.cells.remove(0);
+            record.targets[0].device.as_mut().unwrap().array = Some(ArrayFacts {
+                device: "md0".into(),
+                source: "md".into(),
+                level: Some(level.into()),
+                layout: Some(layout.into()),
+                chunk_bytes: Some(chunk_bytes),
+                members: Some(4),
+                activity: Some("idle".into()),
+                degraded: Some(0),
+            });
+            of(&record)
+        };
+        let right = worded("raid5", "3", 64 << 10);
+        assert_eq!((right.stripe(), right.parity()), (Some((192 << 10, 1.0)), Some(true)));
+        assert!(right.counted.is_some_and(|layout| layout.needs_words && layout.declared.unwrap().agrees));
+        for wrong in [worded("raid5", "3", 128 << 10), worded("raid6", "2", 64 << 10), worded("linear", "", 64 << 10)] {
+            assert!(wrong.chunk().is_none_or(|(_, sure)| sure < SURE), "{:?}", wrong.counted);
+        }
+    }
+
+    #[test]
+    fn an_array_at_work_is_sure_of_nothing() {
+        for (activity, degraded) in [("resync", 0), ("idle", 1)] {
+            for mut record in [counted(64 << 10, 3), array(64 << 10, 3), single()] {
+                record.targets[0].device.as_mut().unwrap().array = Some(ArrayFacts {
+                    source: "md".into(),
+                    activity: Some(activity.into()),
+                    degraded: Some(degraded),
+                    ..ArrayFacts::default()
+                });
+                let seen = of(&record);
+                let sure = |figure: Option<(u64, f64)>| figure.is_some_and(|(_, sure)| sure >= SURE);
+                assert!(!sure(seen.chunk()) && !sure(seen.stripe()) && seen.none_confidence() < SURE, "{seen:?}");
+            }
+        }
     }
 
     fn of(record: &Record) -> Reading {
@@ -269,7 +338,8 @@ mod tests {
         let seen = of(&counted(64 << 10, 3));
         assert_eq!((seen.chunk(), seen.stripe()), (Some((64 << 10, 1.0)), Some((192 << 10, 1.0))));
         let layout = seen.counted.unwrap();
-        assert_eq!((layout.members, layout.parity_members), (4, 1));
+        assert_eq!((layout.members, layout.parity_members), (4, Some(1)));
+        assert_eq!((layout.level, layout.rotation), (Some(Level::Raid5), Some(Rotation::RightSymmetric)));
         let inferred = of(&array(64 << 10, 3));
         assert_eq!(inferred.counted, None);
         assert_eq!(inferred.stripe().map(|(bytes, _)| bytes), Some(192 << 10));
