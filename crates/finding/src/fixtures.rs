@@ -361,6 +361,7 @@ fn device() -> Device {
         scheduler: Some("mq-deadline".into()),
         iostats: Some(true),
         backing_file: None,
+        array: None,
         loop_direct_io: None,
     }
 }

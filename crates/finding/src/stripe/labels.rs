@@ -11,6 +11,8 @@ pub(super) type Mask = u128;
 pub(super) const MOST_MEMBERS: usize = 128;
 /// Requests at one place before what they have in common is believed.
 const MOST_TRIES: usize = 6;
+/// Bytes beyond those asked from which on others moved data of their own; md's superblock has 512 to 1024.
+const LEAST_FOREIGN_BYTES: u64 = 4096;
 /// The share of requests that may move other bytes than their own: superblocks, bitmaps, metadata.
 const DISTURBED: f64 = 0.1;
 
@@ -20,7 +22,7 @@ struct Seen {
     /// Members that every request reached.
     members: Mask,
     tries: usize,
-    /// Whether in some request exactly the bytes that were asked moved on each of them.
+    /// Whether in some request no more than the bytes that were asked moved on each of them.
     is_clean: bool,
 }
 
@@ -105,9 +107,9 @@ fn reached(op: Op, one: &ChosenIo) -> Mask {
     members.filter(|(_, io)| bytes_of(op, io) >= one.bytes.max(1)).fold(0, |all, (at, _)| all | 1 << at)
 }
 
-/// Whether each member that was reached moved exactly what was asked.
+/// Whether each member moved no more than was asked, but for a superblock.
 fn moved_only(op: Op, one: &ChosenIo) -> bool {
-    one.members.iter().map(|io| bytes_of(op, io)).all(|bytes| bytes <= one.bytes)
+    one.members.iter().map(|io| bytes_of(op, io)).all(|bytes| bytes < one.bytes + LEAST_FOREIGN_BYTES)
 }
 
 #[cfg(test)]

@@ -211,7 +211,11 @@ fn best(reads: &Option<Side>, writes: &Option<Side>, total: u64) -> Option<(Grid
         let chunk_bytes = common(read.chunk_bytes, written.chunk_bytes);
         Grid { chunk_bytes, origin_bytes: read.origin_bytes % chunk_bytes }
     });
-    for scope in [Scope::All, Scope::Begin] {
+    // Where every member holds everything, reads that go anywhere may look like chunks for a while.
+    let is_mirror =
+        writes.as_ref().is_some_and(|side| side.labels.used().count_ones() == side.labels.least());
+    let scopes: &[Scope] = if is_mirror { &[Scope::All] } else { &[Scope::All, Scope::Begin] };
+    for &scope in scopes {
         for grid in [both, written, read].into_iter().flatten() {
             let Some(chunks) = chunks(grid, reads, writes, scope) else { continue };
             let begin = if grid.origin_bytes == 0 { Begin::WithTheArray } else { Begin::Anywhere };
@@ -275,10 +279,11 @@ fn tell(layout: &mut MemberLayout, seen: &MemberEvidence<'_>, grid: Grid, found:
         let first = (data - one.shift % data) % data;
         grid.begin(first, stripe_bytes)
     });
-    let has_start = layout.parity_members != Some(0);
-    layout.start_offset_bytes = match has_start {
-        true => starts,
-        false => Some(grid.origin_bytes).filter(|&origin| origin > 0),
+    layout.start_offset_bytes = if layout.parity_members == Some(0) {
+        Some(grid.origin_bytes).filter(|&origin| origin > 0)
+    } else {
+        // Parity that stays where it is does not show which member is the first.
+        starts.filter(|_| found.iter().all(|one| one.known.period() > data))
     };
     layout
         .evidence

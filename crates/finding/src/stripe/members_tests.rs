@@ -95,7 +95,9 @@ fn walk_of(op: Op) -> Walk {
 fn every_layout_is_told_whatever_md_writes_besides() {
     for members in 2..=6 {
         for known in layouts::all(members) {
-            for (chunk_bytes, shift_bytes) in [(64 * K, 0), (4 * K, 0), (36 * K, 0), (512 * K, 0), (64 * K, 500 * K)] {
+            for (chunk_bytes, shift_bytes) in
+                [(64 * K, 0), (4 * K, 0), (36 * K, 0), (512 * K, 0), (64 * K, 500 * K)]
+            {
                 for besides in [Besides::Nothing, Besides::AsMd] {
                     let seen = Array { known, chunk_bytes, shift_bytes, besides }.told();
                     // Two members with copies of each other: nothing of a write moves, and reads go anywhere.
@@ -110,14 +112,89 @@ fn every_layout_is_told_whatever_md_writes_besides() {
                         "{known:?} {seen:#?}"
                     );
                     assert_eq!(seen.parity_members, Some(known.parities()), "{known:?}");
-                    assert_eq!(seen.level.is_none_or(|level| level == known.level()), true, "{known:?} {seen:#?}");
+                    assert_eq!(
+                        seen.level.is_none_or(|level| level == known.level()),
+                        true,
+                        "{known:?} {seen:#?}"
+                    );
                     if known.parities() > 0 {
                         let start = (stripe_bytes - shift_bytes % stripe_bytes) % stripe_bytes;
-                        assert_eq!(seen.start_offset_bytes, Some(start), "{known:?} {seen:#?}");
+                        // Parity that never moves does not show which member is the first.
+                        let start = Some(start).filter(|_| known.period() > known.data());
+                        assert_eq!(seen.start_offset_bytes, start, "{known:?} {seen:#?}");
                     }
                 }
             }
         }
+    }
+}
+
+/// The usual layout of a level over four members, and its reads alone.
+fn read_only(level: Level, words: Option<&ArrayFacts>, hints: Option<(u64, u64)>) -> MemberLayout {
+    let all = layouts::all(4);
+    let known = all.into_iter().find(|one| one.level() == level).unwrap();
+    let reads =
+        Array { known, chunk_bytes: 64 * K, shift_bytes: 0, besides: Besides::Nothing }.walk(Op::Read);
+    let reads = Some(Walked { walk: walk_of(Op::Read), chosen: &reads });
+    infer_from_members(&MemberEvidence { reads, writes: None, words, hints }).unwrap()
+}
+
+fn words(level: &str, layout: &str, chunk_bytes: u64) -> ArrayFacts {
+    ArrayFacts {
+        device: "md0".into(),
+        source: "md".into(),
+        level: Some(level.into()),
+        layout: Some(layout.into()),
+        chunk_bytes: Some(chunk_bytes),
+        members: Some(4),
+        activity: Some("idle".into()),
+        degraded: Some(0),
+    }
+}
+
+#[test]
+fn the_kernels_words_decide_what_reads_leave_open() {
+    // Who is read goes round all four on both; only the kernel knows which it is.
+    for (level, data, spelled) in [(Level::Raid5, 3, "raid5"), (Level::Raid0, 4, "raid0")] {
+        let open = read_only(level, None, None);
+        assert_eq!(
+            (open.chunk_bytes, open.stripe_bytes, open.level),
+            (Some(64 * K), None, None),
+            "{open:#?}"
+        );
+        let by_level = read_only(level, Some(&words(spelled, "2", 64 * K)), None);
+        let by_hints = read_only(level, None, Some((64 * K, 64 * K * data)));
+        for seen in [&by_level, &by_hints] {
+            assert_eq!(
+                (seen.stripe_bytes, seen.needs_words, seen.is_sure()),
+                (Some(64 * K * data), true, true),
+                "{seen:#?}"
+            );
+        }
+        assert_eq!(by_level.level, Some(level));
+        // Hints that name another chunk decide nothing.
+        assert_eq!(read_only(level, None, Some((32 * K, 96 * K))).stripe_bytes, None);
+    }
+}
+
+#[test]
+fn other_words_of_the_kernel_leave_nothing_sure() {
+    for (level, layout, chunk_bytes) in
+        [("raid5", "2", 128 * K), ("raid5", "0", 64 * K), ("raid4", "", 64 * K), ("linear", "", 64 * K)]
+    {
+        let words = words(level, layout, chunk_bytes);
+        let known = layouts::all(4).into_iter().find(|one| one.level() == Level::Raid5).unwrap();
+        let array = Array { known, chunk_bytes: 64 * K, shift_bytes: 0, besides: Besides::Nothing };
+        let (reads, writes) = (array.walk(Op::Read), array.walk(Op::Write));
+        let seen = MemberEvidence {
+            reads: Some(Walked { walk: walk_of(Op::Read), chosen: &reads }),
+            writes: Some(Walked { walk: walk_of(Op::Write), chosen: &writes }),
+            words: Some(&words),
+            hints: None,
+        };
+        let seen = infer_from_members(&seen).unwrap();
+        assert_eq!(seen.chunk_bytes, Some(64 * K));
+        assert!(!seen.is_sure() && !seen.declared.as_ref().unwrap().agrees, "{level} {layout}: {seen:#?}");
     }
 }
 
@@ -158,7 +235,9 @@ fn mirrors_and_devices_in_a_row_have_no_stripe() {
         };
         infer_from_members(&seen)
     };
-    let mirror = told(&|op, _, number| vec![op == Op::Write || number % 2 == 0, op == Op::Write || number % 2 == 1]).unwrap();
+    let mirror =
+        told(&|op, _, number| vec![op == Op::Write || number % 2 == 0, op == Op::Write || number % 2 == 1])
+            .unwrap();
     assert_eq!((mirror.chunk_bytes, mirror.level, mirror.copies), (None, Some(Level::Raid1), Some(2)));
     assert!(mirror.is_sure());
     let row = told(&|_, offset, _| (0..3).map(|member| offset / (96 << 20) == member).collect()).unwrap();

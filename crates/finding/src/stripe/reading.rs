@@ -283,33 +283,8 @@ mod tests {
         record.cells.remove(0);
         // Parity that moves to the right shows in who is read.
         let seen = of(&record);
-        assert_eq!((seen.chunk(), seen.parity()), (Some((64 << 10, 1.0)), None), "{:?}", seen.counted);
-        assert_eq!(seen.stripe(), None, "reads alone leave several");
-    }
-
-    #[test]
-    fn the_kernels_words_decide_what_reads_leave_open_and_others_are_told() {
-        let worded = |level: &str, layout: &str, chunk_bytes: u64| {
-            let mut record = counted(64 << 10, 3);
-            record.cells.remove(0);
-            record.targets[0].device.as_mut().unwrap().array = Some(ArrayFacts {
-                device: "md0".into(),
-                source: "md".into(),
-                level: Some(level.into()),
-                layout: Some(layout.into()),
-                chunk_bytes: Some(chunk_bytes),
-                members: Some(4),
-                activity: Some("idle".into()),
-                degraded: Some(0),
-            });
-            of(&record)
-        };
-        let right = worded("raid5", "3", 64 << 10);
-        assert_eq!((right.stripe(), right.parity()), (Some((192 << 10, 1.0)), Some(true)));
-        assert!(right.counted.is_some_and(|layout| layout.needs_words && layout.declared.unwrap().agrees));
-        for wrong in [worded("raid5", "3", 128 << 10), worded("raid6", "2", 64 << 10), worded("linear", "", 64 << 10)] {
-            assert!(wrong.chunk().is_none_or(|(_, sure)| sure < SURE), "{:?}", wrong.counted);
-        }
+        assert_eq!((seen.chunk(), seen.parity()), (Some((64 << 10, 1.0)), Some(true)), "{:?}", seen.counted);
+        assert_eq!(seen.stripe(), Some((192 << 10, 1.0)));
     }
 
     #[test]
@@ -324,7 +299,10 @@ mod tests {
                 });
                 let seen = of(&record);
                 let sure = |figure: Option<(u64, f64)>| figure.is_some_and(|(_, sure)| sure >= SURE);
-                assert!(!sure(seen.chunk()) && !sure(seen.stripe()) && seen.none_confidence() < SURE, "{seen:?}");
+                assert!(
+                    !sure(seen.chunk()) && !sure(seen.stripe()) && seen.none_confidence() < SURE,
+                    "{seen:?}"
+                );
             }
         }
     }
