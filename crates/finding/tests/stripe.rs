@@ -2,8 +2,8 @@
 //! is seen. The inference is given offsets, sizes and times only.
 
 use rdsk_disk::{
-    ArrayParams, Device, DeviceParams, DiskParams, Force, RaidLevel, RamParams, Request, SsdParams,
-    ZoneParams,
+    ArrayParams, BesidesParams, Device, DeviceParams, DiskParams, Force, RaidLevel, RamParams, Request,
+    SsdParams, ZoneParams,
 };
 use rdsk_finding::stripe::{
     Agreement, Answer, Level, MemberEvidence, MemberLayout, Sample, SweepOptions, Walk, Walked,
@@ -118,6 +118,7 @@ fn geometry(chance: &mut Chance, member: DeviceParams) -> ArrayParams {
         command_ns: 10_000,
         interface_bytes_per_s: 2e9,
         write_back_bytes: 0,
+        besides: None,
         member: Box::new(member),
     }
 }
@@ -365,6 +366,26 @@ fn members_counters_tell_exactly() {
         let params = geometry(&mut chance, fast_member());
         assert_counted(&params, &counted(&params, seed));
     }
+}
+
+/// What real arrays do besides, in any mixture: the sums of counts then fit no layout, those of bytes do.
+#[test]
+fn flushes_bitmaps_merging_and_the_stripe_cache_change_nothing_that_is_counted() {
+    let mut chance = Chance(21);
+    let mut unread = 0;
+    for seed in 0..40 {
+        let besides = BesidesParams {
+            cached_rows: chance.one_of(&[0, 64, 256]),
+            bitmap_every_writes: chance.one_of(&[0, 50, 100]),
+            superblock_every_writes: chance.one_of(&[0, 10]),
+            merged_every_writes: chance.one_of(&[0, 2, 3]),
+        };
+        let params = ArrayParams { besides: Some(besides), ..geometry(&mut chance, fast_member()) };
+        let seen = counted(&params, seed);
+        assert_counted(&params, &seen);
+        unread += u64::from(seen.parity_members > Some(0) && seen.writes_with_reads < seen.writes);
+    }
+    assert!(unread > 5, "the stripe cache spared writes their reads in {unread} arrays");
 }
 
 #[test]
