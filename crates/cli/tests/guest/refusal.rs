@@ -1,6 +1,7 @@
 //! One row of the table of refusals, and how it is tried in a guest: with something in the way rdsk refuses, with the
 //! right identity, and the content stays; without it the same command writes. Both halves are one row, because a guard that
 //! refuses all would pass the first.
+#![allow(clippy::print_stderr, reason = "with --nocapture each row says what it took")]
 
 use std::time::{Duration, Instant};
 
@@ -52,7 +53,7 @@ impl Refusal {
             "fresh {disks}
 {set_up}
 attempt() {{
-    call $1 rdsk run \"{target}\" --only headline --rw write --budget 1s --quiet \\
+    call $1 rdsk run \"{target}\" --only headline --rw write --budget 500ms --quiet \\
         --destroy \"{identity}\" --json - --json-compact
 }}
 fact before $(hash {hashed})

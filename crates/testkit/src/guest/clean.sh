@@ -8,10 +8,11 @@ each() {
     done
 }
 stop_process() {
-    local pid="${1#/proc/}" exe
+    local pid="${1#/proc/}" text=
     [ "$pid" != 1 ] && [ "$pid" != $$ ] && [ "$pid" != "$keep" ] || return
-    exe=$(readlink "$1/exe") || return
-    [ -n "$exe" ] || return
+    # A thread of the kernel has no words.
+    { read -r text < "$1/cmdline"; } 2>/dev/null
+    [ -n "$text" ] || return
     # The sleep of the guest's own end.
     ! grep -q "^PPid:[[:space:]]*$keep\$" "$1/status" 2>/dev/null || return
     kill -9 "$pid"

@@ -48,12 +48,12 @@ while read -r word name limit bytes <&3; do
     start=$(cut -d' ' -f1 /proc/uptime)
     setsid sh /guest/scenario.sh > /run/scenario/out/stdout 2> /run/scenario/out/log 9>&3 3>&- < /dev/null &
     pid=$!
-    ( sleep "$limit"; : > /run/scenario/late; kill -9 -- -$pid ) 3>&- &
+    ( sleep "$limit"; : > /run/scenario/late; kill -9 -$pid ) 3>&- &
     watch=$!
     wait $pid 2>/dev/null
     code=$?
     kill $watch 2>/dev/null
-    kill -9 -- -$pid 2>/dev/null
+    kill -9 -$pid 2>/dev/null
     [ -e /run/scenario/late ] && : > /run/scenario/out/late
     end=$(cut -d' ' -f1 /proc/uptime)
     sh /guest/clean.sh > /run/scenario/out/unclean 2> /dev/null 3>&- < /dev/null

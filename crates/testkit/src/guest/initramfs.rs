@@ -80,13 +80,17 @@ fn add_programs(archive: &mut Archive, contents: &Contents<'_>) -> io::Result<()
     let applets = output_of(Command::new(&busybox).arg("--list"))?;
     let applets: BTreeSet<&str> = applets.lines().collect();
     let mut functions = String::new();
-    let mut libraries: BTreeSet<PathBuf> = BTreeSet::new();
+    let mut libraries: BTreeSet<PathBuf> = needed_libraries(&busybox)?.into_iter().collect();
     for name in contents.programs {
         let path = find_tool(name)
             .ok_or_else(|| io::Error::other(format!("the guest's program {name} is not installed")))?;
         let place = format!("/usr/sbin/{name}");
-        libraries.extend(needed_libraries(&path)?);
-        archive.file(&place, &fs::read(&path)?, 0o755);
+        // Some programs are one under many names, such as `lvm`: it is carried once.
+        let real = fs::canonicalize(&path)?;
+        let real_name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        libraries.extend(needed_libraries(&real)?);
+        archive.file(&format!("usr/sbin/{real_name}"), &fs::read(&real)?, 0o755);
+        archive.link(&place, &real_name);
         // busybox's shell takes its own applets before it looks for programs.
         if applets.contains(name.as_str()) {
             functions.push_str(&format!("{name}() {{ {place} \"$@\"; }}\n"));

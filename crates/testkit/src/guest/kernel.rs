@@ -12,6 +12,8 @@ pub const KERNEL_VARIABLE: &str = "RDSK_GUEST_KERNEL";
 
 const BOOT: &str = "/boot";
 const MODULES: &str = "/lib/modules";
+/// A module that kernels for hosted machines leave out, with most of the others.
+const MODULE: &str = "/scsi_debug.ko";
 
 /// A kernel with its modules.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,11 +61,8 @@ fn kernels(boot: &Path, modules: &Path) -> Vec<Kernel> {
         .filter_map(|entry| {
             let name = entry.file_name().to_string_lossy().into_owned();
             let release = name.strip_prefix("vmlinuz-")?.to_owned();
-            modules
-                .join(&release)
-                .join("modules.dep")
-                .is_file()
-                .then(|| Kernel { release, image: entry.path() })
+            let list = fs::read_to_string(modules.join(&release).join("modules.dep")).ok()?;
+            list.contains(MODULE).then(|| Kernel { release, image: entry.path() })
         })
         .collect();
     found.sort_by_key(|kernel| version(&kernel.release));
@@ -113,13 +112,18 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let (boot, modules) = (scratch.path().join("boot"), scratch.path().join("modules"));
         fs::create_dir(&boot).unwrap();
-        for (release, has_modules) in [("6.10.1-amd64", true), ("6.9.0-3-amd64", true), ("6.12.0", false)] {
+        let all = [("6.10.1-amd64", true), ("6.9.0-3-amd64", true), ("6.11.0-cloud-amd64", false)];
+        for (release, is_whole) in all {
             fs::write(boot.join(format!("vmlinuz-{release}")), "").unwrap();
-            if has_modules {
-                fs::create_dir_all(modules.join(release)).unwrap();
-                fs::write(modules.join(release).join("modules.dep"), "").unwrap();
-            }
+            fs::create_dir_all(modules.join(release)).unwrap();
+            let list = if is_whole {
+                "kernel/drivers/scsi/scsi_debug.ko.xz:\n"
+            } else {
+                "kernel/fs/ext4/ext4.ko:\n"
+            };
+            fs::write(modules.join(release).join("modules.dep"), list).unwrap();
         }
+        fs::write(boot.join("vmlinuz-6.12.0"), "").unwrap();
         fs::write(boot.join("config-6.13.0"), "").unwrap();
         let found: Vec<String> = kernels(&boot, &modules).into_iter().map(|kernel| kernel.release).collect();
         assert_eq!(found, ["6.9.0-3-amd64", "6.10.1-amd64"]);

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use super::campaign;
 use super::outcome::Outcome;
 use super::qemu::Qemu;
 
@@ -87,6 +88,7 @@ impl Booted {
         let line = guest.line(start + limit, "the guest comes up");
         assert!(line.starts_with("UP "), "the guest said {line:?}\n{}", guest.qemu.last_words());
         guest.boot_took = start.elapsed();
+        campaign::note("boot", &guest.kernel, "up", guest.boot_took);
         guest
     }
 
