@@ -194,6 +194,8 @@ volume() {
     lvcreate -q -y -Wn -Zn -n lv "$@" vg
 }
 on=/dev/md0
+# What the row before left on the disks.
+for d in $A $B $C $D $E; do dd if=/dev/zero of=$d bs=1M count=2 2>/dev/null; blockdev --rereadpt $d || :; done
 "#;
 
 impl Row {

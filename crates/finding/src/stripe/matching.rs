@@ -63,11 +63,14 @@ pub(super) fn matches(chunks: &[Chunk], members: u64, begin: Begin) -> Vec<Match
             return found;
         }
     }
-    let shifted = |known: Known| {
-        let shifts = if known.members <= MOST_SHIFTED { known.period() } else { 1 };
-        (0..shifts).map(move |shift| Match { known, shift })
-    };
-    known.into_iter().flat_map(shifted).filter(|one| explains(*one, chunks, members)).collect()
+    known.into_iter().flat_map(|known| anywhere(known, chunks, members)).collect()
+}
+
+/// Every place of a layout at which it explains the chunks; one where there are too many to try.
+pub(super) fn anywhere(known: Known, chunks: &[Chunk], members: u64) -> Vec<Match> {
+    let shifts = if known.members <= MOST_SHIFTED { known.period() } else { 1 };
+    let all = (0..shifts).map(|shift| Match { known, shift });
+    all.filter(|one| explains(*one, chunks, members)).collect()
 }
 
 fn explains(one: Match, chunks: &[Chunk], members: u64) -> bool {

@@ -5,7 +5,7 @@ use super::declared::{self, Declared};
 use super::exact;
 use super::labels::{Labels, Mask};
 use super::layouts::{Level, Rotation};
-use super::matching::{Begin, Chunk, Match, comes_round, matches};
+use super::matching::{self, Begin, Chunk, Match, comes_round, matches};
 use super::walk::{Trail, Walk, common};
 use rdsk_model::{ArrayFacts, ChosenIo, MemberIo, Op};
 use rdsk_units::printable;
@@ -32,6 +32,8 @@ pub struct MemberEvidence<'a> {
     pub writes: Option<Walked<'a>>,
     /// The kernel's words.
     pub words: Option<&'a ArrayFacts>,
+    /// Kernel name of the target's device; of an array itself it is that of the words.
+    pub device: Option<&'a str>,
     /// `queue/minimum_io_size` and `queue/optimal_io_size`.
     pub hints: Option<(u64, u64)>,
 }
@@ -158,11 +160,11 @@ pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
     }
     layout.doubts.extend(seen.words.into_iter().flat_map(unrest));
     match best(&reads, &writes, total) {
-        Some((grid, found, scope)) => {
-            if scope == Scope::Begin {
+        Some(best) => {
+            if best.scope == Scope::Begin {
                 layout.doubts.push("places further on do not follow the layout of the first chunks".into());
             }
-            tell(&mut layout, seen, grid, &found);
+            tell(&mut layout, seen, &best, total);
         }
         None => without_layout(&mut layout, &reads, &writes),
     }
@@ -203,8 +205,16 @@ enum Scope {
     Begin,
 }
 
+/// What explains the counters best.
+struct Best {
+    grid: Grid,
+    chunks: Vec<Chunk>,
+    found: Vec<Match>,
+    scope: Scope,
+}
+
 /// The chunk with the layouts that explain it: that of the writes, that of the reads, or what divides both.
-fn best(reads: &Option<Side>, writes: &Option<Side>, total: u64) -> Option<(Grid, Vec<Match>, Scope)> {
+fn best(reads: &Option<Side>, writes: &Option<Side>, total: u64) -> Option<Best> {
     let grid = |side: &Option<Side>| side.as_ref().and_then(Side::grid);
     let (read, written) = (grid(reads), grid(writes));
     let both = read.zip(written).map(|(read, written)| {
@@ -221,7 +231,7 @@ fn best(reads: &Option<Side>, writes: &Option<Side>, total: u64) -> Option<(Grid
             let begin = if grid.origin_bytes == 0 { Begin::WithTheArray } else { Begin::Anywhere };
             let found = matches(&chunks, total, begin);
             if !found.is_empty() {
-                return Some((grid, found, scope));
+                return Some(Best { grid, chunks, found, scope });
             }
         }
     }
@@ -253,7 +263,8 @@ fn chunks(grid: Grid, reads: &Option<Side>, writes: &Option<Side>, scope: Scope)
 }
 
 /// Tells what the layouts that agree have in common.
-fn tell(layout: &mut MemberLayout, seen: &MemberEvidence<'_>, grid: Grid, found: &[Match]) {
+fn tell(layout: &mut MemberLayout, seen: &MemberEvidence<'_>, best: &Best, total: u64) {
+    let Best { grid, found, .. } = best;
     layout.chunk_bytes = Some(grid.chunk_bytes);
     let mut found: Vec<Match> = found.iter().copied().filter(|one| fits_reads(layout, one)).collect();
     let all = found.clone();
@@ -273,17 +284,11 @@ fn tell(layout: &mut MemberLayout, seen: &MemberEvidence<'_>, grid: Grid, found:
         ));
         return;
     };
-    let stripe_bytes = data * grid.chunk_bytes;
-    layout.stripe_bytes = Some(stripe_bytes);
-    let starts = same(&found, |one| {
-        let first = (data - one.shift % data) % data;
-        grid.begin(first, stripe_bytes)
-    });
+    layout.stripe_bytes = Some(data * grid.chunk_bytes);
     layout.start_offset_bytes = if layout.parity_members == Some(0) {
         Some(grid.origin_bytes).filter(|&origin| origin > 0)
     } else {
-        // Parity that stays where it is does not show which member is the first.
-        starts.filter(|_| found.iter().all(|one| one.known.period() > data))
+        start(seen, best, &found, total)
     };
     layout
         .evidence
@@ -296,6 +301,21 @@ fn tell(layout: &mut MemberLayout, seen: &MemberEvidence<'_>, grid: Grid, found:
             declared::names(&others)
         ));
     }
+}
+
+/// Where the first full stripe begins: with the array, if the target is the array; else where only one place explains what was
+/// seen. Reads in turn, and parity that never moves, do not show which member is the first.
+fn start(seen: &MemberEvidence<'_>, best: &Best, found: &[Match], total: u64) -> Option<u64> {
+    let is_array = seen.device.is_some() && seen.device == seen.words.map(|words| words.device.as_str());
+    if is_array && best.grid.origin_bytes == 0 && found.iter().any(|one| one.shift == 0) {
+        return Some(0);
+    }
+    let all: Vec<Match> =
+        found.iter().flat_map(|one| matching::anywhere(one.known, &best.chunks, total)).collect();
+    same(&all, |one| {
+        let data = one.known.data();
+        best.grid.begin((data - one.shift % data) % data, data * best.grid.chunk_bytes)
+    })
 }
 
 /// Parity must have made members read; copies must not.

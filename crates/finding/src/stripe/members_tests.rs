@@ -136,7 +136,7 @@ fn read_only(level: Level, words: Option<&ArrayFacts>, hints: Option<(u64, u64)>
     let reads =
         Array { known, chunk_bytes: 64 * K, shift_bytes: 0, besides: Besides::Nothing }.walk(Op::Read);
     let reads = Some(Walked { walk: walk_of(Op::Read), chosen: &reads });
-    infer_from_members(&MemberEvidence { reads, writes: None, words, hints }).unwrap()
+    infer_from_members(&MemberEvidence { reads, words, hints, ..MemberEvidence::default() }).unwrap()
 }
 
 fn words(level: &str, layout: &str, chunk_bytes: u64) -> ArrayFacts {
@@ -172,6 +172,8 @@ fn the_kernels_words_decide_what_reads_leave_open() {
             );
         }
         assert_eq!(by_level.level, Some(level));
+        // Who goes round all members begins anywhere, unless the target is the array.
+        assert_eq!(by_hints.start_offset_bytes, None, "{by_hints:#?}");
         // Hints that name another chunk decide nothing.
         assert_eq!(read_only(level, None, Some((32 * K, 96 * K))).stripe_bytes, None);
     }
@@ -190,7 +192,7 @@ fn other_words_of_the_kernel_leave_nothing_sure() {
             reads: Some(Walked { walk: walk_of(Op::Read), chosen: &reads }),
             writes: Some(Walked { walk: walk_of(Op::Write), chosen: &writes }),
             words: Some(&words),
-            hints: None,
+            ..MemberEvidence::default()
         };
         let seen = infer_from_members(&seen).unwrap();
         assert_eq!(seen.chunk_bytes, Some(64 * K));

@@ -6,7 +6,7 @@ use super::{
     judge, members,
 };
 use crate::reading::is_of_memory;
-use rdsk_model::{CellRecord, ChosenIo, Device, Experiment, Op, Record, VerdictCode};
+use rdsk_model::{CellRecord, ChosenIo, Device, Experiment, Op, Record, TargetKind, VerdictCode};
 
 /// Confidence from which on a size is said without a "perhaps".
 pub const SURE: f64 = 0.9;
@@ -204,7 +204,21 @@ fn counted(record: &Record, cell: &CellRecord, beside: Option<&CellRecord>) -> O
     let hints =
         device.and_then(|device| Some((device.minimum_io_bytes?, device.optimal_io_bytes.unwrap_or(0))));
     let words = device.and_then(|device| device.array.as_ref());
-    infer_from_members(&MemberEvidence { reads: of(Op::Read), writes: of(Op::Write), words, hints })
+    let name = device.filter(|_| is_its_device(record, cell)).map(|device| device.name.as_str());
+    infer_from_members(&MemberEvidence {
+        reads: of(Op::Read),
+        writes: of(Op::Write),
+        words,
+        hints,
+        device: name,
+    })
+}
+
+/// Whether the target is its device and no file on it: only then they begin together.
+fn is_its_device(record: &Record, cell: &CellRecord) -> bool {
+    let index = cell.workload.targets.first();
+    let target = record.targets.iter().find(|target| Some(&target.index) == index);
+    target.is_some_and(|target| target.kind != TargetKind::File)
 }
 
 /// The walk that a cell's places were chosen by, as its workload says it.
