@@ -17,6 +17,8 @@ mod refusal;
 mod refusals;
 #[path = "guest/refusals/sideways.rs"]
 mod sideways;
+#[path = "guest/stripe.rs"]
+mod stripe;
 #[path = "guest/thin.rs"]
 mod thin;
 

@@ -1,5 +1,6 @@
 //! RAID 0, 1, 5 and 6 over equal members: which member is asked what, and when all have answered. Parity is counted, not
-//! computed. A write of part of a stripe reads what it needs in the way that costs fewer requests.
+//! computed. A write of part of a stripe reads what it needs in the way that costs fewer requests. What the kernel does besides
+//! (flushes, bitmap, superblock, stripe cache, merging) is there where the figures ask for it.
 //!
 //! A request's completion is told when it arrives, so nothing that comes later can change it: a member that has read for a
 //! partial write stands by until the write's parity is known, and does not slip another request's work between them. That
@@ -12,6 +13,9 @@ use std::collections::VecDeque;
 use crate::device::Device;
 use crate::params::{ArrayParams, RaidLevel};
 use crate::request::{Completion, Force, Op, Request};
+
+/// What the kernel's page, a row of its stripe cache and a page of its bitmap hold.
+const PAGE_BYTES: u64 = 4096;
 
 /// What a member was asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +42,9 @@ pub struct Array {
     write_back_held_bytes: u64,
     /// Which mirror reads next.
     turn: usize,
+    /// Writes taken so far, and the rows of pages that the stripe cache holds.
+    writes: u64,
+    cached: VecDeque<u64>,
 }
 
 /// The part of a request that lies in one stripe.
@@ -63,6 +70,8 @@ impl Array {
             write_back: VecDeque::new(),
             write_back_held_bytes: 0,
             turn: 0,
+            writes: 0,
+            cached: VecDeque::new(),
         }
     }
 
@@ -91,17 +100,64 @@ impl Array {
         self.interface_free_ns = received_ns;
         let (end_ns, outcome) = match request.op {
             Op::Flush if self.params.write_back_bytes > 0 => (ready_ns, Ok(())),
-            Op::Flush => self.everywhere(ready_ns, Request::flush()),
+            Op::Flush => {
+                self.count_flush();
+                self.everywhere(ready_ns, Request::flush())
+            }
             Op::Read => {
                 let (read_ns, outcome) = self.in_parts(ready_ns, request, Array::read_part);
                 (read_ns.max(received_ns), outcome)
             }
             Op::Write => {
-                let (written_ns, outcome) = self.in_parts(received_ns, request, Array::write_part);
+                let begin_ns = self.write_besides(received_ns, request.force);
+                let (written_ns, outcome) = self.in_parts(begin_ns, request, Array::write_part);
                 (self.seen_by_host(received_ns, written_ns, request.bytes), outcome)
             }
         };
         Completion { start_ns, end_ns: end_ns.max(start_ns), outcome }
+    }
+
+    /// Every member counts a flush as a write of no bytes, where what the kernel does besides is modelled.
+    fn count_flush(&mut self) {
+        if self.params.besides.is_some() {
+            self.counts.iter_mut().for_each(|counts| counts.writes += 1);
+        }
+    }
+
+    /// What goes to all members beside a write: bitmap, superblock, and the flush that makes it durable. Gives when the write
+    /// itself may begin.
+    fn write_besides(&mut self, now_ns: u64, force: Force) -> u64 {
+        let Some(besides) = self.params.besides else { return now_ns };
+        if force == Force::Media {
+            self.count_flush();
+        }
+        let is_turn = |every: u64| every > 0 && self.writes.is_multiple_of(every);
+        let pages = [
+            (is_turn(besides.bitmap_every_writes), PAGE_BYTES),
+            (is_turn(besides.superblock_every_writes), 512),
+        ];
+        self.writes += 1;
+        let write = |now_ns, (is_due, bytes)| {
+            if is_due { self.everywhere(now_ns, Request::write(0, bytes)).0 } else { now_ns }
+        };
+        pages.into_iter().fold(now_ns, write)
+    }
+
+    /// Whether the stripe cache spares a small write its reads; the row is in it from then on.
+    fn is_cached(&mut self, part: Part) -> bool {
+        let rows = self.params.besides.map_or(0, |besides| besides.cached_rows);
+        if rows == 0 || part.end - part.first > PAGE_BYTES {
+            return false;
+        }
+        let row = (part.stripe * self.params.chunk_bytes + part.first % self.params.chunk_bytes) / PAGE_BYTES;
+        let known = self.cached.contains(&row);
+        if !known {
+            self.cached.push_back(row);
+            if self.cached.len() > rows {
+                self.cached.pop_front();
+            }
+        }
+        known
     }
 
     /// When the host sees a write as done: at once while the protected cache has room.
@@ -167,7 +223,11 @@ impl Array {
         // Parity covers the rows of bytes that any of the chunks touch.
         let first = touched.iter().map(|&(_, first, _)| first).min().unwrap_or(0);
         let end = touched.iter().map(|&(_, first, bytes)| first + bytes).max().unwrap_or(0);
-        let read_done = self.read_before_write(now_ns, part, &touched, (first, end));
+        let read_done = if self.is_cached(part) {
+            (now_ns, Ok(()))
+        } else {
+            self.read_before_write(now_ns, part, &touched, (first, end))
+        };
         let mut latest = read_done;
         for &(chunk, first, bytes) in &touched {
             let member = self.data_member(part.stripe, chunk);
@@ -258,7 +318,9 @@ impl Array {
                 counts.read_bytes += request.bytes;
             }
             Op::Write => {
-                counts.writes += 1;
+                let every = self.params.besides.map_or(0, |besides| besides.merged_every_writes);
+                let is_merged = every == 0 || self.writes.is_multiple_of(every);
+                counts.writes += if is_merged { 1 } else { request.bytes.div_ceil(PAGE_BYTES).max(1) };
                 counts.write_bytes += request.bytes;
             }
             Op::Flush => {}

@@ -29,9 +29,9 @@ pub use host::{Call, CallId, Done, Host, Operation, Route, Stability};
 pub use lab::{Lab, LunId, Sample, SharedLab, device_name};
 pub use mechanics::Mechanics;
 pub use params::{
-    ArrayParams, CloseAction, ControllerParams, CostParams, DestageOrder, DeviceParams, DiskParams,
-    ErrorRange, FaultParams, Hold, HostParams, LunParams, Partial, RaidLevel, RamParams, SlowDown, SsdParams,
-    StallParams, SystemParams, WriteCacheParams, ZoneParams,
+    ArrayParams, BesidesParams, CloseAction, ControllerParams, CostParams, DestageOrder, DeviceParams,
+    DiskParams, ErrorRange, FaultParams, Hold, HostParams, LunParams, Partial, RaidLevel, RamParams,
+    SlowDown, SsdParams, StallParams, SystemParams, WriteCacheParams, ZoneParams,
 };
 pub use path::Paths;
 pub use ram::Ram;

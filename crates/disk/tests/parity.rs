@@ -65,7 +65,8 @@ proptest! {
             command_ns: 0,
             interface_bytes_per_s: 1e9,
             write_back_bytes: 0,
-            member: Box::new(DeviceParams::Ram(RamParams {
+            besides: None,
+member: Box::new(DeviceParams::Ram(RamParams {
                 capacity_bytes: 64 << 20,
                 read_command_ns: 1000,
                 write_command_ns: 1000,

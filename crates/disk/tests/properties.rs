@@ -116,6 +116,7 @@ fn device() -> impl Strategy<Value = DeviceParams> {
                 command_ns: 10_000,
                 interface_bytes_per_s: 1e9,
                 write_back_bytes,
+                besides: None,
                 member: Box::new(DeviceParams::Disk(disk)),
             })
         },

@@ -40,6 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let job = Job {
         first_point: 0,
         members: None,
+        chooser: None,
         workload: &workload,
         claims: &claims,
         limits: Limits {

@@ -3,8 +3,8 @@
 
 use crate::EngineError;
 use rdsk_model::{
-    ColdCheck, CpuTime, EngineKind, IoError, MemberCounters, PageCacheState, PointRun, StopFlag,
-    StreamResult, Workload,
+    ColdCheck, CpuTime, EngineKind, IoError, MemberCounters, PageCacheState, PlaceChooser, PointRun,
+    StopFlag, StreamResult, Workload,
 };
 use rdsk_stats::Histogram;
 use rdsk_targets::Claim;
@@ -53,6 +53,8 @@ pub struct Job<'a> {
     pub first_point: u32,
     /// The members of an array, read before and after each I/O at a chosen place.
     pub members: Option<&'a dyn MemberCounters>,
+    /// Who chooses places by them before those of the list.
+    pub chooser: Option<&'a dyn PlaceChooser>,
     /// How the cache state is checked.
     pub cache_check: CacheCheck,
     /// Width of a rate window; made wider by the engine when the longest possible run would need too many.

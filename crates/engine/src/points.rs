@@ -1,5 +1,6 @@
-//! Chosen places: which comes next, and the loop of the sync engine over them, which keeps the latency of each. The loop
-//! allocates nothing; its memory is taken before it starts.
+//! Chosen places: which comes next, and the loop of the sync engine over them, which keeps the latency of each. Over listed
+//! places the loop allocates nothing; its memory is taken before it starts. Between places that are chosen one by one it does,
+//! outside the time of each.
 
 use crate::EngineError;
 use crate::arena::Arena;
@@ -8,7 +9,10 @@ use crate::job::Job;
 use crate::lane::{Outcome, Recorder, StreamEnd, Work};
 use crate::random::{Permutation, mix};
 use crate::sync::transfer;
-use rdsk_model::{MemberCounters, MemberIo, Op, Pattern, PointRun, Points, Workload};
+use rdsk_model::{
+    ChosenFirst, ChosenIo, MemberCounters, MemberIo, NextPlace, Op, Pattern, PlaceChooser, PointRun, Points,
+    Workload,
+};
 
 /// The places of one visit in their order.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +22,10 @@ pub(crate) struct PointSource<'a> {
     order: Option<Permutation>,
     next: u64,
     members: Option<&'a dyn MemberCounters>,
+    /// Who chooses places before those of the list; `None` when nobody does, or no longer.
+    chooser: Option<&'a dyn PlaceChooser>,
+    /// What may be asked: from the first byte of the span to the last.
+    span: (u64, u64),
 }
 
 /// The members of an array around each I/O: the counters before it, and what every I/O so far added to them.
@@ -47,6 +55,22 @@ impl Around {
         self.before.copy_from_slice(&self.after);
     }
 
+    /// The same after an I/O at a place that the counters asked for: what it added is handed back.
+    pub(crate) fn note_chosen(&mut self, members: Option<&dyn MemberCounters>) -> Vec<MemberIo> {
+        let Some(members) = members else { return Vec::new() };
+        members.read(&mut self.after);
+        let seen = self.after.iter().zip(&self.before).map(|(after, before)| after.since(before)).collect();
+        self.before.copy_from_slice(&self.after);
+        seen
+    }
+
+    /// Reads the counters again just before an I/O, so that what others did since the last one is not taken for its.
+    pub(crate) fn renew(&mut self, members: Option<&dyn MemberCounters>) {
+        if let Some(members) = members {
+            members.read(&mut self.before);
+        }
+    }
+
     /// One list per I/O.
     pub(crate) fn finish(self) -> Vec<Vec<MemberIo>> {
         self.seen.chunks(self.before.len().max(1)).map(<[MemberIo]>::to_vec).collect()
@@ -56,8 +80,8 @@ impl Around {
 /// One place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Point {
-    /// Position in the list.
-    pub(crate) index: u32,
+    /// Position in the list; `None` for a place that the members' counters asked for.
+    pub(crate) index: Option<u32>,
     pub(crate) offset_bytes: u64,
     pub(crate) bytes: u64,
 }
@@ -75,7 +99,30 @@ impl<'a> PointSource<'a> {
             order,
             next: u64::from(job.first_point),
             members: job.members,
+            chooser: job.chooser.filter(|_| points.chosen_first.is_some() && job.members.is_some()),
+            span: (workload.offset_bytes, workload.offset_bytes.saturating_add(workload.span_bytes)),
         })
+    }
+
+    /// The next place that the members' counters ask for, given what those before showed. One out of the span, or larger
+    /// than a block, is never asked: the list goes on instead.
+    fn next_chosen(&mut self, seen: &[ChosenIo]) -> Option<Point> {
+        let next = self.chooser?.next(seen);
+        match next {
+            NextPlace::Ask { offset_bytes, bytes } => {
+                let end = offset_bytes.checked_add(bytes);
+                let inside = offset_bytes >= self.span.0 && end.is_some_and(|end| end <= self.span.1);
+                if inside && bytes > 0 && bytes <= self.block_bytes {
+                    return Some(Point { index: None, offset_bytes, bytes });
+                }
+            }
+            NextPlace::Told if self.points.chosen_first == Some(ChosenFirst::Enough) => {
+                self.next = self.points.len() as u64;
+            }
+            NextPlace::Told | NextPlace::Untold => {}
+        }
+        self.chooser = None;
+        None
     }
 
     /// Places that are left.
@@ -88,9 +135,14 @@ impl<'a> PointSource<'a> {
         self.members
     }
 
-    /// The next place; `None` after the last.
+    /// The next place, given what the chosen ones so far showed; `None` after the last.
     #[inline]
-    pub(crate) fn next(&mut self) -> Option<Point> {
+    pub(crate) fn next(&mut self, seen: &[ChosenIo]) -> Option<Point> {
+        if self.chooser.is_some()
+            && let Some(point) = self.next_chosen(seen)
+        {
+            return Some(point);
+        }
         if self.next >= self.points.len() as u64 {
             return None;
         }
@@ -98,7 +150,7 @@ impl<'a> PointSource<'a> {
         self.next += 1;
         let position = usize::try_from(index).ok()?;
         let (offset_bytes, bytes) = self.points.get(position, self.block_bytes)?;
-        Some(Point { index: u32::try_from(index).ok()?, offset_bytes, bytes })
+        Some(Point { index: Some(u32::try_from(index).ok()?), offset_bytes, bytes })
     }
 }
 
@@ -109,7 +161,7 @@ pub(crate) fn check(workload: &Workload) -> Result<(), EngineError> {
     if workload.streams != 1 || workload.queue_depth != 1 {
         return nonsense("take one stream with one I/O in flight");
     }
-    if points.is_empty() || u32::try_from(points.len()).is_err() {
+    if (points.is_empty() && points.chosen_first.is_none()) || u32::try_from(points.len()).is_err() {
         return nonsense("are none, or more than 2^32");
     }
     if !points.block_bytes.is_empty() && points.block_bytes.len() != points.offset_bytes.len() {
@@ -141,6 +193,7 @@ pub(crate) fn run<R: Recorder>(
         order: Vec::with_capacity(source.left()),
         latency_ns: Vec::with_capacity(source.left()),
         members: Vec::new(),
+        chosen: Vec::new(),
     };
     let mut around = Around::of(source.members(), source.left());
     work.start_ns = now_ns();
@@ -152,7 +205,7 @@ pub(crate) fn run<R: Recorder>(
         if work.end_ns >= work.bounds.deadline_ns {
             break StreamEnd::OutOfTime;
         }
-        let Some(point) = source.next() else { break StreamEnd::Complete };
+        let Some(point) = source.next(&seen.chosen) else { break StreamEnd::Complete };
         let Ok(len) = usize::try_from(point.bytes) else { break StreamEnd::Failed };
         let buffer = &mut buffer[..len];
         if lane.op == Op::Write {
@@ -162,6 +215,9 @@ pub(crate) fn run<R: Recorder>(
             work.look.at(lane.fd, point.offset_bytes, len, wanted);
         }
         work.asked_bytes += point.bytes;
+        if point.index.is_none() {
+            around.renew(source.members());
+        }
         let begin_ns = now_ns();
         let result = match lane.op {
             Op::Read => transfer::<false>(lane.fd, buffer, point.offset_bytes, &mut work.interrupted_calls),
@@ -178,7 +234,13 @@ pub(crate) fn run<R: Recorder>(
         }
         work.latencies.record(end_ns - begin_ns);
         work.tally.add(end_ns, point.bytes, 1);
-        seen.order.push(point.index);
+        let Some(index) = point.index else {
+            let Point { offset_bytes, bytes, .. } = point;
+            let members = around.note_chosen(source.members());
+            seen.chosen.push(ChosenIo { offset_bytes, bytes, latency_ns: end_ns - begin_ns, members });
+            continue;
+        };
+        seen.order.push(index);
         seen.latency_ns.push(end_ns - begin_ns);
         around.note(source.members());
     };
@@ -193,8 +255,8 @@ mod tests {
     use rdsk_model::StopFlag;
 
     fn workload(pattern: Pattern, sizes: Vec<u64>) -> Workload {
-        let points =
-            Points { offset_bytes: (0..100).map(|index| index * 8192).collect(), block_bytes: sizes };
+        let offset_bytes = (0..100).map(|index| index * 8192).collect();
+        let points = Points { offset_bytes, block_bytes: sizes, chosen_first: None };
         Workload { pattern, block_bytes: 4096, points: Some(points), ..Workload::sequential_read(1 << 20) }
     }
 
@@ -206,13 +268,14 @@ mod tests {
             visit,
             first_point,
             members: None,
+            chooser: None,
             cache_check: CacheCheck::Span,
             window_ns: 1,
             pinning: Pinning::Free,
             stop: StopFlag::new(),
         };
         let mut source = PointSource::of(&job).unwrap();
-        std::iter::from_fn(|| source.next()).map(|point| point.index).collect()
+        std::iter::from_fn(|| source.next(&[])).filter_map(|point| point.index).collect()
     }
 
     #[test]

@@ -163,7 +163,7 @@ fn direct_io_that_the_host_does_not_take_is_einval() {
 
 #[test]
 fn chosen_places_are_visited_once_and_told_one_by_one() {
-    let points = Points { offset_bytes: (0..50).map(|index| index << 30).collect(), block_bytes: Vec::new() };
+    let points = Points { offset_bytes: (0..50).map(|index| index << 30).collect(), ..Points::default() };
     let (run, _) = once(
         claimed("sim:freebsd-wd800jd"),
         |workload| {
@@ -187,8 +187,11 @@ fn a_coarse_clock_shows_only_its_own_steps() {
     let mut engine = SimEngine::new(&claims, 1).unwrap();
     let mut workload = workload(&claims[0]);
     workload.pattern = Pattern::Random;
-    workload.points =
-        Some(Points { offset_bytes: (0..99).map(|index| index << 20).collect(), block_bytes: Vec::new() });
+    workload.points = Some(Points {
+        offset_bytes: (0..99).map(|index| index << 20).collect(),
+        block_bytes: Vec::new(),
+        chosen_first: None,
+    });
     let (run, _) = visit(&mut engine, &job(&workload, &claims, millis(100_000)), &mut Watcher::default());
     assert!(run.points.unwrap().latency_ns.iter().all(|latency_ns| latency_ns % 1_000_000 == 0));
     assert_eq!(engine.clock().now_ns() % 1_000_000, 0);

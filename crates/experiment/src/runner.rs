@@ -200,6 +200,7 @@ impl Runner<'_> {
             (Experiment::Stripe, Some(&target)) => (self.members)(target),
             _ => None,
         };
+        let walk = rdsk_finding::stripe::Walk::of(&cell.workload);
         let job = Job {
             workload: &cell.workload,
             claims: self.claims,
@@ -207,6 +208,7 @@ impl Runner<'_> {
             visit: tally.next_visit(),
             first_point: tally.first_point(),
             members: members.as_deref(),
+            chooser: Some(&walk),
             cache_check: cache_check(cell),
             window_ns: window_ns(slice_ns),
             pinning: match self.pin_cpus {

@@ -182,7 +182,7 @@ fn spread(begin: u64, room_bytes: u64, block_bytes: u64, align_bytes: u64, count
         let share = u64::try_from(share).unwrap_or(last);
         begin + share - share % align_bytes
     };
-    Points { offset_bytes: (0..count).map(offset).collect(), block_bytes: Vec::new() }
+    Points { offset_bytes: (0..count).map(offset).collect(), ..Points::default() }
 }
 
 #[cfg(test)]

@@ -2,14 +2,14 @@
 //! is seen. The inference is given offsets, sizes and times only.
 
 use rdsk_disk::{
-    ArrayParams, Device, DeviceParams, DiskParams, Force, RaidLevel, RamParams, Request, SsdParams,
-    ZoneParams,
+    ArrayParams, BesidesParams, Device, DeviceParams, DiskParams, Force, RaidLevel, RamParams, Request,
+    SsdParams, ZoneParams,
 };
 use rdsk_finding::stripe::{
-    Agreement, Answer, MemberIo, MemberSample, Sample, SweepOptions, compare_with_sysfs, infer,
-    infer_from_members, sweep,
+    Agreement, Answer, Level, MemberEvidence, MemberLayout, Sample, SweepOptions, Walk, Walked,
+    compare_with_sysfs, infer, infer_from_members, sweep,
 };
-use rdsk_model::Op;
+use rdsk_model::{ChosenIo, MemberIo, NextPlace, Op, PlaceChooser as _};
 
 const KIB: u64 = 1024;
 /// Confidence from which on an answer must not be wrong.
@@ -118,6 +118,7 @@ fn geometry(chance: &mut Chance, member: DeviceParams) -> ArrayParams {
         command_ns: 10_000,
         interface_bytes_per_s: 2e9,
         write_back_bytes: 0,
+        besides: None,
         member: Box::new(member),
     }
 }
@@ -131,7 +132,7 @@ fn measure(
     device: &mut Device,
     options: &SweepOptions,
     (op, noise, start_bytes): (Op, Noise, u64),
-) -> Vec<(Sample, Vec<MemberIo>)> {
+) -> Vec<Sample> {
     let mut now_ns = 0;
     let mut chance = Chance(options.seed);
     let mut one = |probe: rdsk_finding::stripe::Probe| {
@@ -141,7 +142,6 @@ fn measure(
             Op::Read => Request::read(at, probe.bytes),
             Op::Write => Request { force: Force::Media, ..Request::write(at, probe.bytes) },
         };
-        let before = device.member_counts();
         let done = device.submit(now_ns, request);
         assert_eq!(done.outcome, Ok(()));
         let latency_ns = (done.end_ns - now_ns) as f64;
@@ -153,13 +153,7 @@ fn measure(
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds at most")]
         let latency_ns = (latency_ns * factor) as u64;
-        let members = before.iter().zip(device.member_counts()).map(|(before, after)| MemberIo {
-            reads: after.reads - before.reads,
-            read_bytes: after.read_bytes - before.read_bytes,
-            writes: after.writes - before.writes,
-            write_bytes: after.write_bytes - before.write_bytes,
-        });
-        (Sample { offset_bytes: probe.offset_bytes, bytes: probe.bytes, latency_ns }, members.collect())
+        Sample { offset_bytes: probe.offset_bytes, bytes: probe.bytes, latency_ns }
     };
     sweep(options).into_iter().map(&mut one).collect()
 }
@@ -167,8 +161,7 @@ fn measure(
 fn answer(params: &DeviceParams, seed: u64, noise: Noise, probes: usize) -> Answer {
     let mut device = Device::new(params, seed);
     let options = SweepOptions { probes, ..SweepOptions::new(device.capacity_bytes(), 4096, seed) };
-    let samples: Vec<Sample> =
-        measure(&mut device, &options, (Op::Write, noise, 0)).into_iter().map(|(sample, _)| sample).collect();
+    let samples = measure(&mut device, &options, (Op::Write, noise, 0));
     infer(Op::Write, &samples)
 }
 
@@ -282,10 +275,7 @@ fn a_stripe_that_does_not_begin_with_the_partition() {
         };
         let mut device = Device::new(&DeviceParams::Array(params.clone()), seed);
         let options = SweepOptions::new(device.capacity_bytes() - start_bytes, 4096, seed);
-        let samples: Vec<Sample> = measure(&mut device, &options, (Op::Write, Noise::None, start_bytes))
-            .into_iter()
-            .map(|(sample, _)| sample)
-            .collect();
+        let samples = measure(&mut device, &options, (Op::Write, Noise::None, start_bytes));
         let seen = infer(Op::Write, &samples);
         let stripe = stripe_bytes(&params);
         assert_eq!(seen.chunk.unwrap().bytes, chunk_bytes, "{seen:#?}");
@@ -304,10 +294,7 @@ fn reads_tell_the_chunk_and_are_not_sure_of_the_stripe() {
         let params = geometry(&mut chance, DeviceParams::Disk(disk()));
         let mut device = Device::new(&DeviceParams::Array(params.clone()), seed);
         let options = SweepOptions::new(device.capacity_bytes(), 4096, seed);
-        let samples: Vec<Sample> = measure(&mut device, &options, (Op::Read, Noise::None, 0))
-            .into_iter()
-            .map(|(sample, _)| sample)
-            .collect();
+        let samples = measure(&mut device, &options, (Op::Read, Noise::None, 0));
         let seen = infer(Op::Read, &samples);
         right += usize::from(seen.chunk.is_some_and(|chunk| chunk.bytes == params.chunk_bytes));
         assert!(seen.stripe.is_none_or(|stripe| stripe.confidence <= 0.5), "{seen:#?}");
@@ -316,31 +303,89 @@ fn reads_tell_the_chunk_and_are_not_sure_of_the_stripe() {
     assert!(right >= 5, "{right} of 6 chunks");
 }
 
+/// A walk over an array, one request after the other.
+fn walk(device: &mut Device, op: Op, seed: u64) -> (Walk, Vec<ChosenIo>) {
+    let walk = Walk { op, begin_bytes: 0, span_bytes: device.capacity_bytes(), unit_bytes: 4096, seed };
+    let mut chosen: Vec<ChosenIo> = Vec::new();
+    let mut now_ns = 0;
+    while let NextPlace::Ask { offset_bytes, bytes } = walk.next(&chosen) {
+        let request = match op {
+            Op::Read => Request::read(offset_bytes, bytes),
+            Op::Write => Request { force: Force::Media, ..Request::write(offset_bytes, bytes) },
+        };
+        let before = device.member_counts();
+        let done = device.submit(now_ns, request);
+        now_ns = done.end_ns;
+        let members = before.iter().zip(device.member_counts()).map(|(before, after)| MemberIo {
+            reads: after.reads - before.reads,
+            read_bytes: after.read_bytes - before.read_bytes,
+            writes: after.writes - before.writes,
+            write_bytes: after.write_bytes - before.write_bytes,
+        });
+        chosen.push(ChosenIo { offset_bytes, bytes, latency_ns: 1, members: members.collect() });
+    }
+    (walk, chosen)
+}
+
+fn counted(params: &ArrayParams, seed: u64) -> MemberLayout {
+    let mut device = Device::new(&DeviceParams::Array(params.clone()), seed);
+    let (written, writes) = walk(&mut device, Op::Write, seed);
+    let (read, reads) = walk(&mut device, Op::Read, seed);
+    assert!(writes.len() + reads.len() <= 700, "{params:?}: {} and {}", writes.len(), reads.len());
+    let seen = MemberEvidence {
+        reads: Some(Walked { walk: read, chosen: &reads }),
+        writes: Some(Walked { walk: written, chosen: &writes }),
+        ..MemberEvidence::default()
+    };
+    infer_from_members(&seen).unwrap()
+}
+
+fn assert_counted(params: &ArrayParams, seen: &MemberLayout) {
+    let parity = (params.members - params.data_members()) as u64;
+    assert_eq!(
+        (seen.chunk_bytes, seen.stripe_bytes, seen.members, seen.parity_members),
+        (Some(params.chunk_bytes), Some(stripe_bytes(params)), params.members as u64, Some(parity)),
+        "{params:?} {seen:#?}"
+    );
+    assert!(seen.is_sure(), "{params:?} {seen:#?}");
+    assert_eq!(seen.writes_with_reads > 0, parity > 0);
+    assert_eq!(seen.start_offset_bytes, (parity > 0).then_some(0));
+    let level = match params.level {
+        RaidLevel::Raid0 => Level::Raid0,
+        RaidLevel::Raid1 => Level::Raid1,
+        RaidLevel::Raid5 => Level::Raid5,
+        RaidLevel::Raid6 => Level::Raid6,
+    };
+    assert_eq!(seen.level, Some(level), "{params:?}");
+}
+
 #[test]
 fn members_counters_tell_exactly() {
     let mut chance = Chance(12);
     for seed in 0..30 {
         let params = geometry(&mut chance, fast_member());
-        let mut device = Device::new(&DeviceParams::Array(params.clone()), seed);
-        let options = SweepOptions { probes: 600, ..SweepOptions::new(device.capacity_bytes(), 4096, seed) };
-        let samples: Vec<MemberSample> = measure(&mut device, &options, (Op::Write, Noise::None, 0))
-            .into_iter()
-            .map(|(sample, members)| MemberSample {
-                offset_bytes: sample.offset_bytes,
-                bytes: sample.bytes,
-                members,
-            })
-            .collect();
-        let seen = infer_from_members(Op::Write, &samples).unwrap();
-        let parity = (params.members - params.data_members()) as u64;
-        assert_eq!(
-            (seen.chunk_bytes, seen.stripe_bytes, seen.members, seen.parity_members),
-            (Some(params.chunk_bytes), Some(stripe_bytes(&params)), params.members as u64, parity),
-            "{params:?} {seen:#?}"
-        );
-        assert_eq!(seen.writes_with_reads > 0, parity > 0);
-        assert_eq!(seen.start_offset_bytes, (parity > 0).then_some(0));
+        assert_counted(&params, &counted(&params, seed));
     }
+}
+
+/// What real arrays do besides, in any mixture: the sums of counts then fit no layout, those of bytes do.
+#[test]
+fn flushes_bitmaps_merging_and_the_stripe_cache_change_nothing_that_is_counted() {
+    let mut chance = Chance(21);
+    let mut unread = 0;
+    for seed in 0..40 {
+        let besides = BesidesParams {
+            cached_rows: chance.one_of(&[0, 64, 256]),
+            bitmap_every_writes: chance.one_of(&[0, 50, 100]),
+            superblock_every_writes: chance.one_of(&[0, 10]),
+            merged_every_writes: chance.one_of(&[0, 2, 3]),
+        };
+        let params = ArrayParams { besides: Some(besides), ..geometry(&mut chance, fast_member()) };
+        let seen = counted(&params, seed);
+        assert_counted(&params, &seen);
+        unread += u64::from(seen.parity_members > Some(0) && seen.writes_with_reads < seen.writes);
+    }
+    assert!(unread > 5, "the stripe cache spared writes their reads in {unread} arrays");
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub use evidence::{
     Bio, DeviceEvidence, Evidence, ExtentEvidence, Iostat, Limit, PageCache, PageCacheState, ProcessIo,
     Request, Rung,
 };
-pub use members::{MemberCounters, MemberIo};
+pub use members::{ChosenIo, MemberCounters, MemberIo, NextPlace, PlaceChooser};
 pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
 pub use record::{
@@ -25,8 +25,10 @@ pub use record::{
     Latency, Observer, Overlap, PointRun, Record, Status, StopReason, StreamResult, Verdict, VerdictCode,
     Visit, Windows,
 };
-pub use target::{Device, Filesystem, Layer, Target, TargetKind};
-pub use workload::{CacheState, EngineKind, IoPath, Op, Pattern, Points, StreamRange, Sync, Workload};
+pub use target::{ArrayFacts, Device, Filesystem, Layer, Target, TargetKind};
+pub use workload::{
+    CacheState, ChosenFirst, EngineKind, IoPath, Op, Pattern, Points, StreamRange, Sync, Workload,
+};
 
 /// The schema name that every Record carries; a renamed or removed key needs a new number.
 pub const SCHEMA: &str = "rdsk.record/1";

@@ -1,5 +1,5 @@
-//! The members of an array as their counters show them: the figures, and the trait of whoever can read them. It reads
-//! nothing itself.
+//! The members of an array as their counters show them: the figures, and the traits of whoever can read them and of whoever
+//! decides by them where to ask next. It reads nothing itself.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -44,6 +44,41 @@ impl MemberIo {
             write_bytes: self.write_bytes.saturating_sub(earlier.write_bytes),
         }
     }
+}
+
+/// One request at a place that was chosen as the run went on, and what each member was asked for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChosenIo {
+    /// First byte.
+    pub offset_bytes: u64,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// From submission to completion, in ns.
+    pub latency_ns: u64,
+    /// One entry per member, in an order that stays the same.
+    pub members: Vec<MemberIo>,
+}
+
+/// What follows from the requests so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextPlace {
+    /// This place is asked next.
+    Ask {
+        /// First byte.
+        offset_bytes: u64,
+        /// Size in bytes.
+        bytes: u64,
+    },
+    /// Nothing more is to be asked, and the members' counters told what they can.
+    Told,
+    /// Nothing more is to be asked: the counters tell nothing here.
+    Untold,
+}
+
+/// Someone who decides each place from what the members were asked at the earlier ones.
+pub trait PlaceChooser: fmt::Debug + Sync {
+    /// What follows from all requests so far, in their order; the same for the same requests.
+    fn next(&self, seen: &[ChosenIo]) -> NextPlace;
 }
 
 /// Someone who can read the counters of an array's members, between one I/O and the next.

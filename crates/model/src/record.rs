@@ -194,6 +194,9 @@ pub struct PointRun {
     /// What the members of an array were asked for each, in the same order; empty where nobody looked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Vec<crate::MemberIo>>,
+    /// The requests whose places were chosen as the run went on, before those of the list, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chosen: Vec<crate::ChosenIo>,
 }
 
 /// The part of a visit in which all of its streams ran.

@@ -42,6 +42,27 @@ pub struct Layer {
     pub below: Vec<Layer>,
 }
 
+/// What the kernel says of the array that a device is, or lies on: its own words, never a measurement.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArrayFacts {
+    /// Kernel name of the array: `md0`, `dm-3`.
+    pub device: String,
+    /// Whose words these are: `md`, `dm`, or `sim` for a model, which says no more than how many members it has.
+    pub source: String,
+    /// The level as it is spelled there: `raid5`, `striped`.
+    pub level: Option<String>,
+    /// The chunk in bytes.
+    pub chunk_bytes: Option<u64>,
+    /// The layout as it is spelled there: md's number, or a word of dm-raid.
+    pub layout: Option<String>,
+    /// Members that share the data, parity and copies included; spares are none.
+    pub members: Option<u64>,
+    /// What goes on beside us: `idle`, `resync`, `recover`.
+    pub activity: Option<String>,
+    /// Members that are missing.
+    pub degraded: Option<u64>,
+}
+
 /// A block device: the target itself, or the one that carries the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
@@ -93,6 +114,9 @@ pub struct Device {
     pub backing_file: Option<String>,
     /// `loop/dio`: whether a loop device passes its backing file's page cache.
     pub loop_direct_io: Option<bool>,
+    /// The array that it is or lies on; `None` where nothing below it has several devices below.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<ArrayFacts>,
 }
 
 /// One target of a Record.

@@ -102,6 +102,16 @@ words!(
     }
 );
 
+words!(
+    /// What requests whose places are chosen one by one, by the members' counters, are to those of the list behind them.
+    ChosenFirst {
+        /// Where the counters told the geometry, the list is left out.
+        Enough = "enough",
+        /// The list is visited all the same.
+        Besides = "besides",
+    }
+);
+
 /// Chosen places, each visited once per pass by one stream: in the listed order by a sequential workload, in a random
 /// order, another one in every visit, by a random one. The latency at each is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,6 +120,9 @@ pub struct Points {
     pub offset_bytes: Vec<u64>,
     /// Size of each I/O; empty where all have the workload's block size.
     pub block_bytes: Vec<u64>,
+    /// Whether places that the members' counters ask for come before these; without counters there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen_first: Option<ChosenFirst>,
 }
 
 impl Points {

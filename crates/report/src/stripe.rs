@@ -5,7 +5,7 @@ use crate::cells;
 use crate::chart::{self, Axes, Series};
 use crate::figures::{MISSING, significant};
 use crate::page::{Page, Tone};
-use rdsk_finding::stripe::{Reading, SURE, stripe};
+use rdsk_finding::stripe::{MemberLayout, Reading, SURE, stripe};
 use rdsk_model::{CellRecord, Experiment, Op, Record};
 use rdsk_units::{Bytes, percent};
 
@@ -17,6 +17,8 @@ pub(crate) fn draw(page: &mut Page, record: &Record) {
     for cell in cells::of(record, Experiment::Stripe) {
         match stripe(record, cell) {
             Some(reading) => draw_cell(page, record, cell, &reading),
+            // Reads beside writes: what they say is in the words of those.
+            None if !cell.result.points.is_empty() => {}
             None => cells::draw_whys(page, record, &[cell], |cell| cell.id.clone()),
         }
     }
@@ -33,7 +35,16 @@ fn draw_cell(page: &mut Page, record: &Record, cell: &CellRecord, reading: &Read
     } else {
         format!("{} requests", reading.requests)
     };
-    let sizes = format!("{} to {}", Bytes(reading.smallest_bytes), Bytes(reading.largest_bytes));
+    let op = match &reading.counted {
+        Some(layout) if layout.writes > 0 && reading.requests > reading.timed => {
+            "direct reads and durable direct writes"
+        }
+        _ => op,
+    };
+    let sizes = match (Bytes(reading.smallest_bytes), Bytes(reading.largest_bytes)) {
+        (smallest, largest) if smallest == largest => smallest.to_string(),
+        (smallest, largest) => format!("{smallest} to {largest}"),
+    };
     page.sentence(Tone::Plain, "  ", format!("{target}{op} one at a time, {made} of {sizes}"));
     cells::draw_whys(page, record, &[cell], |cell| cell.id.clone());
     if !reading.is_of_device {
@@ -56,7 +67,13 @@ fn draw_answer(page: &mut Page, reading: &Reading) {
             page.line("  Too few requests were made to tell whether there is a stripe.");
             return;
         }
-        let sure = reading.answer.none_confidence;
+        let sure = reading.none_confidence();
+        if let Some(layout) = &reading.counted {
+            let words = if sure >= SURE { "No stripe" } else { "No stripe is seen, which is not sure" };
+            let level = layout.level.map_or_else(String::new, |level| format!(": {}", level.name()));
+            page.sentence(Tone::Plain, "  ", format!("{words}{level}."));
+            return;
+        }
         let words = if sure >= SURE { "No stripe is seen" } else { "No stripe is seen, which is not sure" };
         page.sentence(
             Tone::Plain,
@@ -71,7 +88,8 @@ fn draw_answer(page: &mut Page, reading: &Reading) {
     };
     let row = |name: &str, bytes: u64, confidence: f64, words: String| {
         let how = match &reading.counted {
-            Some(_) => "counted".to_owned(),
+            Some(layout) if layout.is_sure() => "counted".to_owned(),
+            Some(_) => "counted, not sure".to_owned(),
             None if confidence >= SURE => percent(confidence),
             None => format!("{}, not sure", percent(confidence)),
         };
@@ -82,8 +100,17 @@ fn draw_answer(page: &mut Page, reading: &Reading) {
     };
     let mut rows = vec![row("chunk", chunk.0, chunk.1, String::new())];
     if let Some((bytes, confidence)) = reading.stripe() {
-        let members = format!("{} data members of {}", bytes / chunk.0, Bytes(chunk.0));
-        rows.push(row("full stripe", bytes, confidence, members));
+        let what = if reading.counted.as_ref().is_some_and(has_copies) {
+            "chunks side by side"
+        } else {
+            "data members"
+        };
+        let members = format!("{} {what} of {}", bytes / chunk.0, Bytes(chunk.0));
+        let mut words = row("full stripe", bytes, confidence, members);
+        if reading.counted.as_ref().is_some_and(|layout| layout.needs_words && layout.is_sure()) {
+            words[2] = "the kernel's words".into();
+        }
+        rows.push(words);
     }
     let parity = match reading.parity() {
         Some(true) => "yes",
@@ -95,21 +122,37 @@ fn draw_answer(page: &mut Page, reading: &Reading) {
         rows.push(vec!["first stripe at".into(), Bytes(begin).to_string(), String::new(), String::new()]);
     }
     page.table_with(&["", "size", "confidence", ""], &rows, &[3]);
+    if let Some(level) = reading.counted.as_ref().and_then(level_words) {
+        page.sentence(Tone::Plain, "  level: ", format!("{level}."));
+    }
     if let Some(words) = parity_words(reading) {
         page.sentence(Tone::Plain, "  parity reads: ", words);
     }
 }
 
+fn has_copies(layout: &MemberLayout) -> bool {
+    layout.copies.is_some_and(|copies| copies > 1)
+}
+
+/// The level as it was counted: `RAID 5, left-symmetric, 4 members`.
+fn level_words(layout: &MemberLayout) -> Option<String> {
+    let mut words = vec![layout.level?.name().to_owned()];
+    words.extend(layout.rotation.map(|rotation| rotation.name().to_owned()));
+    words.extend(layout.copies.filter(|&copies| copies > 1).map(|copies| format!("{copies} copies")));
+    words.push(format!("{} members", layout.members));
+    Some(words.join(", "))
+}
+
 /// The reads that partial stripes caused, where they were counted.
 fn parity_words(reading: &Reading) -> Option<String> {
-    let layout = reading.counted.as_ref()?;
+    let layout = reading.counted.as_ref().filter(|layout| layout.writes > 0)?;
     if layout.writes_with_reads == 0 {
         return Some("no write made a member read.".into());
     }
     Some(format!(
         "{} of {} writes made members read {} in all.",
         layout.writes_with_reads,
-        reading.requests,
+        layout.writes,
         Bytes(layout.caused_read_bytes).approx()
     ))
 }
@@ -119,6 +162,18 @@ fn draw_reasons(page: &mut Page, reading: &Reading) {
     for reason in counted {
         page.sentence(Tone::Plain, "  counted: ", format!("{reason}."));
     }
+    if let Some(layout) = &reading.counted {
+        if let Some(declared) = &layout.declared {
+            page.sentence(Tone::Plain, "  words: ", format!("{}.", declared.text));
+        }
+        for doubt in &layout.doubts {
+            page.sentence(Tone::Plain, "  not sure: ", format!("{doubt}."));
+        }
+    }
+    if reading.timed == 0 {
+        draw_hints(page, reading);
+        return;
+    }
     if !reading.agrees() {
         page.sentence(Tone::Plain, "  timed: ", "the latencies of these requests alone do not show it.");
         return;
@@ -126,6 +181,10 @@ fn draw_reasons(page: &mut Page, reading: &Reading) {
     for reason in &reading.answer.evidence {
         page.sentence(Tone::Plain, "  timed: ", format!("{reason}."));
     }
+    draw_hints(page, reading);
+}
+
+fn draw_hints(page: &mut Page, reading: &Reading) {
     if let Some((_, text)) = &reading.hints {
         page.sentence(Tone::Plain, "  hints: ", format!("{text}."));
     }

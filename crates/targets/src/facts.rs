@@ -41,6 +41,7 @@ pub(crate) fn device(tree: &Tree, node: &Node) -> Device {
         scheduler: read_text(&queue.join("scheduler")).and_then(|text| active_scheduler(&text)),
         iostats: flag("iostats"),
         backing_file: whole.backing_file.as_ref().map(|path| path.to_string_lossy().into_owned()),
+        array: crate::array::facts(tree, node),
         loop_direct_io: read_number::<u8>(&whole.directory.join("loop/dio")).map(|value| value != 0),
     }
 }

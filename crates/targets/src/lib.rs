@@ -1,6 +1,7 @@
 //! The room `targets`: files, block devices and simulated disks, examined, judged, and only then claimed. It is the only room that opens
 //! anything for writing, and it never does so before the judgement; examining opens for reading only.
 
+mod array;
 mod block_uses;
 mod claim;
 mod data;

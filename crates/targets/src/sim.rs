@@ -3,8 +3,8 @@
 
 use crate::error::TargetError;
 use crate::examine::{Examined, Place};
-use rdsk_disk::{Device as Model, DeviceParams, DiskParams, Host, System};
-use rdsk_model::{Device, Target, TargetKind};
+use rdsk_disk::{ArrayParams, Device as Model, DeviceParams, DiskParams, Host, System};
+use rdsk_model::{ArrayFacts, Device, Target, TargetKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -123,12 +123,26 @@ fn target(name: &str, system: &System, lun: usize) -> Target {
             write_cache: Some(if cached { "write back" } else { "write through" }.to_owned()),
             fua: Some(false),
             iostats: Some(true),
+            array: array_of(device).map(|array| ArrayFacts {
+                device: rdsk_units::printable(&rdsk_disk::device_name(&system.name, lun)),
+                source: "sim".into(),
+                members: Some(array.members as u64),
+                ..ArrayFacts::default()
+            }),
             ..Device::default()
         }),
         made_by_rdsk: false,
         direct_io: Some(true),
         direct_align_bytes: Some(host.sector_bytes),
         nowait: None,
+    }
+}
+
+/// The array that a device is.
+fn array_of(device: &DeviceParams) -> Option<&ArrayParams> {
+    match device {
+        DeviceParams::Array(array) => Some(array),
+        _ => None,
     }
 }
 

@@ -182,8 +182,30 @@ pub struct ArrayParams {
     /// A protected cache that completes writes at once while it has room; 0 for none.
     #[serde(default)]
     pub write_back_bytes: u64,
+    /// What the kernel does besides; nothing where it is left out.
+    #[serde(default)]
+    pub besides: Option<BesidesParams>,
     /// Each member.
     pub member: Box<DeviceParams>,
+}
+
+/// What Linux md does besides the reads and writes that a level needs (seen on 6.1: sums of counts tell nothing of the layout,
+/// sums of bytes do).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BesidesParams {
+    /// Rows of 4 KiB that the stripe cache keeps: a small write to one of them reads nothing; 0 for none.
+    #[serde(default)]
+    pub cached_rows: usize,
+    /// A bitmap page of 4 KiB goes to every member before each so many writes; 0 for none.
+    #[serde(default)]
+    pub bitmap_every_writes: u64,
+    /// A superblock of 512 bytes goes to every member before each so many writes; 0 for none.
+    #[serde(default)]
+    pub superblock_every_writes: u64,
+    /// Only each so many-th write of several pages goes to a member as one request, the others page by page; 0 for all.
+    #[serde(default)]
+    pub merged_every_writes: u64,
 }
 
 impl DeviceParams {
@@ -358,6 +380,7 @@ impl ArrayParams {
         c.time("command_ns", self.command_ns)?;
         c.at_most("write_back_bytes", self.write_back_bytes, 64 << 30)?;
         c.at_most("members", self.members as u64, MOST_DEVICES)?;
+        c.at_most("cached_rows", self.besides.map_or(0, |besides| besides.cached_rows) as u64, MOST_PLACES)?;
         let least = match self.level {
             RaidLevel::Raid0 | RaidLevel::Raid1 => 2,
             RaidLevel::Raid5 => 3,

@@ -7,8 +7,8 @@ mod host;
 
 pub(crate) use check::{Checker, LARGEST_BYTES, LARGEST_REQUEST_BYTES, MOST_PLACES, Wrong};
 pub use device::{
-    ArrayParams, DestageOrder, DeviceParams, DiskParams, RaidLevel, RamParams, SsdParams, WriteCacheParams,
-    ZoneParams,
+    ArrayParams, BesidesParams, DestageOrder, DeviceParams, DiskParams, RaidLevel, RamParams, SsdParams,
+    WriteCacheParams, ZoneParams,
 };
 pub use fault::{ErrorRange, FaultParams, SlowDown, StallParams};
 pub use host::{CloseAction, CostParams, HostParams, Partial};

@@ -8,8 +8,8 @@ use crate::job::{CacheCheck, Control, Ended, Flow, Job, Prepared, Progress, Run,
 use crate::points::{Around, Point};
 use rdsk_disk::{Call, CallId, Done, LunId, Operation, Route, SharedLab, Stability};
 use rdsk_model::{
-    CacheState, ColdCheck, CpuTime, EngineKind, IoError, IoPath, Op, PageCacheState, PointRun, StreamResult,
-    Sync,
+    CacheState, ChosenIo, ColdCheck, CpuTime, EngineKind, IoError, IoPath, Op, PageCacheState, PointRun,
+    StreamResult, Sync,
 };
 use rdsk_stats::Histogram;
 use std::collections::HashMap;
@@ -73,8 +73,8 @@ struct Pending {
     bytes: u64,
     offset_bytes: u64,
     begin_ns: u64,
-    /// Position among the chosen places.
-    point: u32,
+    /// Position among the listed places; `None` for one that the members' counters asked for, and for the next of a span.
+    point: Option<u32>,
 }
 
 impl<'a> SimSession<'a> {
@@ -141,7 +141,9 @@ impl<'a> SimSession<'a> {
     ) {
         let workload = self.job.workload;
         let stream = &mut streams[index];
-        let Some(Point { index: point, offset_bytes, bytes }) = stream.next() else { return };
+        let Some(Point { index: point, offset_bytes, bytes }) = stream.next(&sums.points.chosen) else {
+            return;
+        };
         let call = Call {
             operation: if workload.op == Op::Read { Operation::Read } else { Operation::Write },
             route: if workload.path == IoPath::Direct { Route::Direct } else { Route::Buffered },
@@ -198,10 +200,19 @@ impl<'a> SimSession<'a> {
         stream.bytes += one.bytes;
         stream.ops += 1;
         sums.histogram.record(end_ns - one.begin_ns);
-        if self.job.workload.points.is_some() {
-            sums.points.order.push(one.point);
-            sums.points.latency_ns.push(end_ns - one.begin_ns);
-            sums.around.note(self.job.members);
+        let latency_ns = end_ns - one.begin_ns;
+        match (one.point, self.job.workload.points.is_some()) {
+            (Some(index), _) => {
+                sums.points.order.push(index);
+                sums.points.latency_ns.push(latency_ns);
+                sums.around.note(self.job.members);
+            }
+            (None, true) => {
+                let members = sums.around.note_chosen(self.job.members);
+                let (offset_bytes, bytes) = (one.offset_bytes, one.bytes);
+                sums.points.chosen.push(ChosenIo { offset_bytes, bytes, latency_ns, members });
+            }
+            (None, false) => {}
         }
         sums.latency_sum_ns += u128::from(end_ns - one.begin_ns);
         sums.count(end_ns - begin_ns, one.bytes);

@@ -6,7 +6,7 @@ use crate::offsets::{OffsetSource as _, Offsets, ends_with_cycle, place_of};
 use crate::points::{Point, PointSource};
 use crate::real::share_of;
 use rdsk_disk::LunId;
-use rdsk_model::IoError;
+use rdsk_model::{ChosenIo, IoError};
 
 /// Why a stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,12 +90,12 @@ impl<'a> Stream<'a> {
     }
 
     /// The next call; `None` when the stream is over.
-    pub(super) fn next(&mut self) -> Option<Point> {
+    pub(super) fn next(&mut self, seen: &[ChosenIo]) -> Option<Point> {
         if self.is_over() {
             return None;
         }
         let next = match &mut self.points {
-            Some(points) => points.next(),
+            Some(points) => points.next(seen),
             None => self.next_of_span(),
         };
         if next.is_none() {
@@ -108,13 +108,13 @@ impl<'a> Stream<'a> {
         if self.full_ops > 0 {
             self.full_ops -= 1;
             return Some(Point {
-                index: 0,
+                index: None,
                 offset_bytes: self.offsets.next_offset(),
                 bytes: self.block_bytes,
             });
         }
         let bytes = std::mem::take(&mut self.tail_bytes);
-        (bytes > 0).then(|| Point { index: 0, offset_bytes: self.offsets.tail_offset(bytes), bytes })
+        (bytes > 0).then(|| Point { index: None, offset_bytes: self.offsets.tail_offset(bytes), bytes })
     }
 
     pub(super) fn is_over(&self) -> bool {

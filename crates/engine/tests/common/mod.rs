@@ -75,6 +75,7 @@ pub(crate) fn job<'a>(workload: &'a Workload, claims: &'a [Claim], limits: Limit
     Job {
         first_point: 0,
         members: None,
+        chooser: None,
         workload,
         claims,
         limits,

@@ -15,23 +15,32 @@ fn check(record: &Record) -> Vec<Finding> {
         if reading.chunk().is_some() || !reading.tells() {
             return None;
         }
-        let counted = reading.counted.iter().flat_map(|layout| layout.evidence.iter().cloned());
-        let reasons: Vec<String> = counted.chain(reading.answer.evidence.iter().cloned()).collect();
-        let sure = rdsk_units::percent(reading.answer.none_confidence);
+        let counted = reading.counted.iter().flat_map(|layout| layout.evidence.iter().chain(&layout.doubts));
+        let timed = reading.answer.evidence.iter().filter(|_| reading.timed > 0);
+        let reasons: Vec<String> = counted.chain(timed).cloned().collect();
+        let sure = rdsk_units::percent(reading.none_confidence());
+        let reach = if reading.timed > 0 {
+            format!(
+                " Full stripes of up to {} would show in requests of up to {}.",
+                words::bytes(reading.largest_bytes / 2),
+                words::bytes(reading.largest_bytes)
+            )
+        } else {
+            String::new()
+        };
         Some(Finding {
             code: RULE.code.into(),
             title: format!("no stripe was seen ({sure} sure that there is none to be seen)"),
-            text: format!(
-                "{} Full stripes of up to {} would show in requests of up to {}.",
-                words::sentence(&reasons.join("; ")),
-                words::bytes(reading.largest_bytes / 2),
-                words::bytes(reading.largest_bytes)
-            ),
+            text: format!("{}{reach}", words::sentence(&reasons.join("; "))),
             evidence: vec![
                 cite(cell, "requests", reading.requests),
                 cite(cell, "confidence that there is none", sure),
             ],
-            confidence: Confidence::Inferred,
+            confidence: if reading.counted.as_ref().is_some_and(|layout| layout.is_sure()) {
+                Confidence::Measured
+            } else {
+                Confidence::Inferred
+            },
             advice: None,
             cells: vec![cell.id.clone()],
         })

@@ -3,7 +3,7 @@
 
 use super::Rule;
 use super::common::{cells, cite};
-use crate::stripe::{Reading, SURE, exact, stripe};
+use crate::stripe::{MemberLayout, Reading, SURE, exact, stripe};
 use crate::words;
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
 use rdsk_units::percent;
@@ -37,7 +37,10 @@ fn finding(cell: &CellRecord, reading: &Reading) -> Option<Finding> {
     };
     let counted = reading.counted.as_ref();
     // What was counted needs no inference beside it; the page has both.
-    let reasons = counted.map_or(&reading.answer.evidence, |layout| &layout.evidence);
+    let reasons: Vec<String> = counted.map_or_else(
+        || reading.answer.evidence.clone(),
+        |layout| layout.evidence.iter().chain(&layout.doubts).cloned().collect(),
+    );
     let mut evidence = vec![cite(cell, "chunk", format_args!("{chunk} ({})", percent(chunk_confidence)))];
     if let Some((stripe_bytes, confidence)) = reading.stripe().filter(|&(_, confidence)| confidence >= SURE) {
         evidence.push(cite(
@@ -47,18 +50,27 @@ fn finding(cell: &CellRecord, reading: &Reading) -> Option<Finding> {
         ));
     }
     if let Some(layout) = counted {
+        let parity = layout.parity_members.map(|members| format!(", {members} of each stripe hold parity"));
         evidence.push(cite(
             cell,
             "members",
-            format_args!("{}, {} of each stripe hold parity", layout.members, layout.parity_members),
+            format_args!("{}{}", layout.members, parity.unwrap_or_default()),
         ));
+        evidence.extend(layout.level.map(|level| cite(cell, "level", level.name())));
+        evidence.extend(
+            layout.declared.as_ref().map(|declared| cite(cell, "the kernel's words", &declared.text)),
+        );
     }
     Some(Finding {
         code: RULE.code.into(),
         title,
         text: words::sentence(&reasons.join("; ")),
         evidence,
-        confidence: if counted.is_some() { Confidence::Measured } else { Confidence::Inferred },
+        confidence: if counted.is_some_and(MemberLayout::is_sure) {
+            Confidence::Measured
+        } else {
+            Confidence::Inferred
+        },
         advice: Some(reading.advice()),
         cells: vec![cell.id.clone()],
     })

@@ -14,7 +14,7 @@ fn check(record: &Record) -> Vec<Finding> {
         let reading = stripe(record, cell)?;
         let (agreement, text) = reading.hints.clone()?;
         let is_sure = reading.tells() && reading.chunk().is_some_and(|(_, confidence)| confidence >= SURE)
-            || reading.answer.none_confidence >= SURE;
+            || reading.none_confidence() >= SURE;
         if !is_sure || !matches!(agreement, Agreement::Differs | Agreement::NotSeen) {
             return None;
         }

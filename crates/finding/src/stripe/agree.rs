@@ -27,11 +27,20 @@ pub fn compare_with_sysfs(
     minimum_io_bytes: u64,
     optimal_io_bytes: u64,
 ) -> (Agreement, String) {
+    let chunk = answer.chunk.map(|figure| figure.bytes);
+    let stripe = answer.stripe.map(|figure| figure.bytes);
+    compare((chunk, stripe), minimum_io_bytes, optimal_io_bytes)
+}
+
+/// The same of a chunk and a full stripe in bytes, however they were found.
+pub(super) fn compare(
+    (chunk, stripe): (Option<u64>, Option<u64>),
+    minimum_io_bytes: u64,
+    optimal_io_bytes: u64,
+) -> (Agreement, String) {
     // Every device states its sector as the least I/O; only an array states more.
     let hinted_chunk = Some(minimum_io_bytes).filter(|&hint| hint > 4096);
     let hinted_stripe = Some(optimal_io_bytes).filter(|&hint| hint > 0 && hinted_chunk.is_some());
-    let chunk = answer.chunk.map(|figure| figure.bytes);
-    let stripe = answer.stripe.map(|figure| figure.bytes);
     let name = |size: Option<u64>| size.map_or_else(|| "none".to_owned(), bytes);
     let hints = format!(
         "the kernel's hints (minimum_io_size {minimum_io_bytes}, optimal_io_size {optimal_io_bytes})"

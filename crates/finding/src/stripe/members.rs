@@ -1,225 +1,378 @@
-//! The geometry from what each member was asked for each request: counted, not inferred from times. It needs the
-//! members' counters before and after every request, and nobody else on the array.
+//! The geometry from what each member was asked for each small request: counted, not inferred from times. What counters
+//! alone leave open, the kernel's words may decide; nothing that they contradict is said for sure.
 
-use rdsk_model::{MemberIo, Op};
+use super::declared::{self, Declared};
+use super::exact;
+use super::labels::{Labels, Mask};
+use super::layouts::{Level, Rotation};
+use super::matching::{self, Begin, Chunk, Match, comes_round, matches};
+use super::walk::{Trail, Walk, common};
+use rdsk_model::{ArrayFacts, ChosenIo, MemberIo, Op};
+use rdsk_units::printable;
+use std::collections::BTreeMap;
 
-use super::{Probe, exact};
+/// Writes that make a member read, of all small ones, from which on there is parity: the stripe cache hides most of them.
+const CAUSED_READS: f64 = 0.05;
 
-/// The share of the crossings of a chunk's boundaries that may contradict it.
-const DISTURBED_CROSSINGS: f64 = 0.05;
-/// The share of requests that may contradict a layout: others' I/O on the members.
-const DISTURBED: f64 = 0.01;
-/// Chunks that are tried: these times a power of two.
-const ODD_PARTS: std::ops::Range<u64> = 0..16;
-/// Chunks that are tried are no larger.
-const LARGEST_CHUNK_BYTES: u64 = 16 << 20;
+/// A walk and what its requests were answered with.
+#[derive(Clone, Copy, Debug)]
+pub struct Walked<'a> {
+    /// Where it walked.
+    pub walk: Walk,
+    /// Its requests.
+    pub chosen: &'a [ChosenIo],
+}
 
-/// One write and what each member was asked for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MemberSample {
-    /// First byte.
-    pub offset_bytes: u64,
-    /// Size in bytes.
-    pub bytes: u64,
-    /// One entry per member, in any order that stays the same.
-    pub members: Vec<MemberIo>,
+/// All that members' counters and the kernel say of an array.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MemberEvidence<'a> {
+    /// The walk of reads.
+    pub reads: Option<Walked<'a>>,
+    /// The walk of writes.
+    pub writes: Option<Walked<'a>>,
+    /// The kernel's words.
+    pub words: Option<&'a ArrayFacts>,
+    /// Kernel name of the target's device; of an array itself it is that of the words.
+    pub device: Option<&'a str>,
+    /// `queue/minimum_io_size` and `queue/optimal_io_size`.
+    pub hints: Option<(u64, u64)>,
 }
 
 /// A layout that the counters agree with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemberLayout {
+    /// The level, where only one agrees.
+    pub level: Option<Level>,
+    /// How its parity moves, where only one way agrees.
+    pub rotation: Option<Rotation>,
     /// Bytes on one member before the next; `None` where no boundary was seen, as with mirrors.
     pub chunk_bytes: Option<u64>,
-    /// Data of one full stripe; `None` where the counters agree with none.
+    /// Data of one full stripe; `None` where the counters agree with none, or with several.
     pub stripe_bytes: Option<u64>,
-    /// Where the first full stripe begins; `None` without parity, where it makes no difference.
+    /// Where the first full stripe begins, or the first chunk; `None` where it makes no difference or is not known.
     pub start_offset_bytes: Option<u64>,
-    /// Members that were written at all.
+    /// Members that were reached at all.
     pub members: u64,
-    /// Members of each stripe that hold parity (or, of a mirror, the further copies).
-    pub parity_members: u64,
-    /// Writes during which some member was read: those of partial stripes.
+    /// Members of each stripe that hold parity; `None` where it is not known.
+    pub parity_members: Option<u64>,
+    /// Members that hold the same data; 1 without copies, `None` where it is not known.
+    pub copies: Option<u64>,
+    /// Writes during which some member was read.
     pub writes_with_reads: u64,
+    /// Writes that were made for this.
+    pub writes: u64,
     /// Bytes that members were read for the sake of writes.
     pub caused_read_bytes: u64,
+    /// Whether the counters leave several full stripes open, and the kernel's words decided between them.
+    pub needs_words: bool,
     /// The reasons, one sentence each.
     pub evidence: Vec<String>,
+    /// Why nothing of this is sure; empty where it is.
+    pub doubts: Vec<String>,
+    /// Whether the kernel says the same, and in which words; `None` where it says nothing.
+    pub declared: Option<Declared>,
 }
 
-/// Reads the counters of a sweep of writes; `None` where no member was written. Reads tell nothing of parity and are not
-/// taken: give an `op` of [`Op::Write`] only.
+impl MemberLayout {
+    /// Whether what was counted holds beyond doubt.
+    #[must_use]
+    pub fn is_sure(&self) -> bool {
+        self.doubts.is_empty()
+    }
+}
+
+/// One direction, read.
+struct Side {
+    walk: Walk,
+    labels: Labels,
+    trail: Option<Trail>,
+}
+
+impl Side {
+    fn of(walked: Option<Walked<'_>>) -> Option<Self> {
+        let Walked { walk, chosen } = walked?;
+        let labels = walk.labels(chosen);
+        (labels.least() > 0).then(|| Self { trail: walk.trail(&labels), walk, labels })
+    }
+
+    /// The chunk and a place where one begins, in bytes of the target.
+    fn grid(&self) -> Option<Grid> {
+        let trail = self.trail.as_ref()?;
+        let chunk_bytes = trail.chunk? * self.walk.unit_bytes;
+        let origin_bytes = (self.walk.begin_bytes + trail.origin * self.walk.unit_bytes) % chunk_bytes;
+        Some(Grid { chunk_bytes, origin_bytes })
+    }
+}
+
+/// Chunks of one size, and where the first whole one begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Grid {
+    chunk_bytes: u64,
+    origin_bytes: u64,
+}
+
+impl Grid {
+    /// The chunk of a place; number 0 is the one in which the target begins.
+    fn number(&self, offset_bytes: u64) -> u64 {
+        match self.origin_bytes {
+            0 => offset_bytes / self.chunk_bytes,
+            origin => (offset_bytes + self.chunk_bytes - origin) / self.chunk_bytes,
+        }
+    }
+
+    /// Where chunk `number` begins, as a place within one stripe.
+    fn begin(&self, number: u64, stripe_bytes: u64) -> u64 {
+        match self.origin_bytes {
+            0 => number * self.chunk_bytes % stripe_bytes,
+            origin => (number * self.chunk_bytes + stripe_bytes + origin - self.chunk_bytes) % stripe_bytes,
+        }
+    }
+}
+
+/// Reads the walks; `None` where no request reached a member.
 #[must_use]
-pub fn infer_from_members(op: Op, samples: &[MemberSample]) -> Option<MemberLayout> {
-    if op != Op::Write {
+pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
+    let (reads, writes) = (Side::of(seen.reads), Side::of(seen.writes));
+    if reads.is_none() && writes.is_none() {
         return None;
     }
-    let width = samples.iter().map(|sample| sample.members.len()).max()?;
-    let is_used =
-        |member: &usize| samples.iter().any(|s| s.members.get(*member).is_some_and(|io| io.writes > 0));
-    let members = (0..width).filter(is_used).count() as u64;
-    let least = samples.iter().map(write_count).filter(|&count| count > 0).min()?;
-    let parity_members = least - 1;
-    let reading: Vec<&MemberSample> = samples.iter().filter(|sample| read_count(sample) > 0).collect();
-    let mut layout = MemberLayout {
-        chunk_bytes: None,
-        stripe_bytes: None,
-        start_offset_bytes: None,
-        members,
-        parity_members,
-        writes_with_reads: reading.len() as u64,
-        caused_read_bytes: reading.iter().flat_map(|s| &s.members).map(|io| io.read_bytes).sum(),
-        evidence: vec![format!("the smallest writes reach {least} of {members} members")],
-    };
-    if members <= least {
-        layout.evidence.push("every write reaches all members: copies, and no stripe".to_owned());
-        return Some(layout);
-    }
-    let Some(chunk_bytes) = chunk(samples, least) else {
-        layout.evidence.push("no chunk explains which writes reach more members".to_owned());
-        return Some(layout);
-    };
-    layout.chunk_bytes = Some(chunk_bytes);
-    let data = members - parity_members;
-    if reading.is_empty() {
-        layout.evidence.push("no write made a member read: there is no parity".to_owned());
-        layout.stripe_bytes = (parity_members == 0).then_some(chunk_bytes * data);
-        return Some(layout);
-    }
-    if let Some(start_bytes) = start(samples, chunk_bytes, data) {
-        layout.stripe_bytes = Some(chunk_bytes * data);
-        layout.start_offset_bytes = Some(start_bytes);
+    let sides = || [&reads, &writes].into_iter().flatten();
+    let total =
+        [seen.reads, seen.writes].into_iter().flatten().flat_map(|one| one.chosen).map(|io| io.members.len());
+    let total = total.max().unwrap_or(0) as u64;
+    let used: Mask = sides().fold(0, |all, side| all | side.labels.used());
+    let mut layout = MemberLayout { members: u64::from(used.count_ones()), ..MemberLayout::default() };
+    count_caused(&mut layout, seen.writes);
+    let reach = writes.as_ref().map_or(1, |side| u64::from(side.labels.least()));
+    if let Some(side) = &writes {
         layout.evidence.push(format!(
-            "writes of whole stripes of {} make no member read, and all others do",
-            exact(chunk_bytes * data)
+            "each of {} small writes reaches {} of {} members",
+            side.labels.requests(),
+            reach,
+            layout.members
         ));
-    } else if few(samples.len() - reading.len(), samples.len())
-        && !samples.iter().any(|sample| is_whole_from_the_begin(sample, chunk_bytes * data))
-    {
-        layout.stripe_bytes = Some(chunk_bytes * data);
-        layout.evidence.push(format!(
-            "every write made a member read, so none was of full stripes; {data} members beside those with parity make one of {}",
-            exact(chunk_bytes * data)
-        ));
-    } else {
-        layout.evidence.push(format!("reads do not follow stripes of {data} chunks"));
+    }
+    if sides().any(|side| side.labels.is_disturbed()) {
+        layout.doubts.push("members moved more than was asked of them: others are at work on them".into());
+    }
+    if sides().any(|side| side.trail.is_none()) {
+        layout.doubts.push("the requests ended before all boundaries were found".into());
+    }
+    layout.doubts.extend(seen.words.into_iter().flat_map(unrest));
+    match best(&reads, &writes, total) {
+        Some(best) => {
+            if best.scope == Scope::Begin {
+                layout.doubts.push("places further on do not follow the layout of the first chunks".into());
+            }
+            tell(&mut layout, seen, &best, total);
+        }
+        None => without_layout(&mut layout, &reads, &writes),
+    }
+    layout.declared = seen.words.and_then(|words| declared::compare(&layout, words));
+    if layout.declared.as_ref().is_some_and(|declared| !declared.agrees) {
+        layout.doubts.push("the kernel's own words are others".into());
     }
     Some(layout)
 }
 
-/// Whether it is a write of full stripes of an array whose first one begins with the target, as nearly all do.
-fn is_whole_from_the_begin(sample: &MemberSample, stripe_bytes: u64) -> bool {
-    sample.offset_bytes.is_multiple_of(stripe_bytes) && sample.bytes.is_multiple_of(stripe_bytes)
+fn count_caused(layout: &mut MemberLayout, writes: Option<Walked<'_>>) {
+    let Some(walked) = writes else { return };
+    let read = |one: &ChosenIo| one.members.iter().map(|io: &MemberIo| io.read_bytes).sum::<u64>();
+    let caused: Vec<u64> =
+        walked.chosen.iter().map(read).filter(|&bytes| bytes >= walked.walk.unit_bytes).collect();
+    layout.writes = walked.chosen.len() as u64;
+    layout.writes_with_reads = caused.len() as u64;
+    layout.caused_read_bytes = caused.iter().sum();
 }
 
-fn write_count(sample: &MemberSample) -> u64 {
-    sample.members.iter().map(|io| io.writes).sum()
+/// Why an array is not to be judged now: a resync reads and writes all members, and a missing member's data come from all
+/// others.
+pub(super) fn unrest(words: &ArrayFacts) -> Vec<String> {
+    let name = printable(&words.device);
+    let activity = words.activity.as_ref().filter(|word| !["idle", "frozen"].contains(&word.as_str()));
+    let activity = activity.map(|word| format!("{name} is busy with a {}", printable(word)));
+    let missing = words.degraded.filter(|&missing| missing > 0);
+    let missing = missing.map(|missing| format!("{name} lacks {missing} of its members"));
+    activity.into_iter().chain(missing).collect()
 }
 
-fn read_count(sample: &MemberSample) -> u64 {
-    sample.members.iter().map(|io| io.reads).sum()
+/// How far a layout explains what was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    /// Everywhere.
+    All,
+    /// Over the first chunks only.
+    Begin,
 }
 
-fn probe(sample: &MemberSample) -> Probe {
-    Probe { offset_bytes: sample.offset_bytes, bytes: sample.bytes }
+/// What explains the counters best.
+struct Best {
+    grid: Grid,
+    chunks: Vec<Chunk>,
+    found: Vec<Match>,
+    scope: Scope,
 }
 
-/// The chunk whose boundaries lie within the writes that took more than the least number of members' writes, and within
-/// no other: the one with the fewest contradictions, and of several such the largest, whose multiples were all crossed.
-fn chunk(samples: &[MemberSample], least: u64) -> Option<u64> {
-    let crossings = samples.iter().filter(|sample| write_count(sample) > least).count();
-    if crossings == 0 || crossings == samples.len() {
-        return None;
+/// The chunk with the layouts that explain it: that of the writes, that of the reads, or what divides both.
+fn best(reads: &Option<Side>, writes: &Option<Side>, total: u64) -> Option<Best> {
+    let grid = |side: &Option<Side>| side.as_ref().and_then(Side::grid);
+    let (read, written) = (grid(reads), grid(writes));
+    let both = read.zip(written).map(|(read, written)| {
+        let chunk_bytes = common(read.chunk_bytes, written.chunk_bytes);
+        Grid { chunk_bytes, origin_bytes: read.origin_bytes % chunk_bytes }
+    });
+    // Where every member holds everything, reads that go anywhere may look like chunks for a while.
+    let is_mirror =
+        writes.as_ref().is_some_and(|side| side.labels.used().count_ones() == side.labels.least());
+    let scopes: &[Scope] = if is_mirror { &[Scope::All] } else { &[Scope::All, Scope::Begin] };
+    for &scope in scopes {
+        for grid in [both, written, read].into_iter().flatten() {
+            let Some(chunks) = chunks(grid, reads, writes, scope) else { continue };
+            let begin = if grid.origin_bytes == 0 { Begin::WithTheArray } else { Begin::Anywhere };
+            let found = matches(&chunks, total, begin);
+            if !found.is_empty() {
+                return Some(Best { grid, chunks, found, scope });
+            }
+        }
     }
-    let contradictions = |chunk_bytes: u64| {
-        let contradicts = |sample: &&MemberSample| {
-            let probe = probe(sample);
-            let crosses = probe.offset_bytes / chunk_bytes != (probe.end_bytes() - 1) / chunk_bytes;
-            crosses != (write_count(sample) > least)
-        };
-        samples.iter().filter(contradicts).count()
-    };
-    let tried = ODD_PARTS.flat_map(|half| (12..25).map(move |power| (2 * half + 1) << power));
-    let best = tried
-        .filter(|bytes| *bytes <= LARGEST_CHUNK_BYTES)
-        .map(|bytes| (contradictions(bytes), bytes))
-        .min_by_key(|&(count, bytes)| (count, std::cmp::Reverse(bytes)));
-    let fits =
-        |count: usize| few(count, samples.len()) && count as f64 <= DISTURBED_CROSSINGS * crossings as f64;
-    best.filter(|&(count, _)| fits(count)).map(|(_, bytes)| bytes)
+    None
 }
 
-/// Where stripes of `data` chunks begin, if writes of whole stripes and only they make no member read: the place with the
-/// fewest contradictions. Whole stripes are few among many, so they are counted by themselves, too.
-fn start(samples: &[MemberSample], chunk_bytes: u64, data: u64) -> Option<u64> {
-    let stripe_bytes = chunk_bytes * data;
-    let contradictions = |start: u64| {
-        let is_whole = |sample: &&MemberSample| {
-            let begin = sample.offset_bytes + stripe_bytes - start;
-            begin.is_multiple_of(stripe_bytes) && sample.bytes.is_multiple_of(stripe_bytes)
-        };
-        let whole = samples.iter().filter(is_whole).count();
-        let of_whole = samples.iter().filter(is_whole).filter(|sample| read_count(sample) > 0).count();
-        let of_parts = samples.iter().filter(|sample| !is_whole(sample) && read_count(sample) == 0).count();
-        (whole, of_whole, of_parts)
-    };
-    let best = (0..data)
-        .map(|chunks| (contradictions(chunks * chunk_bytes), chunks * chunk_bytes))
-        .filter(|((whole, ..), _)| *whole > 0)
-        .min_by_key(|&((_, of_whole, of_parts), start)| (of_whole + of_parts, start))?;
-    let ((whole, of_whole, of_parts), start) = best;
-    let fits = of_whole as f64 <= DISTURBED_CROSSINGS * whole as f64 && few(of_parts, samples.len());
-    fits.then_some(start)
+/// What was seen of each chunk; `None` where one chunk lies on different members.
+fn chunks(grid: Grid, reads: &Option<Side>, writes: &Option<Side>, scope: Scope) -> Option<Vec<Chunk>> {
+    /// Chunks that a walk visits one after the other.
+    const FIRST: u64 = 32;
+    let mut all: BTreeMap<u64, Chunk> = BTreeMap::new();
+    let mut contradictions = 0_usize;
+    for (op, side) in [(Op::Read, reads), (Op::Write, writes)] {
+        let Some(side) = side else { continue };
+        let (begin, unit) = (side.walk.begin_bytes, side.walk.unit_bytes);
+        let first = grid.number(begin);
+        for (at, members) in side.labels.iter() {
+            let number = grid.number(begin + at * unit);
+            if scope == Scope::Begin && number >= first + FIRST {
+                continue;
+            }
+            let chunk = all.entry(number).or_insert(Chunk { number, read: None, written: None });
+            let known = if op == Op::Read { &mut chunk.read } else { &mut chunk.written };
+            contradictions += usize::from(op == Op::Write && known.is_some_and(|known| known != members));
+            *known = Some(members);
+        }
+    }
+    (contradictions * 50 <= all.len()).then(|| all.into_values().collect())
 }
 
-fn few(count: usize, of: usize) -> bool {
-    count as f64 <= DISTURBED * of as f64
+/// Tells what the layouts that agree have in common.
+fn tell(layout: &mut MemberLayout, seen: &MemberEvidence<'_>, best: &Best, total: u64) {
+    let Best { grid, found, .. } = best;
+    layout.chunk_bytes = Some(grid.chunk_bytes);
+    let mut found: Vec<Match> = found.iter().copied().filter(|one| fits_reads(layout, one)).collect();
+    let all = found.clone();
+    if same(&found, |one| (one.known.data(), one.known.level())).is_none() {
+        found = declared::among(&found, grid.chunk_bytes, seen.words, seen.hints);
+    }
+    layout.level = same(&found, |one| one.known.level());
+    layout.rotation = same(&found, |one| one.known.rotation()).flatten();
+    layout.members = same(&found, |one| one.known.members).unwrap_or(layout.members);
+    layout.parity_members = same(&found, |one| one.known.parities());
+    layout.copies = same(&found, |one| one.known.copies());
+    let chunk = exact(grid.chunk_bytes);
+    let Some(data) = same(&found, |one| one.known.data()) else {
+        let names = declared::names(&found);
+        layout.evidence.push(format!(
+            "the member changes every {chunk}, as it does on {names}: reads alone do not tell which"
+        ));
+        return;
+    };
+    layout.stripe_bytes = Some(data * grid.chunk_bytes);
+    layout.start_offset_bytes = if layout.parity_members == Some(0) {
+        Some(grid.origin_bytes).filter(|&origin| origin > 0)
+    } else {
+        start(seen, best, &found, total)
+    };
+    layout
+        .evidence
+        .push(format!("the member changes every {chunk}, everywhere as on {}", declared::names(&found)));
+    if found.len() < all.len() && same(&all, |one| one.known.data()).is_none() {
+        layout.needs_words = true;
+        let others: Vec<Match> = all.iter().filter(|one| !found.contains(one)).copied().collect();
+        layout.evidence.push(format!(
+            "reads alone would fit {} as well; the kernel's words decide",
+            declared::names(&others)
+        ));
+    }
+}
+
+/// Where the first full stripe begins: with the array, if the target is the array; else where only one place explains what was
+/// seen. Reads in turn, and parity that never moves, do not show which member is the first.
+fn start(seen: &MemberEvidence<'_>, best: &Best, found: &[Match], total: u64) -> Option<u64> {
+    let is_array = seen.device.is_some() && seen.device == seen.words.map(|words| words.device.as_str());
+    if is_array && best.grid.origin_bytes == 0 && found.iter().any(|one| one.shift == 0) {
+        return Some(0);
+    }
+    let all: Vec<Match> =
+        found.iter().flat_map(|one| matching::anywhere(one.known, &best.chunks, total)).collect();
+    same(&all, |one| {
+        let data = one.known.data();
+        best.grid.begin((data - one.shift % data) % data, data * best.grid.chunk_bytes)
+    })
+}
+
+/// Parity must have made members read; copies must not.
+fn fits_reads(layout: &MemberLayout, one: &Match) -> bool {
+    if layout.writes == 0 {
+        return true;
+    }
+    let share = layout.writes_with_reads as f64 / layout.writes as f64;
+    if one.known.parities() > 0 { share >= CAUSED_READS } else { share < 2.0 * CAUSED_READS }
+}
+
+fn same<T: PartialEq>(found: &[Match], of: impl Fn(&Match) -> T) -> Option<T> {
+    let first = of(found.first()?);
+    found.iter().all(|one| of(one) == first).then_some(first)
+}
+
+/// No known layout: mirrors, one device behind the other, one member of several, or something else.
+fn without_layout(layout: &mut MemberLayout, reads: &Option<Side>, writes: &Option<Side>) {
+    let is_constant = |side: &Option<Side>| {
+        side.as_ref().is_none_or(|side| side.labels.used().count_ones() == side.labels.least())
+    };
+    let is_in_a_row = |side: &Option<Side>| {
+        side.as_ref().is_none_or(|side| {
+            let all =
+                side.labels.iter().map(|(number, mask)| Chunk { number, read: Some(mask), written: None });
+            !comes_round(&all.collect::<Vec<Chunk>>())
+        })
+    };
+    if let Some(side) = writes
+        && is_constant(writes)
+    {
+        let copies = u64::from(side.labels.least());
+        (layout.copies, layout.parity_members) = (Some(copies), Some(0));
+        if copies > 1 {
+            layout.level = Some(Level::Raid1);
+            layout
+                .evidence
+                .push(format!("every write reaches the same {copies} members: copies, and no stripe"));
+        } else {
+            layout.evidence.push("every write reaches the same member: no stripe".into());
+        }
+        return;
+    }
+    if writes.is_none() && is_constant(reads) {
+        layout.evidence.push("every read reaches the same member: no stripe is seen".into());
+        return;
+    }
+    if is_in_a_row(reads) && is_in_a_row(writes) {
+        layout.evidence.push("one member lies behind the other: no stripe".into());
+        return;
+    }
+    layout.evidence.push("no layout that is known explains which members are reached".into());
+    if layout.doubts.is_empty() {
+        layout.doubts.push("no layout that is known explains which members are reached".into());
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const K: u64 = 1024;
-
-    fn sample(offset_bytes: u64, bytes: u64, writes: &[u64], reads: &[u64]) -> MemberSample {
-        let io = |(&writes, &reads): (&u64, &u64)| MemberIo {
-            reads,
-            read_bytes: reads * 4 * K,
-            writes,
-            write_bytes: writes * 4 * K,
-        };
-        MemberSample { offset_bytes, bytes, members: writes.iter().zip(reads).map(io).collect() }
-    }
-
-    #[test]
-    fn mirrors_are_no_stripe() {
-        let samples = [sample(0, 4 * K, &[1, 1], &[0, 0]), sample(60 * K, 8 * K, &[1, 1], &[0, 0])];
-        let layout = infer_from_members(Op::Write, &samples).unwrap();
-        assert_eq!((layout.chunk_bytes, layout.stripe_bytes, layout.parity_members), (None, None, 1));
-    }
-
-    #[test]
-    fn nothing_is_made_of_reads_or_of_nothing() {
-        assert_eq!(infer_from_members(Op::Write, &[]), None);
-        assert_eq!(infer_from_members(Op::Read, &[sample(0, 4 * K, &[1], &[0])]), None);
-        assert_eq!(infer_from_members(Op::Write, &[sample(0, 4 * K, &[0, 0], &[1, 0])]), None);
-    }
-
-    #[test]
-    fn reads_that_follow_no_stripe_leave_it_unnamed() {
-        // Three members, one of parity, chunk 64 KiB; but whole stripes were read for as well.
-        let mut samples = Vec::new();
-        for n in 0..20 {
-            let base = n * 128 * K;
-            samples.push(sample(base + 4 * K, 4 * K, &[1, 1, 0], &[1, 1, 0]));
-            samples.push(sample(base + 60 * K, 8 * K, &[1, 1, 1], &[1, 1, 0]));
-            samples.push(sample(base, 128 * K, &[1, 1, 1], &[0, 1, 0]));
-        }
-        // Nothing decides between the chunks of 64 KiB and less but writes that stay within one.
-        samples.push(sample(0, 64 * K, &[1, 1, 0], &[1, 1, 0]));
-        let layout = infer_from_members(Op::Write, &samples).unwrap();
-        assert_eq!(layout.chunk_bytes, Some(64 * K));
-        assert_eq!((layout.stripe_bytes, layout.parity_members), (None, 1));
-        assert_eq!(layout.writes_with_reads, 61);
-    }
-}
+#[path = "members_tests.rs"]
+mod tests;

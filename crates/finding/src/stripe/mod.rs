@@ -1,26 +1,33 @@
 //! The geometry of an array from the latencies of chosen requests: which requests to make ([`sweep()`]), what they say
-//! ([`infer`]), what the members' own counters say where they are visible ([`infer_from_members`]), and whether the
-//! kernel's hints agree ([`compare_with_sysfs`]). It issues no I/O, and what latency cannot tell it does not tell.
+//! ([`infer`]), where to ask next while the members' own counters show what each request reached ([`Walk`]), what they
+//! say ([`infer_from_members`]), and whether the kernel's hints agree ([`compare_with_sysfs`]). It issues no I/O, and what latency cannot tell it does not tell.
 
 mod agree;
 mod chance;
+mod declared;
 mod fit;
 mod infer;
 mod judge;
+mod labels;
 mod ladder;
+mod layouts;
+mod matching;
 mod members;
 mod reading;
 mod shape;
 mod sweep;
 #[cfg(test)]
 pub(crate) mod testing;
+mod walk;
 
 pub use agree::{Agreement, compare_with_sysfs};
+pub use declared::Declared;
 pub use infer::infer;
-pub use members::{MemberLayout, MemberSample, infer_from_members};
-pub use rdsk_model::MemberIo;
+pub use layouts::{Level, Rotation};
+pub use members::{MemberEvidence, MemberLayout, Walked, infer_from_members};
 pub use reading::{Reading, SURE, stripe};
 pub use sweep::{Probe, SITE_BYTES, SweepOptions, sweep};
+pub use walk::{WALK_REQUESTS, Walk};
 
 use rdsk_model::Op;
 use rdsk_units::Bytes;

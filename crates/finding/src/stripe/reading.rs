@@ -2,11 +2,11 @@
 //! Derived from a Record when asked for; it puts nothing into words but what its parts do.
 
 use super::{
-    Agreement, Answer, MemberLayout, MemberSample, Sample, compare_with_sysfs, infer, infer_from_members,
-    judge,
+    Agreement, Answer, MemberEvidence, MemberLayout, Sample, Walk, Walked, agree, infer, infer_from_members,
+    judge, members,
 };
 use crate::reading::is_of_memory;
-use rdsk_model::{CellRecord, Op, Record, VerdictCode};
+use rdsk_model::{CellRecord, ChosenIo, Device, Experiment, Op, Record, TargetKind, VerdictCode};
 
 /// Confidence from which on a size is said without a "perhaps".
 pub const SURE: f64 = 0.9;
@@ -19,7 +19,7 @@ const IN_DOUBT: f64 = 0.5;
 pub struct Reading {
     /// What the latencies say; offsets count from the first byte of the cell's span.
     pub answer: Answer,
-    /// What the members' counters say; `None` where they were not seen, or for reads.
+    /// What the members' counters say; `None` where they were not seen, or did not move.
     pub counted: Option<MemberLayout>,
     /// How the kernel's hints relate to it; `None` where there are none.
     pub hints: Option<(Agreement, String)>,
@@ -27,8 +27,10 @@ pub struct Reading {
     pub is_of_device: bool,
     /// First byte of the cell's span.
     pub begin_bytes: u64,
-    /// Requests made.
+    /// Requests made, those to count by included.
     pub requests: usize,
+    /// Requests of the sweep, whose latencies were taken; 0 where the counters told enough.
+    pub timed: usize,
     /// Requests planned.
     pub planned: usize,
     /// The smallest request.
@@ -41,7 +43,7 @@ impl Reading {
     /// Whether the latencies say the same as the counters; true where only one of the two speaks.
     #[must_use]
     pub fn agrees(&self) -> bool {
-        let Some(counted) = &self.counted else { return true };
+        let Some(counted) = self.counted.as_ref().filter(|_| self.timed > 0) else { return true };
         let is = |timed: Option<super::Figure>, bytes: Option<u64>| timed.map(|figure| figure.bytes) == bytes;
         is(self.answer.chunk, counted.chunk_bytes) && is(self.answer.stripe, counted.stripe_bytes)
     }
@@ -50,7 +52,7 @@ impl Reading {
     #[must_use]
     pub fn chunk(&self) -> Option<(u64, f64)> {
         match &self.counted {
-            Some(counted) => counted.chunk_bytes.map(|bytes| (bytes, 1.0)),
+            Some(counted) => counted.chunk_bytes.map(|bytes| (bytes, sureness(counted))),
             None => self.answer.chunk.map(|figure| (figure.bytes, figure.confidence)),
         }
     }
@@ -59,7 +61,7 @@ impl Reading {
     #[must_use]
     pub fn stripe(&self) -> Option<(u64, f64)> {
         match &self.counted {
-            Some(counted) => counted.stripe_bytes.map(|bytes| (bytes, 1.0)),
+            Some(counted) => counted.stripe_bytes.map(|bytes| (bytes, sureness(counted))),
             None => self.answer.stripe.map(|figure| (figure.bytes, figure.confidence)),
         }
     }
@@ -67,14 +69,26 @@ impl Reading {
     /// Whether enough was seen to say anything at all, be it that there is no stripe.
     #[must_use]
     pub fn tells(&self) -> bool {
-        self.is_of_device && (self.chunk().is_some() || self.answer.none_confidence > 0.0)
+        self.is_of_device && (self.chunk().is_some() || self.none_confidence() > 0.0)
+    }
+
+    /// How likely it is that there is no stripe to be seen at all, 0 … 1: counted, or inferred.
+    #[must_use]
+    pub fn none_confidence(&self) -> f64 {
+        match &self.counted {
+            Some(counted) if counted.chunk_bytes.is_some() => 0.0,
+            // Reads that all reach one member leave open what the others hold.
+            Some(counted) if counted.is_sure() && counted.writes > 0 => 1.0,
+            Some(_) => IN_DOUBT,
+            None => self.answer.none_confidence,
+        }
     }
 
     /// Whether partial stripes cost reads; `None` when it cannot be told.
     #[must_use]
     pub fn parity(&self) -> Option<bool> {
         match &self.counted {
-            Some(layout) => Some(layout.parity_members > 0),
+            Some(layout) => layout.parity_members.map(|members| members > 0),
             None => self.answer.parity,
         }
     }
@@ -106,50 +120,129 @@ impl Reading {
     }
 }
 
-/// Reads a cell of `stripe`; `None` where none of its requests was made.
+fn sureness(counted: &MemberLayout) -> f64 {
+    if counted.is_sure() { 1.0 } else { IN_DOUBT }
+}
+
+/// Reads a cell of `stripe`; `None` where none of its requests was made, and of reads that only stand beside the writes of the
+/// same target: what those say rests on both.
 #[must_use]
 pub fn stripe(record: &Record, cell: &CellRecord) -> Option<Reading> {
     let workload = &cell.workload;
     let points = workload.points.as_ref()?;
     let mut samples = Vec::new();
-    let mut counted = Vec::new();
     for run in &cell.result.points {
-        for (number, (&point, &latency_ns)) in run.order.iter().zip(&run.latency_ns).enumerate() {
+        for (&point, &latency_ns) in run.order.iter().zip(&run.latency_ns) {
             let (offset, bytes) = points.get(point as usize, workload.block_bytes)?;
             let offset_bytes = offset.saturating_sub(workload.offset_bytes);
             samples.push(Sample { offset_bytes, bytes, latency_ns });
-            if let Some(members) = run.members.get(number) {
-                counted.push(MemberSample { offset_bytes: offset, bytes, members: members.clone() });
-            }
         }
     }
-    let (smallest_bytes, largest_bytes) = samples
-        .iter()
-        .fold((u64::MAX, 0), |(low, high), sample| (low.min(sample.bytes), high.max(sample.bytes)));
-    if samples.is_empty() {
+    let beside = sibling(record, cell);
+    let is_companion =
+        workload.op == Op::Read && points.is_empty() && beside.is_some_and(|one| !chosen(one).is_empty());
+    let own = chosen(cell);
+    if (samples.is_empty() && own.is_empty()) || is_companion {
         return None;
     }
-    let is_disturbed = cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Disturbed);
+    let sizes = || samples.iter().map(|sample| sample.bytes).chain(own.iter().map(|io| io.bytes));
+    let beside_chosen = beside.map_or(0, |one| if own.is_empty() { 0 } else { chosen(one).len() });
+    let requests = samples.len() + own.len() + beside_chosen;
     let mut answer = infer(workload.op, &samples);
-    if is_disturbed {
+    if cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Disturbed) {
         doubt(&mut answer, "others used the device meanwhile, so nothing of this is sure");
     }
-    let layout = if workload.op == Op::Write { infer_from_members(Op::Write, &counted) } else { None };
-    // Members that share the data in a way that no chunk explains: no latency explains it better.
+    let layout = counted(record, cell, beside);
+    doubt_array(&mut answer, device(record, cell), layout.as_ref());
+    // Members that share the data in a way that no layout explains: no latency explains it better.
     if layout.as_ref().is_some_and(|layout| layout.chunk_bytes.is_none()) {
-        doubt(&mut answer, "the members' counters fit no chunk that was tried, so nothing of this is sure");
+        doubt(&mut answer, "the members' counters show no chunk, so nothing of this is sure");
     }
-    Some(Reading {
-        hints: hints(record, cell, &answer),
+    let mut reading = Reading {
+        hints: None,
         answer,
+        // Enough was counted: the sweep was not planned to be made any more.
+        planned: if samples.is_empty() { requests } else { requests - samples.len() + points.len() },
         counted: layout,
         is_of_device: !is_of_memory(cell),
         begin_bytes: workload.offset_bytes,
-        requests: samples.len(),
-        planned: points.len(),
-        smallest_bytes,
-        largest_bytes,
+        requests,
+        timed: samples.len(),
+        smallest_bytes: sizes().min().unwrap_or(0),
+        largest_bytes: sizes().max().unwrap_or(0),
+    };
+    reading.hints = hints(device(record, cell), &reading);
+    Some(reading)
+}
+
+/// The cell of the other direction on the same target.
+fn sibling<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a CellRecord> {
+    record.cells.iter().find(|one| {
+        one.experiment == Experiment::Stripe
+            && one.workload.op != cell.workload.op
+            && one.workload.targets == cell.workload.targets
+            && one.workload.points.is_some()
     })
+}
+
+/// The requests whose places the counters chose; of the last pass, since each begins anew.
+fn chosen(cell: &CellRecord) -> &[ChosenIo] {
+    cell.result.points.last().map_or(&[], |run| &run.chosen)
+}
+
+/// What the members' counters say: of writes together with the reads beside them, of reads alone where nothing was written.
+fn counted(record: &Record, cell: &CellRecord, beside: Option<&CellRecord>) -> Option<MemberLayout> {
+    let of = |op: Op| {
+        let is_it = |one: &&CellRecord| one.workload.op == op && !chosen(one).is_empty();
+        let cell = [Some(cell), beside].into_iter().flatten().find(is_it)?;
+        Some(Walked { walk: walk(cell)?, chosen: chosen(cell) })
+    };
+    if chosen(cell).is_empty() {
+        return None;
+    }
+    let device = device(record, cell);
+    let hints =
+        device.and_then(|device| Some((device.minimum_io_bytes?, device.optimal_io_bytes.unwrap_or(0))));
+    let words = device.and_then(|device| device.array.as_ref());
+    let name = device.filter(|_| is_its_device(record, cell)).map(|device| device.name.as_str());
+    infer_from_members(&MemberEvidence {
+        reads: of(Op::Read),
+        writes: of(Op::Write),
+        words,
+        hints,
+        device: name,
+    })
+}
+
+/// Whether the target is its device and no file on it: only then they begin together.
+fn is_its_device(record: &Record, cell: &CellRecord) -> bool {
+    let index = cell.workload.targets.first();
+    let target = record.targets.iter().find(|target| Some(&target.index) == index);
+    target.is_some_and(|target| target.kind != TargetKind::File)
+}
+
+/// The walk that a cell's places were chosen by, as its workload says it.
+fn walk(cell: &CellRecord) -> Option<Walk> {
+    let workload = &cell.workload;
+    workload.points.as_ref()?.chosen_first?;
+    Some(Walk::of(workload))
+}
+
+fn device<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Device> {
+    let index = cell.workload.targets.first()?;
+    record.targets.iter().find(|target| target.index == *index)?.device.as_ref()
+}
+
+/// Latencies of an array whose members cannot be followed, that lacks some, or that is busy with itself, are sure of nothing:
+/// its cache answers, or all members do.
+fn doubt_array(answer: &mut Answer, device: Option<&Device>, layout: Option<&MemberLayout>) {
+    let Some(array) = device.and_then(|device| device.array.as_ref()) else { return };
+    if layout.is_none() && array.source != "sim" {
+        doubt(answer, "no member's counters followed these requests, so nothing of this is sure");
+    }
+    for why in members::unrest(array) {
+        doubt(answer, &format!("{why}, so nothing of this is sure"));
+    }
 }
 
 /// What others' I/O does to latencies no inference can take out again, so nothing stays sure.
@@ -161,37 +254,71 @@ fn doubt(answer: &mut Answer, why: &str) {
     answer.evidence.push(why.to_owned());
 }
 
-fn hints(record: &Record, cell: &CellRecord, answer: &Answer) -> Option<(Agreement, String)> {
-    let index = cell.workload.targets.first()?;
-    let device = record.targets.iter().find(|target| target.index == *index)?.device.as_ref()?;
-    let minimum = device.minimum_io_bytes?;
-    Some(compare_with_sysfs(answer, minimum, device.optimal_io_bytes.unwrap_or(0)))
+fn hints(device: Option<&Device>, reading: &Reading) -> Option<(Agreement, String)> {
+    let device = device?;
+    let bytes = |figure: Option<(u64, f64)>| figure.map(|(bytes, _)| bytes);
+    let seen = (bytes(reading.chunk()), bytes(reading.stripe()));
+    Some(agree::compare(seen, device.minimum_io_bytes?, device.optimal_io_bytes.unwrap_or(0)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stripe::testing::{array, counted};
-    use rdsk_model::MemberIo;
+    use crate::stripe::testing::{array, counted, single};
+    use crate::stripe::{Level, Rotation};
+    use rdsk_model::{ArrayFacts, MemberIo};
 
     #[test]
     fn counters_of_writes_that_are_never_whole_tell_the_stripe_all_the_same() {
         // Chunks of 512 KiB on three members of data: no request of the sweep is as large as a stripe.
         let seen = of(&counted(512 << 10, 3));
         assert_eq!((seen.chunk(), seen.stripe()), (Some((512 << 10, 1.0)), Some((1536 << 10, 1.0))));
-        assert_eq!((seen.parity(), seen.start_offset_bytes()), (Some(true), None));
+        assert_eq!((seen.parity(), seen.start_offset_bytes()), (Some(true), Some(0)));
     }
 
     #[test]
-    fn counters_without_a_stripe_are_not_filled_up_from_latencies() {
+    fn counters_that_follow_nothing_are_sure_of_nothing() {
         let mut record = counted(64 << 10, 3);
-        // Reads that follow nothing: a disk that is scrubbed meanwhile.
-        for (index, members) in record.cells[0].result.points[0].members.iter_mut().enumerate() {
-            members[0] = MemberIo { reads: (index % 2) as u64, ..members[0] };
+        // A disk that is scrubbed meanwhile.
+        for cell in &mut record.cells {
+            for io in &mut cell.result.points[0].chosen {
+                io.members[0] = MemberIo { read_bytes: 1 << 20, write_bytes: 1 << 20, ..io.members[0] };
+            }
         }
         let seen = of(&record);
-        assert_eq!((seen.stripe(), seen.parity()), (None, Some(true)));
-        assert!(!seen.agrees());
+        assert!(!seen.counted.as_ref().unwrap().is_sure(), "{:?}", seen.counted);
+        assert!(seen.chunk().is_none_or(|(_, sure)| sure < SURE) && seen.none_confidence() < SURE);
+    }
+
+    #[test]
+    fn reads_beside_writes_are_no_answer_of_their_own_and_stand_alone_without_them() {
+        let mut record = counted(64 << 10, 3);
+        assert!(stripe(&record, &record.cells[1]).is_none());
+        record.cells.remove(0);
+        // Parity that moves to the right shows in who is read.
+        let seen = of(&record);
+        assert_eq!((seen.chunk(), seen.parity()), (Some((64 << 10, 1.0)), Some(true)), "{:?}", seen.counted);
+        assert_eq!(seen.stripe(), Some((192 << 10, 1.0)));
+    }
+
+    #[test]
+    fn an_array_at_work_is_sure_of_nothing() {
+        for (activity, degraded) in [("resync", 0), ("idle", 1)] {
+            for mut record in [counted(64 << 10, 3), array(64 << 10, 3), single()] {
+                record.targets[0].device.as_mut().unwrap().array = Some(ArrayFacts {
+                    source: "md".into(),
+                    activity: Some(activity.into()),
+                    degraded: Some(degraded),
+                    ..ArrayFacts::default()
+                });
+                let seen = of(&record);
+                let sure = |figure: Option<(u64, f64)>| figure.is_some_and(|(_, sure)| sure >= SURE);
+                assert!(
+                    !sure(seen.chunk()) && !sure(seen.stripe()) && seen.none_confidence() < SURE,
+                    "{seen:?}"
+                );
+            }
+        }
     }
 
     fn of(record: &Record) -> Reading {
@@ -203,7 +330,8 @@ mod tests {
         let seen = of(&counted(64 << 10, 3));
         assert_eq!((seen.chunk(), seen.stripe()), (Some((64 << 10, 1.0)), Some((192 << 10, 1.0))));
         let layout = seen.counted.unwrap();
-        assert_eq!((layout.members, layout.parity_members), (4, 1));
+        assert_eq!((layout.members, layout.parity_members), (4, Some(1)));
+        assert_eq!((layout.level, layout.rotation), (Some(Level::Raid5), Some(Rotation::RightSymmetric)));
         let inferred = of(&array(64 << 10, 3));
         assert_eq!(inferred.counted, None);
         assert_eq!(inferred.stripe().map(|(bytes, _)| bytes), Some(192 << 10));

@@ -1,6 +1,6 @@
 //! Records with a cell of `stripe`, for the tests of what is read out of them.
 
-use crate::fixtures::stripe::{Layout, counted_cell, sweep_cell};
+use crate::fixtures::stripe::{Layout, counted_cells, sweep_cell};
 use crate::fixtures::{disk, record};
 use rdsk_model::Record;
 
@@ -11,7 +11,7 @@ pub(crate) fn array(chunk_bytes: u64, data: u64) -> Record {
 
 /// The same with them.
 pub(crate) fn counted(chunk_bytes: u64, data: u64) -> Record {
-    record(vec![disk()], vec![counted_cell(Layout { chunk_bytes, data })])
+    record(vec![disk()], counted_cells(Layout { chunk_bytes, data }))
 }
 
 /// One device.

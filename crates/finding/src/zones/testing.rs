@@ -28,7 +28,7 @@ pub(crate) fn made(
     one.experiment = Experiment::Zones;
     one.workload.points = Some(Points {
         offset_bytes: (0..u64::from(places)).map(|place| place << 30).collect(),
-        block_bytes: Vec::new(),
+        ..Points::default()
     });
     let mut number = 0;
     one.result.points = (0..passes)
@@ -42,7 +42,7 @@ pub(crate) fn made(
                     latency(place, pass, number)
                 })
                 .collect();
-            PointRun { order, latency_ns, members: Vec::new() }
+            PointRun { order, latency_ns, ..PointRun::default() }
         })
         .collect();
     let inside: u64 = one.result.points.iter().flat_map(|run| &run.latency_ns).sum();

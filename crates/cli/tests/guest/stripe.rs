@@ -1,0 +1,351 @@
+//! Truth: the chunk, the full stripe and the level of real arrays, by reads alone and with writes; and devices that have none.
+//! Each row makes an array, and `rdsk stripe` is asked twice. What it came to in the last campaign stands in
+//! docs/campaigns/stripe.md.
+
+use std::time::{Duration, Instant};
+
+use rdsk_finding::stripe::{Reading, SURE, stripe};
+use rdsk_model::{Op, Record};
+use rdsk_testkit::guest::campaign::note;
+use rdsk_testkit::guest::{Booted, Call, Disk, Outcome, Scenario, Tier};
+use rdsk_testkit::{Need, requires};
+
+use crate::guest;
+
+const KIB: u64 = 1024;
+const MIB: u64 = 1 << 20;
+/// Requests to count by, of both directions together.
+const MOST_REQUESTS: usize = 700;
+
+/// What an array must be told to be.
+#[derive(Clone, Copy)]
+enum Truth {
+    /// Level, chunk and full stripe in KiB, and where the first one begins if parity moves.
+    Stripe(&'static str, u64, u64, u64),
+    /// No stripe; the level where writes show one.
+    None(Option<&'static str>),
+    /// Busy or degraded: nothing for sure, and these words.
+    Unsure(&'static str),
+}
+
+/// One array.
+struct Row {
+    name: &'static str,
+    /// Makes `/dev/md0`, or says with `on=` which device to ask.
+    make: &'static str,
+    truth: Truth,
+    tier: Tier,
+}
+
+const fn core(name: &'static str, make: &'static str, truth: Truth) -> Row {
+    Row { name, make, truth, tier: Tier::Core }
+}
+
+const fn extended(name: &'static str, make: &'static str, truth: Truth) -> Row {
+    Row { name, make, truth, tier: Tier::Extended }
+}
+
+use Truth::Stripe;
+
+const MD: &[Row] = &[
+    core("RAID 0, 3 × 32 KiB", "raid md0 0 $A $B $C -- --chunk=32", Stripe("RAID 0", 32, 96, 0)),
+    core(
+        "RAID 5 left-symmetric with a bitmap, 4 × 64 KiB",
+        "raid md0 5 $A $B $C $D -- --chunk=64 --bitmap=internal",
+        Stripe("RAID 5", 64, 192, 0),
+    ),
+    core("RAID 6, 5 × 64 KiB", "raid md0 6 $A $B $C $D $E -- --chunk=64", Stripe("RAID 6", 64, 192, 0)),
+    core("RAID 10 near, 4 × 64 KiB", "raid md0 10 $A $B $C $D -- --chunk=64", Stripe("RAID 10", 64, 128, 0)),
+    core("RAID 1", "raid md0 1 $A $B -- --bitmap=internal", Truth::None(Some("RAID 1"))),
+    extended("RAID 0, 2 × 4 KiB", "raid md0 0 $A $B -- --chunk=4", Stripe("RAID 0", 4, 8, 0)),
+    extended("RAID 0, 3 × 12 KiB", "raid md0 0 $A $B $C -- --chunk=12", Stripe("RAID 0", 12, 36, 0)),
+    extended("RAID 0, 4 × 512 KiB", "raid md0 0 $A $B $C $D -- --chunk=512", Stripe("RAID 0", 512, 2048, 0)),
+    extended("RAID 4, 4 × 64 KiB", "raid md0 4 $A $B $C $D -- --chunk=64", Stripe("RAID 4", 64, 192, 0)),
+    extended(
+        "RAID 5 left-symmetric, 3 × 64 KiB",
+        "raid md0 5 $A $B $C -- --chunk=64",
+        Stripe("RAID 5", 64, 128, 0),
+    ),
+    extended(
+        "RAID 5 left-asymmetric, 4 × 64 KiB",
+        "raid md0 5 $A $B $C $D -- --chunk=64 --layout=la",
+        Stripe("RAID 5", 64, 192, 0),
+    ),
+    extended(
+        "RAID 5 right-symmetric, 4 × 32 KiB",
+        "raid md0 5 $A $B $C $D -- --chunk=32 --layout=rs",
+        Stripe("RAID 5", 32, 96, 0),
+    ),
+    extended(
+        "RAID 5 right-asymmetric, 3 × 64 KiB",
+        "raid md0 5 $A $B $C -- --chunk=64 --layout=ra",
+        Stripe("RAID 5", 64, 128, 0),
+    ),
+    extended(
+        "RAID 5, 5 × 512 KiB",
+        "raid md0 5 $A $B $C $D $E -- --chunk=512",
+        Stripe("RAID 5", 512, 2048, 0),
+    ),
+    extended(
+        "RAID 6 with a bitmap, 5 × 16 KiB",
+        "raid md0 6 $A $B $C $D $E -- --chunk=16 --bitmap=internal",
+        Stripe("RAID 6", 16, 48, 0),
+    ),
+    extended(
+        "RAID 10 far, 4 × 64 KiB",
+        "raid md0 10 $A $B $C $D -- --chunk=64 --layout=f2",
+        Stripe("RAID 10", 64, 256, 0),
+    ),
+    extended(
+        "RAID 10 offset, 4 × 64 KiB",
+        "raid md0 10 $A $B $C $D -- --chunk=64 --layout=o2",
+        Stripe("RAID 10", 64, 256, 0),
+    ),
+    extended("RAID 10 near, 3 × 64 KiB", "raid md0 10 $A $B $C -- --chunk=64", Stripe("RAID 10", 64, 192, 0)),
+    extended(
+        "RAID 10 far, 2 × 64 KiB",
+        "raid md0 10 $A $B -- --chunk=64 --layout=f2",
+        Stripe("RAID 10", 64, 128, 0),
+    ),
+    extended(
+        "partition of a RAID 5 at 1 MiB",
+        "raid md0 5 $A $B $C $D -- --chunk=64; echo 2048,60000 | partitions /dev/md0; on=/dev/md0p1",
+        Stripe("RAID 5", 64, 192, 128),
+    ),
+    extended(
+        "RAID 5 over partitions",
+        "for d in $A $B $C; do echo 4096,40000 | partitions $d; done
+raid md0 5 ${A}1 ${B}1 ${C}1 -- --chunk=64",
+        Stripe("RAID 5", 64, 128, 0),
+    ),
+    extended("linear", "raid md0 linear $A $B $C", Truth::None(None)),
+    extended("one disk", "on=$A", Truth::None(None)),
+    extended(
+        "RAID 6 that is resynchronised",
+        "echo 50 > /proc/sys/dev/raid/speed_limit_min; echo 100 > /proc/sys/dev/raid/speed_limit_max
+mdadm --quiet --create /dev/md0 --run --level=6 --raid-devices=5 --chunk=64 $A $B $C $D $E",
+        Truth::Unsure("is busy with a resync"),
+    ),
+    extended(
+        "RAID 5 that lacks a member",
+        "mdadm --quiet --create /dev/md0 --run --assume-clean --level=5 --raid-devices=4 --chunk=64 $A $B $C missing",
+        Truth::Unsure("lacks 1 of its members"),
+    ),
+];
+
+/// Device mapper and LVM: `dm NAME` says which node a mapped device has.
+const DM: &[Row] = &[
+    core(
+        "dm-striped, 3 × 64 KiB",
+        r#"dmsetup create st --table "0 98304 striped 3 128 $A 2048 $B 2048 $C 2048"; on=$(dm st)"#,
+        Stripe("RAID 0", 64, 192, 0),
+    ),
+    core(
+        "LVM raid5, 4 × 64 KiB",
+        "volume --nosync --type raid5 -i3 -I64k -L24M; on=$(dm vg-lv)",
+        Stripe("RAID 5", 64, 192, 0),
+    ),
+    extended(
+        "dm-striped, 2 × 48 KiB",
+        r#"dmsetup create st --table "0 98304 striped 2 96 $A 2048 $B 2048"; on=$(dm st)"#,
+        Stripe("RAID 0", 48, 96, 0),
+    ),
+    extended("LVM striped, 3 × 256 KiB", "volume -i3 -I256k -L48M; on=$(dm vg-lv)", Stripe("RAID 0", 256, 768, 0)),
+    extended(
+        "LVM raid4, 4 × 64 KiB",
+        "volume --nosync --type raid4 -i3 -I64k -L24M; on=$(dm vg-lv)",
+        Stripe("RAID 4", 64, 192, 0),
+    ),
+    extended(
+        "LVM raid10, 4 × 64 KiB",
+        "volume --nosync --type raid10 -i2 -m1 -I64k -L24M; on=$(dm vg-lv)",
+        Stripe("RAID 10", 64, 128, 0),
+    ),
+    extended("LVM raid1", "volume --nosync --type raid1 -m1 -L24M; on=$(dm vg-lv)", Truth::None(Some("RAID 1"))),
+    extended(
+        "dm-linear over two disks",
+        r#"printf '0 32768 linear %s 2048\n32768 32768 linear %s 2048\n' $A $B | dmsetup create row; on=$(dm row)"#,
+        Truth::None(None),
+    ),
+    extended(
+        "a thin volume that is mapped",
+        "pvcreate -q $A $B; vgcreate -q vg $A $B; lvcreate -q -y --type thin-pool -n pool -L 24M vg
+lvcreate -q -y -V 12M -T vg/pool -n th; dd if=/dev/zero of=$(dm vg-th) bs=1M count=12 oflag=direct; on=$(dm vg-th)",
+        Truth::None(None),
+    ),
+    extended(
+        "dm-crypt on a disk",
+        r#"key=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+dmsetup create cr --table "0 65536 crypt aes-xts-plain64 $key 0 $A 0"; on=$(dm cr)"#,
+        Truth::None(None),
+    ),
+    extended(
+        "dm-linear at 320 KiB of a RAID 5",
+        r#"raid md0 5 $A $B $C $D -- --chunk=64; dmsetup create part --table "0 65536 linear /dev/md0 640"; on=$(dm part)"#,
+        Stripe("RAID 5", 64, 192, 64),
+    ),
+];
+
+const TOOLS: &str = r#"
+dm() { echo /dev/dm-$(dmsetup info -c --noheadings -o minor "$1" | tr -d ' '); }
+volume() {
+    pvcreate -q $A $B $C $D $E
+    vgcreate -q vg $A $B $C $D $E
+    lvcreate -q -y -Wn -Zn -n lv "$@" vg
+}
+on=/dev/md0
+# What the row before left on the disks.
+for d in $A $B $C $D $E; do dd if=/dev/zero of=$d bs=1M count=2 2>/dev/null; blockdev --rereadpt $d || :; done
+"#;
+
+impl Row {
+    fn scenario(&self) -> Scenario {
+        let script = format!(
+            "{TOOLS}{}
+by_id stripe-under-test $on
+call read rdsk stripe $on --rw read --quiet --budget 60s --json -
+call write rdsk stripe $on --rw write --destroy stripe-under-test --quiet --budget 60s --json -",
+            self.make
+        );
+        Scenario::new(self.name, script).limit(Duration::from_secs(150))
+    }
+
+    /// What is wrong; `None` when all is right. The words are for the campaign's table.
+    fn judge(&self, outcome: &Outcome) -> (String, Option<String>) {
+        if let Some(failure) = outcome.failure() {
+            return (String::new(), Some(failure));
+        }
+        let mut said = Vec::new();
+        for (name, op) in [("read", Op::Read), ("write", Op::Write)] {
+            let call = outcome.call(name);
+            match reading(&call, op) {
+                Err(why) => return (said.join("; "), Some(why)),
+                Ok((reading, requests)) => {
+                    said.push(format!("{name}: {}", words(&reading, requests)));
+                    if let Some(wrong) = self.complaint(&reading, op, requests) {
+                        let all = format!("{name}: {wrong}\n{:#?}", reading.counted);
+                        return (said.join("; "), Some(all));
+                    }
+                }
+            }
+        }
+        (said.join("; "), None)
+    }
+
+    fn complaint(&self, reading: &Reading, op: Op, requests: usize) -> Option<String> {
+        let sure =
+            |figure: Option<(u64, f64)>| figure.filter(|&(_, sure)| sure >= SURE).map(|(bytes, _)| bytes);
+        let seen = (sure(reading.chunk()), sure(reading.stripe()));
+        let level = reading.counted.as_ref().and_then(|layout| layout.level).map(|level| level.name());
+        match self.truth {
+            Stripe(name, chunk, stripe, start) => {
+                let begins = reading.start_offset_bytes().is_none_or(|at| at == start * KIB);
+                let is_right =
+                    seen == (Some(chunk * KIB), Some(stripe * KIB)) && level == Some(name) && begins;
+                let declared = reading.counted.as_ref().and_then(|layout| layout.declared.as_ref());
+                if !is_right || requests > MOST_REQUESTS {
+                    return Some(format!("{seen:?} {level:?} begins {begins}, {requests} requests"));
+                }
+                (!declared.is_some_and(|declared| declared.agrees))
+                    .then(|| "the kernel's words are missing".into())
+            }
+            Truth::None(name) => {
+                let is_named = op == Op::Read || level == name;
+                // Reads of one member leave open what the others hold.
+                let is_sure = op == Op::Read || reading.none_confidence() >= SURE;
+                let is_none = (reading.chunk(), reading.stripe()) == (None, None);
+                (!(is_none && is_named && is_sure)).then(|| format!("{seen:?} {level:?}, sure: {is_sure}"))
+            }
+            Truth::Unsure(why) => {
+                let doubts = reading.counted.iter().flat_map(|layout| &layout.doubts);
+                let is_told = doubts.chain(&reading.answer.evidence).any(|doubt| doubt.contains(why));
+                let is_unsure = seen == (None, None) && reading.none_confidence() < SURE;
+                (!(is_told && is_unsure)).then(|| format!("{seen:?}, told: {is_told}"))
+            }
+        }
+    }
+}
+
+/// The reading of a call's Record, and the requests of all its cells to count by.
+fn reading(call: &Call, op: Op) -> Result<(Reading, usize), String> {
+    if call.code != 0 {
+        return Err(call.said());
+    }
+    let record: Record = serde_json::from_value(call.json()).map_err(|error| error.to_string())?;
+    let cell = record.cells.iter().find(|cell| cell.workload.op == op).ok_or("no cell of this direction")?;
+    let requests = record.cells.iter().flat_map(|cell| &cell.result.points).map(|run| run.chosen.len()).sum();
+    Ok((stripe(&record, cell).ok_or("no request was made")?, requests))
+}
+
+fn words(reading: &Reading, requests: usize) -> String {
+    let size = |figure: Option<(u64, f64)>| {
+        figure.map_or_else(
+            || "none".to_owned(),
+            |(bytes, sure)| format!("{} KiB{}", bytes / KIB, if sure >= SURE { "" } else { " (not sure)" }),
+        )
+    };
+    let layout = reading.counted.as_ref();
+    let level = layout.and_then(|layout| layout.level).map_or("no level", |level| level.name());
+    format!(
+        "{level}, chunk {}, stripe {}, {requests} requests",
+        size(reading.chunk()),
+        size(reading.stripe())
+    )
+}
+
+/// Tries every row that is wanted now.
+fn try_all(guest: &mut Booted, rows: &[Row]) {
+    let mut wrong = Vec::new();
+    for row in rows.iter().filter(|row| row.tier.is_wanted()) {
+        let start = Instant::now();
+        let outcome = guest.run(&row.scenario());
+        let (said, complaint) = row.judge(&outcome);
+        eprintln!("stripe: {}: {:.1} s: {said}", row.name, start.elapsed().as_secs_f64());
+        note("stripe", row.name, if complaint.is_none() { &said } else { "WRONG" }, start.elapsed());
+        wrong.extend(complaint.map(|complaint| format!("── {}\n{complaint}", row.name)));
+        if !outcome.unclean().is_empty() {
+            wrong.push(format!("── {}\nnot taken down: {}", row.name, outcome.unclean()));
+        }
+    }
+    assert!(wrong.is_empty(), "{} complaints\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// A guest with five small disks.
+fn booted(modules: &[&str], programs: &[&str]) -> Booted {
+    let guest = ["A", "B", "C", "D", "E"]
+        .iter()
+        .fold(guest(), |guest, name| guest.disk(Disk::virtio(name, 32 * MIB)));
+    guest.modules(modules).programs(programs).life(Duration::from_secs(1200)).boot()
+}
+
+#[test]
+fn md_arrays_are_told_exactly() {
+    if !requires(&[Need::Root, Need::Guest]) {
+        return;
+    }
+    let mut guest = booted(&["raid0", "raid1", "raid10", "raid456", "linear"], &["mdadm", "sfdisk"]);
+    try_all(&mut guest, MD);
+}
+
+#[test]
+fn device_mapper_and_lvm_are_told_exactly() {
+    if !requires(&[Need::Root, Need::Guest]) {
+        return;
+    }
+    let modules = [
+        "dm_mod",
+        "dm_raid",
+        "raid456",
+        "raid1",
+        "raid10",
+        "raid0",
+        "dm_thin_pool",
+        "dm_crypt",
+        "xts",
+        "aes",
+        "ecb",
+    ];
+    let mut guest =
+        booted(&modules, &["mdadm", "dmsetup", "lvm", "pvcreate", "vgcreate", "lvcreate", "thin_check"]);
+    try_all(&mut guest, DM);
+}

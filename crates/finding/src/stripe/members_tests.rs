@@ -1,0 +1,248 @@
+//! What walks over invented arrays say: every layout, with what real arrays do besides (flushes, bitmaps, the stripe cache,
+//! copies that answer in turn).
+
+use super::*;
+use crate::stripe::layouts::{self, Known};
+use rdsk_model::{NextPlace, PlaceChooser as _};
+
+const K: u64 = 1024;
+
+/// An invented array, and what goes on beside the requests.
+#[derive(Clone, Copy)]
+struct Array {
+    known: Known,
+    chunk_bytes: u64,
+    /// Where the target begins on it.
+    shift_bytes: u64,
+    besides: Besides,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Besides {
+    Nothing,
+    /// A flush on every member at each write, a superblock of 512 bytes now and then, every 40th write a bitmap page on all.
+    AsMd,
+    /// All members are read and written by a resync all the time.
+    Resync,
+}
+
+impl Array {
+    fn walk(&self, op: Op) -> Vec<ChosenIo> {
+        let walk = walk_of(op);
+        let mut chosen = Vec::new();
+        while let NextPlace::Ask { offset_bytes, bytes } = walk.next(&chosen) {
+            let members = self.serve(op, offset_bytes, bytes, chosen.len() as u64);
+            chosen.push(ChosenIo { offset_bytes, bytes, latency_ns: 1, members });
+        }
+        chosen
+    }
+
+    fn serve(&self, op: Op, offset_bytes: u64, bytes: u64, number: u64) -> Vec<MemberIo> {
+        let count = usize::try_from(self.known.members).unwrap();
+        let mut members = vec![MemberIo::default(); count];
+        let place = |role: u64| count - 1 - usize::try_from(role).unwrap();
+        let roles = self.known.roles((offset_bytes + self.shift_bytes) / self.chunk_bytes);
+        match op {
+            Op::Read => {
+                let copy = if self.known.reads_anywhere() { number % self.known.copies() } else { 0 };
+                members[place(roles.written()[usize::try_from(copy).unwrap()])].read_bytes += bytes;
+            }
+            Op::Write => {
+                for &role in roles.written() {
+                    members[place(role)].write_bytes += bytes;
+                    // Three of eight writes find what they need in the stripe cache.
+                    if self.known.parities() > 0 && number % 8 < 5 {
+                        members[place(role)].read_bytes += bytes;
+                    }
+                }
+            }
+        }
+        for member in &mut members {
+            match (self.besides, op) {
+                (Besides::AsMd, Op::Write) => {
+                    member.writes += 2;
+                    member.write_bytes += if number % 7 == 0 { 512 } else { 0 };
+                    member.write_bytes += if number % 40 == 0 { 4096 } else { 0 };
+                }
+                (Besides::Resync, _) => {
+                    member.read_bytes += 64 * K;
+                    member.write_bytes += 64 * K;
+                }
+                _ => {}
+            }
+        }
+        members
+    }
+
+    fn told(&self) -> MemberLayout {
+        let (reads, writes) = (self.walk(Op::Read), self.walk(Op::Write));
+        assert!(reads.len() <= 350 && writes.len() <= 350, "{} and {} requests", reads.len(), writes.len());
+        let walked = |op, chosen| Some(Walked { walk: walk_of(op), chosen });
+        let seen = MemberEvidence {
+            reads: walked(Op::Read, &reads),
+            writes: walked(Op::Write, &writes),
+            ..MemberEvidence::default()
+        };
+        infer_from_members(&seen).unwrap()
+    }
+}
+
+fn walk_of(op: Op) -> Walk {
+    Walk { op, begin_bytes: 0, span_bytes: 256 << 20, unit_bytes: 4 * K, seed: 3 }
+}
+
+#[test]
+fn every_layout_is_told_whatever_md_writes_besides() {
+    for members in 2..=6 {
+        for known in layouts::all(members) {
+            for (chunk_bytes, shift_bytes) in
+                [(64 * K, 0), (4 * K, 0), (36 * K, 0), (512 * K, 0), (64 * K, 500 * K)]
+            {
+                for besides in [Besides::Nothing, Besides::AsMd] {
+                    let seen = Array { known, chunk_bytes, shift_bytes, besides }.told();
+                    // Two members with copies of each other: nothing of a write moves, and reads go anywhere.
+                    if known.copies() == known.members {
+                        assert!(seen.chunk_bytes.is_none() || !seen.is_sure(), "{known:?} {seen:#?}");
+                        continue;
+                    }
+                    let stripe_bytes = chunk_bytes * known.data();
+                    assert_eq!(
+                        (seen.chunk_bytes, seen.stripe_bytes, seen.is_sure()),
+                        (Some(chunk_bytes), Some(stripe_bytes), true),
+                        "{known:?} {seen:#?}"
+                    );
+                    assert_eq!(seen.parity_members, Some(known.parities()), "{known:?}");
+                    assert_eq!(
+                        seen.level.is_none_or(|level| level == known.level()),
+                        true,
+                        "{known:?} {seen:#?}"
+                    );
+                    if known.parities() > 0 {
+                        let start = (stripe_bytes - shift_bytes % stripe_bytes) % stripe_bytes;
+                        // Parity that never moves does not show which member is the first.
+                        let start = Some(start).filter(|_| known.period() > known.data());
+                        assert_eq!(seen.start_offset_bytes, start, "{known:?} {seen:#?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The usual layout of a level over four members, and its reads alone.
+fn read_only(level: Level, words: Option<&ArrayFacts>, hints: Option<(u64, u64)>) -> MemberLayout {
+    let all = layouts::all(4);
+    let known = all.into_iter().find(|one| one.level() == level).unwrap();
+    let reads =
+        Array { known, chunk_bytes: 64 * K, shift_bytes: 0, besides: Besides::Nothing }.walk(Op::Read);
+    let reads = Some(Walked { walk: walk_of(Op::Read), chosen: &reads });
+    infer_from_members(&MemberEvidence { reads, words, hints, ..MemberEvidence::default() }).unwrap()
+}
+
+fn words(level: &str, layout: &str, chunk_bytes: u64) -> ArrayFacts {
+    ArrayFacts {
+        device: "md0".into(),
+        source: "md".into(),
+        level: Some(level.into()),
+        layout: Some(layout.into()),
+        chunk_bytes: Some(chunk_bytes),
+        members: Some(4),
+        activity: Some("idle".into()),
+        degraded: Some(0),
+    }
+}
+
+#[test]
+fn the_kernels_words_decide_what_reads_leave_open() {
+    // Who is read goes round all four on both; only the kernel knows which it is.
+    for (level, data, spelled) in [(Level::Raid5, 3, "raid5"), (Level::Raid0, 4, "raid0")] {
+        let open = read_only(level, None, None);
+        assert_eq!(
+            (open.chunk_bytes, open.stripe_bytes, open.level),
+            (Some(64 * K), None, None),
+            "{open:#?}"
+        );
+        let by_level = read_only(level, Some(&words(spelled, "2", 64 * K)), None);
+        let by_hints = read_only(level, None, Some((64 * K, 64 * K * data)));
+        for seen in [&by_level, &by_hints] {
+            assert_eq!(
+                (seen.stripe_bytes, seen.needs_words, seen.is_sure()),
+                (Some(64 * K * data), true, true),
+                "{seen:#?}"
+            );
+        }
+        assert_eq!(by_level.level, Some(level));
+        // Who goes round all members begins anywhere, unless the target is the array.
+        assert_eq!(by_hints.start_offset_bytes, None, "{by_hints:#?}");
+        // Hints that name another chunk decide nothing.
+        assert_eq!(read_only(level, None, Some((32 * K, 96 * K))).stripe_bytes, None);
+    }
+}
+
+#[test]
+fn other_words_of_the_kernel_leave_nothing_sure() {
+    for (level, layout, chunk_bytes) in
+        [("raid5", "2", 128 * K), ("raid5", "0", 64 * K), ("raid4", "", 64 * K), ("linear", "", 64 * K)]
+    {
+        let words = words(level, layout, chunk_bytes);
+        let known = layouts::all(4).into_iter().find(|one| one.level() == Level::Raid5).unwrap();
+        let array = Array { known, chunk_bytes: 64 * K, shift_bytes: 0, besides: Besides::Nothing };
+        let (reads, writes) = (array.walk(Op::Read), array.walk(Op::Write));
+        let seen = MemberEvidence {
+            reads: Some(Walked { walk: walk_of(Op::Read), chosen: &reads }),
+            writes: Some(Walked { walk: walk_of(Op::Write), chosen: &writes }),
+            words: Some(&words),
+            ..MemberEvidence::default()
+        };
+        let seen = infer_from_members(&seen).unwrap();
+        assert_eq!(seen.chunk_bytes, Some(64 * K));
+        assert!(!seen.is_sure() && !seen.declared.as_ref().unwrap().agrees, "{level} {layout}: {seen:#?}");
+    }
+}
+
+#[test]
+fn a_resync_leaves_nothing_sure() {
+    for known in layouts::all(4) {
+        let seen = Array { known, chunk_bytes: 64 * K, shift_bytes: 0, besides: Besides::Resync }.told();
+        assert!(!seen.is_sure(), "{known:?} {seen:#?}");
+    }
+}
+
+#[test]
+fn mirrors_and_devices_in_a_row_have_no_stripe() {
+    let io = |op: Op, members: &[bool]| -> Vec<MemberIo> {
+        let one = |&is_reached: &bool| {
+            let bytes = if is_reached { 4096 } else { 0 };
+            match op {
+                Op::Read => MemberIo { read_bytes: bytes, ..MemberIo::default() },
+                Op::Write => MemberIo { write_bytes: bytes, ..MemberIo::default() },
+            }
+        };
+        members.iter().map(one).collect()
+    };
+    let told = |of: &dyn Fn(Op, u64, usize) -> Vec<bool>| {
+        let walked = |op| {
+            let mut chosen = Vec::new();
+            while let NextPlace::Ask { offset_bytes, bytes } = walk_of(op).next(&chosen) {
+                let members = io(op, &of(op, offset_bytes, chosen.len()));
+                chosen.push(ChosenIo { offset_bytes, bytes, latency_ns: 1, members });
+            }
+            chosen
+        };
+        let (reads, writes) = (walked(Op::Read), walked(Op::Write));
+        let seen = MemberEvidence {
+            reads: Some(Walked { walk: walk_of(Op::Read), chosen: &reads }),
+            writes: Some(Walked { walk: walk_of(Op::Write), chosen: &writes }),
+            ..MemberEvidence::default()
+        };
+        infer_from_members(&seen)
+    };
+    let mirror =
+        told(&|op, _, number| vec![op == Op::Write || number % 2 == 0, op == Op::Write || number % 2 == 1])
+            .unwrap();
+    assert_eq!((mirror.chunk_bytes, mirror.level, mirror.copies), (None, Some(Level::Raid1), Some(2)));
+    assert!(mirror.is_sure());
+    let row = told(&|_, offset, _| (0..3).map(|member| offset / (96 << 20) == member).collect()).unwrap();
+    assert_eq!((row.chunk_bytes, row.stripe_bytes, row.is_sure()), (None, None, true), "{row:#?}");
+    assert_eq!(told(&|_, _, _| vec![false, false]), None, "counters that stand still");
+}

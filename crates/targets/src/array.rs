@@ -1,0 +1,126 @@
+//! What the kernel says of the array that a device is or lies on: md's own files in sysfs, device mapper's table where one may
+//! ask for it. It opens no disk, compares nothing and judges nothing.
+
+use crate::sysfs::{Node, Tree, read_number, read_text};
+use rdsk_model::ArrayFacts;
+use rdsk_sys::dm::{DmLine, DmQuestion, lines};
+
+/// Devices on top of each other that are followed down to the one with several below it.
+const MOST_LEVELS: usize = 8;
+const SECTOR_BYTES: u64 = 512;
+
+/// The words of the first device at or below `node` that is made of several others; `None` where there is none.
+pub(crate) fn facts(tree: &Tree, node: &Node) -> Option<ArrayFacts> {
+    let mut at = tree.whole(node);
+    for _ in 0..MOST_LEVELS {
+        if at.directory.join("md").is_dir() && !at.slaves.is_empty() {
+            return Some(of_md(at));
+        }
+        match at.slaves.as_slice() {
+            [] => return None,
+            [only] => at = tree.whole(tree.get(only)?),
+            _ => return Some(of_dm(at)),
+        }
+    }
+    None
+}
+
+/// The files of `Documentation/admin-guide/md.rst`; a file that an array's level does not have is no word.
+fn of_md(node: &Node) -> ArrayFacts {
+    let md = node.directory.join("md");
+    let word = |name: &str| read_text(&md.join(name)).map(|text| text.trim().to_owned());
+    ArrayFacts {
+        device: node.kernel_name(),
+        source: "md".into(),
+        level: word("level").filter(|level| !level.is_empty()),
+        chunk_bytes: read_number::<u64>(&md.join("chunk_size")).filter(|&bytes| bytes > 0),
+        layout: word("layout").filter(|layout| !layout.is_empty()),
+        members: word("raid_disks").and_then(|text| text.split_whitespace().next()?.parse().ok()),
+        activity: word("sync_action"),
+        degraded: read_number(&md.join("degraded")),
+    }
+}
+
+fn of_dm(node: &Node) -> ArrayFacts {
+    let silent = ArrayFacts { device: node.kernel_name(), source: "dm".into(), ..ArrayFacts::default() };
+    let Some(device) = number(node) else { return silent };
+    let Ok(control) = std::fs::File::open("/dev/mapper/control") else { return silent };
+    let ask = |question| lines(&control, device, question).unwrap_or_default();
+    worded(silent, &ask(DmQuestion::Table), &ask(DmQuestion::Status))
+}
+
+fn number(node: &Node) -> Option<u64> {
+    let (major, minor) =
+        node.number.to_string().split_once(':').map(|(a, b)| (a.to_owned(), b.to_owned()))?;
+    Some(rustix::fs::makedev(major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// The words of a table of one line (`Documentation/admin-guide/device-mapper`: striped, dm-raid); several lines are one
+/// device after the other.
+fn worded(silent: ArrayFacts, table: &[DmLine], status: &[DmLine]) -> ArrayFacts {
+    let [line] = table else {
+        let level = (table.len() > 1).then(|| "linear".to_owned());
+        return ArrayFacts { level, ..silent };
+    };
+    let words: Vec<&str> = line.parameters.split_whitespace().collect();
+    let sectors = |word: Option<&&str>| word.and_then(|word| word.parse::<u64>().ok());
+    match line.kind.as_str() {
+        "striped" => ArrayFacts {
+            level: Some("striped".into()),
+            members: sectors(words.first()),
+            chunk_bytes: sectors(words.get(1)).map(|sectors| sectors * SECTOR_BYTES),
+            ..silent
+        },
+        // <type> <#parameters> <chunk in sectors> … <#members> <metadata data>…
+        "raid" => {
+            let count = sectors(words.get(1)).and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
+            let states: Vec<&str> =
+                status.first().map_or_else(Vec::new, |line| line.parameters.split_whitespace().collect());
+            // <type> <#members> <health> <sync ratio> <sync action> <mismatches> …
+            let missing = states.get(2).map(|health| health.chars().filter(|&one| one == 'D').count() as u64);
+            let kind = words.first().map(|word| (*word).to_owned()).unwrap_or_default();
+            let (level, layout) = kind.split_once('_').map_or((kind.as_str(), None), |(a, b)| (a, Some(b)));
+            ArrayFacts {
+                level: Some(level.to_owned()).filter(|level| !level.is_empty()),
+                layout: layout.map(str::to_owned),
+                chunk_bytes: sectors(words.get(2)).filter(|&n| n > 0).map(|sectors| sectors * SECTOR_BYTES),
+                members: sectors(words.get(2 + count)),
+                activity: states.get(4).map(|&word| word.to_owned()),
+                degraded: missing,
+                ..silent
+            }
+        }
+        kind => ArrayFacts { level: Some(kind.to_owned()), ..silent },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(kind: &str, parameters: &str) -> DmLine {
+        DmLine { start_sectors: 0, length_sectors: 8, kind: kind.into(), parameters: parameters.into() }
+    }
+
+    fn read(table: &[DmLine], status: &[DmLine]) -> ArrayFacts {
+        worded(ArrayFacts { source: "dm".into(), ..ArrayFacts::default() }, table, status)
+    }
+
+    #[test]
+    fn tables_are_read_as_their_documents_say() {
+        let striped = read(&[line("striped", "3 128 8:0 0 8:16 0 8:32 0")], &[]);
+        assert_eq!((striped.level.as_deref(), striped.members), (Some("striped"), Some(3)));
+        assert_eq!(striped.chunk_bytes, Some(65_536));
+        let raid = read(
+            &[line("raid", "raid5_ls 3 128 region_size 1024 3 254:0 254:1 254:2 254:3 254:4 254:5")],
+            &[line("raid", "raid5_ls 3 AAa 32/128 resync 0 0 -")],
+        );
+        assert_eq!((raid.level.as_deref(), raid.layout.as_deref()), (Some("raid5"), Some("ls")));
+        assert_eq!((raid.chunk_bytes, raid.members), (Some(65_536), Some(3)));
+        assert_eq!((raid.activity.as_deref(), raid.degraded), (Some("resync"), Some(0)));
+        let linear = read(&[line("linear", "8:0 0"), line("linear", "8:16 0")], &[]);
+        assert_eq!((linear.level.as_deref(), linear.chunk_bytes), (Some("linear"), None));
+        assert_eq!(read(&[], &[]).level, None, "who may not ask is told nothing");
+        assert_eq!(read(&[line("raid", "")], &[]).chunk_bytes, None);
+    }
+}
