@@ -187,11 +187,8 @@ fn a_coarse_clock_shows_only_its_own_steps() {
     let mut engine = SimEngine::new(&claims, 1).unwrap();
     let mut workload = workload(&claims[0]);
     workload.pattern = Pattern::Random;
-    workload.points = Some(Points {
-        offset_bytes: (0..99).map(|index| index << 20).collect(),
-        block_bytes: Vec::new(),
-        chosen_first: None,
-    });
+    workload.points =
+        Some(Points { offset_bytes: (0..99).map(|index| index << 20).collect(), ..Points::default() });
     let (run, _) = visit(&mut engine, &job(&workload, &claims, millis(100_000)), &mut Watcher::default());
     assert!(run.points.unwrap().latency_ns.iter().all(|latency_ns| latency_ns % 1_000_000 == 0));
     assert_eq!(engine.clock().now_ns() % 1_000_000, 0);

@@ -337,7 +337,7 @@ fn counted(params: &ArrayParams, seed: u64) -> MemberLayout {
         writes: Some(Walked { walk: written, chosen: &writes }),
         ..MemberEvidence::default()
     };
-    infer_from_members(&seen).unwrap()
+    infer_from_members(&seen).expect("every request reached a member")
 }
 
 fn assert_counted(params: &ArrayParams, seen: &MemberLayout) {

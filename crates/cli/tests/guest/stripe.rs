@@ -2,9 +2,11 @@
 //! Each row makes an array, and `rdsk stripe` is asked twice. What it came to in the last campaign stands in
 //! docs/campaigns/stripe.md.
 
+#![allow(clippy::print_stderr, reason = "with --nocapture each row says what it was told to be")]
+
 use std::time::{Duration, Instant};
 
-use rdsk_finding::stripe::{Reading, SURE, stripe};
+use rdsk_finding::stripe::{Level, Reading, SURE, stripe};
 use rdsk_model::{Op, Record};
 use rdsk_testkit::guest::campaign::note;
 use rdsk_testkit::guest::{Booted, Call, Disk, Outcome, Scenario, Tier};
@@ -236,7 +238,7 @@ call write rdsk stripe $on --rw write --destroy stripe-under-test --quiet --budg
         let sure =
             |figure: Option<(u64, f64)>| figure.filter(|&(_, sure)| sure >= SURE).map(|(bytes, _)| bytes);
         let seen = (sure(reading.chunk()), sure(reading.stripe()));
-        let level = reading.counted.as_ref().and_then(|layout| layout.level).map(|level| level.name());
+        let level = reading.counted.as_ref().and_then(|layout| layout.level).map(Level::name);
         match self.truth {
             Stripe(name, chunk, stripe, start) => {
                 let begins = reading.start_offset_bytes().is_none_or(|at| at == start * KIB);
@@ -285,7 +287,7 @@ fn words(reading: &Reading, requests: usize) -> String {
         )
     };
     let layout = reading.counted.as_ref();
-    let level = layout.and_then(|layout| layout.level).map_or("no level", |level| level.name());
+    let level = layout.and_then(|layout| layout.level).map_or("no level", Level::name);
     format!(
         "{level}, chunk {}, stripe {}, {requests} requests",
         size(reading.chunk()),

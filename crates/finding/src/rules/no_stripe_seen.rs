@@ -3,7 +3,7 @@
 
 use super::Rule;
 use super::common::{cells, cite};
-use crate::stripe::stripe;
+use crate::stripe::{MemberLayout, stripe};
 use crate::words;
 use rdsk_model::{Confidence, Experiment, Finding, Record};
 
@@ -36,7 +36,7 @@ fn check(record: &Record) -> Vec<Finding> {
                 cite(cell, "requests", reading.requests),
                 cite(cell, "confidence that there is none", sure),
             ],
-            confidence: if reading.counted.as_ref().is_some_and(|layout| layout.is_sure()) {
+            confidence: if reading.counted.as_ref().is_some_and(MemberLayout::is_sure) {
                 Confidence::Measured
             } else {
                 Confidence::Inferred
