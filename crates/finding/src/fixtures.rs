@@ -384,6 +384,7 @@ pub fn deepen(cell: &mut CellRecord, queue_depth: u32, in_flight_mean: f64) {
     cell.workload.pattern = Pattern::Random;
     cell.workload.queue_depth = queue_depth;
     cell.workload.engine = if queue_depth > 1 { EngineKind::Uring } else { EngineKind::Sync };
+    cell.result.engine = Some(cell.workload.engine);
     cell.result.in_flight_mean = Some(in_flight_mean);
     let device = &mut cell.evidence.device[0];
     device.in_flight_mean = Some(in_flight_mean);

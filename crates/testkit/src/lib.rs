@@ -9,6 +9,7 @@ pub mod fusedisk;
 mod gpt;
 pub mod loopdev;
 pub mod requires;
+pub mod sandbox;
 pub mod throttle;
 mod tool;
 
@@ -16,5 +17,6 @@ pub use fakesys::{FakeDisk, FakeKind, FakeSys};
 pub use fusedisk::{Behaviour, Extra, FuseDisk};
 pub use loopdev::{DirectIo, LoopDevice, Mount};
 pub use requires::{Need, requires};
+pub use sandbox::{Call, without};
 pub use throttle::{BlkioThrottle, Limits};
 pub use tool::wait_until;
