@@ -18,13 +18,20 @@ fn name(engine: EngineKind) -> &'static str {
 /// `sync; aio in place of io_uring (io_uring is forbidden here (Operation not permitted))`; `None` where nothing ran or
 /// the host is simulated.
 pub(crate) fn text(record: &Record) -> Option<String> {
+    // One cell stands for all that came about in the same way; the document has the trials of each.
+    let way = |cell: &CellRecord| {
+        let why = cell.result.issuing.as_ref().and_then(|issuing| issuing.why.clone());
+        (cell.result.engine, cell.workload.engine, why)
+    };
+    let mut seen = Vec::new();
     let mut parts: Vec<String> = Vec::new();
     for cell in &record.cells {
-        let Some(part) = part(cell) else { continue };
-        if !parts.contains(&part) {
-            parts.push(part);
+        if !seen.contains(&way(cell)) {
+            seen.push(way(cell));
+            parts.extend(part(cell));
         }
     }
+    parts.dedup();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 

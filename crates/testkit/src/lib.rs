@@ -12,6 +12,7 @@ pub mod requires;
 pub mod sandbox;
 pub mod throttle;
 mod tool;
+pub mod zram;
 
 pub use fakesys::{FakeDisk, FakeKind, FakeSys};
 pub use fusedisk::{Behaviour, Extra, FuseDisk};
@@ -20,3 +21,4 @@ pub use requires::{Need, requires};
 pub use sandbox::{Call, without};
 pub use throttle::{BlkioThrottle, Limits};
 pub use tool::wait_until;
+pub use zram::ZramDevice;
