@@ -115,100 +115,110 @@ fn parse(args: &[String]) -> Result<Options> {
     Ok(options)
 }
 
+fn ours(engine: &'static str, depth: u32, batch: &'static str) -> Ours {
+    Ours { engine, depth, batch, recording: "on" }
+}
+
+/// fio with batches of 32.
+fn tuned(engine: &'static str, depth: u32) -> Against {
+    Against::Fio(Fio { engine, depth, batch_of_32: true })
+}
+
+/// fio as it comes.
+fn plain(engine: &'static str, depth: u32) -> Against {
+    Against::Fio(Fio { engine, depth, batch_of_32: false })
+}
+
 fn cases() -> Vec<Case> {
-    let ours = |engine, depth, batch| Ours { engine, depth, batch, recording: "on" };
-    let tuned = |depth| Against::Fio(Fio { engine: "io_uring", depth, batch_of_32: true });
-    let libaio = |depth, batch_of_32| Against::Fio(Fio { engine: "libaio", depth, batch_of_32 });
+    let mut all = ring_cases();
+    all.extend(aio_cases());
+    all.extend(blocking_cases());
+    all
+}
+
+fn ring_cases() -> Vec<Case> {
+    let case = |name, ours, against, goal| Case { name, ours, against, goal, on: On::Every };
+    let unrecorded = Ours { engine: "uring", depth: 32, batch: "default", recording: "off" };
+    let ring = "io_uring";
     vec![
-        Case {
-            name: "io_uring depth 32, batches of 32, against fio tuned likewise",
-            ours: ours("uring", 32, "32"),
-            against: tuned(32),
-            goal: 1.15,
-            on: On::Every,
-        },
-        Case {
-            name: "io_uring depth 128, batches of 32, against fio tuned likewise",
-            ours: ours("uring", 128, "32"),
-            against: tuned(128),
-            goal: 1.15,
-            on: On::Every,
-        },
-        Case {
-            name: "io_uring depth 32 as it is, against fio tuned",
-            ours: ours("uring", 32, "default"),
-            against: tuned(32),
-            goal: 1.15,
-            on: On::Every,
-        },
-        Case {
-            name: "io_uring depth 128 as it is, against fio tuned",
-            ours: ours("uring", 128, "default"),
-            against: tuned(128),
-            goal: 1.15,
-            on: On::Every,
-        },
-        Case {
-            name: "io_uring depth 32 as it is, against fio's defaults",
-            ours: ours("uring", 32, "default"),
-            against: Against::Fio(Fio { engine: "io_uring", depth: 32, batch_of_32: false }),
-            goal: 1.5,
-            on: On::Every,
-        },
-        Case {
-            name: "aio depth 32 as it is, against fio libaio",
-            ours: ours("aio", 32, "default"),
-            against: libaio(32, false),
-            goal: 1.15,
-            on: On::DirectAndCpu,
-        },
-        Case {
-            name: "aio depth 128 as it is, against fio libaio",
-            ours: ours("aio", 128, "default"),
-            against: libaio(128, false),
-            goal: 1.15,
-            on: On::DirectAndCpu,
-        },
-        Case {
-            name: "aio depth 32 as it is, against fio libaio, batches of 32",
-            ours: ours("aio", 32, "default"),
-            against: libaio(32, true),
-            goal: 1.15,
-            on: On::DirectAndCpu,
-        },
-        Case {
-            name: "depth 32 as rdsk chooses, against fio io_uring tuned",
-            ours: ours("free", 32, "default"),
-            against: tuned(32),
-            goal: 1.15,
-            on: On::DirectAndCpu,
-        },
-        Case {
-            name: "depth 128 as rdsk chooses, against fio io_uring tuned",
-            ours: ours("free", 128, "default"),
-            against: tuned(128),
-            goal: 1.15,
-            on: On::DirectAndCpu,
-        },
+        case(
+            "io_uring depth 32, batches of 32, against fio tuned likewise",
+            ours("uring", 32, "32"),
+            tuned(ring, 32),
+            1.15,
+        ),
+        case(
+            "io_uring depth 128, batches of 32, against fio tuned likewise",
+            ours("uring", 128, "32"),
+            tuned(ring, 128),
+            1.15,
+        ),
+        case(
+            "io_uring depth 32 as it is, against fio tuned",
+            ours("uring", 32, "default"),
+            tuned(ring, 32),
+            1.15,
+        ),
+        case(
+            "io_uring depth 128 as it is, against fio tuned",
+            ours("uring", 128, "default"),
+            tuned(ring, 128),
+            1.15,
+        ),
+        case(
+            "io_uring depth 32 as it is, against fio's defaults",
+            ours("uring", 32, "default"),
+            plain(ring, 32),
+            1.5,
+        ),
+        case(
+            "io_uring depth 32, latencies recorded against not",
+            ours("uring", 32, "default"),
+            Against::Ours(unrecorded),
+            0.98,
+        ),
+    ]
+}
+
+/// Past the page cache, with the processor time: Linux AIO, and what rdsk chooses by itself.
+fn aio_cases() -> Vec<Case> {
+    let case = |name, ours, against| Case { name, ours, against, goal: 1.15, on: On::DirectAndCpu };
+    let (ring, aio) = ("io_uring", "libaio");
+    vec![
+        case("aio depth 32 as it is, against fio libaio", ours("aio", 32, "default"), plain(aio, 32)),
+        case("aio depth 128 as it is, against fio libaio", ours("aio", 128, "default"), plain(aio, 128)),
+        case(
+            "aio depth 32 as it is, against fio libaio, batches of 32",
+            ours("aio", 32, "default"),
+            tuned(aio, 32),
+        ),
+        case(
+            "depth 32 as rdsk chooses, against fio io_uring tuned",
+            ours("free", 32, "default"),
+            tuned(ring, 32),
+        ),
+        case(
+            "depth 128 as rdsk chooses, against fio io_uring tuned",
+            ours("free", 128, "default"),
+            tuned(ring, 128),
+        ),
+    ]
+}
+
+fn blocking_cases() -> Vec<Case> {
+    vec![
         Case {
             name: "threads depth 32, against fio psync",
             ours: ours("threads", 32, "default"),
-            against: Against::Fio(Fio { engine: "psync", depth: 1, batch_of_32: false }),
+            against: plain("psync", 1),
             goal: 0.8,
             on: On::Direct,
         },
         Case {
             name: "sync depth 1, against fio psync",
             ours: ours("sync", 1, "default"),
-            against: Against::Fio(Fio { engine: "psync", depth: 1, batch_of_32: false }),
+            against: plain("psync", 1),
             goal: 1.15,
-            on: On::Every,
-        },
-        Case {
-            name: "io_uring depth 32, latencies recorded against not",
-            ours: ours("uring", 32, "default"),
-            against: Against::Ours(Ours { engine: "uring", depth: 32, batch: "default", recording: "off" }),
-            goal: 0.98,
             on: On::Every,
         },
     ]

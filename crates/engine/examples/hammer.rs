@@ -2,7 +2,11 @@
 //!
 //! `hammer PATH direct|buffered sync|threads|aio|uring|free DEPTH BATCH SECONDS CPU on|off` prints one JSON object: `ops_per_s`, `cpu_ns_per_op`, `in_flight`, …
 //! `free` lets the engine choose as rdsk does. BATCH is how many completions a wait asks for, or `default`.
-#![allow(clippy::print_stdout, reason = "the benchmark reads its answer from here")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "the benchmark reads its answer, and people the trials"
+)]
 
 use rdsk_engine::{
     CacheCheck, Choice, Control, Engine as _, Flow, Job, Limits, Pinning, Progress, RealEngine, Recording,

@@ -45,7 +45,7 @@ enum Means {
     Sync,
     Crew,
     Aio(Context),
-    Ring(Ring),
+    Ring(Box<Ring>),
 }
 
 impl Means {
@@ -114,7 +114,7 @@ fn issue<R: Recorder + Send>(
         }
         means => match (work(), means) {
             (None, _) => Outcome::nothing(now_ns()),
-            (Some(work), Means::Ring(ring)) => uring::run(work, arena, ring, course.tuning.wait_batch)?,
+            (Some(work), Means::Ring(ring)) => uring::run(work, arena, *ring, course.tuning.wait_batch)?,
             (Some(work), Means::Aio(context)) => aio::run(work, arena, context, course.tuning.wait_batch)?,
             (Some(work), Means::Sync | Means::Crew) => sync::run(work, &mut arena),
         },
@@ -136,7 +136,7 @@ fn means_of(
         let arena = Arena::new(lane.depth, lane.block_bytes, fill)?;
         let depth = u32::try_from(lane.depth).unwrap_or(u32::MAX);
         match ring::make(course.ring_source, depth, lane.issue, &arena, lane.fd) {
-            Ok(ring) => return Ok((Means::Ring(ring), arena, None)),
+            Ok(ring) => return Ok((Means::Ring(Box::new(ring)), arena, None)),
             Err(NoRing::Forbidden(error)) => note = Some(ring::forbidden_words(&error)),
             Err(NoRing::Failed(source)) => {
                 return Err(EngineError::Ring { stream: lane.stream, source });
@@ -150,14 +150,14 @@ fn means_of(
                 let arena = Arena::new(lane.depth, lane.block_bytes, fill)?;
                 return Ok((Means::Aio(context), arena, note));
             }
-            Err(error) => note = Some(joined(note, aio::forbidden_words(&error))),
+            Err(error) => note = Some(joined(note, &aio::forbidden_words(&error))),
         }
     }
     Ok((Means::Crew, Arena::new(course.crew_size, lane.block_bytes, fill)?, note))
 }
 
-fn joined(first: Option<String>, second: String) -> String {
-    first.map_or(second.clone(), |first| format!("{first}, and {second}"))
+fn joined(first: Option<String>, second: &str) -> String {
+    first.map_or_else(|| second.to_owned(), |first| format!("{first}, and {second}"))
 }
 
 /// A stream's turn.
