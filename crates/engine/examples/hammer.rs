@@ -1,11 +1,16 @@
 //! Random 4 KiB reads on one processor, as fast as the engine can: the benchmark's counterpart to one fio job.
 //!
-//! `hammer PATH direct|buffered sync|uring DEPTH BATCH SECONDS CPU on|off` prints one JSON object: `ops_per_s`, `cpu_ns_per_op`, `in_flight`, …
-//! BATCH is how many completions a wait asks for, or `default`.
-#![allow(clippy::print_stdout, reason = "the benchmark reads its answer from here")]
+//! `hammer PATH direct|buffered sync|threads|aio|uring|free DEPTH BATCH SECONDS CPU on|off` prints one JSON object: `ops_per_s`, `cpu_ns_per_op`, `in_flight`, …
+//! `free` lets the engine choose as rdsk does. BATCH is how many completions a wait asks for, or `default`.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "the benchmark reads its answer, and people the trials"
+)]
 
 use rdsk_engine::{
-    CacheCheck, Control, Engine as _, Flow, Job, Limits, Pinning, Progress, RealEngine, Recording, WaitBatch,
+    CacheCheck, Choice, Control, Engine as _, Flow, Job, Limits, Pinning, Progress, RealEngine, Recording,
+    WaitBatch,
 };
 use rdsk_model::{EngineKind, IoPath, Pattern, StopFlag, Workload};
 use rdsk_targets::{Access, Permission, Roots, claim, examine};
@@ -23,12 +28,15 @@ impl Control for ToTheEnd {
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [path, io_path, engine, depth, batch, seconds, cpu, recording] = words.as_slice() else {
-        return Err("usage: hammer PATH direct|buffered sync|uring DEPTH BATCH SECONDS CPU on|off".into());
+        return Err(
+            "usage: hammer PATH direct|buffered sync|threads|aio|uring|free DEPTH BATCH SECONDS CPU on|off"
+                .into(),
+        );
     };
     let roots = Roots::default();
     let claim = claim(examine(path, &roots)?, Access::Read, &Permission::default(), &roots)?;
     let workload = Workload {
-        engine: engine.parse::<EngineKind>()?,
+        engine: if engine == "free" { EngineKind::Uring } else { engine.parse()? },
         path: io_path.parse::<IoPath>()?,
         pattern: Pattern::Random,
         block_bytes: 4096,
@@ -55,7 +63,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         stop: StopFlag::new(),
     };
     let recording = if recording == "off" { Recording::Off } else { Recording::On };
-    let mut engine = RealEngine { recording, ..RealEngine::default() };
+    let choice = if engine == "free" { Choice::Free } else { Choice::Asked };
+    let mut engine = RealEngine { recording, choice, ..RealEngine::default() };
     engine.tuning.wait_batch = match batch.as_str() {
         "default" => engine.tuning.wait_batch,
         count => WaitBatch::Fixed(count.parse()?),
@@ -67,12 +76,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Some(error) = run.errors.first() {
         return Err(error.message.clone().into());
     }
+    for trial in &run.issuing.trials {
+        eprintln!("{trial:?}");
+    }
     println!(
-        "{{\"ops_per_s\": {:.0}, \"cpu_ns_per_op\": {:.1}, \"in_flight\": {:.3}, \"p99_ns\": {}, \"notes\": {}}}",
+        "{{\"ops_per_s\": {:.0}, \"cpu_ns_per_op\": {:.1}, \"in_flight\": {:.3}, \"p99_ns\": {}, \"engine\": \"{}\", \"notes\": {}}}",
         run.ops as f64 * 1e9 / run.elapsed_ns as f64,
         (run.cpu.user + run.cpu.system) as f64 / run.ops as f64,
         run.latency_sum_ns as f64 / run.elapsed_ns as f64,
         run.histogram.quantile(0.99).unwrap_or(0),
+        run.engine,
         run.notes.len(),
     );
     Ok(())

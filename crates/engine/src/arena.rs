@@ -110,6 +110,14 @@ impl Arena {
         unsafe { std::slice::from_raw_parts_mut(self.slot_pointer(slot), len) }
     }
 
+    /// Every slot, for those who work on different ones at the same time.
+    pub fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
+        let used_bytes = self.slots * self.slot_stride_bytes;
+        // SAFETY: the arena spans slots × stride bytes from `base`, initialised, and `&mut self` makes the slice unique.
+        let all = unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), used_bytes) };
+        all.chunks_exact_mut(self.slot_stride_bytes)
+    }
+
     fn fill(&mut self, fill: Fill) {
         // SAFETY: the arena spans `arena_bytes` from `base`, 8-byte aligned; `&mut self` makes the slice unique.
         let words =
@@ -173,6 +181,12 @@ impl Stamper {
         Self { key: mix(mix(seed, u64::from(visit)), u64::from(stream)), sequence: 0 }
     }
 
+    /// The stamper of one of several threads that share a stream; no two of them ever write the same stamp.
+    #[must_use]
+    pub fn for_thread(self, thread: u64) -> Self {
+        Self { key: mix(self.key, thread.wrapping_add(1)), ..self }
+    }
+
     /// Writes the stamp of the block that goes to `offset_bytes` into each of its pages: key, sequence number, offset
     /// of the page, and a mix of the three, little-endian, as much of it as fits.
     #[inline]
@@ -212,6 +226,10 @@ mod tests {
             assert_eq!(pointer.align_offset(SLOT_ALIGN_BYTES), 0);
             arena.slot(slot, 5000).fill(u8::try_from(slot).unwrap());
         }
+        assert_eq!(arena.slots_mut().count(), 33);
+        assert!(
+            (0u8..).zip(arena.slots_mut()).all(|(number, slot)| slot.len() == 8192 && slot[4999] == number)
+        );
         for slot in 0..33 {
             assert!(arena.slot(slot, 5000).iter().all(|&byte| usize::from(byte) == slot));
         }

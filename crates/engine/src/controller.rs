@@ -8,7 +8,7 @@ use crate::gate::{Gate, Opened};
 use crate::job::{Control, Ended, Flow, Progress, Run};
 use crate::lane::{Lane, Outcome, StreamEnd, errno_words};
 use crate::stream::{Course, Done, live};
-use rdsk_model::{ColdCheck, CpuTime, EngineKind, IoError, PageCacheState, StopFlag, StreamResult};
+use rdsk_model::{ColdCheck, CpuTime, EngineKind, IoError, Issuing, PageCacheState, StopFlag, StreamResult};
 use rdsk_stats::Histogram;
 use rdsk_sys::usage::{Usage, process_usage};
 use std::any::Any;
@@ -181,7 +181,7 @@ fn add_up(lanes: &[Lane<'_>], dones: &[Done], halted: Halted, begin_ns: u64) -> 
     let to_return_ns = issued(dones).map(|outcome| outcome.end_ns).max().unwrap_or(begin_ns) - begin_ns;
     let mut notes: Vec<String> = dones.iter().filter_map(|done| done.note.clone()).collect();
     notes.dedup();
-    let all_on_rings = dones.iter().all(|done| done.engine == EngineKind::Uring);
+    let within_submit = outcomes().map(|outcome| outcome.within_submit).sum();
     Run {
         ended: ended(outcomes().map(|outcome| outcome.end), halted),
         elapsed_ns: to_return_ns,
@@ -208,7 +208,8 @@ fn add_up(lanes: &[Lane<'_>], dones: &[Done], halted: Halted, begin_ns: u64) -> 
             ranges_wrong: outcomes().map(|outcome| outcome.look.wrong).sum(),
         },
         interrupted_calls: outcomes().map(|outcome| outcome.interrupted_calls).sum(),
-        engine: if all_on_rings { EngineKind::Uring } else { EngineKind::Sync },
+        engine: dones.iter().map(|done| done.engine).min().unwrap_or(EngineKind::Sync),
+        issuing: Issuing { within_submit, ..Issuing::default() },
         notes,
     }
 }

@@ -62,6 +62,14 @@ pub enum EngineError {
         /// The system's answer.
         source: io::Error,
     },
+    /// An AIO context stopped working.
+    #[error("Linux AIO failed in stream {stream}")]
+    Aio {
+        /// Number of the stream.
+        stream: u32,
+        /// The system's answer.
+        source: io::Error,
+    },
     /// A thread panicked: a fault of ours.
     #[error("the thread of stream {stream} panicked: {message}")]
     Panicked {
@@ -122,10 +130,16 @@ impl EngineError {
                 message,
                 "choose a smaller --bs, --iodepth or --streams",
             ),
-            Self::Thread { .. } => {
-                Problem::new(ProblemKind::Refused, "no-thread", message, "choose fewer --streams")
+            Self::Thread { .. } => Problem::new(
+                ProblemKind::Refused,
+                "no-thread",
+                message,
+                "choose fewer --streams or a smaller --iodepth",
+            ),
+            Self::Ring { .. } => {
+                Problem::new(ProblemKind::Io, "io-uring", message, "try --engine aio or threads")
             }
-            Self::Ring { .. } => Problem::new(ProblemKind::Io, "io-uring", message, "try --engine sync"),
+            Self::Aio { .. } => Problem::new(ProblemKind::Io, "aio", message, "try --engine threads"),
             Self::Cache { .. } => Problem::plain(ProblemKind::Io, "page-cache", message),
             Self::Flush { .. } => {
                 Problem::new(ProblemKind::Io, "flush", message, "look at the kernel's log with dmesg")

@@ -3,7 +3,7 @@
 
 use crate::EngineError;
 use rdsk_model::{
-    ColdCheck, CpuTime, EngineKind, IoError, MemberCounters, PageCacheState, PlaceChooser, PointRun,
+    ColdCheck, CpuTime, EngineKind, IoError, Issuing, MemberCounters, PageCacheState, PlaceChooser, PointRun,
     StopFlag, StreamResult, Workload,
 };
 use rdsk_stats::Histogram;
@@ -156,8 +156,10 @@ pub struct Run {
     pub check: ColdCheck,
     /// Calls that a signal interrupted and that were repeated.
     pub interrupted_calls: u64,
-    /// Who really issued the I/O, where the wanted engine was not to be had.
+    /// Who really issued the I/O; where streams differ, the earliest of [`EngineKind`].
     pub engine: EngineKind,
+    /// How that came about.
+    pub issuing: Issuing,
     /// What the user should know: a fallback and its reason.
     pub notes: Vec<String>,
 }

@@ -73,6 +73,8 @@ pub(crate) struct Outcome {
     pub(crate) look: Look,
     /// The latencies at chosen places.
     pub(crate) points: Option<PointRun>,
+    /// I/Os that were complete when the call that submitted them returned; `None` where an engine cannot tell.
+    pub(crate) within_submit: Option<u64>,
 }
 
 impl Outcome {
@@ -90,6 +92,7 @@ impl Outcome {
             interrupted_calls: 0,
             look: Look::default(),
             points: None,
+            within_submit: None,
         }
     }
 }
@@ -142,6 +145,12 @@ pub(crate) struct Look {
 }
 
 impl Look {
+    /// Adds what another thread saw.
+    pub(crate) fn add(&mut self, more: Self) {
+        self.checked += more.checked;
+        self.wrong += more.wrong;
+    }
+
     /// Looks whether the pages of a range are in the wanted state. A range that cannot be looked at is not counted.
     pub(crate) fn at(&mut self, fd: BorrowedFd<'_>, offset_bytes: u64, len: usize, wanted: CacheState) {
         let len = len as u64;
@@ -171,6 +180,7 @@ pub(crate) struct Work<'a, R> {
     pub(crate) end_ns: u64,
     pub(crate) asked_bytes: u64,
     pub(crate) interrupted_calls: u64,
+    pub(crate) within_submit: Option<u64>,
     pub(crate) error: Option<IoError>,
 }
 
@@ -187,6 +197,7 @@ impl<'a, R: Recorder> Work<'a, R> {
             end_ns: now_ns,
             asked_bytes: 0,
             interrupted_calls: 0,
+            within_submit: None,
             error: None,
         }
     }
@@ -204,6 +215,7 @@ impl<'a, R: Recorder> Work<'a, R> {
             interrupted_calls: self.interrupted_calls,
             look: self.look,
             points: None,
+            within_submit: self.within_submit,
         }
     }
 

@@ -2,6 +2,7 @@
 //! nothing itself.
 
 use crate::EngineError;
+use crate::aio::AioSource;
 use crate::clock::MonotonicClock;
 use crate::job::{Engine, Job, Session};
 use crate::lane::Lane;
@@ -9,7 +10,9 @@ use crate::offsets::{Offsets, ends_with_cycle, place_of, share};
 use crate::points::{self, PointSource};
 use crate::ring::{Issue, RingSource, UringTuning};
 use crate::session::{Opened, RealSession};
-use rdsk_model::{CacheState, EngineKind, IoPath, Op, Sync, Workload};
+use crate::trial;
+use crate::way::{self, Choice, Offer, Way};
+use rdsk_model::{CacheState, EngineKind, IoPath, Issuing, Op, Sync, Workload};
 use rdsk_targets::{Access, Claim, OpenMode};
 use std::os::fd::BorrowedFd;
 
@@ -23,8 +26,15 @@ pub enum Recording {
     Off,
 }
 
-/// The sync and the `io_uring` engine, in real time.
-#[derive(Clone, Copy, Debug, Default)]
+/// What trials spoke for, so that each is made once.
+#[derive(Clone, Debug, Default)]
+pub struct Chosen(Vec<(TrialKey, Way)>);
+
+/// Workloads for which one trial stands: same first target, block size, span and depth.
+type TrialKey = (Option<u32>, u64, u64, u64, u32);
+
+/// The real engines, in real time.
+#[derive(Clone, Debug, Default)]
 pub struct RealEngine {
     /// Its clock.
     pub clock: MonotonicClock,
@@ -32,6 +42,12 @@ pub struct RealEngine {
     pub tuning: UringTuning,
     /// Where rings come from.
     pub ring_source: RingSource,
+    /// Where AIO contexts come from.
+    pub aio_source: AioSource,
+    /// Whether a workload's engine may give way to a faster one.
+    pub choice: Choice,
+    /// What was chosen so far.
+    pub chosen: Chosen,
     /// Whether latencies are recorded.
     pub recording: Recording,
 }
@@ -65,7 +81,49 @@ impl Engine for RealEngine {
         for stream in 0..workload.streams {
             Offsets::new(workload, job.visit, stream)?;
         }
-        Ok(Box::new(RealSession::new(*self, job, opened)))
+        let way = self.way(job)?;
+        Ok(Box::new(RealSession::new(self.clone(), way, job, opened)))
+    }
+}
+
+impl RealEngine {
+    /// The engine of a visit: the workload's or what takes its place.
+    fn way(&mut self, job: &Job<'_>) -> Result<Way, EngineError> {
+        let workload = job.workload;
+        let first = way::first(workload, &Offer::of(workload, self.ring_source, self.aio_source));
+        if !self.wants_trial(&first, job) {
+            return Ok(first);
+        }
+        let key = (
+            workload.targets.first().copied(),
+            workload.block_bytes,
+            workload.offset_bytes,
+            workload.span_bytes,
+            workload.queue_depth,
+        );
+        if let Some((_, way)) = self.chosen.0.iter().find(|(known, _)| *known == key) {
+            return Ok(way.clone());
+        }
+        let trials = trial::trials(self, job)?;
+        let engine = way::fastest(&trials).unwrap_or(first.engine);
+        let why = (engine != workload.engine).then(|| way::why_chosen(engine, trials.len()));
+        let way = Way { engine, issuing: Issuing { why, trials, within_submit: None } };
+        self.chosen.0.push((key, way.clone()));
+        Ok(way)
+    }
+
+    /// Whether rings go through worker threads on every target, and another engine may be faster.
+    fn wants_trial(&self, first: &Way, job: &Job<'_>) -> bool {
+        let workload = job.workload;
+        let waits = |&index: &u32| {
+            let claim = job.claims.get(index as usize);
+            claim.is_some_and(|claim| claim.target.nowait == Some(false))
+        };
+        self.choice == Choice::Free
+            && first.engine == EngineKind::Uring
+            && workload.path == IoPath::Direct
+            && workload.queue_depth > 1
+            && workload.targets.iter().all(waits)
     }
 }
 
@@ -105,7 +163,7 @@ fn validate(workload: &Workload) -> Result<(), EngineError> {
     if workload.engine == EngineKind::Sim {
         return Err(EngineError::Workload { why: "the real engines do not simulate".into() });
     }
-    if workload.engine == EngineKind::Uring && workload.points.is_some() {
+    if workload.engine != EngineKind::Sync && workload.points.is_some() {
         return Err(EngineError::Workload { why: "chosen places need the sync engine".into() });
     }
     validate_shape(workload)

@@ -139,10 +139,7 @@ pub(crate) fn make(
     if source == RingSource::Forbidden {
         return Err(NoRing::Forbidden(io::Error::from_raw_os_error(libc::EPERM)));
     }
-    let uring = best_ring(depth).map_err(|error| match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES | libc::ENOSYS | libc::ENOMEM) => NoRing::Forbidden(error),
-        _ => NoRing::Failed(error),
-    })?;
+    let uring = best_ring(depth).map_err(no_ring)?;
     uring.submitter().register_files(&[fd.as_raw_fd()]).map_err(NoRing::Failed)?;
     if issue == Issue::Workers {
         // Each I/O in flight occupies a worker, and the kernel's default of four per processor would keep the queue
@@ -152,6 +149,29 @@ pub(crate) fn make(
     // Where locked memory is limited the buffers stay unregistered, which is slower and measures the same.
     let slots_per_buffer = register_arena(&uring, arena).ok();
     Ok(Ring { uring, slots_per_buffer })
+}
+
+/// Whether a ring can be had here: tried with a small one.
+pub(crate) fn probe(source: RingSource) -> Result<(), NoRing> {
+    match source {
+        RingSource::Kernel => best_ring(1).map(drop).map_err(no_ring),
+        RingSource::Forbidden => Err(no_ring(io::Error::from_raw_os_error(libc::EPERM))),
+    }
+}
+
+/// What an error of io_uring_setup(2) means: `EPERM` is the answer of kernel.io_uring_disabled and of most sandboxes,
+/// `ENOSYS` that of kernels built without it and of some sandboxes, `EACCES` that of security modules, `ENOMEM` that of a
+/// limit on locked memory before 5.12.
+fn no_ring(error: io::Error) -> NoRing {
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES | libc::ENOSYS | libc::ENOMEM) => NoRing::Forbidden(error),
+        _ => NoRing::Failed(error),
+    }
+}
+
+/// Why there is no ring, in words.
+pub(crate) fn forbidden_words(error: &io::Error) -> String {
+    format!("io_uring is forbidden here ({})", crate::lane::errno_words(error.raw_os_error().unwrap_or(0)))
 }
 
 /// Tries the sets of flags from the best to none; older kernels answer `EINVAL` to those that they do not know.
@@ -223,6 +243,18 @@ mod tests {
         let mut batcher = Batcher::new(UringTuning::default().wait_batch, 15);
         (0..100).for_each(|_| batcher.observe(1000, 15));
         assert_eq!(batcher.want(), 1);
+    }
+
+    #[test]
+    fn every_refusal_of_a_ring_leads_to_another_engine() {
+        let of = |errno| no_ring(io::Error::from_raw_os_error(errno));
+        for errno in [libc::EPERM, libc::EACCES, libc::ENOSYS, libc::ENOMEM] {
+            assert!(matches!(of(errno), NoRing::Forbidden(_)), "{errno}");
+        }
+        for errno in [libc::EMFILE, libc::ENFILE, libc::EINVAL, libc::EFAULT] {
+            assert!(matches!(of(errno), NoRing::Failed(_)), "{errno}");
+        }
+        assert!(matches!(probe(RingSource::Forbidden), Err(NoRing::Forbidden(_))));
     }
 
     #[test]

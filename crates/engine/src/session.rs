@@ -7,10 +7,11 @@ use crate::clock::now_ns;
 use crate::controller::{ToSync, conduct};
 use crate::gate::Gate;
 use crate::job::{Control, Job, Pinning, Prepared, Run, Session, Settled};
-use crate::prepare;
 use crate::real::{RealEngine, lane_of};
 use crate::stream::Course;
-use rdsk_model::{EngineKind, IoPath, Op, PageCacheState, Sync, TargetKind};
+use crate::way::{self, Way};
+use crate::{crew, prepare};
+use rdsk_model::{EngineKind, IoPath, Issuing, Op, PageCacheState, Sync, TargetKind};
 use rdsk_targets::{Access, Claim, OpenMode};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
@@ -35,6 +36,7 @@ impl Opened<'_> {
 #[derive(Debug)]
 pub(crate) struct RealSession<'a> {
     engine: RealEngine,
+    way: Way,
     job: Job<'a>,
     opened: Vec<Opened<'a>>,
     prepared: Prepared,
@@ -43,8 +45,8 @@ pub(crate) struct RealSession<'a> {
 }
 
 impl<'a> RealSession<'a> {
-    pub(crate) fn new(engine: RealEngine, job: &Job<'a>, opened: Vec<Opened<'a>>) -> Self {
-        Self { engine, job: job.clone(), opened, prepared: Prepared::default(), begin_ns: None }
+    pub(crate) fn new(engine: RealEngine, way: Way, job: &Job<'a>, opened: Vec<Opened<'a>>) -> Self {
+        Self { engine, way, job: job.clone(), opened, prepared: Prepared::default(), begin_ns: None }
     }
 
     /// The page cache over the span now, summed over targets; unknown when it is unknown for one of them.
@@ -52,20 +54,23 @@ impl<'a> RealSession<'a> {
         prepare::page_cache(self.job.workload, self.opened.iter().map(Opened::fd))
     }
 
-    fn notes(&self) -> Vec<String> {
-        let workload = self.job.workload;
-        if workload.engine != EngineKind::Uring {
-            return Vec::new();
+    /// What is to be said of the engine that really issued the I/O.
+    fn notes(&self, engine: EngineKind) -> Vec<String> {
+        match engine {
+            EngineKind::Uring => {
+                let slow = self.opened.iter().filter(|opened| opened.claim.target.nowait == Some(false));
+                slow.map(|opened| {
+                    format!(
+                        "{} takes no requests without waiting (RWF_NOWAIT): the kernel issues them on worker threads, \
+                         which costs processor time and order",
+                        opened.claim.target.name
+                    )
+                })
+                .collect()
+            }
+            EngineKind::Threads => way::fewer_threads(self.job.workload).into_iter().collect(),
+            EngineKind::Sync | EngineKind::Aio | EngineKind::Sim => Vec::new(),
         }
-        let slow = self.opened.iter().filter(|opened| opened.claim.target.nowait == Some(false));
-        slow.map(|opened| {
-            format!(
-                "{} takes no requests without waiting (RWF_NOWAIT): the kernel issues them on worker threads, \
-                 which costs processor time and order",
-                opened.claim.target.name
-            )
-        })
-        .collect()
     }
 }
 
@@ -88,8 +93,11 @@ impl Session for RealSession<'_> {
         };
         let course = Course {
             gate: Gate::default(),
-            engine: workload.engine,
+            engine: self.way.engine,
+            path: workload.path,
+            crew_size: crew::size(workload.queue_depth as usize, workload.streams as usize),
             ring_source: self.engine.ring_source,
+            aio_source: self.engine.aio_source,
             tuning: self.engine.tuning,
             recording: self.engine.recording,
             window_ns: window_width_ns(job.window_ns, job.limits.max_elapsed_ns),
@@ -103,8 +111,15 @@ impl Session for RealSession<'_> {
         let (mut run, begin_ns) = conduct(&course, &lanes, cpus, &to_sync, &job.stop, control)?;
         run.page_cache = self.page_cache();
         run.check.cached_bytes = self.prepared.page_cache.cached_bytes;
-        if run.engine == EngineKind::Uring {
-            run.notes.extend(self.notes());
+        let way = &self.way.issuing;
+        // A choice among engines that are all to be had is no fallback, and needs no note.
+        if way.trials.is_empty() {
+            run.notes.extend(way.why.clone());
+        }
+        run.notes.extend(self.notes(run.engine));
+        run.issuing = Issuing { within_submit: run.issuing.within_submit, ..way.clone() };
+        if run.issuing.why.is_none() && run.engine != workload.engine {
+            run.issuing.why = run.notes.first().cloned();
         }
         self.begin_ns = Some(begin_ns);
         Ok(run)

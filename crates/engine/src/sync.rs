@@ -52,7 +52,7 @@ fn all<R: Recorder, O: OffsetSource, const WRITE: bool, const CHECK: bool>(
 /// The hot loop. For plain reads nothing lies between two I/Os, so the end of one is the start of the next: one clock
 /// reading each. Stamping and looking at the cache lie outside the latency, which costs a second reading.
 #[inline]
-fn blocks<R: Recorder, const WRITE: bool, const CHECK: bool>(
+pub(crate) fn blocks<R: Recorder, const WRITE: bool, const CHECK: bool>(
     work: &mut Work<'_, R>,
     buffer: &mut [u8],
     ops: u64,

@@ -26,7 +26,7 @@ fn cold_is_cold_and_every_range_was_looked_at() {
     }
     let (_directory, path) = file_of(SPAN);
     let claims = [reading(&path)];
-    for (engine, queue_depth) in [(EngineKind::Sync, 1), (EngineKind::Uring, 4)] {
+    for (engine, queue_depth) in [(EngineKind::Sync, 1), (EngineKind::Threads, 4), (EngineKind::Uring, 4)] {
         let left = std::iter::repeat_with(|| {
             std::fs::read(&path).unwrap();
             let workload = buffered(CacheState::Cold, engine, queue_depth);

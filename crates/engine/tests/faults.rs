@@ -10,7 +10,8 @@ use rdsk_model::{CacheState, EngineKind, IoPath, Op, Workload};
 use rdsk_testkit::{BlkioThrottle, LoopDevice, Need, requires};
 use std::time::{Duration, Instant};
 
-const ENGINES: [(EngineKind, u32); 2] = [(EngineKind::Sync, 1), (EngineKind::Uring, 8)];
+const ENGINES: [(EngineKind, u32); 4] =
+    [(EngineKind::Sync, 1), (EngineKind::Threads, 8), (EngineKind::Aio, 8), (EngineKind::Uring, 8)];
 
 #[test]
 fn a_truncated_backing_file_is_an_io_error_with_its_place() {
@@ -64,7 +65,7 @@ fn other_streams_go_on() {
 
 #[test]
 fn a_short_transfer_is_an_error() {
-    for (engine, queue_depth) in [(EngineKind::Sync, 1), (EngineKind::Uring, 1)] {
+    for (engine, queue_depth) in [(EngineKind::Sync, 1), (EngineKind::Threads, 1), (EngineKind::Uring, 1)] {
         if engine == EngineKind::Uring && !requires(&[Need::IoUring]) {
             return;
         }
@@ -113,7 +114,7 @@ fn the_stop_flag_ends_a_throttled_wait() {
     let device = LoopDevice::builder().size(16 << 20).create().unwrap();
     let limits = rdsk_testkit::Limits { read_iops: Some(16), ..rdsk_testkit::Limits::default() };
     let throttle = BlkioThrottle::new(device.major_minor(), limits).unwrap();
-    for (engine, queue_depth) in [(EngineKind::Sync, 1), (EngineKind::Uring, 8)] {
+    for (engine, queue_depth) in ENGINES {
         let claims = [reading(device.path())];
         let workload = random(16 << 20, engine, queue_depth);
         let job = job(&workload, &claims, millis(30_000));

@@ -1,7 +1,8 @@
 //! The bench that a plan runs on: an engine, its clock, an observer beside it. Real targets get the kernel's, simulated
 //! ones those of their lab; nobody else knows the difference.
 
-use rdsk_engine::{Engine, EngineError, MonotonicClock, RealEngine, SimEngine, measure_clock};
+use crate::options::PlanOptions;
+use rdsk_engine::{Choice, Engine, EngineError, MonotonicClock, RealEngine, SimEngine, measure_clock};
 use rdsk_model::{Clock, Host, MemberCounters, Problem, ProblemKind, Target};
 use rdsk_observe::{KernelMembers, KernelObserver, Observer, SimMembers, SimObserver};
 use rdsk_targets::{Claim, Examined, Place, Roots};
@@ -28,16 +29,18 @@ impl Bench {
     ///
     /// # Errors
     /// When they are mixed.
-    pub(crate) fn of(claims: &[Claim], roots: &Roots, seed: u64) -> Result<Self, EngineError> {
+    pub(crate) fn of(claims: &[Claim], roots: &Roots, options: &PlanOptions) -> Result<Self, EngineError> {
         if claims.iter().any(|claim| claim.simulated().is_some()) {
-            simulated(claims, seed)
+            simulated(claims, options.seed)
         } else {
-            Ok(real(claims, roots))
+            // An engine that nobody asked for may give way to a faster one of the same depth.
+            let choice = if options.engine.is_some() { Choice::Asked } else { Choice::Free };
+            Ok(real(claims, roots, choice))
         }
     }
 }
 
-fn real(claims: &[Claim], roots: &Roots) -> Bench {
+fn real(claims: &[Claim], roots: &Roots, choice: Choice) -> Bench {
     let targets: Vec<Target> = claims.iter().map(|claim| claim.target.clone()).collect();
     let (sys, proc) = (roots.sys.clone(), roots.proc.clone());
     let host = rdsk_observe::host(&proc, &sys, measure_clock());
@@ -52,7 +55,7 @@ fn real(claims: &[Claim], roots: &Roots) -> Bench {
         Box::new(KernelObserver::new(&mine, &sys, &proc, Arc::new(MonotonicClock)))
     };
     Bench {
-        engine: Box::new(RealEngine::default()),
+        engine: Box::new(RealEngine { choice, ..RealEngine::default() }),
         clock: Box::new(MonotonicClock),
         observer: Box::new(observer),
         members: Box::new(members),

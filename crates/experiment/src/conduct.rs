@@ -113,7 +113,7 @@ fn measure(
     let ground = claim_all(request, watch, record)?;
     record.targets = ground.claims.iter().map(|claim| claim.target.clone()).collect();
     let bench =
-        Bench::of(&ground.claims, &request.roots, request.options.seed).map_err(|error| error.problem())?;
+        Bench::of(&ground.claims, &request.roots, &request.options).map_err(|error| error.problem())?;
     record.host.clone_from(&bench.host);
     let spent_ns = if ground.is_simulated() { 0 } else { elapsed_ns(began) };
     let budget_ns = request.options.budget_ns.saturating_sub(spent_ns);

@@ -66,7 +66,7 @@ pub struct PlanOptions {
     pub runs: Option<u32>,
     /// Order of offsets of `stream`'s cells.
     pub pattern: Pattern,
-    /// Who issues the I/O (`--engine`); `None` takes sync at depth 1 and `io_uring` above.
+    /// Who issues the I/O (`--engine`); `None` takes sync at depth 1 and `io_uring` above, or what is faster on the target.
     pub engine: Option<EngineKind>,
     /// Processors to pin streams to (`--pin`); empty leaves them free.
     pub pin_cpus: Vec<usize>,

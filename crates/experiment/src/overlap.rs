@@ -107,7 +107,7 @@ fn of_windows(run: &Run, overlap: Overlap) -> Overlap {
 mod tests {
     use super::*;
     use rdsk_engine::Ended;
-    use rdsk_model::{ColdCheck, CpuTime, EngineKind, IoError, PageCacheState, StreamResult};
+    use rdsk_model::{ColdCheck, CpuTime, EngineKind, IoError, Issuing, PageCacheState, StreamResult};
 
     const MS: u64 = 1_000_000;
 
@@ -148,6 +148,7 @@ mod tests {
             check: ColdCheck::default(),
             interrupted_calls: 0,
             engine: EngineKind::Sync,
+            issuing: Issuing::default(),
             notes: Vec::new(),
         }
     }

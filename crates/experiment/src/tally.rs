@@ -4,8 +4,9 @@
 use crate::overlap::{is_most, overlap_of, windows_of};
 use rdsk_engine::{Ended, Prepared, Run, Settled};
 use rdsk_model::{
-    Cell, CellResult, ColdCheck, CpuTime, EngineKind, Estimate, Extent, IoError, IoPath, Latency, Op,
-    Overlap, PageCache, PageCacheState, PointRun, StopReason, StreamResult, Sync, Visit, Windows, Workload,
+    Cell, CellResult, ColdCheck, CpuTime, EngineKind, Estimate, Extent, IoError, IoPath, Issuing, Latency,
+    Op, Overlap, PageCache, PageCacheState, PointRun, StopReason, StreamResult, Sync, Visit, Windows,
+    Workload,
 };
 use rdsk_observe::EvidenceSum;
 use rdsk_stats::{Histogram, Interval};
@@ -55,6 +56,8 @@ pub(crate) struct Tally {
     pub(crate) asked_bytes: u64,
     /// Who issued the I/O; a visit that fell back marks the whole cell.
     engine: Option<EngineKind>,
+    /// How that came about.
+    issuing: Option<Issuing>,
     windows: Windows,
     /// Bytes per second of every window behind the warm-up.
     samples: Vec<f64>,
@@ -87,6 +90,7 @@ impl Tally {
         if self.engine.is_none_or(|engine| run.engine < engine) {
             self.engine = Some(run.engine);
         }
+        self.add_issuing(&run.issuing);
         self.cpu.user += run.cpu.user;
         self.cpu.system += run.cpu.system;
         self.interrupted_calls += run.interrupted_calls;
@@ -116,6 +120,20 @@ impl Tally {
         });
         self.points.extend(run.points.clone());
         self.join_partial();
+    }
+
+    /// The first reason and the first trials stand for the cell; what was done within submissions adds up, and is unknown
+    /// where it is unknown for one visit.
+    fn add_issuing(&mut self, more: &Issuing) {
+        let Some(sum) = &mut self.issuing else {
+            self.issuing = Some(more.clone());
+            return;
+        };
+        sum.why = sum.why.take().or_else(|| more.why.clone());
+        sum.within_submit = sum.within_submit.zip(more.within_submit).map(|(sum, more)| sum + more);
+        if sum.trials.is_empty() {
+            sum.trials.clone_from(&more.trials);
+        }
     }
 
     /// Adds the rate of a complete or partial pass whose windows are not known.
@@ -243,6 +261,7 @@ impl Tally {
             why,
             elapsed_ns: ran.then_some(elapsed_ns),
             engine: if ran { self.engine } else { None },
+            issuing: if ran { self.issuing.clone() } else { None },
             asked_bytes: ran.then_some(self.asked_bytes),
             bytes: ran.then(|| self.visits.iter().map(|visit| visit.bytes).sum()),
             ops: ran.then(|| self.visits.iter().map(|visit| visit.ops).sum()),

@@ -222,6 +222,7 @@ pub fn empty_result() -> CellResult {
         stop: StopReason::Error,
         why: String::new(),
         engine: None,
+        issuing: None,
         elapsed_ns: None,
         asked_bytes: None,
         bytes: None,
@@ -258,6 +259,7 @@ fn result(op: Op, block_bytes: u64, ops: u64, elapsed_ns: u64) -> CellResult {
         stop: StopReason::Precision,
         why: "the interval is ±1.0 % wide, as asked for".into(),
         engine: Some(EngineKind::Sync),
+        issuing: None,
         elapsed_ns: Some(elapsed_ns),
         asked_bytes: Some(bytes),
         bytes: Some(bytes),
@@ -382,6 +384,7 @@ pub fn deepen(cell: &mut CellRecord, queue_depth: u32, in_flight_mean: f64) {
     cell.workload.pattern = Pattern::Random;
     cell.workload.queue_depth = queue_depth;
     cell.workload.engine = if queue_depth > 1 { EngineKind::Uring } else { EngineKind::Sync };
+    cell.result.engine = Some(cell.workload.engine);
     cell.result.in_flight_mean = Some(in_flight_mean);
     let device = &mut cell.evidence.device[0];
     device.in_flight_mean = Some(in_flight_mean);

@@ -190,6 +190,34 @@ pub fn wanted_depth(workload: &Workload) -> u64 {
     u64::from(workload.queue_depth) * u64::from(workload.streams)
 }
 
+/// Share of the I/Os, at least, that were done within their own submission where a queue is said to be none.
+const WITHIN_SHARE: f64 = 0.9;
+
+/// Whether the I/Os were done one after the other within the calls that submitted them, whatever depth was asked for.
+#[must_use]
+pub fn is_done_within_submit(cell: &CellRecord) -> bool {
+    let within = cell.result.issuing.as_ref().and_then(|issuing| issuing.within_submit);
+    within.zip(cell.result.ops).is_some_and(|(within, ops)| ops > 0 && ratio(within, ops) >= WITHIN_SHARE)
+}
+
+/// The mean number of I/Os that a cell had in flight at its target; `None` where nothing was measured. Where each I/O is
+/// done within its submission, the latencies hold the waiting for the others of the same call, and a stream has one in
+/// flight however many it submits.
+#[must_use]
+pub fn depth_had(cell: &CellRecord) -> Option<f64> {
+    let mean = cell.result.in_flight_mean?;
+    if is_done_within_submit(cell) { Some(mean.min(f64::from(cell.workload.streams))) } else { Some(mean) }
+}
+
+/// Share of the wanted depth from which a queue counts as filled.
+pub const REACHED_SHARE: f64 = 0.9;
+
+/// Whether a cell had the depth that was asked for; a cell that measured nothing is not said to have missed it.
+#[must_use]
+pub fn has_reached_depth(cell: &CellRecord) -> bool {
+    depth_had(cell).is_none_or(|had| had >= REACHED_SHARE * wanted_depth(&cell.workload) as f64)
+}
+
 /// One count over another as a plain figure; callers check for zero.
 #[must_use]
 pub fn ratio(part: u64, whole: u64) -> f64 {
@@ -232,6 +260,27 @@ mod tests {
         assert_eq!(share(&cell), None);
         cell.evidence.rung = Rung::Sim;
         assert_eq!(share(&cell), Some(1.0), "a model counts to the ns");
+    }
+
+    #[test]
+    fn the_depth_had_is_that_of_the_target() {
+        let mut cell = fixtures::cell("x", Op::Read, IoPath::Direct, 4096, 1000, 500_000_000);
+        fixtures::deepen(&mut cell, 32, 31.9);
+        for (within, streams, had, reached) in [
+            (None, 1, 31.9, true),
+            (Some(100), 1, 31.9, true),
+            (Some(950), 1, 1.0, false),
+            (Some(1000), 4, 4.0, false),
+        ] {
+            let issuing = rdsk_model::Issuing { within_submit: within, ..rdsk_model::Issuing::default() };
+            cell.result.issuing = Some(issuing);
+            cell.workload.streams = streams;
+            cell.workload.queue_depth = 32 / streams;
+            assert_eq!(depth_had(&cell), Some(had), "{within:?}");
+            assert_eq!(has_reached_depth(&cell), reached, "{within:?}");
+        }
+        cell.result.in_flight_mean = None;
+        assert!(depth_had(&cell).is_none() && has_reached_depth(&cell));
     }
 
     #[test]

@@ -22,8 +22,8 @@ pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
 pub use record::{
     CellRecord, CellResult, ClockFacts, ColdCheck, Confidence, CpuTime, Estimate, Finding, Host, IoError,
-    Latency, Observer, Overlap, PointRun, Record, Status, StopReason, StreamResult, Verdict, VerdictCode,
-    Visit, Windows,
+    Issuing, Latency, Observer, Overlap, PointRun, Record, Status, StopReason, StreamResult, Trial, Verdict,
+    VerdictCode, Visit, Windows,
 };
 pub use target::{ArrayFacts, Device, Filesystem, Layer, Target, TargetKind};
 pub use workload::{

@@ -254,6 +254,37 @@ pub struct CpuTime {
     pub system: u64,
 }
 
+/// A short trial of one way to issue a cell's I/O, made before its first visit and counted nowhere else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trial {
+    /// The engine.
+    pub engine: EngineKind,
+    /// Reads completed.
+    pub ops: u64,
+    /// Time that they took.
+    pub elapsed_ns: u64,
+    /// Processor time of the whole process meanwhile, the kernel's workers for it included.
+    pub cpu_ns: u64,
+    /// Reads that were complete when the call that submitted them returned; `None` where the engine cannot tell.
+    #[serde(default)]
+    pub within_submit: Option<u64>,
+}
+
+/// How a cell's I/O came to be issued as it was.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Issuing {
+    /// Why another engine than the workload's issued it; `None` where the workload's did.
+    #[serde(default)]
+    pub why: Option<String>,
+    /// I/Os that were complete when the call that submitted them returned: the device, or a driver above it, did them one
+    /// after the other within the call. `None` where the engine cannot tell; only `aio` can.
+    #[serde(default)]
+    pub within_submit: Option<u64>,
+    /// The trials that the choice rests on; empty where none was needed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trials: Vec<Trial>,
+}
+
 /// An I/O that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IoError {
@@ -279,8 +310,11 @@ pub struct CellResult {
     pub why: String,
     /// Time of I/O, summed over visits; preparing and settling left out.
     pub elapsed_ns: Option<u64>,
-    /// Who really issued the I/O: `sync` where `io_uring` was wanted and a visit had to do without.
+    /// Who really issued the I/O; where visits differ, the earliest of [`EngineKind`].
     pub engine: Option<EngineKind>,
+    /// How that came about; `None` in Records before it was recorded, and for cells that never ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issuing: Option<Issuing>,
     /// Bytes asked for in I/Os that were issued.
     pub asked_bytes: Option<u64>,
     /// Bytes completed.

@@ -91,10 +91,14 @@ words!(
     }
 );
 words!(
-    /// Who issues the I/O.
+    /// Who issues the I/O. An engine that stands earlier takes over where a later one is not to be had.
     EngineKind {
         /// One blocking system call per I/O.
         Sync = "sync",
+        /// One thread with blocking system calls for each I/O in flight.
+        Threads = "threads",
+        /// Linux AIO (`io_submit`), a batch of I/Os per system call; direct I/O only.
+        Aio = "aio",
         /// `io_uring`, a batch of I/Os per system call.
         Uring = "uring",
         /// A simulated host and disk in virtual time.

@@ -1,5 +1,6 @@
 //! The top and the end of a page: what was measured, on what machine, how it ended. It draws no figure of a cell.
 
+use crate::engine;
 use crate::page::{Page, Tone};
 use rdsk_model::{Device, Host, Layer, Record, Status, Target, TargetKind};
 use rdsk_units::{Bytes, Nanos, grouped, printable};
@@ -19,6 +20,9 @@ pub(crate) fn draw(page: &mut Page, record: &Record) {
     }
     if let Some(host) = &record.host {
         page.sentence(Tone::Plain, "  host        ", host_text(host));
+    }
+    if let Some(engines) = engine::text(record) {
+        page.sentence(Tone::Plain, "  engine      ", engines);
     }
 }
 

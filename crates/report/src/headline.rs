@@ -2,8 +2,9 @@
 //! not simply the device's.
 
 use crate::cells::{self, is_device, verdict_word};
-use crate::figures::{Unit, iops, or_missing, plus_minus};
+use crate::figures::{Unit, iops, or_missing, plus_minus, significant};
 use crate::page::{Page, Tone};
+use rdsk_finding::reading;
 use rdsk_model::{CellRecord, Experiment, Op, Pattern, Record, Sync};
 use rdsk_units::Bytes;
 
@@ -99,19 +100,23 @@ fn draw_latency(page: &mut Page, cells: &[&CellRecord]) {
     page.table_with(&["", "I/Os per s", "±95 %", &p50, &p99, ""], &rows, &[5]);
 }
 
-/// `random read, 4 KiB, depth 32`.
+/// `random read, 4 KiB, depth 32`; `depth 1.00 of 32` where the queue was not that deep.
 fn label(cell: &CellRecord) -> String {
     let workload = &cell.workload;
     let block = Bytes(workload.block_bytes);
-    let depth = u64::from(workload.queue_depth) * u64::from(workload.streams);
+    let wanted = reading::wanted_depth(workload);
     let what = match workload.sync {
         Sync::None => workload.pattern.as_str(),
         Sync::Dsync | Sync::FsyncAtEnd => "durable",
     };
-    let depth = match (workload.pattern, workload.sync) {
-        (Pattern::Random, Sync::None) => format!(", depth {depth}"),
-        _ if depth > 1 => format!(", depth {depth}"),
-        _ => String::new(),
+    // No row stands under a depth that it had not.
+    let depth = match reading::depth_had(cell).filter(|_| wanted > 1 && !reading::has_reached_depth(cell)) {
+        Some(had) => format!(", depth {} of {wanted}", significant(had)),
+        None => match (workload.pattern, workload.sync) {
+            (Pattern::Random, Sync::None) => format!(", depth {wanted}"),
+            _ if wanted > 1 => format!(", depth {wanted}"),
+            _ => String::new(),
+        },
     };
     format!("{what} {}, {block}{depth}", workload.op)
 }

@@ -5,6 +5,7 @@ mod align;
 mod cells;
 mod chart;
 mod document;
+mod engine;
 mod figures;
 mod findings;
 mod header;

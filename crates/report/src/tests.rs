@@ -60,6 +60,30 @@ fn ascii_and_colour() {
     fits(&wide);
 }
 
+#[test]
+fn no_row_stands_under_a_depth_that_it_had_not() {
+    let deep = |in_flight: f64, within: Option<u64>| {
+        let cell = with(cell("q", Op::Read, IoPath::Direct, 4096, 10_000, 500_000_000), |cell| {
+            cell.experiment = Experiment::Headline;
+            fixtures::deepen(cell, 32, in_flight);
+            cell.result.issuing =
+                Some(rdsk_model::Issuing { within_submit: within, ..rdsk_model::Issuing::default() });
+        });
+        headline(&record(vec![disk()], vec![cell]), plain())
+    };
+    for (in_flight, within, label) in [
+        (31.8, None, "random read, 4 KiB, depth 32 "),
+        (31.8, Some(400), "random read, 4 KiB, depth 32 "),
+        (1.0, None, "random read, 4 KiB, depth 1.00 of 32 "),
+        (12.34, None, "random read, 4 KiB, depth 12.3 of 32 "),
+        (32.0, Some(10_000), "random read, 4 KiB, depth 1.00 of 32 "),
+    ] {
+        let page = deep(in_flight, within);
+        assert!(page.contains(label), "{label}: {page}");
+        fits(&page);
+    }
+}
+
 fn failed_read() -> CellRecord {
     with(cell("paths/read/direct", Op::Read, IoPath::Direct, 1 << 20, 40, 200_000_000), |cell| {
         cell.result.stop = StopReason::Error;

@@ -1,6 +1,7 @@
 //! The room `sys`: the few Linux calls that no library wraps safely, each behind a function that is safe to call.
 //! It holds no policy, prints nothing, and never decides what a value means for a measurement.
 
+pub mod aio;
 pub mod cache;
 pub mod device;
 pub mod dm;

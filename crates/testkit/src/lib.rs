@@ -11,8 +11,10 @@ pub mod guest;
 pub mod holder;
 pub mod loopdev;
 pub mod requires;
+pub mod sandbox;
 pub mod throttle;
 mod tool;
+pub mod zram;
 
 pub use fakesys::{FakeDisk, FakeKind, FakeSys};
 pub use fusedisk::{Behaviour, Extra, FuseDisk};
@@ -20,5 +22,7 @@ pub use guest::Guest;
 pub use holder::{Hold, Holder};
 pub use loopdev::{DirectIo, LoopDevice, Mount};
 pub use requires::{Need, requires};
+pub use sandbox::{Call, without};
 pub use throttle::{BlkioThrottle, Limits};
 pub use tool::wait_until;
+pub use zram::ZramDevice;

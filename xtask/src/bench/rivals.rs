@@ -21,8 +21,17 @@ pub(crate) struct Ours {
 pub(crate) struct Fio {
     pub(crate) engine: &'static str,
     pub(crate) depth: u32,
-    /// Fixed buffers, registered files, and batches of 32.
+    /// Batches of 32, and for io_uring fixed buffers and registered files.
     pub(crate) batch_of_32: bool,
+}
+
+/// What one run did.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Done {
+    /// I/Os per second.
+    pub(crate) rate: f64,
+    /// Processor time of the whole process per I/O, its start and the kernel's workers for it included.
+    pub(crate) cpu_ns: f64,
 }
 
 /// What every run needs.
@@ -44,18 +53,19 @@ impl Runner {
         Ok(Self { hammer: build(&["-p", "rdsk-engine", "--example", "hammer"])?, cpu, seconds, fio_version })
     }
 
-    /// I/Os per second of ours.
-    pub(crate) fn ours(&self, ours: &Ours, ground: &Ground, confinement: &Confinement) -> Result<f64> {
+    /// A run of ours.
+    pub(crate) fn ours(&self, ours: &Ours, ground: &Ground, confinement: &Confinement) -> Result<Done> {
         let mut command = confinement.command(&self.hammer);
         command.arg(ground.path()).args([ground.io_path(), ours.engine]);
         command.args([ours.depth.to_string().as_str(), ours.batch]);
         command.args([self.seconds.to_string(), self.cpu.to_string()]).arg(ours.recording);
-        let answer = json(&mut command)?;
-        answer["ops_per_s"].as_f64().context("ops_per_s is a number")
+        let (answer, cpu_ns) = timed(&mut command)?;
+        let rate = answer["ops_per_s"].as_f64().context("ops_per_s is a number")?;
+        Ok(Done { rate, cpu_ns: cpu_ns / (rate * f64::from(self.seconds)) })
     }
 
-    /// I/Os per second of fio.
-    pub(crate) fn fio(&self, fio: &Fio, ground: &Ground, confinement: &Confinement) -> Result<f64> {
+    /// A run of fio.
+    pub(crate) fn fio(&self, fio: &Fio, ground: &Ground, confinement: &Confinement) -> Result<Done> {
         let mut command = confinement.command(Path::new("fio"));
         command.args(["--name=bench", "--rw=randread", "--bs=4k", "--thread", "--time_based", "--readonly"]);
         command.args(["--output-format=json", "--group_reporting"]);
@@ -67,12 +77,42 @@ impl Runner {
             Ground::File(_) => command.args(["--direct=0", "--invalidate=0", "--fadvise_hint=0"]),
         };
         if fio.batch_of_32 {
-            command.args(["--fixedbufs", "--registerfiles", "--iodepth_batch_submit=32"]);
-            command.args(["--iodepth_batch_complete_min=32", "--iodepth_batch_complete_max=32"]);
+            command.args(["--iodepth_batch_submit=32", "--iodepth_batch_complete_min=32"]);
+            command.arg("--iodepth_batch_complete_max=32");
         }
-        let answer = json(&mut command)?;
-        answer["jobs"][0]["read"]["iops"].as_f64().context("fio's iops is a number")
+        if fio.batch_of_32 && fio.engine == "io_uring" {
+            command.args(["--fixedbufs", "--registerfiles"]);
+        }
+        let (answer, cpu_ns) = timed(&mut command)?;
+        let read = &answer["jobs"][0]["read"];
+        let ops = read["total_ios"].as_f64().context("fio's total_ios is a number")?;
+        Ok(Done { rate: read["iops"].as_f64().context("fio's iops is a number")?, cpu_ns: cpu_ns / ops })
     }
+}
+
+/// Runs a program that answers in JSON; gives besides the processor time of the process and all that it started, in ns,
+/// as the shell's `times` has it.
+fn timed(command: &mut Command) -> Result<(Value, f64)> {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", r#""$@"; code=$?; times >&2; exit $code"#, "sh"]);
+    shell.arg(command.get_program()).args(command.get_args());
+    let output = checked(&mut shell)?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let begin = text.find('{').with_context(|| format!("{shell:?} gave no JSON: {text}"))?;
+    let answer = serde_json::from_str(&text[begin..]).with_context(|| format!("{shell:?} gave bad JSON"))?;
+    let times = String::from_utf8_lossy(&output.stderr);
+    let cpu_s = times.lines().last().and_then(children_s).with_context(|| format!("no times in {times}"))?;
+    Ok((answer, cpu_s * 1e9))
+}
+
+/// `0m1.250000s 0m0.500000s`: user and system time of the children, in seconds together.
+fn children_s(line: &str) -> Option<f64> {
+    let seconds = |word: &str| {
+        let (minutes, seconds) = word.strip_suffix('s')?.split_once('m')?;
+        Some(minutes.parse::<f64>().ok()? * 60.0 + seconds.parse::<f64>().ok()?)
+    };
+    let mut words = line.split_whitespace();
+    Some(seconds(words.next()?)? + seconds(words.next()?)?)
 }
 
 /// Builds one executable with optimisation, and says where it is.
@@ -103,4 +143,18 @@ pub(crate) fn checked(command: &mut Command) -> Result<Output> {
         bail!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
     Ok(output)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shells_times_are_read() {
+        assert!(children_s("1m1.250000s 0m0.500000s").is_some_and(|seconds| (seconds - 61.75).abs() < 1e-9));
+        assert_eq!(children_s("0m1.25"), None);
+        let (answer, cpu_ns) = timed(Command::new("echo").arg("talk {\"a\": 7}")).unwrap();
+        assert_eq!(answer["a"], 7);
+        assert!((0.0..1e9).contains(&cpu_ns));
+    }
 }

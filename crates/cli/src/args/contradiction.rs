@@ -106,7 +106,7 @@ fn sizes(wanted: &Wanted) -> Result<(), Problem> {
     if depth > 1 && options.engine == Some(EngineKind::Sync) {
         return Err(usage(
             format!("--iodepth {depth} contradicts --engine sync"),
-            "the sync engine has one I/O in flight per stream; write --engine uring, or --streams for more",
+            "the sync engine has one I/O in flight per stream; write --engine io_uring, aio or threads, or --streams for more",
         ));
     }
     let largest = options.block_bytes.as_ref().and_then(|sizes| sizes.iter().max()).copied().unwrap_or(1);

@@ -4,7 +4,6 @@ use super::{Flag, listed, many, one, value, valued};
 use crate::verb::Verb;
 use crate::wanted::Wanted;
 use clap::{Arg, ArgMatches};
-use rdsk_model::EngineKind;
 
 /// Deepest queue of one stream; devices take at most a few thousand requests (NVMe: 65 536 by its standard, 1023 in
 /// Linux's default).
@@ -69,9 +68,9 @@ impl Flag for Engine {
         valued(
             self.name(),
             "ENGINE",
-            "Who issues the I/O: sync or uring [default: sync for one in flight, uring for more]",
+            "Who issues the I/O: sync, threads, aio or io_uring [default: sync for one in flight, io_uring for more]",
         )
-        .value_parser(|text: &str| value::word(text, &[EngineKind::Sync, EngineKind::Uring]))
+        .value_parser(|text: &str| value::engine(text))
     }
     fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
         wanted.options.engine = one(matches, self.name());
@@ -144,6 +143,11 @@ mod tests {
     fn engine() {
         assert_eq!(wanted(&["run", "--engine", "uring"]).unwrap().options.engine, Some(EngineKind::Uring));
         assert_eq!(wanted(&["align", "--engine", "sync"]).unwrap().options.engine, Some(EngineKind::Sync));
+        for (word, engine) in
+            [("aio", EngineKind::Aio), ("threads", EngineKind::Threads), ("io_uring", EngineKind::Uring)]
+        {
+            assert_eq!(wanted(&["run", "--engine", word]).unwrap().options.engine, Some(engine));
+        }
         refuses("run", "--engine", &["", "sim", "libaio", "-1", "0"]);
     }
 

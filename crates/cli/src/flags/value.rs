@@ -1,5 +1,6 @@
 //! How the values of flags are read, and what is said of a bad one. It knows no flag.
 
+use rdsk_model::EngineKind;
 use rdsk_units::{Bytes, Fraction, Nanos, printable};
 use std::fmt;
 use std::str::FromStr;
@@ -173,6 +174,13 @@ pub(crate) fn word<T: FromStr + Copy + fmt::Display>(value: &str, all: &[T]) -> 
             format!("write {}", words.join(" or ")),
         )),
     }
+}
+
+/// An engine of real targets. `uring` is the Record's word for `io_uring`, and taken as well.
+pub(crate) fn engine(value: &str) -> Result<EngineKind, BadValue> {
+    let value = if value == "io_uring" { EngineKind::Uring.as_str() } else { value };
+    let engines = [EngineKind::Sync, EngineKind::Threads, EngineKind::Aio, EngineKind::Uring];
+    word(value, &engines)
 }
 
 /// Processors as the kernel lists them: `0-3,8`.

@@ -44,7 +44,8 @@ fn what_the_kernel_uses_is_not_written() {
         .programs(&["mkfs.ext4", "mke2fs", "mkswap", "swapon", "swapoff", "mdadm", "cryptsetup", "sfdisk"])
         .programs(&["mkfs.btrfs", "btrfs", "make-bcache", "unshare"])
         .programs(&LVM)
-        .disk(Disk::virtio("A", 48 * MIB))
+        // The least that ZFS takes, and its label is looked for on.
+        .disk(Disk::virtio("A", 64 * MIB))
         .disk(Disk::virtio("B", 48 * MIB))
         .boot();
     try_all(&mut guest, "in use by the kernel", "$A $B", in_use::ROWS);

@@ -130,7 +130,7 @@ const WORKLOAD: Shape = Object(&[
     ("queue_depth", Whole),
     ("streams", Whole),
     ("stagger_ns", Whole),
-    ("engine", Word(&["sync", "uring", "sim"])),
+    ("engine", Word(&["sync", "threads", "aio", "uring", "sim"])),
     ("targets", List(&Whole)),
     ("span_bytes", Whole),
     ("range", Word(&["disjoint", "shared"])),

@@ -8,8 +8,8 @@ use crate::job::{CacheCheck, Control, Ended, Flow, Job, Prepared, Progress, Run,
 use crate::points::{Around, Point};
 use rdsk_disk::{Call, CallId, Done, LunId, Operation, Route, SharedLab, Stability};
 use rdsk_model::{
-    CacheState, ChosenIo, ColdCheck, CpuTime, EngineKind, IoError, IoPath, Op, PageCacheState, PointRun,
-    StreamResult, Sync,
+    CacheState, ChosenIo, ColdCheck, CpuTime, EngineKind, IoError, IoPath, Issuing, Op, PageCacheState,
+    PointRun, StreamResult, Sync,
 };
 use rdsk_stats::Histogram;
 use std::collections::HashMap;
@@ -396,6 +396,7 @@ impl Session for SimSession<'_> {
             check: sums.check,
             interrupted_calls: 0,
             engine: EngineKind::Sim,
+            issuing: Issuing::default(),
             notes: Vec::new(),
         })
     }

@@ -5,8 +5,8 @@ use rdsk_engine::{
 };
 use rdsk_experiment::{Outcome, Runner};
 use rdsk_model::{
-    Cell, Clock, ColdCheck, CpuTime, EngineKind, Experiment, Extent, IoError, IoPath, Op, PageCacheState,
-    Plan, Silent, StopFlag, StreamResult, Workload,
+    Cell, Clock, ColdCheck, CpuTime, EngineKind, Experiment, Extent, IoError, IoPath, Issuing, Op,
+    PageCacheState, Plan, Silent, StopFlag, StreamResult, Workload,
 };
 use rdsk_observe::{Observer, VisitEvidence};
 use rdsk_stats::Histogram;
@@ -183,6 +183,7 @@ fn nothing(engine: EngineKind) -> Run {
         check: ColdCheck::default(),
         interrupted_calls: 0,
         engine,
+        issuing: Issuing::default(),
         notes: Vec::new(),
     }
 }

@@ -7,7 +7,6 @@ use rdsk_model::{CellRecord, Confidence, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "queue-depth-not-reached", check };
 
-const REACHED_SHARE: f64 = 0.9;
 /// I/Os per visit and place in the queue below which filling and draining it is all there is.
 const LEAST_ROUNDS: u64 = 10;
 
@@ -18,30 +17,60 @@ fn check(record: &Record) -> Vec<Finding> {
         wanted > 1
             && cell.workload.stagger_ns == 0
             && cell.result.ops.is_some_and(|ops| ops / reading::passes(cell) >= LEAST_ROUNDS * wanted)
-            && cell.result.in_flight_mean.is_some_and(|mean| mean < REACHED_SHARE * wanted as f64)
+            && !reading::has_reached_depth(cell)
     });
+    let within = cells.iter().filter(|cell| reading::is_done_within_submit(cell)).count();
+
     if cells.is_empty() {
         return Vec::new();
     }
     vec![Finding {
         code: RULE.code.into(),
         title: format!("the queue never filled: {}", how_many(&cells)),
-        text: "The mean number of I/Os in flight stayed below what was asked for; the figure belongs to the depth that was \
-               reached."
-            .into(),
+        text: text(within, cells.len()).into(),
         evidence: cite_all(&cells, depth),
         confidence: Confidence::Measured,
-        advice: Some("look for a processor that is busy, or for an engine that fell back to depth 1".into()),
+        advice: Some(
+            if within == cells.len() {
+                "for more in flight take --engine threads, or several --streams"
+            } else {
+                "look for a processor that is busy, or for a device that completes faster than one thread submits"
+            }
+            .into(),
+        ),
         cells: ids(&cells),
     }]
 }
 
+/// Why the queue was shorter, as far as the engines know.
+fn text(within: usize, all: usize) -> &'static str {
+    match within {
+        0 => {
+            "The mean number of I/Os in flight stayed below what was asked for; the figure belongs to the depth that was \
+             reached."
+        }
+        _ if within == all => {
+            "The device, or a driver above it, does each I/O within the call that submits it (io_submit), one after the \
+             other: there is no queue, and the figure is that of one I/O in flight per stream."
+        }
+        _ => {
+            "The mean number of I/Os in flight stayed below what was asked for, in some cells because each I/O was done within \
+             the call that submits it, one after the other; the figure belongs to the depth that was reached."
+        }
+    }
+}
+
 fn depth(cell: &CellRecord) -> String {
-    let reached = cell.result.in_flight_mean.map_or_else(|| "unknown".into(), words::figure);
+    let reached = reading::depth_had(cell).map_or_else(|| "unknown".into(), words::figure);
     let device =
         reading::row(cell).map_or(String::new(), |row| format!(", aqu-sz = {}", words::figure(row.aqu_sz)));
     let wanted = reading::wanted_depth(&cell.workload);
-    cite(cell, "mean in flight", format_args!("{reached} of {wanted}{device}"))
+    let issuing = cell.result.issuing.as_ref();
+    let within = match (issuing.and_then(|issuing| issuing.within_submit), cell.result.ops) {
+        (Some(within), Some(ops)) => format!(", done within their submission = {within} of {ops}"),
+        _ => String::new(),
+    };
+    cite(cell, "mean in flight", format_args!("{reached} of {wanted}{device}{within}"))
 }
 
 #[cfg(test)]
@@ -57,6 +86,22 @@ mod tests {
             cell.result.in_flight_mean = in_flight_mean;
         });
         record(vec![disk()], vec![cell])
+    }
+
+    #[test]
+    fn fires_where_each_io_is_done_within_its_submission() {
+        let mut record = at(Some(32.0));
+        record.cells[0].result.issuing =
+            Some(rdsk_model::Issuing { within_submit: Some(9_990), ..rdsk_model::Issuing::default() });
+        let finding = fires(RULE, &record);
+        assert_eq!(
+            finding.evidence,
+            ["q: mean in flight = 1.00 of 32, aqu-sz = 32.0, done within their submission = 9990 of 10000"]
+        );
+        assert!(finding.text.contains("within the call that submits it"));
+        record.cells[0].result.issuing =
+            Some(rdsk_model::Issuing { within_submit: Some(4_000), ..rdsk_model::Issuing::default() });
+        silent(RULE, &record);
     }
 
     #[test]

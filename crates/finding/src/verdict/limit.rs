@@ -4,7 +4,7 @@
 use super::Judgement;
 use super::facts::Facts;
 use crate::{reading, words};
-use rdsk_model::{Limit, Op, VerdictCode};
+use rdsk_model::{EngineKind, Limit, Op, VerdictCode};
 use rdsk_units::{percent, printable};
 
 /// A rate this close to a limit is the limit.
@@ -114,8 +114,13 @@ pub(super) fn source_bound(facts: &Facts<'_>) -> Judgement {
 
 /// Step 8: the processor was busy all the time.
 pub(super) fn cpu_bound(facts: &Facts<'_>, cpus: Option<u32>) -> Judgement {
-    let streams = facts.cell.workload.streams;
-    let cpus = cpus.filter(|&cpus| cpus > 0).map_or(streams, |cpus| cpus.min(streams));
+    let workload = &facts.cell.workload;
+    // The engine of threads has one thread for each I/O in flight, and one processor alone is not all that it may use.
+    let threads = match facts.cell.result.engine {
+        Some(EngineKind::Threads) => u32::try_from(reading::wanted_depth(workload)).unwrap_or(u32::MAX),
+        _ => workload.streams,
+    };
+    let cpus = cpus.filter(|&cpus| cpus > 0).map_or(threads, |cpus| cpus.min(threads));
     let cpu_ns = reading::cpu_ns(facts.cell)?;
     let share = cpu_ns as f64 / (facts.elapsed_ns as f64 * f64::from(cpus));
     (share >= CPU_SHARE && facts.elapsed_ns >= LEAST_CPU_ELAPSED_NS).then(|| {

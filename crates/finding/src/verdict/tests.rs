@@ -343,6 +343,14 @@ fn cpu_and_source() {
     let many = with(busy(Op::Read, 0, 3_700 * ms, 15.9), |cell| cell.workload.streams = 16);
     check(&many, disk(), VerdictCode::CpuBound, "92.5 %");
     assert_eq!(verdict(&many, &[disk()]).code, VerdictCode::Device);
+    // One stream of sixteen threads may use all eight, too; one of them busy is not all.
+    for (cpu_ms, code) in [(3_700, VerdictCode::CpuBound), (460, VerdictCode::Device)] {
+        let threads = with(busy(Op::Read, 0, cpu_ms * ms, 15.9), |cell| {
+            cell.workload.queue_depth = 16;
+            cell.result.engine = Some(rdsk_model::EngineKind::Threads);
+        });
+        check(&threads, disk(), code, "");
+    }
 
     check(&busy(Op::Write, 126 * ms, 40 * ms, 0.74), disk(), VerdictCode::SourceBound, "26.0 %");
     check(&busy(Op::Write, 100 * ms, 40 * ms, 0.76), disk(), VerdictCode::Device, "");

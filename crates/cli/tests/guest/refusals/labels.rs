@@ -19,7 +19,7 @@ pub(crate) const ROWS: &[Refusal] = &[
         set_up: "echo 'start=2048' | partitions $A; raid md0 1 ${A}1 $B; mdadm --quiet --stop /dev/md0",
         hashed: "$A $B",
         code: "member",
-        says: &["linux_raid_member on vda1"],
+        says: &["linux_raid_member", " on vda1"],
         tear_down: "mdadm --zero-superblock ${A}1 $B",
         tier: Tier::Extended,
         ..ROW
@@ -28,7 +28,7 @@ pub(crate) const ROWS: &[Refusal] = &[
         name: "partition of a disk that is a member of a stopped md array",
         set_up: "echo 'start=2048,size=40000' | partitions $A
             mdadm --quiet --create /dev/md0 --run --force --metadata=1.0 --level=1 --raid-devices=1 --assume-clean $A
-            mdadm --quiet --stop /dev/md0; by_id ata-first ${A}1",
+            mdadm --quiet --stop /dev/md0; blockdev --rereadpt $A; by_id ata-first ${A}1",
         target: "${A}1",
         identity: "ata-first",
         code: "member",

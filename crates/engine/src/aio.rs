@@ -1,0 +1,195 @@
+//! The engine by Linux AIO: per stream one context, a batch of I/Os per `io_submit`, completions taken from the kernel's
+//! ring without a system call where they are there already. For direct I/O: through the page cache `io_submit` waits. How
+//! a stream goes on is decided in `flight`.
+#![allow(unsafe_code, reason = "requests carry addresses")]
+
+use crate::EngineError;
+use crate::arena::Arena;
+use crate::flight::{self, Carrier, LONGEST_WAIT_NS};
+use crate::lane::{Outcome, Recorder, Work};
+use crate::ring::WaitBatch;
+use rdsk_sys::aio::{Completion, Context, Request, Transfer};
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::BorrowedFd;
+
+/// Where AIO contexts come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AioSource {
+    /// `io_setup(2)`.
+    #[default]
+    Kernel,
+    /// Every context is refused with `EPERM`, as a sandbox does; for tests of the way out.
+    Forbidden,
+}
+
+/// Makes a context for `depth` I/Os.
+///
+/// # Errors
+/// When the kernel gives none: another engine has to do.
+pub(crate) fn make(source: AioSource, depth: usize) -> io::Result<Context> {
+    match source {
+        AioSource::Kernel => Context::new(u32::try_from(depth).unwrap_or(u32::MAX)),
+        AioSource::Forbidden => Err(io::Error::from_raw_os_error(libc::EPERM)),
+    }
+}
+
+/// Why there is no context, in words.
+pub(crate) fn forbidden_words(error: &io::Error) -> String {
+    let words = crate::lane::errno_words(error.raw_os_error().unwrap_or(0));
+    match error.raw_os_error() {
+        Some(libc::EAGAIN) => {
+            format!("Linux AIO has no room for so many requests here ({words}; see fs.aio-max-nr)")
+        }
+        _ => format!("Linux AIO is forbidden here ({words})"),
+    }
+}
+
+/// Issues the I/O of one stream, the whole blocks first, then the shorter one.
+///
+/// # Errors
+/// [`EngineError::Aio`] when the context itself stops working. I/O may then be in flight, so the arena is given up.
+pub(crate) fn run<R: Recorder>(
+    mut work: Work<'_, R>,
+    arena: Arena,
+    context: Context,
+    wait_batch: WaitBatch,
+) -> Result<Outcome, EngineError> {
+    // The context goes away before the memory, whichever way this function ends.
+    let mut arena = ManuallyDrop::new(arena);
+    let lane = work.lane;
+    let mut carrier = AioCarrier::new(context, lane.fd, lane.depth);
+    let depth = u32::try_from(lane.depth).unwrap_or(u32::MAX);
+    let end = flight::run(&mut work, &mut arena, &mut carrier, depth, wait_batch)
+        .map_err(|source| EngineError::Aio { stream: lane.stream, source })?;
+    work.within_submit = Some(carrier.within_submit);
+    drop(carrier);
+    drop(ManuallyDrop::into_inner(arena));
+    Ok(work.finish(end))
+}
+
+/// A context at work.
+struct AioCarrier<'a> {
+    context: Context,
+    fd: BorrowedFd<'a>,
+    /// One for each slot.
+    requests: Box<[Request]>,
+    /// The batch in which a slot was pushed last.
+    batches: Box<[u64]>,
+    batch: u64,
+    /// Slots in line; those before `sent` are submitted.
+    line: Vec<u32>,
+    /// Where the requests of a submission lie; kept for its memory only.
+    pointers: Vec<*mut Request>,
+    sent: usize,
+    /// Completions that were not handed over yet.
+    seen: Vec<Completion>,
+    /// I/Os that the submission itself refused, with the negative error number.
+    refused: Vec<(u32, i64)>,
+    /// I/Os that were complete when the call that submitted them returned.
+    within_submit: u64,
+}
+
+impl<'a> AioCarrier<'a> {
+    fn new(context: Context, fd: BorrowedFd<'a>, depth: usize) -> Self {
+        Self {
+            context,
+            fd,
+            requests: vec![Request::default(); depth].into_boxed_slice(),
+            batches: vec![0; depth].into_boxed_slice(),
+            batch: 0,
+            line: Vec::with_capacity(depth),
+            pointers: Vec::with_capacity(depth),
+            sent: 0,
+            seen: Vec::with_capacity(depth),
+            refused: Vec::with_capacity(depth),
+            within_submit: 0,
+        }
+    }
+
+    /// Submits what is in line, as far as the context takes it.
+    #[inline]
+    fn submit(&mut self) {
+        let first = self.requests.as_mut_ptr();
+        self.pointers.clear();
+        self.pointers
+            .extend(self.line[self.sent..].iter().map(|&number| first.wrapping_add(number as usize)));
+        let mut taken = 0;
+        while taken < self.pointers.len() {
+            // SAFETY: every request's slot was free and stays taken until its completion; the arena and the requests
+            // outlive the context, which waits for what is in flight when it is dropped.
+            match unsafe { self.context.submit(&self.pointers[taken..]) } {
+                Ok(0) => break,
+                Ok(more) => taken += more,
+                Err(error) => match error.raw_os_error() {
+                    // The context is full; reaping makes room.
+                    Some(libc::EAGAIN) => break,
+                    Some(libc::EINTR) => {}
+                    errno => {
+                        let number = self.line[self.sent + taken];
+                        self.refused.push((number, -i64::from(errno.unwrap_or(libc::EIO))));
+                        taken += 1;
+                    }
+                },
+            }
+        }
+        self.sent += taken;
+        if self.sent == self.line.len() {
+            self.line.clear();
+            self.sent = 0;
+        }
+    }
+}
+
+impl Carrier for AioCarrier<'_> {
+    #[inline]
+    fn push<const WRITE: bool>(&mut self, number: u32, pointer: *mut u8, offset: u64, len: usize) {
+        let transfer = if WRITE { Transfer::Write } else { Transfer::Read };
+        let index = number as usize;
+        self.requests[index] = Request::new(transfer, self.fd, pointer, len, offset, u64::from(number));
+        self.batches[index] = self.batch;
+        self.line.push(number);
+    }
+
+    #[inline]
+    fn enter(&mut self, want: u32, interrupted_calls: &mut u64) -> io::Result<()> {
+        if !self.line.is_empty() {
+            self.submit();
+            self.context.reap(&mut self.seen);
+            let batch = self.batch;
+            let of_this = self.seen.iter().filter(|done| self.batches[slot(done.data) as usize] == batch);
+            self.within_submit += of_this.count() as u64;
+            self.batch += 1;
+        }
+        let want = want as usize;
+        let have = self.seen.len() + self.refused.len();
+        if have >= want {
+            return Ok(());
+        }
+        match self.context.wait(want - have, LONGEST_WAIT_NS, &mut self.seen) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => *interrupted_calls += 1,
+            Err(error) => return Err(error),
+            Ok(_) => {}
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn completions(&mut self, mut each: impl FnMut(u32, i64)) {
+        // What completed since the wait lies in the ring and costs nothing to take.
+        self.context.reap(&mut self.seen);
+        for completion in self.seen.drain(..) {
+            each(slot(completion.data), completion.result);
+        }
+        for (number, result) in self.refused.drain(..) {
+            each(number, result);
+        }
+    }
+}
+
+/// The slot that a request carried.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the number of a slot went in, and comes back")]
+fn slot(data: u64) -> u32 {
+    data as u32
+}
