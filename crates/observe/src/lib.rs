@@ -4,6 +4,7 @@
 //!
 //! A higher rung (BPF) is another [`Observer`]: the runner knows only the trait and [`EvidenceSum`].
 
+pub mod counted;
 pub mod delta;
 pub mod diskstat;
 pub mod host;
@@ -17,10 +18,12 @@ pub mod process;
 mod sampler;
 pub mod series;
 pub mod sim;
+pub mod stack;
 pub mod sum;
 pub mod visit;
 mod watched;
 
+pub use counted::counted;
 pub use delta::{CountersWentBack, DiskDelta, delta};
 pub use diskstat::{DiskStat, DiskstatsLine, read_stat};
 pub use host::host;
@@ -31,6 +34,7 @@ pub use members::{KernelMembers, SimMembers};
 pub use memory::Meminfo;
 pub use series::Series;
 pub use sim::{ModelCounts, SimObserver};
+pub use stack::Stack;
 pub use sum::EvidenceSum;
 pub use visit::{DeviceCounts, DeviceVisit, Observer, VisitEvidence};
 

@@ -202,6 +202,7 @@ impl Observer for Blind {
         VisitEvidence {
             rung: rdsk_model::Rung::None,
             devices: Vec::new(),
+            stacks: Vec::new(),
             requests: Vec::new(),
             process: rdsk_model::ProcessIo::default(),
             limits: Vec::new(),
