@@ -1,10 +1,11 @@
-//! What the project does to itself: test, ci, arch, bench. It is the one place that knows how the tests are run, and it is
+//! What the project does to itself: test, ci, arch, docs, bench, campaign. It is the one place that knows how the tests are run, and it is
 //! never part of the program.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner talks to whoever started it")]
 
 mod arch;
 mod bench;
+mod campaign;
 mod docs;
 mod step;
 mod suite;
@@ -23,7 +24,8 @@ usage: cargo xtask COMMAND
   docs [--check]              make the pages of docs/reports anew; with --check, say where they differ (part of test)
   bench [--pairs N] [--seconds N] [--only TEXT]
                               ratios against the installed fio, pair by pair; memory and start of the program;
-                              speed by position against dd and zcav";
+                              speed by position against dd and zcav
+  campaign [NAME]             a long series of tests with a page of results in docs/campaigns; without a name, the list";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         "ci" => suite::run(&root(), rest, suite::Strictness::InstallableMustRun),
         "arch" => arch::run(&root()).map(|()| ExitCode::SUCCESS),
         "docs" => docs::run(&root(), rest).map(|()| ExitCode::SUCCESS),
+        "campaign" => campaign::run(&root(), rest),
         "bench" => bench::run(rest).map(|()| ExitCode::SUCCESS),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

@@ -37,7 +37,7 @@ const STEPS: &[(&str, &[&str], u64)] = &[
     ("fmt", &["fmt", "--all", "--check"], 120),
     ("clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], 1800),
     ("build", &["test", "--workspace", "--no-run"], 1800),
-    ("test", &["test", "--workspace", "--no-fail-fast"], 1500),
+    ("test", &["test", "--workspace", "--no-fail-fast"], 1800),
     ("reports", &["xtask", "docs", "--check"], 300),
     ("doc", &["doc", "--no-deps", "--workspace"], 900),
 ];
@@ -171,7 +171,7 @@ fn chosen(arguments: &[String]) -> anyhow::Result<Vec<&'static str>> {
 }
 
 /// A cargo that does not inherit what the cargo that started us said about us: that would rebuild what looks at it.
-fn cargo(root: &Path, arguments: &[&str]) -> Command {
+pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
     command.args(arguments).current_dir(root).env("PATH", tools::search_path());
     for (name, _) in std::env::vars_os() {
@@ -183,7 +183,7 @@ fn cargo(root: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-fn failure_of(ending: Ending) -> Option<String> {
+pub(crate) fn failure_of(ending: Ending) -> Option<String> {
     match ending {
         Ending::Succeeded => None,
         Ending::Failed(status) => Some(status.to_string()),

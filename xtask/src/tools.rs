@@ -3,38 +3,64 @@
 
 use crate::step::{self, Ending};
 use std::collections::BTreeSet;
+use std::ops::Not as _;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Each program with the package that brings it.
+/// Each program with the package that brings it, in the order of the names.
 pub(crate) const TOOLS: &[(&str, &str)] = &[
+    ("blkdiscard", "util-linux"),
     ("blkid", "util-linux"),
     ("blockdev", "util-linux"),
+    ("btrfs", "btrfs-progs"),
+    ("busybox", "busybox-static"),
+    ("cryptsetup", "cryptsetup-bin"),
+    ("dmsetup", "dmsetup"),
     ("fallocate", "util-linux"),
     ("filefrag", "e2fsprogs"),
     ("fincore", "util-linux-extra"),
     ("findmnt", "util-linux"),
     ("fio", "fio"),
+    ("fuse2fs", "fuse2fs"),
     ("iostat", "sysstat"),
+    ("ldd", "libc-bin"),
     ("losetup", "mount"),
     ("lsblk", "util-linux"),
+    ("lvm", "lvm2"),
+    ("make-bcache", "bcache-tools"),
+    ("mdadm", "mdadm"),
+    ("mkfs.btrfs", "btrfs-progs"),
     ("mkfs.ext4", "e2fsprogs"),
     ("mkfs.xfs", "xfsprogs"),
     ("mkswap", "util-linux"),
+    ("modprobe", "kmod"),
     ("mount", "mount"),
+    ("nbd-client", "nbd-client"),
+    ("nbd-server", "nbd-server"),
     ("partx", "util-linux"),
     ("prlimit", "util-linux"),
     ("script", "bsdutils"),
+    ("setpriv", "util-linux"),
     ("setsid", "util-linux"),
     ("sfdisk", "fdisk"),
+    ("swapoff", "mount"),
     ("swapon", "mount"),
+    ("thin_check", "thin-provisioning-tools"),
     ("umount", "mount"),
     ("unshare", "util-linux"),
     ("wipefs", "util-linux"),
     ("zramctl", "util-linux"),
 ];
+/// What a guest needs where its kernel is packaged, which is on this architecture only. The kernel is no program; it is
+/// looked for among files, in [`is_there`].
+const GUEST: &[(&str, &str)] = &[("qemu-system-x86_64", "qemu-system-x86"), (KERNEL, "linux-image-amd64")];
+/// The name under which a packaged kernel is missing.
+const KERNEL: &str = "a packaged kernel with modules";
+/// Where the modules of kernels lie, and a module that kernels for hosted machines leave out.
+const MODULES: &str = "/lib/modules";
+const MODULE: &str = "kernel/drivers/scsi/scsi_debug.ko";
 /// Directories of system programs that the search path of an ordinary user leaves out.
 const SYSTEM_DIRECTORIES: &[&str] = &["/usr/local/sbin", "/usr/sbin", "/sbin"];
 const APT_LIMIT: Duration = Duration::from_secs(600);
@@ -87,7 +113,8 @@ pub(crate) fn install(interrupted: &AtomicBool) -> anyhow::Result<Installed> {
 /// The needs, as tests name them, that a root shell on Debian always meets once the tools step has run.
 pub(crate) fn must_have() -> String {
     let tools = TOOLS.iter().map(|(tool, _)| format!("tool:{tool}"));
-    std::iter::once("root".to_owned()).chain(tools).collect::<Vec<_>>().join(",")
+    let guest = guest().is_empty().not().then(|| "guest".to_owned());
+    std::iter::once("root".to_owned()).chain(guest).chain(tools).collect::<Vec<_>>().join(",")
 }
 
 /// Installs the packages; the package lists are fetched only when the first attempt fails. Returns why something may
@@ -115,7 +142,27 @@ fn apt(arguments: &[&str], interrupted: &AtomicBool) -> anyhow::Result<Ending> {
 }
 
 fn missing(path: &str) -> Vec<(&'static str, &'static str)> {
-    TOOLS.iter().copied().filter(|(tool, _)| !is_installed(tool, path)).collect()
+    TOOLS.iter().chain(guest()).copied().filter(|(tool, _)| !is_there(tool, path)).collect()
+}
+
+/// What a guest needs here.
+fn guest() -> &'static [(&'static str, &'static str)] {
+    if cfg!(target_arch = "x86_64") { GUEST } else { &[] }
+}
+
+fn is_there(tool: &str, path: &str) -> bool {
+    if tool == KERNEL { has_kernel(Path::new("/boot"), Path::new(MODULES)) } else { is_installed(tool, path) }
+}
+
+/// Whether there is an image of a kernel and, beside it, its modules with all that tests load.
+fn has_kernel(boot: &Path, modules: &Path) -> bool {
+    let releases = std::fs::read_dir(modules).into_iter().flatten().flatten();
+    releases.map(|entry| entry.file_name()).any(|release| {
+        let module = modules.join(&release).join(MODULE);
+        let is_packed = |ending| module.with_extension(format!("ko.{ending}")).is_file();
+        let image = boot.join(format!("vmlinuz-{}", release.display()));
+        image.is_file() && (module.is_file() || ["xz", "zst", "gz"].into_iter().any(is_packed))
+    })
 }
 
 fn is_installed(tool: &str, path: &str) -> bool {
@@ -134,6 +181,22 @@ mod tests {
         "timeout", "truncate", "yes",
     ];
 
+    /// The other names of `lvm`.
+    const LVM: &[&str] = &[
+        "lvchange",
+        "lvconvert",
+        "lvcreate",
+        "lvremove",
+        "lvs",
+        "pvcreate",
+        "pvremove",
+        "pvs",
+        "vgchange",
+        "vgcreate",
+        "vgremove",
+        "vgs",
+    ];
+
     #[test]
     fn the_search_path_has_the_system_directories_once() {
         let path = search_path();
@@ -146,15 +209,64 @@ mod tests {
     fn what_is_not_there_is_missing() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().to_str().unwrap();
-        assert_eq!(missing(path).len(), TOOLS.len());
+        // The kernel does not lie in the search path.
+        let programs = guest().iter().filter(|(tool, _)| *tool != KERNEL).count();
+        let missing_programs = missing(path).iter().filter(|(tool, _)| *tool != KERNEL).count();
+        assert_eq!(missing_programs, TOOLS.len() + programs);
         std::fs::write(scratch.path().join("fio"), "").unwrap();
         assert!(!missing(path).contains(&("fio", "fio")));
     }
 
     #[test]
+    fn a_kernel_is_one_with_image_and_modules() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (boot, modules) = (scratch.path().join("boot"), scratch.path().join("modules"));
+        std::fs::create_dir(&boot).unwrap();
+        assert!(!has_kernel(&boot, &modules));
+        let make = |path: &Path| {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        };
+        // A kernel without the modules, and modules without their kernel.
+        make(&boot.join("vmlinuz-6.1.0-1-cloud-amd64"));
+        make(&modules.join("6.1.0-1-cloud-amd64/modules.dep"));
+        make(&modules.join("6.1.0-2-amd64").join(MODULE).with_extension("ko.xz"));
+        assert!(!has_kernel(&boot, &modules));
+        make(&boot.join("vmlinuz-6.1.0-2-amd64"));
+        assert!(has_kernel(&boot, &modules));
+    }
+
+    #[test]
+    fn tools_are_in_order() {
+        assert!(TOOLS.is_sorted());
+    }
+
+    #[test]
     fn promises_have_the_form_that_tests_read() {
-        assert!(must_have().starts_with("root,tool:"));
+        assert_eq!(must_have().starts_with("root,guest,tool:"), cfg!(target_arch = "x86_64"));
+        assert!(must_have().starts_with("root,"));
         assert!(must_have().split(',').any(|need| need == "tool:fio"));
+    }
+
+    /// A guest without one of its programs fails, so each is installed, as each that a guest always has.
+    #[test]
+    fn every_program_that_guests_carry_is_installed() {
+        let root = crate::root();
+        let mut carried = 0;
+        for path in crate::arch::rust_sources(&root).unwrap() {
+            let text = std::fs::read_to_string(root.join(&path)).unwrap();
+            let lists = text.split(concat!(".programs", "(&[")).skip(1);
+            for tool in lists
+                .flat_map(|rest| rest.split(']').next().unwrap_or_default().split('"').skip(1).step_by(2))
+            {
+                carried += 1;
+                let known = BASE.contains(&tool)
+                    || LVM.contains(&tool)
+                    || TOOLS.iter().any(|(known, _)| *known == tool);
+                assert!(known, "{} carries {tool}, which is not in xtask/src/tools.rs", path.display());
+            }
+        }
+        assert!(carried > 0, "no guest carries any program: the search is broken");
     }
 
     /// A test that asks for a program which nobody installs would be skipped for ever.

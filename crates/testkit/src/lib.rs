@@ -1,5 +1,5 @@
 //! The room `testkit`: what tests of the other rooms stand on: real loop devices, throttles, fake sysfs trees, disks of
-//! known behaviour, a harness for the command line, and `requires()`, which skips aloud. Only tests import it, so it may
+//! known behaviour, a guest with further devices, a harness for the command line, and `requires()`, which skips aloud. Only tests import it, so it may
 //! print and panic.
 #![allow(clippy::print_stderr, reason = "a test that is skipped or cannot clean up must say so")]
 
@@ -7,6 +7,7 @@ pub mod cli;
 pub mod fakesys;
 pub mod fusedisk;
 mod gpt;
+pub mod guest;
 pub mod loopdev;
 pub mod requires;
 pub mod throttle;
@@ -14,6 +15,7 @@ mod tool;
 
 pub use fakesys::{FakeDisk, FakeKind, FakeSys};
 pub use fusedisk::{Behaviour, Extra, FuseDisk};
+pub use guest::Guest;
 pub use loopdev::{DirectIo, LoopDevice, Mount};
 pub use requires::{Need, requires};
 pub use throttle::{BlkioThrottle, Limits};

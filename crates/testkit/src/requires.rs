@@ -37,6 +37,8 @@ pub enum Need {
     Tool(&'static str),
     /// `zram`: there is a zram device, and `zramctl`.
     Zram,
+    /// `guest`: QEMU, a packaged kernel with its modules, and busybox, so that a guest can be booted.
+    Guest,
 }
 
 impl Need {
@@ -54,6 +56,7 @@ impl Need {
             Self::Xfs => "xfs".into(),
             Self::Tool(tool) => format!("tool:{tool}"),
             Self::Zram => "zram".into(),
+            Self::Guest => "guest".into(),
         }
     }
 
@@ -77,6 +80,7 @@ impl Need {
             Self::Tool(tool) => find_tool(tool).map(drop).ok_or_else(|| format!("{tool} is not installed")),
             Self::Zram if Path::new("/sys/block/zram0").exists() => Self::Tool("zramctl").probe(),
             Self::Zram => Err("there is no zram0".into()),
+            Self::Guest => crate::guest::probe(),
         }
     }
 }
@@ -94,6 +98,7 @@ impl fmt::Display for Need {
             Self::Xfs => "xfs",
             Self::Tool(tool) => tool,
             Self::Zram => "zram",
+            Self::Guest => "a guest",
         })
     }
 }
@@ -153,8 +158,8 @@ fn judge(test: &str, missing: &[(Need, String)], must_have: &BTreeSet<String>) -
 
 /// A misspelt name would let a promised test be skipped for ever, so it is no name but a failure.
 fn parse_must_have(list: &str) -> BTreeSet<String> {
-    const NAMES: [&str; 9] =
-        ["root", "loop", "fuse", "io_uring", "cachestat", "blkio_throttle", "ext4", "xfs", "zram"];
+    const NAMES: [&str; 10] =
+        ["root", "loop", "fuse", "io_uring", "cachestat", "blkio_throttle", "ext4", "xfs", "zram", "guest"];
     let names: BTreeSet<String> =
         list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
     for name in &names {
@@ -251,6 +256,7 @@ mod tests {
             Need::Xfs,
             Need::Tool("fio"),
             Need::Zram,
+            Need::Guest,
         ] {
             assert_eq!(parse_must_have(&need.name()), BTreeSet::from([need.name()]));
             if let Err(reason) = need.probe() {

@@ -1,0 +1,16 @@
+//! rdsk on the devices that people have, in a virtual machine: md, LVM, device mapper, NVMe, SCSI. Each test is a group of
+//! scenarios that share one boot. What a guest is and how a scenario is added stands in docs/guest.md.
+
+#[path = "guest/arrays.rs"]
+mod arrays;
+#[path = "guest/refusal.rs"]
+mod refusal;
+#[path = "guest/refusals.rs"]
+mod refusals;
+
+use rdsk_testkit::guest::Guest;
+
+/// A guest with the built rdsk in it.
+fn guest() -> Guest {
+    Guest::with_rdsk(env!("CARGO_BIN_EXE_rdsk"))
+}

@@ -1,0 +1,62 @@
+//! Which scenarios run today, and where their results are noted. The suite runs the core; `cargo xtask campaign guest` runs
+//! all, and makes a table of the notes.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::time::Duration;
+
+/// Names the campaigns under way, separated by commas.
+pub const CAMPAIGN_VARIABLE: &str = "RDSK_CAMPAIGN";
+/// Names a file to which every scenario of a campaign appends its line.
+pub const NOTES_VARIABLE: &str = "RDSK_CAMPAIGN_NOTES";
+
+/// How often a scenario is worth its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// In every run of the suite.
+    Core,
+    /// In a campaign only.
+    Extended,
+}
+
+impl Tier {
+    /// Whether scenarios of this kind run now.
+    #[must_use]
+    pub fn is_wanted(self) -> bool {
+        self == Self::Core || is_under_way(&std::env::var(CAMPAIGN_VARIABLE).unwrap_or_default())
+    }
+}
+
+fn is_under_way(list: &str) -> bool {
+    list.split(',').any(|name| name.trim() == "guest")
+}
+
+/// Notes for a campaign what became of one scenario: its group, its name, what it came to in a few words, its time.
+///
+/// # Panics
+/// When the file of notes takes no line.
+pub fn note(group: &str, name: &str, result: &str, took: Duration) {
+    let Some(path) = std::env::var_os(NOTES_VARIABLE).filter(|path| !path.is_empty()) else { return };
+    let result = result.lines().next().unwrap_or_default().replace(['\t', '|'], " ");
+    let line = format!("{group}\t{name}\t{result}\t{:.1}\n", took.as_secs_f64());
+    let written = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&path)
+        .and_then(|mut file| file.write_all(line.as_bytes()));
+    if let Err(error) = written {
+        panic!("cannot note a result in {}: {error}", path.display());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extended_scenarios_wait_for_their_campaign() {
+        assert!(Tier::Core.is_wanted());
+        assert!(is_under_way("guest") && is_under_way("bench, guest"));
+        assert!(!is_under_way("") && !is_under_way("guests"));
+    }
+}

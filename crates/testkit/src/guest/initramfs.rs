@@ -1,0 +1,206 @@
+//! Puts together what the guest starts from: busybox, the named programs with their libraries, the modules and the scripts.
+//! It reads the host's files and changes none of them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::cpio::Archive;
+use super::kernel::{Kernel, module_content};
+use crate::tool::{find_tool, output_of};
+
+/// Where each script of the guest lies in it.
+const SCRIPTS: &[(&str, &str)] = &[
+    ("init", include_str!("init.sh")),
+    ("guest/modules.sh", include_str!("modules.sh")),
+    ("guest/scenario.sh", include_str!("scenario.sh")),
+    ("guest/prelude.sh", include_str!("prelude.sh")),
+    ("guest/clean.sh", include_str!("clean.sh")),
+    ("etc/lvm/lvm.conf", include_str!("lvm.conf")),
+    ("etc/passwd", "root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n"),
+    ("etc/group", "root:x:0:\ndisk:x:6:\nnogroup:x:65534:\n"),
+];
+/// The host's own files that programs in the guest read, where they are there.
+const SETTINGS: &[&str] = &["/etc/mke2fs.conf", "/etc/protocols", "/etc/services"];
+/// Loaded by `dlopen`, so that ldd does not know of them.
+const HIDDEN_LIBRARIES: &[&str] = &["/lib/x86_64-linux-gnu/libgcc_s.so.1"];
+/// With merged directories every path has one form.
+const MERGED: &[&str] = &["bin", "sbin", "lib", "lib64"];
+
+/// What goes in beside the fixed parts.
+#[derive(Debug)]
+pub(crate) struct Contents<'a> {
+    /// Programs by name, looked for as a shell would.
+    pub(crate) programs: &'a [String],
+    /// Files of the host with their paths in the guest; programs among them bring their libraries.
+    pub(crate) files: &'a [(PathBuf, String)],
+    /// Modules that are loaded at the start, with their parameters.
+    pub(crate) loaded: &'a [(String, String)],
+    /// Modules that scripts may load.
+    pub(crate) carried: &'a [String],
+    /// Lines of shell that set the variables of the disks.
+    pub(crate) variables: &'a str,
+    /// Seconds after which the guest ends by itself.
+    pub(crate) limit_s: u64,
+}
+
+/// The archive.
+///
+/// # Errors
+/// A program, a library or a module that is not there, by its name.
+pub(crate) fn build(kernel: &Kernel, contents: &Contents<'_>) -> io::Result<Vec<u8>> {
+    let mut archive = Archive::default();
+    for name in MERGED {
+        archive.directory(&format!("usr/{name}"));
+        archive.link(name, &format!("usr/{name}"));
+    }
+    archive.character_device("dev/console", 5, 1);
+    archive.character_device("dev/null", 1, 3);
+    for (path, text) in SCRIPTS {
+        archive.file(path, text.as_bytes(), 0o755);
+    }
+    for path in SETTINGS {
+        if let Ok(text) = fs::read(path) {
+            archive.file(path, &text, 0o644);
+        }
+    }
+    add_programs(&mut archive, contents)?;
+    add_modules(&mut archive, kernel, contents)?;
+    archive.file("guest/disks.sh", contents.variables.as_bytes(), 0o644);
+    archive.file("guest/limit", contents.limit_s.to_string().as_bytes(), 0o644);
+    Ok(archive.finish())
+}
+
+fn add_programs(archive: &mut Archive, contents: &Contents<'_>) -> io::Result<()> {
+    let busybox = find_tool("busybox").ok_or_else(|| io::Error::other("busybox is not installed"))?;
+    archive.file("usr/bin/busybox", &fs::read(&busybox)?, 0o755);
+    archive.link("usr/bin/sh", "busybox");
+    let applets = output_of(Command::new(&busybox).arg("--list"))?;
+    let applets: BTreeSet<&str> = applets.lines().collect();
+    let mut functions = String::new();
+    let mut libraries: BTreeSet<PathBuf> = needed_libraries(&busybox)?.into_iter().collect();
+    for name in contents.programs {
+        let path = find_tool(name)
+            .ok_or_else(|| io::Error::other(format!("the guest's program {name} is not installed")))?;
+        let place = format!("/usr/sbin/{name}");
+        // Some programs are one under many names, such as `lvm`: it is carried once.
+        let real = fs::canonicalize(&path)?;
+        let real_name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        libraries.extend(needed_libraries(&real)?);
+        archive.file(&format!("usr/sbin/{real_name}"), &fs::read(&real)?, 0o755);
+        archive.link(&place, &real_name);
+        // busybox's shell takes its own applets before it looks for programs.
+        if applets.contains(name.as_str()) {
+            functions.push_str(&format!("{name}() {{ {place} \"$@\"; }}\n"));
+        }
+    }
+    for (path, place) in contents.files {
+        libraries.extend(needed_libraries(path)?);
+        archive.file(&merged(place), &slim(path)?, 0o755);
+    }
+    libraries.extend(HIDDEN_LIBRARIES.iter().map(PathBuf::from).filter(|path| path.is_file()));
+    for library in libraries {
+        archive.file(&merged(&library.to_string_lossy()), &fs::read(&library)?, 0o755);
+    }
+    archive.file("guest/programs.sh", functions.as_bytes(), 0o644);
+    Ok(())
+}
+
+fn add_modules(archive: &mut Archive, kernel: &Kernel, contents: &Contents<'_>) -> io::Result<()> {
+    let mut load = String::new();
+    for (module, parameters) in contents.loaded {
+        load.push_str(&format!("{module} {parameters}\n"));
+    }
+    archive.file("guest/load", load.as_bytes(), 0o644);
+    archive.directory("guest/modules");
+    let names: BTreeSet<&str> = contents
+        .loaded
+        .iter()
+        .map(|(module, _)| module)
+        .chain(contents.carried)
+        .map(String::as_str)
+        .collect();
+    for name in names {
+        let mut list = String::new();
+        for file in kernel.module_files(name)? {
+            let (path, content) = module_content(&file)?;
+            archive.file(&merged(&path), &content, 0o644);
+            list.push_str(&path);
+            list.push('\n');
+        }
+        archive.file(&format!("guest/modules/{name}"), list.as_bytes(), 0o644);
+    }
+    Ok(())
+}
+
+/// The form of a path in a system with merged directories, without the slash in front.
+fn merged(path: &str) -> String {
+    let path = path.trim_start_matches('/');
+    let first = path.split('/').next().unwrap_or_default();
+    if MERGED.contains(&first) { format!("usr/{path}") } else { path.to_owned() }
+}
+
+/// The libraries of a program; none for a script or a program without any.
+fn needed_libraries(program: &Path) -> io::Result<Vec<PathBuf>> {
+    let output = Command::new("ldd").arg(program).env("LC_ALL", "C").output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    libraries_in(&text).map_err(|missing| {
+        io::Error::other(format!("{} needs {missing}, which is not there", program.display()))
+    })
+}
+
+fn libraries_in(ldd: &str) -> Result<Vec<PathBuf>, String> {
+    let mut found = Vec::new();
+    for line in ldd.lines() {
+        if let Some((name, _)) = line.split_once("=> not found") {
+            return Err(name.trim().to_owned());
+        }
+        found.extend(line.split_whitespace().find(|word| word.starts_with('/')).map(PathBuf::from));
+    }
+    Ok(found)
+}
+
+/// A file's content, without its debugging information where `strip` can take that away: what is smaller boots sooner.
+fn slim(path: &Path) -> io::Result<Vec<u8>> {
+    let content = fs::read(path)?;
+    if !content.starts_with(b"\x7fELF") {
+        return Ok(content);
+    }
+    let stripped = tempfile::NamedTempFile::new()?;
+    let done = Command::new("strip").arg("-o").arg(stripped.path()).arg(path).output();
+    match done {
+        Ok(output) if output.status.success() => fs::read(stripped.path()),
+        _ => Ok(content),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_read_from_what_ldd_says() {
+        let text = "\tlinux-vdso.so.1 (0x1)\n\tlibc.so.6 => /lib/x/libc.so.6 (0x2)\n\t/lib64/ld-linux-x86-64.so.2 (0x3)\n";
+        let found = libraries_in(text).unwrap();
+        assert_eq!(found, ["/lib/x/libc.so.6", "/lib64/ld-linux-x86-64.so.2"].map(PathBuf::from));
+        assert!(libraries_in("\tstatically linked\n").unwrap().is_empty());
+        assert_eq!(libraries_in("\tlibz.so.1 => not found\n").unwrap_err(), "libz.so.1");
+    }
+
+    #[test]
+    fn paths_have_one_form() {
+        assert_eq!(merged("/lib/modules/x.ko"), "usr/lib/modules/x.ko");
+        assert_eq!(merged("/usr/lib/x.so"), "usr/lib/x.so");
+        assert_eq!(merged("guest/x"), "guest/x");
+    }
+
+    #[test]
+    fn a_script_has_no_libraries_and_stays_as_it_is() {
+        let script = tempfile::NamedTempFile::new().unwrap();
+        fs::write(script.path(), "#!/bin/sh\n").unwrap();
+        assert!(needed_libraries(script.path()).unwrap().is_empty());
+        assert_eq!(slim(script.path()).unwrap(), b"#!/bin/sh\n");
+    }
+}

@@ -1,0 +1,152 @@
+//! Finds the packaged kernel that the guest runs and the modules it needs. It installs nothing.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::tool::{find_tool, output_of};
+
+/// Names the kernel to boot, as `/lib/modules` does, where the newest is not the wanted one.
+pub const KERNEL_VARIABLE: &str = "RDSK_GUEST_KERNEL";
+
+const BOOT: &str = "/boot";
+const MODULES: &str = "/lib/modules";
+/// A module that kernels for hosted machines leave out, with most of the others.
+const MODULE: &str = "/scsi_debug.ko";
+
+/// A kernel with its modules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kernel {
+    /// Its release: `6.1.0-18-amd64`.
+    pub(crate) release: String,
+    /// The image that QEMU loads.
+    pub(crate) image: PathBuf,
+}
+
+impl Kernel {
+    /// The newest kernel of this machine that has both image and modules, or the one that the variable names.
+    ///
+    /// # Errors
+    /// Why there is none, in a few words.
+    pub(crate) fn find() -> Result<Self, String> {
+        let wanted = std::env::var(KERNEL_VARIABLE).ok().filter(|name| !name.is_empty());
+        let all = kernels(Path::new(BOOT), Path::new(MODULES));
+        let found = match &wanted {
+            Some(name) => all.into_iter().find(|kernel| kernel.release == *name),
+            None => all.into_iter().next_back(),
+        };
+        found.ok_or_else(|| match wanted {
+            Some(name) => format!("there is no {BOOT}/vmlinuz-{name} with {MODULES}/{name}"),
+            None => format!("there is no {BOOT}/vmlinuz-* with its {MODULES} (package linux-image-amd64)"),
+        })
+    }
+
+    /// The files of a module and of all that it needs, in the order in which they are loaded. Nothing where the module is
+    /// built into the kernel.
+    ///
+    /// # Errors
+    /// What modprobe said of a module that the kernel has not.
+    pub(crate) fn module_files(&self, module: &str) -> io::Result<Vec<PathBuf>> {
+        let tool = find_tool("modprobe").ok_or_else(|| io::Error::other("modprobe is not installed"))?;
+        let text = output_of(Command::new(tool).args(["-S", &self.release, "--show-depends", module]))?;
+        Ok(loaded(&text))
+    }
+}
+
+/// Every kernel with an image and modules, the oldest first.
+fn kernels(boot: &Path, modules: &Path) -> Vec<Kernel> {
+    let entries = fs::read_dir(boot).into_iter().flatten().flatten();
+    let mut found: Vec<Kernel> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let release = name.strip_prefix("vmlinuz-")?.to_owned();
+            let list = fs::read_to_string(modules.join(&release).join("modules.dep")).ok()?;
+            list.contains(MODULE).then(|| Kernel { release, image: entry.path() })
+        })
+        .collect();
+    found.sort_by_key(|kernel| version(&kernel.release));
+    found
+}
+
+/// The numbers in a release, so that 6.10 comes after 6.9.
+fn version(release: &str) -> Vec<u64> {
+    release.split(|letter: char| !letter.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
+}
+
+/// The files in what `modprobe --show-depends` says, each once.
+fn loaded(text: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for line in text.lines() {
+        let file = line.strip_prefix("insmod ").and_then(|rest| rest.split_whitespace().next());
+        if let Some(file) = file.map(PathBuf::from)
+            && !files.contains(&file)
+        {
+            files.push(file);
+        }
+    }
+    files
+}
+
+/// The content of a module, unpacked where the distribution packs its modules, and its name without the packing.
+pub(crate) fn module_content(file: &Path) -> io::Result<(String, Vec<u8>)> {
+    let path = file.to_str().ok_or_else(|| io::Error::other("a module's path is no text"))?;
+    for (ending, program) in [(".xz", "xz"), (".zst", "zstd"), (".gz", "gzip")] {
+        if let Some(plain) = path.strip_suffix(ending) {
+            let output = Command::new(program).arg("-dc").arg(file).output()?;
+            if !output.status.success() {
+                return Err(io::Error::other(format!("{program} cannot unpack {path}")));
+            }
+            return Ok((plain.to_owned(), output.stdout));
+        }
+    }
+    Ok((path.to_owned(), fs::read(file)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_kernel_with_modules_comes_last() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (boot, modules) = (scratch.path().join("boot"), scratch.path().join("modules"));
+        fs::create_dir(&boot).unwrap();
+        let all = [("6.10.1-amd64", true), ("6.9.0-3-amd64", true), ("6.11.0-cloud-amd64", false)];
+        for (release, is_whole) in all {
+            fs::write(boot.join(format!("vmlinuz-{release}")), "").unwrap();
+            fs::create_dir_all(modules.join(release)).unwrap();
+            let list = if is_whole {
+                "kernel/drivers/scsi/scsi_debug.ko.xz:\n"
+            } else {
+                "kernel/fs/ext4/ext4.ko:\n"
+            };
+            fs::write(modules.join(release).join("modules.dep"), list).unwrap();
+        }
+        fs::write(boot.join("vmlinuz-6.12.0"), "").unwrap();
+        fs::write(boot.join("config-6.13.0"), "").unwrap();
+        let found: Vec<String> = kernels(&boot, &modules).into_iter().map(|kernel| kernel.release).collect();
+        assert_eq!(found, ["6.9.0-3-amd64", "6.10.1-amd64"]);
+        assert!(kernels(&scratch.path().join("nothing"), &modules).is_empty());
+    }
+
+    #[test]
+    fn dependencies_are_loaded_once_and_first() {
+        let text = "insmod /m/virtio_ring.ko\ninsmod /m/virtio.ko \nbuiltin unix\ninsmod /m/virtio_ring.ko \ninsmod /m/blk.ko a=1\n";
+        let files = loaded(text);
+        assert_eq!(files, ["/m/virtio_ring.ko", "/m/virtio.ko", "/m/blk.ko"].map(PathBuf::from));
+        assert!(loaded("builtin ext4\n").is_empty());
+    }
+
+    #[test]
+    fn packed_modules_are_unpacked() {
+        let scratch = tempfile::tempdir().unwrap();
+        let plain = scratch.path().join("x.ko");
+        fs::write(&plain, "module").unwrap();
+        assert_eq!(module_content(&plain).unwrap().1, b"module");
+        let done = Command::new("gzip").arg("-k").arg(&plain).status().unwrap();
+        assert!(done.success());
+        let (name, content) = module_content(&scratch.path().join("x.ko.gz")).unwrap();
+        assert_eq!((name.as_str(), content.as_slice()), (plain.to_str().unwrap(), &b"module"[..]));
+    }
+}

@@ -1,0 +1,257 @@
+//! A small virtual machine with the devices that a test machine lacks: md, device mapper, LVM, NVMe, SCSI. It boots the
+//! packaged kernel from a busybox initramfs, runs scenarios one after the other inside the same boot, and hands back
+//! what they said. It touches no disk but the sparse files that it makes, and it never outlives the test.
+//!
+//! How scenarios are written stands in docs/guest.md.
+
+pub mod campaign;
+mod cpio;
+mod disk;
+mod initramfs;
+mod kernel;
+mod outcome;
+mod qemu;
+mod session;
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+pub use campaign::Tier;
+pub use disk::Disk;
+pub use kernel::KERNEL_VARIABLE;
+pub use outcome::{Call, Outcome};
+pub use session::{Booted, Scenario};
+
+use kernel::Kernel;
+
+use crate::tool::find_tool;
+
+/// Programs without which there is no guest.
+const NEEDED: &[&str] = &[qemu::PROGRAM, "busybox", "modprobe", "ldd", "setpriv"];
+/// Programs that every guest has: rdsk asks the first two, and the others are better than busybox's.
+const ALWAYS: &[&str] =
+    &["lsblk", "wipefs", "blkdiscard", "blockdev", "losetup", "sfdisk", "findmnt", "mount"];
+/// How long a boot may take. It takes some 6 s on a quiet machine without KVM.
+const BOOT_LIMIT: Duration = Duration::from_secs(120);
+
+/// Whether a guest can be booted here.
+///
+/// # Errors
+/// What is missing, in a few words.
+pub(crate) fn probe() -> Result<(), String> {
+    for tool in NEEDED.iter().chain(ALWAYS) {
+        find_tool(tool).ok_or_else(|| format!("{tool} is not installed"))?;
+    }
+    // Images of kernels are readable for root only in some distributions.
+    let kernel = Kernel::find()?;
+    File::open(&kernel.image).map(drop).map_err(|error| format!("{}: {error}", kernel.image.display()))
+}
+
+/// A guest to be booted.
+#[derive(Clone, Debug)]
+pub struct Guest {
+    programs: Vec<String>,
+    files: Vec<(PathBuf, String)>,
+    loaded: Vec<(String, String)>,
+    carried: Vec<String>,
+    disks: Vec<Disk>,
+    memory_mib: u32,
+    processors: u32,
+    append: String,
+    arguments: Vec<String>,
+    life: Duration,
+}
+
+impl Guest {
+    /// A guest that carries the built program, a caller's `env!("CARGO_BIN_EXE_rdsk")`, as `rdsk`.
+    #[must_use]
+    pub fn with_rdsk(binary: impl Into<PathBuf>) -> Self {
+        Self::new().file(binary, "/usr/bin/rdsk")
+    }
+
+    /// A guest with busybox, lsblk, wipefs and a few more, and no disk.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            programs: ALWAYS.iter().map(|name| (*name).to_owned()).collect(),
+            files: Vec::new(),
+            loaded: Vec::new(),
+            carried: Vec::new(),
+            disks: Vec::new(),
+            memory_mib: 768,
+            processors: 2,
+            append: String::new(),
+            arguments: Vec::new(),
+            life: Duration::from_secs(900),
+        }
+    }
+
+    /// Modules that are loaded at the start, after all that they need.
+    #[must_use]
+    pub fn modules(mut self, modules: &[&str]) -> Self {
+        self.loaded.extend(modules.iter().map(|module| ((*module).to_owned(), String::new())));
+        self
+    }
+
+    /// One more such module, with its parameters: `("scsi_debug", "dev_size_mb=64")`.
+    #[must_use]
+    pub fn module_with(mut self, module: &str, parameters: &str) -> Self {
+        self.loaded.push((module.into(), parameters.into()));
+        self
+    }
+
+    /// Modules that scripts load themselves, by `module NAME [PARAMETER=VALUE…]`.
+    #[must_use]
+    pub fn carried(mut self, modules: &[&str]) -> Self {
+        self.carried.extend(modules.iter().map(|module| (*module).to_owned()));
+        self
+    }
+
+    /// Programs of this machine that the guest has too, with their libraries.
+    #[must_use]
+    pub fn programs(mut self, programs: &[&str]) -> Self {
+        for program in programs {
+            if !self.programs.iter().any(|known| known == program) {
+                self.programs.push((*program).to_owned());
+            }
+        }
+        self
+    }
+
+    /// A file of this machine, with its path in the guest; a program brings its libraries.
+    #[must_use]
+    pub fn file(mut self, host: impl Into<PathBuf>, guest: &str) -> Self {
+        self.files.push((host.into(), guest.into()));
+        self
+    }
+
+    /// One more disk.
+    #[must_use]
+    pub fn disk(mut self, disk: Disk) -> Self {
+        self.disks.push(disk);
+        self
+    }
+
+    /// Memory in MiB (default 768).
+    #[must_use]
+    pub fn memory(mut self, mib: u32) -> Self {
+        self.memory_mib = mib;
+        self
+    }
+
+    /// Processors (default 2).
+    #[must_use]
+    pub fn processors(mut self, count: u32) -> Self {
+        self.processors = count;
+        self
+    }
+
+    /// Further words of the kernel's command line.
+    #[must_use]
+    pub fn append(mut self, words: &str) -> Self {
+        self.append.push(' ');
+        self.append.push_str(words);
+        self
+    }
+
+    /// Further arguments of QEMU.
+    #[must_use]
+    pub fn qemu(mut self, arguments: &[&str]) -> Self {
+        self.arguments.extend(arguments.iter().map(|argument| (*argument).to_owned()));
+        self
+    }
+
+    /// How long the guest may live (default 15 min); then it ends by itself.
+    #[must_use]
+    pub fn life(mut self, life: Duration) -> Self {
+        self.life = life;
+        self
+    }
+
+    /// Boots it. One guest runs at a time on a machine: without KVM each takes the processors whole.
+    ///
+    /// # Panics
+    /// When it does not come up; the message says why, with the last lines of its console.
+    #[must_use]
+    pub fn boot(self) -> Booted {
+        self.try_boot().unwrap_or_else(|error| panic!("the guest cannot be started: {error}"))
+    }
+
+    fn try_boot(self) -> io::Result<Booted> {
+        let turn = turn()?;
+        let start = Instant::now();
+        let kernel = Kernel::find().map_err(io::Error::other)?;
+        let directory = tempfile::Builder::new().prefix("rdsk-guest-").tempdir()?;
+        disk::make_images(&self.disks, directory.path())?;
+        let mut loaded: Vec<(String, String)> =
+            ["virtio_pci", "virtio_console"].map(|name| (name.to_owned(), String::new())).to_vec();
+        loaded.extend(disk::modules(&self.disks).iter().map(|name| ((*name).to_owned(), String::new())));
+        loaded.extend(self.loaded.iter().cloned());
+        let contents = initramfs::Contents {
+            programs: &self.programs,
+            files: &self.files,
+            loaded: &loaded,
+            carried: &self.carried,
+            variables: &disk::variables(&self.disks),
+            limit_s: self.life.as_secs(),
+        };
+        let archive = directory.path().join("initramfs");
+        fs::write(&archive, initramfs::build(&kernel, &contents)?)?;
+        let socket = directory.path().join("port");
+        let listener = UnixListener::bind(&socket)?;
+        let qemu = qemu::Qemu::start(&self.arguments(&kernel, &archive, &socket), directory.path())?;
+        let images = disk::images(&self.disks, directory.path());
+        let held = session::Held { kernel: kernel.release, images, directory, turn };
+        Ok(Booted::wait(qemu, &listener, held, start, BOOT_LIMIT))
+    }
+
+    fn arguments(&self, kernel: &Kernel, archive: &Path, socket: &Path) -> Vec<String> {
+        let append = format!(
+            "console=ttyS0 quiet panic=-1 oops=panic tsc=reliable mitigations=off nowatchdog random.trust_cpu=on{}",
+            self.append
+        );
+        let mut words: Vec<String> = [
+            // The same everywhere: with KVM, where that works, other races and other speeds would show.
+            "-accel",
+            "tcg,thread=multi",
+            "-cpu",
+            "max",
+            "-nodefaults",
+            "-display",
+            "none",
+            "-no-reboot",
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        words.extend(["-smp".into(), self.processors.to_string(), "-m".into(), self.memory_mib.to_string()]);
+        words.extend(["-kernel".into(), kernel.image.display().to_string()]);
+        words.extend(["-initrd".into(), archive.display().to_string(), "-append".into(), append]);
+        words.extend(["-chardev".into(), format!("socket,id=port,path={}", socket.display())]);
+        words.extend(
+            ["-device", "virtio-serial-pci", "-device", "virtserialport,chardev=port,name=rdsk"]
+                .map(str::to_owned),
+        );
+        words.extend(disk::arguments(&self.disks, archive.parent().unwrap_or(archive)));
+        words.extend(self.arguments.iter().cloned());
+        words
+    }
+}
+
+impl Default for Guest {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Waits until no other guest runs here. The kernel gives the turn back when its holder ends, in whatever way.
+fn turn() -> io::Result<File> {
+    let path = std::env::temp_dir().join("rdsk-guest.turn");
+    let made = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    // Another user's file can still be locked.
+    let file = made.or_else(|_| File::open(&path))?;
+    file.lock()?;
+    Ok(file)
+}

@@ -1,0 +1,111 @@
+//! QEMU as a child that never outlives the test: it is ended by its own process number when it is dropped, and by the kernel
+//! when the test program dies. It knows nothing of what goes on in the guest.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::tool::find_tool;
+
+/// The emulator.
+pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
+/// How soon an end that came by itself is noticed.
+const TICK: Duration = Duration::from_millis(20);
+/// What the kernel says when the guest is beyond use. An oops becomes a panic, and a panic ends QEMU.
+const FATAL: &[&str] = &["Kernel panic", "BUG: unable to handle", "general protection fault", "Oops: "];
+
+/// QEMU under way.
+#[derive(Debug)]
+pub(crate) struct Qemu {
+    ended: Arc<Mutex<Option<ExitStatus>>>,
+    stop: Option<Sender<()>>,
+    keeper: Option<JoinHandle<()>>,
+    console: PathBuf,
+    talk: PathBuf,
+}
+
+impl Qemu {
+    /// Starts it with these arguments. Console and its own talk go to files in the directory.
+    pub(crate) fn start(arguments: &[String], directory: &Path) -> io::Result<Self> {
+        let (console, talk) = (directory.join("console"), directory.join("qemu"));
+        let program = find_tool(PROGRAM).ok_or_else(|| io::Error::other("QEMU is not installed"))?;
+        // The kernel ends it when the thread that started it ends, which is the keeper's.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL"]).arg(program);
+        command.args(arguments).arg("-serial").arg(format!("file:{}", console.display()));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&talk)?);
+        let ended = Arc::new(Mutex::new(None));
+        let (stop, stopped) = channel();
+        let (started, is_started) = channel();
+        let seen = Arc::clone(&ended);
+        let keeper = std::thread::spawn(move || {
+            let child = command.spawn();
+            let (child, said) = match child {
+                Ok(child) => (Some(child), Ok(())),
+                Err(error) => (None, Err(error)),
+            };
+            // Whoever asked waits for this answer.
+            let _ = started.send(said);
+            if let Some(child) = child {
+                keep(child, &stopped, &seen);
+            }
+        });
+        let said = is_started.recv().unwrap_or_else(|_| Err(io::Error::other("QEMU's keeper died")));
+        let qemu = Self { ended, stop: Some(stop), keeper: Some(keeper), console, talk };
+        said.map(|()| qemu)
+    }
+
+    /// How it ended, if it has.
+    pub(crate) fn ended(&self) -> Option<ExitStatus> {
+        *self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The line in which the guest's kernel gave up, if it did.
+    pub(crate) fn fatal_line(&self) -> Option<String> {
+        let text = lossy(&self.console);
+        let line = text.lines().find(|line| FATAL.iter().any(|words| line.contains(words)));
+        line.map(|line| line.trim().to_owned())
+    }
+
+    /// What it and the guest's console said last, for messages.
+    pub(crate) fn last_words(&self) -> String {
+        let console = lossy(&self.console);
+        let lines: Vec<&str> = console.lines().map(str::trim_end).collect();
+        let last = lines[lines.len().saturating_sub(40)..].join("\n");
+        format!("QEMU: {}\nconsole of the guest:\n{last}", lossy(&self.talk).trim())
+    }
+}
+
+impl Drop for Qemu {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(keeper) = self.keeper.take() {
+            let _ = keeper.join();
+        }
+    }
+}
+
+/// Waits for the child's end or for the word to end it.
+fn keep(mut child: Child, stopped: &Receiver<()>, ended: &Mutex<Option<ExitStatus>>) {
+    loop {
+        if let Ok(Some(status)) = child.try_wait() {
+            *ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(status);
+            return;
+        }
+        if stopped.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout) {
+            // Not reaped yet, so the number is still its own.
+            let _ = child.kill();
+            let _ = child.wait();
+            return;
+        }
+    }
+}
+
+fn lossy(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+}

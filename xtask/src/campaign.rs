@@ -1,0 +1,171 @@
+//! `cargo xtask campaign NAME`: series of tests that take too long for every change. A campaign runs test programs with
+//! everything enabled, and makes of the notes that they leave a page under docs/campaigns.
+
+use crate::{step, suite, tools};
+use anyhow::{Context as _, Result, bail, ensure};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+/// One campaign.
+struct Campaign {
+    name: &'static str,
+    /// What it is, in the list and on its page.
+    about: &'static str,
+    /// What cargo is asked to run.
+    cargo: &'static [&'static str],
+    /// What the machine must have for it.
+    needs: &'static str,
+    /// Longest time in seconds.
+    limit_s: u64,
+}
+
+const CAMPAIGNS: &[Campaign] = &[Campaign {
+    name: "guest",
+    about: "every scenario in a virtual machine with md, LVM, device mapper, NVMe and SCSI, the extended ones too",
+    cargo: &[
+        "test",
+        "-p",
+        "rdsk",
+        "--test",
+        "guest",
+        "--no-fail-fast",
+        "--",
+        "--test-threads=1",
+        "--nocapture",
+    ],
+    needs: "root,guest",
+    limit_s: 3 * 3600,
+}];
+
+/// One line of the notes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Note {
+    group: String,
+    name: String,
+    result: String,
+    seconds: String,
+}
+
+/// Runs the campaign that the arguments name and writes its page; without a name, prints the list.
+///
+/// # Errors
+/// When there is no such campaign, when it cannot be started, and when it noted nothing.
+pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
+    let name = match arguments {
+        [] => {
+            CAMPAIGNS.iter().for_each(|campaign| println!("{:<8} {}", campaign.name, campaign.about));
+            return Ok(ExitCode::SUCCESS);
+        }
+        [name] => name,
+        [_, unknown, ..] => bail!("unknown argument \"{unknown}\""),
+    };
+    let campaign = CAMPAIGNS.iter().find(|campaign| campaign.name == name);
+    let campaign = campaign.with_context(|| format!("there is no campaign \"{name}\""))?;
+    let notes_path =
+        root.join("target").join(format!("campaign-{}-{}.txt", campaign.name, std::process::id()));
+    fs::create_dir_all(root.join("target")).context("the build's directory")?;
+    fs::write(&notes_path, "").with_context(|| notes_path.display().to_string())?;
+    let mut command = suite::cargo(root, campaign.cargo);
+    command
+        .env("RDSK_CAMPAIGN", campaign.name)
+        .env("RDSK_CAMPAIGN_NOTES", &notes_path)
+        .env("RDSK_MUST_HAVE", campaign.needs);
+    let interrupted = step::interruption()?;
+    tools::install(&interrupted)?;
+    let limit = Duration::from_secs(campaign.limit_s);
+    let ending = step::run(&mut command, limit, &interrupted, &mut |line| println!("{line}"))?;
+    let notes = parse(&fs::read_to_string(&notes_path)?);
+    // A file left behind is harmless: it lies in the build directory.
+    let _ = fs::remove_file(&notes_path);
+    let failure = suite::failure_of(ending);
+    ensure!(
+        !notes.is_empty(),
+        "the campaign noted nothing ({})",
+        failure.as_deref().unwrap_or("yet it passed")
+    );
+    let page = root.join("docs/campaigns").join(format!("{}.md", campaign.name));
+    fs::create_dir_all(root.join("docs/campaigns")).context("docs/campaigns")?;
+    fs::write(&page, draw(campaign, &today()?, &notes, failure.as_deref()))
+        .with_context(|| page.display().to_string())?;
+    println!("{} results in {}", notes.len(), page.display());
+    Ok(if failure.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn today() -> Result<String> {
+    let output = Command::new("date").args(["-u", "+%F"]).output().context("cannot run date")?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn parse(text: &str) -> Vec<Note> {
+    let note = |line: &str| {
+        let words: Vec<&str> = line.split('\t').collect();
+        let [group, name, result, seconds] = words[..] else { return None };
+        Some(Note { group: group.into(), name: name.into(), result: result.into(), seconds: seconds.into() })
+    };
+    text.lines().filter_map(note).collect()
+}
+
+/// The page. Notes of the group `boot` say which kernel ran and are no results.
+fn draw(campaign: &Campaign, date: &str, notes: &[Note], failure: Option<&str>) -> String {
+    let (boots, results): (Vec<&Note>, Vec<&Note>) = notes.iter().partition(|note| note.group == "boot");
+    let mut kernels: Vec<&str> = boots.iter().map(|note| note.name.as_str()).collect();
+    kernels.sort_unstable();
+    kernels.dedup();
+    let mut page = format!(
+        "# Campaign `{}`\n\nMade by `cargo xtask campaign {}` on {date}: {}.\n\n",
+        campaign.name, campaign.name, campaign.about
+    );
+    let mut line = |text: String| writeln!(page, "{text}").expect("a String takes everything");
+    if !kernels.is_empty() {
+        line(format!("Kernel: {}; {} boots. ", kernels.join(", "), boots.len()).trim_end().to_owned());
+    }
+    line(match failure {
+        None => format!("{} scenarios, all as expected.\n", results.len()),
+        Some(why) => format!("{} scenarios. **It failed**: {why}\n", results.len()),
+    });
+    line("| group | scenario | result | s |\n|---|---|---|---:|".into());
+    for note in results {
+        line(format!("| {} | {} | {} | {} |", note.group, note.name, note.result, note.seconds));
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str =
+        "boot\t6.1.0-1\tup\t5.0\nuse\tmounted ext4\trefused\t3.2\nbroken\nboot\t6.1.0-1\tup\t5.1\n";
+
+    #[test]
+    fn a_page_says_date_kernel_and_every_result() {
+        let notes = parse(TEXT);
+        assert_eq!(notes.len(), 3);
+        let page = draw(&CAMPAIGNS[0], "2026-11-21", &notes, None);
+        for words in [
+            "on 2026-11-21",
+            "Kernel: 6.1.0-1; 2 boots.",
+            "1 scenarios, all",
+            "| use | mounted ext4 | refused | 3.2 |",
+        ] {
+            assert!(page.contains(words), "no {words:?} in {page}");
+        }
+        assert!(
+            draw(&CAMPAIGNS[0], "", &notes, Some("exit status: 101"))
+                .contains("**It failed**: exit status: 101")
+        );
+    }
+
+    #[test]
+    fn campaigns_have_names_of_their_own() {
+        let mut names: Vec<&str> = CAMPAIGNS.iter().map(|campaign| campaign.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), CAMPAIGNS.len());
+        assert!(run(Path::new("/nonexistent"), &["nothing".to_owned()]).is_err());
+        assert!(CAMPAIGNS.iter().all(|campaign| campaign.limit_s > 0));
+    }
+}
