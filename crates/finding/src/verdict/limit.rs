@@ -148,6 +148,6 @@ pub(super) fn cpu_bound(facts: &Facts<'_>, cpus: Option<u32>) -> Judgement {
 }
 
 /// Devices that are memory with a driver: their speed is the processor's.
-fn is_memory_disk(name: &str) -> bool {
+pub(super) fn is_memory_disk(name: &str) -> bool {
     ["zram", "ram", "pmem"].iter().any(|prefix| name.starts_with(prefix))
 }

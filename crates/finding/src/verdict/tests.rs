@@ -483,3 +483,21 @@ fn a_limit_on_a_member_holds_for_the_member() {
     // Neither is a rate above a member's limit a burst of it.
     check(&striped("sdb", 100 * MIB), fixtures::disk(), VerdictCode::Device, "");
 }
+
+#[test]
+fn memory_disks_whose_reads_nobody_is_charged_for() {
+    let zram = |bytes_in_cache: Option<u64>| {
+        with(charged(read(IoPath::Buffered), Some(0), None), |cell| {
+            cell.evidence.device[0].name = "zram0".into();
+            cell.evidence.page_cache.as_mut().unwrap().before.cached_bytes = bytes_in_cache;
+        })
+    };
+    check(&zram(Some(0)), fixtures::disk(), VerdictCode::Device, "zram0 read 64 MiB for 64 MiB");
+    // What was in memory, or may have been, may have answered.
+    check(&zram(Some(64 * MIB)), fixtures::disk(), VerdictCode::PageCache, "100 %");
+    check(&zram(None), fixtures::disk(), VerdictCode::PageCache, "100 %");
+    let twice = with(zram(Some(0)), |cell| cell.workload.span_bytes = 16 * MIB);
+    check(&twice, fixtures::disk(), VerdictCode::PageCache, "100 %");
+    // The device was not read.
+    check(&device_reads(zram(Some(0)), 0), fixtures::disk(), VerdictCode::PageCache, "zram0 read 0 B");
+}
