@@ -7,6 +7,8 @@ mod arrays;
 mod refusal;
 #[path = "guest/refusals.rs"]
 mod refusals;
+#[path = "guest/stacks.rs"]
+mod stacks;
 
 use rdsk_testkit::guest::Guest;
 

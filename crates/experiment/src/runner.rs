@@ -101,7 +101,9 @@ impl Runner<'_> {
             if self.stop.is_raised() || state.failures_in_a_row >= FAILURES_IN_A_ROW {
                 break;
             }
-            if state.tallies[index].failure.is_some() || !state.tallies[index].errors.is_empty() {
+            let tally = &state.tallies[index];
+            let is_over = tally.failure.is_some() || !tally.errors.is_empty();
+            if is_over && !tally.goes_on_after_errors(&self.plan.cells[index].workload) {
                 continue;
             }
             if state.tallies[index].skip_round() {

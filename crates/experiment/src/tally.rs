@@ -90,7 +90,12 @@ impl Tally {
         self.cpu.user += run.cpu.user;
         self.cpu.system += run.cpu.system;
         self.interrupted_calls += run.interrupted_calls;
-        self.errors.extend(run.errors.iter().cloned());
+        for error in &run.errors {
+            // Each pass meets the same bad place again.
+            if !self.errors.contains(error) {
+                self.errors.push(error.clone());
+            }
+        }
         for note in &run.notes {
             if !self.notes.contains(note) {
                 self.notes.push(note.clone());
@@ -306,7 +311,7 @@ impl Tally {
         if let Some(failure) = &self.failure {
             return (StopReason::Error, failure.message.clone());
         }
-        if let Some(error) = self.errors.first() {
+        if let Some(error) = self.errors.first().filter(|_| !self.goes_on_after_errors(&cell.workload)) {
             return (StopReason::Error, error.message.clone());
         }
         if interrupted {
@@ -345,6 +350,11 @@ impl Tally {
                 format!("its {} of the time were too short for an interval", Nanos(slice_ns)),
             ),
         }
+    }
+
+    /// Whether what failed was places of a pass whose other places went on, so that later passes have a meaning.
+    pub(crate) fn goes_on_after_errors(&self, workload: &Workload) -> bool {
+        workload.points.is_some() && self.ended != Some(Ended::Failed) && self.failure.is_none()
     }
 
     /// Direct I/O of a size or offset that the kernel does not take ends with `EINVAL` on the first I/O: the report's "n/a".

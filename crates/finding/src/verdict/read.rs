@@ -56,7 +56,8 @@ fn buffered(facts: &Facts<'_>) -> Judgement {
         return Some(judgement);
     }
     let (cell, visits) = (facts.cell, facts.cell.result.visits.len().max(1) as u64);
-    let span = cell.workload.span_bytes * facts.targets.len().max(1) as u64 * visits;
+    let spans = facts.targets.len().max(1) as u64 * visits;
+    let span = cell.workload.span_bytes.saturating_mul(spans);
     let cached = cell.evidence.page_cache.and_then(|cache| cache.before.cached_bytes);
     if let Some(cached) = cached.filter(|&cached| span > 0 && reading::ratio(cached, span) >= DEVICE_SHARE) {
         let (cached, span) = (words::bytes(cached), words::bytes(span));

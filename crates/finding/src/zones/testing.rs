@@ -42,7 +42,7 @@ pub(crate) fn made(
                     latency(place, pass, number)
                 })
                 .collect();
-            PointRun { order, latency_ns, members: Vec::new() }
+            PointRun { order, latency_ns, ..PointRun::default() }
         })
         .collect();
     let inside: u64 = one.result.points.iter().flat_map(|run| &run.latency_ns).sum();
