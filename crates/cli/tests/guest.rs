@@ -3,10 +3,20 @@
 
 #[path = "guest/arrays.rs"]
 mod arrays;
+#[path = "guest/faults.rs"]
+mod faults;
+#[path = "guest/refusals/in_use.rs"]
+mod in_use;
+#[path = "guest/refusals/labels.rs"]
+mod labels;
+#[path = "guest/refusals/openers.rs"]
+mod openers;
 #[path = "guest/refusal.rs"]
 mod refusal;
 #[path = "guest/refusals.rs"]
 mod refusals;
+#[path = "guest/refusals/sideways.rs"]
+mod sideways;
 #[path = "guest/stacks.rs"]
 mod stacks;
 

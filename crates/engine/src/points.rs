@@ -194,7 +194,10 @@ pub(crate) fn run<R: Recorder>(
             Ok(moved) if moved == len => {}
             other => {
                 failed_in_a_row += 1;
-                if !is_of_this_place(&other) || failed_in_a_row >= FAILED_IN_A_ROW || work.missed.len() >= MOST_MISSED {
+                if !is_of_this_place(&other)
+                    || failed_in_a_row >= FAILED_IN_A_ROW
+                    || work.missed.len() >= MOST_MISSED
+                {
                     crate::sync::fail(&mut work, point.offset_bytes, len, &other);
                     break StreamEnd::Failed;
                 }

@@ -162,6 +162,11 @@ fn run_plan(
         record.observer = observer;
     }
     record.cells = outcome.cells;
+    for error in record.cells.iter_mut().flat_map(|cell| &mut cell.result.errors) {
+        if let Some(words) = (bench.places)(error) {
+            error.message = format!("{} ({words})", error.message);
+        }
+    }
     record.notes.extend(outcome.notes);
     record.status = match (outcome.interrupted, &outcome.problem) {
         (true, _) => Status::Interrupted,
@@ -231,7 +236,7 @@ fn make_file(
 ) -> Result<(Claim, f64), Problem> {
     let size = size_wish(request, files);
     let options = TestFileOptions { size, seed: request.options.seed, stop: request.stop.clone() };
-    let (claimed, made) = make_test_file(directory, &options, &mut |progress| {
+    let (claimed, made) = make_test_file(directory, &options, &request.roots, &mut |progress| {
         watch.event(&Event::Making {
             done_bytes: progress.done_bytes,
             total_bytes: progress.total_bytes,

@@ -231,7 +231,10 @@ impl Tally {
 
     /// The result of the cell.
     pub(crate) fn result(&self, cell: &Cell, setting: &Setting) -> CellResult {
-        let (stop, why) = self.reason(cell, setting);
+        let (stop, mut why) = self.reason(cell, setting);
+        if self.goes_on_after_errors(&cell.workload) && !self.errors.is_empty() {
+            why.push_str(&format!("; {} of its places failed", self.errors.len()));
+        }
         let ran = !self.visits.is_empty() && stop != StopReason::NotApplicable;
         let elapsed_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
         // Requests of many sizes have no one rate.

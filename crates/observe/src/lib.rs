@@ -14,6 +14,7 @@ pub mod limits;
 pub mod members;
 pub mod memory;
 mod mounts;
+pub mod place;
 pub mod process;
 mod sampler;
 pub mod series;

@@ -3,6 +3,7 @@
 
 pub mod cache;
 pub mod device;
+pub mod dm;
 pub mod extents;
 pub mod io;
 pub mod memory;

@@ -1,5 +1,11 @@
-//! What the C library does with memory that the program has freed. It holds no memory and measures none.
-#![allow(unsafe_code, reason = "mallopt(3) has no safe wrapper")]
+//! What the C library does with memory that the program has freed, and a mapping to be noticed. It measures nothing.
+#![allow(unsafe_code, reason = "mallopt(3), mmap(2) and munmap(2) have no safe wrapper")]
+
+use rustix::mm::{MapFlags, ProtFlags};
+use std::ffi::c_void;
+use std::io;
+use std::os::fd::AsFd;
+use std::ptr::{self, NonNull};
 
 /// Allocations from this size on are given back to the kernel when they are freed: glibc's own default.
 #[cfg(target_env = "gnu")]
@@ -14,5 +20,34 @@ pub fn give_back_freed() {
     unsafe {
         // It fails for nonsense only, and then all stays as it was.
         let _ = libc::mallopt(libc::M_MMAP_THRESHOLD, GIVEN_BACK_BYTES);
+    }
+}
+
+/// A shared, writable mapping of an open file, held until it is dropped. It shows nothing of what it maps: it is for tests of
+/// those who must notice that somebody maps a file, and so it is safe to have.
+#[derive(Debug)]
+pub struct SharedMapping {
+    start: NonNull<c_void>,
+    length: usize,
+}
+
+impl SharedMapping {
+    /// Maps the first `length` bytes, of which no byte is touched.
+    ///
+    /// # Errors
+    /// As mmap(2): `EACCES` when `fd` is not open for reading and writing, `EINVAL` for a length of 0.
+    pub fn new(fd: impl AsFd, length: usize) -> io::Result<Self> {
+        let rights = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: the kernel chooses the place, so no other mapping is replaced.
+        let start = unsafe { rustix::mm::mmap(ptr::null_mut(), length, rights, MapFlags::SHARED, fd, 0) }?;
+        let start = NonNull::new(start).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        Ok(Self { start, length })
+    }
+}
+
+impl Drop for SharedMapping {
+    fn drop(&mut self) {
+        // SAFETY: this is the mapping that `new` made; nothing points into it. A failure leaves it until the process ends.
+        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr(), self.length) };
     }
 }

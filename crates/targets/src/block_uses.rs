@@ -1,11 +1,16 @@
-//! What uses a block device: itself, its partitions, the disk it is a part of, and everything stacked on these, through
-//! every layer. It asks sysfs and procfs only; the kernel's own word (`O_EXCL`) is asked for by `probe`.
+//! What uses a block device: itself, its partitions, the disk it is a part of, everything stacked on these through every
+//! layer, and whatever shares sectors with it sideways: overlapping partitions and device-mapper devices, snapshots,
+//! other paths of the same LUN. It asks sysfs, procfs, configfs and device mapper; the kernel's own word (`O_EXCL`) is
+//! asked for by `probe`.
 
+use crate::exports::{self, Wanted};
 use crate::mounts::{Mount, Namespace};
-use crate::sysfs::{Node, names_in, read_number};
+use crate::processes;
+use crate::ranges::{Extents, Reach, Sharing};
+use crate::sysfs::{Node, names_in, read_number, read_text};
 use crate::uses::{Found, UseKind};
 use crate::world::World;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Mount points whose disk carries the running system.
 const SYSTEM_POINTS: [&str; 5] = ["/", "/usr", "/boot", "/boot/efi", "/efi"];
@@ -17,21 +22,43 @@ enum Tie {
     Same,
     /// Made of one of these.
     Holder,
+    /// One that it is made of.
+    Below,
+    /// One that has some of its sectors, and neither is made of the other.
+    Beside,
+    /// One that reaches the whole pool of which it is a volume. LVM keeps such a one for every pool, and nobody uses it.
+    Pool,
+    /// Another path to its LUN, or a partition seen on that path.
+    OtherPath,
 }
+
+type Touched<'world> = Vec<(&'world Node, Tie)>;
 
 /// Finds the uses of `node`.
 pub(crate) fn find(world: &World<'_>, node: &Node) -> Found {
     let mut found = Found::default();
-    let touched = touched(world, node);
+    let mut touched = stacked(world, node);
+    sideways(world, node, &mut touched, &mut found);
     mounted(world, &touched, &mut found);
     for path in &world.swaps {
-        if let Some(swap) = world.device_of_swap(path).filter(|swap| has(&touched, swap)) {
-            found.add(UseKind::Swap, &swap.shown());
+        if let Some(swap) = world.device_of_swap(path)
+            && let Some(tie) = tied(&touched, swap)
+        {
+            found.add(UseKind::Swap, &with_tie(&swap.shown(), tie));
         }
     }
-    for (holder, _) in touched.iter().filter(|(_, tie)| *tie == Tie::Holder) {
-        found.add(UseKind::Holder, &holder.shown());
+    for (holder, tie) in &touched {
+        match tie {
+            Tie::Holder => found.add(UseKind::Holder, &holder.shown()),
+            // A partition or a path that nobody uses keeps nobody's data but its own disk's.
+            Tie::Beside if holder.parent.is_none() => found.add(UseKind::SharedSectors, &holder.shown()),
+            _ => {}
+        }
     }
+    let names: BTreeMap<_, _> =
+        touched.iter().map(|(node, tie)| (node.number, with_tie(&node.kernel_name(), *tie))).collect();
+    processes::writers(&world.roots.proc, &names, &mut found);
+    exports::find(world, &Wanted::Devices(&names.keys().copied().collect()), &mut found);
     system_disk(world, node, &mut found);
     if let Some(below) = world.device_below_loop(node) {
         found.add(UseKind::BackingFile, &format!("it keeps its data on {}", below.shown()));
@@ -39,19 +66,27 @@ pub(crate) fn find(world: &World<'_>, node: &Node) -> Found {
     for lost in world.lost_backings() {
         found.doubt(&format!("it may be what {} keeps its data in", lost.shown()));
     }
-    let is_read_only =
-        |node: &Node| read_number::<u8>(&node.directory.join("ro")).is_some_and(|value| value != 0);
-    if is_read_only(node) || is_read_only(world.tree.whole(node)) {
-        found.add(UseKind::ReadOnly, &node.shown());
-    }
+    takes_no_writes(world, node, &mut found);
     found
 }
 
-/// Every device whose content a write to `node` would change, and every device that shares `node`'s blocks. Other
-/// partitions of the same disk are not among them.
-fn touched<'world>(world: &'world World<'_>, node: &'world Node) -> Vec<(&'world Node, Tie)> {
+fn takes_no_writes(world: &World<'_>, node: &Node, found: &mut Found) {
+    let whole = world.tree.whole(node);
+    let is_read_only =
+        |node: &Node| read_number::<u8>(&node.directory.join("ro")).is_some_and(|value| value != 0);
+    if is_read_only(node) || is_read_only(whole) {
+        found.add(UseKind::ReadOnly, &node.shown());
+    }
+    if read_text(&whole.directory.join("queue/zoned")).is_some_and(|text| text.trim() == "host-managed") {
+        found.add(UseKind::HostManaged, &node.shown());
+    }
+}
+
+/// Every device whose content a write to `node` would change by way of the stack, and every device that shares `node`'s
+/// blocks by its partition table. Other partitions of the same disk are not among them.
+fn stacked<'world>(world: &'world World<'_>, node: &'world Node) -> Touched<'world> {
     let mut list = vec![(node, Tie::Same)];
-    let same = node.partitions.iter().chain(&node.parent);
+    let same = node.partitions.iter().chain(&node.parent).chain(logical_partitions(world, node));
     list.extend(same.filter_map(|name| Some((world.tree.get(name)?, Tie::Same))));
     let loops: Vec<(&Node, &Node)> =
         world.tree.nodes().filter_map(|node| Some((node, world.device_below_loop(node)?))).collect();
@@ -64,7 +99,7 @@ fn touched<'world>(world: &'world World<'_>, node: &'world Node) -> Vec<(&'world
         let stacked = current.holders.iter().chain(parts).filter_map(|name| world.tree.get(name));
         let looped = loops.iter().filter(|(_, below)| below.name == current.name).map(|(node, _)| *node);
         for holder in stacked.chain(looped) {
-            if !has(&list, holder) {
+            if tied(&list, holder).is_none() {
                 list.push((holder, Tie::Holder));
             }
         }
@@ -72,24 +107,89 @@ fn touched<'world>(world: &'world World<'_>, node: &'world Node) -> Vec<(&'world
     list
 }
 
-fn has(list: &[(&Node, Tie)], node: &Node) -> bool {
-    list.iter().any(|(other, _)| other.name == node.name)
+/// An extended partition holds the table of the logical ones, which it is not made of as the kernel shows it: a partition
+/// of two sectors, or one block, among the first four, on a disk that has a fifth (block/partitions/msdos.c).
+fn logical_partitions<'world>(world: &'world World<'_>, node: &Node) -> impl Iterator<Item = &'world String> {
+    let index = |node: &Node| read_number::<u32>(&node.directory.join("partition"));
+    let sectors = read_number::<u64>(&node.directory.join("size")).unwrap_or(0);
+    let parent = node.parent.as_deref().and_then(|parent| world.tree.get(parent));
+    let block =
+        parent.and_then(|parent| read_number::<u64>(&parent.directory.join("queue/logical_block_size")));
+    let is_extended =
+        index(node).is_some_and(|index| index <= 4) && sectors <= (block.unwrap_or(512) / 512).max(2);
+    let siblings = parent.filter(|_| is_extended).map(|parent| parent.partitions.iter());
+    siblings
+        .into_iter()
+        .flatten()
+        .filter(move |name| world.tree.get(name).and_then(index).is_some_and(|index| index > 4))
 }
 
-fn mounted(world: &World<'_>, touched: &[(&Node, Tie)], found: &mut Found) {
+/// Adds the devices that share sectors with `node` and do not stand above it.
+fn sideways<'world>(
+    world: &'world World<'_>,
+    node: &'world Node,
+    touched: &mut Touched<'world>,
+    found: &mut Found,
+) {
+    let below = world.tree.stack(node);
+    let own = Extents::of(world, node, Reach::Writes);
+    for other in world.tree.nodes() {
+        if tied(touched, other).is_some() {
+            continue;
+        }
+        let tie = if below.contains(&other.name) {
+            Tie::Below
+        } else if is_on_other_path(world, node, other) {
+            Tie::OtherPath
+        } else {
+            Tie::Beside
+        };
+        match own.share(&Extents::of(world, other, Reach::RestsOn)) {
+            Sharing::No => {}
+            Sharing::Yes => touched.push((other, tie)),
+            Sharing::ByPool if tie == Tie::Beside => touched.push((other, Tie::Pool)),
+            Sharing::ByPool => touched.push((other, tie)),
+            Sharing::Perhaps(_) if tie == Tie::Below => touched.push((other, tie)),
+            Sharing::Perhaps(why) => {
+                found.doubt(&format!("{} may have some of its sectors: {why}", other.shown()));
+            }
+        }
+    }
+}
+
+fn is_on_other_path(world: &World<'_>, node: &Node, other: &Node) -> bool {
+    let disk = &world.tree.whole(other).name;
+    world.tree.bottoms(node).iter().any(|own| world.luns.are_paths(own, disk))
+}
+
+/// The name of a device, with how it is tied where the name does not tell.
+fn with_tie(name: &str, tie: Tie) -> String {
+    match tie {
+        Tie::Same | Tie::Holder => name.to_owned(),
+        Tie::Below => format!("{name}, which it is made of,"),
+        Tie::Beside => format!("{name}, which has some of its sectors,"),
+        Tie::Pool => format!("{name}, which reaches its whole pool,"),
+        Tie::OtherPath => format!("{name}, another path to the same LUN,"),
+    }
+}
+
+fn tied(list: &Touched<'_>, node: &Node) -> Option<Tie> {
+    list.iter().find(|(other, _)| other.name == node.name).map(|(_, tie)| *tie)
+}
+
+fn mounted(world: &World<'_>, touched: &Touched<'_>, found: &mut Found) {
     let mut seen = BTreeSet::new();
     for mount in &world.mounts {
-        let Some(device) = world.device_of_mount(mount).filter(|device| has(touched, device)) else {
-            continue;
-        };
+        let Some(device) = world.device_of_mount(mount) else { continue };
+        let Some(tie) = tied(touched, device) else { continue };
         seen.insert(device.name.clone());
-        found.add(UseKind::Mounted, &shown(mount, device));
+        found.add(UseKind::Mounted, with_tie(&shown(mount, device), tie).trim_end_matches(','));
     }
     // mountinfo names one device of a btrfs filesystem; sysfs has them all, as long as it is mounted anywhere.
     let registered = world.roots.sys.join("fs/btrfs");
     for filesystem in names_in(&registered) {
         for member in names_in(&registered.join(&filesystem).join("devices")) {
-            if let Some(device) = world.tree.get(&member).filter(|device| has(touched, device))
+            if let Some(device) = world.tree.get(&member).filter(|device| tied(touched, device).is_some())
                 && seen.insert(member.clone())
             {
                 found.add(UseKind::Mounted, &format!("a btrfs filesystem over {}", device.shown()));
@@ -108,14 +208,17 @@ fn shown(mount: &Mount, device: &Node) -> String {
 
 /// Any device, a partition not in use included, that shares a whole disk with the running system.
 fn system_disk(world: &World<'_>, node: &Node, found: &mut Found) {
-    let own = world.tree.bottoms(node);
+    let media = |node: &Node| -> BTreeSet<String> {
+        world.tree.bottoms(node).iter().map(|disk| world.luns.medium(disk).to_owned()).collect()
+    };
+    let own = media(node);
     for mount in &world.mounts {
         let is_system = SYSTEM_POINTS.iter().any(|point| mount.point == std::path::Path::new(point));
         if !is_system || mount.namespace == Namespace::Other {
             continue;
         }
         if let Some(device) = world.device_of_mount(mount)
-            && !world.tree.bottoms(device).is_disjoint(&own)
+            && !media(device).is_disjoint(&own)
         {
             found.add(UseKind::SystemDisk, &shown(mount, device));
         }

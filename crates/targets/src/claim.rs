@@ -2,8 +2,8 @@
 //! is opened here, from a handle on the very thing that was judged. A Claim for reading never gives a writable descriptor.
 
 use crate::error::TargetError;
-use crate::examine::{Attachment, Examined, Place, examine_path};
-use crate::judge::{Access, Permission, judge};
+use crate::examine::{Attachment, Examined, Place, examine_path, uses_now};
+use crate::judge::{Access, Permission, judge, judge_uses};
 use crate::node::DeviceNumber;
 use crate::registry::TestFile;
 use crate::roots::Roots;
@@ -42,6 +42,8 @@ pub struct Claim {
     path: PathBuf,
     access: Access,
     held: Held,
+    /// `None` where only reading was claimed, and for files of rdsk's own.
+    standing: Option<Box<Standing>>,
     /// Removed when the Claim goes.
     test_file: Option<TestFile>,
 }
@@ -58,6 +60,13 @@ enum Held {
 enum Judged {
     File { dev: u64, ino: u64 },
     Block { number: DeviceNumber, attachment: Option<Attachment>, sys: PathBuf },
+}
+
+/// What is needed to judge a thing of the user's again, once it is open for writing.
+#[derive(Debug)]
+struct Standing {
+    examined: Examined,
+    roots: Roots,
 }
 
 /// Claims a target. For writing it is examined again here, so that time between the two does no harm.
@@ -80,18 +89,22 @@ pub fn claim(
         examined = fresh;
     }
     judge(&examined, access, permission)?;
-    let node = match examined.place {
+    let node = match &examined.place {
         Place::Directory { .. } => return Err(TargetError::IsDirectory { path: shown(&examined.path) }),
-        Place::File { dev, ino, .. } => Judged::File { dev, ino },
+        Place::File { dev, ino, .. } => Judged::File { dev: *dev, ino: *ino },
         Place::Block { major_minor, attachment } => {
-            Judged::Block { number: major_minor, attachment, sys: roots.sys.clone() }
+            Judged::Block { number: *major_minor, attachment: attachment.clone(), sys: roots.sys.clone() }
         }
         Place::Sim(simulated) => {
+            let held = Held::Sim(simulated.clone());
             let (target, path) = (examined.target, examined.path);
-            return Ok(Claim { target, path, access, held: Held::Sim(simulated), test_file: None });
+            return Ok(Claim { target, path, access, held, standing: None, test_file: None });
         }
     };
-    let mut claim = hold(examined.target, examined.path, access, node)?;
+    let mut claim = hold(examined.target.clone(), examined.path.clone(), access, node)?;
+    if access == Access::Write {
+        claim.standing = Some(Box::new(Standing { examined, roots: roots.clone() }));
+    }
     let path = if claim.target.direct_io == Some(true) { IoPath::Direct } else { IoPath::Buffered };
     if access == Access::Write {
         // Whether it opens for writing is asked before anything is measured: rights, immutable files, running programs.
@@ -132,7 +145,8 @@ impl Claim {
     }
 
     /// Opens what is held. A writable descriptor of a block device is exclusive (`O_EXCL`): nobody can mount the device
-    /// while it is open, and a second one cannot be had, so streams share it.
+    /// while it is open, and a second one cannot be had, so streams share it. Once it is open, whether anybody uses the
+    /// target is judged again, so that nobody who came between the first judgement and this moment is overlooked.
     ///
     /// # Errors
     /// [`TargetError::ReadOnlyClaim`] for a write by a Claim for reading; a refusal when the device came into use
@@ -172,6 +186,10 @@ impl Claim {
             errno => TargetError::from_io(&self.path, "opened", errno.into()),
         })?;
         self.check(&fd, node)?;
+        if let Some(standing) = self.standing.as_deref().filter(|_| mode.access == Access::Write) {
+            let now = uses_now(&self.path, &standing.examined.place, &standing.roots);
+            judge_uses(&standing.examined, now.uses, now.doubts)?;
+        }
         Ok(fd)
     }
 
@@ -242,7 +260,7 @@ fn hold(target: Target, path: PathBuf, access: Access, node: Judged) -> Result<C
         Judged::Block { number, .. } => DeviceNumber::from_raw(stat.st_rdev) == number,
     };
     if is_same {
-        Ok(Claim { target, path, access, held: Held::Node { handle, node }, test_file: None })
+        Ok(Claim { target, path, access, held: Held::Node { handle, node }, standing: None, test_file: None })
     } else {
         Err(TargetError::Changed { path: shown(&path), what: "another has its name" })
     }

@@ -12,7 +12,7 @@ use crate::sysfs::Node;
 use crate::tools::{self, Lsblk};
 use crate::uses::{Found, Use, UseKind};
 use crate::world::World;
-use crate::{block_uses, claim, facts, file_uses, probe, text};
+use crate::{block_uses, claim, facts, file_uses, labels, probe, text, thin_pool};
 use rdsk_model::{Device, ExtentEvidence, Filesystem, Target, TargetKind};
 use std::fs::{self, FileType, Metadata};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -29,6 +29,8 @@ pub enum Place {
         free_bytes: u64,
         /// Size of the filesystem.
         total_bytes: u64,
+        /// What a thin pool below may give, of which a tenth stays free; `None` where there is none.
+        pool_spare_bytes: Option<u64>,
     },
     /// A regular file.
     File {
@@ -125,7 +127,8 @@ fn examine_block(name: &str, path: PathBuf, meta: &Metadata, roots: &Roots) -> R
     if size_bytes == 0 {
         return Err(TargetError::Empty { path: text::shown(&path) });
     }
-    if found.uses.is_empty() {
+    // What weighs more says more than the kernel's "busy".
+    if found.uses.iter().all(|used| used.kind > UseKind::OpenExclusive) {
         probe::exclusive(&path, &mut found);
     }
     found.settle();
@@ -189,8 +192,40 @@ pub(crate) fn examine_node(world: &World<'_>, node: &Node, path: &Path, found: &
         found.doubt(&reason);
         lsblk.as_ref().and_then(signature_of).into_iter().collect()
     });
+    for (of, signature) in labels_that_belong(world, node, &signatures, path, found) {
+        let of = if of == node.name { String::new() } else { format!(" on {of}") };
+        found.add(UseKind::Member, &format!("{}{of}", signature.text));
+    }
+    thin_pool::judge_device(world, node, found);
     let identities = identity::find(world, node, &device, lsblk.as_ref());
     BlockParts { stack: kernel_names(world, node), device, identities, signatures }
+}
+
+/// Labels of members and locks on the device, its partitions and the disk around it, whose other sectors they may be on.
+fn labels_that_belong(
+    world: &World<'_>,
+    node: &Node,
+    own: &[Signature],
+    path: &Path,
+    found: &mut Found,
+) -> Vec<(String, Signature)> {
+    let mut labels: Vec<(String, Signature)> =
+        own.iter().map(|signature| (node.name.clone(), signature.clone())).collect();
+    for other in node.partitions.iter().chain(&node.parent).filter_map(|name| world.tree.get(name)) {
+        // An extended partition is too short for labels, and a node may be missing: what is not there holds none.
+        let place = world.roots.dev.join(other.kernel_name());
+        let place = if place.exists() { place } else { path.with_file_name(other.kernel_name()) };
+        match tools::wipefs(&world.roots.tools, &place, &other.name)
+            .and_then(|answer| signature::parse(&answer))
+        {
+            Ok(signatures) => {
+                labels.extend(signatures.into_iter().map(|signature| (other.kernel_name(), signature)));
+            }
+            Err(reason) => found.doubt(&format!("{}: {reason}", other.kernel_name())),
+        }
+    }
+    labels.retain(|(_, signature)| labels::belongs_elsewhere(signature));
+    labels
 }
 
 /// `lsblk` walks the same stack with other code: a mount that it sees and we did not is a use all the same.
@@ -230,12 +265,20 @@ fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Result<Examine
     if let Err(errno) = rustix::fs::accessat(rustix::fs::CWD, &path, wanted, rustix::fs::AtFlags::EACCESS) {
         found.add(UseKind::NotWritable, &errno.to_string());
     }
+    let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
+    let mut pool_spare_bytes = None;
+    if let Some(node) = node_below(&path, &world, mount) {
+        let kind = mount.map_or("", |mount| mount.kind.as_str());
+        thin_pool::judge_filesystem(&world, node, kind, (None, free_bytes), &mut found);
+        pool_spare_bytes = thin_pool::spare_below(&world, node, &mut found);
+    }
     found.settle();
     let target = file_target(name, &path, 0, &world, mount);
     let place = Place::Directory {
         path: path.clone(),
-        free_bytes: space.f_bavail.saturating_mul(space.f_frsize),
+        free_bytes,
         total_bytes: space.f_blocks.saturating_mul(space.f_frsize),
+        pool_spare_bytes,
     };
     Ok(Examined {
         target,
@@ -256,8 +299,14 @@ fn examine_file(name: &str, path: PathBuf, meta: &Metadata, roots: &Roots) -> Re
     let mut found = Found::default();
     let world = World::read(roots, &mut found);
     found.extend(file_uses::find(&world, &path, (meta.dev(), meta.ino())));
-    found.settle();
     let mount = mount_of(&world.mounts, &path);
+    if let Some(node) = node_below(&path, &world, mount) {
+        let kind = mount.map_or("", |mount| mount.kind.as_str());
+        let free_bytes =
+            rustix::fs::statvfs(&path).map_or(0, |space| space.f_bavail.saturating_mul(space.f_frsize));
+        thin_pool::judge_filesystem(&world, node, kind, (Some(meta.len()), free_bytes), &mut found);
+    }
+    found.settle();
     let mut target = file_target(name, &path, meta.len(), &world, mount);
     target.direct_io = probe::direct_io(&path);
     let logical = target.device.as_ref().and_then(|device| device.logical_block_bytes);
@@ -275,11 +324,42 @@ fn examine_file(name: &str, path: PathBuf, meta: &Metadata, roots: &Roots) -> Re
     })
 }
 
-fn file_target(name: &str, path: &Path, size_bytes: u64, world: &World<'_>, mount: Option<&Mount>) -> Target {
+/// The device under a file or directory.
+fn node_below<'world>(path: &Path, world: &'world World<'_>, mount: Option<&Mount>) -> Option<&'world Node> {
     let by_stat = fs::metadata(path).ok().map(|meta| DeviceNumber::from_raw(meta.dev()));
-    let node = by_stat
+    by_stat
         .and_then(|number| world.tree.by_number(number))
-        .or_else(|| mount.and_then(|mount| world.device_of_mount(mount)));
+        .or_else(|| mount.and_then(|mount| world.device_of_mount(mount)))
+}
+
+/// What uses an open device or file of the user now, but for who holds it exclusively, which is we ourselves.
+pub(crate) fn uses_now(path: &Path, place: &Place, roots: &Roots) -> Found {
+    let mut found = Found::default();
+    let world = World::read(roots, &mut found);
+    match place {
+        Place::Block { major_minor, .. } => match world.tree.by_number(*major_minor) {
+            Some(node) => {
+                found.extend(block_uses::find(&world, node));
+                let whole = world.tree.whole(node);
+                if let Some(backing) = whole.backing_file.as_deref()
+                    && world.device_below_loop(whole).is_none()
+                {
+                    found.extend(file_uses::find_below_loop(&world, &whole.name, backing));
+                }
+            }
+            None => found.doubt(&format!("sysfs does not know the device {major_minor}")),
+        },
+        Place::File { dev, ino, own: false } => {
+            found.extend(file_uses::find(&world, path, (*dev, *ino)));
+        }
+        Place::File { own: true, .. } | Place::Directory { .. } | Place::Sim(_) => {}
+    }
+    found.settle();
+    found
+}
+
+fn file_target(name: &str, path: &Path, size_bytes: u64, world: &World<'_>, mount: Option<&Mount>) -> Target {
+    let node = node_below(path, world, mount);
     let options = |mount: &Mount| format!("{},{}", mount.options, mount.super_options);
     Target {
         kind: TargetKind::File,

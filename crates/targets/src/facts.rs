@@ -48,7 +48,7 @@ pub(crate) fn disk_sequence(sys: &Path, whole: &str) -> Option<u64> {
 }
 
 /// NVMe and MMC have `device/serial`, virtio has `serial`, SCSI and SATA have page 0x80 of the vital product data.
-fn serial(whole: &Path) -> Option<String> {
+pub(crate) fn serial(whole: &Path) -> Option<String> {
     trimmed(&whole.join("device/serial"))
         .or_else(|| trimmed(&whole.join("serial")))
         .or_else(|| unit_serial_number(&std::fs::read(whole.join("device/vpd_pg80")).ok()?))

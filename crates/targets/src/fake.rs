@@ -18,7 +18,7 @@ pub(crate) struct Fake {
 impl Fake {
     pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        for name in ["sys/block", "proc/self/ns", "dev/disk/by-id"] {
+        for name in ["sys/block", "proc/self/ns", "proc/1/fd", "dev/disk/by-id"] {
             fs::create_dir_all(directory.path().join(name)).unwrap();
         }
         let swaps = "Filename\tType\tSize\tUsed\tPriority\n".to_owned();
@@ -39,19 +39,29 @@ impl Fake {
         fs::write(path, content).unwrap();
     }
 
-    /// A disk of 1 GiB; `name` may be `disk/partition`.
+    /// A disk of 1 GiB; `name` may be `disk/partition`, and then it starts where the one before it ends.
     pub(crate) fn disk(self, name: &str, number: &str) -> Self {
         self.file(&format!("sys/block/{name}/dev"), &format!("{number}\n"));
         self.file(&format!("sys/block/{name}/size"), "2097152\n");
         self.file(&format!("sys/block/{name}/ro"), "0\n");
         if name.contains('/') {
-            self.file(&format!("sys/block/{name}/partition"), "1\n");
+            let digits = name.rfind(|c: char| !c.is_ascii_digit()).map_or(name, |at| &name[at + 1..]);
+            let index: u64 = digits.parse().unwrap();
+            self.file(&format!("sys/block/{name}/partition"), &format!("{index}\n"));
+            self.file(&format!("sys/block/{name}/start"), &format!("{}\n", (index - 1) * 2_097_152));
         }
         self
     }
 
-    /// Stacks the device `upper` on `lower`, both as paths below sys/block.
-    pub(crate) fn stack(self, upper: &str, lower: &str) -> Self {
+    /// Stacks the device `upper` on `lower`, both as paths below sys/block. A device-mapper device lies linearly on all
+    /// that it is stacked on, unless an answer says otherwise.
+    pub(crate) fn stack(mut self, upper: &str, lower: &str) -> Self {
+        if upper.starts_with("dm-") {
+            let number = fs::read_to_string(self.path(&format!("sys/block/{lower}/dev"))).unwrap();
+            let table = self.answers.entry(format!("table {upper}")).or_default();
+            let start = table.lines().count() * 2_097_152;
+            table.push_str(&format!("{start} 2097152 linear {} 0\n", number.trim()));
+        }
         let last = |path: &str| path.rsplit('/').next().unwrap().to_owned();
         self.file(&format!("sys/block/{lower}/holders/{}", last(upper)), "");
         self.file(&format!("sys/block/{upper}/slaves/{}", last(lower)), "");
@@ -91,6 +101,11 @@ impl Fake {
 
     pub(crate) fn answer(mut self, call: &str, text: &str) -> Self {
         self.answers.insert(call.to_owned(), text.to_owned());
+        self
+    }
+
+    pub(crate) fn without_answer(mut self, call: &str) -> Self {
+        self.answers.remove(call);
         self
     }
 

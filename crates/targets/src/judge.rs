@@ -72,6 +72,18 @@ pub fn judge(examined: &Examined, access: Access, permission: &Permission) -> Re
     }
 }
 
+/// Judges what uses a target that was judged before, as it is now.
+///
+/// # Errors
+/// The refusal.
+pub(crate) fn judge_uses(examined: &Examined, uses: Vec<Use>, doubts: Vec<String>) -> Result<(), Refusal> {
+    let now = Examined { uses, doubts, ..examined.clone() };
+    match now.uses.first() {
+        Some(first) => Err(refuse_use(&now, first.kind)),
+        None => prove(&now),
+    }
+}
+
 fn judge_file(examined: &Examined, permission: &Permission) -> Result<(), Refusal> {
     prove(examined)?;
     match permission.overwrite {
@@ -125,7 +137,8 @@ fn prove(examined: &Examined) -> Result<(), Refusal> {
         return Ok(());
     }
     let reason = format!("it cannot be proven to be unused: {}", listed(&examined.doubts, 2));
-    let hint = "measure reads, or run as root with util-linux (lsblk, wipefs) installed";
+    let hint =
+        "measure reads, or run as root, outside of containers, with util-linux (lsblk, wipefs) installed";
     Err(refusal(examined, "cannot-prove-unused", &reason, hint))
 }
 
@@ -143,13 +156,34 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         UseKind::Swap => ("swap", format!("it is active swap space ({list})")),
         UseKind::Holder => ("held", format!("other devices are made of it ({list})")),
         UseKind::BackingFile => ("backing-file", format!("a loop device shares its data ({list})")),
+        UseKind::SharedSectors => {
+            ("shared-sectors", format!("another device has some of its sectors ({list})"))
+        }
+        UseKind::Exported => ("exported", format!("it is exported to other hosts ({list})")),
         UseKind::OpenExclusive => ("in-use", format!("another program holds it exclusively ({list})")),
         UseKind::OpenElsewhere => ("in-use", format!("it is open elsewhere ({list})")),
+        UseKind::Member => {
+            ("member", format!("its label says that it is a part of something larger, or encrypted ({list})"))
+        }
+        UseKind::HostManaged => (
+            "host-managed",
+            format!("it takes writes only where the write pointers of its zones stand ({list})"),
+        ),
+        UseKind::ThinPool => ("thin-pool", list),
         UseKind::ReadOnly => ("read-only", format!("it is read-only ({list})")),
         UseKind::NotWritable => ("not-writable", format!("this user may not ({list})")),
         UseKind::InMemory => ("in-memory", list),
     };
     let hint = match (&examined.place, kind) {
+        (Place::Block { .. }, UseKind::Member) => {
+            let path = shown(&examined.path);
+            let hint = format!(
+                "measure reads, or, if nothing needs it any more, remove the label with wipefs --all {}",
+                quoted(&path)
+            );
+            return refusal(examined, code, &reason, &hint);
+        }
+        (_, UseKind::ThinPool) => "enlarge the pool, or measure reads, or name something outside of it",
         (Place::Directory { .. }, UseKind::InMemory) => "name a directory on a disk, such as /var/tmp",
         (Place::Directory { .. }, _) => "name a directory that you may write to",
         (Place::File { .. }, _) => "measure reads, or name a directory to have a test file made there",

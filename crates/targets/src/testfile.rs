@@ -3,9 +3,10 @@
 
 use crate::claim::{Claim, evidence};
 use crate::error::TargetError;
-use crate::examine::{Examined, Place};
+use crate::examine::{Examined, Place, examine_path};
 use crate::judge::{Access, Permission, judge};
 use crate::registry::TestFile;
+use crate::roots::Roots;
 use crate::text::shown;
 use crate::writing::{self, MIB, Made, MakeProgress, Order, SizeWish};
 use rdsk_model::{StopFlag, Target};
@@ -40,12 +41,15 @@ pub struct TestFilePlan {
 /// [`TargetError::TooLarge`] when it does not fit; when `directory` is no directory.
 pub fn plan_test_file(directory: &Examined, size: SizeWish) -> Result<TestFilePlan, TargetError> {
     match &directory.place {
-        Place::Directory { path, free_bytes, total_bytes } => plan(path, *free_bytes, *total_bytes, size),
+        Place::Directory { path, free_bytes, total_bytes, pool_spare_bytes } => {
+            plan(path, may_use(*free_bytes, *total_bytes, *pool_spare_bytes), size)
+        }
         _ => Err(TargetError::NotDirectory { path: shown(&directory.path) }),
     }
 }
 
-/// Makes a test file in a directory and claims it for writing. The file goes when the Claim does, and on every error.
+/// Makes a test file in a directory and claims it for writing. The file goes when the Claim does, and on every error. The
+/// directory is examined again first, since others, or our own last test file, may have used up its space meanwhile.
 ///
 /// # Errors
 /// The refusal of the directory; too little space, before or while writing; [`TargetError::Interrupted`];
@@ -53,19 +57,18 @@ pub fn plan_test_file(directory: &Examined, size: SizeWish) -> Result<TestFilePl
 pub fn make_test_file(
     directory: &Examined,
     options: &TestFileOptions,
+    roots: &Roots,
     watch: &mut dyn FnMut(MakeProgress),
 ) -> Result<(Claim, Made), TargetError> {
     let Place::Directory { path, .. } = &directory.place else {
         return Err(TargetError::NotDirectory { path: shown(&directory.path) });
     };
-    judge(directory, Access::Write, &Permission::default())?;
     if options.stop.is_raised() {
         return Err(TargetError::Interrupted);
     }
-    // Asked for again, since others may have filled it meanwhile.
-    let space = rustix::fs::statvfs(path).map_err(|e| TargetError::from_io(path, "looked at", e.into()))?;
-    let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
-    let plan = plan(path, free_bytes, space.f_blocks.saturating_mul(space.f_frsize), options.size)?;
+    let fresh = examine_path(&directory.target.name, path.clone(), roots)?;
+    judge(&fresh, Access::Write, &Permission::default())?;
+    let plan = plan_test_file(&fresh, options.size)?;
     let file = TestFile::create(path)?;
     let order = Order {
         goal_bytes: plan.size_bytes,
@@ -95,8 +98,12 @@ pub fn make_test_file(
     Ok((Claim::of_test_file(target, file)?, made))
 }
 
-fn plan(path: &Path, free_bytes: u64, total_bytes: u64, size: SizeWish) -> Result<TestFilePlan, TargetError> {
-    let may_use_bytes = free_bytes.saturating_sub(total_bytes.div_ceil(10));
+/// A tenth of the filesystem stays free, and a tenth of a thin pool below it.
+fn may_use(free_bytes: u64, total_bytes: u64, pool_spare_bytes: Option<u64>) -> u64 {
+    free_bytes.saturating_sub(total_bytes.div_ceil(10)).min(pool_spare_bytes.unwrap_or(u64::MAX))
+}
+
+fn plan(path: &Path, may_use_bytes: u64, size: SizeWish) -> Result<TestFilePlan, TargetError> {
     let size_bytes = match size {
         SizeWish::Fixed(bytes) => bytes,
         SizeWish::Adaptive { max_bytes, .. } if max_bytes < MIB => max_bytes,

@@ -14,10 +14,20 @@ pub enum UseKind {
     Holder,
     /// It, or the file below it, is what a loop device keeps its data in.
     BackingFile,
+    /// Another device-mapper device or array has some of its sectors.
+    SharedSectors,
+    /// The kernel serves it to other hosts.
+    Exported,
     /// Somebody holds the device with `O_EXCL`.
     OpenExclusive,
-    /// Another process has the file open.
+    /// Another process has the file open or mapped, or the device open for writing.
     OpenElsewhere,
+    /// Its label says that it is a part of something larger, or the lock of something encrypted: of LVM, md, ZFS, LUKS.
+    Member,
+    /// It takes writes only where the write pointers of its zones stand.
+    HostManaged,
+    /// Writing to it may use up a thin pool that others need.
+    ThinPool,
     /// It, or its filesystem, takes no writes.
     ReadOnly,
     /// This user may not write there.

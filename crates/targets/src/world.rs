@@ -1,6 +1,8 @@
 //! Everything that is read once per examination: the devices, what loop devices keep their data in, the mounts, the swap
-//! spaces. It answers which device a mount or a swap space lies on, and judges nothing.
+//! spaces, the tables of device mapper. It answers which device a mount or a swap space lies on, and judges nothing.
 
+use crate::device_mapper::{Mapper, Row};
+use crate::luns::Luns;
 use crate::mounts::{Mount, read_mounts, read_swaps};
 use crate::node::DeviceNumber;
 use crate::roots::Roots;
@@ -20,6 +22,12 @@ pub(crate) struct World<'roots> {
     pub(crate) roots: &'roots Roots,
     /// The block devices.
     pub(crate) tree: Tree,
+    /// Which disks are paths of one LUN.
+    pub(crate) luns: Luns,
+    /// Device mapper, to be asked.
+    pub(crate) mapper: Mapper<'roots>,
+    /// What device-mapper devices are made of, by kernel name, or why that cannot be told.
+    tables: BTreeMap<String, Result<Vec<Row>, String>>,
     /// What loop devices that sysfs shows as attached keep their data in, by kernel name: `None` for those that were detached
     /// meanwhile. Those that nobody tells of are missing.
     backings: BTreeMap<String, Option<Backing>>,
@@ -41,7 +49,15 @@ impl<'roots> World<'roots> {
             attached.filter_map(|node| Some((node.name.clone(), backing_of(node, roots)?))).collect();
         let mounts = read_mounts(&roots.proc, found);
         let swaps = read_swaps(&roots.proc, found);
-        Self { roots, tree, backings, mounts, swaps }
+        let mapper = Mapper::open(roots);
+        let mapped = tree.nodes().filter(|node| node.mapped_name.is_some() || node.name.starts_with("dm-"));
+        let tables = mapped.map(|node| (node.name.clone(), mapper.table(node))).collect();
+        Self { roots, luns: Luns::read(&tree), tree, mapper, tables, backings, mounts, swaps }
+    }
+
+    /// What a device-mapper device is made of, or why that cannot be told; `None` for every other device.
+    pub(crate) fn table(&self, node: &Node) -> Option<&Result<Vec<Row>, String>> {
+        self.tables.get(&node.name)
     }
 
     /// The file that a loop device keeps its data in.

@@ -194,17 +194,39 @@ fn a_read_only_device_is_refused() {
     refused(&device, device.path(), "read-only");
 }
 
+/// A member of LVM keeps its label until somebody wipes it, on the disk, on a partition of it and on the disk around it.
+#[test]
+fn members_are_refused_even_with_the_right_word() {
+    if !loops() || !requires(&[Need::Tool("partx")]) {
+        return;
+    }
+    let device = device(16);
+    write_lvm_label(device.backing_path());
+    let message = refused(&device, device.path(), "member");
+    assert!(message.contains("a part of something larger, or encrypted (LVM2_member)"), "{message}");
+    let hint = refusal(device.path(), &backing(&device)).hint;
+    assert!(hint.contains(&format!("wipefs --all {}", device.path().display())), "{hint}");
+    run("wipefs", &["--quiet", "--all", device.path().to_str().unwrap()]);
+    claimed(device.path(), Access::Write, &backing(&device));
+
+    let nodes = device.partition_gpt().unwrap();
+    write_lvm_label(&nodes[0]);
+    let message = refused(&device, device.path(), "member");
+    assert!(message.contains(&format!("(LVM2_member on {}p1)", device.name())), "{message}");
+    refused(&device, &nodes[0], "member");
+    claimed(&nodes[1], Access::Write, &backing(&device));
+}
+
 /// Each signature is named when the word is missing or wrong, and the right word opens the device.
 #[test]
 fn signatures_need_the_right_word() {
     if !loops() || !requires(&[Need::Ext4, Need::Tool("partx")]) {
         return;
     }
-    let (ext4, gpt, lvm) = (device(16), device(16), device(16));
+    let (ext4, gpt) = (device(16), device(16));
     ext4.mkfs_ext4("ho\"me").unwrap();
     gpt.partition_gpt().unwrap();
-    write_lvm_label(lvm.backing_path());
-    for (device, signature) in [(&ext4, "ext4 \"ho\"me\""), (&gpt, "gpt"), (&lvm, "LVM2_member")] {
+    for (device, signature) in [(&ext4, "ext4 \"ho\"me\""), (&gpt, "gpt")] {
         let before = device.content_hash().unwrap();
         let path = device.path().display();
         let missing = refusal(device.path(), &Permission::default());

@@ -194,7 +194,9 @@ fn a_file_that_another_writes_is_refused() {
 fn directories_tell_their_space_and_their_disk() {
     let directory = tempfile::tempdir().unwrap();
     let examined = look(directory.path());
-    let Place::Directory { path, free_bytes, total_bytes } = &examined.place else { panic!("no directory") };
+    let Place::Directory { path, free_bytes, total_bytes, .. } = &examined.place else {
+        panic!("no directory")
+    };
     assert_eq!(path, &directory.path().canonicalize().unwrap());
     assert!(free_bytes < total_bytes && *total_bytes > 0);
     let filesystem = examined.target.filesystem.as_ref().unwrap();

@@ -5,8 +5,8 @@ mod support;
 
 use rdsk_model::{IoPath, StopFlag};
 use rdsk_targets::{
-    Access, Claim, Made, MakeProgress, OpenMode, SizeWish, TargetError, TestFileOptions, make_test_file,
-    remove_all_test_files_now, remove_orphans,
+    Access, Claim, Made, MakeProgress, OpenMode, Roots, SizeWish, TargetError, TestFileOptions,
+    make_test_file, remove_all_test_files_now, remove_orphans,
 };
 use rdsk_testkit::{LoopDevice, Need, requires};
 use rustix::fs::{FlockOperation, XattrFlags};
@@ -27,7 +27,7 @@ fn fixed(bytes: u64) -> TestFileOptions {
 }
 
 fn make(directory: &Path, options: &TestFileOptions) -> Result<(Claim, Made), TargetError> {
-    make_test_file(&look(directory), options, &mut |_| {})
+    make_test_file(&look(directory), options, &Roots::default(), &mut |_| {})
 }
 
 fn names(directory: &Path) -> Vec<PathBuf> {
@@ -45,7 +45,10 @@ fn it_is_written_really_and_goes_with_its_claim() {
     let mut seen: Vec<MakeProgress> = Vec::new();
     let odd = 3 * MIB + 12_345;
     let (claim, made) =
-        make_test_file(&look(directory.path()), &fixed(odd), &mut |progress| seen.push(progress)).unwrap();
+        make_test_file(&look(directory.path()), &fixed(odd), &Roots::default(), &mut |progress| {
+            seen.push(progress);
+        })
+        .unwrap();
     assert_eq!((made.bytes, claim.size_bytes()), (odd, odd));
     assert!(made.elapsed_ns > 0 && made.write_bytes_per_s > 0.0);
     assert_eq!(seen.last().unwrap().done_bytes, odd);
@@ -131,7 +134,7 @@ fn stopping_in_the_middle_removes_it() {
     let options = fixed(1 << 30);
     let stop = options.stop.clone();
     let mut calls = 0;
-    let error = make_test_file(&look(directory.path()), &options, &mut |_| {
+    let error = make_test_file(&look(directory.path()), &options, &Roots::default(), &mut |_| {
         calls += 1;
         stop.raise();
     })

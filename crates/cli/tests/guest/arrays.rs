@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rdsk_testkit::guest::campaign::note;
 use rdsk_testkit::guest::{Disk, Scenario};
 use rdsk_testkit::{Need, requires};
 
@@ -28,4 +29,5 @@ call paths rdsk paths /dev/md0 --budget 10s --quiet --json -";
     assert_eq!(record["targets"][0]["stack"], serde_json::json!(["md0", "vda", "vdb"]));
     assert!(record["cells"].as_array().is_some_and(|cells| !cells.is_empty()), "{}", paths.stdout);
     assert_eq!(outcome.unclean(), "");
+    note("arrays", "paths on an md RAID 0", "the Record came back", outcome.took());
 }

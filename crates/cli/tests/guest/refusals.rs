@@ -3,92 +3,94 @@
 use rdsk_testkit::guest::Disk;
 use rdsk_testkit::{Need, requires};
 
-use crate::guest;
-use crate::refusal::{ROW, Refusal, try_all};
+use crate::refusal::try_all;
+use crate::{guest, in_use, labels, openers, sideways};
 
 const MIB: u64 = 1 << 20;
+const LVM: [&str; 9] =
+    ["lvm", "pvcreate", "vgcreate", "lvcreate", "lvremove", "vgchange", "vgremove", "pvremove", "dmsetup"];
+const CIPHERS: [&str; 6] =
+    ["xts", "aesni_intel", "aes_generic", "sha256_generic", "algif_skcipher", "algif_hash"];
 
-/// In use by the kernel: filesystems, swap, arrays, volumes.
-const IN_USE: &[Refusal] = &[
-    Refusal {
-        name: "mounted ext4",
-        set_up: "ext4 $A; at=$(mounted $A); settle $at",
-        code: "mounted",
-        says: &["it holds a mounted filesystem"],
-        tear_down: "umount $at",
-        ..ROW
-    },
-    Refusal {
-        name: "active swap",
-        set_up: "mkswap $A; swapon $A",
-        code: "swap",
-        tear_down: "swapoff $A",
-        ..ROW
-    },
-    Refusal {
-        name: "active member of an md RAID 1",
-        set_up: "raid md0 1 $A $B",
-        hashed: "$A $B",
-        code: "held",
-        says: &["md0"],
-        tear_down: "mdadm --stop /dev/md0; mdadm --zero-superblock $A $B",
-        ..ROW
-    },
-    Refusal {
-        name: "active LVM physical volume",
-        set_up: "pvcreate -q $A; vgcreate -q vg $A; lvcreate -q -an -Zn -L 8M -n lv vg; vgchange -q -ay vg",
-        code: "held",
-        tear_down: "vgchange -q -an vg; vgremove -q -f vg; pvremove -q $A",
-        ..ROW
-    },
-    Refusal {
-        name: "open LUKS container",
-        set_up: "head -c 64 /dev/zero > key
-            cryptsetup luksFormat -q --type luks1 --pbkdf-force-iterations 1000 $A key
-            cryptsetup open --key-file key $A secret",
-        code: "held",
-        tear_down: "cryptsetup close secret; wipefs -qa $A",
-        ..ROW
-    },
-    Refusal {
-        name: "second device of a mounted btrfs",
-        set_up: "mkfs.btrfs -q -M $B $A; btrfs device scan; at=$(mounted $B btrfs); sync",
-        hashed: "$A $B",
-        code: "mounted",
-        tear_down: "umount $at; wipefs -qa $A $B",
-        ..ROW
-    },
-    Refusal {
-        name: "loop device over a partition",
-        set_up: "echo 'start=2048' | partitions $A; losetup /dev/loop0 ${A}1",
-        code: "held",
-        says: &["loop0"],
-        tear_down: "losetup -d /dev/loop0",
-        ..ROW
-    },
-];
+fn has_guest() -> bool {
+    requires(&[Need::Root, Need::Guest])
+}
+
+/// The process that holds things in the guest.
+#[test]
+#[ignore = "started inside of the guest"]
+fn child_that_holds() {
+    rdsk_testkit::holder::hold();
+}
 
 #[test]
 fn what_the_kernel_uses_is_not_written() {
-    if !requires(&[Need::Root, Need::Guest]) {
+    if !has_guest() {
         return;
     }
     let mut guest = guest()
-        .modules(&["ext4", "raid1", "dm_mod", "dm_crypt", "loop", "btrfs"])
-        .modules(&["xts", "aesni_intel", "aes_generic", "sha256_generic", "algif_skcipher", "algif_hash"])
-        .programs(&["mkfs.ext4", "mkswap", "swapon", "swapoff", "mdadm", "lvm", "dmsetup", "cryptsetup"])
-        .programs(&[
-            "pvcreate",
-            "vgcreate",
-            "lvcreate",
-            "vgchange",
-            "vgremove",
-            "pvremove",
-            "mkfs.btrfs",
+        .modules(&[
+            "ext4",
+            "raid1",
+            "dm_mod",
+            "dm_crypt",
+            "dm_multipath",
+            "dm_round_robin",
+            "loop",
             "btrfs",
+            "bcache",
         ])
+        .modules(&CIPHERS)
+        .programs(&["mkfs.ext4", "mke2fs", "mkswap", "swapon", "swapoff", "mdadm", "cryptsetup", "sfdisk"])
+        .programs(&["mkfs.btrfs", "btrfs", "make-bcache", "unshare"])
+        .programs(&LVM)
         .disk(Disk::virtio("A", 48 * MIB))
         .disk(Disk::virtio("B", 48 * MIB))
         .boot();
-    try_all(&mut guest, "in use by the kernel", "$A $B", IN_USE);
+    try_all(&mut guest, "in use by the kernel", "$A $B", in_use::ROWS);
+    try_all(&mut guest, "members that are not active", "$A $B", labels::ROWS);
+}
+
+#[test]
+fn what_others_have_open_is_not_written() {
+    if !has_guest() {
+        return;
+    }
+    let mut guest = guest()
+        .modules(&["ext4", "raid0", "loop", "nbd", "nvmet", "target_core_mod", "target_core_file"])
+        .modules(&["target_core_iblock", "fuse"])
+        .programs(&[
+            "mkfs.ext4",
+            "mkswap",
+            "swapon",
+            "swapoff",
+            "mdadm",
+            "sfdisk",
+            "nbd-server",
+            "nbd-client",
+            "fuse2fs",
+        ])
+        .file(std::env::current_exe().unwrap(), "/usr/bin/holder")
+        .disk(Disk::virtio("A", 48 * MIB))
+        .disk(Disk::virtio("B", 48 * MIB))
+        .boot();
+    try_all(&mut guest, "open or exported", "$A $B", openers::DEVICES);
+    try_all(&mut guest, "files", "$A $B", openers::FILES);
+}
+
+#[test]
+fn what_shares_sectors_with_something_in_use_is_not_written() {
+    if !has_guest() {
+        return;
+    }
+    let mut guest = guest()
+        .modules(&["ext4", "dm_mod", "dm_snapshot", "dm_thin_pool"])
+        .programs(&["mkfs.ext4", "sfdisk", "thin_check"])
+        .programs(&LVM)
+        .disk(Disk::virtio("A", 48 * MIB))
+        .disk(Disk::scsi("S", 48 * MIB).properties("wwn=0x5000c500a1b2c3d4"))
+        .disk(Disk::scsi("P", 0).over("S").properties("wwn=0x5000c500a1b2c3d4"))
+        .boot();
+    try_all(&mut guest, "sideways", "$A", sideways::STACKED);
+    try_all(&mut guest, "paths", "$S", sideways::ROWS);
 }

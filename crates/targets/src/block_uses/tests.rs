@@ -231,7 +231,8 @@ fn facts_identities_and_stack_are_read() {
             "lsblk sdb1",
             r#"{"blockdevices":[{"name":"sdb1","wwn":"0x50014ee0ac1b2c3d","mountpoint":null}]}"#,
         )
-        .answer("wipefs sdb1", "");
+        .answer("wipefs sdb1", "")
+        .answer("wipefs sdb", "");
     machine.with(|world, found| {
         let node = world.tree.get("sdb1").unwrap();
         let parts = crate::examine::examine_node(world, node, std::path::Path::new("/dev/sdb1"), found);
@@ -270,4 +271,90 @@ fn what_only_lsblk_sees_is_a_use_and_missing_programs_are_doubts() {
         assert_eq!(found.doubts, ["wipefs is not installed"]);
         assert_eq!(parts.signatures[0].text, "zfs_member \"tank\"");
     });
+}
+
+/// The second path of a LUN, a partition that overlaps, a device-mapper device that overlaps, a snapshot, and a table of
+/// logical partitions: none of them is above or below what is in use.
+#[test]
+fn what_shares_sectors_sideways_is_in_use_too() {
+    let paths = Fake::new()
+        .disk("sda", "8:0")
+        .disk("sda/sda1", "8:1")
+        .disk("sdb", "8:16")
+        .disk("sdb/sdb1", "8:17")
+        .disk("sdb/sdb2", "8:18")
+        .attribute("sda/device/wwid", "naa.5000c500a1b2c3d4\n")
+        .attribute("sdb/device/wwid", "naa.5000c500a1b2c3d4\n")
+        .mount("8:1", "/data", "ext4", "/dev/sda1");
+    let expected = ["Mounted: /data on sda1, another path to the same LUN"];
+    assert_eq!(paths.uses("sdb"), expected);
+    assert_eq!(paths.uses("sdb1"), expected);
+    assert_eq!(paths.uses("sdb2"), NONE, "another partition of the same LUN");
+
+    let partitions = Fake::new()
+        .disk("sda", "8:0")
+        .disk("sda/sda1", "8:1")
+        .disk("sda/sda2", "8:2")
+        .attribute("sda/sda2/start", "2097151\n")
+        .mount("8:1", "/data", "ext4", "/dev/sda1");
+    assert_eq!(partitions.uses("sda2"), ["Mounted: /data on sda1, which has some of its sectors"]);
+
+    let mapped = Fake::new()
+        .disk("sda", "8:0")
+        .disk("dm-0", "253:0")
+        .disk("dm-1", "253:1")
+        .stack("dm-0", "sda")
+        .stack("dm-1", "sda");
+    assert_eq!(mapped.uses("dm-1"), ["SharedSectors: dm-0"]);
+    let mapped = mapped.mount("253:0", "/data", "ext4", "/dev/mapper/a");
+    let expected = ["Mounted: /data on dm-0, which has some of its sectors", "SharedSectors: dm-0"];
+    assert_eq!(mapped.uses("dm-1"), expected);
+    let apart = mapped.answer("table dm-1", "0 1024 linear 8:0 2097152");
+    assert_eq!(apart.uses("dm-1"), NONE);
+}
+
+#[test]
+fn an_origin_is_in_use_while_its_snapshot_is() {
+    let mut machine = Fake::new().disk("sda", "8:0");
+    for (name, number) in [("dm-0", "253:0"), ("dm-1", "253:1"), ("dm-2", "253:2"), ("dm-3", "253:3")] {
+        machine = machine.disk(name, number);
+    }
+    let machine = machine
+        .stack("dm-0", "sda")
+        .stack("dm-1", "sda")
+        .stack("dm-2", "dm-0")
+        .stack("dm-3", "dm-0")
+        .stack("dm-3", "dm-1")
+        .answer("table dm-1", "0 1024 linear 8:0 2097152")
+        .answer("table dm-2", "0 1024 snapshot-origin 253:0")
+        .answer("table dm-3", "0 1024 snapshot 253:0 253:1 P 8")
+        .mount("253:3", "/snap", "ext4", "/dev/mapper/snap");
+    let expected = ["Mounted: /snap on dm-3, which has some of its sectors", "SharedSectors: dm-3"];
+    assert_eq!(machine.uses("dm-2"), expected);
+    let unmounted = Fake::new().disk("sda", "8:0");
+    assert_eq!(unmounted.uses("sda"), NONE);
+}
+
+#[test]
+fn an_extended_partition_holds_its_logical_ones() {
+    let machine = Fake::new()
+        .disk("sda", "8:0")
+        .disk("sda/sda1", "8:1")
+        .disk("sda/sda2", "8:2")
+        .disk("sda/sda5", "8:5")
+        .attribute("sda/sda2/size", "2\n")
+        .mount("8:5", "/data", "ext4", "/dev/sda5");
+    assert_eq!(machine.uses("sda2"), ["Mounted: /data on sda5"]);
+    assert_eq!(machine.uses("sda1"), NONE);
+}
+
+#[test]
+fn exports_and_host_managed_zones_are_uses() {
+    let machine = Fake::new().disk("sdb", "8:16").disk("sdb/sdb1", "8:17");
+    let machine = machine.attribute("sdb/queue/zoned", "host-managed\n");
+    machine.file("sys/kernel/config/nvmet/subsystems/nqn.a/namespaces/1/device_path", "/dev/sdb\n");
+    let export = "Exported: namespace 1 of the NVMe subsystem nqn.a";
+    for name in ["sdb", "sdb1"] {
+        assert_eq!(machine.uses(name), [export.to_owned(), format!("HostManaged: {name}")]);
+    }
 }

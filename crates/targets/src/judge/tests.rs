@@ -54,7 +54,12 @@ fn file(own: bool) -> Examined {
 }
 
 fn directory() -> Examined {
-    let place = Place::Directory { path: "/srv".into(), free_bytes: 1 << 40, total_bytes: 1 << 41 };
+    let place = Place::Directory {
+        path: "/srv".into(),
+        free_bytes: 1 << 40,
+        total_bytes: 1 << 41,
+        pool_spare_bytes: None,
+    };
     Examined { path: "/srv".into(), place, ..file(false) }
 }
 

@@ -5,7 +5,7 @@ use super::*;
 const GIB: u64 = 1 << 30;
 
 fn size(free_bytes: u64, size: SizeWish) -> Result<u64, TargetError> {
-    plan(Path::new("/d"), free_bytes, 100 * GIB, size).map(|plan| plan.size_bytes)
+    plan(Path::new("/d"), may_use(free_bytes, 100 * GIB, None), size).map(|plan| plan.size_bytes)
 }
 
 fn adaptive(max_bytes: u64) -> SizeWish {
@@ -30,4 +30,11 @@ fn adaptive_sizes_fit_in_whole_mebibytes() {
     let error = size(10 * GIB + MIB - 1, adaptive(GIB)).unwrap_err();
     assert!(matches!(error, TargetError::TooLarge { wanted_bytes: MIB, .. }));
     assert!(size(50 * GIB, SizeWish::Fixed(0)).is_err());
+}
+
+#[test]
+fn a_thin_pool_below_may_allow_less_than_its_filesystem() {
+    assert_eq!(may_use(50 * GIB, 100 * GIB, Some(3 * GIB)), 3 * GIB);
+    assert_eq!(may_use(50 * GIB, 100 * GIB, Some(300 * GIB)), 40 * GIB);
+    assert_eq!(may_use(50 * GIB, 100 * GIB, Some(0)), 0);
 }

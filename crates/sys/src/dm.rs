@@ -1,0 +1,257 @@
+//! What device mapper says of its devices: the table of each, and the state of its targets. It opens nothing, changes
+//! nothing, and never hands out the key of an encrypted device.
+#![allow(unsafe_code, reason = "these ioctls have no safe wrapper")]
+
+use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
+use std::ffi::c_void;
+use std::io;
+use std::os::fd::AsFd;
+
+/// What a device mapper device does with a range of its sectors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DmLine {
+    /// First sector of the range, in units of 512 bytes.
+    pub start_sectors: u64,
+    /// Length of the range, in units of 512 bytes.
+    pub length_sectors: u64,
+    /// The kind of target: `linear`, `crypt`, `thin-pool`.
+    pub kind: String,
+    /// Its parameters, or its state, as the kernel words them. The key of a `crypt` target is replaced by `-`.
+    pub parameters: String,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DmQuestion {
+    /// The table: what the device is made of.
+    Table,
+    /// The state: for a thin pool, how much of it is in use.
+    Status,
+}
+
+/// Commands and flags of include/uapi/linux/dm-ioctl.h.
+const DM_TABLE_STATUS: Opcode = opcode::read_write::<Header>(0xfd, 12);
+const STATUS_TABLE: u32 = 1 << 4;
+const BUFFER_FULL: u32 = 1 << 8;
+/// Asking must not make a thin pool commit its metadata.
+const NO_FLUSH: u32 = 1 << 11;
+/// The kernel wipes its own copy of what it hands over.
+const SECURE_DATA: u32 = 1 << 15;
+const VERSION: [u32; 3] = [4, 0, 0];
+/// A first guess, and the most that is asked for: a table of some hundred thousand lines.
+const FIRST_BYTES: usize = 16 << 10;
+const MOST_BYTES: usize = 64 << 20;
+const HEADER_BYTES: usize = size_of::<Header>();
+/// `struct dm_target_spec`: two numbers of 64 bits, two of 32, and a name of 16 bytes.
+const SPEC_BYTES: usize = 40;
+
+/// `struct dm_ioctl`: 312 bytes.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Header {
+    version: [u32; 3],
+    data_size: u32,
+    data_start: u32,
+    target_count: u32,
+    open_count: i32,
+    flags: u32,
+    event_nr: u32,
+    padding: u32,
+    dev: u64,
+    name: [u8; 128],
+    uuid: [u8; 129],
+    data: [u8; 7],
+}
+
+/// Asks device mapper, through `control` (`/dev/mapper/control`, open in any way), about the device `number` (as in
+/// `st_rdev`). Needs CAP_SYS_ADMIN.
+///
+/// # Errors
+/// `EACCES` without the right; `ENXIO` when there is no such device; `InvalidData` for an answer that is none.
+pub fn lines(control: impl AsFd, number: u64, question: DmQuestion) -> io::Result<Vec<DmLine>> {
+    let mut bytes = FIRST_BYTES;
+    while bytes <= MOST_BYTES {
+        let mut buffer = Buffer::new(bytes);
+        buffer.ask(number, question);
+        let call = TableStatus(&mut buffer);
+        // SAFETY: the buffer begins with struct dm_ioctl, whose data_size says how long the buffer is; the kernel writes
+        // no further, and it opens and closes nothing.
+        unsafe { ioctl(&control, call) }?;
+        let header = buffer.header();
+        if header.flags & BUFFER_FULL == 0 {
+            return parse(buffer.as_bytes(), &header);
+        }
+        bytes *= 8;
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidData, "the table is too long"))
+}
+
+/// Storage for the header and what follows it, aligned for the header, and wiped when dropped: a table of an encrypted
+/// device holds its key.
+struct Buffer(Vec<u64>);
+
+impl Buffer {
+    fn new(bytes: usize) -> Self {
+        Self(vec![0; bytes.div_ceil(8)])
+    }
+
+    fn ask(&mut self, number: u64, question: DmQuestion) {
+        let table = if question == DmQuestion::Table { STATUS_TABLE } else { 0 };
+        // The sizes are constants far below 4 GiB.
+        let header = Header {
+            version: VERSION,
+            data_size: u32::try_from(self.0.len() * 8).unwrap_or(u32::MAX),
+            data_start: u32::try_from(HEADER_BYTES).unwrap_or(u32::MAX),
+            target_count: 0,
+            open_count: 0,
+            flags: table | NO_FLUSH | SECURE_DATA,
+            event_nr: 0,
+            padding: 0,
+            dev: number,
+            name: [0; 128],
+            uuid: [0; 129],
+            data: [0; 7],
+        };
+        // SAFETY: the storage is at least as long as the header and aligned to 8 bytes, as the header wants.
+        unsafe { self.0.as_mut_ptr().cast::<Header>().write(header) };
+    }
+
+    fn header(&self) -> Header {
+        // SAFETY: the storage begins with a header, written by `ask` and by the kernel; every bit pattern is one.
+        unsafe { self.0.as_ptr().cast::<Header>().read() }
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        // SAFETY: the storage is initialised, eight bytes for each of its words, and bytes need no alignment.
+        unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() * 8) }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        for word in &mut self.0 {
+            // SAFETY: `word` is a valid place; a volatile write is one that the compiler may not leave out.
+            unsafe { std::ptr::write_volatile(word, 0) };
+        }
+    }
+}
+
+struct TableStatus<'buffer>(&'buffer mut Buffer);
+
+// SAFETY: the opcode, the pointer to the buffer and the unit output are those of DM_TABLE_STATUS, which reads and writes
+// the buffer that it is given.
+unsafe impl Ioctl for TableStatus<'_> {
+    type Output = ();
+    const IS_MUTATING: bool = true;
+
+    fn opcode(&self) -> Opcode {
+        DM_TABLE_STATUS
+    }
+
+    fn as_ptr(&mut self) -> *mut c_void {
+        self.0.0.as_mut_ptr().cast()
+    }
+
+    unsafe fn output_from_ptr(_: IoctlOutput, _: *mut c_void) -> rustix::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Reads `target_count` specs, each followed by its parameters and, from the begin of the data, the place of the next.
+fn parse(bytes: &[u8], header: &Header) -> io::Result<Vec<DmLine>> {
+    let bad = || io::Error::new(io::ErrorKind::InvalidData, "device mapper's answer is not understood");
+    let start = usize::try_from(header.data_start).map_err(|_| bad())?;
+    let data = bytes.get(start..).ok_or_else(bad)?;
+    let mut lines = Vec::new();
+    let mut at = 0usize;
+    for _ in 0..header.target_count {
+        let spec = data.get(at..).and_then(|rest| rest.get(..SPEC_BYTES)).ok_or_else(bad)?;
+        let number = |from: usize| {
+            let word: [u8; 8] = spec[from..from + 8].try_into().expect("eight bytes make a number");
+            u64::from_ne_bytes(word)
+        };
+        let next: [u8; 4] = spec[20..24].try_into().expect("four bytes make a number");
+        let next = usize::try_from(u32::from_ne_bytes(next)).map_err(|_| bad())?;
+        let kind = text(&spec[24..]);
+        let parameters = text(data.get(at + SPEC_BYTES..).ok_or_else(bad)?);
+        lines.push(DmLine {
+            start_sectors: number(0),
+            length_sectors: number(8),
+            parameters: if kind == "crypt" { without_key(&parameters) } else { parameters },
+            kind,
+        });
+        if next < at + SPEC_BYTES && lines.len() < usize::try_from(header.target_count).unwrap_or(usize::MAX)
+        {
+            return Err(bad());
+        }
+        at = next;
+    }
+    Ok(lines)
+}
+
+/// Up to the first zero.
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+/// `cipher key offset device start …` with a dash for the key.
+fn without_key(parameters: &str) -> String {
+    let words = parameters.split(' ').enumerate();
+    words.map(|(index, word)| if index == 1 { "-" } else { word }).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(start: u64, length: u64, next: u32, kind: &str, parameters: &str) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.extend(start.to_ne_bytes());
+        bytes.extend(length.to_ne_bytes());
+        bytes.extend(0i32.to_ne_bytes());
+        bytes.extend(next.to_ne_bytes());
+        let mut name = [0u8; 16];
+        name[..kind.len()].copy_from_slice(kind.as_bytes());
+        bytes.extend(name);
+        bytes.extend(parameters.as_bytes());
+        bytes.push(0);
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        bytes
+    }
+
+    fn header(target_count: u32) -> Header {
+        let mut buffer = Buffer::new(FIRST_BYTES);
+        buffer.ask(0, DmQuestion::Table);
+        Header { target_count, ..buffer.header() }
+    }
+
+    #[test]
+    fn sizes_are_those_of_the_kernel() {
+        assert_eq!((HEADER_BYTES, header(0).data_size), (312, 16 << 10));
+        assert_eq!(DM_TABLE_STATUS, 0xc138_fd0c);
+    }
+
+    #[test]
+    fn answers_are_read_line_by_line_and_keys_are_dropped() {
+        let first = spec(0, 2048, 0, "linear", "8:16 4096");
+        let next = u32::try_from(first.len()).unwrap();
+        let first = spec(0, 2048, next, "linear", "8:16 4096");
+        let second = spec(2048, 8, next + 88, "crypt", "aes-xts-plain64 00ff 0 8:32 32 1 allow_discards");
+        let bytes = [vec![0; HEADER_BYTES], first, second].concat();
+        let lines = parse(&bytes, &header(2)).unwrap();
+        assert_eq!((lines[0].kind.as_str(), lines[0].parameters.as_str()), ("linear", "8:16 4096"));
+        assert_eq!((lines[1].start_sectors, lines[1].length_sectors), (2048, 8));
+        assert_eq!(lines[1].parameters, "aes-xts-plain64 - 0 8:32 32 1 allow_discards");
+        assert!(parse(&bytes, &header(3)).is_err(), "a spec beyond the end");
+        assert!(parse(&bytes[..HEADER_BYTES + 20], &header(1)).is_err());
+        let looping = [vec![0; HEADER_BYTES], spec(0, 1, 0, "error", ""), vec![0; 64]].concat();
+        assert!(parse(&looping, &header(2)).is_err(), "an answer that leads back");
+    }
+
+    #[test]
+    fn what_is_no_control_device_is_refused() {
+        let file = tempfile::tempfile().unwrap();
+        assert!(lines(&file, 0, DmQuestion::Table).is_err());
+    }
+}

@@ -1,0 +1,304 @@
+//! What the devices of device mapper are made of, range by range, from device mapper's own tables. It asks the kernel, or
+//! the answers of a test, and decides nothing.
+
+use crate::node::DeviceNumber;
+use crate::roots::{Roots, ToolSource};
+use crate::sysfs::Node;
+use rdsk_sys::dm::{DmLine, DmQuestion, lines};
+use rustix::fs::{Mode, OFlags};
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// Bytes of the kernel's sector.
+const SECTOR_BYTES: u64 = 512;
+
+/// A range of a device and what it is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// First byte of the range.
+    pub(crate) begin: u64,
+    /// The byte behind its end.
+    pub(crate) end: u64,
+    /// The kind of target: `linear`, `snapshot`.
+    pub(crate) kind: String,
+    /// The devices below.
+    pub(crate) parts: Vec<Part>,
+}
+
+/// One device below a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Which.
+    pub(crate) device: DeviceNumber,
+    /// Where on it.
+    pub(crate) span: Span,
+    /// Whether writes reach it.
+    pub(crate) role: Role,
+}
+
+/// Where a row lies on a device below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Span {
+    /// Byte for byte, from this byte on.
+    Linear {
+        /// Where the row's first byte lies.
+        offset: u64,
+    },
+    /// Somewhere in this range.
+    Within {
+        /// Its first byte.
+        begin: u64,
+        /// The byte behind its end.
+        end: u64,
+    },
+    /// Anywhere.
+    Anywhere,
+    /// In blocks of a pool that no other volume of the pool has, but for snapshots, which the pool keeps apart.
+    Volume {
+        /// The number of the volume in its pool.
+        id: u64,
+    },
+}
+
+/// What a device below is to a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It is read and written.
+    Data,
+    /// It is read only: writes go elsewhere.
+    Origin,
+}
+
+/// How full a thin pool is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PoolSpace {
+    /// Bytes that no volume has yet.
+    pub(crate) free_bytes: u64,
+    /// Bytes in all.
+    pub(crate) total_bytes: u64,
+    /// Part of the metadata in use, in percent.
+    pub(crate) metadata_percent: u64,
+}
+
+/// A handle for questions to device mapper.
+#[derive(Debug)]
+pub(crate) enum Mapper<'roots> {
+    Kernel(io::Result<OwnedFd>),
+    /// Lines as dmsetup(8) prints them, by question and kernel name: `table dm-0`, `status dm-0`.
+    Answers(&'roots std::collections::BTreeMap<String, String>),
+}
+
+impl<'roots> Mapper<'roots> {
+    /// Opens the control node for reading, which is enough for questions.
+    pub(crate) fn open(roots: &'roots Roots) -> Self {
+        match &roots.tools {
+            ToolSource::Answers(answers) => Self::Answers(answers),
+            ToolSource::Directories(_) => {
+                let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+                let control = rustix::fs::open(roots.dev.join("mapper/control"), flags, Mode::empty());
+                Self::Kernel(control.map_err(io::Error::from))
+            }
+        }
+    }
+
+    /// The table of a device.
+    pub(crate) fn table(&self, node: &Node) -> Result<Vec<Row>, String> {
+        Ok(self.ask(node, DmQuestion::Table)?.iter().map(row).collect())
+    }
+
+    /// How full the pool `node` is; `None` where it is no thin pool.
+    pub(crate) fn pool_space(&self, node: &Node) -> Result<Option<PoolSpace>, String> {
+        let table = self.ask(node, DmQuestion::Table)?;
+        let Some(line) = table.iter().find(|line| line.kind == "thin-pool") else { return Ok(None) };
+        let status = self.ask(node, DmQuestion::Status)?;
+        let status = status.iter().find(|line| line.kind == "thin-pool");
+        // Documentation/admin-guide/device-mapper/thin-provisioning.rst
+        let block_bytes = words(line).nth(2).and_then(|word| word.parse::<u64>().ok());
+        let space = status.zip(block_bytes).and_then(|(status, block_sectors)| {
+            let (used_metadata, metadata) = words(status).nth(1)?.split_once('/')?;
+            let (used, total) = words(status).nth(2)?.split_once('/')?;
+            let (used, total): (u64, u64) = (used.parse().ok()?, total.parse().ok()?);
+            let (used_metadata, metadata): (u64, u64) = (used_metadata.parse().ok()?, metadata.parse().ok()?);
+            let block_bytes = block_sectors.checked_mul(SECTOR_BYTES)?;
+            Some(PoolSpace {
+                free_bytes: total.saturating_sub(used).saturating_mul(block_bytes),
+                total_bytes: total.saturating_mul(block_bytes),
+                metadata_percent: used_metadata.saturating_mul(100).checked_div(metadata)?,
+            })
+        });
+        space.map(Some).ok_or_else(|| "the state of the thin pool is not understood".to_owned())
+    }
+
+    /// Bytes that a thin volume has of its pool; `None` where that cannot be told.
+    pub(crate) fn mapped_bytes(&self, node: &Node) -> Option<u64> {
+        let status = self.ask(node, DmQuestion::Status).ok()?;
+        let line = status.iter().find(|line| line.kind == "thin")?;
+        words(line).next()?.parse::<u64>().ok()?.checked_mul(SECTOR_BYTES)
+    }
+
+    fn ask(&self, node: &Node, question: DmQuestion) -> Result<Vec<DmLine>, String> {
+        match self {
+            Self::Kernel(Err(error)) => Err(error.to_string()),
+            Self::Kernel(Ok(control)) => {
+                let number = rustix::fs::makedev(node.number.major, node.number.minor);
+                lines(control, number, question).map_err(|error| error.to_string())
+            }
+            Self::Answers(answers) => {
+                let what = if question == DmQuestion::Table { "table" } else { "status" };
+                let text = answers.get(&format!("{what} {}", node.name));
+                let text = text.ok_or_else(|| "device mapper may not be asked".to_owned())?;
+                Ok(text.lines().filter_map(printed).collect())
+            }
+        }
+    }
+}
+
+/// A line as dmsetup(8) prints it.
+fn printed(line: &str) -> Option<DmLine> {
+    let mut words = line.splitn(4, ' ');
+    Some(DmLine {
+        start_sectors: words.next()?.parse().ok()?,
+        length_sectors: words.next()?.parse().ok()?,
+        kind: words.next()?.to_owned(),
+        parameters: words.next().unwrap_or_default().to_owned(),
+    })
+}
+
+fn words(line: &DmLine) -> impl Iterator<Item = &str> {
+    line.parameters.split(' ').filter(|word| !word.is_empty())
+}
+
+/// The parameters of each kind of target are described in Documentation/admin-guide/device-mapper. Whatever is not known,
+/// or does not read as described, is taken to reach every device that it names, anywhere.
+fn row(line: &DmLine) -> Row {
+    let begin = line.start_sectors.saturating_mul(SECTOR_BYTES);
+    let end = begin.saturating_add(line.length_sectors.saturating_mul(SECTOR_BYTES));
+    let list: Vec<&str> = words(line).collect();
+    let parts = match line.kind.as_str() {
+        "linear" | "flakey" | "dust" => linear(&list, 0).map(|part| vec![part]),
+        "crypt" => linear(&list, 3).map(|part| vec![part]),
+        "delay" => {
+            [0, 3, 6].iter().filter(|&&at| at == 0 || at < list.len()).map(|&at| linear(&list, at)).collect()
+        }
+        "snapshot-origin" => {
+            device(&list, 0).map(|device| vec![data(device, Span::Linear { offset: begin })])
+        }
+        "snapshot" => snapshot(&list, begin, Role::Origin),
+        "snapshot-merge" => snapshot(&list, begin, Role::Data),
+        "striped" => striped(&list, end - begin),
+        "thin" => thin(&list),
+        "multipath" => {
+            Some(named(&list).map(|device| data(device, Span::Linear { offset: begin })).collect())
+        }
+        _ => None,
+    };
+    let parts = parts.unwrap_or_else(|| named(&list).map(|device| data(device, Span::Anywhere)).collect());
+    Row { begin, end, kind: line.kind.clone(), parts }
+}
+
+fn data(device: DeviceNumber, span: Span) -> Part {
+    Part { device, span, role: Role::Data }
+}
+
+fn device(list: &[&str], at: usize) -> Option<DeviceNumber> {
+    list.get(at)?.parse().ok()
+}
+
+/// Every device that is named.
+fn named<'list>(list: &'list [&str]) -> impl Iterator<Item = DeviceNumber> + 'list {
+    list.iter().filter_map(|word| word.parse().ok())
+}
+
+fn sectors(list: &[&str], at: usize) -> Option<u64> {
+    list.get(at)?.parse::<u64>().ok()?.checked_mul(SECTOR_BYTES)
+}
+
+fn linear(list: &[&str], at: usize) -> Option<Part> {
+    Some(data(device(list, at)?, Span::Linear { offset: sectors(list, at + 1)? }))
+}
+
+fn snapshot(list: &[&str], begin: u64, role: Role) -> Option<Vec<Part>> {
+    let origin = Part { device: device(list, 0)?, span: Span::Linear { offset: begin }, role };
+    Some(vec![origin, data(device(list, 1)?, Span::Anywhere)])
+}
+
+fn striped(list: &[&str], length: u64) -> Option<Vec<Part>> {
+    let count: usize = list.first()?.parse().ok().filter(|&count| count > 0)?;
+    let each = length / u64::try_from(count).ok()?;
+    let part = |index: usize| {
+        let begin = sectors(list, 3 + 2 * index)?;
+        Some(data(device(list, 2 + 2 * index)?, Span::Within { begin, end: begin.checked_add(each)? }))
+    };
+    (0..count).map(part).collect()
+}
+
+fn thin(list: &[&str]) -> Option<Vec<Part>> {
+    let id = list.get(1)?.parse().ok()?;
+    let mut parts = vec![data(device(list, 0)?, Span::Volume { id })];
+    if let Some(device) = device(list, 2) {
+        parts.push(Part { device, span: Span::Anywhere, role: Role::Origin });
+    }
+    Some(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(kind: &str, parameters: &str) -> Vec<Part> {
+        let line = DmLine {
+            start_sectors: 8,
+            length_sectors: 64,
+            kind: kind.to_owned(),
+            parameters: parameters.to_owned(),
+        };
+        let row = row(&line);
+        assert_eq!((row.begin, row.end), (4096, 36864));
+        row.parts
+    }
+
+    const fn at(minor: u32) -> DeviceNumber {
+        DeviceNumber { major: 8, minor }
+    }
+
+    #[test]
+    fn targets_that_map_byte_for_byte() {
+        let wanted = vec![data(at(16), Span::Linear { offset: 1024 })];
+        for (kind, parameters) in [
+            ("linear", "8:16 2"),
+            ("flakey", "8:16 2 5 1 1 drop_writes"),
+            ("crypt", "aes-xts-plain64 - 0 8:16 2 1 allow_discards"),
+            ("delay", "8:16 2 20"),
+        ] {
+            assert_eq!(parts(kind, parameters), wanted, "{kind}");
+        }
+        let both = parts("delay", "8:16 2 20 8:32 4 80");
+        assert_eq!(both[1], data(at(32), Span::Linear { offset: 2048 }));
+        let paths = parts("multipath", "0 0 1 1 service-time 0 2 2 8:16 1 1 8:32 1 1");
+        assert_eq!(paths.iter().map(|part| part.device).collect::<Vec<_>>(), [at(16), at(32)]);
+        assert_eq!(parts("error", ""), vec![]);
+    }
+
+    #[test]
+    fn targets_that_spread() {
+        let stripes = parts("striped", "2 128 8:16 0 8:32 2");
+        assert_eq!(stripes[0].span, Span::Within { begin: 0, end: 16384 });
+        assert_eq!(stripes[1].span, Span::Within { begin: 1024, end: 17408 });
+        assert_eq!(parts("thin", "8:16 7"), vec![data(at(16), Span::Volume { id: 7 })]);
+        let snapshot = parts("snapshot", "8:16 8:32 P 8");
+        assert_eq!((snapshot[0].role, snapshot[1].role), (Role::Origin, Role::Data));
+        assert_eq!(parts("snapshot-merge", "8:16 8:32 P 8")[0].role, Role::Data);
+        let raid = parts("raid", "raid5_ls 3 64 region_size 1024 2 8:16 8:32 - 8:48");
+        assert_eq!(raid.iter().map(|part| part.device.minor).collect::<Vec<_>>(), [16, 32, 48]);
+        assert!(raid.iter().all(|part| part.span == Span::Anywhere));
+    }
+
+    #[test]
+    fn what_does_not_read_as_described_reaches_everything_it_names() {
+        for (kind, parameters) in
+            [("linear", "8:16"), ("striped", "0 8 8:16 0"), ("striped", "2 8 8:16"), ("thin", "8:16 x")]
+        {
+            assert_eq!(parts(kind, parameters), vec![data(at(16), Span::Anywhere)], "{kind} {parameters}");
+        }
+    }
+}

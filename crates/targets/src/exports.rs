@@ -1,0 +1,206 @@
+//! What the kernel serves to other hosts without any process that holds it open: nvmet, LIO, SCST and USB gadgets, as
+//! configfs and sysfs list it. It reads small text files and judges nothing.
+
+use crate::node::DeviceNumber;
+use crate::sysfs::{names_in, read_text};
+use crate::uses::{Found, UseKind};
+use crate::world::World;
+use std::collections::BTreeSet;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+/// Something that is exported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Export {
+    path: PathBuf,
+    by: String,
+}
+
+/// What a target is, for the comparison with what is exported.
+#[derive(Clone, Debug)]
+pub(crate) enum Wanted<'look> {
+    /// Any of these devices.
+    Devices(&'look BTreeSet<DeviceNumber>),
+    /// The file with this `st_dev` and `st_ino`.
+    File((u64, u64)),
+}
+
+/// Adds a use for each export of what is wanted, and a doubt for each that cannot be looked at.
+pub(crate) fn find(world: &World<'_>, wanted: &Wanted<'_>, found: &mut Found) {
+    let config = world.roots.sys.join("kernel/config");
+    for (module, directory) in
+        [("nvmet", "nvmet"), ("target_core_mod", "target"), ("usb_f_mass_storage", "usb_gadget")]
+    {
+        if world.roots.sys.join("module").join(module).exists() && !config.join(directory).exists() {
+            found.doubt(&format!(
+                "the kernel may export it ({module} is loaded), and the list of exports cannot be read: configfs is not mounted on /sys/kernel/config"
+            ));
+        }
+    }
+    let lists = [nvmet(&config), lio(&config), gadgets(&config), scst(&world.roots.sys)];
+    for export in lists.into_iter().flatten() {
+        match is_wanted(world, &export.path, wanted) {
+            Some(true) => found.add(UseKind::Exported, &export.by),
+            Some(false) => {}
+            None => found.doubt(&format!(
+                "{} exports {}, which cannot be found here",
+                export.by,
+                export.path.display()
+            )),
+        }
+    }
+}
+
+/// `None` where what is exported cannot be looked at.
+fn is_wanted(world: &World<'_>, path: &Path, wanted: &Wanted<'_>) -> Option<bool> {
+    if let Some(node) = world.tree.by_path(path, &world.roots.dev) {
+        return Some(matches!(wanted, Wanted::Devices(numbers) if numbers.contains(&node.number)));
+    }
+    let meta = std::fs::metadata(path).ok()?;
+    Some(match wanted {
+        Wanted::Devices(numbers) => {
+            meta.file_type().is_block_device() && numbers.contains(&DeviceNumber::from_raw(meta.rdev()))
+        }
+        Wanted::File(inode) => (meta.dev(), meta.ino()) == *inode,
+    })
+}
+
+/// `nvmet/subsystems/NQN/namespaces/N/device_path`, where `enable` says that it is open.
+fn nvmet(config: &Path) -> Vec<Export> {
+    let subsystems = config.join("nvmet/subsystems");
+    let mut list = Vec::new();
+    for subsystem in names_in(&subsystems) {
+        let namespaces = subsystems.join(&subsystem).join("namespaces");
+        for namespace in names_in(&namespaces) {
+            let directory = namespaces.join(&namespace);
+            let is_enabled = read_text(&directory.join("enable")).is_none_or(|text| text.trim() != "0");
+            let path = text_path(&directory.join("device_path"));
+            if let Some(path) = path.filter(|_| is_enabled) {
+                let by = format!("namespace {namespace} of the NVMe subsystem {subsystem}");
+                list.push(Export { path, by });
+            }
+        }
+    }
+    list
+}
+
+/// `target/core/HBA/NAME`: the path in `udev_path`, else in the line of `info` that fileio and iblock write.
+fn lio(config: &Path) -> Vec<Export> {
+    let core = config.join("target/core");
+    let mut list = Vec::new();
+    for adapter in names_in(&core) {
+        for name in names_in(&core.join(&adapter)) {
+            let directory = core.join(&adapter).join(&name);
+            let info = read_text(&directory.join("info")).unwrap_or_default();
+            let told = ["File: ", "UDEV PATH: "].iter().find_map(|key| after(&info, key));
+            let named = text_path(&directory.join("udev_path"));
+            for path in told.into_iter().chain(named) {
+                list.push(Export { path, by: format!("the SCSI target {adapter}/{name}") });
+            }
+        }
+    }
+    list.dedup();
+    list
+}
+
+/// `usb_gadget/GADGET/functions/mass_storage.NAME/lun.N/file`.
+fn gadgets(config: &Path) -> Vec<Export> {
+    let root = config.join("usb_gadget");
+    let mut list = Vec::new();
+    for gadget in names_in(&root) {
+        let functions = root.join(&gadget).join("functions");
+        for function in names_in(&functions) {
+            for lun in names_in(&functions.join(&function)) {
+                let file = text_path(&functions.join(&function).join(&lun).join("file"));
+                list.extend(file.map(|path| Export { path, by: format!("the USB gadget {gadget}") }));
+            }
+        }
+    }
+    list
+}
+
+/// `scst_tgt/devices/NAME/filename`: the path, and a mark in a line of its own.
+fn scst(sys: &Path) -> Vec<Export> {
+    let devices = sys.join("kernel/scst_tgt/devices");
+    let export = |name: String| {
+        let path = text_path(&devices.join(&name).join("filename"))?;
+        Some(Export { path, by: format!("the SCST device {name}") })
+    };
+    names_in(&devices).into_iter().filter_map(export).collect()
+}
+
+/// The absolute path in the first line of a file.
+fn text_path(file: &Path) -> Option<PathBuf> {
+    let text = read_text(file)?;
+    let path = PathBuf::from(text.lines().next()?.trim());
+    path.is_absolute().then_some(path)
+}
+
+/// The absolute path behind `key`, up to two blanks or the end of the line, as LIO separates its words.
+fn after(info: &str, key: &str) -> Option<PathBuf> {
+    let rest = info.split_once(key)?.1;
+    let end = rest.find(['\n', '\t']).or_else(|| rest.find("  ")).unwrap_or(rest.len());
+    let end = rest.find("  ").map_or(end, |blanks| blanks.min(end));
+    let path = PathBuf::from(rest[..end].trim());
+    path.is_absolute().then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Fake;
+
+    fn look(fake: &Fake, wanted: &Wanted<'_>) -> Found {
+        fake.with(|world, _| {
+            let mut found = Found::default();
+            find(world, wanted, &mut found);
+            found
+        })
+    }
+
+    fn texts(found: &Found) -> Vec<&str> {
+        found.uses.iter().map(|used| used.text.as_str()).collect()
+    }
+
+    #[test]
+    fn devices_that_are_exported_are_found() {
+        let fake = Fake::new().disk("sda", "8:0").disk("sdb", "8:16");
+        let nvmet = "sys/kernel/config/nvmet/subsystems/nqn.test/namespaces/1";
+        fake.file(&format!("{nvmet}/device_path"), "/dev/sda\n");
+        fake.file(&format!("{nvmet}/enable"), "1\n");
+        let lio = "sys/kernel/config/target/core/iblock_0/disk";
+        fake.file(&format!("{lio}/info"), "        iBlock device: sdb  UDEV PATH: /dev/sdb  readonly: 0\n");
+        fake.file("sys/kernel/config/usb_gadget/g1/functions/mass_storage.0/lun.0/file", "/dev/sdb\n");
+        let number = |text: &str| BTreeSet::from([text.parse().unwrap()]);
+        let found = look(&fake, &Wanted::Devices(&number("8:0")));
+        assert_eq!(texts(&found), ["namespace 1 of the NVMe subsystem nqn.test"]);
+        let found = look(&fake, &Wanted::Devices(&number("8:16")));
+        assert_eq!(texts(&found), ["the SCSI target iblock_0/disk", "the USB gadget g1"]);
+        fake.file(&format!("{nvmet}/enable"), "0\n");
+        assert_eq!(texts(&look(&fake, &Wanted::Devices(&number("8:0")))), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn files_that_are_exported_are_found() {
+        let fake = Fake::new();
+        let file = fake.path("disk image.img");
+        std::fs::write(&file, "x").unwrap();
+        let info =
+            format!("  TCM FILEIO ID: 0        File: {}  Size: 1048576  Mode: Buffered\n", file.display());
+        fake.file("sys/kernel/config/target/core/fileio_0/image/info", &info);
+        let meta = std::fs::metadata(&file).unwrap();
+        let found = look(&fake, &Wanted::File((meta.dev(), meta.ino())));
+        assert_eq!(texts(&found), ["the SCSI target fileio_0/image"]);
+        assert!(look(&fake, &Wanted::File((meta.dev(), meta.ino() + 1))).uses.is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_looked_at_is_a_doubt() {
+        let fake = Fake::new();
+        fake.file("sys/kernel/config/target/core/fileio_0/image/udev_path", "/nonexistent/image\n");
+        fake.file("sys/module/nvmet/refcnt", "0\n");
+        let found = look(&fake, &Wanted::File((1, 1)));
+        assert_eq!(found.doubts.len(), 2, "{:?}", found.doubts);
+        assert!(found.doubts[0].contains("configfs is not mounted"), "{:?}", found.doubts);
+    }
+}

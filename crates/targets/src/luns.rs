@@ -1,0 +1,85 @@
+//! Which disks are one and the same: the paths of a LUN, as their World Wide Names tell, or serial number, model and size
+//! where there is no such name. It reads sysfs and judges nothing.
+
+use crate::facts;
+use crate::sysfs::{Node, Tree, read_text};
+use std::collections::BTreeMap;
+
+/// For every whole disk that shares its LUN with others, the first of them by name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Luns(BTreeMap<String, String>);
+
+impl Luns {
+    /// Compares all disks that are made of nothing else.
+    pub(crate) fn read(tree: &Tree) -> Self {
+        let mut by_word: BTreeMap<String, String> = BTreeMap::new();
+        let mut first_of: BTreeMap<String, String> = BTreeMap::new();
+        for node in tree.nodes().filter(|node| node.parent.is_none() && node.slaves.is_empty()) {
+            let words = words(node);
+            let known = words.iter().find_map(|word| by_word.get(word).cloned());
+            let first = known.unwrap_or_else(|| node.name.clone());
+            for word in words {
+                by_word.entry(word).or_insert_with(|| first.clone());
+            }
+            first_of.insert(node.name.clone(), first);
+        }
+        first_of.retain(|name, first| name != first);
+        Self(first_of)
+    }
+
+    /// The name that stands for the LUN of a whole disk.
+    pub(crate) fn medium<'name>(&'name self, disk: &'name str) -> &'name str {
+        self.0.get(disk).map_or(disk, String::as_str)
+    }
+
+    /// Whether two different disks are one LUN.
+    pub(crate) fn are_paths(&self, one: &str, other: &str) -> bool {
+        one != other && self.medium(one) == self.medium(other)
+    }
+}
+
+/// What tells a disk: equal words, equal disks. Serial numbers alone do not, since cheap bridges share them and the
+/// namespaces of one NVMe controller do; taken for paths are therefore only disks of one model and size with one serial
+/// number, and no NVMe namespaces.
+fn words(node: &Node) -> Vec<String> {
+    let mut words: Vec<String> = facts::wwns(node).iter().map(|wwn| format!("wwn {wwn}")).collect();
+    let size = read_text(&node.directory.join("size")).unwrap_or_default();
+    if let Some(serial) = facts::serial(&node.directory).filter(|_| !node.name.starts_with("nvme")) {
+        let model = read_text(&node.directory.join("device/model")).unwrap_or_default();
+        words.push(format!("serial {serial} {} {}", model.trim(), size.trim()));
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fake::Fake;
+
+    #[test]
+    fn one_wwn_is_one_lun_and_one_serial_of_one_model_and_size_too() {
+        let fake = Fake::new()
+            .disk("sda", "8:0")
+            .disk("sdb", "8:16")
+            .disk("sdc", "8:32")
+            .disk("sdd", "8:48")
+            .disk("sde", "8:64")
+            .disk("nvme0n1", "259:0")
+            .disk("nvme0n2", "259:1")
+            .attribute("sda/device/wwid", "naa.5000c500a1b2c3d4\n")
+            .attribute("sdb/device/wwid", "naa.5000c500a1b2c3d4\n")
+            .attribute("sdc/device/wwid", "naa.5000c500a1b2c3d5\n")
+            .attribute("sdd/serial", "ABCD1\n")
+            .attribute("sde/serial", "ABCD1\n")
+            .attribute("nvme0n1/device/serial", "NV1\n")
+            .attribute("nvme0n2/device/serial", "NV1\n");
+        fake.with(|world, _| {
+            assert!(world.luns.are_paths("sda", "sdb") && world.luns.are_paths("sde", "sdd"));
+            assert_eq!(world.luns.medium("sdb"), "sda");
+            for (one, other) in [("sda", "sdc"), ("sda", "sda"), ("sdc", "sdd"), ("nvme0n1", "nvme0n2")] {
+                assert!(!world.luns.are_paths(one, other), "{one} {other}");
+            }
+        });
+        let other_size = fake.attribute("sde/size", "4096\n");
+        other_size.with(|world, _| assert!(!world.luns.are_paths("sdd", "sde")));
+    }
+}

@@ -1,0 +1,312 @@
+//! Which processes have a file or a block device open, or mapped for writing, as procfs tells. The kernel's `O_EXCL` says
+//! nothing of openers that did not ask for it themselves, so they are looked for one by one. It opens no target.
+
+use crate::node::DeviceNumber;
+use crate::uses::{Found, UseKind};
+use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Processes whose open files are looked at; beyond them nothing is proven.
+const MAX_PROCESSES: usize = 1 << 16;
+/// How often, and how long apart, is looked again at whoever has a target open.
+const LOOKS_AGAIN: usize = 4;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+/// The number of the kernel's first PID namespace (include/linux/proc_ns.h, PROC_PID_INIT_INO). In another one the
+/// processes outside are not seen.
+const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+
+/// A file beyond its name: `st_dev` and `st_ino`.
+pub(crate) type Inode = (u64, u64);
+
+/// Which open descriptors of others count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opened {
+    /// Every one.
+    Anyhow,
+    /// Those that may write.
+    ForWriting,
+}
+
+/// A process that is not this one.
+struct Process {
+    id: String,
+    directory: PathBuf,
+}
+
+impl Process {
+    /// For messages: `process 4711 (qemu-system-x86)`.
+    fn shown(&self) -> String {
+        let name = fs::read_to_string(self.directory.join("comm")).unwrap_or_default();
+        format!("process {} ({})", self.id, name.trim_end())
+    }
+}
+
+/// Adds a use for each process that may write to one of `devices`, which are given by number with their name, and a
+/// doubt where processes may not be looked at.
+pub(crate) fn writers(proc: &Path, devices: &BTreeMap<DeviceNumber, String>, found: &mut Found) {
+    found.extend(lasting(|| writers_now(proc, devices)));
+}
+
+/// Adds a use for each process that has the file open, or mapped for writing. What may not be looked at is passed over.
+pub(crate) fn users_of_file(proc: &Path, path: &Path, inode: Inode, which: Opened, found: &mut Found) {
+    found.extend(lasting(|| users_of_file_now(proc, path, inode, which)));
+}
+
+/// Looks again where something was found, and keeps what stays: who opens a device to read its label has closed it by
+/// then, and a process that was just forked has started its program, which closes what it inherited.
+fn lasting(look: impl Fn() -> Found) -> Found {
+    let mut found = look();
+    for _ in 0..LOOKS_AGAIN {
+        if found.uses.is_empty() {
+            break;
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+        let again = look();
+        found.uses.retain(|used| again.uses.contains(used));
+        found.doubts = again.doubts;
+    }
+    found
+}
+
+fn writers_now(proc: &Path, devices: &BTreeMap<DeviceNumber, String>) -> Found {
+    let mut found = Found::default();
+    let mut unseen = 0;
+    for process in others(proc, &mut found) {
+        let Some(names) = descriptors(&process) else {
+            unseen += 1;
+            continue;
+        };
+        let opened = names.iter().find_map(|name| {
+            let device = device_behind(&process.directory.join("fd").join(name))?;
+            devices.get(&device).filter(|_| writes(&process.directory, name))
+        });
+        if let Some(device) = opened {
+            found.add(UseKind::OpenElsewhere, &format!("{} has {device} open for writing", process.shown()));
+            continue;
+        }
+        let mapped = mappings(&process).into_iter().find_map(|mapping| {
+            let stat = mapping.stat?;
+            let device = (kind(&stat) == FileType::BlockDevice).then(|| rdev(&stat))?;
+            devices.get(&device)
+        });
+        if let Some(device) = mapped {
+            found
+                .add(UseKind::OpenElsewhere, &format!("{} has {device} mapped for writing", process.shown()));
+        }
+    }
+    if unseen > 0 {
+        found.doubt(&format!("the open files of {unseen} processes of other users may not be looked at"));
+    }
+    found
+}
+
+fn users_of_file_now(proc: &Path, path: &Path, inode: Inode, which: Opened) -> Found {
+    let mut found = Found::default();
+    for process in others(proc, &mut Found::default()) {
+        if descriptors(&process).is_some_and(|names| has_open(&process, &names, path, inode, which)) {
+            found.add(UseKind::OpenElsewhere, &process.shown());
+        } else if mappings(&process).iter().any(|mapping| mapping.is_of(inode)) {
+            found.add(UseKind::OpenElsewhere, &format!("{} has it mapped for writing", process.shown()));
+        }
+    }
+    found
+}
+
+/// All other processes that procfs shows, and a doubt where it does not show all of them.
+fn others(proc: &Path, found: &mut Found) -> Vec<Process> {
+    let own = std::process::id().to_string();
+    let Ok(entries) = fs::read_dir(proc) else {
+        found.doubt("the list of processes cannot be read");
+        return Vec::new();
+    };
+    let ids = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let ids: Vec<String> = ids.filter(|id| id.bytes().all(|byte| byte.is_ascii_digit())).collect();
+    if fs::read_link(proc.join("self/ns/pid")).is_ok_and(|link| link != Path::new(FIRST_PID_NAMESPACE)) {
+        found.doubt("processes outside of this container cannot be seen");
+    } else if ids.len() > MAX_PROCESSES {
+        found.doubt("there are too many processes to look at all their open files");
+    } else if !ids.iter().any(|id| id == "1") {
+        found.doubt("procfs hides the processes of other users");
+    }
+    let ids = ids.into_iter().take(MAX_PROCESSES).filter(|id| *id != own);
+    ids.map(|id| Process { directory: proc.join(&id), id }).collect()
+}
+
+/// Names of the descriptors; `None` where they may not be looked at. A process that has ended has none.
+fn descriptors(process: &Process) -> Option<Vec<String>> {
+    match fs::read_dir(process.directory.join("fd")) {
+        Ok(entries) => Some(entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
+        Err(_) => Some(Vec::new()),
+    }
+}
+
+/// The inode's number that the kernel prints (5.14 and later; before, the last name, which hard links and bind mounts
+/// change) is compared first, so that stat(2), which may hang on a dead server, is called for likely files only.
+fn has_open(process: &Process, names: &[String], path: &Path, inode: Inode, which: Opened) -> bool {
+    names.iter().any(|name| {
+        let link = process.directory.join("fd").join(name);
+        let may_be = || match inode_in(&process.directory, name) {
+            Some(number) => number == inode.1,
+            None => fs::read_link(&link).is_ok_and(|target| target.file_name() == path.file_name()),
+        };
+        may_be()
+            && look(&link).is_some_and(|stat| inode_of(&stat) == inode)
+            && (which == Opened::Anyhow || writes(&process.directory, name))
+    })
+}
+
+/// The block device that a descriptor leads to. Sockets, pipes and the like are told by their words, before anything is
+/// asked of a file.
+fn device_behind(link: &Path) -> Option<DeviceNumber> {
+    let target = fs::read_link(link).ok()?;
+    if !target.is_absolute() {
+        return None;
+    }
+    let stat = look(link)?;
+    (kind(&stat) == FileType::BlockDevice).then(|| rdev(&stat))
+}
+
+/// stat(2) that does not ask a server: a dead one would not answer.
+fn look(link: &Path) -> Option<Statx> {
+    let wanted = StatxFlags::TYPE | StatxFlags::INO;
+    rustix::fs::statx(CWD, link, AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT, wanted).ok()
+}
+
+fn kind(stat: &Statx) -> FileType {
+    FileType::from_raw_mode(u32::from(stat.stx_mode))
+}
+
+fn rdev(stat: &Statx) -> DeviceNumber {
+    DeviceNumber { major: stat.stx_rdev_major, minor: stat.stx_rdev_minor }
+}
+
+fn inode_of(stat: &Statx) -> Inode {
+    (rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor), stat.stx_ino)
+}
+
+/// The number of the inode behind a descriptor, as fdinfo has it.
+fn inode_in(process: &Path, descriptor: &str) -> Option<u64> {
+    let info = fs::read_to_string(process.join("fdinfo").join(descriptor)).ok()?;
+    info.lines().find_map(|line| line.strip_prefix("ino:"))?.trim().parse().ok()
+}
+
+/// Whether a descriptor may write; one that cannot be asked is taken to.
+fn writes(process: &Path, descriptor: &str) -> bool {
+    const ACCESS_MODE: u32 = 0o3;
+    let info = fs::read_to_string(process.join("fdinfo").join(descriptor)).unwrap_or_default();
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+    flags
+        .and_then(|text| u32::from_str_radix(text.trim(), 8).ok())
+        .is_none_or(|flags| flags & ACCESS_MODE != 0)
+}
+
+/// A shared mapping that may be written to.
+struct Mapping {
+    /// As procfs prints it, for where the file itself cannot be asked.
+    inode_number: u64,
+    stat: Option<Statx>,
+}
+
+impl Mapping {
+    fn is_of(&self, inode: Inode) -> bool {
+        match &self.stat {
+            Some(stat) => inode_of(stat) == inode,
+            None => self.inode_number == inode.1,
+        }
+    }
+}
+
+/// The shared, writable mappings of files (proc_pid_maps(5)). Each is asked through `map_files`, because the device
+/// number in the text is not the one that stat(2) gives on every filesystem.
+fn mappings(process: &Process) -> Vec<Mapping> {
+    let maps = fs::read(process.directory.join("maps")).unwrap_or_default();
+    let mut list = Vec::new();
+    for line in String::from_utf8_lossy(&maps).lines() {
+        let mut words = line.split_ascii_whitespace();
+        let (Some(place), Some(rights)) = (words.next(), words.next()) else { continue };
+        let number = words.nth(2).and_then(|word| word.parse::<u64>().ok()).filter(|&number| number != 0);
+        let is_shared = rights.as_bytes().get(1) == Some(&b'w') && rights.as_bytes().get(3) == Some(&b's');
+        if let Some(inode_number) = number.filter(|_| is_shared) {
+            let stat = look(&process.directory.join("map_files").join(place));
+            list.push(Mapping { inode_number, stat });
+        }
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Fake;
+
+    fn doubts(fake: &Fake) -> Vec<String> {
+        let mut found = Found::default();
+        writers(&fake.roots().proc, &BTreeMap::new(), &mut found);
+        assert_eq!(found.uses, []);
+        found.doubts
+    }
+
+    #[test]
+    fn a_whole_procfs_raises_no_doubt() {
+        let fake = Fake::new();
+        assert_eq!(doubts(&fake), Vec::<String>::new());
+    }
+
+    #[test]
+    fn who_has_gone_at_the_next_look_is_no_user() {
+        let looks = std::cell::Cell::new(0);
+        let found = lasting(|| {
+            looks.set(looks.get() + 1);
+            let mut found = Found::default();
+            found.add(UseKind::OpenElsewhere, "stays");
+            if looks.get() < 3 {
+                found.add(UseKind::OpenElsewhere, "goes");
+            }
+            found
+        });
+        assert_eq!(found.uses.iter().map(|used| used.text.as_str()).collect::<Vec<_>>(), ["stays"]);
+        assert_eq!(looks.get(), 1 + LOOKS_AGAIN);
+        assert_eq!(lasting(Found::default).uses, []);
+    }
+
+    #[test]
+    fn processes_that_cannot_be_seen_are_a_doubt() {
+        let fake = Fake::new();
+        fs::remove_dir_all(fake.path("proc/1")).unwrap();
+        assert_eq!(doubts(&fake), ["procfs hides the processes of other users"]);
+        let fake = Fake::new();
+        std::os::unix::fs::symlink("pid:[4026532000]", fake.path("proc/self/ns/pid")).unwrap();
+        assert_eq!(doubts(&fake), ["processes outside of this container cannot be seen"]);
+    }
+
+    #[test]
+    fn a_descriptor_writes_unless_its_flags_say_that_it_reads() {
+        let fake = Fake::new();
+        for (flags, answer) in [("0100000", false), ("0100001", true), ("0100002", true), ("x", true)] {
+            fake.file("proc/7/fdinfo/3", &format!("pos:\t0\nflags:\t{flags}\nmnt_id:\t29\n"));
+            assert_eq!(writes(&fake.path("proc/7"), "3"), answer, "{flags}");
+        }
+        assert!(writes(&fake.path("proc/7"), "4"), "one that is not there");
+    }
+
+    #[test]
+    fn only_shared_writable_mappings_of_files_count() {
+        let fake = Fake::new();
+        fake.file(
+            "proc/7/maps",
+            "7f00-7f01 rw-s 00000000 00:05 77 /dev/sdb\n\
+             7f02-7f03 r--s 00000000 00:05 78 /dev/sdc\n\
+             7f04-7f05 rw-p 00000000 08:02 79 /lib/x\n\
+             7f06-7f07 rw-s 00000000 00:00 0\n\
+             nonsense\n",
+        );
+        let process = Process { id: "7".into(), directory: fake.path("proc/7") };
+        let numbers: Vec<u64> = mappings(&process).iter().map(|mapping| mapping.inode_number).collect();
+        assert_eq!(numbers, [77]);
+    }
+}

@@ -1,0 +1,199 @@
+//! Thin pools below a target: how much they can still give, so that a run never fills one up, because a full pool breaks
+//! every volume in it. It asks device mapper and changes nothing.
+
+use crate::device_mapper::{PoolSpace, Span};
+use crate::sysfs::{Node, read_number, read_text};
+use crate::uses::{Found, UseKind};
+use crate::world::World;
+use rdsk_units::Bytes;
+
+/// Part of a pool's metadata that may be in use, in percent.
+const MOST_METADATA_PERCENT: u64 = 90;
+/// Filesystems that write a changed block to another place, so that overwriting a file takes new blocks of a pool.
+const COPY_ON_WRITE: [&str; 5] = ["btrfs", "bcachefs", "zfs", "f2fs", "nilfs2"];
+
+/// What a thin pool may give: a tenth of it stays free.
+pub(crate) fn spare_bytes(space: PoolSpace) -> u64 {
+    if space.metadata_percent > MOST_METADATA_PERCENT {
+        return 0;
+    }
+    space.free_bytes.saturating_sub(space.total_bytes.div_ceil(10))
+}
+
+/// What the pools below `node` may give, the least; `None` where there is none. A pool that may not be asked gives
+/// nothing, and is a use.
+pub(crate) fn spare_below(world: &World<'_>, node: &Node, found: &mut Found) -> Option<u64> {
+    let pools = pools(world, node, found);
+    pools.iter().map(|(_, space)| spare_bytes(*space)).min()
+}
+
+/// Judges whether a file of `file_bytes`, or without it a directory in which `free_bytes` are free, may be written on the
+/// filesystem `kind` of `node`.
+pub(crate) fn judge_filesystem(
+    world: &World<'_>,
+    node: &Node,
+    kind: &str,
+    (file_bytes, free_bytes): (Option<u64>, u64),
+    found: &mut Found,
+) {
+    let growth_bytes = match (file_bytes, COPY_ON_WRITE.contains(&kind)) {
+        (_, true) => free_bytes,
+        (Some(bytes), false) => bytes,
+        // The test file is made as large as the pool allows.
+        (None, false) => 1 << 20,
+    };
+    for (pool, space) in pools(world, node, found) {
+        judge(pool, space, growth_bytes, found);
+    }
+}
+
+/// Judges whether the device `node` may be written everywhere.
+pub(crate) fn judge_device(world: &World<'_>, node: &Node, found: &mut Found) {
+    let size_bytes = read_number::<u64>(&node.directory.join("size")).unwrap_or(0).saturating_mul(512);
+    for (pool, space) in pools(world, node, found) {
+        let growth_bytes = growth_bytes(world, node, pool, space).unwrap_or(size_bytes);
+        judge(pool, space, growth_bytes, found);
+    }
+}
+
+fn judge(pool: &Node, space: PoolSpace, growth_bytes: u64, found: &mut Found) {
+    if growth_bytes > spare_bytes(space) {
+        found.add(
+            UseKind::ThinPool,
+            &format!(
+                "it may take {} more of the thin pool {}, which has {} of {} free and must keep a tenth, or its volumes break",
+                Bytes(growth_bytes).approx(),
+                pool.shown(),
+                Bytes(space.free_bytes).approx(),
+                Bytes(space.total_bytes).approx()
+            ),
+        );
+    }
+}
+
+/// What a volume may still take of its pool: what it has not got. Blocks that it shares with a snapshot are taken anew
+/// when they are written, so this is known only where all blocks in use are accounted for by the volumes that are active,
+/// each once; else `None`.
+fn growth_bytes(world: &World<'_>, node: &Node, pool: &Node, space: PoolSpace) -> Option<u64> {
+    let is_volume_of = |node: &Node| {
+        let rows = world.table(node)?.as_ref().ok()?;
+        let part = rows.first()?.parts.first()?;
+        Some(matches!(part.span, Span::Volume { .. }) && part.device == pool.number)
+    };
+    let mut mapped_bytes = 0;
+    let mut own_bytes = None;
+    for volume in world.tree.nodes().filter(|node| is_volume_of(node) == Some(true)) {
+        let mapped = world.mapper.mapped_bytes(volume)?;
+        mapped_bytes += mapped;
+        if volume.name == node.name {
+            let size_bytes = read_number::<u64>(&node.directory.join("size"))?.saturating_mul(512);
+            own_bytes = Some(size_bytes.saturating_sub(mapped));
+        }
+    }
+    own_bytes.filter(|_| space.total_bytes - space.free_bytes == mapped_bytes)
+}
+
+/// The thin pools in the stack of a device.
+fn pools<'world>(world: &'world World<'_>, node: &Node, found: &mut Found) -> Vec<(&'world Node, PoolSpace)> {
+    let mut list = Vec::new();
+    for below in world.tree.stack(node).iter().filter_map(|name| world.tree.get(name)) {
+        if world.table(below).is_none() || below.name == node.name && below.slaves.is_empty() {
+            continue;
+        }
+        match world.mapper.pool_space(below) {
+            Ok(Some(space)) => list.push((below, space)),
+            Ok(None) => {}
+            // LVM's names tell a pool even to those who may not ask for its table.
+            Err(reason) => {
+                let uuid = read_text(&below.directory.join("dm/uuid")).unwrap_or_default();
+                if uuid.ends_with("-tpool") || uuid.ends_with("-pool") {
+                    found.add(
+                        UseKind::ThinPool,
+                        &format!(
+                            "how full the thin pool {} below it is cannot be told ({reason})",
+                            below.shown()
+                        ),
+                    );
+                }
+            }
+        }
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Fake;
+
+    /// A pool of 1024 blocks of 64 KiB with two volumes of 32 MiB.
+    fn fake(used_blocks: u64, mapped_sectors: (u64, u64)) -> Fake {
+        let mut fake = Fake::new().disk("sda", "8:0").disk("sdb", "8:16");
+        for (name, number) in [("dm-0", "253:0"), ("dm-1", "253:1"), ("dm-2", "253:2")] {
+            fake = fake.disk(name, number).attribute(&format!("{name}/size"), "65536\n");
+        }
+        fake.stack("dm-0", "sda")
+            .stack("dm-0", "sdb")
+            .stack("dm-1", "dm-0")
+            .stack("dm-2", "dm-0")
+            .answer("table dm-0", "0 131072 thin-pool 8:16 8:0 128 0 0")
+            .answer("status dm-0", &format!("0 131072 thin-pool 1 10/1024 {used_blocks}/1024 - rw discard_passdown queue_if_no_space - 1024"))
+            .answer("table dm-1", "0 65536 thin 253:0 1")
+            .answer("status dm-1", &format!("0 65536 thin {} 65535", mapped_sectors.0))
+            .answer("table dm-2", "0 65536 thin 253:0 2")
+            .answer("status dm-2", &format!("0 65536 thin {} -", mapped_sectors.1))
+    }
+
+    fn device(fake: &Fake) -> Vec<String> {
+        fake.with(|world, found| {
+            judge_device(world, world.tree.get("dm-1").unwrap(), found);
+            found.uses.iter().map(|used| used.text.clone()).collect()
+        })
+    }
+
+    #[test]
+    fn a_tenth_of_the_pool_stays_free() {
+        let spare = |used| {
+            fake(used, (0, 0)).with(|world, found| spare_below(world, world.tree.get("dm-1").unwrap(), found))
+        };
+        assert_eq!(spare(0), Some((1024 - 103) * 65536 + 65536 * 103 - (64 << 20) / 10 - 1));
+        assert_eq!(spare(1000), Some(0));
+        fake(0, (0, 0)).with(|world, found| {
+            assert_eq!(spare_below(world, world.tree.get("sda").unwrap(), found), None);
+        });
+    }
+
+    #[test]
+    fn a_volume_takes_what_it_has_not_got() {
+        // 512 blocks fill 32 MiB.
+        assert_eq!(device(&fake(0, (0, 0))), Vec::<String>::new());
+        assert_eq!(device(&fake(1000, (65536, 62464))), Vec::<String>::new(), "it has all of its blocks");
+        let said = device(&fake(600, (0, 76800)));
+        assert!(
+            said[0].contains("32 MiB more of the thin pool dm-0") && said[0].contains("of 64 MiB free"),
+            "{said:?}"
+        );
+    }
+
+    #[test]
+    fn blocks_that_may_be_shared_are_taken_anew() {
+        let said = device(&fake(600, (65536, 65536)));
+        assert_eq!(said.len(), 1, "more blocks are mapped than are in use: {said:?}");
+    }
+
+    #[test]
+    fn a_file_takes_its_size_and_a_copy_on_write_filesystem_all_that_is_free() {
+        let said = |kind: &str, file_bytes, free_bytes| {
+            fake(600, (65536, 11264)).with(|world, found| {
+                let node = world.tree.get("dm-1").unwrap();
+                judge_filesystem(world, node, kind, (file_bytes, free_bytes), found);
+                found.uses.len()
+            })
+        };
+        assert_eq!(said("ext4", Some(1 << 20), 1 << 30), 0);
+        assert_eq!(said("ext4", Some(24 << 20), 1 << 30), 1);
+        assert_eq!(said("ext4", None, 1 << 30), 0);
+        assert_eq!(said("btrfs", None, 1 << 30), 1);
+        assert_eq!(said("btrfs", None, 1 << 20), 0);
+    }
+}

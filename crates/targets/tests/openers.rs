@@ -1,0 +1,128 @@
+//! A device or file that another process has open or mapped is refused for writing, though the kernel would allow it:
+//! who does not ask for O_EXCL does not get into O_EXCL's way.
+#![allow(clippy::unwrap_used, reason = "the functions beside the tests fail the test by panicking")]
+
+mod support;
+
+use rdsk_targets::{Access, TargetError, judge};
+use rdsk_testkit::{Hold, Holder, LoopDevice, Need, requires};
+use std::path::Path;
+use support::{MIB, claimed, destroy, look, overwrite, refusal, write_mode};
+
+const CHILD: &str = "child_that_holds";
+
+#[test]
+#[ignore = "started by the other tests of this file"]
+fn child_that_holds() {
+    rdsk_testkit::holder::hold();
+}
+
+fn loops() -> bool {
+    requires(&[Need::Root, Need::Loop, Need::Tool("lsblk"), Need::Tool("wipefs")])
+}
+
+fn device() -> LoopDevice {
+    LoopDevice::builder().size(16 * MIB).create().unwrap()
+}
+
+fn word(device: &LoopDevice) -> rdsk_targets::Permission {
+    destroy(device.backing_path().to_str().unwrap())
+}
+
+/// Refused while it is held, with the process and these words, unchanged by then, and claimed when it is let go.
+fn refused_while_held(device: &LoopDevice, target: &Path, held: &Path, how: Hold, words: &str) {
+    let before = device.content_hash().unwrap();
+    let holder = Holder::start(CHILD, how, held);
+    let refusal = refusal(target, &word(device));
+    assert_eq!(refusal.code, "in-use", "{}", refusal.message);
+    let process = format!("process {} (", holder.id());
+    assert!(refusal.message.contains(&process) && refusal.message.contains(words), "{}", refusal.message);
+    assert_eq!(device.content_hash().unwrap(), before);
+    drop(holder);
+    drop(claimed(target, Access::Write, &word(device)).open(write_mode()).unwrap());
+}
+
+#[test]
+fn a_device_that_a_process_may_write_to() {
+    if !loops() {
+        return;
+    }
+    let device = device();
+    let open = format!("has {} open for writing", device.name());
+    refused_while_held(&device, device.path(), device.path(), Hold::Writing, &open);
+    let mapped = format!("has {} mapped for writing", device.name());
+    refused_while_held(&device, device.path(), device.path(), Hold::Mapped, &mapped);
+    // Who only reads loses nothing that the user did not name.
+    let reader = Holder::start(CHILD, Hold::Reading, device.path());
+    judge(&look(device.path()), Access::Write, &word(&device)).unwrap();
+    drop(reader);
+}
+
+#[test]
+fn a_node_of_another_name_leads_to_the_same_device() {
+    if !loops() || !requires(&[Need::Tool("mknod")]) {
+        return;
+    }
+    let device = device();
+    let directory = tempfile::tempdir().unwrap();
+    let node = directory.path().join("other-node");
+    let number = look(device.path()).target.device.unwrap().major_minor;
+    let (major, minor) = number.split_once(':').unwrap();
+    support::run("mknod", &[node.to_str().unwrap(), "b", major, minor]);
+    refused_while_held(&device, device.path(), &node, Hold::Writing, "open for writing");
+    refused_while_held(&device, device.path(), &node, Hold::Mapped, "mapped for writing");
+}
+
+#[test]
+fn a_disk_holds_its_partitions_and_a_partition_its_disk_and_not_its_neighbour() {
+    if !loops() || !requires(&[Need::Tool("partx")]) {
+        return;
+    }
+    let device = device();
+    let nodes = device.partition_gpt().unwrap();
+    refused_while_held(&device, device.path(), &nodes[0], Hold::Writing, "p1 open for writing");
+    refused_while_held(&device, &nodes[0], device.path(), Hold::Writing, "open for writing");
+    let neighbour = Holder::start(CHILD, Hold::Writing, &nodes[1]);
+    drop(claimed(&nodes[0], Access::Write, &word(&device)));
+    drop(neighbour);
+}
+
+#[test]
+fn a_file_that_is_mapped_and_not_open() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("data");
+    std::fs::write(&file, vec![7; 1 << 20]).unwrap();
+    let holder = Holder::start(CHILD, Hold::Mapped, &file);
+    let refusal = refusal(&file, &overwrite());
+    assert_eq!(refusal.code, "in-use");
+    let words = format!("process {} (", holder.id());
+    assert!(
+        refusal.message.contains(&words) && refusal.message.contains("mapped for writing"),
+        "{}",
+        refusal.message
+    );
+    assert_eq!(std::fs::read(&file).unwrap(), vec![7; 1 << 20]);
+    drop(holder);
+    drop(claimed(&file, Access::Write, &overwrite()));
+}
+
+/// Between two opens of a claim somebody may come who is in nobody's way.
+#[test]
+fn every_open_for_writing_judges_again() {
+    if !loops() {
+        return;
+    }
+    let device = device();
+    let claim = claimed(device.path(), Access::Write, &word(&device));
+    drop(claim.open(write_mode()).unwrap());
+    let holder = Holder::start(CHILD, Hold::Writing, device.path());
+    match claim.open(write_mode()).unwrap_err() {
+        TargetError::Refused(refusal) => {
+            assert_eq!(refusal.code, "in-use");
+            assert!(refusal.message.contains(&format!("process {} (", holder.id())), "{}", refusal.message);
+        }
+        other => panic!("{other}"),
+    }
+    drop(holder);
+    claim.open(write_mode()).unwrap();
+}

@@ -1,0 +1,119 @@
+//! Another process that holds a file or a device in a chosen way, for tests of who notices it. The process is the test's own
+//! program, started again for one test that does nothing but hold.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use rdsk_sys::memory::SharedMapping;
+
+/// How something is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// Open for reading.
+    Reading,
+    /// Open for reading and writing, without `O_EXCL`.
+    Writing,
+    /// Open for reading and writing with `O_EXCL`.
+    Exclusively,
+    /// Its first page mapped, shared and writable, and the descriptor closed.
+    Mapped,
+}
+
+const HOW_VARIABLE: &str = "RDSK_HOLD_HOW";
+const WHAT_VARIABLE: &str = "RDSK_HOLD_WHAT";
+const READY: &str = "holding";
+const O_EXCL: i32 = 0o200;
+const PAGE_BYTES: usize = 4096;
+
+impl Hold {
+    const ALL: [Self; 4] = [Self::Reading, Self::Writing, Self::Exclusively, Self::Mapped];
+
+    /// The word for [`hold`].
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Reading => "reading",
+            Self::Writing => "writing",
+            Self::Exclusively => "exclusively",
+            Self::Mapped => "mapped",
+        }
+    }
+}
+
+/// A process that holds something until it is dropped.
+#[derive(Debug)]
+pub struct Holder {
+    process: Child,
+    /// Kept, because the process ends with a complaint where nobody listens.
+    _output: BufReader<ChildStdout>,
+}
+
+impl Holder {
+    /// Starts it. `test` is the name of a test of this program that is `#[ignore]`d and calls [`hold`].
+    ///
+    /// # Panics
+    /// When it does not come to hold the thing.
+    #[must_use]
+    pub fn start(test: &str, how: Hold, path: &Path) -> Self {
+        let program = std::env::current_exe().expect("a test knows its program");
+        let mut child = Command::new(program)
+            .args(["--ignored", "--exact", "--nocapture", test])
+            .env(HOW_VARIABLE, how.word())
+            .env(WHAT_VARIABLE, path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a test can start itself");
+        let mut output = BufReader::new(child.stdout.take().expect("its output is a pipe"));
+        let is_held = output.by_ref().lines().map_while(Result::ok).any(|line| line.ends_with(READY));
+        let holder = Self { process: child, _output: output };
+        assert!(is_held, "{test} does not hold {}", path.display());
+        holder
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        // The end of its input is the sign to let go; a process that is gone already needs none.
+        drop(self.process.stdin.take());
+        let _ = self.process.wait();
+    }
+}
+
+/// The body of the test that holds: holds what the environment names, says so, and waits for the end of its input. Without
+/// a name it does nothing, so that `--ignored` alone passes.
+///
+/// # Panics
+/// When the thing cannot be held.
+pub fn hold() {
+    let (Ok(how), Some(what)) = (std::env::var(HOW_VARIABLE), std::env::var_os(WHAT_VARIABLE)) else {
+        return;
+    };
+    let how =
+        Hold::ALL.into_iter().find(|hold| hold.word() == how).expect("the variable has one of the words");
+    let what = Path::new(&what);
+    let _held: (Option<File>, Option<SharedMapping>) = match how {
+        Hold::Reading => (Some(File::open(what).expect("it opens")), None),
+        Hold::Writing => (Some(open(what, 0)), None),
+        Hold::Exclusively => (Some(open(what, O_EXCL)), None),
+        Hold::Mapped => (None, Some(SharedMapping::new(open(what, 0), PAGE_BYTES).expect("it maps"))),
+    };
+    let mut out = std::io::stdout();
+    writeln!(out, "\n{READY}").and_then(|()| out.flush()).expect("the test that started this one listens");
+    let mut rest = Vec::new();
+    // An error of reading is an end as well.
+    let _ = std::io::stdin().read_to_end(&mut rest);
+}
+
+fn open(path: &Path, flags: i32) -> File {
+    OpenOptions::new().read(true).write(true).custom_flags(flags).open(path).expect("it opens for writing")
+}
