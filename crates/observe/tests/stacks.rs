@@ -1,6 +1,8 @@
 //! Whose counters stand for a target on stacks of devices, over fake trees whose counters the test moves: device-mapper with
 //! `queue/iostats` at 0, arrays whose own counters are switched off, several paths, and btrfs over several devices.
 
+#![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
+
 use rdsk_model::{Clock, Device, Evidence, Filesystem, Op, Rung, StopFlag, Target, TargetKind};
 use rdsk_observe::{EvidenceSum, KernelMembers, KernelObserver, Observer as _, Stack};
 use rdsk_testkit::fakesys::{FakeDisk, FakeKind, FakeSys, STAT_FIELDS};

@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn what_was_counted_comes_before_what_the_device_says() {
         // cache, fua, flushes of 5000 writes, words
-        let table: [(Option<&str>, Option<bool>, Option<u64>, &str); 8] = [
+        let table = [
             (
                 Some("write back"),
                 Some(true),
@@ -176,6 +176,7 @@ mod tests {
             (Some("write through"), Some(false), Some(5000), "a flush was counted for each"),
         ];
         for (cache, fua, flushes, words) in table {
+            let (cache, fua, flushes): (Option<&str>, Option<bool>, Option<u64>) = (cache, fua, flushes);
             let mut target = disk();
             let device = target.device.as_mut().unwrap();
             (device.write_cache, device.fua) = (cache.map(str::to_owned), fua);

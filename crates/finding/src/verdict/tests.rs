@@ -378,9 +378,13 @@ fn partial(block_bytes: u64, align_bytes: u64, shift_bytes: u64, charged: f64) -
     let cell = cell("t", Op::Write, IoPath::Direct, block_bytes, ops, HALF_SECOND);
     with(cell, |cell| {
         (cell.workload.align_bytes, cell.workload.shift_bytes) = (align_bytes, shift_bytes);
-        let written = (block_bytes * ops) as f64 * charged;
-        cell.evidence.process.write_bytes = Some(written as u64);
-        cell.evidence.device[0].write_bytes = Some((written as u64).max(block_bytes * ops));
+        let all = block_bytes * ops;
+        // Sixteenths are exact for every factor of these tests.
+        let written = (0..).map(|sixteenths: u32| all * u64::from(sixteenths) / 16);
+        let written = written.zip(0..).find(|(_, sixteenths)| f64::from(*sixteenths) / 16.0 >= charged);
+        let written = written.map_or(all, |(written, _)| written);
+        cell.evidence.process.write_bytes = Some(written);
+        cell.evidence.device[0].write_bytes = Some(written.max(all));
     })
 }
 
