@@ -26,18 +26,10 @@ const FAULTS: &[Fault] = &[
         script: "module scsi_debug opts=2 dev_size_mb=48; wait_for 10 ls -d /sys/bus/pseudo/drivers/scsi_debug/adapter0/host*/target*/*/block/*
             sd=/dev/$(ls /sys/bus/pseudo/drivers/scsi_debug/adapter0/host*/target*/*/block)
             echo 'start=2048' | partitions $sd
-            echo '0 65536 linear '$sd'1 1024' | dmsetup create lin; fact disk ${sd#/dev/}
+            echo '0 16384 linear '$sd'1 1024' | dmsetup create lin; fact disk ${sd#/dev/}
             call rdsk rdsk zones /dev/mapper/lin --bs 512k --points 40 --runs 3 --budget 20s --quiet --json -
             dmsetup remove lin",
         check: bad_sector,
-        tier: Tier::Core,
-    },
-    Fault {
-        name: "a disk is taken away",
-        script: "fact disk ${S#/dev/}; name=${S#/dev/}
-            (sleep 3; echo 1 > /sys/block/$name/device/delete) &
-            call rdsk rdsk run $S --budget 30s --quiet --json -",
-        check: taken_away,
         tier: Tier::Core,
     },
     Fault {
@@ -70,6 +62,15 @@ const FAULTS: &[Fault] = &[
             ls -A $at > left; fact left \"$(xargs < left)\"",
         check: read_only,
         tier: Tier::Extended,
+    },
+    // The last one: the scenarios after it would lack the disk.
+    Fault {
+        name: "a disk is taken away",
+        script: "fact disk ${S#/dev/}; name=${S#/dev/}
+            (sleep 3; echo 1 > /sys/block/$name/device/delete) &
+            call rdsk rdsk run $S --budget 30s --quiet --json -",
+        check: taken_away,
+        tier: Tier::Core,
     },
 ];
 
