@@ -5,6 +5,7 @@ mod broken;
 mod exit;
 mod failure;
 mod flags;
+mod flush_clock;
 mod info;
 mod interrupt;
 mod json_file;

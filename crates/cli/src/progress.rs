@@ -1,6 +1,7 @@
 //! The progress line on standard error: a Watch. It shows nothing where there is no terminal, and never touches
 //! standard output.
 
+use crate::flush_clock::FlushClock;
 use crate::out;
 use crate::wanted::Talk;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -22,13 +23,17 @@ pub(crate) struct Progress {
     said: BTreeSet<String>,
     /// The visit under way, as `3/46`.
     visit: String,
+    /// Says how long a flush takes, while the run itself waits for it.
+    flush: FlushClock,
 }
 
 impl Progress {
     /// A line on standard error, if that is a terminal.
     pub(crate) fn new(talk: Talk) -> Self {
         let wanted = talk == Talk::Normal && std::io::stderr().is_terminal();
-        Self { talk, line: wanted.then(line), said: BTreeSet::new(), visit: String::new() }
+        let line = wanted.then(line);
+        let flush = FlushClock::new((talk == Talk::Normal).then(|| line.clone()));
+        Self { talk, line, said: BTreeSet::new(), visit: String::new(), flush }
     }
 
     /// Wipes the line away, for good.
@@ -69,6 +74,8 @@ impl Watch for Progress {
             Event::Making { done_bytes, total_bytes, bytes_per_s } => {
                 self.show(making_line(done_bytes, total_bytes, bytes_per_s));
             }
+            Event::Settling { id, left_ns } => self.flush.begin(id, left_ns),
+            Event::Settled => self.flush.end(),
             Event::Started { .. } | Event::CellFinished { .. } => {}
         }
     }
@@ -125,8 +132,13 @@ mod tests {
 
     #[test]
     fn a_warning_is_said_once() {
-        let mut progress =
-            Progress { talk: Talk::Normal, line: None, said: BTreeSet::new(), visit: String::new() };
+        let mut progress = Progress {
+            talk: Talk::Normal,
+            line: None,
+            said: BTreeSet::new(),
+            visit: String::new(),
+            flush: FlushClock::new(None),
+        };
         progress.event(&Event::Warning { text: "a warning of a test" });
         progress.event(&Event::Warning { text: "a warning of a test" });
         assert_eq!(progress.said.len(), 1);

@@ -3,6 +3,8 @@
 
 #[path = "guest/arrays.rs"]
 mod arrays;
+#[path = "guest/faults.rs"]
+mod faults;
 #[path = "guest/identity.rs"]
 mod identity;
 #[path = "guest/refusals/in_use.rs"]
@@ -17,6 +19,8 @@ mod refusal;
 mod refusals;
 #[path = "guest/refusals/sideways.rs"]
 mod sideways;
+#[path = "guest/stacks.rs"]
+mod stacks;
 #[path = "guest/stripe.rs"]
 mod stripe;
 #[path = "guest/thin.rs"]

@@ -199,7 +199,7 @@ fn add_up(lanes: &[Lane<'_>], dones: &[Done], halted: Halted, begin_ns: u64) -> 
             .zip(outcomes())
             .map(|(lane, outcome)| stream(lane, outcome, begin_ns))
             .collect(),
-        errors: outcomes().filter_map(|outcome| outcome.error.clone()).collect(),
+        errors: outcomes().flat_map(|outcome| outcome.missed.iter().chain(&outcome.error).cloned()).collect(),
         cpu: CpuTime::default(),
         page_cache: PageCacheState::default(),
         check: ColdCheck {

@@ -63,6 +63,8 @@ pub(crate) enum StreamEnd {
 pub(crate) struct Outcome {
     pub(crate) end: StreamEnd,
     pub(crate) error: Option<IoError>,
+    /// Places that could not be read or written while the others went on.
+    pub(crate) missed: Vec<IoError>,
     pub(crate) latencies: Latencies,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
@@ -83,6 +85,7 @@ impl Outcome {
         Self {
             end: StreamEnd::Halted,
             error: None,
+            missed: Vec::new(),
             latencies: Latencies::default(),
             start_ns: now_ns,
             end_ns: now_ns,
@@ -182,6 +185,7 @@ pub(crate) struct Work<'a, R> {
     pub(crate) interrupted_calls: u64,
     pub(crate) within_submit: Option<u64>,
     pub(crate) error: Option<IoError>,
+    pub(crate) missed: Vec<IoError>,
 }
 
 impl<'a, R: Recorder> Work<'a, R> {
@@ -199,6 +203,7 @@ impl<'a, R: Recorder> Work<'a, R> {
             interrupted_calls: 0,
             within_submit: None,
             error: None,
+            missed: Vec::new(),
         }
     }
 
@@ -206,6 +211,7 @@ impl<'a, R: Recorder> Work<'a, R> {
         Outcome {
             end,
             error: self.error,
+            missed: self.missed,
             latencies: self.latencies.finish(),
             start_ns: self.start_ns,
             end_ns: self.end_ns,
@@ -223,9 +229,19 @@ impl<'a, R: Recorder> Work<'a, R> {
     /// that was shorter than asked.
     #[cold]
     pub(crate) fn fail(&mut self, offset_bytes: u64, wanted: usize, result: i64) {
-        if self.error.is_some() {
-            return;
+        if self.error.is_none() {
+            self.error = Some(self.error_of(offset_bytes, wanted, result));
         }
+    }
+
+    /// Keeps the error of one place, where the others go on.
+    #[cold]
+    pub(crate) fn miss(&mut self, offset_bytes: u64, wanted: usize, result: i64) {
+        let error = self.error_of(offset_bytes, wanted, result);
+        self.missed.push(error);
+    }
+
+    fn error_of(&self, offset_bytes: u64, wanted: usize, result: i64) -> IoError {
         let (errno, message) = match i32::try_from(-result) {
             Ok(errno) if errno > 0 => (errno, self.words(errno)),
             _ => {
@@ -233,13 +249,8 @@ impl<'a, R: Recorder> Work<'a, R> {
                 (0, format!("short {verb}: {result} of {wanted} bytes at offset {offset_bytes}"))
             }
         };
-        self.error = Some(IoError {
-            target: self.lane.target,
-            stream: Some(self.lane.stream),
-            offset_bytes,
-            errno,
-            message,
-        });
+        let (target, stream) = (self.lane.target, Some(self.lane.stream));
+        IoError { target, stream, offset_bytes, errno, message }
     }
 
     fn words(&self, errno: i32) -> String {

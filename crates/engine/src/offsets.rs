@@ -361,16 +361,18 @@ pub(crate) fn share(total: u64, part: u64, parts: u64) -> u64 {
 }
 
 fn check_sizes(workload: &Workload) -> Result<(), EngineError> {
-    let limit = 1u64 << 62;
+    // The kernel's offsets have 63 bits.
+    let (largest, limit) = (i64::MAX.unsigned_abs(), 1u64 << 62);
     let sizes = [
         ("block size", workload.block_bytes, 1),
         ("alignment", workload.align_bytes, 1),
         ("shift", workload.shift_bytes, 0),
-        ("offset", workload.offset_bytes, 0),
-        ("span", workload.span_bytes, 1),
     ];
-    for (name, value, least) in sizes {
-        if value < least || value > limit {
+    let places = [("offset", workload.offset_bytes, 0), ("span", workload.span_bytes, 1)];
+    let sizes = sizes.map(|(name, value, least)| (name, value, least, limit));
+    let places = places.map(|(name, value, least)| (name, value, least, largest));
+    for (name, value, least, most) in sizes.into_iter().chain(places) {
+        if value < least || value > most {
             return Err(EngineError::Workload { why: format!("its {name} is {value} bytes") });
         }
     }

@@ -71,6 +71,13 @@ impl Around {
         }
     }
 
+    /// Reads the counters after an I/O that does not count.
+    pub(crate) fn forget(&mut self, members: Option<&dyn MemberCounters>) {
+        let Some(members) = members else { return };
+        members.read(&mut self.before);
+        self.after.copy_from_slice(&self.before);
+    }
+
     /// One list per I/O.
     pub(crate) fn finish(self) -> Vec<Vec<MemberIo>> {
         self.seen.chunks(self.before.len().max(1)).map(<[MemberIo]>::to_vec).collect()
@@ -181,7 +188,19 @@ pub(crate) fn check(workload: &Workload) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Issues the I/O of one stream over chosen places.
+/// Places one after the other that may fail before the pass is given up: then it is the device that fails, not the place.
+const FAILED_IN_A_ROW: u32 = 4;
+/// Places of a pass that may fail in all.
+const MOST_MISSED: usize = 64;
+
+/// Whether an error is that of a place on the medium: a bad sector, or a part of a stack that answers none. A device that
+/// went away, or a request that it does not take, fails everywhere.
+fn is_of_this_place(result: &std::io::Result<usize>) -> bool {
+    let errno = result.as_ref().err().and_then(std::io::Error::raw_os_error);
+    errno.is_some_and(|errno| [libc::EIO, libc::ENODATA, libc::EILSEQ, libc::EREMOTEIO].contains(&errno))
+}
+
+/// Issues the I/O of one stream over chosen places. A place that cannot be read is kept as an error, and the others go on.
 pub(crate) fn run<R: Recorder>(
     mut work: Work<'_, R>,
     arena: &mut Arena,
@@ -192,12 +211,14 @@ pub(crate) fn run<R: Recorder>(
     let mut seen = PointRun {
         order: Vec::with_capacity(source.left()),
         latency_ns: Vec::with_capacity(source.left()),
+        failed: Vec::new(),
         members: Vec::new(),
         chosen: Vec::new(),
     };
     let mut around = Around::of(source.members(), source.left());
     work.start_ns = now_ns();
     work.end_ns = work.start_ns;
+    let mut failed_in_a_row = 0;
     let end = loop {
         if work.bounds.gate.is_halted() {
             break StreamEnd::Halted;
@@ -228,10 +249,22 @@ pub(crate) fn run<R: Recorder>(
         match result {
             Ok(moved) if moved == len => {}
             other => {
-                crate::sync::fail(&mut work, point.offset_bytes, len, &other);
-                break StreamEnd::Failed;
+                failed_in_a_row += 1;
+                let may_go_on = is_of_this_place(&other)
+                    && failed_in_a_row < FAILED_IN_A_ROW
+                    && work.missed.len() < MOST_MISSED;
+                // A place that the counters asked for has no answer then, and none can be chosen after it.
+                let Some(index) = point.index.filter(|_| may_go_on) else {
+                    crate::sync::fail(&mut work, point.offset_bytes, len, &other);
+                    break StreamEnd::Failed;
+                };
+                work.miss(point.offset_bytes, len, crate::sync::answer(&other));
+                seen.failed.push(index);
+                around.forget(source.members());
+                continue;
             }
         }
+        failed_in_a_row = 0;
         work.latencies.record(end_ns - begin_ns);
         work.tally.add(end_ns, point.bytes, 1);
         let Some(index) = point.index else {

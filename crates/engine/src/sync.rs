@@ -120,9 +120,13 @@ pub(crate) fn transfer<const WRITE: bool>(
 
 #[cold]
 pub(crate) fn fail<R: Recorder>(work: &mut Work<'_, R>, offset: u64, len: usize, result: &io::Result<usize>) {
-    let answer = match result {
+    work.fail(offset, len, answer(result));
+}
+
+/// The system's answer as one number: a negative errno, or the bytes that were moved.
+pub(crate) fn answer(result: &io::Result<usize>) -> i64 {
+    match result {
         Ok(moved) => i64::try_from(*moved).unwrap_or(i64::MAX),
         Err(error) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
-    };
-    work.fail(offset, len, answer);
+    }
 }

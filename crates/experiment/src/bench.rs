@@ -3,7 +3,7 @@
 
 use crate::options::PlanOptions;
 use rdsk_engine::{Choice, Engine, EngineError, MonotonicClock, RealEngine, SimEngine, measure_clock};
-use rdsk_model::{Clock, Host, MemberCounters, Problem, ProblemKind, Target};
+use rdsk_model::{Clock, Host, IoError, MemberCounters, Problem, ProblemKind, Target};
 use rdsk_observe::{KernelMembers, KernelObserver, Observer, SimMembers, SimObserver};
 use rdsk_targets::{Claim, Examined, Place, Roots};
 use std::sync::Arc;
@@ -14,12 +14,16 @@ pub(crate) type Observers = Box<dyn Fn(&[u32]) -> Box<dyn Observer>>;
 /// Finds the members of the target with the given index, where it is an array.
 pub(crate) type Members = Box<dyn Fn(u32) -> Option<Box<dyn MemberCounters>>>;
 
+/// What is to be said beside a failed I/O, where something is.
+pub(crate) type Places = Box<dyn Fn(&IoError) -> Option<String>>;
+
 /// Who measures.
 pub(crate) struct Bench {
     pub(crate) engine: Box<dyn Engine>,
     pub(crate) clock: Box<dyn Clock>,
     pub(crate) observer: Observers,
     pub(crate) members: Members,
+    pub(crate) places: Places,
     /// The machine that is measured on.
     pub(crate) host: Option<Host>,
 }
@@ -49,6 +53,11 @@ fn real(claims: &[Claim], roots: &Roots, choice: Choice) -> Bench {
         let target = all.iter().find(|target| target.index == index)?;
         Some(Box::new(KernelMembers::of(target, &sys_too)?))
     };
+    let (known, sys_of_places) = (targets.clone(), sys.clone());
+    let places = move |error: &IoError| {
+        let target = known.iter().find(|target| target.index == error.target)?;
+        rdsk_observe::place::words_of(error, target, &sys_of_places)
+    };
     let observer = move |indices: &[u32]| -> Box<dyn Observer> {
         let mine: Vec<Target> =
             targets.iter().filter(|target| indices.contains(&target.index)).cloned().collect();
@@ -59,6 +68,7 @@ fn real(claims: &[Claim], roots: &Roots, choice: Choice) -> Bench {
         clock: Box::new(MonotonicClock),
         observer: Box::new(observer),
         members: Box::new(members),
+        places: Box::new(places),
         host: Some(host),
     }
 }
@@ -80,6 +90,8 @@ fn simulated(claims: &[Claim], seed: u64) -> Result<Bench, EngineError> {
         host: engine.host(),
         observer: Box::new(observer),
         members: Box::new(members),
+        // A model's disk has no other below it.
+        places: Box::new(|_: &IoError| None),
         engine: Box::new(engine),
     })
 }

@@ -166,6 +166,11 @@ fn run_plan(
         record.observer = observer;
     }
     record.cells = outcome.cells;
+    for error in record.cells.iter_mut().flat_map(|cell| &mut cell.result.errors) {
+        if let Some(words) = (bench.places)(error) {
+            error.message = format!("{} ({words})", error.message);
+        }
+    }
     record.notes.extend(outcome.notes);
     record.status = match (outcome.interrupted, &outcome.problem) {
         (true, _) => Status::Interrupted,

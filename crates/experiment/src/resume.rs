@@ -116,7 +116,7 @@ impl Tally {
         };
         for (position, (visit, run)) in then.result.visits.iter().zip(&then.result.points).enumerate() {
             tally.take_over(cell.extent, visit, run);
-            if run.order.len() < points.len() {
+            if run.order.len() + run.failed.len() < points.len() {
                 tally.partial.push_back(position);
             } else {
                 tally.skip_rounds += 1;
@@ -140,7 +140,7 @@ impl Tally {
     /// How many places of the next visit an earlier run has visited.
     pub(crate) fn first_point(&self) -> u32 {
         let done = self.partial.front().and_then(|&position| self.points.get(position));
-        u32::try_from(done.map_or(0, |run| run.order.len())).unwrap_or(u32::MAX)
+        u32::try_from(done.map_or(0, |run| run.order.len() + run.failed.len())).unwrap_or(u32::MAX)
     }
 
     fn take_over(&mut self, extent: Extent, visit: &Visit, run: &PointRun) {
@@ -169,6 +169,7 @@ impl Tally {
         let run = &mut self.points[position];
         run.order.append(&mut rest.order);
         run.latency_ns.append(&mut rest.latency_ns);
+        run.failed.append(&mut rest.failed);
         run.members.append(&mut rest.members);
     }
 }

@@ -12,10 +12,13 @@ use rdsk_model::{
 use rdsk_observe::Observer;
 use rdsk_stats::StopRule;
 use rdsk_targets::Claim;
+use rdsk_units::Nanos;
 use std::collections::BTreeMap;
 
 /// Cells in a row that may fail before the rest is given up: a dead disk would fail them all, slowly.
 const FAILURES_IN_A_ROW: u32 = 3;
+/// A flush of this time is worth a word where the budget ends meanwhile.
+const LONG_FLUSH_NS: u64 = 1_000_000_000;
 /// Visits of one cell within one slice; a guard, far above what a slice of seconds needs.
 const VISITS_PER_SLICE: u32 = 200;
 
@@ -62,6 +65,21 @@ pub struct Outcome {
     pub observer: Option<rdsk_model::Observer>,
 }
 
+/// Keeps, and says by its answer, that a flush took most of what was left of the budget, or went beyond it: nothing can cut a flush short.
+fn note_long_flush(tally: &mut Tally, cell: &Cell, took_ns: u64, now_ns: u64, deadline_ns: u64) -> bool {
+    let over_ns = now_ns.saturating_sub(deadline_ns);
+    // What went over by less than this is the ordinary end of a run.
+    if took_ns < LONG_FLUSH_NS || over_ns < LONG_FLUSH_NS {
+        return false;
+    }
+    let (took, over) = (Nanos(took_ns), Nanos(over_ns.min(took_ns)));
+    tally.notes.push(format!(
+        "the flush after {} took {took}, {over} of it beyond the budget: a flush cannot be cut short",
+        cell.id
+    ));
+    true
+}
+
 /// The state of one run over a plan.
 struct Progressing {
     tallies: Vec<Tally>,
@@ -72,6 +90,8 @@ struct Progressing {
     /// One observer per set of targets, made when first needed.
     observers: BTreeMap<Vec<u32>, Box<dyn Observer>>,
     failures_in_a_row: u32,
+    /// A flush went far beyond the budget. What was visited once is not visited again: its flush may hang too.
+    has_hung: bool,
     visits_done: usize,
     visits: usize,
     began_ns: u64,
@@ -90,6 +110,7 @@ impl Runner<'_> {
             stable_rates: BTreeMap::new(),
             observers: BTreeMap::new(),
             failures_in_a_row: 0,
+            has_hung: false,
             visits_done: 0,
             visits: running * order.len(),
             began_ns: self.clock.now_ns(),
@@ -101,7 +122,12 @@ impl Runner<'_> {
             if self.stop.is_raised() || state.failures_in_a_row >= FAILURES_IN_A_ROW {
                 break;
             }
-            if state.tallies[index].failure.is_some() || !state.tallies[index].errors.is_empty() {
+            let tally = &state.tallies[index];
+            let is_over = tally.failure.is_some() || !tally.errors.is_empty();
+            if is_over && !tally.goes_on_after_errors(&self.plan.cells[index].workload) {
+                continue;
+            }
+            if state.has_hung && !state.tallies[index].visits.is_empty() {
                 continue;
             }
             if state.tallies[index].skip_round() {
@@ -240,8 +266,15 @@ impl Runner<'_> {
         observer.begin();
         let run = session.run(&mut judge)?;
         observer.end_io();
+        let settling_ns = self.clock.now_ns();
+        let left_ns = state.deadline_ns.saturating_sub(settling_ns);
+        self.watch.event(&Event::Settling { id: &cell.id, left_ns });
         let settled = session.settle();
+        self.watch.event(&Event::Settled);
+        let settled_ns = self.clock.now_ns();
         let seen = observer.end();
+        let took_ns = settled_ns.saturating_sub(settling_ns);
+        state.has_hung |= note_long_flush(tally, cell, took_ns, settled_ns, state.deadline_ns);
         tally.start_ns = now_ns.saturating_sub(state.began_ns);
         self.add(cell, tally, &prepared, &run, settled, seen)?;
         state.note_stable_rate(cell, &run, index);

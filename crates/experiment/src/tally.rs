@@ -94,7 +94,12 @@ impl Tally {
         self.cpu.user += run.cpu.user;
         self.cpu.system += run.cpu.system;
         self.interrupted_calls += run.interrupted_calls;
-        self.errors.extend(run.errors.iter().cloned());
+        for error in &run.errors {
+            // Each pass meets the same bad place again.
+            if !self.errors.contains(error) {
+                self.errors.push(error.clone());
+            }
+        }
         for note in &run.notes {
             if !self.notes.contains(note) {
                 self.notes.push(note.clone());
@@ -244,7 +249,10 @@ impl Tally {
 
     /// The result of the cell.
     pub(crate) fn result(&self, cell: &Cell, setting: &Setting) -> CellResult {
-        let (stop, why) = self.reason(cell, setting);
+        let (stop, mut why) = self.reason(cell, setting);
+        if self.goes_on_after_errors(&cell.workload) && !self.errors.is_empty() {
+            why.push_str(&format!("; {} of its places failed", self.errors.len()));
+        }
         let ran = !self.visits.is_empty() && stop != StopReason::NotApplicable;
         let elapsed_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
         // Requests of many sizes have no one rate.
@@ -329,7 +337,7 @@ impl Tally {
         if let Some(failure) = &self.failure {
             return (StopReason::Error, failure.message.clone());
         }
-        if let Some(error) = self.errors.first() {
+        if let Some(error) = self.errors.first().filter(|_| !self.goes_on_after_errors(&cell.workload)) {
             return (StopReason::Error, error.message.clone());
         }
         if interrupted {
@@ -375,6 +383,11 @@ impl Tally {
                 format!("its {} of the time were too short for an interval", Nanos(slice_ns)),
             ),
         }
+    }
+
+    /// Whether what failed was places of a pass whose other places went on, so that later passes have a meaning.
+    pub(crate) fn goes_on_after_errors(&self, workload: &Workload) -> bool {
+        workload.points.is_some() && self.ended != Some(Ended::Failed) && self.failure.is_none()
     }
 
     /// Direct I/O of a size or offset that the kernel does not take ends with `EINVAL` on the first I/O: the report's "n/a".

@@ -199,3 +199,28 @@ fn the_rate_by_time_of_a_steady_disk_is_level() {
         }
     }
 }
+
+#[test]
+fn a_flush_that_hangs_is_told_and_costs_the_budget_once() {
+    let cells = || {
+        let mut cells: Vec<Cell> = (0..3).map(|n| cell(4096 << n, Extent::Timed)).collect();
+        for cell in &mut cells {
+            cell.workload.op = Op::Write;
+        }
+        cells
+    };
+    let budget_ns = 6 * SECOND;
+    // Each flush takes twice the budget.
+    let seen = run(&plan(cells(), budget_ns), 1e8, |disk, _| disk.hang_ns = 2 * budget_ns);
+    assert_eq!(seen.visits, [4096, 8192, 16384], "each cell once, and no way back");
+    assert_eq!(seen.heard.len(), 6, "{:?}", seen.heard);
+    assert!(seen.heard.iter().skip(1).step_by(2).all(|said| said == "settled"), "{:?}", seen.heard);
+    let notes = &seen.outcome.notes;
+    assert!(
+        notes.iter().any(|note| note.contains("the flush after") && note.contains("beyond the budget")),
+        "{notes:?}"
+    );
+    // Flushes that end in time are no news.
+    let seen = run(&plan(cells(), budget_ns), 1e8, |_, _| ());
+    assert_eq!((seen.visits.len(), seen.outcome.notes.len()), (6, 0), "{:?}", seen.outcome.notes);
+}

@@ -14,19 +14,49 @@ pub fn page_bytes(record: &Record) -> u64 {
     told.filter(|&bytes| bytes > 0).unwrap_or(PAGE_BYTES)
 }
 
-/// The devices that carry the cell's targets directly, each once even when two targets share it. `None` when a target
-/// has no device or the device's counters stand still.
+/// The devices whose counters stand for the cell's targets, each once even when two targets share it: a target's own device,
+/// all those that its filesystem spreads over, or those below where the own one counts nothing. `None` when a target has
+/// none that counts.
 #[must_use]
 pub fn devices(cell: &CellRecord) -> Option<Vec<&DeviceEvidence>> {
     let mut found: Vec<&DeviceEvidence> = Vec::new();
     for &target in &cell.workload.targets {
-        let device = cell.evidence.device_of(target)?;
-        (device.read_bytes.is_some() && device.write_bytes.is_some()).then_some(())?;
-        if !found.iter().any(|known| known.name == device.name) {
-            found.push(device);
+        let counters = cell.evidence.counters_of(target);
+        let are_known = counters.iter().all(|one| one.read_bytes.is_some() && one.write_bytes.is_some());
+        (are_known && !counters.is_empty()).then_some(())?;
+        for device in counters {
+            if !found.iter().any(|known| known.name == device.name) {
+                found.push(device);
+            }
         }
     }
     (!found.is_empty()).then_some(found)
+}
+
+/// Bytes that the cell's devices have to write together for each byte of the cell: 2 where each byte stands on two of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Written {
+    /// At least so many.
+    pub least: f64,
+    /// At most so many; `None` where it depends on the writes.
+    pub most: Option<f64>,
+}
+
+/// What the cell's devices write for each byte; once where the Record says nothing else.
+#[must_use]
+pub fn written(cell: &CellRecord) -> Written {
+    let counted = cell.workload.targets.iter().map(|&target| cell.evidence.counted_for(target));
+    let each = counted.map(|counted| match counted {
+        Some(counted) => Written { least: counted.written_least, most: counted.written_most },
+        None => Written { least: 1.0, most: Some(1.0) },
+    });
+    let both = |a: Written, b: Written| Written {
+        least: a.least.min(b.least),
+        most: a.most.zip(b.most).map(|(a, b)| a.max(b)),
+    };
+    let found = each.reduce(both).unwrap_or(Written { least: 1.0, most: Some(1.0) });
+    // A Record may come from anywhere; a factor below one cannot be.
+    Written { least: if found.least >= 1.0 { found.least } else { 1.0 }, ..found }
 }
 
 /// Whether the cell's I/O did not reach the device, so that its times say nothing of it.
@@ -118,10 +148,26 @@ pub fn process_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
     }
 }
 
-/// Flush requests of the cell's devices.
+/// Flushes that the cell's I/O waited for. Where several devices carry a target, each of them is flushed every time, so the
+/// one with the most tells. Drivers without requests of their own (device-mapper, md) do not count flushes; they send each to
+/// every device below, so there those tell.
 #[must_use]
 pub fn flushes(cell: &CellRecord) -> Option<u64> {
-    devices(cell)?.into_iter().map(|device| device.flushes).sum()
+    devices(cell)?;
+    let mut counted: Vec<Vec<&str>> = Vec::new();
+    let mut sum: u64 = 0;
+    for &target in &cell.workload.targets {
+        let own = cell.evidence.counters_of(target);
+        let names: Vec<&str> = own.iter().map(|device| device.name.as_str()).collect();
+        if counted.contains(&names) {
+            continue;
+        }
+        counted.push(names);
+        let below = cell.evidence.device.iter().filter(|device| device.target == target);
+        let of_own = own.iter().filter_map(|device| device.flushes).max();
+        sum += of_own.or_else(|| below.filter_map(|device| device.flushes).max())?;
+    }
+    Some(sum)
 }
 
 /// Requests that the block layer merged into a neighbour, in one direction.

@@ -68,10 +68,19 @@ fn device_text(facts: &Facts<'_>) -> String {
         Op::Write if facts.cell.result.to_stable_ns.is_some() => ("wrote", " until the data was stable"),
         Op::Write => ("wrote", ""),
     };
-    let more = match facts.share {
+    // What copies add is no surplus, but it is in the figure.
+    let more = match facts.share.map(|share| share * facts.written.least) {
+        Some(share) if facts.written.least > 1.0 => {
+            let why = facts.why_these().unwrap_or_else(|| "copies".into());
+            format!(" ({}, {why})", words::times(share))
+        }
         Some(share) if share > 1.1 => format!(" ({}{})", words::times(share), whose_more(facts, share)),
         Some(share) => format!(" ({})", rdsk_units::percent(share)),
         None => String::new(),
+    };
+    let more = match facts.why_these().filter(|_| facts.written.least <= 1.0) {
+        Some(why) => format!("{more}; {why}"),
+        None => more,
     };
     let (device, moved, bytes) = (&facts.device_names, words::bytes(moved), words::bytes(facts.bytes));
     format!("{device} {did} {moved} for {bytes} completed{more}{when}")

@@ -44,6 +44,15 @@ pub enum Event<'a> {
         /// Time left of the budget.
         left_ns: u64,
     },
+    /// The I/O of a visit is over, and what it wrote is being closed and flushed; until `Settled` nothing else is heard.
+    Settling {
+        /// Id of the cell.
+        id: &'a str,
+        /// Time left of the budget.
+        left_ns: u64,
+    },
+    /// The visit's data is stable, or its flush failed.
+    Settled,
     /// A cell is finished, with its verdict.
     CellFinished {
         /// What it saw.

@@ -197,12 +197,31 @@ pub struct Limit {
     pub target: u32,
     /// File that states it; untrusted text.
     pub source: String,
+    /// Kernel name of the device that is limited: the target's own, or one below it; empty in Records of older programs.
+    #[serde(default)]
+    pub device: String,
     /// Direction.
     pub op: Op,
     /// Bytes per second, where limited.
     pub bytes_per_s: Option<u64>,
     /// I/Os per second, where limited.
     pub ops_per_s: Option<u64>,
+}
+
+/// Whose counters stand for what a target moved: its own device's; those of every device that its filesystem spreads over;
+/// or, where the own counters stand still, those of the devices below.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Counted {
+    /// Index of the target.
+    pub target: u32,
+    /// Names of the devices, each of them in [`Evidence::device`]. Each byte read comes from one of them.
+    pub devices: Vec<String>,
+    /// Bytes that they write together, at least, for each byte that the target is asked to write: 2 for two copies.
+    pub written_least: f64,
+    /// And at most; `None` where it depends on the writes, as with parity.
+    pub written_most: Option<f64>,
+    /// Why it is these devices and this factor, in words: `btrfs raid1 over vda and vdb`; `None` for the target's own device.
+    pub why: Option<String>,
 }
 
 /// Everything that was counted beside one cell, summed over its visits.
@@ -212,6 +231,10 @@ pub struct Evidence {
     pub rung: Rung,
     /// One entry per device, the targets' own first, then the devices below them.
     pub device: Vec<DeviceEvidence>,
+    /// Which of these devices count a target's bytes, one entry per target; no entry where none does. Records of older
+    /// programs have none, and there it is the first device.
+    #[serde(default)]
+    pub counted: Vec<Counted>,
     /// Exact request sizes; empty without BPF.
     pub requests: Vec<Request>,
     /// Origins of bios; empty without BPF.
@@ -235,6 +258,7 @@ impl Evidence {
         Self {
             rung: Rung::None,
             device: Vec::new(),
+            counted: Vec::new(),
             requests: Vec::new(),
             bios: Vec::new(),
             device_latency_ns: None,
@@ -243,6 +267,23 @@ impl Evidence {
             extents: None,
             limits: Vec::new(),
         }
+    }
+
+    /// Whose counters stand for a target; `None` where the Record does not say.
+    #[must_use]
+    pub fn counted_for(&self, target: u32) -> Option<&Counted> {
+        self.counted.iter().find(|counted| counted.target == target)
+    }
+
+    /// The devices whose counters together are what a target moved; empty where nothing is known of it.
+    #[must_use]
+    pub fn counters_of(&self, target: u32) -> Vec<&DeviceEvidence> {
+        let Some(counted) = self.counted_for(target) else {
+            return self.device_of(target).into_iter().collect();
+        };
+        let is_one =
+            |device: &&DeviceEvidence| device.target == target && counted.devices.contains(&device.name);
+        self.device.iter().filter(is_one).collect()
     }
 
     /// The counters of the device that carries a target directly: the first entry for it.

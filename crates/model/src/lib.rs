@@ -14,8 +14,8 @@ pub mod workload;
 pub use clock::{Clock, StopFlag};
 pub use event::{Event, Silent, Watch};
 pub use evidence::{
-    Bio, DeviceEvidence, Evidence, ExtentEvidence, Iostat, Limit, PageCache, PageCacheState, ProcessIo,
-    Request, Rung,
+    Bio, Counted, DeviceEvidence, Evidence, ExtentEvidence, Iostat, Limit, PageCache, PageCacheState,
+    ProcessIo, Request, Rung,
 };
 pub use members::{ChosenIo, MemberCounters, MemberIo, NextPlace, PlaceChooser};
 pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};

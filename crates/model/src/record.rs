@@ -191,6 +191,9 @@ pub struct PointRun {
     pub order: Vec<u32>,
     /// Latency at each, in the same order.
     pub latency_ns: Vec<u64>,
+    /// Places that were asked for and failed; they are not in `order`, and `errors` of the cell names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<u32>,
     /// What the members of an array were asked for each, in the same order; empty where nobody looked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Vec<crate::MemberIo>>,

@@ -2,12 +2,14 @@
 //! after each visit and many times in between, and what the kernel charged to the process. It opens nothing for writing
 //! and needs no privilege.
 
+use crate::counted::counted;
 use crate::delta::{DiskDelta, delta};
 use crate::diskstat::DiskStat;
 use crate::limits::limits;
 use crate::process::{charged_between, read_process_io};
 use crate::sampler::{Course, Courses, Sampled, Sampler};
 use crate::series::Series;
+use crate::stack::Stack;
 use crate::visit::{DeviceCounts, DeviceVisit, Observer, VisitEvidence};
 use crate::watched::{Watched, watched_devices};
 use rdsk_model::{Clock, ProcessIo, Rung, Target};
@@ -31,6 +33,8 @@ const NO_BPF: &str = "rdsk reads no BPF evidence yet";
 pub struct KernelObserver {
     targets: Vec<Target>,
     devices: Vec<Watched>,
+    /// What each target with a device stands on.
+    stacks: Vec<Stack>,
     sys: PathBuf,
     process: PathBuf,
     /// The thread that issues or starts the I/O; in version 1 control groups threads can differ from their process.
@@ -44,6 +48,7 @@ pub struct KernelObserver {
     observed_ios: u64,
 }
 
+type Counts = Result<DeviceCounts, String>;
 type Samples = Vec<Result<DiskStat, String>>;
 
 struct Begun {
@@ -68,9 +73,11 @@ impl KernelObserver {
     pub fn new(targets: &[Target], sys: &Path, proc: &Path, clock: Arc<dyn Clock>) -> Self {
         let process = proc.join("self");
         let thread = proc.join("thread-self");
+        let stacks: Vec<Stack> = targets.iter().filter_map(|target| Stack::of(target, sys)).collect();
         let mut observer = Self {
             targets: targets.to_vec(),
-            devices: watched_devices(targets, sys),
+            devices: watched_devices(targets, &stacks, sys),
+            stacks,
             sys: sys.to_owned(),
             thread: if thread.exists() { thread } else { process.clone() },
             process,
@@ -87,7 +94,11 @@ impl KernelObserver {
             observer.note(format!("no block device is known under target {}{on}", target.index));
         }
         let samples = observer.samples();
-        observer.rung = observer.rung_of(&samples, read_process_io(&observer.process).ok());
+        let may_count = observer.devices.iter().zip(&samples).any(|(device, sample)| {
+            let stands_alone = || observer.stacks.iter().all(|stack| !stack.below.contains_key(&device.name));
+            sample.is_ok() && (device.why_zero_is_unknown().is_none() || !stands_alone())
+        });
+        observer.rung = rung_of(may_count, read_process_io(&observer.process).ok());
         observer
     }
 
@@ -119,15 +130,6 @@ impl KernelObserver {
         samples
     }
 
-    fn rung_of(&self, samples: &Samples, process: Option<ProcessIo>) -> Rung {
-        let any = self.devices.iter().zip(samples).any(|(device, sample)| device.own && sample.is_ok());
-        match (any, process) {
-            (true, _) => Rung::Sysfs,
-            (false, Some(_)) => Rung::Process,
-            (false, None) => Rung::None,
-        }
-    }
-
     /// Keeps a problem once; their number is bounded by devices times kinds of problems.
     fn note(&mut self, problem: String) {
         if !self.problems.contains(&problem) {
@@ -147,35 +149,107 @@ impl KernelObserver {
             course_of[index] = Some(course);
         }
         let io_interval_ns = io.end_ns.saturating_sub(begin_ns);
+        let raw = (0..self.devices.len())
+            .map(|index| {
+                counts(
+                    &self.devices[index],
+                    [&first[index], &io.samples[index], &last[index]],
+                    io_interval_ns,
+                )
+            })
+            .collect();
+        let counts = self.trusted(raw);
         let mut devices = Vec::with_capacity(self.devices.len());
-        for (index, (device, course)) in self.devices.iter().zip(course_of).enumerate() {
-            let counts = counts(device, [&first[index], &io.samples[index], &last[index]], io_interval_ns);
+        for ((device, counts), course) in self.devices.iter().zip(counts).zip(course_of) {
             let (series, in_flight_max) = match course {
                 Some(course) => (course.series, course.in_flight_max),
                 None => (Series::new(self.sample_width_ns), None),
             };
-            devices.push(DeviceVisit {
-                target: device.target,
-                name: device.name.clone(),
-                counts,
-                in_flight_max,
-                series,
-            });
-            if let (true, Ok(counts)) = (device.own, &devices[index].counts) {
+            if let (true, Ok(counts)) = (device.own, &counts) {
                 let ios = counts.during_io.read_ios.saturating_add(counts.during_io.write_ios);
                 self.observed_ios = self.observed_ios.saturating_add(ios);
             }
+            let name = device.name.clone();
+            devices.push(DeviceVisit { target: device.target, name, counts, in_flight_max, series });
         }
-        for problem in devices.iter().filter_map(|device| device.counts.as_ref().err()) {
-            self.note(problem.clone());
-        }
-        self.rung = self.rung_of(&first, process);
+        let may_count = |(device, sample): (&Watched, &Result<DiskStat, String>)| {
+            device.own && sample.is_ok() && device.why_zero_is_unknown().is_none()
+        };
+        let is_counted = self.note_uncounted(&devices) || self.devices.iter().zip(&first).any(may_count);
+        self.rung = rung_of(is_counted, process);
         let process = match (process, io.process) {
             (Some(before), Some(after)) => charged_between(&before, &after),
             _ => ProcessIo::default(),
         };
-        let limits = limits(&self.thread, &self.sys, &self.targets);
-        VisitEvidence { rung: self.rung, devices, requests: Vec::new(), process, limits }
+        let limits = limits(&self.thread, &self.sys, &self.targets, &self.stacks);
+        let stacks = self.stacks.clone();
+        VisitEvidence { rung: self.rung, devices, stacks, requests: Vec::new(), process, limits }
+    }
+
+    /// The counts of all devices without those that stood still and prove nothing by it. Standing still proves something
+    /// where the counters were seen to move before, and where what is below stood still too.
+    fn trusted(&mut self, mut raw: Vec<Counts>) -> Vec<Counts> {
+        for (device, counts) in self.devices.iter_mut().zip(&raw) {
+            if counts.as_ref().is_ok_and(|counts| !counts.until_stable.is_zero()) {
+                device.moves();
+            }
+        }
+        let doubts: Vec<(usize, String)> = self
+            .devices
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| raw[*index].as_ref().is_ok_and(|counts| counts.until_stable.is_zero()))
+            .filter_map(|(index, device)| Some((index, device.why_zero_is_unknown()?)))
+            .filter(|(index, _)| !self.was_quiet_below(&self.devices[*index], &raw))
+            .collect();
+        for (index, why) in doubts {
+            raw[index] = Err(why);
+        }
+        raw
+    }
+
+    /// Whether the devices below one did nothing, by counters that are beyond doubt.
+    fn was_quiet_below(&self, device: &Watched, raw: &[Counts]) -> bool {
+        let stack = self.stacks.iter().find(|stack| stack.target == device.target);
+        let Some((stack, lower)) = stack.and_then(|stack| Some((stack, stack.below.get(&device.name)?)))
+        else {
+            return false;
+        };
+        let of = |name: &str| {
+            let mut all = self.devices.iter().zip(raw);
+            all.find(|(known, _)| known.target == device.target && known.name == name)
+        };
+        let counts = |name: &str| {
+            of(name).is_some_and(|(known, counts)| counts.is_ok() && known.why_zero_is_unknown().is_none())
+        };
+        let below = Stack { tops: lower.names.clone(), over: None, ..stack.clone() };
+        counted(&below, &counts).is_some_and(|counted| {
+            let mut quiet = counted.devices.iter().filter_map(|name| of(name)?.1.as_ref().ok());
+            quiet.all(|counts| counts.until_stable.is_zero())
+        })
+    }
+
+    /// Keeps why devices count nothing, but for those that others below stand for; whether any target is counted.
+    fn note_uncounted(&mut self, devices: &[DeviceVisit]) -> bool {
+        let counts = |target: u32, name: &str| {
+            let mut known = devices.iter().filter(|device| device.target == target);
+            known.any(|device| device.name == name && device.counts.is_ok())
+        };
+        let counted: Vec<u32> = self
+            .stacks
+            .iter()
+            .filter(|stack| counted(stack, &|name| counts(stack.target, name)).is_some())
+            .map(|stack| stack.target)
+            .collect();
+        for (index, device) in devices.iter().enumerate() {
+            let Err(problem) = &device.counts else { continue };
+            let is_replaced =
+                counted.contains(&device.target) && self.devices[index].why_zero_is_unknown().is_some();
+            if !is_replaced {
+                self.note(problem.clone());
+            }
+        }
+        !counted.is_empty()
     }
 }
 
@@ -217,6 +291,7 @@ impl Observer for KernelObserver {
             return VisitEvidence {
                 rung: Rung::None,
                 devices: Vec::new(),
+                stacks: Vec::new(),
                 requests: Vec::new(),
                 process: ProcessIo::default(),
                 limits: Vec::new(),
@@ -253,19 +328,21 @@ fn counts(
     device: &Watched,
     [first, io, last]: [&Result<DiskStat, String>; 3],
     io_interval_ns: u64,
-) -> Result<DeviceCounts, String> {
+) -> Counts {
     let first = first.as_ref().map_err(Clone::clone)?;
     let between = |after: &Result<DiskStat, String>| -> Result<DiskDelta, String> {
         delta(first, after.as_ref().map_err(Clone::clone)?)
             .map_err(|back| format!("counters of {}: {back}", device.name))
     };
-    let until_stable = between(last)?;
-    if until_stable.is_zero()
-        && let Some(why) = device.why_zero_is_unknown()
-    {
-        return Err(why);
+    Ok(DeviceCounts { until_stable: between(last)?, during_io: between(io)?, io_interval_ns, model: None })
+}
+
+fn rung_of(is_counted: bool, process: Option<ProcessIo>) -> Rung {
+    match (is_counted, process) {
+        (true, _) => Rung::Sysfs,
+        (false, Some(_)) => Rung::Process,
+        (false, None) => Rung::None,
     }
-    Ok(DeviceCounts { until_stable, during_io: between(io)?, io_interval_ns, model: None })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a cost in nanoseconds is shown with three digits")]

@@ -4,6 +4,7 @@
 //!
 //! A higher rung (BPF) is another [`Observer`]: the runner knows only the trait and [`EvidenceSum`].
 
+pub mod counted;
 pub mod delta;
 pub mod diskstat;
 pub mod host;
@@ -13,14 +14,17 @@ pub mod limits;
 pub mod members;
 pub mod memory;
 mod mounts;
+pub mod place;
 pub mod process;
 mod sampler;
 pub mod series;
 pub mod sim;
+pub mod stack;
 pub mod sum;
 pub mod visit;
 mod watched;
 
+pub use counted::counted;
 pub use delta::{CountersWentBack, DiskDelta, delta};
 pub use diskstat::{DiskStat, DiskstatsLine, read_stat};
 pub use host::host;
@@ -31,6 +35,7 @@ pub use members::{KernelMembers, SimMembers};
 pub use memory::Meminfo;
 pub use series::Series;
 pub use sim::{ModelCounts, SimObserver};
+pub use stack::Stack;
 pub use sum::EvidenceSum;
 pub use visit::{DeviceCounts, DeviceVisit, Observer, VisitEvidence};
 

@@ -2,6 +2,7 @@
 //! version 2. It reads them; setting them is not its business.
 
 use crate::mounts::{CgroupMount, CgroupVersion, cgroup_mounts};
+use crate::stack::Stack;
 use rdsk_model::{Limit, Op, Target};
 use std::path::Path;
 
@@ -26,10 +27,10 @@ enum Quantity {
 /// process's own group counts (Documentation/admin-guide/cgroup-v1/blkio-controller.rst). What cannot be read is no
 /// limit that we know of, and is left out.
 #[must_use]
-pub fn limits(process: &Path, sys: &Path, targets: &[Target]) -> Vec<Limit> {
+pub fn limits(process: &Path, sys: &Path, targets: &[Target], stacks: &[Stack]) -> Vec<Limit> {
     let text = |name: &str| std::fs::read_to_string(process.join(name)).unwrap_or_default();
     let (groups, mountinfo) = (text("cgroup"), text("mountinfo"));
-    let devices: Vec<(u32, String)> = targets.iter().flat_map(|target| devices_of(sys, target)).collect();
+    let devices: Vec<Limited> = targets.iter().flat_map(|target| devices_of(sys, target, stacks)).collect();
     let mut found = Vec::new();
     for mount in cgroup_mounts(&mountinfo) {
         let Some(group) = group_in(&groups, mount.version) else { continue };
@@ -41,18 +42,32 @@ pub fn limits(process: &Path, sys: &Path, targets: &[Target]) -> Vec<Limit> {
     found
 }
 
-/// The device numbers that a target's I/O passes: its own device, and those below it.
-fn devices_of(sys: &Path, target: &Target) -> Vec<(u32, String)> {
-    let own = target.device.iter().map(|device| device.major_minor.clone());
-    let below =
-        target.stack.iter().filter_map(|name| crate::read_trimmed(&block_path(sys, name).join("dev")));
-    let mut numbers: Vec<String> = Vec::new();
-    for number in own.chain(below) {
-        if !numbers.contains(&number) {
-            numbers.push(number);
+/// A device that a target's I/O passes.
+struct Limited {
+    target: u32,
+    name: String,
+    major_minor: String,
+}
+
+/// The devices that a target's I/O passes: its own device, those that its filesystem spreads over, and those below.
+fn devices_of(sys: &Path, target: &Target, stacks: &[Stack]) -> Vec<Limited> {
+    let Some(own) = &target.device else { return Vec::new() };
+    let limited = |name: &str, major_minor: String| Limited {
+        target: target.index,
+        name: name.to_owned(),
+        major_minor,
+    };
+    let mut found = vec![limited(&own.name, own.major_minor.clone())];
+    let stack = stacks.iter().find(|stack| stack.target == target.index);
+    let spread = stack.map(|stack| stack.tops.clone()).unwrap_or_default();
+    let lower = stack.map(Stack::lower).unwrap_or_default();
+    for name in spread.iter().chain(&target.stack).chain(&lower) {
+        let number = crate::read_trimmed(&block_path(sys, name).join("dev"));
+        if let Some(number) = number.filter(|number| found.iter().all(|known| known.major_minor != *number)) {
+            found.push(limited(name, number));
         }
     }
-    numbers.into_iter().map(|number| (target.index, number)).collect()
+    found
 }
 
 /// Where sysfs keeps a block device of this kernel name; a slash in a name (`cciss/c0d0`) is `!` there.
@@ -73,7 +88,7 @@ fn group_in(groups: &str, version: CgroupVersion) -> Option<&str> {
     })
 }
 
-fn throttle_limits(mount: &CgroupMount, group: &str, devices: &[(u32, String)], found: &mut Vec<Limit>) {
+fn throttle_limits(mount: &CgroupMount, group: &str, devices: &[Limited], found: &mut Vec<Limit>) {
     let directories = mount.directories(group);
     let Some(own) = directories.first() else { return };
     for (name, op, quantity) in THROTTLE_FILES {
@@ -87,8 +102,9 @@ fn throttle_limits(mount: &CgroupMount, group: &str, devices: &[(u32, String)], 
                 Quantity::Ops => (None, Some(value)),
             };
             let source = path.display().to_string();
-            found.extend(targets_on(devices, number).map(|target| Limit {
-                target,
+            found.extend(limited(devices, number).map(|limited| Limit {
+                target: limited.target,
+                device: limited.name.clone(),
                 source: source.clone(),
                 op,
                 bytes_per_s,
@@ -99,7 +115,7 @@ fn throttle_limits(mount: &CgroupMount, group: &str, devices: &[(u32, String)], 
 }
 
 /// A line of `io.max` is `major:minor rbps=N wbps=N riops=N wiops=N`, where N may be `max`.
-fn io_max_limits(mount: &CgroupMount, group: &str, devices: &[(u32, String)], found: &mut Vec<Limit>) {
+fn io_max_limits(mount: &CgroupMount, group: &str, devices: &[Limited], found: &mut Vec<Limit>) {
     for directory in mount.directories(group) {
         let path = directory.join("io.max");
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
@@ -116,8 +132,9 @@ fn io_max_limits(mount: &CgroupMount, group: &str, devices: &[(u32, String)], fo
                     continue;
                 }
                 let source = path.display().to_string();
-                found.extend(targets_on(devices, number).map(|target| Limit {
-                    target,
+                found.extend(limited(devices, number).map(|limited| Limit {
+                    target: limited.target,
+                    device: limited.name.clone(),
                     source: source.clone(),
                     op,
                     bytes_per_s,
@@ -128,8 +145,8 @@ fn io_max_limits(mount: &CgroupMount, group: &str, devices: &[(u32, String)], fo
     }
 }
 
-fn targets_on<'a>(devices: &'a [(u32, String)], number: &'a str) -> impl Iterator<Item = u32> + 'a {
-    devices.iter().filter(move |(_, own)| own == number).map(|(target, _)| *target)
+fn limited<'a>(devices: &'a [Limited], number: &'a str) -> impl Iterator<Item = &'a Limited> {
+    devices.iter().filter(move |device| device.major_minor == number)
 }
 
 #[cfg(test)]
@@ -148,7 +165,7 @@ mod tests {
         write(&blkio.join("app/db/blkio.throttle.read_bps_device"), "7:3 1048576\n8:0 5\n");
         write(&blkio.join("app/db/blkio.throttle.write_iops_device"), "7:3 256\nnonsense\n7:3 many\n");
         write(&blkio.join("app/blkio.throttle.read_bps_device"), "7:3 1\n");
-        let limits = limits(&process, &sys, &[target_on(4, "loop3", "7:3")]);
+        let limits = limits(&process, &sys, &[target_on(4, "loop3", "7:3")], &[]);
         assert_eq!(limits.len(), 2, "{limits:?}");
         assert_eq!((limits[0].target, limits[0].op), (4, Op::Read));
         assert_eq!((limits[0].bytes_per_s, limits[0].ops_per_s), (Some(1 << 20), None));
@@ -169,7 +186,8 @@ mod tests {
         write(&unified.join("app/db/io.max"), "8:0 rbps=max wbps=max riops=100 wiops=max\n9:9 rbps=1\n");
         let mut target = target_on(0, "sda1", "8:1");
         target.stack = vec!["sda1".to_owned(), "sda".to_owned()];
-        let limits = limits(&process, &sys, &[target]);
+        let limits = limits(&process, &sys, &[target], &[]);
+        assert!(limits.iter().all(|limit| limit.device == "sda"), "{limits:?}");
         let short: Vec<_> = limits.iter().map(|l| (l.op, l.bytes_per_s, l.ops_per_s)).collect();
         assert_eq!(
             short,
@@ -180,6 +198,6 @@ mod tests {
     #[test]
     fn nothing_readable_is_no_limit() {
         let nowhere = Path::new("/nonexistent");
-        assert!(limits(nowhere, nowhere, &[target_on(0, "sda", "8:0")]).is_empty());
+        assert!(limits(nowhere, nowhere, &[target_on(0, "sda", "8:0")], &[]).is_empty());
     }
 }

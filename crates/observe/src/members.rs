@@ -2,6 +2,7 @@
 //! a simulated array. It finds the members and reads; what the figures mean it does not know.
 
 use crate::diskstat::{SECTOR_BYTES, StatFile};
+use crate::stack::{Share, below};
 use rdsk_disk::{LunId, SharedLab};
 use rdsk_model::{MemberCounters, MemberIo, Target};
 use std::path::{Path, PathBuf};
@@ -16,18 +17,21 @@ pub struct KernelMembers {
 }
 
 impl KernelMembers {
-    /// The members of the array that the target is, lies on, or is a partition of; `None` where nothing below it has several
-    /// devices below, or where a member's counters cannot be read.
+    /// The members of the array that the target is, lies on, or is a partition of: those that carry data, not the volumes
+    /// and disks that hold metadata or a journal, and not the paths of one device. `None` where nothing below it has several
+    /// members, or where a member's counters cannot be read.
     #[must_use]
     pub fn of(target: &Target, sys: &Path) -> Option<Self> {
         let device = target.device.as_ref()?;
         let mut directory = sys.join("dev/block").join(&device.major_minor);
         for _ in 0..MOST_LEVELS {
-            let below = slaves(&directory);
-            match below.as_slice() {
-                [] => return None,
-                [only] => directory.clone_from(only),
-                many => {
+            let (holder, name) = holder_of(&directory)?;
+            let below = below(&name, &holder, sys)?;
+            match (below.share, below.directories.as_slice()) {
+                // All paths lead to one device, so they are no members; whatever makes an array of it is out of sight.
+                (Share::Paths, _) | (_, []) => return None,
+                (Share::Members, [only]) => directory.clone_from(only),
+                (Share::Members, many) => {
                     let files = many.iter().map(|member| StatFile::open(member.join("stat")));
                     return files.collect::<Result<Vec<_>, _>>().ok().map(|files| Self { files });
                 }
@@ -37,13 +41,12 @@ impl KernelMembers {
     }
 }
 
-/// The devices that a device is made of, by name; of a partition, those of its disk.
-fn slaves(directory: &Path) -> Vec<PathBuf> {
-    let holder = if directory.join("partition").exists() { directory.join("..") } else { directory.into() };
-    let Ok(entries) = std::fs::read_dir(holder.join("slaves")) else { return Vec::new() };
-    let mut below: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    below.sort();
-    below
+/// The directory and name of the device that stands on others: of a partition, its disk.
+fn holder_of(directory: &Path) -> Option<(PathBuf, String)> {
+    let own = directory.canonicalize().ok()?;
+    let holder = if own.join("partition").exists() { own.parent()?.to_owned() } else { own };
+    let name = holder.file_name()?.to_string_lossy().replace('!', "/");
+    Some((holder, name))
 }
 
 impl MemberCounters for KernelMembers {

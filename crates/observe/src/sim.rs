@@ -95,7 +95,8 @@ impl Observer for SimObserver {
             }
             devices.push(device(one, lab.device_name(one.id), series, &end));
         }
-        VisitEvidence { rung: Rung::Sim, devices, requests, process, limits: Vec::new() }
+        let (stacks, limits) = (Vec::new(), Vec::new());
+        VisitEvidence { rung: Rung::Sim, devices, stacks, requests, process, limits }
     }
 
     fn describe(&self) -> rdsk_model::Observer {

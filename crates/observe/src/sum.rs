@@ -1,9 +1,11 @@
 //! The evidence of a cell from the evidence of its visits: counters add, series follow one another, and the row of
 //! iostat is computed from the sums. What one visit does not know, the sum does not know either.
 
+use crate::counted::counted;
 use crate::iostat::row_of;
 use crate::process::charged_in_both;
 use crate::series::Series;
+use crate::stack::Stack;
 use crate::visit::{DeviceCounts, DeviceVisit, VisitEvidence};
 use rdsk_model::{DeviceEvidence, Evidence, Limit, ProcessIo, Request, Rung};
 
@@ -17,6 +19,7 @@ pub struct EvidenceSum {
     devices: Vec<DeviceSum>,
     process: ProcessIo,
     limits: Vec<Limit>,
+    stacks: Vec<Stack>,
     requests: Vec<Request>,
     problems: Vec<String>,
 }
@@ -47,6 +50,11 @@ impl EvidenceSum {
         for device in visit.devices {
             self.add_device(device);
         }
+        for stack in visit.stacks {
+            if !self.stacks.iter().any(|known| known.target == stack.target) {
+                self.stacks.push(stack);
+            }
+        }
         for limit in visit.limits {
             if !self.limits.contains(&limit) {
                 self.limits.push(limit);
@@ -64,9 +72,19 @@ impl EvidenceSum {
     #[must_use]
     pub fn finish(self) -> Evidence {
         let visits = self.visits;
+        let device: Vec<DeviceEvidence> =
+            self.devices.into_iter().map(|device| device.finish(visits)).collect();
+        let counted = |stack: &Stack| {
+            let counts = |name: &str| {
+                let mut known = device.iter().filter(|device| device.target == stack.target);
+                known.any(|device| device.name == name && device.read_bytes.is_some())
+            };
+            counted(stack, &counts)
+        };
         Evidence {
             rung: self.rung.unwrap_or(Rung::None),
-            device: self.devices.into_iter().map(|device| device.finish(visits)).collect(),
+            counted: self.stacks.iter().filter_map(counted).collect(),
+            device,
             requests: self.requests,
             process: self.process,
             limits: self.limits,
@@ -181,6 +199,7 @@ mod tests {
         VisitEvidence {
             rung: Rung::Sysfs,
             devices: vec![device],
+            stacks: Vec::new(),
             requests: Vec::new(),
             process,
             limits: Vec::new(),
@@ -241,6 +260,7 @@ mod tests {
     fn the_weakest_rung_counts_and_limits_are_listed_once() {
         let limit = Limit {
             target: 0,
+            device: "loop9".to_owned(),
             source: "io.max".to_owned(),
             op: rdsk_model::workload::Op::Read,
             bytes_per_s: Some(1 << 20),

@@ -4,6 +4,7 @@
 use crate::delta::DiskDelta;
 use crate::series::Series;
 use crate::sim::ModelCounts;
+use crate::stack::Stack;
 use rdsk_model::{Limit, ProcessIo, Request, Rung};
 
 /// Somebody who counts beside a visit: begin, end of I/O, end, in this order, visit after visit.
@@ -25,6 +26,8 @@ pub struct VisitEvidence {
     pub rung: Rung,
     /// The targets' own devices first, then the devices below them.
     pub devices: Vec<DeviceVisit>,
+    /// What each target stands on; empty where each target is its own device, and that device counts.
+    pub stacks: Vec<Stack>,
     /// Requests by direction and exact size; empty where the observer does not tell them apart.
     pub requests: Vec<Request>,
     /// What the kernel charged to the process from `begin` to `end_io`.

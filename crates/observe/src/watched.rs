@@ -1,9 +1,11 @@
 //! One block device whose counters are watched: where they are, and how far they can be trusted. It says why where they
 //! cannot, and never guesses.
 
+use crate::counted::{is_number, nvme_paths};
 use crate::diskstat::{DiskStat, StatFile};
 use crate::limits::block_path;
 use crate::read_trimmed;
+use crate::stack::Stack;
 use rdsk_model::Target;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,39 +28,58 @@ pub(crate) struct Watched {
     pub(crate) own: bool,
     directory: PathBuf,
     is_partition: bool,
+    /// Whether requests of the block layer pass it; a driver of bios counts a flush as a write, or not at all.
+    has_requests: bool,
     trust: Trust,
+    /// Whether its counters were seen to move.
+    has_moved: bool,
     file: Option<Arc<StatFile>>,
 }
 
-/// The targets' own devices first, then those below them.
-pub(crate) fn watched_devices(targets: &[Target], sys: &Path) -> Vec<Watched> {
-    let own = targets.iter().filter_map(|target| {
-        let device = target.device.as_ref()?;
+/// The targets' own devices first, then the others that their filesystems spread over, then those below them.
+pub(crate) fn watched_devices(targets: &[Target], stacks: &[Stack], sys: &Path) -> Vec<Watched> {
+    let mut found: Vec<Watched> = Vec::new();
+    for target in targets {
+        let Some(device) = &target.device else { continue };
         let directory = sys.join("dev/block").join(&device.major_minor);
-        Some(Watched::new(target.index, &device.name, directory, sys, true))
-    });
-    let below = targets.iter().filter(|target| target.device.is_some()).flat_map(|target| {
-        let names = target.stack.iter().skip(1);
-        names.map(|name| Watched::new(target.index, name, block_path(sys, name), sys, false))
-    });
-    own.chain(below).collect()
+        found.push(Watched::new(target.index, &device.name, directory, sys, true));
+    }
+    let mut add = |target: u32, name: &str, own: bool| {
+        if !found.iter().any(|known| known.target == target && known.name == name) {
+            found.push(Watched::new(target, name, block_path(sys, name), sys, own));
+        }
+    };
+    for stack in stacks {
+        stack.tops.iter().for_each(|name| add(stack.target, name, true));
+    }
+    for target in targets.iter().filter(|target| target.device.is_some()) {
+        target.stack.iter().skip(1).for_each(|name| add(target.index, name, false));
+        let stack = stacks.iter().find(|stack| stack.target == target.index);
+        stack.map(Stack::lower).unwrap_or_default().iter().for_each(|name| add(target.index, name, false));
+    }
+    found
 }
 
 impl Watched {
     fn new(target: u32, name: &str, directory: PathBuf, sys: &Path, own: bool) -> Self {
         let is_partition = directory.join("partition").exists();
-        let trust = trust_in(name, sys);
-        Self { target, name: name.to_owned(), own, directory, is_partition, trust, file: None }
+        let has_requests = directory.join("mq").exists() || !directory.join("queue").exists();
+        Self {
+            target,
+            name: name.to_owned(),
+            own,
+            is_partition,
+            has_requests,
+            trust: trust_in(name, sys),
+            has_moved: false,
+            directory,
+            file: None,
+        }
     }
 
     /// One sample, or why there is none. The file is opened anew where it was closed by an error before: a device that
     /// went away and came back has another one.
     pub(crate) fn read(&mut self) -> Result<DiskStat, String> {
-        let iostats =
-            self.directory.join(if self.is_partition { "../queue/iostats" } else { "queue/iostats" });
-        if read_trimmed(&iostats).as_deref() == Some("0") {
-            return Err(format!("queue/iostats of {} is 0, so the kernel does not count its I/O", self.name));
-        }
         let sample = self.open().and_then(|file| file.read());
         let mut stat = sample.map_err(|error| {
             self.file = None;
@@ -66,8 +87,8 @@ impl Watched {
                 std::error::Error::source(&error).map_or_else(String::new, |cause| format!(": {cause}"));
             format!("no counters of {}: {error}{cause}", self.name)
         })?;
-        if self.is_partition {
-            // The kernel prints zeros here because it counts flushes for whole disks only.
+        if self.is_partition || !self.has_requests {
+            // The kernel prints zeros here because it counts flushes for whole disks only, and only as requests.
             (stat.flush_ios, stat.flush_ticks_ms) = (None, None);
         }
         Ok(stat)
@@ -78,12 +99,29 @@ impl Watched {
         self.file.clone()
     }
 
-    /// Why a difference of zero means nothing for this device; `None` where it means that nothing happened.
+    /// Takes note that its counters move.
+    pub(crate) fn moves(&mut self) {
+        self.has_moved = true;
+    }
+
+    /// Why a difference of zero means nothing for this device; `None` where it means that nothing happened. With
+    /// `queue/iostats` at 0 drivers that count by themselves may count all the same (measured on 6.1, 2026-11: dm-linear,
+    /// striped, crypt and thin all do).
     pub(crate) fn why_zero_is_unknown(&self) -> Option<String> {
+        let name = &self.name;
         match self.trust {
-            Trust::Full => None,
-            Trust::OnlyIfMoved(why) => Some(format!("the counters of {} stood still, and {why}", self.name)),
+            _ if self.has_moved => None,
+            Trust::OnlyIfMoved(why) => Some(format!("the counters of {name} stood still, and {why}")),
+            Trust::Full => self
+                .is_switched_off()
+                .then(|| format!("queue/iostats of {name} is 0, and its counters stood still")),
         }
+    }
+
+    /// Whether `queue/iostats` is 0; of a partition, that of its disk.
+    fn is_switched_off(&self) -> bool {
+        let queue = if self.is_partition { "../queue/iostats" } else { "queue/iostats" };
+        read_trimmed(&self.directory.join(queue)).as_deref() == Some("0")
     }
 
     fn open(&mut self) -> Result<Arc<StatFile>, crate::ObserveError> {
@@ -100,29 +138,8 @@ fn trust_in(name: &str, sys: &Path) -> Trust {
     if name.strip_prefix("ram").is_some_and(is_number) {
         return Trust::OnlyIfMoved("the ram disk driver counts no I/O");
     }
-    if nvme_paths_of(name, sys) {
+    if !nvme_paths(name, sys).is_empty() {
         return Trust::OnlyIfMoved("not every kernel counts the I/O of an NVMe multipath device");
     }
     Trust::Full
-}
-
-/// Whether `nvme0n1` has hidden devices `nvme0c0n1`, … for its paths: then it is the multipath device above them.
-fn nvme_paths_of(name: &str, sys: &Path) -> bool {
-    let Some((subsystem, namespace)) = name.strip_prefix("nvme").and_then(|rest| rest.split_once('n')) else {
-        return false;
-    };
-    if !is_number(subsystem) || !is_number(namespace) {
-        return false;
-    }
-    let Ok(entries) = std::fs::read_dir(sys.join("class/block")) else { return false };
-    let (prefix, suffix) = (format!("nvme{subsystem}c"), format!("n{namespace}"));
-    entries.flatten().any(|entry| {
-        let entry = entry.file_name();
-        let controller = entry.to_str().and_then(|entry| entry.strip_prefix(&prefix)?.strip_suffix(&suffix));
-        controller.is_some_and(is_number)
-    })
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -132,7 +132,7 @@ fn why(cell: &CellRecord) -> &str {
     }
 }
 
-/// The counters of the device under the cell's first target.
+/// The counters of the device under the cell's first target; of several that count for it, the first.
 pub(crate) fn device(cell: &CellRecord) -> Option<&DeviceEvidence> {
-    cell.evidence.device_of(*cell.workload.targets.first()?)
+    cell.evidence.counters_of(*cell.workload.targets.first()?).into_iter().next()
 }

@@ -5,8 +5,8 @@ use rdsk_engine::{
 };
 use rdsk_experiment::{Outcome, Runner};
 use rdsk_model::{
-    Cell, Clock, ColdCheck, CpuTime, EngineKind, Experiment, Extent, IoError, IoPath, Issuing, Op,
-    PageCacheState, Plan, Silent, StopFlag, StreamResult, Workload,
+    Cell, Clock, ColdCheck, CpuTime, EngineKind, Event, Experiment, Extent, IoError, IoPath, Issuing, Op,
+    PageCacheState, Plan, StopFlag, StreamResult, Watch, Workload,
 };
 use rdsk_observe::{Observer, VisitEvidence};
 use rdsk_stats::Histogram;
@@ -45,6 +45,8 @@ pub(crate) struct Scripted {
     pub(crate) stall: Option<(u64, u64)>,
     /// Errno by cell offset 0 or by path.
     pub(crate) fail: Option<fn(&Workload) -> Option<i32>>,
+    /// What a flush takes beside writing what is in memory.
+    pub(crate) hang_ns: u64,
     /// Raised after this many visits.
     pub(crate) raise_after: Option<(usize, StopFlag)>,
     /// The block sizes of the visits, in order: each test gives every cell its own size.
@@ -151,7 +153,7 @@ impl Session for Visit<'_> {
         if self.workload.op == Op::Read {
             return Ok(Settled::default());
         }
-        let flush_ns = time_ns(self.bytes, self.disk.bytes_per_s);
+        let flush_ns = time_ns(self.bytes, self.disk.bytes_per_s) + self.disk.hang_ns;
         self.disk.clock.pass(flush_ns);
         Ok(Settled { to_close_ns: Some(flush_ns), to_stable_ns: Some(flush_ns) })
     }
@@ -203,6 +205,7 @@ impl Observer for Blind {
         VisitEvidence {
             rung: rdsk_model::Rung::None,
             devices: Vec::new(),
+            stacks: Vec::new(),
             requests: Vec::new(),
             process: rdsk_model::ProcessIo::default(),
             limits: Vec::new(),
@@ -238,6 +241,22 @@ pub(crate) struct Seen {
     pub(crate) outcome: Outcome,
     pub(crate) visits: Vec<u64>,
     pub(crate) elapsed_ns: u64,
+    /// What was said of flushes.
+    pub(crate) heard: Vec<String>,
+}
+
+/// A watch that keeps what is said of flushes.
+#[derive(Default)]
+struct Ear(Vec<String>);
+
+impl Watch for Ear {
+    fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Settling { id, left_ns } => self.0.push(format!("{id} settles, {left_ns} ns left")),
+            Event::Settled => self.0.push("settled".into()),
+            _ => {}
+        }
+    }
 }
 
 pub(crate) fn run(plan: &Plan, bytes_per_s: f64, shape: impl FnOnce(&mut Scripted, &StopFlag)) -> Seen {
@@ -250,10 +269,12 @@ pub(crate) fn run(plan: &Plan, bytes_per_s: f64, shape: impl FnOnce(&mut Scripte
         memory_bytes_per_s: 4e9,
         stall: None,
         fail: None,
+        hang_ns: 0,
         raise_after: None,
         log: Rc::clone(&log),
     };
     shape(&mut disk, &stop);
+    let mut ear = Ear::default();
     let runner = Runner {
         earlier: &[],
         plan,
@@ -265,10 +286,10 @@ pub(crate) fn run(plan: &Plan, bytes_per_s: f64, shape: impl FnOnce(&mut Scripte
         members: &|_| None,
         cpu_count: Some(1),
         pin_cpus: &[],
-        watch: &mut Silent,
+        watch: &mut ear,
         stop: &stop,
     };
     let outcome = runner.run();
     let visits = log.borrow().clone();
-    Seen { outcome, visits, elapsed_ns: clock.now_ns() }
+    Seen { outcome, visits, elapsed_ns: clock.now_ns(), heard: ear.0 }
 }

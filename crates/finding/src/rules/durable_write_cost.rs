@@ -60,7 +60,7 @@ fn explain(record: &Record, plain: &CellRecord, durable: &CellRecord) -> Option<
     Some(Finding {
         code: RULE.code.into(),
         title,
-        text: format!("{}{}", cause(device), if is_dearer && !is_simulated(record, durable) { JOURNAL } else { "" }),
+        text: format!("{}{}", cause(device, per_write(durable)), if is_dearer && !is_simulated(record, durable) { JOURNAL } else { "" }),
         evidence,
         confidence: if reading::flushes(durable).is_some() { Confidence::Measured } else { Confidence::Inferred },
         advice: is_dearer.then(|| {
@@ -70,18 +70,35 @@ fn explain(record: &Record, plain: &CellRecord, durable: &CellRecord) -> Option<
     })
 }
 
-fn cause(device: Option<&Device>) -> &'static str {
+/// From so many flushes per write on, each write waits for one.
+const EACH_WRITE: f64 = 0.5;
+
+/// What makes a write durable: what the device says of itself, and above it what was counted.
+fn cause(device: Option<&Device>, flushes_per_write: Option<f64>) -> &'static str {
     let cache = device.and_then(|device| device.write_cache.as_deref());
     let fua = device.and_then(|device| device.fua);
-    match (cache, fua) {
-        (Some("write back"), Some(true)) => {
+    let was_flushed = flushes_per_write.map(|flushes| flushes >= EACH_WRITE);
+    match (cache, fua, was_flushed) {
+        (Some("write back"), Some(true), Some(true)) => {
+            "The device has a volatile cache and takes FUA, and the kernel flushed the whole cache for each durable write \
+             all the same."
+        }
+        (Some("write back"), Some(true), _) => {
             "The device has a volatile cache and takes FUA: a durable write goes past the cache to the medium."
         }
-        (Some("write back"), _) => {
+        (Some("write back"), _, Some(false)) => {
+            "The device says that it has a volatile cache and no FUA, but fewer flushes than writes were counted: what made \
+             these writes durable is not seen here."
+        }
+        (Some("write back"), _, _) => {
             "The device has a volatile cache and no FUA: a durable write waits until the whole cache is flushed."
         }
-        (Some(_), _) => "The device says that it has no volatile cache, so no flush is needed.",
-        (None, _) => "Whether the device has a volatile cache is not known.",
+        (Some(_), _, Some(true)) => {
+            "The device says that it has no volatile cache, but a flush was counted for each durable write."
+        }
+        (Some(_), _, _) => "The device says that it has no volatile cache, so no flush is needed.",
+        (None, _, Some(true)) => "The cache of the device was flushed for each durable write.",
+        (None, _, _) => "Whether the device has a volatile cache is not known.",
     }
 }
 
@@ -101,10 +118,12 @@ fn rate(cell: &CellRecord) -> String {
 }
 
 fn flushes(cell: &CellRecord) -> String {
-    match (reading::flushes(cell), cell.result.ops) {
-        (Some(flushes), Some(ops)) if ops > 0 => words::figure(reading::ratio(flushes, ops)),
-        _ => "not counted".into(),
-    }
+    per_write(cell).map_or_else(|| "not counted".into(), words::figure)
+}
+
+fn per_write(cell: &CellRecord) -> Option<f64> {
+    let ops = cell.result.ops.filter(|&ops| ops > 0)?;
+    Some(reading::ratio(reading::flushes(cell)?, ops))
 }
 
 #[cfg(test)]
@@ -136,6 +155,40 @@ mod tests {
         let equal = fires(RULE, &record(vec![disk()], vec![plain(), durable(510_000_000)]));
         assert_eq!(equal.title, "durable writes cost no more than others");
         assert_eq!(equal.advice, None);
+    }
+
+    #[test]
+    fn what_was_counted_comes_before_what_the_device_says() {
+        // cache, fua, flushes of 5000 writes, words
+        let table = [
+            (
+                Some("write back"),
+                Some(true),
+                Some(5000),
+                "flushed the whole cache for each durable write all the same",
+            ),
+            (Some("write back"), Some(true), Some(2), "goes past the cache"),
+            (Some("write back"), Some(true), None, "goes past the cache"),
+            (Some("write back"), Some(false), Some(5000), "waits until the whole cache is flushed"),
+            (Some("write back"), Some(false), None, "waits until the whole cache is flushed"),
+            (Some("write back"), Some(false), Some(1), "fewer flushes than writes"),
+            (Some("write through"), Some(false), Some(0), "no flush is needed"),
+            (Some("write through"), Some(false), Some(5000), "a flush was counted for each"),
+        ];
+        for (cache, fua, flushes, words) in table {
+            let (cache, fua, flushes): (Option<&str>, Option<bool>, Option<u64>) = (cache, fua, flushes);
+            let mut target = disk();
+            let device = target.device.as_mut().unwrap();
+            (device.write_cache, device.fua) = (cache.map(str::to_owned), fua);
+            let cell = with(durable(40_000_000_000), |cell| cell.evidence.device[0].flushes = flushes);
+            let finding = fires(RULE, &record(vec![target], vec![plain(), cell]));
+            assert!(finding.text.contains(words), "{cache:?} {fua:?} {flushes:?}: {}", finding.text);
+            assert!(
+                flushes != Some(5000) || !finding.text.contains("goes past"),
+                "a flush per write does not go past the cache: {}",
+                finding.text
+            );
+        }
     }
 
     #[test]

@@ -152,6 +152,7 @@ mod tests {
             with(cell.clone(), |cell| {
                 cell.evidence.limits = vec![GroupLimit {
                     target: 0,
+                    device: "sda".into(),
                     source: "x/io.max".into(),
                     op: Op::Read,
                     bytes_per_s: Some(42 * MIB),

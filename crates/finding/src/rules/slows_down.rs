@@ -178,6 +178,7 @@ mod tests {
             let mean = cell.result.bytes_per_s.map_or(0.0, |rate| rate.mean);
             cell.evidence.limits = vec![rdsk_model::Limit {
                 target: 0,
+                device: "sda".into(),
                 source: "/sys/fs/cgroup/x/io.max".into(),
                 op: Op::Read,
                 #[expect(

@@ -36,6 +36,7 @@ mod tests {
             with(cell("t", Op::Read, IoPath::Direct, 4096, 512, 2_000_000_000), |cell| {
                 cell.evidence.limits = vec![Limit {
                     target: 0,
+                    device: "sda".into(),
                     source: "/sys/fs/cgroup/x/io.max".into(),
                     op: Op::Read,
                     bytes_per_s: None,

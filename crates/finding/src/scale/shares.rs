@@ -191,7 +191,11 @@ fn targets(cell: &CellRecord) -> Vec<TargetShare> {
 /// Busy time during the I/O over the time in which the target had streams: a target whose first stream began late was idle
 /// before for no fault of its own.
 fn busy_share(cell: &CellRecord, target: u32, elapsed_ns: u64) -> Option<f64> {
-    let device = cell.evidence.device_of(target)?;
-    let busy_ns = crate::reading::busy_share(cell, device)? * device.interval_ns? as f64;
+    let busy_ns = cell
+        .evidence
+        .counters_of(target)
+        .into_iter()
+        .map(|device| Some(crate::reading::busy_share(cell, device)? * device.interval_ns? as f64))
+        .try_fold(None, |busiest: Option<f64>, busy| Some(Some(busiest.unwrap_or(0.0).max(busy?))))??;
     (elapsed_ns > 0).then_some((busy_ns / elapsed_ns as f64).min(1.0))
 }

@@ -155,6 +155,7 @@ fn a_control_group_comes_before_all_else() {
     let limits = |bytes_per_s, ops_per_s| {
         flat(move |cell| {
             cell.evidence.limits = vec![GroupLimit {
+                device: "sda".into(),
                 target: 0,
                 source: "x/io.max".into(),
                 op: Op::Read,

@@ -1,6 +1,6 @@
 //! What every step of the verdict looks at, gathered once. It decides nothing.
 
-use crate::reading;
+use crate::reading::{self, Written};
 use rdsk_model::{CellRecord, IoPath, Op, Rung, Target, TargetKind};
 
 /// The figures of a cell that completed something.
@@ -18,7 +18,9 @@ pub(super) struct Facts<'a> {
     pub(super) moved: Option<u64>,
     /// Bytes that they moved in the other direction.
     pub(super) opposite: Option<u64>,
-    /// `moved` for each byte completed.
+    /// What the devices have to write for each byte; of reads, which each come from one of them, once.
+    pub(super) written: Written,
+    /// `moved` for each byte completed, copies taken off.
     pub(super) share: Option<f64>,
     /// What the kernel charged to this process in the cell's direction, for each byte completed.
     pub(super) process_share: Option<f64>,
@@ -41,7 +43,7 @@ impl<'a> Facts<'a> {
             .workload
             .targets
             .iter()
-            .filter_map(|&target| cell.evidence.device_of(target))
+            .flat_map(|&target| cell.evidence.counters_of(target))
             .map(|device| rdsk_units::printable(&device.name))
             .fold(Vec::new(), |mut names, name| {
                 if !names.contains(&name) {
@@ -49,6 +51,10 @@ impl<'a> Facts<'a> {
                 }
                 names
             });
+        let written = match op {
+            Op::Read => Written { least: 1.0, most: Some(1.0) },
+            Op::Write => reading::written(cell),
+        };
         Some(Self {
             cell,
             targets: targets.iter().filter(|target| cell.workload.targets.contains(&target.index)).collect(),
@@ -57,7 +63,8 @@ impl<'a> Facts<'a> {
             elapsed_ns: cell.result.elapsed_ns.unwrap_or(0).max(1),
             moved,
             opposite: reading::device_bytes(cell, other),
-            share: moved.map(|moved| reading::ratio(moved, bytes)),
+            share: moved.map(|moved| reading::ratio(moved, bytes) / written.least),
+            written,
             process_share: reading::process_bytes(cell, op).map(|charged| reading::ratio(charged, bytes)),
             device_names: crate::words::list(&names),
         })
@@ -85,12 +92,26 @@ impl<'a> Facts<'a> {
         kinds.map(|filesystem| filesystem.kind.as_str()).find(|kind| matches!(*kind, "tmpfs" | "ramfs"))
     }
 
+    /// Why it is these devices that are counted, where it is not the target's own.
+    pub(super) fn why_these(&self) -> Option<String> {
+        let mut whys: Vec<String> = Vec::new();
+        for &target in &self.cell.workload.targets {
+            let why = self.cell.evidence.counted_for(target).and_then(|counted| counted.why.as_deref());
+            let why = why.map(rdsk_units::printable);
+            whys.extend(why.filter(|why| !whys.contains(why)));
+        }
+        (!whys.is_empty()).then(|| whys.join("; "))
+    }
+
     /// Why there are no device counters.
     pub(super) fn no_counters(&self) -> String {
         let stopped =
             |target: &&&Target| target.device.as_ref().is_some_and(|device| device.iostats == Some(false));
         if let Some(device) = self.targets.iter().find(stopped).and_then(|target| target.device.as_ref()) {
-            return format!("queue/iostats of {} is 0", rdsk_units::printable(&device.name));
+            let name = rdsk_units::printable(&device.name);
+            return format!(
+                "queue/iostats of {name} is 0, and neither its counters nor others below it moved"
+            );
         }
         match self.targets.iter().find(|target| target.device.is_none()) {
             Some(Target { filesystem: Some(filesystem), .. }) => {

@@ -4,7 +4,7 @@
 use super::Judgement;
 use super::facts::Facts;
 use crate::{reading, words};
-use rdsk_model::{EngineKind, Limit, Op, VerdictCode};
+use rdsk_model::{DeviceEvidence, EngineKind, Limit, Op, VerdictCode};
 use rdsk_units::{percent, printable};
 
 /// A rate this close to a limit is the limit.
@@ -31,35 +31,42 @@ pub(super) fn throttled(facts: &Facts<'_>) -> Judgement {
 }
 
 fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
-    let part = target_part(facts, limit.target);
+    let device = limited(facts, limit);
+    // Of a device that had only a part of the bytes, a member of a stripe for one, our rate says nothing.
+    let moved =
+        device.and_then(|device| if limit.op == Op::Read { device.read_bytes } else { device.write_bytes });
+    let passes_all = moved
+        .is_none_or(|moved| moved as f64 >= MOSTLY * facts.bytes as f64 * target_part(facts, limit.target));
+    let part = Some(target_part(facts, limit.target)).filter(|_| passes_all);
     let result = &facts.cell.result;
     let is_at = |rate: f64, limit: u64| limit > 0 && (rate / limit as f64 - 1.0).abs() <= LIMIT_TOLERANCE;
-    let row = facts.cell.evidence.device_of(limit.target).and_then(|device| device.iostat);
+    let row = device.and_then(|device| device.iostat);
+    let name = device.map_or_else(|| "the device".to_owned(), |device| printable(&device.name));
     let source = printable(&limit.source);
     let op = limit.op;
     if let Some(allowed) = limit.bytes_per_s {
-        let ours = result.bytes_per_s.map(|rate| rate.mean * part);
+        let ours = part.and_then(|part| Some(result.bytes_per_s?.mean * part));
         let devices = row.map(|row| if op == Op::Read { row.rkb_s } else { row.wkb_s } * 1024.0);
         let words_of_limit =
             format!("the limit of {} that {source} sets for {op}s", words::rate(allowed as f64));
         if let Some(rate) = ours.filter(|&rate| is_at(rate, allowed)) {
             return Some(format!("{} is {words_of_limit}", words::rate(rate)));
         }
-        if let Some(rate) = ours.filter(|&rate| is_burst(facts, limit.target, rate, allowed)) {
+        if let Some(rate) = ours.filter(|&rate| is_burst(facts, rate, allowed)) {
             return Some(format!("{} is above {words_of_limit}: {BURST}", words::rate(rate)));
         }
         if let Some(rate) = devices.filter(|&rate| is_at(rate, allowed)) {
             let used = ours.map_or_else(|| "an unknown part".into(), words::rate);
             return Some(format!(
-                "the device moved {}, {words_of_limit}; {used} of it was for this cell",
+                "{name} moved {}, {words_of_limit}; {used} of it was for this cell",
                 words::rate(rate)
             ));
         }
     }
     let allowed = limit.ops_per_s?;
-    let ours = result.ops_per_s.map(|rate| rate.mean * part);
+    let ours = part.and_then(|part| Some(result.ops_per_s?.mean * part));
     let devices = row.map(|row| if op == Op::Read { row.r_s } else { row.w_s });
-    if let Some(rate) = ours.filter(|&rate| is_burst(facts, limit.target, rate, allowed)) {
+    if let Some(rate) = ours.filter(|&rate| is_burst(facts, rate, allowed)) {
         let rate = words::figure(rate);
         return Some(format!(
             "{rate} I/Os per second are above the limit of {allowed} that {source} sets for {op}s: {BURST}"
@@ -73,12 +80,19 @@ fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
 /// What a rate above a limit in force is.
 const BURST: &str = "a burst that it lets pass before it slows down, and no rate that lasts; measure longer";
 
-/// Whether a rate is above a limit by more than chance. Over several members a stack may well be faster than the limit of
-/// one of them, so only a device that stands alone, or on one other, is judged.
-fn is_burst(facts: &Facts<'_>, target: u32, rate: f64, allowed: u64) -> bool {
-    let devices = facts.cell.evidence.device.iter().filter(|device| device.target == target).count();
-    let reached_device = facts.moved.is_some_and(|moved| moved as f64 >= MOSTLY * facts.bytes as f64);
-    devices <= 2 && reached_device && allowed > 0 && rate > allowed as f64 * (1.0 + LIMIT_TOLERANCE)
+/// Whether a rate is above a limit by more than chance, on a device that all of it passed.
+fn is_burst(facts: &Facts<'_>, rate: f64, allowed: u64) -> bool {
+    let reached_device = facts.share.is_some_and(|share| share >= MOSTLY);
+    reached_device && allowed > 0 && rate > allowed as f64 * (1.0 + LIMIT_TOLERANCE)
+}
+
+/// The counters of the device that a limit is set on; Records of older programs do not name it.
+fn limited<'a>(facts: &Facts<'a>, limit: &Limit) -> Option<&'a DeviceEvidence> {
+    let evidence = &facts.cell.evidence;
+    if limit.device.is_empty() {
+        return evidence.device_of(limit.target);
+    }
+    evidence.device.iter().find(|device| device.target == limit.target && device.name == limit.device)
 }
 
 /// The part of the cell's bytes that one target had.
@@ -139,6 +153,6 @@ pub(super) fn cpu_bound(facts: &Facts<'_>, cpus: Option<u32>) -> Judgement {
 }
 
 /// Devices that are memory with a driver: their speed is the processor's.
-fn is_memory_disk(name: &str) -> bool {
+pub(super) fn is_memory_disk(name: &str) -> bool {
     ["zram", "ram", "pmem"].iter().any(|prefix| name.starts_with(prefix))
 }

@@ -238,7 +238,14 @@ fn throttled() {
     let limited = |source_op: Op, bytes_per_s: Option<u64>, ops_per_s: Option<u64>| {
         with(read(IoPath::Direct), |cell| {
             let source = "/cg/blkio.throttle.read_bps_device".into();
-            cell.evidence.limits = vec![Limit { target: 0, source, op: source_op, bytes_per_s, ops_per_s }];
+            cell.evidence.limits = vec![Limit {
+                target: 0,
+                device: "sda".into(),
+                source,
+                op: source_op,
+                bytes_per_s,
+                ops_per_s,
+            }];
         })
     };
     // The cell runs at 128 MiB/s and 128 I/Os per second.
@@ -371,4 +378,138 @@ fn nothing_is_said_of_what_was_not_counted() {
     });
     check(&bare, fixtures::disk(), VerdictCode::Device, "100 %");
     assert_eq!(fixtures::disk().kind, TargetKind::Block);
+}
+
+/// A cell of direct writes whose kernel charges and devices wrote so much for each byte.
+fn partial(block_bytes: u64, align_bytes: u64, shift_bytes: u64, charged: f64) -> CellRecord {
+    let ops = 64;
+    let cell = cell("t", Op::Write, IoPath::Direct, block_bytes, ops, HALF_SECOND);
+    with(cell, |cell| {
+        (cell.workload.align_bytes, cell.workload.shift_bytes) = (align_bytes, shift_bytes);
+        let all = block_bytes * ops;
+        // Sixteenths are exact for every factor of these tests.
+        let written = (0..).map(|sixteenths: u32| all * u64::from(sixteenths) / 16);
+        let written = written.zip(0..).find(|(_, sixteenths)| f64::from(*sixteenths) / 16.0 >= charged);
+        let written = written.map_or(all, |(written, _)| written);
+        cell.evidence.process.write_bytes = Some(written);
+        cell.evidence.device[0].write_bytes = Some(written.max(all));
+    })
+}
+
+#[test]
+fn direct_writes_of_parts_of_pages_that_went_through_the_page_cache() {
+    // block, alignment, shift, whole pages for it
+    for (block, align, shift, pages) in [
+        (512, 512, 0, 8.0),
+        (1, 1, 0, 4096.0),
+        (4096, 4096, 512, 2.0),
+        (4096, 512, 0, 2.0),
+        (65536, 65536, 512, 1.0625),
+    ] {
+        let through = partial(block, align, shift, pages);
+        check(&through, fixtures::file(), VerdictCode::PageCache, "through the page cache");
+        let past = partial(block, align, shift, 1.0);
+        check(&past, fixtures::file(), VerdictCode::Device, "until the data was stable");
+        // A device has no pages of its own making: its page cache is not asked for direct writes.
+        check(&through, fixtures::disk(), VerdictCode::Device, "");
+    }
+    // Whole pages are charged as such on either way, and metadata beside them.
+    check(&partial(4096, 4096, 0, 1.5), fixtures::file(), VerdictCode::Device, "");
+}
+
+/// A target over two devices that keep two copies, as btrfs raid1 does.
+fn mirrored(mut cell: CellRecord, each: u64) -> CellRecord {
+    let mut second = cell.evidence.device[0].clone();
+    second.name = "sdb".into();
+    cell.evidence.device.push(second);
+    for device in &mut cell.evidence.device {
+        device.write_bytes = Some(each);
+        device.iostat.as_mut().unwrap().wkb_s = each as f64 / 1024.0 / 0.5;
+    }
+    cell.evidence.counted = vec![rdsk_model::Counted {
+        target: 0,
+        devices: vec!["sda".into(), "sdb".into()],
+        written_least: 2.0,
+        written_most: Some(2.0),
+        why: Some("btrfs raid1 over sda, sdb".into()),
+    }];
+    cell
+}
+
+#[test]
+fn copies_are_taken_off() {
+    let both = mirrored(write(IoPath::Direct), 64 * MIB);
+    check(
+        &both,
+        fixtures::file(),
+        VerdictCode::Device,
+        "sda and sdb wrote 128 MiB for 64 MiB completed (2.00 ×, btrfs raid1",
+    );
+    assert_eq!(verdict(&both, &[fixtures::file()]).device_share, Some(1.0));
+    // One copy of all of it, or two of half: the rest is in memory.
+    let half = mirrored(write(IoPath::Direct), 32 * MIB);
+    check(&half, fixtures::disk(), VerdictCode::Unverified, "64 MiB");
+    let half = mirrored(write(IoPath::Buffered), 32 * MIB);
+    check(&half, fixtures::file(), VerdictCode::PageCache, "written 50.0 %");
+    // Only what is beyond both copies is somebody else's.
+    let foreign = mirrored(write(IoPath::Direct), 80 * MIB);
+    check(&foreign, fixtures::disk(), VerdictCode::Disturbed, "wrote 32 MiB for others");
+    // Where parity is written, nobody knows how much belongs to it.
+    let parity = with(foreign, |cell| {
+        cell.evidence.counted[0].written_least = 1.5;
+        cell.evidence.counted[0].written_most = None;
+    });
+    check(&parity, fixtures::disk(), VerdictCode::Device, "");
+    // Each byte is read once, from one of the two.
+    let read = with(mirrored(read(IoPath::Direct), 0), |cell| {
+        cell.evidence.device[0].read_bytes = Some(30 * MIB);
+        cell.evidence.device[1].read_bytes = Some(34 * MIB);
+    });
+    check(&read, fixtures::file(), VerdictCode::Device, "sda and sdb read 64 MiB");
+}
+
+#[test]
+fn a_limit_on_a_member_holds_for_the_member() {
+    // A stripe of two: the limit of one of them is half of what both do together.
+    let striped = |device: &str, limit: u64| {
+        with(mirrored(write(IoPath::Direct), 32 * MIB), |cell| {
+            (cell.evidence.counted[0].written_least, cell.evidence.counted[0].written_most) =
+                (1.0, Some(1.0));
+            cell.evidence.limits = vec![Limit {
+                target: 0,
+                device: device.into(),
+                source: "/sys/fs/cgroup/a/io.max".into(),
+                op: Op::Write,
+                bytes_per_s: Some(limit),
+                ops_per_s: None,
+            }];
+        })
+    };
+    check(
+        &striped("sdb", 64 * MIB),
+        fixtures::disk(),
+        VerdictCode::Throttled,
+        "sdb moved 64.0 MiB/s, the limit of 64.0 MiB/s that /sys/fs/cgroup/a/io.max sets",
+    );
+    check(&striped("sdb", 128 * MIB), fixtures::disk(), VerdictCode::Device, "");
+    // Neither is a rate above a member's limit a burst of it.
+    check(&striped("sdb", 100 * MIB), fixtures::disk(), VerdictCode::Device, "");
+}
+
+#[test]
+fn memory_disks_whose_reads_nobody_is_charged_for() {
+    let zram = |bytes_in_cache: Option<u64>| {
+        with(charged(read(IoPath::Buffered), Some(0), None), |cell| {
+            cell.evidence.device[0].name = "zram0".into();
+            cell.evidence.page_cache.as_mut().unwrap().before.cached_bytes = bytes_in_cache;
+        })
+    };
+    check(&zram(Some(0)), fixtures::disk(), VerdictCode::Device, "zram0 read 64 MiB for 64 MiB");
+    // What was in memory, or may have been, may have answered.
+    check(&zram(Some(64 * MIB)), fixtures::disk(), VerdictCode::PageCache, "100 %");
+    check(&zram(None), fixtures::disk(), VerdictCode::PageCache, "100 %");
+    let twice = with(zram(Some(0)), |cell| cell.workload.span_bytes = 16 * MIB);
+    check(&twice, fixtures::disk(), VerdictCode::PageCache, "100 %");
+    // The device was not read.
+    check(&device_reads(zram(Some(0)), 0), fixtures::disk(), VerdictCode::PageCache, "zram0 read 0 B");
 }

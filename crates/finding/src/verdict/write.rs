@@ -12,6 +12,8 @@ use rdsk_units::percent;
 const ABSORBED_SHARE: f64 = 0.9;
 /// A durable or direct write has reached the device when this share was counted there.
 const DURABLE_SHARE: f64 = 0.98;
+/// Whole pages for parts of pages, as a factor, from which the difference stands out from metadata.
+const CLEARLY_MORE: f64 = 1.2;
 /// What a raw device may write or read beyond our own before it counts as disturbance.
 const FOREIGN_BYTES: u64 = 1 << 20;
 const FOREIGN_SHARE: f64 = 0.1;
@@ -22,6 +24,9 @@ const JOURNAL_BYTES: u64 = 16 << 20;
 /// Steps 3 and 4 of the verdict: `page-cache`, `unverified`.
 pub(super) fn memory(facts: &Facts<'_>) -> Judgement {
     let Some(share) = facts.share else { return Some(without_counters(facts)) };
+    if let Some(text) = through_pages(facts) {
+        return Some((VerdictCode::PageCache, text));
+    }
     if facts.cell.workload.sync == Sync::None
         && let Some(absorbed) = absorbed(facts)
         && absorbed < ABSORBED_SHARE
@@ -36,10 +41,47 @@ pub(super) fn memory(facts: &Facts<'_>) -> Judgement {
     if share >= DURABLE_SHARE { None } else { Some(too_little(facts, share)) }
 }
 
+/// Whether a filesystem took direct writes of parts of pages through the page cache, as btrfs does (measured on 6.1,
+/// 2026-11): the kernel charges whole pages when it dirties them, and the bytes alone when they go past the cache. Such
+/// writes may well be on the device at their return, but pages were copied, read and written back for them.
+fn through_pages(facts: &Facts<'_>) -> Option<String> {
+    let workload = &facts.cell.workload;
+    let is_file = facts.targets.iter().any(|target| target.kind == TargetKind::File);
+    if !facts.is_direct()
+        || !is_file
+        || facts.is_simulated()
+        || !reading::writes_partial_pages(workload, PAGE_BYTES)
+    {
+        return None;
+    }
+    // The fewest pages that writes of this size can touch, whatever they begin at.
+    let pages_bytes = workload.block_bytes.div_ceil(PAGE_BYTES) * PAGE_BYTES;
+    let is_inside =
+        workload.shift_bytes.is_multiple_of(PAGE_BYTES) && workload.align_bytes.is_multiple_of(PAGE_BYTES);
+    let crosses = !is_inside && workload.block_bytes.is_multiple_of(PAGE_BYTES);
+    let touched = (pages_bytes + if crosses { PAGE_BYTES } else { 0 }) as f64 / workload.block_bytes as f64;
+    let charged = facts.process_share?;
+    // A few metadata pages are charged in either case, so the middle between the two tells them apart; where the difference
+    // is small, all of it has to be there.
+    let least = if touched >= CLEARLY_MORE { f64::midpoint(1.0, touched) } else { touched };
+    (charged >= least && touched > 1.0).then(|| {
+        let charged = words::bytes(facts.cell.evidence.process.write_bytes.unwrap_or(0));
+        let kind = facts.targets.iter().find_map(|target| target.filesystem.as_ref());
+        let kind = kind.map_or_else(|| "the filesystem".to_owned(), |kind| rdsk_units::printable(&kind.kind));
+        format!(
+            "{kind} took these direct writes of parts of pages through the page cache: the kernel charged {charged} in \
+             whole pages for {}, and {} wrote {}",
+            words::bytes(facts.bytes),
+            facts.device_names,
+            words::bytes(facts.moved.unwrap_or(0)),
+        )
+    })
+}
+
 /// The share that the device had written when the last write returned; what was still dirty is not among it, so that
 /// the writes of others do not pass for ours.
 fn absorbed(facts: &Facts<'_>) -> Option<f64> {
-    let counted = reading::row_bytes(facts.cell, Op::Write)? / facts.bytes as f64;
+    let counted = reading::row_bytes(facts.cell, Op::Write)? / facts.bytes as f64 / facts.written.least;
     let dirty = facts.cell.evidence.page_cache.and_then(|cache| cache.after.dirty_bytes);
     let clean = dirty.map_or(1.0, |dirty| 1.0 - reading::ratio(dirty.min(facts.bytes), facts.bytes));
     Some(counted.min(clean).min(1.0))
@@ -111,6 +153,8 @@ fn without_counters(facts: &Facts<'_>) -> (VerdictCode, String) {
 /// Step 6: the device wrote or read more than belongs to our writes.
 pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
     let (moved, read) = (facts.moved?, facts.opposite?);
+    // Where parity is written, how much of it depends on the writes, and reads belong to it.
+    let copies = facts.written.most?;
     let process = facts.cell.evidence.process;
     // A buffered write of part of a page sends the whole page, and the kernel charges the whole page.
     let pages = match facts.cell.workload.path {
@@ -125,7 +169,13 @@ pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
     let (limit_bytes, limit_share) =
         if is_file { (JOURNAL_BYTES, JOURNAL_FACTOR) } else { (FOREIGN_BYTES, FOREIGN_SHARE) };
     let device = &facts.device_names;
-    let foreign = moved.saturating_sub(ours);
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "bytes of a cell times a few copies stay far below 2^53, and nothing is negative"
+    )]
+    let all_ours = (ours as f64 * copies) as u64;
+    let foreign = moved.saturating_sub(all_ours);
     if foreign > limit_bytes && reading::ratio(foreign, ours) > limit_share {
         let (foreign, ours) = (words::bytes(foreign), words::bytes(ours));
         let text = format!("{device} wrote {foreign} for others beside the {ours} of this cell");

@@ -315,6 +315,10 @@ impl FakeDisk {
         let uevent = format!("MAJOR={major}\nMINOR={minor}\nDEVNAME={}\nDEVTYPE=disk\n", self.name);
         files.push(("uevent".into(), uevent));
         files.extend(self.attributes_of_kind());
+        if matches!(self.kind, FakeKind::Scsi | FakeKind::Nvme | FakeKind::Virtio | FakeKind::Loop) {
+            // Drivers that take requests have hardware queues; those that take bios have none.
+            files.push(("mq/0/nr_tags".into(), line(&self.nr_requests)));
+        }
         files
     }
 

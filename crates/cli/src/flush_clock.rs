@@ -1,0 +1,149 @@
+//! Says that a flush is being waited for, and how long already, while the run stands still in it: on the progress line, and
+//! where there is none, or the budget is over, as a warning now and then. It never touches the run.
+
+use crate::out;
+use indicatif::ProgressBar;
+use rdsk_units::printable;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often the line changes.
+const TICK: Duration = Duration::from_secs(1);
+/// A flush that takes longer is said beside the line too; then again each time it has taken twice as long.
+const FIRST_WARNING: Duration = Duration::from_secs(5);
+
+/// A thread that wakes once a second while a flush is under way, and sleeps otherwise.
+#[derive(Debug)]
+pub(crate) struct FlushClock {
+    shared: Option<Arc<Shared>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    over: bool,
+    waiting: Option<Waiting>,
+}
+
+#[derive(Clone, Debug)]
+struct Waiting {
+    id: String,
+    since: Instant,
+    left: Duration,
+    next_warning: Duration,
+}
+
+impl FlushClock {
+    /// Speaks on a line, or without one in warnings alone; `None` is silent.
+    pub(crate) fn new(line: Option<Option<ProgressBar>>) -> Self {
+        let Some(line) = line else { return Self { shared: None } };
+        let shared = Arc::new(Shared::default());
+        let theirs = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("rdsk-flush-clock".to_owned());
+        // Without a thread nobody speaks; the run does not depend on it.
+        let started = thread.spawn(move || theirs.tick(line.as_ref()));
+        Self { shared: started.ok().map(|_| shared) }
+    }
+
+    /// A flush begins.
+    pub(crate) fn begin(&self, id: &str, left_ns: u64) {
+        let Some(shared) = &self.shared else { return };
+        let left = Duration::from_nanos(left_ns);
+        let waiting = Waiting { id: id.to_owned(), since: Instant::now(), left, next_warning: FIRST_WARNING };
+        shared.lock().waiting = Some(waiting);
+        shared.changed.notify_one();
+    }
+
+    /// It is over.
+    pub(crate) fn end(&self) {
+        if let Some(shared) = &self.shared {
+            shared.lock().waiting = None;
+        }
+    }
+}
+
+impl Drop for FlushClock {
+    fn drop(&mut self) {
+        if let Some(shared) = &self.shared {
+            shared.lock().over = true;
+            shared.changed.notify_one();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tick(&self, line: Option<&ProgressBar>) {
+        let mut state = self.lock();
+        while !state.over {
+            state = if state.waiting.is_none() {
+                self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+            } else {
+                self.changed.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0
+            };
+            let Some(waiting) = state.waiting.as_mut() else { continue };
+            let waited = waiting.since.elapsed();
+            if waited < TICK {
+                continue;
+            }
+            let text = words(waiting, waited);
+            if let Some(line) = line {
+                line.set_message(text.clone());
+            }
+            if waited >= waiting.next_warning {
+                waiting.next_warning = waited * 2;
+                match line {
+                    Some(line) => line.suspend(|| out::warning(&text)),
+                    None => out::warning(&text),
+                }
+            }
+        }
+    }
+}
+
+/// What is said after so much waiting.
+fn words(waiting: &Waiting, waited: Duration) -> String {
+    let over = waited.saturating_sub(waiting.left).as_secs();
+    let over = if over > 0 { format!(", {over} s beyond the budget") } else { String::new() };
+    let id = printable(&waiting.id);
+    format!("waiting for the flush after {id}: {} s so far{over}; it cannot be cut short", waited.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_tell_how_long_and_how_far_beyond() {
+        let waiting = Waiting {
+            id: "paths/write/direct".into(),
+            since: Instant::now(),
+            left: Duration::from_secs(7),
+            next_warning: FIRST_WARNING,
+        };
+        assert_eq!(
+            words(&waiting, Duration::from_millis(5200)),
+            "waiting for the flush after paths/write/direct: 5 s so far; it cannot be cut short"
+        );
+        assert_eq!(
+            words(&waiting, Duration::from_secs(20)),
+            "waiting for the flush after paths/write/direct: 20 s so far, 13 s beyond the budget; it cannot be cut short"
+        );
+    }
+
+    #[test]
+    fn a_silent_clock_has_no_thread() {
+        let clock = FlushClock::new(None);
+        clock.begin("x", 1);
+        clock.end();
+        assert!(clock.shared.is_none());
+    }
+}

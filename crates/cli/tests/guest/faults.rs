@@ -1,0 +1,205 @@
+//! Devices that fail under a run: bad sectors, a disk that is taken away, sizes and speeds that nobody expects. What rdsk
+//! answers has the right exit code and names the place.
+
+use std::time::Duration;
+
+use rdsk_testkit::guest::{Booted, Disk, Outcome, Scenario, Tier};
+use rdsk_testkit::{Need, requires};
+use serde_json::Value;
+
+use crate::guest;
+
+const MIB: u64 = 1 << 20;
+
+/// A fault: what is set up and called as `rdsk`, and what must come of it.
+struct Fault {
+    name: &'static str,
+    script: &'static str,
+    check: fn(&Outcome) -> Vec<String>,
+    tier: Tier,
+}
+
+const FAULTS: &[Fault] = &[
+    Fault {
+        name: "bad sector below a partition and dm-linear",
+        // scsi_debug fails reads of the sectors 4660 to 4669 with opts=2.
+        script: "module scsi_debug opts=2 dev_size_mb=48; wait_for 10 ls -d /sys/bus/pseudo/drivers/scsi_debug/adapter0/host*/target*/*/block/*
+            sd=/dev/$(ls /sys/bus/pseudo/drivers/scsi_debug/adapter0/host*/target*/*/block)
+            echo 'start=2048' | partitions $sd
+            echo '0 16384 linear '$sd'1 1024' | dmsetup create lin; fact disk ${sd#/dev/}
+            call rdsk rdsk zones /dev/mapper/lin --bs 512k --points 40 --runs 3 --budget 20s --quiet --json -
+            dmsetup remove lin",
+        check: bad_sector,
+        tier: Tier::Core,
+    },
+    Fault {
+        name: "a size just under 8 EiB",
+        script: "echo '0 18014398509481976 zero' | dmsetup create big
+            call rdsk rdsk run /dev/mapper/big --budget 10s --quiet --json -
+            call zones rdsk zones /dev/mapper/big --points 40 --runs 3 --bs 1M --budget 10s --quiet --json -",
+        check: nothing_is_wrong,
+        tier: Tier::Core,
+    },
+    Fault {
+        name: "zones of 20 and 80 ms",
+        script: "printf '0 32768 delay %s 0 20\\n32768 32768 delay %s 32768 80\\n65536 32768 delay %s 65536 20\\n' $A $A $A | dmsetup create slow
+            call rdsk rdsk zones /dev/mapper/slow --bs 256k --points 48 --runs 3 --budget 40s --quiet --json -",
+        check: three_zones,
+        tier: Tier::Extended,
+    },
+    Fault {
+        name: "half of a device answers nothing",
+        script: "printf '0 32768 linear %s 0\\n32768 32768 error\\n' $A | dmsetup create half
+            call rdsk rdsk zones /dev/mapper/half --bs 256k --points 40 --runs 3 --budget 20s --quiet --json -",
+        check: half_is_missing,
+        tier: Tier::Extended,
+    },
+    Fault {
+        name: "a filesystem turns read-only",
+        script: "ext4 $A; at=$(mounted $A)
+            (sleep 3; mount -o remount,ro $at || echo u > /proc/sysrq-trigger) &
+            call rdsk rdsk paths $at --rw write --size 8M --budget 12s --quiet --json -
+            ls -A $at > left; fact left \"$(xargs < left)\"",
+        check: read_only,
+        tier: Tier::Extended,
+    },
+    // The last one: the scenarios after it would lack the disk.
+    Fault {
+        name: "a disk is taken away",
+        script: "fact disk ${S#/dev/}; name=${S#/dev/}
+            (sleep 3; echo 1 > /sys/block/$name/device/delete) &
+            call rdsk rdsk run $S --budget 30s --quiet --json -",
+        check: taken_away,
+        tier: Tier::Core,
+    },
+];
+
+#[test]
+fn faults_are_named() {
+    if !requires(&[Need::Root, Need::Guest]) {
+        return;
+    }
+    let mut guest = guest()
+        .modules(&["dm_mod", "dm_delay", "ext4", "sd_mod"])
+        .carried(&["scsi_debug"])
+        .programs(&["dmsetup", "mkfs.ext4", "sfdisk", "lsblk", "wipefs"])
+        .disk(Disk::virtio("A", 64 * MIB))
+        .disk(Disk::scsi("S", 64 * MIB))
+        .boot();
+    let mut complaints = Vec::new();
+    for fault in FAULTS.iter().filter(|fault| fault.tier.is_wanted()) {
+        complaints.extend(tried(&mut guest, fault).into_iter().map(|what| format!("{}: {what}", fault.name)));
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+fn tried(guest: &mut Booted, fault: &Fault) -> Vec<String> {
+    let scenario =
+        Scenario::new(fault.name, format!("cd /\n{}", fault.script)).limit(Duration::from_secs(120));
+    let outcome = guest.run(&scenario);
+    eprintln!("{}: {:.1} s", fault.name, outcome.took().as_secs_f64());
+    if let Some(failure) = outcome.failure() {
+        return vec![failure];
+    }
+    (fault.check)(&outcome)
+}
+
+/// What a call said and wrote must hold each of these words, and it must have ended with this code.
+fn told(outcome: &Outcome, code: i32, words: &[&str]) -> Vec<String> {
+    let call = outcome.call("rdsk");
+    let mut found = Vec::new();
+    if call.code != code {
+        found.push(format!("exit {} and not {code}: {}", call.code, call.said()));
+    }
+    let all = format!("{}{}", call.stdout, call.said());
+    found.extend(
+        words
+            .iter()
+            .filter(|word| !all.contains(**word))
+            .map(|word| format!("{word:?} is not said: {}", call.said())),
+    );
+    found
+}
+
+fn cells(record: &Value) -> &[Value] {
+    record["cells"].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn bad_sector(outcome: &Outcome) -> Vec<String> {
+    let disk = outcome.fact("disk");
+    let mut found = told(outcome, 4, &[&format!("of {disk}")]);
+    let record = outcome.call("rdsk").json();
+    let [cell] = cells(&record) else { return vec![format!("not one cell: {record}")] };
+    let errors = cell["result"]["errors"].as_array().cloned().unwrap_or_default();
+    if errors.is_empty() || cell["result"]["stop"] == "error" {
+        found.push(format!("the pass ended there: {}", cell["result"]["why"]));
+    }
+    for error in &errors {
+        let offset = error["offset_bytes"].as_u64().unwrap_or(0);
+        // The partition begins at sector 2048, the volume 1024 sectors into it.
+        let on_disk = offset + (2048 + 1024) * 512;
+        let reaches = (on_disk..on_disk + (512 << 10)).contains(&(4660 * 512))
+            || (4660 * 512..4670 * 512).contains(&on_disk);
+        if !reaches
+            || error["message"]
+                .as_str()
+                .is_none_or(|text| !text.contains(&format!("byte {on_disk} of {disk}")))
+        {
+            found.push(format!("{error} does not name the bad sector"));
+        }
+    }
+    // Each pass visited all other places.
+    let places = cell["workload"]["points"]["offset_bytes"].as_array().map_or(0, Vec::len);
+    for pass in cell["result"]["points"].as_array().into_iter().flatten() {
+        let count = |key: &str| pass[key].as_array().map_or(0, Vec::len);
+        if count("failed") == 0 || count("order") + count("failed") != places {
+            found.push(format!("{} of {places} places, {} failed", count("order"), count("failed")));
+        }
+    }
+    found
+}
+
+fn taken_away(outcome: &Outcome) -> Vec<String> {
+    told(outcome, 4, &[&format!("{} is gone", outcome.fact("disk"))])
+}
+
+fn nothing_is_wrong(outcome: &Outcome) -> Vec<String> {
+    let zones = outcome.call("zones");
+    let mut found = told(outcome, 0, &[]);
+    if zones.code != 0 {
+        found.push(format!("zones: exit {}: {}", zones.code, zones.said()));
+    }
+    found
+}
+
+fn three_zones(outcome: &Outcome) -> Vec<String> {
+    let mut found = told(outcome, 0, &[]);
+    let record = outcome.call("rdsk").json();
+    for finding in record["findings"].as_array().into_iter().flatten() {
+        if finding["code"] == "latency-bands" {
+            found.push(format!("a zone is called a band: {finding}"));
+        }
+    }
+    let text = record["findings"].to_string();
+    if !text.contains("speed-by-position") {
+        found.push(format!("no zones were found: {text}"));
+    }
+    found
+}
+
+fn half_is_missing(outcome: &Outcome) -> Vec<String> {
+    told(outcome, 4, &["Input/output error"])
+}
+
+fn read_only(outcome: &Outcome) -> Vec<String> {
+    let left = outcome.fact("left");
+    let files: Vec<&str> = left.split_whitespace().filter(|name| *name != "lost+found").collect();
+    // Nothing may lie there that is not named.
+    let call = outcome.call("rdsk");
+    let said = format!("{}{}", call.stdout, call.said());
+    files
+        .iter()
+        .filter(|name| !said.contains(**name))
+        .map(|name| format!("{name} was left without a word"))
+        .collect()
+}

@@ -1,0 +1,317 @@
+//! What rdsk counts on stacks of real devices: no cell is `unverified` where counters exist, and the bytes of the members
+//! are those that were asked for, by the rule of the level.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rdsk_testkit::guest::{Booted, Disk, Scenario, Tier};
+use rdsk_testkit::{Need, requires};
+use serde_json::Value;
+
+use crate::guest;
+
+const MIB: u64 = 1 << 20;
+/// What superblocks, bitmaps and journals of the levels below may add to a cell: a few blocks on each member.
+const OWN_WRITES: u64 = 128 << 10;
+
+/// How the members share the bytes of the device above them.
+#[derive(Clone, Copy)]
+enum Rule {
+    /// Each byte lies on one of them.
+    Once,
+    /// Each byte lies on so many of them, and is read from one.
+    Copies(u64),
+    /// So many members, one of which holds the parity of each stripe.
+    Parity(u64),
+}
+
+/// A stack, how it is made, and the rule that holds in it.
+struct Stack {
+    name: &'static str,
+    /// Leaves in `at` what rdsk is to measure, in `top` the nodes whose counters stand for it, in `members` those below.
+    set_up: &'static str,
+    rule: Rule,
+    /// Words for rdsk; `$at` is what was set up.
+    words: &'static str,
+    tier: Tier,
+}
+
+/// Everything that fits: headline, paths, stream, align.
+const RUN: &str = "run $at --size 4M --budget 3s";
+const ROW: Stack = Stack { name: "", set_up: "", rule: Rule::Once, words: RUN, tier: Tier::Core };
+
+const STACKS: &[Stack] = &[
+    Stack {
+        name: "dm-linear",
+        set_up: "echo '0 65536 linear '$A' 2048' | dmsetup create lin; ext4 /dev/mapper/lin -O ^has_journal
+            at=$(mounted /dev/mapper/lin); top=/dev/mapper/lin; members=$A",
+        ..ROW
+    },
+    Stack {
+        name: "dm-crypt",
+        set_up: "echo '0 65536 crypt aes-xts-plain64 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff 0 '$A' 2048' | dmsetup create cry
+            ext4 /dev/mapper/cry -O ^has_journal; at=$(mounted /dev/mapper/cry); top=/dev/mapper/cry; members=$A",
+        ..ROW
+    },
+    Stack {
+        name: "thin",
+        set_up: "echo '0 8192 linear '$B' 2048' | dmsetup create p_tmeta
+            echo '0 65536 linear '$A' 2048' | dmsetup create p_tdata
+            dd if=/dev/zero of=/dev/mapper/p_tmeta bs=4k count=1 status=none
+            echo '0 65536 thin-pool /dev/mapper/p_tmeta /dev/mapper/p_tdata 128 0' | dmsetup create pool
+            dmsetup message /dev/mapper/pool 0 'create_thin 0'
+            echo '0 49152 thin /dev/mapper/pool 0' | dmsetup create thin
+            ext4 /dev/mapper/thin -O ^has_journal; at=$(mounted /dev/mapper/thin); top=/dev/mapper/thin; members=$A",
+        ..ROW
+    },
+    Stack {
+        name: "md RAID 1",
+        set_up: "raid md0 1 $A $B -- --bitmap=none; ext4 /dev/md0 -O ^has_journal
+            at=$(mounted /dev/md0); top=/dev/md0; members=\"$A $B\"",
+        rule: Rule::Copies(2),
+        ..ROW
+    },
+    Stack {
+        name: "md RAID 5",
+        set_up: "raid md0 5 $A $B $C -- --chunk=64 --bitmap=none; ext4 /dev/md0 -O ^has_journal
+            at=$(mounted /dev/md0); top=/dev/md0; members=\"$A $B $C\"",
+        rule: Rule::Parity(3),
+        ..ROW
+    },
+    Stack {
+        name: "btrfs raid1",
+        set_up: "mkfs.btrfs -q -f -d raid1 -m raid1 $D $E; btrfs device scan; at=$(mounted $D btrfs)
+            top=\"$D $E\"; members=\"$D $E\"",
+        rule: Rule::Copies(2),
+        ..ROW
+    },
+    Stack {
+        name: "NVMe",
+        set_up: "ext4 $N -O ^has_journal; at=$(mounted $N); top=$N; members=$N",
+        ..ROW
+    },
+    Stack {
+        name: "dm-striped",
+        set_up: "echo '0 65536 striped 2 128 '$A' 2048 '$B' 2048' | dmsetup create str
+            ext4 /dev/mapper/str -O ^has_journal; at=$(mounted /dev/mapper/str); top=/dev/mapper/str; members=\"$A $B\"",
+        tier: Tier::Extended,
+        ..ROW
+    },
+    Stack {
+        name: "LVM LV",
+        set_up: "fresh $A; pvcreate -q -y $A; vgcreate -q vg $A; lvcreate -q -an -Zn -L 24M -n lv vg; vgchange -q -ay vg
+            ext4 /dev/vg/lv -O ^has_journal; at=$(mounted /dev/vg/lv); top=/dev/vg/lv; members=$A",
+        tier: Tier::Extended,
+        ..ROW
+    },
+    Stack {
+        name: "multipath",
+        set_up: "one=$P; two=$Q
+            echo '0 65536 multipath 0 0 1 1 round-robin 0 2 1 '$one' 1 '$two' 1' | dmsetup create -u mpath-PATHS mp
+            ext4 /dev/mapper/mp -O ^has_journal; at=$(mounted /dev/mapper/mp); top=/dev/mapper/mp; members=\"$one $two\"",
+        tier: Tier::Extended,
+        ..ROW
+    },
+    Stack {
+        name: "SCSI 4Kn",
+        set_up: "ext4 $K -O ^has_journal; at=$(mounted $K); top=$K; members=$K",
+        tier: Tier::Extended,
+        ..ROW
+    },
+    Stack {
+        name: "SCSI 512e",
+        set_up: "ext4 $H -O ^has_journal; at=$(mounted $H); top=$H; members=$H",
+        tier: Tier::Extended,
+        ..ROW
+    },
+    Stack {
+        name: "md RAID 1 without counters of its own",
+        set_up: "raid md0 1 $A $B -- --bitmap=none; echo 0 > /sys/block/md0/queue/iostats; ext4 /dev/md0 -O ^has_journal
+            at=$(mounted /dev/md0); top=\"$A $B\"; members=\"$A $B\"",
+        rule: Rule::Copies(2),
+        tier: Tier::Extended,
+        ..ROW
+    },
+    Stack {
+        name: "zram",
+        set_up: "echo 32M > /sys/block/zram0/disksize; head -c 33554432 /dev/urandom > /dev/zram0; at=/dev/zram0; top=$at; members=$at",
+        words: "paths $at --bytes 8M --budget 4s",
+        tier: Tier::Extended,
+        ..ROW
+    },
+];
+
+#[test]
+fn members_move_what_was_asked() {
+    if !requires(&[Need::Root, Need::Guest]) {
+        return;
+    }
+    let mut guest = guest()
+        .modules(&["ext4", "raid1", "raid456", "dm_mod", "dm_crypt", "dm_thin_pool", "btrfs", "nvme"])
+        .modules(&["xts", "aesni_intel", "aes_generic", "dm_multipath", "dm_round_robin", "zram"])
+        .programs(&["mkfs.ext4", "mkfs.btrfs", "btrfs", "mdadm", "lvm", "dmsetup", "pvcreate", "vgcreate"])
+        .programs(&["lvcreate", "vgchange", "wipefs", "lsblk"])
+        .disk(Disk::virtio("A", 48 * MIB))
+        .disk(Disk::virtio("B", 48 * MIB))
+        .disk(Disk::virtio("C", 48 * MIB))
+        .disk(Disk::virtio("D", 128 * MIB))
+        .disk(Disk::virtio("E", 128 * MIB))
+        .disk(Disk::nvme("N", 48 * MIB));
+    if Tier::Extended.is_wanted() {
+        guest = guest
+            .disk(Disk::scsi("P", 48 * MIB).serial("PATHS"))
+            .disk(Disk::scsi("Q", 0).over("P"))
+            .disk(Disk::scsi("K", 48 * MIB).properties("logical_block_size=4096,physical_block_size=4096"))
+            .disk(Disk::scsi("H", 48 * MIB).properties("logical_block_size=512,physical_block_size=4096"));
+    }
+    let mut guest = guest.boot();
+    let mut complaints = Vec::new();
+    for stack in STACKS.iter().filter(|stack| stack.tier.is_wanted()) {
+        let found = tried(&mut guest, stack);
+        complaints.extend(found.into_iter().map(|what| format!("{}: {what}", stack.name)));
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// Makes one stack, measures it, and gives everything that is wrong with the Record.
+fn tried(guest: &mut Booted, stack: &Stack) -> Vec<String> {
+    let script = format!(
+        "kernel() {{ for node; do
+            number=$(printf '%d:%d' 0x$(stat -L -c %t $node) 0x$(stat -L -c %T $node))
+            basename \"$(readlink -f /sys/dev/block/$number)\"; done | xargs; }}
+        {}
+        fact top \"$(kernel $top)\"; fact members \"$(kernel $members)\"; cd /
+        call rdsk rdsk {} --quiet --json -",
+        stack.set_up, stack.words
+    );
+    let limit = Duration::from_secs(120);
+    let outcome = guest.run(&Scenario::new(stack.name, script).limit(limit));
+    if let Some(failure) = outcome.failure() {
+        return vec![failure];
+    }
+    let call = outcome.call("rdsk");
+    if call.code != 0 {
+        return vec![format!("exit {}: {}", call.code, call.said())];
+    }
+    let names = |fact: &str| outcome.fact(fact).split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let (top, members) = (names("top"), names("members"));
+    let record = call.json();
+    let mut found = Vec::new();
+    let mut judged = 0;
+    for cell in record["cells"].as_array().expect("a Record has cells") {
+        if cell["verdict"].is_null() {
+            continue;
+        }
+        judged += 1;
+        let id = cell["id"].as_str().unwrap_or_default();
+        found.extend(wrong_in(cell, &top, &members, stack.rule).map(|what| format!("{id}: {what}")));
+    }
+    eprintln!("{}: {judged} cells in {:.1} s", stack.name, outcome.took().as_secs_f64());
+    if judged < 3 {
+        found.push(format!("only {judged} cells were judged"));
+    }
+    found
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or(0)
+}
+
+/// The first thing that does not add up in a cell.
+fn wrong_in(cell: &Value, top: &[String], members: &[String], rule: Rule) -> Option<String> {
+    let verdict = &cell["verdict"];
+    let code = verdict["code"].as_str().unwrap_or_default();
+    if matches!(code, "unverified" | "incomplete") {
+        return Some(format!("{code}: {}", verdict["text"]));
+    }
+    let devices: BTreeMap<&str, &Value> = cell["evidence"]["device"]
+        .as_array()?
+        .iter()
+        .filter_map(|device| Some((device["name"].as_str()?, device)))
+        .collect();
+    let sum = |names: &[String], key: &str| -> u64 {
+        names.iter().filter_map(|name| devices.get(name.as_str())).map(|device| number(&device[key])).sum()
+    };
+    // Where nothing moved anywhere, it does not matter whose counters stood still.
+    let is_quiet = sum(members, "read_bytes") + sum(members, "write_bytes") == 0;
+    let counted = &cell["evidence"]["counted"][0]["devices"];
+    if !is_quiet && counted.as_array().is_none_or(|names| names.iter().filter_map(Value::as_str).ne(top)) {
+        return Some(format!("{counted} stand for the target, and not {top:?}"));
+    }
+    if let Some(missing) = members
+        .iter()
+        .find(|name| devices.get(name.as_str()).is_none_or(|device| device["read_bytes"].is_null()))
+    {
+        return Some(format!("nothing is known of {missing}"));
+    }
+    // Where the members themselves stand for the target, its own figures are what was completed.
+    let own = top != members;
+    asked(cell, sum(top, "read_bytes"), sum(top, "write_bytes"), if own { Rule::Once } else { rule })
+        .or_else(|| own.then(|| shared(&devices, top, members, rule, &sum)).flatten())
+}
+
+/// Direct I/O of whole pages: what completed is what the devices at the top moved, by the rule that holds between the two.
+fn asked(cell: &Value, read: u64, written: u64, rule: Rule) -> Option<String> {
+    let workload = &cell["workload"];
+    let block = number(&workload["block_bytes"]);
+    let is_whole = [block, number(&workload["align_bytes"]), 4096 + number(&workload["shift_bytes"])]
+        .iter()
+        .all(|bytes| bytes.is_multiple_of(4096));
+    if workload["path"] != "direct" || !is_whole {
+        return None;
+    }
+    let completed = number(&cell["result"]["bytes"]);
+    let visits = cell["result"]["visits"].as_array().map_or(1, Vec::len) as u64;
+    // A request that was in flight when the time was over is the device's and not the cell's.
+    let in_flight = block * number(&workload["queue_depth"]) * number(&workload["streams"]) * visits;
+    let (moved, copies) = match (workload["op"].as_str(), rule) {
+        (Some("read"), _) => (read, 1),
+        (_, Rule::Copies(copies)) => (written, copies),
+        _ => (written, 1),
+    };
+    // A durable write to btrfs brings its trees along: the least is sure, the most is not.
+    let is_plain = workload["sync"] == "none" || workload["op"] == "read";
+    let most = (completed + in_flight + 8 * OWN_WRITES) * copies;
+    let fits = moved >= completed * copies && (!is_plain || moved <= most);
+    (!fits).then(|| format!("{completed} bytes completed, {moved} moved, {copies} times each"))
+}
+
+/// The members against the device above them.
+fn shared(
+    devices: &BTreeMap<&str, &Value>,
+    top: &[String],
+    members: &[String],
+    rule: Rule,
+    sum: &dyn Fn(&[String], &str) -> u64,
+) -> Option<String> {
+    let (read, written) = (sum(top, "read_bytes"), sum(top, "write_bytes"));
+    let (members_read, members_written) = (sum(members, "read_bytes"), sum(members, "write_bytes"));
+    let own_writes = OWN_WRITES * members.len() as u64;
+    let says =
+        |what: &str, above: u64, below: u64| Some(format!("{what}: {above} above, {below} in the members"));
+    let writes_fit = match rule {
+        Rule::Once => (written..=written + own_writes).contains(&members_written),
+        Rule::Copies(copies) => {
+            let each_has_all = members.iter().all(|name| {
+                let one = number(&devices[name.as_str()]["write_bytes"]);
+                (written..=written + OWN_WRITES).contains(&one)
+            });
+            members.len() as u64 == copies && each_has_all
+        }
+        Rule::Parity(count) => {
+            // Whole stripes cost one part more; a page alone costs itself and its parity, whatever part of it was written.
+            let least = written / (count - 1) * count;
+            let pages = sum(top, "writes") * 2 * 4096;
+            members_written + 4096 >= least && members_written <= 2 * (written + pages) + own_writes
+        }
+    };
+    if !writes_fit {
+        return says("writes", written, members_written);
+    }
+    let reads_fit = match rule {
+        // Small writes read what they need for the parity.
+        Rule::Parity(_) if written > 0 => members_read >= read,
+        _ => members_read == read,
+    };
+    if reads_fit { None } else { says("reads", read, members_read) }
+}

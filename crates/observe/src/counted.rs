@@ -1,0 +1,99 @@
+//! Whose counters stand for a target: its own where they count, else those of the devices below it. It chooses among devices
+//! whose counters others have read.
+
+use crate::limits::block_path;
+use crate::stack::{Spread, Stack};
+use rdsk_model::Counted;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Chooses for one target; `counts` tells whether the counters of a device are known. `None` where neither the target's
+/// devices nor enough of those below them count.
+#[must_use]
+pub fn counted(stack: &Stack, counts: &impl Fn(&str) -> bool) -> Option<Counted> {
+    let mut chosen = Chosen::default();
+    let mut spread: Option<Spread> = None;
+    for top in &stack.tops {
+        let one = chosen.choose(stack, top, counts)?;
+        spread = Some(spread.map_or(one, |known| widest(known, one)));
+    }
+    let mut spread = spread?;
+    let mut words = Vec::new();
+    if let Some((over, why)) = &stack.over {
+        spread = product(*over, spread);
+        words.push(why.clone());
+    }
+    words.append(&mut chosen.words);
+    Some(Counted {
+        target: stack.target,
+        devices: chosen.devices,
+        written_least: spread.least,
+        written_most: spread.most,
+        why: (!words.is_empty()).then(|| words.join("; ")),
+    })
+}
+
+#[derive(Default)]
+struct Chosen {
+    devices: Vec<String>,
+    words: Vec<String>,
+}
+
+impl Chosen {
+    fn choose(&mut self, stack: &Stack, name: &str, counts: &impl Fn(&str) -> bool) -> Option<Spread> {
+        if counts(name) {
+            if !self.devices.iter().any(|known| known == name) {
+                self.devices.push(name.to_owned());
+            }
+            return Some(Spread::ONCE);
+        }
+        // A stack has a bottom: a device is never found below itself, and `Stack` has at most eight levels.
+        let lower = stack.below.get(name)?;
+        let kind = lower.kind.as_deref().map_or_else(String::new, |kind| format!(" ({kind})"));
+        self.words.push(format!("{name} counts nothing itself, so what is below it{kind} is counted"));
+        let mut spread: Option<Spread> = None;
+        for below in &lower.names {
+            let one = self.choose(stack, below, counts)?;
+            spread = Some(spread.map_or(one, |known| widest(known, one)));
+        }
+        Some(product(lower.spread, spread?))
+    }
+}
+
+/// What holds for both of two parts.
+fn widest(a: Spread, b: Spread) -> Spread {
+    let most = a.most.zip(b.most).map(|(a, b)| a.max(b));
+    Spread { least: a.least.min(b.least), most }
+}
+
+/// One spread on top of another.
+fn product(above: Spread, below: Spread) -> Spread {
+    let most = above.most.zip(below.most).map(|(above, below)| above * below);
+    Spread { least: above.least * below.least, most }
+}
+
+/// The hidden devices `nvme0c0n1`, … of the paths of `nvme0n1`, sorted; none where it is no multipath device.
+pub(crate) fn nvme_paths(name: &str, sys: &Path) -> Vec<PathBuf> {
+    let Some((subsystem, namespace)) = name.strip_prefix("nvme").and_then(|rest| rest.split_once('n')) else {
+        return Vec::new();
+    };
+    if !is_number(subsystem) || !is_number(namespace) {
+        return Vec::new();
+    }
+    let Ok(entries) = fs::read_dir(sys.join("class/block")) else { return Vec::new() };
+    let (prefix, suffix) = (format!("nvme{subsystem}c"), format!("n{namespace}"));
+    let mut paths: Vec<PathBuf> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let entry = entry.file_name();
+            let controller = entry.to_str()?.strip_prefix(&prefix)?.strip_suffix(&suffix)?;
+            is_number(controller).then(|| block_path(sys, &entry.to_string_lossy()))
+        })
+        .collect();
+    paths.sort();
+    paths
+}
+
+pub(crate) fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}

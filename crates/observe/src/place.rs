@@ -1,0 +1,179 @@
+//! Where a byte of a target lies on the disks below it, and whether the target's device is still there: the words that an
+//! error of the kernel lacks. It reads sysfs and asks device mapper; it opens no target.
+
+use crate::limits::block_path;
+use crate::read_trimmed;
+use rdsk_model::{IoError, Target, TargetKind};
+use rdsk_sys::dm::{DmLine, DmQuestion, lines};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// The kernel's sector, whatever the device's block size.
+const SECTOR_BYTES: u64 = 512;
+/// Devices on top of each other that are followed down.
+const MOST_LEVELS: usize = 8;
+
+/// What is to be said beside a failed I/O: that the device is gone, or which byte of the disk below it was. `None` where
+/// there is nothing to add.
+#[must_use]
+pub fn words_of(error: &IoError, target: &Target, sys: &Path) -> Option<String> {
+    const EIO: i32 = 5;
+    const ENXIO: i32 = 6;
+    const ENODEV: i32 = 19;
+    if let Some(gone) = gone(target, sys)
+        && [EIO, ENXIO, ENODEV].contains(&error.errno)
+    {
+        return Some(format!("{gone} is gone: the kernel knows it no more"));
+    }
+    if error.stream.is_none() || target.kind != TargetKind::Block {
+        return None;
+    }
+    let (disk, byte) = on_disk(target, error.offset_bytes, sys, &table)?;
+    Some(format!("the I/O began at byte {byte} of {disk}"))
+}
+
+/// The first device of the target's stack that sysfs does not have any more.
+#[must_use]
+pub fn gone(target: &Target, sys: &Path) -> Option<String> {
+    let own = target.device.as_ref()?;
+    // Without sysfs nothing is known, and a device of another namespace never had a directory here.
+    if !sys.join("dev/block").is_dir() {
+        return None;
+    }
+    if !sys.join("dev/block").join(&own.major_minor).exists() {
+        return Some(own.name.clone());
+    }
+    target.stack.iter().find(|name| !block_path(sys, name).exists()).cloned()
+}
+
+/// Asks device mapper for the table of a device, by its number.
+fn table(major_minor: &str) -> Option<Vec<DmLine>> {
+    let control = File::open("/dev/mapper/control").ok()?;
+    let (major, minor) = major_minor.split_once(':')?;
+    let (major, minor): (u64, u64) = (major.parse().ok()?, minor.parse().ok()?);
+    // As in struct dm_ioctl: the low byte of the minor, the major, the rest of the minor.
+    let number = (minor & 0xff) | (major << 8) | ((minor & !0xff) << 12);
+    lines(control, number, DmQuestion::Table).ok()
+}
+
+/// The disk below a block device that holds one of its bytes, and which byte of the disk that is; `None` for the disk
+/// itself, and where more than an offset lies between the two.
+fn on_disk(
+    target: &Target,
+    offset_bytes: u64,
+    sys: &Path,
+    table: &dyn Fn(&str) -> Option<Vec<DmLine>>,
+) -> Option<(String, u64)> {
+    let mut directory =
+        sys.join("dev/block").join(&target.device.as_ref()?.major_minor).canonicalize().ok()?;
+    let mut byte = offset_bytes;
+    let mut moved = false;
+    for _ in 0..MOST_LEVELS {
+        let Some((below, there)) = one_down(&directory, byte, sys, table) else { break };
+        (directory, byte, moved) = (below, there, true);
+    }
+    // A device that hands its bytes on in another way is no disk, and its own bytes tell nobody where to look.
+    let is_disk =
+        std::fs::read_dir(directory.join("slaves")).map_or(true, |mut slaves| slaves.next().is_none());
+    let name = directory.file_name()?.to_string_lossy().replace('!', "/");
+    (moved && is_disk).then_some((name, byte))
+}
+
+/// The device right below, and the same byte there.
+fn one_down(
+    directory: &Path,
+    byte: u64,
+    sys: &Path,
+    table: &dyn Fn(&str) -> Option<Vec<DmLine>>,
+) -> Option<(PathBuf, u64)> {
+    if directory.join("partition").exists() {
+        let start: u64 = read_trimmed(&directory.join("start"))?.parse().ok()?;
+        return Some((directory.parent()?.to_owned(), byte.checked_add(start.checked_mul(SECTOR_BYTES)?)?));
+    }
+    if !directory.join("dm").is_dir() {
+        return None;
+    }
+    let sector = byte / SECTOR_BYTES;
+    let lines = table(&read_trimmed(&directory.join("dev"))?)?;
+    let line = lines
+        .iter()
+        .find(|line| sector >= line.start_sectors && sector - line.start_sectors < line.length_sectors)?;
+    let words: Vec<&str> = line.parameters.split_ascii_whitespace().collect();
+    // `linear DEVICE START`, `flakey DEVICE START …`, `delay DEVICE START MS …` (Documentation/admin-guide/device-mapper);
+    // `crypt CIPHER KEY IV DEVICE START` moves blocks no further either.
+    let (device, start) = match (line.kind.as_str(), words.as_slice()) {
+        ("linear" | "flakey" | "delay", [device, start, ..]) => (device, start),
+        ("crypt", [_, _, _, device, start, ..]) => (device, start),
+        _ => return None,
+    };
+    let start: u64 = start.parse().ok()?;
+    let first = start.checked_mul(SECTOR_BYTES)?;
+    let below = sys.join("dev/block").join(device).canonicalize().ok()?;
+    Some((below, first.checked_add(byte - line.start_sectors * SECTOR_BYTES)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::tests::target_on;
+    use rdsk_testkit::fakesys::{FakeDisk, FakeSys};
+
+    const MIB: u64 = 1 << 20;
+
+    fn error(errno: i32, offset_bytes: u64) -> IoError {
+        IoError { target: 0, stream: Some(0), offset_bytes, errno, message: String::new() }
+    }
+
+    /// sda with a partition from 1 MiB on, and dm-0 over it.
+    fn tree() -> FakeSys {
+        FakeSys::new()
+            .disk(FakeDisk::scsi("sda"))
+            .partition("sda", 1, MIB, 100 * MIB)
+            .disk(FakeDisk::dm("dm-0", "lin", "", 8 * MIB))
+            .holder("sda1", "dm-0")
+    }
+
+    fn line(kind: &str, start_sectors: u64, parameters: &str) -> DmLine {
+        DmLine { start_sectors, length_sectors: 4096, kind: kind.into(), parameters: parameters.into() }
+    }
+
+    #[test]
+    fn offsets_add_up_down_to_the_disk() {
+        let fake = tree();
+        let none = |_: &str| None;
+        let of = |name: &str, number: &str, byte: u64, table: &dyn Fn(&str) -> Option<Vec<DmLine>>| {
+            on_disk(&target_on(0, name, number), byte, &fake.sys(), table)
+        };
+        assert_eq!(of("sda1", "8:1", 4096, &none), Some(("sda".into(), MIB + 4096)));
+        assert_eq!(of("sda", "8:0", 4096, &none), None, "it is the disk itself");
+        let two = |number: &str| {
+            assert_eq!(number, "253:0");
+            Some(vec![line("linear", 0, "8:1 2048"), line("flakey", 4096, "8:0 100 1 2")])
+        };
+        assert_eq!(of("dm-0", "253:0", 512, &two), Some(("sda".into(), 2 * MIB + 512)));
+        assert_eq!(of("dm-0", "253:0", 2 * MIB + 512, &two), Some(("sda".into(), 51_200 + 512)));
+        assert_eq!(of("dm-0", "253:0", 5 * MIB, &two), None, "beyond the table");
+        let striped = |_: &str| Some(vec![line("striped", 0, "2 128 8:1 0 8:1 4096")]);
+        assert_eq!(of("dm-0", "253:0", 512, &striped), None, "more than an offset lies between");
+        assert_eq!(of("dm-0", "253:0", 512, &none), None, "nobody may look");
+    }
+
+    #[test]
+    fn a_device_that_left_sysfs_is_gone() {
+        let fake = tree();
+        let mut target = target_on(0, "sda1", "8:1");
+        assert_eq!(
+            words_of(&error(5, 0), &target, &fake.sys()).as_deref(),
+            Some("the I/O began at byte 1048576 of sda")
+        );
+        target.stack.push("sdz".into());
+        assert_eq!(gone(&target, &fake.sys()).as_deref(), Some("sdz"), "one below it");
+        let missing = target_on(0, "sdq", "65:0");
+        for errno in [5, 6, 19] {
+            let words = words_of(&error(errno, 0), &missing, &fake.sys()).unwrap();
+            assert_eq!(words, "sdq is gone: the kernel knows it no more");
+        }
+        assert_eq!(words_of(&error(28, 0), &missing, &fake.sys()), None, "no room is another matter");
+        assert_eq!(gone(&missing, Path::new("/nonexistent")), None, "without sysfs nothing is known");
+    }
+}

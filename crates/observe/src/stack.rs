@@ -1,0 +1,285 @@
+//! What a target stands on, as sysfs shows it: the devices that a filesystem spreads over, and below each device those that
+//! carry its data. It says how many bytes the lower ones write for each byte from above; it reads no counter.
+
+use crate::limits::block_path;
+use crate::{counted, read_trimmed};
+use rdsk_model::Target;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Devices on top of each other that are followed down.
+const MOST_LEVELS: usize = 8;
+/// Devices that are looked at below one target.
+const MOST_DEVICES: usize = 512;
+
+/// Bytes that several devices write together for each byte that the one above is asked to write.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// At least so many.
+    pub least: f64,
+    /// At most so many; `None` where it depends on the writes.
+    pub most: Option<f64>,
+}
+
+impl Spread {
+    /// Every byte once.
+    pub const ONCE: Self = Self { least: 1.0, most: Some(1.0) };
+    /// Every byte at least once: what stands beside the data is not known.
+    const ONCE_OR_MORE: Self = Self { least: 1.0, most: None };
+
+    /// So many whole copies.
+    fn copies(count: u32) -> Self {
+        let count = f64::from(count.max(1));
+        Self { least: count, most: Some(count) }
+    }
+
+    /// Whole stripes of `members` devices of which `parity` hold no data; smaller writes cost more.
+    fn parity(members: u32, parity: u32) -> Self {
+        let data = members.saturating_sub(parity).max(1);
+        Self { least: f64::from(data + parity) / f64::from(data), most: None }
+    }
+}
+
+/// How the devices below another one share its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// Each holds a part or a copy.
+    Members,
+    /// They are paths of one and the same device.
+    Paths,
+}
+
+/// The devices that carry the data of another one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Below {
+    /// Their directories in sysfs, sorted by name.
+    pub directories: Vec<PathBuf>,
+    /// Members or paths.
+    pub share: Share,
+    /// What they write together.
+    pub spread: Spread,
+    /// In words: `raid1`, `paths`; `None` where sysfs does not name it.
+    pub kind: Option<String>,
+}
+
+impl Below {
+    fn names(&self) -> Vec<String> {
+        self.directories.iter().filter_map(|directory| name_of(directory)).collect()
+    }
+}
+
+/// What one target stands on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stack {
+    /// Index of the target.
+    pub target: u32,
+    /// Its own device, or all those that its filesystem spreads over.
+    pub tops: Vec<String>,
+    /// What the tops write together for a byte of the filesystem, and in words why; `None` where there is one top.
+    pub over: Option<(Spread, String)>,
+    /// The devices that carry the data of each other one, by name.
+    pub below: BTreeMap<String, Lower>,
+}
+
+/// [`Below`] by names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lower {
+    /// Kernel names.
+    pub names: Vec<String>,
+    /// What they write together.
+    pub spread: Spread,
+    /// In words.
+    pub kind: Option<String>,
+}
+
+impl Stack {
+    /// Reads the stack of a target; `None` where no block device is known under it.
+    #[must_use]
+    pub fn of(target: &Target, sys: &Path) -> Option<Self> {
+        let device = target.device.as_ref()?;
+        let mut stack = Self { target: target.index, tops: vec![device.name.clone()], ..Self::default() };
+        if target.filesystem.as_ref().is_some_and(|filesystem| filesystem.kind == "btrfs")
+            && let Some((tops, spread, words)) = btrfs(&device.name, sys)
+        {
+            (stack.tops, stack.over) = (tops, Some((spread, words)));
+        }
+        let own = sys.join("dev/block").join(&device.major_minor);
+        let mut level: Vec<(String, PathBuf)> = stack
+            .tops
+            .iter()
+            .map(|name| {
+                let is_own = *name == device.name;
+                (name.clone(), if is_own { own.clone() } else { block_path(sys, name) })
+            })
+            .collect();
+        for _ in 0..MOST_LEVELS {
+            let mut next = Vec::new();
+            for (name, directory) in level {
+                if stack.below.contains_key(&name) || stack.below.len() >= MOST_DEVICES {
+                    continue;
+                }
+                let Some(below) = below(&name, &directory, sys) else { continue };
+                let names = below.names();
+                next.extend(names.iter().map(|name| (name.clone(), block_path(sys, name))));
+                stack.below.insert(name, Lower { names, spread: below.spread, kind: below.kind });
+            }
+            if next.is_empty() {
+                break;
+            }
+            level = next;
+        }
+        Some(stack)
+    }
+
+    /// All devices below the tops, nearest first.
+    #[must_use]
+    pub fn lower(&self) -> Vec<String> {
+        let mut found = self.tops.clone();
+        let mut index = 0;
+        while index < found.len() {
+            let names = self.below.get(&found[index]).map(|lower| lower.names.as_slice()).unwrap_or_default();
+            let more: Vec<String> = names.iter().filter(|name| !found.contains(name)).cloned().collect();
+            found.extend(more);
+            index += 1;
+        }
+        found.split_off(self.tops.len())
+    }
+}
+
+/// The devices that carry the data of the device of this name, whose directory in sysfs is given; `None` for one that stands
+/// on nothing, and for a partition, whose disk counts more than it.
+pub(crate) fn below(name: &str, directory: &Path, sys: &Path) -> Option<Below> {
+    let paths = counted::nvme_paths(name, sys);
+    if !paths.is_empty() {
+        let kind = Some("paths".to_owned());
+        return Some(Below { directories: paths, share: Share::Paths, spread: Spread::ONCE, kind });
+    }
+    let mut directories: Vec<PathBuf> = fs::read_dir(directory.join("slaves"))
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|member| carries_data(directory, member))
+        .collect();
+    directories.sort();
+    if directories.is_empty() {
+        return None;
+    }
+    let count = u32::try_from(directories.len()).unwrap_or(u32::MAX);
+    let uuid = read_trimmed(&directory.join("dm/uuid")).unwrap_or_default();
+    let level = read_trimmed(&directory.join("md/level"));
+    let (share, spread, kind) = match level {
+        Some(level) => (Share::Members, md_spread(&level, count, directory), Some(level)),
+        None if uuid.starts_with("mpath-") => (Share::Paths, Spread::ONCE, Some("paths".to_owned())),
+        None if count == 1 && uuid.starts_with("CRYPT-") => (Share::Members, Spread::ONCE, None),
+        None => (Share::Members, Spread::ONCE_OR_MORE, None),
+    };
+    Some(Below { directories, share, spread, kind })
+}
+
+fn name_of(directory: &Path) -> Option<String> {
+    Some(directory.file_name()?.to_string_lossy().replace('!', "/"))
+}
+
+/// Whether a device holds data of the one above, and not only what describes it: LVM's hidden volumes of metadata
+/// (lvmthin(7), lvmraid(7)), and md's journals and spares, whose `slot` is no number.
+fn carries_data(above: &Path, member: &Path) -> bool {
+    let Some(name) = member.file_name().map(|name| name.to_string_lossy().into_owned()) else { return false };
+    if let Some(slot) = read_trimmed(&above.join("md").join(format!("dev-{name}")).join("slot")) {
+        return slot.parse::<u32>().is_ok();
+    }
+    let uuid = read_trimmed(&member.join("dm/uuid")).unwrap_or_default();
+    let mapped = read_trimmed(&member.join("dm/name")).unwrap_or_default();
+    let of_uuid = ["-tmeta", "-cmeta"].iter().any(|suffix| uuid.ends_with(suffix));
+    let base = mapped.trim_end_matches(|digit: char| digit.is_ascii_digit());
+    let hidden = ["_rmeta_", "_tmeta", "_cmeta", "_mlog", "_pmspare"];
+    !of_uuid && !hidden.iter().any(|suffix| base.ends_with(suffix))
+}
+
+/// What the members of an md array write; a member that is missing writes nothing (Documentation/admin-guide/md.rst).
+fn md_spread(level: &str, members: u32, directory: &Path) -> Spread {
+    let number = |file: &str| {
+        let text = read_trimmed(&directory.join("md").join(file))?;
+        text.split_ascii_whitespace().next()?.parse::<u32>().ok()
+    };
+    let all = number("raid_disks").filter(|&disks| disks > 0).unwrap_or(members);
+    let is_whole = members >= all && number("degraded").is_none_or(|missing| missing == 0);
+    match level {
+        "linear" | "raid0" => Spread::ONCE,
+        "raid1" => Spread::copies(members.saturating_sub(number("degraded").unwrap_or(0))),
+        "raid10" => {
+            // Two copies beside each other unless `layout` says otherwise: its lowest byte counts the near ones, the
+            // next the far ones.
+            let layout = number("layout").unwrap_or(0x102);
+            let copies = Spread::copies((layout & 0xff) * ((layout >> 8) & 0xff));
+            if is_whole { copies } else { Spread { least: 1.0, ..copies } }
+        }
+        "raid4" | "raid5" if is_whole => Spread::parity(all, 1),
+        "raid6" if is_whole => Spread::parity(all, 2),
+        _ => Spread::ONCE_OR_MORE,
+    }
+}
+
+/// The devices of the btrfs filesystem that has this one among its devices, where it has several or keeps copies: their
+/// names, what they write together, and the profile of its data.
+fn btrfs(device: &str, sys: &Path) -> Option<(Vec<String>, Spread, String)> {
+    let filesystems = fs::read_dir(sys.join("fs/btrfs")).ok()?;
+    let filesystem = filesystems
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|directory| directory.join("devices").join(device.replace('/', "!")).exists())?;
+    let mut names: Vec<String> = fs::read_dir(filesystem.join("devices"))
+        .ok()?
+        .filter_map(|entry| name_of(&entry.ok()?.path()))
+        .collect();
+    names.sort();
+    // The one that was mounted stands first; the others follow it by name.
+    names.sort_by_key(|name| name != device);
+    let profiles: Vec<String> = btrfs_profiles(&filesystem);
+    let spreads: Vec<Spread> = profiles.iter().map(|profile| profile_spread(profile, names.len())).collect();
+    let least = spreads.iter().map(|spread| spread.least).fold(f64::INFINITY, f64::min);
+    let most =
+        spreads.iter().map(|spread| spread.most).try_fold(1.0, |most, more| Some(f64::max(most, more?)));
+    let spread = if spreads.is_empty() { Spread::ONCE_OR_MORE } else { Spread { least, most } };
+    if names.len() == 1 && spread == Spread::ONCE {
+        return None;
+    }
+    let profile = if profiles.is_empty() { "of unknown profile".to_owned() } else { profiles.join(" and ") };
+    Some((names.clone(), spread, format!("btrfs {profile} over {}", names.join(", "))))
+}
+
+/// The profiles that data is kept in: one, or several after a conversion that did not end.
+fn btrfs_profiles(filesystem: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(filesystem.join("allocation/data")) else { return Vec::new() };
+    let mut profiles: Vec<String> = entries
+        .flatten()
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| KNOWN_PROFILES.iter().any(|(known, _)| known == name))
+        .collect();
+    profiles.sort();
+    profiles
+}
+
+/// The profiles of btrfs (mkfs.btrfs(8)), and the copies of each byte; 0 where there is parity instead.
+const KNOWN_PROFILES: [(&str, u32); 10] = [
+    ("single", 1),
+    ("raid0", 1),
+    ("dup", 2),
+    ("raid1", 2),
+    ("raid10", 2),
+    ("raid1c3", 3),
+    ("raid1c4", 4),
+    ("raid5", 0),
+    ("raid6", 0),
+    ("mixed", 1),
+];
+
+fn profile_spread(profile: &str, devices: usize) -> Spread {
+    let devices = u32::try_from(devices).unwrap_or(u32::MAX);
+    match (profile, KNOWN_PROFILES.iter().find(|(known, _)| *known == profile)) {
+        ("raid5", _) => Spread::parity(devices, 1),
+        ("raid6", _) => Spread::parity(devices, 2),
+        (_, Some(&(_, copies))) => Spread::copies(copies),
+        (_, None) => Spread::ONCE_OR_MORE,
+    }
+}
