@@ -12,6 +12,7 @@ use rdsk_sys::aio::{Completion, Context, Request, Transfer};
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Where AIO contexts come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,14 +24,44 @@ pub enum AioSource {
     Forbidden,
 }
 
-/// Makes a context for `depth` I/Os.
-///
-/// # Errors
-/// When the kernel gives none: another engine has to do.
-pub(crate) fn make(source: AioSource, depth: usize) -> io::Result<Context> {
-    match source {
-        AioSource::Kernel => Context::new(u32::try_from(depth).unwrap_or(u32::MAX)),
-        AioSource::Forbidden => Err(io::Error::from_raw_os_error(libc::EPERM)),
+/// Contexts that are made and idle, for the next visit of the same depth. Destroying one waits for the kernel's readers
+/// (RCU) for tens of milliseconds, which must lie between no two visits and in no flush.
+#[derive(Clone, Debug, Default)]
+pub struct Contexts(Arc<Mutex<Vec<(usize, Context)>>>);
+
+/// Idle contexts that are kept.
+const MOST_IDLE: usize = 64;
+
+impl Contexts {
+    /// A context for `depth` I/Os, an idle one if there is one.
+    ///
+    /// # Errors
+    /// When the kernel gives none: another engine has to do.
+    pub(crate) fn take(&self, source: AioSource, depth: usize) -> io::Result<Context> {
+        if source == AioSource::Forbidden {
+            return Err(io::Error::from_raw_os_error(libc::EPERM));
+        }
+        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(index) = idle.iter().position(|(its, _)| *its == depth) {
+            return Ok(idle.swap_remove(index).1);
+        }
+        let requests = u32::try_from(depth).unwrap_or(u32::MAX);
+        Context::new(requests).or_else(|error| {
+            // Idle ones of other depths may hold what the system allows.
+            if idle.is_empty() || error.raw_os_error() != Some(libc::EAGAIN) {
+                return Err(error);
+            }
+            idle.clear();
+            Context::new(requests)
+        })
+    }
+
+    /// Keeps a context in which nothing is in flight and nothing is left to be taken.
+    pub(crate) fn give_back(&self, depth: usize, context: Context) {
+        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < MOST_IDLE {
+            idle.push((depth, context));
+        }
     }
 }
 
@@ -53,6 +84,7 @@ pub(crate) fn run<R: Recorder>(
     mut work: Work<'_, R>,
     arena: Arena,
     context: Context,
+    contexts: &Contexts,
     wait_batch: WaitBatch,
 ) -> Result<Outcome, EngineError> {
     // The context goes away before the memory, whichever way this function ends.
@@ -63,7 +95,7 @@ pub(crate) fn run<R: Recorder>(
     let end = flight::run(&mut work, &mut arena, &mut carrier, depth, wait_batch)
         .map_err(|source| EngineError::Aio { stream: lane.stream, source })?;
     work.within_submit = Some(carrier.within_submit);
-    drop(carrier);
+    contexts.give_back(lane.depth, carrier.context);
     drop(ManuallyDrop::into_inner(arena));
     Ok(work.finish(end))
 }
@@ -192,4 +224,24 @@ impl Carrier for AioCarrier<'_> {
 #[expect(clippy::cast_possible_truncation, reason = "the number of a slot went in, and comes back")]
 fn slot(data: u64) -> u32 {
     data as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_contexts_are_used_again_by_depth() {
+        let contexts = Contexts::default();
+        let Ok(first) = contexts.take(AioSource::Kernel, 8) else {
+            eprintln!("SKIPPED: no AIO context can be made");
+            return;
+        };
+        let name = format!("{first:?}");
+        contexts.give_back(8, first);
+        let other = contexts.take(AioSource::Kernel, 9).unwrap();
+        assert_ne!(format!("{other:?}"), name);
+        assert_eq!(format!("{:?}", contexts.take(AioSource::Kernel, 8).unwrap()), name);
+        assert!(contexts.take(AioSource::Forbidden, 9).is_err());
+    }
 }

@@ -26,7 +26,7 @@ mod trial;
 mod uring;
 mod way;
 
-pub use aio::AioSource;
+pub use aio::{AioSource, Contexts};
 pub use clock::{MonotonicClock, measure_clock};
 pub use error::EngineError;
 pub use job::{

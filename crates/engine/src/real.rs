@@ -2,7 +2,7 @@
 //! nothing itself.
 
 use crate::EngineError;
-use crate::aio::AioSource;
+use crate::aio::{AioSource, Contexts};
 use crate::clock::MonotonicClock;
 use crate::job::{Engine, Job, Session};
 use crate::lane::Lane;
@@ -26,9 +26,13 @@ pub enum Recording {
     Off,
 }
 
-/// What trials spoke for, so that each is made once.
+/// What was found out of the machine and of targets, so that each probe and each trial is made once.
 #[derive(Clone, Debug, Default)]
-pub struct Chosen(Vec<(TrialKey, Way)>);
+pub struct Chosen {
+    /// Whether rings are to be had; `None` before it was tried.
+    ring: Option<Result<(), String>>,
+    ways: Vec<(TrialKey, Way)>,
+}
 
 /// Workloads for which one trial stands: same first target, block size, span and depth.
 type TrialKey = (Option<u32>, u64, u64, u64, u32);
@@ -44,6 +48,8 @@ pub struct RealEngine {
     pub ring_source: RingSource,
     /// Where AIO contexts come from.
     pub aio_source: AioSource,
+    /// AIO contexts that are made and idle.
+    pub contexts: Contexts,
     /// Whether a workload's engine may give way to a faster one.
     pub choice: Choice,
     /// What was chosen so far.
@@ -90,7 +96,12 @@ impl RealEngine {
     /// The engine of a visit: the workload's or what takes its place.
     fn way(&mut self, job: &Job<'_>) -> Result<Way, EngineError> {
         let workload = job.workload;
-        let first = way::first(workload, &Offer::of(workload, self.ring_source, self.aio_source));
+        let ring_source = self.ring_source;
+        let known = &mut self.chosen.ring;
+        let ring = || known.get_or_insert_with(|| way::ring(ring_source)).clone();
+        let (contexts, aio_source) = (&self.contexts, self.aio_source);
+        let offer = Offer::of(workload, ring, |depth| way::aio(contexts, aio_source, depth));
+        let first = way::first(workload, &offer);
         if !self.wants_trial(&first, job) {
             return Ok(first);
         }
@@ -101,14 +112,14 @@ impl RealEngine {
             workload.span_bytes,
             workload.queue_depth,
         );
-        if let Some((_, way)) = self.chosen.0.iter().find(|(known, _)| *known == key) {
+        if let Some((_, way)) = self.chosen.ways.iter().find(|(known, _)| *known == key) {
             return Ok(way.clone());
         }
         let trials = trial::trials(self, job)?;
         let engine = way::fastest(&trials).unwrap_or(first.engine);
         let why = (engine != workload.engine).then(|| way::why_chosen(engine, trials.len()));
         let way = Way { engine, issuing: Issuing { why, trials, within_submit: None } };
-        self.chosen.0.push((key, way.clone()));
+        self.chosen.ways.push((key, way.clone()));
         Ok(way)
     }
 

@@ -98,6 +98,7 @@ impl Session for RealSession<'_> {
             crew_size: crew::size(workload.queue_depth as usize, workload.streams as usize),
             ring_source: self.engine.ring_source,
             aio_source: self.engine.aio_source,
+            contexts: self.engine.contexts.clone(),
             tuning: self.engine.tuning,
             recording: self.engine.recording,
             window_ns: window_width_ns(job.window_ns, job.limits.max_elapsed_ns),

@@ -2,7 +2,7 @@
 //! engine really issues, and says so.
 
 use crate::EngineError;
-use crate::aio::AioSource;
+use crate::aio::{AioSource, Contexts};
 use crate::arena::{Arena, Fill};
 use crate::board::{Board, Tally};
 use crate::clock::now_ns;
@@ -25,6 +25,7 @@ pub(crate) struct Course {
     pub(crate) crew_size: usize,
     pub(crate) ring_source: RingSource,
     pub(crate) aio_source: AioSource,
+    pub(crate) contexts: Contexts,
     pub(crate) tuning: UringTuning,
     pub(crate) recording: Recording,
     pub(crate) window_ns: u64,
@@ -115,7 +116,9 @@ fn issue<R: Recorder + Send>(
         means => match (work(), means) {
             (None, _) => Outcome::nothing(now_ns()),
             (Some(work), Means::Ring(ring)) => uring::run(work, arena, *ring, course.tuning.wait_batch)?,
-            (Some(work), Means::Aio(context)) => aio::run(work, arena, context, course.tuning.wait_batch)?,
+            (Some(work), Means::Aio(context)) => {
+                aio::run(work, arena, context, &course.contexts, course.tuning.wait_batch)?
+            }
             (Some(work), Means::Sync | Means::Crew) => sync::run(work, &mut arena),
         },
     };
@@ -145,7 +148,7 @@ fn means_of(
     }
     let wants_aio = course.engine == EngineKind::Aio || course.path == IoPath::Direct;
     if course.engine != EngineKind::Threads && wants_aio {
-        match aio::make(course.aio_source, lane.depth) {
+        match course.contexts.take(course.aio_source, lane.depth) {
             Ok(context) => {
                 let arena = Arena::new(lane.depth, lane.block_bytes, fill)?;
                 return Ok((Means::Aio(context), arena, note));

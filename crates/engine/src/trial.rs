@@ -113,6 +113,7 @@ fn one(engine: &RealEngine, kind: EngineKind, job: &Job<'_>, lane: Lane<'_>) -> 
         crew_size: lane.depth,
         ring_source: engine.ring_source,
         aio_source: engine.aio_source,
+        contexts: engine.contexts.clone(),
         tuning: engine.tuning,
         recording: Recording::On,
         window_ns: window_width_ns(TRIAL_NS, TRIAL_NS),

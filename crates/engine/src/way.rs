@@ -2,7 +2,7 @@
 //! the workload leaves it open and a device takes no requests without waiting, the one that was fastest in a short trial.
 //! It decides and issues nothing; the trials are made in `trial`.
 
-use crate::aio::{self, AioSource};
+use crate::aio::{self, AioSource, Contexts};
 use crate::crew;
 use crate::ring::{self, NoRing, RingSource};
 use rdsk_model::{EngineKind, IoPath, Issuing, Trial, Workload};
@@ -32,25 +32,37 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// Tries what the workload may need.
-    pub(crate) fn of(workload: &Workload, ring_source: RingSource, aio_source: AioSource) -> Self {
-        let ring = match workload.engine {
-            EngineKind::Uring => match ring::probe(ring_source) {
-                // Another failure than a refusal is met again, and reported, when the stream makes its ring.
-                Ok(()) | Err(NoRing::Failed(_)) => Ok(()),
-                Err(NoRing::Forbidden(error)) => Err(ring::forbidden_words(&error)),
-            },
-            _ => Ok(()),
-        };
-        let aio = match workload.engine {
-            EngineKind::Uring | EngineKind::Aio if workload.path == IoPath::Direct => {
-                let depth = usize::try_from(workload.queue_depth).unwrap_or(usize::MAX);
-                aio::make(aio_source, depth).map(drop).map_err(|error| aio::forbidden_words(&error))
-            }
-            _ => Ok(()),
+    /// Asks for what the workload may need, and for nothing else: AIO only where the ring is not to be had.
+    pub(crate) fn of(
+        workload: &Workload,
+        ring: impl FnOnce() -> Result<(), String>,
+        aio: impl FnOnce(usize) -> Result<(), String>,
+    ) -> Self {
+        let ring = if workload.engine == EngineKind::Uring { ring() } else { Ok(()) };
+        let wants_aio = workload.engine == EngineKind::Aio || ring.is_err();
+        let aio = if wants_aio && workload.path == IoPath::Direct {
+            aio(usize::try_from(workload.queue_depth).unwrap_or(usize::MAX))
+        } else {
+            Ok(())
         };
         Self { ring, aio }
     }
+}
+
+/// Whether rings are to be had, or why not. Another failure than a refusal is met again, and reported, when the stream
+/// makes its ring.
+pub(crate) fn ring(source: RingSource) -> Result<(), String> {
+    match ring::probe(source) {
+        Ok(()) | Err(NoRing::Failed(_)) => Ok(()),
+        Err(NoRing::Forbidden(error)) => Err(ring::forbidden_words(&error)),
+    }
+}
+
+/// Whether an AIO context of this depth is to be had, or why not.
+pub(crate) fn aio(contexts: &Contexts, source: AioSource, depth: usize) -> Result<(), String> {
+    let context = contexts.take(source, depth).map_err(|error| aio::forbidden_words(&error))?;
+    contexts.give_back(depth, context);
+    Ok(())
 }
 
 /// The engine that the workload gets, before any trial.
@@ -199,18 +211,20 @@ mod tests {
 
     #[test]
     fn a_refusal_is_seen_and_named() {
-        let offer = Offer::of(
-            &workload(EngineKind::Uring, IoPath::Direct, 4),
-            RingSource::Forbidden,
-            AioSource::Forbidden,
-        );
+        let contexts = Contexts::default();
+        let refused = |workload: &Workload| {
+            let aio = |depth| aio(&contexts, AioSource::Forbidden, depth);
+            Offer::of(workload, || ring(RingSource::Forbidden), aio)
+        };
+        let offer = refused(&workload(EngineKind::Uring, IoPath::Direct, 4));
         assert_eq!(offer.ring, Err("io_uring is forbidden here (Operation not permitted)".into()));
         assert_eq!(offer.aio, Err("Linux AIO is forbidden here (Operation not permitted)".into()));
         let sync = workload(EngineKind::Sync, IoPath::Direct, 1);
-        assert_eq!(
-            Offer::of(&sync, RingSource::Forbidden, AioSource::Forbidden),
-            Offer { ring: Ok(()), aio: Ok(()) }
-        );
+        assert_eq!(refused(&sync), Offer { ring: Ok(()), aio: Ok(()) });
+        // Who can have a ring does not ask for AIO.
+        let with_ring =
+            Offer::of(&workload(EngineKind::Uring, IoPath::Direct, 4), || Ok(()), |_| unreachable!());
+        assert_eq!(with_ring, Offer { ring: Ok(()), aio: Ok(()) });
     }
 
     #[test]
