@@ -36,7 +36,10 @@ impl Default for ChangeOptions {
 ///
 /// Binary segmentation (Scott and Knott 1974) with the rank sum of Wilcoxon, Mann and Whitney: a segment is split where the
 /// ranks of its two parts differ most, if Student's t of these ranks (Conover and Iman 1981) is less likely by chance than
-/// the bound of Bonferroni over all splits allows, and its parts are searched in turn. Each step is then moved to where the
+/// the bound of Bonferroni over all splits allows, and its parts are searched in turn. A level that returns, a slow part in
+/// the middle of a disk for one, leaves no split whose two sides differ enough; where no split is found, the part in the
+/// middle that differs most from the rest is looked for (circular segmentation, Olshen and others 2004), and its begin is the
+/// split. Each step is then moved to where the
 /// absolute deviations from the medians of its two neighbours are least. A slope is no step; it comes out as a staircase of
 /// at most `most` steps. Samples must be finite; equal ones share their rank.
 #[must_use]
@@ -46,9 +49,17 @@ pub fn change_points(samples: &[f64], options: &ChangeOptions) -> Vec<ChangePoin
     let bound = options.false_alarm / (4 * samples.len().max(2)) as f64;
     let mut steps: Vec<usize> = Vec::new();
     let split = |from: usize, to: usize| {
-        let (at, score) = strongest(&samples[from..to], least)?;
+        let segment = &samples[from..to];
+        let (at, score) = strongest(segment, least)?;
+        let p_single = p_value(score, to - from);
+        if p_single <= bound {
+            return Some(Split { from, at: from + at, to, p_value: p_single, score });
+        }
+        let (at, score) = strongest_arc(segment, least)?;
         let p_value = p_value(score, to - from);
-        (p_value <= bound).then_some(Split { from, at: from + at, to, p_value, score })
+        // There are about as many times more arcs as there are samples.
+        let is_sure = p_value <= bound / (to - from) as f64;
+        is_sure.then_some(Split { from, at: from + at, to, p_value, score })
     };
     let mut splits: Vec<Split> = split(0, samples.len()).into_iter().collect();
     while steps.len() < options.most {
@@ -111,6 +122,43 @@ fn strongest(segment: &[f64], least: usize) -> Option<(usize, f64)> {
         let score = sum.abs() / (spread * left * (total - left) / total).sqrt();
         if best.is_none_or(|(_, most)| score > most) {
             best = Some((index + 1, score));
+        }
+    }
+    best
+}
+
+/// Where arcs may begin and end at most; longer segments are looked at in steps, and each step of the series is moved to its
+/// place later.
+const MOST_ENDS: usize = 512;
+
+/// The begin of the part in the middle of a segment whose ranks differ most from those of all the rest, and its standardized
+/// rank sum; `None` where the segment is too short for three parts.
+fn strongest_arc(segment: &[f64], least: usize) -> Option<(usize, f64)> {
+    if segment.len() < 3 * least {
+        return None;
+    }
+    let ranks = ranks(segment);
+    let total = segment.len() as f64;
+    let mean = (total + 1.0) / 2.0;
+    let spread = ranks.iter().map(|rank| (rank - mean).powi(2)).sum::<f64>() / (total - 1.0);
+    if spread <= 0.0 {
+        return None;
+    }
+    let mut sums = vec![0.0];
+    sums.extend(ranks.iter().scan(0.0, |sum, rank| {
+        *sum += rank - mean;
+        Some(*sum)
+    }));
+    let ends: Vec<usize> =
+        (least..=segment.len() - least).step_by(segment.len().div_ceil(MOST_ENDS)).collect();
+    let mut best: Option<(usize, f64)> = None;
+    for (place, &from) in ends.iter().enumerate() {
+        for &to in ends[place..].iter().filter(|&&to| to - from >= least) {
+            let inside = (to - from) as f64;
+            let score = (sums[to] - sums[from]).abs() / (spread * inside * (total - inside) / total).sqrt();
+            if best.is_none_or(|(_, most)| score > most) {
+                best = Some((from, score));
+            }
         }
     }
     best
@@ -181,6 +229,21 @@ mod tests {
             .flat_map(|&(count, level)| std::iter::repeat_n(level, count))
             .map(|level| level * (1.0 + relative_noise * noise.normal()))
             .collect()
+    }
+
+    #[test]
+    fn a_level_that_returns_is_found() {
+        for seed in 0..50 {
+            let bump = series(&[(16, 20.0), (16, 80.0), (16, 20.0)], 0.02, seed);
+            let options = ChangeOptions { least_samples: 3, ..ChangeOptions::default() };
+            let seen: Vec<usize> = change_points(&bump, &options).iter().map(|step| step.index).collect();
+            assert_eq!(seen, [16, 32], "seed {seed}");
+        }
+        // Longer than what is looked at sample by sample.
+        let long = series(&[(2000, 20.0), (2000, 80.0), (2000, 20.0)], 0.02, 1);
+        let seen: Vec<usize> =
+            change_points(&long, &ChangeOptions::default()).iter().map(|step| step.index).collect();
+        assert_eq!(seen, [2000, 4000]);
     }
 
     #[test]

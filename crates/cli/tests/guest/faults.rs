@@ -80,7 +80,7 @@ fn faults_are_named() {
         return;
     }
     let mut guest = guest()
-        .modules(&["dm_mod", "dm_delay", "ext4", "sd_mod"])
+        .modules(&["dm_mod", "dm_delay", "dm_zero", "ext4", "sd_mod"])
         .carried(&["scsi_debug"])
         .programs(&["dmsetup", "mkfs.ext4", "sfdisk", "lsblk", "wipefs"])
         .disk(Disk::virtio("A", 64 * MIB))
