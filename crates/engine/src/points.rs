@@ -200,6 +200,17 @@ fn is_of_this_place(result: &std::io::Result<usize>) -> bool {
     errno.is_some_and(|errno| [libc::EIO, libc::ENODATA, libc::EILSEQ, libc::EREMOTEIO].contains(&errno))
 }
 
+/// A run that has seen nothing yet.
+fn with_room_for(places: usize) -> PointRun {
+    PointRun {
+        order: Vec::with_capacity(places),
+        latency_ns: Vec::with_capacity(places),
+        failed: Vec::new(),
+        members: Vec::new(),
+        chosen: Vec::new(),
+    }
+}
+
 /// Issues the I/O of one stream over chosen places. A place that cannot be read is kept as an error, and the others go on.
 pub(crate) fn run<R: Recorder>(
     mut work: Work<'_, R>,
@@ -208,13 +219,7 @@ pub(crate) fn run<R: Recorder>(
 ) -> Outcome {
     let lane = work.lane;
     let buffer = arena.slot(0, lane.block_bytes);
-    let mut seen = PointRun {
-        order: Vec::with_capacity(source.left()),
-        latency_ns: Vec::with_capacity(source.left()),
-        failed: Vec::new(),
-        members: Vec::new(),
-        chosen: Vec::new(),
-    };
+    let mut seen = with_room_for(source.left());
     let mut around = Around::of(source.members(), source.left());
     work.start_ns = now_ns();
     work.end_ns = work.start_ns;
