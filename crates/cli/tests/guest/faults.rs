@@ -97,7 +97,6 @@ fn tried(guest: &mut Booted, fault: &Fault) -> Vec<String> {
     let scenario =
         Scenario::new(fault.name, format!("cd /\n{}", fault.script)).limit(Duration::from_secs(120));
     let outcome = guest.run(&scenario);
-    eprintln!("{}: {:.1} s", fault.name, outcome.took().as_secs_f64());
     if let Some(failure) = outcome.failure() {
         return vec![failure];
     }

@@ -206,7 +206,6 @@ fn tried(guest: &mut Booted, stack: &Stack) -> Vec<String> {
         let id = cell["id"].as_str().unwrap_or_default();
         found.extend(wrong_in(cell, &top, &members, stack.rule).map(|what| format!("{id}: {what}")));
     }
-    eprintln!("{}: {judged} cells in {:.1} s", stack.name, outcome.took().as_secs_f64());
     if judged < 3 {
         found.push(format!("only {judged} cells were judged"));
     }

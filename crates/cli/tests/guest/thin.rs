@@ -101,7 +101,7 @@ fact gone $(ls -A $at | grep -c rdsk-test || :)
     assert!(talk.contains(&format!("/{left} could not be removed")) && talk.contains("hint: "), "{talk}");
     assert_eq!(outcome.fact("code"), "4", "{talk}");
     let record: serde_json::Value =
-        serde_json::from_slice(outcome.file("record.json").unwrap_or_default()).unwrap();
+        serde_json::from_slice(outcome.file("record.json").unwrap_or_default()).expect("a Record");
     let notes = record["notes"].to_string();
     assert!(notes.contains(&left), "{notes}");
     let next = outcome.call("next");

@@ -61,8 +61,8 @@ impl Array {
             match (self.besides, op) {
                 (Besides::AsMd, Op::Write) => {
                     member.writes += 2;
-                    member.write_bytes += if number % 7 == 0 { 512 } else { 0 };
-                    member.write_bytes += if number % 40 == 0 { 4096 } else { 0 };
+                    member.write_bytes += if number.is_multiple_of(7) { 512 } else { 0 };
+                    member.write_bytes += if number.is_multiple_of(40) { 4096 } else { 0 };
                 }
                 (Besides::Resync, _) => {
                     member.read_bytes += 64 * K;
@@ -112,11 +112,7 @@ fn every_layout_is_told_whatever_md_writes_besides() {
                         "{known:?} {seen:#?}"
                     );
                     assert_eq!(seen.parity_members, Some(known.parities()), "{known:?}");
-                    assert_eq!(
-                        seen.level.is_none_or(|level| level == known.level()),
-                        true,
-                        "{known:?} {seen:#?}"
-                    );
+                    assert!(seen.level.is_none_or(|level| level == known.level()), "{known:?} {seen:#?}");
                     if known.parities() > 0 {
                         let start = (stripe_bytes - shift_bytes % stripe_bytes) % stripe_bytes;
                         // Parity that never moves does not show which member is the first.
