@@ -1,9 +1,9 @@
-//! A run in a directory harms nothing around it: a thin pool keeps a tenth free, a file that cannot be removed is named, and
-//! a device that takes writes in its own order only is left alone.
+//! A run in a directory harms nothing around it: a thin pool keeps a tenth free, a file that was left or cannot be removed is
+//! named, and a device that takes writes in its own order only is left alone.
 
 use std::time::Duration;
 
-use rdsk_testkit::guest::{Booted, Call, Disk, Scenario};
+use rdsk_testkit::guest::{Booted, Call, Disk, Scenario, Tier};
 use rdsk_testkit::{Need, requires};
 
 use crate::guest;
@@ -75,8 +75,52 @@ call full rdsk run $at --only headline --budget 1s --quiet --json - --json-compa
     assert_eq!((outcome.call("full").code, error_code(&outcome.call("full")).as_str()), (3, "thin-pool"));
     assert_eq!(outcome.fact("left"), "0");
     assert_eq!(outcome.unclean(), "");
+    filled_by_another(&mut guest);
+    killed(&mut guest);
     read_only(&mut guest);
     zoned(&mut guest);
+}
+
+/// Another volume takes what is left of the pool while the run is under way; a pool that is told to fails then.
+fn filled_by_another(guest: &mut Booted) {
+    if !Tier::Extended.is_wanted() {
+        return;
+    }
+    let script = "fresh $A; pvcreate -q $A; vgcreate -q vg $A
+lvcreate -q -L 32M --poolmetadatasize 4M -Zn --errorwhenfull y -T vg/pool
+for n in one two; do lvcreate -q -V 40M -T vg/pool -n $n; done; ext4 /dev/mapper/vg-one; at=$(mounted /dev/mapper/vg-one); sync
+(wait_for 60 sh -c \"ls -A $at | grep -q rdsk-test\"; dd if=/dev/urandom of=/dev/mapper/vg-two bs=64k count=512 oflag=direct status=none || :) & other=$!
+call run rdsk run $at --only headline --rw write --budget 8s --quiet --json - --json-compact
+wait $other
+fact left $(ls -A $at | grep rdsk-test || :)
+";
+    let outcome =
+        guest.run(&Scenario::new("filled by another", script).limit(Duration::from_secs(120))).expect_done();
+    let run = outcome.call("run");
+    // What was allocated stays writable: the run ends well, or says that I/O failed, and leaves nothing that is not named.
+    assert!([0, 3, 4].contains(&run.code), "{}", run.said());
+    let left = outcome.fact("left");
+    assert!(left.is_empty() || run.said().contains(&left), "{left} is left without a word: {}", run.said());
+}
+
+/// A run that is killed leaves its file, and the next one finds it.
+fn killed(guest: &mut Booted) {
+    if !Tier::Extended.is_wanted() {
+        return;
+    }
+    let script = "fresh $A; ext4 $A; at=$(mounted $A)
+rdsk run $at --only headline --budget 60s --size 8M --quiet > /dev/null 2>&1 & run=$!
+wait_for 30 sh -c \"ls -A $at | grep -q rdsk-test\"; sleep 1
+kill -9 $run; wait $run || :
+fact left $(ls -A $at | grep rdsk-test)
+call next rdsk run $at --only headline --rw read --budget 1s --size 4M --quiet --json - --json-compact
+fact gone $(ls -A $at | grep -c rdsk-test || :)
+";
+    let outcome = guest.run(&Scenario::new("killed", script).limit(Duration::from_secs(90))).expect_done();
+    let next = outcome.call("next");
+    assert_eq!(next.code, 0, "{}", next.said());
+    assert!(next.json()["notes"].to_string().contains(&outcome.fact("left")), "{}", next.said());
+    assert_eq!(outcome.fact("gone"), "0");
 }
 
 /// The filesystem turns read-only while the run is under way, as after an error of its device.
