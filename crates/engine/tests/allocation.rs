@@ -4,7 +4,8 @@
 
 mod common;
 
-use common::{file_of, job, ops, random, reading, visit, writing};
+use common::{Watcher, file_of, job, ops, random, reading, writing};
+use rdsk_engine::{Engine as _, RealEngine};
 use rdsk_model::{CacheState, EngineKind, IoPath, Op, Workload};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,10 +36,16 @@ fn allocations(workload: &Workload, path: &std::path::Path, count: u64) -> u64 {
     let mut job = job(workload, &claims, ops(count));
     // One window for all, so that only the I/Os differ.
     job.window_ns = 60_000_000_000;
+    // Opening for writing looks at every process of the machine, of which there are more and fewer.
+    let mut engine = RealEngine::default();
+    let mut session = engine.open(&job).unwrap();
+    session.prepare().unwrap();
     let before = ALLOCATIONS.load(Ordering::Relaxed);
-    let (_, run, _) = visit(&job);
+    let run = session.run(&mut Watcher::default()).unwrap();
+    let after = ALLOCATIONS.load(Ordering::Relaxed);
+    session.settle().unwrap();
     assert_eq!(run.ops, count);
-    ALLOCATIONS.load(Ordering::Relaxed) - before
+    after - before
 }
 
 // The only test of this file: another one would allocate at the same time.

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use rdsk_testkit::guest::campaign::note;
 use rdsk_testkit::guest::{Booted, Disk, Outcome, Scenario, Tier};
 use rdsk_testkit::{Need, requires};
 use serde_json::Value;
@@ -95,10 +96,9 @@ fn tried(guest: &mut Booted, fault: &Fault) -> Vec<String> {
     let scenario =
         Scenario::new(fault.name, format!("cd /\n{}", fault.script)).limit(Duration::from_secs(120));
     let outcome = guest.run(&scenario);
-    if let Some(failure) = outcome.failure() {
-        return vec![failure];
-    }
-    (fault.check)(&outcome)
+    let found = outcome.failure().map_or_else(|| (fault.check)(&outcome), |failure| vec![failure]);
+    note("faults", fault.name, if found.is_empty() { "named" } else { "not named" }, outcome.took());
+    found
 }
 
 /// What a call said and wrote must hold each of these words, and it must have ended with this code.

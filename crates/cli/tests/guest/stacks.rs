@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use rdsk_testkit::guest::campaign::note;
 use rdsk_testkit::guest::{Booted, Disk, Scenario, Tier};
 use rdsk_testkit::{Need, requires};
 use serde_json::Value;
@@ -206,6 +207,8 @@ fn tried(guest: &mut Booted, stack: &Stack) -> Vec<String> {
         let id = cell["id"].as_str().unwrap_or_default();
         found.extend(wrong_in(cell, &top, &members, stack.rule).map(|what| format!("{id}: {what}")));
     }
+    let result = format!("{judged} cells, {} do not add up", found.len());
+    note("stacks", stack.name, &result, outcome.took());
     if judged < 3 {
         found.push(format!("only {judged} cells were judged"));
     }
