@@ -1,8 +1,6 @@
 //! rdsk on the devices that people have, in a virtual machine: md, LVM, device mapper, NVMe, SCSI. Each test is a group of
 //! scenarios that share one boot. What a guest is and how a scenario is added stands in docs/guest.md.
 
-#[path = "guest/arrays.rs"]
-mod arrays;
 #[path = "guest/faults.rs"]
 mod faults;
 #[path = "guest/identity.rs"]

@@ -39,7 +39,7 @@ const FAULTS: &[Fault] = &[
             call rdsk rdsk run /dev/mapper/big --budget 10s --quiet --json -
             call zones rdsk zones /dev/mapper/big --points 40 --runs 3 --bs 1M --budget 10s --quiet --json -",
         check: nothing_is_wrong,
-        tier: Tier::Core,
+        tier: Tier::Extended,
     },
     Fault {
         name: "zones of 20 and 80 ms",

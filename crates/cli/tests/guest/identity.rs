@@ -45,6 +45,7 @@ const ROWS: &[Row] = &[
         set_up: "device=$(disk NVTWO 2); fact rival $(disk NVTWO 1)",
         right: &["$(cat /sys/block/${device#/dev/}/wwid)"],
         wrong: &["NVTWO", "$(cat /sys/block/nvme*n1/wwid | grep 4e5654574f)"],
+        tier: Tier::Extended,
         ..ROW
     },
     Row {
@@ -96,7 +97,7 @@ const ROWS: &[Row] = &[
         right: &["$uuid", "$A_ID"],
         wrong: &["$neighbour", "${A#/dev/}2"],
         tear_down: "fresh $A",
-        ..ROW
+        tier: Tier::Extended,
     },
     Row {
         name: "a LUN with one path left",
@@ -106,6 +107,7 @@ const ROWS: &[Row] = &[
         target: "$(cat /sys/block/sda/device/wwid)",
         right: &["$(cat /sys/block/sda/device/wwid)", "2000"],
         wrong: &["sda", "200"],
+        tier: Tier::Extended,
         ..ROW
     },
 ];

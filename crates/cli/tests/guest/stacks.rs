@@ -52,6 +52,7 @@ const STACKS: &[Stack] = &[
         name: "dm-crypt",
         set_up: "echo '0 65536 crypt aes-xts-plain64 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff 0 '$A' 2048' | dmsetup create cry
             ext4 /dev/mapper/cry -O ^has_journal; at=$(mounted /dev/mapper/cry); top=/dev/mapper/cry; members=$A",
+        tier: Tier::Extended,
         ..ROW
     },
     Stack {
@@ -63,6 +64,7 @@ const STACKS: &[Stack] = &[
             dmsetup message /dev/mapper/pool 0 'create_thin 0'
             echo '0 49152 thin /dev/mapper/pool 0' | dmsetup create thin
             ext4 /dev/mapper/thin -O ^has_journal; at=$(mounted /dev/mapper/thin); top=/dev/mapper/thin; members=$A",
+        tier: Tier::Extended,
         ..ROW
     },
     Stack {
@@ -70,6 +72,7 @@ const STACKS: &[Stack] = &[
         set_up: "raid md0 1 $A $B -- --bitmap=none; ext4 /dev/md0 -O ^has_journal
             at=$(mounted /dev/md0); top=/dev/md0; members=\"$A $B\"",
         rule: Rule::Copies(2),
+        tier: Tier::Extended,
         ..ROW
     },
     Stack {

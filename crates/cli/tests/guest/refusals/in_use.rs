@@ -19,6 +19,7 @@ pub(crate) const ROWS: &[Refusal] = &[
         set_up: "mkswap $A; swapon $A",
         code: "swap",
         tear_down: "swapoff $A",
+        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -35,6 +36,7 @@ pub(crate) const ROWS: &[Refusal] = &[
         set_up: "pvcreate -q $A; vgcreate -q vg $A; lvcreate -q -an -Zn -L 8M -n lv vg; vgchange -q -ay vg",
         code: "held",
         tear_down: "vgchange -q -an vg; vgremove -q -f vg; pvremove -q $A",
+        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -60,6 +62,7 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "held",
         says: &["loop0"],
         tear_down: "losetup -d /dev/loop0",
+        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -85,6 +88,7 @@ pub(crate) const ROWS: &[Refusal] = &[
         set_up: "echo 'start=2048' | partitions $A; ext4 ${A}1; at=$(mounted ${A}1); settle $at",
         code: "mounted",
         tear_down: "umount $at",
+        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -134,6 +138,7 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "mounted",
         says: &["secret"],
         tear_down: "umount $at; dmsetup remove secret",
+        tier: Tier::Extended,
         ..ROW
     },
     Refusal {

@@ -42,6 +42,7 @@ pub(crate) const ROWS: &[Refusal] = &[
         code: "member",
         says: &["LVM2_member"],
         tear_down: "pvremove -q $A",
+        tier: Tier::Extended,
         ..ROW
     },
     Refusal {

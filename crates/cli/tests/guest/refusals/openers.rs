@@ -46,6 +46,7 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "in-use",
         says: &["has vda1 open for writing"],
         tear_down: "kill $holder; wait $holder || :",
+        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -108,6 +109,7 @@ pub(crate) const DEVICES: &[Refusal] = &[
         code: "exported",
         says: &["the SCSI target fileio_0/disk"],
         tear_down: "rmdir $t/disk $t",
+        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
@@ -140,6 +142,7 @@ pub(crate) const FILES: &[Refusal] = &[
             chmod 600 $file; mkswap $file; sync; swapon $file",
         code: "swap",
         tear_down: "swapoff $file",
+        tier: Tier::Extended,
         ..FILE
     },
     Refusal {
@@ -187,6 +190,7 @@ pub(crate) const FILES: &[Refusal] = &[
             echo \"fd_dev_name=$file,fd_dev_size=$((8 << 20))\" > $t/disk/control; echo 1 > $t/disk/enable",
         code: "exported",
         tear_down: "rmdir $t/disk $t",
+        tier: Tier::Extended,
         ..FILE
     },
     Refusal {

@@ -51,6 +51,7 @@ pub(crate) const STACKED: &[Refusal] = &[
         code: "mounted",
         says: &["vda1, which has some of its sectors"],
         tear_down: "umount $at",
+        tier: Tier::Extended,
         ..ROW
     },
     Refusal {
