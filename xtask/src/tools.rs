@@ -31,6 +31,7 @@ pub(crate) const TOOLS: &[(&str, &str)] = &[
     ("lvm", "lvm2"),
     ("make-bcache", "bcache-tools"),
     ("mdadm", "mdadm"),
+    ("mke2fs", "e2fsprogs"),
     ("mkfs.btrfs", "btrfs-progs"),
     ("mkfs.ext4", "e2fsprogs"),
     ("mkfs.xfs", "xfsprogs"),

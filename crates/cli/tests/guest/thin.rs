@@ -49,14 +49,13 @@ fn directories_and_zones_and_filesystems_that_turn_read_only() {
     let script = format!(
         "{POOL}
 sum=$(md5sum < $other/precious)
+call large rdsk run $at --size 50M --only headline --budget 1s --quiet --json - --json-compact
 call run rdsk run $at --only headline --rw write --budget 3s --quiet --json - --json-compact
 sync; fact after $(used)
-call large rdsk run $at --size 50M --only headline --budget 1s --quiet --json - --json-compact
 dd if=/dev/urandom of=$other/more bs=1M count=2 status=none conv=fsync
 echo 3 > /proc/sys/vm/drop_caches
 [ \"$sum\" = \"$(md5sum < $other/precious)\" ]
 fact left $(ls -A $at | grep -c rdsk || :)
-dd if=/dev/urandom of=$other/fill bs=1M count=40 status=none conv=fsync
 call full rdsk run $at --only headline --budget 1s --quiet --json - --json-compact
 "
     );

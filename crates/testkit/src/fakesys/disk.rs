@@ -351,7 +351,7 @@ impl FakeDisk {
                     file("md/level", level),
                     file("md/raid_disks", raid_disks),
                     file("md/chunk_size", chunk_bytes),
-                    file("md/layout", &if level == "raid5" { 2 } else { 0 }),
+                    file("md/layout", &layout_of(level)),
                     file("md/metadata_version", &"1.2"),
                     file("md/array_state", &"clean"),
                     file("md/degraded", &0),
@@ -375,6 +375,16 @@ impl FakeDisk {
 }
 
 /// The number at the end of a name: 3 of "dm-3".
+/// md's number for the layout that mdadm(8) gives an array of this level unless asked otherwise: left-symmetric, two near
+/// copies.
+fn layout_of(level: &str) -> u32 {
+    match level {
+        "raid5" | "raid6" => 2,
+        "raid10" => 0x102,
+        _ => 0,
+    }
+}
+
 fn trailing_number(name: &str) -> u32 {
     let digits = name.len() - name.bytes().rev().take_while(u8::is_ascii_digit).count();
     name[digits..].parse().unwrap_or(0)
