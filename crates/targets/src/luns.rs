@@ -54,7 +54,9 @@ fn words(node: &Node) -> Words {
     let wwns: Vec<String> = facts::wwns(node).iter().map(|wwn| format!("wwn {wwn}")).collect();
     let mut words = Words { sought: wwns.clone(), answered: wwns.clone() };
     let size = read_text(&node.directory.join("size")).unwrap_or_default();
-    if let Some(serial) = facts::serial(&node.directory).filter(|_| !node.name.starts_with("nvme")) {
+    // Namespaces of one controller and the boot areas of one eMMC have one serial number and often one size.
+    let can_have_paths = !node.name.starts_with("nvme") && !node.name.starts_with("mmcblk");
+    if let Some(serial) = facts::serial(&node.directory).filter(|_| can_have_paths) {
         let model = read_text(&node.directory.join("device/model")).unwrap_or_default();
         let word = format!("serial {serial} {} {}", model.trim(), size.trim());
         let without_wwn = format!("without WWN, {word}");
