@@ -6,6 +6,7 @@
 use crate::exports::{self, Wanted};
 use crate::facts;
 use crate::mounts::{Mount, Namespace};
+use crate::probe;
 use crate::processes::{self, NodeNumber};
 use crate::ranges::{Extents, Reach, Sharing};
 use crate::sysfs::{Node, names_in, read_number, read_text};
@@ -56,6 +57,7 @@ pub(crate) fn find(world: &World<'_>, node: &Node) -> Found {
             _ => {}
         }
     }
+    held_exclusively(world, &touched, &mut found);
     let mut nodes = BTreeMap::new();
     for (node, tie) in &touched {
         nodes.insert(NodeNumber::Block(node.number), with_tie(&node.kernel_name(), *tie));
@@ -79,6 +81,28 @@ pub(crate) fn find(world: &World<'_>, node: &Node) -> Found {
     }
     takes_no_writes(world, node, &mut found);
     found
+}
+
+/// Asks the kernel who holds the devices that share sectors with the target and are reached past it. Those that a visible
+/// holder has are told by the holder, and what the target is made of is held by it.
+fn held_exclusively(world: &World<'_>, touched: &Touched<'_>, found: &mut Found) {
+    for (other, tie) in touched {
+        let is_past = matches!(tie, Tie::Beside | Tie::OtherPath);
+        let path = world.roots.dev.join(other.kernel_name());
+        if !is_past
+            || !other.holders.is_empty()
+            || !world.tree.whole(other).holders.is_empty()
+            || world.tree.by_path(&path, &world.roots.dev).is_none_or(|there| there.number != other.number)
+        {
+            continue;
+        }
+        let mut busy = Found::default();
+        probe::exclusive(&path, &mut busy);
+        if !busy.uses.is_empty() {
+            let text = format!("{} which the kernel calls busy", with_tie(&other.shown(), *tie));
+            found.add(UseKind::OpenExclusive, &text);
+        }
+    }
 }
 
 fn takes_no_writes(world: &World<'_>, node: &Node, found: &mut Found) {

@@ -129,6 +129,21 @@ impl<'roots> Mapper<'roots> {
         space.map(Some).ok_or_else(|| "the state of the thin pool is not understood".to_owned())
     }
 
+    /// How full the store of the snapshot `node` is; `None` where it is lost already, or is none.
+    pub(crate) fn store_space(&self, node: &Node) -> Option<PoolSpace> {
+        let status = self.ask(node, DmQuestion::Status).ok()?;
+        let line = status.iter().find(|line| line.kind == "snapshot")?;
+        // Documentation/admin-guide/device-mapper/snapshot.rst
+        let (used, total) = words(line).next()?.split_once('/')?;
+        let (used, total): (u64, u64) = (used.parse().ok()?, total.parse().ok()?);
+        let bytes = |sectors: u64| sectors.saturating_mul(SECTOR_BYTES);
+        Some(PoolSpace {
+            free_bytes: bytes(total.saturating_sub(used)),
+            total_bytes: bytes(total),
+            metadata_percent: 0,
+        })
+    }
+
     /// Bytes that a thin volume has of its pool; `None` where that cannot be told.
     pub(crate) fn mapped_bytes(&self, node: &Node) -> Option<u64> {
         let status = self.ask(node, DmQuestion::Status).ok()?;

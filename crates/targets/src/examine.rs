@@ -205,12 +205,7 @@ pub(crate) struct BlockParts {
 /// Everything about a device that needs no open descriptor of ours.
 pub(crate) fn examine_node(world: &World<'_>, node: &Node, path: &Path, found: &mut Found) -> BlockParts {
     found.extend(block_uses::find(world, node));
-    let whole = world.tree.whole(node);
-    if let Some(backing) = whole.backing_file.as_deref()
-        && world.device_below_loop(whole).is_none()
-    {
-        found.extend(file_uses::find_below_loop(world, &whole.name, backing));
-    }
+    found.extend(file_uses::find_below(world, node));
     let mut device = facts::device(&world.tree, node);
     let tools = &world.roots.tools;
     let lsblk = tools::lsblk(tools, path, &node.name).map_err(|reason| found.doubt(&reason)).ok();
@@ -374,12 +369,7 @@ pub(crate) fn uses_now(path: &Path, place: &Place, roots: &Roots) -> Found {
         Place::Block { major_minor, .. } => match world.tree.by_number(*major_minor) {
             Some(node) => {
                 found.extend(block_uses::find(&world, node));
-                let whole = world.tree.whole(node);
-                if let Some(backing) = whole.backing_file.as_deref()
-                    && world.device_below_loop(whole).is_none()
-                {
-                    found.extend(file_uses::find_below_loop(&world, &whole.name, backing));
-                }
+                found.extend(file_uses::find_below(&world, node));
             }
             None => found.doubt(&format!("sysfs does not know the device {major_minor}")),
         },

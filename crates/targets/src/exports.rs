@@ -1,5 +1,5 @@
-//! What the kernel serves to other hosts without any process that holds it open: nvmet, LIO, SCST and USB gadgets, as
-//! configfs and sysfs list it. It reads small text files and judges nothing.
+//! What the kernel serves to other hosts without any process that holds it open: nvmet, LIO, SCST, USB gadgets and Xen,
+//! as configfs and sysfs list it. It reads small text files and judges nothing.
 
 use crate::node::DeviceNumber;
 use crate::sysfs::{names_in, read_text};
@@ -12,8 +12,15 @@ use std::path::{Path, PathBuf};
 /// Something that is exported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Export {
-    path: PathBuf,
+    what: What,
     by: String,
+}
+
+/// What is exported, as the kernel tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum What {
+    Path(PathBuf),
+    Devices(BTreeSet<DeviceNumber>),
 }
 
 /// What a target is, for the comparison with what is exported.
@@ -37,16 +44,25 @@ pub(crate) fn find(world: &World<'_>, wanted: &Wanted<'_>, found: &mut Found) {
             ));
         }
     }
-    let lists = [nvmet(&config), lio(&config), gadgets(&config), scst(&world.roots.sys)];
-    for export in lists.into_iter().flatten() {
-        match is_wanted(world, &export.path, wanted) {
-            Some(true) => found.add(UseKind::Exported, &export.by),
+    let sys = &world.roots.sys;
+    let lists =
+        [nvmet(&config), passed_through(world, &config), lio(&config), gadgets(&config), scst(sys), xen(sys)];
+    for Export { what, by } in lists.into_iter().flatten() {
+        let path = match what {
+            What::Devices(numbers) => {
+                if matches!(wanted, Wanted::Devices(wanted) if !wanted.is_disjoint(&numbers)) {
+                    found.add(UseKind::Exported, &by);
+                }
+                continue;
+            }
+            What::Path(path) => path,
+        };
+        match is_wanted(world, &path, wanted) {
+            Some(true) => found.add(UseKind::Exported, &by),
             Some(false) => {}
-            None => found.doubt(&format!(
-                "{} exports {}, which cannot be found here",
-                export.by,
-                export.path.display()
-            )),
+            None => {
+                found.doubt(&format!("{by} exports {}, which cannot be found here", path.display()));
+            }
         }
     }
 }
@@ -77,11 +93,51 @@ fn nvmet(config: &Path) -> Vec<Export> {
             let path = text_path(&directory.join("device_path"));
             if let Some(path) = path.filter(|_| is_enabled) {
                 let by = format!("namespace {namespace} of the NVMe subsystem {subsystem}");
-                list.push(Export { path, by });
+                list.push(Export { what: What::Path(path), by });
             }
         }
     }
     list
+}
+
+/// `nvmet/subsystems/NQN/passthru/device_path`: the character device of a controller, which serves all its namespaces and
+/// opens none of them.
+fn passed_through(world: &World<'_>, config: &Path) -> Vec<Export> {
+    let subsystems = config.join("nvmet/subsystems");
+    let export = |subsystem: String| {
+        let directory = subsystems.join(&subsystem).join("passthru");
+        let is_enabled = read_text(&directory.join("enable")).is_none_or(|text| text.trim() != "0");
+        let path = text_path(&directory.join("device_path")).filter(|_| is_enabled)?;
+        let controller = path.file_name()?.to_string_lossy().into_owned();
+        // The link of a namespace leads to its controller, or to a subsystem that lists its controllers.
+        let hangs_on = |device: &Path| {
+            let link = std::fs::canonicalize(device).ok();
+            link.is_some_and(|link| link.file_name().is_some_and(|name| name.to_string_lossy() == controller))
+                || names_in(device).contains(&controller)
+        };
+        let namespaces = world.tree.nodes().filter(|node| hangs_on(&node.directory.join("device")));
+        let what = What::Devices(namespaces.map(|node| node.number).collect());
+        Some(Export { what, by: format!("the NVMe subsystem {subsystem}, with its whole controller") })
+    };
+    names_in(&subsystems).into_iter().filter_map(export).collect()
+}
+
+/// `bus/xen-backend/devices/vbd-DOMAIN-N/physical_device`: the number in hexadecimal. The kernel opens the device for the
+/// virtual machine without `O_EXCL`.
+fn xen(sys: &Path) -> Vec<Export> {
+    let devices = sys.join("bus/xen-backend/devices");
+    let export = |name: String| {
+        let text = read_text(&devices.join(&name).join("physical_device"))?;
+        let (major, minor) = text.trim().split_once(':')?;
+        let number = DeviceNumber {
+            major: u32::from_str_radix(major, 16).ok()?,
+            minor: u32::from_str_radix(minor, 16).ok()?,
+        };
+        let domain = name.split('-').nth(1).unwrap_or("?");
+        let by = format!("the virtual machine {domain} of Xen ({name})");
+        Some(Export { what: What::Devices(BTreeSet::from([number])), by })
+    };
+    names_in(&devices).into_iter().filter_map(export).collect()
 }
 
 /// `target/core/HBA/NAME`: the path in `udev_path`, else in the line of `info` that fileio and iblock write.
@@ -95,7 +151,8 @@ fn lio(config: &Path) -> Vec<Export> {
             let told = ["File: ", "UDEV PATH: "].iter().find_map(|key| after(&info, key));
             let named = text_path(&directory.join("udev_path"));
             for path in told.into_iter().chain(named) {
-                list.push(Export { path, by: format!("the SCSI target {adapter}/{name}") });
+                let by = format!("the SCSI target {adapter}/{name}");
+                list.push(Export { what: What::Path(path), by });
             }
         }
     }
@@ -112,7 +169,8 @@ fn gadgets(config: &Path) -> Vec<Export> {
         for function in names_in(&functions) {
             for lun in names_in(&functions.join(&function)) {
                 let file = text_path(&functions.join(&function).join(&lun).join("file"));
-                list.extend(file.map(|path| Export { path, by: format!("the USB gadget {gadget}") }));
+                let by = format!("the USB gadget {gadget}");
+                list.extend(file.map(|path| Export { what: What::Path(path), by }));
             }
         }
     }
@@ -124,7 +182,7 @@ fn scst(sys: &Path) -> Vec<Export> {
     let devices = sys.join("kernel/scst_tgt/devices");
     let export = |name: String| {
         let path = text_path(&devices.join(&name).join("filename"))?;
-        Some(Export { path, by: format!("the SCST device {name}") })
+        Some(Export { what: What::Path(path), by: format!("the SCST device {name}") })
     };
     names_in(&devices).into_iter().filter_map(export).collect()
 }
@@ -178,6 +236,32 @@ mod tests {
         assert_eq!(texts(&found), ["the SCSI target iblock_0/disk", "the USB gadget g1"]);
         fake.file(&format!("{nvmet}/enable"), "0\n");
         assert_eq!(texts(&look(&fake, &Wanted::Devices(&number("8:0")))), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn devices_of_virtual_machines_and_of_passed_controllers_are_found() {
+        let fake = Fake::new().disk("dm-7", "253:7").disk("nvme1n1", "259:1").disk("nvme2n1", "259:2");
+        // Numbers there are hexadecimal.
+        fake.file("sys/bus/xen-backend/devices/vbd-3-51712/physical_device", "fd:7\n");
+        fake.file("sys/bus/xen-backend/devices/vif-3-0/state", "4\n");
+        fake.file("sys/bus/xen-backend/devices/vbd-4-51712/physical_device", "nonsense\n");
+        let passed = "sys/kernel/config/nvmet/subsystems/nqn.p/passthru";
+        fake.file(&format!("{passed}/device_path"), "/dev/nvme1\n");
+        fake.file(&format!("{passed}/enable"), "1\n");
+        // nvme1n1 hangs on the controller itself, nvme2n1 on a subsystem in which the controller is.
+        fake.file("sys/class/nvme/nvme1/serial", "S1\n");
+        std::os::unix::fs::symlink("../../class/nvme/nvme1", fake.path("sys/block/nvme1n1/device")).unwrap();
+        fake.file("sys/block/nvme2n1/device/nvme1/serial", "S1\n");
+        let number = |text: &str| BTreeSet::from([text.parse().unwrap()]);
+        let found = look(&fake, &Wanted::Devices(&number("253:7")));
+        assert_eq!(texts(&found), ["the virtual machine 3 of Xen (vbd-3-51712)"]);
+        for disk in ["259:1", "259:2"] {
+            let found = look(&fake, &Wanted::Devices(&number(disk)));
+            assert_eq!(texts(&found), ["the NVMe subsystem nqn.p, with its whole controller"], "{disk}");
+            assert_eq!(found.doubts, Vec::<String>::new());
+        }
+        fake.file(&format!("{passed}/enable"), "0\n");
+        assert_eq!(texts(&look(&fake, &Wanted::Devices(&number("259:1")))), Vec::<&str>::new());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use crate::exports::{self, Wanted};
 use crate::mounts::mount_of;
 use crate::processes::{Inode, Opened, users_of_file};
+use crate::sysfs::Node;
 use crate::text::shown;
 use crate::uses::{Found, UseKind};
 use crate::world::World;
@@ -24,8 +25,20 @@ pub(crate) fn find(world: &World<'_>, path: &Path, inode: Inode) -> Found {
     found
 }
 
+/// Finds who else uses the backing files of the loop devices in the stack of `node`.
+pub(crate) fn find_below(world: &World<'_>, node: &Node) -> Found {
+    let mut found = Found::default();
+    for below in world.tree.stack(node).iter().filter_map(|name| world.tree.get(name)) {
+        if let Some(file) = below.backing_file.as_deref().filter(|_| world.device_below_loop(below).is_none())
+        {
+            found.extend(find_below_loop(world, &below.name, file));
+        }
+    }
+    found
+}
+
 /// Finds who else uses the backing file of the loop device `loop_name`.
-pub(crate) fn find_below_loop(world: &World<'_>, loop_name: &str, path: &Path) -> Found {
+fn find_below_loop(world: &World<'_>, loop_name: &str, path: &Path) -> Found {
     let mut found = Found::default();
     match fs::metadata(path) {
         Ok(meta) => {
@@ -58,5 +71,36 @@ fn swapped(world: &World<'_>, path: &Path, inode: Inode, found: &mut Found) {
     };
     if let Some(swap) = world.swaps.iter().find(is_ours) {
         found.add(UseKind::Swap, &swap.display().to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Fake;
+
+    #[test]
+    fn a_file_is_looked_for_below_every_layer() {
+        let fake = Fake::new()
+            .disk("loop0", "7:0")
+            .disk("loop1", "7:1")
+            .disk("dm-0", "253:0")
+            .stack("dm-0", "loop0");
+        for (name, file) in [("a.img", "loop0"), ("a-too.img", "loop1")] {
+            fs::write(fake.path("a.img"), "x").unwrap();
+            if name != "a.img" {
+                fs::hard_link(fake.path("a.img"), fake.path(name)).unwrap();
+            }
+            let path = fake.path(name);
+            fake.file(&format!("sys/block/{file}/loop/backing_file"), &format!("{}\n", path.display()));
+        }
+        for target in ["loop0", "dm-0"] {
+            fake.with(|world, _| {
+                let found = find_below(world, world.tree.get(target).unwrap());
+                assert_eq!(found.uses.len(), 1, "{target}: {found:?}");
+                assert_eq!(found.uses[0].kind, UseKind::BackingFile);
+                assert!(found.uses[0].text.starts_with("loop1 keeps its data in"), "{found:?}");
+            });
+        }
     }
 }

@@ -161,9 +161,23 @@ fn has_open(process: &Process, names: &[String], path: &Path, inode: Inode, whic
             None => fs::read_link(&link).is_ok_and(|target| target.file_name() == path.file_name()),
         };
         may_be()
-            && look(&link).is_some_and(|stat| inode_of(&stat) == inode)
+            && look(&link)
+                .is_some_and(|stat| inode_of(&stat) == inode || is_layer_of(&link, &stat, path, inode))
             && (which == Opened::Anyhow || writes(&process.directory, name))
     })
+}
+
+/// Whether one of the two is a file of an overlay filesystem and the other the file of the layer that it shows: an overlay
+/// has a device number of its own, and keeps the numbers of the inodes where its layers lie on one filesystem.
+fn is_layer_of(link: &Path, stat: &Statx, path: &Path, inode: Inode) -> bool {
+    const OVERLAY: u64 = 0x794c_7630;
+    // The type's number is positive and fits 32 bits, whatever integer the architecture gives it in.
+    let is_overlay = |path: &Path| {
+        rustix::fs::statfs(path).is_ok_and(|answer| answer.f_type as u64 & 0xffff_ffff == OVERLAY)
+    };
+    stat.stx_ino == inode.1
+        && fs::read_link(link).is_ok_and(|target| target.file_name() == path.file_name())
+        && is_overlay(link) != is_overlay(path)
 }
 
 /// The device that a descriptor leads to. Sockets, pipes and the like are told by their words, before anything is asked of

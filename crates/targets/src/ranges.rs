@@ -46,6 +46,8 @@ pub(crate) struct Extents {
     list: Vec<Extent>,
     /// Why the list may name more than the device reaches, or may lack some of it.
     guessed: Option<String>,
+    /// Whether the list ends before everything is named.
+    is_cut: bool,
 }
 
 /// Whether two devices share bytes.
@@ -71,6 +73,10 @@ impl Extents {
 
     /// Whether the two share bytes.
     pub(crate) fn share(&self, other: &Self) -> Sharing {
+        if self.is_cut || other.is_cut {
+            let why = self.guessed.iter().chain(&other.guessed).next();
+            return Sharing::Perhaps(why.cloned().unwrap_or_else(|| "the stack is too large".to_owned()));
+        }
         let pairs = self.list.iter().flat_map(|one| other.list.iter().map(move |two| meet(one, two)));
         let closest = pairs.max().unwrap_or(Meeting::No);
         match (closest, self.guessed.as_ref().or(other.guessed.as_ref())) {
@@ -117,6 +123,7 @@ impl Descent<'_, '_> {
     fn down(&mut self, node: &Node, begin: u64, end: u64, passages: &[Passage], depth: usize) {
         if depth > MAX_DEPTH || self.extents.list.len() >= MAX_EXTENTS {
             self.extents.guessed = Some(format!("the stack below {} is too large", node.shown()));
+            self.extents.is_cut = true;
             return;
         }
         if let Some(parent) = node.parent.as_deref().and_then(|parent| self.world.tree.get(parent)) {
@@ -158,6 +165,7 @@ impl Descent<'_, '_> {
                         );
                     }
                 }
+                self.unnamed(node, rows, (begin, end), passages, depth);
             }
             Some(Err(reason)) => {
                 self.extents.guessed =
@@ -203,6 +211,27 @@ impl Descent<'_, '_> {
                 let passages = with(passages, node, begin, end, None);
                 let passages = with(&passages, below, 0, size, Some(id));
                 self.down(below, 0, size, &passages, depth + 1);
+            }
+        }
+    }
+
+    /// What sysfs shows below a device and its table does not name, because some targets write a path or put a word before
+    /// the number.
+    fn unnamed(
+        &mut self,
+        node: &Node,
+        rows: &[Row],
+        (begin, end): (u64, u64),
+        passages: &[Passage],
+        depth: usize,
+    ) {
+        let is_named = |below: &Node| {
+            rows.iter().flat_map(|row| &row.parts).any(|part: &Part| part.device == below.number)
+        };
+        for below in node.slaves.iter().filter_map(|name| self.world.tree.get(name)) {
+            if !is_named(below) {
+                let passages = with(passages, node, begin, end, None);
+                self.down(below, 0, size_of(below), &passages, depth + 1);
             }
         }
     }
@@ -324,6 +353,36 @@ mod tests {
         }
         assert_eq!(sharing(&fake, "dm-0", "dm-2"), Sharing::ByPool);
         assert_eq!(sharing(&fake, "dm-2", "dm-0"), Sharing::ByPool);
+    }
+
+    #[test]
+    fn what_sysfs_names_below_is_not_lost_because_a_table_writes_it_otherwise() {
+        let fake = |table| {
+            Fake::new()
+                .disk("sda", "8:0")
+                .disk("dm-0", "253:0")
+                .disk("dm-1", "253:1")
+                .disk("dm-2", "253:2")
+                .stack("dm-0", "sda")
+                .stack("dm-1", "dm-0")
+                .stack("dm-2", "sda")
+                .answer("table dm-0", "0 2048 linear 8:0 0")
+                .answer("table dm-1", table)
+                .answer("table dm-2", "0 2048 linear 8:0 1024")
+        };
+        for table in
+            ["0 2048 vdo V4 /dev/mapper/data 512 on", "0 2048 integrity 8:0 0 4 J 1 meta_device:253:0"]
+        {
+            let fake = fake(table);
+            assert_eq!(sharing(&fake, "dm-2", "dm-1"), Sharing::Yes, "{table}");
+        }
+    }
+
+    #[test]
+    fn a_list_that_was_cut_off_proves_nothing() {
+        let cut = Extents { list: Vec::new(), guessed: None, is_cut: true };
+        assert!(matches!(cut.share(&Extents::default()), Sharing::Perhaps(_)));
+        assert!(matches!(Extents::default().share(&cut), Sharing::Perhaps(_)));
     }
 
     /// As LVM makes them: origin, its real place, and a snapshot with a store of its own.

@@ -1,7 +1,8 @@
-//! Thin pools below a target: how much they can still give, so that a run never fills one up, because a full pool breaks
-//! every volume in it. It asks device mapper and changes nothing.
+//! Thin pools below a target and the stores of snapshots beside it: how much they can still give, so that a run never fills
+//! one up, because a full pool breaks every volume in it and a full store its snapshot. It asks device mapper and changes
+//! nothing.
 
-use crate::device_mapper::{PoolSpace, Span};
+use crate::device_mapper::{Part, PoolSpace, Span};
 use crate::sysfs::{Node, read_number, read_text};
 use crate::uses::{Found, UseKind};
 use crate::world::World;
@@ -11,6 +12,16 @@ use rdsk_units::Bytes;
 const MOST_METADATA_PERCENT: u64 = 90;
 /// Filesystems that write a changed block to another place, so that overwriting a file takes new blocks of a pool.
 const COPY_ON_WRITE: [&str; 5] = ["btrfs", "bcachefs", "zfs", "f2fs", "nilfs2"];
+
+/// What fills up, in words.
+#[derive(Clone, Copy, Debug)]
+struct What {
+    noun: &'static str,
+    loss: &'static str,
+}
+
+const POOL: What = What { noun: "the thin pool", loss: "its volumes break" };
+const STORE: What = What { noun: "the store of the snapshot", loss: "the snapshot is lost" };
 
 /// What a thin pool may give: a tenth of it stays free.
 pub(crate) fn spare_bytes(space: PoolSpace) -> u64 {
@@ -24,7 +35,8 @@ pub(crate) fn spare_bytes(space: PoolSpace) -> u64 {
 /// nothing, and is a use.
 pub(crate) fn spare_below(world: &World<'_>, node: &Node, found: &mut Found) -> Option<u64> {
     let pools = pools(world, node, found);
-    pools.iter().map(|(_, space)| spare_bytes(*space)).min()
+    let stores = snapshots(world, node, found);
+    pools.iter().chain(&stores).map(|(_, space)| spare_bytes(*space)).min()
 }
 
 /// Judges whether a file of `file_bytes`, or without it a directory in which `free_bytes` are free, may be written on the
@@ -43,7 +55,10 @@ pub(crate) fn judge_filesystem(
         (None, false) => 1 << 20,
     };
     for (pool, space) in pools(world, node, found) {
-        judge(pool, space, growth_bytes, found);
+        judge((POOL, pool), space, growth_bytes, found);
+    }
+    for (snapshot, space) in snapshots(world, node, found) {
+        judge((STORE, snapshot), space, growth_bytes, found);
     }
 }
 
@@ -52,20 +67,22 @@ pub(crate) fn judge_device(world: &World<'_>, node: &Node, found: &mut Found) {
     let size_bytes = read_number::<u64>(&node.directory.join("size")).unwrap_or(0).saturating_mul(512);
     for (pool, space) in pools(world, node, found) {
         let growth_bytes = growth_bytes(world, node, pool, space).unwrap_or(size_bytes);
-        judge(pool, space, growth_bytes, found);
+        judge((POOL, pool), space, growth_bytes, found);
     }
 }
 
-fn judge(pool: &Node, space: PoolSpace, growth_bytes: u64, found: &mut Found) {
+fn judge((what, node): (What, &Node), space: PoolSpace, growth_bytes: u64, found: &mut Found) {
     if growth_bytes > spare_bytes(space) {
         found.add(
             UseKind::ThinPool,
             &format!(
-                "it may take {} more of the thin pool {}, which has {} of {} free and must keep a tenth, or its volumes break",
+                "it may take {} more of {} {}, which has {} of {} free and must keep a tenth, or {}",
                 Bytes(growth_bytes).approx(),
-                pool.shown(),
+                what.noun,
+                node.shown(),
                 Bytes(space.free_bytes).approx(),
-                Bytes(space.total_bytes).approx()
+                Bytes(space.total_bytes).approx(),
+                what.loss
             ),
         );
     }
@@ -117,6 +134,43 @@ fn pools<'world>(world: &'world World<'_>, node: &Node, found: &mut Found) -> Ve
                 }
             }
         }
+    }
+    list
+}
+
+/// The snapshots that keep what a write to `node` replaces or brings, each with its store: those of an origin in the
+/// stack, and a snapshot in the stack. One that is lost already loses nothing more.
+fn snapshots<'world>(
+    world: &'world World<'_>,
+    node: &Node,
+    found: &mut Found,
+) -> Vec<(&'world Node, PoolSpace)> {
+    let row = |node: &Node| world.table(node)?.as_ref().ok()?.first();
+    let mut list = Vec::new();
+    for below in world.tree.stack(node).iter().filter_map(|name| world.tree.get(name)) {
+        let keeps_old_data = |name: &String| {
+            let uuid = world.tree.get(name).and_then(|node| read_text(&node.directory.join("dm/uuid")));
+            uuid.is_some_and(|uuid| uuid.ends_with("-real"))
+        };
+        // LVM's names tell an origin even to those who may not ask for its table.
+        if let Some(Err(reason)) = world.table(below)
+            && below.slaves.iter().any(keeps_old_data)
+        {
+            let text = format!("how full the snapshots of {} are cannot be told ({reason})", below.shown());
+            found.add(UseKind::ThinPool, &text);
+        }
+        let Some(own) = row(below) else { continue };
+        let origin =
+            own.parts.first().filter(|_| matches!(own.kind.as_str(), "snapshot-origin" | "snapshot-merge"));
+        let is_kept_by = |other: &Node| {
+            let is_of = |part: &Part| origin.is_some_and(|origin| origin.device == part.device);
+            row(other).is_some_and(|row| row.kind == "snapshot" && row.parts.first().is_some_and(is_of))
+        };
+        let keepers = world
+            .tree
+            .nodes()
+            .filter(|other| is_kept_by(other) || other.name == below.name && own.kind == "snapshot");
+        list.extend(keepers.filter_map(|keeper| Some((keeper, world.mapper.store_space(keeper)?))));
     }
     list
 }
@@ -179,6 +233,58 @@ mod tests {
     fn blocks_that_may_be_shared_are_taken_anew() {
         let said = device(&fake(600, (65536, 65536)));
         assert_eq!(said.len(), 1, "more blocks are mapped than are in use: {said:?}");
+    }
+
+    /// As LVM makes a snapshot of vg/home: dm-0 keeps the origin's data, dm-1 the store, dm-2 is the origin, dm-3 the snapshot.
+    fn snapshot(status: &str) -> Fake {
+        let mut fake = Fake::new().disk("sda", "8:0");
+        for (name, number) in [("dm-0", "253:0"), ("dm-1", "253:1"), ("dm-2", "253:2"), ("dm-3", "253:3")] {
+            fake = fake.disk(name, number);
+        }
+        fake.stack("dm-0", "sda")
+            .stack("dm-1", "sda")
+            .stack("dm-2", "dm-0")
+            .stack("dm-3", "dm-0")
+            .stack("dm-3", "dm-1")
+            .attribute("dm-0/dm/uuid", "LVM-abc-real\n")
+            .answer("table dm-2", "0 2097152 snapshot-origin 253:0")
+            .answer("status dm-2", "0 2097152 snapshot-origin ")
+            .answer("table dm-3", "0 2097152 snapshot 253:0 253:1 P 8")
+            .answer("status dm-3", &format!("0 2097152 snapshot {status}"))
+    }
+
+    #[test]
+    fn a_file_on_an_origin_or_a_snapshot_takes_of_the_store_of_the_snapshot() {
+        let judged = |fake: &Fake, name: &str, file_bytes| {
+            fake.with(|world, found| {
+                let node = world.tree.get(name).unwrap();
+                judge_filesystem(world, node, "ext4", (file_bytes, 1 << 30), found);
+                (
+                    spare_below(world, node, found),
+                    found.uses.iter().map(|used| used.text.clone()).collect::<Vec<_>>(),
+                )
+            })
+        };
+        // 50 of 100 MiB are free, a tenth stays.
+        let half = snapshot("102400/204800 16");
+        for name in ["dm-2", "dm-3"] {
+            assert_eq!(judged(&half, name, None), (Some(40 << 20), vec![]), "{name}");
+            assert_eq!(judged(&half, name, Some(40 << 20)).1, Vec::<String>::new(), "{name}");
+            let said = judged(&half, name, Some(41 << 20)).1;
+            assert!(said[0].contains("41 MiB more of the store of the snapshot dm-3"), "{said:?}");
+        }
+        assert_eq!(
+            judged(&half, "sda", Some(1 << 30)),
+            (None, vec![]),
+            "nothing is copied for what lies below"
+        );
+        assert_eq!(judged(&snapshot("200000/204800 16"), "dm-2", None).1.len(), 1, "nearly full");
+        for lost in ["Invalid", "Overflow"] {
+            assert_eq!(judged(&snapshot(lost), "dm-2", Some(1 << 30)), (None, vec![]), "{lost}");
+        }
+        let unasked = snapshot("102400/204800 16").without_answer("table dm-2").without_answer("table dm-3");
+        let said = judged(&unasked, "dm-2", None).1;
+        assert!(said[0].contains("how full the snapshots of dm-2 are cannot be told"), "{said:?}");
     }
 
     #[test]

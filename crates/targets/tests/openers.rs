@@ -7,7 +7,7 @@ mod support;
 use rdsk_targets::{Access, TargetError, judge};
 use rdsk_testkit::{Hold, Holder, LoopDevice, Need, requires};
 use std::path::Path;
-use support::{MIB, claimed, destroy, look, overwrite, refusal, write_mode};
+use support::{MIB, claimed, destroy, look, overwrite, refusal, run, write_mode};
 
 const CHILD: &str = "child_that_holds";
 
@@ -104,6 +104,45 @@ fn a_file_that_is_mapped_and_not_open() {
     assert_eq!(std::fs::read(&file).unwrap(), vec![7; 1 << 20]);
     drop(holder);
     drop(claimed(&file, Access::Write, &overwrite()));
+}
+
+/// What a container has open shows as a file of its overlay, under another device number.
+#[test]
+fn a_file_of_a_layer_that_is_open_through_the_overlay() {
+    if !requires(&[Need::Root]) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let top = directory.path();
+    run("mount", &["-t", "tmpfs", "none", top.to_str().unwrap()]);
+    for name in ["lower", "upper", "work", "merged"] {
+        std::fs::create_dir(top.join(name)).unwrap();
+    }
+    let at = |name: &str| top.join(name).display().to_string();
+    let options = format!("lowerdir={},upperdir={},workdir={}", at("lower"), at("upper"), at("work"));
+    let mounted = std::process::Command::new("mount")
+        .args(["-t", "overlay", "none", "-o", &options, &at("merged")])
+        .status()
+        .unwrap();
+    let [layer, merged] = ["upper/data", "merged/data"].map(|name| top.join(name));
+    let outcome = mounted.success().then(|| {
+        std::fs::write(&merged, vec![7; 1 << 20]).unwrap();
+        let judged = |held: &Path, target: &Path| {
+            let holder = Holder::start(CHILD, Hold::Writing, held);
+            let judged = judge(&look(target), Access::Write, &overwrite());
+            drop(holder);
+            judged
+        };
+        [judged(&merged, &layer), judged(&layer, &merged)]
+    });
+    let free = mounted.success().then(|| judge(&look(&layer), Access::Write, &overwrite()));
+    for place in [&at("merged"), top.to_str().unwrap()] {
+        let _ = std::process::Command::new("umount").arg(place).status();
+    }
+    for judged in outcome.into_iter().flatten() {
+        assert_eq!(judged.unwrap_err().code, "in-use");
+    }
+    assert!(free.is_none_or(|judged| judged.is_ok()));
 }
 
 /// Between two opens of a claim somebody may come who is in nobody's way.

@@ -358,3 +358,33 @@ fn exports_and_host_managed_zones_are_uses() {
         assert_eq!(machine.uses(name), [export.to_owned(), format!("HostManaged: {name}")]);
     }
 }
+
+/// The kernel itself may hold a path or an overlapping partition, with no label, mount or holder that shows: the realtime
+/// part of XFS, a filesystem that the mount table names otherwise.
+#[test]
+fn another_path_that_the_kernel_calls_busy_is_a_use() {
+    if !requires(&[Need::Root, Need::Loop]) {
+        return;
+    }
+    let real = LoopDevice::builder().size(1 << 20).create().unwrap();
+    let wwn = "naa.5000c500a1b2c3d4\n";
+    let machine = Fake::new()
+        .disk("sda", "8:0")
+        .disk("sdb", real.major_minor())
+        .disk("sdc", "8:32")
+        .attribute("sda/device/wwid", wwn)
+        .attribute("sdb/device/wwid", wwn);
+    std::os::unix::fs::symlink(real.path(), machine.path("dev/sdb")).unwrap();
+    assert_eq!(machine.uses("sda"), NONE);
+    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::EXCL | rustix::fs::OFlags::CLOEXEC;
+    let held = rustix::fs::open(real.path(), flags, rustix::fs::Mode::empty()).unwrap();
+    assert_eq!(
+        machine.uses("sda"),
+        ["OpenExclusive: sdb, another path to the same LUN, which the kernel calls busy"]
+    );
+    assert_eq!(machine.uses("sdc"), NONE);
+    // A map over the paths holds them by its own right, and is what would be written.
+    let mapped = machine.disk("dm-0", "253:0").stack("dm-0", "sdb");
+    assert_eq!(mapped.uses("dm-0"), NONE);
+    drop(held);
+}

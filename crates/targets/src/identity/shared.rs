@@ -15,7 +15,11 @@ pub(super) fn sharers(
     identity: &Identity,
     inventory: &Inventory,
 ) -> Vec<String> {
-    let is_rival = |other: &&Node| other.name != node.name && other.parent.is_some() == node.parent.is_some();
+    let is_rival = |other: &&Node| {
+        other.name != node.name
+            && other.parent.is_some() == node.parent.is_some()
+            && !is_area_of(&other.name, &node.name)
+    };
     let holds: Box<dyn Fn(&Node) -> bool> = match identity.kind {
         IdentityKind::Serial => {
             let key = key(&identity.text);
@@ -39,6 +43,13 @@ pub(super) fn sharers(
         _ => return Vec::new(),
     };
     world.tree.nodes().filter(is_rival).filter(|other| holds(other)).map(Node::kernel_name).collect()
+}
+
+/// Whether `area` is a hardware partition of the eMMC `whole`: `mmcblk0boot0`, `mmcblk0rpmb`, `mmcblk0gp0`. The serial
+/// number that they have as well is that of the whole.
+fn is_area_of(area: &str, whole: &str) -> bool {
+    let rest = area.strip_prefix(whole).filter(|_| whole.starts_with("mmcblk"));
+    rest.is_some_and(|rest| ["boot", "rpmb", "gp"].iter().any(|kind| rest.starts_with(kind)))
 }
 
 fn serials(node: &Node, inventory: &Inventory) -> Vec<String> {

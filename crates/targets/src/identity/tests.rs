@@ -282,3 +282,26 @@ fn names_that_the_kernel_gives_are_none() {
         }
     });
 }
+
+/// The boot areas of an eMMC are disks of their own to the kernel, with the serial number of the whole.
+#[test]
+fn the_boot_areas_of_an_emmc_do_not_take_its_name() {
+    let fake = crate::fake::Fake::new().disk("mmcblk0", "179:0");
+    let fake = fake.disk("mmcblk0boot0", "179:8").disk("mmcblk0boot1", "179:16").disk("mmcblk1", "179:32");
+    fake.file("sys/bus/mmc0/serial", "0x1a2b3c4d\n");
+    for name in ["mmcblk0", "mmcblk0boot0", "mmcblk0boot1"] {
+        let link = fake.path(&format!("sys/block/{name}/device"));
+        std::os::unix::fs::symlink("../../bus/mmc0", link).unwrap();
+    }
+    let serial_of = |fake: &crate::fake::Fake, name: &str| {
+        fake.with(|world, _| {
+            let names = super::find(world, world.tree.get(name).unwrap(), None);
+            names.identities.iter().any(|identity| identity.text == "0x1a2b3c4d")
+        })
+    };
+    assert!(serial_of(&fake, "mmcblk0"));
+    assert!(!serial_of(&fake, "mmcblk0boot0"), "the name of the whole is none of a boot area");
+    fake.with(|world, _| assert!(!world.luns.are_paths("mmcblk0boot0", "mmcblk0boot1")));
+    let twin = fake.attribute("mmcblk1/device/serial", "0x1a2b3c4d\n");
+    assert!(!serial_of(&twin, "mmcblk0"), "two cards of one number");
+}
