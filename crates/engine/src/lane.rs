@@ -246,7 +246,7 @@ impl<'a, R: Recorder> Work<'a, R> {
             Ok(errno) if errno > 0 => (errno, self.words(errno)),
             _ => {
                 let verb = if self.lane.op == Op::Read { "read" } else { "write" };
-                (0, format!("short {verb}: {result} of {wanted} bytes at offset {offset_bytes}"))
+                (0, format!("short {verb}: {result} of {wanted} bytes"))
             }
         };
         let (target, stream) = (self.lane.target, Some(self.lane.stream));

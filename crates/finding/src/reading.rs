@@ -246,12 +246,12 @@ pub fn is_done_within_submit(cell: &CellRecord) -> bool {
     within.zip(cell.result.ops).is_some_and(|(within, ops)| ops > 0 && ratio(within, ops) >= WITHIN_SHARE)
 }
 
-/// The mean number of I/Os that a cell had in flight at its target; `None` where nothing was measured. Where each I/O is
+/// The mean number of I/Os that a cell had in flight at its target; `None` where nothing completed. Where each I/O is
 /// done within its submission, the latencies hold the waiting for the others of the same call, and a stream has one in
 /// flight however many it submits.
 #[must_use]
 pub fn depth_had(cell: &CellRecord) -> Option<f64> {
-    let mean = cell.result.in_flight_mean?;
+    let mean = cell.result.in_flight_mean.filter(|_| cell.result.ops.is_some_and(|ops| ops > 0))?;
     if is_done_within_submit(cell) { Some(mean.min(f64::from(cell.workload.streams))) } else { Some(mean) }
 }
 
@@ -325,6 +325,10 @@ mod tests {
             assert_eq!(depth_had(&cell), Some(had), "{within:?}");
             assert_eq!(has_reached_depth(&cell), reached, "{within:?}");
         }
+        cell.result.ops = Some(0);
+        cell.result.in_flight_mean = Some(0.0);
+        assert!(depth_had(&cell).is_none() && has_reached_depth(&cell), "all in flight failed");
+        cell.result.ops = Some(1000);
         cell.result.in_flight_mean = None;
         assert!(depth_had(&cell).is_none() && has_reached_depth(&cell));
     }

@@ -4,6 +4,7 @@
 use crate::limits::block_path;
 use crate::{counted, read_trimmed};
 use rdsk_model::Target;
+use rdsk_sys::dm::{has_paths, only_describes};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -169,7 +170,7 @@ pub(crate) fn below(name: &str, directory: &Path, sys: &Path) -> Option<Below> {
     let level = read_trimmed(&directory.join("md/level"));
     let (share, spread, kind) = match level {
         Some(level) => (Share::Members, md_spread(&level, count, directory), Some(level)),
-        None if uuid.starts_with("mpath-") => (Share::Paths, Spread::ONCE, Some("paths".to_owned())),
+        None if has_paths(&uuid) => (Share::Paths, Spread::ONCE, Some("paths".to_owned())),
         None if count == 1 && uuid.starts_with("CRYPT-") => (Share::Members, Spread::ONCE, None),
         None => (Share::Members, Spread::ONCE_OR_MORE, None),
     };
@@ -180,8 +181,8 @@ fn name_of(directory: &Path) -> Option<String> {
     Some(directory.file_name()?.to_string_lossy().replace('!', "/"))
 }
 
-/// Whether a device holds data of the one above, and not only what describes it: LVM's hidden volumes of metadata
-/// (lvmthin(7), lvmraid(7)), and md's journals and spares, whose `slot` is no number.
+/// Whether a device holds data of the one above, and not only what describes it; md's journals and spares hold none, and
+/// their `slot` is no number.
 fn carries_data(above: &Path, member: &Path) -> bool {
     let Some(name) = member.file_name().map(|name| name.to_string_lossy().into_owned()) else { return false };
     if let Some(slot) = read_trimmed(&above.join("md").join(format!("dev-{name}")).join("slot")) {
@@ -189,10 +190,7 @@ fn carries_data(above: &Path, member: &Path) -> bool {
     }
     let uuid = read_trimmed(&member.join("dm/uuid")).unwrap_or_default();
     let mapped = read_trimmed(&member.join("dm/name")).unwrap_or_default();
-    let of_uuid = ["-tmeta", "-cmeta"].iter().any(|suffix| uuid.ends_with(suffix));
-    let base = mapped.trim_end_matches(|digit: char| digit.is_ascii_digit());
-    let hidden = ["_rmeta_", "_tmeta", "_cmeta", "_mlog", "_pmspare"];
-    !of_uuid && !hidden.iter().any(|suffix| base.ends_with(suffix))
+    !only_describes(&mapped, &uuid)
 }
 
 /// What the members of an md array write; a member that is missing writes nothing (Documentation/admin-guide/md.rst).

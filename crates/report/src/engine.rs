@@ -28,10 +28,9 @@ pub(crate) fn text(record: &Record) -> Option<String> {
     for cell in &record.cells {
         if !seen.contains(&way(cell)) {
             seen.push(way(cell));
-            parts.extend(part(cell));
+            parts.extend(part(cell).filter(|part| !parts.contains(part)));
         }
     }
-    parts.dedup();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
@@ -87,8 +86,11 @@ mod tests {
         let forbidden = Issuing { why: Some(why.into()), ..Issuing::default() };
         let ring = || on(EngineKind::Uring, None);
         let aio = || on(EngineKind::Aio, Some(forbidden.clone()));
+        let noted =
+            || on(EngineKind::Uring, Some(Issuing { why: Some("few threads".into()), ..Issuing::default() }));
         for (cells, expected) in [
             (vec![sync.clone(), ring(), ring()], Some("sync; io_uring")),
+            (vec![ring(), sync.clone(), noted()], Some("io_uring; sync")),
             (
                 vec![sync, aio(), aio()],
                 Some("sync; aio in place of io_uring (io_uring is forbidden here (Operation not permitted))"),

@@ -20,6 +20,22 @@ pub struct DmLine {
     pub parameters: String,
 }
 
+/// Whether a device of this name and UUID holds none of the data of the device above it, only what describes them: LVM's
+/// hidden volumes of metadata (lvmthin(7), lvmraid(7)).
+#[must_use]
+pub fn only_describes(mapped_name: &str, uuid: &str) -> bool {
+    const UUIDS: [&str; 2] = ["-tmeta", "-cmeta"];
+    const NAMES: [&str; 5] = ["_rmeta_", "_tmeta", "_cmeta", "_mlog", "_pmspare"];
+    let base = mapped_name.trim_end_matches(|digit: char| digit.is_ascii_digit());
+    UUIDS.iter().any(|suffix| uuid.ends_with(suffix)) || NAMES.iter().any(|suffix| base.ends_with(suffix))
+}
+
+/// Whether a device of this UUID has paths of one and the same device below it, as multipath-tools make them.
+#[must_use]
+pub fn has_paths(uuid: &str) -> bool {
+    uuid.starts_with("mpath-")
+}
+
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DmQuestion {
@@ -247,6 +263,18 @@ mod tests {
         assert!(parse(&bytes[..HEADER_BYTES + 20], &header(1)).is_err());
         let looping = [vec![0; HEADER_BYTES], spec(0, 1, 0, "error", ""), vec![0; 64]].concat();
         assert!(parse(&looping, &header(2)).is_err(), "an answer that leads back");
+    }
+
+    #[test]
+    fn names_tell_what_holds_data() {
+        for name in ["vg-lv_rmeta_0", "vg-lv_rmeta_12", "vg-pool_tmeta", "vg-lv_mlog", "vg-lvol0_pmspare"] {
+            assert!(only_describes(name, ""), "{name}");
+        }
+        for name in ["vg-lv_rimage_0", "vg-pool_tdata", "vg-lv", "", "mpatha"] {
+            assert!(!only_describes(name, "LVM-abc"), "{name}");
+        }
+        assert!(only_describes("renamed", "LVM-abc-tmeta") && !only_describes("renamed", "LVM-abc-tdata"));
+        assert!(has_paths("mpath-3600508b4") && !has_paths("part1-mpath-3600508b4") && !has_paths(""));
     }
 
     #[test]

@@ -1,28 +1,44 @@
 //! What the kernel says of the array that a device is or lies on: md's own files in sysfs, device mapper's table where one may
 //! ask for it. It opens no disk, compares nothing and judges nothing.
 
+use crate::device_mapper::Mapper;
 use crate::sysfs::{Node, Tree, read_number, read_text};
 use rdsk_model::ArrayFacts;
-use rdsk_sys::dm::{DmLine, DmQuestion, lines};
+use rdsk_sys::dm::{DmLine, DmQuestion, has_paths, only_describes};
 
 /// Devices on top of each other that are followed down to the one with several below it.
 const MOST_LEVELS: usize = 8;
 const SECTOR_BYTES: u64 = 512;
 
-/// The words of the first device at or below `node` that is made of several others; `None` where there is none.
-pub(crate) fn facts(tree: &Tree, node: &Node) -> Option<ArrayFacts> {
+/// The words of the first device at or below `node` whose data lie on several others; `None` where there is none.
+pub(crate) fn facts(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Option<ArrayFacts> {
     let mut at = tree.whole(node);
     for _ in 0..MOST_LEVELS {
         if at.directory.join("md").is_dir() && !at.slaves.is_empty() {
             return Some(of_md(at));
         }
-        match at.slaves.as_slice() {
+        // Paths lead to one device, whose members are out of sight.
+        if has_paths(&uuid(at)) {
+            return None;
+        }
+        let lower: Vec<&Node> = at.slaves.iter().filter_map(|name| tree.get(name)).collect();
+        let data: Vec<&Node> = lower.into_iter().filter(|node| holds_data(node)).collect();
+        match data.as_slice() {
             [] => return None,
-            [only] => at = tree.whole(tree.get(only)?),
-            _ => return Some(of_dm(at)),
+            [only] => at = tree.whole(only),
+            _ => return Some(of_dm(at, mapper)),
         }
     }
     None
+}
+
+fn uuid(node: &Node) -> String {
+    read_text(&node.directory.join("dm/uuid")).unwrap_or_default().trim().to_owned()
+}
+
+fn holds_data(node: &Node) -> bool {
+    let mapped_name = read_text(&node.directory.join("dm/name")).unwrap_or_default();
+    !only_describes(mapped_name.trim(), &uuid(node))
 }
 
 /// The files of `Documentation/admin-guide/md.rst`; a file that an array's level does not have is no word.
@@ -41,18 +57,10 @@ fn of_md(node: &Node) -> ArrayFacts {
     }
 }
 
-fn of_dm(node: &Node) -> ArrayFacts {
+fn of_dm(node: &Node, mapper: &Mapper<'_>) -> ArrayFacts {
     let silent = ArrayFacts { device: node.kernel_name(), source: "dm".into(), ..ArrayFacts::default() };
-    let Some(device) = number(node) else { return silent };
-    let Ok(control) = std::fs::File::open("/dev/mapper/control") else { return silent };
-    let ask = |question| lines(&control, device, question).unwrap_or_default();
+    let ask = |question| mapper.ask(node, question).unwrap_or_default();
     worded(silent, &ask(DmQuestion::Table), &ask(DmQuestion::Status))
-}
-
-fn number(node: &Node) -> Option<u64> {
-    let (major, minor) =
-        node.number.to_string().split_once(':').map(|(a, b)| (a.to_owned(), b.to_owned()))?;
-    Some(rustix::fs::makedev(major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// The words of a table of one line (`Documentation/admin-guide/device-mapper`: striped, dm-raid); several lines are one
@@ -77,7 +85,9 @@ fn worded(silent: ArrayFacts, table: &[DmLine], status: &[DmLine]) -> ArrayFacts
             let states: Vec<&str> =
                 status.first().map_or_else(Vec::new, |line| line.parameters.split_whitespace().collect());
             // <type> <#members> <health> <sync ratio> <sync action> <mismatches> …
-            let missing = states.get(2).map(|health| health.chars().filter(|&one| one == 'D').count() as u64);
+            // `D` has failed, `-` is not there at all.
+            let is_missing = |one: &char| ['D', '-'].contains(one);
+            let missing = states.get(2).map(|health| health.chars().filter(is_missing).count() as u64);
             let kind = words.first().map(|word| (*word).to_owned()).unwrap_or_default();
             let (level, layout) = kind.split_once('_').map_or((kind.as_str(), None), |(a, b)| (a, Some(b)));
             ArrayFacts {
@@ -97,6 +107,8 @@ fn worded(silent: ArrayFacts, table: &[DmLine], status: &[DmLine]) -> ArrayFacts
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rdsk_testkit::fakesys::{FakeDisk, FakeSys};
+    use std::collections::BTreeMap;
 
     fn line(kind: &str, parameters: &str) -> DmLine {
         DmLine { start_sectors: 0, length_sectors: 8, kind: kind.into(), parameters: parameters.into() }
@@ -104,6 +116,49 @@ mod tests {
 
     fn read(table: &[DmLine], status: &[DmLine]) -> ArrayFacts {
         worded(ArrayFacts { source: "dm".into(), ..ArrayFacts::default() }, table, status)
+    }
+
+    /// The array below the device `name` of a tree whose device mapper answers nothing.
+    fn found(fake: &FakeSys, name: &str) -> Option<(String, Option<String>)> {
+        let tree = Tree::read(&fake.sys()).unwrap();
+        let facts = facts(&tree, tree.get(name).unwrap(), &Mapper::Answers(&BTreeMap::new()))?;
+        Some((facts.device, facts.level))
+    }
+
+    const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn a_pool_of_thin_volumes_is_no_array_but_what_its_data_lie_on() {
+        let uuid = |suffix: &str| format!("LVM-{}{suffix}", "a".repeat(64));
+        let fake = FakeSys::new()
+            .disk(FakeDisk::scsi("sda"))
+            .disk(FakeDisk::scsi("sdb"))
+            .disk(FakeDisk::scsi("sdc"))
+            .disk(FakeDisk::md("md0", "raid5", 3, 64 << 10, 16 * GIB))
+            .disk(FakeDisk::dm("dm-0", "vg-pool_tmeta", &uuid("-tmeta"), GIB))
+            .disk(FakeDisk::dm("dm-1", "vg-pool_tdata", &uuid("-tdata"), 8 * GIB))
+            .disk(FakeDisk::dm("dm-2", "vg-pool-tpool", &uuid("-tpool"), 8 * GIB))
+            .disk(FakeDisk::dm("dm-3", "vg-thin", &uuid(""), 4 * GIB))
+            .holder("sda", "md0")
+            .holder("sdb", "md0")
+            .holder("sdc", "md0")
+            .holder("md0", "dm-0")
+            .holder("md0", "dm-1")
+            .holder("dm-0", "dm-2")
+            .holder("dm-1", "dm-2")
+            .holder("dm-2", "dm-3");
+        assert_eq!(found(&fake, "dm-3"), Some(("md0".into(), Some("raid5".into()))));
+    }
+
+    #[test]
+    fn paths_of_one_device_are_no_array() {
+        let fake = FakeSys::new()
+            .disk(FakeDisk::scsi("sda"))
+            .disk(FakeDisk::scsi("sdb"))
+            .disk(FakeDisk::dm("dm-0", "mpatha", "mpath-3600508b4000156d7", 8 * GIB))
+            .holder("sda", "dm-0")
+            .holder("sdb", "dm-0");
+        assert_eq!(found(&fake, "dm-0"), None);
     }
 
     #[test]
@@ -118,6 +173,10 @@ mod tests {
         assert_eq!((raid.level.as_deref(), raid.layout.as_deref()), (Some("raid5"), Some("ls")));
         assert_eq!((raid.chunk_bytes, raid.members), (Some(65_536), Some(3)));
         assert_eq!((raid.activity.as_deref(), raid.degraded), (Some("resync"), Some(0)));
+        let status = |health: &str| line("raid", &format!("raid5_ls 3 {health} 128/128 idle 0 0 -"));
+        for (health, degraded) in [("AAA", 0), ("ADA", 1), ("A-A", 1), ("-AD", 2)] {
+            assert_eq!(read(&[line("raid", "raid5_ls 1 128 3")], &[status(health)]).degraded, Some(degraded));
+        }
         let linear = read(&[line("linear", "8:0 0"), line("linear", "8:16 0")], &[]);
         assert_eq!((linear.level.as_deref(), linear.chunk_bytes), (Some("linear"), None));
         assert_eq!(read(&[], &[]).level, None, "who may not ask is told nothing");

@@ -151,7 +151,8 @@ impl<'roots> Mapper<'roots> {
         words(line).next()?.parse::<u64>().ok()?.checked_mul(SECTOR_BYTES)
     }
 
-    fn ask(&self, node: &Node, question: DmQuestion) -> Result<Vec<DmLine>, String> {
+    /// The lines of an answer, as the kernel words them.
+    pub(crate) fn ask(&self, node: &Node, question: DmQuestion) -> Result<Vec<DmLine>, String> {
         match self {
             Self::Kernel(Err(error)) => Err(error.to_string()),
             Self::Kernel(Ok(control)) => {

@@ -206,7 +206,7 @@ pub(crate) struct BlockParts {
 pub(crate) fn examine_node(world: &World<'_>, node: &Node, path: &Path, found: &mut Found) -> BlockParts {
     found.extend(block_uses::find(world, node));
     found.extend(file_uses::find_below(world, node));
-    let mut device = facts::device(&world.tree, node);
+    let mut device = facts::device(&world.tree, node, &world.mapper);
     let tools = &world.roots.tools;
     let lsblk = tools::lsblk(tools, path, &node.name).map_err(|reason| found.doubt(&reason)).ok();
     if let Some(lsblk) = &lsblk {
@@ -389,7 +389,7 @@ fn file_target(name: &str, path: &Path, size_bytes: u64, world: &World<'_>, moun
         kind: TargetKind::File,
         size_bytes,
         filesystem: mount.map(|mount| Filesystem { kind: mount.kind.clone(), options: options(mount) }),
-        device: node.map(|node| facts::device(&world.tree, node)),
+        device: node.map(|node| facts::device(&world.tree, node, &world.mapper)),
         stack: node.map(|node| kernel_names(world, node)).unwrap_or_default(),
         ..blank_target(name, path)
     }

@@ -1,5 +1,6 @@
-//! The facts of one block device, from sysfs: the fields of [`rdsk_model::Device`]. It opens no device and judges nothing.
+//! The facts of one block device, from sysfs and device mapper: the fields of [`rdsk_model::Device`]. It opens no device and judges nothing.
 
+use crate::device_mapper::Mapper;
 use crate::layers;
 use crate::node::DeviceNumber;
 use crate::sysfs::{Node, Tree, names_in, read_number, read_text};
@@ -9,8 +10,8 @@ use std::path::{Path, PathBuf};
 /// Bytes of the kernel's sector, whatever the device's own is.
 const SECTOR_BYTES: u64 = 512;
 
-/// Reads everything that sysfs tells. Queue attributes of a partition are those of its disk.
-pub(crate) fn device(tree: &Tree, node: &Node) -> Device {
+/// Reads everything that sysfs tells, and what device mapper says of an array. Queue attributes of a partition are those of its disk.
+pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
     let whole = tree.whole(node);
     let queue = whole.directory.join("queue");
     let number = |name: &str| read_number::<u64>(&queue.join(name));
@@ -41,7 +42,7 @@ pub(crate) fn device(tree: &Tree, node: &Node) -> Device {
         scheduler: read_text(&queue.join("scheduler")).and_then(|text| active_scheduler(&text)),
         iostats: flag("iostats"),
         backing_file: whole.backing_file.as_ref().map(|path| path.to_string_lossy().into_owned()),
-        array: crate::array::facts(tree, node),
+        array: crate::array::facts(tree, node, mapper),
         loop_direct_io: read_number::<u8>(&whole.directory.join("loop/dio")).map(|value| value != 0),
     }
 }
@@ -149,7 +150,7 @@ mod tests {
             .attribute("md0/queue/zoned", "none\n")
             .attribute("md0/queue/chunk_sectors", "1024\n");
         machine.with(|world, _| {
-            let device = |name: &str| device(&world.tree, world.tree.get(name).unwrap());
+            let device = |name: &str| device(&world.tree, world.tree.get(name).unwrap(), &world.mapper);
             assert_eq!(device("sda").zoned.as_deref(), Some("host-managed"));
             assert_eq!(device("sda").zone_bytes, Some(256 << 20));
             // Of other devices this attribute is a bound that requests may not cross.

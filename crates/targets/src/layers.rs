@@ -95,7 +95,9 @@ mod tests {
             .holder("nvme0n1", "md0")
             .holder("md0", "dm-3");
         let tree = Tree::read(&fake.sys()).unwrap();
-        let device = facts::device(&tree, tree.get("dm-3").unwrap());
+        let answers = std::collections::BTreeMap::new();
+        let mapper = crate::device_mapper::Mapper::Answers(&answers);
+        let device = facts::device(&tree, tree.get("dm-3").unwrap(), &mapper);
         assert_eq!(device.kind.as_deref(), Some("dm LVM"));
         assert_eq!(device.mapped_name.as_deref(), Some("v-g/home"));
         let [md] = &device.below[..] else { panic!("{:?}", device.below) };
@@ -105,7 +107,7 @@ mod tests {
         assert_eq!(members, [("nvme0n1", "disk"), ("sda1", "partition"), ("sdb1", "partition")]);
         assert_eq!(md.below[2].below[0].name, "sdb");
         assert!(md.below[2].below[0].below.is_empty() && md.below[0].below.is_empty());
-        let disk = facts::device(&tree, tree.get("sda").unwrap());
+        let disk = facts::device(&tree, tree.get("sda").unwrap(), &mapper);
         assert_eq!((disk.kind.as_deref(), disk.mapped_name, disk.below), (Some("disk"), None, Vec::new()));
     }
 

@@ -3,7 +3,7 @@
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids};
 use crate::{reading, words};
-use rdsk_model::{CellRecord, Confidence, Finding, Record};
+use rdsk_model::{CellRecord, Confidence, EngineKind, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "queue-depth-not-reached", check };
 
@@ -33,6 +33,8 @@ fn check(record: &Record) -> Vec<Finding> {
         advice: Some(
             if within == cells.len() {
                 "for more in flight take --engine threads, or several --streams"
+            } else if cells.iter().all(|cell| cell.result.engine == Some(EngineKind::Threads)) {
+                "look for a processor that is busy: each I/O in flight takes a thread of its own, and there are at most 1024 threads"
             } else {
                 "look for a processor that is busy, or for a device that completes faster than one thread submits"
             }
@@ -79,6 +81,14 @@ mod tests {
     use super::*;
     use crate::fixtures::{cell, deepen, disk, record, with};
     use rdsk_model::{IoPath, Op};
+
+    #[test]
+    fn threads_are_not_told_that_one_thread_submits() {
+        let mut record = at(Some(16.0));
+        record.cells[0].result.engine = Some(EngineKind::Threads);
+        let advice = check(&record).remove(0).advice.unwrap();
+        assert!(advice.contains("1024 threads") && !advice.contains("one thread submits"), "{advice}");
+    }
 
     fn at(in_flight_mean: Option<f64>) -> Record {
         let cell = with(cell("q", Op::Read, IoPath::Direct, 4096, 10_000, 500_000_000), |cell| {
