@@ -65,7 +65,8 @@ pub(crate) fn trials(engine: &RealEngine, job: &Job<'_>) -> Result<Vec<Trial>, E
             if job.stop.is_raised() {
                 return Ok(best);
             }
-            let run = one(engine, kind, &job, lane)?;
+            // What cannot even start is left out like what fails.
+            let Ok(run) = one(engine, kind, &job, lane) else { continue };
             if run.engine != kind || !run.errors.is_empty() {
                 continue;
             }

@@ -159,7 +159,7 @@ fact gone $(ls -A $at | grep -c rdsk-test || :)
 fn zoned(guest: &mut Booted) {
     let script = "n=/sys/kernel/config/nullb/zoned; mkdir $n
 for word in size=64 zoned=1 zone_size=4 memory_backed=1 blocksize=4096 power=1; do echo ${word#*=} > $n/${word%=*}; done
-dev=/dev/$(ls -d /sys/block/nullb* | while read at; do grep -q host-managed $at/queue/zoned && basename $at; done)
+dev=/dev/$(basename $(dirname $(dirname $(grep -l host-managed /sys/block/*/queue/zoned))))
 by_id scsi-zoned $dev
 call write rdsk run $dev --only headline --rw write --budget 1s --quiet --destroy scsi-zoned --json - --json-compact
 call read rdsk run $dev --only headline --rw read --budget 1s --quiet --json - --json-compact
