@@ -62,6 +62,15 @@ enum Judged {
     Block { number: DeviceNumber, attachment: Option<Attachment>, sys: PathBuf },
 }
 
+impl Judged {
+    /// Whether it is a device that sysfs has no more.
+    fn is_gone(&self) -> bool {
+        let Self::Block { number, sys, .. } = self else { return false };
+        let numbers = sys.join("dev/block");
+        numbers.is_dir() && !numbers.join(number.to_string()).exists()
+    }
+}
+
 /// What is needed to judge a thing of the user's again, once it is open for writing.
 #[derive(Debug)]
 struct Standing {
@@ -187,6 +196,9 @@ impl Claim {
             }
             // What is held cannot be missing; the way to it is.
             Errno::NOENT | Errno::NOTDIR if !Path::new("/proc/self/fd").exists() => TargetError::NoProc,
+            Errno::NXIO | Errno::NODEV if node.is_gone() => {
+                TargetError::Gone { path: shown(&self.path), source: errno.into() }
+            }
             errno => TargetError::from_io(&self.path, "opened", errno.into()),
         })?;
         self.check(&fd, node)?;

@@ -45,6 +45,8 @@ pub enum TargetError {
     NoSpace { path: String, done_bytes: u64, source: io::Error },
     #[error("{path} is not what was examined any more: {what}")]
     Changed { path: String, what: &'static str },
+    #[error("{path} is gone: the kernel knows it no more")]
+    Gone { path: String, source: io::Error },
     #[error("{path} was claimed for reading and cannot be opened for writing")]
     ReadOnlyClaim { path: String },
     #[error("{path} does not support direct I/O (O_DIRECT)")]
@@ -99,6 +101,7 @@ impl TargetError {
             Self::Denied { .. } => "denied",
             Self::TooLarge { .. } | Self::NoSpace { .. } => "no-space",
             Self::Changed { .. } => "changed",
+            Self::Gone { .. } => "gone",
             Self::ReadOnlyClaim { .. } => "read-only-claim",
             Self::DirectUnsupported { .. } => "no-direct-io",
             Self::NotWritten { .. } => "not-written",
@@ -153,7 +156,7 @@ impl TargetError {
             }
             Self::NoProc => "mount -t proc proc /proc",
             Self::NotWritten { .. } => "name a directory on a filesystem without deduplication or thin files",
-            Self::Io { .. } => "see dmesg for what the kernel says about the device",
+            Self::Io { .. } | Self::Gone { .. } => "see dmesg for what the kernel says about the device",
             Self::Interrupted => {
                 "nothing was measured yet, and the file is removed; a smaller --size is made sooner"
             }
@@ -167,7 +170,7 @@ impl TargetError {
     pub fn problem(&self) -> Problem {
         let kind = match self {
             Self::Sim { .. } | Self::SimFile { .. } | Self::NoLun { .. } => ProblemKind::Usage,
-            Self::Io { .. } | Self::NotWritten { .. } => ProblemKind::Io,
+            Self::Io { .. } | Self::Gone { .. } | Self::NotWritten { .. } => ProblemKind::Io,
             Self::Interrupted => ProblemKind::Interrupted,
             _ => ProblemKind::Refused,
         };
@@ -226,6 +229,14 @@ mod tests {
             error(libc::EIO).problem().message,
             "/x\\x0a cannot be opened: Input/output error (os error 5)"
         );
+    }
+
+    #[test]
+    fn a_device_that_was_taken_away_is_said_to_be_gone() {
+        let source = io::Error::from_raw_os_error(libc::ENXIO);
+        let problem = TargetError::Gone { path: "/dev/sdq".into(), source }.problem();
+        assert_eq!((problem.code.as_str(), problem.kind), ("gone", ProblemKind::Io));
+        assert!(problem.message.starts_with("/dev/sdq is gone: the kernel knows it no more"), "{problem:?}");
     }
 
     #[test]

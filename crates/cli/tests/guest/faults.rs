@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use rdsk_finding::zones::{Zone, zones};
+use rdsk_model::Record;
 use rdsk_testkit::guest::campaign::note;
 use rdsk_testkit::guest::{Booted, Disk, Outcome, Scenario, Tier};
 use rdsk_testkit::{Need, requires};
@@ -60,6 +62,16 @@ const FAULTS: &[Fault] = &[
         script: "echo \"0 131072 flakey $A 0 3 1\" | dmsetup create flaky
             call rdsk rdsk paths /dev/mapper/flaky --rw read --budget 12s --quiet --json -",
         check: io_failed,
+        tier: Tier::Extended,
+    },
+    Fault {
+        name: "a limit of a control group",
+        script: "group=/sys/fs/cgroup/slow/below; echo +io > /sys/fs/cgroup/cgroup.subtree_control; mkdir -p $group
+            echo \"$(cat /sys/block/${A#/dev/}/dev) rbps=4194304\" > /sys/fs/cgroup/slow/io.max
+            call rdsk sh -c \"echo \\$\\$ > $group/cgroup.procs
+                exec rdsk paths $A --rw read --bytes 8M --budget 20s --quiet --json -\"
+            rmdir $group /sys/fs/cgroup/slow",
+        check: throttled,
         tier: Tier::Extended,
     },
     // The last one: the scenarios after it would lack the disk.
@@ -177,9 +189,35 @@ fn three_zones(outcome: &Outcome) -> Vec<String> {
             found.push(format!("a zone is called a band: {finding}"));
         }
     }
-    let text = record["findings"].to_string();
-    if !text.contains("speed-by-position") {
-        found.push(format!("no zones were found: {text}"));
+    let record: Record = serde_json::from_value(record).expect("a Record of this program");
+    let read: Vec<Vec<Zone>> =
+        record.cells.iter().filter_map(|cell| zones(&record, cell)).map(|zones| zones.zones).collect();
+    if read.is_empty() || !read.iter().all(|zones| are_the_programmed(zones)) {
+        found.push(format!("other zones than the three were found: {read:?}"));
+    }
+    found
+}
+
+/// Three zones that meet at 16 and 32 MiB with no position between them; a block that lies over a boundary is in either.
+fn are_the_programmed(zones: &[Zone]) -> bool {
+    const BLOCK: u64 = 256 << 10;
+    let meet_at = |(pair, boundary): (&[Zone], u64)| {
+        let [one, next] = pair else { return false };
+        one.first + one.positions == next.first
+            && one.end_bytes <= boundary + BLOCK
+            && next.begin_bytes + BLOCK >= boundary
+    };
+    zones.len() == 3 && zones.windows(2).zip([16 * MIB, 32 * MIB]).all(meet_at)
+}
+
+/// The limit stands in a group above, and its file is named.
+fn throttled(outcome: &Outcome) -> Vec<String> {
+    let mut found = told(outcome, 0, &["/sys/fs/cgroup/slow/io.max"]);
+    let record = outcome.call("rdsk").json();
+    let direct = cells(&record).iter().find(|cell| cell["id"] == "paths/read/direct");
+    let verdict = direct.map(|cell| cell["verdict"]["code"].clone());
+    if verdict != Some("throttled".into()) {
+        found.push(format!("the direct reads are {verdict:?}"));
     }
     found
 }
