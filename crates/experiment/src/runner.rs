@@ -226,7 +226,7 @@ impl Runner<'_> {
             (Experiment::Stripe, Some(&target)) => (self.members)(target),
             _ => None,
         };
-        let walk = rdsk_finding::stripe::Walk::of(&cell.workload);
+        let walk = rdsk_analysis::stripe::Walk::of(&cell.workload);
         let job = Job {
             workload: &cell.workload,
             claims: self.claims,
@@ -340,7 +340,8 @@ impl Runner<'_> {
                 verdict: None,
             };
             if record.result.stop != rdsk_model::StopReason::NotApplicable {
-                record.verdict = Some(rdsk_finding::verdict_with_cpus(&record, self.targets, self.cpu_count));
+                record.verdict =
+                    Some(rdsk_analysis::verdict_with_cpus(&record, self.targets, self.cpu_count));
             }
             self.watch.event(&Event::CellFinished { cell: &record });
             cells.push(record);

@@ -1,9 +1,9 @@
 //! `stripe`: the chunk and the full stripe of an array, from what requests of chosen sizes at chosen offsets take. Which
-//! ones those are decides [`rdsk_finding::stripe::sweep`]. It plans cells and runs nothing.
+//! ones those are decides [`rdsk_analysis::stripe::sweep`]. It plans cells and runs nothing.
 
 use crate::assemble::{Ground, size_word};
 use crate::options::Places as Wanted;
-use rdsk_finding::stripe::{SweepOptions, WALK_REQUESTS, sweep};
+use rdsk_analysis::stripe::{SweepOptions, WALK_REQUESTS, sweep};
 use rdsk_model::{Cell, ChosenFirst, EngineKind, Experiment, Extent, IoPath, Op, Points, Sync, TargetKind};
 use rdsk_units::Bytes;
 

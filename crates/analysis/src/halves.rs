@@ -14,8 +14,9 @@ const WORTH: f64 = 0.2;
 
 /// Mean rate of a part in bytes per second, with the half-width of its interval and the extremes of its batches.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Part {
-    pub(super) mean: f64,
+pub struct Part {
+    /// Mean rate in bytes per second.
+    pub mean: f64,
     half_width: f64,
     slowest: f64,
     fastest: f64,
@@ -23,16 +24,26 @@ pub(super) struct Part {
 
 /// What the windows show.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Change {
+pub enum Change {
     /// The first quarter was slower than the rest, and the rest held steady.
-    SlowStart { first: Part, rest: Part },
+    SlowStart {
+        /// The first quarter.
+        first: Part,
+        /// What came after it.
+        rest: Part,
+    },
     /// The second half differs from the first.
-    Drift { first: Part, second: Part },
+    Drift {
+        /// The first half.
+        first: Part,
+        /// The second half.
+        second: Part,
+    },
 }
 
 /// The change of a cell's rate, when there is one beyond both intervals, beyond every batch of the other part, and of
 /// more than 20 %.
-pub(super) fn change(cell: &CellRecord) -> Option<Change> {
+pub fn change(cell: &CellRecord) -> Option<Change> {
     let of_memory =
         |code| matches!(code, VerdictCode::PageCache | VerdictCode::Hole | VerdictCode::Incomplete);
     if cell.verdict.as_ref().is_some_and(|verdict| of_memory(verdict.code))
@@ -83,29 +94,9 @@ fn part(rates: &[f64]) -> Option<Part> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-    use crate::fixtures::{cell, disk, record, with};
-    use rdsk_model::{IoPath, Op, Record, Windows};
-
-    /// A record of one cell with these window sizes in MiB, each with a fixed ripple of ±5 %.
-    pub(crate) fn rippled(mebibytes: &[f64]) -> Record {
-        let ripple = [0.95, 1.0, 1.05, 0.98, 1.02, 0.97, 1.03];
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "small positive test figures"
-        )]
-        let bytes = mebibytes
-            .iter()
-            .enumerate()
-            .map(|(index, size)| (size * ripple[index % ripple.len()] * 1_048_576.0) as u64)
-            .collect();
-        let cell = with(cell("w", Op::Read, IoPath::Direct, 1 << 20, 64, 500_000_000), |cell| {
-            cell.result.windows = Some(Windows { width_ns: 100_000_000, bytes });
-        });
-        record(vec![disk()], vec![cell])
-    }
+    use crate::fixtures::rates::rippled;
 
     #[test]
     fn tells_the_shapes_apart() {

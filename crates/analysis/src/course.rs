@@ -22,59 +22,59 @@ const SUDDEN: f64 = 0.6;
 
 /// A visit's full windows.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Stretch {
+pub struct Stretch {
     /// When the visit began, from the start of the run; 0 in Records that do not tell.
-    pub(super) start_ns: u64,
+    pub start_ns: u64,
     /// I/O time of the cell's earlier visits.
-    pub(super) before_ns: u64,
+    pub before_ns: u64,
     /// Bytes of the cell's earlier visits.
-    pub(super) before_bytes: u64,
+    pub before_bytes: u64,
     /// Bytes of the visit before the first window here: streams that began one after the other.
-    pub(super) early_bytes: u64,
+    pub early_bytes: u64,
     /// Time behind the last full window.
-    pub(super) rest_ns: u64,
+    pub rest_ns: u64,
     /// Bytes of each full window.
-    pub(super) bytes: Vec<u64>,
+    pub bytes: Vec<u64>,
 }
 
 /// A cell's windows by visit.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Course {
+pub struct Course {
     /// Width of a window, at least the Record's: so wide that an ordinary one holds several blocks.
-    pub(super) width_ns: u64,
+    pub width_ns: u64,
     /// The visits that fill a window.
-    pub(super) stretches: Vec<Stretch>,
+    pub stretches: Vec<Stretch>,
 }
 
 /// A fall of the rate to a lower level that lasted.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Fall {
+pub struct Fall {
     /// Position of the visit among those that fill a window: the one in which the lower level began.
-    pub(super) stretch: usize,
+    pub stretch: usize,
     /// Whether the change was seen during the I/O of a visit, and not between two or near the ends of a short one.
-    pub(super) within_visit: bool,
+    pub within_visit: bool,
     /// I/O time of the cell until then.
-    pub(super) at_ns: u64,
+    pub at_ns: u64,
     /// Bytes of the cell until then.
-    pub(super) bytes: u64,
+    pub bytes: u64,
     /// Bytes of the visit until then.
-    pub(super) visit_bytes: u64,
+    pub visit_bytes: u64,
     /// Earliest and latest time of the change, from the start of the run.
-    pub(super) run_ns: (u64, u64),
+    pub run_ns: (u64, u64),
     /// Level before, in bytes per second: see [`level`].
-    pub(super) fast: f64,
+    pub fast: f64,
     /// Level after.
-    pub(super) slow: f64,
+    pub slow: f64,
 }
 
 /// Whether the Record tells when its visits began.
-pub(super) fn has_times(record: &Record) -> bool {
+pub fn has_times(record: &Record) -> bool {
     record.cells.iter().flat_map(|cell| &cell.result.visits).any(|visit| visit.start_ns > 0)
 }
 
 /// The windows of a cell whose progress is that of its device. `None` for cells that memory answered, whose writes stop in
 /// memory first, that a control group slows down in bursts, or that failed; and for visits shorter than a window.
-pub(super) fn course(cell: &CellRecord) -> Option<Course> {
+pub fn course(cell: &CellRecord) -> Option<Course> {
     if !follows_device(cell) {
         return None;
     }
@@ -109,7 +109,7 @@ pub(super) fn course(cell: &CellRecord) -> Option<Course> {
 /// maximally selected rank sum (Wilcoxon's statistic at every split, the largest taken; Lausen and Schumacher 1992), deflated
 /// for the correlation of neighbouring windows and held against a bound of 1 false alarm in 1000 series; it must be sudden,
 /// of a fifth at least, and both levels must hold.
-pub(super) fn falls(cell: &CellRecord) -> Vec<Fall> {
+pub fn falls(cell: &CellRecord) -> Vec<Fall> {
     let Some(course) = course(cell) else { return Vec::new() };
     let rates = |stretch: &Stretch| -> Vec<f64> {
         stretch.bytes.iter().map(|&bytes| bytes as f64 / reading::seconds(course.width_ns)).collect()
@@ -138,7 +138,7 @@ pub(super) fn falls(cell: &CellRecord) -> Vec<Fall> {
 
 /// The level of a series: the mean of its middle half. A few stalls do not move it, as they would a mean; nor do windows
 /// that hold three blocks or four, as they would a median.
-pub(super) fn level(values: &[f64]) -> f64 {
+pub fn level(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let cut = sorted.len() / 4;

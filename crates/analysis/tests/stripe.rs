@@ -1,13 +1,13 @@
 //! Geometries of simulated arrays, recovered from the latencies of a sweep; and devices without a stripe, in which none
 //! is seen. The inference is given offsets, sizes and times only.
 
+use rdsk_analysis::stripe::{
+    Agreement, Answer, Level, MemberEvidence, MemberLayout, Sample, SweepOptions, Walk, Walked,
+    compare_with_sysfs, infer, infer_from_members, sweep,
+};
 use rdsk_disk::{
     ArrayParams, BesidesParams, Device, DeviceParams, DiskParams, Force, RaidLevel, RamParams, Request,
     SsdParams, ZoneParams,
-};
-use rdsk_finding::stripe::{
-    Agreement, Answer, Level, MemberEvidence, MemberLayout, Sample, SweepOptions, Walk, Walked,
-    compare_with_sysfs, infer, infer_from_members, sweep,
 };
 use rdsk_model::{ChosenIo, MemberIo, NextPlace, Op, PlaceChooser as _};
 
@@ -135,7 +135,7 @@ fn measure(
 ) -> Vec<Sample> {
     let mut now_ns = 0;
     let mut chance = Chance(options.seed);
-    let mut one = |probe: rdsk_finding::stripe::Probe| {
+    let mut one = |probe: rdsk_analysis::stripe::Probe| {
         now_ns += 20_000 + chance.below(10_000);
         let at = start_bytes + probe.offset_bytes;
         let request = match op {
@@ -182,8 +182,8 @@ fn survey(count: u64, noise: Noise, probes: usize, member: &DeviceParams) -> Sur
         let seen = answer(&DeviceParams::Array(params.clone()), seed, noise, probes);
         let (chunk, stripe) = (params.chunk_bytes, stripe_bytes(&params));
         let is =
-            |figure: Option<rdsk_finding::stripe::Figure>, bytes| figure.is_some_and(|f| f.bytes == bytes);
-        let is_surely_not = |figure: Option<rdsk_finding::stripe::Figure>, bytes| {
+            |figure: Option<rdsk_analysis::stripe::Figure>, bytes| figure.is_some_and(|f| f.bytes == bytes);
+        let is_surely_not = |figure: Option<rdsk_analysis::stripe::Figure>, bytes| {
             figure.is_some_and(|f| f.bytes != bytes && f.confidence >= HIGH)
         };
         let is_right = is(seen.chunk, chunk) && is(seen.stripe, stripe);
@@ -195,7 +195,7 @@ fn survey(count: u64, noise: Noise, probes: usize, member: &DeviceParams) -> Sur
         );
         survey.parity_wrong +=
             usize::from(is_right && seen.parity.is_some_and(|p| p == (params.level == RaidLevel::Raid0)));
-        let words = |figure: Option<rdsk_finding::stripe::Figure>| {
+        let words = |figure: Option<rdsk_analysis::stripe::Figure>| {
             figure.map_or("none".to_owned(), |f| format!("{} ({:.3})", f.bytes / KIB, f.confidence))
         };
         survey.table += &format!(

@@ -6,7 +6,7 @@ mod limit;
 mod shares;
 
 pub use limit::{BUSY, Cause, IDLE, Limit, limit};
-pub(crate) use limit::{name, of_point};
+pub use limit::{name, of_point};
 pub use shares::{Fairness, Ramp, StreamShare, TargetShare};
 
 use rdsk_model::{CellRecord, Experiment, Op, Record};

@@ -1,7 +1,7 @@
 //! What is read out of invented cells whose truth is known.
 
-use super::testing::{MS, Noise, made};
 use super::*;
+use crate::fixtures::zones::{MS, Noise, made};
 
 fn seen(made: &(Record, CellRecord)) -> Zones {
     zones(&made.0, &made.1).unwrap()

@@ -16,8 +16,6 @@ mod members;
 mod reading;
 mod shape;
 mod sweep;
-#[cfg(test)]
-pub(crate) mod testing;
 mod walk;
 
 pub use agree::{Agreement, compare_with_sysfs};
@@ -33,7 +31,7 @@ use rdsk_model::Op;
 use rdsk_units::Bytes;
 
 /// A size to its last byte: what is to be written in multiples must not be rounded.
-pub(crate) fn exact(bytes: u64) -> String {
+pub fn exact(bytes: u64) -> String {
     Bytes(bytes).to_string()
 }
 

@@ -3,17 +3,17 @@
 use rdsk_units::{Bytes, Nanos, Rate};
 
 /// `64 MiB`.
-pub(crate) fn bytes(value: u64) -> String {
+pub fn bytes(value: u64) -> String {
     Bytes(value).approx()
 }
 
 /// `1.23 ms`.
-pub(crate) fn nanos(value: u64) -> String {
+pub fn nanos(value: u64) -> String {
     Nanos(value).to_string()
 }
 
 /// `123.4 MiB/s`.
-pub(crate) fn rate(bytes_per_s: f64) -> String {
+pub fn rate(bytes_per_s: f64) -> String {
     Rate { bytes_per_s }.to_string()
 }
 
@@ -24,7 +24,7 @@ pub fn plus_minus(half_width: f64) -> String {
 }
 
 /// `3.4 ×`; from 100 on without decimals.
-pub(crate) fn times(factor: f64) -> String {
+pub fn times(factor: f64) -> String {
     match factor {
         f if !f.is_finite() => "n/a".into(),
         f if f < 9.95 => format!("{f:.2} ×"),
@@ -34,7 +34,7 @@ pub(crate) fn times(factor: f64) -> String {
 }
 
 /// A figure without unit: two decimals below ten, one below a hundred.
-pub(crate) fn figure(value: f64) -> String {
+pub fn figure(value: f64) -> String {
     match value.abs() {
         size if size < 9.995 => format!("{value:.2}"),
         size if size < 99.95 => format!("{value:.1}"),
@@ -43,7 +43,7 @@ pub(crate) fn figure(value: f64) -> String {
 }
 
 /// Names in a sentence: `a`, `a and b`, `a, b and c`.
-pub(crate) fn list(names: &[String]) -> String {
+pub fn list(names: &[String]) -> String {
     match names {
         [] => String::new(),
         [one] => one.clone(),
@@ -52,12 +52,12 @@ pub(crate) fn list(names: &[String]) -> String {
 }
 
 /// `1 write`, `2 writes`.
-pub(crate) fn plural(count: u64, noun: &str) -> String {
+pub fn plural(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", rdsk_units::grouped(count), if count == 1 { "" } else { "s" })
 }
 
 /// The text with a capital at its begin and a full stop behind it.
-pub(crate) fn sentence(text: &str) -> String {
+pub fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
     format!("{first}{}.", letters.as_str())

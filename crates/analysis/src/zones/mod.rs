@@ -189,7 +189,7 @@ fn device<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Device> {
 }
 
 /// Whether the device says that it turns.
-pub(crate) fn rotates(record: &Record, cell: &CellRecord) -> bool {
+pub fn rotates(record: &Record, cell: &CellRecord) -> bool {
     device(record, cell).and_then(|device| device.rotational) == Some(true)
 }
 
@@ -312,7 +312,5 @@ fn outside_ns(cell: &CellRecord) -> Option<f64> {
     Some((cell.result.elapsed_ns? as f64 - inside as f64).max(0.0) / ops as f64)
 }
 
-#[cfg(test)]
-pub(crate) mod testing;
 #[cfg(test)]
 mod tests;

@@ -102,7 +102,7 @@ pub fn limit(record: &Record, at: &Point<'_>, next: &Point<'_>) -> Limit {
 }
 
 /// What the counters of one cell show.
-pub(crate) fn of_point(record: &Record, point: &Point<'_>) -> Limit {
+pub fn of_point(record: &Record, point: &Point<'_>) -> Limit {
     let cell = point.cell;
     let code = cell.verdict.as_ref().map(|verdict| verdict.code);
     if matches!(code, None | Some(VerdictCode::PageCache | VerdictCode::Hole | VerdictCode::Disturbed)) {
@@ -290,7 +290,7 @@ fn source(cell: &CellRecord) -> Option<Limit> {
 }
 
 /// The name of a target, safe to print; for a file, the device that it lies on besides.
-pub(crate) fn name(record: &Record, target: u32) -> String {
+pub fn name(record: &Record, target: u32) -> String {
     let Some(found) = record.targets.iter().find(|one| one.index == target) else {
         return format!("target {target}");
     };

@@ -1,80 +1,8 @@
 //! Known falls, and series of noise, drift and zones in which there is none.
 
 use super::*;
-use crate::fixtures::{cell, retimed, with};
-
-pub(crate) const MIB: u64 = 1 << 20;
-const WIDTH_NS: u64 = 50_000_000;
-
-/// A cell whose visits have these rates in MiB/s, one for each window of 50 ms.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive test figures")]
-pub(crate) fn laid_out(id: &str, op: Op, visits: &[Vec<f64>]) -> CellRecord {
-    let bytes = |visit: &Vec<f64>| -> Vec<u64> {
-        visit.iter().map(|rate| (rate.max(0.0) * MIB as f64 * 0.05) as u64).collect()
-    };
-    let windows: Vec<u64> = visits.iter().flat_map(bytes).collect();
-    let elapsed_ns = WIDTH_NS * windows.len() as u64;
-    let ops = (windows.iter().sum::<u64>() / 65_536).max(1);
-    with(cell(id, op, IoPath::Direct, 65_536, ops, elapsed_ns), |cell| {
-        retimed(cell, elapsed_ns);
-        cell.result.visits = visits
-            .iter()
-            .map(|visit| Visit {
-                elapsed_ns: WIDTH_NS * visit.len() as u64,
-                bytes: bytes(visit).iter().sum(),
-                ..Visit::default()
-            })
-            .collect();
-        cell.result.windows = Some(rdsk_model::Windows { width_ns: WIDTH_NS, bytes: windows });
-    })
-}
-
-/// Rates round a level with a fixed ripple of ±5 %.
-pub(crate) fn steady(windows: usize, level: f64) -> Vec<f64> {
-    let ripple = [0.95, 1.0, 1.05, 0.98, 1.02, 0.97, 1.03];
-    (0..windows).map(|index| level * ripple[index % ripple.len()]).collect()
-}
-
-/// One level, then another.
-pub(crate) fn falling(before: usize, after: usize, fast: f64, slow: f64) -> Vec<f64> {
-    [steady(before, fast), steady(after, slow)].concat()
-}
-
-/// A small generator (splitmix64, Steele et al. 2014), so that every machine tests the same series.
-pub(crate) struct Noise(pub(crate) u64);
-
-impl Noise {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-
-    /// Rates round a curve, with a relative standard deviation and a correlation of neighbours.
-    pub(crate) fn round(
-        &mut self,
-        curve: impl Fn(f64) -> f64,
-        windows: usize,
-        sigma: f64,
-        rho: f64,
-    ) -> Vec<f64> {
-        let mut state = self.normal();
-        (0..windows)
-            .map(|index| {
-                let rate = curve(index as f64 / windows as f64) * (1.0 + sigma * state);
-                state = rho * state + (1.0 - rho * rho).sqrt() * self.normal();
-                rate
-            })
-            .collect()
-    }
-}
+use crate::fixtures::rates::{MIB, Noise, WIDTH_NS, falling, laid_out, steady};
+use crate::fixtures::with;
 
 #[test]
 fn finds_the_place_and_the_levels() {
