@@ -232,7 +232,7 @@ impl Runner<'_> {
             claims: self.claims,
             limits,
             visit: tally.next_visit(),
-            first_point: tally.first_point(),
+            first_position: tally.first_point(),
             members: members.as_deref(),
             chooser: Some(&walk),
             cache_check: cache_check(cell),

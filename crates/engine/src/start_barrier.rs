@@ -7,25 +7,25 @@ use std::time::Duration;
 
 /// The start and the end of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Gate {
+pub(crate) struct StartBarrier {
     state: Mutex<State>,
     changed: Condvar,
     /// Raised to make every stream submit nothing more.
     halt: AtomicBool,
     /// When the first stream went through; 0 before.
-    begin_ns: AtomicU64,
+    start_ns: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct State {
     ready: usize,
     finished: usize,
-    opened: Option<Opened>,
+    release: Option<Release>,
 }
 
 /// How the gate was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Opened {
+pub(crate) enum Release {
     /// Go.
     Start,
     /// Some stream cannot start, so none does.
@@ -34,14 +34,14 @@ pub(crate) enum Opened {
 
 /// A stream's presence in the run: its end is noticed whichever way it ends.
 #[derive(Debug)]
-pub(crate) struct Seat<'a> {
-    gate: &'a Gate,
+pub(crate) struct Participant<'a> {
+    barrier: &'a StartBarrier,
 }
 
-impl Gate {
+impl StartBarrier {
     /// Takes part in the run.
-    pub(crate) fn seat(&self) -> Seat<'_> {
-        Seat { gate: self }
+    pub(crate) fn join(&self) -> Participant<'_> {
+        Participant { barrier: self }
     }
 
     /// Waits until every one of `streams` is ready or finished; says how many are ready.
@@ -51,8 +51,8 @@ impl Gate {
     }
 
     /// Lets the streams go, or sends them home.
-    pub(crate) fn open(&self, opened: Opened) {
-        self.lock().opened = Some(opened);
+    pub(crate) fn release(&self, release: Release) {
+        self.lock().release = Some(release);
         self.changed.notify_all();
     }
 
@@ -78,16 +78,16 @@ impl Gate {
     }
 
     /// The start of the run: the time at which the first stream asked.
-    pub(crate) fn begin_at(&self, now_ns: u64) -> u64 {
-        match self.begin_ns.compare_exchange(0, now_ns.max(1), Ordering::Relaxed, Ordering::Relaxed) {
+    pub(crate) fn start_at(&self, now_ns: u64) -> u64 {
+        match self.start_ns.compare_exchange(0, now_ns.max(1), Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => now_ns.max(1),
             Err(earlier) => earlier,
         }
     }
 
     /// The start of the run; `None` before the first stream went through.
-    pub(crate) fn begun_ns(&self) -> Option<u64> {
-        Some(self.begin_ns.load(Ordering::Relaxed)).filter(|&begin_ns| begin_ns > 0)
+    pub(crate) fn started_ns(&self) -> Option<u64> {
+        Some(self.start_ns.load(Ordering::Relaxed)).filter(|&start_ns| start_ns > 0)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -95,28 +95,28 @@ impl Gate {
     }
 }
 
-impl Seat<'_> {
+impl Participant<'_> {
     /// Says that this stream could start, and waits until it may.
-    pub(crate) fn ready(&self) -> Opened {
-        let mut state = self.gate.lock();
+    pub(crate) fn ready(&self) -> Release {
+        let mut state = self.barrier.lock();
         state.ready += 1;
-        self.gate.changed.notify_all();
+        self.barrier.changed.notify_all();
         let state = self
-            .gate
+            .barrier
             .changed
-            .wait_while(state, |state| state.opened.is_none())
+            .wait_while(state, |state| state.release.is_none())
             .unwrap_or_else(PoisonError::into_inner);
-        state.opened.expect("the wait ends when the gate is open")
+        state.release.expect("the wait ends when the gate is open")
     }
 }
 
-impl Drop for Seat<'_> {
+impl Drop for Participant<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.gate.halt();
+            self.barrier.halt();
         }
-        self.gate.lock().finished += 1;
-        self.gate.changed.notify_all();
+        self.barrier.lock().finished += 1;
+        self.barrier.changed.notify_all();
     }
 }
 
@@ -126,27 +126,27 @@ mod tests {
 
     #[test]
     fn a_panic_before_the_start_leaves_nobody_waiting() {
-        let gate = Gate::default();
+        let barrier = StartBarrier::default();
         std::thread::scope(|scope| {
-            let good = scope.spawn(|| gate.seat().ready());
+            let good = scope.spawn(|| barrier.join().ready());
             let bad = scope.spawn(|| {
-                let _seat = gate.seat();
+                let _participant = barrier.join();
                 panic!("a stream breaks (this is part of the test)");
             });
             assert!(bad.join().is_err());
-            assert!(gate.wait_until_ready(2) < 2);
-            gate.open(Opened::Abort);
-            assert_eq!(good.join().unwrap(), Opened::Abort);
+            assert!(barrier.wait_until_ready(2) < 2);
+            barrier.release(Release::Abort);
+            assert_eq!(good.join().unwrap(), Release::Abort);
         });
-        assert!(gate.is_halted());
-        assert!(gate.wait_finished(2, Duration::ZERO));
+        assert!(barrier.is_halted());
+        assert!(barrier.wait_finished(2, Duration::ZERO));
     }
 
     #[test]
     fn the_first_one_through_sets_the_start() {
-        let gate = Gate::default();
-        assert_eq!(gate.begun_ns(), None);
-        assert_eq!((gate.begin_at(7), gate.begin_at(9)), (7, 7));
-        assert_eq!(gate.begun_ns(), Some(7));
+        let barrier = StartBarrier::default();
+        assert_eq!(barrier.started_ns(), None);
+        assert_eq!((barrier.start_at(7), barrier.start_at(9)), (7, 7));
+        assert_eq!(barrier.started_ns(), Some(7));
     }
 }

@@ -4,18 +4,18 @@
 
 use crate::arena::Arena;
 use crate::clock::now_ns;
-use crate::lane::{Recorder, StreamEnd, Work};
 use crate::offsets::{OffsetSource, Offsets};
 use crate::ring::{Batcher, WaitBatch};
+use crate::stream_spec::{Recorder, StreamEnd, Work};
 use rdsk_model::{CacheState, Op};
 use std::io;
 
 /// No wait lasts longer without a look at the stop flag and at what has completed. Longer than the kernel's own tick, so
 /// that it is seldom the next timer to expire and costs nothing.
-pub(crate) const LONGEST_WAIT_NS: u32 = 10_000_000;
+pub(crate) const MAX_WAIT_NS: u32 = 10_000_000;
 
 /// Carries I/Os to the kernel and completions back. At most as many are in flight as it was made for.
-pub(crate) trait Carrier {
+pub(crate) trait IoQueue {
     /// Puts one I/O in line. Its slot was free, and the arena outlives its completion.
     fn push<const WRITE: bool>(&mut self, slot: u32, pointer: *mut u8, offset: u64, len: usize);
 
@@ -23,7 +23,7 @@ pub(crate) trait Carrier {
     ///
     /// # Errors
     /// When it stopped working; what is in flight may then never complete.
-    fn enter(&mut self, want: u32, interrupted_calls: &mut u64) -> io::Result<()>;
+    fn submit_and_wait(&mut self, want: u32, interrupted_calls: &mut u64) -> io::Result<()>;
 
     /// Hands over every completion there is: its slot, and the system's answer.
     fn completions(&mut self, each: impl FnMut(u32, i64));
@@ -33,55 +33,55 @@ pub(crate) trait Carrier {
 ///
 /// # Errors
 /// Those of the carrier. I/O may then be in flight for ever, so the arena must be given up.
-pub(crate) fn run<R: Recorder, C: Carrier>(
+pub(crate) fn run<R: Recorder, C: IoQueue>(
     work: &mut Work<'_, R>,
     arena: &mut Arena,
-    carrier: &mut C,
+    queue: &mut C,
     depth: u32,
     wait_batch: WaitBatch,
 ) -> io::Result<StreamEnd> {
-    let flight = Flight {
+    let state = RingState {
         arena,
-        carrier,
+        queue,
         slots: Slots::new(depth as usize),
         batcher: Batcher::new(wait_batch, depth),
         now_ns: now_ns(),
     };
-    work.start_ns = flight.now_ns;
-    work.end_ns = flight.now_ns;
-    match work.lane.offsets {
-        Offsets::Sequential(offsets) => with_offsets(work, flight, offsets),
-        Offsets::Uniform(offsets) => with_offsets(work, flight, offsets),
-        Offsets::Permuted(offsets) => with_offsets(work, flight, offsets),
+    work.start_ns = state.now_ns;
+    work.end_ns = state.now_ns;
+    match work.spec.offsets {
+        Offsets::Sequential(offsets) => with_offsets(work, state, offsets),
+        Offsets::Uniform(offsets) => with_offsets(work, state, offsets),
+        Offsets::Permuted(offsets) => with_offsets(work, state, offsets),
     }
 }
 
-fn with_offsets<R: Recorder, C: Carrier, O: OffsetSource>(
+fn with_offsets<R: Recorder, C: IoQueue, O: OffsetSource>(
     work: &mut Work<'_, R>,
-    flight: Flight<'_, C>,
+    state: RingState<'_, C>,
     offsets: O,
 ) -> io::Result<StreamEnd> {
-    match (work.lane.op, work.lane.check) {
-        (Op::Read, None) => all::<R, C, O, false, false>(work, flight, offsets),
-        (Op::Read, Some(_)) => all::<R, C, O, false, true>(work, flight, offsets),
-        (Op::Write, None) => all::<R, C, O, true, false>(work, flight, offsets),
-        (Op::Write, Some(_)) => all::<R, C, O, true, true>(work, flight, offsets),
+    match (work.spec.op, work.spec.check) {
+        (Op::Read, None) => all::<R, C, O, false, false>(work, state, offsets),
+        (Op::Read, Some(_)) => all::<R, C, O, false, true>(work, state, offsets),
+        (Op::Write, None) => all::<R, C, O, true, false>(work, state, offsets),
+        (Op::Write, Some(_)) => all::<R, C, O, true, true>(work, state, offsets),
     }
 }
 
-fn all<R: Recorder, C: Carrier, O: OffsetSource, const WRITE: bool, const CHECK: bool>(
+fn all<R: Recorder, C: IoQueue, O: OffsetSource, const WRITE: bool, const CHECK: bool>(
     work: &mut Work<'_, R>,
-    mut flight: Flight<'_, C>,
+    mut state: RingState<'_, C>,
     mut offsets: O,
 ) -> io::Result<StreamEnd> {
-    let lane = work.lane;
+    let spec = work.spec;
     let mut next = || offsets.next_offset();
-    let end = flight.blocks::<R, WRITE, CHECK>(work, lane.full_ops, lane.block_bytes, &mut next)?;
-    if end != StreamEnd::Complete || lane.tail_bytes == 0 {
+    let end = state.blocks::<R, WRITE, CHECK>(work, spec.full_ops, spec.block_bytes, &mut next)?;
+    if end != StreamEnd::Complete || spec.tail_bytes == 0 {
         return Ok(end);
     }
-    let mut tail = || offsets.tail_offset(lane.tail_bytes as u64);
-    flight.blocks::<R, WRITE, CHECK>(work, 1, lane.tail_bytes, &mut tail)
+    let mut tail = || offsets.tail_offset(spec.tail_bytes as u64);
+    state.blocks::<R, WRITE, CHECK>(work, 1, spec.tail_bytes, &mut tail)
 }
 
 /// One slot of the arena: what is or was in flight in it.
@@ -99,7 +99,7 @@ struct Slots {
     free: usize,
     in_flight: u32,
     /// I/Os that the kernel gave back undone, to be submitted again.
-    again: Vec<u32>,
+    resubmit: Vec<u32>,
 }
 
 impl Slots {
@@ -110,7 +110,7 @@ impl Slots {
             stack: numbers.rev().collect(),
             free: depth,
             in_flight: 0,
-            again: Vec::with_capacity(depth),
+            resubmit: Vec::with_capacity(depth),
         }
     }
 
@@ -129,16 +129,16 @@ impl Slots {
 }
 
 /// A stream at work.
-struct Flight<'r, C> {
+struct RingState<'r, C> {
     arena: &'r mut Arena,
-    carrier: &'r mut C,
+    queue: &'r mut C,
     slots: Slots,
     batcher: Batcher,
     /// The last reading of the clock: end of one batch, start of the next.
     now_ns: u64,
 }
 
-impl<C: Carrier> Flight<'_, C> {
+impl<C: IoQueue> RingState<'_, C> {
     /// The hot loop: fill, enter, reap. Returns with nothing in flight.
     #[inline]
     fn blocks<R: Recorder, const WRITE: bool, const CHECK: bool>(
@@ -161,7 +161,7 @@ impl<C: Carrier> Flight<'_, C> {
                 return Ok(end.unwrap_or(StreamEnd::Complete));
             }
             let want = self.batcher.want().min(self.slots.in_flight);
-            self.carrier.enter(want, &mut work.interrupted_calls)?;
+            self.queue.submit_and_wait(want, &mut work.interrupted_calls)?;
             if self.reap(work, len) == StreamEnd::Failed {
                 end = Some(StreamEnd::Failed);
             }
@@ -170,13 +170,13 @@ impl<C: Carrier> Flight<'_, C> {
 
     #[inline]
     fn reason_to_stop<R: Recorder>(&self, work: &Work<'_, R>, left: u64) -> Option<StreamEnd> {
-        if work.bounds.gate.is_halted() {
+        if work.bounds.barrier.is_halted() {
             return Some(StreamEnd::Halted);
         }
         if self.now_ns >= work.bounds.deadline_ns {
             return Some(StreamEnd::OutOfTime);
         }
-        (left == 0 && self.slots.again.is_empty()).then_some(StreamEnd::Complete)
+        (left == 0 && self.slots.resubmit.is_empty()).then_some(StreamEnd::Complete)
     }
 
     /// Puts an I/O into every free slot; says how many. Stamping and looking at the cache happen before the clock is
@@ -189,9 +189,9 @@ impl<C: Carrier> Flight<'_, C> {
         len: usize,
         next_offset: &mut impl FnMut() -> u64,
     ) -> u64 {
-        while let Some(number) = self.slots.again.pop() {
+        while let Some(number) = self.slots.resubmit.pop() {
             let offset = self.slots.slots[number as usize].offset;
-            self.carrier.push::<WRITE>(number, self.arena.slot_pointer(number as usize), offset, len);
+            self.queue.push::<WRITE>(number, self.arena.slot_pointer(number as usize), offset, len);
             self.slots.in_flight += 1;
         }
         let mut pushed = 0;
@@ -202,10 +202,10 @@ impl<C: Carrier> Flight<'_, C> {
                 work.stamper.stamp(self.arena.slot(number as usize, len), offset);
             }
             if CHECK {
-                work.look.at(work.lane.fd, offset, len, work.lane.check.unwrap_or(CacheState::Any));
+                work.cache_probe.check(work.spec.fd, offset, len, work.spec.check.unwrap_or(CacheState::Any));
             }
             self.slots.slots[number as usize] = Slot { begin_ns: self.now_ns, offset };
-            self.carrier.push::<WRITE>(number, self.arena.slot_pointer(number as usize), offset, len);
+            self.queue.push::<WRITE>(number, self.arena.slot_pointer(number as usize), offset, len);
             pushed += 1;
         }
         if WRITE || CHECK {
@@ -230,15 +230,15 @@ impl<C: Carrier> Flight<'_, C> {
         let mut seen = 0u32;
         let mut end = StreamEnd::Complete;
         let slots = &mut self.slots;
-        self.carrier.completions(|number, result| {
+        self.queue.completions(|number, result| {
             seen += 1;
             let slot = slots.slots[number as usize];
             if usize::try_from(result) == Ok(len) {
                 work.latencies.record(now_ns - slot.begin_ns);
                 slots.give_back(number);
                 good += 1;
-            } else if again(result) {
-                slots.again.push(number);
+            } else if should_resubmit(result) {
+                slots.resubmit.push(number);
                 work.interrupted_calls += 1;
             } else {
                 slots.give_back(number);
@@ -250,7 +250,7 @@ impl<C: Carrier> Flight<'_, C> {
             self.slots.in_flight -= seen;
             self.batcher.observe(now_ns - before_ns, seen);
             work.end_ns = now_ns;
-            work.tally.add(now_ns, u64::from(good) * len as u64, u64::from(good));
+            work.counters.add(now_ns, u64::from(good) * len as u64, u64::from(good));
         }
         end
     }
@@ -258,6 +258,6 @@ impl<C: Carrier> Flight<'_, C> {
 
 /// Whether the kernel gave an I/O back undone.
 #[inline]
-fn again(result: i64) -> bool {
+fn should_resubmit(result: i64) -> bool {
     result == -i64::from(libc::EINTR) || result == -i64::from(libc::EAGAIN)
 }

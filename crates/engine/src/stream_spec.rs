@@ -2,18 +2,18 @@
 //! data and the small steps that both engines share; it issues nothing.
 
 use crate::arena::Stamper;
-use crate::board::Tally;
-use crate::gate::Gate;
+use crate::counters::StreamCounters;
 use crate::offsets::Offsets;
-use crate::points::PointSource;
+use crate::positions::PositionSource;
 use crate::ring::Issue;
+use crate::start_barrier::StartBarrier;
 use rdsk_model::{CacheState, IoError, Op, PointRun};
 use rdsk_stats::Histogram;
 use std::os::fd::BorrowedFd;
 
 /// What one stream has to do.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lane<'a> {
+pub(crate) struct StreamSpec<'a> {
     pub(crate) stream: u32,
     /// Index of the target, as in the Record.
     pub(crate) target: u32,
@@ -21,7 +21,7 @@ pub(crate) struct Lane<'a> {
     pub(crate) op: Op,
     pub(crate) offsets: Offsets,
     /// Chosen places instead of the offsets.
-    pub(crate) points: Option<PointSource<'a>>,
+    pub(crate) positions: Option<PositionSource<'a>>,
     /// I/Os of a whole block; `u64::MAX` without a limit.
     pub(crate) full_ops: u64,
     /// Length of one last, shorter I/O; 0 for none.
@@ -40,7 +40,7 @@ pub(crate) struct Lane<'a> {
 /// When a stream stops.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds<'a> {
-    pub(crate) gate: &'a Gate,
+    pub(crate) barrier: &'a StartBarrier,
     /// No submission at or after this time.
     pub(crate) deadline_ns: u64,
 }
@@ -72,7 +72,7 @@ pub(crate) struct Outcome {
     pub(crate) bytes: u64,
     pub(crate) ops: u64,
     pub(crate) interrupted_calls: u64,
-    pub(crate) look: Look,
+    pub(crate) cache_probe: CacheProbe,
     /// The latencies at chosen places.
     pub(crate) points: Option<PointRun>,
     /// I/Os that were complete when the call that submitted them returned; `None` where an engine cannot tell.
@@ -93,7 +93,7 @@ impl Outcome {
             bytes: 0,
             ops: 0,
             interrupted_calls: 0,
-            look: Look::default(),
+            cache_probe: CacheProbe::default(),
             points: None,
             within_submit: None,
         }
@@ -142,12 +142,12 @@ impl Recorder for NoLatencies {
 
 /// Looks at the page cache right before an I/O.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Look {
+pub(crate) struct CacheProbe {
     pub(crate) checked: u64,
     pub(crate) wrong: u64,
 }
 
-impl Look {
+impl CacheProbe {
     /// Adds what another thread saw.
     pub(crate) fn add(&mut self, more: Self) {
         self.checked += more.checked;
@@ -155,7 +155,7 @@ impl Look {
     }
 
     /// Looks whether the pages of a range are in the wanted state. A range that cannot be looked at is not counted.
-    pub(crate) fn at(&mut self, fd: BorrowedFd<'_>, offset_bytes: u64, len: usize, wanted: CacheState) {
+    pub(crate) fn check(&mut self, fd: BorrowedFd<'_>, offset_bytes: u64, len: usize, wanted: CacheState) {
         let len = len as u64;
         let Ok(state) = rdsk_sys::cache::cachestat(fd, offset_bytes, len) else { return };
         let page = rdsk_sys::cache::page_size();
@@ -173,12 +173,12 @@ impl Look {
 /// What lies between two I/Os, and what every engine counts.
 #[derive(Debug)]
 pub(crate) struct Work<'a, R> {
-    pub(crate) lane: Lane<'a>,
+    pub(crate) spec: StreamSpec<'a>,
     pub(crate) bounds: Bounds<'a>,
-    pub(crate) tally: Tally<'a>,
+    pub(crate) counters: StreamCounters<'a>,
     pub(crate) latencies: R,
     pub(crate) stamper: Stamper,
-    pub(crate) look: Look,
+    pub(crate) cache_probe: CacheProbe,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
     pub(crate) asked_bytes: u64,
@@ -189,14 +189,19 @@ pub(crate) struct Work<'a, R> {
 }
 
 impl<'a, R: Recorder> Work<'a, R> {
-    pub(crate) fn new(lane: Lane<'a>, bounds: Bounds<'a>, tally: Tally<'a>, now_ns: u64) -> Self {
+    pub(crate) fn new(
+        spec: StreamSpec<'a>,
+        bounds: Bounds<'a>,
+        counters: StreamCounters<'a>,
+        now_ns: u64,
+    ) -> Self {
         Self {
-            lane,
+            spec,
             bounds,
-            tally,
+            counters,
             latencies: R::default(),
-            stamper: Stamper::new(lane.seed, lane.visit, lane.stream),
-            look: Look::default(),
+            stamper: Stamper::new(spec.seed, spec.visit, spec.stream),
+            cache_probe: CacheProbe::default(),
             start_ns: now_ns,
             end_ns: now_ns,
             asked_bytes: 0,
@@ -216,10 +221,10 @@ impl<'a, R: Recorder> Work<'a, R> {
             start_ns: self.start_ns,
             end_ns: self.end_ns,
             asked_bytes: self.asked_bytes,
-            bytes: self.tally.bytes,
-            ops: self.tally.ops,
+            bytes: self.counters.bytes,
+            ops: self.counters.ops,
             interrupted_calls: self.interrupted_calls,
-            look: self.look,
+            cache_probe: self.cache_probe,
             points: None,
             within_submit: self.within_submit,
         }
@@ -243,29 +248,29 @@ impl<'a, R: Recorder> Work<'a, R> {
 
     fn error_of(&self, offset_bytes: u64, wanted: usize, result: i64) -> IoError {
         let (errno, message) = match i32::try_from(-result) {
-            Ok(errno) if errno > 0 => (errno, self.words(errno)),
+            Ok(errno) if errno > 0 => (errno, self.errno_message(errno)),
             _ => {
-                let verb = if self.lane.op == Op::Read { "read" } else { "write" };
+                let verb = if self.spec.op == Op::Read { "read" } else { "write" };
                 (0, format!("short {verb}: {result} of {wanted} bytes"))
             }
         };
-        let (target, stream) = (self.lane.target, Some(self.lane.stream));
+        let (target, stream) = (self.spec.target, Some(self.spec.stream));
         IoError { target, stream, offset_bytes, errno, message }
     }
 
-    fn words(&self, errno: i32) -> String {
-        let words = errno_words(errno);
-        match self.lane.direct_align_bytes {
+    fn errno_message(&self, errno: i32) -> String {
+        let text = errno_text(errno);
+        match self.spec.direct_align_bytes {
             Some(align) if errno == libc::EINVAL => format!(
-                "{words}: direct I/O needs block sizes and offsets that are multiples of {align} bytes here"
+                "{text}: direct I/O needs block sizes and offsets that are multiples of {align} bytes here"
             ),
-            _ => words,
+            _ => text,
         }
     }
 }
 
 /// The system's words for an error number, without the number.
-pub(crate) fn errno_words(errno: i32) -> String {
+pub(crate) fn errno_text(errno: i32) -> String {
     let text = std::io::Error::from_raw_os_error(errno).to_string();
     match text.find(" (os error") {
         Some(end) => text[..end].to_owned(),

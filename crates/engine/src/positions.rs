@@ -6,8 +6,8 @@ use crate::EngineError;
 use crate::arena::Arena;
 use crate::clock::now_ns;
 use crate::job::Job;
-use crate::lane::{Outcome, Recorder, StreamEnd, Work};
 use crate::random::{Permutation, mix};
+use crate::stream_spec::{Outcome, Recorder, StreamEnd, Work};
 use crate::sync::transfer;
 use rdsk_model::{
     ChosenFirst, ChosenIo, MemberCounters, MemberIo, NextPlace, Op, Pattern, PlaceChooser, PointRun, Points,
@@ -16,7 +16,7 @@ use rdsk_model::{
 
 /// The places of one visit in their order.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PointSource<'a> {
+pub(crate) struct PositionSource<'a> {
     points: &'a Points,
     block_bytes: u64,
     order: Option<Permutation>,
@@ -30,13 +30,13 @@ pub(crate) struct PointSource<'a> {
 
 /// The members of an array around each I/O: the counters before it, and what every I/O so far added to them.
 #[derive(Debug, Default)]
-pub(crate) struct Around {
+pub(crate) struct MemberDeltas {
     before: Vec<MemberIo>,
     after: Vec<MemberIo>,
     seen: Vec<MemberIo>,
 }
 
-impl Around {
+impl MemberDeltas {
     /// Room for so many I/Os, and the first reading.
     pub(crate) fn of(members: Option<&dyn MemberCounters>, ops: usize) -> Self {
         let Some(members) = members else { return Self::default() };
@@ -86,14 +86,14 @@ impl Around {
 
 /// One place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Point {
+pub(crate) struct Position {
     /// Position in the list; `None` for a place that the members' counters asked for.
     pub(crate) index: Option<u32>,
     pub(crate) offset_bytes: u64,
     pub(crate) bytes: u64,
 }
 
-impl<'a> PointSource<'a> {
+impl<'a> PositionSource<'a> {
     /// The places of a visit; `None` for a workload without any.
     pub(crate) fn of(job: &Job<'a>) -> Option<Self> {
         let workload = job.workload;
@@ -104,7 +104,7 @@ impl<'a> PointSource<'a> {
             points,
             block_bytes: workload.block_bytes,
             order,
-            next: u64::from(job.first_point),
+            next: u64::from(job.first_position),
             members: job.members,
             chooser: job.chooser.filter(|_| points.chosen_first.is_some() && job.members.is_some()),
             span: (workload.offset_bytes, workload.offset_bytes.saturating_add(workload.span_bytes)),
@@ -113,14 +113,14 @@ impl<'a> PointSource<'a> {
 
     /// The next place that the members' counters ask for, given what those before showed. One out of the span, or larger
     /// than a block, is never asked: the list goes on instead.
-    fn next_chosen(&mut self, seen: &[ChosenIo]) -> Option<Point> {
+    fn next_chosen(&mut self, seen: &[ChosenIo]) -> Option<Position> {
         let next = self.chooser?.next(seen);
         match next {
             NextPlace::Ask { offset_bytes, bytes } => {
                 let end = offset_bytes.checked_add(bytes);
                 let inside = offset_bytes >= self.span.0 && end.is_some_and(|end| end <= self.span.1);
                 if inside && bytes > 0 && bytes <= self.block_bytes {
-                    return Some(Point { index: None, offset_bytes, bytes });
+                    return Some(Position { index: None, offset_bytes, bytes });
                 }
             }
             NextPlace::Told if self.points.chosen_first == Some(ChosenFirst::Enough) => {
@@ -144,11 +144,11 @@ impl<'a> PointSource<'a> {
 
     /// The next place, given what the chosen ones so far showed; `None` after the last.
     #[inline]
-    pub(crate) fn next(&mut self, seen: &[ChosenIo]) -> Option<Point> {
+    pub(crate) fn next(&mut self, seen: &[ChosenIo]) -> Option<Position> {
         if self.chooser.is_some()
-            && let Some(point) = self.next_chosen(seen)
+            && let Some(position) = self.next_chosen(seen)
         {
-            return Some(point);
+            return Some(position);
         }
         if self.next >= self.points.len() as u64 {
             return None;
@@ -157,22 +157,22 @@ impl<'a> PointSource<'a> {
         self.next += 1;
         let position = usize::try_from(index).ok()?;
         let (offset_bytes, bytes) = self.points.get(position, self.block_bytes)?;
-        Some(Point { index: Some(u32::try_from(index).ok()?), offset_bytes, bytes })
+        Some(Position { index: Some(u32::try_from(index).ok()?), offset_bytes, bytes })
     }
 }
 
 /// What no engine can do with chosen places.
 pub(crate) fn check(workload: &Workload) -> Result<(), EngineError> {
     let Some(points) = &workload.points else { return Ok(()) };
-    let nonsense = |why: &str| Err(EngineError::Workload { why: format!("its chosen places {why}") });
+    let invalid = |why: &str| Err(EngineError::Workload { why: format!("its chosen places {why}") });
     if workload.streams != 1 || workload.queue_depth != 1 {
-        return nonsense("take one stream with one I/O in flight");
+        return invalid("take one stream with one I/O in flight");
     }
     if (points.is_empty() && points.chosen_first.is_none()) || u32::try_from(points.len()).is_err() {
-        return nonsense("are none, or more than 2^32");
+        return invalid("are none, or more than 2^32");
     }
     if !points.block_bytes.is_empty() && points.block_bytes.len() != points.offset_bytes.len() {
-        return nonsense("and their sizes are not the same number");
+        return invalid("and their sizes are not the same number");
     }
     let end = workload.offset_bytes.saturating_add(workload.span_bytes);
     for index in 0..points.len() {
@@ -182,7 +182,7 @@ pub(crate) fn check(workload: &Workload) -> Result<(), EngineError> {
             && bytes <= workload.block_bytes
             && bytes > 0;
         if !inside {
-            return nonsense("reach out of the span, or are larger than the block size");
+            return invalid("reach out of the span, or are larger than the block size");
         }
     }
     Ok(())
@@ -191,7 +191,7 @@ pub(crate) fn check(workload: &Workload) -> Result<(), EngineError> {
 /// Places one after the other that may fail before the pass is given up: then it is the device that fails, not the place.
 const FAILED_IN_A_ROW: u32 = 4;
 /// Places of a pass that may fail in all.
-const MOST_MISSED: usize = 64;
+const MAX_MISSED: usize = 64;
 
 /// Whether an error is that of a place on the medium: a bad sector, or a part of a stack that answers none. A device that
 /// went away, or a request that it does not take, fails everywhere.
@@ -215,39 +215,43 @@ fn with_room_for(places: usize) -> PointRun {
 pub(crate) fn run<R: Recorder>(
     mut work: Work<'_, R>,
     arena: &mut Arena,
-    mut source: PointSource<'_>,
+    mut source: PositionSource<'_>,
 ) -> Outcome {
-    let lane = work.lane;
-    let buffer = arena.slot(0, lane.block_bytes);
+    let spec = work.spec;
+    let buffer = arena.slot(0, spec.block_bytes);
     let mut seen = with_room_for(source.left());
-    let mut around = Around::of(source.members(), source.left());
+    let mut member_deltas = MemberDeltas::of(source.members(), source.left());
     work.start_ns = now_ns();
     work.end_ns = work.start_ns;
     let mut failed_in_a_row = 0;
     let end = loop {
-        if work.bounds.gate.is_halted() {
+        if work.bounds.barrier.is_halted() {
             break StreamEnd::Halted;
         }
         if work.end_ns >= work.bounds.deadline_ns {
             break StreamEnd::OutOfTime;
         }
-        let Some(point) = source.next(&seen.chosen) else { break StreamEnd::Complete };
-        let Ok(len) = usize::try_from(point.bytes) else { break StreamEnd::Failed };
+        let Some(position) = source.next(&seen.chosen) else { break StreamEnd::Complete };
+        let Ok(len) = usize::try_from(position.bytes) else { break StreamEnd::Failed };
         let buffer = &mut buffer[..len];
-        if lane.op == Op::Write {
-            work.stamper.stamp(buffer, point.offset_bytes);
+        if spec.op == Op::Write {
+            work.stamper.stamp(buffer, position.offset_bytes);
         }
-        if let Some(wanted) = lane.check {
-            work.look.at(lane.fd, point.offset_bytes, len, wanted);
+        if let Some(wanted) = spec.check {
+            work.cache_probe.check(spec.fd, position.offset_bytes, len, wanted);
         }
-        work.asked_bytes += point.bytes;
-        if point.index.is_none() {
-            around.renew(source.members());
+        work.asked_bytes += position.bytes;
+        if position.index.is_none() {
+            member_deltas.renew(source.members());
         }
         let begin_ns = now_ns();
-        let result = match lane.op {
-            Op::Read => transfer::<false>(lane.fd, buffer, point.offset_bytes, &mut work.interrupted_calls),
-            Op::Write => transfer::<true>(lane.fd, buffer, point.offset_bytes, &mut work.interrupted_calls),
+        let result = match spec.op {
+            Op::Read => {
+                transfer::<false>(spec.fd, buffer, position.offset_bytes, &mut work.interrupted_calls)
+            }
+            Op::Write => {
+                transfer::<true>(spec.fd, buffer, position.offset_bytes, &mut work.interrupted_calls)
+            }
         };
         let end_ns = now_ns();
         work.end_ns = end_ns;
@@ -257,32 +261,32 @@ pub(crate) fn run<R: Recorder>(
                 failed_in_a_row += 1;
                 let may_go_on = is_of_this_place(&other)
                     && failed_in_a_row < FAILED_IN_A_ROW
-                    && work.missed.len() < MOST_MISSED;
+                    && work.missed.len() < MAX_MISSED;
                 // A place that the counters asked for has no answer then, and none can be chosen after it.
-                let Some(index) = point.index.filter(|_| may_go_on) else {
-                    crate::sync::fail(&mut work, point.offset_bytes, len, &other);
+                let Some(index) = position.index.filter(|_| may_go_on) else {
+                    crate::sync::fail(&mut work, position.offset_bytes, len, &other);
                     break StreamEnd::Failed;
                 };
-                work.miss(point.offset_bytes, len, crate::sync::answer(&other));
+                work.miss(position.offset_bytes, len, crate::sync::answer(&other));
                 seen.failed.push(index);
-                around.forget(source.members());
+                member_deltas.forget(source.members());
                 continue;
             }
         }
         failed_in_a_row = 0;
         work.latencies.record(end_ns - begin_ns);
-        work.tally.add(end_ns, point.bytes, 1);
-        let Some(index) = point.index else {
-            let Point { offset_bytes, bytes, .. } = point;
-            let members = around.note_chosen(source.members());
+        work.counters.add(end_ns, position.bytes, 1);
+        let Some(index) = position.index else {
+            let Position { offset_bytes, bytes, .. } = position;
+            let members = member_deltas.note_chosen(source.members());
             seen.chosen.push(ChosenIo { offset_bytes, bytes, latency_ns: end_ns - begin_ns, members });
             continue;
         };
         seen.order.push(index);
         seen.latency_ns.push(end_ns - begin_ns);
-        around.note(source.members());
+        member_deltas.note(source.members());
     };
-    seen.members = around.finish();
+    seen.members = member_deltas.finish();
     Outcome { points: Some(seen), ..work.finish(end) }
 }
 
@@ -298,13 +302,13 @@ mod tests {
         Workload { pattern, block_bytes: 4096, points: Some(points), ..Workload::sequential_read(1 << 20) }
     }
 
-    fn order(workload: &Workload, visit: u32, first_point: u32) -> Vec<u32> {
+    fn order(workload: &Workload, visit: u32, first_position: u32) -> Vec<u32> {
         let job = Job {
             workload,
             claims: &[],
             limits: Limits { max_bytes: None, max_ops: None, max_elapsed_ns: 1 },
             visit,
-            first_point,
+            first_position,
             members: None,
             chooser: None,
             cache_check: CacheCheck::Span,
@@ -312,8 +316,8 @@ mod tests {
             pinning: Pinning::Free,
             stop: StopFlag::new(),
         };
-        let mut source = PointSource::of(&job).unwrap();
-        std::iter::from_fn(|| source.next(&[])).filter_map(|point| point.index).collect()
+        let mut source = PositionSource::of(&job).unwrap();
+        std::iter::from_fn(|| source.next(&[])).filter_map(|position| position.index).collect()
     }
 
     #[test]

@@ -10,13 +10,13 @@ pub(crate) const WINDOWS: usize = 4096;
 /// The counters of one stream, alone on their cache lines (128 bytes: lines are fetched in pairs).
 #[derive(Debug)]
 #[repr(align(128))]
-pub(crate) struct Board {
+pub(crate) struct SharedCounters {
     bytes: AtomicU64,
     ops: AtomicU64,
     windows: Box<[AtomicU64]>,
 }
 
-impl Board {
+impl SharedCounters {
     pub(crate) fn new() -> Self {
         let windows = (0..WINDOWS).map(|_| AtomicU64::new(0)).collect();
         Self { bytes: AtomicU64::new(0), ops: AtomicU64::new(0), windows }
@@ -44,8 +44,8 @@ pub(crate) fn window_width_ns(wanted_ns: u64, max_elapsed_ns: u64) -> u64 {
 
 /// A stream's own side of its board.
 #[derive(Debug)]
-pub(crate) struct Tally<'a> {
-    board: &'a Board,
+pub(crate) struct StreamCounters<'a> {
+    shared: &'a SharedCounters,
     pub(crate) bytes: u64,
     pub(crate) ops: u64,
     begin_ns: u64,
@@ -55,30 +55,30 @@ pub(crate) struct Tally<'a> {
     window_bytes: u64,
 }
 
-impl<'a> Tally<'a> {
+impl<'a> StreamCounters<'a> {
     /// A tally whose windows begin at `begin_ns`.
-    pub(crate) fn new(board: &'a Board, begin_ns: u64, width_ns: u64) -> Self {
+    pub(crate) fn new(shared: &'a SharedCounters, begin_ns: u64, width_ns: u64) -> Self {
         let window_end_ns = begin_ns.saturating_add(width_ns);
-        Self { board, bytes: 0, ops: 0, begin_ns, width_ns, window_index: 0, window_end_ns, window_bytes: 0 }
+        Self { shared, bytes: 0, ops: 0, begin_ns, width_ns, window_index: 0, window_end_ns, window_bytes: 0 }
     }
 
     /// Counts I/Os that completed at `now_ns`; times must not go backwards.
     #[inline]
     pub(crate) fn add(&mut self, now_ns: u64, bytes: u64, ops: u64) {
         if now_ns >= self.window_end_ns {
-            self.turn(now_ns);
+            self.next_window(now_ns);
         }
         self.window_bytes += bytes;
         self.bytes += bytes;
         self.ops += ops;
-        self.board.windows[self.window_index].store(self.window_bytes, Ordering::Relaxed);
-        self.board.bytes.store(self.bytes, Ordering::Relaxed);
-        self.board.ops.store(self.ops, Ordering::Relaxed);
+        self.shared.windows[self.window_index].store(self.window_bytes, Ordering::Relaxed);
+        self.shared.bytes.store(self.bytes, Ordering::Relaxed);
+        self.shared.ops.store(self.ops, Ordering::Relaxed);
     }
 
     /// Goes on to the window of `now_ns`; the last one takes everything that comes after it.
     #[cold]
-    fn turn(&mut self, now_ns: u64) {
+    fn next_window(&mut self, now_ns: u64) {
         let index = (now_ns - self.begin_ns) / self.width_ns;
         let index = usize::try_from(index).unwrap_or(usize::MAX).min(WINDOWS - 1);
         if index != self.window_index {
@@ -104,16 +104,16 @@ mod tests {
 
     #[test]
     fn windows_hold_what_completed_in_them() {
-        let board = Board::new();
-        let mut tally = Tally::new(&board, 1000, 10);
+        let shared = SharedCounters::new();
+        let mut counters = StreamCounters::new(&shared, 1000, 10);
         for (now_ns, bytes) in
             [(1000, 1), (1009, 2), (1010, 4), (1035, 8), (1035, 16), (1_000_000, 32), (2_000_000, 64)]
         {
-            tally.add(now_ns, bytes, 1);
+            counters.add(now_ns, bytes, 1);
         }
-        assert_eq!((0..5).map(|index| board.window(index)).collect::<Vec<_>>(), [3, 4, 0, 24, 0]);
-        assert_eq!(board.window(WINDOWS - 1), 96);
-        assert_eq!(board.totals(), (127, 7));
-        assert_eq!((0..WINDOWS).map(|index| board.window(index)).sum::<u64>(), 127);
+        assert_eq!((0..5).map(|index| shared.window(index)).collect::<Vec<_>>(), [3, 4, 0, 24, 0]);
+        assert_eq!(shared.window(WINDOWS - 1), 96);
+        assert_eq!(shared.totals(), (127, 7));
+        assert_eq!((0..WINDOWS).map(|index| shared.window(index)).sum::<u64>(), 127);
     }
 }

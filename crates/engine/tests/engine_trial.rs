@@ -6,7 +6,7 @@
 mod common;
 
 use common::{PAGE, job, ops, random, reading, visit};
-use rdsk_engine::{Choice, Engine as _, RealEngine, RingSource};
+use rdsk_engine::{Engine as _, EnginePolicy, RealEngine, RingSource};
 use rdsk_model::{EngineKind, Issuing, Op, Workload};
 use rdsk_testkit::{Behaviour, FuseDisk, Need, ZramDevice, requires};
 
@@ -38,7 +38,7 @@ fn the_trial_is_made_once_and_counted_apart() {
     }
     let device = ZramDevice::create(BYTES).unwrap();
     let workload = random(BYTES as u64, EngineKind::Uring, 32);
-    let mut free = RealEngine { choice: Choice::Free, ..RealEngine::default() };
+    let mut free = RealEngine { policy: EnginePolicy::Fastest, ..RealEngine::default() };
     let (of_trial, of_run, engine, issuing) = seen(&mut free, &device, &workload);
     assert!(of_trial >= issuing.trials.iter().map(|trial| trial.ops).sum(), "{of_trial}: {issuing:?}");
     assert_eq!(of_run, 3000, "the counters of the visit hold the visit alone");
@@ -72,8 +72,11 @@ fn who_asks_for_an_engine_gets_it_without_a_trial() {
         assert_eq!(issuing.within_submit, (engine == EngineKind::Aio).then_some(3000));
     }
     // Where no ring is to be had there is nothing to choose.
-    let forbidden =
-        RealEngine { choice: Choice::Free, ring_source: RingSource::Forbidden, ..RealEngine::default() };
+    let forbidden = RealEngine {
+        policy: EnginePolicy::Fastest,
+        ring_source: RingSource::Forbidden,
+        ..RealEngine::default()
+    };
     let workload = random(BYTES as u64, EngineKind::Uring, 32);
     let (of_trial, _, engine, issuing) = seen(&mut forbidden.clone(), &device, &workload);
     assert_eq!((of_trial, engine, issuing.trials.len()), (0, EngineKind::Aio, 0));

@@ -5,9 +5,9 @@
 use crate::EngineError;
 use crate::arena::{Arena, Stamper};
 use crate::clock::now_ns;
-use crate::gate::Gate;
-use crate::lane::{Lane, Look, Outcome, Recorder, StreamEnd, Work, errno_words};
 use crate::offsets::{OffsetSource, Offsets};
+use crate::start_barrier::StartBarrier;
+use crate::stream_spec::{CacheProbe, Outcome, Recorder, StreamEnd, StreamSpec, Work, errno_text};
 use crate::sync::{self, fail, transfer};
 use rdsk_model::Op;
 use std::io;
@@ -15,14 +15,14 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 
 /// Threads of all streams together. More are only scheduled, and a process may seldom have more.
-pub(crate) const MOST_THREADS: usize = 1024;
+pub(crate) const MAX_THREADS: usize = 1024;
 
 /// A thread reads a clock and makes system calls; it needs no more.
 const STACK_BYTES: usize = 128 << 10;
 
 /// Threads of one of so many streams of this depth.
 pub(crate) fn size(depth: usize, streams: usize) -> usize {
-    depth.min((MOST_THREADS / streams.max(1)).max(1))
+    depth.min((MAX_THREADS / streams.max(1)).max(1))
 }
 
 /// Issues the I/O of one stream with as many threads as the arena has slots. The threads are started first; `start` waits
@@ -30,30 +30,30 @@ pub(crate) fn size(depth: usize, streams: usize) -> usize {
 ///
 /// # Errors
 /// [`EngineError::Thread`] when not one thread could be started.
-pub(crate) fn live<'a, R: Recorder + Send>(
-    lane: Lane<'a>,
+pub(crate) fn run<'a, R: Recorder + Send>(
+    spec: StreamSpec<'a>,
     arena: &mut Arena,
     start: impl FnOnce() -> Option<Work<'a, R>>,
 ) -> Result<(Outcome, Option<String>), EngineError> {
-    let crew = Crew { floor: Mutex::new(Floor::Waiting), changed: Condvar::new() };
+    let pool = ThreadPool { state: Mutex::new(PoolState::Waiting), changed: Condvar::new() };
     let wanted = arena.slots();
     let note = std::thread::scope(|scope| {
-        let _opens = GoHome(&crew);
+        let _closes = CloseOnDrop(&pool);
         let mut note = None;
         for (number, slot) in (0u32..).zip(arena.slots_mut()) {
-            let buffer = &mut slot[..lane.block_bytes];
-            let name = format!("rdsk-io-{}-{number}", lane.stream);
-            let crew = &crew;
-            let hand = Hand { lane, buffer, number };
+            let buffer = &mut slot[..spec.block_bytes];
+            let name = format!("rdsk-io-{}-{number}", spec.stream);
+            let pool = &pool;
+            let worker = Worker { spec, buffer, number };
             let started = Builder::new()
                 .name(name)
                 .stack_size(STACK_BYTES)
-                .spawn_scoped(scope, move || crew.hand(hand));
+                .spawn_scoped(scope, move || pool.work(worker));
             if let Err(source) = started {
                 if number == 0 {
-                    return Err(EngineError::Thread { stream: lane.stream, source });
+                    return Err(EngineError::Thread { stream: spec.stream, source });
                 }
-                let words = errno_words(source.raw_os_error().unwrap_or(0));
+                let words = errno_text(source.raw_os_error().unwrap_or(0));
                 note = Some(format!(
                     "only {number} of {wanted} threads could be started ({words}): so many I/Os are in flight"
                 ));
@@ -61,128 +61,131 @@ pub(crate) fn live<'a, R: Recorder + Send>(
             }
         }
         if let Some(work) = start() {
-            crew.open(Shift::new(work));
+            pool.start(SharedWork::new(work));
         }
         Ok(note)
     })?;
-    let floor = crew.floor.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let Floor::Open(mut shift) = floor else { return Ok((Outcome::nothing(now_ns()), note)) };
-    let mut end = shift.end.unwrap_or(StreamEnd::Complete);
-    if end == StreamEnd::Complete && lane.tail_bytes > 0 {
-        end = shift.tail(arena.slot(0, lane.tail_bytes));
+    let state = pool.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let PoolState::Running(mut shared) = state else { return Ok((Outcome::nothing(now_ns()), note)) };
+    let mut end = shared.end.unwrap_or(StreamEnd::Complete);
+    if end == StreamEnd::Complete && spec.tail_bytes > 0 {
+        end = shared.tail(arena.slot(0, spec.tail_bytes));
     }
-    Ok((shift.work.finish(end), note))
+    Ok((shared.work.finish(end), note))
 }
 
 /// The threads of one stream.
-struct Crew<'a, R> {
-    floor: Mutex<Floor<'a, R>>,
+struct ThreadPool<'a, R> {
+    state: Mutex<PoolState<'a, R>>,
     changed: Condvar,
 }
 
 /// What the threads find.
-enum Floor<'a, R> {
+enum PoolState<'a, R> {
     /// The stream has not begun.
     Waiting,
     /// There is work.
-    Open(Box<Shift<'a, R>>),
+    Running(Box<SharedWork<'a, R>>),
     /// There will be none.
     Closed,
 }
 
 /// One thread's own things.
-struct Hand<'a, 'b> {
-    lane: Lane<'a>,
+struct Worker<'a, 'b> {
+    spec: StreamSpec<'a>,
     buffer: &'b mut [u8],
     number: u32,
 }
 
-impl<'a, R: Recorder> Crew<'a, R> {
-    fn lock(&self) -> MutexGuard<'_, Floor<'a, R>> {
-        self.floor.lock().unwrap_or_else(PoisonError::into_inner)
+impl<'a, R: Recorder> ThreadPool<'a, R> {
+    fn lock(&self) -> MutexGuard<'_, PoolState<'a, R>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn open(&self, shift: Shift<'a, R>) {
-        *self.lock() = Floor::Open(Box::new(shift));
+    fn start(&self, shared: SharedWork<'a, R>) {
+        *self.lock() = PoolState::Running(Box::new(shared));
         self.changed.notify_all();
     }
 
     /// The life of one thread: one lock per I/O, which gives in the last and takes out the next.
-    fn hand(&self, hand: Hand<'_, '_>) {
-        let Hand { lane, buffer, number } = hand;
+    fn work(&self, worker: Worker<'_, '_>) {
+        let Worker { spec, buffer, number } = worker;
         let len = buffer.len();
-        let waiting = |floor: &mut Floor<'a, R>| matches!(floor, Floor::Waiting);
-        let mut floor = self.changed.wait_while(self.lock(), waiting).unwrap_or_else(PoisonError::into_inner);
-        let Floor::Open(shift) = &mut *floor else { return };
-        let _halts = HaltOnPanic(shift.work.bounds.gate);
-        let mut own = Own { stamper: shift.work.stamper.for_thread(number.into()), look: Look::default() };
+        let waiting = |state: &mut PoolState<'a, R>| matches!(state, PoolState::Waiting);
+        let mut state = self.changed.wait_while(self.lock(), waiting).unwrap_or_else(PoisonError::into_inner);
+        let PoolState::Running(shared) = &mut *state else { return };
+        let _halts = HaltOnPanic(shared.work.bounds.barrier);
+        let mut own = WorkerState {
+            stamper: shared.work.stamper.for_thread(number.into()),
+            cache_probe: CacheProbe::default(),
+        };
         let mut interrupted_calls = 0;
         let mut last_ns = now_ns();
         loop {
-            let Floor::Open(shift) = &mut *floor else { return };
-            let Some(offset) = shift.draw(last_ns, len) else {
-                shift.work.look.add(own.look);
-                shift.work.interrupted_calls += interrupted_calls;
+            let PoolState::Running(shared) = &mut *state else { return };
+            let Some(offset) = shared.draw(last_ns, len) else {
+                shared.work.cache_probe.add(own.cache_probe);
+                shared.work.interrupted_calls += interrupted_calls;
                 return;
             };
-            drop(floor);
-            let begin_ns = own.prepare(&lane, buffer, offset);
-            let result = match lane.op {
-                Op::Read => transfer::<false>(lane.fd, buffer, offset, &mut interrupted_calls),
-                Op::Write => transfer::<true>(lane.fd, buffer, offset, &mut interrupted_calls),
+            drop(state);
+            let begin_ns = own.prepare(&spec, buffer, offset);
+            let result = match spec.op {
+                Op::Read => transfer::<false>(spec.fd, buffer, offset, &mut interrupted_calls),
+                Op::Write => transfer::<true>(spec.fd, buffer, offset, &mut interrupted_calls),
             };
             last_ns = now_ns();
-            floor = self.lock();
-            if let Floor::Open(shift) = &mut *floor {
-                shift.done(offset, len, &result, begin_ns, last_ns);
+            state = self.lock();
+            if let PoolState::Running(shared) = &mut *state {
+                shared.done(offset, len, &result, begin_ns, last_ns);
             }
         }
     }
 }
 
 /// What lies before an I/O, outside its latency.
-struct Own {
+struct WorkerState {
     stamper: Stamper,
-    look: Look,
+    cache_probe: CacheProbe,
 }
 
-impl Own {
+impl WorkerState {
     /// Stamps what is written, looks at the cache where that is asked for, and reads the clock.
-    fn prepare(&mut self, lane: &Lane<'_>, buffer: &mut [u8], offset: u64) -> u64 {
-        if lane.op == Op::Write {
+    fn prepare(&mut self, spec: &StreamSpec<'_>, buffer: &mut [u8], offset: u64) -> u64 {
+        if spec.op == Op::Write {
             self.stamper.stamp(buffer, offset);
         }
-        if let Some(wanted) = lane.check {
-            self.look.at(lane.fd, offset, buffer.len(), wanted);
+        if let Some(wanted) = spec.check {
+            self.cache_probe.check(spec.fd, offset, buffer.len(), wanted);
         }
         now_ns()
     }
 }
 
 /// The work of one stream while its threads share it.
-struct Shift<'a, R> {
+struct SharedWork<'a, R> {
     work: Work<'a, R>,
     offsets: Box<dyn OffsetSource + Send>,
     left: u64,
     end: Option<StreamEnd>,
 }
 
-impl<'a, R: Recorder> Shift<'a, R> {
+impl<'a, R: Recorder> SharedWork<'a, R> {
     fn new(mut work: Work<'a, R>) -> Self {
         work.start_ns = now_ns();
         work.end_ns = work.start_ns;
-        let offsets: Box<dyn OffsetSource + Send> = match work.lane.offsets {
+        let offsets: Box<dyn OffsetSource + Send> = match work.spec.offsets {
             Offsets::Sequential(offsets) => Box::new(offsets),
             Offsets::Uniform(offsets) => Box::new(offsets),
             Offsets::Permuted(offsets) => Box::new(offsets),
         };
-        Self { left: work.lane.full_ops, work, offsets, end: None }
+        Self { left: work.spec.full_ops, work, offsets, end: None }
     }
 
     /// The offset of the next I/O; `None` when the stream has come to its end.
     fn draw(&mut self, now_ns: u64, len: usize) -> Option<u64> {
         if self.end.is_none() {
-            self.end = if self.work.bounds.gate.is_halted() {
+            self.end = if self.work.bounds.barrier.is_halted() {
                 Some(StreamEnd::Halted)
             } else if now_ns >= self.work.bounds.deadline_ns {
                 Some(StreamEnd::OutOfTime)
@@ -204,7 +207,7 @@ impl<'a, R: Recorder> Shift<'a, R> {
         self.work.end_ns = now_ns;
         if result.as_ref().is_ok_and(|&moved| moved == len) {
             self.work.latencies.record(end_ns - begin_ns);
-            self.work.tally.add(now_ns, len as u64, 1);
+            self.work.counters.add(now_ns, len as u64, 1);
         } else {
             fail(&mut self.work, offset, len, result);
             self.end = Some(StreamEnd::Failed);
@@ -216,7 +219,7 @@ impl<'a, R: Recorder> Shift<'a, R> {
         let len = buffer.len() as u64;
         let mut next = || self.offsets.tail_offset(len);
         let work = &mut self.work;
-        match (work.lane.op, work.lane.check) {
+        match (work.spec.op, work.spec.check) {
             (Op::Read, None) => sync::blocks::<R, false, false>(work, buffer, 1, &mut next),
             (Op::Read, Some(_)) => sync::blocks::<R, false, true>(work, buffer, 1, &mut next),
             (Op::Write, None) => sync::blocks::<R, true, false>(work, buffer, 1, &mut next),
@@ -226,21 +229,21 @@ impl<'a, R: Recorder> Shift<'a, R> {
 }
 
 /// Sends home those who still wait, whichever way the start went.
-struct GoHome<'c, 'a, R>(&'c Crew<'a, R>);
+struct CloseOnDrop<'c, 'a, R>(&'c ThreadPool<'a, R>);
 
-impl<R> Drop for GoHome<'_, '_, R> {
+impl<R> Drop for CloseOnDrop<'_, '_, R> {
     fn drop(&mut self) {
-        let mut floor = self.0.floor.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*floor, Floor::Waiting) {
-            *floor = Floor::Closed;
+        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*state, PoolState::Waiting) {
+            *state = PoolState::Closed;
         }
-        drop(floor);
+        drop(state);
         self.0.changed.notify_all();
     }
 }
 
 /// A thread that panics takes no other with it into an endless run.
-struct HaltOnPanic<'a>(&'a Gate);
+struct HaltOnPanic<'a>(&'a StartBarrier);
 
 impl Drop for HaltOnPanic<'_> {
     fn drop(&mut self) {

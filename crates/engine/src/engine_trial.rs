@@ -2,16 +2,16 @@
 //! anything is counted. It only ever reads, from offsets of its own, and keeps nothing but counts and times.
 
 use crate::EngineError;
-use crate::board::window_width_ns;
-use crate::controller::conduct;
-use crate::gate::Gate;
+use crate::controller::run_streams;
+use crate::counters::window_width_ns;
+use crate::engine_choice::TRIAL_ENGINES;
 use crate::job::{Control, Flow, Job, Pinning, Progress, Run};
-use crate::lane::Lane;
 use crate::offsets::Offsets;
 use crate::random::mix;
-use crate::real::{RealEngine, Recording, lane_of};
-use crate::stream::Course;
-use crate::way::TRIED;
+use crate::real::{RealEngine, Recording, stream_spec};
+use crate::start_barrier::StartBarrier;
+use crate::stream::RunConfig;
+use crate::stream_spec::StreamSpec;
 use rdsk_model::{CacheState, EngineKind, IoPath, Op, Pattern, Sync, Trial, Workload};
 use rdsk_targets::{Access, OpenMode};
 use std::os::fd::AsFd as _;
@@ -20,7 +20,7 @@ use std::os::fd::AsFd as _;
 const TRIAL_NS: u64 = 4_000_000;
 
 /// In flight during a trial, at most: enough to tell the engines apart, and soon drained.
-const MOST_DEPTH: u32 = 16;
+const MAX_DEPTH: u32 = 16;
 
 /// Each engine is tried so often; its best trial counts, because another program can only slow it down.
 const ROUNDS: usize = 2;
@@ -50,23 +50,24 @@ pub(crate) fn trials(engine: &RealEngine, job: &Job<'_>) -> Result<Vec<Trial>, E
     let Some(claim) = job.claims.get(index as usize) else { return Ok(Vec::new()) };
     let fd = claim.open(OpenMode { access: Access::Read, path: IoPath::Direct, sync: Sync::None })?;
     let workload = reading(job.workload);
-    let job = Job { workload: &workload, visit: 0, first_point: 0, members: None, ..job.clone() };
-    let lane = Lane { check: None, ..lane_of(&job, 0, &[(index, claim, fd.as_fd())])? };
+    let job = Job { workload: &workload, visit: 0, first_position: 0, members: None, ..job.clone() };
+    let spec = StreamSpec { check: None, ..stream_spec(&job, 0, &[(index, claim, fd.as_fd())])? };
     // The limits of the visit are not those of the trial.
-    let lane = Lane { full_ops: u64::MAX, tail_bytes: 0, offsets: Offsets::new(&workload, 0, 0)?, ..lane };
-    let mut best: Vec<Trial> = Vec::with_capacity(TRIED.len());
+    let spec =
+        StreamSpec { full_ops: u64::MAX, tail_bytes: 0, offsets: Offsets::new(&workload, 0, 0)?, ..spec };
+    let mut best: Vec<Trial> = Vec::with_capacity(TRIAL_ENGINES.len());
     for round in 0..ROUNDS {
         // There and back, so that drift hits all alike.
         let order: Vec<EngineKind> = match round % 2 {
-            0 => TRIED.to_vec(),
-            _ => TRIED.iter().rev().copied().collect(),
+            0 => TRIAL_ENGINES.to_vec(),
+            _ => TRIAL_ENGINES.iter().rev().copied().collect(),
         };
         for kind in order {
             if job.stop.is_raised() {
                 return Ok(best);
             }
             // What cannot even start is left out like what fails.
-            let Ok(run) = one(engine, kind, &job, lane) else { continue };
+            let Ok(run) = one(engine, kind, &job, spec) else { continue };
             if run.engine != kind || !run.errors.is_empty() {
                 continue;
             }
@@ -95,7 +96,7 @@ fn reading(workload: &Workload) -> Workload {
         path: IoPath::Direct,
         sync: Sync::None,
         cache: CacheState::Any,
-        queue_depth: workload.queue_depth.min(MOST_DEPTH),
+        queue_depth: workload.queue_depth.min(MAX_DEPTH),
         streams: 1,
         stagger_ns: 0,
         engine: EngineKind::Uring,
@@ -106,12 +107,17 @@ fn reading(workload: &Workload) -> Workload {
     }
 }
 
-fn one(engine: &RealEngine, kind: EngineKind, job: &Job<'_>, lane: Lane<'_>) -> Result<Run, EngineError> {
-    let course = Course {
-        gate: Gate::default(),
+fn one(
+    engine: &RealEngine,
+    kind: EngineKind,
+    job: &Job<'_>,
+    spec: StreamSpec<'_>,
+) -> Result<Run, EngineError> {
+    let config = RunConfig {
+        barrier: StartBarrier::default(),
         engine: kind,
         path: IoPath::Direct,
-        crew_size: lane.depth,
+        pool_threads: spec.depth,
         ring_source: engine.ring_source,
         aio_source: engine.aio_source,
         contexts: engine.contexts.clone(),
@@ -125,7 +131,7 @@ fn one(engine: &RealEngine, kind: EngineKind, job: &Job<'_>, lane: Lane<'_>) -> 
         Pinning::Free => &[],
         Pinning::Cpus(cpus) => cpus,
     };
-    let (run, _) = conduct(&course, &[lane], cpus, &[], &job.stop, &mut Unwatched)?;
+    let (run, _) = run_streams(&config, &[spec], cpus, &[], &job.stop, &mut Unwatched)?;
     Ok(run)
 }
 

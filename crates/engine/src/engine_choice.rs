@@ -1,37 +1,37 @@
 //! Which engine issues the I/O of a visit: the one that the workload names, or the next one that is to be had here, or, where
 //! the workload leaves it open and a device takes no requests without waiting, the one that was fastest in a short trial.
-//! It decides and issues nothing; the trials are made in `trial`.
+//! It decides and issues nothing; the trials are made in `engine_trial`.
 
 use crate::aio::{self, AioSource, Contexts};
-use crate::crew;
 use crate::ring::{self, NoRing, RingSource};
+use crate::thread_pool;
 use rdsk_model::{EngineKind, IoPath, Issuing, Trial, Workload};
 
 /// Whether the workload's engine was asked for, or may give way to a faster one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Choice {
+pub enum EnginePolicy {
     /// Somebody wants this engine; another one takes over only where it is not to be had.
     #[default]
-    Asked,
+    Requested,
     /// Any engine of the same depth will do.
-    Free,
+    Fastest,
 }
 
 /// The engine of a visit and how it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct EngineChoice {
     pub(crate) engine: EngineKind,
     pub(crate) issuing: Issuing,
 }
 
 /// What is to be had here: nothing to say, or why not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Offer {
+pub(crate) struct Available {
     ring: Result<(), String>,
     aio: Result<(), String>,
 }
 
-impl Offer {
+impl Available {
     /// Asks for what the workload may need, and for nothing else: AIO only where the ring is not to be had.
     pub(crate) fn of(
         workload: &Workload,
@@ -51,26 +51,26 @@ impl Offer {
 
 /// Whether rings are to be had, or why not. Another failure than a refusal is met again, and reported, when the stream
 /// makes its ring.
-pub(crate) fn ring(source: RingSource) -> Result<(), String> {
+pub(crate) fn ring_available(source: RingSource) -> Result<(), String> {
     match ring::probe(source) {
         Ok(()) | Err(NoRing::Failed(_)) => Ok(()),
-        Err(NoRing::Forbidden(error)) => Err(ring::forbidden_words(&error)),
+        Err(NoRing::Forbidden(error)) => Err(ring::forbidden_message(&error)),
     }
 }
 
 /// Whether an AIO context of this depth is to be had, or why not.
-pub(crate) fn aio(contexts: &Contexts, source: AioSource, depth: usize) -> Result<(), String> {
-    let context = contexts.take(source, depth).map_err(|error| aio::forbidden_words(&error))?;
+pub(crate) fn aio_available(contexts: &Contexts, source: AioSource, depth: usize) -> Result<(), String> {
+    let context = contexts.take(source, depth).map_err(|error| aio::forbidden_message(&error))?;
     contexts.give_back(depth, context);
     Ok(())
 }
 
 /// The engine that the workload gets, before any trial.
-pub(crate) fn first(workload: &Workload, offer: &Offer) -> Way {
+pub(crate) fn initial(workload: &Workload, available: &Available) -> EngineChoice {
     let is_direct = workload.path == IoPath::Direct;
     // One at a time needs no thread of its own.
     let threads = if workload.queue_depth == 1 { EngineKind::Sync } else { EngineKind::Threads };
-    let (engine, reasons) = match (workload.engine, &offer.ring, &offer.aio) {
+    let (engine, reasons) = match (workload.engine, &available.ring, &available.aio) {
         (EngineKind::Uring, Err(ring), Ok(())) if is_direct => (EngineKind::Aio, vec![ring.clone()]),
         (EngineKind::Uring, Err(ring), Err(aio)) if is_direct => (threads, vec![ring.clone(), aio.clone()]),
         (EngineKind::Uring, Err(ring), _) => (threads, vec![ring.clone()]),
@@ -81,7 +81,7 @@ pub(crate) fn first(workload: &Workload, offer: &Offer) -> Way {
         (engine, _, _) => (engine, Vec::new()),
     };
     let why = (!reasons.is_empty()).then(|| format!("{}: {}", reasons.join(", and "), issues(engine)));
-    Way { engine, issuing: Issuing { why, ..Issuing::default() } }
+    EngineChoice { engine, issuing: Issuing { why, ..Issuing::default() } }
 }
 
 fn issues(engine: EngineKind) -> &'static str {
@@ -97,18 +97,18 @@ fn issues(engine: EngineKind) -> &'static str {
 /// What is to be said where an engine of threads has fewer than the depth asks for.
 pub(crate) fn fewer_threads(workload: &Workload) -> Option<String> {
     let (depth, streams) = (workload.queue_depth as usize, workload.streams as usize);
-    let size = crew::size(depth, streams);
+    let size = thread_pool::size(depth, streams);
     (size < depth).then(|| {
         format!(
             "the engine of threads has at most {} threads in all: {} of {depth} I/Os are in flight per stream",
-            crew::MOST_THREADS,
+            thread_pool::MAX_THREADS,
             size
         )
     })
 }
 
 /// Engines that are tried, in the order in which they are preferred where they are alike.
-pub(crate) const TRIED: [EngineKind; 3] = [EngineKind::Aio, EngineKind::Uring, EngineKind::Threads];
+pub(crate) const TRIAL_ENGINES: [EngineKind; 3] = [EngineKind::Aio, EngineKind::Uring, EngineKind::Threads];
 
 /// Rates and processor times closer than this are alike: a trial of a few milliseconds shows no more.
 const ALIKE: f64 = 0.1;
@@ -122,7 +122,9 @@ pub(crate) fn fastest(trials: &[Trial]) -> Option<EngineKind> {
     let fast = || trials.iter().filter(|trial| trial.ops > 0 && rate(trial) >= best_rate * (1.0 - ALIKE));
     let least_cost = fast().map(cost).fold(f64::INFINITY, f64::min);
     let is_cheap = |trial: &&Trial| cost(trial) <= least_cost * (1.0 + ALIKE);
-    let rank = |trial: &&Trial| TRIED.iter().position(|&engine| engine == trial.engine).unwrap_or(usize::MAX);
+    let rank = |trial: &&Trial| {
+        TRIAL_ENGINES.iter().position(|&engine| engine == trial.engine).unwrap_or(usize::MAX)
+    };
     fast().filter(is_cheap).min_by_key(rank).map(|trial| trial.engine)
 }
 
@@ -204,8 +206,12 @@ mod tests {
             (Threads, Direct, 8, yes(), yes(), Threads, None),
             (Sync, Buffered, 1, yes(), yes(), Sync, None),
         ] {
-            let way = first(&workload(engine, path, depth), &Offer { ring, aio });
-            assert_eq!((way.engine, way.issuing.why.as_deref()), (expected, why), "{engine} {path} {depth}");
+            let choice = initial(&workload(engine, path, depth), &Available { ring, aio });
+            assert_eq!(
+                (choice.engine, choice.issuing.why.as_deref()),
+                (expected, why),
+                "{engine} {path} {depth}"
+            );
         }
     }
 
@@ -213,18 +219,18 @@ mod tests {
     fn a_refusal_is_seen_and_named() {
         let contexts = Contexts::default();
         let refused = |workload: &Workload| {
-            let aio = |depth| aio(&contexts, AioSource::Forbidden, depth);
-            Offer::of(workload, || ring(RingSource::Forbidden), aio)
+            let aio = |depth| aio_available(&contexts, AioSource::Forbidden, depth);
+            Available::of(workload, || ring_available(RingSource::Forbidden), aio)
         };
-        let offer = refused(&workload(EngineKind::Uring, IoPath::Direct, 4));
-        assert_eq!(offer.ring, Err("io_uring is forbidden here (Operation not permitted)".into()));
-        assert_eq!(offer.aio, Err("Linux AIO is forbidden here (Operation not permitted)".into()));
+        let available = refused(&workload(EngineKind::Uring, IoPath::Direct, 4));
+        assert_eq!(available.ring, Err("io_uring is forbidden here (Operation not permitted)".into()));
+        assert_eq!(available.aio, Err("Linux AIO is forbidden here (Operation not permitted)".into()));
         let sync = workload(EngineKind::Sync, IoPath::Direct, 1);
-        assert_eq!(refused(&sync), Offer { ring: Ok(()), aio: Ok(()) });
+        assert_eq!(refused(&sync), Available { ring: Ok(()), aio: Ok(()) });
         // Who can have a ring does not ask for AIO.
         let with_ring =
-            Offer::of(&workload(EngineKind::Uring, IoPath::Direct, 4), || Ok(()), |_| unreachable!());
-        assert_eq!(with_ring, Offer { ring: Ok(()), aio: Ok(()) });
+            Available::of(&workload(EngineKind::Uring, IoPath::Direct, 4), || Ok(()), |_| unreachable!());
+        assert_eq!(with_ring, Available { ring: Ok(()), aio: Ok(()) });
     }
 
     #[test]
