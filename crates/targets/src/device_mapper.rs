@@ -1,7 +1,7 @@
 //! What the devices of device mapper are made of, range by range, from device mapper's own tables. It asks the kernel, or
 //! the answers of a test, and decides nothing.
 
-use crate::node::DeviceNumber;
+use crate::device_number::DeviceNumber;
 use crate::roots::{Roots, ToolSource};
 use crate::sysfs::Node;
 use rdsk_sys::dm::{DmLine, DmQuestion, lines};

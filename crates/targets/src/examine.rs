@@ -1,18 +1,18 @@
 //! Examines a name: what it is, what it lies on, what uses it. Symlinks are resolved first, so that what is judged is what
 //! will be opened. It opens for reading only, and it judges nothing.
 
+use crate::device_number::DeviceNumber;
 use crate::error::TargetError;
 use crate::identity::{self, Identity, Names, NoIdentity};
+use crate::machine_state::MachineState;
 use crate::mounts::{Mount, mount_of};
-use crate::node::DeviceNumber;
 use crate::roots::Roots;
 use crate::signature::{self, Signature};
 use crate::sim::Simulated;
 use crate::sysfs::Node;
 use crate::tools::{self, Lsblk};
 use crate::uses::{Found, Use, UseKind};
-use crate::world::World;
-use crate::{block_uses, claim, facts, file_uses, labels, naming, probe, text, thin_pool};
+use crate::{block_uses, claim, display, facts, file_uses, labels, naming, probe, thin_pool};
 use rdsk_model::{Device, ExtentEvidence, Filesystem, Target, TargetKind};
 use std::fs::{self, FileType, Metadata};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -130,10 +130,10 @@ pub(crate) fn examine_path(
         return examine_block(name, path, &meta, roots, exclusive);
     }
     if !kind.is_file() && !kind.is_dir() {
-        return Err(TargetError::NotMeasurable { path: text::shown(&path), what: describe(kind) });
+        return Err(TargetError::NotMeasurable { path: display::shown(&path), what: describe(kind) });
     }
     if let Some(what) = pseudo_filesystem(&path) {
-        return Err(TargetError::NotMeasurable { path: text::shown(&path), what });
+        return Err(TargetError::NotMeasurable { path: display::shown(&path), what });
     }
     if kind.is_dir() { examine_directory(name, path, roots) } else { examine_file(name, path, &meta, roots) }
 }
@@ -146,25 +146,25 @@ fn examine_block(
     exclusive: Exclusive,
 ) -> Result<Examined, TargetError> {
     let mut found = Found::default();
-    let world = World::read(roots, &mut found);
+    let machine = MachineState::read(roots, &mut found);
     let number = DeviceNumber::from_raw(meta.rdev());
-    let node = world.tree.by_number(number);
+    let node = machine.tree.by_number(number);
     let mut parts = BlockParts::default();
     match node {
-        Some(node) => parts = examine_node(&world, node, &path, &mut found),
+        Some(node) => parts = examine_node(&machine, node, &path, &mut found),
         None => found.doubt(&format!("sysfs does not know the device {number}")),
     }
     let size_bytes = parts.device.size_bytes.or_else(|| claim::size_of_block(&path)).unwrap_or(0);
     if size_bytes == 0 {
-        return Err(TargetError::Empty { path: text::shown(&path) });
+        return Err(TargetError::Empty { path: display::shown(&path) });
     }
     // What weighs more says more than the kernel's "busy".
     if exclusive == Exclusive::Ask && found.uses.iter().all(|used| used.kind > UseKind::OpenExclusive) {
         probe::exclusive(&path, &mut found);
     }
-    found.settle();
+    found.sort_uses();
     let place =
-        Place::Block { major_minor: number, attachment: node.and_then(|node| attachment(&world, node)) };
+        Place::Block { major_minor: number, attachment: node.and_then(|node| attachment(&machine, node)) };
     let align = probe::direct_align(&path).or(parts.device.logical_block_bytes);
     let target = Target {
         kind: TargetKind::Block,
@@ -188,9 +188,9 @@ fn examine_block(
     })
 }
 
-fn attachment(world: &World<'_>, node: &Node) -> Option<Attachment> {
-    let disk = world.tree.whole(node).name.clone();
-    facts::disk_sequence(&world.roots.sys, &disk).map(|sequence| Attachment { disk, sequence })
+fn attachment(machine: &MachineState<'_>, node: &Node) -> Option<Attachment> {
+    let disk = machine.tree.whole(node).name.clone();
+    facts::disk_sequence(&machine.roots.sys, &disk).map(|sequence| Attachment { disk, sequence })
 }
 
 /// What sysfs and the programs tell of a block device.
@@ -203,11 +203,16 @@ pub(crate) struct BlockParts {
 }
 
 /// Everything about a device that needs no open descriptor of ours.
-pub(crate) fn examine_node(world: &World<'_>, node: &Node, path: &Path, found: &mut Found) -> BlockParts {
-    found.extend(block_uses::find(world, node));
-    found.extend(file_uses::find_below(world, node));
-    let mut device = facts::device(&world.tree, node, &world.mapper);
-    let tools = &world.roots.tools;
+pub(crate) fn examine_node(
+    machine: &MachineState<'_>,
+    node: &Node,
+    path: &Path,
+    found: &mut Found,
+) -> BlockParts {
+    found.extend(block_uses::find(machine, node));
+    found.extend(file_uses::find_below(machine, node));
+    let mut device = facts::device(&machine.tree, node, &machine.mapper);
+    let tools = &machine.roots.tools;
     let lsblk = tools::lsblk(tools, path, &node.name).map_err(|reason| found.doubt(&reason)).ok();
     if let Some(lsblk) = &lsblk {
         second_opinion(lsblk, found);
@@ -219,18 +224,18 @@ pub(crate) fn examine_node(world: &World<'_>, node: &Node, path: &Path, found: &
         found.doubt(&reason);
         lsblk.as_ref().and_then(signature_of).into_iter().collect()
     });
-    for (of, signature) in labels_that_belong(world, node, &signatures, path, found) {
+    for (of, signature) in labels_that_belong(machine, node, &signatures, path, found) {
         let of = if of == node.name { String::new() } else { format!(" on {of}") };
         found.add(UseKind::Member, &format!("{}{of}", signature.text));
     }
-    thin_pool::judge_device(world, node, found);
-    let names = identity::find(world, node, lsblk.as_ref());
-    BlockParts { stack: kernel_names(world, node), device, names, signatures }
+    thin_pool::check_device(machine, node, found);
+    let names = identity::find(machine, node, lsblk.as_ref());
+    BlockParts { stack: kernel_names(machine, node), device, names, signatures }
 }
 
 /// Labels of members and locks on the device, its partitions and the disk around it, whose other sectors they may be on.
 fn labels_that_belong(
-    world: &World<'_>,
+    machine: &MachineState<'_>,
     node: &Node,
     own: &[Signature],
     path: &Path,
@@ -238,11 +243,11 @@ fn labels_that_belong(
 ) -> Vec<(String, Signature)> {
     let mut labels: Vec<(String, Signature)> =
         own.iter().map(|signature| (node.name.clone(), signature.clone())).collect();
-    for other in node.partitions.iter().chain(&node.parent).filter_map(|name| world.tree.get(name)) {
+    for other in node.partitions.iter().chain(&node.parent).filter_map(|name| machine.tree.get(name)) {
         // An extended partition is too short for labels, and a node may be missing: what is not there holds none.
-        let place = world.roots.dev.join(other.kernel_name());
+        let place = machine.roots.dev.join(other.kernel_name());
         let place = if place.exists() { place } else { path.with_file_name(other.kernel_name()) };
-        match tools::wipefs(&world.roots.tools, &place, &other.name)
+        match tools::wipefs(&machine.roots.tools, &place, &other.name)
             .and_then(|answer| signature::parse(&answer))
         {
             Ok(signatures) => {
@@ -277,14 +282,14 @@ fn signature_of(lsblk: &Lsblk) -> Option<Signature> {
 
 fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Result<Examined, TargetError> {
     let mut found = Found::default();
-    let world = World::read(roots, &mut found);
+    let machine = MachineState::read(roots, &mut found);
     let space = rustix::fs::statvfs(&path).map_err(|e| TargetError::from_io(&path, "looked at", e.into()))?;
     let kind = rustix::fs::statfs(&path).map(|answer| answer.f_type);
     // The types' numbers are positive and fit 32 bits, whatever integer the architecture gives them in.
     if kind.is_ok_and(|kind| MEMORY_TYPES.contains(&(kind as u64 & 0xffff_ffff))) {
         found.add(UseKind::InMemory, "its filesystem is in memory, so there is no disk to measure");
     }
-    let mount = mount_of(&world.mounts, &path);
+    let mount = mount_of(&machine.mounts, &path);
     if let Some(mount) = mount.filter(|mount| mount.is_read_only()) {
         found.add(UseKind::ReadOnly, &format!("{} is mounted read-only", mount.point.display()));
     }
@@ -294,13 +299,13 @@ fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Result<Examine
     }
     let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
     let mut pool_spare_bytes = None;
-    if let Some(node) = node_below(&path, &world, mount) {
+    if let Some(node) = node_below(&path, &machine, mount) {
         let kind = mount.map_or("", |mount| mount.kind.as_str());
-        thin_pool::judge_filesystem(&world, node, kind, (None, free_bytes), &mut found);
-        pool_spare_bytes = thin_pool::spare_below(&world, node, &mut found);
+        thin_pool::check_filesystem(&machine, node, kind, (None, free_bytes), &mut found);
+        pool_spare_bytes = thin_pool::spare_below(&machine, node, &mut found);
     }
-    found.settle();
-    let target = file_target(name, &path, 0, &world, mount);
+    found.sort_uses();
+    let target = file_target(name, &path, 0, &machine, mount);
     let place = Place::Directory {
         path: path.clone(),
         free_bytes,
@@ -322,20 +327,20 @@ fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Result<Examine
 
 fn examine_file(name: &str, path: PathBuf, meta: &Metadata, roots: &Roots) -> Result<Examined, TargetError> {
     if meta.len() == 0 {
-        return Err(TargetError::Empty { path: text::shown(&path) });
+        return Err(TargetError::Empty { path: display::shown(&path) });
     }
     let mut found = Found::default();
-    let world = World::read(roots, &mut found);
-    found.extend(file_uses::find(&world, &path, (meta.dev(), meta.ino())));
-    let mount = mount_of(&world.mounts, &path);
-    if let Some(node) = node_below(&path, &world, mount) {
+    let machine = MachineState::read(roots, &mut found);
+    found.extend(file_uses::find(&machine, &path, (meta.dev(), meta.ino())));
+    let mount = mount_of(&machine.mounts, &path);
+    if let Some(node) = node_below(&path, &machine, mount) {
         let kind = mount.map_or("", |mount| mount.kind.as_str());
         let free_bytes =
             rustix::fs::statvfs(&path).map_or(0, |space| space.f_bavail.saturating_mul(space.f_frsize));
-        thin_pool::judge_filesystem(&world, node, kind, (Some(meta.len()), free_bytes), &mut found);
+        thin_pool::check_filesystem(&machine, node, kind, (Some(meta.len()), free_bytes), &mut found);
     }
-    found.settle();
-    let mut target = file_target(name, &path, meta.len(), &world, mount);
+    found.sort_uses();
+    let mut target = file_target(name, &path, meta.len(), &machine, mount);
     target.direct_io = probe::direct_io(&path);
     let logical = target.device.as_ref().and_then(|device| device.logical_block_bytes);
     target.direct_align_bytes = probe::direct_align(&path).or(logical);
@@ -354,49 +359,59 @@ fn examine_file(name: &str, path: PathBuf, meta: &Metadata, roots: &Roots) -> Re
 }
 
 /// The device under a file or directory.
-fn node_below<'world>(path: &Path, world: &'world World<'_>, mount: Option<&Mount>) -> Option<&'world Node> {
+fn node_below<'machine>(
+    path: &Path,
+    machine: &'machine MachineState<'_>,
+    mount: Option<&Mount>,
+) -> Option<&'machine Node> {
     let by_stat = fs::metadata(path).ok().map(|meta| DeviceNumber::from_raw(meta.dev()));
     by_stat
-        .and_then(|number| world.tree.by_number(number))
-        .or_else(|| mount.and_then(|mount| world.device_of_mount(mount)))
+        .and_then(|number| machine.tree.by_number(number))
+        .or_else(|| mount.and_then(|mount| machine.device_of_mount(mount)))
 }
 
 /// What uses an open device or file of the user now, but for who holds it exclusively, which is we ourselves.
 pub(crate) fn uses_now(path: &Path, place: &Place, roots: &Roots) -> Found {
     let mut found = Found::default();
-    let world = World::read(roots, &mut found);
+    let machine = MachineState::read(roots, &mut found);
     match place {
-        Place::Block { major_minor, .. } => match world.tree.by_number(*major_minor) {
+        Place::Block { major_minor, .. } => match machine.tree.by_number(*major_minor) {
             Some(node) => {
-                found.extend(block_uses::find(&world, node));
-                found.extend(file_uses::find_below(&world, node));
+                found.extend(block_uses::find(&machine, node));
+                found.extend(file_uses::find_below(&machine, node));
             }
             None => found.doubt(&format!("sysfs does not know the device {major_minor}")),
         },
         Place::File { dev, ino, own: false } => {
-            found.extend(file_uses::find(&world, path, (*dev, *ino)));
+            found.extend(file_uses::find(&machine, path, (*dev, *ino)));
         }
         Place::File { own: true, .. } | Place::Directory { .. } | Place::Sim(_) => {}
     }
-    found.settle();
+    found.sort_uses();
     found
 }
 
-fn file_target(name: &str, path: &Path, size_bytes: u64, world: &World<'_>, mount: Option<&Mount>) -> Target {
-    let node = node_below(path, world, mount);
+fn file_target(
+    name: &str,
+    path: &Path,
+    size_bytes: u64,
+    machine: &MachineState<'_>,
+    mount: Option<&Mount>,
+) -> Target {
+    let node = node_below(path, machine, mount);
     let options = |mount: &Mount| format!("{},{}", mount.options, mount.super_options);
     Target {
         kind: TargetKind::File,
         size_bytes,
         filesystem: mount.map(|mount| Filesystem { kind: mount.kind.clone(), options: options(mount) }),
-        device: node.map(|node| facts::device(&world.tree, node, &world.mapper)),
-        stack: node.map(|node| kernel_names(world, node)).unwrap_or_default(),
+        device: node.map(|node| facts::device(&machine.tree, node, &machine.mapper)),
+        stack: node.map(|node| kernel_names(machine, node)).unwrap_or_default(),
         ..blank_target(name, path)
     }
 }
 
-fn kernel_names(world: &World<'_>, node: &Node) -> Vec<String> {
-    world.tree.stack(node).iter().map(|name| name.replace('!', "/")).collect()
+fn kernel_names(machine: &MachineState<'_>, node: &Node) -> Vec<String> {
+    machine.tree.stack(node).iter().map(|name| name.replace('!', "/")).collect()
 }
 
 fn blank_target(name: &str, path: &Path) -> Target {

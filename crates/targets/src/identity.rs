@@ -8,10 +8,10 @@ mod shared;
 pub(crate) use inventory::Inventory;
 pub(crate) use own::{logical_volume, of_node};
 
+use crate::display::listed;
+use crate::machine_state::MachineState;
 use crate::sysfs::Node;
-use crate::text::listed;
 use crate::tools::Lsblk;
-use crate::world::World;
 use rdsk_units::printable;
 
 /// Where an identity comes from.
@@ -120,39 +120,45 @@ impl Identity {
 }
 
 /// Every name of a device. `lsblk` is what the program told of it alone.
-pub(crate) fn find(world: &World<'_>, node: &Node, lsblk: Option<&Lsblk>) -> Names {
-    let inventory = Inventory::read(world);
-    let whole = world.tree.whole(node);
+pub(crate) fn find(machine: &MachineState<'_>, node: &Node, lsblk: Option<&Lsblk>) -> Names {
+    let inventory = Inventory::read(machine);
+    let whole = machine.tree.whole(node);
     let mut names = Names::default();
     // What `lsblk` says of a partition's serial number is said of its disk.
-    sort_out(world, whole, &inventory, lsblk, &mut names);
+    classify_names(machine, whole, &inventory, lsblk, &mut names);
     if node.name != whole.name {
         // The disk's links are names of the disk; the partition has its own.
         names.identities.retain(|identity| identity.kind != IdentityKind::ById);
         names.no_identities.retain(|none| none.identity.kind != IdentityKind::ById);
-        sort_out(world, node, &inventory, lsblk, &mut names);
+        classify_names(machine, node, &inventory, lsblk, &mut names);
     }
     names
 }
 
 /// Adds the names of `node` itself, each to the list that it belongs to.
-fn sort_out(world: &World<'_>, node: &Node, inventory: &Inventory, lsblk: Option<&Lsblk>, names: &mut Names) {
-    let disk = world.tree.whole(node);
-    let hardware_words = own::of_node(world, disk, inventory, lsblk);
-    let why_not = |identity: &Identity| why_not(world, node, identity, inventory);
+fn classify_names(
+    machine: &MachineState<'_>,
+    node: &Node,
+    inventory: &Inventory,
+    lsblk: Option<&Lsblk>,
+    names: &mut Names,
+) {
+    let disk = machine.tree.whole(node);
+    let hardware_words = own::of_node(machine, disk, inventory, lsblk);
+    let rejection_reason = |identity: &Identity| rejection_reason(machine, node, identity, inventory);
     let (mut good, mut junk, mut is_shared) = (Vec::new(), Vec::new(), false);
     for word in hardware_words.iter().filter(|word| is_hardware(word.kind)) {
-        let list = match self::why_not(world, disk, word, inventory) {
+        let list = match self::rejection_reason(machine, disk, word, inventory) {
             None => &mut good,
             Some(_) => {
-                is_shared |= !shared::sharers(world, disk, word, inventory).is_empty();
+                is_shared |= !shared::devices_sharing(machine, disk, word, inventory).is_empty();
                 &mut junk
             }
         };
         list.push(shared::key(&word.text));
     }
-    for identity in own::of_node(world, node, inventory, lsblk) {
-        let why = why_not(&identity).or_else(|| {
+    for identity in own::of_node(machine, node, inventory, lsblk) {
+        let why = rejection_reason(&identity).or_else(|| {
             // udev makes these names of serial number and World Wide Name, and gives the link to one of those who share
             // them; so does a name of the content of a LUN lead to one of its paths.
             let key = shared::key(&identity.text);
@@ -181,11 +187,16 @@ fn is_hardware(kind: IdentityKind) -> bool {
 }
 
 /// Why a name of `node` tells it from no other device; `None` where it does.
-fn why_not(world: &World<'_>, node: &Node, identity: &Identity, inventory: &Inventory) -> Option<String> {
-    if is_hardware(identity.kind) && !(tells_apart(&identity.text) && has_serial_inside(&identity.text)) {
+fn rejection_reason(
+    machine: &MachineState<'_>,
+    node: &Node,
+    identity: &Identity,
+    inventory: &Inventory,
+) -> Option<String> {
+    if is_hardware(identity.kind) && !(is_distinctive(&identity.text) && has_serial_inside(&identity.text)) {
         return Some("many devices call themselves so".to_owned());
     }
-    if is_kernel_name(world, &identity.text) {
+    if is_kernel_name(machine, &identity.text) {
         return Some("the kernel may give this name to any device".to_owned());
     }
     // Where nobody can say what the others are called, a name that only udev knows may be anybody's.
@@ -194,25 +205,25 @@ fn why_not(world: &World<'_>, node: &Node, identity: &Identity, inventory: &Inve
         IdentityKind::Wwn => !crate::facts::wwns(node).is_empty(),
         _ => true,
     };
-    if !inventory.is_told && !known_to_kernel {
+    if !inventory.is_available && !known_to_kernel {
         return Some("lsblk cannot say whether others have it too".to_owned());
     }
-    let sharers = shared::sharers(world, node, identity, inventory);
-    match sharers.len() {
+    let others = shared::devices_sharing(machine, node, identity, inventory);
+    match others.len() {
         0 => None,
-        1 => Some(format!("{} has it too", printable(&sharers[0]))),
-        _ => Some(format!("{} have it too", listed(&sharers, 3))),
+        1 => Some(format!("{} has it too", printable(&others[0]))),
+        _ => Some(format!("{} have it too", listed(&others, 3))),
     }
 }
 
 /// Cheap bridges and sticks share serial numbers such as `000000000000`, `0123456789ABCDEF`; such a word proves nothing. A
 /// short one is what the device has, as long as it is no mere number in a row.
-fn tells_apart(word: &str) -> bool {
-    const FEWEST_LETTERS: usize = 3;
+fn is_distinctive(word: &str) -> bool {
+    const MIN_LETTERS: usize = 3;
     let letters = shared::key(word);
     let is_one_letter = letters.bytes().all(|letter| letters.bytes().next() == Some(letter));
     let is_counting = |row: &str| row.starts_with(letters.as_str());
-    letters.len() >= FEWEST_LETTERS
+    letters.len() >= MIN_LETTERS
         && !is_one_letter
         && !["0123456789abcdef", "123456789abcdef", "12345678901234567890", "01234567890123456789"]
             .into_iter()
@@ -226,11 +237,11 @@ fn has_serial_inside(wwn: &str) -> bool {
     let pairs =
         serial.as_bytes().chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok());
     let bytes: Option<Vec<u8>> = pairs.collect();
-    bytes.is_some_and(|bytes| tells_apart(&String::from_utf8_lossy(&bytes)))
+    bytes.is_some_and(|bytes| is_distinctive(&String::from_utf8_lossy(&bytes)))
 }
 
 /// Whether a word is, or could be, what the kernel calls a device: another may have the name after the next boot.
-pub(crate) fn is_kernel_name(world: &World<'_>, word: &str) -> bool {
+pub(crate) fn is_kernel_name(machine: &MachineState<'_>, word: &str) -> bool {
     const NUMBERED: [&str; 10] = ["dm-", "md", "loop", "zram", "nbd", "ram", "mmcblk", "sr", "nvme", "ublkb"];
     const LETTERED: [&str; 4] = ["sd", "vd", "xvd", "hd"];
     let bare = word.strip_prefix("/dev/").unwrap_or(word);
@@ -247,7 +258,7 @@ pub(crate) fn is_kernel_name(world: &World<'_>, word: &str) -> bool {
             (1..=2).contains(&rest.len()) && rest.bytes().all(|letter| letter.is_ascii_lowercase())
         })
     };
-    world.tree.get(&bare.replace('/', "!")).is_some()
+    machine.tree.get(&bare.replace('/', "!")).is_some()
         || NUMBERED.iter().any(numbered)
         || LETTERED.iter().any(lettered)
 }

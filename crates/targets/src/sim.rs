@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// What a simulated target's name begins with.
 pub const SIM_PREFIX: &str = "sim:";
 /// Largest text of a system that is read; the built-in ones have a few KiB.
-const LARGEST_TEXT_BYTES: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// One LUN of a simulated system.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +35,7 @@ pub fn load_system(name: &str) -> Result<System, TargetError> {
     }
     let unreadable = |reason: String| TargetError::SimFile { path: shown.clone(), reason };
     let size = std::fs::metadata(name).map_err(|error| unreadable(error.to_string()))?;
-    if !size.is_file() || size.len() > LARGEST_TEXT_BYTES {
+    if !size.is_file() || size.len() > MAX_FILE_BYTES {
         return Err(unreadable("it is no file of at most 1 MiB".into()));
     }
     let text = std::fs::read_to_string(name).map_err(|error| unreadable(error.to_string()))?;
@@ -166,7 +166,7 @@ impl Simulated {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Access, Permission, Roots, claim, judge};
+    use crate::{Access, Permission, Roots, authorize, claim};
     use rdsk_model::ProblemKind;
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(examined.target.kind, TargetKind::Sim);
         assert_eq!(examined.target.size_bytes, 80_026_361_856);
         assert_eq!(examined.target.device.as_ref().unwrap().rotational, Some(true));
-        judge(&examined, Access::Write, &Permission::default()).unwrap();
+        authorize(&examined, Access::Write, &Permission::default()).unwrap();
         let claim = claim(examined, Access::Write, &Permission::default(), &roots).unwrap();
         assert_eq!(claim.simulated().unwrap().system.name, "freebsd-wd800jd");
         assert!(claim.open(crate::OpenMode::READ).is_err(), "there is nothing to open");

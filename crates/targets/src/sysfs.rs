@@ -1,7 +1,7 @@
 //! The block devices as sysfs shows them: names, numbers, partitions, what is made of what. It reads small text files and
 //! opens no device.
 
-use crate::node::DeviceNumber;
+use crate::device_number::DeviceNumber;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;

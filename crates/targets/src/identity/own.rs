@@ -4,15 +4,15 @@
 use super::inventory::Inventory;
 use super::{Identity, IdentityKind};
 use crate::facts;
+use crate::machine_state::MachineState;
 use crate::sysfs::{Node, names_in, read_text};
 use crate::tools::Lsblk;
-use crate::world::World;
 use std::path::Path;
 
 /// Every name of `node` itself that does not change with the order of disks, the best to type first. `lsblk` is what the
 /// program told of this device, which may have been asked alone.
 pub(crate) fn of_node(
-    world: &World<'_>,
+    machine: &MachineState<'_>,
     node: &Node,
     inventory: &Inventory,
     lsblk: Option<&Lsblk>,
@@ -20,25 +20,25 @@ pub(crate) fn of_node(
     let mut list = List::default();
     // Of a loop device over a block device the backing file would be a kernel name, which is no identity.
     if let Some(file) = &node.backing_file
-        && world.device_below_loop(node).is_none()
+        && machine.device_below_loop(node).is_none()
     {
         list.add(IdentityKind::BackingFile, &file.to_string_lossy());
     }
     if node.parent.is_none() {
         hardware(node, inventory, lsblk, &mut list);
-    } else if let Some(uuid) = partition_uuid(world, node, inventory, lsblk) {
+    } else if let Some(uuid) = partition_uuid(machine, node, inventory, lsblk) {
         list.add(IdentityKind::PartitionUuid, &uuid);
     }
     mapped(node, &mut list);
-    array(world, node, inventory, &mut list);
-    linked(world, node, "disk/by-id", |name| list.add(IdentityKind::ById, name));
+    array(machine, node, inventory, &mut list);
+    linked(machine, node, "disk/by-id", |name| list.add(IdentityKind::ById, name));
     list.0
 }
 
 /// Name and UUID of an array; empty for everything else.
-pub(super) fn of_array(world: &World<'_>, node: &Node, inventory: &Inventory) -> Vec<Identity> {
+pub(super) fn of_array(machine: &MachineState<'_>, node: &Node, inventory: &Inventory) -> Vec<Identity> {
     let mut list = List::default();
-    array(world, node, inventory, &mut list);
+    array(machine, node, inventory, &mut list);
     list.0
 }
 
@@ -80,7 +80,7 @@ fn hardware(node: &Node, inventory: &Inventory, lsblk: Option<&Lsblk>, list: &mu
 
 /// Newer kernels tell it with the event of the partition, udev does where it runs, and the partition table always.
 pub(super) fn partition_uuid(
-    world: &World<'_>,
+    machine: &MachineState<'_>,
     node: &Node,
     inventory: &Inventory,
     lsblk: Option<&Lsblk>,
@@ -89,13 +89,13 @@ pub(super) fn partition_uuid(
     let told = event.lines().find_map(|line| line.strip_prefix("PARTUUID=")).map(str::to_owned);
     let linked = || {
         let mut link = None;
-        linked(world, node, "disk/by-partuuid", |name| link = Some(name.to_owned()));
+        linked(machine, node, "disk/by-partuuid", |name| link = Some(name.to_owned()));
         link
     };
     told.or_else(|| lsblk.and_then(|row| row.partuuid.clone()))
         .or_else(|| inventory.row(node).and_then(|row| row.partuuid.clone()))
         .or_else(linked)
-        .or_else(|| inventory.content(world, node).partuuid)
+        .or_else(|| inventory.content(machine, node).partuuid)
 }
 
 /// What the device mapper calls a device.
@@ -132,7 +132,7 @@ pub(crate) fn logical_volume(name: &str, uuid: &str) -> Option<(String, String)>
 }
 
 /// Name and UUID of an array. Its name is in no file of sysfs: it is a link's, or the label of any member.
-fn array(world: &World<'_>, node: &Node, inventory: &Inventory, list: &mut List) {
+fn array(machine: &MachineState<'_>, node: &Node, inventory: &Inventory, list: &mut List) {
     if !node.directory.join("md").is_dir() {
         return;
     }
@@ -143,9 +143,9 @@ fn array(world: &World<'_>, node: &Node, inventory: &Inventory, list: &mut List)
             list.add(IdentityKind::ArrayName, name);
         }
     };
-    linked(world, node, "md", &mut add_name);
-    let member = node.slaves.first().and_then(|name| world.tree.get(name));
-    let content = member.map(|member| inventory.content(world, member)).unwrap_or_default();
+    linked(machine, node, "md", &mut add_name);
+    let member = node.slaves.first().and_then(|name| machine.tree.get(name));
+    let content = member.map(|member| inventory.content(machine, member)).unwrap_or_default();
     if let (Some("linux_raid_member"), Some(label)) = (content.fstype.as_deref(), &content.label) {
         add_name(label);
     }
@@ -162,25 +162,26 @@ fn as_mdadm_writes(uuid: &str) -> String {
 }
 
 /// Calls `take` with the name of every link in a directory of `/dev` that leads to `node`.
-fn linked(world: &World<'_>, node: &Node, directory: &str, mut take: impl FnMut(&str)) {
-    let place = world.roots.dev.join(directory);
+fn linked(machine: &MachineState<'_>, node: &Node, directory: &str, mut take: impl FnMut(&str)) {
+    let place = machine.roots.dev.join(directory);
     for name in names_in(&place) {
-        if target(world, &place.join(&name), directory, &name).is_some_and(|found| found.name == node.name) {
+        if target(machine, &place.join(&name), directory, &name).is_some_and(|found| found.name == node.name)
+        {
             take(&name);
         }
     }
 }
 
-fn target<'world>(
-    world: &'world World<'_>,
+fn target<'machine>(
+    machine: &'machine MachineState<'_>,
     link: &Path,
     directory: &str,
     name: &str,
-) -> Option<&'world Node> {
+) -> Option<&'machine Node> {
     let path = Path::new("/dev").join(directory).join(name);
-    world.tree.by_path(&path, &world.roots.dev).or_else(|| {
+    machine.tree.by_path(&path, &machine.roots.dev).or_else(|| {
         let target = std::fs::read_link(link).ok()?;
-        world.tree.get(&target.file_name()?.to_string_lossy())
+        machine.tree.get(&target.file_name()?.to_string_lossy())
     })
 }
 

@@ -1,10 +1,10 @@
 //! Judges whether a target may be read or written: a pure function of what was examined. A use in progress refuses every
 //! write; no flag overrides it.
 
+use crate::display::{listed, quoted, shown};
 use crate::examine::{Examined, Place};
 use crate::identity::NoIdentity;
 use crate::signature;
-use crate::text::{listed, quoted, shown};
 use crate::uses::{Use, UseKind};
 use rdsk_model::{Problem, ProblemKind};
 use rdsk_units::printable;
@@ -59,7 +59,7 @@ impl From<Refusal> for Problem {
 ///
 /// # Errors
 /// The refusal, with what holds the target and what would allow the write, if anything would.
-pub fn judge(examined: &Examined, access: Access, permission: &Permission) -> Result<(), Refusal> {
+pub fn authorize(examined: &Examined, access: Access, permission: &Permission) -> Result<(), Refusal> {
     if access == Access::Read {
         return Ok(());
     }
@@ -68,8 +68,8 @@ pub fn judge(examined: &Examined, access: Access, permission: &Permission) -> Re
     }
     match &examined.place {
         Place::Directory { .. } | Place::File { own: true, .. } | Place::Sim(_) => Ok(()),
-        Place::File { own: false, .. } => judge_file(examined, permission),
-        Place::Block { .. } => judge_block(examined, permission),
+        Place::File { own: false, .. } => authorize_file(examined, permission),
+        Place::Block { .. } => authorize_block(examined, permission),
     }
 }
 
@@ -77,7 +77,11 @@ pub fn judge(examined: &Examined, access: Access, permission: &Permission) -> Re
 ///
 /// # Errors
 /// The refusal.
-pub(crate) fn judge_uses(examined: &Examined, uses: Vec<Use>, doubts: Vec<String>) -> Result<(), Refusal> {
+pub(crate) fn authorize_uses(
+    examined: &Examined,
+    uses: Vec<Use>,
+    doubts: Vec<String>,
+) -> Result<(), Refusal> {
     let now = Examined { uses, doubts, ..examined.clone() };
     match now.uses.first() {
         Some(first) => Err(refuse_use(&now, first.kind)),
@@ -85,7 +89,7 @@ pub(crate) fn judge_uses(examined: &Examined, uses: Vec<Use>, doubts: Vec<String
     }
 }
 
-fn judge_file(examined: &Examined, permission: &Permission) -> Result<(), Refusal> {
+fn authorize_file(examined: &Examined, permission: &Permission) -> Result<(), Refusal> {
     prove(examined)?;
     match permission.overwrite {
         Overwrite::Allowed => Ok(()),
@@ -98,7 +102,7 @@ fn judge_file(examined: &Examined, permission: &Permission) -> Result<(), Refusa
     }
 }
 
-fn judge_block(examined: &Examined, permission: &Permission) -> Result<(), Refusal> {
+fn authorize_block(examined: &Examined, permission: &Permission) -> Result<(), Refusal> {
     prove(examined)?;
     let content = match signature::summary(&examined.signatures).as_str() {
         "" => "writing would destroy its content".to_owned(),
