@@ -1,17 +1,19 @@
 //! The Claim: the right to use a target, held by whoever examined and judged it. Everything that is opened for measuring
 //! is opened here, from a handle on the very thing that was judged. A Claim for reading never gives a writable descriptor.
 
-use crate::authorize::{Access, Permission, authorize, authorize_uses};
+use crate::authorize::{authorize, authorize_uses};
 use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::error::TargetError;
-use crate::examine::{Attachment, Examined, Exclusive, Place, examine_path, uses_now};
+use crate::examine::{Exclusive, examine_path, uses_now};
+use crate::examined::Examined;
+use crate::permission::{Access, Permission};
+use crate::place::{Attachment, Place};
 use crate::registry::TestFile;
 use crate::roots::Roots;
 use crate::sim::Simulated;
 use crate::{facts, probe};
 use rdsk_model::{ExtentEvidence, IoPath, Sync, Target};
-use rdsk_sys::extents::{ExtentSync, extents, summarise};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
@@ -215,7 +217,7 @@ impl Claim {
     pub fn allocation(&self, offset: u64, len: u64) -> Option<ExtentEvidence> {
         match self.held {
             Held::Node { node: Expected::File { .. }, .. } => {
-                evidence(self.open(OpenMode::READ).ok()?, offset, len)
+                probe::allocation(self.open(OpenMode::READ).ok()?, offset, len)
             }
             Held::Node { node: Expected::Block { .. }, .. } | Held::Sim(_) => None,
         }
@@ -255,7 +257,7 @@ impl Claim {
                     return Err(changed("its medium or backing file was changed"));
                 }
                 // Behind the handle there may be a node of a tree that sysfs does not describe; the ioctl is the truth.
-                match size_of_open_block(&fd) {
+                match probe::open_block_size(&fd) {
                     Some(size) if size != self.target.size_bytes => Err(changed("its size was changed")),
                     _ => Ok(()),
                 }
@@ -280,32 +282,4 @@ fn hold(target: Target, path: PathBuf, access: Access, node: Expected) -> Result
     } else {
         Err(TargetError::Changed { path: shown(&path), what: "another has its name" })
     }
-}
-
-/// Size of the block device at `path` in bytes; `None` where it cannot be opened.
-pub(crate) fn size_of_block(path: &Path) -> Option<u64> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    size_of_open_block(rustix::fs::open(path, flags, Mode::empty()).ok()?)
-}
-
-fn size_of_open_block(fd: impl AsFd) -> Option<u64> {
-    rdsk_sys::device::block_device_size(fd).ok()
-}
-
-/// How a file lies on its filesystem; `None` where that cannot be told.
-pub(crate) fn allocation_of(path: &Path, offset: u64, len: u64) -> Option<ExtentEvidence> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
-    evidence(rustix::fs::open(path, flags, Mode::empty()).ok()?, offset, len)
-}
-
-/// Sums up FIEMAP. Data among the metadata, or not placed yet, is data and no hole, so it counts as mapped.
-pub(crate) fn evidence(fd: impl AsFd, offset: u64, len: u64) -> Option<ExtentEvidence> {
-    let list = extents(fd, offset, len, ExtentSync::Flush).ok()?;
-    let sum = summarise(&list, offset, len);
-    Some(ExtentEvidence {
-        mapped_bytes: sum.mapped_bytes + sum.inline_or_delalloc_bytes,
-        unwritten_bytes: sum.unwritten_bytes,
-        hole_bytes: sum.hole_bytes,
-        extents: sum.extents,
-    })
 }

@@ -3,12 +3,9 @@
 use crate::device_mapper::Mapper;
 use crate::device_number::DeviceNumber;
 use crate::layers;
-use crate::sysfs::{Node, Tree, names_in, read_number, read_text};
+use crate::sysfs::{Node, SECTOR_BYTES, Tree, names_in, read_number, read_text};
 use rdsk_model::Device;
 use std::path::{Path, PathBuf};
-
-/// Bytes of the kernel's sector, whatever the device's own is.
-const SECTOR_BYTES: u64 = 512;
 
 /// Reads everything that sysfs tells, and what device mapper says of an array. Queue attributes of a partition are those of its disk.
 pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
@@ -27,7 +24,7 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
         below: layers::below(tree, node),
         model: trimmed(&whole.directory.join("device/model")),
         serial: serial(&whole.directory),
-        size_bytes: size_bytes(node),
+        size_bytes: node.size_bytes(),
         logical_block_bytes: number("logical_block_size"),
         physical_block_bytes: number("physical_block_size"),
         alignment_offset_bytes: read_number(&node.directory.join("alignment_offset")),
@@ -45,11 +42,6 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
         array: crate::array::facts(tree, node, mapper),
         loop_direct_io: read_number::<u8>(&whole.directory.join("loop/dio")).map(|value| value != 0),
     }
-}
-
-/// Capacity as sysfs has it.
-pub(crate) fn size_bytes(node: &Node) -> Option<u64> {
-    read_number::<u64>(&node.directory.join("size")).and_then(|sectors| sectors.checked_mul(SECTOR_BYTES))
 }
 
 /// The character devices through which commands reach a disk past its block device, by name: SCSI generic, block SCSI

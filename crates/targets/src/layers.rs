@@ -1,8 +1,7 @@
 //! What a device is made of, as a tree with the members of an array side by side: kind, size and name of each. It reads
 //! sysfs only.
 
-use crate::facts;
-use crate::identity::logical_volume;
+use crate::lvm::logical_volume;
 use crate::sysfs::{Node, Tree, read_text};
 use rdsk_model::Layer;
 
@@ -29,7 +28,7 @@ fn layers_below(tree: &Tree, node: &Node, levels: usize, left: &mut usize) -> Ve
             name: member.kernel_name(),
             mapped_name: mapped_name(member),
             kind: kind(member),
-            size_bytes: facts::size_bytes(member),
+            size_bytes: member.size_bytes(),
             below: layers_below(tree, member, levels - 1, left),
         });
     }
@@ -75,6 +74,7 @@ pub(crate) fn mapped_name(node: &Node) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts;
     use rdsk_testkit::fakesys::{FakeDisk, FakeSys};
 
     /// A logical volume on an array of two partitions and a disk.

@@ -2,6 +2,8 @@
 //! asked for without waiting. Everything here but `open_retrying_busy` opens for reading only.
 
 use crate::uses::{Found, UseKind};
+use rdsk_model::ExtentEvidence;
+use rdsk_sys::extents::{ExtentSync, extents, summarise};
 use rdsk_sys::io::{NowaitSupport, supports_nowait};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
@@ -71,6 +73,35 @@ pub(crate) fn nowait(fd: impl AsFd, size_bytes: u64, align_bytes: u64) -> Option
         NowaitSupport::No => Some(false),
         NowaitSupport::Unknown { .. } => None,
     }
+}
+
+/// Size of the block device at `path` in bytes; `None` where it cannot be opened.
+pub(crate) fn block_size(path: &Path) -> Option<u64> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    open_block_size(rustix::fs::open(path, flags, Mode::empty()).ok()?)
+}
+
+/// The same for one that is open.
+pub(crate) fn open_block_size(fd: impl AsFd) -> Option<u64> {
+    rdsk_sys::device::block_device_size(fd).ok()
+}
+
+/// How a file lies on its filesystem; `None` where that cannot be told.
+pub(crate) fn allocation_of(path: &Path, offset: u64, len: u64) -> Option<ExtentEvidence> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    allocation(rustix::fs::open(path, flags, Mode::empty()).ok()?, offset, len)
+}
+
+/// Sums up FIEMAP. Data among the metadata, or not placed yet, is data and no hole, so it counts as mapped.
+pub(crate) fn allocation(fd: impl AsFd, offset: u64, len: u64) -> Option<ExtentEvidence> {
+    let list = extents(fd, offset, len, ExtentSync::Flush).ok()?;
+    let sum = summarise(&list, offset, len);
+    Some(ExtentEvidence {
+        mapped_bytes: sum.mapped_bytes + sum.inline_or_delalloc_bytes,
+        unwritten_bytes: sum.unwritten_bytes,
+        hole_bytes: sum.hole_bytes,
+        extents: sum.extents,
+    })
 }
 
 #[cfg(test)]

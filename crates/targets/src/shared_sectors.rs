@@ -3,9 +3,8 @@
 
 use crate::device_mapper::{Part, Role, Row, Span};
 use crate::machine_state::MachineState;
-use crate::sysfs::{Node, read_number};
+use crate::sysfs::{Node, SECTOR_BYTES, read_number};
 
-const SECTOR_BYTES: u64 = 512;
 /// Layers of a stack, and pieces of a device; beyond them nothing is proven.
 const MAX_DEPTH: usize = 32;
 const MAX_EXTENTS: usize = 1 << 16;
@@ -258,8 +257,7 @@ fn with(
 
 /// Size in bytes; a device that does not tell reaches everything.
 fn size_of(node: &Node) -> u64 {
-    let sectors = read_number::<u64>(&node.directory.join("size"));
-    sectors.and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)).unwrap_or(u64::MAX)
+    node.size_bytes().unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

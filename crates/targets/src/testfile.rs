@@ -1,11 +1,15 @@
 //! Makes the test file: plans its size so that a tenth of the filesystem stays free, makes it under a name of its own,
 //! writes it really, and checks that no byte of it is a hole. It touches no other file.
 
-use crate::authorize::{Access, Permission, authorize};
-use crate::claim::{Claim, evidence};
+use crate::authorize::authorize;
+use crate::claim::Claim;
 use crate::display::shown;
 use crate::error::TargetError;
-use crate::examine::{Examined, Exclusive, Place, examine_path};
+use crate::examine::{Exclusive, examine_path};
+use crate::examined::Examined;
+use crate::permission::{Access, Permission};
+use crate::place::Place;
+use crate::probe;
 use crate::registry::TestFile;
 use crate::roots::Roots;
 use crate::testfile_writer::{self, CreatedTestFile, FillOptions, MIB, TestFileProgress, TestFileSize};
@@ -81,7 +85,9 @@ pub fn create_test_file(
     };
     let made = testfile_writer::write(&file, &fill, watch)?;
     // Where the filesystem does not tell, as NFS, nothing speaks against it.
-    if let Some(lies) = evidence(file.fd(), 0, made.bytes).filter(|lies| lies.mapped_bytes < made.bytes) {
+    if let Some(lies) =
+        probe::allocation(file.fd(), 0, made.bytes).filter(|lies| lies.mapped_bytes < made.bytes)
+    {
         return Err(TargetError::NotWritten {
             path: shown(file.path()),
             hole_bytes: lies.hole_bytes,

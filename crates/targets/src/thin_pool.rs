@@ -4,7 +4,7 @@
 
 use crate::device_mapper::{Part, PoolSpace, Span};
 use crate::machine_state::MachineState;
-use crate::sysfs::{Node, read_number, read_text};
+use crate::sysfs::{Node, read_text};
 use crate::uses::{Found, UseKind};
 use rdsk_units::Bytes;
 
@@ -64,7 +64,7 @@ pub(crate) fn check_filesystem(
 
 /// Judges whether the device `node` may be written everywhere.
 pub(crate) fn check_device(machine: &MachineState<'_>, node: &Node, found: &mut Found) {
-    let size_bytes = read_number::<u64>(&node.directory.join("size")).unwrap_or(0).saturating_mul(512);
+    let size_bytes = node.size_bytes().unwrap_or(0);
     for (pool, space) in pools(machine, node, found) {
         let growth_bytes = growth_bytes(machine, node, pool, space).unwrap_or(size_bytes);
         check((POOL, pool), space, growth_bytes, found);
@@ -103,8 +103,7 @@ fn growth_bytes(machine: &MachineState<'_>, node: &Node, pool: &Node, space: Poo
         let mapped = machine.mapper.mapped_bytes(volume)?;
         mapped_bytes += mapped;
         if volume.name == node.name {
-            let size_bytes = read_number::<u64>(&node.directory.join("size"))?.saturating_mul(512);
-            own_bytes = Some(size_bytes.saturating_sub(mapped));
+            own_bytes = Some(node.size_bytes()?.saturating_sub(mapped));
         }
     }
     own_bytes.filter(|_| space.total_bytes - space.free_bytes == mapped_bytes)

@@ -2,8 +2,9 @@
 //! partition's disk is another device here. It does not ask whether others have the same name.
 
 use super::inventory::Inventory;
-use super::{Identity, IdentityKind};
+use super::types::{Identity, IdentityKind};
 use crate::facts;
+use crate::lvm::logical_volume;
 use crate::machine_state::MachineState;
 use crate::sysfs::{Node, names_in, read_text};
 use crate::tools::Lsblk;
@@ -109,28 +110,6 @@ fn mapped(node: &Node, list: &mut List) {
     list.add(IdentityKind::MapperUuid, &uuid);
 }
 
-/// Volume group and logical volume of a device of LVM, which doubles each hyphen within a name (lvm(8), "Valid Names"). The
-/// hidden parts of a volume have a third part in the name or a suffix to the UUID's 64 characters.
-pub(crate) fn logical_volume(name: &str, uuid: &str) -> Option<(String, String)> {
-    const UUID_CHARACTERS: usize = 64;
-    if uuid.strip_prefix("LVM-")?.len() != UUID_CHARACTERS {
-        return None;
-    }
-    let mut parts = vec![String::new()];
-    let mut letters = name.chars().peekable();
-    while let Some(letter) = letters.next() {
-        if letter == '-' && letters.next_if_eq(&'-').is_none() {
-            parts.push(String::new());
-        } else {
-            parts.last_mut()?.push(letter);
-        }
-    }
-    match <[String; 2]>::try_from(parts) {
-        Ok([group, volume]) if !group.is_empty() && !volume.is_empty() => Some((group, volume)),
-        _ => None,
-    }
-}
-
 /// Name and UUID of an array. Its name is in no file of sysfs: it is a link's, or the label of any member.
 fn array(machine: &MachineState<'_>, node: &Node, inventory: &Inventory, list: &mut List) {
     if !node.directory.join("md").is_dir() {
@@ -188,23 +167,6 @@ fn target<'machine>(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_of_lvm_are_taken_apart() {
-        let uuid = format!("LVM-{}", "a".repeat(64));
-        let parted =
-            |name: &str| logical_volume(name, &uuid).map(|(group, volume)| format!("{group}/{volume}"));
-        assert_eq!(parted("vg-lv").as_deref(), Some("vg/lv"));
-        assert_eq!(parted("v--g-l--v").as_deref(), Some("v-g/l-v"));
-        assert_eq!(parted("a---b").as_deref(), Some("a-/b"));
-        assert_eq!(parted("a----b-c").as_deref(), Some("a--b/c"));
-        for name in ["", "vg", "vg--lv", "-lv", "vg-", "vg-lv-real", "vg-pool-tpool"] {
-            assert_eq!(parted(name), None, "{name}");
-        }
-        for uuid in ["", "CRYPT-x", &format!("{uuid}-tdata"), "LVM-short"] {
-            assert_eq!(logical_volume("vg-lv", uuid), None, "{uuid}");
-        }
-    }
 
     #[test]
     fn uuids_of_arrays_are_written_as_mdadm_does() {

@@ -2,7 +2,8 @@
 //! nothing.
 
 use super::inventory::Inventory;
-use super::{Identity, IdentityKind, own};
+use super::own;
+use super::types::{Identity, IdentityKind};
 use crate::facts;
 use crate::machine_state::MachineState;
 use crate::sysfs::{Node, read_text};
