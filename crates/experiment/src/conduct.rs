@@ -8,8 +8,8 @@ use rdsk_model::{
     SCHEMA, Status, Target, Watch,
 };
 use rdsk_targets::{
-    Access, Claim, Examined, Overwrite, Place, SizeWish, TargetError, TestFileOptions, claim, each_lun,
-    examine, make_test_file, remove_orphans, test_files_left,
+    Access, Claim, Examined, Overwrite, Place, TargetError, TestFileOptions, TestFileSize, claim,
+    create_test_file, each_lun, examine, remove_orphans, test_files_left,
 };
 use rdsk_units::Nanos;
 use std::time::Instant;
@@ -76,7 +76,7 @@ pub fn plan_only(request: &Request) -> Result<(Plan, Vec<Target>), Problem> {
     refuse_mixed(all.iter())?;
     for (index, examined) in all.into_iter().enumerate() {
         let access = wanted_access(&examined, request);
-        rdsk_targets::judge(&examined, access, &request.permission).map_err(Problem::from)?;
+        rdsk_targets::authorize(&examined, access, &request.permission).map_err(Problem::from)?;
         let mut target = examined.target.clone();
         target.index = u32::try_from(index).unwrap_or(u32::MAX);
         if let Place::Directory { .. } = examined.place {
@@ -203,7 +203,7 @@ fn claim_all(request: &Request, watch: &mut dyn Watch, record: &mut Record) -> R
     for name in &names(request)? {
         let one = examine(name, &request.roots).map_err(|error| error.problem())?;
         let access = wanted_access(&one, request);
-        rdsk_targets::judge(&one, access, &request.permission).map_err(Problem::from)?;
+        rdsk_targets::authorize(&one, access, &request.permission).map_err(Problem::from)?;
         examined.push((one, access));
     }
     refuse_mixed(examined.iter().map(|(one, _)| one))?;
@@ -240,7 +240,7 @@ fn make_file(
 ) -> Result<(Claim, f64), Problem> {
     let size = size_wish(request, files);
     let options = TestFileOptions { size, seed: request.options.seed, stop: request.stop.clone() };
-    let (claimed, made) = make_test_file(directory, &options, &request.roots, &mut |progress| {
+    let (claimed, made) = create_test_file(directory, &options, &request.roots, &mut |progress| {
         watch.event(&Event::Making {
             done_bytes: progress.done_bytes,
             total_bytes: progress.total_bytes,
@@ -252,10 +252,10 @@ fn make_file(
 }
 
 /// How large each of `files` test files is to be.
-fn size_wish(request: &Request, files: u64) -> SizeWish {
+fn size_wish(request: &Request, files: u64) -> TestFileSize {
     match request.size_bytes {
-        Some(bytes) => SizeWish::Fixed(bytes),
-        None => SizeWish::Adaptive {
+        Some(bytes) => TestFileSize::Fixed(bytes),
+        None => TestFileSize::Adaptive {
             max_bytes: LARGEST_TEST_FILE_BYTES,
             max_elapsed_ns: request.options.budget_ns / MAKING_SHARE / files.max(1),
         },

@@ -1,65 +1,21 @@
 //! Judges whether a target may be read or written: a pure function of what was examined. A use in progress refuses every
 //! write; no flag overrides it.
 
-use crate::examine::{Examined, Place};
+use crate::display::{listed, quoted, shown};
+use crate::examined::Examined;
 use crate::identity::NoIdentity;
+use crate::permission::{Access, Overwrite, Permission};
+use crate::place::Place;
+use crate::refusal::Refusal;
 use crate::signature;
-use crate::text::{listed, quoted, shown};
 use crate::uses::{Use, UseKind};
-use rdsk_model::{Problem, ProblemKind};
 use rdsk_units::printable;
-
-/// What a plan does to a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Reads only.
-    Read,
-    /// Writes, and may read.
-    Write,
-}
-
-/// Whether a regular file may be overwritten.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Overwrite {
-    /// `--overwrite` was given.
-    Allowed,
-    /// It was not.
-    #[default]
-    Refused,
-}
-
-/// What the user allowed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Permission {
-    /// The word after `--destroy`: the identity of the one device that may be overwritten.
-    pub destroy: Option<String>,
-    /// Whether a regular file may be overwritten.
-    pub overwrite: Overwrite,
-}
-
-/// A refusal, fit to print.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Refusal {
-    /// Stable name: `mounted`, `wrong-identity`.
-    pub code: &'static str,
-    /// What is refused and why.
-    pub message: String,
-    /// What the user can do.
-    pub hint: String,
-}
-
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
-        Self::new(ProblemKind::Refused, refusal.code, refusal.message, refusal.hint)
-    }
-}
 
 /// Judges. Reading is always allowed; of a directory, `Write` asks whether a test file may be made in it.
 ///
 /// # Errors
 /// The refusal, with what holds the target and what would allow the write, if anything would.
-pub fn judge(examined: &Examined, access: Access, permission: &Permission) -> Result<(), Refusal> {
+pub fn authorize(examined: &Examined, access: Access, permission: &Permission) -> Result<(), Refusal> {
     if access == Access::Read {
         return Ok(());
     }
@@ -68,8 +24,8 @@ pub fn judge(examined: &Examined, access: Access, permission: &Permission) -> Re
     }
     match &examined.place {
         Place::Directory { .. } | Place::File { own: true, .. } | Place::Sim(_) => Ok(()),
-        Place::File { own: false, .. } => judge_file(examined, permission),
-        Place::Block { .. } => judge_block(examined, permission),
+        Place::File { own: false, .. } => authorize_file(examined, permission),
+        Place::Block { .. } => authorize_block(examined, permission),
     }
 }
 
@@ -77,7 +33,11 @@ pub fn judge(examined: &Examined, access: Access, permission: &Permission) -> Re
 ///
 /// # Errors
 /// The refusal.
-pub(crate) fn judge_uses(examined: &Examined, uses: Vec<Use>, doubts: Vec<String>) -> Result<(), Refusal> {
+pub(crate) fn authorize_uses(
+    examined: &Examined,
+    uses: Vec<Use>,
+    doubts: Vec<String>,
+) -> Result<(), Refusal> {
     let now = Examined { uses, doubts, ..examined.clone() };
     match now.uses.first() {
         Some(first) => Err(refuse_use(&now, first.kind)),
@@ -85,7 +45,7 @@ pub(crate) fn judge_uses(examined: &Examined, uses: Vec<Use>, doubts: Vec<String
     }
 }
 
-fn judge_file(examined: &Examined, permission: &Permission) -> Result<(), Refusal> {
+fn authorize_file(examined: &Examined, permission: &Permission) -> Result<(), Refusal> {
     prove(examined)?;
     match permission.overwrite {
         Overwrite::Allowed => Ok(()),
@@ -98,7 +58,7 @@ fn judge_file(examined: &Examined, permission: &Permission) -> Result<(), Refusa
     }
 }
 
-fn judge_block(examined: &Examined, permission: &Permission) -> Result<(), Refusal> {
+fn authorize_block(examined: &Examined, permission: &Permission) -> Result<(), Refusal> {
     prove(examined)?;
     let content = match signature::summary(&examined.signatures).as_str() {
         "" => "writing would destroy its content".to_owned(),

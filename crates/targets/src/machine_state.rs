@@ -2,9 +2,9 @@
 //! spaces, the tables of device mapper. It answers which device a mount or a swap space lies on, and judges nothing.
 
 use crate::device_mapper::{Mapper, Row};
+use crate::device_number::DeviceNumber;
 use crate::luns::Luns;
 use crate::mounts::{Mount, read_mounts, read_swaps};
-use crate::node::DeviceNumber;
 use crate::roots::Roots;
 use crate::sysfs::{Node, Tree};
 use crate::uses::Found;
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 /// The state of the machine at one moment.
 #[derive(Debug)]
-pub(crate) struct World<'roots> {
+pub(crate) struct MachineState<'roots> {
     /// Where it was read.
     pub(crate) roots: &'roots Roots,
     /// The block devices.
@@ -37,7 +37,7 @@ pub(crate) struct World<'roots> {
     pub(crate) swaps: Vec<PathBuf>,
 }
 
-impl<'roots> World<'roots> {
+impl<'roots> MachineState<'roots> {
     /// Reads it. What cannot be read becomes a doubt.
     pub(crate) fn read(roots: &'roots Roots, found: &mut Found) -> Self {
         let tree = Tree::read(&roots.sys).unwrap_or_else(|error| {

@@ -1,11 +1,10 @@
 //! Which bytes of which disks a device is made of, through partitions, device mapper, md and loop devices, and whether two
-//! devices share any. It works on what `World` has read.
+//! devices share any. It works on what `MachineState` has read.
 
 use crate::device_mapper::{Part, Role, Row, Span};
-use crate::sysfs::{Node, read_number};
-use crate::world::World;
+use crate::machine_state::MachineState;
+use crate::sysfs::{Node, SECTOR_BYTES, read_number};
 
-const SECTOR_BYTES: u64 = 512;
 /// Layers of a stack, and pieces of a device; beyond them nothing is proven.
 const MAX_DEPTH: usize = 32;
 const MAX_EXTENTS: usize = 1 << 16;
@@ -16,7 +15,7 @@ pub(crate) enum Reach {
     /// The bytes that writes to it change.
     Writes,
     /// The bytes that its content rests on.
-    RestsOn,
+    DependsOn,
 }
 
 /// A range of a disk.
@@ -27,12 +26,12 @@ struct Extent {
     begin: u64,
     end: u64,
     /// The layers on the way down that do not say where exactly they put what, from above.
-    passages: Vec<Passage>,
+    opaque_ranges: Vec<OpaqueRange>,
 }
 
 /// A range of a layer below which places are not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Passage {
+struct OpaqueRange {
     device: String,
     begin: u64,
     end: u64,
@@ -65,8 +64,8 @@ pub(crate) enum Sharing {
 
 impl Extents {
     /// Everything that `node` reaches.
-    pub(crate) fn of(world: &World<'_>, node: &Node, reach: Reach) -> Self {
-        let mut descent = Descent { world, reach, extents: Self::default() };
+    pub(crate) fn of(machine: &MachineState<'_>, node: &Node, reach: Reach) -> Self {
+        let mut descent = Descent { machine, reach, extents: Self::default() };
         descent.down(node, 0, size_of(node), &[], 0);
         descent.extents
     }
@@ -77,82 +76,82 @@ impl Extents {
             let why = self.guessed.iter().chain(&other.guessed).next();
             return Sharing::Perhaps(why.cloned().unwrap_or_else(|| "the stack is too large".to_owned()));
         }
-        let pairs = self.list.iter().flat_map(|one| other.list.iter().map(move |two| meet(one, two)));
-        let closest = pairs.max().unwrap_or(Meeting::No);
+        let pairs = self.list.iter().flat_map(|one| other.list.iter().map(move |two| overlap_of(one, two)));
+        let closest = pairs.max().unwrap_or(Overlap::No);
         match (closest, self.guessed.as_ref().or(other.guessed.as_ref())) {
-            (Meeting::No, _) => Sharing::No,
+            (Overlap::No, _) => Sharing::No,
             (_, Some(why)) => Sharing::Perhaps(why.clone()),
-            (Meeting::ByPool, None) => Sharing::ByPool,
-            (Meeting::Yes, None) => Sharing::Yes,
+            (Overlap::ByPool, None) => Sharing::ByPool,
+            (Overlap::Yes, None) => Sharing::Yes,
         }
     }
 }
 
 /// Whether two ranges meet; the closest comes last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Meeting {
+enum Overlap {
     No,
     ByPool,
     Yes,
 }
 
 /// Where both pass through the same layer, that layer keeps them apart or does not; below it nothing can be compared.
-fn meet(one: &Extent, two: &Extent) -> Meeting {
+fn overlap_of(one: &Extent, two: &Extent) -> Overlap {
     let overlap = |begin: u64, end: u64, other_begin: u64, other_end: u64| {
-        if begin < other_end && other_begin < end { Meeting::Yes } else { Meeting::No }
+        if begin < other_end && other_begin < end { Overlap::Yes } else { Overlap::No }
     };
-    for passage in &one.passages {
-        if let Some(same) = two.passages.iter().find(|other| other.device == passage.device) {
-            return match (passage.volume, same.volume) {
-                (Some(volume), Some(other)) if volume != other => Meeting::No,
-                (Some(_), None) | (None, Some(_)) => Meeting::ByPool,
-                _ => overlap(passage.begin, passage.end, same.begin, same.end),
+    for range in &one.opaque_ranges {
+        if let Some(same) = two.opaque_ranges.iter().find(|other| other.device == range.device) {
+            return match (range.volume, same.volume) {
+                (Some(volume), Some(other)) if volume != other => Overlap::No,
+                (Some(_), None) | (None, Some(_)) => Overlap::ByPool,
+                _ => overlap(range.begin, range.end, same.begin, same.end),
             };
         }
     }
-    if one.medium == two.medium { overlap(one.begin, one.end, two.begin, two.end) } else { Meeting::No }
+    if one.medium == two.medium { overlap(one.begin, one.end, two.begin, two.end) } else { Overlap::No }
 }
 
-struct Descent<'world, 'roots> {
-    world: &'world World<'roots>,
+struct Descent<'machine, 'roots> {
+    machine: &'machine MachineState<'roots>,
     reach: Reach,
     extents: Extents,
 }
 
 impl Descent<'_, '_> {
-    fn down(&mut self, node: &Node, begin: u64, end: u64, passages: &[Passage], depth: usize) {
+    fn down(&mut self, node: &Node, begin: u64, end: u64, opaque_ranges: &[OpaqueRange], depth: usize) {
         if depth > MAX_DEPTH || self.extents.list.len() >= MAX_EXTENTS {
             self.extents.guessed = Some(format!("the stack below {} is too large", node.shown()));
             self.extents.is_cut = true;
             return;
         }
-        if let Some(parent) = node.parent.as_deref().and_then(|parent| self.world.tree.get(parent)) {
+        if let Some(parent) = node.parent.as_deref().and_then(|parent| self.machine.tree.get(parent)) {
             let start = read_number::<u64>(&node.directory.join("start")).unwrap_or(0);
             let start = start.saturating_mul(SECTOR_BYTES);
             return self.down(
                 parent,
                 begin.saturating_add(start),
                 end.saturating_add(start),
-                passages,
+                opaque_ranges,
                 depth + 1,
             );
         }
-        if let Some(below) = self.world.device_below_loop(node) {
+        if let Some(below) = self.machine.device_below_loop(node) {
             let offset = read_number::<u64>(&node.directory.join("loop/offset")).unwrap_or(0);
             return self.down(
                 below,
                 begin.saturating_add(offset),
                 end.saturating_add(offset),
-                passages,
+                opaque_ranges,
                 depth + 1,
             );
         }
         if node.slaves.is_empty() {
-            let medium = self.world.luns.medium(&node.name).to_owned();
-            self.extents.list.push(Extent { medium, begin, end, passages: passages.to_vec() });
+            let medium = self.machine.luns.medium(&node.name).to_owned();
+            self.extents.list.push(Extent { medium, begin, end, opaque_ranges: opaque_ranges.to_vec() });
             return;
         }
-        match self.world.table(node) {
+        match self.machine.table(node) {
             Some(Ok(rows)) => {
                 for row in rows.iter().filter(|row| row.begin < end && begin < row.end) {
                     for part in &row.parts {
@@ -160,20 +159,20 @@ impl Descent<'_, '_> {
                             node,
                             (begin.max(row.begin), end.min(row.end)),
                             (row, part),
-                            passages,
+                            opaque_ranges,
                             depth,
                         );
                     }
                 }
-                self.unnamed(node, rows, (begin, end), passages, depth);
+                self.unnamed(node, rows, (begin, end), opaque_ranges, depth);
             }
             Some(Err(reason)) => {
                 self.extents.guessed =
                     Some(format!("the table of {} cannot be read ({reason})", node.shown()));
-                self.anywhere(node, begin, end, passages, depth);
+                self.anywhere(node, begin, end, opaque_ranges, depth);
             }
             // md, bcache and others say of what they are made, and not where they put what.
-            None => self.anywhere(node, begin, end, passages, depth),
+            None => self.anywhere(node, begin, end, opaque_ranges, depth),
         }
     }
 
@@ -182,13 +181,13 @@ impl Descent<'_, '_> {
         node: &Node,
         (begin, end): (u64, u64),
         (row, part): (&Row, &Part),
-        passages: &[Passage],
+        opaque_ranges: &[OpaqueRange],
         depth: usize,
     ) {
         if part.role == Role::Origin && self.reach == Reach::Writes {
             return;
         }
-        let Some(below) = self.world.tree.by_number(part.device) else {
+        let Some(below) = self.machine.tree.by_number(part.device) else {
             self.extents.guessed =
                 Some(format!("sysfs does not know {}, a part of {}", part.device, node.shown()));
             return;
@@ -197,20 +196,20 @@ impl Descent<'_, '_> {
         match part.span {
             Span::Linear { offset } => {
                 let shift = |at: u64| (at - row.begin).saturating_add(offset);
-                self.down(below, shift(begin), shift(end), passages, depth + 1);
+                self.down(below, shift(begin), shift(end), opaque_ranges, depth + 1);
             }
             Span::Within { begin: first, end: last } => {
-                let passages = with(passages, node, begin, end, None);
-                self.down(below, first, last, &passages, depth + 1);
+                let opaque_ranges = with(opaque_ranges, node, begin, end, None);
+                self.down(below, first, last, &opaque_ranges, depth + 1);
             }
             Span::Anywhere => {
-                let passages = with(passages, node, begin, end, None);
-                self.down(below, 0, size, &passages, depth + 1);
+                let opaque_ranges = with(opaque_ranges, node, begin, end, None);
+                self.down(below, 0, size, &opaque_ranges, depth + 1);
             }
             Span::Volume { id } => {
-                let passages = with(passages, node, begin, end, None);
-                let passages = with(&passages, below, 0, size, Some(id));
-                self.down(below, 0, size, &passages, depth + 1);
+                let opaque_ranges = with(opaque_ranges, node, begin, end, None);
+                let opaque_ranges = with(&opaque_ranges, below, 0, size, Some(id));
+                self.down(below, 0, size, &opaque_ranges, depth + 1);
             }
         }
     }
@@ -222,38 +221,43 @@ impl Descent<'_, '_> {
         node: &Node,
         rows: &[Row],
         (begin, end): (u64, u64),
-        passages: &[Passage],
+        opaque_ranges: &[OpaqueRange],
         depth: usize,
     ) {
         let is_named = |below: &Node| {
             rows.iter().flat_map(|row| &row.parts).any(|part: &Part| part.device == below.number)
         };
-        for below in node.slaves.iter().filter_map(|name| self.world.tree.get(name)) {
+        for below in node.slaves.iter().filter_map(|name| self.machine.tree.get(name)) {
             if !is_named(below) {
-                let passages = with(passages, node, begin, end, None);
-                self.down(below, 0, size_of(below), &passages, depth + 1);
+                let opaque_ranges = with(opaque_ranges, node, begin, end, None);
+                self.down(below, 0, size_of(below), &opaque_ranges, depth + 1);
             }
         }
     }
 
-    fn anywhere(&mut self, node: &Node, begin: u64, end: u64, passages: &[Passage], depth: usize) {
-        let passages = with(passages, node, begin, end, None);
-        for below in node.slaves.iter().filter_map(|name| self.world.tree.get(name)) {
-            self.down(below, 0, size_of(below), &passages, depth + 1);
+    fn anywhere(&mut self, node: &Node, begin: u64, end: u64, opaque_ranges: &[OpaqueRange], depth: usize) {
+        let opaque_ranges = with(opaque_ranges, node, begin, end, None);
+        for below in node.slaves.iter().filter_map(|name| self.machine.tree.get(name)) {
+            self.down(below, 0, size_of(below), &opaque_ranges, depth + 1);
         }
     }
 }
 
-fn with(passages: &[Passage], node: &Node, begin: u64, end: u64, volume: Option<u64>) -> Vec<Passage> {
-    let mut passages = passages.to_vec();
-    passages.push(Passage { device: node.name.clone(), begin, end, volume });
-    passages
+fn with(
+    opaque_ranges: &[OpaqueRange],
+    node: &Node,
+    begin: u64,
+    end: u64,
+    volume: Option<u64>,
+) -> Vec<OpaqueRange> {
+    let mut opaque_ranges = opaque_ranges.to_vec();
+    opaque_ranges.push(OpaqueRange { device: node.name.clone(), begin, end, volume });
+    opaque_ranges
 }
 
 /// Size in bytes; a device that does not tell reaches everything.
 fn size_of(node: &Node) -> u64 {
-    let sectors = read_number::<u64>(&node.directory.join("size"));
-    sectors.and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)).unwrap_or(u64::MAX)
+    node.size_bytes().unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -262,9 +266,9 @@ mod tests {
     use crate::fake::Fake;
 
     fn sharing(fake: &Fake, writes: &str, rests: &str) -> Sharing {
-        fake.with(|world, _| {
-            let of = |name, reach| Extents::of(world, world.tree.get(name).unwrap(), reach);
-            of(writes, Reach::Writes).share(&of(rests, Reach::RestsOn))
+        fake.with(|machine, _| {
+            let of = |name, reach| Extents::of(machine, machine.tree.get(name).unwrap(), reach);
+            of(writes, Reach::Writes).share(&of(rests, Reach::DependsOn))
         })
     }
 

@@ -1,10 +1,10 @@
 //! Tables of judgements: every use refuses whatever the flags, and only the right word opens an unused device.
 
 use super::*;
+use crate::device_number::DeviceNumber;
 use crate::identity::{Identity, IdentityKind};
-use crate::node::DeviceNumber;
 use crate::signature::Signature;
-use rdsk_model::{Device, Target, TargetKind};
+use rdsk_model::{Device, Problem, ProblemKind, Target, TargetKind};
 
 fn target(path: &str, kind: TargetKind, device: Option<&str>) -> Target {
     Target {
@@ -69,8 +69,8 @@ fn destroy(word: &str) -> Permission {
 }
 
 fn refused(examined: &Examined, permission: &Permission) -> Refusal {
-    judge(examined, Access::Read, permission).unwrap();
-    judge(examined, Access::Write, permission).unwrap_err()
+    authorize(examined, Access::Read, permission).unwrap();
+    authorize(examined, Access::Write, permission).unwrap_err()
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn wrong_words_are_refused() {
 #[test]
 fn right_words_open_an_unused_device() {
     for word in ["WD 1", "ata-WDC_1", "/dev/disk/by-id/ata-WDC_1"] {
-        judge(&disk(), Access::Write, &destroy(word)).unwrap();
+        authorize(&disk(), Access::Write, &destroy(word)).unwrap();
     }
 }
 
@@ -173,9 +173,9 @@ fn files_need_overwrite_unless_they_are_ours() {
     let only_destroy = Permission { destroy: Some("WD 1".into()), overwrite: Overwrite::Refused };
     assert_eq!(refused(&file(false), &only_destroy).code, "needs-overwrite");
     let allowed = Permission { destroy: None, overwrite: Overwrite::Allowed };
-    judge(&file(false), Access::Write, &allowed).unwrap();
-    judge(&file(true), Access::Write, &Permission::default()).unwrap();
-    judge(&directory(), Access::Write, &Permission::default()).unwrap();
+    authorize(&file(false), Access::Write, &allowed).unwrap();
+    authorize(&file(true), Access::Write, &Permission::default()).unwrap();
+    authorize(&directory(), Access::Write, &Permission::default()).unwrap();
 }
 
 #[test]

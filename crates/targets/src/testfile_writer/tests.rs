@@ -12,9 +12,9 @@ fn no_space_is_an_error_that_names_the_directory_and_leaves_nothing() {
     device.mkfs_ext4("small").unwrap();
     let mount = device.mount().unwrap();
     let stop = StopFlag::new();
-    let order = Order { goal_bytes: 1 << 30, max_elapsed: None, seed: 1, stop: &stop };
+    let options = FillOptions { goal_bytes: 1 << 30, max_elapsed: None, seed: 1, stop: &stop };
     let file = TestFile::create(mount.path()).unwrap();
-    let error = write(&file, &order, &mut |_| {}).unwrap_err();
+    let error = write(&file, &options, &mut |_| {}).unwrap_err();
     assert_eq!(error.code(), "no-space");
     assert!(error.to_string().contains(&shown(mount.path())), "{error}");
 

@@ -1,10 +1,10 @@
 //! Fills a test file with real data until it is large enough or the time is up. It writes to the one descriptor that it is
 //! given, and keeps the flush inside the time.
 
-use crate::data;
+use crate::display::shown;
 use crate::error::TargetError;
 use crate::registry::TestFile;
-use crate::text::shown;
+use crate::testfile_data;
 use rdsk_model::{IoPath, StopFlag};
 use rustix::fs::{FallocateFlags, OFlags};
 use rustix::io::Errno;
@@ -14,7 +14,7 @@ pub(crate) const MIB: u64 = 1 << 20;
 /// Bytes per write, and the step in which an adaptive file grows.
 const CHUNK_BYTES: usize = 1 << 20;
 /// An adaptive file grows to this size even when its time is up, as long as twice the time is not.
-pub(crate) const ADAPTIVE_AT_LEAST_BYTES: u64 = 16 * MIB;
+pub(crate) const MIN_ADAPTIVE_BYTES: u64 = 16 * MIB;
 /// Most bytes between two flushes, so that a write into the page cache cannot pretend to be fast for long.
 const MAX_UNFLUSHED_BYTES: u64 = 64 * MIB;
 /// Alignment that satisfies `O_DIRECT` on every filesystem known.
@@ -25,7 +25,7 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(50);
 
 /// How large a test file shall be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SizeWish {
+pub enum TestFileSize {
     /// Exactly this many bytes, or an error.
     Fixed(u64),
     /// As large as the filesystem and the time allow, in whole MiB where that is possible.
@@ -39,7 +39,7 @@ pub enum SizeWish {
 
 /// How far the making is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MakeProgress {
+pub struct TestFileProgress {
     /// Bytes so far.
     pub done_bytes: u64,
     /// Bytes in the end; an adaptive file may end before.
@@ -50,7 +50,7 @@ pub struct MakeProgress {
 
 /// What making a test file was.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Made {
+pub struct CreatedTestFile {
     /// Size of the file.
     pub bytes: u64,
     /// Until everything was on stable storage.
@@ -63,7 +63,7 @@ pub struct Made {
 
 /// What to write.
 #[derive(Clone, Debug)]
-pub(crate) struct Order<'a> {
+pub(crate) struct FillOptions<'a> {
     /// Size of the file unless the time ends it.
     pub(crate) goal_bytes: u64,
     /// Time for an adaptive file.
@@ -77,13 +77,13 @@ pub(crate) struct Order<'a> {
 /// Writes and flushes; the file is then exactly as long as what was written.
 pub(crate) fn write(
     file: &TestFile,
-    order: &Order<'_>,
-    watch: &mut dyn FnMut(MakeProgress),
-) -> Result<Made, TargetError> {
+    options: &FillOptions<'_>,
+    watch: &mut dyn FnMut(TestFileProgress),
+) -> Result<CreatedTestFile, TargetError> {
     let mut writer = Writer::new(file);
     // One reservation keeps the file in one piece, and it is the quickest way to learn of a quota. It leaves the size alone,
     // because FAT would fill a larger size with zeros first. Filesystems that cannot reserve do without.
-    let reserved = rustix::fs::fallocate(file.fd(), FallocateFlags::KEEP_SIZE, 0, order.goal_bytes);
+    let reserved = rustix::fs::fallocate(file.fd(), FallocateFlags::KEEP_SIZE, 0, options.goal_bytes);
     if let Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) = reserved {
         return Err(writer.failed(errno));
     }
@@ -91,21 +91,21 @@ pub(crate) fn write(
     let skip = storage.as_ptr().align_offset(ALIGN);
     let buffer = &mut storage[skip..skip + CHUNK_BYTES];
     let mut shown_at = Instant::now();
-    while writer.done_bytes < order.goal_bytes {
-        if order.stop.is_raised() {
+    while writer.done_bytes < options.goal_bytes {
+        if options.stop.is_raised() {
             return Err(TargetError::Interrupted);
         }
-        let left = order.goal_bytes - writer.done_bytes;
+        let left = options.goal_bytes - writer.done_bytes;
         let length = usize::try_from(left).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
         let chunk = &mut buffer[..length];
-        data::fill(order.seed, writer.done_bytes, chunk);
+        testfile_data::fill(options.seed, writer.done_bytes, chunk);
         writer.write(chunk)?;
-        writer.flush_in_time(order.max_elapsed)?;
+        writer.flush_in_time(options.max_elapsed)?;
         if shown_at.elapsed() >= PROGRESS_EVERY {
             shown_at = Instant::now();
-            watch(writer.progress(order.goal_bytes));
+            watch(writer.progress(options.goal_bytes));
         }
-        if order.max_elapsed.is_some_and(|limit| writer.is_enough(limit)) {
+        if options.max_elapsed.is_some_and(|limit| writer.is_enough(limit)) {
             break;
         }
     }
@@ -214,20 +214,20 @@ impl<'file> Writer<'file> {
         let elapsed = self.start.elapsed();
         let chunks = u32::try_from(self.done_bytes / MIB).unwrap_or(u32::MAX).max(1);
         let expected = elapsed + elapsed / chunks + self.last_flush;
-        let limit = if self.done_bytes < ADAPTIVE_AT_LEAST_BYTES { 2 * limit } else { limit };
+        let limit = if self.done_bytes < MIN_ADAPTIVE_BYTES { 2 * limit } else { limit };
         expected >= limit
     }
 
-    fn progress(&self, total_bytes: u64) -> MakeProgress {
+    fn progress(&self, total_bytes: u64) -> TestFileProgress {
         let made = self.made();
-        MakeProgress { done_bytes: self.done_bytes, total_bytes, bytes_per_s: made.write_bytes_per_s }
+        TestFileProgress { done_bytes: self.done_bytes, total_bytes, bytes_per_s: made.write_bytes_per_s }
     }
 
-    fn made(&self) -> Made {
+    fn made(&self) -> CreatedTestFile {
         let elapsed = self.start.elapsed();
         // A file that is made in no measurable time has no rate; a nanosecond keeps the figure finite.
         let seconds = elapsed.as_secs_f64().max(1e-9);
-        Made {
+        CreatedTestFile {
             bytes: self.done_bytes,
             elapsed_ns: u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
             write_bytes_per_s: self.done_bytes as f64 / seconds,
