@@ -1,7 +1,7 @@
 //! Goes on with passes over chosen places that an earlier Record holds: which passes are complete, where the last one
 //! stopped, and whether the Record is of the same target and question at all.
 
-use crate::tally::Tally;
+use crate::cell_totals::Tally;
 use rdsk_model::{
     Cell, CellRecord, Extent, Plan, PointRun, Problem, ProblemKind, Record, SCHEMA, StopReason, Target, Visit,
 };

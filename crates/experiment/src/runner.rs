@@ -1,9 +1,9 @@
 //! Visits the cells of a Plan in ABBA order through an engine, with an observer beside every visit, within the budget.
 //! It decides when a cell has had enough; it never opens a path, prints, or reads a clock other than the engine's.
 
-use crate::pace::{Judge, LEAST_RUN_NS, cache_check, enough, grown, limits, window_ns};
+use crate::cell_totals::{Setting, Tally, is_write_behind};
 use crate::resume::continued;
-use crate::tally::{Setting, Tally, is_write_behind};
+use crate::stopping::{Judge, LEAST_RUN_NS, cache_check, enough, grown, limits, window_ns};
 use rdsk_engine::{Ended, Engine, EngineError, Job, Limits, Pinning, Prepared, Run, Settled};
 use rdsk_model::{
     Cell, CellRecord, Clock, EngineKind, Event, Evidence, Experiment, Extent, MemberCounters, Plan, Problem,
@@ -359,7 +359,7 @@ impl Runner<'_> {
         let mut evidence = tally.evidence.clone().finish();
         evidence.page_cache = tally.page_cache;
         if let Some(then) = continued(cell, self.earlier) {
-            evidence = crate::carry::joined(&then.evidence, evidence);
+            evidence = crate::merge_evidence::merge(&then.evidence, evidence);
         }
         let workload = &cell.workload;
         evidence.extents = workload

@@ -1,4 +1,4 @@
-//! The bench that a plan runs on: an engine, its clock, an observer beside it. Real targets get the kernel's, simulated
+//! The backend that a plan runs on: an engine, its clock, an observer beside it. Real targets get the kernel's, simulated
 //! ones those of their lab; nobody else knows the difference.
 
 use crate::options::PlanOptions;
@@ -18,7 +18,7 @@ pub(crate) type Members = Box<dyn Fn(u32) -> Option<Box<dyn MemberCounters>>>;
 pub(crate) type Places = Box<dyn Fn(&IoError) -> Option<String>>;
 
 /// Who measures.
-pub(crate) struct Bench {
+pub(crate) struct Backend {
     pub(crate) engine: Box<dyn Engine>,
     pub(crate) clock: Box<dyn Clock>,
     pub(crate) observer: Observers,
@@ -28,8 +28,8 @@ pub(crate) struct Bench {
     pub(crate) host: Option<Host>,
 }
 
-impl Bench {
-    /// The bench for these claims, all real or all simulated.
+impl Backend {
+    /// The backend for these claims, all real or all simulated.
     ///
     /// # Errors
     /// When they are mixed.
@@ -44,7 +44,7 @@ impl Bench {
     }
 }
 
-fn real(claims: &[Claim], roots: &Roots, choice: Choice) -> Bench {
+fn real(claims: &[Claim], roots: &Roots, choice: Choice) -> Backend {
     let targets: Vec<Target> = claims.iter().map(|claim| claim.target.clone()).collect();
     let (sys, proc) = (roots.sys.clone(), roots.proc.clone());
     let host = rdsk_observe::host(&proc, &sys, measure_clock());
@@ -63,7 +63,7 @@ fn real(claims: &[Claim], roots: &Roots, choice: Choice) -> Bench {
             targets.iter().filter(|target| indices.contains(&target.index)).cloned().collect();
         Box::new(KernelObserver::new(&mine, &sys, &proc, Arc::new(MonotonicClock)))
     };
-    Bench {
+    Backend {
         engine: Box::new(RealEngine { choice, ..RealEngine::default() }),
         clock: Box::new(MonotonicClock),
         observer: Box::new(observer),
@@ -73,7 +73,7 @@ fn real(claims: &[Claim], roots: &Roots, choice: Choice) -> Bench {
     }
 }
 
-fn simulated(claims: &[Claim], seed: u64) -> Result<Bench, EngineError> {
+fn simulated(claims: &[Claim], seed: u64) -> Result<Backend, EngineError> {
     let engine = SimEngine::new(claims, seed)?;
     let (lab, luns) = (engine.lab(), engine.luns().to_vec());
     let (lab_too, all) = (engine.lab(), engine.luns().to_vec());
@@ -85,7 +85,7 @@ fn simulated(claims: &[Claim], seed: u64) -> Result<Bench, EngineError> {
             indices.iter().filter_map(|&index| Some((index, *luns.get(index as usize)?))).collect();
         Box::new(SimObserver::new(lab.clone(), &watched))
     };
-    Ok(Bench {
+    Ok(Backend {
         clock: Box::new(engine.clock()),
         host: engine.host(),
         observer: Box::new(observer),

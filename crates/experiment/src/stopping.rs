@@ -1,7 +1,7 @@
 //! How much of a cell one visit does and when it has had enough: limits, growth, the judge at the end of every window. It
 //! decides from numbers and issues nothing.
 
-use crate::tally::{Tally, is_write_behind, per_second};
+use crate::cell_totals::{Tally, is_write_behind, per_second};
 use rdsk_engine::{CacheCheck, Control, Ended, Flow, Limits, Progress};
 use rdsk_model::{CacheState, Cell, Event, Extent, IoPath, Op, Watch};
 use rdsk_stats::{Stop, StopRule};
