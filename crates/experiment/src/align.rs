@@ -9,7 +9,7 @@ const SIZES: [u64; 8] = [1, 27, 512, 2048, 4096, 8192, 16384, 65536];
 /// The report's file.
 const SPAN_BYTES: u64 = 64 << 20;
 /// Least span in a run on a slow disk: 1024 pages to choose from.
-const LEAST_SPAN_BYTES: u64 = 4 << 20;
+const MIN_SPAN_BYTES: u64 = 4 << 20;
 /// I/Os of the first visit; the runner grows it while preparing and settling are cheap.
 const FIRST_OPS: u64 = 32;
 const WEIGHT: f64 = 0.4;
@@ -87,7 +87,7 @@ fn span_bytes(context: &PlanContext<'_>, in_run: bool, budget_ns: u64) -> u64 {
     let wish_bytes = match (context.options.pass_bytes, context.made_bytes_per_s) {
         (Some(bytes), _) => bytes,
         (None, Some(rate)) if in_run => {
-            ((rate * budget_ns as f64 / 1e9 * WARM_SHARE) as u64).clamp(LEAST_SPAN_BYTES, SPAN_BYTES)
+            ((rate * budget_ns as f64 / 1e9 * WARM_SHARE) as u64).clamp(MIN_SPAN_BYTES, SPAN_BYTES)
         }
         _ => SPAN_BYTES,
     };

@@ -15,12 +15,12 @@ use rdsk_units::Nanos;
 use std::time::Instant;
 
 /// Largest test file unless `--size` says otherwise.
-const LARGEST_TEST_FILE_BYTES: u64 = 1 << 30;
+const MAX_TEST_FILE_BYTES: u64 = 1 << 30;
 /// The part of the budget that making the test file may take: a fifth.
-const MAKING_SHARE: u64 = 5;
+const TEST_FILE_SHARE: u64 = 5;
 
 /// Overrun of the budget that is not worth a word.
-const LEAST_OVERRUN_NS: u64 = 1_000_000_000;
+const MIN_OVERRUN_NS: u64 = 1_000_000_000;
 
 /// Runs the request and tells everything that was seen.
 pub fn execute(request: &Request, watch: &mut dyn Watch) -> Record {
@@ -51,7 +51,7 @@ fn note_overrun(request: &Request, planned_ns: Option<u64>, record: &mut Record)
     let Some(planned_ns) = planned_ns else { return };
     let budget_ns = request.options.budget_ns.max(planned_ns);
     if request.options.runtime_ns.is_none()
-        && record.elapsed_ns > budget_ns + (budget_ns / 4).max(LEAST_OVERRUN_NS)
+        && record.elapsed_ns > budget_ns + (budget_ns / 4).max(MIN_OVERRUN_NS)
         && !record.cells.is_empty()
     {
         record.notes.push(format!(
@@ -128,11 +128,11 @@ fn measure(
     .map_err(|error| plan_problem(&error))?;
     *planned_ns = Some(plan.budget_ns);
     record.notes.extend(plan.notes.iter().cloned());
-    let earlier = match &request.resume {
+    let resumed = match &request.resume {
         Some(earlier) => crate::resume::cells_of(earlier, &record.targets, &plan, &mut record.notes)?,
         None => Vec::new(),
     };
-    run_plan(request, watch, record, &plan, (&claimed_targets, &earlier), backend)
+    run_plan(request, watch, record, &plan, (&claimed_targets, &resumed), backend)
 }
 
 fn run_plan(
@@ -140,7 +140,7 @@ fn run_plan(
     watch: &mut dyn Watch,
     record: &mut Record,
     plan: &Plan,
-    (claimed_targets, earlier): (&ClaimedTargets, &[CellRecord]),
+    (claimed_targets, resumed): (&ClaimedTargets, &[CellRecord]),
     mut backend: Backend,
 ) -> Result<(), Problem> {
     let targets = record.targets.clone();
@@ -148,7 +148,7 @@ fn run_plan(
         plan,
         targets: &targets,
         claims: &claimed_targets.claims,
-        earlier,
+        resumed,
         engine: backend.engine.as_mut(),
         clock: backend.clock.as_ref(),
         observer: backend.observer.as_ref(),
@@ -261,8 +261,8 @@ fn size_wish(request: &Request, files: u64) -> SizeWish {
     match request.size_bytes {
         Some(bytes) => SizeWish::Fixed(bytes),
         None => SizeWish::Adaptive {
-            max_bytes: LARGEST_TEST_FILE_BYTES,
-            max_elapsed_ns: request.options.budget_ns / MAKING_SHARE / files.max(1),
+            max_bytes: MAX_TEST_FILE_BYTES,
+            max_elapsed_ns: request.options.budget_ns / TEST_FILE_SHARE / files.max(1),
         },
     }
 }

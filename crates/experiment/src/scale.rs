@@ -15,7 +15,7 @@ const STAGGER_NS: u64 = 5_000_000_000;
 const SIZES_IN_RUN: [u64; 2] = [64 << 10, 1 << 20];
 const STREAMS_IN_RUN: [u32; 2] = [1, 4];
 /// Least time of a cell with all its streams running.
-const LEAST_CELL_NS: u64 = 500_000_000;
+const MIN_CELL_NS: u64 = 500_000_000;
 /// Starting one stream after the other takes at most this part of a cell's time, unless the pause was asked for.
 const RAMP_SHARE: u64 = 2;
 const WEIGHT_IN_RUN: f64 = 1.0;
@@ -69,7 +69,7 @@ pub(crate) fn grid(context: &PlanContext<'_>, in_run: bool, budget_ns: u64) -> G
 fn shorten(grid: &mut Grid, context: &PlanContext<'_>, budget_ns: u64) {
     let (options, ops) = (context.options, context.ops.len());
     let before = grid.clone();
-    let wanted_ns = options.runtime_ns.unwrap_or(LEAST_CELL_NS);
+    let wanted_ns = options.runtime_ns.unwrap_or(MIN_CELL_NS);
     let time_ns = |grid: &Grid| grid.cells(ops).saturating_mul(wanted_ns).saturating_add(grid.ramps_ns(ops));
     if options.stagger_ns.is_none() {
         let share_ns = budget_ns / grid.cells(ops).max(1);

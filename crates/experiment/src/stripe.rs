@@ -8,11 +8,11 @@ use rdsk_model::{Cell, ChosenFirst, EngineKind, Experiment, Extent, IoPath, Op, 
 use rdsk_units::Bytes;
 
 /// What a request may have at most where the kernel does not say what it leaves whole.
-const LARGEST_UNKNOWN_BYTES: u64 = 1 << 20;
+const DEFAULT_MAX_REQUEST_BYTES: u64 = 1 << 20;
 /// Fewest units of a span in which places are chosen one by one.
-const LEAST_UNITS: u64 = 16;
+const MIN_UNITS: u64 = 16;
 /// The largest chunk that the sweep looks for.
-const LARGEST_CHUNK_BYTES: u64 = 4 << 20;
+const MAX_CHUNK_BYTES: u64 = 4 << 20;
 
 /// One cell per direction: writes where they are allowed, else reads; both where both are asked for. On an array whose members
 /// can be seen, reads of chosen places stand beside the writes, since who holds the data and who the parity takes both.
@@ -42,7 +42,7 @@ enum Places {
 
 fn cell(context: &PlanContext<'_>, op: Op, places: Places, has_members: bool) -> Cell {
     // From a multiple of every chunk that is looked for, so that boundaries lie at multiples.
-    let begin = context.options.offset_bytes.next_multiple_of(LARGEST_CHUNK_BYTES);
+    let begin = context.options.offset_bytes.next_multiple_of(MAX_CHUNK_BYTES);
     let room_bytes = context.target.size_bytes.saturating_sub(begin);
     let wish = sweep_options(context, room_bytes);
     let probes = if places == Places::Listed { sweep(&wish) } else { Vec::new() };
@@ -67,7 +67,7 @@ fn cell(context: &PlanContext<'_>, op: Op, places: Places, has_members: bool) ->
     workload.sync = if op == Op::Write { Sync::Dsync } else { Sync::None };
     let chosen = if has_members { WALK_REQUESTS as u64 * wish.unit_bytes() } else { 0 };
     let bytes = points.pass_bytes(largest) + chosen;
-    let has_places = !points.is_empty() || (has_members && room_bytes >= LEAST_UNITS * wish.unit_bytes());
+    let has_places = !points.is_empty() || (has_members && room_bytes >= MIN_UNITS * wish.unit_bytes());
     workload.points = has_places.then_some(points);
     let id = format!("stripe/{op}");
     let mut cell = context.cell(id, Experiment::Stripe, workload, Extent::Pass { bytes }, 1.0);
@@ -87,11 +87,11 @@ fn sweep_options(context: &PlanContext<'_>, room_bytes: u64) -> SweepOptions {
     let align_bytes = context.target.direct_align_bytes.unwrap_or(512);
     let usual = SweepOptions::new(room_bytes, align_bytes, context.options.seed);
     let device = context.target.device.as_ref();
-    let whole = device.and_then(|device| device.max_request_bytes).unwrap_or(LARGEST_UNKNOWN_BYTES);
+    let whole = device.and_then(|device| device.max_request_bytes).unwrap_or(DEFAULT_MAX_REQUEST_BYTES);
     // md cuts at its chunks and says so as if it were the largest request; what is larger goes to several members, as it should.
     let is_cut_by_md =
         device.and_then(|device| device.array.as_ref()).is_some_and(|array| array.source == "md");
-    let whole = if is_cut_by_md { whole.max(LARGEST_UNKNOWN_BYTES) } else { whole };
+    let whole = if is_cut_by_md { whole.max(DEFAULT_MAX_REQUEST_BYTES) } else { whole };
     let largest_bytes = usual.largest_bytes.min(whole);
     let probes = match context.options.places {
         Wanted::Count(count) => usize::try_from(count).unwrap_or(usize::MAX),

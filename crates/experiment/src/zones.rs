@@ -8,14 +8,14 @@ use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, Poin
 /// The report's block sizes; they are decimal words there, and the sizes of dd's `bs=1m` all the same.
 const SIZES: [u64; 4] = [1 << 20, 5 << 20, 10 << 20, 20 << 20];
 /// Places on the target.
-const PLACES: u64 = 200;
+const POSITIONS: u64 = 200;
 /// Passes.
 pub(crate) const RUNS: u32 = 10;
 /// Fewest passes and places that a plan is shortened to.
-const LEAST_RUNS: u32 = 3;
-const LEAST_PLACES: u64 = 40;
+const MIN_RUNS: u32 = 3;
+const MIN_POSITIONS: u64 = 40;
 /// Places in a run of everything.
-const PLACES_IN_RUN: u64 = 40;
+const POSITIONS_IN_RUN: u64 = 40;
 /// What a device is taken to do when nothing is known of it, in bytes per second: a disk with mechanics, any other.
 const GUESSED_DISK: f64 = 100e6;
 const GUESSED_OTHER: f64 = 500e6;
@@ -26,7 +26,7 @@ const GUESSED_SEEK_S: f64 = 0.013;
 /// The part of the budget that the passes are planned for.
 const PLANNED_SHARE: f64 = 0.8;
 /// A block is at most this part of the room, or there would be no positions to tell apart.
-const LEAST_BLOCKS: u64 = 8;
+const MIN_BLOCKS: u64 = 8;
 
 /// The size of the whole question.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,8 +47,8 @@ pub(crate) fn shape(contexts: &[PlanContext<'_>], in_run: bool, budget_ns: u64) 
     let places = match options.places {
         Places::Full => None,
         Places::Count(count) => Some(count),
-        Places::Default if in_run => Some(PLACES_IN_RUN),
-        Places::Default => Some(PLACES),
+        Places::Default if in_run => Some(POSITIONS_IN_RUN),
+        Places::Default => Some(POSITIONS),
     };
     let sizes = match &options.block_bytes {
         Some(sizes) => sizes.clone(),
@@ -72,15 +72,15 @@ fn shorten(shape: &mut Shape, contexts: &[PlanContext<'_>], budget_ns: u64) {
     let before = shape.clone();
     let too_long =
         |shape: &Shape| contexts.iter().map(|context| seconds(shape, context)).sum::<f64>() > budget_s;
-    while too_long(shape) && shape.runs > LEAST_RUNS {
+    while too_long(shape) && shape.runs > MIN_RUNS {
         shape.runs -= 1;
     }
     let is_default = contexts[0].options.block_bytes.is_none();
     while too_long(shape) && is_default && shape.sizes.len() > 2 {
         shape.sizes.pop();
     }
-    while too_long(shape) && shape.places.is_some_and(|places| places > LEAST_PLACES) {
-        shape.places = shape.places.map(|places| (places * 3 / 4).max(LEAST_PLACES));
+    while too_long(shape) && shape.places.is_some_and(|places| places > MIN_POSITIONS) {
+        shape.places = shape.places.map(|places| (places * 3 / 4).max(MIN_POSITIONS));
     }
     if *shape != before {
         shape.note = Some(format!(
@@ -154,9 +154,9 @@ fn cell(context: &PlanContext<'_>, shape: &Shape, in_run: bool, op: Op, block_by
     );
     let pass_bytes = points.pass_bytes(block_bytes);
     workload.align_bytes = align_bytes;
-    let too_small = (block_bytes.saturating_mul(LEAST_BLOCKS) > room_bytes).then(|| {
+    let too_small = (block_bytes.saturating_mul(MIN_BLOCKS) > room_bytes).then(|| {
         format!(
-            "the target holds fewer than {LEAST_BLOCKS} blocks of this size, too few to tell positions apart"
+            "the target holds fewer than {MIN_BLOCKS} blocks of this size, too few to tell positions apart"
         )
     });
     workload.points = Some(points);
