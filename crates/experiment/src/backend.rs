@@ -15,7 +15,7 @@ pub(crate) type Observers = Box<dyn Fn(&[u32]) -> Box<dyn Observer>>;
 pub(crate) type Members = Box<dyn Fn(u32) -> Option<Box<dyn MemberCounters>>>;
 
 /// What is to be said beside a failed I/O, where something is.
-pub(crate) type Places = Box<dyn Fn(&IoError) -> Option<String>>;
+pub(crate) type ErrorLocation = Box<dyn Fn(&IoError) -> Option<String>>;
 
 /// Who measures.
 pub(crate) struct Backend {
@@ -23,7 +23,7 @@ pub(crate) struct Backend {
     pub(crate) clock: Box<dyn Clock>,
     pub(crate) observer: Observers,
     pub(crate) members: Members,
-    pub(crate) places: Places,
+    pub(crate) error_location: ErrorLocation,
     /// The machine that is measured on.
     pub(crate) host: Option<Host>,
 }
@@ -53,10 +53,10 @@ fn real(claims: &[Claim], roots: &Roots, choice: Choice) -> Backend {
         let target = all.iter().find(|target| target.index == index)?;
         Some(Box::new(KernelMembers::of(target, &sys_too)?))
     };
-    let (known, sys_of_places) = (targets.clone(), sys.clone());
-    let places = move |error: &IoError| {
+    let (known, sys_for_errors) = (targets.clone(), sys.clone());
+    let error_location = move |error: &IoError| {
         let target = known.iter().find(|target| target.index == error.target)?;
-        rdsk_observe::place::words_of(error, target, &sys_of_places)
+        rdsk_observe::place::words_of(error, target, &sys_for_errors)
     };
     let observer = move |indices: &[u32]| -> Box<dyn Observer> {
         let mine: Vec<Target> =
@@ -68,7 +68,7 @@ fn real(claims: &[Claim], roots: &Roots, choice: Choice) -> Backend {
         clock: Box::new(MonotonicClock),
         observer: Box::new(observer),
         members: Box::new(members),
-        places: Box::new(places),
+        error_location: Box::new(error_location),
         host: Some(host),
     }
 }
@@ -91,7 +91,7 @@ fn simulated(claims: &[Claim], seed: u64) -> Result<Backend, EngineError> {
         observer: Box::new(observer),
         members: Box::new(members),
         // A model's disk has no other below it.
-        places: Box::new(|_: &IoError| None),
+        error_location: Box::new(|_: &IoError| None),
         engine: Box::new(engine),
     })
 }

@@ -167,7 +167,7 @@ fn run_plan(
     }
     record.cells = outcome.cells;
     for error in record.cells.iter_mut().flat_map(|cell| &mut cell.result.errors) {
-        if let Some(words) = (backend.places)(error) {
+        if let Some(words) = (backend.error_location)(error) {
             error.message = format!("{} ({words})", error.message);
         }
     }

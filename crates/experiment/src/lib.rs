@@ -22,7 +22,7 @@ mod stripe;
 mod zones;
 
 pub use execute::{execute, plan_only};
-pub use options::{BudgetWish, PlaceOrder, Places, PlanOptions};
+pub use options::{BudgetSource, PlanOptions, PositionOrder, Positions};
 pub use planner::{PlanError, plan};
 pub use request::Request;
 pub use runner::{Outcome, Runner};

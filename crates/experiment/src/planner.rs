@@ -1,6 +1,6 @@
 //! Puts the cells of all experiments on all targets into one Plan and shares out the budget. Pure: facts in, Plan out.
 
-use crate::options::{BudgetWish, Places, PlanOptions};
+use crate::options::{BudgetSource, PlanOptions, Positions};
 use crate::{align, headline, paths, scale, stream, stripe, zones};
 use rdsk_model::{
     CacheState, Cell, EngineKind, Experiment, Extent, IoPath, Op, Pattern, Plan, StreamRange, Sync, Target,
@@ -239,12 +239,12 @@ fn time_of(
         let running = cells.iter().filter(|cell| cell.not_applicable.is_none()).count() as u64;
         return runtime_ns.saturating_mul(running.max(1)).saturating_add(ramps_ns);
     }
-    if in_run || options.budget_wish == BudgetWish::Asked {
+    if in_run || options.budget_source == BudgetSource::Requested {
         return budget_ns;
     }
     let all_passes = cells.iter().all(|cell| matches!(cell.extent, Extent::Pass { .. }));
     let is_virtual = contexts.iter().all(|context| context.target.kind == TargetKind::Sim);
-    let by_number = options.runs.is_some() || options.places != Places::Default;
+    let by_number = options.runs.is_some() || options.positions != Positions::Default;
     let is_zones = cells.iter().all(|cell| cell.experiment == Experiment::Zones);
     if all_passes && (is_virtual || (is_zones && by_number)) { UNLIMITED_NS } else { budget_ns }
 }

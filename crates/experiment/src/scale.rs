@@ -1,7 +1,7 @@
 //! `scale`: block size × streams × targets, each stream a reader or writer of its own, started one after the other and
 //! dealt round the targets. It plans cells and runs nothing.
 
-use crate::options::BudgetWish;
+use crate::options::BudgetSource;
 use crate::planner::{PlanContext, device_path, size_word};
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op};
 use rdsk_units::Nanos;
@@ -57,8 +57,8 @@ pub(crate) fn grid(context: &PlanContext<'_>, in_run: bool, budget_ns: u64) -> G
     let stagger_ns = options.stagger_ns.unwrap_or(if in_run { 0 } else { STAGGER_NS });
     let mut grid = Grid { sizes, streams, stagger_ns, note: None };
     let is_limited = match (options.runtime_ns.is_some(), options.pass_bytes.is_some()) {
-        (true, _) => options.budget_wish == BudgetWish::Asked,
-        (false, is_pass) => !is_pass || options.budget_wish == BudgetWish::Asked,
+        (true, _) => options.budget_source == BudgetSource::Requested,
+        (false, is_pass) => !is_pass || options.budget_source == BudgetSource::Requested,
     };
     if is_limited && !in_run {
         shorten(&mut grid, context, budget_ns);

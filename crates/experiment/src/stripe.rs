@@ -1,7 +1,7 @@
 //! `stripe`: the chunk and the full stripe of an array, from what requests of chosen sizes at chosen offsets take. Which
 //! ones those are decides [`rdsk_analysis::stripe::sweep`]. It plans cells and runs nothing.
 
-use crate::options::Places as Wanted;
+use crate::options::Positions;
 use crate::planner::{PlanContext, size_word};
 use rdsk_analysis::stripe::{SweepOptions, WALK_REQUESTS, sweep};
 use rdsk_model::{Cell, ChosenFirst, EngineKind, Experiment, Extent, IoPath, Op, Points, Sync, TargetKind};
@@ -24,28 +24,28 @@ pub(crate) fn cells(context: &PlanContext<'_>) -> Vec<Cell> {
     let has_members = context.target.device.as_ref().is_some_and(|device| device.array.is_some());
     let is_companion = has_members && !ops.contains(&Op::Read);
     let mut cells: Vec<Cell> =
-        ops.into_iter().map(|op| cell(context, op, Places::Listed, has_members)).collect();
+        ops.into_iter().map(|op| cell(context, op, Requests::Listed, has_members)).collect();
     if is_companion {
-        cells.push(cell(context, Op::Read, Places::Chosen, has_members));
+        cells.push(cell(context, Op::Read, Requests::Chosen, has_members));
     }
     cells
 }
 
 /// Which places a cell visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Places {
+enum Requests {
     /// Those of the sweep, behind those that the members' counters ask for where they can be seen.
     Listed,
     /// Those that the members' counters ask for, only.
     Chosen,
 }
 
-fn cell(context: &PlanContext<'_>, op: Op, places: Places, has_members: bool) -> Cell {
+fn cell(context: &PlanContext<'_>, op: Op, requests: Requests, has_members: bool) -> Cell {
     // From a multiple of every chunk that is looked for, so that boundaries lie at multiples.
     let begin = context.options.offset_bytes.next_multiple_of(MAX_CHUNK_BYTES);
     let room_bytes = context.target.size_bytes.saturating_sub(begin);
     let wish = sweep_options(context, room_bytes);
-    let probes = if places == Places::Listed { sweep(&wish) } else { Vec::new() };
+    let probes = if requests == Requests::Listed { sweep(&wish) } else { Vec::new() };
     let is_virtual = context.target.kind == TargetKind::Sim;
     let points = Points {
         offset_bytes: probes.iter().map(|probe| begin + probe.offset_bytes).collect(),
@@ -67,11 +67,11 @@ fn cell(context: &PlanContext<'_>, op: Op, places: Places, has_members: bool) ->
     workload.sync = if op == Op::Write { Sync::Dsync } else { Sync::None };
     let chosen = if has_members { WALK_REQUESTS as u64 * wish.unit_bytes() } else { 0 };
     let bytes = points.pass_bytes(largest) + chosen;
-    let has_places = !points.is_empty() || (has_members && room_bytes >= MIN_UNITS * wish.unit_bytes());
-    workload.points = has_places.then_some(points);
+    let has_positions = !points.is_empty() || (has_members && room_bytes >= MIN_UNITS * wish.unit_bytes());
+    workload.points = has_positions.then_some(points);
     let id = format!("stripe/{op}");
     let mut cell = context.cell(id, Experiment::Stripe, workload, Extent::Pass { bytes }, 1.0);
-    if !has_places {
+    if !has_positions {
         let why = format!(
             "{} have no room for a sweep with requests of up to {}",
             Bytes(room_bytes),
@@ -93,9 +93,9 @@ fn sweep_options(context: &PlanContext<'_>, room_bytes: u64) -> SweepOptions {
         device.and_then(|device| device.array.as_ref()).is_some_and(|array| array.source == "md");
     let whole = if is_cut_by_md { whole.max(DEFAULT_MAX_REQUEST_BYTES) } else { whole };
     let largest_bytes = usual.largest_bytes.min(whole);
-    let probes = match context.options.places {
-        Wanted::Count(count) => usize::try_from(count).unwrap_or(usize::MAX),
-        Wanted::Default | Wanted::Full => usual.probes,
+    let probes = match context.options.positions {
+        Positions::Count(count) => usize::try_from(count).unwrap_or(usize::MAX),
+        Positions::Default | Positions::Full => usual.probes,
     };
     SweepOptions { largest_bytes, probes, ..usual }
 }

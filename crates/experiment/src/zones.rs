@@ -1,20 +1,20 @@
-//! `zones`: speed by position. Every pass visits the same places in an order of its own, so that no read-ahead turns them
+//! `zones`: speed by position. Every pass visits the same positions in an order of its own, so that no read-ahead turns them
 //! into one stream and drift shows as a difference between passes. It plans cells and runs nothing.
 
-use crate::options::{BudgetWish, PlaceOrder, Places};
+use crate::options::{BudgetSource, PositionOrder, Positions};
 use crate::planner::{PlanContext, device_path, size_word};
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, Points, TargetKind};
 
 /// The report's block sizes; they are decimal words there, and the sizes of dd's `bs=1m` all the same.
 const SIZES: [u64; 4] = [1 << 20, 5 << 20, 10 << 20, 20 << 20];
-/// Places on the target.
+/// Positions on the target.
 const POSITIONS: u64 = 200;
 /// Passes.
 pub(crate) const RUNS: u32 = 10;
-/// Fewest passes and places that a plan is shortened to.
+/// Fewest passes and positions that a plan is shortened to.
 const MIN_RUNS: u32 = 3;
 const MIN_POSITIONS: u64 = 40;
-/// Places in a run of everything.
+/// Positions in a run of everything.
 const POSITIONS_IN_RUN: u64 = 40;
 /// What a device is taken to do when nothing is known of it, in bytes per second: a disk with mechanics, any other.
 const GUESSED_DISK: f64 = 100e6;
@@ -32,7 +32,7 @@ const MIN_BLOCKS: u64 = 8;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Shape {
     sizes: Vec<u64>,
-    places: Option<u64>,
+    positions: Option<u64>,
     pub(crate) runs: u32,
     /// What was shortened, in words.
     pub(crate) note: Option<String>,
@@ -41,14 +41,14 @@ pub(crate) struct Shape {
 /// The shape for the slowest of the targets: what was asked for stays, the rest is shortened until it fits the time.
 pub(crate) fn shape(contexts: &[PlanContext<'_>], in_run: bool, budget_ns: u64) -> Shape {
     let Some(first) = contexts.first() else {
-        return Shape { sizes: Vec::new(), places: None, runs: RUNS, note: None };
+        return Shape { sizes: Vec::new(), positions: None, runs: RUNS, note: None };
     };
     let options = first.options;
-    let places = match options.places {
-        Places::Full => None,
-        Places::Count(count) => Some(count),
-        Places::Default if in_run => Some(POSITIONS_IN_RUN),
-        Places::Default => Some(POSITIONS),
+    let positions = match options.positions {
+        Positions::Full => None,
+        Positions::Count(count) => Some(count),
+        Positions::Default if in_run => Some(POSITIONS_IN_RUN),
+        Positions::Default => Some(POSITIONS),
     };
     let sizes = match &options.block_bytes {
         Some(sizes) => sizes.clone(),
@@ -56,11 +56,11 @@ pub(crate) fn shape(contexts: &[PlanContext<'_>], in_run: bool, budget_ns: u64) 
         None => SIZES.to_vec(),
     };
     let runs = options.runs.unwrap_or(if in_run { 2 } else { RUNS });
-    let mut shape = Shape { sizes, places, runs, note: None };
-    let is_asked = options.places != Places::Default || options.runs.is_some();
+    let mut shape = Shape { sizes, positions, runs, note: None };
+    let is_asked = options.positions != Positions::Default || options.runs.is_some();
     let is_simulated = contexts.iter().all(|context| context.target.kind == TargetKind::Sim);
     // Virtual time costs nothing, unless it is asked to.
-    let is_free = is_simulated && options.budget_wish == BudgetWish::Default;
+    let is_free = is_simulated && options.budget_source == BudgetSource::Default;
     if !in_run && !is_asked && !is_free {
         shorten(&mut shape, contexts, budget_ns);
     }
@@ -79,18 +79,18 @@ fn shorten(shape: &mut Shape, contexts: &[PlanContext<'_>], budget_ns: u64) {
     while too_long(shape) && is_default && shape.sizes.len() > 2 {
         shape.sizes.pop();
     }
-    while too_long(shape) && shape.places.is_some_and(|places| places > MIN_POSITIONS) {
-        shape.places = shape.places.map(|places| (places * 3 / 4).max(MIN_POSITIONS));
+    while too_long(shape) && shape.positions.is_some_and(|positions| positions > MIN_POSITIONS) {
+        shape.positions = shape.positions.map(|positions| (positions * 3 / 4).max(MIN_POSITIONS));
     }
     if *shape != before {
         shape.note = Some(format!(
             "zones was shortened to fit the budget, from passes × positions × block sizes of {} × {} × {} to {} × {} × {}; \
              --runs, --points or a larger --budget give more",
             before.runs,
-            before.places.unwrap_or(0),
+            before.positions.unwrap_or(0),
             before.sizes.len(),
             shape.runs,
-            shape.places.unwrap_or(0),
+            shape.positions.unwrap_or(0),
             shape.sizes.len()
         ));
     }
@@ -105,15 +105,15 @@ fn seconds(shape: &Shape, context: &PlanContext<'_>) -> f64 {
     let rate = context.made_bytes_per_s.unwrap_or(if rotates { GUESSED_DISK } else { GUESSED_OTHER });
     let seek_s = if rotates { GUESSED_SEEK_S } else { 0.0 };
     let one = |size: &u64| {
-        let places = places(shape, context, *size) as f64;
-        places * (*size as f64 / rate + seek_s)
+        let positions = positions(shape, context, *size) as f64;
+        positions * (*size as f64 / rate + seek_s)
     };
     shape.sizes.iter().map(one).sum::<f64>() * f64::from(shape.runs) * context.ops.len() as f64
 }
 
-fn places(shape: &Shape, context: &PlanContext<'_>, block_bytes: u64) -> u64 {
+fn positions(shape: &Shape, context: &PlanContext<'_>, block_bytes: u64) -> u64 {
     let most = context.room_bytes() / block_bytes.max(1);
-    shape.places.map_or(most, |places| places.min(most))
+    shape.positions.map_or(most, |positions| positions.min(most))
 }
 
 pub(crate) fn cells(context: &PlanContext<'_>, shape: &Shape, in_run: bool) -> Vec<Cell> {
@@ -137,9 +137,9 @@ fn cell(context: &PlanContext<'_>, shape: &Shape, in_run: bool, op: Op, block_by
         // Each place is visited by itself, which a ring has no use for.
         _ => rdsk_model::EngineKind::Sync,
     };
-    workload.pattern = match context.options.place_order {
-        PlaceOrder::Shuffled => Pattern::Random,
-        PlaceOrder::Ascending => Pattern::Sequential,
+    workload.pattern = match context.options.position_order {
+        PositionOrder::Shuffled => Pattern::Random,
+        PositionOrder::Ascending => Pattern::Sequential,
     };
     if path == IoPath::Buffered {
         workload.cache = CacheState::Cold;
@@ -150,7 +150,7 @@ fn cell(context: &PlanContext<'_>, shape: &Shape, in_run: bool, op: Op, block_by
         room_bytes,
         block_bytes,
         align_bytes,
-        places(shape, context, block_bytes),
+        positions(shape, context, block_bytes),
     );
     let pass_bytes = points.pass_bytes(block_bytes);
     workload.align_bytes = align_bytes;
