@@ -1,10 +1,10 @@
 //! The counters of a cell that was continued: what an earlier run counted and what this one did, as if it had been one run.
-//! Sums are added, means weighted by the time that they stand for; what cannot be joined is left out.
+//! Sums are added, means weighted by the time that they stand for; what cannot be merge is left out.
 
 use rdsk_model::{DeviceEvidence, Evidence, Iostat, PageCache, PageCacheState, ProcessIo};
 
 /// Both parts together. Where this run did nothing more, the earlier evidence stands alone.
-pub(crate) fn joined(then: &Evidence, now: Evidence) -> Evidence {
+pub(crate) fn merge(then: &Evidence, now: Evidence) -> Evidence {
     if now.device.is_empty() && now.process == ProcessIo::default() {
         return Evidence { extents: now.extents.or(then.extents), ..then.clone() };
     }
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn sums_are_added_and_means_weighted() {
         let (then, now) = (part(100, 1_000, 100.0, 2.0, 50.0), part(300, 3_000, 100.0, 4.0, 90.0));
-        let both = joined(&then, now);
+        let both = merge(&then, now);
         let device = &both.device[0];
         assert_eq!((device.reads, device.read_bytes), (Some(400), Some(400 * 4096)));
         assert_eq!(both.process.read_bytes, Some(400 * 4096));
@@ -155,15 +155,15 @@ mod tests {
     fn what_one_part_does_not_know_nobody_knows() {
         let mut then = part(100, 1_000, 100.0, 2.0, 50.0);
         then.device[0].reads = None;
-        assert_eq!(joined(&then, part(1, 1, 1.0, 1.0, 1.0)).device[0].reads, None);
+        assert_eq!(merge(&then, part(1, 1, 1.0, 1.0, 1.0)).device[0].reads, None);
         then.device[0].name = "sdb".into();
-        let other = joined(&then, part(1, 1, 1.0, 1.0, 1.0));
+        let other = merge(&then, part(1, 1, 1.0, 1.0, 1.0));
         assert_eq!((other.device[0].name.as_str(), other.device[0].read_bytes), ("sda", None));
     }
 
     #[test]
     fn a_run_that_did_nothing_more_leaves_the_evidence_as_it_was() {
         let then = part(100, 1_000, 100.0, 2.0, 50.0);
-        assert_eq!(joined(&then, Evidence::none()), then);
+        assert_eq!(merge(&then, Evidence::none()), then);
     }
 }

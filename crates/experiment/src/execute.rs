@@ -1,7 +1,7 @@
 //! From a Request to a Record: examine, judge, claim, plan, run, find. It always gives a Record, whatever went wrong,
 //! and lets every claim go, and with it every test file, before it returns.
 
-use crate::bench::{Bench, refuse_mixed};
+use crate::backend::{Backend, refuse_mixed};
 use crate::{PlanError, PlanOptions, Request, Runner, plan};
 use rdsk_model::{
     CellRecord, Event, Experiment, Observer as ObserverFacts, Op, Plan, Problem, ProblemKind, Record, Rung,
@@ -15,15 +15,15 @@ use rdsk_units::Nanos;
 use std::time::Instant;
 
 /// Largest test file unless `--size` says otherwise.
-const LARGEST_TEST_FILE_BYTES: u64 = 1 << 30;
+const MAX_TEST_FILE_BYTES: u64 = 1 << 30;
 /// The part of the budget that making the test file may take: a fifth.
-const MAKING_SHARE: u64 = 5;
+const TEST_FILE_SHARE: u64 = 5;
 
 /// Overrun of the budget that is not worth a word.
-const LEAST_OVERRUN_NS: u64 = 1_000_000_000;
+const MIN_OVERRUN_NS: u64 = 1_000_000_000;
 
 /// Runs the request and tells everything that was seen.
-pub fn conduct(request: &Request, watch: &mut dyn Watch) -> Record {
+pub fn execute(request: &Request, watch: &mut dyn Watch) -> Record {
     let began = Instant::now();
     let mut record = empty_record(request);
     let mut planned_ns = None;
@@ -51,7 +51,7 @@ fn note_overrun(request: &Request, planned_ns: Option<u64>, record: &mut Record)
     let Some(planned_ns) = planned_ns else { return };
     let budget_ns = request.options.budget_ns.max(planned_ns);
     if request.options.runtime_ns.is_none()
-        && record.elapsed_ns > budget_ns + (budget_ns / 4).max(LEAST_OVERRUN_NS)
+        && record.elapsed_ns > budget_ns + (budget_ns / 4).max(MIN_OVERRUN_NS)
         && !record.cells.is_empty()
     {
         record.notes.push(format!(
@@ -62,7 +62,7 @@ fn note_overrun(request: &Request, planned_ns: Option<u64>, record: &mut Record)
     }
 }
 
-/// What `conduct` would do, found out without opening anything for writing and without making a file.
+/// What `execute` would do, found out without opening anything for writing and without making a file.
 ///
 /// # Errors
 /// Whatever would refuse or fail the request before the first I/O.
@@ -110,29 +110,29 @@ fn measure(
     record: &mut Record,
     planned_ns: &mut Option<u64>,
 ) -> Result<(), Problem> {
-    let ground = claim_all(request, watch, record)?;
-    record.targets = ground.claims.iter().map(|claim| claim.target.clone()).collect();
-    let bench =
-        Bench::of(&ground.claims, &request.roots, &request.options).map_err(|error| error.problem())?;
-    record.host.clone_from(&bench.host);
-    let spent_ns = if ground.is_simulated() { 0 } else { elapsed_ns(began) };
+    let claimed_targets = claim_all(request, watch, record)?;
+    record.targets = claimed_targets.claims.iter().map(|claim| claim.target.clone()).collect();
+    let backend = Backend::of(&claimed_targets.claims, &request.roots, &request.options)
+        .map_err(|error| error.problem())?;
+    record.host.clone_from(&backend.host);
+    let spent_ns = if claimed_targets.is_simulated() { 0 } else { elapsed_ns(began) };
     let budget_ns = request.options.budget_ns.saturating_sub(spent_ns);
     let plan = plan(
         &request.experiments,
         &record.targets,
-        &ground.writable,
-        ground.made_bytes_per_s,
+        &claimed_targets.writable,
+        claimed_targets.made_bytes_per_s,
         &request.options,
         budget_ns,
     )
     .map_err(|error| plan_problem(&error))?;
     *planned_ns = Some(plan.budget_ns);
     record.notes.extend(plan.notes.iter().cloned());
-    let earlier = match &request.resume {
+    let resumed = match &request.resume {
         Some(earlier) => crate::resume::cells_of(earlier, &record.targets, &plan, &mut record.notes)?,
         None => Vec::new(),
     };
-    run_plan(request, watch, record, &plan, (&ground, &earlier), bench)
+    run_plan(request, watch, record, &plan, (&claimed_targets, &resumed), backend)
 }
 
 fn run_plan(
@@ -140,34 +140,34 @@ fn run_plan(
     watch: &mut dyn Watch,
     record: &mut Record,
     plan: &Plan,
-    (ground, earlier): (&Ground, &[CellRecord]),
-    mut bench: Bench,
+    (claimed_targets, resumed): (&ClaimedTargets, &[CellRecord]),
+    mut backend: Backend,
 ) -> Result<(), Problem> {
     let targets = record.targets.clone();
     let runner = Runner {
         plan,
         targets: &targets,
-        claims: &ground.claims,
-        earlier,
-        engine: bench.engine.as_mut(),
-        clock: bench.clock.as_ref(),
-        observer: bench.observer.as_ref(),
-        members: bench.members.as_ref(),
+        claims: &claimed_targets.claims,
+        resumed,
+        engine: backend.engine.as_mut(),
+        clock: backend.clock.as_ref(),
+        observer: backend.observer.as_ref(),
+        members: backend.members.as_ref(),
         cpu_count: record.host.as_ref().map(|host| host.cpu_count),
         pin_cpus: &request.options.pin_cpus,
         watch,
         stop: &request.stop,
     };
     let outcome = runner.run();
-    if ground.is_simulated() {
-        record.elapsed_ns = bench.clock.now_ns();
+    if claimed_targets.is_simulated() {
+        record.elapsed_ns = backend.clock.now_ns();
     }
     if let Some(observer) = outcome.observer {
         record.observer = observer;
     }
     record.cells = outcome.cells;
     for error in record.cells.iter_mut().flat_map(|cell| &mut cell.result.errors) {
-        if let Some(words) = (bench.places)(error) {
+        if let Some(words) = (backend.error_location)(error) {
             error.message = format!("{} ({words})", error.message);
         }
     }
@@ -184,13 +184,13 @@ fn run_plan(
 }
 
 /// The claims on all targets, and what making the test file told.
-struct Ground {
+struct ClaimedTargets {
     claims: Vec<Claim>,
     writable: Vec<bool>,
     made_bytes_per_s: Option<f64>,
 }
 
-impl Ground {
+impl ClaimedTargets {
     fn is_simulated(&self) -> bool {
         self.claims.iter().any(|claim| claim.simulated().is_some())
     }
@@ -198,7 +198,11 @@ impl Ground {
 
 /// Examines and judges every target before the first test file is made, so that a refusal of the last target finds
 /// nothing changed; then makes the files and claims the rest.
-fn claim_all(request: &Request, watch: &mut dyn Watch, record: &mut Record) -> Result<Ground, Problem> {
+fn claim_all(
+    request: &Request,
+    watch: &mut dyn Watch,
+    record: &mut Record,
+) -> Result<ClaimedTargets, Problem> {
     let mut examined = Vec::new();
     for name in &names(request)? {
         let one = examine(name, &request.roots).map_err(|error| error.problem())?;
@@ -209,7 +213,8 @@ fn claim_all(request: &Request, watch: &mut dyn Watch, record: &mut Record) -> R
     refuse_mixed(examined.iter().map(|(one, _)| one))?;
     let files =
         examined.iter().filter(|(one, _)| matches!(one.place, Place::Directory { .. })).count() as u64;
-    let mut ground = Ground { claims: Vec::new(), writable: Vec::new(), made_bytes_per_s: None };
+    let mut claimed_targets =
+        ClaimedTargets { claims: Vec::new(), writable: Vec::new(), made_bytes_per_s: None };
     for (index, (one, access)) in examined.into_iter().enumerate() {
         let mut claimed = if let Place::Directory { path, .. } = &one.place {
             for removed in remove_orphans(path).map_err(|error| error.problem())? {
@@ -219,17 +224,17 @@ fn claim_all(request: &Request, watch: &mut dyn Watch, record: &mut Record) -> R
                 ));
             }
             let (claimed, rate) = make_file(&one, request, files, watch)?;
-            ground.made_bytes_per_s =
-                Some(ground.made_bytes_per_s.map_or(rate, |least: f64| least.min(rate)));
+            claimed_targets.made_bytes_per_s =
+                Some(claimed_targets.made_bytes_per_s.map_or(rate, |least: f64| least.min(rate)));
             claimed
         } else {
             claim(one, access, &request.permission, &request.roots).map_err(|error| error.problem())?
         };
         claimed.target.index = u32::try_from(index).unwrap_or(u32::MAX);
-        ground.writable.push(access == Access::Write);
-        ground.claims.push(claimed);
+        claimed_targets.writable.push(access == Access::Write);
+        claimed_targets.claims.push(claimed);
     }
-    Ok(ground)
+    Ok(claimed_targets)
 }
 
 fn make_file(
@@ -256,8 +261,8 @@ fn size_wish(request: &Request, files: u64) -> TestFileSize {
     match request.size_bytes {
         Some(bytes) => TestFileSize::Fixed(bytes),
         None => TestFileSize::Adaptive {
-            max_bytes: LARGEST_TEST_FILE_BYTES,
-            max_elapsed_ns: request.options.budget_ns / MAKING_SHARE / files.max(1),
+            max_bytes: MAX_TEST_FILE_BYTES,
+            max_elapsed_ns: request.options.budget_ns / TEST_FILE_SHARE / files.max(1),
         },
     }
 }

@@ -1,6 +1,6 @@
 //! Puts the cells of all experiments on all targets into one Plan and shares out the budget. Pure: facts in, Plan out.
 
-use crate::options::{BudgetWish, Places, PlanOptions};
+use crate::options::{BudgetSource, PlanOptions, Positions};
 use crate::{align, headline, paths, scale, stream, stripe, zones};
 use rdsk_model::{
     CacheState, Cell, EngineKind, Experiment, Extent, IoPath, Op, Pattern, Plan, StreamRange, Sync, Target,
@@ -51,7 +51,7 @@ pub enum PlanError {
 }
 
 /// What is known of one target when its cells are planned.
-pub(crate) struct Ground<'a> {
+pub(crate) struct PlanContext<'a> {
     pub(crate) target: &'a Target,
     /// Directions to measure, reads first.
     pub(crate) ops: Vec<Op>,
@@ -60,7 +60,7 @@ pub(crate) struct Ground<'a> {
     pub(crate) options: &'a PlanOptions,
 }
 
-impl Ground<'_> {
+impl PlanContext<'_> {
     /// Bytes from the offset to the end.
     pub(crate) fn room_bytes(&self) -> u64 {
         self.target.size_bytes.saturating_sub(self.options.offset_bytes)
@@ -152,7 +152,7 @@ pub fn plan(
     options: &PlanOptions,
     budget_ns: u64,
 ) -> Result<Plan, PlanError> {
-    let mut grounds = Vec::new();
+    let mut contexts = Vec::new();
     for (target, &may_write) in targets.iter().zip(writable) {
         check_room(target, options)?;
         let ops = Op::ALL
@@ -161,28 +161,28 @@ pub fn plan(
             .filter(|&op| op == Op::Read || may_write)
             .filter(|op| options.ops.as_ref().is_none_or(|wanted| wanted.contains(op)))
             .collect();
-        grounds.push(Ground { target, ops, made_bytes_per_s, options });
+        contexts.push(PlanContext { target, ops, made_bytes_per_s, options });
     }
     let in_run = experiments.len() > 1;
-    let shape = zones::shape(&grounds, in_run, budget_ns);
+    let shape = zones::shape(&contexts, in_run, budget_ns);
     let mut cells = Vec::new();
-    for ground in &grounds {
+    for context in &contexts {
         let first = cells.len();
         for experiment in experiments {
             cells.extend(match experiment {
-                Experiment::Headline => headline::cells(ground),
-                Experiment::Paths => paths::cells(ground, in_run, budget_ns),
-                Experiment::Stream => stream::cells(ground),
-                Experiment::Align => align::cells(ground, in_run, budget_ns),
-                Experiment::Zones => zones::cells(ground, &shape, in_run),
-                Experiment::Stripe => stripe::cells(ground),
+                Experiment::Headline => headline::cells(context),
+                Experiment::Paths => paths::cells(context, in_run, budget_ns),
+                Experiment::Stream => stream::cells(context),
+                Experiment::Align => align::cells(context, in_run, budget_ns),
+                Experiment::Zones => zones::cells(context, &shape, in_run),
+                Experiment::Stripe => stripe::cells(context),
                 // One question to all targets together.
                 Experiment::Scale => Vec::new(),
             });
         }
         if targets.len() > 1 {
             for cell in &mut cells[first..] {
-                cell.id = format!("{}@{}", cell.id, ground.target.index);
+                cell.id = format!("{}@{}", cell.id, context.target.index);
             }
         }
     }
@@ -198,10 +198,10 @@ pub fn plan(
         _ => ROUNDS,
     };
     if experiments.contains(&Experiment::Scale)
-        && let Some(first) = grounds.first()
+        && let Some(first) = contexts.first()
     {
         let grid = scale::grid(first, in_run, budget_ns);
-        cells.extend(scale::cells(&grounds, &grid, in_run));
+        cells.extend(scale::cells(&contexts, &grid, in_run));
         // Every visit has its ramp, so a question with ramps is asked once.
         if !in_run && grid.stagger_ns > 0 {
             rounds = 1;
@@ -220,25 +220,31 @@ pub fn plan(
     if cells.is_empty() {
         return Err(PlanError::Nothing("the options leave no cell on these targets".into()));
     }
-    let budget_ns = time_of(&mut cells, &grounds, in_run, ramps_ns, budget_ns);
+    let budget_ns = time_of(&mut cells, &contexts, in_run, ramps_ns, budget_ns);
     Ok(Plan { cells, budget_ns, runtime_ns: options.runtime_ns, precision: options.precision, rounds, notes })
 }
 
 /// The time that the cells get together: what was asked for per cell, else the budget; none to speak of for complete
 /// passes that were asked for by number, or whose time is virtual.
-fn time_of(cells: &mut [Cell], grounds: &[Ground<'_>], in_run: bool, ramps_ns: u64, budget_ns: u64) -> u64 {
-    let Some(options) = grounds.first().map(|ground| ground.options) else { return budget_ns };
+fn time_of(
+    cells: &mut [Cell],
+    contexts: &[PlanContext<'_>],
+    in_run: bool,
+    ramps_ns: u64,
+    budget_ns: u64,
+) -> u64 {
+    let Some(options) = contexts.first().map(|context| context.options) else { return budget_ns };
     if let Some(runtime_ns) = options.runtime_ns {
         cells.iter_mut().for_each(|cell| cell.weight = 1.0);
         let running = cells.iter().filter(|cell| cell.not_applicable.is_none()).count() as u64;
         return runtime_ns.saturating_mul(running.max(1)).saturating_add(ramps_ns);
     }
-    if in_run || options.budget_wish == BudgetWish::Asked {
+    if in_run || options.budget_source == BudgetSource::Requested {
         return budget_ns;
     }
     let all_passes = cells.iter().all(|cell| matches!(cell.extent, Extent::Pass { .. }));
-    let is_virtual = grounds.iter().all(|ground| ground.target.kind == TargetKind::Sim);
-    let by_number = options.runs.is_some() || options.places != Places::Default;
+    let is_virtual = contexts.iter().all(|context| context.target.kind == TargetKind::Sim);
+    let by_number = options.runs.is_some() || options.positions != Positions::Default;
     let is_zones = cells.iter().all(|cell| cell.experiment == Experiment::Zones);
     if all_passes && (is_virtual || (is_zones && by_number)) { UNLIMITED_NS } else { budget_ns }
 }

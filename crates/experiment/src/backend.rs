@@ -1,4 +1,4 @@
-//! The bench that a plan runs on: an engine, its clock, an observer beside it. Real targets get the kernel's, simulated
+//! The backend that a plan runs on: an engine, its clock, an observer beside it. Real targets get the kernel's, simulated
 //! ones those of their lab; nobody else knows the difference.
 
 use crate::options::PlanOptions;
@@ -15,21 +15,21 @@ pub(crate) type Observers = Box<dyn Fn(&[u32]) -> Box<dyn Observer>>;
 pub(crate) type Members = Box<dyn Fn(u32) -> Option<Box<dyn MemberCounters>>>;
 
 /// What is to be said beside a failed I/O, where something is.
-pub(crate) type Places = Box<dyn Fn(&IoError) -> Option<String>>;
+pub(crate) type ErrorLocation = Box<dyn Fn(&IoError) -> Option<String>>;
 
 /// Who measures.
-pub(crate) struct Bench {
+pub(crate) struct Backend {
     pub(crate) engine: Box<dyn Engine>,
     pub(crate) clock: Box<dyn Clock>,
     pub(crate) observer: Observers,
     pub(crate) members: Members,
-    pub(crate) places: Places,
+    pub(crate) error_location: ErrorLocation,
     /// The machine that is measured on.
     pub(crate) host: Option<Host>,
 }
 
-impl Bench {
-    /// The bench for these claims, all real or all simulated.
+impl Backend {
+    /// The backend for these claims, all real or all simulated.
     ///
     /// # Errors
     /// When they are mixed.
@@ -45,7 +45,7 @@ impl Bench {
     }
 }
 
-fn real(claims: &[Claim], roots: &Roots, policy: EnginePolicy) -> Bench {
+fn real(claims: &[Claim], roots: &Roots, policy: EnginePolicy) -> Backend {
     let targets: Vec<Target> = claims.iter().map(|claim| claim.target.clone()).collect();
     let (sys, proc) = (roots.sys.clone(), roots.proc.clone());
     let host = rdsk_observe::host(&proc, &sys, measure_clock());
@@ -54,27 +54,27 @@ fn real(claims: &[Claim], roots: &Roots, policy: EnginePolicy) -> Bench {
         let target = all.iter().find(|target| target.index == index)?;
         Some(Box::new(KernelMembers::of(target, &sys_too)?))
     };
-    let (known, sys_of_places) = (targets.clone(), sys.clone());
-    let places = move |error: &IoError| {
+    let (known, sys_for_errors) = (targets.clone(), sys.clone());
+    let error_location = move |error: &IoError| {
         let target = known.iter().find(|target| target.index == error.target)?;
-        rdsk_observe::place::words_of(error, target, &sys_of_places)
+        rdsk_observe::place::words_of(error, target, &sys_for_errors)
     };
     let observer = move |indices: &[u32]| -> Box<dyn Observer> {
         let mine: Vec<Target> =
             targets.iter().filter(|target| indices.contains(&target.index)).cloned().collect();
         Box::new(KernelObserver::new(&mine, &sys, &proc, Arc::new(MonotonicClock)))
     };
-    Bench {
+    Backend {
         engine: Box::new(RealEngine { policy, ..RealEngine::default() }),
         clock: Box::new(MonotonicClock),
         observer: Box::new(observer),
         members: Box::new(members),
-        places: Box::new(places),
+        error_location: Box::new(error_location),
         host: Some(host),
     }
 }
 
-fn simulated(claims: &[Claim], seed: u64) -> Result<Bench, EngineError> {
+fn simulated(claims: &[Claim], seed: u64) -> Result<Backend, EngineError> {
     let engine = SimEngine::new(claims, seed)?;
     let (lab, luns) = (engine.lab(), engine.luns().to_vec());
     let (lab_too, all) = (engine.lab(), engine.luns().to_vec());
@@ -86,13 +86,13 @@ fn simulated(claims: &[Claim], seed: u64) -> Result<Bench, EngineError> {
             indices.iter().filter_map(|&index| Some((index, *luns.get(index as usize)?))).collect();
         Box::new(SimObserver::new(lab.clone(), &watched))
     };
-    Ok(Bench {
+    Ok(Backend {
         clock: Box::new(engine.clock()),
         host: engine.host(),
         observer: Box::new(observer),
         members: Box::new(members),
         // A model's disk has no other below it.
-        places: Box::new(|_: &IoError| None),
+        error_location: Box::new(|_: &IoError| None),
         engine: Box::new(engine),
     })
 }

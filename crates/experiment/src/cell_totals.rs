@@ -14,10 +14,10 @@ use rdsk_units::{Bytes, Nanos, percent};
 use std::collections::VecDeque;
 
 /// Visits that an interval over visits needs; with fewer the windows are used.
-const LEAST_VISITS: usize = 6;
+const MIN_VISITS: usize = 6;
 
 /// What a result's words need to know besides the visits.
-pub(crate) struct Setting {
+pub(crate) struct ResultContext {
     /// Wanted relative half-width of the interval.
     pub(crate) precision: f64,
     /// Time that the cell was given.
@@ -30,7 +30,7 @@ pub(crate) struct Setting {
 
 /// Everything that the visits of one cell saw.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct CellTotals {
     pub(crate) visits: Vec<Visit>,
     pub(crate) errors: Vec<IoError>,
     pub(crate) notes: Vec<String>,
@@ -42,9 +42,9 @@ pub(crate) struct Tally {
     /// A failure outside single I/Os: the target would not open, close or flush.
     pub(crate) failure: Option<rdsk_model::Problem>,
     /// Rates are those of the part in which all streams ran.
-    pub(crate) of_overlap: bool,
+    pub(crate) rates_of_overlap: bool,
     /// Whether in some visit the streams never all ran at once.
-    has_unmet: bool,
+    has_no_overlap: bool,
     /// The latencies at chosen places, one entry per visit.
     pub(crate) points: Vec<PointRun>,
     /// Rounds that an earlier run has done.
@@ -71,15 +71,15 @@ pub(crate) struct Tally {
     interrupted_calls: u64,
 }
 
-impl Tally {
+impl CellTotals {
     /// Adds one visit.
-    pub(crate) fn add(&mut self, extent: Extent, prepared: &Prepared, run: &Run, settled: &Settled) {
+    pub(crate) fn add_visit(&mut self, extent: Extent, prepared: &Prepared, run: &Run, settled: &Settled) {
         let before_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
         let overlap = overlap_of(run);
-        match overlap.filter(|_| self.of_overlap) {
+        match overlap.filter(|_| self.rates_of_overlap) {
             Some(overlap) if overlap.covered_ns > 0 => self.add_overlap(run, &overlap),
             // Of streams that hardly met, the rate of the whole time would be that of the waiting.
-            Some(overlap) if !is_most(run, &overlap) => self.has_unmet = true,
+            Some(overlap) if !is_most(run, &overlap) => self.has_no_overlap = true,
             _ => self.add_rates(extent, run),
         }
         self.add_windows(run);
@@ -221,7 +221,7 @@ impl Tally {
             return None;
         }
         let mean = per_second(self.measured_bytes, self.measured_ns);
-        let over_visits = extent != Extent::Timed && self.visit_rates.len() >= LEAST_VISITS;
+        let over_visits = extent != Extent::Timed && self.visit_rates.len() >= MIN_VISITS;
         let interval = if over_visits {
             rdsk_stats::mean_interval(&self.visit_rates)
         } else {
@@ -248,8 +248,8 @@ impl Tally {
     }
 
     /// The result of the cell.
-    pub(crate) fn result(&self, cell: &Cell, setting: &Setting) -> CellResult {
-        let (stop, mut why) = self.reason(cell, setting);
+    pub(crate) fn result(&self, cell: &Cell, context: &ResultContext) -> CellResult {
+        let (stop, mut why) = self.reason(cell, context);
         if self.goes_on_after_errors(&cell.workload) && !self.errors.is_empty() {
             why.push_str(&format!("; {} of its places failed", self.errors.len()));
         }
@@ -320,8 +320,8 @@ impl Tally {
         self.visits.iter().try_fold(0, |sum, visit| Some(sum + time(visit)?))
     }
 
-    fn reason(&self, cell: &Cell, setting: &Setting) -> (StopReason, String) {
-        let Setting { precision, slice_ns, interrupted, align_bytes } = *setting;
+    fn reason(&self, cell: &Cell, context: &ResultContext) -> (StopReason, String) {
+        let ResultContext { precision, slice_ns, interrupted, align_bytes } = *context;
         if let Some(why) = &cell.not_applicable {
             return (StopReason::NotApplicable, why.clone());
         }
@@ -346,7 +346,7 @@ impl Tally {
         if self.visits.is_empty() {
             return (StopReason::Budget, "the time was used up before this cell's turn".into());
         }
-        if self.has_unmet && self.measured_ns == 0 {
+        if self.has_no_overlap && self.measured_ns == 0 {
             return (
                 StopReason::Complete,
                 "its streams never all ran at once, so there is no rate of all; more bytes, or starts less far apart, help"
@@ -363,7 +363,7 @@ impl Tally {
         let width = self.half_width(cell);
         let precise = width.is_some_and(|width| width <= precision);
         if let Extent::Pass { bytes } | Extent::Passes { bytes } = cell.extent
-            && !(precise && self.visits.len() >= LEAST_VISITS)
+            && !(precise && self.visits.len() >= MIN_VISITS)
             && self.visits.iter().all(|visit| visit.bytes >= bytes)
         {
             let passes = self.visits.len();

@@ -1,22 +1,22 @@
 //! How much of a cell one visit does and when it has had enough: limits, growth, the judge at the end of every window. It
 //! decides from numbers and issues nothing.
 
-use crate::tally::{Tally, is_write_behind, per_second};
+use crate::cell_totals::{CellTotals, is_write_behind, per_second};
 use rdsk_engine::{CacheCheck, Control, Ended, Flow, Limits, Progress};
 use rdsk_model::{CacheState, Cell, Event, Extent, IoPath, Op, Watch};
 use rdsk_stats::{Stop, StopRule};
 
 /// Least time for the I/O of a visit, whatever preparing took.
-pub(crate) const LEAST_RUN_NS: u64 = 5_000_000;
+pub(crate) const MIN_RUN_NS: u64 = 5_000_000;
 /// Bytes of the first visit of a cell that writes behind, before the device's rate is known.
 const FIRST_WRITE_BEHIND_BYTES: u64 = 1 << 20;
 /// Visits that a cell of samples needs before its interval is believed.
-const LEAST_SAMPLES: usize = 8;
+const MIN_SAMPLES: usize = 8;
 
 /// Decides after each window whether the cell is precise enough, and tells whoever watches.
-pub(crate) struct Judge<'a> {
+pub(crate) struct StopPolicy<'a> {
     pub(crate) rule: StopRule,
-    pub(crate) earlier: &'a [f64],
+    pub(crate) previous_rates: &'a [f64],
     pub(crate) timed: bool,
     pub(crate) id: &'a str,
     pub(crate) watch: &'a mut dyn Watch,
@@ -31,7 +31,7 @@ pub(crate) struct Judge<'a> {
     pub(crate) rates: Vec<f64>,
 }
 
-impl Control for Judge<'_> {
+impl Control for StopPolicy<'_> {
     fn window(&mut self, progress: &Progress<'_>) -> Flow {
         let (elapsed_ns, bytes, ops) = self.last;
         let width_ns = progress.elapsed_ns.saturating_sub(elapsed_ns).max(1);
@@ -50,7 +50,7 @@ impl Control for Judge<'_> {
             return Flow::Continue;
         }
         self.rates.clear();
-        self.rates.extend_from_slice(self.earlier);
+        self.rates.extend_from_slice(self.previous_rates);
         let ramp = usize::try_from(self.ramp_ns.div_ceil(progress.window_ns)).unwrap_or(usize::MAX);
         self.rates
             .extend(progress.windows.iter().skip(ramp).map(|&bytes| per_second(bytes, progress.window_ns)));
@@ -88,24 +88,24 @@ pub(crate) fn limits(cell: &Cell, ops: Option<u64>, left_ns: u64, stable_rate: O
         // Beyond one round the same pages would be written again while they are dirty, which costs the device nothing.
         (None, allowance) => allowance.map(|bytes| whole_blocks(bytes.min(cell.workload.span_bytes))),
     };
-    Limits { max_bytes, max_ops: ops, max_elapsed_ns: left_ns.max(LEAST_RUN_NS) }
+    Limits { max_bytes, max_ops: ops, max_elapsed_ns: left_ns.max(MIN_RUN_NS) }
 }
 
 /// Whether a cell needs no further visit in this slice.
-pub(crate) fn enough(cell: &Cell, tally: &Tally, precision: f64, ended: Ended) -> bool {
-    let precise = tally.half_width(cell).is_some_and(|width| width <= precision);
+pub(crate) fn is_enough(cell: &Cell, totals: &CellTotals, precision: f64, ended: Ended) -> bool {
+    let precise = totals.half_width(cell).is_some_and(|width| width <= precision);
     match cell.extent {
         Extent::Pass { .. } => true,
         Extent::Timed => ended != Ended::Complete || precise,
-        Extent::Passes { .. } | Extent::Samples { .. } => precise && tally.visits.len() >= LEAST_SAMPLES,
+        Extent::Passes { .. } | Extent::Samples { .. } => precise && totals.visits.len() >= MIN_SAMPLES,
     }
 }
 
 /// I/Os of the next visit of samples: twice as many while the I/O is a small part of what the visit cost. Direct writes
 /// grow as long as the time allows: every visit ends with a flush and so begins with the device's own cache empty, and
 /// only a long one shows what the device does when that is full.
-pub(crate) fn grown(cell: &Cell, ops: u64, tally: &Tally, visit_ns: u64, left_ns: u64) -> u64 {
-    let io_ns = tally.visits.last().map_or(0, |visit| visit.elapsed_ns);
+pub(crate) fn next_ops(cell: &Cell, ops: u64, totals: &CellTotals, visit_ns: u64, left_ns: u64) -> u64 {
+    let io_ns = totals.visits.last().map_or(0, |visit| visit.elapsed_ns);
     let fills_a_cache = cell.workload.op == Op::Write && cell.workload.path == IoPath::Direct;
     let worth_it =
         if fills_a_cache { visit_ns < left_ns / 4 } else { io_ns < visit_ns / 4 && visit_ns < left_ns / 8 };
