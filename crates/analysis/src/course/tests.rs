@@ -1,8 +1,9 @@
 //! Known falls, and series of noise, drift and zones in which there is none.
 
 use super::*;
-use crate::fixtures::rates::{MIB, Noise, WIDTH_NS, falling, laid_out, steady};
+use crate::fixtures::rates::{MIB, WIDTH_NS, falling, laid_out, noisy_rates, steady};
 use crate::fixtures::with;
+use rdsk_stats::rng::SplitMix64;
 
 #[test]
 fn finds_the_place_and_the_levels() {
@@ -20,10 +21,10 @@ fn finds_the_place_and_the_levels() {
 
 #[test]
 fn finds_a_fall_by_a_third_in_noise_nearly_always() {
-    let mut noise = Noise(7);
+    let mut noise = SplitMix64::new(7);
     let (mut found, mut near) = (0, 0);
     for _ in 0..200 {
-        let series = noise.round(|x| if x < 0.4 { 100.0 } else { 65.0 }, 600, 0.15, 0.3);
+        let series = noisy_rates(&mut noise, |x| if x < 0.4 { 100.0 } else { 65.0 }, 600, 0.15, 0.3);
         if let [fall] = falls(&laid_out("w", Op::Write, &[series])).as_slice() {
             found += 1;
             near += u32::from(fall.at_ns.abs_diff(240 * WIDTH_NS) <= 6 * WIDTH_NS);
@@ -34,8 +35,8 @@ fn finds_a_fall_by_a_third_in_noise_nearly_always() {
 }
 
 /// How many of 250 series with nothing to find are taken for a fall.
-fn false_alarms(seed: u64, series: impl Fn(&mut Noise) -> Vec<Vec<f64>>) -> usize {
-    let mut noise = Noise(seed);
+fn false_alarms(seed: u64, series: impl Fn(&mut SplitMix64) -> Vec<Vec<f64>>) -> usize {
+    let mut noise = SplitMix64::new(seed);
     (0..250).filter(|_| !falls(&laid_out("w", Op::Read, &series(&mut noise))).is_empty()).count()
 }
 
@@ -43,9 +44,9 @@ fn false_alarms(seed: u64, series: impl Fn(&mut Noise) -> Vec<Vec<f64>>) -> usiz
 fn noise_is_no_fall() {
     for (sigma, rho) in [(0.05, 0.0), (0.3, 0.0), (0.5, 0.0), (0.1, 0.5), (0.3, 0.5), (0.3, 0.8), (0.4, 0.95)]
     {
-        let alarms = false_alarms(1, |noise| vec![noise.round(|_| 100.0, 400, sigma, rho)]);
+        let alarms = false_alarms(1, |noise| vec![noisy_rates(noise, |_| 100.0, 400, sigma, rho)]);
         assert_eq!(alarms, 0, "sigma {sigma}, rho {rho}");
-        let alarms = false_alarms(2, |noise| vec![noise.round(|_| 100.0, 40, sigma, rho)]);
+        let alarms = false_alarms(2, |noise| vec![noisy_rates(noise, |_| 100.0, 40, sigma, rho)]);
         assert_eq!(alarms, 0, "sigma {sigma}, rho {rho}, short");
     }
 }
@@ -53,20 +54,32 @@ fn noise_is_no_fall() {
 #[test]
 fn a_slope_is_no_fall() {
     // A slow drift of 5 %, a zone curve to half the rate, smooth and in 16 zones, and an exponential one.
-    let alarms = false_alarms(3, |noise| vec![noise.round(|x| 100.0 * (1.0 - 0.05 * x), 400, 0.05, 0.3)]);
+    let alarms =
+        false_alarms(3, |noise| vec![noisy_rates(noise, |x| 100.0 * (1.0 - 0.05 * x), 400, 0.05, 0.3)]);
     assert_eq!(alarms, 0, "drift");
     for sigma in [0.0, 0.02, 0.1, 0.2] {
         let curve = |x: f64| 100.0 * (1.0 - 0.5 * x * x);
-        assert_eq!(false_alarms(4, |noise| vec![noise.round(curve, 600, sigma, 0.2)]), 0, "curve {sigma}");
+        assert_eq!(
+            false_alarms(4, |noise| vec![noisy_rates(noise, curve, 600, sigma, 0.2)]),
+            0,
+            "curve {sigma}"
+        );
         let line = |x: f64| 100.0 * (1.0 - 0.5 * x);
         // Halved within 3 s and in heavy noise a slope may pass for a fall now and then (11 of 2000 were counted).
         let most = if sigma > 0.1 { 5 } else { 0 };
-        assert!(false_alarms(5, |noise| vec![noise.round(line, 60, sigma, 0.2)]) <= most, "line {sigma}");
+        assert!(
+            false_alarms(5, |noise| vec![noisy_rates(noise, line, 60, sigma, 0.2)]) <= most,
+            "line {sigma}"
+        );
         let zones = |x: f64| 100.0 * (1.0 - 0.5 * (x * 16.0).floor() / 16.0);
-        assert_eq!(false_alarms(6, |noise| vec![noise.round(zones, 800, sigma, 0.2)]), 0, "zones {sigma}");
+        assert_eq!(
+            false_alarms(6, |noise| vec![noisy_rates(noise, zones, 800, sigma, 0.2)]),
+            0,
+            "zones {sigma}"
+        );
         let exponential = |x: f64| 100.0 * (0.5 + 0.5 * (-3.0 * x).exp());
         assert_eq!(
-            false_alarms(7, |noise| vec![noise.round(exponential, 400, sigma, 0.2)]),
+            false_alarms(7, |noise| vec![noisy_rates(noise, exponential, 400, sigma, 0.2)]),
             0,
             "exp {sigma}"
         );
@@ -75,13 +88,15 @@ fn a_slope_is_no_fall() {
 
 #[test]
 fn a_short_burst_at_the_start_a_rise_and_a_dip_are_no_fall() {
-    let burst =
-        |noise: &mut Noise| vec![noise.round(|x| if x < 0.02 { 300.0 } else { 100.0 }, 400, 0.1, 0.2)];
+    let burst = |noise: &mut SplitMix64| {
+        vec![noisy_rates(noise, |x| if x < 0.02 { 300.0 } else { 100.0 }, 400, 0.1, 0.2)]
+    };
     assert_eq!(false_alarms(8, burst), 0, "0.4 s of burst");
-    let ramp = |noise: &mut Noise| vec![noise.round(|x| 100.0 * (x * 8.0).min(1.0), 400, 0.1, 0.2)];
+    let ramp =
+        |noise: &mut SplitMix64| vec![noisy_rates(noise, |x| 100.0 * (x * 8.0).min(1.0), 400, 0.1, 0.2)];
     assert_eq!(false_alarms(9, ramp), 0, "ramp");
-    let dip = |noise: &mut Noise| {
-        vec![noise.round(|x| if (0.4..0.6).contains(&x) { 30.0 } else { 100.0 }, 400, 0.1, 0.2)]
+    let dip = |noise: &mut SplitMix64| {
+        vec![noisy_rates(noise, |x| if (0.4..0.6).contains(&x) { 30.0 } else { 100.0 }, 400, 0.1, 0.2)]
     };
     assert_eq!(false_alarms(10, dip), 0, "dip");
 }
@@ -89,10 +104,10 @@ fn a_short_burst_at_the_start_a_rise_and_a_dip_are_no_fall() {
 #[test]
 fn visits_that_differ_by_chance_are_no_fall() {
     // Each visit of a busy machine has a level of its own.
-    let visits = |noise: &mut Noise| {
+    let visits = |noise: &mut SplitMix64| {
         let mut visit = || {
             let level = 100.0 * (1.0 + 0.1 * noise.normal());
-            noise.round(move |_| level, 100, 0.1, 0.3)
+            noisy_rates(noise, move |_| level, 100, 0.1, 0.3)
         };
         vec![visit(), visit(), visit(), visit()]
     };

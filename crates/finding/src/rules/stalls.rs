@@ -244,8 +244,9 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{disk, record, with};
-    use rdsk_analysis::fixtures::rates::{Noise, laid_out, steady};
+    use rdsk_analysis::fixtures::rates::{laid_out, noisy_rates, steady};
     use rdsk_model::{IoPath, Op};
+    use rdsk_stats::rng::SplitMix64;
 
     const S: u64 = 1_000_000_000;
     const MS: u64 = 1_000_000;
@@ -333,13 +334,16 @@ mod tests {
 
     #[test]
     fn noise_drift_and_zones_are_no_stalls() {
-        let mut noise = Noise(3);
+        let mut noise = SplitMix64::new(3);
         let drift = |x: f64| 100.0 * (1.0 - 0.05 * x);
         let zones = |x: f64| 100.0 * (1.0 - 0.5 * (x * 16.0).floor() / 16.0);
         for (sigma, rho) in [(0.1, 0.0), (0.3, 0.0), (0.4, 0.0), (0.1, 0.8), (0.3, 0.5), (0.3, 0.8)] {
             for _ in 0..250 {
                 // One I/O did take long, so that only the windows can tell.
-                for series in [noise.round(drift, 300, sigma, rho), noise.round(zones, 300, sigma, rho)] {
+                for series in [
+                    noisy_rates(&mut noise, drift, 300, sigma, rho),
+                    noisy_rates(&mut noise, zones, 300, sigma, rho),
+                ] {
                     let cell = waited(laid_out("r", Op::Read, &[series]), 2.0);
                     silent(RULE, &record(vec![disk()], vec![cell]));
                 }
