@@ -65,7 +65,7 @@ fn three_zones_are_found_with_their_rates_and_none_where_there_is_one() {
         }
         let flat = seen(&made(61, 3, |_, _, _| noisy(&mut noise, 10 * MS)));
         alarms += usize::from(flat.zones.len() > 1);
-        assert_eq!((flat.shadows, flat.drift), (None, None), "seed {seed}");
+        assert_eq!((flat.latency_bands, flat.drift), (None, None), "seed {seed}");
     }
     assert!(exact >= 39 && alarms <= 1, "{exact} exact, {alarms} false alarms");
 }
@@ -77,7 +77,7 @@ fn a_step_of_less_than_a_hundredth_is_no_zone() {
 }
 
 /// The band of the only cause that is made here, at several places of a curve that falls.
-fn banded(late: impl Fn(u32, u32, u32, f64) -> bool) -> Shadows {
+fn banded(late: impl Fn(u32, u32, u32, f64) -> bool) -> LatencyBands {
     let mut noise = SplitMix64::new(3);
     let all = made(101, 20, |place, pass, number| {
         let chance = noise.uniform();
@@ -87,7 +87,7 @@ fn banded(late: impl Fn(u32, u32, u32, f64) -> bool) -> Shadows {
     let seen = seen(&all);
     assert_eq!(seen.zones.len(), 4, "{:?}", seen.zones);
     assert!(!seen.is_tight());
-    seen.shadows.expect("there is a band")
+    seen.latency_bands.expect("there is a band")
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_turn_of_a_turning_disk_is_named_and_others_first() {
                 device_share: None,
             });
         }
-        seen(&all).shadows.unwrap().cause
+        seen(&all).latency_bands.unwrap().cause
     };
     assert!(
         matches!(turn(true, false), Cause::MissedRevolution { revolution_ns } if (revolution_ns - 8.333e6).abs() < 1e4)
@@ -140,11 +140,11 @@ fn steps_of_a_coarse_clock_are_called_so() {
         ms * MS
     });
     all.0.host.as_mut().unwrap().clock.resolution_ns = MS;
-    let found = seen(&all).shadows.unwrap();
+    let found = seen(&all).latency_bands.unwrap();
     assert_eq!(found.cause, Cause::Clock { resolution_ns: MS });
     // The same times from a clock that is said to be fine are bands of an unknown cause.
     all.0.host.as_mut().unwrap().clock.resolution_ns = 1;
-    assert_eq!(seen(&all).shadows.unwrap().cause, Cause::Unknown);
+    assert_eq!(seen(&all).latency_bands.unwrap().cause, Cause::Unknown);
 }
 
 #[test]
