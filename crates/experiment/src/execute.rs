@@ -2,10 +2,15 @@
 //! and lets every claim go, and with it every test file, before it returns.
 
 use crate::backend::{Backend, refuse_mixed};
-use crate::{PlanError, PlanOptions, Request, Runner, plan};
+use crate::options::PlanOptions;
+use crate::planner::{PlanError, plan};
+use crate::question::Targets;
+use crate::registry::question;
+use crate::request::Request;
+use crate::runner::Runner;
 use rdsk_model::{
-    CellRecord, Event, Experiment, Observer as ObserverFacts, Op, Plan, Problem, ProblemKind, Record, Rung,
-    SCHEMA, Status, Target, Watch,
+    CellRecord, Event, Observer as ObserverFacts, Op, Plan, Problem, ProblemKind, Record, Rung, SCHEMA,
+    Status, Target, Watch,
 };
 use rdsk_targets::{
     Access, Claim, Examined, Overwrite, Place, SizeWish, TargetError, TestFileOptions, claim, each_lun,
@@ -96,7 +101,11 @@ pub fn plan_only(request: &Request) -> Result<(Plan, Vec<Target>), Problem> {
 
 /// The names of the targets; where streams are dealt round targets, a simulated system stands for all of its LUNs.
 fn names(request: &Request) -> Result<Vec<String>, Problem> {
-    if request.experiments != [Experiment::Scale] {
+    let deals_streams = match request.experiments[..] {
+        [only] => question(only).targets() == Targets::Together,
+        _ => false,
+    };
+    if !deals_streams {
         return Ok(request.targets.clone());
     }
     let each = request.targets.iter().map(|name| each_lun(name).map_err(|error| error.problem()));
@@ -121,7 +130,7 @@ fn measure(
         &request.experiments,
         &record.targets,
         &claimed_targets.writable,
-        claimed_targets.made_bytes_per_s,
+        claimed_targets.test_file_bytes_per_s,
         &request.options,
         budget_ns,
     )
@@ -187,7 +196,7 @@ fn run_plan(
 struct ClaimedTargets {
     claims: Vec<Claim>,
     writable: Vec<bool>,
-    made_bytes_per_s: Option<f64>,
+    test_file_bytes_per_s: Option<f64>,
 }
 
 impl ClaimedTargets {
@@ -214,7 +223,7 @@ fn claim_all(
     let files =
         examined.iter().filter(|(one, _)| matches!(one.place, Place::Directory { .. })).count() as u64;
     let mut claimed_targets =
-        ClaimedTargets { claims: Vec::new(), writable: Vec::new(), made_bytes_per_s: None };
+        ClaimedTargets { claims: Vec::new(), writable: Vec::new(), test_file_bytes_per_s: None };
     for (index, (one, access)) in examined.into_iter().enumerate() {
         let mut claimed = if let Place::Directory { path, .. } = &one.place {
             for removed in remove_orphans(path).map_err(|error| error.problem())? {
@@ -224,8 +233,8 @@ fn claim_all(
                 ));
             }
             let (claimed, rate) = make_file(&one, request, files, watch)?;
-            claimed_targets.made_bytes_per_s =
-                Some(claimed_targets.made_bytes_per_s.map_or(rate, |least: f64| least.min(rate)));
+            claimed_targets.test_file_bytes_per_s =
+                Some(claimed_targets.test_file_bytes_per_s.map_or(rate, |least: f64| least.min(rate)));
             claimed
         } else {
             claim(one, access, &request.permission, &request.roots).map_err(|error| error.problem())?

@@ -5,6 +5,7 @@
 mod align;
 mod backend;
 mod cell_totals;
+mod context;
 mod execute;
 mod headline;
 mod merge_evidence;
@@ -12,6 +13,8 @@ mod options;
 mod overlap;
 mod paths;
 mod planner;
+mod question;
+mod registry;
 mod request;
 mod resume;
 mod runner;

@@ -2,12 +2,13 @@
 //! It decides when a cell has had enough; it never opens a path, prints, or reads a clock other than the engine's.
 
 use crate::cell_totals::{CellTotals, ResultContext, is_write_behind};
+use crate::registry::question;
 use crate::resume::continued;
 use crate::stopping::{MIN_RUN_NS, StopPolicy, cache_check, is_enough, limits, next_ops, window_ns};
 use rdsk_engine::{Ended, Engine, EngineError, Job, Limits, Pinning, Prepared, Run, Settled};
 use rdsk_model::{
-    Cell, CellRecord, Clock, EngineKind, Event, Evidence, Experiment, Extent, MemberCounters, Plan, Problem,
-    ProblemKind, StopFlag, Target, Watch,
+    Cell, CellRecord, Clock, EngineKind, Event, Evidence, Extent, MemberCounters, Plan, Problem, ProblemKind,
+    StopFlag, Target, Watch,
 };
 use rdsk_observe::Observer;
 use rdsk_stats::StopRule;
@@ -229,11 +230,10 @@ impl Runner<'_> {
         let plan = self.plan;
         let cell = &plan.cells[index];
         let totals = &mut state.all_totals[index];
-        let members = match (cell.experiment, cell.workload.targets.first()) {
-            (Experiment::Stripe, Some(&target)) => (self.members)(target),
-            _ => None,
-        };
-        let walk = rdsk_analysis::stripe::Walk::of(&cell.workload);
+        let question = question(cell.experiment);
+        let first_target = cell.workload.targets.first().filter(|_| question.reads_members());
+        let members = first_target.and_then(|&target| (self.members)(target));
+        let chooser = question.chooser(&cell.workload);
         let job = Job {
             workload: &cell.workload,
             claims: self.claims,
@@ -241,7 +241,7 @@ impl Runner<'_> {
             visit: totals.next_visit(),
             first_point: totals.first_point(),
             members: members.as_deref(),
-            chooser: Some(&walk),
+            chooser: chooser.as_deref(),
             cache_check: cache_check(cell),
             window_ns: window_ns(slice_ns),
             pinning: match self.pin_cpus {
