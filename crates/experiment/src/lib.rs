@@ -5,6 +5,7 @@
 mod align;
 mod backend;
 mod cell_totals;
+mod claims;
 mod context;
 mod execute;
 mod headline;
@@ -24,7 +25,7 @@ mod stream;
 mod stripe;
 mod zones;
 
-pub use execute::{execute, plan_only};
+pub use execute::{empty_record, execute, plan_only};
 pub use options::{BudgetSource, PlanOptions, PositionOrder, Positions};
 pub use planner::{PlanError, plan};
 pub use request::Request;
