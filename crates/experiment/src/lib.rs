@@ -4,6 +4,7 @@
 
 mod align;
 mod backend;
+mod cell_result;
 mod cell_totals;
 mod claims;
 mod context;
@@ -11,6 +12,7 @@ mod execute;
 mod headline;
 mod merge_evidence;
 mod options;
+mod outcome;
 mod overlap;
 mod paths;
 mod planner;
@@ -18,6 +20,7 @@ mod question;
 mod registry;
 mod request;
 mod resume;
+mod run_state;
 mod runner;
 mod scale;
 mod stopping;
@@ -27,6 +30,7 @@ mod zones;
 
 pub use execute::{empty_record, execute, plan_only};
 pub use options::{BudgetSource, PlanOptions, PositionOrder, Positions};
+pub use outcome::Outcome;
 pub use planner::{PlanError, plan};
 pub use request::Request;
-pub use runner::{Outcome, Runner};
+pub use runner::Runner;
