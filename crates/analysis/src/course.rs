@@ -1,7 +1,7 @@
 //! How a cell went over time: its windows laid out over its visits, and the lasting falls of the rate among them. It says
 //! what happened and when, and explains nothing.
 
-use crate::reading;
+use crate::metrics;
 use rdsk_model::{CellRecord, IoPath, Op, Record, StopReason, Sync, VerdictCode, Visit};
 
 /// Blocks that an ordinary window must hold: with fewer, a window without a completion is no news.
@@ -112,7 +112,7 @@ pub fn course(cell: &CellRecord) -> Option<Course> {
 pub fn falls(cell: &CellRecord) -> Vec<Fall> {
     let Some(course) = course(cell) else { return Vec::new() };
     let rates = |stretch: &Stretch| -> Vec<f64> {
-        stretch.bytes.iter().map(|&bytes| bytes as f64 / reading::seconds(course.width_ns)).collect()
+        stretch.bytes.iter().map(|&bytes| bytes as f64 / metrics::seconds(course.width_ns)).collect()
     };
     let in_visits: Vec<Fall> = (0..course.stretches.len())
         .filter_map(|index| {

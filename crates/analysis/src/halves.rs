@@ -1,6 +1,6 @@
 //! How the rate of a cell changed over its windows: parts compared by means and 95 % intervals. It explains nothing.
 
-use crate::reading;
+use crate::metrics;
 use rdsk_model::{CellRecord, StopReason, VerdictCode};
 
 /// Windows below which parts are too short to compare: on a noisy disk two visits of 20 windows each differ by chance.
@@ -55,7 +55,7 @@ pub fn change(cell: &CellRecord) -> Option<Change> {
     }
     let windows = cell.result.windows.as_ref().filter(|windows| windows.bytes.len() >= MIN_WINDOWS)?;
     let rates: Vec<f64> =
-        windows.bytes.iter().map(|&bytes| bytes as f64 / reading::seconds(windows.width_ns)).collect();
+        windows.bytes.iter().map(|&bytes| bytes as f64 / metrics::seconds(windows.width_ns)).collect();
     let (quarter, half) = (rates.len() / 4, rates.len() / 2);
     let first = part(&rates[..quarter])?;
     let rest = part(&rates[quarter..])?;

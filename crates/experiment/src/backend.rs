@@ -2,7 +2,7 @@
 //! ones those of their lab; nobody else knows the difference.
 
 use crate::options::PlanOptions;
-use rdsk_engine::{Choice, Engine, EngineError, MonotonicClock, RealEngine, SimEngine, measure_clock};
+use rdsk_engine::{Engine, EngineError, EnginePolicy, MonotonicClock, RealEngine, SimEngine, measure_clock};
 use rdsk_model::{Clock, Host, IoError, MemberCounters, Problem, ProblemKind, Target};
 use rdsk_observe::{KernelMembers, KernelObserver, Observer, SimMembers, SimObserver};
 use rdsk_targets::{Claim, Examined, Place, Roots};
@@ -38,13 +38,14 @@ impl Backend {
             simulated(claims, options.seed)
         } else {
             // An engine that nobody asked for may give way to a faster one of the same depth.
-            let choice = if options.engine.is_some() { Choice::Asked } else { Choice::Free };
-            Ok(real(claims, roots, choice))
+            let policy =
+                if options.engine.is_some() { EnginePolicy::Requested } else { EnginePolicy::Fastest };
+            Ok(real(claims, roots, policy))
         }
     }
 }
 
-fn real(claims: &[Claim], roots: &Roots, choice: Choice) -> Backend {
+fn real(claims: &[Claim], roots: &Roots, policy: EnginePolicy) -> Backend {
     let targets: Vec<Target> = claims.iter().map(|claim| claim.target.clone()).collect();
     let (sys, proc) = (roots.sys.clone(), roots.proc.clone());
     let host = rdsk_observe::host(&proc, &sys, measure_clock());
@@ -64,7 +65,7 @@ fn real(claims: &[Claim], roots: &Roots, choice: Choice) -> Backend {
         Box::new(KernelObserver::new(&mine, &sys, &proc, Arc::new(MonotonicClock)))
     };
     Backend {
-        engine: Box::new(RealEngine { choice, ..RealEngine::default() }),
+        engine: Box::new(RealEngine { policy, ..RealEngine::default() }),
         clock: Box::new(MonotonicClock),
         observer: Box::new(observer),
         members: Box::new(members),

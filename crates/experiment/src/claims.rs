@@ -6,8 +6,8 @@ use crate::registry::question;
 use crate::request::Request;
 use rdsk_model::{Event, Op, Problem, Target, Watch};
 use rdsk_targets::{
-    Access, Claim, Examined, Overwrite, Place, SizeWish, TestFileOptions, claim, each_lun, examine,
-    make_test_file, remove_orphans,
+    Access, Claim, Examined, Overwrite, Place, TestFileOptions, TestFileSize, claim, create_test_file,
+    each_lun, examine, remove_orphans,
 };
 
 /// Largest test file unless `--size` says otherwise.
@@ -45,7 +45,7 @@ impl JudgedTarget {
     pub(crate) fn planned(&self, index: u32, request: &Request) -> Result<Target, Problem> {
         let mut target = Target { index, ..self.examined.target.clone() };
         if let Place::Directory { .. } = self.examined.place {
-            let planned = rdsk_targets::plan_test_file(&self.examined, size_wish(request, 1))
+            let planned = rdsk_targets::plan_test_file(&self.examined, test_file_size(request, 1))
                 .map_err(|error| error.problem())?;
             target.size_bytes = planned.size_bytes;
             target.made_by_rdsk = true;
@@ -60,7 +60,7 @@ pub(crate) fn judge_all(request: &Request) -> Result<Vec<JudgedTarget>, Problem>
     for name in &names(request)? {
         let examined = examine(name, &request.roots).map_err(|error| error.problem())?;
         let access = access(&examined, request);
-        rdsk_targets::judge(&examined, access, &request.permission).map_err(Problem::from)?;
+        rdsk_targets::authorize(&examined, access, &request.permission).map_err(Problem::from)?;
         judged.push(JudgedTarget { examined, access });
     }
     crate::backend::refuse_mixed(judged.iter().map(|one| &one.examined))?;
@@ -86,7 +86,7 @@ pub(crate) fn claim_all(
                     removed.path.display()
                 ));
             }
-            let (claim, rate) = create_test_file(&one.examined, request, files, watch)?;
+            let (claim, rate) = create_file(&one.examined, request, files, watch)?;
             all.test_file_bytes_per_s =
                 Some(all.test_file_bytes_per_s.map_or(rate, |min: f64| min.min(rate)));
             claim
@@ -112,15 +112,15 @@ fn names(request: &Request) -> Result<Vec<String>, Problem> {
 }
 
 /// The claim on a new test file, and the rate at which it was written.
-fn create_test_file(
+fn create_file(
     directory: &Examined,
     request: &Request,
     files: u64,
     watch: &mut dyn Watch,
 ) -> Result<(Claim, f64), Problem> {
-    let size = size_wish(request, files);
+    let size = test_file_size(request, files);
     let options = TestFileOptions { size, seed: request.options.seed, stop: request.stop.clone() };
-    let (claimed, made) = make_test_file(directory, &options, &request.roots, &mut |progress| {
+    let (claimed, made) = create_test_file(directory, &options, &request.roots, &mut |progress| {
         watch.event(&Event::Making {
             done_bytes: progress.done_bytes,
             total_bytes: progress.total_bytes,
@@ -132,10 +132,10 @@ fn create_test_file(
 }
 
 /// The size of each of `files` test files.
-fn size_wish(request: &Request, files: u64) -> SizeWish {
+fn test_file_size(request: &Request, files: u64) -> TestFileSize {
     match request.size_bytes {
-        Some(bytes) => SizeWish::Fixed(bytes),
-        None => SizeWish::Adaptive {
+        Some(bytes) => TestFileSize::Fixed(bytes),
+        None => TestFileSize::Adaptive {
             max_bytes: MAX_TEST_FILE_BYTES,
             max_elapsed_ns: request.options.budget_ns / TEST_FILE_SHARE / files.max(1),
         },

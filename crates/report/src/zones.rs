@@ -53,7 +53,7 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
     draw_curve(page, record, &seen);
     // What memory or a hole answered says nothing of a disk.
     let of_device: Vec<(&CellRecord, Zones)> =
-        seen.into_iter().filter(|(cell, _)| !rdsk_analysis::reading::is_of_memory(cell)).collect();
+        seen.into_iter().filter(|(cell, _)| !rdsk_analysis::metrics::is_of_memory(cell)).collect();
     draw_zones(page, record, &of_device);
     draw_bands(page, record, &of_device);
     draw_advice(page, &of_device);

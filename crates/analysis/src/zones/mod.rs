@@ -194,7 +194,7 @@ pub fn rotates(record: &Record, cell: &CellRecord) -> bool {
 }
 
 fn busy_share(cell: &CellRecord) -> Option<f64> {
-    crate::reading::busy_share(cell, cell.evidence.device.first()?)
+    crate::metrics::busy_share(cell, cell.evidence.device.first()?)
 }
 
 fn places(record: &Record, cell: &CellRecord) -> Option<Places> {

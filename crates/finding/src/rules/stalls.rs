@@ -4,7 +4,7 @@
 use super::Rule;
 use super::common::{cells, cite, how_many, ids, is_simulated};
 use rdsk_analysis::course::{self, Course};
-use rdsk_analysis::{reading, words};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Confidence, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "stalls", check };
@@ -95,7 +95,7 @@ fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times:
             .as_ref()
             .and_then(typical_ns)
             .map_or_else(|| "an unknown time".into(), words::nanos),
-        rdsk_units::percent(reading::ratio(lost_ns, elapsed_ns.max(1))),
+        rdsk_units::percent(metrics::ratio(lost_ns, elapsed_ns.max(1))),
     );
     Finding {
         code: RULE.code.into(),
