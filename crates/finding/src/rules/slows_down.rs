@@ -3,9 +3,9 @@
 
 use super::Rule;
 use super::common::{cells, cite, how_many, ids, target};
-use super::course::{self, Course, Fall};
 use super::write_cache_full;
-use crate::{reading, words};
+use rdsk_analysis::course::{self, Course, Fall};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Confidence, Finding, Pattern, Record};
 
 pub(super) const RULE: Rule = Rule { code: "slows-down", check };
@@ -91,7 +91,7 @@ fn recovery(cell: &CellRecord, falls: &[Fall]) -> String {
 /// Visits behind a fall that begin on its higher level.
 fn fast_beginnings(course: &Course, fall: &Fall) -> usize {
     let middle = f64::midpoint(fall.fast, fall.slow);
-    let seconds = reading::seconds(course.width_ns);
+    let seconds = metrics::seconds(course.width_ns);
     let begins_fast = |bytes: &[u64]| {
         let first: Vec<f64> = bytes.iter().take(5).map(|&bytes| bytes as f64 / seconds).collect();
         course::level(&first) > middle
@@ -124,15 +124,15 @@ fn crosses_tracks(record: &Record, cell: &CellRecord) -> bool {
     };
     cell.workload.pattern == Pattern::Sequential
         && device.is_some_and(|device| device.rotational != Some(false))
-        && reading::ratio(cell.result.bytes.unwrap_or(0), size) >= CROSSED
+        && metrics::ratio(cell.result.bytes.unwrap_or(0), size) >= CROSSED
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
-    use super::super::course::tests::{MIB, falling, laid_out, steady};
     use super::*;
     use crate::fixtures::{disk, record, with};
+    use rdsk_analysis::fixtures::rates::{MIB, falling, laid_out, steady};
     use rdsk_model::Op;
 
     #[test]

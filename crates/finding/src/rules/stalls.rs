@@ -3,8 +3,8 @@
 
 use super::Rule;
 use super::common::{cells, cite, how_many, ids, is_simulated};
-use super::course::{self, Course};
-use crate::{reading, words};
+use rdsk_analysis::course::{self, Course};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Confidence, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "stalls", check };
@@ -95,7 +95,7 @@ fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times:
             .as_ref()
             .and_then(typical_ns)
             .map_or_else(|| "an unknown time".into(), words::nanos),
-        rdsk_units::percent(reading::ratio(lost_ns, elapsed_ns.max(1))),
+        rdsk_units::percent(metrics::ratio(lost_ns, elapsed_ns.max(1))),
     );
     Finding {
         code: RULE.code.into(),
@@ -242,9 +242,9 @@ fn period(stalls: &[Stall]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
-    use super::super::course::tests::{Noise, laid_out, steady};
     use super::*;
     use crate::fixtures::{disk, record, with};
+    use rdsk_analysis::fixtures::rates::{Noise, laid_out, steady};
     use rdsk_model::{IoPath, Op};
 
     const S: u64 = 1_000_000_000;

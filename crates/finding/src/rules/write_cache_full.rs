@@ -3,9 +3,9 @@
 
 use super::Rule;
 use super::common::{cells, cite, how_many, ids, target};
-use super::course::{self, Fall};
 use super::slows_down::cited;
-use crate::{reading, words};
+use rdsk_analysis::course::{self, Fall};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Confidence, Finding, Op, Record, Visit};
 
 pub(super) const RULE: Rule = Rule { code: "write-cache-full", check };
@@ -185,7 +185,7 @@ fn levels(record: &Record, read: &CellRecord, (earliest_ns, latest_ns): (u64, u6
     for stretch in &course.stretches {
         for (index, &bytes) in stretch.bytes.iter().enumerate() {
             let begin_ns = stretch.start_ns + course.width_ns * index as u64;
-            let rate = bytes as f64 / reading::seconds(course.width_ns);
+            let rate = bytes as f64 / metrics::seconds(course.width_ns);
             if begin_ns + course.width_ns <= earliest_ns {
                 before.push(rate);
             } else if begin_ns >= latest_ns {
@@ -201,7 +201,7 @@ fn levels(record: &Record, read: &CellRecord, (earliest_ns, latest_ns): (u64, u6
         let elapsed_ns: u64 = visits().map(|visit| visit.elapsed_ns).sum();
         let bytes: u64 = visits().map(|visit| visit.bytes).sum();
         let is_enough = visits().map(|visit| visit.ops).sum::<u64>() >= LEAST_OPS && elapsed_ns > 0;
-        is_enough.then(|| bytes as f64 / reading::seconds(elapsed_ns))
+        is_enough.then(|| bytes as f64 / metrics::seconds(elapsed_ns))
     };
     Some((
         rate(&|visit| visit.start_ns + visit.elapsed_ns <= earliest_ns)?,
@@ -232,10 +232,10 @@ fn written_before(record: &Record, cell: &CellRecord, fall: &Fall) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
-    use super::super::course::tests::{falling, laid_out, steady};
     use super::super::slows_down;
     use super::*;
     use crate::fixtures::{disk, record, with};
+    use rdsk_analysis::fixtures::rates::{falling, laid_out, steady};
     use rdsk_model::Target;
 
     const S: u64 = 1_000_000_000;
