@@ -2,11 +2,9 @@
 //! write; no flag overrides it.
 
 use crate::display::{listed, quoted, shown};
-use crate::examined::Examined;
+use crate::examined::{Examined, Place};
 use crate::identity::NoIdentity;
-use crate::permission::{Access, Overwrite, Permission};
-use crate::place::Place;
-use crate::refusal::Refusal;
+use crate::permission::{Access, Overwrite, Permission, Refusal};
 use crate::signature;
 use crate::uses::{Use, UseKind};
 use rdsk_units::printable;

@@ -1,7 +1,7 @@
 //! What can go wrong with a target, and its words. It prints nothing.
 
 use crate::display::shown;
-use crate::refusal::Refusal;
+use crate::permission::Refusal;
 use rdsk_model::{Problem, ProblemKind};
 use rdsk_units::Bytes;
 use std::io;

@@ -4,7 +4,6 @@
 mod block;
 mod file;
 mod simulated;
-mod target;
 
 pub(crate) use block::Exclusive;
 #[cfg(test)]
@@ -12,9 +11,8 @@ pub(crate) use block::examine_node;
 
 use crate::display::shown;
 use crate::error::TargetError;
-use crate::examined::Examined;
-use crate::machine_state::MachineState;
-use crate::place::Place;
+use crate::examined::{Examined, Place};
+use crate::machine::Machine;
 use crate::roots::Roots;
 use crate::sim::SIM_PREFIX;
 use crate::uses::Found;
@@ -72,7 +70,7 @@ pub(crate) fn examine_path(
 /// What uses an open device or file of the user now, but for who holds it exclusively, which is we ourselves.
 pub(crate) fn uses_now(path: &Path, place: &Place, roots: &Roots) -> Found {
     let mut found = Found::default();
-    let machine = MachineState::read(roots, &mut found);
+    let machine = Machine::read(roots, &mut found);
     match place {
         Place::Block { major_minor, .. } => match machine.tree.by_number(*major_minor) {
             Some(node) => {

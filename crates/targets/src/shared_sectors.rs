@@ -1,8 +1,8 @@
 //! Which bytes of which disks a device is made of, through partitions, device mapper, md and loop devices, and whether two
-//! devices share any. It works on what `MachineState` has read.
+//! devices share any. It works on what `Machine` has read.
 
 use crate::device_mapper::{Part, Role, Row, Span};
-use crate::machine_state::MachineState;
+use crate::machine::Machine;
 use crate::sysfs::{Node, SECTOR_BYTES, read_number};
 
 /// Layers of a stack, and pieces of a device; beyond them nothing is proven.
@@ -64,7 +64,7 @@ pub(crate) enum Sharing {
 
 impl Extents {
     /// Everything that `node` reaches.
-    pub(crate) fn of(machine: &MachineState<'_>, node: &Node, reach: Reach) -> Self {
+    pub(crate) fn of(machine: &Machine<'_>, node: &Node, reach: Reach) -> Self {
         let mut descent = Descent { machine, reach, extents: Self::default() };
         descent.down(node, 0, size_of(node), &[], 0);
         descent.extents
@@ -113,7 +113,7 @@ fn overlap_of(one: &Extent, two: &Extent) -> Overlap {
 }
 
 struct Descent<'machine, 'roots> {
-    machine: &'machine MachineState<'roots>,
+    machine: &'machine Machine<'roots>,
     reach: Reach,
     extents: Extents,
 }

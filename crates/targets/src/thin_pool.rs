@@ -3,7 +3,7 @@
 //! nothing.
 
 use crate::device_mapper::{Part, PoolSpace, Span};
-use crate::machine_state::MachineState;
+use crate::machine::Machine;
 use crate::sysfs::{Node, read_text};
 use crate::uses::{Found, UseKind};
 use rdsk_units::Bytes;
@@ -33,7 +33,7 @@ pub(crate) fn spare_bytes(space: PoolSpace) -> u64 {
 
 /// What the pools below `node` may give, the least; `None` where there is none. A pool that may not be asked gives
 /// nothing, and is a use.
-pub(crate) fn spare_below(machine: &MachineState<'_>, node: &Node, found: &mut Found) -> Option<u64> {
+pub(crate) fn spare_below(machine: &Machine<'_>, node: &Node, found: &mut Found) -> Option<u64> {
     let pools = pools(machine, node, found);
     let stores = snapshots(machine, node, found);
     pools.iter().chain(&stores).map(|(_, space)| spare_bytes(*space)).min()
@@ -42,7 +42,7 @@ pub(crate) fn spare_below(machine: &MachineState<'_>, node: &Node, found: &mut F
 /// Judges whether a file of `file_bytes`, or without it a directory in which `free_bytes` are free, may be written on the
 /// filesystem `kind` of `node`.
 pub(crate) fn check_filesystem(
-    machine: &MachineState<'_>,
+    machine: &Machine<'_>,
     node: &Node,
     kind: &str,
     (file_bytes, free_bytes): (Option<u64>, u64),
@@ -63,7 +63,7 @@ pub(crate) fn check_filesystem(
 }
 
 /// Judges whether the device `node` may be written everywhere.
-pub(crate) fn check_device(machine: &MachineState<'_>, node: &Node, found: &mut Found) {
+pub(crate) fn check_device(machine: &Machine<'_>, node: &Node, found: &mut Found) {
     let size_bytes = node.size_bytes().unwrap_or(0);
     for (pool, space) in pools(machine, node, found) {
         let growth_bytes = growth_bytes(machine, node, pool, space).unwrap_or(size_bytes);
@@ -91,7 +91,7 @@ fn check((what, node): (Resource, &Node), space: PoolSpace, growth_bytes: u64, f
 /// What a volume may still take of its pool: what it has not got. Blocks that it shares with a snapshot are taken anew
 /// when they are written, so this is known only where all blocks in use are accounted for by the volumes that are active,
 /// each once; else `None`.
-fn growth_bytes(machine: &MachineState<'_>, node: &Node, pool: &Node, space: PoolSpace) -> Option<u64> {
+fn growth_bytes(machine: &Machine<'_>, node: &Node, pool: &Node, space: PoolSpace) -> Option<u64> {
     let is_volume_of = |node: &Node| {
         let rows = machine.table(node)?.as_ref().ok()?;
         let part = rows.first()?.parts.first()?;
@@ -111,7 +111,7 @@ fn growth_bytes(machine: &MachineState<'_>, node: &Node, pool: &Node, space: Poo
 
 /// The thin pools in the stack of a device.
 fn pools<'machine>(
-    machine: &'machine MachineState<'_>,
+    machine: &'machine Machine<'_>,
     node: &Node,
     found: &mut Found,
 ) -> Vec<(&'machine Node, PoolSpace)> {
@@ -144,7 +144,7 @@ fn pools<'machine>(
 /// The snapshots that keep what a write to `node` replaces or brings, each with its store: those of an origin in the
 /// stack, and a snapshot in the stack. One that is lost already loses nothing more.
 fn snapshots<'machine>(
-    machine: &'machine MachineState<'_>,
+    machine: &'machine Machine<'_>,
     node: &Node,
     found: &mut Found,
 ) -> Vec<(&'machine Node, PoolSpace)> {

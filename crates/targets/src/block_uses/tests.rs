@@ -1,7 +1,7 @@
 //! Machines as people have them: what holds a disk must be found through every layer, and what does not must not.
 
 use crate::fake::Fake;
-use crate::machine_state::MachineState;
+use crate::machine::Machine;
 use crate::roots::Roots;
 use crate::uses::Found;
 use rdsk_testkit::{LoopDevice, Need, requires};
@@ -170,7 +170,7 @@ fn doubts_beside(name: &str, number: &str, dev: Option<&str>) -> Vec<String> {
     let fake = fake.roots();
     let roots = Roots { dev: dev.map_or_else(|| fake.dev.clone(), Into::into), ..fake };
     let mut found = Found::default();
-    let machine = MachineState::read(&roots, &mut found);
+    let machine = Machine::read(&roots, &mut found);
     super::find(&machine, machine.tree.get("sdb").unwrap()).doubts
 }
 
