@@ -54,7 +54,7 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> Found {
             Relation::Holder => found.add(UseKind::Holder, &holder.shown()),
             // A partition or a path that nobody uses keeps nobody's data but its own disk's.
             Relation::Overlapping if holder.parent.is_none() => {
-                found.add(UseKind::SharedSectors, &holder.shown())
+                found.add(UseKind::SharedSectors, &holder.shown());
             }
             _ => {}
         }

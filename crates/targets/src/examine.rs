@@ -16,7 +16,7 @@ use crate::machine::Machine;
 use crate::roots::Roots;
 use crate::sim::SIM_PREFIX;
 use crate::uses::Found;
-use crate::{block_uses, file_uses, naming};
+use crate::{block_uses, file_uses, naming, probe};
 use block::examine_block;
 use file::{examine_directory, examine_file};
 use std::fs::{self, FileType};
@@ -120,8 +120,6 @@ const PSEUDO_TYPES: [u64; 14] = [
 ];
 
 fn pseudo_filesystem(path: &Path) -> Option<&'static str> {
-    let kind = rustix::fs::statfs(path).ok()?.f_type;
-    PSEUDO_TYPES
-        .contains(&(kind as u64 & 0xffff_ffff))
-        .then_some("is an interface of the kernel, not storage")
+    let is_pseudo = PSEUDO_TYPES.contains(&probe::filesystem_type(path)?);
+    is_pseudo.then_some("is an interface of the kernel, not storage")
 }

@@ -95,9 +95,7 @@ fn nvmet(config: &Path) -> Vec<Export> {
         let namespaces = subsystems.join(&subsystem).join("namespaces");
         for namespace in names_in(&namespaces) {
             let directory = namespaces.join(&namespace);
-            let is_enabled = read_text(&directory.join("enable")).is_none_or(|text| text.trim() != "0");
-            let path = text_path(&directory.join("device_path"));
-            if let Some(path) = path.filter(|_| is_enabled) {
+            if let Some(path) = enabled_path(&directory) {
                 let by = format!("namespace {namespace} of the NVMe subsystem {subsystem}");
                 list.push(Export { what: ExportedObject::Path(path), by });
             }
@@ -112,8 +110,7 @@ fn passed_through(machine: &Machine<'_>, config: &Path) -> Vec<Export> {
     let subsystems = config.join("nvmet/subsystems");
     let export = |subsystem: String| {
         let directory = subsystems.join(&subsystem).join("passthru");
-        let is_enabled = read_text(&directory.join("enable")).is_none_or(|text| text.trim() != "0");
-        let path = text_path(&directory.join("device_path")).filter(|_| is_enabled)?;
+        let path = enabled_path(&directory)?;
         let controller = path.file_name()?.to_string_lossy().into_owned();
         // The link of a namespace leads to its controller, or to a subsystem that lists its controllers.
         let hangs_on = |device: &Path| {
@@ -191,6 +188,12 @@ fn scst(sys: &Path) -> Vec<Export> {
         Some(Export { what: ExportedObject::Path(path), by: format!("the SCST device {name}") })
     };
     names_in(&devices).into_iter().filter_map(export).collect()
+}
+
+/// `device_path` of a namespace or a controller of nvmet, unless `enable` says that it is closed.
+fn enabled_path(directory: &Path) -> Option<PathBuf> {
+    let is_enabled = read_text(&directory.join("enable")).is_none_or(|text| text.trim() != "0");
+    text_path(&directory.join("device_path")).filter(|_| is_enabled)
 }
 
 /// The absolute path in the first line of a file.

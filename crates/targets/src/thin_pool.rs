@@ -45,7 +45,8 @@ pub(crate) fn check_filesystem(
     machine: &Machine<'_>,
     node: &Node,
     kind: &str,
-    (file_bytes, free_bytes): (Option<u64>, u64),
+    file_bytes: Option<u64>,
+    free_bytes: u64,
     found: &mut Found,
 ) {
     let growth_bytes = match (file_bytes, COPY_ON_WRITE.contains(&kind)) {
@@ -55,10 +56,10 @@ pub(crate) fn check_filesystem(
         (None, false) => 1 << 20,
     };
     for (pool, space) in pools(machine, node, found) {
-        check((POOL, pool), space, growth_bytes, found);
+        check(POOL, pool, space, growth_bytes, found);
     }
     for (snapshot, space) in snapshots(machine, node, found) {
-        check((STORE, snapshot), space, growth_bytes, found);
+        check(STORE, snapshot, space, growth_bytes, found);
     }
 }
 
@@ -67,11 +68,11 @@ pub(crate) fn check_device(machine: &Machine<'_>, node: &Node, found: &mut Found
     let size_bytes = node.size_bytes().unwrap_or(0);
     for (pool, space) in pools(machine, node, found) {
         let growth_bytes = growth_bytes(machine, node, pool, space).unwrap_or(size_bytes);
-        check((POOL, pool), space, growth_bytes, found);
+        check(POOL, pool, space, growth_bytes, found);
     }
 }
 
-fn check((what, node): (Resource, &Node), space: PoolSpace, growth_bytes: u64, found: &mut Found) {
+fn check(what: Resource, node: &Node, space: PoolSpace, growth_bytes: u64, found: &mut Found) {
     if growth_bytes > spare_bytes(space) {
         found.add(
             UseKind::ThinPool,
@@ -262,7 +263,7 @@ mod tests {
         let checked = |fake: &Fake, name: &str, file_bytes| {
             fake.with(|machine, found| {
                 let node = machine.tree.get(name).unwrap();
-                check_filesystem(machine, node, "ext4", (file_bytes, 1 << 30), found);
+                check_filesystem(machine, node, "ext4", file_bytes, 1 << 30, found);
                 (
                     spare_below(machine, node, found),
                     found.uses.iter().map(|used| used.text.clone()).collect::<Vec<_>>(),
@@ -296,7 +297,7 @@ mod tests {
         let said = |kind: &str, file_bytes, free_bytes| {
             fake(600, (65536, 11264)).with(|machine, found| {
                 let node = machine.tree.get("dm-1").unwrap();
-                check_filesystem(machine, node, kind, (file_bytes, free_bytes), found);
+                check_filesystem(machine, node, kind, file_bytes, free_bytes, found);
                 found.uses.len()
             })
         };

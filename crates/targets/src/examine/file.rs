@@ -23,9 +23,7 @@ pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Res
     let mut found = Found::default();
     let machine = Machine::read(roots, &mut found);
     let space = rustix::fs::statvfs(&path).map_err(|e| TargetError::from_io(&path, "looked at", e.into()))?;
-    let kind = rustix::fs::statfs(&path).map(|answer| answer.f_type);
-    // The types' numbers are positive and fit 32 bits, whatever integer the architecture gives them in.
-    if kind.is_ok_and(|kind| MEMORY_TYPES.contains(&(kind as u64 & 0xffff_ffff))) {
+    if probe::filesystem_type(&path).is_some_and(|kind| MEMORY_TYPES.contains(&kind)) {
         found.add(UseKind::InMemory, "its filesystem is in memory, so there is no disk to measure");
     }
     let mount = mount_of(&machine.mounts, &path);
@@ -40,7 +38,7 @@ pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Res
     let mut pool_spare_bytes = None;
     if let Some(node) = node_below(&path, &machine, mount) {
         let kind = mount.map_or("", |mount| mount.kind.as_str());
-        thin_pool::check_filesystem(&machine, node, kind, (None, free_bytes), &mut found);
+        thin_pool::check_filesystem(&machine, node, kind, None, free_bytes, &mut found);
         pool_spare_bytes = thin_pool::spare_below(&machine, node, &mut found);
     }
     found.sort_uses();
@@ -72,7 +70,7 @@ pub(super) fn examine_file(
         let kind = mount.map_or("", |mount| mount.kind.as_str());
         let free_bytes =
             rustix::fs::statvfs(&path).map_or(0, |space| space.f_bavail.saturating_mul(space.f_frsize));
-        thin_pool::check_filesystem(&machine, node, kind, (Some(meta.len()), free_bytes), &mut found);
+        thin_pool::check_filesystem(&machine, node, kind, Some(meta.len()), free_bytes, &mut found);
     }
     found.sort_uses();
     let mut target = file_target(name, &path, meta.len(), &machine, mount);
