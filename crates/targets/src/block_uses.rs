@@ -104,7 +104,8 @@ fn held_exclusively(machine: &Machine<'_>, related: &Related<'_>, found: &mut Fo
         let mut busy = Found::default();
         probe::exclusive(&path, &mut busy);
         if !busy.uses.is_empty() {
-            let text = format!("{} which the kernel calls busy", with_relation(&other.shown(), *relation));
+            let text =
+                format!("{} which the kernel reports as busy", with_relation(&other.shown(), *relation));
             found.add(UseKind::OpenExclusive, &text);
         }
     }
@@ -211,7 +212,7 @@ fn with_relation(name: &str, relation: Relation) -> String {
         Relation::Same | Relation::Holder => name.to_owned(),
         Relation::Below => format!("{name}, which it is made of,"),
         Relation::Overlapping => format!("{name}, which has some of its sectors,"),
-        Relation::Pool => format!("{name}, which reaches its whole pool,"),
+        Relation::Pool => format!("{name}, which spans its whole pool,"),
         Relation::OtherPath => format!("{name}, another path to the same LUN,"),
     }
 }

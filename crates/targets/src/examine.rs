@@ -52,8 +52,7 @@ pub(crate) fn examine_path(
     roots: &Roots,
     exclusive: Exclusive,
 ) -> Result<Examined, TargetError> {
-    let meta =
-        fs::symlink_metadata(&path).map_err(|error| TargetError::from_io(&path, "looked at", error))?;
+    let meta = fs::symlink_metadata(&path).map_err(|error| TargetError::from_io(&path, "examined", error))?;
     let kind = meta.file_type();
     if kind.is_block_device() {
         return examine_block(name, path, &meta, roots, exclusive);

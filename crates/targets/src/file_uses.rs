@@ -49,7 +49,7 @@ fn find_below_loop(machine: &Machine<'_>, loop_name: &str, path: &Path) -> Found
             exports::find(machine, &ExportQuery::File(inode), &mut found);
             users_of_file(&machine.roots.proc, path, inode, Openers::Any, &mut found);
         }
-        Err(error) => found.doubt(&format!("its backing file {} cannot be looked at ({error})", shown(path))),
+        Err(error) => found.doubt(&format!("its backing file {} cannot be examined ({error})", shown(path))),
     }
     found
 }

@@ -64,7 +64,7 @@ fn classify_names(
                 |words: &[String]| words.iter().any(|word| !word.is_empty() && key.contains(word.as_str()));
             let is_link = identity.kind == IdentityKind::ById;
             (is_link && (is_shared || rests_on(&junk)) && !rests_on(&good))
-                .then(|| "it is made of what several devices have".to_owned())
+                .then(|| "it is built from what several devices have".to_owned())
         });
         match why {
             Some(why) => names.no_identities.push(NoIdentity { identity, why }),
@@ -92,7 +92,7 @@ fn rejection_reason(
     inventory: &Inventory,
 ) -> Option<String> {
     if is_hardware(identity.kind) && !(is_distinctive(&identity.text) && has_serial_inside(&identity.text)) {
-        return Some("many devices call themselves so".to_owned());
+        return Some("many devices report the same".to_owned());
     }
     if is_kernel_name(machine, &identity.text) {
         return Some("the kernel may give this name to any device".to_owned());

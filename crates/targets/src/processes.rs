@@ -106,7 +106,7 @@ fn writers_now(proc: &Path, devices: &BTreeMap<NodeNumber, String>) -> Found {
         }
     }
     if unseen > 0 {
-        found.doubt(&format!("the open files of {unseen} processes of other users may not be looked at"));
+        found.doubt(&format!("the open files of {unseen} processes of other users may not be inspected"));
     }
     found
 }

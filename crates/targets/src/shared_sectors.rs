@@ -66,7 +66,7 @@ impl Extents {
     /// Everything that `node` reaches.
     pub(crate) fn of(machine: &Machine<'_>, node: &Node, reach: Reach) -> Self {
         let mut descent = Descent { machine, reach, extents: Self::default() };
-        let whole = Slice { begin: 0, end: size_of(node), opaque_ranges: Vec::new(), depth: 0 };
+        let whole = ByteRange { begin: 0, end: size_of(node), opaque_ranges: Vec::new(), depth: 0 };
         descent.down(node, &whole);
         descent.extents
     }
@@ -115,7 +115,7 @@ fn overlap_of(one: &Extent, two: &Extent) -> Overlap {
 
 /// The part of a device that is followed down.
 #[derive(Clone)]
-struct Slice {
+struct ByteRange {
     begin: u64,
     end: u64,
     /// The opaque layers on the way here, from above.
@@ -123,7 +123,7 @@ struct Slice {
     depth: usize,
 }
 
-impl Slice {
+impl ByteRange {
     /// The bytes from `begin` to `end` of the next device down.
     fn below(&self, begin: u64, end: u64) -> Self {
         Self { begin, end, opaque_ranges: self.opaque_ranges.clone(), depth: self.depth + 1 }
@@ -150,7 +150,7 @@ struct Descent<'machine, 'roots> {
 }
 
 impl Descent<'_, '_> {
-    fn down(&mut self, node: &Node, slice: &Slice) {
+    fn down(&mut self, node: &Node, slice: &ByteRange) {
         if slice.depth > MAX_DEPTH || self.extents.list.len() >= MAX_EXTENTS {
             self.extents.guessed = Some(format!("the stack below {} is too large", node.shown()));
             self.extents.is_cut = true;
@@ -166,7 +166,7 @@ impl Descent<'_, '_> {
         }
         if node.slaves.is_empty() {
             let medium = self.machine.luns.medium(&node.name).to_owned();
-            let Slice { begin, end, opaque_ranges, .. } = slice.clone();
+            let ByteRange { begin, end, opaque_ranges, .. } = slice.clone();
             self.extents.list.push(Extent { medium, begin, end, opaque_ranges });
             return;
         }
@@ -174,7 +174,7 @@ impl Descent<'_, '_> {
             Some(Ok(rows)) => {
                 for row in rows.iter().filter(|row| row.begin < slice.end && slice.begin < row.end) {
                     let (begin, end) = (slice.begin.max(row.begin), slice.end.min(row.end));
-                    let slice = Slice { begin, end, ..slice.clone() };
+                    let slice = ByteRange { begin, end, ..slice.clone() };
                     for part in &row.parts {
                         self.part(node, row, part, &slice);
                     }
@@ -191,7 +191,7 @@ impl Descent<'_, '_> {
         }
     }
 
-    fn part(&mut self, node: &Node, row: &Row, part: &Part, slice: &Slice) {
+    fn part(&mut self, node: &Node, row: &Row, part: &Part, slice: &ByteRange) {
         if part.role == Role::Origin && self.reach == Reach::Writes {
             return;
         }
@@ -215,7 +215,7 @@ impl Descent<'_, '_> {
 
     /// What sysfs shows below a device and its table does not name: some targets write a path or put a word before the
     /// number, and some devices have no table.
-    fn anywhere(&mut self, node: &Node, rows: &[Row], slice: &Slice) {
+    fn anywhere(&mut self, node: &Node, rows: &[Row], slice: &ByteRange) {
         let is_named =
             |below: &Node| rows.iter().flat_map(|row| &row.parts).any(|part| part.device == below.number);
         for below in node.slaves.iter().filter_map(|name| self.machine.tree.get(name)) {

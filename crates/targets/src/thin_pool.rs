@@ -131,7 +131,7 @@ fn pools<'machine>(
                     found.add(
                         UseKind::ThinPool,
                         &format!(
-                            "how full the thin pool {} below it is cannot be told ({reason})",
+                            "the fill level of the thin pool {} below it is not known ({reason})",
                             below.shown()
                         ),
                     );
@@ -160,7 +160,8 @@ fn snapshots<'machine>(
         if let Some(Err(reason)) = machine.table(below)
             && below.slaves.iter().any(keeps_old_data)
         {
-            let text = format!("how full the snapshots of {} are cannot be told ({reason})", below.shown());
+            let text =
+                format!("the fill level of the snapshots of {} is not known ({reason})", below.shown());
             found.add(UseKind::ThinPool, &text);
         }
         let Some(own) = row(below) else { continue };
@@ -289,7 +290,7 @@ mod tests {
         }
         let unasked = snapshot("102400/204800 16").without_answer("table dm-2").without_answer("table dm-3");
         let said = checked(&unasked, "dm-2", None).1;
-        assert!(said[0].contains("how full the snapshots of dm-2 are cannot be told"), "{said:?}");
+        assert!(said[0].contains("the fill level of the snapshots of dm-2 is not known"), "{said:?}");
     }
 
     #[test]

@@ -141,7 +141,7 @@ fn run(
         reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
     };
     let (out, err) = (text(out), text(err));
-    if success { Ok(out) } else { Err(err.lines().next().unwrap_or("failed without a word").to_owned()) }
+    if success { Ok(out) } else { Err(err.lines().next().unwrap_or("failed without a message").to_owned()) }
 }
 
 /// Whether the program succeeded. One that is too slow is killed and left to a thread: where the kernel does not let it

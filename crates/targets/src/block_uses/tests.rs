@@ -380,7 +380,7 @@ fn another_path_that_the_kernel_calls_busy_is_a_use() {
     let held = rustix::fs::open(real.path(), flags, rustix::fs::Mode::empty()).unwrap();
     assert_eq!(
         fake.uses("sda"),
-        ["OpenExclusive: sdb, another path to the same LUN, which the kernel calls busy"]
+        ["OpenExclusive: sdb, another path to the same LUN, which the kernel reports as busy"]
     );
     assert_eq!(fake.uses("sdc"), NONE);
     // A map over the paths holds them by its own right, and is what would be written.

@@ -22,7 +22,7 @@ const MEMORY_TYPES: [u64; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
 pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Result<Examined, TargetError> {
     let mut found = Found::default();
     let machine = Machine::read(roots, &mut found);
-    let space = rustix::fs::statvfs(&path).map_err(|e| TargetError::from_io(&path, "looked at", e.into()))?;
+    let space = rustix::fs::statvfs(&path).map_err(|e| TargetError::from_io(&path, "examined", e.into()))?;
     if probe::filesystem_type(&path).is_some_and(|kind| MEMORY_TYPES.contains(&kind)) {
         found.add(UseKind::InMemory, "its filesystem is in memory, so there is no disk to measure");
     }
