@@ -11,7 +11,7 @@ use crate::json_file::Sink;
 use crate::wanted::{Letters, Wanted};
 use crate::{broken, exit, out};
 use rdsk_model::{Problem, ProblemKind, TargetKind};
-use rdsk_targets::{Access, Examined, Overwrite, Permission, Place, Roots, examine, judge};
+use rdsk_targets::{Access, Examined, Overwrite, Permission, Place, Roots, authorize, examine};
 use rdsk_units::printable;
 use std::path::Path;
 
@@ -99,7 +99,8 @@ fn tell(name: String, roots: &Roots) -> Told {
 
 fn known(examined: Examined) -> Known {
     let none = || Permission { destroy: None, overwrite: Overwrite::Refused };
-    let ask = |access, permission: &Permission| judge(&examined, access, permission).map_err(Problem::from);
+    let ask =
+        |access, permission: &Permission| authorize(&examined, access, permission).map_err(Problem::from);
     let with_flag = match (&examined.place, examined.target.kind) {
         (Place::Directory { .. }, _) | (_, TargetKind::Sim) => None,
         (_, TargetKind::File) => {

@@ -3,8 +3,8 @@
 
 mod support;
 
+use rdsk_analysis::stripe::{Agreement, Reading, SURE, stripe};
 use rdsk_disk::{ArrayParams, Device, DeviceParams, RaidLevel, RamParams};
-use rdsk_finding::stripe::{Agreement, Reading, SURE, stripe};
 use rdsk_model::Record;
 use rdsk_testkit::{FuseDisk, Need, requires};
 use serde_json::Value;

@@ -3,7 +3,7 @@
 
 mod support;
 
-use rdsk_finding::zones::{Cause, Zones, zones};
+use rdsk_analysis::zones::{Cause, Zones, zones};
 use rdsk_model::{CellRecord, Record};
 use rdsk_testkit::cli::{self, Ended};
 use rdsk_testkit::{Behaviour, Extra, FuseDisk, LoopDevice, Need, requires, wait_until};

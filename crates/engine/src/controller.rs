@@ -2,12 +2,12 @@
 //! add up what they did. It issues no I/O but the `fdatasync` at the end.
 
 use crate::EngineError;
-use crate::board::{Board, WINDOWS};
 use crate::clock::now_ns;
-use crate::gate::{Gate, Opened};
+use crate::counters::{SharedCounters, WINDOWS};
 use crate::job::{Control, Ended, Flow, Progress, Run};
-use crate::lane::{Lane, Outcome, StreamEnd, errno_words};
-use crate::stream::{Course, Done, live};
+use crate::start_barrier::{Release, StartBarrier};
+use crate::stream::{RunConfig, StreamDone, run_stream};
+use crate::stream_spec::{Outcome, StreamEnd, StreamSpec, errno_text};
 use rdsk_model::{ColdCheck, CpuTime, EngineKind, IoError, Issuing, PageCacheState, StopFlag, StreamResult};
 use rdsk_stats::Histogram;
 use rdsk_sys::usage::{Usage, process_usage};
@@ -16,16 +16,16 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 /// The controller looks at the stop flag at least this often.
-const LONGEST_SLEEP_NS: u64 = 20_000_000;
+const MAX_SLEEP_NS: u64 = 20_000_000;
 
 /// The control is called at least this often, however wide the windows are, so that whoever watches sees the run go on.
-const LONGEST_SILENCE_NS: u64 = 200_000_000;
+const MAX_SILENCE_NS: u64 = 200_000_000;
 
 /// Windows before the current one that are read again, because a completion may be published after its window ended.
 const REREAD: usize = 8;
 
 /// A file that is synchronised when the streams have ended.
-pub(crate) struct ToSync<'a> {
+pub(crate) struct SyncTarget<'a> {
     /// Index of the target, as in the Record.
     pub(crate) target: u32,
     pub(crate) fd: BorrowedFd<'a>,
@@ -40,41 +40,41 @@ enum Halted {
 }
 
 /// Runs all lanes to their end. Gives the Run, and the clock's reading at its start.
-pub(crate) fn conduct(
-    course: &Course,
-    lanes: &[Lane<'_>],
+pub(crate) fn run_streams(
+    config: &RunConfig,
+    specs: &[StreamSpec<'_>],
     cpus: &[usize],
-    to_sync: &[ToSync<'_>],
+    sync_targets: &[SyncTarget<'_>],
     stop: &StopFlag,
     control: &mut dyn Control,
 ) -> Result<(Run, u64), EngineError> {
-    let boards: Vec<Board> = lanes.iter().map(|_| Board::new()).collect();
+    let counters: Vec<SharedCounters> = specs.iter().map(|_| SharedCounters::new()).collect();
     let (dones, halted, cpu_before) = std::thread::scope(|scope| {
         // Should the Control panic, the scope waits for the streams before the panic goes on.
-        let _halts = HaltOnPanic(&course.gate);
-        let mut handles = Vec::with_capacity(lanes.len());
+        let _halts = HaltOnPanic(&config.barrier);
+        let mut handles = Vec::with_capacity(specs.len());
         let mut failed = None;
-        for (index, (&lane, board)) in lanes.iter().zip(&boards).enumerate() {
+        for (index, (&spec, shared)) in specs.iter().zip(&counters).enumerate() {
             let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
             let builder = std::thread::Builder::new().name(format!("rdsk-stream-{index}"));
-            match builder.spawn_scoped(scope, move || live(course, lane, board, cpu)) {
+            match builder.spawn_scoped(scope, move || run_stream(config, spec, shared, cpu)) {
                 Ok(handle) => handles.push(handle),
                 Err(source) => {
-                    failed = Some(EngineError::Thread { stream: lane.stream, source });
+                    failed = Some(EngineError::Thread { stream: spec.stream, source });
                     break;
                 }
             }
         }
-        let all_ready = course.gate.wait_until_ready(handles.len()) == lanes.len();
+        let all_ready = config.barrier.wait_until_ready(handles.len()) == specs.len();
         let cpu_before = process_usage().ok();
-        course.gate.open(if all_ready { Opened::Start } else { Opened::Abort });
-        let halted = watch(course, &boards, handles.len(), stop, control);
+        config.barrier.release(if all_ready { Release::Start } else { Release::Abort });
+        let halted = watch(config, &counters, handles.len(), stop, control);
         let mut dones = Vec::with_capacity(handles.len());
-        for (handle, lane) in handles.into_iter().zip(lanes) {
+        for (handle, spec) in handles.into_iter().zip(specs) {
             match handle.join() {
                 Ok(Ok(done)) => dones.push(done),
                 Ok(Err(error)) => _ = failed.get_or_insert(error),
-                Err(panic) => _ = failed.get_or_insert(panicked(lane.stream, panic.as_ref())),
+                Err(panic) => _ = failed.get_or_insert(panicked(spec.stream, panic.as_ref())),
             }
         }
         match failed {
@@ -83,11 +83,11 @@ pub(crate) fn conduct(
         }
     })?;
     let begin_ns = issued(&dones).map(|outcome| outcome.start_ns).min().unwrap_or_else(now_ns);
-    let mut run = add_up(lanes, &dones, halted, begin_ns);
-    run.windows = windows_of(&boards, course, run.to_return_ns);
-    run.window_ns = course.window_ns;
-    if !to_sync.is_empty() && run.ended != Ended::Failed {
-        synchronise(to_sync, &mut run.errors);
+    let mut run = add_up(specs, &dones, halted, begin_ns);
+    run.windows = windows_of(&counters, config, run.to_return_ns);
+    run.window_ns = config.window_ns;
+    if !sync_targets.is_empty() && run.ended != Ended::Failed {
+        synchronise(sync_targets, &mut run.errors);
         run.elapsed_ns = now_ns().saturating_sub(begin_ns);
     }
     run.cpu = cpu_between(cpu_before, process_usage().ok());
@@ -95,41 +95,41 @@ pub(crate) fn conduct(
 }
 
 /// Sends the streams home when the controller itself unwinds.
-struct HaltOnPanic<'a>(&'a Gate);
+struct HaltOnPanic<'a>(&'a StartBarrier);
 
 impl Drop for HaltOnPanic<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.halt();
-            self.0.open(Opened::Abort);
+            self.0.release(Release::Abort);
         }
     }
 }
 
 /// Sleeps from window to window until all streams have ended.
 fn watch(
-    course: &Course,
-    boards: &[Board],
+    config: &RunConfig,
+    counters: &[SharedCounters],
     streams: usize,
     stop: &StopFlag,
     control: &mut dyn Control,
 ) -> Halted {
-    let gate = &course.gate;
+    let barrier = &config.barrier;
     let mut halted = Halted::No;
     let mut windows: Vec<u64> = Vec::with_capacity(WINDOWS);
     let mut shown_ns = 0;
     loop {
-        let timeout_ns = match gate.begun_ns() {
+        let timeout_ns = match barrier.started_ns() {
             Some(begin_ns) if halted == Halted::No => {
                 let full = u64::try_from(windows.len()).unwrap_or(u64::MAX);
-                let next_ns = begin_ns.saturating_add((full + 1).saturating_mul(course.window_ns));
-                next_ns.saturating_sub(now_ns()).clamp(1, LONGEST_SLEEP_NS)
+                let next_ns = begin_ns.saturating_add((full + 1).saturating_mul(config.window_ns));
+                next_ns.saturating_sub(now_ns()).clamp(1, MAX_SLEEP_NS)
             }
-            Some(_) => LONGEST_SLEEP_NS,
+            Some(_) => MAX_SLEEP_NS,
             // The streams are on their way through the gate.
             None => 1_000_000,
         };
-        if gate.wait_finished(streams, Duration::from_nanos(timeout_ns)) {
+        if barrier.wait_finished(streams, Duration::from_nanos(timeout_ns)) {
             return halted;
         }
         if halted != Halted::No {
@@ -137,42 +137,42 @@ fn watch(
         }
         if stop.is_raised() {
             halted = Halted::ByFlag;
-            gate.halt();
+            barrier.halt();
             continue;
         }
-        if look(course, boards, &mut windows, &mut shown_ns, control) == Flow::Stop {
+        if show_progress(config, counters, &mut windows, &mut shown_ns, control) == Flow::Stop {
             halted = Halted::ByControl;
-            gate.halt();
+            barrier.halt();
         }
     }
 }
 
 /// Shows the Control the windows that are full by now, if any became full since it was shown them last, or if that is long
 /// ago.
-fn look(
-    course: &Course,
-    boards: &[Board],
+fn show_progress(
+    config: &RunConfig,
+    counters: &[SharedCounters],
     windows: &mut Vec<u64>,
     shown_ns: &mut u64,
     control: &mut dyn Control,
 ) -> Flow {
-    let Some(begin_ns) = course.gate.begun_ns() else { return Flow::Continue };
+    let Some(begin_ns) = config.barrier.started_ns() else { return Flow::Continue };
     let elapsed_ns = now_ns().saturating_sub(begin_ns);
-    let full = usize::try_from(elapsed_ns / course.window_ns).unwrap_or(usize::MAX).min(WINDOWS - 1);
-    if full <= windows.len() && elapsed_ns < *shown_ns + LONGEST_SILENCE_NS {
+    let full = usize::try_from(elapsed_ns / config.window_ns).unwrap_or(usize::MAX).min(WINDOWS - 1);
+    if full <= windows.len() && elapsed_ns < *shown_ns + MAX_SILENCE_NS {
         return Flow::Continue;
     }
     *shown_ns = elapsed_ns;
     windows.truncate(windows.len().saturating_sub(REREAD));
     for index in windows.len()..full {
-        windows.push(boards.iter().map(|board| board.window(index)).sum());
+        windows.push(counters.iter().map(|shared| shared.window(index)).sum());
     }
     let (bytes, ops) =
-        boards.iter().map(Board::totals).fold((0, 0), |(b, o), (bytes, ops)| (b + bytes, o + ops));
-    control.window(&Progress { elapsed_ns, windows, window_ns: course.window_ns, bytes, ops })
+        counters.iter().map(SharedCounters::totals).fold((0, 0), |(b, o), (bytes, ops)| (b + bytes, o + ops));
+    control.window(&Progress { elapsed_ns, windows, window_ns: config.window_ns, bytes, ops })
 }
 
-fn add_up(lanes: &[Lane<'_>], dones: &[Done], halted: Halted, begin_ns: u64) -> Run {
+fn add_up(specs: &[StreamSpec<'_>], dones: &[StreamDone], halted: Halted, begin_ns: u64) -> Run {
     let mut histogram = Histogram::new();
     for done in dones {
         histogram.merge(&done.outcome.latencies.histogram);
@@ -194,18 +194,18 @@ fn add_up(lanes: &[Lane<'_>], dones: &[Done], halted: Halted, begin_ns: u64) -> 
         windows: Vec::new(),
         window_ns: 0,
         points: outcomes().find_map(|outcome| outcome.points.clone()),
-        streams: lanes
+        streams: specs
             .iter()
             .zip(outcomes())
-            .map(|(lane, outcome)| stream(lane, outcome, begin_ns))
+            .map(|(spec, outcome)| stream(spec, outcome, begin_ns))
             .collect(),
         errors: outcomes().flat_map(|outcome| outcome.missed.iter().chain(&outcome.error).cloned()).collect(),
         cpu: CpuTime::default(),
         page_cache: PageCacheState::default(),
         check: ColdCheck {
             cached_bytes: None,
-            ranges_checked: outcomes().map(|outcome| outcome.look.checked).sum(),
-            ranges_wrong: outcomes().map(|outcome| outcome.look.wrong).sum(),
+            ranges_checked: outcomes().map(|outcome| outcome.cache_probe.checked).sum(),
+            ranges_wrong: outcomes().map(|outcome| outcome.cache_probe.wrong).sum(),
         },
         interrupted_calls: outcomes().map(|outcome| outcome.interrupted_calls).sum(),
         engine: dones.iter().map(|done| done.engine).min().unwrap_or(EngineKind::Sync),
@@ -215,14 +215,14 @@ fn add_up(lanes: &[Lane<'_>], dones: &[Done], halted: Halted, begin_ns: u64) -> 
 }
 
 /// The streams that issued anything.
-fn issued(dones: &[Done]) -> impl Iterator<Item = &Outcome> {
+fn issued(dones: &[StreamDone]) -> impl Iterator<Item = &Outcome> {
     dones.iter().map(|done| &done.outcome).filter(|outcome| outcome.asked_bytes > 0)
 }
 
-fn stream(lane: &Lane<'_>, outcome: &Outcome, begin_ns: u64) -> StreamResult {
+fn stream(spec: &StreamSpec<'_>, outcome: &Outcome, begin_ns: u64) -> StreamResult {
     StreamResult {
-        index: lane.stream,
-        target: lane.target,
+        index: spec.stream,
+        target: spec.target,
         start_ns: outcome.start_ns.saturating_sub(begin_ns),
         end_ns: outcome.end_ns.saturating_sub(begin_ns),
         bytes: outcome.bytes,
@@ -251,9 +251,9 @@ fn ended(ends: impl Iterator<Item = StreamEnd>, halted: Halted) -> Ended {
 }
 
 /// All windows up to the last return.
-fn windows_of(boards: &[Board], course: &Course, to_return_ns: u64) -> Vec<u64> {
-    let sum = |index: usize| -> u64 { boards.iter().map(|board| board.window(index)).sum() };
-    let needed = usize::try_from(to_return_ns.div_ceil(course.window_ns)).unwrap_or(usize::MAX).min(WINDOWS);
+fn windows_of(counters: &[SharedCounters], config: &RunConfig, to_return_ns: u64) -> Vec<u64> {
+    let sum = |index: usize| -> u64 { counters.iter().map(|shared| shared.window(index)).sum() };
+    let needed = usize::try_from(to_return_ns.div_ceil(config.window_ns)).unwrap_or(usize::MAX).min(WINDOWS);
     let mut windows: Vec<u64> = (0..WINDOWS).map(sum).collect();
     let used = windows.iter().rposition(|&bytes| bytes > 0).map_or(0, |last| last + 1);
     windows.truncate(needed.max(used));
@@ -261,14 +261,14 @@ fn windows_of(boards: &[Board], course: &Course, to_return_ns: u64) -> Vec<u64> 
 }
 
 /// Synchronises every target, all at once.
-fn synchronise(to_sync: &[ToSync<'_>], errors: &mut Vec<IoError>) {
+fn synchronise(sync_targets: &[SyncTarget<'_>], errors: &mut Vec<IoError>) {
     let results: Vec<(u32, rustix::io::Result<()>)> = std::thread::scope(|scope| {
-        let threads: Vec<_> = to_sync
+        let threads: Vec<_> = sync_targets
             .iter()
             .skip(1)
             .map(|one| (one.target, scope.spawn(|| rustix::fs::fdatasync(one.fd))))
             .collect();
-        let first = to_sync.iter().take(1).map(|one| (one.target, rustix::fs::fdatasync(one.fd)));
+        let first = sync_targets.iter().take(1).map(|one| (one.target, rustix::fs::fdatasync(one.fd)));
         let mut results: Vec<_> = first.collect();
         for (target, thread) in threads {
             results.push((target, thread.join().unwrap_or(Err(rustix::io::Errno::IO))));
@@ -277,7 +277,7 @@ fn synchronise(to_sync: &[ToSync<'_>], errors: &mut Vec<IoError>) {
     });
     for (target, result) in results {
         if let Err(errno) = result {
-            let message = format!("fdatasync: {}", errno_words(errno.raw_os_error()));
+            let message = format!("fdatasync: {}", errno_text(errno.raw_os_error()));
             errors.push(IoError {
                 target,
                 stream: None,

@@ -50,7 +50,7 @@ pub struct Job<'a> {
     /// Number of the visit within its cell; mixed into the seed, so that visits draw different offsets.
     pub visit: u32,
     /// Chosen places that are left out at the start of the visit's order, because an earlier run has visited them.
-    pub first_point: u32,
+    pub first_position: u32,
     /// The members of an array, read before and after each I/O at a chosen place.
     pub members: Option<&'a dyn MemberCounters>,
     /// Who chooses places by them before those of the list.

@@ -4,14 +4,14 @@
 use crate::EngineError;
 use crate::aio::{AioSource, Contexts};
 use crate::clock::MonotonicClock;
+use crate::engine_choice::{self, Available, EngineChoice, EnginePolicy};
+use crate::engine_trial;
 use crate::job::{Engine, Job, Session};
-use crate::lane::Lane;
-use crate::offsets::{Offsets, ends_with_cycle, place_of, share};
-use crate::points::{self, PointSource};
+use crate::offsets::{Offsets, ends_with_cycle, placement_of, share};
+use crate::positions::{self, PositionSource};
 use crate::ring::{Issue, RingSource, UringTuning};
-use crate::session::{Opened, RealSession};
-use crate::trial;
-use crate::way::{self, Choice, Offer, Way};
+use crate::session::{OpenTarget, RealSession};
+use crate::stream_spec::StreamSpec;
 use rdsk_model::{CacheState, EngineKind, IoPath, Issuing, Op, Sync, Workload};
 use rdsk_targets::{Access, Claim, OpenMode};
 use std::os::fd::BorrowedFd;
@@ -28,10 +28,10 @@ pub enum Recording {
 
 /// What was found out of the machine and of targets, so that each probe and each trial is made once.
 #[derive(Clone, Debug, Default)]
-pub struct Chosen {
+pub struct ChoiceCache {
     /// Whether rings are to be had; `None` before it was tried.
     ring: Option<Result<(), String>>,
-    ways: Vec<(TrialKey, Way)>,
+    choices: Vec<(TrialKey, EngineChoice)>,
 }
 
 /// Workloads for which one trial stands: same first target, block size, span and depth.
@@ -51,27 +51,27 @@ pub struct RealEngine {
     /// AIO contexts that are made and idle.
     pub contexts: Contexts,
     /// Whether a workload's engine may give way to a faster one.
-    pub choice: Choice,
+    pub policy: EnginePolicy,
     /// What was chosen so far.
-    pub chosen: Chosen,
+    pub choice_cache: ChoiceCache,
     /// Whether latencies are recorded.
     pub recording: Recording,
 }
 
 /// Blocks are counted in 32 bits by `io_uring`, and no device takes as much at once.
-const MOST_BLOCK_BYTES: u64 = 1 << 30;
+const MAX_BLOCK_BYTES: u64 = 1 << 30;
 
 /// I/Os in flight per stream; the kernel's own limit for a ring.
-const MOST_DEPTH: u32 = 32_768;
+const MAX_DEPTH: u32 = 32_768;
 
 /// Streams, each a thread.
-const MOST_STREAMS: u32 = 4_096;
+const MAX_STREAMS: u32 = 4_096;
 
 impl Engine for RealEngine {
     fn open<'a>(&'a mut self, job: &Job<'a>) -> Result<Box<dyn Session + 'a>, EngineError> {
         let workload = job.workload;
         validate(workload)?;
-        let mut opened = Vec::new();
+        let mut targets = Vec::new();
         let used = workload.targets.len().min(workload.streams as usize);
         for &index in &workload.targets[..used] {
             let claim: &Claim = job
@@ -81,27 +81,28 @@ impl Engine for RealEngine {
             check_span(workload, claim)?;
             let fd = claim.open(mode_of(workload))?;
             advise(workload, &fd);
-            opened.push(Opened { index, claim, fd: Some(fd) });
+            targets.push(OpenTarget { index, claim, fd: Some(fd) });
         }
         // Offsets are made once here, so that a span without room is refused before anything is prepared.
         for stream in 0..workload.streams {
             Offsets::new(workload, job.visit, stream)?;
         }
-        let way = self.way(job)?;
-        Ok(Box::new(RealSession::new(self.clone(), way, job, opened)))
+        let engine_choice = self.engine_choice(job)?;
+        Ok(Box::new(RealSession::new(self.clone(), engine_choice, job, targets)))
     }
 }
 
 impl RealEngine {
     /// The engine of a visit: the workload's or what takes its place.
-    fn way(&mut self, job: &Job<'_>) -> Result<Way, EngineError> {
+    fn engine_choice(&mut self, job: &Job<'_>) -> Result<EngineChoice, EngineError> {
         let workload = job.workload;
         let ring_source = self.ring_source;
-        let known = &mut self.chosen.ring;
-        let ring = || known.get_or_insert_with(|| way::ring(ring_source)).clone();
+        let known = &mut self.choice_cache.ring;
+        let ring = || known.get_or_insert_with(|| engine_choice::ring_available(ring_source)).clone();
         let (contexts, aio_source) = (&self.contexts, self.aio_source);
-        let offer = Offer::of(workload, ring, |depth| way::aio(contexts, aio_source, depth));
-        let first = way::first(workload, &offer);
+        let available =
+            Available::of(workload, ring, |depth| engine_choice::aio_available(contexts, aio_source, depth));
+        let first = engine_choice::initial(workload, &available);
         if !self.wants_trial(&first, job) {
             return Ok(first);
         }
@@ -112,25 +113,25 @@ impl RealEngine {
             workload.span_bytes,
             workload.queue_depth,
         );
-        if let Some((_, way)) = self.chosen.ways.iter().find(|(known, _)| *known == key) {
-            return Ok(way.clone());
+        if let Some((_, engine_choice)) = self.choice_cache.choices.iter().find(|(known, _)| *known == key) {
+            return Ok(engine_choice.clone());
         }
-        let trials = trial::trials(self, job)?;
-        let engine = way::fastest(&trials).unwrap_or(first.engine);
-        let why = (engine != workload.engine).then(|| way::why_chosen(engine, trials.len()));
-        let way = Way { engine, issuing: Issuing { why, trials, within_submit: None } };
-        self.chosen.ways.push((key, way.clone()));
-        Ok(way)
+        let trials = engine_trial::trials(self, job)?;
+        let engine = engine_choice::fastest(&trials).unwrap_or(first.engine);
+        let why = (engine != workload.engine).then(|| engine_choice::why_chosen(engine, trials.len()));
+        let engine_choice = EngineChoice { engine, issuing: Issuing { why, trials, within_submit: None } };
+        self.choice_cache.choices.push((key, engine_choice.clone()));
+        Ok(engine_choice)
     }
 
     /// Whether rings go through worker threads on every target, and another engine may be faster.
-    fn wants_trial(&self, first: &Way, job: &Job<'_>) -> bool {
+    fn wants_trial(&self, first: &EngineChoice, job: &Job<'_>) -> bool {
         let workload = job.workload;
         let waits = |&index: &u32| {
             let claim = job.claims.get(index as usize);
             claim.is_some_and(|claim| claim.target.nowait == Some(false))
         };
-        self.choice == Choice::Free
+        self.policy == EnginePolicy::Fastest
             && first.engine == EngineKind::Uring
             && workload.path == IoPath::Direct
             && workload.queue_depth > 1
@@ -182,43 +183,37 @@ fn validate(workload: &Workload) -> Result<(), EngineError> {
 
 /// What no engine can do.
 pub(crate) fn validate_shape(workload: &Workload) -> Result<(), EngineError> {
-    let nonsense = |why: String| Err(EngineError::Workload { why });
-    if workload.streams == 0 || workload.streams > MOST_STREAMS {
-        return nonsense(format!("{} streams; 1 to {MOST_STREAMS} are possible", workload.streams));
+    let invalid = |why: String| Err(EngineError::Workload { why });
+    if workload.streams == 0 || workload.streams > MAX_STREAMS {
+        return invalid(format!("{} streams; 1 to {MAX_STREAMS} are possible", workload.streams));
     }
-    if workload.queue_depth == 0 || workload.queue_depth > MOST_DEPTH {
-        return nonsense(format!(
-            "a queue depth of {}; 1 to {MOST_DEPTH} are possible",
-            workload.queue_depth
-        ));
+    if workload.queue_depth == 0 || workload.queue_depth > MAX_DEPTH {
+        return invalid(format!("a queue depth of {}; 1 to {MAX_DEPTH} are possible", workload.queue_depth));
     }
     if workload.engine == EngineKind::Sync && workload.queue_depth > 1 {
-        return nonsense(format!(
+        return invalid(format!(
             "the sync engine has one I/O in flight per stream, not {}",
             workload.queue_depth
         ));
     }
-    if workload.block_bytes > MOST_BLOCK_BYTES {
-        return nonsense(format!(
-            "blocks of {} bytes; {MOST_BLOCK_BYTES} are possible",
-            workload.block_bytes
-        ));
+    if workload.block_bytes > MAX_BLOCK_BYTES {
+        return invalid(format!("blocks of {} bytes; {MAX_BLOCK_BYTES} are possible", workload.block_bytes));
     }
     if workload.op == Op::Read && workload.sync == Sync::FsyncAtEnd {
-        return nonsense("a read leaves nothing to synchronise".into());
+        return invalid("a read leaves nothing to synchronise".into());
     }
-    points::check(workload)
+    positions::check(workload)
 }
 
 /// What one stream has to do in a job.
-pub(crate) fn lane_of<'a>(
+pub(crate) fn stream_spec<'a>(
     job: &Job<'a>,
     stream: u32,
     targets: &[(u32, &Claim, BorrowedFd<'a>)],
-) -> Result<Lane<'a>, EngineError> {
+) -> Result<StreamSpec<'a>, EngineError> {
     let workload = job.workload;
-    let place = place_of(workload, stream)?;
-    let (target, claim, fd) = targets[place.target_position];
+    let placement = placement_of(workload, stream)?;
+    let (target, claim, fd) = targets[placement.target_position];
     let offsets = Offsets::new(workload, job.visit, stream)?;
     let (mut full_ops, mut tail_bytes) = share_of(job, stream)?;
     if ends_with_cycle(workload) && full_ops >= offsets.cycle() {
@@ -230,13 +225,13 @@ pub(crate) fn lane_of<'a>(
         .target
         .direct_align_bytes
         .or_else(|| claim.target.device.as_ref().and_then(|device| device.logical_block_bytes));
-    Ok(Lane {
+    Ok(StreamSpec {
         stream,
         target,
         fd,
         op: workload.op,
         offsets,
-        points: PointSource::of(job),
+        positions: PositionSource::of(job),
         full_ops,
         tail_bytes: usize::try_from(tail_bytes).expect("shorter than a block"),
         block_bytes: usize::try_from(workload.block_bytes).expect("at most 1 GiB"),
@@ -262,11 +257,11 @@ pub(crate) fn share_of(job: &Job<'_>, stream: u32) -> Result<(u64, u64), EngineE
     };
     let streams = u64::from(workload.streams);
     let part = |total: u64, part: u64, parts: u64| share(total, part + 1, parts) - share(total, part, parts);
-    let place = place_of(workload, stream)?;
+    let placement = placement_of(workload, stream)?;
     let targets = u64::try_from(workload.targets.len()).unwrap_or(u64::MAX).min(streams);
     let full = if streams.is_multiple_of(targets) {
-        let position = u64::try_from(place.target_position).unwrap_or(u64::MAX);
-        part(part(total, position, targets), place.part, place.parts)
+        let position = u64::try_from(placement.target_position).unwrap_or(u64::MAX);
+        part(part(total, position, targets), placement.part, placement.parts)
     } else {
         part(total, u64::from(stream), streams)
     };

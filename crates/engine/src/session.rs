@@ -2,15 +2,15 @@
 #![allow(unsafe_code, reason = "close(2) by number, to see its answer")]
 
 use crate::EngineError;
-use crate::board::window_width_ns;
 use crate::clock::now_ns;
-use crate::controller::{ToSync, conduct};
-use crate::gate::Gate;
+use crate::controller::{SyncTarget, run_streams};
+use crate::counters::window_width_ns;
+use crate::engine_choice::{self, EngineChoice};
 use crate::job::{Control, Job, Pinning, Prepared, Run, Session, Settled};
-use crate::real::{RealEngine, lane_of};
-use crate::stream::Course;
-use crate::way::{self, Way};
-use crate::{crew, prepare};
+use crate::real::{RealEngine, stream_spec};
+use crate::start_barrier::StartBarrier;
+use crate::stream::RunConfig;
+use crate::{prepare, thread_pool};
 use rdsk_model::{EngineKind, IoPath, Issuing, Op, PageCacheState, Sync, TargetKind};
 use rdsk_targets::{Access, Claim, OpenMode};
 use std::io;
@@ -18,7 +18,7 @@ use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 
 /// A target of a visit.
 #[derive(Debug)]
-pub(crate) struct Opened<'a> {
+pub(crate) struct OpenTarget<'a> {
     /// Index of the target, as in the Record.
     pub(crate) index: u32,
     pub(crate) claim: &'a Claim,
@@ -26,7 +26,7 @@ pub(crate) struct Opened<'a> {
     pub(crate) fd: Option<OwnedFd>,
 }
 
-impl Opened<'_> {
+impl OpenTarget<'_> {
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_ref().expect("closed only by settle, which ends the session").as_fd()
     }
@@ -36,39 +36,44 @@ impl Opened<'_> {
 #[derive(Debug)]
 pub(crate) struct RealSession<'a> {
     engine: RealEngine,
-    way: Way,
+    choice: EngineChoice,
     job: Job<'a>,
-    opened: Vec<Opened<'a>>,
+    targets: Vec<OpenTarget<'a>>,
     prepared: Prepared,
     /// The clock at the first submission.
     begin_ns: Option<u64>,
 }
 
 impl<'a> RealSession<'a> {
-    pub(crate) fn new(engine: RealEngine, way: Way, job: &Job<'a>, opened: Vec<Opened<'a>>) -> Self {
-        Self { engine, way, job: job.clone(), opened, prepared: Prepared::default(), begin_ns: None }
+    pub(crate) fn new(
+        engine: RealEngine,
+        choice: EngineChoice,
+        job: &Job<'a>,
+        targets: Vec<OpenTarget<'a>>,
+    ) -> Self {
+        Self { engine, choice, job: job.clone(), targets, prepared: Prepared::default(), begin_ns: None }
     }
 
     /// The page cache over the span now, summed over targets; unknown when it is unknown for one of them.
     fn page_cache(&self) -> PageCacheState {
-        prepare::page_cache(self.job.workload, self.opened.iter().map(Opened::fd))
+        prepare::page_cache(self.job.workload, self.targets.iter().map(OpenTarget::fd))
     }
 
     /// What is to be said of the engine that really issued the I/O.
     fn notes(&self, engine: EngineKind) -> Vec<String> {
         match engine {
             EngineKind::Uring => {
-                let slow = self.opened.iter().filter(|opened| opened.claim.target.nowait == Some(false));
-                slow.map(|opened| {
+                let slow = self.targets.iter().filter(|target| target.claim.target.nowait == Some(false));
+                slow.map(|target| {
                     format!(
                         "{} takes no requests without waiting (RWF_NOWAIT): the kernel issues them on worker threads, \
                          which costs processor time and order",
-                        opened.claim.target.name
+                        target.claim.target.name
                     )
                 })
                 .collect()
             }
-            EngineKind::Threads => way::fewer_threads(self.job.workload).into_iter().collect(),
+            EngineKind::Threads => engine_choice::fewer_threads(self.job.workload).into_iter().collect(),
             EngineKind::Sync | EngineKind::Aio | EngineKind::Sim => Vec::new(),
         }
     }
@@ -76,7 +81,7 @@ impl<'a> RealSession<'a> {
 
 impl Session for RealSession<'_> {
     fn prepare(&mut self) -> Result<Prepared, EngineError> {
-        self.prepared = prepare::prepare(self.job.workload, &self.opened, &self.job.stop)?;
+        self.prepared = prepare::prepare(self.job.workload, &self.targets, &self.job.stop)?;
         Ok(self.prepared)
     }
 
@@ -84,18 +89,19 @@ impl Session for RealSession<'_> {
         let job = &self.job;
         let workload = job.workload;
         let targets: Vec<_> =
-            self.opened.iter().map(|opened| (opened.index, opened.claim, opened.fd())).collect();
-        let lanes: Vec<_> =
-            (0..workload.streams).map(|stream| lane_of(job, stream, &targets)).collect::<Result<_, _>>()?;
-        let to_sync: Vec<_> = match workload.sync {
-            Sync::FsyncAtEnd => targets.iter().map(|&(target, _, fd)| ToSync { target, fd }).collect(),
+            self.targets.iter().map(|target| (target.index, target.claim, target.fd())).collect();
+        let specs: Vec<_> = (0..workload.streams)
+            .map(|stream| stream_spec(job, stream, &targets))
+            .collect::<Result<_, _>>()?;
+        let sync_targets: Vec<_> = match workload.sync {
+            Sync::FsyncAtEnd => targets.iter().map(|&(target, _, fd)| SyncTarget { target, fd }).collect(),
             Sync::None | Sync::Dsync => Vec::new(),
         };
-        let course = Course {
-            gate: Gate::default(),
-            engine: self.way.engine,
+        let config = RunConfig {
+            barrier: StartBarrier::default(),
+            engine: self.choice.engine,
             path: workload.path,
-            crew_size: crew::size(workload.queue_depth as usize, workload.streams as usize),
+            pool_threads: thread_pool::size(workload.queue_depth as usize, workload.streams as usize),
             ring_source: self.engine.ring_source,
             aio_source: self.engine.aio_source,
             contexts: self.engine.contexts.clone(),
@@ -109,16 +115,16 @@ impl Session for RealSession<'_> {
             Pinning::Free => &[],
             Pinning::Cpus(cpus) => cpus,
         };
-        let (mut run, begin_ns) = conduct(&course, &lanes, cpus, &to_sync, &job.stop, control)?;
+        let (mut run, begin_ns) = run_streams(&config, &specs, cpus, &sync_targets, &job.stop, control)?;
         run.page_cache = self.page_cache();
         run.check.cached_bytes = self.prepared.page_cache.cached_bytes;
-        let way = &self.way.issuing;
+        let choice = &self.choice.issuing;
         // A choice among engines that are all to be had is no fallback, and needs no note.
-        if way.trials.is_empty() {
-            run.notes.extend(way.why.clone());
+        if choice.trials.is_empty() {
+            run.notes.extend(choice.why.clone());
         }
         run.notes.extend(self.notes(run.engine));
-        run.issuing = Issuing { within_submit: run.issuing.within_submit, ..way.clone() };
+        run.issuing = Issuing { within_submit: run.issuing.within_submit, ..choice.clone() };
         if run.issuing.why.is_none() && run.engine != workload.engine {
             run.issuing.why = run.notes.first().cloned();
         }
@@ -127,9 +133,9 @@ impl Session for RealSession<'_> {
     }
 
     fn settle(mut self: Box<Self>) -> Result<Settled, EngineError> {
-        for opened in &mut self.opened {
-            if let Some(fd) = opened.fd.take() {
-                close(fd).map_err(|source| flush_error("close", opened.claim, source))?;
+        for target in &mut self.targets {
+            if let Some(fd) = target.fd.take() {
+                close(fd).map_err(|source| flush_error("close", target.claim, source))?;
             }
         }
         let Some(begin_ns) = self.begin_ns else { return Ok(Settled::default()) };
@@ -137,8 +143,8 @@ impl Session for RealSession<'_> {
         if self.job.workload.op == Op::Read {
             return Ok(Settled { to_close_ns, to_stable_ns: None });
         }
-        for opened in &self.opened {
-            make_stable(opened.claim)?;
+        for target in &self.targets {
+            make_stable(target.claim)?;
         }
         Ok(Settled { to_close_ns, to_stable_ns: Some(now_ns().saturating_sub(begin_ns)) })
     }

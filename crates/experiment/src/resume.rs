@@ -1,7 +1,7 @@
 //! Goes on with passes over chosen places that an earlier Record holds: which passes are complete, where the last one
 //! stopped, and whether the Record is of the same target and question at all.
 
-use crate::tally::Tally;
+use crate::cell_totals::CellTotals;
 use rdsk_model::{
     Cell, CellRecord, Extent, Plan, PointRun, Problem, ProblemKind, Record, SCHEMA, StopReason, Target, Visit,
 };
@@ -106,23 +106,23 @@ fn is_continued(cell: &Cell, then: &CellRecord) -> bool {
     cell.id == then.id && cell.workload == then.workload
 }
 
-impl Tally {
-    /// A tally that begins with what an earlier Record holds of the cell.
+impl CellTotals {
+    /// A totals that begins with what an earlier Record holds of the cell.
     pub(crate) fn of(cell: &Cell, earlier: &[CellRecord]) -> Self {
-        let mut tally = Tally::default();
-        tally.of_overlap = cell.workload.streams > 1;
+        let mut totals = CellTotals::default();
+        totals.rates_of_overlap = cell.workload.streams > 1;
         let (Some(then), Some(points)) = (continued(cell, earlier), &cell.workload.points) else {
-            return tally;
+            return totals;
         };
         for (position, (visit, run)) in then.result.visits.iter().zip(&then.result.points).enumerate() {
-            tally.take_over(cell.extent, visit, run);
+            totals.take_over(cell.extent, visit, run);
             if run.order.len() + run.failed.len() < points.len() {
-                tally.partial.push_back(position);
+                totals.partial.push_back(position);
             } else {
-                tally.skip_rounds += 1;
+                totals.skip_rounds += 1;
             }
         }
-        tally
+        totals
     }
 
     /// Whether the next round of this cell was done before.

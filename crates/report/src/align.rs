@@ -4,7 +4,7 @@
 use crate::cells;
 use crate::figures::{MISSING, Unit, significant};
 use crate::page::{Page, Tone};
-use rdsk_finding::reading::{self, PAGE_BYTES};
+use rdsk_analysis::reading::{self, PAGE_BYTES};
 use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Op, Record, StopReason};
 
 /// The four columns of the table, and the cell that the reads are taken from.

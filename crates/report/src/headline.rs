@@ -4,7 +4,7 @@
 use crate::cells::{self, is_device, verdict_word};
 use crate::figures::{Unit, iops, or_missing, plus_minus, significant};
 use crate::page::{Page, Tone};
-use rdsk_finding::reading;
+use rdsk_analysis::reading;
 use rdsk_model::{CellRecord, Experiment, Op, Pattern, Record, Sync};
 use rdsk_units::Bytes;
 

@@ -4,7 +4,7 @@ use crate::cells::{self, verdict_word};
 use crate::figures::{Unit, or_missing, plus_minus, significant, whole};
 use crate::findings;
 use crate::page::{Page, Tone};
-use rdsk_finding::reading::{self, passes};
+use rdsk_analysis::reading::{self, passes};
 use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Op, Record};
 use rdsk_units::Bytes;
 

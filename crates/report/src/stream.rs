@@ -7,7 +7,7 @@ use crate::findings;
 use crate::header::write_cache;
 use crate::page::{Page, Tone};
 use crate::spark;
-use rdsk_finding::reading;
+use rdsk_analysis::reading;
 use rdsk_model::{CellRecord, Experiment, IoPath, Iostat, Op, Record, Sync};
 use rdsk_units::Bytes;
 

@@ -1,11 +1,11 @@
 //! The zones page: the rate at each position, how much it scatters, and the time that was not spent in I/O. It draws what
-//! [`rdsk_finding::zones`] reads out of the Record.
+//! [`rdsk_analysis::zones`] reads out of the Record.
 
 use crate::cells;
 use crate::chart::{self, Axes, Series};
 use crate::figures::{MISSING, Unit, significant};
 use crate::page::{Page, Tone};
-use rdsk_finding::zones::{Zones, zones};
+use rdsk_analysis::zones::{Zones, zones};
 use rdsk_model::{CellRecord, Experiment, Pattern, Record};
 use rdsk_units::{Bytes, percent};
 
@@ -53,7 +53,7 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
     draw_curve(page, record, &seen);
     // What memory or a hole answered says nothing of a disk.
     let of_device: Vec<(&CellRecord, Zones)> =
-        seen.into_iter().filter(|(cell, _)| !rdsk_finding::reading::is_of_memory(cell)).collect();
+        seen.into_iter().filter(|(cell, _)| !rdsk_analysis::reading::is_of_memory(cell)).collect();
     draw_zones(page, record, &of_device);
     draw_bands(page, record, &of_device);
     draw_advice(page, &of_device);
@@ -172,7 +172,7 @@ fn draw_advice(page: &mut Page, seen: &[(&CellRecord, Zones)]) {
         return;
     }
     let tight = repeated.iter().filter(|zones| zones.is_tight()).map(|zones| zones.block_bytes).min();
-    let limit = percent(rdsk_finding::zones::TIGHT);
+    let limit = percent(rdsk_analysis::zones::TIGHT);
     let text = match tight {
         Some(bytes) => {
             format!(

@@ -1,16 +1,13 @@
 //! What the devices of device mapper are made of, range by range, from device mapper's own tables. It asks the kernel, or
 //! the answers of a test, and decides nothing.
 
-use crate::node::DeviceNumber;
+use crate::device_number::DeviceNumber;
 use crate::roots::{Roots, ToolSource};
-use crate::sysfs::Node;
+use crate::sysfs::{Node, SECTOR_BYTES};
 use rdsk_sys::dm::{DmLine, DmQuestion, lines};
 use rustix::fs::{Mode, OFlags};
 use std::io;
 use std::os::fd::OwnedFd;
-
-/// Bytes of the kernel's sector.
-const SECTOR_BYTES: u64 = 512;
 
 /// A range of a device and what it is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]

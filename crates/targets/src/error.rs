@@ -1,7 +1,7 @@
 //! What can go wrong with a target, and its words. It prints nothing.
 
-use crate::judge::Refusal;
-use crate::text::shown;
+use crate::display::shown;
+use crate::refusal::Refusal;
 use rdsk_model::{Problem, ProblemKind};
 use rdsk_units::Bytes;
 use std::io;
@@ -21,7 +21,7 @@ pub enum TargetError {
     NotOpenable { name: String },
     #[error("{path} does not exist")]
     NotFound { path: String },
-    #[error("{name} is the name of several devices: {}", crate::text::listed(candidates, 6))]
+    #[error("{name} is the name of several devices: {}", crate::display::listed(candidates, 6))]
     Ambiguous { name: String, candidates: Vec<String> },
     #[error("{name} does not exist here, and the kernel's name of a device is not taken for its path")]
     KernelName { name: String },

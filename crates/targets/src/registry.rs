@@ -1,8 +1,8 @@
 //! The test files of this process, so that every way out removes them: the end of a Claim, a panic that unwinds, and the
 //! watchdog of signals. It removes a name only while it still leads to the file that was made.
 
+use crate::display::shown;
 use crate::error::TargetError;
-use crate::text::shown;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};

@@ -4,7 +4,7 @@
 use super::page::{Allowed, Cell, Report, Table};
 use super::reports::number;
 use anyhow::Context;
-use rdsk_finding::zones::{Zones, zones};
+use rdsk_analysis::zones::{Zones, zones};
 use rdsk_model::{CellRecord, Record};
 use serde_json::Value;
 use std::ops::RangeInclusive;

@@ -4,7 +4,7 @@ use super::{Flag, one, value, valued};
 use crate::verb::Verb;
 use crate::wanted::Wanted;
 use clap::{Arg, ArgMatches};
-use rdsk_experiment::BudgetWish;
+use rdsk_experiment::BudgetSource;
 use rdsk_units::Nanos;
 
 /// Shortest budget: two windows, below which no rate has an interval.
@@ -33,7 +33,7 @@ impl Flag for Budget {
     fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
         if let Some(budget_ns) = one(matches, self.name()) {
             wanted.options.budget_ns = budget_ns;
-            wanted.options.budget_wish = BudgetWish::Asked;
+            wanted.options.budget_source = BudgetSource::Requested;
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{Flag, one, switch, value, valued};
 use crate::verb::Verb;
 use crate::wanted::Wanted;
 use clap::{Arg, ArgMatches};
-use rdsk_experiment::{PlaceOrder, Places};
+use rdsk_experiment::{PositionOrder, Positions};
 use rdsk_model::StreamRange;
 use rdsk_units::Nanos;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ impl Flag for Points {
     }
     fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
         if let Some(count) = one::<u32>(matches, self.name()) {
-            wanted.options.places = Places::Count(u64::from(count));
+            wanted.options.positions = Positions::Count(u64::from(count));
         }
     }
 }
@@ -59,7 +59,7 @@ impl Flag for Full {
     }
     fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
         if matches.get_flag(self.name()) {
-            wanted.options.places = Places::Full;
+            wanted.options.positions = Positions::Full;
         }
     }
 }
@@ -103,8 +103,8 @@ impl Flag for Order {
     }
     fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
         if let Some(order) = one::<String>(matches, self.name()) {
-            wanted.options.place_order =
-                if order == ORDERS[1] { PlaceOrder::Ascending } else { PlaceOrder::Shuffled };
+            wanted.options.position_order =
+                if order == ORDERS[1] { PositionOrder::Ascending } else { PositionOrder::Shuffled };
         }
     }
 }
@@ -174,9 +174,9 @@ mod tests {
 
     #[test]
     fn places() {
-        assert_eq!(wanted(&["zones"]).unwrap().options.places, Places::Default);
-        assert_eq!(wanted(&["zones", "--points", "50"]).unwrap().options.places, Places::Count(50));
-        assert_eq!(wanted(&["zones", "--full"]).unwrap().options.places, Places::Full);
+        assert_eq!(wanted(&["zones"]).unwrap().options.positions, Positions::Default);
+        assert_eq!(wanted(&["zones", "--points", "50"]).unwrap().options.positions, Positions::Count(50));
+        assert_eq!(wanted(&["zones", "--full"]).unwrap().options.positions, Positions::Full);
         assert!(wanted(&["zones", "--full", "--points", "5"]).is_err());
         refuses("zones", "--points", &["", "0", "-1", "x", "1e3", "99999999999"]);
         refuses("zones", "--runs", &["", "0", "-1", "ten"]);
@@ -184,8 +184,11 @@ mod tests {
 
     #[test]
     fn order_and_streams() {
-        let order = |word| wanted(&["zones", "--order", word]).unwrap().options.place_order;
-        assert_eq!((order("ascending"), order("shuffled")), (PlaceOrder::Ascending, PlaceOrder::Shuffled));
+        let order = |word| wanted(&["zones", "--order", word]).unwrap().options.position_order;
+        assert_eq!(
+            (order("ascending"), order("shuffled")),
+            (PositionOrder::Ascending, PositionOrder::Shuffled)
+        );
         refuses("zones", "--order", &["", "random", "asc"]);
         let scale = wanted(&["scale", "--stagger", "0s", "--shared-range", "--streams", "1,4"]).unwrap();
         assert_eq!(scale.options.stagger_ns, Some(0));

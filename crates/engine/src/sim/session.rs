@@ -3,9 +3,9 @@
 use super::SimEngine;
 use super::streams::{End, Stream};
 use crate::EngineError;
-use crate::board::WINDOWS;
+use crate::counters::WINDOWS;
 use crate::job::{CacheCheck, Control, Ended, Flow, Job, Prepared, Progress, Run, Session, Settled};
-use crate::points::{Around, Point};
+use crate::positions::{MemberDeltas, Position};
 use rdsk_disk::{Call, CallId, Done, LunId, Operation, Route, SharedLab, Stability};
 use rdsk_model::{
     CacheState, ChosenIo, ColdCheck, CpuTime, EngineKind, IoError, IoPath, Issuing, Op, PageCacheState,
@@ -35,18 +35,18 @@ pub(crate) struct SimSession<'a> {
 
 /// What is summed while the streams run.
 #[derive(Default)]
-struct Sums {
+struct Totals {
     histogram: Histogram,
     latency_sum_ns: u128,
     windows: Vec<u64>,
     /// Width of a window; doubled whenever there are too many.
     width_ns: u64,
     points: PointRun,
-    around: Around,
+    member_deltas: MemberDeltas,
     check: ColdCheck,
 }
 
-impl Sums {
+impl Totals {
     /// Makes the windows so wide that this time lies in one of them. Nobody knows beforehand how long a virtual visit takes,
     /// so they are folded in pairs as often as there are too many.
     fn fit(&mut self, at_ns: u64) {
@@ -136,12 +136,12 @@ impl<'a> SimSession<'a> {
         &self,
         streams: &mut [Stream<'_>],
         index: usize,
-        sums: &mut Sums,
+        totals: &mut Totals,
         pending: &mut HashMap<(usize, CallId), Pending>,
     ) {
         let workload = self.job.workload;
         let stream = &mut streams[index];
-        let Some(Point { index: point, offset_bytes, bytes }) = stream.next(&sums.points.chosen) else {
+        let Some(Position { index: point, offset_bytes, bytes }) = stream.next(&totals.points.chosen) else {
             return;
         };
         let call = Call {
@@ -161,8 +161,8 @@ impl<'a> SimSession<'a> {
                 CacheState::Warm => cached >= bytes,
                 CacheState::Any => true,
             };
-            sums.check.ranges_checked += 1;
-            sums.check.ranges_wrong += u64::from(!right);
+            totals.check.ranges_checked += 1;
+            totals.check.ranges_wrong += u64::from(!right);
         }
         stream.asked_bytes += bytes;
         let begin_ns = self.read_ns(lab.now_ns());
@@ -187,7 +187,7 @@ impl<'a> SimSession<'a> {
         done: &Done,
         one: &Pending,
         begin_ns: u64,
-        sums: &mut Sums,
+        totals: &mut Totals,
     ) {
         let end_ns = self.read_ns(done.end_ns);
         let stream = &mut streams[one.stream];
@@ -199,23 +199,23 @@ impl<'a> SimSession<'a> {
         }
         stream.bytes += one.bytes;
         stream.ops += 1;
-        sums.histogram.record(end_ns - one.begin_ns);
+        totals.histogram.record(end_ns - one.begin_ns);
         let latency_ns = end_ns - one.begin_ns;
         match (one.point, self.job.workload.points.is_some()) {
             (Some(index), _) => {
-                sums.points.order.push(index);
-                sums.points.latency_ns.push(latency_ns);
-                sums.around.note(self.job.members);
+                totals.points.order.push(index);
+                totals.points.latency_ns.push(latency_ns);
+                totals.member_deltas.note(self.job.members);
             }
             (None, true) => {
-                let members = sums.around.note_chosen(self.job.members);
+                let members = totals.member_deltas.note_chosen(self.job.members);
                 let (offset_bytes, bytes) = (one.offset_bytes, one.bytes);
-                sums.points.chosen.push(ChosenIo { offset_bytes, bytes, latency_ns, members });
+                totals.points.chosen.push(ChosenIo { offset_bytes, bytes, latency_ns, members });
             }
             (None, false) => {}
         }
-        sums.latency_sum_ns += u128::from(end_ns - one.begin_ns);
-        sums.count(end_ns - begin_ns, one.bytes);
+        totals.latency_sum_ns += u128::from(end_ns - one.begin_ns);
+        totals.count(end_ns - begin_ns, one.bytes);
     }
 
     /// Lets the streams run until none has anything in flight or to come.
@@ -223,7 +223,7 @@ impl<'a> SimSession<'a> {
         &self,
         streams: &mut [Stream<'_>],
         begin_ns: u64,
-        sums: &mut Sums,
+        totals: &mut Totals,
         control: &mut dyn Control,
     ) -> Ended {
         let stop_at_ns = begin_ns.saturating_add(self.job.limits.max_elapsed_ns);
@@ -236,11 +236,11 @@ impl<'a> SimSession<'a> {
             if halted.is_none() && self.job.stop.is_raised() {
                 halted = Some(Ended::Interrupted);
             }
-            sums.fit(now_ns - begin_ns);
-            let full = (now_ns - begin_ns) / sums.width_ns;
+            totals.fit(now_ns - begin_ns);
+            let full = (now_ns - begin_ns) / totals.width_ns;
             if halted.is_none() && full != shown {
                 shown = full;
-                if self.look(streams, now_ns - begin_ns, full, sums, control) == Flow::Stop {
+                if self.show_progress(streams, now_ns - begin_ns, full, totals, control) == Flow::Stop {
                     halted = Some(Ended::Stopped);
                 }
             }
@@ -252,7 +252,7 @@ impl<'a> SimSession<'a> {
             while let Some(index) = waiting.pop_if(|index| streams[*index].turn_ns <= now_ns - begin_ns) {
                 streams[index].start(self.read_ns(now_ns));
                 for _ in 0..self.job.workload.queue_depth {
-                    self.issue(streams, index, sums, &mut pending);
+                    self.issue(streams, index, totals, &mut pending);
                 }
             }
             let turn_ns = waiting
@@ -269,9 +269,9 @@ impl<'a> SimSession<'a> {
                     let (host, done) = self.lab.lock().advance_one();
                     for done in done {
                         let Some(one) = pending.remove(&(host, done.id)) else { continue };
-                        self.returned(streams, &done, &one, begin_ns, sums);
+                        self.returned(streams, &done, &one, begin_ns, totals);
                         if done.end_ns < stop_at_ns {
-                            self.issue(streams, one.stream, sums, &mut pending);
+                            self.issue(streams, one.stream, totals, &mut pending);
                         }
                     }
                 }
@@ -280,22 +280,22 @@ impl<'a> SimSession<'a> {
     }
 
     /// Shows the control the windows that are full.
-    fn look(
+    fn show_progress(
         &self,
         streams: &[Stream<'_>],
         elapsed_ns: u64,
         full: u64,
-        sums: &mut Sums,
+        totals: &mut Totals,
         control: &mut dyn Control,
     ) -> Flow {
         let full = usize::try_from(full).unwrap_or(usize::MAX);
-        if sums.windows.len() < full {
-            sums.windows.resize(full, 0);
+        if totals.windows.len() < full {
+            totals.windows.resize(full, 0);
         }
         control.window(&Progress {
             elapsed_ns,
-            windows: &sums.windows[..full],
-            window_ns: sums.width_ns,
+            windows: &totals.windows[..full],
+            window_ns: totals.width_ns,
             bytes: streams.iter().map(|stream| stream.bytes).sum(),
             ops: streams.iter().map(|stream| stream.ops).sum(),
         })
@@ -358,10 +358,10 @@ impl Session for SimSession<'_> {
             let lab = self.lab.lock();
             (lab.now_ns(), lab.cpu_ns())
         };
-        let places = self.job.workload.points.as_ref().map_or(0, rdsk_model::Points::len);
-        let around = Around::of(self.job.members, places);
-        let mut sums = Sums { width_ns: self.job.window_ns.max(1), around, ..Sums::default() };
-        let halted = self.drive(&mut streams, begin_ns, &mut sums, control);
+        let positions = self.job.workload.points.as_ref().map_or(0, rdsk_model::Points::len);
+        let member_deltas = MemberDeltas::of(self.job.members, positions);
+        let mut totals = Totals { width_ns: self.job.window_ns.max(1), member_deltas, ..Totals::default() };
+        let halted = self.drive(&mut streams, begin_ns, &mut totals, control);
         let begun_ns = self.read_ns(begin_ns);
         self.begin_ns = Some(begun_ns);
         let last_ns =
@@ -374,9 +374,9 @@ impl Session for SimSession<'_> {
             errors.extend(self.synchronise());
             elapsed_ns = self.now_ns() - begun_ns;
         }
-        sums.points.members = std::mem::take(&mut sums.around).finish();
+        totals.points.members = std::mem::take(&mut totals.member_deltas).finish();
         let cpu_ns = self.lab.lock().cpu_ns() - cpu_before_ns;
-        sums.check.cached_bytes = self.cached_before.cached_bytes;
+        totals.check.cached_bytes = self.cached_before.cached_bytes;
         Ok(Run {
             ended,
             elapsed_ns,
@@ -384,16 +384,16 @@ impl Session for SimSession<'_> {
             asked_bytes: streams.iter().map(|stream| stream.asked_bytes).sum(),
             bytes: streams.iter().map(|stream| stream.bytes).sum(),
             ops: streams.iter().map(|stream| stream.ops).sum(),
-            histogram: sums.histogram,
-            latency_sum_ns: sums.latency_sum_ns,
-            windows: sums.windows,
-            window_ns: sums.width_ns,
-            points: self.job.workload.points.is_some().then_some(sums.points),
+            histogram: totals.histogram,
+            latency_sum_ns: totals.latency_sum_ns,
+            windows: totals.windows,
+            window_ns: totals.width_ns,
+            points: self.job.workload.points.is_some().then_some(totals.points),
             streams: streams.iter().map(|stream| result_of(stream, begun_ns)).collect(),
             errors,
             cpu: CpuTime { user: 0, system: cpu_ns },
             page_cache: self.page_cache(),
-            check: sums.check,
+            check: totals.check,
             interrupted_calls: 0,
             engine: EngineKind::Sim,
             issuing: Issuing::default(),

@@ -2,8 +2,8 @@
 
 use crate::EngineError;
 use crate::job::Job;
-use crate::offsets::{OffsetSource as _, Offsets, ends_with_cycle, place_of};
-use crate::points::{Point, PointSource};
+use crate::offsets::{OffsetSource as _, Offsets, ends_with_cycle, placement_of};
+use crate::positions::{Position, PositionSource};
 use crate::real::share_of;
 use rdsk_disk::LunId;
 use rdsk_model::{ChosenIo, IoError};
@@ -30,7 +30,7 @@ pub(super) struct Stream<'a> {
     pub(super) lun: LunId,
     offsets: Offsets,
     /// Chosen places instead of the offsets.
-    points: Option<PointSource<'a>>,
+    positions: Option<PositionSource<'a>>,
     block_bytes: u64,
     /// Whole blocks that are left.
     full_ops: u64,
@@ -56,8 +56,8 @@ impl<'a> Stream<'a> {
         page_bytes: u64,
     ) -> Result<Self, EngineError> {
         let workload = job.workload;
-        let place = place_of(workload, index)?;
-        let (target, lun) = luns[place.target_position];
+        let placement = placement_of(workload, index)?;
+        let (target, lun) = luns[placement.target_position];
         let offsets = Offsets::with_page(workload, job.visit, index, page_bytes)?;
         let (mut full_ops, mut tail_bytes) = share_of(job, index)?;
         if ends_with_cycle(workload) && full_ops >= offsets.cycle() {
@@ -68,7 +68,7 @@ impl<'a> Stream<'a> {
             target,
             lun,
             offsets,
-            points: PointSource::of(job),
+            positions: PositionSource::of(job),
             block_bytes: workload.block_bytes,
             full_ops,
             tail_bytes,
@@ -90,12 +90,12 @@ impl<'a> Stream<'a> {
     }
 
     /// The next call; `None` when the stream is over.
-    pub(super) fn next(&mut self, seen: &[ChosenIo]) -> Option<Point> {
+    pub(super) fn next(&mut self, seen: &[ChosenIo]) -> Option<Position> {
         if self.is_over() {
             return None;
         }
-        let next = match &mut self.points {
-            Some(points) => points.next(seen),
+        let next = match &mut self.positions {
+            Some(positions) => positions.next(seen),
             None => self.next_of_span(),
         };
         if next.is_none() {
@@ -104,17 +104,17 @@ impl<'a> Stream<'a> {
         next
     }
 
-    fn next_of_span(&mut self) -> Option<Point> {
+    fn next_of_span(&mut self) -> Option<Position> {
         if self.full_ops > 0 {
             self.full_ops -= 1;
-            return Some(Point {
+            return Some(Position {
                 index: None,
                 offset_bytes: self.offsets.next_offset(),
                 bytes: self.block_bytes,
             });
         }
         let bytes = std::mem::take(&mut self.tail_bytes);
-        (bytes > 0).then(|| Point { index: None, offset_bytes: self.offsets.tail_offset(bytes), bytes })
+        (bytes > 0).then(|| Position { index: None, offset_bytes: self.offsets.tail_offset(bytes), bytes })
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -276,7 +276,7 @@ pub(crate) fn run(plan: &Plan, bytes_per_s: f64, shape: impl FnOnce(&mut Scripte
     shape(&mut disk, &stop);
     let mut ear = Ear::default();
     let runner = Runner {
-        earlier: &[],
+        resumed: &[],
         plan,
         targets: &[],
         claims: &[],

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, has_verdict, how_many, ids};
-use crate::{reading, words};
+use rdsk_analysis::{reading, words};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Op, Record, VerdictCode};
 
 pub(super) const RULE: Rule = Rule { code: "buffered-write-in-memory", check };

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids, is_simulated};
-use crate::{reading, words};
+use rdsk_analysis::{reading, words};
 use rdsk_model::{CacheState, CellRecord, ColdCheck, Confidence, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "cold-not-reached", check };

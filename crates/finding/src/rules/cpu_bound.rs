@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cite, cite_all, how_many, ids, with_verdict};
-use crate::{reading, words};
+use rdsk_analysis::{reading, words};
 use rdsk_model::{Confidence, Finding, Record, VerdictCode};
 use rdsk_units::percent;
 

@@ -3,7 +3,7 @@
 use super::Rule;
 use super::common::{cite, has_verdict};
 use super::path_cause::{self as cause, depth, request_bytes};
-use crate::{reading, words};
+use rdsk_analysis::{reading, words};
 use rdsk_model::{
     CacheState, CellRecord, Confidence, Estimate, Experiment, Finding, IoPath, Op, Record, Sync, VerdictCode,
 };

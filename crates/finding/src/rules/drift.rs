@@ -3,9 +3,9 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids};
-use super::course;
-use super::halves::{Change, change};
-use crate::words;
+use rdsk_analysis::course;
+use rdsk_analysis::halves::{Change, change};
+use rdsk_analysis::words;
 use rdsk_model::{Confidence, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "drift", check };
@@ -41,8 +41,8 @@ fn check(record: &Record) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
-    use super::super::halves::tests::rippled;
     use super::*;
+    use rdsk_analysis::fixtures::rates::rippled;
 
     #[test]
     fn fires_on_halves_that_differ_without_a_sudden_fall_only() {

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cells, cite, is_simulated, target};
-use crate::{reading, words};
+use rdsk_analysis::{reading, words};
 use rdsk_model::{CellRecord, Confidence, Device, Finding, IoPath, Op, Record, Sync};
 use rdsk_units::printable;
 

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cite, cite_all, how_many, ids, with_verdict};
-use crate::reading;
+use rdsk_analysis::reading;
 use rdsk_model::{Confidence, Finding, Op, Record, VerdictCode};
 use rdsk_units::{Bytes, percent};
 

@@ -3,9 +3,9 @@
 
 use super::Rule;
 use super::common::{cells, cite};
-use crate::reading::is_of_memory;
-use crate::words;
-use crate::zones::{Cause, Shadows, zones};
+use rdsk_analysis::reading::is_of_memory;
+use rdsk_analysis::words;
+use rdsk_analysis::zones::{Cause, Shadows, zones};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "latency-bands", check };
@@ -127,7 +127,7 @@ fn ordinal(number: usize) -> String {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
-    use crate::zones::testing::made;
+    use rdsk_analysis::fixtures::zones::made;
 
     #[test]
     fn fires_on_a_band_and_not_on_one_line() {

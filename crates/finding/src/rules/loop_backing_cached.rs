@@ -3,7 +3,7 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids, reached_device, target};
-use crate::{reading, words};
+use rdsk_analysis::{reading, words};
 use rdsk_model::{CellRecord, Confidence, Finding, Op, Record};
 
 pub(super) const RULE: Rule = Rule { code: "loop-backing-cached", check };

@@ -3,7 +3,7 @@
 use super::Rule;
 use super::common::{cells, cite, target};
 use super::read_modify_write::read_per_write;
-use crate::{reading, words};
+use rdsk_analysis::{reading, words};
 use rdsk_model::{CellRecord, Confidence, Finding, Op, Record, Workload};
 use rdsk_units::Bytes;
 

@@ -3,7 +3,7 @@
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids, system};
 use super::read_modify_write::{affected, read_per_write};
-use crate::{reading, words};
+use rdsk_analysis::{reading, words};
 use rdsk_model::{CacheState, Confidence, Finding, IoPath, Op, Record};
 use rdsk_units::Bytes;
 

@@ -2,7 +2,7 @@
 //! compares no rates and names no cause that no counter shows.
 
 use super::requests_merged::mean_request;
-use crate::{reading, words};
+use rdsk_analysis::{reading, words};
 use rdsk_model::{CellRecord, Confidence, IoPath, Op, Sync};
 use rdsk_units::percent;
 

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids};
-use crate::{reading, words};
+use rdsk_analysis::{reading, words};
 use rdsk_model::{CellRecord, Confidence, EngineKind, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "queue-depth-not-reached", check };

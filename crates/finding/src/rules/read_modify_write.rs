@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids, system};
-use crate::{reading, words};
+use rdsk_analysis::{reading, words};
 use rdsk_model::{CellRecord, Confidence, Finding, IoPath, Op, Record};
 use rdsk_units::Bytes;
 

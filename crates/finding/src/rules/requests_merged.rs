@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, has_verdict, how_many, ids, is_simulated};
-use crate::{reading, words};
+use rdsk_analysis::{reading, words};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Op, Record, VerdictCode};
 use rdsk_units::Bytes;
 

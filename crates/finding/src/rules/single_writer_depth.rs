@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids, reached_device};
-use crate::{reading, words};
+use rdsk_analysis::{reading, words};
 use rdsk_model::{Confidence, Experiment, Finding, IoPath, Record};
 
 pub(super) const RULE: Rule = Rule { code: "single-writer-depth", check };

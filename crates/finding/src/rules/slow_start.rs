@@ -2,8 +2,8 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids};
-use super::halves::{Change, change};
-use crate::words;
+use rdsk_analysis::halves::{Change, change};
+use rdsk_analysis::words;
 use rdsk_model::{Confidence, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "slow-start", check };
@@ -37,8 +37,8 @@ fn check(record: &Record) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
-    use super::super::halves::tests::rippled;
     use super::*;
+    use rdsk_analysis::fixtures::rates::rippled;
 
     #[test]
     fn fires_on_a_slow_first_quarter_only() {

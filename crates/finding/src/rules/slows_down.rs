@@ -3,9 +3,9 @@
 
 use super::Rule;
 use super::common::{cells, cite, how_many, ids, target};
-use super::course::{self, Course, Fall};
 use super::write_cache_full;
-use crate::{reading, words};
+use rdsk_analysis::course::{self, Course, Fall};
+use rdsk_analysis::{reading, words};
 use rdsk_model::{CellRecord, Confidence, Finding, Pattern, Record};
 
 pub(super) const RULE: Rule = Rule { code: "slows-down", check };
@@ -130,9 +130,9 @@ fn crosses_tracks(record: &Record, cell: &CellRecord) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
-    use super::super::course::tests::{MIB, falling, laid_out, steady};
     use super::*;
     use crate::fixtures::{disk, record, with};
+    use rdsk_analysis::fixtures::rates::{MIB, falling, laid_out, steady};
     use rdsk_model::Op;
 
     #[test]

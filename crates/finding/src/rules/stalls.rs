@@ -3,8 +3,8 @@
 
 use super::Rule;
 use super::common::{cells, cite, how_many, ids, is_simulated};
-use super::course::{self, Course};
-use crate::{reading, words};
+use rdsk_analysis::course::{self, Course};
+use rdsk_analysis::{reading, words};
 use rdsk_model::{CellRecord, Confidence, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "stalls", check };
@@ -242,9 +242,9 @@ fn period(stalls: &[Stall]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
-    use super::super::course::tests::{Noise, laid_out, steady};
     use super::*;
     use crate::fixtures::{disk, record, with};
+    use rdsk_analysis::fixtures::rates::{Noise, laid_out, steady};
     use rdsk_model::{IoPath, Op};
 
     const S: u64 = 1_000_000_000;

@@ -3,9 +3,9 @@
 
 use super::Rule;
 use super::common::{cells, cite, how_many, ids, target};
-use super::course::{self, Fall};
 use super::slows_down::cited;
-use crate::{reading, words};
+use rdsk_analysis::course::{self, Fall};
+use rdsk_analysis::{reading, words};
 use rdsk_model::{CellRecord, Confidence, Finding, Op, Record, Visit};
 
 pub(super) const RULE: Rule = Rule { code: "write-cache-full", check };
@@ -232,10 +232,10 @@ fn written_before(record: &Record, cell: &CellRecord, fall: &Fall) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
-    use super::super::course::tests::{falling, laid_out, steady};
     use super::super::slows_down;
     use super::*;
     use crate::fixtures::{disk, record, with};
+    use rdsk_analysis::fixtures::rates::{falling, laid_out, steady};
     use rdsk_model::Target;
 
     const S: u64 = 1_000_000_000;

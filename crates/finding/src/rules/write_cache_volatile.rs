@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids, is_simulated, target};
-use crate::reading;
+use rdsk_analysis::reading;
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, IoPath, Op, Record, Sync};
 use rdsk_units::printable;
 
