@@ -2,9 +2,9 @@
 //! its own write cache has not accepted; queues are the host's.
 
 use crate::cache::{Dirty, Extent, Flight, ReadStream, Segments};
-use crate::mechanics::{Mechanics, SECTOR_BYTES};
+use crate::mechanics::Mechanics;
 use crate::params::{DestageOrder, DiskParams, WriteCacheParams};
-use crate::request::{Completion, Force, Op, Request};
+use crate::request::{Completion, Force, Op, Request, SECTOR_BYTES};
 
 /// Sectors that a destage moves before it looks again what is nearest: small enough that room is freed steadily.
 const DESTAGE_SECTORS: u64 = 128;

@@ -1,7 +1,7 @@
 //! The figures of devices: disks, memory, flash, arrays, and what goes wrong with them. It computes nothing.
 
 use super::{Checker, LARGEST_BYTES, LARGEST_REQUEST_BYTES, MOST_DEVICES, MOST_PLACES, Wrong};
-use crate::mechanics::SECTOR_BYTES;
+use crate::request::SECTOR_BYTES;
 use serde::{Deserialize, Serialize};
 
 /// Which model a LUN is.
