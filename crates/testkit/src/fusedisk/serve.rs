@@ -24,9 +24,9 @@ const FILE: INodeNo = INodeNo(2);
 /// Nothing ever changes but the content, so the kernel need not ask again.
 const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 /// More than any queue above has.
-const MOST_IN_FLIGHT: u16 = 1024;
+const MAX_IN_FLIGHT: u16 = 1024;
 /// The largest request that the kernel may send; by itself it sends no larger ones.
-const MOST_BYTES: u32 = 1 << 20;
+const MAX_BYTES: u32 = 1 << 20;
 
 /// A device at work.
 #[derive(Debug)]
@@ -181,9 +181,9 @@ impl Filesystem for OneFile {
         let refused = |what| io::Error::other(format!("this kernel's FUSE refuses {what}"));
         // Without it a loop device above would have one request in flight.
         config.add_capabilities(InitFlags::FUSE_ASYNC_DIO).map_err(|_| refused("asynchronous direct I/O"))?;
-        config.set_max_background(MOST_IN_FLIGHT).map_err(|_| refused("many requests"))?;
-        config.set_congestion_threshold(MOST_IN_FLIGHT).map_err(|_| refused("many requests"))?;
-        config.set_max_write(MOST_BYTES).map_err(|_| refused("large writes"))?;
+        config.set_max_background(MAX_IN_FLIGHT).map_err(|_| refused("many requests"))?;
+        config.set_congestion_threshold(MAX_IN_FLIGHT).map_err(|_| refused("many requests"))?;
+        config.set_max_write(MAX_BYTES).map_err(|_| refused("large writes"))?;
         Ok(())
     }
 
