@@ -1,7 +1,7 @@
 //! Records of runs that never began: what `--json` gives when the command line or the environment is wrong. It prints
 //! nothing.
 
-use rdsk_model::{Observer, Problem, ProblemKind, Record, Rung, SCHEMA, Status};
+use rdsk_model::{EvidenceSource, Observer, Problem, ProblemKind, Record, SCHEMA, Status};
 
 /// A Record without cells that carries the problem. Its status is `interrupted` for an interruption, else `failed`.
 pub(crate) fn failed_record(command: Vec<String>, label: Option<String>, problem: Problem) -> Record {
@@ -22,7 +22,7 @@ pub(crate) fn failed_record(command: Vec<String>, label: Option<String>, problem
         host: None,
         targets: Vec::new(),
         observer: Observer {
-            rung: Rung::None,
+            source: EvidenceSource::None,
             why_not_higher: Some("nothing was measured".to_owned()),
             lost_events: 0,
             cost_ns_per_io: None,

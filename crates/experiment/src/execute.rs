@@ -4,8 +4,8 @@
 use crate::backend::{Backend, refuse_mixed};
 use crate::{PlanError, PlanOptions, Request, Runner, plan};
 use rdsk_model::{
-    CellRecord, Event, Experiment, Observer as ObserverFacts, Op, Plan, Problem, ProblemKind, Record, Rung,
-    SCHEMA, Status, Target, Watch,
+    CellRecord, Event, EvidenceSource, Experiment, Observer as ObserverFacts, Op, Plan, Problem, ProblemKind,
+    Record, SCHEMA, Status, Target, Watch,
 };
 use rdsk_targets::{
     Access, Claim, Examined, Overwrite, Place, TargetError, TestFileOptions, TestFileSize, claim,
@@ -326,7 +326,7 @@ fn empty_record(request: &Request) -> Record {
         host: None,
         targets: Vec::new(),
         observer: ObserverFacts {
-            rung: Rung::None,
+            source: EvidenceSource::None,
             why_not_higher: None,
             lost_events: 0,
             cost_ns_per_io: None,

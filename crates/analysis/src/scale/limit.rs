@@ -3,8 +3,8 @@
 
 use super::Point;
 use super::shares::TargetShare;
-use crate::{reading, words};
-use rdsk_model::{CellRecord, Limit as GroupLimit, Record, Rung, TargetKind, VerdictCode};
+use crate::{metrics, words};
+use rdsk_model::{CellRecord, EvidenceSource, Limit as GroupLimit, Record, TargetKind, VerdictCode};
 use rdsk_units::{percent, printable};
 
 /// A device that is busy for this part of the time has no time to give to more streams.
@@ -249,7 +249,7 @@ fn shared_path(at: &Point<'_>, next: &Point<'_>, cause: Cause) -> Limit {
 }
 
 fn queue_full(cell: &CellRecord) -> Option<Limit> {
-    let devices = reading::devices(cell)?;
+    let devices = metrics::devices(cell)?;
     let waiting =
         devices.iter().map(|device| device.waiting_mean).try_fold(0.0_f64, |sum, one| Some(sum + one?))?;
     let targets: Vec<u32> = devices.iter().map(|device| device.target).collect();
@@ -265,10 +265,10 @@ fn queue_full(cell: &CellRecord) -> Option<Limit> {
 
 fn cpu(record: &Record, cell: &CellRecord) -> Option<Limit> {
     // A model charges each call its processor time, and lets as many calls run as there are.
-    let is_real = cell.evidence.rung != Rung::Sim;
+    let is_real = cell.evidence.source != EvidenceSource::Sim;
     let cpus = record.host.as_ref().map(|host| host.cpu_count).filter(|&cpus| cpus > 0 && is_real)?;
     let elapsed_ns = cell.result.elapsed_ns.filter(|&elapsed_ns| elapsed_ns > 0)?;
-    let share = reading::ratio(reading::cpu_ns(cell)?, elapsed_ns) / f64::from(cpus);
+    let share = metrics::ratio(metrics::cpu_ns(cell)?, elapsed_ns) / f64::from(cpus);
     (share >= CPU_SHARE).then(|| {
         let share = percent(share);
         let count = words::plural(u64::from(cpus), "processor");

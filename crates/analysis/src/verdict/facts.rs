@@ -1,7 +1,7 @@
 //! What every step of the verdict looks at, gathered once. It decides nothing.
 
-use crate::reading::{self, Written};
-use rdsk_model::{CellRecord, IoPath, Op, Rung, Target, TargetKind};
+use crate::metrics::{self, Written};
+use rdsk_model::{CellRecord, EvidenceSource, IoPath, Op, Target, TargetKind};
 
 /// The figures of a cell that completed something.
 pub(super) struct Facts<'a> {
@@ -38,7 +38,7 @@ impl<'a> Facts<'a> {
             Op::Read => Op::Write,
             Op::Write => Op::Read,
         };
-        let moved = reading::device_bytes(cell, op);
+        let moved = metrics::device_bytes(cell, op);
         let names: Vec<String> = cell
             .workload
             .targets
@@ -53,7 +53,7 @@ impl<'a> Facts<'a> {
             });
         let written = match op {
             Op::Read => Written { least: 1.0, most: Some(1.0) },
-            Op::Write => reading::written(cell),
+            Op::Write => metrics::written(cell),
         };
         Some(Self {
             cell,
@@ -62,10 +62,10 @@ impl<'a> Facts<'a> {
             ops,
             elapsed_ns: cell.result.elapsed_ns.unwrap_or(0).max(1),
             moved,
-            opposite: reading::device_bytes(cell, other),
-            share: moved.map(|moved| reading::ratio(moved, bytes) / written.least),
+            opposite: metrics::device_bytes(cell, other),
+            share: moved.map(|moved| metrics::ratio(moved, bytes) / written.least),
             written,
-            process_share: reading::process_bytes(cell, op).map(|charged| reading::ratio(charged, bytes)),
+            process_share: metrics::process_bytes(cell, op).map(|charged| metrics::ratio(charged, bytes)),
             device_names: crate::words::list(&names),
         })
     }
@@ -76,7 +76,7 @@ impl<'a> Facts<'a> {
 
     /// Whether models of hosts and disks were measured: nobody else uses them, and no kernel stands behind them.
     pub(super) fn is_simulated(&self) -> bool {
-        self.cell.evidence.rung == Rung::Sim
+        self.cell.evidence.source == EvidenceSource::Sim
             || (!self.targets.is_empty() && self.targets.iter().all(|target| target.kind == TargetKind::Sim))
     }
 

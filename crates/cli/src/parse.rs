@@ -1,12 +1,12 @@
-//! From words to what is wanted: the one place that knows clap. It checks what contradicts what, and says every mistake
+//! From words to what is args: the one place that knows clap. It checks what contradicts what, and says every mistake
 //! as one line and a hint. It opens nothing and looks at no target.
 
-mod contradiction;
-mod mistake;
+mod conflicts;
+mod usage_error;
 
+use crate::cli_args::{CliArgs, JsonPlace};
 use crate::flags::FLAGS;
-use crate::verb::Verb;
-use crate::wanted::{JsonPlace, Wanted};
+use crate::subcommand::Subcommand;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
 use rdsk_model::{Problem, ProblemKind};
@@ -19,7 +19,7 @@ const HELP_WIDTH: usize = 80;
 #[derive(Debug)]
 pub(crate) enum Parsed {
     /// Something to do.
-    Wanted(Box<Wanted>),
+    Args(Box<CliArgs>),
     /// A text to show: the help or the version.
     Text(String),
 }
@@ -34,20 +34,20 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Parsed, Problem> {
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             return Ok(Parsed::Text(error.to_string()));
         }
-        Err(error) => return Err(mistake::problem(&error, words)),
+        Err(error) => return Err(usage_error::problem(&error, words)),
     };
     let (name, matches) = matches.subcommand().expect("clap requires a command");
-    let verb = *Verb::ALL
+    let subcommand = *Subcommand::ALL
         .iter()
-        .find(|verb| verb.name() == name)
-        .expect("clap only knows the commands of Verb::ALL");
-    let mut wanted = Wanted::new(verb);
-    for flag in flags_of(verb) {
-        flag.read(matches, &mut wanted);
+        .find(|subcommand| subcommand.name() == name)
+        .expect("clap only knows the commands of Subcommand::ALL");
+    let mut args = CliArgs::new(subcommand);
+    for flag in flags_of(subcommand) {
+        flag.read(matches, &mut args);
     }
-    wanted.targets = targets(matches)?;
-    contradiction::check(matches, &wanted)?;
-    Ok(Parsed::Wanted(Box::new(wanted)))
+    args.targets = targets(matches)?;
+    conflicts::check(matches, &args)?;
+    Ok(Parsed::Args(Box::new(args)))
 }
 
 /// Where a command line that is wrong elsewhere wants its JSON, so that the mistake can be told there too.
@@ -63,9 +63,9 @@ pub(crate) fn json_place(words: &[OsString]) -> Option<JsonPlace> {
 }
 
 /// The command that a command line names, even one that is wrong elsewhere.
-pub(crate) fn verb(words: &[OsString]) -> Option<Verb> {
+pub(crate) fn subcommand(words: &[OsString]) -> Option<Subcommand> {
     let name = words.get(1)?.to_str()?;
-    Verb::ALL.iter().copied().find(|verb| verb.name() == name)
+    Subcommand::ALL.iter().copied().find(|subcommand| subcommand.name() == name)
 }
 
 /// A problem of the command line.
@@ -74,8 +74,8 @@ pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Prob
 }
 
 /// The flags that a command takes.
-fn flags_of(verb: Verb) -> impl Iterator<Item = &'static &'static dyn crate::flags::Flag> {
-    FLAGS.iter().filter(move |flag| flag.verbs().contains(&verb))
+fn flags_of(subcommand: Subcommand) -> impl Iterator<Item = &'static &'static dyn crate::flags::Flag> {
+    FLAGS.iter().filter(move |flag| flag.subcommands().contains(&subcommand))
 }
 
 fn targets(matches: &ArgMatches) -> Result<Vec<String>, Problem> {
@@ -106,30 +106,30 @@ fn command() -> Command {
         .disable_help_subcommand(true)
         .subcommand_value_name("COMMAND")
         .subcommand_help_heading("Commands");
-    for &verb in Verb::ALL {
-        command = command.subcommand(subcommand(verb));
+    for &subcommand in Subcommand::ALL {
+        command = command.subcommand(clap_subcommand(subcommand));
     }
     command
 }
 
-fn subcommand(verb: Verb) -> Command {
-    let help = match verb {
-        Verb::Info => "Directories, files, block devices, sim:NAME [default: every block device and .]",
-        Verb::Sim => "list, or show NAME [default: list]",
+fn clap_subcommand(subcommand: Subcommand) -> Command {
+    let help = match subcommand {
+        Subcommand::Info => "Directories, files, block devices, sim:NAME [default: every block device and .]",
+        Subcommand::Sim => "list, or show NAME [default: list]",
         _ => "Directories, files, block devices, sim:NAME [default: .]",
     };
-    Command::new(verb.name())
-        .about(verb.about())
-        .long_about(verb.details())
-        .after_help(verb.examples_text())
-        .args(flags_of(verb).map(|flag| flag.arg()))
+    Command::new(subcommand.name())
+        .about(subcommand.about())
+        .long_about(subcommand.details())
+        .after_help(subcommand.examples_text())
+        .args(flags_of(subcommand).map(|flag| flag.arg()))
         .arg(Arg::new("TARGET").action(ArgAction::Append).num_args(0..).help(help))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flags::testing::wanted;
+    use crate::flags::testing::parsed;
 
     fn words(line: &[&str]) -> Vec<OsString> {
         line.iter().map(Into::into).collect()
@@ -142,9 +142,9 @@ mod tests {
 
     #[test]
     fn targets_are_kept_in_order() {
-        assert_eq!(wanted(&["run", "b", "a", "--", "-c"]).unwrap().targets, ["b", "a", "-c"]);
-        assert_eq!(wanted(&["info"]).unwrap().targets, [] as [&str; 0]);
-        assert!(wanted(&["run", ""]).unwrap_err().message.contains("empty"));
+        assert_eq!(parsed(&["run", "b", "a", "--", "-c"]).unwrap().targets, ["b", "a", "-c"]);
+        assert_eq!(parsed(&["info"]).unwrap().targets, [] as [&str; 0]);
+        assert!(parsed(&["run", ""]).unwrap_err().message.contains("empty"));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! may use.
 
 use super::usage;
-use crate::verb::Verb;
-use crate::wanted::Wanted;
+use crate::cli_args::CliArgs;
+use crate::subcommand::Subcommand;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use rdsk_model::{EngineKind, Op, Problem};
@@ -14,13 +14,13 @@ use rdsk_units::{Bytes, Nanos};
 const MAX_BUFFERS_BYTES: u64 = 4 << 30;
 
 /// Refuses what contradicts itself.
-pub(super) fn check(matches: &ArgMatches, wanted: &Wanted) -> Result<(), Problem> {
+pub(super) fn check(matches: &ArgMatches, args: &CliArgs) -> Result<(), Problem> {
     let given = Given(matches);
-    output(given, wanted)?;
-    time(given, wanted)?;
-    permission(wanted)?;
-    sizes(wanted)?;
-    processors(wanted)
+    output(given, args)?;
+    time(given, args)?;
+    permission(args)?;
+    sizes(args)?;
+    processors(args)
 }
 
 /// Which flags were typed.
@@ -34,24 +34,24 @@ impl Given<'_> {
     }
 }
 
-fn output(given: Given<'_>, wanted: &Wanted) -> Result<(), Problem> {
-    if given.has("json-compact") && wanted.json.is_none() {
+fn output(given: Given<'_>, args: &CliArgs) -> Result<(), Problem> {
+    if given.has("json-compact") && args.json.is_none() {
         return Err(usage("--json-compact needs --json", "add --json FILE, or leave --json-compact out"));
     }
     Ok(())
 }
 
-fn time(given: Given<'_>, wanted: &Wanted) -> Result<(), Problem> {
-    if given.has("runtime") && given.has("budget") && wanted.verb != Verb::Scale {
+fn time(given: Given<'_>, args: &CliArgs) -> Result<(), Problem> {
+    if given.has("runtime") && given.has("budget") && args.subcommand != Subcommand::Scale {
         return Err(usage(
             "--runtime contradicts --budget",
             "give --runtime for each cell, or --budget for everything",
         ));
     }
-    if let (true, Some(stagger_ns)) = (given.has("budget"), wanted.options.stagger_ns) {
-        let most = wanted.options.stream_counts.as_ref().and_then(|counts| counts.iter().max()).copied();
+    if let (true, Some(stagger_ns)) = (given.has("budget"), args.options.stagger_ns) {
+        let most = args.options.stream_counts.as_ref().and_then(|counts| counts.iter().max()).copied();
         let starts = u64::from(most.unwrap_or(1).saturating_sub(1));
-        let budget_ns = wanted.options.budget_ns;
+        let budget_ns = args.options.budget_ns;
         if stagger_ns.saturating_mul(starts) >= budget_ns {
             return Err(usage(
                 format!(
@@ -73,16 +73,16 @@ fn time(given: Given<'_>, wanted: &Wanted) -> Result<(), Problem> {
     Ok(())
 }
 
-fn permission(wanted: &Wanted) -> Result<(), Problem> {
-    let overwrite = wanted.permission.overwrite == Overwrite::Allowed;
-    let destroy = wanted.permission.destroy.is_some();
+fn permission(args: &CliArgs) -> Result<(), Problem> {
+    let overwrite = args.permission.overwrite == Overwrite::Allowed;
+    let destroy = args.permission.destroy.is_some();
     if overwrite && destroy {
         return Err(usage(
             "--destroy contradicts --overwrite",
             "--destroy is for a block device, --overwrite for a file; measure them one at a time",
         ));
     }
-    let only_reads = wanted.options.ops.as_ref().is_some_and(|ops| !ops.contains(&Op::Write));
+    let only_reads = args.options.ops.as_ref().is_some_and(|ops| !ops.contains(&Op::Write));
     if only_reads && (overwrite || destroy) {
         let flag = if destroy { "--destroy" } else { "--overwrite" };
         return Err(usage(
@@ -90,7 +90,7 @@ fn permission(wanted: &Wanted) -> Result<(), Problem> {
             format!("leave {flag} out, or add write to --rw"),
         ));
     }
-    if (overwrite || destroy) && wanted.targets.is_empty() {
+    if (overwrite || destroy) && args.targets.is_empty() {
         let flag = if destroy { "--destroy" } else { "--overwrite" };
         return Err(usage(
             format!("{flag} needs a target"),
@@ -100,8 +100,8 @@ fn permission(wanted: &Wanted) -> Result<(), Problem> {
     Ok(())
 }
 
-fn sizes(wanted: &Wanted) -> Result<(), Problem> {
-    let options = &wanted.options;
+fn sizes(args: &CliArgs) -> Result<(), Problem> {
+    let options = &args.options;
     let depth = options.queue_depth.unwrap_or(1);
     if depth > 1 && options.engine == Some(EngineKind::Sync) {
         return Err(usage(
@@ -119,7 +119,7 @@ fn sizes(wanted: &Wanted) -> Result<(), Problem> {
             format!("write --bytes {} or more", Bytes(largest)),
         ));
     }
-    if let (Some(size_bytes), Some(pass_bytes)) = (wanted.size_bytes, options.pass_bytes)
+    if let (Some(size_bytes), Some(pass_bytes)) = (args.size_bytes, options.pass_bytes)
         && options.offset_bytes.saturating_add(pass_bytes) > size_bytes
     {
         return Err(usage(
@@ -128,7 +128,7 @@ fn sizes(wanted: &Wanted) -> Result<(), Problem> {
         ));
     }
     let counts = options.stream_counts.as_deref().unwrap_or(&[]);
-    if wanted.verb == Verb::Stream && counts.len() > 1 {
+    if args.subcommand == Subcommand::Stream && counts.len() > 1 {
         return Err(usage(
             "--streams of stream takes one number",
             "write one number here; rdsk scale compares several",
@@ -148,8 +148,8 @@ fn sizes(wanted: &Wanted) -> Result<(), Problem> {
     Ok(())
 }
 
-fn processors(wanted: &Wanted) -> Result<(), Problem> {
-    let pinned = &wanted.options.pin_cpus;
+fn processors(args: &CliArgs) -> Result<(), Problem> {
+    let pinned = &args.options.pin_cpus;
     if pinned.is_empty() {
         return Ok(());
     }
@@ -184,7 +184,7 @@ fn ranges(cpus: impl Iterator<Item = usize>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flags::testing::wanted;
+    use crate::flags::testing::parsed;
 
     #[test]
     fn contradictory_pairs_are_refused() {
@@ -212,7 +212,7 @@ mod tests {
             ),
         ];
         for (line, message) in cases {
-            let problem = wanted(line).expect_err(&format!("{line:?} was accepted"));
+            let problem = parsed(line).expect_err(&format!("{line:?} was accepted"));
             assert!(problem.message.contains(message), "{line:?}: {}", problem.message);
             assert!(problem.hint.is_some());
         }
@@ -229,7 +229,7 @@ mod tests {
             &["paths", "x", "--destroy", "S", "--rw", "read,write"],
             &["paths", "--bs", "1M", "--bytes", "1M", "--size", "1M"],
         ] {
-            assert!(wanted(line).is_ok(), "{line:?}");
+            assert!(parsed(line).is_ok(), "{line:?}");
         }
     }
 

@@ -2,8 +2,8 @@
 //! the contract and its exit code, its talk is an `error:` and a `hint:` line. It expects nothing of the figures.
 #![allow(dead_code, reason = "each test file that includes this uses its own part of it")]
 
-#[path = "agreement.rs"]
-pub(crate) mod agreement;
+#[path = "consistency.rs"]
+pub(crate) mod consistency;
 #[path = "contract.rs"]
 pub(crate) mod contract;
 

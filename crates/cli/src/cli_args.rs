@@ -1,9 +1,9 @@
 //! What one command line asks for, parsed and checked. Plain data; it looks at no target and opens nothing.
 
-use crate::verb::Verb;
+use crate::subcommand::Subcommand;
 use rdsk_experiment::PlanOptions;
 use rdsk_model::Experiment;
-use rdsk_report::Compactness;
+use rdsk_report::{Charset, Compactness};
 use rdsk_targets::Permission;
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub(crate) enum JsonPlace {
 
 /// Whether anything is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Aim {
+pub(crate) enum RunMode {
     /// Do it.
     Measure,
     /// Show the plan and stop.
@@ -27,7 +27,7 @@ pub(crate) enum Aim {
 
 /// How much is said while the run goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Talk {
+pub(crate) enum Verbosity {
     /// The progress line, where there is a terminal, and warnings.
     Normal,
     /// Errors only.
@@ -36,7 +36,7 @@ pub(crate) enum Talk {
 
 /// Whether the page is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ColorWish {
+pub(crate) enum ColorWhen {
     /// On a terminal, unless `NO_COLOR` is set or `TERM` is dumb.
     Auto,
     /// Always.
@@ -45,20 +45,11 @@ pub(crate) enum ColorWish {
     Never,
 }
 
-/// The characters of the page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Letters {
-    /// Lines, bars and signs of Unicode.
-    Unicode,
-    /// Plain ASCII drawings.
-    Ascii,
-}
-
 /// One command line.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct CliArgs {
     /// The command.
-    pub(crate) verb: Verb,
+    pub(crate) subcommand: Subcommand,
     /// Names as typed; empty where none was given.
     pub(crate) targets: Vec<String>,
     /// The questions; empty for `info`.
@@ -76,35 +67,35 @@ pub(crate) struct Wanted {
     /// What the document leaves out.
     pub(crate) compactness: Compactness,
     /// Measure, or only plan.
-    pub(crate) aim: Aim,
+    pub(crate) run_mode: RunMode,
     /// The user's name for the run.
     pub(crate) label: Option<String>,
     /// How much is said.
-    pub(crate) talk: Talk,
+    pub(crate) verbosity: Verbosity,
     /// Colour.
-    pub(crate) color: ColorWish,
+    pub(crate) color: ColorWhen,
     /// Characters.
-    pub(crate) letters: Letters,
+    pub(crate) charset: Charset,
 }
 
-impl Wanted {
+impl CliArgs {
     /// A command with nothing but defaults.
-    pub(crate) fn new(verb: Verb) -> Self {
+    pub(crate) fn new(subcommand: Subcommand) -> Self {
         Self {
-            verb,
+            subcommand,
             targets: Vec::new(),
-            experiments: verb.experiments(),
+            experiments: subcommand.experiments(),
             options: PlanOptions::default(),
             size_bytes: None,
             resume: None,
             permission: Permission::default(),
             json: None,
             compactness: Compactness::Full,
-            aim: Aim::Measure,
+            run_mode: RunMode::Measure,
             label: None,
-            talk: Talk::Normal,
-            color: ColorWish::Auto,
-            letters: Letters::Unicode,
+            verbosity: Verbosity::Normal,
+            color: ColorWhen::Auto,
+            charset: Charset::Unicode,
         }
     }
 }

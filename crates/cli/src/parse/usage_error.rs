@@ -1,8 +1,8 @@
 //! What clap found wrong, said in one line with a hint. It never shows clap's own text, which takes several lines.
 
-use super::{flags_of, usage, verb};
+use super::{flags_of, subcommand, usage};
 use crate::flags::{BadValue, FLAGS};
-use crate::verb::Verb;
+use crate::subcommand::Subcommand;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use rdsk_model::Problem;
 use rdsk_units::printable;
@@ -11,14 +11,14 @@ use std::ffi::OsString;
 
 /// The problem that one of clap's errors is.
 pub(super) fn problem(error: &clap::Error, words: &[OsString]) -> Problem {
-    let verb = verb(words);
+    let subcommand = subcommand(words);
     let flag = flag_name(error);
     match error.kind() {
         ErrorKind::ValueValidation => bad_value(error, &flag),
         ErrorKind::InvalidValue | ErrorKind::WrongNumberOfValues | ErrorKind::TooFewValues => {
             usage(format!("{flag} has no value"), format!("write a value after {flag}"))
         }
-        ErrorKind::UnknownArgument => unknown_argument(error, &flag, verb),
+        ErrorKind::UnknownArgument => unknown_argument(error, &flag, subcommand),
         ErrorKind::InvalidSubcommand => unknown_command(error),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => usage(
             "no command is given",
@@ -30,7 +30,7 @@ pub(super) fn problem(error: &clap::Error, words: &[OsString]) -> Problem {
             "a word of the command line is not UTF-8",
             "name the target through a link with a plain name",
         ),
-        _ => usage(first_line(&error.to_string()), help_hint(verb)),
+        _ => usage(first_line(&error.to_string()), help_hint(subcommand)),
     }
 }
 
@@ -41,23 +41,27 @@ fn bad_value(error: &clap::Error, flag: &str) -> Problem {
     }
 }
 
-fn unknown_argument(error: &clap::Error, flag: &str, verb: Option<Verb>) -> Problem {
+fn unknown_argument(error: &clap::Error, flag: &str, subcommand: Option<Subcommand>) -> Problem {
     let shown = printable(flag);
     let bare = flag.trim_start_matches('-').split('=').next().unwrap_or_default();
     let elsewhere = FLAGS.iter().find(|known| known.name() == bare);
-    if let (Some(known), Some(verb)) = (elsewhere, verb) {
-        let verbs: Vec<String> = known.verbs().iter().map(|verb| format!("rdsk {}", verb.name())).collect();
+    if let (Some(known), Some(subcommand)) = (elsewhere, subcommand) {
+        let subcommands: Vec<String> =
+            known.subcommands().iter().map(|subcommand| format!("rdsk {}", subcommand.name())).collect();
         return usage(
-            format!("{shown} has no meaning for rdsk {}", verb.name()),
-            format!("{shown} belongs to {}", verbs.join(", ")),
+            format!("{shown} has no meaning for rdsk {}", subcommand.name()),
+            format!("{shown} belongs to {}", subcommands.join(", ")),
         );
     }
-    let hint = match (text(error, ContextKind::SuggestedArg), verb) {
+    let hint = match (text(error, ContextKind::SuggestedArg), subcommand) {
         (Some(suggested), _) => format!("{} is a flag; rdsk --help lists more", first_word(&suggested)),
-        (None, Some(verb)) if flags_of(verb).next().is_some() => {
-            format!("rdsk {} --help lists the flags; a target that begins with - comes after --", verb.name())
+        (None, Some(subcommand)) if flags_of(subcommand).next().is_some() => {
+            format!(
+                "rdsk {} --help lists the flags; a target that begins with - comes after --",
+                subcommand.name()
+            )
         }
-        _ => help_hint(verb),
+        _ => help_hint(subcommand),
     };
     usage(format!("unknown flag {shown}"), hint)
 }
@@ -73,9 +77,9 @@ fn unknown_command(error: &clap::Error) -> Problem {
     usage(format!("unknown command \"{shown}\""), hint)
 }
 
-fn help_hint(verb: Option<Verb>) -> String {
-    match verb {
-        Some(verb) => format!("rdsk {} --help lists the flags", verb.name()),
+fn help_hint(subcommand: Option<Subcommand>) -> String {
+    match subcommand {
+        Some(subcommand) => format!("rdsk {} --help lists the flags", subcommand.name()),
         None => "rdsk --help lists the commands".to_owned(),
     }
 }
@@ -108,10 +112,10 @@ fn text(error: &clap::Error, kind: ContextKind) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::flags::testing::wanted;
+    use crate::flags::testing::parsed;
 
     fn check(line: &[&str], message: &str, hint: &str) {
-        let problem = wanted(line).expect_err(&format!("{line:?} was accepted"));
+        let problem = parsed(line).expect_err(&format!("{line:?} was accepted"));
         assert_eq!(problem.message, message, "{line:?}");
         let said = problem.hint.expect("every mistake has a hint");
         assert!(said.contains(hint), "{line:?}: {said}");

@@ -4,7 +4,7 @@ use rdsk_model::Experiment;
 
 /// A command of rdsk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verb {
+pub(crate) enum Subcommand {
     /// The whole characterization.
     Run,
     /// Direct against buffered.
@@ -35,7 +35,7 @@ pub(crate) const IN_RUN: &[Experiment] = &[
     Experiment::Scale,
 ];
 
-impl Verb {
+impl Subcommand {
     /// Every command, in the order of the help.
     pub(crate) const ALL: &'static [Self] = &[
         Self::Run,
@@ -251,12 +251,12 @@ mod tests {
 
     #[test]
     fn every_example_is_a_command_line_that_parses() {
-        for verb in Verb::ALL {
-            assert!(!verb.examples().is_empty());
-            for (line, _) in verb.examples() {
+        for subcommand in Subcommand::ALL {
+            assert!(!subcommand.examples().is_empty());
+            for (line, _) in subcommand.examples() {
                 let words: Vec<_> = line.split_whitespace().map(Into::into).collect();
-                assert_eq!(words[1], verb.name(), "{line}");
-                assert!(matches!(crate::args::parse(&words), Ok(crate::args::Parsed::Wanted(_))), "{line}");
+                assert_eq!(words[1], subcommand.name(), "{line}");
+                assert!(matches!(crate::parse::parse(&words), Ok(crate::parse::Parsed::Args(_))), "{line}");
             }
         }
     }

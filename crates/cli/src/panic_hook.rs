@@ -20,7 +20,7 @@ pub(crate) fn install() {
 ///
 /// # Errors
 /// The panic as a problem.
-pub(crate) fn caught<T>(action: impl FnOnce() -> T) -> Result<T, Problem> {
+pub(crate) fn catch<T>(action: impl FnOnce() -> T) -> Result<T, Problem> {
     std::panic::catch_unwind(AssertUnwindSafe(action)).map_err(|_| {
         let text = unreported().unwrap_or_else(|| "a panic, shown above".to_owned());
         Problem::new(
@@ -56,9 +56,9 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_a_problem_of_one_line() {
-        let problem = caught(|| -> u8 { panic!("the test's own") }).unwrap_err();
+        let problem = catch(|| -> u8 { panic!("the test's own") }).unwrap_err();
         assert!(problem.message.starts_with("internal error: "), "{problem}");
         assert_eq!(problem.kind, ProblemKind::Io);
-        assert_eq!(caught(|| 7), Ok(7));
+        assert_eq!(catch(|| 7), Ok(7));
     }
 }
