@@ -3,7 +3,7 @@
 
 use super::Point;
 use super::shares::TargetShare;
-use crate::{reading, words};
+use crate::{metrics, words};
 use rdsk_model::{CellRecord, EvidenceSource, Limit as GroupLimit, Record, TargetKind, VerdictCode};
 use rdsk_units::{percent, printable};
 
@@ -249,7 +249,7 @@ fn shared_path(at: &Point<'_>, next: &Point<'_>, cause: Cause) -> Limit {
 }
 
 fn queue_full(cell: &CellRecord) -> Option<Limit> {
-    let devices = reading::devices(cell)?;
+    let devices = metrics::devices(cell)?;
     let mut each = devices.iter().map(|device| crate::iostat::waiting_mean(device));
     let waiting = each.try_fold(0.0_f64, |sum, one| Some(sum + one?))?;
     let targets: Vec<u32> = devices.iter().map(|device| device.target).collect();
@@ -268,7 +268,7 @@ fn cpu(record: &Record, cell: &CellRecord) -> Option<Limit> {
     let is_real = cell.evidence.source != EvidenceSource::Sim;
     let cpus = record.host.as_ref().map(|host| host.cpu_count).filter(|&cpus| cpus > 0 && is_real)?;
     let elapsed_ns = cell.result.elapsed_ns.filter(|&elapsed_ns| elapsed_ns > 0)?;
-    let share = reading::ratio(reading::cpu_ns(cell)?, elapsed_ns) / f64::from(cpus);
+    let share = metrics::ratio(metrics::cpu_ns(cell)?, elapsed_ns) / f64::from(cpus);
     (share >= CPU_SHARE).then(|| {
         let share = percent(share);
         let count = words::plural(u64::from(cpus), "processor");

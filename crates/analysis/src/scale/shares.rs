@@ -195,7 +195,7 @@ fn busy_share(cell: &CellRecord, target: u32, elapsed_ns: u64) -> Option<f64> {
         .evidence
         .counters_of(target)
         .into_iter()
-        .map(|device| Some(crate::reading::busy_share(cell, device)? * device.interval_ns? as f64))
+        .map(|device| Some(crate::metrics::busy_share(cell, device)? * device.interval_ns? as f64))
         .try_fold(None, |busiest: Option<f64>, busy| Some(Some(busiest.unwrap_or(0.0).max(busy?))))??;
     (elapsed_ns > 0).then_some((busy_ns / elapsed_ns as f64).min(1.0))
 }

@@ -5,7 +5,7 @@ use super::{
     Agreement, Answer, MemberEvidence, MemberLayout, Sample, Walk, Walked, agree, infer, infer_from_members,
     judge, members,
 };
-use crate::reading::is_of_memory;
+use crate::metrics::is_of_memory;
 use rdsk_model::{CellRecord, ChosenIo, Device, Experiment, Op, Record, TargetKind, VerdictCode};
 
 /// Confidence from which on a size is said without a "perhaps".

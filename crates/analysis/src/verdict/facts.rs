@@ -1,6 +1,6 @@
 //! What every step of the verdict looks at, gathered once. It decides nothing.
 
-use crate::reading::{self, Written};
+use crate::metrics::{self, Written};
 use rdsk_model::{CellRecord, EvidenceSource, IoPath, Op, Target, TargetKind};
 
 /// The figures of a cell that completed something.
@@ -38,7 +38,7 @@ impl<'a> Facts<'a> {
             Op::Read => Op::Write,
             Op::Write => Op::Read,
         };
-        let moved = reading::device_bytes(cell, op);
+        let moved = metrics::device_bytes(cell, op);
         let names: Vec<String> = cell
             .workload
             .targets
@@ -53,7 +53,7 @@ impl<'a> Facts<'a> {
             });
         let written = match op {
             Op::Read => Written { least: 1.0, most: Some(1.0) },
-            Op::Write => reading::written(cell),
+            Op::Write => metrics::written(cell),
         };
         Some(Self {
             cell,
@@ -62,10 +62,10 @@ impl<'a> Facts<'a> {
             ops,
             elapsed_ns: cell.result.elapsed_ns.unwrap_or(0).max(1),
             moved,
-            opposite: reading::device_bytes(cell, other),
-            share: moved.map(|moved| reading::ratio(moved, bytes) / written.least),
+            opposite: metrics::device_bytes(cell, other),
+            share: moved.map(|moved| metrics::ratio(moved, bytes) / written.least),
             written,
-            process_share: reading::process_bytes(cell, op).map(|charged| reading::ratio(charged, bytes)),
+            process_share: metrics::process_bytes(cell, op).map(|charged| metrics::ratio(charged, bytes)),
             device_names: crate::words::list(&names),
         })
     }

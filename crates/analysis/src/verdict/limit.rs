@@ -3,7 +3,7 @@
 
 use super::Judgement;
 use super::facts::Facts;
-use crate::{reading, words};
+use crate::{metrics, words};
 use rdsk_model::{DeviceEvidence, EngineKind, Limit, Op, VerdictCode};
 use rdsk_units::{percent, printable};
 
@@ -104,7 +104,7 @@ fn target_part(facts: &Facts<'_>, target: u32) -> f64 {
         return 1.0 / targets;
     }
     let its: u64 = streams.iter().filter(|stream| stream.target == target).map(|stream| stream.bytes).sum();
-    reading::ratio(its, all)
+    metrics::ratio(its, all)
 }
 
 /// Step 7: streams of depth 1 spent their time making the data rather than writing it.
@@ -131,11 +131,11 @@ pub(super) fn cpu_bound(facts: &Facts<'_>, cpus: Option<u32>) -> Judgement {
     let workload = &facts.cell.workload;
     // The engine of threads has one thread for each I/O in flight, and one processor alone is not all that it may use.
     let threads = match facts.cell.result.engine {
-        Some(EngineKind::Threads) => u32::try_from(reading::wanted_depth(workload)).unwrap_or(u32::MAX),
+        Some(EngineKind::Threads) => u32::try_from(metrics::wanted_depth(workload)).unwrap_or(u32::MAX),
         _ => workload.streams,
     };
     let cpus = cpus.filter(|&cpus| cpus > 0).map_or(threads, |cpus| cpus.min(threads));
-    let cpu_ns = reading::cpu_ns(facts.cell)?;
+    let cpu_ns = metrics::cpu_ns(facts.cell)?;
     let share = cpu_ns as f64 / (facts.elapsed_ns as f64 * f64::from(cpus));
     (share >= CPU_SHARE && facts.elapsed_ns >= LEAST_CPU_ELAPSED_NS).then(|| {
         let per_io = words::nanos(cpu_ns / facts.ops);

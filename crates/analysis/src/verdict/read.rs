@@ -3,7 +3,7 @@
 use super::Judgement;
 use super::facts::Facts;
 use super::limit::is_memory_disk;
-use crate::{reading, words};
+use crate::{metrics, words};
 use rdsk_model::{Op, Pattern, TargetKind, VerdictCode};
 use rdsk_units::percent;
 
@@ -24,7 +24,7 @@ pub(super) fn memory(facts: &Facts<'_>) -> Judgement {
 }
 
 fn hole(facts: &Facts<'_>) -> Judgement {
-    let holes = reading::hole_share(facts.cell).filter(|&share| share >= HOLE_SHARE)?;
+    let holes = metrics::hole_share(facts.cell).filter(|&share| share >= HOLE_SHARE)?;
     // The extents may be older than the data; then the device and the process both show that the bytes were fetched.
     let fetched = match (facts.share, facts.process_share) {
         (Some(device), Some(process)) => device.min(process),
@@ -59,7 +59,7 @@ fn buffered(facts: &Facts<'_>) -> Judgement {
     let spans = facts.targets.len().max(1) as u64 * visits;
     let span = cell.workload.span_bytes.saturating_mul(spans);
     let cached = cell.evidence.page_cache.and_then(|cache| cache.before.cached_bytes);
-    if let Some(cached) = cached.filter(|&cached| span > 0 && reading::ratio(cached, span) >= DEVICE_SHARE) {
+    if let Some(cached) = cached.filter(|&cached| span > 0 && metrics::ratio(cached, span) >= DEVICE_SHARE) {
         let (cached, span) = (words::bytes(cached), words::bytes(span));
         let text = format!("{cached} of the {span} to read were in the page cache before the first read");
         return Some((VerdictCode::PageCache, text));
@@ -148,12 +148,12 @@ pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
         }
         _ => 0,
     };
-    let ours = match reading::process_bytes(facts.cell, Op::Read) {
+    let ours = match metrics::process_bytes(facts.cell, Op::Read) {
         Some(charged) => charged.max(facts.bytes),
         None => facts.bytes + readahead,
     };
     let is_much =
-        |foreign: u64| foreign > FOREIGN_BYTES && reading::ratio(foreign, facts.bytes) > FOREIGN_SHARE;
+        |foreign: u64| foreign > FOREIGN_BYTES && metrics::ratio(foreign, facts.bytes) > FOREIGN_SHARE;
     let (read, written) = (moved.saturating_sub(ours), facts.opposite.unwrap_or(0));
     let device = &facts.device_names;
     if is_much(read) {

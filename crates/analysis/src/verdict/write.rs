@@ -3,7 +3,7 @@
 
 use super::Judgement;
 use super::facts::Facts;
-use crate::reading::{self, PAGE_BYTES};
+use crate::metrics::{self, PAGE_BYTES};
 use crate::words;
 use rdsk_model::{IoPath, Op, Sync, TargetKind, VerdictCode};
 use rdsk_units::percent;
@@ -50,7 +50,7 @@ fn through_pages(facts: &Facts<'_>) -> Option<String> {
     if !facts.is_direct()
         || !is_file
         || facts.is_simulated()
-        || !reading::writes_partial_pages(workload, PAGE_BYTES)
+        || !metrics::writes_partial_pages(workload, PAGE_BYTES)
     {
         return None;
     }
@@ -82,16 +82,16 @@ fn through_pages(facts: &Facts<'_>) -> Option<String> {
 /// the writes of others do not pass for ours.
 fn absorbed(facts: &Facts<'_>) -> Option<f64> {
     let counted =
-        reading::returned_bytes(facts.cell, Op::Write)? as f64 / facts.bytes as f64 / facts.written.least;
+        metrics::returned_bytes(facts.cell, Op::Write)? as f64 / facts.bytes as f64 / facts.written.least;
     let dirty = facts.cell.evidence.page_cache.and_then(|cache| cache.after.dirty_bytes);
-    let clean = dirty.map_or(1.0, |dirty| 1.0 - reading::ratio(dirty.min(facts.bytes), facts.bytes));
+    let clean = dirty.map_or(1.0, |dirty| 1.0 - metrics::ratio(dirty.min(facts.bytes), facts.bytes));
     Some(counted.min(clean).min(1.0))
 }
 
 fn returned_early(facts: &Facts<'_>, absorbed: f64) -> String {
     let result = &facts.cell.result;
     let timed = |ns: Option<u64>| {
-        ns.filter(|&ns| ns > 0).map(|ns| words::rate(facts.bytes as f64 / reading::seconds(ns)))
+        ns.filter(|&ns| ns > 0).map(|ns| words::rate(facts.bytes as f64 / metrics::seconds(ns)))
     };
     let times = match (timed(result.to_return_ns), timed(result.to_stable_ns)) {
         (Some(returned), Some(stable)) => format!("{returned} to the return, {stable} until stable; "),
@@ -139,7 +139,7 @@ fn without_counters(facts: &Facts<'_>) -> (VerdictCode, String) {
         return (VerdictCode::PageCache, format!("{kind} keeps its files in memory: no device holds them"));
     }
     let dirty = facts.cell.evidence.page_cache.and_then(|cache| cache.after.dirty_bytes);
-    if let Some(dirty) = dirty.filter(|&dirty| reading::ratio(dirty, facts.bytes) > 1.0 - ABSORBED_SHARE) {
+    if let Some(dirty) = dirty.filter(|&dirty| metrics::ratio(dirty, facts.bytes) > 1.0 - ABSORBED_SHARE) {
         let (dirty, bytes) = (words::bytes(dirty), words::bytes(facts.bytes));
         let text =
             format!("memory took the data: {dirty} of {bytes} were dirty in the page cache at the return");
@@ -177,13 +177,13 @@ pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
     )]
     let all_ours = (ours as f64 * copies) as u64;
     let foreign = moved.saturating_sub(all_ours);
-    if foreign > limit_bytes && reading::ratio(foreign, ours) > limit_share {
+    if foreign > limit_bytes && metrics::ratio(foreign, ours) > limit_share {
         let (foreign, ours) = (words::bytes(foreign), words::bytes(ours));
         let text = format!("{device} wrote {foreign} for others beside the {ours} of this cell");
         return Some((VerdictCode::Disturbed, text));
     }
     let foreign = read.saturating_sub(our_reads);
-    (foreign > FOREIGN_BYTES && reading::ratio(foreign, facts.bytes) > FOREIGN_SHARE).then(|| {
+    (foreign > FOREIGN_BYTES && metrics::ratio(foreign, facts.bytes) > FOREIGN_SHARE).then(|| {
         let (foreign, bytes) = (words::bytes(foreign), words::bytes(facts.bytes));
         (VerdictCode::Disturbed, format!("{device} read {foreign} for others while {bytes} were written"))
     })

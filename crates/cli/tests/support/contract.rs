@@ -305,7 +305,7 @@ pub(crate) fn complaints(record: &Value) -> Vec<String> {
     let mut found = Vec::new();
     compare(record, &RECORD, "", &mut found);
     if found.is_empty() {
-        super::agreement::check(record, &mut found);
+        super::consistency::check(record, &mut found);
     }
     found
 }

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cells, cite};
-use rdsk_analysis::reading::is_of_memory;
+use rdsk_analysis::metrics::is_of_memory;
 use rdsk_analysis::zones::{Drift, zones};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
 

@@ -1,0 +1,169 @@
+//! The counters of a cell that was continued: what an earlier run counted and what this one did, as if it had been one run.
+//! Sums are added; what cannot be merged is left out.
+
+use rdsk_model::{DeviceEvidence, Evidence, Latency, PageCache, PageCacheState, ProcessIo};
+
+/// Both parts together. Where this run did nothing more, the earlier evidence stands alone.
+pub(crate) fn merge(then: &Evidence, now: Evidence) -> Evidence {
+    if now.device.is_empty() && now.process == ProcessIo::default() {
+        return Evidence { extents: now.extents.or(then.extents), ..then.clone() };
+    }
+    let device = |one: DeviceEvidence| {
+        let known = then.device.iter().find(|then| (then.target, &then.name) == (one.target, &one.name));
+        known.map_or_else(
+            || DeviceEvidence { target: one.target, name: one.name.clone(), ..DeviceEvidence::default() },
+            |then| of_device(then, &one),
+        )
+    };
+    let (mut requests, mut bios) = (then.requests.clone(), then.bios.clone());
+    now.requests.into_iter().for_each(|one| one.add_to(&mut requests));
+    now.bios.into_iter().for_each(|one| one.add_to(&mut bios));
+    let timed = then.device_latency_ns.as_ref().zip(now.device_latency_ns.as_ref());
+    Evidence {
+        requests,
+        bios,
+        device_latency_ns: timed.and_then(|(then, now)| Latency::of_both(then, now)),
+        // The weaker of the two: no part may rest on more than it has.
+        source: now.source.max(then.source),
+        page_cache: now.page_cache.zip(then.page_cache).map(|(now, then)| PageCache {
+            before: of_cache(then.before, now.before),
+            after: of_cache(then.after, now.after),
+        }),
+        process: ProcessIo {
+            read_bytes: sum(then.process.read_bytes, now.process.read_bytes),
+            write_bytes: sum(then.process.write_bytes, now.process.write_bytes),
+        },
+        device: now.device.into_iter().map(device).collect(),
+        ..now
+    }
+}
+
+fn sum(then: Option<u64>, now: Option<u64>) -> Option<u64> {
+    then?.checked_add(now?)
+}
+
+fn of_cache(then: PageCacheState, now: PageCacheState) -> PageCacheState {
+    PageCacheState {
+        cached_bytes: sum(then.cached_bytes, now.cached_bytes),
+        dirty_bytes: sum(then.dirty_bytes, now.dirty_bytes),
+    }
+}
+
+fn of_device(then: &DeviceEvidence, now: &DeviceEvidence) -> DeviceEvidence {
+    let diskstat = then.diskstat.zip(now.diskstat).map(|(mut sum, more)| {
+        sum.add(&more);
+        sum
+    });
+    // The visits of both, unless those of one part are not known.
+    let visits = if diskstat.is_some() { [then.visits.as_slice(), &now.visits].concat() } else { Vec::new() };
+    DeviceEvidence {
+        target: now.target,
+        name: now.name.clone(),
+        reads: sum(then.reads, now.reads),
+        read_bytes: sum(then.read_bytes, now.read_bytes),
+        writes: sum(then.writes, now.writes),
+        write_bytes: sum(then.write_bytes, now.write_bytes),
+        read_merges: sum(then.read_merges, now.read_merges),
+        write_merges: sum(then.write_merges, now.write_merges),
+        splits: sum(then.splits, now.splits),
+        flushes: sum(then.flushes, now.flushes),
+        discards: sum(then.discards, now.discards),
+        reads_caused_by_writes: sum(then.reads_caused_by_writes, now.reads_caused_by_writes),
+        in_flight_max: then.in_flight_max.max(now.in_flight_max),
+        busy_ns: sum(then.busy_ns, now.busy_ns),
+        interval_ns: sum(then.interval_ns, now.interval_ns),
+        visits,
+        diskstat,
+        waiting_ns: sum(then.waiting_ns, now.waiting_ns),
+        // Two courses with a pause of unknown length between them are none.
+        in_flight_series: Vec::new(),
+        bytes_series: Vec::new(),
+        series_width_ns: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdsk_model::{Bio, DiskStat, EvidenceSource, IntervalCounters, Op, Request};
+
+    fn latency(values_ns: &[u64]) -> Latency {
+        let mut histogram = rdsk_stats::Histogram::new();
+        values_ns.iter().for_each(|&ns| histogram.record(ns));
+        Latency::from(&histogram)
+    }
+
+    fn part(reads: u64, interval_ns: u64) -> Evidence {
+        let diskstat = DiskStat { read_ios: reads, read_ticks_ms: 2 * reads, ..DiskStat::default() };
+        let device = DeviceEvidence {
+            name: "sda".into(),
+            reads: Some(reads),
+            read_bytes: Some(reads * 4096),
+            splits: Some(1),
+            visits: vec![IntervalCounters { interval_ns, diskstat }],
+            interval_ns: Some(interval_ns),
+            diskstat: Some(diskstat),
+            waiting_ns: Some(10 * reads),
+            bytes_series: vec![1, 2],
+            ..DeviceEvidence::default()
+        };
+        let process = ProcessIo { read_bytes: Some(reads * 4096), write_bytes: None };
+        let bio = |task: &str| Bio {
+            target: 0,
+            op: Op::Read,
+            syscall: Some("pread64".into()),
+            task: task.into(),
+            count: reads,
+            bytes: reads * 4096,
+        };
+        Evidence {
+            source: EvidenceSource::Sysfs,
+            device: vec![device],
+            requests: vec![Request { target: 0, op: Op::Read, bytes: 4096, count: reads }],
+            bios: vec![bio("this"), bio("other")],
+            device_latency_ns: Some(latency(&vec![1_000 * reads; 10])),
+            process,
+            ..Evidence::none()
+        }
+    }
+
+    #[test]
+    fn all_counters_are_added() {
+        let (then, now) = (part(100, 1_000), part(300, 3_000));
+        let both = merge(&then, now);
+        let device = &both.device[0];
+        assert_eq!((device.reads, device.read_bytes), (Some(400), Some(400 * 4096)));
+        assert_eq!(both.process.read_bytes, Some(400 * 4096));
+        let io = device.diskstat.unwrap();
+        assert_eq!((io.read_ios, io.read_ticks_ms, device.interval_ns), (400, 800, Some(4_000)));
+        assert_eq!((device.waiting_ns, device.splits), (Some(4_000), Some(2)));
+        assert_eq!(device.visits.iter().map(|visit| visit.interval_ns).collect::<Vec<_>>(), [1_000, 3_000]);
+        assert!(device.bytes_series.is_empty());
+        assert_eq!(both.requests, [Request { target: 0, op: Op::Read, bytes: 4096, count: 400 }]);
+        let bios: Vec<_> = both.bios.iter().map(|bio| (bio.task.as_str(), bio.count, bio.bytes)).collect();
+        assert_eq!(bios, [("this", 400, 400 * 4096), ("other", 400, 400 * 4096)]);
+        let latency = both.device_latency_ns.unwrap();
+        assert_eq!((latency.count, latency.min, latency.max), (20, Some(100_000), Some(300_000)));
+        assert!((latency.mean.unwrap() - 200_000.0).abs() < 1e-6, "{latency:?}");
+    }
+
+    #[test]
+    fn what_one_part_does_not_know_nobody_knows() {
+        let mut then = part(100, 1_000);
+        then.device[0].reads = None;
+        then.device[0].diskstat = None;
+        then.device_latency_ns = None;
+        let both = merge(&then, part(1, 1));
+        assert_eq!((both.device[0].reads, both.device[0].diskstat), (None, None));
+        assert!(both.device[0].visits.is_empty() && both.device_latency_ns.is_none());
+        then.device[0].name = "sdb".into();
+        let other = merge(&then, part(1, 1));
+        assert_eq!((other.device[0].name.as_str(), other.device[0].read_bytes), ("sda", None));
+    }
+
+    #[test]
+    fn a_run_that_did_nothing_more_leaves_the_evidence_as_it_was() {
+        let then = part(100, 1_000);
+        assert_eq!(merge(&then, Evidence::none()), then);
+    }
+}
