@@ -5,10 +5,12 @@ pub mod clock;
 pub mod diskstat;
 pub mod event;
 pub mod evidence;
+pub mod latency;
 pub mod members;
 pub mod plan;
 pub mod problem;
 pub mod record;
+pub mod result;
 pub mod target;
 pub mod workload;
 
@@ -19,13 +21,16 @@ pub use evidence::{
     Bio, Counted, DeviceEvidence, Evidence, EvidenceSource, ExtentEvidence, IntervalCounters, Limit,
     PageCache, PageCacheState, ProcessIo, Request,
 };
+pub use latency::{Estimate, Latency};
 pub use members::{ChosenIo, MemberCounters, MemberIo, NextPlace, PlaceChooser};
 pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
 pub use record::{
-    CellRecord, CellResult, ClockFacts, ColdCheck, Confidence, CpuTime, Estimate, Finding, Host, IoError,
-    Issuing, Latency, Observer, Overlap, PointRun, Record, Status, StopReason, StreamResult, Trial, Verdict,
-    VerdictCode, Visit, Windows,
+    CellRecord, ClockFacts, Confidence, Finding, Host, Observer, Record, Status, Verdict, VerdictCode,
+};
+pub use result::{
+    CellResult, ColdCheck, CpuTime, IoError, Issuing, Overlap, PointRun, StopReason, StreamResult, Trial,
+    Visit, Windows,
 };
 pub use target::{ArrayFacts, Device, Filesystem, Layer, Target, TargetKind};
 pub use workload::{
