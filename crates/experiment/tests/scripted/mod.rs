@@ -203,7 +203,7 @@ impl Observer for NoObserver {
     fn end_io(&mut self) {}
     fn end(&mut self) -> VisitEvidence {
         VisitEvidence {
-            rung: rdsk_model::Rung::None,
+            source: rdsk_model::EvidenceSource::None,
             devices: Vec::new(),
             stacks: Vec::new(),
             requests: Vec::new(),
@@ -213,7 +213,7 @@ impl Observer for NoObserver {
     }
     fn describe(&self) -> rdsk_model::Observer {
         rdsk_model::Observer {
-            rung: rdsk_model::Rung::None,
+            source: rdsk_model::EvidenceSource::None,
             why_not_higher: None,
             lost_events: 0,
             cost_ns_per_io: None,
