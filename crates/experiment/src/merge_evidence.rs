@@ -1,9 +1,9 @@
-//! The counters of a cell that was continued: what an earlier run counted and what this one did, as if it had been one run.
-//! Sums are added, means weighted by the time that they stand for; what cannot be merge is left out.
+//! The evidence of a resumed cell: what the earlier run counted and what this one counted, as if they were one run. Sums
+//! are added, means are weighted by their intervals; what cannot be merged is left out.
 
 use rdsk_model::{DeviceEvidence, Evidence, Iostat, PageCache, PageCacheState, ProcessIo};
 
-/// Both parts together. Where this run did nothing more, the earlier evidence stands alone.
+/// Both parts together. If this run did nothing more, the earlier evidence stays as it is.
 pub(crate) fn merge(then: &Evidence, now: Evidence) -> Evidence {
     if now.device.is_empty() && now.process == ProcessIo::default() {
         return Evidence { extents: now.extents.or(then.extents), ..then.clone() };
@@ -16,7 +16,7 @@ pub(crate) fn merge(then: &Evidence, now: Evidence) -> Evidence {
         )
     };
     Evidence {
-        // The weaker of the two: no part may rest on more than it has.
+        // The weaker of the two sources.
         source: now.source.max(then.source),
         page_cache: now.page_cache.zip(then.page_cache).map(|(now, then)| PageCache {
             before: of_cache(then.before, now.before),
@@ -71,14 +71,14 @@ fn of_device(then: &DeviceEvidence, now: &DeviceEvidence) -> DeviceEvidence {
             .zip(now.iostat)
             .zip(weights)
             .map(|((then, now), weights)| row(&then, &now, weights)),
-        // Two courses with a pause of unknown length between them are none.
+        // Two series with a pause of unknown length between them are not one series.
         in_flight_series: Vec::new(),
         bytes_series: Vec::new(),
         series_width_ns: None,
     }
 }
 
-/// The row over both intervals: rates weighted by time, times and sizes by the requests that they are means of.
+/// The row over both intervals: rates are weighted by time, times and sizes by the number of their requests.
 fn row(then: &Iostat, now: &Iostat, (time_then, time_now): (f64, f64)) -> Iostat {
     let weighted = |then: f64, now: f64, weight_then: f64, weight_now: f64| match weight_then + weight_now {
         0.0 => 0.0,
@@ -88,7 +88,7 @@ fn row(then: &Iostat, now: &Iostat, (time_then, time_now): (f64, f64)) -> Iostat
     let by_requests = |of: fn(&Iostat) -> f64, rate: fn(&Iostat) -> f64| {
         weighted(of(then), of(now), rate(then) * time_then, rate(now) * time_now)
     };
-    // Merges are counted among what was asked for, not among the requests that were issued.
+    // The percentage relates to requests before merging, not to those that were issued.
     let merged =
         |merges: f64, requests: f64| if merges > 0.0 { 100.0 * merges / (merges + requests) } else { 0.0 };
     let mut row = Iostat {
