@@ -2,6 +2,7 @@
 //! ([`metrics`]), levels and falls of a rate over time ([`course`], [`halves`]), and what `zones`, `scale` and `stripe`
 //! measured. Each is a pure function of what was counted. It does no I/O, reads no clock, draws nothing and advises nothing.
 
+mod analysis;
 pub mod course;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
@@ -13,4 +14,5 @@ mod verdict;
 pub mod words;
 pub mod zones;
 
+pub use analysis::Analysis;
 pub use verdict::{verdict, verdict_with_cpus};

@@ -1,19 +1,25 @@
 //! `latency-bands`: the I/Os at one position fall into bands, and what makes them. It names a cause only where a test shows
 //! it.
 
-use super::Rule;
 use super::common::{cells, cite};
+use super::{Needs, Rule};
 use rdsk_analysis::metrics::is_of_memory;
-use rdsk_analysis::words;
-use rdsk_analysis::zones::{Cause, Shadows, zones};
-use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
+use rdsk_analysis::zones::{Cause, Shadows};
+use rdsk_analysis::{Analysis, words};
+use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Severity};
 
-pub(super) const RULE: Rule = Rule { code: "latency-bands", check };
+pub(super) const RULE: Rule = Rule {
+    code: "latency-bands",
+    severity: Severity::Cause,
+    needs: Needs::OwnTimes,
+    experiment: None,
+    check,
+};
 
-fn check(record: &Record) -> Vec<Finding> {
-    let mut by_cause: Vec<(Cause, Vec<(&CellRecord, Shadows)>)> = Vec::new();
-    for cell in cells(record, |cell| cell.experiment == Experiment::Zones && !is_of_memory(cell)) {
-        let Some(shadows) = zones(record, cell).and_then(|zones| zones.shadows) else { continue };
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let mut by_cause: Vec<(Cause, Vec<(&CellRecord, &Shadows)>)> = Vec::new();
+    for cell in cells(analysis, |cell| cell.experiment == Experiment::Zones && !is_of_memory(cell)) {
+        let Some(shadows) = analysis.zones(cell).and_then(|zones| zones.shadows.as_ref()) else { continue };
         match by_cause.iter_mut().find(|(cause, _)| *cause == shadows.cause) {
             Some((_, same)) => same.push((cell, shadows)),
             None => by_cause.push((shadows.cause, vec![(cell, shadows)])),
@@ -22,7 +28,7 @@ fn check(record: &Record) -> Vec<Finding> {
     by_cause.iter().map(|(cause, seen)| finding(*cause, seen)).collect()
 }
 
-fn finding(cause: Cause, seen: &[(&CellRecord, Shadows)]) -> Finding {
+fn finding(cause: Cause, seen: &[(&CellRecord, &Shadows)]) -> Finding {
     let (first, shadows) = &seen[0];
     let late: f64 = shadows.bands.iter().map(|band| band.share).sum();
     let largest = shadows.bands.iter().max_by_key(|band| band.count);
@@ -37,10 +43,9 @@ fn finding(cause: Cause, seen: &[(&CellRecord, Shadows)]) -> Finding {
         },
         why(cause)
     );
-    Finding {
-        code: RULE.code.into(),
-        // The main line is the fast one, however few are on it.
-        title: if late > 0.5 {
+    // The main line is the fast one, however few are on it.
+    RULE.finding(
+        if late > 0.5 {
             format!(
                 "only {} of the I/Os are not {offset} late: {}",
                 rdsk_units::percent(1.0 - late),
@@ -50,11 +55,11 @@ fn finding(cause: Cause, seen: &[(&CellRecord, Shadows)]) -> Finding {
             format!("{} of the I/Os are {offset} late: {}", rdsk_units::percent(late), cause.word())
         },
         text,
-        evidence: seen.iter().take(6).map(|(cell, shadows)| cited(cell, shadows)).collect(),
-        confidence: if cause == Cause::Unknown { Confidence::Measured } else { Confidence::Inferred },
-        advice: Some(advice(cause).into()),
-        cells: seen.iter().map(|(cell, _)| cell.id.clone()).collect(),
-    }
+    )
+    .evidence(seen.iter().take(6).map(|(cell, shadows)| cited(cell, shadows)))
+    .confidence(if cause == Cause::Unknown { Confidence::Measured } else { Confidence::Inferred })
+    .advice(advice(cause))
+    .cells(seen.iter().map(|(cell, _)| *cell))
 }
 
 fn cited(cell: &CellRecord, shadows: &Shadows) -> String {
