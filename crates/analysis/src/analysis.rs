@@ -1,10 +1,10 @@
 //! Everything that is derived from one Record, each thing when it is first asked for and then kept: rules and pages share
 //! one [`Analysis`], so that a costly inference runs once. It stores nothing that the Record does not give again.
 
-use crate::course::{self, Course, Fall};
-use crate::halves::{self, Change};
+use crate::rate_series::{self, LevelShift, RateSeries};
 use crate::scale::{self, Grid};
 use crate::stripe::{self, Reading};
+use crate::trend::{self, Trend};
 use crate::zones::{self, Zones};
 use rdsk_model::{CellRecord, Record};
 use std::cell::OnceCell;
@@ -24,9 +24,9 @@ pub struct Analysis<'a> {
 struct Derived {
     zones: OnceCell<Option<Zones>>,
     stripe: OnceCell<Option<Reading>>,
-    rate_series: OnceCell<Option<Course>>,
-    level_shifts: OnceCell<Vec<Fall>>,
-    trend: OnceCell<Option<Change>>,
+    rate_series: OnceCell<Option<RateSeries>>,
+    level_shifts: OnceCell<Vec<LevelShift>>,
+    trend: OnceCell<Option<Trend>>,
 }
 
 impl<'a> Analysis<'a> {
@@ -58,20 +58,20 @@ impl<'a> Analysis<'a> {
 
     /// The windows of a cell by visit; `None` when its progress is not that of the device.
     #[must_use]
-    pub fn rate_series(&self, cell: &CellRecord) -> Option<&Course> {
-        self.derived(cell).rate_series.get_or_init(|| course::course(cell)).as_ref()
+    pub fn rate_series(&self, cell: &CellRecord) -> Option<&RateSeries> {
+        self.derived(cell).rate_series.get_or_init(|| rate_series::rate_series(cell)).as_ref()
     }
 
     /// The lasting falls of a cell's rate to a lower level.
     #[must_use]
-    pub fn level_shifts(&self, cell: &CellRecord) -> &[Fall] {
-        self.derived(cell).level_shifts.get_or_init(|| course::falls(cell))
+    pub fn level_shifts(&self, cell: &CellRecord) -> &[LevelShift] {
+        self.derived(cell).level_shifts.get_or_init(|| rate_series::level_shifts(cell))
     }
 
     /// How the rate of a cell differs between its parts, when it does.
     #[must_use]
-    pub fn trend(&self, cell: &CellRecord) -> Option<Change> {
-        *self.derived(cell).trend.get_or_init(|| halves::change(cell))
+    pub fn trend(&self, cell: &CellRecord) -> Option<Trend> {
+        *self.derived(cell).trend.get_or_init(|| trend::trend(cell))
     }
 
     fn derived(&self, cell: &CellRecord) -> &Derived {

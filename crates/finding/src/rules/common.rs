@@ -1,6 +1,6 @@
 //! What the rules share: choosing cells and citing counters. It decides nothing.
 
-use rdsk_model::{CellRecord, Record, Rung, StopReason, Target, TargetKind, VerdictCode};
+use rdsk_model::{CellRecord, EvidenceSource, Record, StopReason, Target, TargetKind, VerdictCode};
 
 /// Maximum number of citations per finding, so that one over a hundred cells stays readable.
 pub(super) const MAX_CITED: usize = 8;
@@ -39,7 +39,7 @@ pub(super) fn target<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Ta
 
 /// Whether a model of a host and a disk was measured, without a kernel, its logs and its files.
 pub(super) fn is_simulated(record: &Record, cell: &CellRecord) -> bool {
-    cell.evidence.rung == Rung::Sim
+    cell.evidence.source == EvidenceSource::Sim
         || target(record, cell).is_some_and(|target| target.kind == TargetKind::Sim)
 }
 

@@ -4,7 +4,7 @@
 use super::common::{cells, cite, cite_all, how_many};
 use super::{Needs, Rule};
 use rdsk_analysis::Analysis;
-use rdsk_analysis::halves::Change;
+use rdsk_analysis::trend::Trend;
 use rdsk_analysis::words;
 use rdsk_model::{Finding, Severity};
 
@@ -13,13 +13,13 @@ pub(super) const RULE: Rule =
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cells = cells(analysis, |cell| {
-        matches!(analysis.trend(cell), Some(Change::Drift { .. })) && analysis.level_shifts(cell).is_empty()
+        matches!(analysis.trend(cell), Some(Trend::Drift { .. })) && analysis.level_shifts(cell).is_empty()
     });
     if cells.is_empty() {
         return Vec::new();
     }
     let evidence = cite_all(&cells, |cell| match analysis.trend(cell) {
-        Some(Change::Drift { first, second }) => cite(
+        Some(Trend::Drift { first, second }) => cite(
             cell,
             "first half of the windows",
             format_args!("{}, second half = {}", words::rate(first.mean), words::rate(second.mean)),

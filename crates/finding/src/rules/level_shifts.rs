@@ -2,7 +2,7 @@
 //! with such support, `slows-down` the others.
 
 use super::common::{cells, cite, target};
-use rdsk_analysis::course::{self, Fall};
+use rdsk_analysis::rate_series::{self, LevelShift};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Op, Visit};
 
@@ -32,7 +32,7 @@ pub(super) enum Support {
 pub(super) struct Shifted<'a> {
     pub(super) cell: &'a CellRecord,
     /// At least one.
-    pub(super) falls: &'a [Fall],
+    pub(super) falls: &'a [LevelShift],
     pub(super) support: Option<Support>,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn shifted<'a>(analysis: &'a Analysis<'_>) -> Vec<Shifted<'a>> {
 }
 
 /// The citation of a fall: when, after how much, from where to where.
-pub(super) fn cited(cell: &CellRecord, fall: &Fall) -> String {
+pub(super) fn cited(cell: &CellRecord, fall: &LevelShift) -> String {
     let (when, bytes) = (words::nanos(fall.at_ns), words::bytes(fall.bytes));
     let place = if fall.within_visit { "" } else { ", between two visits" };
     cite(
@@ -63,12 +63,12 @@ pub(super) fn cited(cell: &CellRecord, fall: &Fall) -> String {
     )
 }
 
-pub(super) fn share(fall: &Fall) -> String {
+pub(super) fn share(fall: &LevelShift) -> String {
     rdsk_units::percent(fall.slow / fall.fast)
 }
 
 /// What supports a full write cache as the cause of these falls; `None` when nothing does, or when reads fell too.
-fn support(analysis: &Analysis<'_>, cell: &CellRecord, falls: &[Fall]) -> Option<Support> {
+fn support(analysis: &Analysis<'_>, cell: &CellRecord, falls: &[LevelShift]) -> Option<Support> {
     if cell.workload.op != Op::Write {
         return None;
     }
@@ -105,14 +105,14 @@ fn levels(
     read: &CellRecord,
     (earliest_ns, latest_ns): (u64, u64),
 ) -> Option<(f64, f64)> {
-    if !course::has_times(analysis) {
+    if !rate_series::has_times(analysis) {
         return None;
     }
     let course = analysis.rate_series(read)?;
     let (mut before, mut after) = (Vec::new(), Vec::new());
-    for stretch in &course.stretches {
-        for (index, &bytes) in stretch.bytes.iter().enumerate() {
-            let begin_ns = stretch.start_ns + course.width_ns * index as u64;
+    for segment in &course.segments {
+        for (index, &bytes) in segment.bytes.iter().enumerate() {
+            let begin_ns = segment.start_ns + course.width_ns * index as u64;
             let rate = bytes as f64 / metrics::seconds(course.width_ns);
             if begin_ns + course.width_ns <= earliest_ns {
                 before.push(rate);
@@ -122,7 +122,7 @@ fn levels(
         }
     }
     if before.len() >= MIN_WINDOWS && after.len() >= MIN_WINDOWS {
-        return Some((course::level(&before), course::level(&after)));
+        return Some((rate_series::level(&before), rate_series::level(&after)));
     }
     let rate = |is_on_side: &dyn Fn(&Visit) -> bool| {
         let visits = || read.result.visits.iter().filter(|visit| is_on_side(visit));

@@ -1,5 +1,5 @@
 //! `loop-backing-cached`: a loop device without direct I/O works on the page cache of its backing file, so its own
-//! counters move although no disk does.
+//! counters move although those of the disk do not.
 
 use super::common::{cells, cite, cite_all, how_many, reached_device, target};
 use super::{Needs, Rule};
@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-/// The disk below moved as much as the loop device from this share on.
+/// From this share of the loop device's bytes on, the disk below counts as having moved the same.
 const SAME_SHARE: f64 = 0.9;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
@@ -39,8 +39,16 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         let dio = format!("0, {} moved = {}{below}", rdsk_units::printable(device), words::bytes(moved));
         cite(cell, "loop/dio", dio)
     });
-    vec![RULE.finding(format!("the loop device works in memory: {}", how_many(&cells)), "Without direct I/O the loop device works through the page cache of its backing file, with O_DIRECT on the \
-               loop device too.").evidence(evidence).confidence(if is_counted { Confidence::Measured } else { Confidence::Inferred }).advice("set it up again with losetup --direct-io=on, or measure the backing file").cells(cells)]
+    vec![RULE
+            .finding(
+                format!("the loop device works in memory: {}", how_many(&cells)),
+                "Without direct I/O of its own, the loop device goes through the page cache of its backing file, even when \
+                 the program uses O_DIRECT on the loop device.",
+            )
+            .evidence(evidence)
+            .confidence(if is_counted { Confidence::Measured } else { Confidence::Inferred })
+            .advice("set it up again with losetup --direct-io=on, or measure the backing file")
+            .cells(cells)]
 }
 
 fn is_cached_loop(record: &Record, cell: &CellRecord) -> bool {

@@ -2,7 +2,7 @@
 
 use super::common::{cells, cite, cite_all, how_many};
 use super::{Needs, Rule};
-use rdsk_analysis::halves::Change;
+use rdsk_analysis::trend::Trend;
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{Finding, Severity};
 
@@ -10,12 +10,12 @@ pub(super) const RULE: Rule =
     Rule { code: "slow-start", severity: Severity::Cause, needs: Needs::OwnTimes, experiment: None, check };
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let cells = cells(analysis, |cell| matches!(analysis.trend(cell), Some(Change::SlowStart { .. })));
+    let cells = cells(analysis, |cell| matches!(analysis.trend(cell), Some(Trend::SlowStart { .. })));
     if cells.is_empty() {
         return Vec::new();
     }
     let evidence = cite_all(&cells, |cell| match analysis.trend(cell) {
-        Some(Change::SlowStart { first, rest }) => cite(
+        Some(Trend::SlowStart { first, rest }) => cite(
             cell,
             "first quarter of the windows",
             format_args!("{}, the rest = {}", words::rate(first.mean), words::rate(rest.mean)),

@@ -4,7 +4,7 @@
 use super::common::{MAX_CITED, how_many, target};
 use super::level_shifts::{Shifted, cited, share, shifted};
 use super::{Needs, Rule};
-use rdsk_analysis::course::{self, Course, Fall};
+use rdsk_analysis::rate_series::{self, LevelShift, RateSeries};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Finding, Pattern, Record, Severity};
 
@@ -59,7 +59,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 }
 
 /// Whether a later visit started at the higher level again.
-fn recovery(analysis: &Analysis<'_>, cell: &CellRecord, falls: &[Fall]) -> String {
+fn recovery(analysis: &Analysis<'_>, cell: &CellRecord, falls: &[LevelShift]) -> String {
     let again = analysis.rate_series(cell).map_or(0, |course| fast_starts(course, &falls[0]));
     match again {
         0 => String::new(),
@@ -69,14 +69,14 @@ fn recovery(analysis: &Analysis<'_>, cell: &CellRecord, falls: &[Fall]) -> Strin
 }
 
 /// Number of visits after a fall that start at its higher level.
-fn fast_starts(course: &Course, fall: &Fall) -> usize {
+fn fast_starts(course: &RateSeries, fall: &LevelShift) -> usize {
     let middle = f64::midpoint(fall.fast, fall.slow);
     let seconds = metrics::seconds(course.width_ns);
     let starts_fast = |bytes: &[u64]| {
         let first: Vec<f64> = bytes.iter().take(5).map(|&bytes| bytes as f64 / seconds).collect();
-        course::level(&first) > middle
+        rate_series::level(&first) > middle
     };
-    course.stretches[fall.stretch + 1..].iter().filter(|stretch| starts_fast(&stretch.bytes)).count()
+    course.segments[fall.segment + 1..].iter().filter(|segment| starts_fast(&segment.bytes)).count()
 }
 
 /// When the falls happened, if one event explains those of all cells.
@@ -84,7 +84,7 @@ fn one_event(record: &Record, fallen: &[Shifted<'_>]) -> String {
     let times: Vec<(u64, u64)> = fallen.iter().map(|one| one.falls[0].run_ns).collect();
     let earliest = times.iter().map(|(begin, _)| *begin).max().unwrap_or(0);
     let latest = times.iter().map(|(_, end)| *end).min().unwrap_or(0);
-    if !course::has_times(record) || earliest > latest + ONE_EVENT_NS {
+    if !rate_series::has_times(record) || earliest > latest + ONE_EVENT_NS {
         return String::new();
     }
     let whose = if fallen.len() > 1 { " for all of these cells" } else { "" };

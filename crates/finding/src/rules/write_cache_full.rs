@@ -4,7 +4,7 @@
 use super::common::{MAX_CITED, cells, cite, how_many};
 use super::level_shifts::{Shifted, Support, cited, shifted};
 use super::{Needs, Rule};
-use rdsk_analysis::course::{self, Fall};
+use rdsk_analysis::rate_series::{self, LevelShift};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{CellRecord, Finding, Op, Severity};
 
@@ -75,7 +75,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 
 /// How much the cache holds: at most all that the run had written, if the cache was empty at its start; at least what the
 /// visit that fell wrote, less what drains meanwhile if it drains at the lower rate while it fills, which cannot be seen.
-fn capacity(fall: &Fall, written: u64) -> String {
+fn capacity(fall: &LevelShift, written: u64) -> String {
     if !fall.within_visit {
         return format!(
             "The cache was full when {} had been written in this run; its size was not seen.",
@@ -120,11 +120,11 @@ fn why(support: &Support) -> String {
 }
 
 /// Bytes that visits before the one that fell had written to the same targets; 0 if visits have no start times.
-fn written_before(analysis: &Analysis<'_>, cell: &CellRecord, fall: &Fall) -> u64 {
-    if !course::has_times(analysis) {
+fn written_before(analysis: &Analysis<'_>, cell: &CellRecord, fall: &LevelShift) -> u64 {
+    if !rate_series::has_times(analysis) {
         return fall.bytes - fall.visit_bytes;
     }
-    let begin_ns = analysis.rate_series(cell).map_or(0, |course| course.stretches[fall.stretch].start_ns);
+    let begin_ns = analysis.rate_series(cell).map_or(0, |course| course.segments[fall.segment].start_ns);
     cells(analysis, |other| other.workload.op == Op::Write && other.workload.targets == cell.workload.targets)
         .iter()
         .flat_map(|other| &other.result.visits)

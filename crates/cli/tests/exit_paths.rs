@@ -1,0 +1,271 @@
+//! Every way out of a run: signals, a reader that leaves, a kill, a full disk. The exit code is right, the document is
+//! there, and no test file stays.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use common::{command, error_and_hint, holds_only, record};
+use rdsk_testkit::cli::{self, Running, Signal};
+use rdsk_testkit::{Need, requires, wait_until};
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// Longer than any of these runs takes on a busy machine.
+const LONG: Duration = Duration::from_secs(120);
+
+/// A run that takes far longer than any test waits.
+const ENDLESS: &[&str] = &["stream", ".", "--size", "16M", "--runtime", "10m"];
+
+fn start(directory: &Path, arguments: &[&str]) -> Running {
+    let mut command = command(arguments);
+    command.current_dir(directory);
+    cli::start(command)
+}
+
+fn test_files(directory: &Path) -> usize {
+    fs::read_dir(directory)
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with(".rdsk-test-"))
+        .count()
+}
+
+/// Waits for the test file, and then until the run is in the middle of a cell: only there it reads and writes so often.
+fn wait_for_cell(running: &Running, directory: &Path) {
+    assert!(wait_until(LONG, || test_files(directory) > 0), "no test file appeared");
+    let calls = || cli::io_calls(running.pid()).expect("the run goes on");
+    let before = calls();
+    assert!(wait_until(LONG, || calls() > before + 4000), "no cell began");
+}
+
+#[test]
+fn a_signal_keeps_what_was_measured() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let scratch = common::scratch();
+        let mut line = ENDLESS.to_vec();
+        line.extend(["--json", "r.json"]);
+        let running = start(scratch.path(), &line);
+        wait_for_cell(&running, scratch.path());
+        let signalled = Instant::now();
+        cli::signal(running.pid(), signal).unwrap();
+        let run = running.finish(LONG);
+        assert_eq!(run.status_code, Some(130), "{signal:?}: {}", run.stderr);
+        assert!(signalled.elapsed() < Duration::from_secs(8), "{signal:?} took {:?}", signalled.elapsed());
+        let (error, _) = error_and_hint(&run);
+        assert!(error.contains("signal"), "{error}");
+        assert!(!run.stdout.is_empty(), "the page of what was measured is missing");
+        holds_only(scratch.path(), &["r.json"]);
+        let text = fs::read_to_string(scratch.path().join("r.json")).unwrap();
+        let record = record(serde_json::from_str(&text).unwrap());
+        assert_eq!(record["status"], "interrupted");
+        let cells = record["cells"].as_array().unwrap();
+        assert!(cells.iter().any(|cell| cell["result"]["ops"].as_u64().unwrap_or(0) > 0), "{record:#}");
+        assert!(cells.iter().any(|cell| cell["result"]["stop"] == "interrupted"), "{record:#}");
+    }
+}
+
+#[test]
+fn a_signal_while_the_file_is_made_leaves_none() {
+    let scratch = common::scratch();
+    let running = start(scratch.path(), &["run", "--size", "4G", "--json", "-"]);
+    let began = Instant::now();
+    while test_files(scratch.path()) == 0 && began.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    cli::signal(running.pid(), Signal::INT).unwrap();
+    let run = running.finish(LONG);
+    assert_eq!(run.status_code, Some(130), "{}", run.stderr);
+    let (error, hint) = error_and_hint(&run);
+    assert!(error.contains("while the test file was created") && hint.contains("--size"), "{error} {hint}");
+    let record = record(cli::json(&run));
+    assert_eq!((&record["status"], &record["error"]["kind"]), (&"interrupted".into(), &"interrupted".into()));
+    holds_only(scratch.path(), &[]);
+}
+
+#[test]
+fn a_hang_up_is_ignored_under_nohup() {
+    if !requires(&[Need::Tool("nohup")]) {
+        return;
+    }
+    let scratch = common::scratch();
+    let mut nohup = cli::rdsk("nohup");
+    nohup.arg(env!("CARGO_BIN_EXE_rdsk")).args(ENDLESS).current_dir(scratch.path());
+    let running = cli::start(nohup);
+    wait_for_cell(&running, scratch.path());
+    cli::signal(running.pid(), Signal::HUP).unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!(test_files(scratch.path()), 1, "the run has ended");
+    cli::signal(running.pid(), Signal::INT).unwrap();
+    let run = running.finish(LONG);
+    assert_eq!(run.status_code, Some(130), "{}", run.stderr);
+    assert_eq!(test_files(scratch.path()), 0);
+}
+
+#[test]
+fn the_next_run_removes_what_a_kill_left() {
+    let scratch = common::scratch();
+    let running = start(scratch.path(), ENDLESS);
+    wait_for_cell(&running, scratch.path());
+    cli::signal(running.pid(), Signal::KILL).unwrap();
+    let _ = running.finish(LONG);
+    assert_eq!(test_files(scratch.path()), 1, "a kill leaves the file");
+    let run =
+        start(scratch.path(), &["paths", "--size", "4M", "--bytes", "4M", "--budget", "5s", "--json", "-"])
+            .finish(LONG);
+    assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+    let record = record(cli::json(&run));
+    assert!(record["notes"].to_string().contains(".rdsk-test-"), "{:#}", record["notes"]);
+    holds_only(scratch.path(), &[]);
+}
+
+#[test]
+fn a_reader_that_leaves_does_not_end_the_run() {
+    let scratch = common::scratch();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = command(["paths", "--size", "4M", "--bytes", "4M", "--budget", "5s", "--json", "r.json"])
+        .current_dir(scratch.path())
+        .stdin(Stdio::null())
+        .stdout(writer)
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(!stderr.contains("error") && !stderr.contains("panic"), "{stderr}");
+    let text = fs::read_to_string(scratch.path().join("r.json")).unwrap();
+    assert_eq!(record(serde_json::from_str(&text).unwrap())["status"], "complete");
+    holds_only(scratch.path(), &["r.json"]);
+}
+
+#[test]
+fn a_full_disk_behind_the_page_is_an_error_and_the_document_is_kept() {
+    let scratch = common::scratch();
+    let output = command(["paths", "--size", "4M", "--bytes", "4M", "--budget", "5s", "--json", "r.json"])
+        .current_dir(scratch.path())
+        .stdin(Stdio::null())
+        .stdout(File::options().write(true).open("/dev/full").unwrap())
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write to standard output"));
+    holds_only(scratch.path(), &["r.json"]);
+}
+
+#[test]
+fn a_reader_that_does_not_read_does_not_hold_a_signal_up() {
+    let scratch = common::scratch();
+    // More than a pipe holds: the run ends and then waits for its reader.
+    let mut child = command(["align", "--size", "4M", "--bytes", "4M", "--budget", "10s", "--json", "-"])
+        .current_dir(scratch.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let mut first = [0; 1];
+    stdout.read_exact(&mut first).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(
+        child.try_wait().unwrap(),
+        None,
+        "the document fits into the pipe; the test needs a longer one"
+    );
+    let signalled = Instant::now();
+    cli::signal(child.id(), Signal::INT).unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(130));
+    assert!(signalled.elapsed() < Duration::from_secs(3), "{:?}", signalled.elapsed());
+    holds_only(scratch.path(), &[]);
+}
+
+#[test]
+fn without_a_terminal_there_is_no_progress_and_quiet_is_quiet() {
+    let scratch = common::scratch();
+    let run = start(scratch.path(), &["paths", "-q", "--size", "4M", "--bytes", "4M", "--budget", "5s"])
+        .finish(LONG);
+    assert_eq!((run.status_code, run.stderr.as_str()), (Some(0), ""));
+    assert!(!run.stdout.contains('\u{1b}'), "{}", run.stdout);
+    holds_only(scratch.path(), &[]);
+}
+
+#[test]
+fn on_a_terminal_the_progress_is_shown_and_wiped_away() {
+    if !requires(&[Need::Tool("script")]) {
+        return;
+    }
+    let scratch = common::scratch();
+    let line = format!(
+        "{} stream --rw read --size 16M --runtime 1s --color never >page",
+        env!("CARGO_BIN_EXE_rdsk")
+    );
+    let mut script = cli::rdsk("script");
+    script.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").current_dir(scratch.path());
+    let run = cli::run(script, LONG);
+    assert_eq!(run.status_code, Some(0), "{}", run.stdout);
+    for shown in ["making the test file", "stream/read/direct", "IOPS", " left"] {
+        assert!(run.stdout.contains(shown), "{shown} is missing in {:?}", run.stdout);
+    }
+    let last = run.stdout.trim_end().rsplit('\r').next().unwrap();
+    assert!(!last.contains("left"), "the line stays: {:?}", run.stdout);
+    let redraws = run.stdout.matches("stream/read").count();
+    assert!(redraws < 60, "{redraws} redraws in about two seconds");
+    holds_only(scratch.path(), &["page"]);
+}
+
+#[test]
+fn a_dry_run_makes_nothing() {
+    let scratch = common::scratch();
+    let before = fs::metadata(scratch.path()).unwrap().modified().unwrap();
+    let run = start(scratch.path(), &["run", "--dry-run"]).finish(LONG);
+    assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+    assert!(!run.stdout.is_empty());
+    let document = cli::json(&start(scratch.path(), &["run", "--dry-run", "--json", "-"]).finish(LONG));
+    assert_eq!(document["schema"], "rdsk.plan/1");
+    assert!(document["plan"]["cells"].as_array().unwrap().len() > 10, "{document:#}");
+    assert_eq!(document["targets"][0]["name"], ".");
+    holds_only(scratch.path(), &[]);
+    assert_eq!(
+        fs::metadata(scratch.path()).unwrap().modified().unwrap(),
+        before,
+        "something was made and removed"
+    );
+}
+
+#[test]
+fn a_refusal_of_a_dry_run_is_that_of_the_run() {
+    let scratch = common::scratch();
+    let file = scratch.path().join("mine");
+    fs::write(&file, [7; 8192]).unwrap();
+    for extra in [&["--dry-run"][..], &[]] {
+        let mut line = vec!["paths", "mine", "--rw", "write", "--json", "-"];
+        line.extend(extra);
+        let run = start(scratch.path(), &line).finish(LONG);
+        assert_eq!(run.status_code, Some(3), "{}", run.stderr);
+        let (error, hint) = error_and_hint(&run);
+        assert!(error.contains("refusing to write") && hint.contains("--overwrite"), "{error} / {hint}");
+        assert_eq!(record(cli::json(&run))["error"]["kind"], "refused");
+    }
+    assert_eq!(fs::read(&file).unwrap(), [7; 8192]);
+}
+
+#[test]
+fn a_limit_on_files_is_an_error_and_leaves_nothing() {
+    let scratch = common::scratch();
+    let limited = |blocks: u32, rest: &str| {
+        let mut shell = std::process::Command::new("sh");
+        let line = format!("ulimit -f {blocks}; exec \"$0\" {rest}");
+        shell.args(["-c", &line]).arg(command([""; 0]).get_program()).current_dir(scratch.path());
+        cli::start(shell).finish(LONG)
+    };
+    let run = limited(2048, "stream . --budget 2s --size 4M");
+    assert_eq!(run.status_code, Some(3), "{}", run.stderr);
+    assert!(error_and_hint(&run).1.contains("ulimit -f"), "{}", run.stderr);
+    let run = limited(4, "paths . --dry-run --json plan.json");
+    assert_eq!(run.status_code, Some(4), "{}", run.stderr);
+    holds_only(scratch.path(), &[]);
+}
