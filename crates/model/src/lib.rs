@@ -5,6 +5,7 @@ pub mod clock;
 pub mod diskstat;
 pub mod event;
 pub mod evidence;
+pub mod finding;
 pub mod members;
 pub mod plan;
 pub mod problem;
@@ -19,13 +20,14 @@ pub use evidence::{
     Bio, Counted, DeviceEvidence, Evidence, EvidenceSource, ExtentEvidence, IntervalCounters, Limit,
     PageCache, PageCacheState, ProcessIo, Request,
 };
+pub use finding::{Confidence, Finding, Severity};
 pub use members::{ChosenIo, MemberCounters, MemberIo, NextPlace, PlaceChooser};
 pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
 pub use record::{
-    CellRecord, CellResult, ClockFacts, ColdCheck, Confidence, CpuTime, Estimate, Finding, Host, IoError,
-    Issuing, Latency, Observer, Overlap, PointRun, Record, Status, StopReason, StreamResult, Trial, Verdict,
-    VerdictCode, Visit, Windows,
+    CellRecord, CellResult, ClockFacts, ColdCheck, CpuTime, Estimate, Host, IoError, Issuing, Latency,
+    Observer, Overlap, PointRun, Record, Status, StopReason, StreamResult, Trial, Verdict, VerdictCode,
+    Visit, Windows,
 };
 pub use target::{ArrayFacts, Device, Filesystem, Layer, Target, TargetKind};
 pub use workload::{
