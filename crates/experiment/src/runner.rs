@@ -233,7 +233,7 @@ impl Runner<'_> {
             (Experiment::Stripe, Some(&target)) => (self.members)(target),
             _ => None,
         };
-        let walk = rdsk_analysis::stripe::Walk::of(&cell.workload);
+        let walk = rdsk_analysis::stripe::AdaptiveProbes::of(&cell.workload);
         let job = Job {
             workload: &cell.workload,
             claims: self.claims,

@@ -3,7 +3,7 @@
 
 use crate::options::Positions;
 use crate::planner::{PlanContext, size_word};
-use rdsk_analysis::stripe::{SweepOptions, WALK_REQUESTS, sweep};
+use rdsk_analysis::stripe::{MAX_ADAPTIVE_PROBES, SweepOptions, sweep};
 use rdsk_model::{Cell, ChosenFirst, EngineKind, Experiment, Extent, IoPath, Op, Points, Sync, TargetKind};
 use rdsk_units::Bytes;
 
@@ -65,7 +65,7 @@ fn cell(context: &PlanContext<'_>, op: Op, requests: Requests, has_members: bool
     workload.align_bytes = wish.unit_bytes();
     // Else a write cache would answer for the members.
     workload.sync = if op == Op::Write { Sync::Dsync } else { Sync::None };
-    let chosen = if has_members { WALK_REQUESTS as u64 * wish.unit_bytes() } else { 0 };
+    let chosen = if has_members { MAX_ADAPTIVE_PROBES as u64 * wish.unit_bytes() } else { 0 };
     let bytes = points.pass_bytes(largest) + chosen;
     let has_positions = !points.is_empty() || (has_members && room_bytes >= MIN_UNITS * wish.unit_bytes());
     workload.points = has_positions.then_some(points);

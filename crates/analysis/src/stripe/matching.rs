@@ -1,8 +1,8 @@
 //! Which of the known layouts explain what the members were asked: for each, roles are dealt to members so that as much as
 //! possible agrees, and what does not is counted. It knows no sizes and says nothing.
 
-use super::labels::Mask;
 use super::layouts::{self, Known};
+use super::unit_members::Mask;
 
 /// The share of chunks that may contradict a layout: others' I/O that went on through all repetitions.
 const DISTURBED: f64 = 0.02;

@@ -12,7 +12,7 @@ pub(super) const RULE: Rule = Rule { code: "no-stripe-seen", check };
 fn check(record: &Record) -> Vec<Finding> {
     let blind = cells(record, |cell| cell.experiment == Experiment::Stripe).into_iter().filter_map(|cell| {
         let reading = stripe(record, cell)?;
-        if reading.chunk().is_some() || !reading.tells() {
+        if reading.chunk().is_some() || !reading.is_conclusive() {
             return None;
         }
         let counted = reading.counted.iter().flat_map(|layout| layout.evidence.iter().chain(&layout.doubts));

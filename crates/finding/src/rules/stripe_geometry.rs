@@ -3,7 +3,7 @@
 
 use super::Rule;
 use super::common::{cells, cite};
-use rdsk_analysis::stripe::{MemberLayout, Reading, SURE, exact, stripe};
+use rdsk_analysis::stripe::{MemberLayout, SURE, StripeResult, exact, stripe};
 use rdsk_analysis::words;
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
 use rdsk_units::percent;
@@ -17,8 +17,8 @@ fn check(record: &Record) -> Vec<Finding> {
         .collect()
 }
 
-fn finding(cell: &CellRecord, reading: &Reading) -> Option<Finding> {
-    let (chunk_bytes, chunk_confidence) = reading.chunk().filter(|_| reading.tells())?;
+fn finding(cell: &CellRecord, reading: &StripeResult) -> Option<Finding> {
+    let (chunk_bytes, chunk_confidence) = reading.chunk().filter(|_| reading.is_conclusive())?;
     let chunk = exact(chunk_bytes);
     let sure = reading.stripe().filter(|&(_, confidence)| confidence >= SURE);
     let title = match sure {

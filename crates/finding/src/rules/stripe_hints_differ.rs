@@ -3,7 +3,7 @@
 
 use super::Rule;
 use super::common::{cells, cite, target};
-use rdsk_analysis::stripe::{Agreement, Reading, SURE, stripe};
+use rdsk_analysis::stripe::{Agreement, SURE, StripeResult, stripe};
 use rdsk_analysis::words;
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
 
@@ -13,7 +13,7 @@ fn check(record: &Record) -> Vec<Finding> {
     let differing = cells(record, |cell| cell.experiment == Experiment::Stripe).into_iter().filter_map(|cell| {
         let reading = stripe(record, cell)?;
         let (agreement, text) = reading.hints.clone()?;
-        let is_sure = reading.tells() && reading.chunk().is_some_and(|(_, confidence)| confidence >= SURE)
+        let is_sure = reading.is_conclusive() && reading.chunk().is_some_and(|(_, confidence)| confidence >= SURE)
             || reading.none_confidence() >= SURE;
         if !is_sure || !matches!(agreement, Agreement::Differs | Agreement::NotSeen) {
             return None;
@@ -37,7 +37,7 @@ fn check(record: &Record) -> Vec<Finding> {
     differing.collect()
 }
 
-fn evidence(record: &Record, cell: &CellRecord, reading: &Reading) -> Vec<String> {
+fn evidence(record: &Record, cell: &CellRecord, reading: &StripeResult) -> Vec<String> {
     let device = target(record, cell).and_then(|target| target.device.as_ref());
     let hints = device.map(|device| {
         let (minimum, optimal) = (device.minimum_io_bytes.unwrap_or(0), device.optimal_io_bytes.unwrap_or(0));

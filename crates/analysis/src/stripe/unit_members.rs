@@ -28,7 +28,7 @@ struct Seen {
 
 /// The places that were asked so far, by unit from the begin of the span.
 #[derive(Clone, Debug)]
-pub(super) struct Labels {
+pub(super) struct UnitMembers {
     seen: BTreeMap<u64, Seen>,
     /// Fewest members that a request reached.
     least: u32,
@@ -37,7 +37,7 @@ pub(super) struct Labels {
     requests: usize,
 }
 
-impl Labels {
+impl UnitMembers {
     /// Reads requests in the order of issue, each of one unit.
     pub(super) fn of(op: Op, begin_bytes: u64, unit_bytes: u64, chosen: &[ChosenIo]) -> Self {
         let mut seen: BTreeMap<u64, Seen> = BTreeMap::new();
@@ -125,25 +125,29 @@ mod tests {
     #[test]
     fn bytes_count_and_requests_do_not() {
         let one = [write(8192, &[0, 4096, 512, 4096])];
-        let labels = Labels::of(Op::Write, 4096, 4096, &one);
-        assert_eq!(labels.at(1), Some(0b1010));
-        assert_eq!((labels.at(0), labels.least(), labels.is_disturbed()), (None, 2, false));
+        let units = UnitMembers::of(Op::Write, 4096, 4096, &one);
+        assert_eq!(units.at(1), Some(0b1010));
+        assert_eq!((units.at(0), units.least(), units.is_disturbed()), (None, 2, false));
     }
 
     #[test]
     fn what_a_bitmap_adds_is_asked_again_and_taken_away() {
         let mut all = vec![write(0, &[4096, 4096, 4096, 8192])];
-        assert_eq!(Labels::of(Op::Write, 0, 4096, &all).at(0), None, "a member moved more than was asked");
+        assert_eq!(
+            UnitMembers::of(Op::Write, 0, 4096, &all).at(0),
+            None,
+            "a member moved more than was asked"
+        );
         all.push(write(4096, &[4096, 0, 0, 4096]));
-        assert_eq!(Labels::of(Op::Write, 0, 4096, &all).at(0), None, "others need fewer members");
+        assert_eq!(UnitMembers::of(Op::Write, 0, 4096, &all).at(0), None, "others need fewer members");
         all.push(write(0, &[0, 4096, 0, 4096]));
-        let labels = Labels::of(Op::Write, 0, 4096, &all);
-        assert_eq!((labels.at(0), labels.at(1)), (Some(0b1010), Some(0b1001)));
+        let units = UnitMembers::of(Op::Write, 0, 4096, &all);
+        assert_eq!((units.at(0), units.at(1)), (Some(0b1010), Some(0b1001)));
     }
 
     #[test]
     fn an_array_at_work_is_disturbed() {
         let all: Vec<ChosenIo> = (0..60).map(|n| write(n * 4096, &[65536, 65536, 4096])).collect();
-        assert!(Labels::of(Op::Write, 0, 4096, &all).is_disturbed());
+        assert!(UnitMembers::of(Op::Write, 0, 4096, &all).is_disturbed());
     }
 }
