@@ -7,8 +7,8 @@ use rdsk_model::{CellRecord, IoPath, Op, Record, StopReason, Sync, VerdictCode, 
 /// Blocks that an ordinary window must hold: with fewer, a window without a completion is no news.
 const BLOCKS_PER_WINDOW: u64 = 4;
 /// Windows on each side of a fall, and the time that they must span. A faster first second counts as warm-up.
-const LEAST_WINDOWS: usize = 10;
-const LEAST_NS: u64 = 1_000_000_000;
+const MIN_WINDOWS: usize = 10;
+const MIN_NS: u64 = 1_000_000_000;
 /// Chance of a false alarm in one series, by the bound of [`is_no_chance`].
 const FALSE_ALARM: f64 = 1e-3;
 /// The lower level within a visit is at most this share of the higher one.
@@ -258,7 +258,7 @@ struct Step {
 }
 
 fn step(rates: &[f64], width_ns: u64) -> Option<Step> {
-    let least = LEAST_WINDOWS.max(usize::try_from(LEAST_NS.div_ceil(width_ns)).ok()?);
+    let least = MIN_WINDOWS.max(usize::try_from(MIN_NS.div_ceil(width_ns)).ok()?);
     if rates.len() < 2 * least {
         return None;
     }

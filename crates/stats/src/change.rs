@@ -20,7 +20,7 @@ pub struct ChangeOptions {
     /// Probability of finding a step in a series of independent samples that has none; between 0 and 1.
     pub false_alarm: f64,
     /// Fewest samples between two steps, at least 2.
-    pub least_samples: usize,
+    pub min_samples: usize,
     /// Most steps; the strongest are found first.
     pub most: usize,
 }
@@ -28,7 +28,7 @@ pub struct ChangeOptions {
 impl Default for ChangeOptions {
     /// One false alarm in a hundred series, five samples, 32 steps.
     fn default() -> Self {
-        Self { false_alarm: 0.01, least_samples: 5, most: 32 }
+        Self { false_alarm: 0.01, min_samples: 5, most: 32 }
     }
 }
 
@@ -44,7 +44,7 @@ impl Default for ChangeOptions {
 /// at most `most` steps. Samples must be finite; equal ones share their rank.
 #[must_use]
 pub fn change_points(samples: &[f64], options: &ChangeOptions) -> Vec<ChangePoint> {
-    let least = options.least_samples.max(2);
+    let least = options.min_samples.max(2);
     // Searching the parts again makes about as many tests once more for every step, of which there are a few.
     let bound = options.false_alarm / (4 * samples.len().max(2)) as f64;
     let mut steps: Vec<usize> = Vec::new();
@@ -129,7 +129,7 @@ fn strongest(segment: &[f64], least: usize) -> Option<(usize, f64)> {
 
 /// Where arcs may begin and end at most; longer segments are looked at in steps, and each step of the series is moved to its
 /// place later.
-const MOST_ENDS: usize = 512;
+const MAX_ENDS: usize = 512;
 
 /// The begin of the part in the middle of a segment whose ranks differ most from those of all the rest, and its standardized
 /// rank sum; `None` where the segment is too short for three parts.
@@ -150,7 +150,7 @@ fn strongest_arc(segment: &[f64], least: usize) -> Option<(usize, f64)> {
         Some(*sum)
     }));
     let ends: Vec<usize> =
-        (least..=segment.len() - least).step_by(segment.len().div_ceil(MOST_ENDS)).collect();
+        (least..=segment.len() - least).step_by(segment.len().div_ceil(MAX_ENDS)).collect();
     let mut best: Option<(usize, f64)> = None;
     for (place, &from) in ends.iter().enumerate() {
         for &to in ends[place..].iter().filter(|&&to| to - from >= least) {
@@ -236,7 +236,7 @@ mod tests {
     fn a_level_that_returns_is_found() {
         for seed in 0..50 {
             let bump = series(&[(16, 20.0), (16, 80.0), (16, 20.0)], 0.02, seed);
-            let options = ChangeOptions { least_samples: 3, ..ChangeOptions::default() };
+            let options = ChangeOptions { min_samples: 3, ..ChangeOptions::default() };
             let seen: Vec<usize> = change_points(&bump, &options).iter().map(|step| step.index).collect();
             assert_eq!(seen, [16, 32], "seed {seed}");
         }

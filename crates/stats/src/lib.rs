@@ -25,7 +25,7 @@ pub use dip::{dip, dip_p_value};
 pub use friedman::friedman_p_value;
 pub use histogram::Histogram;
 pub use interval::{Interval, batch_interval, mean_interval, median_interval};
-pub use knee::{Knee, LEAST_GAIN, Level, knee};
+pub use knee::{Knee, Level, MIN_GAIN, knee};
 pub use order::{jain, lag1, mad, mean, median, quantile_sorted, stddev};
 pub use steady::{Steadiness, Warmup, mser5};
 pub use stopping::{Stop, StopRule};

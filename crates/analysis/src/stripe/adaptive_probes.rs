@@ -2,7 +2,7 @@
 //! then over the chunks and over random places, to hold the chunk against all of them. Every decision follows from the
 //! requests before it alone, so the same answers always lead to the same places. It issues nothing.
 
-use super::unit_members::{MOST_MEMBERS, Mask, UnitMembers};
+use super::unit_members::{MAX_MEMBERS, Mask, UnitMembers};
 use rdsk_model::{ChosenIo, NextPlace, Op, PlaceChooser, Workload};
 use rdsk_stats::rng::SplitMix64;
 
@@ -17,11 +17,11 @@ const CHUNKS: u64 = 64;
 /// Random places that must agree.
 const RANDOM_PLACES: usize = 40;
 /// No larger chunk is looked for.
-const LARGEST_CHUNK_BYTES: u64 = 32 << 20;
+const MAX_CHUNK_BYTES: u64 = 32 << 20;
 /// Requests that may reach no member at all before the counters are taken to stand still.
 const BLIND_REQUESTS: usize = 24;
 /// Times that a chunk is corrected by a boundary inside it.
-const MOST_CORRECTIONS: usize = 8;
+const MAX_CORRECTIONS: usize = 8;
 
 /// Who walks over a span with requests of one unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl PlaceChooser for AdaptiveProbes {
     fn next(&self, seen: &[ChosenIo]) -> NextPlace {
         let units = self.unit_members(seen);
         let is_blind = seen.len() >= BLIND_REQUESTS && units.least() == 0;
-        let has_too_many = seen.first().is_some_and(|one| one.members.len() > MOST_MEMBERS);
+        let has_too_many = seen.first().is_some_and(|one| one.members.len() > MAX_MEMBERS);
         if is_blind || has_too_many || self.units() < 2 {
             return NextPlace::Untold;
         }
@@ -123,7 +123,7 @@ impl AdaptiveProbes {
             chunk = common(chunk, next - last);
             last = next;
         }
-        for _ in 0..MOST_CORRECTIONS {
+        for _ in 0..MAX_CORRECTIONS {
             if chunk == 0 {
                 return Ok(Boundaries { chunk: None, origin: first });
             }
@@ -139,7 +139,7 @@ impl AdaptiveProbes {
     /// The boundary after a unit: doubling the distance cannot jump over the next chunk, since it is as long as this one.
     fn boundary_after(&self, units: &UnitMembers, from: u64) -> Result<Option<u64>, Needs> {
         let here = ask(units, from)?;
-        let most = (LARGEST_CHUNK_BYTES / self.unit_bytes).max(1);
+        let most = (MAX_CHUNK_BYTES / self.unit_bytes).max(1);
         let last = (from + most).min(self.units() - 1);
         let (mut low, mut step) = (from, 1);
         loop {

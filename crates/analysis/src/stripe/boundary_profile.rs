@@ -43,7 +43,7 @@ pub(super) fn boundary_profile(samples: &[Sample]) -> Option<BoundaryProfile> {
     let mut levels: Vec<Level> = Vec::new();
     for triple in samples.windows(3) {
         let Some(at) = boundary(triple) else { continue };
-        let log2 = at.trailing_zeros().min(super::sweep::LARGEST_BOUNDARY_LOG2);
+        let log2 = at.trailing_zeros().min(super::sweep::MAX_BOUNDARY_LOG2);
         let index = match levels.iter().position(|level| level.log2 == log2) {
             Some(index) => index,
             None => {

@@ -6,7 +6,7 @@ use rdsk_stats::median;
 use super::boundary_profile::BoundaryProfile;
 use super::fit::Fit;
 use super::inference::{
-    Candidate, MOST_DATA, Row, SEEN_LOG_ODDS, Saving, chance_of_gain, whole_against_partial,
+    Candidate, MAX_DATA, Row, SEEN_LOG_ODDS, Saving, chance_of_gain, whole_against_partial,
 };
 use super::shape::{Layout, Redundancy};
 use super::{Advice, Answer, Figure, SizePoint};
@@ -202,7 +202,7 @@ fn goes_round(case: &Case<'_>, layout: &Layout) -> bool {
 /// The most confidence that the full stripe deserves.
 fn limit(case: &Case<'_>, layout: &Layout, proof: &Proof) -> f64 {
     let has_parity = layout.redundancy == Redundancy::Parity;
-    if case.op == Op::Read || proof.gain_p > DOUBTFUL || layout.data == MOST_DATA {
+    if case.op == Op::Read || proof.gain_p > DOUBTFUL || layout.data == MAX_DATA {
         AMBIGUOUS
     } else if has_parity && !proof.is_whole_cheaper() {
         if proof.is_striped && proof.reads_margin > CLEAR { INDIRECT } else { AMBIGUOUS }

@@ -6,17 +6,17 @@ use rdsk_stats::{median, smaller_p_value};
 
 use super::boundary_profile::{BoundaryProfile, boundary_profile, is_triple};
 use super::conclude::{Case, conclude, inconclusive};
-use super::fit::{Fit, MOST, Sums};
+use super::fit::{Fit, MAX_UNKNOWNS, Sums};
 use super::shape::{Layout, PLAIN, Redundancy, SHAPE, plain};
 use super::sweep::SITE_BYTES;
 use super::{Answer, Probe, Sample};
 
 /// Data disks up to which layouts are considered.
-pub(super) const MOST_DATA: u64 = 24;
+pub(super) const MAX_DATA: u64 = 24;
 /// Latencies above this multiple of the median of their size are left out: something else happened.
 const OUTLIER: f64 = 4.0;
 /// Samples below which nothing is said.
-const FEWEST_SAMPLES: usize = 200;
+const MIN_SAMPLES: usize = 200;
 /// Log odds of the fits are divided by this before those of the small requests, which suppose less, are added.
 const FIT_TEMPER: f64 = 3.0;
 /// Log odds of the small requests from which on a chunk counts as seen by them.
@@ -60,7 +60,7 @@ pub(super) struct Candidate {
 /// Chance of a difference between whole stripes and parts from which on it is not believed.
 const DOUBTFUL_SAVING: f64 = 0.01;
 /// What partial stripes cost at least, as a multiple of whole ones, if reads are to be the reason.
-const LEAST_SAVING: f64 = 1.03;
+const MIN_SAVING: f64 = 1.03;
 
 /// Chance of such a difference from which on it is beyond doubt, whatever else there is.
 const BEYOND_DOUBT: f64 = 1e-4;
@@ -78,7 +78,7 @@ pub(super) struct Saving {
 impl Saving {
     /// Whether whole stripes cost less beyond doubt.
     pub(super) fn is_clear(self) -> bool {
-        self.p_value < DOUBTFUL_SAVING && self.partial_ns > LEAST_SAVING * self.whole_ns
+        self.p_value < DOUBTFUL_SAVING && self.partial_ns > MIN_SAVING * self.whole_ns
     }
 }
 
@@ -92,7 +92,7 @@ impl Saving {
 pub fn infer(op: Op, samples: &[Sample]) -> Answer {
     let profile = boundary_profile(samples);
     let rows = rows(samples);
-    let Some(profile) = profile.filter(|_| rows.len() >= FEWEST_SAMPLES) else {
+    let Some(profile) = profile.filter(|_| rows.len() >= MIN_SAMPLES) else {
         let why = format!("{} of {} samples are too few to tell anything", rows.len(), samples.len());
         return inconclusive(op, &rows, None, why);
     };
@@ -151,7 +151,7 @@ fn in_triple(samples: &[Sample], index: usize) -> bool {
 fn fit(rows: &[Row], layout: Option<&Layout>) -> Fit {
     let mut sums = Sums::new();
     for row in rows {
-        let mut figures = [0.0; MOST];
+        let mut figures = [0.0; MAX_UNKNOWNS];
         figures[..PLAIN].copy_from_slice(&plain(row.probe, row.place));
         if let Some(layout) = layout {
             figures[PLAIN..PLAIN + SHAPE].copy_from_slice(&layout.shape(row.probe, row.place));
@@ -175,7 +175,7 @@ fn candidates(op: Op, rows: &[Row], profile: &BoundaryProfile, null: &Fit) -> Ve
         if profile.best_case(chunk_bytes) < best_odds - RULED_OUT_LOG_ODDS {
             continue;
         }
-        for data in (2..=MOST_DATA).filter(|data| data * chunk_bytes < largest) {
+        for data in (2..=MAX_DATA).filter(|data| data * chunk_bytes < largest) {
             for &redundancy in redundancies {
                 let layout = Layout { chunk_bytes, data, redundancy, shift_chunks: 0 };
                 candidates.extend(candidate(rows, profile, null, layout));
@@ -191,7 +191,7 @@ fn candidates(op: Op, rows: &[Row], profile: &BoundaryProfile, null: &Fit) -> Ve
     if op == Op::Write && !is_proven && best_odds >= SEEN_LOG_ODDS {
         let near = |chunk: &u64| profile.best_case(*chunk) >= best_odds - NEAR_LOG_ODDS;
         for chunk_bytes in profile.candidates().into_iter().filter(near) {
-            for data in (2..=MOST_DATA).filter(|data| data * chunk_bytes < largest) {
+            for data in (2..=MAX_DATA).filter(|data| data * chunk_bytes < largest) {
                 let shifted = (1..data).map(|shift_chunks| Layout {
                     chunk_bytes,
                     data,

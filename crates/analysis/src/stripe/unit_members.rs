@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 pub(super) type Mask = u128;
 
 /// Members that a mask has room for.
-pub(super) const MOST_MEMBERS: usize = 128;
+pub(super) const MAX_MEMBERS: usize = 128;
 /// Requests at one place before what they have in common is believed.
-const MOST_TRIES: usize = 6;
+const MAX_TRIES: usize = 6;
 /// Bytes beyond those asked from which on others moved data of their own; md's superblock has 512 to 1024.
-const LEAST_FOREIGN_BYTES: u64 = 4096;
+const MIN_FOREIGN_BYTES: u64 = 4096;
 /// The share of requests that may move other bytes than their own: superblocks, bitmaps, metadata.
 const DISTURBED: f64 = 0.1;
 
@@ -66,7 +66,7 @@ impl UnitMembers {
     pub(super) fn at(&self, unit: u64) -> Option<Mask> {
         let seen = self.seen.get(&unit)?;
         let is_sure = seen.is_clean && seen.members.count_ones() == self.least;
-        (is_sure || seen.tries >= MOST_TRIES).then_some(seen.members)
+        (is_sure || seen.tries >= MAX_TRIES).then_some(seen.members)
     }
 
     /// All units that need no further request.
@@ -90,7 +90,7 @@ impl UnitMembers {
 
     /// Whether so many requests found others at work that nothing is sure.
     pub(super) fn is_disturbed(&self) -> bool {
-        self.noisy as f64 > DISTURBED * self.requests as f64 + MOST_TRIES as f64
+        self.noisy as f64 > DISTURBED * self.requests as f64 + MAX_TRIES as f64
     }
 }
 
@@ -103,13 +103,13 @@ fn bytes_of(op: Op, io: &MemberIo) -> u64 {
 
 /// The members that moved at least what was asked; superblocks and bitmaps are smaller on most arrays.
 fn reached(op: Op, one: &ChosenIo) -> Mask {
-    let members = one.members.iter().take(MOST_MEMBERS).enumerate();
+    let members = one.members.iter().take(MAX_MEMBERS).enumerate();
     members.filter(|(_, io)| bytes_of(op, io) >= one.bytes.max(1)).fold(0, |all, (at, _)| all | 1 << at)
 }
 
 /// Whether each member moved no more than was asked, but for a superblock.
 fn moved_only(op: Op, one: &ChosenIo) -> bool {
-    one.members.iter().map(|io| bytes_of(op, io)).all(|bytes| bytes < one.bytes + LEAST_FOREIGN_BYTES)
+    one.members.iter().map(|io| bytes_of(op, io)).all(|bytes| bytes < one.bytes + MIN_FOREIGN_BYTES)
 }
 
 #[cfg(test)]
