@@ -9,12 +9,12 @@ use rdsk_model::{Confidence, Finding, Record};
 pub(super) const RULE: Rule = Rule { code: "slow-start", check };
 
 fn check(record: &Record) -> Vec<Finding> {
-    let cells = cells(record, |cell| matches!(trend(cell), Some(Trend::SlowStart { .. })));
+    let cells = cells(record, |cell| matches!(trend(cell), Some(Trend::LowStart { .. })));
     if cells.is_empty() {
         return Vec::new();
     }
     let evidence = cite_all(&cells, |cell| match trend(cell) {
-        Some(Trend::SlowStart { first, rest }) => cite(
+        Some(Trend::LowStart { first, rest }) => cite(
             cell,
             "first quarter of the windows",
             format_args!("{}, the rest = {}", words::rate(first.mean), words::rate(rest.mean)),

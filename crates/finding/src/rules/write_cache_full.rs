@@ -195,7 +195,7 @@ fn levels(record: &Record, read: &CellRecord, (earliest_ns, latest_ns): (u64, u6
         }
     }
     if before.len() >= LEAST_WINDOWS && after.len() >= LEAST_WINDOWS {
-        return Some((rate_series::level(&before), rate_series::level(&after)));
+        return Some((rdsk_stats::interquartile_mean(&before), rdsk_stats::interquartile_mean(&after)));
     }
     let rate = |is_on_side: &dyn Fn(&Visit) -> bool| {
         let visits = || read.result.visits.iter().filter(|visit| is_on_side(visit));
