@@ -61,7 +61,7 @@ pub(super) fn zones(program: &Path) -> anyhow::Result<Report> {
                read and written in blocks of 1, 5, 10 and 20 MB, each by a dd of its own.\n\nThe report shows graphs and no \
                table, so what is compared are its statements: the rate falls from the outer to the inner end; with blocks of 1 \
                MB \"shadows\" lie behind the main line, with 5 MB they do not; the disk is never saturated (systat showed 85 % at \
-               most). The model needs no clock to make the latency_bands: the next dd starts so late after the last that with small \
+               most). The model needs no clock to make the shadows: the next dd starts so late after the last that with small \
                blocks the sector has gone by under the head, and a turn of 8.33 ms is lost. The report's two samples of 1 MB, \
                14.5 and 21.4 ms, are 6.9 ms apart; what its clock added to that it could not tell either.",
         tables: vec![as_in_report],
