@@ -7,7 +7,7 @@ use crate::arena::Arena;
 use crate::async_loop::{self, IoQueue, MAX_WAIT_NS};
 use crate::error::{EngineError, errno_text};
 use crate::ring::WaitBatch;
-use crate::work::{Outcome, Recorder, Work};
+use crate::work::{Outcome, Work};
 use rdsk_sys::aio::{Completion, Context, Request, Transfer};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -80,8 +80,8 @@ pub(crate) fn forbidden_message(error: &io::Error) -> String {
 ///
 /// # Errors
 /// [`EngineError::Aio`] when the context itself stops working. I/O may then be in flight, so the arena is given up.
-pub(crate) fn run<R: Recorder>(
-    mut work: Work<'_, R>,
+pub(crate) fn run(
+    mut work: Work<'_>,
     arena: Arena,
     context: Context,
     contexts: &Contexts,
@@ -94,7 +94,7 @@ pub(crate) fn run<R: Recorder>(
     let depth = u32::try_from(spec.depth).unwrap_or(u32::MAX);
     let end = async_loop::run(&mut work, &mut arena, &mut queue, depth, wait_batch)
         .map_err(|source| EngineError::Aio { stream: spec.stream, source })?;
-    work.within_submit = Some(queue.within_submit);
+    work.outcome.within_submit = Some(queue.within_submit);
     contexts.give_back(spec.depth, queue.context);
     drop(ManuallyDrop::into_inner(arena));
     Ok(work.finish(end))

@@ -7,7 +7,7 @@ use crate::error::EngineError;
 use crate::job::{CacheCheck, Control, Flow, Job, Limits, Progress, Run};
 use crate::open_target::OpenTarget;
 use crate::random::mix;
-use crate::stream::{Recording, RunConfig};
+use crate::stream::RunConfig;
 use crate::stream_spec::StreamSpec;
 use rdsk_model::{CacheState, EngineKind, IoPath, Op, Pattern, Sync, Trial, Workload};
 use rdsk_targets::{Access, OpenMode};
@@ -75,7 +75,7 @@ pub(crate) fn trials(
                 return Ok(best);
             }
             // What cannot even start is left out like what fails.
-            let config = RunConfig { recording: Recording::On, ..config(kind, &job) };
+            let config = config(kind, &job);
             let result = run_streams(&config, &[spec], job.pinning.cpus(), &[], &job.stop, &mut Unwatched);
             let Ok((run, _)) = result else { continue };
             if run.engine != kind || !run.errors.is_empty() {

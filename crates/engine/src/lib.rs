@@ -41,4 +41,3 @@ pub use offsets::capacity;
 pub use real::{ChoiceCache, RealEngine};
 pub use ring::{RingSource, UringTuning, WaitBatch};
 pub use sim::{SimClock, SimEngine};
-pub use stream::Recording;

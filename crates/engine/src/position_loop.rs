@@ -5,7 +5,7 @@ use crate::arena::Arena;
 use crate::clock::now_ns;
 use crate::positions::{MemberDeltas, Position, PositionSource};
 use crate::sync::{answer, transfer};
-use crate::work::{Outcome, Recorder, StreamEnd, Work};
+use crate::work::{Outcome, StreamEnd, Work};
 use rdsk_model::{ChosenIo, Op, PointRun};
 
 /// Places one after the other that may fail before the pass is given up: then it is the device that fails, not the place.
@@ -32,23 +32,18 @@ fn with_room_for(places: usize) -> PointRun {
 }
 
 /// Issues the I/O of one stream over chosen places. A place that cannot be read is kept as an error, and the others go on.
-pub(crate) fn run<R: Recorder>(
-    mut work: Work<'_, R>,
-    arena: &mut Arena,
-    mut source: PositionSource<'_>,
-) -> Outcome {
+pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSource<'_>) -> Outcome {
     let spec = work.spec;
     let buffer = arena.slot(0, spec.block_bytes);
     let mut seen = with_room_for(source.left());
     let mut member_deltas = MemberDeltas::of(source.members(), source.left());
-    work.start_ns = now_ns();
-    work.end_ns = work.start_ns;
+    work.start();
     let mut failed_in_a_row = 0;
     let end = loop {
         if work.bounds.barrier.is_halted() {
             break StreamEnd::Halted;
         }
-        if work.end_ns >= work.bounds.deadline_ns {
+        if work.outcome.end_ns >= work.bounds.deadline_ns {
             break StreamEnd::OutOfTime;
         }
         let Some(position) = source.next(&seen.chosen) else { break StreamEnd::Complete };
@@ -58,30 +53,30 @@ pub(crate) fn run<R: Recorder>(
             work.stamper.stamp(buffer, position.offset_bytes);
         }
         if let Some(wanted) = spec.check {
-            work.cache_probe.check(spec.fd, position.offset_bytes, len, wanted);
+            work.outcome.cache_probe.check(spec.fd, position.offset_bytes, len, wanted);
         }
-        work.asked_bytes += position.bytes;
+        work.outcome.asked_bytes += position.bytes;
         if position.index.is_none() {
             member_deltas.renew(source.members());
         }
         let begin_ns = now_ns();
         let result = match spec.op {
             Op::Read => {
-                transfer::<false>(spec.fd, buffer, position.offset_bytes, &mut work.interrupted_calls)
+                transfer::<false>(spec.fd, buffer, position.offset_bytes, &mut work.outcome.interrupted_calls)
             }
             Op::Write => {
-                transfer::<true>(spec.fd, buffer, position.offset_bytes, &mut work.interrupted_calls)
+                transfer::<true>(spec.fd, buffer, position.offset_bytes, &mut work.outcome.interrupted_calls)
             }
         };
         let end_ns = now_ns();
-        work.end_ns = end_ns;
+        work.outcome.end_ns = end_ns;
         match result {
             Ok(moved) if moved == len => {}
             other => {
                 failed_in_a_row += 1;
                 let may_go_on = is_of_this_place(&other)
                     && failed_in_a_row < FAILED_IN_A_ROW
-                    && work.missed.len() < MAX_MISSED;
+                    && work.outcome.missed.len() < MAX_MISSED;
                 // A place that the counters asked for has no answer then, and none can be chosen after it.
                 let Some(index) = position.index.filter(|_| may_go_on) else {
                     work.fail(position.offset_bytes, len, answer(&other));
@@ -94,7 +89,7 @@ pub(crate) fn run<R: Recorder>(
             }
         }
         failed_in_a_row = 0;
-        work.latencies.record(end_ns - begin_ns);
+        work.outcome.latencies.record(end_ns - begin_ns);
         work.counters.add(end_ns, position.bytes, 1);
         let Some(index) = position.index else {
             let Position { offset_bytes, bytes, .. } = position;

@@ -12,7 +12,7 @@ use crate::offsets::Offsets;
 use crate::open_target::OpenTarget;
 use crate::ring::{RingSource, UringTuning};
 use crate::session::RealSession;
-use crate::stream::{Recording, RunConfig};
+use crate::stream::RunConfig;
 use crate::thread_pool;
 use crate::validate::{check_shape, check_span};
 use rdsk_model::{CacheState, EngineKind, IoPath, Issuing, Op, Pattern, Workload};
@@ -47,8 +47,6 @@ pub struct RealEngine {
     pub policy: EnginePolicy,
     /// What was chosen so far.
     pub choice_cache: ChoiceCache,
-    /// Whether latencies are recorded.
-    pub recording: Recording,
 }
 
 impl Engine for RealEngine {
@@ -119,7 +117,6 @@ impl RealEngine {
             aio_source: self.aio_source,
             contexts: self.contexts.clone(),
             tuning: self.tuning,
-            recording: self.recording,
             window_ns: window_width_ns(job.window_ns, job.limits.max_elapsed_ns),
             max_elapsed_ns: job.limits.max_elapsed_ns,
             stagger_ns: workload.stagger_ns,

@@ -9,21 +9,11 @@ use crate::error::EngineError;
 use crate::ring::{self, NoRing, Ring, RingSource, UringTuning};
 use crate::start_barrier::{Release, StartBarrier};
 use crate::stream_spec::StreamSpec;
-use crate::work::{Bounds, Latencies, NoLatencies, Outcome, Recorder, Work};
+use crate::work::{Bounds, Outcome, Work};
 use crate::{aio, position_loop, sync, thread_pool, uring};
 use rdsk_model::{EngineKind, IoPath, Op};
 use rdsk_sys::aio::Context;
 use std::time::Duration;
-
-/// Whether latencies are recorded; switched off only to measure what recording costs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Recording {
-    /// Every one.
-    #[default]
-    On,
-    /// None: the histogram of the Run stays empty.
-    Off,
-}
 
 /// How all streams of a run issue their I/O.
 #[derive(Debug)]
@@ -36,7 +26,6 @@ pub(crate) struct RunConfig {
     pub(crate) aio_source: AioSource,
     pub(crate) contexts: Contexts,
     pub(crate) tuning: UringTuning,
-    pub(crate) recording: Recording,
     pub(crate) window_ns: u64,
     pub(crate) max_elapsed_ns: u64,
     pub(crate) stagger_ns: u64,
@@ -92,20 +81,6 @@ pub(crate) fn run_stream(
         Release::Abort => None,
         Release::Start => wait_for_start(config, barrier, &spec),
     };
-    match config.recording {
-        Recording::On => issue::<Latencies>(config, barrier, spec, shared, start),
-        Recording::Off => issue::<NoLatencies>(config, barrier, spec, shared, start),
-    }
-}
-
-/// Gets the means, waits for the start, issues.
-fn issue<R: Recorder + Send>(
-    config: &RunConfig,
-    barrier: &StartBarrier,
-    spec: StreamSpec<'_>,
-    shared: &SharedCounters,
-    start: impl FnOnce() -> Option<Started>,
-) -> Result<StreamDone, EngineError> {
     let fill = match spec.op {
         Op::Read => Fill::Touched,
         Op::Write => Fill::Random { seed: crate::random::mix(spec.seed, u64::from(spec.stream)) },
@@ -116,7 +91,7 @@ fn issue<R: Recorder + Send>(
         let Started { begin_ns, deadline_ns } = start()?;
         let bounds = Bounds { barrier, deadline_ns };
         let counters = StreamCounters::new(shared, begin_ns, config.window_ns);
-        Some(Work::<R>::new(spec, bounds, counters, now_ns()))
+        Some(Work::new(spec, bounds, counters))
     };
     let outcome = match issuer {
         Issuer::Threads => {
@@ -125,7 +100,7 @@ fn issue<R: Recorder + Send>(
             outcome
         }
         issuer => match (work(), issuer) {
-            (None, _) => Outcome::nothing(now_ns()),
+            (None, _) => Outcome::nothing(),
             (Some(work), Issuer::Ring(ring)) => uring::run(work, arena, *ring, config.tuning.wait_batch)?,
             (Some(work), Issuer::Aio(context)) => {
                 aio::run(work, arena, context, &config.contexts, config.tuning.wait_batch)?

@@ -9,7 +9,7 @@ use crate::offsets::{OffsetSource, Offsets};
 use crate::start_barrier::HaltOnPanic;
 use crate::stream_spec::StreamSpec;
 use crate::sync::{self, fail, transfer};
-use crate::work::{CacheProbe, Outcome, Recorder, StreamEnd, Work};
+use crate::work::{CacheProbe, Outcome, StreamEnd, Work};
 use rdsk_model::Op;
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -31,10 +31,10 @@ pub(crate) fn size(depth: usize, streams: usize) -> usize {
 ///
 /// # Errors
 /// [`EngineError::Thread`] when not one thread could be started.
-pub(crate) fn run<'a, R: Recorder + Send>(
+pub(crate) fn run<'a>(
     spec: StreamSpec<'a>,
     arena: &mut Arena,
-    start: impl FnOnce() -> Option<Work<'a, R>>,
+    start: impl FnOnce() -> Option<Work<'a>>,
 ) -> Result<(Outcome, Option<String>), EngineError> {
     let pool = ThreadPool { state: Mutex::new(PoolState::Waiting), changed: Condvar::new() };
     let wanted = arena.slots();
@@ -67,7 +67,7 @@ pub(crate) fn run<'a, R: Recorder + Send>(
         Ok(note)
     })?;
     let state = pool.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let PoolState::Running(mut shared) = state else { return Ok((Outcome::nothing(now_ns()), note)) };
+    let PoolState::Running(mut shared) = state else { return Ok((Outcome::nothing(), note)) };
     let mut end = shared.end.unwrap_or(StreamEnd::Complete);
     if end == StreamEnd::Complete && spec.tail_bytes > 0 {
         end = shared.tail(arena.slot(0, spec.tail_bytes));
@@ -76,17 +76,17 @@ pub(crate) fn run<'a, R: Recorder + Send>(
 }
 
 /// The threads of one stream.
-struct ThreadPool<'a, R> {
-    state: Mutex<PoolState<'a, R>>,
+struct ThreadPool<'a> {
+    state: Mutex<PoolState<'a>>,
     changed: Condvar,
 }
 
 /// What the threads find.
-enum PoolState<'a, R> {
+enum PoolState<'a> {
     /// The stream has not begun.
     Waiting,
     /// There is work.
-    Running(Box<SharedWork<'a, R>>),
+    Running(Box<SharedWork<'a>>),
     /// There will be none.
     Closed,
 }
@@ -98,12 +98,12 @@ struct Worker<'a, 'b> {
     number: u32,
 }
 
-impl<'a, R: Recorder> ThreadPool<'a, R> {
-    fn lock(&self) -> MutexGuard<'_, PoolState<'a, R>> {
+impl<'a> ThreadPool<'a> {
+    fn lock(&self) -> MutexGuard<'_, PoolState<'a>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn start(&self, shared: SharedWork<'a, R>) {
+    fn start(&self, shared: SharedWork<'a>) {
         *self.lock() = PoolState::Running(Box::new(shared));
         self.changed.notify_all();
     }
@@ -112,7 +112,7 @@ impl<'a, R: Recorder> ThreadPool<'a, R> {
     fn work(&self, worker: Worker<'_, '_>) {
         let Worker { spec, buffer, number } = worker;
         let len = buffer.len();
-        let waiting = |state: &mut PoolState<'a, R>| matches!(state, PoolState::Waiting);
+        let waiting = |state: &mut PoolState<'a>| matches!(state, PoolState::Waiting);
         let mut state = self.changed.wait_while(self.lock(), waiting).unwrap_or_else(PoisonError::into_inner);
         let PoolState::Running(shared) = &mut *state else { return };
         let _halts = HaltOnPanic(shared.work.bounds.barrier);
@@ -125,8 +125,8 @@ impl<'a, R: Recorder> ThreadPool<'a, R> {
         loop {
             let PoolState::Running(shared) = &mut *state else { return };
             let Some(offset) = shared.draw(last_ns, len) else {
-                shared.work.cache_probe.add(own.cache_probe);
-                shared.work.interrupted_calls += interrupted_calls;
+                shared.work.outcome.cache_probe.add(own.cache_probe);
+                shared.work.outcome.interrupted_calls += interrupted_calls;
                 return;
             };
             drop(state);
@@ -164,17 +164,16 @@ impl WorkerState {
 }
 
 /// The work of one stream while its threads share it.
-struct SharedWork<'a, R> {
-    work: Work<'a, R>,
+struct SharedWork<'a> {
+    work: Work<'a>,
     offsets: Box<dyn OffsetSource + Send>,
     left: u64,
     end: Option<StreamEnd>,
 }
 
-impl<'a, R: Recorder> SharedWork<'a, R> {
-    fn new(mut work: Work<'a, R>) -> Self {
-        work.start_ns = now_ns();
-        work.end_ns = work.start_ns;
+impl<'a> SharedWork<'a> {
+    fn new(mut work: Work<'a>) -> Self {
+        work.start();
         let offsets: Box<dyn OffsetSource + Send> = match work.spec.offsets {
             Offsets::Sequential(offsets) => Box::new(offsets),
             Offsets::Uniform(offsets) => Box::new(offsets),
@@ -198,16 +197,16 @@ impl<'a, R: Recorder> SharedWork<'a, R> {
             return None;
         }
         self.left -= 1;
-        self.work.asked_bytes += len as u64;
+        self.work.outcome.asked_bytes += len as u64;
         Some(self.offsets.next_offset())
     }
 
     fn done(&mut self, offset: u64, len: usize, result: &io::Result<usize>, begin_ns: u64, end_ns: u64) {
         // Threads come here in another order than they read their clocks; the stream's time goes forwards only.
-        let now_ns = end_ns.max(self.work.end_ns);
-        self.work.end_ns = now_ns;
+        let now_ns = end_ns.max(self.work.outcome.end_ns);
+        self.work.outcome.end_ns = now_ns;
         if result.as_ref().is_ok_and(|&moved| moved == len) {
-            self.work.latencies.record(end_ns - begin_ns);
+            self.work.outcome.latencies.record(end_ns - begin_ns);
             self.work.counters.add(now_ns, len as u64, 1);
         } else {
             fail(&mut self.work, offset, len, result);
@@ -221,18 +220,18 @@ impl<'a, R: Recorder> SharedWork<'a, R> {
         let mut next = || self.offsets.tail_offset(len);
         let work = &mut self.work;
         match (work.spec.op, work.spec.check) {
-            (Op::Read, None) => sync::blocks::<R, false, false>(work, buffer, 1, &mut next),
-            (Op::Read, Some(_)) => sync::blocks::<R, false, true>(work, buffer, 1, &mut next),
-            (Op::Write, None) => sync::blocks::<R, true, false>(work, buffer, 1, &mut next),
-            (Op::Write, Some(_)) => sync::blocks::<R, true, true>(work, buffer, 1, &mut next),
+            (Op::Read, None) => sync::blocks::<false, false>(work, buffer, 1, &mut next),
+            (Op::Read, Some(_)) => sync::blocks::<false, true>(work, buffer, 1, &mut next),
+            (Op::Write, None) => sync::blocks::<true, false>(work, buffer, 1, &mut next),
+            (Op::Write, Some(_)) => sync::blocks::<true, true>(work, buffer, 1, &mut next),
         }
     }
 }
 
 /// Sends home those who still wait, whichever way the start went.
-struct CloseOnDrop<'c, 'a, R>(&'c ThreadPool<'a, R>);
+struct CloseOnDrop<'c, 'a>(&'c ThreadPool<'a>);
 
-impl<R> Drop for CloseOnDrop<'_, '_, R> {
+impl Drop for CloseOnDrop<'_, '_> {
     fn drop(&mut self) {
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*state, PoolState::Waiting) {

@@ -6,7 +6,7 @@ use crate::arena::Arena;
 use crate::async_loop::{self, IoQueue, MAX_WAIT_NS};
 use crate::error::EngineError;
 use crate::ring::{Issue, Ring, WaitBatch};
-use crate::work::{Outcome, Recorder, Work};
+use crate::work::{Outcome, Work};
 use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{CompletionQueue, SubmissionQueue, Submitter, opcode, squeue};
 use std::io;
@@ -16,8 +16,8 @@ use std::mem::ManuallyDrop;
 ///
 /// # Errors
 /// [`EngineError::Ring`] when the ring itself stops working. I/O may then be in flight for ever, so the arena is given up.
-pub(crate) fn run<R: Recorder>(
-    mut work: Work<'_, R>,
+pub(crate) fn run(
+    mut work: Work<'_>,
     arena: Arena,
     mut ring: Ring,
     wait_batch: WaitBatch,

@@ -2,6 +2,7 @@
 //! issues nothing.
 
 use crate::arena::Stamper;
+use crate::clock::now_ns;
 use crate::counters::StreamCounters;
 use crate::error::errno_text;
 use crate::job::Ended;
@@ -69,7 +70,8 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// A stream that never started.
-    pub(crate) fn nothing(now_ns: u64) -> Self {
+    pub(crate) fn nothing() -> Self {
+        let now_ns = now_ns();
         Self {
             end: StreamEnd::Halted,
             error: None,
@@ -88,14 +90,6 @@ impl Outcome {
     }
 }
 
-/// Takes the latency of every completed I/O.
-pub(crate) trait Recorder: Default {
-    /// Takes one.
-    fn record(&mut self, latency_ns: u64);
-    /// Everything that was taken.
-    fn finish(self) -> Latencies;
-}
-
 /// Latencies in a histogram, and their exact sum.
 #[derive(Debug, Default)]
 pub(crate) struct Latencies {
@@ -103,28 +97,11 @@ pub(crate) struct Latencies {
     pub(crate) sum_ns: u64,
 }
 
-impl Recorder for Latencies {
+impl Latencies {
     #[inline]
-    fn record(&mut self, latency_ns: u64) {
+    pub(crate) fn record(&mut self, latency_ns: u64) {
         self.histogram.record(latency_ns);
         self.sum_ns += latency_ns;
-    }
-
-    fn finish(self) -> Latencies {
-        self
-    }
-}
-
-/// Takes nothing: what recording costs is measured against this.
-#[derive(Debug, Default)]
-pub(crate) struct NoLatencies;
-
-impl Recorder for NoLatencies {
-    #[inline]
-    fn record(&mut self, _latency_ns: u64) {}
-
-    fn finish(self) -> Latencies {
-        Latencies::default()
     }
 }
 
@@ -169,70 +146,38 @@ pub(crate) fn is_in_state(wanted: CacheState, cached: u64, whole: u64) -> bool {
 
 /// What lies between two I/Os, and what every engine counts.
 #[derive(Debug)]
-pub(crate) struct Work<'a, R> {
+pub(crate) struct Work<'a> {
     pub(crate) spec: StreamSpec<'a>,
     pub(crate) bounds: Bounds<'a>,
     pub(crate) counters: StreamCounters<'a>,
-    pub(crate) latencies: R,
     pub(crate) stamper: Stamper,
-    pub(crate) cache_probe: CacheProbe,
-    pub(crate) start_ns: u64,
-    pub(crate) end_ns: u64,
-    pub(crate) asked_bytes: u64,
-    pub(crate) interrupted_calls: u64,
-    pub(crate) within_submit: Option<u64>,
-    pub(crate) error: Option<IoError>,
-    pub(crate) missed: Vec<IoError>,
+    /// What was done so far, but for `end`, `bytes` and `ops`.
+    pub(crate) outcome: Outcome,
 }
 
-impl<'a, R: Recorder> Work<'a, R> {
-    pub(crate) fn new(
-        spec: StreamSpec<'a>,
-        bounds: Bounds<'a>,
-        counters: StreamCounters<'a>,
-        now_ns: u64,
-    ) -> Self {
-        Self {
-            spec,
-            bounds,
-            counters,
-            latencies: R::default(),
-            stamper: Stamper::new(spec.seed, spec.visit, spec.stream),
-            cache_probe: CacheProbe::default(),
-            start_ns: now_ns,
-            end_ns: now_ns,
-            asked_bytes: 0,
-            interrupted_calls: 0,
-            within_submit: None,
-            error: None,
-            missed: Vec::new(),
-        }
+impl<'a> Work<'a> {
+    pub(crate) fn new(spec: StreamSpec<'a>, bounds: Bounds<'a>, counters: StreamCounters<'a>) -> Self {
+        let stamper = Stamper::new(spec.seed, spec.visit, spec.stream);
+        Self { spec, bounds, counters, stamper, outcome: Outcome::nothing() }
+    }
+
+    /// Starts the stream's own time.
+    pub(crate) fn start(&mut self) -> u64 {
+        let now_ns = now_ns();
+        (self.outcome.start_ns, self.outcome.end_ns) = (now_ns, now_ns);
+        now_ns
     }
 
     pub(crate) fn finish(self, end: StreamEnd) -> Outcome {
-        Outcome {
-            end,
-            error: self.error,
-            missed: self.missed,
-            latencies: self.latencies.finish(),
-            start_ns: self.start_ns,
-            end_ns: self.end_ns,
-            asked_bytes: self.asked_bytes,
-            bytes: self.counters.bytes,
-            ops: self.counters.ops,
-            interrupted_calls: self.interrupted_calls,
-            cache_probe: self.cache_probe,
-            points: None,
-            within_submit: self.within_submit,
-        }
+        Outcome { end, bytes: self.counters.bytes, ops: self.counters.ops, ..self.outcome }
     }
 
     /// Keeps the first error of the stream. `result` is the system's answer: a negative errno, or the bytes of a transfer
     /// that was shorter than asked.
     #[cold]
     pub(crate) fn fail(&mut self, offset_bytes: u64, wanted: usize, result: i64) {
-        if self.error.is_none() {
-            self.error = Some(self.error_of(offset_bytes, wanted, result));
+        if self.outcome.error.is_none() {
+            self.outcome.error = Some(self.error_of(offset_bytes, wanted, result));
         }
     }
 
@@ -240,7 +185,7 @@ impl<'a, R: Recorder> Work<'a, R> {
     #[cold]
     pub(crate) fn miss(&mut self, offset_bytes: u64, wanted: usize, result: i64) {
         let error = self.error_of(offset_bytes, wanted, result);
-        self.missed.push(error);
+        self.outcome.missed.push(error);
     }
 
     fn error_of(&self, offset_bytes: u64, wanted: usize, result: i64) -> IoError {
