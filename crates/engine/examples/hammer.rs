@@ -5,7 +5,7 @@
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "the benchmark reads its answer, and people the trials"
+    reason = "the benchmark reads its output, and people the trials"
 )]
 
 use rdsk_engine::{

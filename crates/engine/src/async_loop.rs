@@ -1,6 +1,6 @@
-//! The I/O of one stream by an engine that keeps many in flight: fill, submit, reap, with one clock reading per batch. Who
-//! carries the I/O to the kernel is the Carrier's business (a ring, an AIO context). It ends only when nothing is in flight
-//! any more, so that no buffer goes away under an I/O.
+//! The loop of the asynchronous engines, which keep many I/Os of a stream in flight: fill, submit, reap, with one clock
+//! reading per batch. The queue behind it is an `io_uring` or an AIO context. It returns only when nothing is in flight, so
+//! that no buffer is freed under an I/O.
 
 use crate::arena::Arena;
 use crate::clock::now_ns;
@@ -10,29 +10,29 @@ use crate::work::{StreamEnd, Work};
 use rdsk_model::{CacheState, Op};
 use std::io;
 
-/// No wait lasts longer without a look at the stop flag and at what has completed. Longer than the kernel's own tick, so
-/// that it is seldom the next timer to expire and costs nothing.
+/// No wait lasts longer without checking the stop flag and the completions. Longer than the kernel's own tick, so that it
+/// is rarely the next timer to expire and costs nothing.
 pub(crate) const MAX_WAIT_NS: u32 = 10_000_000;
 
-/// Carries I/Os to the kernel and completions back. At most as many are in flight as it was made for.
+/// Takes I/Os to the kernel and completions back. It has room for as many in flight as it was created for.
 pub(crate) trait IoQueue {
     /// Puts one I/O in line. Its slot was free, and the arena outlives its completion.
     fn push<const WRITE: bool>(&mut self, slot: u32, pointer: *mut u8, offset: u64, len: usize);
 
-    /// Submits what is in line and waits for `want` completions, at most [`LONGEST_WAIT_NS`].
+    /// Submits what is in line and waits for `want` completions, at most [`MAX_WAIT_NS`].
     ///
     /// # Errors
-    /// When it stopped working; what is in flight may then never complete.
+    /// When the queue stopped working; what is in flight may then never complete.
     fn submit_and_wait(&mut self, want: u32, interrupted_calls: &mut u64) -> io::Result<()>;
 
-    /// Hands over every completion there is: its slot, and the system's answer.
+    /// Passes on every completion: its slot, and the result that the system returned.
     fn completions(&mut self, each: impl FnMut(u32, i64));
 }
 
-/// Issues the whole blocks of a stream, then its shorter one.
+/// Issues the whole blocks of a stream, then the shorter one.
 ///
 /// # Errors
-/// Those of the carrier. I/O may then be in flight for ever, so the arena must be given up.
+/// Those of the queue. I/O may then stay in flight, so the arena must be leaked.
 pub(crate) fn run<C: IoQueue>(
     work: &mut Work<'_>,
     arena: &mut Arena,
@@ -89,14 +89,14 @@ struct Slot {
     offset: u64,
 }
 
-/// The slots, and a stack of those that are free. Entries of the stack above `free` are those filled last.
+/// The slots, and a stack of the free ones. Entries of the stack above `free` were filled last.
 #[derive(Debug)]
 struct Slots {
     slots: Vec<Slot>,
     stack: Vec<u32>,
     free: usize,
     in_flight: u32,
-    /// I/Os that the kernel gave back undone, to be submitted again.
+    /// I/Os that returned EAGAIN or EINTR, to be submitted again.
     resubmit: Vec<u32>,
 }
 
@@ -126,7 +126,7 @@ impl Slots {
     }
 }
 
-/// A stream at work.
+/// The state of a stream while it issues I/O.
 struct RingState<'r, C> {
     arena: &'r mut Arena,
     queue: &'r mut C,
@@ -137,7 +137,7 @@ struct RingState<'r, C> {
 }
 
 impl<C: IoQueue> RingState<'_, C> {
-    /// The hot loop: fill, enter, reap. Returns with nothing in flight.
+    /// The hot loop: fill, submit, reap. Returns with nothing in flight.
     #[inline]
     fn blocks<const WRITE: bool, const CHECK: bool>(
         &mut self,
@@ -177,8 +177,8 @@ impl<C: IoQueue> RingState<'_, C> {
         (left == 0 && self.slots.resubmit.is_empty()).then_some(StreamEnd::Complete)
     }
 
-    /// Puts an I/O into every free slot; says how many. Stamping and looking at the cache happen before the clock is
-    /// read for them; plain reads begin with the reading that ended the last batch.
+    /// Puts an I/O into every free slot and returns how many. Stamping and checking the cache happen before the clock is
+    /// read; the latency of plain reads starts with the reading that ended the last batch.
     #[inline]
     fn fill<const WRITE: bool, const CHECK: bool>(
         &mut self,
@@ -223,7 +223,7 @@ impl<C: IoQueue> RingState<'_, C> {
         pushed
     }
 
-    /// Takes every completion there is. `Failed` when one of them is no success.
+    /// Takes every completion. `Failed` if one of them is not a success.
     #[inline]
     fn reap(&mut self, work: &mut Work<'_>, len: usize) -> StreamEnd {
         let before_ns = self.now_ns;
@@ -259,7 +259,7 @@ impl<C: IoQueue> RingState<'_, C> {
     }
 }
 
-/// Whether the kernel gave an I/O back undone.
+/// Whether the kernel returned an I/O with EAGAIN or EINTR, not done.
 #[inline]
 fn should_resubmit(result: i64) -> bool {
     result == -i64::from(libc::EINTR) || result == -i64::from(libc::EAGAIN)

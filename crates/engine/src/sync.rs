@@ -1,5 +1,5 @@
-//! The sync engine: one blocking pread or pwrite at a time per stream. One loop, made anew by the compiler for each kind
-//! of offsets, direction and check, so that nothing is decided per I/O that was known before. It allocates nothing.
+//! The sync engine: one blocking pread or pwrite at a time per stream. One loop, compiled separately for each kind of
+//! offsets, direction and check, so that no I/O branches on what is known beforehand. It allocates nothing.
 
 use crate::arena::Arena;
 use crate::clock::now_ns;
@@ -46,7 +46,7 @@ fn all<O: OffsetSource, const WRITE: bool, const CHECK: bool>(
 }
 
 /// The hot loop. For plain reads nothing lies between two I/Os, so the end of one is the start of the next: one clock
-/// reading each. Stamping and looking at the cache lie outside the latency, which costs a second reading.
+/// reading each. Stamping and checking the cache are outside the latency, which costs a second reading.
 #[inline]
 pub(crate) fn blocks<const WRITE: bool, const CHECK: bool>(
     work: &mut Work<'_>,
@@ -119,7 +119,7 @@ pub(crate) fn fail(work: &mut Work<'_>, offset: u64, len: usize, result: &io::Re
     work.fail(offset, len, answer(result));
 }
 
-/// The system's answer as one number: a negative errno, or the bytes that were moved.
+/// The result as one number: a negative errno, or the bytes that were transferred.
 pub(crate) fn answer(result: &io::Result<usize>) -> i64 {
     match result {
         Ok(moved) => i64::try_from(*moved).unwrap_or(i64::MAX),

@@ -1,6 +1,6 @@
-//! The engine of threads: per stream one thread for each I/O in flight, each with its own buffer and blocking system calls,
-//! all drawing from the stream's one order of offsets. For buffered I/O at depth, and where neither rings nor AIO are to be
-//! had. The last, shorter I/O is issued by the stream's own thread when all others are done.
+//! The threads engine: per stream one thread for each I/O in flight, each with its own buffer and blocking system calls,
+//! all drawing from the stream's one sequence of offsets. For buffered I/O at depth, and if neither rings nor AIO are
+//! available. The stream's own thread issues the last, shorter I/O when all others are done.
 
 use crate::arena::{Arena, Stamper};
 use crate::clock::now_ns;
@@ -15,27 +15,27 @@ use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 
-/// Threads of all streams together. More are only scheduled, and a process may seldom have more.
+/// Threads of all streams together. More would only wait for a processor, and few processes may have more.
 pub(crate) const MAX_THREADS: usize = 1024;
 
-/// A thread reads a clock and makes system calls; it needs no more.
+/// Stack of a thread, which only reads a clock and makes system calls.
 const STACK_BYTES: usize = 128 << 10;
 
-/// Threads of one of so many streams of this depth.
+/// Threads of each of `streams` streams of this queue depth.
 pub(crate) fn size(depth: usize, streams: usize) -> usize {
     depth.min((MAX_THREADS / streams.max(1)).max(1))
 }
 
 /// Issues the I/O of one stream with as many threads as the arena has slots. The threads are started first; `start` waits
-/// for the others and gives the work, or `None` when nothing is to be done. The note says when fewer could be started.
+/// for the other streams and returns the work, or `None` if there is none. The note reports if fewer could be started.
 ///
 /// # Errors
-/// [`EngineError::Thread`] when not one thread could be started.
+/// [`EngineError::Thread`] when no thread could be started.
 pub(crate) fn run<'a>(
     spec: StreamSpec<'a>,
     arena: &mut Arena,
     start: impl FnOnce() -> Option<Work<'a>>,
-) -> Result<(Outcome, Option<String>), EngineError> {
+) -> Result<Outcome, EngineError> {
     let pool = ThreadPool { state: Mutex::new(PoolState::Waiting), changed: Condvar::new() };
     let wanted = arena.slots();
     let note = std::thread::scope(|scope| {
@@ -54,9 +54,9 @@ pub(crate) fn run<'a>(
                 if number == 0 {
                     return Err(EngineError::Thread { stream: spec.stream, source });
                 }
-                let words = errno_text(source.raw_os_error().unwrap_or(0));
+                let text = errno_text(source.raw_os_error().unwrap_or(0));
                 note = Some(format!(
-                    "only {number} of {wanted} threads could be started ({words}): so many I/Os are in flight"
+                    "only {number} of {wanted} threads could be started ({text}), so only {number} I/Os are in flight"
                 ));
                 break;
             }
@@ -67,12 +67,12 @@ pub(crate) fn run<'a>(
         Ok(note)
     })?;
     let state = pool.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let PoolState::Running(mut shared) = state else { return Ok((Outcome::nothing(), note)) };
+    let PoolState::Running(mut shared) = state else { return Ok(Outcome { note, ..Outcome::nothing() }) };
     let mut end = shared.end.unwrap_or(StreamEnd::Complete);
     if end == StreamEnd::Complete && spec.tail_bytes > 0 {
         end = shared.tail(arena.slot(0, spec.tail_bytes));
     }
-    Ok((shared.work.finish(end), note))
+    Ok(Outcome { note, ..shared.work.finish(end) })
 }
 
 /// The threads of one stream.
@@ -81,17 +81,17 @@ struct ThreadPool<'a> {
     changed: Condvar,
 }
 
-/// What the threads find.
+/// What the threads have to do.
 enum PoolState<'a> {
-    /// The stream has not begun.
+    /// Wait: the stream has not started.
     Waiting,
-    /// There is work.
+    /// Issue I/O.
     Running(Box<SharedWork<'a>>),
-    /// There will be none.
+    /// End: there is no work.
     Closed,
 }
 
-/// One thread's own things.
+/// What one thread starts with.
 struct Worker<'a, 'b> {
     spec: StreamSpec<'a>,
     buffer: &'b mut [u8],
@@ -108,7 +108,7 @@ impl<'a> ThreadPool<'a> {
         self.changed.notify_all();
     }
 
-    /// The life of one thread: one lock per I/O, which gives in the last and takes out the next.
+    /// One thread from start to end. It locks once per I/O, to report the last one and take the next.
     fn work(&self, worker: Worker<'_, '_>) {
         let Worker { spec, buffer, number } = worker;
         let len = buffer.len();
@@ -144,14 +144,14 @@ impl<'a> ThreadPool<'a> {
     }
 }
 
-/// What lies before an I/O, outside its latency.
+/// What a thread needs before an I/O, outside its latency.
 struct WorkerState {
     stamper: Stamper,
     cache_probe: CacheProbe,
 }
 
 impl WorkerState {
-    /// Stamps what is written, looks at the cache where that is asked for, and reads the clock.
+    /// Stamps what is written, checks the cache if requested, and reads the clock.
     fn prepare(&mut self, spec: &StreamSpec<'_>, buffer: &mut [u8], offset: u64) -> u64 {
         if spec.op == Op::Write {
             self.stamper.stamp(buffer, offset);
@@ -182,7 +182,7 @@ impl<'a> SharedWork<'a> {
         Self { left: work.spec.full_ops, work, offsets, end: None }
     }
 
-    /// The offset of the next I/O; `None` when the stream has come to its end.
+    /// The offset of the next I/O; `None` when the stream has ended.
     fn draw(&mut self, now_ns: u64, len: usize) -> Option<u64> {
         if self.end.is_none() {
             self.end = if self.work.bounds.barrier.is_halted() {
@@ -202,7 +202,7 @@ impl<'a> SharedWork<'a> {
     }
 
     fn done(&mut self, offset: u64, len: usize, result: &io::Result<usize>, begin_ns: u64, end_ns: u64) {
-        // Threads come here in another order than they read their clocks; the stream's time goes forwards only.
+        // Threads arrive here in another order than they read the clock; the stream's time must not go backwards.
         let now_ns = end_ns.max(self.work.outcome.end_ns);
         self.work.outcome.end_ns = now_ns;
         if result.as_ref().is_ok_and(|&moved| moved == len) {
@@ -214,7 +214,7 @@ impl<'a> SharedWork<'a> {
         }
     }
 
-    /// The one shorter I/O at the end, by the stream's own thread.
+    /// The last, shorter I/O, issued by the stream's own thread.
     fn tail(&mut self, buffer: &mut [u8]) -> StreamEnd {
         let len = buffer.len() as u64;
         let mut next = || self.offsets.tail_offset(len);
@@ -228,7 +228,7 @@ impl<'a> SharedWork<'a> {
     }
 }
 
-/// Sends home those who still wait, whichever way the start went.
+/// Ends threads that still wait, whether or not the start succeeded.
 struct CloseOnDrop<'c, 'a>(&'c ThreadPool<'a>);
 
 impl Drop for CloseOnDrop<'_, '_> {

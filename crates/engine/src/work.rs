@@ -1,5 +1,5 @@
-//! What a stream counts and returns while an engine issues its I/O, and why it ended. Small steps that all engines share; it
-//! issues nothing.
+//! What a stream counts and returns while an engine issues its I/O, and why it ended. Small steps that all engines share;
+//! it issues nothing.
 
 use crate::arena::Stamper;
 use crate::clock::now_ns;
@@ -8,7 +8,7 @@ use crate::error::errno_text;
 use crate::job::Ended;
 use crate::start_barrier::StartBarrier;
 use crate::stream_spec::StreamSpec;
-use rdsk_model::{CacheState, IoError, Op, PointRun};
+use rdsk_model::{CacheState, EngineKind, IoError, Op, PointRun};
 use rdsk_stats::Histogram;
 use std::os::fd::BorrowedFd;
 
@@ -25,7 +25,7 @@ pub(crate) struct Bounds<'a> {
 pub(crate) enum StreamEnd {
     /// It did everything that was requested.
     Complete,
-    /// The time was up.
+    /// The time ran out.
     OutOfTime,
     /// It was told to stop.
     Halted,
@@ -34,7 +34,7 @@ pub(crate) enum StreamEnd {
 }
 
 /// Why a visit ended: the strongest reason that holds. `halted` is why the streams were told to stop, if they were.
-pub(crate) fn ended(ends: impl Iterator<Item = StreamEnd> + Clone, halted: Option<Ended>) -> Ended {
+pub(crate) fn ended(ends: &(impl Iterator<Item = StreamEnd> + Clone), halted: Option<Ended>) -> Ended {
     let any = |wanted| ends.clone().any(|end| end == wanted);
     if ends.clone().all(|end| end == StreamEnd::Failed) {
         Ended::Failed
@@ -52,7 +52,7 @@ pub(crate) fn ended(ends: impl Iterator<Item = StreamEnd> + Clone, halted: Optio
 pub(crate) struct Outcome {
     pub(crate) end: StreamEnd,
     pub(crate) error: Option<IoError>,
-    /// Places that could not be read or written while the others went on.
+    /// Errors at positions that could not be read or written while the stream went on.
     pub(crate) missed: Vec<IoError>,
     pub(crate) latencies: Latencies,
     pub(crate) start_ns: u64,
@@ -62,14 +62,18 @@ pub(crate) struct Outcome {
     pub(crate) ops: u64,
     pub(crate) interrupted_calls: u64,
     pub(crate) cache_probe: CacheProbe,
-    /// The latencies at chosen places.
+    /// The latencies at chosen positions.
     pub(crate) points: Option<PointRun>,
-    /// I/Os that were complete when the call that submitted them returned; `None` where an engine cannot tell.
+    /// I/Os that were complete when the call that submitted them returned; `None` if the engine does not know.
     pub(crate) within_submit: Option<u64>,
+    /// The engine that issued the I/O.
+    pub(crate) engine: EngineKind,
+    /// Why it was another engine than planned, or a shallower queue.
+    pub(crate) note: Option<String>,
 }
 
 impl Outcome {
-    /// A stream that never started.
+    /// The outcome of a stream that never started.
     pub(crate) fn nothing() -> Self {
         let now_ns = now_ns();
         Self {
@@ -86,6 +90,8 @@ impl Outcome {
             cache_probe: CacheProbe::default(),
             points: None,
             within_submit: None,
+            engine: EngineKind::Sync,
+            note: None,
         }
     }
 }
@@ -105,7 +111,7 @@ impl Latencies {
     }
 }
 
-/// Looks at the page cache right before an I/O.
+/// Checks the page cache right before an I/O, and counts what it found.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CacheProbe {
     pub(crate) checked: u64,
@@ -113,7 +119,7 @@ pub(crate) struct CacheProbe {
 }
 
 impl CacheProbe {
-    /// Adds what another thread saw.
+    /// Adds what another thread counted.
     pub(crate) fn add(&mut self, more: Self) {
         self.checked += more.checked;
         self.wrong += more.wrong;
@@ -128,14 +134,14 @@ impl CacheProbe {
         self.count(wanted, state.cached, pages);
     }
 
-    /// Counts a range of which this much is cached, of this much in all, in pages or bytes.
+    /// Counts a range of which `cached` of `whole` pages or bytes are in the page cache.
     pub(crate) fn count(&mut self, wanted: CacheState, cached: u64, whole: u64) {
         self.checked += 1;
         self.wrong += u64::from(!is_in_state(wanted, cached, whole));
     }
 }
 
-/// Whether a range of which `cached` of `whole` are in the page cache is in the wanted state.
+/// Whether a range of which `cached` of `whole` pages or bytes are in the page cache is in the wanted state.
 pub(crate) fn is_in_state(wanted: CacheState, cached: u64, whole: u64) -> bool {
     match wanted {
         CacheState::Cold => cached == 0,
@@ -151,7 +157,7 @@ pub(crate) struct Work<'a> {
     pub(crate) bounds: Bounds<'a>,
     pub(crate) counters: StreamCounters<'a>,
     pub(crate) stamper: Stamper,
-    /// What was done so far, but for `end`, `bytes` and `ops`.
+    /// What was done so far, without `end`, `bytes` and `ops`.
     pub(crate) outcome: Outcome,
 }
 
@@ -172,8 +178,8 @@ impl<'a> Work<'a> {
         Outcome { end, bytes: self.counters.bytes, ops: self.counters.ops, ..self.outcome }
     }
 
-    /// Keeps the first error of the stream. `result` is the system's answer: a negative errno, or the bytes of a transfer
-    /// that was shorter than asked.
+    /// Keeps the first error of the stream. `result` is what the system returned: a negative errno, or the bytes of a
+    /// transfer that was shorter than requested.
     #[cold]
     pub(crate) fn fail(&mut self, offset_bytes: u64, wanted: usize, result: i64) {
         if self.outcome.error.is_none() {
@@ -181,7 +187,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Keeps the error of one place, where the others go on.
+    /// Keeps the error at one position when the stream goes on.
     #[cold]
     pub(crate) fn miss(&mut self, offset_bytes: u64, wanted: usize, result: i64) {
         let error = self.error_of(offset_bytes, wanted, result);
@@ -228,7 +234,7 @@ mod tests {
             (vec![Halted, OutOfTime], Some(Ended::Interrupted), Ended::Interrupted),
             (vec![Complete, Complete], Some(Ended::Interrupted), Ended::Complete),
         ] {
-            assert_eq!(ended(ends.iter().copied(), halted), expected, "{ends:?}");
+            assert_eq!(ended(&ends.iter().copied(), halted), expected, "{ends:?}");
         }
     }
 }
