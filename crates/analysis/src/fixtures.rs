@@ -11,9 +11,9 @@ pub use run::run;
 
 use rdsk_model::{
     CacheState, CellRecord, CellResult, ClockFacts, ColdCheck, CpuTime, Device, DeviceEvidence, EngineKind,
-    Estimate, Evidence, Experiment, Filesystem, Host, IoPath, Iostat, Latency, Observer, Op, PageCache,
-    PageCacheState, Pattern, ProcessIo, Record, Rung, SCHEMA, Status, StopReason, Sync, Target, TargetKind,
-    Visit, Windows, Workload,
+    Estimate, Evidence, EvidenceSource, Experiment, Filesystem, Host, IoPath, Iostat, Latency, Observer, Op,
+    PageCache, PageCacheState, Pattern, ProcessIo, Record, SCHEMA, Status, StopReason, Sync, Target,
+    TargetKind, Visit, Windows, Workload,
 };
 
 /// A whole SATA disk `sda` with a volatile write cache and no FUA.
@@ -71,7 +71,7 @@ pub fn cell(id: &str, op: Op, path: IoPath, block_bytes: u64, ops: u64, elapsed_
         },
         result: result(op, block_bytes, ops, elapsed_ns),
         evidence: Evidence {
-            rung: Rung::Sysfs,
+            source: EvidenceSource::Sysfs,
             device: vec![device_evidence(op, block_bytes, ops, elapsed_ns)],
             page_cache: Some(PageCache {
                 before: PageCacheState { cached_bytes: Some(0), dirty_bytes: Some(0) },
@@ -172,7 +172,7 @@ pub fn without_counters(cell: CellRecord) -> CellRecord {
                 ..DeviceEvidence::default()
             };
         }
-        cell.evidence.rung = Rung::Process;
+        cell.evidence.source = EvidenceSource::Process;
     })
 }
 
@@ -206,7 +206,7 @@ pub fn record(targets: Vec<Target>, mut cells: Vec<CellRecord>) -> Record {
         host: Some(host()),
         targets,
         observer: Observer {
-            rung: Rung::Sysfs,
+            source: EvidenceSource::Sysfs,
             why_not_higher: Some("rdsk reads no BPF evidence yet".into()),
             lost_events: 0,
             cost_ns_per_io: None,

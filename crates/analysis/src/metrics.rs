@@ -1,7 +1,7 @@
 //! What a cell's counters add up to: sums over its devices, shares, rates until stable. Derived when asked for, never
 //! stored, and `None` wherever one of the counters is missing. It judges nothing.
 
-use rdsk_model::{CellRecord, DeviceEvidence, Iostat, Op, Record, Rung, VerdictCode, Workload};
+use rdsk_model::{CellRecord, DeviceEvidence, EvidenceSource, Iostat, Op, Record, VerdictCode, Workload};
 
 /// The unit in which the page cache holds files on most machines, in bytes; see [`page_bytes`].
 pub const PAGE_BYTES: u64 = 4096;
@@ -73,10 +73,10 @@ const LEAST_BUSY_NS: u64 = 200_000_000;
 /// where the visits were so short that the kernel's steps say more than the device.
 #[must_use]
 pub fn busy_share(cell: &CellRecord, device: &DeviceEvidence) -> Option<f64> {
-    let is_counted = cell.evidence.rung <= Rung::Sim && device.busy_ns.is_some();
+    let is_counted = cell.evidence.source <= EvidenceSource::Sim && device.busy_ns.is_some();
     let interval_ns = device.interval_ns.filter(|_| is_counted)?;
     let visits = (cell.result.visits.len() as u64).max(1);
-    let is_exact = cell.evidence.rung == Rung::Sim;
+    let is_exact = cell.evidence.source == EvidenceSource::Sim;
     let is_long = is_exact || interval_ns >= LEAST_BUSY_NS * visits;
     is_long.then_some((device.iostat?.util_percent / 100.0).min(1.0))
 }
@@ -98,7 +98,7 @@ pub fn device_requests(cell: &CellRecord, op: Op) -> Option<u64> {
     let requests = |device: &DeviceEvidence| match op {
         Op::Read => device.reads,
         // A simulated host counts its flushes apart.
-        Op::Write if cell.evidence.rung == Rung::Sim => device.writes,
+        Op::Write if cell.evidence.source == EvidenceSource::Sim => device.writes,
         Op::Write => Some(device.writes?.saturating_sub(device.flushes.unwrap_or(0))),
     };
     devices(cell)?.into_iter().map(requests).sum()
@@ -304,7 +304,7 @@ mod tests {
         assert_eq!(share(&cell), Some(1.0));
         cell.evidence.device[0].interval_ns = Some(15_000_000);
         assert_eq!(share(&cell), None);
-        cell.evidence.rung = Rung::Sim;
+        cell.evidence.source = EvidenceSource::Sim;
         assert_eq!(share(&cell), Some(1.0), "a model counts to the ns");
     }
 

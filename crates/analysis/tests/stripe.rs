@@ -10,34 +10,19 @@ use rdsk_disk::{
     SsdParams, ZoneParams,
 };
 use rdsk_model::{ChosenIo, MemberIo, NextPlace, Op, PlaceChooser as _};
+use rdsk_stats::rng::SplitMix64;
 
 const KIB: u64 = 1024;
 /// Confidence from which on an answer must not be wrong.
 const HIGH: f64 = 0.9;
 
-/// A small generator (splitmix64; Steele, Lea and Flood 2014), so that every machine tests the same devices.
-struct Chance(u64);
+/// A number below `bound`.
+fn below(rng: &mut SplitMix64, bound: u64) -> u64 {
+    rng.next_u64() % bound
+}
 
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    fn one_of<T: Copy>(&mut self, items: &[T]) -> T {
-        items[usize::try_from(self.below(items.len() as u64)).expect("an index of the slice")]
-    }
-
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
+fn one_of<T: Copy>(rng: &mut SplitMix64, items: &[T]) -> T {
+    items[usize::try_from(below(rng, items.len() as u64)).expect("an index of the slice")]
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,26 +56,26 @@ fn disk() -> DiskParams {
 }
 
 /// A disk of other tracks: up to six heads, eight zones.
-fn zoned_disk(chance: &mut Chance) -> DiskParams {
+fn zoned_disk(rng: &mut SplitMix64) -> DiskParams {
     let zones = (0..8)
-        .map(|zone| ZoneParams { cylinders: 20_000, sectors_per_track: 1400 - zone * 90 + chance.below(50) })
+        .map(|zone| ZoneParams { cylinders: 20_000, sectors_per_track: 1400 - zone * 90 + below(rng, 50) })
         .collect();
-    DiskParams { heads: 1 + chance.below(6), zones, ..disk() }
+    DiskParams { heads: 1 + below(rng, 6), zones, ..disk() }
 }
 
-fn ssd(chance: &mut Chance) -> SsdParams {
+fn ssd(rng: &mut SplitMix64) -> SsdParams {
     SsdParams {
         capacity_bytes: 256 << 30,
-        page_bytes: (4 * KIB) << chance.below(4),
-        dies: chance.one_of(&[1, 2, 3, 4, 6, 8, 16, 24, 32, 48, 64, 128]),
+        page_bytes: (4 * KIB) << below(rng, 4),
+        dies: one_of(rng, &[1, 2, 3, 4, 6, 8, 16, 24, 32, 48, 64, 128]),
         read_ns: 60_000,
         program_ns: 900_000,
         command_ns: 8_000,
         interface_bytes_per_s: 3.5e9,
-        slc_bytes: chance.below(8) << 28,
+        slc_bytes: below(rng, 8) << 28,
         slc_program_ns: 200_000,
         slc_drain_bytes_per_s: 1e8,
-        gc_every_bytes: 1 << (26 + chance.below(5)),
+        gc_every_bytes: 1 << (26 + below(rng, 5)),
         gc_ns: 20_000_000,
     }
 }
@@ -108,13 +93,13 @@ fn fast_member() -> DeviceParams {
 }
 
 /// RAID 0, 5 or 6 of 3 to 12 members, chunks of 16 KiB to 1 MiB.
-fn geometry(chance: &mut Chance, member: DeviceParams) -> ArrayParams {
-    let level = chance.one_of(&[RaidLevel::Raid0, RaidLevel::Raid5, RaidLevel::Raid6]);
+fn geometry(rng: &mut SplitMix64, member: DeviceParams) -> ArrayParams {
+    let level = one_of(rng, &[RaidLevel::Raid0, RaidLevel::Raid5, RaidLevel::Raid6]);
     let least = if level == RaidLevel::Raid6 { 4 } else { 3 };
     ArrayParams {
         level,
-        members: usize::try_from(least + chance.below(13 - least)).expect("at most 12"),
-        chunk_bytes: (16 * KIB) << chance.below(7),
+        members: usize::try_from(least + below(rng, 13 - least)).expect("at most 12"),
+        chunk_bytes: (16 * KIB) << below(rng, 7),
         command_ns: 10_000,
         interface_bytes_per_s: 2e9,
         write_back_bytes: 0,
@@ -134,9 +119,9 @@ fn measure(
     (op, noise, start_bytes): (Op, Noise, u64),
 ) -> Vec<Sample> {
     let mut now_ns = 0;
-    let mut chance = Chance(options.seed);
+    let mut rng = SplitMix64::new(options.seed);
     let mut one = |probe: rdsk_analysis::stripe::Probe| {
-        now_ns += 20_000 + chance.below(10_000);
+        now_ns += 20_000 + below(&mut rng, 10_000);
         let at = start_bytes + probe.offset_bytes;
         let request = match op {
             Op::Read => Request::read(at, probe.bytes),
@@ -148,8 +133,8 @@ fn measure(
         now_ns = done.end_ns;
         let mut factor = 1.0;
         if noise == Noise::Ordinary {
-            factor += 0.02 * (2.0 * chance.unit() - 1.0);
-            factor *= if chance.below(100) == 0 { 2.0 + 8.0 * chance.unit() } else { 1.0 };
+            factor += 0.02 * (2.0 * rng.uniform() - 1.0);
+            factor *= if below(&mut rng, 100) == 0 { 2.0 + 8.0 * rng.uniform() } else { 1.0 };
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds at most")]
         let latency_ns = (latency_ns * factor) as u64;
@@ -175,10 +160,10 @@ struct Survey {
 }
 
 fn survey(count: u64, noise: Noise, probes: usize, member: &DeviceParams) -> Survey {
-    let mut chance = Chance(4);
+    let mut rng = SplitMix64::new(4);
     let mut survey = Survey::default();
     for seed in 0..count {
-        let params = geometry(&mut chance, member.clone());
+        let params = geometry(&mut rng, member.clone());
         let seen = answer(&DeviceParams::Array(params.clone()), seed, noise, probes);
         let (chunk, stripe) = (params.chunk_bytes, stripe_bytes(&params));
         let is =
@@ -249,17 +234,17 @@ fn a_disk_has_no_stripe() {
 
 #[test]
 fn tracks_and_zones_are_no_stripe() {
-    let mut chance = Chance(77);
+    let mut rng = SplitMix64::new(77);
     for seed in 0..20 {
-        assert_no_stripe(&DeviceParams::Disk(zoned_disk(&mut chance)), seed);
+        assert_no_stripe(&DeviceParams::Disk(zoned_disk(&mut rng)), seed);
     }
 }
 
 #[test]
 fn pages_and_dies_of_flash_are_no_stripe() {
-    let mut chance = Chance(78);
+    let mut rng = SplitMix64::new(78);
     for seed in 0..20 {
-        assert_no_stripe(&DeviceParams::Ssd(ssd(&mut chance)), seed);
+        assert_no_stripe(&DeviceParams::Ssd(ssd(&mut rng)), seed);
     }
 }
 
@@ -271,7 +256,7 @@ fn a_stripe_that_does_not_begin_with_the_partition() {
             level: RaidLevel::Raid5,
             members,
             chunk_bytes,
-            ..geometry(&mut Chance(1), DeviceParams::Disk(disk()))
+            ..geometry(&mut SplitMix64::new(1), DeviceParams::Disk(disk()))
         };
         let mut device = Device::new(&DeviceParams::Array(params.clone()), seed);
         let options = SweepOptions::new(device.capacity_bytes() - start_bytes, 4096, seed);
@@ -288,10 +273,10 @@ fn a_stripe_that_does_not_begin_with_the_partition() {
 
 #[test]
 fn reads_tell_the_chunk_and_are_not_sure_of_the_stripe() {
-    let mut chance = Chance(9);
+    let mut rng = SplitMix64::new(9);
     let mut right = 0;
     for seed in 0..6 {
-        let params = geometry(&mut chance, DeviceParams::Disk(disk()));
+        let params = geometry(&mut rng, DeviceParams::Disk(disk()));
         let mut device = Device::new(&DeviceParams::Array(params.clone()), seed);
         let options = SweepOptions::new(device.capacity_bytes(), 4096, seed);
         let samples = measure(&mut device, &options, (Op::Read, Noise::None, 0));
@@ -361,9 +346,9 @@ fn assert_counted(params: &ArrayParams, seen: &MemberLayout) {
 
 #[test]
 fn members_counters_tell_exactly() {
-    let mut chance = Chance(12);
+    let mut rng = SplitMix64::new(12);
     for seed in 0..30 {
-        let params = geometry(&mut chance, fast_member());
+        let params = geometry(&mut rng, fast_member());
         assert_counted(&params, &counted(&params, seed));
     }
 }
@@ -371,16 +356,16 @@ fn members_counters_tell_exactly() {
 /// What real arrays do besides, in any mixture: the sums of counts then fit no layout, those of bytes do.
 #[test]
 fn flushes_bitmaps_merging_and_the_stripe_cache_change_nothing_that_is_counted() {
-    let mut chance = Chance(21);
+    let mut rng = SplitMix64::new(21);
     let mut unread = 0;
     for seed in 0..40 {
         let besides = BesidesParams {
-            cached_rows: chance.one_of(&[0, 64, 256]),
-            bitmap_every_writes: chance.one_of(&[0, 50, 100]),
-            superblock_every_writes: chance.one_of(&[0, 10]),
-            merged_every_writes: chance.one_of(&[0, 2, 3]),
+            cached_rows: one_of(&mut rng, &[0, 64, 256]),
+            bitmap_every_writes: one_of(&mut rng, &[0, 50, 100]),
+            superblock_every_writes: one_of(&mut rng, &[0, 10]),
+            merged_every_writes: one_of(&mut rng, &[0, 2, 3]),
         };
-        let params = ArrayParams { besides: Some(besides), ..geometry(&mut chance, fast_member()) };
+        let params = ArrayParams { besides: Some(besides), ..geometry(&mut rng, fast_member()) };
         let seen = counted(&params, seed);
         assert_counted(&params, &seen);
         unread += u64::from(seen.parity_members > Some(0) && seen.writes_with_reads < seen.writes);
@@ -394,7 +379,7 @@ fn the_page_has_its_curves_and_the_advice_follows_the_stripe() {
         level: RaidLevel::Raid5,
         members: 5,
         chunk_bytes: 64 * KIB,
-        ..geometry(&mut Chance(1), DeviceParams::Disk(disk()))
+        ..geometry(&mut SplitMix64::new(1), DeviceParams::Disk(disk()))
     };
     let seen = answer(&DeviceParams::Array(params), 5, Noise::None, 1500);
     assert_eq!((seen.parity, seen.start_offset_bytes), (Some(true), Some(0)), "{seen:#?}");
@@ -410,7 +395,7 @@ fn the_page_has_its_curves_and_the_advice_follows_the_stripe() {
 
 #[test]
 fn too_few_samples_tell_nothing() {
-    let params = DeviceParams::Array(geometry(&mut Chance(1), fast_member()));
+    let params = DeviceParams::Array(geometry(&mut SplitMix64::new(1), fast_member()));
     let seen = answer(&params, 1, Noise::None, 60);
     assert_eq!((seen.chunk, seen.stripe), (None, None));
     assert!(seen.none_confidence < 0.5, "too few samples are no evidence that there is no stripe");

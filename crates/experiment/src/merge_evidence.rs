@@ -17,7 +17,7 @@ pub(crate) fn merge(then: &Evidence, now: Evidence) -> Evidence {
     };
     Evidence {
         // The weaker of the two: no part may rest on more than it has.
-        rung: now.rung.max(then.rung),
+        source: now.source.max(then.source),
         page_cache: now.page_cache.zip(then.page_cache).map(|(now, then)| PageCache {
             before: of_cache(then.before, now.before),
             after: of_cache(then.after, now.after),
@@ -122,7 +122,7 @@ fn row(then: &Iostat, now: &Iostat, (time_then, time_now): (f64, f64)) -> Iostat
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdsk_model::Rung;
+    use rdsk_model::EvidenceSource;
 
     fn part(reads: u64, interval_ns: u64, r_s: f64, r_await: f64, util_percent: f64) -> Evidence {
         let device = DeviceEvidence {
@@ -135,7 +135,7 @@ mod tests {
             ..DeviceEvidence::default()
         };
         let process = ProcessIo { read_bytes: Some(reads * 4096), write_bytes: None };
-        Evidence { rung: Rung::Sysfs, device: vec![device], process, ..Evidence::none() }
+        Evidence { source: EvidenceSource::Sysfs, device: vec![device], process, ..Evidence::none() }
     }
 
     #[test]

@@ -192,7 +192,7 @@ mod tests {
             target.filesystem = None;
         }
         for cell in &mut record.cells {
-            cell.evidence.rung = rdsk_model::Rung::Sim;
+            cell.evidence.source = rdsk_model::EvidenceSource::Sim;
             for visit in &mut cell.result.visits {
                 if cell.workload.cache == rdsk_model::CacheState::Cold {
                     visit.cache =

@@ -99,17 +99,17 @@ fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, Zones)]) {
 fn draw_bands(page: &mut Page, record: &Record, seen: &[(&CellRecord, Zones)]) {
     let mut rows = Vec::new();
     for (cell, zones) in seen {
-        let Some(shadows) = &zones.shadows else { continue };
-        for band in shadows.bands.iter().take(MOST_BANDS) {
+        let Some(latency_bands) = &zones.latency_bands else { continue };
+        for band in latency_bands.bands.iter().take(MOST_BANDS) {
             rows.push(vec![
                 name(record, cell),
                 significant(band.offset_ns / 1e6),
                 percent(band.share),
-                shadows.cause.word().to_owned(),
+                latency_bands.cause.word().to_owned(),
             ]);
         }
-        if shadows.bands.len() > MOST_BANDS {
-            rows.push(vec![format!("and {} more", shadows.bands.len() - MOST_BANDS)]);
+        if latency_bands.bands.len() > MOST_BANDS {
+            rows.push(vec![format!("and {} more", latency_bands.bands.len() - MOST_BANDS)]);
         }
     }
     if rows.is_empty() {

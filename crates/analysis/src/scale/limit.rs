@@ -4,7 +4,7 @@
 use super::Point;
 use super::shares::TargetShare;
 use crate::{metrics, words};
-use rdsk_model::{CellRecord, Limit as GroupLimit, Record, Rung, TargetKind, VerdictCode};
+use rdsk_model::{CellRecord, EvidenceSource, Limit as GroupLimit, Record, TargetKind, VerdictCode};
 use rdsk_units::{percent, printable};
 
 /// A device that is busy for this part of the time has no time to give to more streams.
@@ -265,7 +265,7 @@ fn queue_full(cell: &CellRecord) -> Option<Limit> {
 
 fn cpu(record: &Record, cell: &CellRecord) -> Option<Limit> {
     // A model charges each call its processor time, and lets as many calls run as there are.
-    let is_real = cell.evidence.rung != Rung::Sim;
+    let is_real = cell.evidence.source != EvidenceSource::Sim;
     let cpus = record.host.as_ref().map(|host| host.cpu_count).filter(|&cpus| cpus > 0 && is_real)?;
     let elapsed_ns = cell.result.elapsed_ns.filter(|&elapsed_ns| elapsed_ns > 0)?;
     let share = metrics::ratio(metrics::cpu_ns(cell)?, elapsed_ns) / f64::from(cpus);

@@ -3,7 +3,6 @@
 //! say ([`infer_from_members`]), and whether the kernel's hints agree ([`compare_with_sysfs`]). It issues no I/O, and what latency cannot tell it does not tell.
 
 mod agree;
-mod chance;
 mod declared;
 mod fit;
 mod infer;

@@ -1,7 +1,7 @@
 //! The choice of requests: where and how large, decided before anything is measured. It issues nothing, and every list
 //! is the same for the same seed.
 
-use super::chance::Chance;
+use rdsk_stats::rng::SplitMix64;
 
 /// Requests near each other: the arms of mechanical members then stay near each other too, and what a request costs is
 /// not drowned by long seeks.
@@ -89,9 +89,9 @@ pub fn sweep(options: &SweepOptions) -> Vec<Probe> {
     if largest < 16 * unit {
         return Vec::new();
     }
-    let mut chance = Chance::new(options.seed);
-    let mut kinds = kinds(options.probes, unit, largest, &mut chance);
-    chance.shuffle(&mut kinds);
+    let mut rng = SplitMix64::new(options.seed);
+    let mut kinds = kinds(options.probes, unit, largest, &mut rng);
+    rng.shuffle(&mut kinds);
     let site_bytes = SITE_BYTES.min(span);
     let mut probes = Vec::with_capacity(options.probes);
     let mut site = None;
@@ -100,7 +100,7 @@ pub fn sweep(options: &SweepOptions) -> Vec<Probe> {
         let start = match site {
             Some(start) if left > 0 => start,
             _ => {
-                let start = chance.below((span - site_bytes) / unit + 1) * unit;
+                let start = rng.below((span - site_bytes) / unit + 1) * unit;
                 probes.push(Probe {
                     offset_bytes: start + (site_bytes - largest) / 2 / unit * unit,
                     bytes: largest,
@@ -111,13 +111,13 @@ pub fn sweep(options: &SweepOptions) -> Vec<Probe> {
             }
         };
         let before = probes.len();
-        place(kind, start..start + site_bytes, unit, &mut chance, &mut probes);
+        place(kind, start..start + site_bytes, unit, &mut rng, &mut probes);
         left = left.saturating_sub(probes.len() - before);
     }
     probes
 }
 
-fn kinds(probes: usize, unit: u64, largest: u64, chance: &mut Chance) -> Vec<Kind> {
+fn kinds(probes: usize, unit: u64, largest: u64, rng: &mut SplitMix64) -> Vec<Kind> {
     let mut kinds = Vec::new();
     let highest = LARGEST_BOUNDARY_LOG2.min((largest / 2).ilog2());
     let levels: Vec<u32> = (unit.ilog2()..=highest).collect();
@@ -134,7 +134,7 @@ fn kinds(probes: usize, unit: u64, largest: u64, chance: &mut Chance) -> Vec<Kin
     kinds.extend((0..probes * 6 / 20).map(|n| Kind::Whole(whole[n % whole.len()])));
     let widest = (largest as f64 / unit as f64).ln();
     for _ in 0..probes * 5 / 20 {
-        kinds.push(Kind::Any(log_uniform(widest, chance) * unit));
+        kinds.push(Kind::Any(log_uniform(widest, rng) * unit));
     }
     kinds
 }
@@ -145,11 +145,11 @@ fn kinds(probes: usize, unit: u64, largest: u64, chance: &mut Chance) -> Vec<Kin
     clippy::cast_sign_loss,
     reason = "at most the largest request in units"
 )]
-fn log_uniform(widest: f64, chance: &mut Chance) -> u64 {
-    ((chance.unit() * widest).exp() as u64).max(1)
+fn log_uniform(widest: f64, rng: &mut SplitMix64) -> u64 {
+    ((rng.uniform() * widest).exp() as u64).max(1)
 }
 
-fn place(kind: Kind, site: std::ops::Range<u64>, unit: u64, chance: &mut Chance, probes: &mut Vec<Probe>) {
+fn place(kind: Kind, site: std::ops::Range<u64>, unit: u64, rng: &mut SplitMix64, probes: &mut Vec<Probe>) {
     match kind {
         Kind::Edge(level) => {
             let boundary = 1_u64 << level;
@@ -161,7 +161,7 @@ fn place(kind: Kind, site: std::ops::Range<u64>, unit: u64, chance: &mut Chance,
             if first > last {
                 return;
             }
-            let at = (first + 2 * chance.below((last - first) / 2 + 1)) * boundary;
+            let at = (first + 2 * rng.below((last - first) / 2 + 1)) * boundary;
             probes.push(Probe { offset_bytes: at - unit, bytes: unit });
             probes.push(Probe { offset_bytes: at, bytes: unit });
             probes.push(Probe { offset_bytes: at - unit, bytes: 2 * unit });
@@ -170,12 +170,12 @@ fn place(kind: Kind, site: std::ops::Range<u64>, unit: u64, chance: &mut Chance,
             let first = site.start.div_ceil(bytes);
             let last = site.end / bytes;
             if first < last {
-                probes.push(Probe { offset_bytes: (first + chance.below(last - first)) * bytes, bytes });
+                probes.push(Probe { offset_bytes: (first + rng.below(last - first)) * bytes, bytes });
             }
         }
         Kind::Any(bytes) => {
             let places = (site.end - site.start - bytes) / unit + 1;
-            probes.push(Probe { offset_bytes: site.start + chance.below(places) * unit, bytes });
+            probes.push(Probe { offset_bytes: site.start + rng.below(places) * unit, bytes });
         }
     }
 }

@@ -2,9 +2,9 @@
 //! then over the chunks and over random places, to hold the chunk against all of them. Every decision follows from the
 //! requests before it alone, so the same answers always lead to the same places. It issues nothing.
 
-use super::chance::Chance;
 use super::labels::{Labels, MOST_MEMBERS, Mask};
 use rdsk_model::{ChosenIo, NextPlace, Op, PlaceChooser, Workload};
+use rdsk_stats::rng::SplitMix64;
 
 /// Requests of one walk, repetitions included.
 pub const WALK_REQUESTS: usize = 350;
@@ -105,9 +105,9 @@ impl Walk {
     /// The whole walk: boundaries, then places that must agree with them.
     fn trail_over(&self, labels: &Labels) -> Result<Trail, Needs> {
         let trail = self.boundaries(labels)?;
-        let mut chance = Chance::new(self.seed);
+        let mut rng = SplitMix64::new(self.seed);
         for _ in 0..RANDOM_PLACES {
-            ask(labels, chance.below(self.units()))?;
+            ask(labels, rng.below(self.units()))?;
         }
         Ok(trail)
     }

@@ -1,7 +1,7 @@
 //! What every step of the verdict looks at, gathered once. It decides nothing.
 
 use crate::metrics::{self, Written};
-use rdsk_model::{CellRecord, IoPath, Op, Rung, Target, TargetKind};
+use rdsk_model::{CellRecord, EvidenceSource, IoPath, Op, Target, TargetKind};
 
 /// The figures of a cell that completed something.
 pub(super) struct Facts<'a> {
@@ -76,7 +76,7 @@ impl<'a> Facts<'a> {
 
     /// Whether models of hosts and disks were measured: nobody else uses them, and no kernel stands behind them.
     pub(super) fn is_simulated(&self) -> bool {
-        self.cell.evidence.rung == Rung::Sim
+        self.cell.evidence.source == EvidenceSource::Sim
             || (!self.targets.is_empty() && self.targets.iter().all(|target| target.kind == TargetKind::Sim))
     }
 

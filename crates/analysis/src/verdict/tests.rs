@@ -300,7 +300,8 @@ fn disturbed() {
     check(&reads(7 * MIB), file(), VerdictCode::Disturbed, "read 7 MiB for others while");
     check(&reads(6 * MIB), file(), VerdictCode::Device, "");
     // Nobody else uses a simulated disk: what it moves beyond our bytes is the host's doing for us.
-    let of_a_model = |cell| with(cell, |cell: &mut CellRecord| cell.evidence.rung = rdsk_model::Rung::Sim);
+    let of_a_model =
+        |cell| with(cell, |cell: &mut CellRecord| cell.evidence.source = rdsk_model::EvidenceSource::Sim);
     check(&of_a_model(written(7 * MIB)), file(), VerdictCode::Device, "");
     check(&of_a_model(device_writes(write(IoPath::Direct), 71 * MIB)), disk(), VerdictCode::Device, "");
     // Reads that our own partial pages caused are ours.

@@ -2,9 +2,9 @@
 //! bands behind the main line, drift between the passes, and the time that was not spent in I/O. Derived from a Record
 //! when asked for; it puts nothing into words.
 
-mod shadows;
+mod latency_bands;
 
-pub use shadows::{Cause, FALSE_ALARM, LEAST_SHARE, Shadow, Shadows};
+pub use latency_bands::{Cause, FALSE_ALARM, LEAST_SHARE, LatencyBand, LatencyBands};
 
 use rdsk_model::{CellRecord, Device, Record};
 use rdsk_stats::{ChangeOptions, change_points, friedman_p_value, median, median_interval};
@@ -95,7 +95,7 @@ pub struct Zones {
     /// for normal scatter. `None` with fewer than two passes.
     pub scatter: Option<f64>,
     /// Bands behind the main line; `None` where there are none.
-    pub shadows: Option<Shadows>,
+    pub latency_bands: Option<LatencyBands>,
     /// A difference between the passes; `None` where there is none.
     pub drift: Option<Drift>,
     /// Time between two I/Os that belongs to neither, per I/O, in ns.
@@ -118,7 +118,7 @@ impl Zones {
     /// Whether its samples scatter so little, without bands, that one pass tells the rate.
     #[must_use]
     pub fn is_tight(&self) -> bool {
-        self.shadows.is_none() && self.scatter.is_some_and(|scatter| scatter <= TIGHT)
+        self.latency_bands.is_none() && self.scatter.is_some_and(|scatter| scatter <= TIGHT)
     }
 }
 
@@ -154,7 +154,7 @@ pub fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
         inner_bytes_per_s: inner,
         median_bytes_per_s: median(&rates)?,
         scatter: median(&off).map(|deviation| deviation * MAD_TO_DEVIATION),
-        shadows: shadows::shadows(record, cell, &places, &zones),
+        latency_bands: latency_bands::latency_bands(record, cell, &places, &zones),
         drift: drift(cell, &places),
         outside_ns: outside_ns(cell)?,
         busy_share: busy_share(cell),

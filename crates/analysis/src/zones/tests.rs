@@ -1,13 +1,14 @@
 //! What is read out of invented cells whose truth is known.
 
 use super::*;
-use crate::fixtures::zones::{MS, Noise, made};
+use crate::fixtures::zones::{MS, made};
+use rdsk_stats::rng::SplitMix64;
 
 fn seen(made: &(Record, CellRecord)) -> Zones {
     zones(&made.0, &made.1).unwrap()
 }
 
-fn noisy(noise: &mut Noise, ns: u64) -> u64 {
+fn noisy(noise: &mut SplitMix64, ns: u64) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and small")]
     let ns = (ns as f64 * (1.0 + 0.02 * (noise.uniform() + noise.uniform() - 1.0))) as u64;
     ns
@@ -44,7 +45,7 @@ fn one_pass_has_no_scatter_and_an_interrupted_one_is_not_complete() {
 fn three_zones_are_found_with_their_rates_and_none_where_there_is_one() {
     let (mut exact, mut alarms) = (0, 0);
     for seed in 0..40 {
-        let mut noise = Noise(seed);
+        let mut noise = SplitMix64::new(seed);
         let seen_three = seen(&made(61, 3, |place, _, _| {
             noisy(
                 &mut noise,
@@ -64,7 +65,7 @@ fn three_zones_are_found_with_their_rates_and_none_where_there_is_one() {
         }
         let flat = seen(&made(61, 3, |_, _, _| noisy(&mut noise, 10 * MS)));
         alarms += usize::from(flat.zones.len() > 1);
-        assert_eq!((flat.shadows, flat.drift), (None, None), "seed {seed}");
+        assert_eq!((flat.latency_bands, flat.drift), (None, None), "seed {seed}");
     }
     assert!(exact >= 39 && alarms <= 1, "{exact} exact, {alarms} false alarms");
 }
@@ -76,8 +77,8 @@ fn a_step_of_less_than_a_hundredth_is_no_zone() {
 }
 
 /// The band of the only cause that is made here, at several places of a curve that falls.
-fn banded(late: impl Fn(u32, u32, u32, f64) -> bool) -> Shadows {
-    let mut noise = Noise(3);
+fn banded(late: impl Fn(u32, u32, u32, f64) -> bool) -> LatencyBands {
+    let mut noise = SplitMix64::new(3);
     let all = made(101, 20, |place, pass, number| {
         let chance = noise.uniform();
         let base = noisy(&mut noise, (10 + u64::from(place / 26)) * MS);
@@ -86,7 +87,7 @@ fn banded(late: impl Fn(u32, u32, u32, f64) -> bool) -> Shadows {
     let seen = seen(&all);
     assert_eq!(seen.zones.len(), 4, "{:?}", seen.zones);
     assert!(!seen.is_tight());
-    seen.shadows.expect("there is a band")
+    seen.latency_bands.expect("there is a band")
 }
 
 #[test]
@@ -105,7 +106,7 @@ fn a_band_has_its_share_and_its_offset_and_what_it_comes_with() {
 #[test]
 fn a_turn_of_a_turning_disk_is_named_and_others_first() {
     let turn = |rotational, disturbed| {
-        let mut noise = Noise(9);
+        let mut noise = SplitMix64::new(9);
         let mut all = made(101, 8, |_, _, _| {
             let late = noise.uniform() < 0.3;
             noisy(&mut noise, 14 * MS) + if late { 8_333_333 } else { 0 }
@@ -118,7 +119,7 @@ fn a_turn_of_a_turning_disk_is_named_and_others_first() {
                 device_share: None,
             });
         }
-        seen(&all).shadows.unwrap().cause
+        seen(&all).latency_bands.unwrap().cause
     };
     assert!(
         matches!(turn(true, false), Cause::MissedRevolution { revolution_ns } if (revolution_ns - 8.333e6).abs() < 1e4)
@@ -129,7 +130,7 @@ fn a_turn_of_a_turning_disk_is_named_and_others_first() {
 
 #[test]
 fn steps_of_a_coarse_clock_are_called_so() {
-    let mut noise = Noise(4);
+    let mut noise = SplitMix64::new(4);
     let read = |ns: f64| (ns / 1e6).floor();
     let mut all = made(101, 8, |place, _, _| {
         let begin = noise.uniform() * 1e6;
@@ -139,16 +140,16 @@ fn steps_of_a_coarse_clock_are_called_so() {
         ms * MS
     });
     all.0.host.as_mut().unwrap().clock.resolution_ns = MS;
-    let found = seen(&all).shadows.unwrap();
+    let found = seen(&all).latency_bands.unwrap();
     assert_eq!(found.cause, Cause::Clock { resolution_ns: MS });
     // The same times from a clock that is said to be fine are bands of an unknown cause.
     all.0.host.as_mut().unwrap().clock.resolution_ns = 1;
-    assert_eq!(seen(&all).shadows.unwrap().cause, Cause::Unknown);
+    assert_eq!(seen(&all).latency_bands.unwrap().cause, Cause::Unknown);
 }
 
 #[test]
 fn a_slower_pass_is_drift() {
-    let mut noise = Noise(5);
+    let mut noise = SplitMix64::new(5);
     let all = made(61, 4, |_, pass, _| noisy(&mut noise, if pass == 2 { 13 } else { 10 } * MS));
     let drift = seen(&all).drift.unwrap();
     assert_eq!(drift.slowest, 2);

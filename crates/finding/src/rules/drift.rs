@@ -3,8 +3,8 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids};
-use rdsk_analysis::course;
-use rdsk_analysis::halves::{Change, change};
+use rdsk_analysis::rate_series;
+use rdsk_analysis::trend::{Trend, trend};
 use rdsk_analysis::words;
 use rdsk_model::{Confidence, Finding, Record};
 
@@ -12,13 +12,13 @@ pub(super) const RULE: Rule = Rule { code: "drift", check };
 
 fn check(record: &Record) -> Vec<Finding> {
     let cells = cells(record, |cell| {
-        matches!(change(cell), Some(Change::Drift { .. })) && course::falls(cell).is_empty()
+        matches!(trend(cell), Some(Trend::Drift { .. })) && rate_series::level_shifts(cell).is_empty()
     });
     if cells.is_empty() {
         return Vec::new();
     }
-    let evidence = cite_all(&cells, |cell| match change(cell) {
-        Some(Change::Drift { first, second }) => cite(
+    let evidence = cite_all(&cells, |cell| match trend(cell) {
+        Some(Trend::Drift { first, second }) => cite(
             cell,
             "first half of the windows",
             format_args!("{}, second half = {}", words::rate(first.mean), words::rate(second.mean)),

@@ -87,7 +87,7 @@ mod tests {
             Some("write whole pages: multiples of 8 KiB at multiples of 8 KiB")
         );
         assert!(finding.title.contains("kernel"), "{}", finding.title);
-        record.cells[0].evidence.rung = rdsk_model::Rung::Sim;
+        record.cells[0].evidence.source = rdsk_model::EvidenceSource::Sim;
         assert!(fires(RULE, &record).title.starts_with("writes made the host read first"));
     }
 

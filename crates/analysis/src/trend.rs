@@ -24,7 +24,7 @@ pub struct Part {
 
 /// What the windows show.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Change {
+pub enum Trend {
     /// The first quarter was slower than the rest, and the rest held steady.
     SlowStart {
         /// The first quarter.
@@ -43,7 +43,7 @@ pub enum Change {
 
 /// The change of a cell's rate, when there is one beyond both intervals, beyond every batch of the other part, and of
 /// more than 20 %.
-pub fn change(cell: &CellRecord) -> Option<Change> {
+pub fn trend(cell: &CellRecord) -> Option<Trend> {
     let of_memory =
         |code| matches!(code, VerdictCode::PageCache | VerdictCode::Hole | VerdictCode::Incomplete);
     if cell.verdict.as_ref().is_some_and(|verdict| of_memory(verdict.code))
@@ -62,10 +62,10 @@ pub fn change(cell: &CellRecord) -> Option<Change> {
     let rest_middle = quarter + (rates.len() - quarter) / 2;
     let is_steady_later = !differ(part(&rates[quarter..rest_middle])?, part(&rates[rest_middle..])?);
     if first.mean < rest.mean && differ(first, rest) && is_steady_later {
-        return Some(Change::SlowStart { first, rest });
+        return Some(Trend::SlowStart { first, rest });
     }
     let (first, second) = (part(&rates[..half])?, part(&rates[half..])?);
-    differ(first, second).then_some(Change::Drift { first, second })
+    differ(first, second).then_some(Trend::Drift { first, second })
 }
 
 fn differ(a: Part, b: Part) -> bool {
@@ -103,11 +103,11 @@ mod tests {
         let steps = |parts: &[(usize, f64)]| -> Vec<f64> {
             parts.iter().flat_map(|&(count, size)| std::iter::repeat_n(size, count)).collect()
         };
-        let of = |parts: &[(usize, f64)]| change(&rippled(&steps(parts)).cells[0]);
+        let of = |parts: &[(usize, f64)]| trend(&rippled(&steps(parts)).cells[0]);
         assert_eq!(of(&[(100, 10.0)]), None);
-        assert!(matches!(of(&[(25, 4.0), (75, 10.0)]), Some(Change::SlowStart { .. })));
-        assert!(matches!(of(&[(50, 10.0), (50, 6.0)]), Some(Change::Drift { .. })));
-        assert!(matches!(of(&[(50, 6.0), (50, 10.0)]), Some(Change::Drift { .. })));
+        assert!(matches!(of(&[(25, 4.0), (75, 10.0)]), Some(Trend::SlowStart { .. })));
+        assert!(matches!(of(&[(50, 10.0), (50, 6.0)]), Some(Trend::Drift { .. })));
+        assert!(matches!(of(&[(50, 6.0), (50, 10.0)]), Some(Trend::Drift { .. })));
         assert_eq!(of(&[(50, 10.0), (50, 8.5)]), None, "a change of 15 % is not worth a word");
         assert_eq!(of(&[(49, 10.0), (49, 6.0)]), None, "too few windows");
         assert_eq!(of(&[(20, 3.3), (20, 6.0)]), None, "two visits on a noisy disk");
@@ -115,6 +115,6 @@ mod tests {
             [9.0, 12.0, 7.0, 11.0, 10.0, 6.5, 8.0, 5.0, 7.0, 6.0].map(|size| (10, size)).into();
         assert_eq!(of(&noisy), None, "batches of the halves overlap");
         // A rate that swings wildly all the time has no halves that differ.
-        assert_eq!(change(&rippled(&steps(&[(10, 1.0), (10, 19.0)]).repeat(5)).cells[0]), None);
+        assert_eq!(trend(&rippled(&steps(&[(10, 1.0), (10, 19.0)]).repeat(5)).cells[0]), None);
     }
 }

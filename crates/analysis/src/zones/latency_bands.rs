@@ -1,4 +1,4 @@
-//! Shadows: latencies that lie in a band of their own behind the main line, and what makes them, as far as it can be
+//! LatencyBands: latencies that lie in a band of their own behind the main line, and what makes them, as far as it can be
 //! tested. Derived from a cell of `zones`; where no test tells the cause it says so.
 
 use super::{Places, Zone};
@@ -26,7 +26,7 @@ const RARE: f64 = 0.35;
 
 /// A band behind the main line.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shadow {
+pub struct LatencyBand {
     /// How much later than the main line, in ns.
     pub offset_ns: f64,
     /// I/Os in it.
@@ -81,9 +81,9 @@ impl Cause {
 
 /// The bands of a cell and their cause.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shadows {
+pub struct LatencyBands {
     /// By rising distance; never empty.
-    pub bands: Vec<Shadow>,
+    pub bands: Vec<LatencyBand>,
     /// Probability of samples this divided from a distribution with one mode.
     pub p_value: f64,
     /// What makes them.
@@ -102,12 +102,12 @@ struct Lates {
 }
 
 /// Looks for bands; `None` where there are none.
-pub(super) fn shadows(
+pub(super) fn latency_bands(
     record: &Record,
     cell: &CellRecord,
     places: &Places,
     zones: &[Zone],
-) -> Option<Shadows> {
+) -> Option<LatencyBands> {
     let line = main_line(places, zones);
     let lates = lates(cell, places, &line);
     let late_ns = &lates.late_ns;
@@ -124,9 +124,13 @@ pub(super) fn shadows(
         return None;
     }
     let main = found.bands[0];
-    let behind: Vec<Shadow> = found.bands[1..]
+    let behind: Vec<LatencyBand> = found.bands[1..]
         .iter()
-        .map(|band| Shadow { offset_ns: band.centre - main.centre, count: band.count, share: band.share })
+        .map(|band| LatencyBand {
+            offset_ns: band.centre - main.centre,
+            count: band.count,
+            share: band.share,
+        })
         .collect();
     let resolution_ns = record.host.as_ref().map_or(0, |host| host.clock.resolution_ns);
     let is_clock = bands(&dithered(late_ns, resolution_ns as f64), &options).bands.len() < 2;
@@ -135,7 +139,7 @@ pub(super) fn shadows(
     } else {
         cause(record, cell, &lates, &behind, f64::midpoint(main.high, found.bands[1].low))
     };
-    Some(Shadows { bands: behind, p_value: found.p_value, cause })
+    Some(LatencyBands { bands: behind, p_value: found.p_value, cause })
 }
 
 /// The latency of the main line at each position: a low quantile of all samples of its zone, which has one rate. It is a
@@ -200,7 +204,7 @@ fn repeats(lates: &Lates) -> f64 {
 }
 
 /// The first of the causes whose test holds.
-fn cause(record: &Record, cell: &CellRecord, lates: &Lates, bands: &[Shadow], limit_ns: f64) -> Cause {
+fn cause(record: &Record, cell: &CellRecord, lates: &Lates, bands: &[LatencyBand], limit_ns: f64) -> Cause {
     if cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Disturbed) {
         return Cause::OtherIo;
     }

@@ -22,7 +22,7 @@ const SUDDEN: f64 = 0.6;
 
 /// A visit's full windows.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stretch {
+pub struct Segment {
     /// When the visit began, from the start of the run; 0 in Records that do not tell.
     pub start_ns: u64,
     /// I/O time of the cell's earlier visits.
@@ -39,18 +39,18 @@ pub struct Stretch {
 
 /// A cell's windows by visit.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Course {
+pub struct RateSeries {
     /// Width of a window, at least the Record's: so wide that an ordinary one holds several blocks.
     pub width_ns: u64,
     /// The visits that fill a window.
-    pub stretches: Vec<Stretch>,
+    pub segments: Vec<Segment>,
 }
 
 /// A fall of the rate to a lower level that lasted.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Fall {
+pub struct LevelShift {
     /// Position of the visit among those that fill a window: the one in which the lower level began.
-    pub stretch: usize,
+    pub segment: usize,
     /// Whether the change was seen during the I/O of a visit, and not between two or near the ends of a short one.
     pub within_visit: bool,
     /// I/O time of the cell until then.
@@ -74,13 +74,13 @@ pub fn has_times(record: &Record) -> bool {
 
 /// The windows of a cell whose progress is that of its device. `None` for cells that memory answered, whose writes stop in
 /// memory first, that a control group slows down in bursts, or that failed; and for visits shorter than a window.
-pub fn course(cell: &CellRecord) -> Option<Course> {
+pub fn rate_series(cell: &CellRecord) -> Option<RateSeries> {
     if !follows_device(cell) {
         return None;
     }
     let windows = cell.result.windows.as_ref().filter(|windows| windows.width_ns > 0)?;
     let counts = counts(&cell.result.visits, windows.width_ns, windows.bytes.len());
-    let (mut stretches, mut begin) = (Vec::new(), 0);
+    let (mut segments, mut begin) = (Vec::new(), 0);
     let (mut before_ns, mut before_bytes) = (0, 0);
     for (visit, (count, full)) in cell.result.visits.iter().zip(counts) {
         let all = windows.bytes.get(begin..begin + count)?;
@@ -89,7 +89,7 @@ pub fn course(cell: &CellRecord) -> Option<Course> {
         if !bytes.is_empty() {
             let early_ns = windows.width_ns * together.start as u64;
             let late_ns = windows.width_ns * together.end as u64;
-            stretches.push(Stretch {
+            segments.push(Segment {
                 start_ns: visit.start_ns + early_ns,
                 before_ns: before_ns + early_ns,
                 before_bytes,
@@ -102,38 +102,38 @@ pub fn course(cell: &CellRecord) -> Option<Course> {
         before_ns += visit.elapsed_ns;
         before_bytes += visit.bytes;
     }
-    coarsened(cell, Course { width_ns: windows.width_ns, stretches })
+    coarsened(cell, RateSeries { width_ns: windows.width_ns, segments })
 }
 
 /// The lasting falls of a cell's rate: those within single visits, else one over the whole cell. A fall is found by the
 /// maximally selected rank sum (Wilcoxon's statistic at every split, the largest taken; Lausen and Schumacher 1992), deflated
 /// for the correlation of neighbouring windows and held against a bound of 1 false alarm in 1000 series; it must be sudden,
 /// of a fifth at least, and both levels must hold.
-pub fn falls(cell: &CellRecord) -> Vec<Fall> {
-    let Some(course) = course(cell) else { return Vec::new() };
-    let rates = |stretch: &Stretch| -> Vec<f64> {
-        stretch.bytes.iter().map(|&bytes| bytes as f64 / metrics::seconds(course.width_ns)).collect()
+pub fn level_shifts(cell: &CellRecord) -> Vec<LevelShift> {
+    let Some(series) = rate_series(cell) else { return Vec::new() };
+    let rates = |segment: &Segment| -> Vec<f64> {
+        segment.bytes.iter().map(|&bytes| bytes as f64 / metrics::seconds(series.width_ns)).collect()
     };
-    let in_visits: Vec<Fall> = (0..course.stretches.len())
+    let in_visits: Vec<LevelShift> = (0..series.segments.len())
         .filter_map(|index| {
-            let step = step(&rates(&course.stretches[index]), course.width_ns)?;
-            (step.slow <= LOWER * step.fast).then(|| located(&course, index, &step, Seen::InVisit))
+            let step = step(&rates(&series.segments[index]), series.width_ns)?;
+            (step.slow <= LOWER * step.fast).then(|| located(&series, index, &step, Seen::InVisit))
         })
         .collect();
-    if !in_visits.is_empty() || course.stretches.len() < 2 {
+    if !in_visits.is_empty() || series.segments.len() < 2 {
         return in_visits;
     }
-    let all: Vec<f64> = course.stretches.iter().flat_map(rates).collect();
-    let Some(step) = step(&all, course.width_ns) else { return Vec::new() };
-    let (mut stretch, mut index) = (0, step.index);
-    while index >= course.stretches[stretch].bytes.len() {
-        index -= course.stretches[stretch].bytes.len();
-        stretch += 1;
+    let all: Vec<f64> = series.segments.iter().flat_map(rates).collect();
+    let Some(step) = step(&all, series.width_ns) else { return Vec::new() };
+    let (mut segment, mut index) = (0, step.index);
+    while index >= series.segments[segment].bytes.len() {
+        index -= series.segments[segment].bytes.len();
+        segment += 1;
     }
     if step.slow > LOWER_BETWEEN * step.fast {
         return Vec::new();
     }
-    vec![located(&course, stretch, &Step { index, ..step }, Seen::BetweenVisits)]
+    vec![located(&series, segment, &Step { index, ..step }, Seen::BetweenVisits)]
 }
 
 /// The level of a series: the mean of its middle half. A few stalls do not move it, as they would a mean; nor do windows
@@ -195,20 +195,20 @@ fn counts(visits: &[Visit], width_ns: u64, windows: usize) -> Vec<(usize, usize)
 }
 
 /// Joins neighbouring windows until an ordinary one holds several blocks; `None` when nothing is left.
-fn coarsened(cell: &CellRecord, mut course: Course) -> Option<Course> {
-    let bytes: u64 = course.stretches.iter().flat_map(|stretch| &stretch.bytes).sum();
-    let windows: u64 = course.stretches.iter().map(|stretch| stretch.bytes.len() as u64).sum();
+fn coarsened(cell: &CellRecord, mut series: RateSeries) -> Option<RateSeries> {
+    let bytes: u64 = series.segments.iter().flat_map(|segment| &segment.bytes).sum();
+    let windows: u64 = series.segments.iter().map(|segment| segment.bytes.len() as u64).sum();
     let mean = (bytes / windows.max(1)).max(1);
     let factor = BLOCKS_PER_WINDOW.saturating_mul(cell.workload.block_bytes).div_ceil(mean).max(1);
     let group = usize::try_from(factor).unwrap_or(usize::MAX);
-    for stretch in &mut course.stretches {
-        let cut = stretch.bytes.len() % group;
-        stretch.rest_ns = stretch.rest_ns.saturating_add(course.width_ns.saturating_mul(cut as u64));
-        stretch.bytes = stretch.bytes.chunks_exact(group).map(|group| group.iter().sum()).collect();
+    for segment in &mut series.segments {
+        let cut = segment.bytes.len() % group;
+        segment.rest_ns = segment.rest_ns.saturating_add(series.width_ns.saturating_mul(cut as u64));
+        segment.bytes = segment.bytes.chunks_exact(group).map(|group| group.iter().sum()).collect();
     }
-    course.width_ns = course.width_ns.saturating_mul(factor);
-    course.stretches.retain(|stretch| !stretch.bytes.is_empty());
-    (!course.stretches.is_empty()).then_some(course)
+    series.width_ns = series.width_ns.saturating_mul(factor);
+    series.segments.retain(|segment| !segment.bytes.is_empty());
+    (!series.segments.is_empty()).then_some(series)
 }
 
 /// Where a fall was seen.
@@ -223,23 +223,23 @@ enum Seen {
 /// Places a step in a visit. One that no visit shows by itself lies near an end of one: a cache that empties at rest hides
 /// the change in the first windows, so it lies anywhere between the end of the visit before and what was seen, or between
 /// that and the beginning of the next visit.
-fn located(course: &Course, stretch: usize, step: &Step, seen: Seen) -> Fall {
-    let this = &course.stretches[stretch];
-    let offset_ns = course.width_ns * step.index as u64;
+fn located(series: &RateSeries, segment: usize, step: &Step, seen: Seen) -> LevelShift {
+    let this = &series.segments[segment];
+    let offset_ns = series.width_ns * step.index as u64;
     let visit_bytes = this.early_bytes + this.bytes[..step.index].iter().sum::<u64>();
     let change_ns = this.start_ns + offset_ns;
     let is_early = step.index * 2 <= this.bytes.len();
-    let run_ns = match (seen, stretch.checked_sub(1), course.stretches.get(stretch + 1)) {
+    let run_ns = match (seen, segment.checked_sub(1), series.segments.get(segment + 1)) {
         (Seen::BetweenVisits, Some(last), _) if is_early => {
-            let last = &course.stretches[last];
-            let end_ns = last.start_ns + course.width_ns * last.bytes.len() as u64 + last.rest_ns;
+            let last = &series.segments[last];
+            let end_ns = last.start_ns + series.width_ns * last.bytes.len() as u64 + last.rest_ns;
             (end_ns, change_ns)
         }
         (Seen::BetweenVisits, _, Some(next)) if !is_early => (change_ns, next.start_ns),
         _ => (change_ns, change_ns),
     };
-    Fall {
-        stretch,
+    LevelShift {
+        segment,
         within_visit: seen == Seen::InVisit,
         at_ns: this.before_ns + offset_ns,
         bytes: this.before_bytes + visit_bytes,

@@ -1,11 +1,10 @@
-//! The reports: their tables, and where in a Record each cell of them is found. The figures of the tables are the reports'.
+//! The reports that show tables: paths, stream and align. Each cell of a table has its place in a Record; the figures of the
+//! tables are the reports'.
 
+use super::measured::{number, record};
 use super::page::{Allowed, Cell, Report, Table};
-use super::places;
-use anyhow::Context;
 use serde_json::Value;
 use std::path::Path;
-use std::process::Command;
 
 /// What experiments.md of the project's plan allows: 5 % for the first report, 10 % for the others, 20 % in the cached
 /// column of the fifth, a factor of 2 for the write cache.
@@ -15,36 +14,8 @@ const ALIGN: Allowed = Allowed::Share(0.10);
 const ALIGN_CACHED: Allowed = Allowed::Share(0.20);
 const CACHE_OFF: Allowed = Allowed::Factor(2.0);
 
-/// Every page, made by running the program.
-pub(super) fn all(program: &Path) -> anyhow::Result<Vec<Report>> {
-    let run = |command: &str| record(program, command);
-    Ok(vec![
-        paths(program)?,
-        stream(program)?,
-        places::zones_page(&run)?,
-        places::scale_page(&run)?,
-        align(program)?,
-    ])
-}
-
-fn record(program: &Path, command: &str) -> anyhow::Result<Value> {
-    let output = Command::new(program)
-        .args(command.split_whitespace())
-        .args(["--json", "-", "--quiet"])
-        .output()
-        .with_context(|| format!("cannot run rdsk {command}"))?;
-    anyhow::ensure!(output.status.success(), "rdsk {command}: {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).with_context(|| format!("rdsk {command} gave no document"))
-}
-
-/// A number in a cell of a Record; NaN, which no tolerance takes, where there is none.
-pub(super) fn number(record: &Value, id: &str, pointer: &str) -> f64 {
-    let cells = record["cells"].as_array().map_or(&[][..], Vec::as_slice);
-    let cell = cells.iter().find(|cell| cell["id"] == id);
-    cell.and_then(|cell| cell.pointer(pointer)).and_then(Value::as_f64).unwrap_or(f64::NAN)
-}
-
-fn paths(program: &Path) -> anyhow::Result<Report> {
+/// The page of `paths`.
+pub(super) fn paths(program: &Path) -> anyhow::Result<Report> {
     let operations = [
         ("read, raw", "paths/read/direct", 15.06),
         ("read, block", "paths/read/buffered", 20.60),
@@ -83,7 +54,8 @@ fn paths(program: &Path) -> anyhow::Result<Report> {
     })
 }
 
-fn stream(program: &Path) -> anyhow::Result<Report> {
+/// The page of `stream`.
+pub(super) fn stream(program: &Path) -> anyhow::Result<Report> {
     let mut tables = Vec::new();
     let san = "stream sim:solaris-san --rw write --bs 16k --bytes 2G";
     let record_san = record(program, san)?;
@@ -197,7 +169,8 @@ fn linux(
     Ok(tables)
 }
 
-fn align(program: &Path) -> anyhow::Result<Report> {
+/// The page of `align`.
+pub(super) fn align(program: &Path) -> anyhow::Result<Report> {
     let columns = [
         ("cached buffered", "cached-buffered"),
         ("cached direct", "cached-direct"),
