@@ -1,6 +1,6 @@
-//! The names that LVM gives its devices: volume group and logical volume, taken apart again. It reads no device.
+//! The names that LVM gives its devices, split into volume group and logical volume. It reads no device.
 
-/// Volume group and logical volume of a device of LVM, which doubles each hyphen within a name (lvm(8), "Valid Names"). The
+/// Volume group and logical volume of an LVM device. LVM doubles each hyphen within a name (lvm(8), "Valid Names"). The
 /// hidden parts of a volume have a third part in the name or a suffix to the UUID's 64 characters.
 pub(crate) fn logical_volume(name: &str, uuid: &str) -> Option<(String, String)> {
     const UUID_CHARACTERS: usize = 64;

@@ -1,11 +1,12 @@
-//! The bytes that a test file is made of: incompressible, nowhere repeated, and the same for the same seed. No randomness
+//! The content of a test file: incompressible, without repetition, and the same for the same seed. Not random enough
 //! for secrets.
 
-/// Bytes that one step gives.
+/// Bytes that one step of the generator gives.
 const WORD_BYTES: usize = 8;
 
-/// Fills `buffer` with the bytes that belong at `offset` (a multiple of 8) of the file of `seed`. Word n is SplitMix64's
-/// n-th output (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014), which repeats after 2^64 words.
+/// Fills `buffer` with the bytes that belong at `offset` (a multiple of 8) of the file of `seed`. Word n is
+/// SplitMix64's n-th output (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014), which repeats
+/// after 2^64 words. It stands here and not in the workspace's generator, because a word at any offset is wanted.
 pub(crate) fn fill(seed: u64, offset: u64, buffer: &mut [u8]) {
     const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut state = seed.wrapping_add((offset / 8).wrapping_mul(GAMMA));

@@ -113,7 +113,7 @@ fn file_target(
     }
 }
 
-/// A file of which nothing but its name is known yet.
+/// A file of which only the name is known yet.
 pub(super) fn blank_target(name: &str, path: &Path) -> Target {
     Target {
         index: 0,
