@@ -1,7 +1,9 @@
 //! The architecture checks over this workspace: walks manifests, sources and pages, and says which rules are broken. They
 //! run as ordinary tests and as `cargo xtask arch`. It changes nothing.
 
+mod circles;
 mod floors;
+mod modules;
 mod papers;
 mod sources;
 mod tokens;
@@ -74,13 +76,20 @@ fn room_violations(root: &Path, room: &str, directory: &Path) -> anyhow::Result<
         }
         parsed.push((path, text, tokens));
     }
+    let source_directory = directory.join("src");
+    let mut modules = Vec::new();
     for (path, text, tokens) in &parsed {
-        let inside_src = path.starts_with(directory.join("src"));
+        let inside_src = path.starts_with(&source_directory);
         let test = !inside_src || test_files.iter().any(|place| path.starts_with(place) || path == place);
         let shown = path.to_string_lossy();
         broken.extend(papers::source_violations(&shown, text, test));
         broken.extend(sources::violations(&sources::Source { path: &shown, room, test, tokens }));
+        if !test {
+            modules.extend(modules::Module::read(&shown, &source_directory.to_string_lossy(), tokens));
+        }
     }
+    let uses = modules::uses(&modules);
+    broken.extend(circles::violations(&uses, &directory.to_string_lossy(), circles::ALLOWED));
     Ok(broken)
 }
 

@@ -7,10 +7,11 @@ mod page;
 pub(crate) mod rows;
 mod tree;
 
+use crate::cli_args::CliArgs;
 use crate::json_file::Sink;
-use crate::wanted::{Letters, Wanted};
-use crate::{broken, exit, out};
+use crate::{exit, out, panic_hook};
 use rdsk_model::{Problem, ProblemKind, TargetKind};
+use rdsk_report::Charset;
 use rdsk_targets::{Access, Examined, Overwrite, Permission, Place, Roots, authorize, examine};
 use rdsk_units::printable;
 use std::path::Path;
@@ -40,13 +41,13 @@ pub(crate) struct Known {
 }
 
 /// Shows the targets and gives the exit code.
-pub(crate) fn show(wanted: &Wanted) -> u8 {
-    let sink = match wanted.json.as_ref().map(|place| Sink::prepare(place, &wanted.targets)).transpose() {
+pub(crate) fn show(args: &CliArgs) -> u8 {
+    let sink = match args.json.as_ref().map(|place| Sink::prepare(place, &args.targets)).transpose() {
         Ok(sink) => sink,
         Err(problem) => return failed(&problem),
     };
     let roots = Roots::default();
-    let names = if wanted.targets.is_empty() { everything(&roots.sys) } else { wanted.targets.clone() };
+    let names = if args.targets.is_empty() { everything(&roots.sys) } else { args.targets.clone() };
     let told: Vec<Told> = names.into_iter().map(|name| tell(name, &roots)).collect();
     let mut code = exit::DONE;
     let shown = match &sink {
@@ -55,7 +56,7 @@ pub(crate) fn show(wanted: &Wanted) -> u8 {
     }
     .and_then(|()| match &sink {
         Some(Sink::Stdout) => Ok(()),
-        _ => out::data(&page::page(&told, letters(wanted, |name| std::env::var(name).ok()))).map(drop),
+        _ => out::data(&page::page(&told, charset(args, |name| std::env::var(name).ok()))).map(drop),
     });
     if let Err(problem) = shown {
         code = failed(&problem);
@@ -63,7 +64,7 @@ pub(crate) fn show(wanted: &Wanted) -> u8 {
     for problem in told.iter().filter_map(|told| told.found.as_ref().err()) {
         out::problem(problem);
         // Of devices that nobody named, one that has just gone is no failure of the command.
-        if code == exit::DONE && !wanted.targets.is_empty() {
+        if code == exit::DONE && !args.targets.is_empty() {
             code = exit::of(problem.kind);
         }
     }
@@ -71,17 +72,17 @@ pub(crate) fn show(wanted: &Wanted) -> u8 {
 }
 
 /// Lines of Unicode where the locale can show them.
-fn letters(wanted: &Wanted, variable: impl Fn(&str) -> Option<String>) -> Letters {
+fn charset(args: &CliArgs, variable: impl Fn(&str) -> Option<String>) -> Charset {
     let names = ["LC_ALL", "LC_CTYPE", "LANG"];
     let locale = names.into_iter().filter_map(variable).find(|value| !value.is_empty());
     let is_utf8 = |locale: String| {
         let locale = locale.to_ascii_lowercase();
         locale.ends_with("utf-8") || locale.ends_with("utf8")
     };
-    if wanted.letters == Letters::Unicode && locale.is_some_and(is_utf8) {
-        Letters::Unicode
+    if args.charset == Charset::Unicode && locale.is_some_and(is_utf8) {
+        Charset::Unicode
     } else {
-        Letters::Ascii
+        Charset::Ascii
     }
 }
 
@@ -91,7 +92,7 @@ fn failed(problem: &Problem) -> u8 {
 }
 
 fn tell(name: String, roots: &Roots) -> Told {
-    let found = broken::caught(|| examine(&name, roots).map_err(|error| error.problem()))
+    let found = panic_hook::catch(|| examine(&name, roots).map_err(|error| error.problem()))
         .and_then(|found| found)
         .map(known);
     Told { name, found }
@@ -185,18 +186,18 @@ mod tests {
 
     #[test]
     fn lines_of_unicode_need_a_locale_that_has_them() {
-        let letters = |words: &[&str], pairs: &[(&str, &str)]| {
-            let wanted = crate::flags::testing::wanted(words).unwrap();
-            super::letters(&wanted, |name| {
+        let charset = |words: &[&str], pairs: &[(&str, &str)]| {
+            let args = crate::flags::testing::parsed(words).unwrap();
+            super::charset(&args, |name| {
                 pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
             })
         };
         let info = &["info"];
-        assert_eq!(letters(info, &[("LANG", "C.UTF-8")]), Letters::Unicode);
-        assert_eq!(letters(info, &[("LC_ALL", ""), ("LANG", "de_DE.utf8")]), Letters::Unicode);
-        assert_eq!(letters(info, &[("LC_ALL", "C"), ("LANG", "C.UTF-8")]), Letters::Ascii);
-        assert_eq!(letters(info, &[]), Letters::Ascii);
-        assert_eq!(letters(&["info", "--ascii"], &[("LANG", "C.UTF-8")]), Letters::Ascii);
+        assert_eq!(charset(info, &[("LANG", "C.UTF-8")]), Charset::Unicode);
+        assert_eq!(charset(info, &[("LC_ALL", ""), ("LANG", "de_DE.utf8")]), Charset::Unicode);
+        assert_eq!(charset(info, &[("LC_ALL", "C"), ("LANG", "C.UTF-8")]), Charset::Ascii);
+        assert_eq!(charset(info, &[]), Charset::Ascii);
+        assert_eq!(charset(&["info", "--ascii"], &[("LANG", "C.UTF-8")]), Charset::Ascii);
     }
 
     #[test]

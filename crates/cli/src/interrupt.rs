@@ -11,20 +11,20 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a run may take to stop: a slow disk must finish the I/O in flight and its flush.
-const PATIENCE: Duration = Duration::from_secs(5);
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A second signal so soon after the first is the same one: a terminal and a parent both pass it on.
-const TWICE: Duration = Duration::from_millis(200);
+const SAME_SIGNAL: Duration = Duration::from_millis(200);
 
 /// How long output that is under way may take to its end; it may hang on a reader that does not read.
-const OUTPUT_PATIENCE: Duration = Duration::from_millis(500);
+const OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
 
 const RUNNING: u8 = 0;
 const ENDING: u8 = 1;
 const ABANDONED: u8 = 2;
 
 /// What is done in the place of the run that does not end: telling the user and writing the document.
-pub(crate) type LastWords = Box<dyn Fn() + Send + Sync>;
+pub(crate) type OnAbandon = Box<dyn Fn() + Send + Sync>;
 
 /// The watch over signals. It lasts until the process ends.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Guard {
     ///
     /// # Errors
     /// When the kernel does not let us handle the signals or start a thread.
-    pub(crate) fn new(stop: StopFlag, last_words: LastWords) -> io::Result<Self> {
+    pub(crate) fn new(stop: StopFlag, on_abandon: OnAbandon) -> io::Result<Self> {
         let mut wanted = vec![SIGINT, SIGTERM];
         // Under nohup the hang-up is ignored, and a run started so is meant to outlive its terminal.
         if !is_ignored(SIGHUP) {
@@ -47,7 +47,7 @@ impl Guard {
         let state = Arc::new(AtomicU8::new(RUNNING));
         let shared = Arc::clone(&state);
         std::thread::Builder::new().name("signals".into()).spawn(move || {
-            let last_words: Arc<dyn Fn() + Send + Sync> = Arc::from(last_words);
+            let on_abandon: Arc<dyn Fn() + Send + Sync> = Arc::from(on_abandon);
             let mut signals = signals.forever();
             let mut first = None;
             if signals.next().is_some() {
@@ -55,22 +55,22 @@ impl Guard {
                 stop.raise();
                 if shared.load(Ordering::SeqCst) == ENDING {
                     // The files are gone and only output is left.
-                    std::thread::sleep(OUTPUT_PATIENCE);
+                    std::thread::sleep(OUTPUT_TIMEOUT);
                     leave();
                 }
-                let (state, words) = (Arc::clone(&shared), Arc::clone(&last_words));
+                let (state, words) = (Arc::clone(&shared), Arc::clone(&on_abandon));
                 let patient = std::thread::Builder::new().name("watchdog".into()).spawn(move || {
-                    std::thread::sleep(PATIENCE);
+                    std::thread::sleep(STOP_TIMEOUT);
                     abandon(&state, words.as_ref());
                 });
                 // Without a watchdog the second signal is all there is.
                 drop(patient);
             }
-            let is_another = |_: &i32| first.is_none_or(|first| first.elapsed() >= TWICE);
+            let is_another = |_: &i32| first.is_none_or(|first| first.elapsed() >= SAME_SIGNAL);
             if signals.find(is_another).is_some() {
-                abandon(&shared, last_words.as_ref());
+                abandon(&shared, on_abandon.as_ref());
                 // It had ended, and writes.
-                std::thread::sleep(OUTPUT_PATIENCE);
+                std::thread::sleep(OUTPUT_TIMEOUT);
                 leave();
             }
         })?;
@@ -96,12 +96,12 @@ pub(crate) fn survive_file_limits() {
 }
 
 /// Ends the process in the place of a run that does not; returns when the run ended after all.
-fn abandon(state: &AtomicU8, last_words: &(dyn Fn() + Send + Sync)) {
+fn abandon(state: &AtomicU8, on_abandon: &(dyn Fn() + Send + Sync)) {
     if state.compare_exchange(RUNNING, ABANDONED, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
         // The kernel keeps a file as long as an I/O on it hangs; what there is to say does not wait for that.
         let removing =
             std::thread::Builder::new().name("remover".into()).spawn(rdsk_targets::remove_all_test_files_now);
-        last_words();
+        on_abandon();
         match removing {
             Ok(removing) => drop(removing.join()),
             Err(_) => rdsk_targets::remove_all_test_files_now(),
@@ -158,7 +158,9 @@ mod tests {
             std::thread::sleep(Duration::from_secs(60));
             panic!("nobody ended the process");
         }
-        for (signals, least, most) in [("1", PATIENCE, 4 * PATIENCE), ("2", Duration::ZERO, PATIENCE)] {
+        for (signals, least, most) in
+            [("1", STOP_TIMEOUT, 4 * STOP_TIMEOUT), ("2", Duration::ZERO, STOP_TIMEOUT)]
+        {
             let began = std::time::Instant::now();
             let output = std::process::Command::new(std::env::current_exe().unwrap())
                 .args(["--exact", "interrupt::tests::a_run_that_hangs_is_abandoned", "--nocapture"])

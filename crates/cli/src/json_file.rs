@@ -2,8 +2,8 @@
 //! It never writes to a device other than a terminal, `/dev/null` or `/dev/full`, and never replaces a file that is not a
 //! document of rdsk.
 
+use crate::cli_args::JsonPlace;
 use crate::out;
-use crate::wanted::JsonPlace;
 use rdsk_model::{Problem, ProblemKind};
 use rdsk_units::printable;
 use rustix::fs::OFlags;

@@ -1,7 +1,6 @@
 //! The command line of rdsk: flags, wiring, exit codes. It is the only room that prints, and it measures nothing itself.
 
-mod args;
-mod broken;
+mod cli_args;
 mod exit;
 mod failure;
 mod flags;
@@ -11,24 +10,25 @@ mod interrupt;
 mod json_file;
 mod measure;
 mod out;
+mod panic_hook;
+mod parse;
 mod progress;
 mod sim;
-mod verb;
-mod wanted;
+mod subcommand;
 
-use crate::args::Parsed;
 use crate::json_file::Sink;
-use crate::verb::Verb;
+use crate::parse::Parsed;
+use crate::subcommand::Subcommand;
 use rdsk_model::Problem;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     rdsk_sys::memory::give_back_freed();
-    broken::install();
+    panic_hook::install();
     interrupt::survive_file_limits();
     let words: Vec<OsString> = std::env::args_os().collect();
-    let code = match args::parse(&words) {
+    let code = match parse::parse(&words) {
         Ok(Parsed::Text(text)) => match out::data(&text) {
             Ok(_) => exit::DONE,
             Err(problem) => {
@@ -36,10 +36,10 @@ fn main() -> ExitCode {
                 exit::of(problem.kind)
             }
         },
-        Ok(Parsed::Wanted(wanted)) => match wanted.verb {
-            Verb::Info => info::show(&wanted),
-            Verb::Sim => sim::show(&wanted),
-            _ => measure::measure(&wanted, command(&words)),
+        Ok(Parsed::Args(args)) => match args.subcommand {
+            Subcommand::Info => info::show(&args),
+            Subcommand::Sim => sim::show(&args),
+            _ => measure::measure(&args, command(&words)),
         },
         Err(problem) => misused(&problem, &words),
     };
@@ -48,11 +48,11 @@ fn main() -> ExitCode {
 
 /// A command line that makes no sense: says why, in the document too where one was asked for.
 fn misused(problem: &Problem, words: &[OsString]) -> u8 {
-    if let Some(place) = args::json_place(words)
+    if let Some(place) = parse::json_place(words)
         && let Ok(sink) = Sink::prepare(&place, &[])
     {
-        let document = match args::verb(words) {
-            Some(Verb::Info) => info::document(&[], Some(problem)),
+        let document = match parse::subcommand(words) {
+            Some(Subcommand::Info) => info::document(&[], Some(problem)),
             _ => {
                 let record = failure::failed_record(command(words), None, problem.clone());
                 rdsk_report::json(&record, rdsk_report::Compactness::Full)

@@ -1,57 +1,57 @@
 //! The commands that measure: hands the request over, shows progress, and gives out the Record as document and page.
 //! What is measured and how is the business of `experiment`.
 
-use crate::interrupt::{Guard, LastWords};
+use crate::cli_args::{CliArgs, ColorWhen, RunMode, Verbosity};
+use crate::interrupt::{Guard, OnAbandon};
 use crate::json_file::Sink;
 use crate::progress::Progress;
-use crate::wanted::{Aim, ColorWish, Letters, Talk, Wanted};
-use crate::{broken, exit, failure, out};
-use rdsk_experiment::{Request, conduct, plan_only};
+use crate::{exit, failure, out, panic_hook};
+use rdsk_experiment::{Request, execute, plan_only};
 use rdsk_model::{Plan, Problem, ProblemKind, Record, StopFlag, Target};
-use rdsk_report::{Charset, Color, Style};
+use rdsk_report::{Color, Style};
 use rdsk_targets::Roots;
 use rdsk_units::printable;
 use std::io::IsTerminal as _;
 use std::path::Path;
 
 /// The page is never wider, whatever the terminal: it can be quoted in a mail.
-const WIDEST: usize = 80;
+const MAX_WIDTH: usize = 80;
 /// Below this nothing can be drawn; the terminal wraps.
-const NARROWEST: usize = 40;
+const MIN_WIDTH: usize = 40;
 
 /// Runs a measuring command and gives its exit code. `command` is the command line for the Record.
-pub(crate) fn measure(wanted: &Wanted, command: Vec<String>) -> u8 {
+pub(crate) fn measure(args: &CliArgs, command: Vec<String>) -> u8 {
     let stop = StopFlag::new();
-    let mut request = request(wanted, command, &stop);
-    let sink = match &wanted.json {
+    let mut request = request(args, command, &stop);
+    let sink = match &args.json {
         None => None,
         Some(place) => match Sink::prepare(place, &request.targets) {
             Ok(sink) => Some(sink),
             // The document cannot be written, so that standard error is the only place to tell it.
-            Err(problem) => return failed(&problem, &request, None, wanted),
+            Err(problem) => return failed(&problem, &request, None, args),
         },
     };
-    match wanted.resume.as_deref().map(earlier).transpose() {
+    match args.resume.as_deref().map(earlier).transpose() {
         Ok(record) => request.resume = record.map(Box::new),
-        Err(problem) => return failed(&problem, &request, sink.as_ref(), wanted),
+        Err(problem) => return failed(&problem, &request, sink.as_ref(), args),
     }
-    match wanted.aim {
-        Aim::PlanOnly => show_plan(wanted, &request, sink.as_ref()),
-        Aim::Measure => run(wanted, &request, sink.as_ref(), stop),
+    match args.run_mode {
+        RunMode::PlanOnly => show_plan(args, &request, sink.as_ref()),
+        RunMode::Measure => run(args, &request, sink.as_ref(), stop),
     }
 }
 
-fn request(wanted: &Wanted, command: Vec<String>, stop: &StopFlag) -> Request {
-    let targets = if wanted.targets.is_empty() { vec![".".to_owned()] } else { wanted.targets.clone() };
+fn request(args: &CliArgs, command: Vec<String>, stop: &StopFlag) -> Request {
+    let targets = if args.targets.is_empty() { vec![".".to_owned()] } else { args.targets.clone() };
     Request {
         command,
-        label: wanted.label.clone(),
-        experiments: wanted.experiments.clone(),
+        label: args.label.clone(),
+        experiments: args.experiments.clone(),
         targets,
-        permission: wanted.permission.clone(),
-        size_bytes: wanted.size_bytes,
+        permission: args.permission.clone(),
+        size_bytes: args.size_bytes,
         resume: None,
-        options: wanted.options.clone(),
+        options: args.options.clone(),
         roots: Roots::default(),
         stop: stop.clone(),
     }
@@ -77,31 +77,31 @@ fn earlier(path: &Path) -> Result<Record, Problem> {
     serde_json::from_slice(&document).map_err(|error| problem(format!("it is no Record of rdsk: {error}")))
 }
 
-fn run(wanted: &Wanted, request: &Request, sink: Option<&Sink>, stop: StopFlag) -> u8 {
-    let guard = match Guard::new(stop, last_words(wanted, request, sink)) {
+fn run(args: &CliArgs, request: &Request, sink: Option<&Sink>, stop: StopFlag) -> u8 {
+    let guard = match Guard::new(stop, on_abandon(args, request, sink)) {
         Ok(guard) => guard,
         Err(error) => {
             let problem = short_of("watch for signals", &error);
-            return failed(&problem, request, sink, wanted);
+            return failed(&problem, request, sink, args);
         }
     };
-    let mut progress = Progress::new(wanted.talk);
+    let mut progress = Progress::new(args.verbosity);
     // The kernel hands a signal to the main thread. Were that one waiting for a disk, in a sleep that no signal ends, the
     // signal would wait with it; so the disk is another thread's business.
     let ended = std::thread::scope(|scope| {
         let work = std::thread::Builder::new().name("run".into());
         let work = work
-            .spawn_scoped(scope, || broken::caught(|| conduct(request, &mut progress)))
+            .spawn_scoped(scope, || panic_hook::catch(|| execute(request, &mut progress)))
             .map_err(|error| short_of("start a thread for the run", &error))?;
         work.join().expect("a panic is caught inside")
     });
     progress.clear();
     guard.run_ended();
     match ended {
-        Ok(record) => give_out(&record, wanted, sink),
+        Ok(record) => give_out(&record, args, sink),
         Err(problem) => {
             rdsk_targets::remove_all_test_files_now();
-            failed(&problem, request, sink, wanted)
+            failed(&problem, request, sink, args)
         }
     }
 }
@@ -114,7 +114,7 @@ fn short_of(action: &str, error: &std::io::Error) -> Problem {
 
 /// The document first, since it is what cannot be had again; then the page; then what went wrong, so that it stands
 /// last on the screen.
-fn give_out(record: &Record, wanted: &Wanted, sink: Option<&Sink>) -> u8 {
+fn give_out(record: &Record, args: &CliArgs, sink: Option<&Sink>) -> u8 {
     let mut code = exit::of_record(record);
     let mut complain = |problem: &Problem| {
         out::problem(problem);
@@ -123,13 +123,13 @@ fn give_out(record: &Record, wanted: &Wanted, sink: Option<&Sink>) -> u8 {
         }
     };
     if let Some(sink) = sink
-        && let Err(problem) = sink.write(&rdsk_report::json(record, wanted.compactness))
+        && let Err(problem) = sink.write(&rdsk_report::json(record, args.compactness))
     {
         complain(&problem);
     }
     if sink != Some(&Sink::Stdout)
         && !record.cells.is_empty()
-        && let Err(problem) = out::data(&rdsk_report::text(record, style(wanted)))
+        && let Err(problem) = out::data(&rdsk_report::text(record, style(args)))
     {
         complain(&problem);
     }
@@ -147,8 +147,8 @@ fn give_out(record: &Record, wanted: &Wanted, sink: Option<&Sink>) -> u8 {
             code = exit::of(problem.kind);
         }
     }
-    if let Some(text) = broken::unreported()
-        && wanted.talk == Talk::Normal
+    if let Some(text) = panic_hook::unreported()
+        && args.verbosity == Verbosity::Normal
     {
         out::warning(&text);
     }
@@ -189,10 +189,10 @@ fn cell_errors(record: &Record) -> Option<Problem> {
     ))
 }
 
-fn show_plan(wanted: &Wanted, request: &Request, sink: Option<&Sink>) -> u8 {
-    let (plan, targets) = match broken::caught(|| plan_only(request)).and_then(|planned| planned) {
+fn show_plan(args: &CliArgs, request: &Request, sink: Option<&Sink>) -> u8 {
+    let (plan, targets) = match panic_hook::catch(|| plan_only(request)).and_then(|planned| planned) {
         Ok(planned) => planned,
-        Err(problem) => return failed(&problem, request, sink, wanted),
+        Err(problem) => return failed(&problem, request, sink, args),
     };
     let shown = match sink {
         Some(sink) => sink.write(&plan_document(&plan, &targets)),
@@ -222,19 +222,19 @@ fn plan_document(plan: &Plan, targets: &[Target]) -> String {
 }
 
 /// A command that ended before there was a Record: says why, in the document too.
-fn failed(problem: &Problem, request: &Request, sink: Option<&Sink>, wanted: &Wanted) -> u8 {
+fn failed(problem: &Problem, request: &Request, sink: Option<&Sink>, args: &CliArgs) -> u8 {
     if let Some(sink) = sink {
         let record = failure::failed_record(request.command.clone(), request.label.clone(), problem.clone());
         // The problem at hand is the one to tell; that its document found no place is of less weight.
-        let _ = sink.write(&rdsk_report::json(&record, wanted.compactness));
+        let _ = sink.write(&rdsk_report::json(&record, args.compactness));
     }
     out::problem(problem);
     exit::of(problem.kind)
 }
 
 /// What the watchdog says for a run that does not end.
-fn last_words(wanted: &Wanted, request: &Request, sink: Option<&Sink>) -> LastWords {
-    let (request, sink, wanted) = (request.clone(), sink.cloned(), wanted.clone());
+fn on_abandon(args: &CliArgs, request: &Request, sink: Option<&Sink>) -> OnAbandon {
+    let (request, sink, args) = (request.clone(), sink.cloned(), args.clone());
     Box::new(move || {
         let problem = Problem::new(
             ProblemKind::Interrupted,
@@ -242,29 +242,25 @@ fn last_words(wanted: &Wanted, request: &Request, sink: Option<&Sink>) -> LastWo
             "interrupted, and the run did not stop by itself; its figures are lost",
             "the test file is removed; an I/O may still hang in the kernel: dmesg | tail",
         );
-        failed(&problem, &request, sink.as_ref(), &wanted);
+        failed(&problem, &request, sink.as_ref(), &args);
     })
 }
 
-fn style(wanted: &Wanted) -> Style {
+fn style(args: &CliArgs) -> Style {
     let width = terminal_size::terminal_size()
-        .map_or(WIDEST, |(width, _)| usize::from(width.0))
-        .clamp(NARROWEST, WIDEST);
-    let color = match wanted.color {
-        ColorWish::Always => Color::Always,
-        ColorWish::Never => Color::Never,
-        ColorWish::Auto
+        .map_or(MAX_WIDTH, |(width, _)| usize::from(width.0))
+        .clamp(MIN_WIDTH, MAX_WIDTH);
+    let color = match args.color {
+        ColorWhen::Always => Color::Always,
+        ColorWhen::Never => Color::Never,
+        ColorWhen::Auto
             if is_colour_welcome(|name| std::env::var_os(name)) && std::io::stdout().is_terminal() =>
         {
             Color::Always
         }
-        ColorWish::Auto => Color::Never,
+        ColorWhen::Auto => Color::Never,
     };
-    let charset = match wanted.letters {
-        Letters::Unicode => Charset::Unicode,
-        Letters::Ascii => Charset::Ascii,
-    };
-    Style { width, color, charset }
+    Style { width, color, charset: args.charset }
 }
 
 /// <https://no-color.org>: set and not empty means no colour; a dumb terminal knows none.
@@ -293,8 +289,8 @@ mod tests {
 
     #[test]
     fn no_target_is_the_current_directory() {
-        let wanted = crate::flags::testing::wanted(&["run"]).unwrap();
-        let request = request(&wanted, vec!["rdsk".into()], &StopFlag::new());
+        let args = crate::flags::testing::parsed(&["run"]).unwrap();
+        let request = request(&args, vec!["rdsk".into()], &StopFlag::new());
         assert_eq!(request.targets, ["."]);
         assert_eq!(request.experiments.len(), 6);
     }

@@ -39,12 +39,12 @@ pub(crate) fn data(text: &str) -> Result<Reader, Problem> {
 
 /// Says a problem on standard error: one `error:` line and, where something helps, one `hint:` line.
 pub(crate) fn problem(problem: &Problem) {
-    talk(&problem_text(problem));
+    write_stderr(&problem_text(problem));
 }
 
 /// Says a warning on standard error.
 pub(crate) fn warning(text: &str) {
-    talk(&format!("warning: {}\n", one_line(text)));
+    write_stderr(&format!("warning: {}\n", one_line(text)));
 }
 
 fn problem_text(problem: &Problem) -> String {
@@ -63,7 +63,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// In one write, so that lines of two threads do not mix. When standard error is closed there is nobody left to tell.
-fn talk(text: &str) {
+fn write_stderr(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 

@@ -1,9 +1,9 @@
 //! The progress line on standard error: a Watch. It shows nothing where there is no terminal, and never touches
 //! standard output.
 
+use crate::cli_args::Verbosity;
 use crate::flush_clock::FlushClock;
 use crate::out;
-use crate::wanted::Talk;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rdsk_model::{Event, Watch};
 use rdsk_units::{Bytes, Nanos, Rate, count};
@@ -16,8 +16,8 @@ const REDRAWS_PER_S: u8 = 10;
 /// The progress line and the warnings.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    talk: Talk,
-    /// The line; `None` where there is no terminal or none is wanted.
+    verbosity: Verbosity,
+    /// The line; `None` where there is no terminal or none is args.
     line: Option<ProgressBar>,
     /// Warnings that were said; each is said once.
     said: BTreeSet<String>,
@@ -29,11 +29,11 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// A line on standard error, if that is a terminal.
-    pub(crate) fn new(talk: Talk) -> Self {
-        let wanted = talk == Talk::Normal && std::io::stderr().is_terminal();
-        let line = wanted.then(line);
-        let flush = FlushClock::new((talk == Talk::Normal).then(|| line.clone()));
-        Self { talk, line, said: BTreeSet::new(), visit: String::new(), flush }
+    pub(crate) fn new(verbosity: Verbosity) -> Self {
+        let is_shown = verbosity == Verbosity::Normal && std::io::stderr().is_terminal();
+        let line = is_shown.then(line);
+        let flush = FlushClock::new((verbosity == Verbosity::Normal).then(|| line.clone()));
+        Self { verbosity, line, said: BTreeSet::new(), visit: String::new(), flush }
     }
 
     /// Wipes the line away, for good.
@@ -50,7 +50,7 @@ impl Progress {
     }
 
     fn warn(&mut self, text: &str) {
-        if self.talk == Talk::Quiet || !self.said.insert(text.to_owned()) {
+        if self.verbosity == Verbosity::Quiet || !self.said.insert(text.to_owned()) {
             return;
         }
         match &self.line {
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn a_warning_is_said_once() {
         let mut progress = Progress {
-            talk: Talk::Normal,
+            verbosity: Verbosity::Normal,
             line: None,
             said: BTreeSet::new(),
             visit: String::new(),
@@ -142,7 +142,7 @@ mod tests {
         progress.event(&Event::Warning { text: "a warning of a test" });
         progress.event(&Event::Warning { text: "a warning of a test" });
         assert_eq!(progress.said.len(), 1);
-        progress.talk = Talk::Quiet;
+        progress.verbosity = Verbosity::Quiet;
         progress.event(&Event::Warning { text: "another" });
         assert_eq!(progress.said.len(), 1);
     }

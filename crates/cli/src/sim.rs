@@ -1,10 +1,10 @@
 //! `rdsk sim`: which simulated systems there are, from which report, and with which figures. It shows their texts and
 //! simulates nothing.
 
-use crate::args::usage;
+use crate::cli_args::CliArgs;
 use crate::info::rows::Rows;
 use crate::json_file::Sink;
-use crate::wanted::Wanted;
+use crate::parse::usage;
 use crate::{exit, out};
 use rdsk_disk::{DeviceParams, NAMES, RaidLevel, System, SystemParams};
 use rdsk_model::Problem;
@@ -13,12 +13,12 @@ use rdsk_units::{Bytes, Nanos, printable};
 use serde_json::{Value, json};
 
 /// Shows what was asked for and gives the exit code.
-pub(crate) fn show(wanted: &Wanted) -> u8 {
-    let told = match told(wanted) {
+pub(crate) fn show(args: &CliArgs) -> u8 {
+    let told = match told(args) {
         Ok(told) => told,
         Err(problem) => return failed(&problem),
     };
-    let shown = match wanted.json.as_ref().map(|place| Sink::prepare(place, &[])).transpose() {
+    let shown = match args.json.as_ref().map(|place| Sink::prepare(place, &[])).transpose() {
         Err(problem) => Err(problem),
         Ok(None) => out::data(&told.page).map(drop),
         Ok(Some(sink)) => {
@@ -42,8 +42,8 @@ struct Told {
     document: Value,
 }
 
-fn told(wanted: &Wanted) -> Result<Told, Problem> {
-    let words: Vec<&str> = wanted.targets.iter().map(String::as_str).collect();
+fn told(args: &CliArgs) -> Result<Told, Problem> {
+    let words: Vec<&str> = args.targets.iter().map(String::as_str).collect();
     match words[..] {
         [] | ["list"] => list(),
         ["show", name] => shown(name),

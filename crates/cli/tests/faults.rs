@@ -1,8 +1,8 @@
 //! What goes wrong outside: disks that fail or fill up, targets that go away or are none. The real binary says what
 //! happened, keeps what it measured, leaves no test file, and never hangs.
 
-#[path = "support/b.rs"]
-mod b;
+#[path = "support/checked_run.rs"]
+mod checked_run;
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
-use b::{
+use checked_run::{
     Answer, Asked, ask, assert_nothing_left, directory, rdsk, start, start_command, test_files, wait_until,
     word, written_file,
 };
@@ -55,7 +55,7 @@ fn wait_for_file(asked: &Asked, place: &Path, bytes: u64) {
 }
 
 fn errors(answer: &Answer) -> Vec<&Value> {
-    answer.cells().iter().flat_map(|cell| b::contract::list(&cell["result"]["errors"])).collect()
+    answer.cells().iter().flat_map(|cell| checked_run::contract::list(&cell["result"]["errors"])).collect()
 }
 
 fn measured_bytes(answer: &Answer) -> u64 {
@@ -264,7 +264,7 @@ fn a_device_that_is_detached_in_mid_run() {
     let other = directory();
     let innocent = other.path().join("innocent");
     written_file(&innocent, 32 << 20);
-    let before = b::file_hash(&innocent);
+    let before = checked_run::file_hash(&innocent);
     let line = format!("stream {} --rw write --runtime 4s", word(device.path()));
     let line = format!("{line} --precision 0.1% --destroy {}", word(device.backing_path()));
     let asked = start_and_wait_for(&device, &line, 4 * MIB);
@@ -278,7 +278,11 @@ fn a_device_that_is_detached_in_mid_run() {
     });
     let answer = asked.answer();
     drop(attached);
-    assert_eq!(b::file_hash(&innocent), before, "the run wrote to another disk that took the number");
+    assert_eq!(
+        checked_run::file_hash(&innocent),
+        before,
+        "the run wrote to another disk that took the number"
+    );
     let answer = answer.expect_code(4);
     assert!(measured_bytes(&answer) > 0, "what was measured before is lost: {}", answer.said());
     assert!(answer.error_and_hint().0.contains(name), "{}", answer.said());
@@ -376,7 +380,7 @@ fn direct_io_that_is_not_aligned() {
         if !aligned {
             refused += 1;
             assert!(cell["result"]["why"].as_str().unwrap().contains("EINVAL"), "{cell:#}");
-            assert!(b::contract::list(&cell["result"]["errors"]).is_empty());
+            assert!(checked_run::contract::list(&cell["result"]["errors"]).is_empty());
         }
     }
     // Three sizes in two columns, and three shifts in one.
@@ -391,9 +395,9 @@ fn documents_that_cannot_be_written_are_noticed_before_measuring() {
     let place = directory();
     let missing = place.path().join("missing/record.json");
     let line = format!("run {} --budget 60s --json {}", word(place.path()), word(&missing));
-    let run = cli::run(rdsk(&line), b::LIMIT);
+    let run = cli::run(rdsk(&line), checked_run::LIMIT);
     assert_eq!(run.status_code, Some(3), "{}", run.stderr);
-    assert!(b::error_and_hint(&run).0.contains("missing/record.json"));
+    assert!(checked_run::error_and_hint(&run).0.contains("missing/record.json"));
     assert!(run.elapsed.as_secs() < 10, "it measured first: {:?}", run.elapsed);
     assert_nothing_left(place.path());
     assert!(!Path::new(&missing).exists());

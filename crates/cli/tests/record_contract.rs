@@ -1,13 +1,13 @@
 //! `--json -` gives a document that parses and follows the contract, whatever happened; and the checker of the contract,
 //! which every other test of faults leans on, notices what it must.
 
-#[path = "support/b.rs"]
-mod b;
+#[path = "support/checked_run.rs"]
+mod checked_run;
 
 use std::fs;
 
-use b::contract::{self, Shape, complaints, exit_complaints};
-use b::{Answer, ask, directory, rdsk, word, written_file};
+use checked_run::contract::{self, Shape, complaints, exit_complaints};
+use checked_run::{Answer, ask, directory, rdsk, word, written_file};
 use rdsk_testkit::cli;
 use serde_json::{Value, json};
 
@@ -146,7 +146,7 @@ fn every_command_gives_a_document_in_every_kind_of_failure() {
             );
         }
     }
-    b::assert_nothing_left(place.path());
+    checked_run::assert_nothing_left(place.path());
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn a_compact_document_leaves_out_series_and_nothing_else() {
     let place = directory();
     let line = format!("stream {} --size 4M --runtime 60ms", word(place.path()));
     let [full, compact] = [line.clone(), format!("{line} --json-compact")].map(|line| {
-        let run = cli::run(rdsk(&format!("{line} --json -")), b::LIMIT);
+        let run = cli::run(rdsk(&format!("{line} --json -")), checked_run::LIMIT);
         assert_eq!(run.status_code, Some(0), "{}", run.stderr);
         let document = cli::json(&run);
         (document, run.stdout.len())
@@ -187,14 +187,14 @@ fn a_file_gets_the_same_document() {
     let document = documents.path().join("record.json");
     for _ in 0..2 {
         let line = format!("paths {} --size 4M --bytes 1M --runtime 50ms", word(place.path()));
-        let run = cli::run(rdsk(&format!("{line} --json {}", word(&document))), b::LIMIT);
+        let run = cli::run(rdsk(&format!("{line} --json {}", word(&document))), checked_run::LIMIT);
         assert_eq!(run.status_code, Some(0), "{}", run.stderr);
         assert!(run.stdout.lines().count() > 3, "no page beside the document: {}", run.stdout);
         let record: Value = serde_json::from_str(&fs::read_to_string(&document).unwrap()).unwrap();
         assert_eq!(complaints(&record), [""; 0]);
     }
     // A failure replaces an old document, too: nobody shall take the old figures for new ones.
-    let run = cli::run(rdsk(&format!("run /nonexistent --json {}", word(&document))), b::LIMIT);
+    let run = cli::run(rdsk(&format!("run /nonexistent --json {}", word(&document))), checked_run::LIMIT);
     assert_eq!(run.status_code, Some(3), "{}", run.stderr);
     let record: Value = serde_json::from_str(&fs::read_to_string(&document).unwrap()).unwrap();
     assert_eq!(record["status"], "failed");
@@ -205,7 +205,7 @@ fn a_file_gets_the_same_document() {
 #[test]
 fn the_plan_is_a_document_of_its_own_and_makes_nothing() {
     let place = directory();
-    let run = cli::run(rdsk(&format!("run {} --dry-run --json -", word(place.path()))), b::LIMIT);
+    let run = cli::run(rdsk(&format!("run {} --dry-run --json -", word(place.path()))), checked_run::LIMIT);
     assert_eq!(run.status_code, Some(0), "{}", run.stderr);
     let plan = cli::json(&run);
     assert_eq!(plan["schema"], "rdsk.plan/1");
@@ -220,7 +220,7 @@ fn the_other_documents_are_described() {
     let (_, page) = page.split_once("## The other documents").unwrap();
     let words: Vec<&str> = page.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
     let place = directory();
-    let document = |line: String| cli::json(&cli::run(rdsk(&line), b::LIMIT));
+    let document = |line: String| cli::json(&cli::run(rdsk(&line), checked_run::LIMIT));
     let plan = document(format!("paths {} --dry-run --json -", word(place.path())));
     let info = document(format!("info {} --json -", word(place.path())));
     for object in [

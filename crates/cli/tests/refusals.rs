@@ -1,20 +1,20 @@
 //! Nothing is overwritten that was not named, by its identity, to be overwritten: the real binary against real devices
 //! in every kind of use. Each refusal leaves the content as it was, exits with 3, and says why and what to do.
 
-#[path = "support/b.rs"]
-mod b;
-#[path = "support/used.rs"]
-mod used;
+#[path = "support/checked_run.rs"]
+mod checked_run;
+#[path = "support/in_use.rs"]
+mod in_use;
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{OpenOptionsExt as _, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use b::{Answer, ask, directory, file_hash, rdsk, word, written_file};
+use checked_run::{Answer, ask, directory, file_hash, rdsk, word, written_file};
+use in_use::{ById, Swap, lvm_label, settle};
 use rdsk_testkit::loopdev::mkfs_ext4;
 use rdsk_testkit::{LoopDevice, Need, cli, requires};
-use used::{ById, Swap, lvm_label, settle};
 
 const DEVICE: [Need; 2] = [Need::Root, Need::Loop];
 const FILESYSTEM: [Need; 3] = [Need::Root, Need::Loop, Need::Ext4];
@@ -268,7 +268,7 @@ fn regular_files_of_the_user() {
     ask(&format!("{line} --overwrite")).expect_code(0);
     assert_ne!(file_hash(&path), before, "--overwrite wrote nothing");
     assert_eq!(fs::metadata(&path).unwrap().len(), 4 << 20, "the file changed its size");
-    b::assert_nothing_left(place.path());
+    checked_run::assert_nothing_left(place.path());
 }
 
 #[test]
@@ -310,7 +310,7 @@ fn the_last_target_is_judged_before_the_first_is_written() {
     let answer = ask(&format!("paths {targets} --rw write --destroy {}", backing(&free))).expect_code(3);
     says(&answer, "mounted", &[used.name()]);
     assert_eq!([free.content_hash().unwrap(), used.content_hash().unwrap()], before);
-    b::assert_nothing_left(place.path());
+    checked_run::assert_nothing_left(place.path());
 }
 
 #[test]
@@ -326,16 +326,16 @@ fn documents_are_not_written_over_data() {
     for document in [device.path(), &notes, place.path()] {
         let line =
             format!("paths {} --runtime 50ms --bytes 1M --json {}", word(place.path()), word(document));
-        let run = cli::run(rdsk(&line), b::LIMIT);
+        let run = cli::run(rdsk(&line), checked_run::LIMIT);
         assert_eq!(run.status_code, Some(3), "{line}: {}", run.stderr);
-        b::error_and_hint(&run);
+        checked_run::error_and_hint(&run);
     }
     let both = word(device.path());
-    let run = cli::run(rdsk(&format!("paths {both} --json {both}")), b::LIMIT);
+    let run = cli::run(rdsk(&format!("paths {both} --json {both}")), checked_run::LIMIT);
     assert!(matches!(run.status_code, Some(2 | 3)), "{}", run.stderr);
     assert_eq!(device.content_hash().unwrap(), before);
     assert_eq!(fs::read_to_string(&notes).unwrap(), "remember the milk\n");
-    b::assert_nothing_left(place.path());
+    checked_run::assert_nothing_left(place.path());
 }
 
 #[test]
@@ -348,13 +348,13 @@ fn info_says_what_would_be_refused_and_touches_nothing() {
     let mount = device.mount().unwrap();
     settle(mount.path());
     let before = device.content_hash().unwrap();
-    let run = cli::run(rdsk(&format!("info {} --json -", word(device.path()))), b::LIMIT);
+    let run = cli::run(rdsk(&format!("info {} --json -", word(device.path()))), checked_run::LIMIT);
     assert_eq!(run.status_code, Some(0), "{}", run.stderr);
     let writing = &cli::json(&run)["targets"][0]["writing"];
     assert_eq!((&writing["allowed"], &writing["refusal"]["code"]), (&false.into(), &"mounted".into()));
     let mut page = Command::new(env!("CARGO_BIN_EXE_rdsk"));
     page.arg("info").arg(device.path());
-    let page = cli::run(page, b::LIMIT);
+    let page = cli::run(page, checked_run::LIMIT);
     assert!(page.stdout.contains("refus") && page.stdout.contains(word(mount.path())), "{}", page.stdout);
     assert_eq!(device.content_hash().unwrap(), before);
 }

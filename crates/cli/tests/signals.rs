@@ -1,15 +1,15 @@
 //! Signals, and readers that leave, in the middle of things: the run ends soon, with what it has, and no test file stays.
 //! What a SIGKILL leaves is found by the next run, and what another run still uses is left alone.
 
-#[path = "support/b.rs"]
-mod b;
+#[path = "support/checked_run.rs"]
+mod checked_run;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use b::{Asked, ask, assert_nothing_left, directory, rdsk, start, start_command, test_files, word};
+use checked_run::{Asked, ask, assert_nothing_left, directory, rdsk, start, start_command, test_files, word};
 use rdsk_testkit::cli::{self, Ended, Run, Signal};
 use rdsk_testkit::{BlkioThrottle, Limits, LoopDevice, Need, requires};
 use serde_json::Value;
@@ -43,7 +43,7 @@ fn in_a_cell(place: &Path, more: &str) -> Asked {
 
 fn assert_interrupted_in_a_cell(record: &Value) {
     assert_eq!(record["status"], "interrupted");
-    let cells = b::contract::list(&record["cells"]);
+    let cells = checked_run::contract::list(&record["cells"]);
     let stops: Vec<&str> = cells.iter().filter_map(|cell| cell["result"]["stop"].as_str()).collect();
     assert!(stops.contains(&"interrupted"), "{stops:?}");
     let bytes: u64 = cells.iter().filter_map(|cell| cell["result"]["bytes"].as_u64()).sum();
@@ -76,7 +76,7 @@ fn the_page_and_the_document_of_an_interrupted_run_are_kept() {
     assert!(run.stdout.lines().count() > 3, "no page: {}", run.stdout);
     assert!(run.stderr.contains("error: "), "{}", run.stderr);
     let record: Value = serde_json::from_str(&fs::read_to_string(&document).unwrap()).unwrap();
-    assert_eq!(b::contract::complaints(&record), [""; 0]);
+    assert_eq!(checked_run::contract::complaints(&record), [""; 0]);
     assert_interrupted_in_a_cell(&record);
     assert_nothing_left(place.path());
     assert_eq!(fs::read_dir(documents.path()).unwrap().count(), 1, "an unfinished document is left");
@@ -138,7 +138,7 @@ fn a_disk_that_is_stuck_does_not_keep_the_last_words() {
     assert!(told < Duration::from_secs(3), "it was silent for {told:?}: {}", run.stderr);
     assert!(run.stderr.contains("error: "), "{}", run.stderr);
     let record: Value = serde_json::from_str(&fs::read_to_string(&document).unwrap()).unwrap();
-    assert_eq!(b::contract::complaints(&record), [""; 0]);
+    assert_eq!(checked_run::contract::complaints(&record), [""; 0]);
     assert_eq!(record["status"], "interrupted");
     assert_nothing_left(mount.path());
 }
@@ -150,20 +150,20 @@ fn the_second_signal_does_not_wait_for_a_reader() {
     let mut command = rdsk(&format!("run {} --size 16M --budget 30s --json -", word(place.path())));
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    b::wait_until("the test file is made", || {
+    checked_run::wait_until("the test file is made", || {
         test_files(place.path())
             .iter()
             .any(|file| fs::metadata(file).is_ok_and(|file| file.len() == 16 * MIB))
     });
     std::thread::sleep(Duration::from_millis(300));
     cli::signal(child.id(), Signal::INT).unwrap();
-    b::wait_until("the test file is removed", || test_files(place.path()).is_empty());
+    checked_run::wait_until("the test file is removed", || test_files(place.path()).is_empty());
     std::thread::sleep(Duration::from_millis(700));
     assert!(child.try_wait().unwrap().is_none(), "the document fits the pipe, and this test shows nothing");
     let sent = Instant::now();
     cli::signal(child.id(), Signal::INT).unwrap();
     let mut status = None;
-    b::wait_until("it ends", || {
+    checked_run::wait_until("it ends", || {
         status = child.try_wait().unwrap();
         status.is_some() || sent.elapsed() > SOON
     });
@@ -208,7 +208,7 @@ fn what_a_kill_leaves_the_next_run_removes() {
 
     let run = cli::run(
         rdsk(&format!("paths {} --size 4M --bytes 1M --runtime 50ms", word(place.path()))),
-        b::LIMIT,
+        checked_run::LIMIT,
     );
     assert_eq!(run.status_code, Some(0), "{}", run.stderr);
     let talk = format!("{}{}", run.stdout, run.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -228,7 +228,7 @@ fn the_record_says_that_an_orphan_was_removed() {
     let orphan = test_files(place.path()).remove(0);
     let answer =
         ask(&format!("paths {} --size 4M --bytes 1M --runtime 50ms", word(place.path()))).expect_code(0);
-    let notes = b::contract::list(&answer.record["notes"]);
+    let notes = checked_run::contract::list(&answer.record["notes"]);
     assert!(
         notes.iter().any(|note| note.as_str().is_some_and(|note| note.contains(word(&orphan)))),
         "{notes:?}"
@@ -260,7 +260,7 @@ fn piped(line: &str, reader: &str) -> Run {
     let program = env!("CARGO_BIN_EXE_rdsk");
     let mut command = cli::rdsk("sh");
     command.args(["-c", &format!("{{ {program} {line}; echo \"code $?\" >&2; }} {reader}")]);
-    cli::run(command, b::LIMIT)
+    cli::run(command, checked_run::LIMIT)
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn readers_that_leave() {
         assert_nothing_left(place.path());
     }
     let record: Value = serde_json::from_str(&fs::read_to_string(&document).unwrap()).unwrap();
-    assert_eq!(b::contract::complaints(&record), [""; 0]);
+    assert_eq!(checked_run::contract::complaints(&record), [""; 0]);
     // A full disk is no reader that has left: what was to be shown is lost, and that is an error.
     let run = piped(&measure, "> /dev/full");
     assert_eq!(run.stderr.lines().last(), Some("code 4"), "{}", run.stderr);
@@ -308,6 +308,6 @@ fn a_failure_is_told_although_nobody_reads() {
     for reader in ["| true", "| head -1", ">&-"] {
         let run = piped("run /nonexistent --json -", reader);
         assert_eq!(run.stderr.lines().last(), Some("code 3"), "{reader}: {}", run.stderr);
-        b::error_and_hint(&run);
+        checked_run::error_and_hint(&run);
     }
 }

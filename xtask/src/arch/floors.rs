@@ -16,9 +16,10 @@ pub(crate) const FLOORS: &[(&str, u32)] = &[
     ("rdsk-disk", 2),
     ("rdsk-targets", 3),
     ("rdsk-observe", 3),
-    ("rdsk-finding", 3),
+    ("rdsk-analysis", 3),
+    ("rdsk-finding", 4),
     ("rdsk-engine", 4),
-    ("rdsk-report", 4),
+    ("rdsk-report", 5),
     ("rdsk-experiment", 5),
     ("rdsk-testkit", 5),
     ("rdsk", 6),
@@ -26,7 +27,7 @@ pub(crate) const FLOORS: &[(&str, u32)] = &[
 ];
 
 /// Rooms that explain and draw; everything they show can be made again from a Record alone.
-const DRAWING: &[&str] = &["rdsk-finding", "rdsk-report"];
+const DRAWING: &[&str] = &["rdsk-analysis", "rdsk-finding", "rdsk-report"];
 /// Rooms that touch the machine, which the drawing ones must not reach by any way.
 const TOUCHING: &[&str] = &["rdsk-engine", "rdsk-targets", "rdsk-observe", "rdsk-sys"];
 /// Rooms whose errors are for people only, so that an error without a type will do.

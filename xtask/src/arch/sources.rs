@@ -28,7 +28,7 @@ const UNSAFE_ROOMS: &[&str] = &["sys", "engine"];
 /// Rooms that talk to people.
 const PRINTING_ROOMS: &[&str] = &["cli", "testkit", "xtask"];
 /// Rooms that are functions of their arguments.
-const PURE_ROOMS: &[&str] = &["units", "stats", "model", "disk", "finding", "report"];
+const PURE_ROOMS: &[&str] = &["units", "stats", "model", "disk", "analysis", "finding", "report"];
 
 /// Spellings of "open for writing" and of changing a directory, as token sequences.
 const WRITING: &[&[&str]] = &[

@@ -117,15 +117,7 @@ fn children_s(line: &str) -> Option<f64> {
 
 /// Builds one executable with optimisation, and says where it is.
 pub(crate) fn build(what: &[&str]) -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["build", "--release", "--message-format=json-render-diagnostics"]).args(what);
-    command.stderr(std::process::Stdio::inherit());
-    let output = checked(&mut command)?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let mut executables = messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from));
-    executables.next_back().context("cargo names no executable")
+    crate::build::executable(&crate::root(), &[&["--release"], what].concat())
 }
 
 /// Runs a program that answers in JSON, possibly after a line of talk.

@@ -4,7 +4,7 @@
 use super::page::{Allowed, Cell, Report, Table};
 use super::reports::number;
 use anyhow::Context;
-use rdsk_finding::zones::{Zones, zones};
+use rdsk_analysis::zones::{Zones, zones};
 use rdsk_model::{CellRecord, Record};
 use serde_json::Value;
 use std::ops::RangeInclusive;
@@ -32,7 +32,12 @@ pub(super) fn zones_page(run: &Run<'_>) -> anyhow::Result<Report> {
         anyhow::bail!("rdsk {command} did not give two block sizes")
     };
     let banded = |zones: &Zones| -> f64 {
-        zones.shadows.iter().flat_map(|shadows| &shadows.bands).map(|band| band.share * 100.0).sum()
+        zones
+            .latency_bands
+            .iter()
+            .flat_map(|latency_bands| &latency_bands.bands)
+            .map(|band| band.share * 100.0)
+            .sum()
     };
     let busy = |zones: &Zones| zones.busy_share.map_or(f64::NAN, |share| share * 100.0);
     let mebibytes = |bytes_per_s: f64| bytes_per_s / f64::from(1 << 20);
@@ -58,7 +63,7 @@ pub(super) fn zones_page(run: &Run<'_>) -> anyhow::Result<Report> {
                read and written in blocks of 1, 5, 10 and 20 MB, each by a dd of its own.\n\nThe report shows graphs and no \
                table, so what is compared are its statements: the rate falls from the outer to the inner end; with blocks of 1 \
                MB \"shadows\" lie behind the main line, with 5 MB they do not; the disk is never saturated (systat showed 85 % at \
-               most). The model needs no clock to make the shadows: the next dd starts so late after the last that with small \
+               most). The model needs no clock to make the latency_bands: the next dd starts so late after the last that with small \
                blocks the sector has gone by under the head, and a turn of 8.33 ms is lost. The report's two samples of 1 MB, \
                14.5 and 21.4 ms, are 6.9 ms apart; what its clock added to that it could not tell either.",
         tables: vec![as_in_report],

@@ -1,8 +1,8 @@
 //! Flags that allow writing. They allow nothing by themselves: the room `targets` judges.
 
 use super::{Flag, one, switch, value, valued};
-use crate::verb::Verb;
-use crate::wanted::Wanted;
+use crate::cli_args::CliArgs;
+use crate::subcommand::Subcommand;
 use clap::{Arg, ArgMatches};
 use rdsk_targets::Overwrite;
 
@@ -13,8 +13,8 @@ impl Flag for Destroy {
     fn name(&self) -> &'static str {
         "destroy"
     }
-    fn verbs(&self) -> &'static [Verb] {
-        Verb::MEASURING
+    fn subcommands(&self) -> &'static [Subcommand] {
+        Subcommand::MEASURING
     }
     fn arg(&self) -> Arg {
         valued(
@@ -25,8 +25,8 @@ impl Flag for Destroy {
         )
         .value_parser(|text: &str| value::text(text).map(str::to_owned))
     }
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
-        wanted.permission.destroy = one(matches, self.name());
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
+        args.permission.destroy = one(matches, self.name());
     }
 }
 
@@ -37,35 +37,35 @@ impl Flag for OverwriteFile {
     fn name(&self) -> &'static str {
         "overwrite"
     }
-    fn verbs(&self) -> &'static [Verb] {
-        Verb::MEASURING
+    fn subcommands(&self) -> &'static [Subcommand] {
+        Subcommand::MEASURING
     }
     fn arg(&self) -> Arg {
         switch(self.name(), "Overwrite the contents of the regular file that is the target")
     }
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
         if matches.get_flag(self.name()) {
-            wanted.permission.overwrite = Overwrite::Allowed;
+            args.permission.overwrite = Overwrite::Allowed;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{refuses, wanted};
+    use super::super::testing::{parsed, refuses};
     use rdsk_targets::Overwrite;
 
     #[test]
     fn destroy() {
-        let permission = wanted(&["run", "/dev/x", "--destroy", "WD-WCANK5"]).unwrap().permission;
+        let permission = parsed(&["run", "/dev/x", "--destroy", "WD-WCANK5"]).unwrap().permission;
         assert_eq!(permission.destroy.as_deref(), Some("WD-WCANK5"));
         refuses("run", "--destroy", &["", " ", "--json"]);
     }
 
     #[test]
     fn overwrite() {
-        assert_eq!(wanted(&["run", "f"]).unwrap().permission.overwrite, Overwrite::Refused);
-        assert_eq!(wanted(&["run", "f", "--overwrite"]).unwrap().permission.overwrite, Overwrite::Allowed);
-        assert!(wanted(&["run", "--overwrite=yes"]).unwrap_err().message.contains("--overwrite"));
+        assert_eq!(parsed(&["run", "f"]).unwrap().permission.overwrite, Overwrite::Refused);
+        assert_eq!(parsed(&["run", "f", "--overwrite"]).unwrap().permission.overwrite, Overwrite::Allowed);
+        assert!(parsed(&["run", "--overwrite=yes"]).unwrap_err().message.contains("--overwrite"));
     }
 }

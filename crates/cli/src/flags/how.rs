@@ -1,8 +1,8 @@
 //! Flags that say how the I/O is issued: depth, threads, engine, processors, seed.
 
 use super::{Flag, listed, many, one, value, valued};
-use crate::verb::Verb;
-use crate::wanted::Wanted;
+use crate::cli_args::CliArgs;
+use crate::subcommand::Subcommand;
 use clap::{Arg, ArgMatches};
 
 /// Deepest queue of one stream; devices take at most a few thousand requests (NVMe: 65 536 by its standard, 1023 in
@@ -19,15 +19,15 @@ impl Flag for Iodepth {
     fn name(&self) -> &'static str {
         "iodepth"
     }
-    fn verbs(&self) -> &'static [Verb] {
-        &[Verb::Run, Verb::Stream]
+    fn subcommands(&self) -> &'static [Subcommand] {
+        &[Subcommand::Run, Subcommand::Stream]
     }
     fn arg(&self) -> Arg {
         valued(self.name(), "N", "I/Os in flight: of the headline's deep cells (32), of a direct stream (1)")
             .value_parser(|text: &str| value::count(text, MAX_DEPTH))
     }
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
-        wanted.options.queue_depth = one(matches, self.name());
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
+        args.options.queue_depth = one(matches, self.name());
     }
 }
 
@@ -38,8 +38,8 @@ impl Flag for Streams {
     fn name(&self) -> &'static str {
         "streams"
     }
-    fn verbs(&self) -> &'static [Verb] {
-        &[Verb::Stream, Verb::Scale]
+    fn subcommands(&self) -> &'static [Subcommand] {
+        &[Subcommand::Stream, Subcommand::Scale]
     }
     fn arg(&self) -> Arg {
         listed(
@@ -49,8 +49,8 @@ impl Flag for Streams {
         )
         .value_parser(|text: &str| value::count(text, MAX_STREAMS))
     }
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
-        wanted.options.stream_counts = many(matches, self.name());
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
+        args.options.stream_counts = many(matches, self.name());
     }
 }
 
@@ -61,8 +61,8 @@ impl Flag for Engine {
     fn name(&self) -> &'static str {
         "engine"
     }
-    fn verbs(&self) -> &'static [Verb] {
-        Verb::WITH_ENGINES
+    fn subcommands(&self) -> &'static [Subcommand] {
+        Subcommand::WITH_ENGINES
     }
     fn arg(&self) -> Arg {
         valued(
@@ -72,8 +72,8 @@ impl Flag for Engine {
         )
         .value_parser(|text: &str| value::engine(text))
     }
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
-        wanted.options.engine = one(matches, self.name());
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
+        args.options.engine = one(matches, self.name());
     }
 }
 
@@ -84,16 +84,16 @@ impl Flag for Pin {
     fn name(&self) -> &'static str {
         "pin"
     }
-    fn verbs(&self) -> &'static [Verb] {
-        Verb::MEASURING
+    fn subcommands(&self) -> &'static [Subcommand] {
+        Subcommand::MEASURING
     }
     fn arg(&self) -> Arg {
         valued(self.name(), "CPULIST", "Processors for the streams, one after the other, such as 0-3,8")
             .value_parser(|text: &str| value::cpu_list(text))
     }
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
         if let Some(cpus) = one(matches, self.name()) {
-            wanted.options.pin_cpus = cpus;
+            args.options.pin_cpus = cpus;
         }
     }
 }
@@ -105,23 +105,23 @@ impl Flag for Seed {
     fn name(&self) -> &'static str {
         "seed"
     }
-    fn verbs(&self) -> &'static [Verb] {
-        Verb::MEASURING
+    fn subcommands(&self) -> &'static [Subcommand] {
+        Subcommand::MEASURING
     }
     fn arg(&self) -> Arg {
         valued(self.name(), "N", "Seed of offsets and data; the same seed, the same offsets [default: 1]")
             .value_parser(|text: &str| value::whole(text))
     }
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
         if let Some(seed) = one(matches, self.name()) {
-            wanted.options.seed = seed;
+            args.options.seed = seed;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{refuses, wanted};
+    use super::super::testing::{parsed, refuses};
     use rdsk_model::EngineKind;
 
     const BAD_COUNTS: &[&str] =
@@ -129,37 +129,37 @@ mod tests {
 
     #[test]
     fn iodepth() {
-        assert_eq!(wanted(&["run", "--iodepth", "128"]).unwrap().options.queue_depth, Some(128));
+        assert_eq!(parsed(&["run", "--iodepth", "128"]).unwrap().options.queue_depth, Some(128));
         refuses("run", "--iodepth", BAD_COUNTS);
     }
 
     #[test]
     fn streams() {
-        assert_eq!(wanted(&["stream", "--streams", "10"]).unwrap().options.stream_counts, Some(vec![10]));
+        assert_eq!(parsed(&["stream", "--streams", "10"]).unwrap().options.stream_counts, Some(vec![10]));
         refuses("stream", "--streams", BAD_COUNTS);
     }
 
     #[test]
     fn engine() {
-        assert_eq!(wanted(&["run", "--engine", "uring"]).unwrap().options.engine, Some(EngineKind::Uring));
-        assert_eq!(wanted(&["align", "--engine", "sync"]).unwrap().options.engine, Some(EngineKind::Sync));
+        assert_eq!(parsed(&["run", "--engine", "uring"]).unwrap().options.engine, Some(EngineKind::Uring));
+        assert_eq!(parsed(&["align", "--engine", "sync"]).unwrap().options.engine, Some(EngineKind::Sync));
         for (word, engine) in
             [("aio", EngineKind::Aio), ("threads", EngineKind::Threads), ("io_uring", EngineKind::Uring)]
         {
-            assert_eq!(wanted(&["run", "--engine", word]).unwrap().options.engine, Some(engine));
+            assert_eq!(parsed(&["run", "--engine", word]).unwrap().options.engine, Some(engine));
         }
         refuses("run", "--engine", &["", "sim", "libaio", "-1", "0"]);
     }
 
     #[test]
     fn pin() {
-        assert_eq!(wanted(&["stream", "--pin", "0"]).unwrap().options.pin_cpus, [0]);
+        assert_eq!(parsed(&["stream", "--pin", "0"]).unwrap().options.pin_cpus, [0]);
         refuses("stream", "--pin", &["", "-1", "x", "3-1", "0,", "8000", "99999999999999999999"]);
     }
 
     #[test]
     fn seed() {
-        assert_eq!(wanted(&["run", "--seed", "0"]).unwrap().options.seed, 0);
+        assert_eq!(parsed(&["run", "--seed", "0"]).unwrap().options.seed, 0);
         refuses("run", "--seed", &["", "-1", "x", "1.5", "99999999999999999999"]);
     }
 }

@@ -9,8 +9,8 @@ mod place;
 mod value;
 mod what;
 
-use crate::verb::Verb;
-use crate::wanted::Wanted;
+use crate::cli_args::CliArgs;
+use crate::subcommand::Subcommand;
 use clap::{Arg, ArgAction, ArgMatches};
 
 pub(crate) use output::json_place;
@@ -21,11 +21,11 @@ pub(crate) trait Flag: Sync {
     /// The long name, without dashes.
     fn name(&self) -> &'static str;
     /// The commands that take it.
-    fn verbs(&self) -> &'static [Verb];
+    fn subcommands(&self) -> &'static [Subcommand];
     /// Everything clap needs to know, help included.
     fn arg(&self) -> Arg;
-    /// Moves the value, where one was given, into what is wanted.
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted);
+    /// Moves the value, where one was given, into what is args.
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs);
 }
 
 /// Every flag, in the order of the help.
@@ -104,23 +104,24 @@ fn many<T: Clone + Send + Sync + PartialEq + 'static>(matches: &ArgMatches, name
 pub(crate) mod testing {
     //! Parsing a command line as the tool does, for the test of each flag.
 
-    use crate::args::{Parsed, parse};
-    use crate::wanted::Wanted;
+    use crate::cli_args::CliArgs;
+    use crate::parse::{Parsed, parse};
     use rdsk_model::Problem;
 
     /// What a command line (without the program's name) is understood as.
-    pub(crate) fn wanted(line: &[&str]) -> Result<Wanted, Problem> {
+    pub(crate) fn parsed(line: &[&str]) -> Result<CliArgs, Problem> {
         let words: Vec<_> = std::iter::once("rdsk").chain(line.iter().copied()).map(Into::into).collect();
         match parse(&words)? {
-            Parsed::Wanted(wanted) => Ok(*wanted),
+            Parsed::Args(args) => Ok(*args),
             Parsed::Text(text) => panic!("{line:?} printed {text}"),
         }
     }
 
     /// Asserts that each value of a flag is refused, naming the flag, in one line, with a hint.
-    pub(crate) fn refuses(verb: &str, flag: &str, values: &[&str]) {
+    pub(crate) fn refuses(subcommand: &str, flag: &str, values: &[&str]) {
         for value in values {
-            let problem = wanted(&[verb, flag, value]).expect_err(&format!("{flag} {value:?} was accepted"));
+            let problem =
+                parsed(&[subcommand, flag, value]).expect_err(&format!("{flag} {value:?} was accepted"));
             assert_eq!(problem.kind, rdsk_model::ProblemKind::Usage, "{flag} {value:?}");
             assert!(problem.message.contains(flag), "{flag} {value:?}: {}", problem.message);
             let hint = problem.hint.expect("every bad value has a hint");
@@ -142,17 +143,21 @@ mod tests {
             assert_eq!(arg.get_long(), Some(flag.name()));
             assert!(names.insert(flag.name()), "{} twice", flag.name());
             assert!(arg.get_help().is_some(), "{} has no help", flag.name());
-            assert!(!flag.verbs().is_empty());
+            assert!(!flag.subcommands().is_empty());
         }
     }
 
     #[test]
     fn every_flag_with_a_value_misses_it_in_one_line() {
         for flag in FLAGS.iter().filter(|flag| flag.arg().get_action().takes_values()) {
-            let verb = flag.verbs()[0].name();
+            let subcommand = flag.subcommands()[0].name();
             let dashed = format!("--{}", flag.name());
-            for line in [vec![verb, &dashed], vec![verb, &dashed, "--quiet"], vec![verb, &dashed, ""]] {
-                let problem = testing::wanted(&line).expect_err(&format!("{line:?} was accepted"));
+            for line in [
+                vec![subcommand, &dashed],
+                vec![subcommand, &dashed, "--quiet"],
+                vec![subcommand, &dashed, ""],
+            ] {
+                let problem = testing::parsed(&line).expect_err(&format!("{line:?} was accepted"));
                 assert!(problem.message.contains(&dashed), "{line:?}: {}", problem.message);
                 assert!(problem.hint.is_some(), "{line:?}");
             }

@@ -2,10 +2,10 @@
 
 use super::value::BadValue;
 use super::{Flag, one, switch, value, valued};
-use crate::verb::Verb;
-use crate::wanted::{Aim, ColorWish, JsonPlace, Letters, Talk, Wanted};
+use crate::cli_args::{CliArgs, ColorWhen, JsonPlace, RunMode, Verbosity};
+use crate::subcommand::Subcommand;
 use clap::{Arg, ArgMatches};
-use rdsk_report::Compactness;
+use rdsk_report::{Charset, Compactness};
 
 /// Longest label, in characters.
 const MAX_LABEL: usize = 200;
@@ -17,8 +17,8 @@ impl Flag for Json {
     fn name(&self) -> &'static str {
         "json"
     }
-    fn verbs(&self) -> &'static [Verb] {
-        Verb::ALL
+    fn subcommands(&self) -> &'static [Subcommand] {
+        Subcommand::ALL
     }
     fn arg(&self) -> Arg {
         valued(
@@ -28,8 +28,8 @@ impl Flag for Json {
         )
         .value_parser(|text: &str| json_place(text))
     }
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
-        wanted.json = one(matches, self.name());
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
+        args.json = one(matches, self.name());
     }
 }
 
@@ -46,15 +46,15 @@ impl Flag for JsonCompact {
     fn name(&self) -> &'static str {
         "json-compact"
     }
-    fn verbs(&self) -> &'static [Verb] {
-        Verb::MEASURING
+    fn subcommands(&self) -> &'static [Subcommand] {
+        Subcommand::MEASURING
     }
     fn arg(&self) -> Arg {
         switch(self.name(), "Leave windows, series and histograms out of the JSON")
     }
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
         if matches.get_flag(self.name()) {
-            wanted.compactness = Compactness::Compact;
+            args.compactness = Compactness::Compact;
         }
     }
 }
@@ -66,15 +66,15 @@ impl Flag for DryRun {
     fn name(&self) -> &'static str {
         "dry-run"
     }
-    fn verbs(&self) -> &'static [Verb] {
-        Verb::MEASURING
+    fn subcommands(&self) -> &'static [Subcommand] {
+        Subcommand::MEASURING
     }
     fn arg(&self) -> Arg {
         switch(self.name(), "Print what would be measured and stop; nothing is written, no file is made")
     }
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
         if matches.get_flag(self.name()) {
-            wanted.aim = Aim::PlanOnly;
+            args.run_mode = RunMode::PlanOnly;
         }
     }
 }
@@ -86,8 +86,8 @@ impl Flag for Label {
     fn name(&self) -> &'static str {
         "label"
     }
-    fn verbs(&self) -> &'static [Verb] {
-        Verb::MEASURING
+    fn subcommands(&self) -> &'static [Subcommand] {
+        Subcommand::MEASURING
     }
     fn arg(&self) -> Arg {
         valued(self.name(), "TEXT", "A name for the run, kept in the Record").value_parser(|text: &str| {
@@ -101,8 +101,8 @@ impl Flag for Label {
             Ok(label.to_owned())
         })
     }
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
-        wanted.label = one(matches, self.name());
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
+        args.label = one(matches, self.name());
     }
 }
 
@@ -113,15 +113,15 @@ impl Flag for Quiet {
     fn name(&self) -> &'static str {
         "quiet"
     }
-    fn verbs(&self) -> &'static [Verb] {
-        Verb::MEASURING
+    fn subcommands(&self) -> &'static [Subcommand] {
+        Subcommand::MEASURING
     }
     fn arg(&self) -> Arg {
         switch(self.name(), "No progress line and no warnings on standard error").short('q')
     }
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
         if matches.get_flag(self.name()) {
-            wanted.talk = Talk::Quiet;
+            args.verbosity = Verbosity::Quiet;
         }
     }
 }
@@ -133,15 +133,15 @@ impl Flag for Color {
     fn name(&self) -> &'static str {
         "color"
     }
-    fn verbs(&self) -> &'static [Verb] {
-        Verb::MEASURING
+    fn subcommands(&self) -> &'static [Subcommand] {
+        Subcommand::MEASURING
     }
     fn arg(&self) -> Arg {
         valued(self.name(), "WHEN", "Colour the page: auto, always or never [default: auto]").value_parser(
             |text: &str| match value::text(text)? {
-                "auto" => Ok(ColorWish::Auto),
-                "always" => Ok(ColorWish::Always),
-                "never" => Ok(ColorWish::Never),
+                "auto" => Ok(ColorWhen::Auto),
+                "always" => Ok(ColorWhen::Always),
+                "never" => Ok(ColorWhen::Never),
                 other => Err(BadValue::new(
                     format!("\"{}\" is none of auto, always, never", rdsk_units::printable(other)),
                     "write auto or always or never",
@@ -149,9 +149,9 @@ impl Flag for Color {
             },
         )
     }
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
         if let Some(color) = one(matches, self.name()) {
-            wanted.color = color;
+            args.color = color;
         }
     }
 }
@@ -163,63 +163,63 @@ impl Flag for Ascii {
     fn name(&self) -> &'static str {
         "ascii"
     }
-    fn verbs(&self) -> &'static [Verb] {
-        Verb::DRAWING
+    fn subcommands(&self) -> &'static [Subcommand] {
+        Subcommand::DRAWING
     }
     fn arg(&self) -> Arg {
         switch(self.name(), "Draw the page in ASCII only")
     }
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
         if matches.get_flag(self.name()) {
-            wanted.letters = Letters::Ascii;
+            args.charset = Charset::Ascii;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{refuses, wanted};
+    use super::super::testing::{parsed, refuses};
     use super::*;
 
     #[test]
     fn json() {
-        assert_eq!(wanted(&["run", "--json", "-"]).unwrap().json, Some(JsonPlace::Stdout));
-        assert_eq!(wanted(&["info", "--json=a b"]).unwrap().json, Some(JsonPlace::File("a b".into())));
+        assert_eq!(parsed(&["run", "--json", "-"]).unwrap().json, Some(JsonPlace::Stdout));
+        assert_eq!(parsed(&["info", "--json=a b"]).unwrap().json, Some(JsonPlace::File("a b".into())));
         refuses("run", "--json", &["", "--label"]);
     }
 
     #[test]
     fn json_compact() {
-        let compact = wanted(&["run", "--json", "-", "--json-compact"]).unwrap();
+        let compact = parsed(&["run", "--json", "-", "--json-compact"]).unwrap();
         assert_eq!(compact.compactness, Compactness::Compact);
-        assert!(wanted(&["run", "--json-compact"]).unwrap_err().message.contains("--json"));
+        assert!(parsed(&["run", "--json-compact"]).unwrap_err().message.contains("--json"));
     }
 
     #[test]
     fn dry_run() {
-        assert_eq!(wanted(&["run"]).unwrap().aim, Aim::Measure);
-        assert_eq!(wanted(&["paths", "--dry-run"]).unwrap().aim, Aim::PlanOnly);
+        assert_eq!(parsed(&["run"]).unwrap().run_mode, RunMode::Measure);
+        assert_eq!(parsed(&["paths", "--dry-run"]).unwrap().run_mode, RunMode::PlanOnly);
     }
 
     #[test]
     fn label() {
-        assert_eq!(wanted(&["run", "--label", "-5 °C"]).unwrap().label.as_deref(), Some("-5 °C"));
+        assert_eq!(parsed(&["run", "--label", "-5 °C"]).unwrap().label.as_deref(), Some("-5 °C"));
         refuses("run", "--label", &["", "   ", &"x".repeat(201)]);
     }
 
     #[test]
     fn quiet() {
-        assert_eq!(wanted(&["run", "-q"]).unwrap().talk, Talk::Quiet);
+        assert_eq!(parsed(&["run", "-q"]).unwrap().verbosity, Verbosity::Quiet);
     }
 
     #[test]
     fn color() {
-        assert_eq!(wanted(&["run", "--color", "never"]).unwrap().color, ColorWish::Never);
+        assert_eq!(parsed(&["run", "--color", "never"]).unwrap().color, ColorWhen::Never);
         refuses("run", "--color", &["", "sometimes", "-1", "0"]);
     }
 
     #[test]
     fn ascii() {
-        assert_eq!(wanted(&["run", "--ascii"]).unwrap().letters, Letters::Ascii);
+        assert_eq!(parsed(&["run", "--ascii"]).unwrap().charset, Charset::Ascii);
     }
 }

@@ -1,10 +1,10 @@
 //! Flags of the questions about places and streams: how many positions and passes, in which order, how streams start.
 
 use super::{Flag, one, switch, value, valued};
-use crate::verb::Verb;
-use crate::wanted::Wanted;
+use crate::cli_args::CliArgs;
+use crate::subcommand::Subcommand;
 use clap::{Arg, ArgMatches};
-use rdsk_experiment::{PlaceOrder, Places};
+use rdsk_experiment::{PositionOrder, Positions};
 use rdsk_model::StreamRange;
 use rdsk_units::Nanos;
 use std::path::PathBuf;
@@ -25,8 +25,8 @@ impl Flag for Points {
     fn name(&self) -> &'static str {
         "points"
     }
-    fn verbs(&self) -> &'static [Verb] {
-        &[Verb::Zones, Verb::Stripe]
+    fn subcommands(&self) -> &'static [Subcommand] {
+        &[Subcommand::Zones, Subcommand::Stripe]
     }
     fn arg(&self) -> Arg {
         valued(
@@ -37,9 +37,9 @@ impl Flag for Points {
         )
             .value_parser(|text: &str| value::count(text, MAX_POINTS))
     }
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
         if let Some(count) = one::<u32>(matches, self.name()) {
-            wanted.options.places = Places::Count(u64::from(count));
+            args.options.positions = Positions::Count(u64::from(count));
         }
     }
 }
@@ -51,15 +51,15 @@ impl Flag for Full {
     fn name(&self) -> &'static str {
         "full"
     }
-    fn verbs(&self) -> &'static [Verb] {
-        &[Verb::Zones]
+    fn subcommands(&self) -> &'static [Subcommand] {
+        &[Subcommand::Zones]
     }
     fn arg(&self) -> Arg {
         switch(self.name(), "Visit every block of the target in each pass, however long it takes")
     }
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
         if matches.get_flag(self.name()) {
-            wanted.options.places = Places::Full;
+            args.options.positions = Positions::Full;
         }
     }
 }
@@ -71,8 +71,8 @@ impl Flag for Runs {
     fn name(&self) -> &'static str {
         "runs"
     }
-    fn verbs(&self) -> &'static [Verb] {
-        &[Verb::Zones]
+    fn subcommands(&self) -> &'static [Subcommand] {
+        &[Subcommand::Zones]
     }
     fn arg(&self) -> Arg {
         valued(
@@ -82,8 +82,8 @@ impl Flag for Runs {
         )
         .value_parser(|text: &str| value::count(text, MAX_RUNS))
     }
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
-        wanted.options.runs = one(matches, self.name());
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
+        args.options.runs = one(matches, self.name());
     }
 }
 
@@ -94,17 +94,17 @@ impl Flag for Order {
     fn name(&self) -> &'static str {
         "order"
     }
-    fn verbs(&self) -> &'static [Verb] {
-        &[Verb::Zones]
+    fn subcommands(&self) -> &'static [Subcommand] {
+        &[Subcommand::Zones]
     }
     fn arg(&self) -> Arg {
         valued(self.name(), "ORDER", "Order of the positions: shuffled or ascending [default: shuffled]")
             .value_parser(|text: &str| value::one_of(text, &ORDERS))
     }
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
         if let Some(order) = one::<String>(matches, self.name()) {
-            wanted.options.place_order =
-                if order == ORDERS[1] { PlaceOrder::Ascending } else { PlaceOrder::Shuffled };
+            args.options.position_order =
+                if order == ORDERS[1] { PositionOrder::Ascending } else { PositionOrder::Shuffled };
         }
     }
 }
@@ -116,15 +116,15 @@ impl Flag for Resume {
     fn name(&self) -> &'static str {
         "resume"
     }
-    fn verbs(&self) -> &'static [Verb] {
-        &[Verb::Zones]
+    fn subcommands(&self) -> &'static [Subcommand] {
+        &[Subcommand::Zones]
     }
     fn arg(&self) -> Arg {
         valued(self.name(), "FILE", "Go on with the passes of an interrupted record (a file of --json)")
             .value_parser(|text: &str| value::path(text))
     }
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
-        wanted.resume = one::<PathBuf>(matches, self.name());
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
+        args.resume = one::<PathBuf>(matches, self.name());
     }
 }
 
@@ -135,15 +135,15 @@ impl Flag for Stagger {
     fn name(&self) -> &'static str {
         "stagger"
     }
-    fn verbs(&self) -> &'static [Verb] {
-        &[Verb::Scale]
+    fn subcommands(&self) -> &'static [Subcommand] {
+        &[Subcommand::Scale]
     }
     fn arg(&self) -> Arg {
         valued(self.name(), "TIME", "Time between two starts; 0s starts all at once [default: up to 5s]")
             .value_parser(|text: &str| value::time_or_zero_ns(text, MAX_STAGGER))
     }
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
-        wanted.options.stagger_ns = one(matches, self.name());
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
+        args.options.stagger_ns = one(matches, self.name());
     }
 }
 
@@ -154,40 +154,43 @@ impl Flag for SharedRange {
     fn name(&self) -> &'static str {
         "shared-range"
     }
-    fn verbs(&self) -> &'static [Verb] {
-        &[Verb::Scale]
+    fn subcommands(&self) -> &'static [Subcommand] {
+        &[Subcommand::Scale]
     }
     fn arg(&self) -> Arg {
         switch(self.name(), "Let the streams of a target all go over the whole of it, not each over a part")
     }
-    fn read(&self, matches: &ArgMatches, wanted: &mut Wanted) {
+    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
         if matches.get_flag(self.name()) {
-            wanted.options.range = StreamRange::Shared;
+            args.options.range = StreamRange::Shared;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{refuses, wanted};
+    use super::super::testing::{parsed, refuses};
     use super::*;
 
     #[test]
     fn places() {
-        assert_eq!(wanted(&["zones"]).unwrap().options.places, Places::Default);
-        assert_eq!(wanted(&["zones", "--points", "50"]).unwrap().options.places, Places::Count(50));
-        assert_eq!(wanted(&["zones", "--full"]).unwrap().options.places, Places::Full);
-        assert!(wanted(&["zones", "--full", "--points", "5"]).is_err());
+        assert_eq!(parsed(&["zones"]).unwrap().options.positions, Positions::Default);
+        assert_eq!(parsed(&["zones", "--points", "50"]).unwrap().options.positions, Positions::Count(50));
+        assert_eq!(parsed(&["zones", "--full"]).unwrap().options.positions, Positions::Full);
+        assert!(parsed(&["zones", "--full", "--points", "5"]).is_err());
         refuses("zones", "--points", &["", "0", "-1", "x", "1e3", "99999999999"]);
         refuses("zones", "--runs", &["", "0", "-1", "ten"]);
     }
 
     #[test]
     fn order_and_streams() {
-        let order = |word| wanted(&["zones", "--order", word]).unwrap().options.place_order;
-        assert_eq!((order("ascending"), order("shuffled")), (PlaceOrder::Ascending, PlaceOrder::Shuffled));
+        let order = |word| parsed(&["zones", "--order", word]).unwrap().options.position_order;
+        assert_eq!(
+            (order("ascending"), order("shuffled")),
+            (PositionOrder::Ascending, PositionOrder::Shuffled)
+        );
         refuses("zones", "--order", &["", "random", "asc"]);
-        let scale = wanted(&["scale", "--stagger", "0s", "--shared-range", "--streams", "1,4"]).unwrap();
+        let scale = parsed(&["scale", "--stagger", "0s", "--shared-range", "--streams", "1,4"]).unwrap();
         assert_eq!(scale.options.stagger_ns, Some(0));
         assert_eq!(scale.options.range, StreamRange::Shared);
         assert_eq!(scale.options.stream_counts, Some(vec![1, 4]));

@@ -2,15 +2,15 @@
 
 use super::rows::Rows;
 use super::tree;
-use crate::wanted::Letters;
 use rdsk_model::Device;
+use rdsk_report::Charset;
 use rdsk_units::{Bytes, printable};
 
 /// What `queue/max_sectors_kb` says where there is no limit: the largest number of KiB that the kernel's type holds.
 const NO_LIMIT_BYTES: u64 = (i32::MAX as u64) << 10;
 
 /// The rows of a device.
-pub(super) fn rows(rows: &mut Rows, device: &Device, letters: Letters) {
+pub(super) fn rows(rows: &mut Rows, device: &Device, charset: Charset) {
     let mut name = printable(&device.name);
     if !device.major_minor.is_empty() {
         name.push_str(&format!(" ({})", printable(&device.major_minor)));
@@ -29,7 +29,7 @@ pub(super) fn rows(rows: &mut Rows, device: &Device, letters: Letters) {
     }
     rows.add("device", &name);
     if !device.below.is_empty() {
-        rows.add_lines("stack", &tree::lines(device, letters));
+        rows.add_lines("stack", &tree::lines(device, charset));
     }
     if let Some(file) = &device.backing_file {
         let path = match device.loop_direct_io {
@@ -173,9 +173,9 @@ mod tests {
             direct_align_bytes: Some(512),
             nowait: Some(false),
         };
-        super::rows(&mut rows, &device, Letters::Unicode);
+        super::rows(&mut rows, &device, Charset::Unicode);
         crate::info::page::access(&mut rows, &target);
-        let wanted = "  device       sdb (8:16), WDC\\x1b[2J, serial WD-1
+        let expected = "  device       sdb (8:16), WDC\\x1b[2J, serial WD-1
   stack        sdb  16 GiB
                └─ sdb1  8 GiB, partition
   blocks       512 bytes logical, 4096 bytes physical, misaligned by -1 bytes
@@ -185,7 +185,7 @@ mod tests {
   direct I/O   yes, in multiples of 512 bytes
   NOWAIT       no: io_uring runs on worker threads here
 ";
-        assert_eq!(rows.text, wanted);
+        assert_eq!(rows.text, expected);
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
             ..Device::default()
         };
         // A disk may name an optimal size without being striped (scsi_debug: 512 KiB).
-        for (kind, minimum, optimal, wanted) in [
+        for (kind, minimum, optimal, expected) in [
             ("disk", 512, 512 << 10, "minimum I/O 512 B, optimal I/O 512 KiB"),
             ("md raid1", 512, 0, "minimum I/O 512 B"),
             (
@@ -217,7 +217,7 @@ mod tests {
             ("dm LVM", 65536, 65536, "minimum I/O 64 KiB, optimal I/O 64 KiB"),
         ] {
             let text = requests(&device(kind, minimum, optimal)).unwrap();
-            assert_eq!(text, format!("at most 512 KiB, {wanted}"));
+            assert_eq!(text, format!("at most 512 KiB, {expected}"));
         }
         assert_eq!(requests(&Device::default()), None);
     }

@@ -2,8 +2,8 @@
 
 use super::rows::Rows;
 use super::{Known, Told};
-use crate::wanted::Letters;
 use rdsk_model::{ExtentEvidence, Problem, Target};
+use rdsk_report::Charset;
 use rdsk_targets::{Examined, IdentityKind, Place, UseKind};
 use rdsk_units::{Bytes, printable};
 
@@ -11,10 +11,10 @@ use rdsk_units::{Bytes, printable};
 pub(super) const INDENT: usize = 15;
 
 /// One paragraph per target that could be looked at.
-pub(super) fn page(told: &[Told], letters: Letters) -> String {
+pub(super) fn page(told: &[Told], charset: Charset) -> String {
     let paragraphs: Vec<String> = told
         .iter()
-        .filter_map(|told| told.found.as_ref().ok().map(|known| paragraph(&told.name, known, letters)))
+        .filter_map(|told| told.found.as_ref().ok().map(|known| paragraph(&told.name, known, charset)))
         .collect();
     paragraphs.join("\n")
 }
@@ -59,12 +59,12 @@ pub(super) const fn use_word(kind: UseKind) -> &'static str {
     }
 }
 
-fn paragraph(name: &str, known: &Known, letters: Letters) -> String {
+fn paragraph(name: &str, known: &Known, charset: Charset) -> String {
     let examined = &known.examined;
     let mut rows = Rows::new(&format!("{}: {}\n", printable(name), what(examined)), INDENT);
     place(&mut rows, examined);
     if let Some(device) = &examined.target.device {
-        super::device::rows(&mut rows, device, letters);
+        super::device::rows(&mut rows, device, charset);
     }
     access(&mut rows, &examined.target);
     if let Some(extents) = &examined.allocation {
@@ -243,7 +243,7 @@ mod tests {
             writing: refused(),
             with_flag: Some(("--destroy v-g/l-v".into(), Ok(()))),
         };
-        let wanted = "v-g/l-v: a block device
+        let expected = "v-g/l-v: a block device
   path         /dev/dm-0
   size         16 MiB (16,777,216 bytes)
   device       dm-0 (252:0), v-g/l-v, dm LVM
@@ -263,6 +263,6 @@ mod tests {
   writing      refused, but allowed with --destroy v-g/l-v: its data would be
                lost
 ";
-        assert_eq!(paragraph("v-g/l-v", &known, Letters::Unicode), wanted);
+        assert_eq!(paragraph("v-g/l-v", &known, Charset::Unicode), expected);
     }
 }

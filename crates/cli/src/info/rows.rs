@@ -19,7 +19,7 @@ impl Rows {
     /// Adds a row.
     pub(crate) fn add(&mut self, name: &str, text: &str) {
         let mut name = name;
-        for line in broken(text, WIDTH - self.indent) {
+        for line in wrapped(text, WIDTH - self.indent) {
             self.text.push_str(&format!("  {name:<width$}{line}\n", width = self.indent - 2));
             name = "";
         }
@@ -35,7 +35,7 @@ impl Rows {
     }
 }
 
-fn broken(text: &str, width: usize) -> Vec<String> {
+fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
         match lines.last_mut() {
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn texts_break_between_words() {
-        assert_eq!(broken("one two three", 7), ["one two", "three"]);
-        assert_eq!(broken("muchtoolong a", 4), ["muchtoolong", "a"]);
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("muchtoolong a", 4), ["muchtoolong", "a"]);
     }
 }

@@ -1,11 +1,11 @@
 //! A stack of devices as a drawn tree, the members of an array side by side. It draws and decides nothing.
 
-use crate::wanted::Letters;
 use rdsk_model::{Device, Layer};
+use rdsk_report::Charset;
 use rdsk_units::{Bytes, printable};
 
 /// One line per device, the top first.
-pub(super) fn lines(device: &Device, letters: Letters) -> Vec<String> {
+pub(super) fn lines(device: &Device, charset: Charset) -> Vec<String> {
     let top = Layer {
         name: device.name.clone(),
         mapped_name: device.mapped_name.clone(),
@@ -14,19 +14,19 @@ pub(super) fn lines(device: &Device, letters: Letters) -> Vec<String> {
         below: device.below.clone(),
     };
     let mut lines = vec![described(&top)];
-    branches(&top.below, "", letters, &mut lines);
+    branches(&top.below, "", charset, &mut lines);
     lines
 }
 
-fn branches(layers: &[Layer], before: &str, letters: Letters, lines: &mut Vec<String>) {
-    let [fork, end, trunk] = match letters {
-        Letters::Unicode => ["├─ ", "└─ ", "│  "],
-        Letters::Ascii => ["|- ", "`- ", "|  "],
+fn branches(layers: &[Layer], before: &str, charset: Charset, lines: &mut Vec<String>) {
+    let [fork, end, trunk] = match charset {
+        Charset::Unicode => ["├─ ", "└─ ", "│  "],
+        Charset::Ascii => ["|- ", "`- ", "|  "],
     };
     for (index, layer) in layers.iter().enumerate() {
         let (branch, below) = if index + 1 == layers.len() { (end, "   ") } else { (fork, trunk) };
         lines.push(format!("{before}{branch}{}", described(layer)));
-        branches(&layer.below, &format!("{before}{below}"), letters, lines);
+        branches(&layer.below, &format!("{before}{below}"), charset, lines);
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn members_stand_side_by_side() {
         assert_eq!(
-            lines(&volume_on_an_array_of_partitions(), Letters::Unicode),
+            lines(&volume_on_an_array_of_partitions(), Charset::Unicode),
             [
                 "dm-0 (v-g/l\\x1bv)  16 MiB, dm LVM",
                 "└─ md0  64 MiB, md raid5, 3 members",
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn without_unicode_the_lines_are_plain() {
-        let lines = lines(&volume_on_an_array_of_partitions(), Letters::Ascii);
+        let lines = lines(&volume_on_an_array_of_partitions(), Charset::Ascii);
         assert!(lines.iter().all(|line| line.is_ascii()), "{lines:?}");
         assert_eq!(lines[3], "   |  `- sda  64 MiB, disk");
     }

@@ -1,0 +1,101 @@
+//! What one command line asks for, parsed and checked. Plain data; it looks at no target and opens nothing.
+
+use crate::subcommand::Subcommand;
+use rdsk_experiment::PlanOptions;
+use rdsk_model::Experiment;
+use rdsk_report::{Charset, Compactness};
+use rdsk_targets::Permission;
+use std::path::PathBuf;
+
+/// Where the JSON document goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum JsonPlace {
+    /// Standard output, which then holds nothing else.
+    Stdout,
+    /// A file.
+    File(PathBuf),
+}
+
+/// Whether anything is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunMode {
+    /// Do it.
+    Measure,
+    /// Show the plan and stop.
+    PlanOnly,
+}
+
+/// How much is said while the run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verbosity {
+    /// The progress line, where there is a terminal, and warnings.
+    Normal,
+    /// Errors only.
+    Quiet,
+}
+
+/// Whether the page is coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ColorWhen {
+    /// On a terminal, unless `NO_COLOR` is set or `TERM` is dumb.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// One command line.
+#[derive(Clone, Debug)]
+pub(crate) struct CliArgs {
+    /// The command.
+    pub(crate) subcommand: Subcommand,
+    /// Names as typed; empty where none was given.
+    pub(crate) targets: Vec<String>,
+    /// The questions; empty for `info`.
+    pub(crate) experiments: Vec<Experiment>,
+    /// What the plan is to look like.
+    pub(crate) options: PlanOptions,
+    /// Size of the test file.
+    pub(crate) size_bytes: Option<u64>,
+    /// The Record whose passes are continued.
+    pub(crate) resume: Option<PathBuf>,
+    /// What may be overwritten.
+    pub(crate) permission: Permission,
+    /// Where the document goes, if anywhere.
+    pub(crate) json: Option<JsonPlace>,
+    /// What the document leaves out.
+    pub(crate) compactness: Compactness,
+    /// Measure, or only plan.
+    pub(crate) run_mode: RunMode,
+    /// The user's name for the run.
+    pub(crate) label: Option<String>,
+    /// How much is said.
+    pub(crate) verbosity: Verbosity,
+    /// Colour.
+    pub(crate) color: ColorWhen,
+    /// Characters.
+    pub(crate) charset: Charset,
+}
+
+impl CliArgs {
+    /// A command with nothing but defaults.
+    pub(crate) fn new(subcommand: Subcommand) -> Self {
+        Self {
+            subcommand,
+            targets: Vec::new(),
+            experiments: subcommand.experiments(),
+            options: PlanOptions::default(),
+            size_bytes: None,
+            resume: None,
+            permission: Permission::default(),
+            json: None,
+            compactness: Compactness::Full,
+            run_mode: RunMode::Measure,
+            label: None,
+            verbosity: Verbosity::Normal,
+            color: ColorWhen::Auto,
+            charset: Charset::Unicode,
+        }
+    }
+}

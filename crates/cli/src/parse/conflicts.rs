@@ -1,0 +1,240 @@
+//! Pairs of flags that cannot both be meant. Pure but for one question to the kernel: which processors this process
+//! may use.
+
+use super::usage;
+use crate::cli_args::CliArgs;
+use crate::subcommand::Subcommand;
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use rdsk_model::{EngineKind, Op, Problem};
+use rdsk_targets::Overwrite;
+use rdsk_units::{Bytes, Nanos};
+
+/// Most memory for the buffers of all I/Os in flight.
+const MAX_BUFFERS_BYTES: u64 = 4 << 30;
+
+/// Refuses what contradicts itself.
+pub(super) fn check(matches: &ArgMatches, args: &CliArgs) -> Result<(), Problem> {
+    let given = Given(matches);
+    output(given, args)?;
+    time(given, args)?;
+    permission(args)?;
+    sizes(args)?;
+    processors(args)
+}
+
+/// Which flags were typed.
+#[derive(Clone, Copy)]
+struct Given<'a>(&'a ArgMatches);
+
+impl Given<'_> {
+    fn has(self, name: &str) -> bool {
+        let known = self.0.try_contains_id(name).unwrap_or(false);
+        known && self.0.value_source(name) == Some(ValueSource::CommandLine)
+    }
+}
+
+fn output(given: Given<'_>, args: &CliArgs) -> Result<(), Problem> {
+    if given.has("json-compact") && args.json.is_none() {
+        return Err(usage("--json-compact needs --json", "add --json FILE, or leave --json-compact out"));
+    }
+    Ok(())
+}
+
+fn time(given: Given<'_>, args: &CliArgs) -> Result<(), Problem> {
+    if given.has("runtime") && given.has("budget") && args.subcommand != Subcommand::Scale {
+        return Err(usage(
+            "--runtime contradicts --budget",
+            "give --runtime for each cell, or --budget for everything",
+        ));
+    }
+    if let (true, Some(stagger_ns)) = (given.has("budget"), args.options.stagger_ns) {
+        let most = args.options.stream_counts.as_ref().and_then(|counts| counts.iter().max()).copied();
+        let starts = u64::from(most.unwrap_or(1).saturating_sub(1));
+        let budget_ns = args.options.budget_ns;
+        if stagger_ns.saturating_mul(starts) >= budget_ns {
+            return Err(usage(
+                format!(
+                    "--stagger {} of {} streams takes all of --budget {}",
+                    Nanos(stagger_ns),
+                    starts + 1,
+                    Nanos(budget_ns)
+                ),
+                "write a shorter --stagger or a longer --budget, or leave --budget out",
+            ));
+        }
+    }
+    if given.has("full") && given.has("points") {
+        return Err(usage(
+            "--points contradicts --full",
+            "give --full for every block, or --points for some",
+        ));
+    }
+    Ok(())
+}
+
+fn permission(args: &CliArgs) -> Result<(), Problem> {
+    let overwrite = args.permission.overwrite == Overwrite::Allowed;
+    let destroy = args.permission.destroy.is_some();
+    if overwrite && destroy {
+        return Err(usage(
+            "--destroy contradicts --overwrite",
+            "--destroy is for a block device, --overwrite for a file; measure them one at a time",
+        ));
+    }
+    let only_reads = args.options.ops.as_ref().is_some_and(|ops| !ops.contains(&Op::Write));
+    if only_reads && (overwrite || destroy) {
+        let flag = if destroy { "--destroy" } else { "--overwrite" };
+        return Err(usage(
+            format!("{flag} contradicts --rw read"),
+            format!("leave {flag} out, or add write to --rw"),
+        ));
+    }
+    if (overwrite || destroy) && args.targets.is_empty() {
+        let flag = if destroy { "--destroy" } else { "--overwrite" };
+        return Err(usage(
+            format!("{flag} needs a target"),
+            "name the device or the file; in a directory rdsk makes a file of its own",
+        ));
+    }
+    Ok(())
+}
+
+fn sizes(args: &CliArgs) -> Result<(), Problem> {
+    let options = &args.options;
+    let depth = options.queue_depth.unwrap_or(1);
+    if depth > 1 && options.engine == Some(EngineKind::Sync) {
+        return Err(usage(
+            format!("--iodepth {depth} contradicts --engine sync"),
+            "the sync engine has one I/O in flight per stream; write --engine io_uring, aio or threads, or --streams for more",
+        ));
+    }
+    let largest = options.block_bytes.as_ref().and_then(|sizes| sizes.iter().max()).copied().unwrap_or(1);
+    if let Some(pass_bytes) = options.pass_bytes
+        && options.block_bytes.is_some()
+        && pass_bytes < largest
+    {
+        return Err(usage(
+            format!("--bytes {} is less than one block of --bs {}", Bytes(pass_bytes), Bytes(largest)),
+            format!("write --bytes {} or more", Bytes(largest)),
+        ));
+    }
+    if let (Some(size_bytes), Some(pass_bytes)) = (args.size_bytes, options.pass_bytes)
+        && options.offset_bytes.saturating_add(pass_bytes) > size_bytes
+    {
+        return Err(usage(
+            format!("--bytes {} does not fit into --size {}", Bytes(pass_bytes), Bytes(size_bytes)),
+            "write a larger --size, or a smaller --bytes or --offset",
+        ));
+    }
+    let counts = options.stream_counts.as_deref().unwrap_or(&[]);
+    if args.subcommand == Subcommand::Stream && counts.len() > 1 {
+        return Err(usage(
+            "--streams of stream takes one number",
+            "write one number here; rdsk scale compares several",
+        ));
+    }
+    let most_streams = counts.iter().max().copied().unwrap_or(1);
+    let buffers = u128::from(largest) * u128::from(depth) * u128::from(most_streams);
+    if buffers > u128::from(MAX_BUFFERS_BYTES) {
+        return Err(usage(
+            format!(
+                "--bs times --iodepth times --streams is more than {} of buffers",
+                Bytes(MAX_BUFFERS_BYTES)
+            ),
+            "make one of them smaller",
+        ));
+    }
+    Ok(())
+}
+
+fn processors(args: &CliArgs) -> Result<(), Problem> {
+    let pinned = &args.options.pin_cpus;
+    if pinned.is_empty() {
+        return Ok(());
+    }
+    // A kernel that does not tell leaves the question to the engine.
+    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return Ok(()) };
+    let usable = |cpu: usize| cpu < rustix::thread::CpuSet::MAX_CPU && allowed.is_set(cpu);
+    match pinned.iter().find(|&&cpu| !usable(cpu)) {
+        None => Ok(()),
+        Some(cpu) => Err(usage(
+            format!("--pin: processor {cpu} is not available to this process"),
+            format!("it may use {}", ranges((0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| usable(cpu)))),
+        )),
+    }
+}
+
+/// Processors as the kernel lists them: `0-3,8`.
+fn ranges(cpus: impl Iterator<Item = usize>) -> String {
+    let mut spans: Vec<(usize, usize)> = Vec::new();
+    for cpu in cpus {
+        match spans.last_mut() {
+            Some((_, last)) if *last + 1 == cpu => *last = cpu,
+            _ => spans.push((cpu, cpu)),
+        }
+    }
+    let words: Vec<String> = spans
+        .iter()
+        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
+        .collect();
+    words.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flags::testing::parsed;
+
+    #[test]
+    fn contradictory_pairs_are_refused() {
+        let cases: &[(&[&str], &str)] = &[
+            (&["paths", "--runtime", "1s", "--budget", "9s"], "--runtime contradicts --budget"),
+            (&["run", "--json-compact"], "--json-compact needs --json"),
+            (
+                &["scale", "--stagger", "1h", "--streams", "2", "--budget", "3s"],
+                "--stagger 1 h 00 min 00 s of 2 streams takes all of --budget 3.00 s",
+            ),
+            (&["run", "--iodepth", "32", "--engine", "sync"], "--iodepth 32 contradicts --engine sync"),
+            (&["run", "x", "--destroy", "S", "--overwrite"], "--destroy contradicts --overwrite"),
+            (&["paths", "x", "--destroy", "S", "--rw", "read"], "--destroy contradicts --rw read"),
+            (&["run", "x", "--overwrite", "--rw", "read"], "--overwrite contradicts --rw read"),
+            (&["run", "--destroy", "S"], "--destroy needs a target"),
+            (&["run", "--overwrite"], "--overwrite needs a target"),
+            (
+                &["paths", "--bs", "4k,1M", "--bytes", "64k"],
+                "--bytes 64 KiB is less than one block of --bs 1 MiB",
+            ),
+            (&["paths", "--bytes", "1M", "--size", "512k"], "--bytes 1 MiB does not fit into --size 512 KiB"),
+            (
+                &["stream", "--bs", "1G", "--iodepth", "8"],
+                "--bs times --iodepth times --streams is more than 4 GiB",
+            ),
+        ];
+        for (line, message) in cases {
+            let problem = parsed(line).expect_err(&format!("{line:?} was accepted"));
+            assert!(problem.message.contains(message), "{line:?}: {}", problem.message);
+            assert!(problem.hint.is_some());
+        }
+    }
+
+    #[test]
+    fn their_neighbours_are_fine() {
+        for line in [
+            &["paths", "--budget", "9s"][..],
+            &["run", "--iodepth", "1", "--engine", "sync"],
+            &["scale", "--stagger", "1s", "--streams", "2", "--budget", "3s"],
+            &["scale", "--stagger", "1h", "--streams", "1", "--budget", "3s"],
+            &["run", "--iodepth", "32", "--engine", "uring"],
+            &["paths", "x", "--destroy", "S", "--rw", "read,write"],
+            &["paths", "--bs", "1M", "--bytes", "1M", "--size", "1M"],
+        ] {
+            assert!(parsed(line).is_ok(), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn processors_are_listed_in_ranges() {
+        assert_eq!(ranges([0, 1, 2, 5, 7, 8].into_iter()), "0-2,5,7-8");
+    }
+}

@@ -1,0 +1,145 @@
+//! What clap found wrong, said in one line with a hint. It never shows clap's own text, which takes several lines.
+
+use super::{flags_of, subcommand, usage};
+use crate::flags::{BadValue, FLAGS};
+use crate::subcommand::Subcommand;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use rdsk_model::Problem;
+use rdsk_units::printable;
+use std::error::Error as _;
+use std::ffi::OsString;
+
+/// The problem that one of clap's errors is.
+pub(super) fn problem(error: &clap::Error, words: &[OsString]) -> Problem {
+    let subcommand = subcommand(words);
+    let flag = flag_name(error);
+    match error.kind() {
+        ErrorKind::ValueValidation => bad_value(error, &flag),
+        ErrorKind::InvalidValue | ErrorKind::WrongNumberOfValues | ErrorKind::TooFewValues => {
+            usage(format!("{flag} has no value"), format!("write a value after {flag}"))
+        }
+        ErrorKind::UnknownArgument => unknown_argument(error, &flag, subcommand),
+        ErrorKind::InvalidSubcommand => unknown_command(error),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => usage(
+            "no command is given",
+            "rdsk run measures the current directory; rdsk --help lists the commands",
+        ),
+        ErrorKind::ArgumentConflict => usage(format!("{flag} is given twice"), format!("give {flag} once")),
+        ErrorKind::TooManyValues => usage(format!("{flag} takes no value"), format!("write {flag} alone")),
+        ErrorKind::InvalidUtf8 => usage(
+            "a word of the command line is not UTF-8",
+            "name the target through a link with a plain name",
+        ),
+        _ => usage(first_line(&error.to_string()), help_hint(subcommand)),
+    }
+}
+
+fn bad_value(error: &clap::Error, flag: &str) -> Problem {
+    match error.source().and_then(|source| source.downcast_ref::<BadValue>()) {
+        Some(bad) => usage(format!("{flag}: {}", bad.message), bad.hint.clone()),
+        None => usage(first_line(&error.to_string()), format!("write another value after {flag}")),
+    }
+}
+
+fn unknown_argument(error: &clap::Error, flag: &str, subcommand: Option<Subcommand>) -> Problem {
+    let shown = printable(flag);
+    let bare = flag.trim_start_matches('-').split('=').next().unwrap_or_default();
+    let elsewhere = FLAGS.iter().find(|known| known.name() == bare);
+    if let (Some(known), Some(subcommand)) = (elsewhere, subcommand) {
+        let subcommands: Vec<String> =
+            known.subcommands().iter().map(|subcommand| format!("rdsk {}", subcommand.name())).collect();
+        return usage(
+            format!("{shown} has no meaning for rdsk {}", subcommand.name()),
+            format!("{shown} belongs to {}", subcommands.join(", ")),
+        );
+    }
+    let hint = match (text(error, ContextKind::SuggestedArg), subcommand) {
+        (Some(suggested), _) => format!("{} is a flag; rdsk --help lists more", first_word(&suggested)),
+        (None, Some(subcommand)) if flags_of(subcommand).next().is_some() => {
+            format!(
+                "rdsk {} --help lists the flags; a target that begins with - comes after --",
+                subcommand.name()
+            )
+        }
+        _ => help_hint(subcommand),
+    };
+    usage(format!("unknown flag {shown}"), hint)
+}
+
+fn unknown_command(error: &clap::Error) -> Problem {
+    let name = text(error, ContextKind::InvalidSubcommand).unwrap_or_default();
+    let shown = printable(&name);
+    let hint = match text(error, ContextKind::SuggestedSubcommand) {
+        _ if name.contains('/') || name == "." => format!("rdsk run {shown} measures it"),
+        Some(suggested) => format!("rdsk {suggested} is a command; rdsk --help lists all"),
+        None => help_hint(None),
+    };
+    usage(format!("unknown command \"{shown}\""), hint)
+}
+
+fn help_hint(subcommand: Option<Subcommand>) -> String {
+    match subcommand {
+        Some(subcommand) => format!("rdsk {} --help lists the flags", subcommand.name()),
+        None => "rdsk --help lists the commands".to_owned(),
+    }
+}
+
+/// `--bs` from clap's `--bs <SIZE,...>`, or whatever word clap stumbled over.
+fn flag_name(error: &clap::Error) -> String {
+    let name = text(error, ContextKind::InvalidArg).unwrap_or_default();
+    match name.strip_prefix("--") {
+        Some(_) => first_word(&name),
+        None => name,
+    }
+}
+
+fn first_word(text: &str) -> String {
+    text.split_whitespace().next().unwrap_or_default().to_owned()
+}
+
+fn first_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    printable(line.strip_prefix("error: ").unwrap_or(line))
+}
+
+fn text(error: &clap::Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        ContextValue::Strings(texts) => texts.first().cloned(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::flags::testing::parsed;
+
+    fn check(line: &[&str], message: &str, hint: &str) {
+        let problem = parsed(line).expect_err(&format!("{line:?} was accepted"));
+        assert_eq!(problem.message, message, "{line:?}");
+        let said = problem.hint.expect("every mistake has a hint");
+        assert!(said.contains(hint), "{line:?}: {said}");
+    }
+
+    #[test]
+    fn every_mistake_is_one_line_and_a_hint() {
+        check(&[], "no command is given", "rdsk run");
+        check(&["load"], "unknown command \"load\"", "rdsk --help");
+        check(&["rum"], "unknown command \"rum\"", "rdsk run is a command");
+        check(&["/dev/sdb"], "unknown command \"/dev/sdb\"", "rdsk run /dev/sdb");
+        check(
+            &["run", "--bs", "4k"],
+            "--bs has no meaning for rdsk run",
+            "rdsk paths, rdsk stream, rdsk zones",
+        );
+        check(&["info", "--destroy", "x"], "--destroy has no meaning for rdsk info", "rdsk run");
+        check(&["run", "--bugdet", "4"], "unknown flag --bugdet", "--budget");
+        check(&["run", "-x"], "unknown flag -x", "after --");
+        check(&["run", "--budget"], "--budget has no value", "write a value after --budget");
+        check(&["run", "--seed", "1", "--seed", "2"], "--seed is given twice", "give --seed once");
+        check(&["run", "--dry-run=yes"], "--dry-run takes no value", "write --dry-run alone");
+        check(&["paths", "--bs", "-4k"], "--bs: size \"-4k\" is negative", "write 4k");
+        check(&["paths", "--bs", "99999999T"], "--bs: size \"99999999T\" is too large", "write");
+        check(&["run", "--\u{1b}[31m"], "unknown flag --\\x1b[31m", "--help");
+    }
+}
