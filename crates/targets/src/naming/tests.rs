@@ -1,4 +1,4 @@
-//! Words that name devices, on fake machines; what is found is told by its kernel name.
+//! Words that name devices, on fake machines; the device that is found is given by its kernel name.
 
 use super::*;
 use crate::fake::Fake;
