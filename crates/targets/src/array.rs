@@ -17,7 +17,7 @@ pub(crate) fn facts(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Option<Arr
             return Some(of_md(at));
         }
         // Several paths lead to one device, whose members cannot be seen.
-        if has_paths(&uuid(at)) {
+        if has_paths(at.dm_uuid().trim()) {
             return None;
         }
         let lower: Vec<&Node> = at.slaves.iter().filter_map(|name| tree.get(name)).collect();
@@ -31,13 +31,9 @@ pub(crate) fn facts(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Option<Arr
     None
 }
 
-fn uuid(node: &Node) -> String {
-    read_text(&node.directory.join("dm/uuid")).unwrap_or_default().trim().to_owned()
-}
-
 fn holds_data(node: &Node) -> bool {
-    let mapped_name = read_text(&node.directory.join("dm/name")).unwrap_or_default();
-    !only_describes(mapped_name.trim(), &uuid(node))
+    let mapped_name = node.mapped_name.as_deref().unwrap_or_default();
+    !only_describes(mapped_name.trim(), node.dm_uuid().trim())
 }
 
 /// The files of `Documentation/admin-guide/md.rst`; a file that does not exist at an array's level gives no value.

@@ -37,7 +37,6 @@ enum Relation {
 
 type Related<'machine> = Vec<(&'machine Node, Relation)>;
 
-/// Finds the uses of `node`.
 pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> Found {
     let mut found = Found::default();
     let mut related = stacked(machine, node);

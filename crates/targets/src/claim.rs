@@ -65,6 +65,21 @@ enum Expected {
 }
 
 impl Expected {
+    /// Whether `fd`, which was opened by `path`, is this file or device.
+    fn check_inode(&self, fd: impl AsFd, path: &Path) -> Result<(), TargetError> {
+        let stat =
+            rustix::fs::fstat(fd).map_err(|errno| TargetError::from_io(path, "examined", errno.into()))?;
+        let (is_same, what) = match self {
+            Self::File { dev, ino } => {
+                ((stat.st_dev, stat.st_ino) == (*dev, *ino), "its path leads to another file")
+            }
+            Self::Block { number, .. } => {
+                (DeviceNumber::from_raw(stat.st_rdev) == *number, "its path leads to another device")
+            }
+        };
+        if is_same { Ok(()) } else { Err(TargetError::Changed { path: shown(path), what }) }
+    }
+
     /// Whether it is a device that sysfs no longer lists.
     fn is_gone(&self) -> bool {
         let Self::Block { number, sys, .. } = self else { return false };
@@ -244,29 +259,17 @@ impl Claim {
     /// Compares what was opened with what was checked. An open device can no longer be replaced, so this comes after
     /// opening.
     fn check(&self, fd: impl AsFd, node: &Expected) -> Result<(), TargetError> {
-        let changed = |what| TargetError::Changed { path: shown(&self.path), what };
-        let stat =
-            rustix::fs::fstat(&fd).map_err(|e| TargetError::from_io(&self.path, "examined", e.into()))?;
-        match node {
-            Expected::File { dev, ino } if (stat.st_dev, stat.st_ino) != (*dev, *ino) => {
-                Err(changed("its path leads to another file"))
-            }
-            Expected::File { .. } => Ok(()),
-            Expected::Block { number, .. } if DeviceNumber::from_raw(stat.st_rdev) != *number => {
-                Err(changed("its path leads to another device"))
-            }
-            Expected::Block { attachment, sys, .. } => {
-                let is_same =
-                    |then: &Attachment| facts::disk_sequence(sys, &then.disk) == Some(then.sequence);
-                if !attachment.as_ref().is_none_or(is_same) {
-                    return Err(changed("its medium or backing file has changed"));
-                }
-                // The handle may be a node in a tree that sysfs does not describe; the ioctl is authoritative.
-                match probe::open_block_size(&fd) {
-                    Some(size) if size != self.target.size_bytes => Err(changed("its size has changed")),
-                    _ => Ok(()),
-                }
-            }
+        node.check_inode(&fd, &self.path)?;
+        let Expected::Block { attachment, sys, .. } = node else { return Ok(()) };
+        let changed = |what| Err(TargetError::Changed { path: shown(&self.path), what });
+        let is_same = |then: &Attachment| facts::disk_sequence(sys, &then.disk) == Some(then.sequence);
+        if !attachment.as_ref().is_none_or(is_same) {
+            return changed("its medium or backing file has changed");
+        }
+        // The handle may be a node in a tree that sysfs does not describe; the ioctl is authoritative.
+        match probe::open_block_size(&fd) {
+            Some(size) if size != self.target.size_bytes => changed("its size has changed"),
+            _ => Ok(()),
         }
     }
 }
@@ -276,15 +279,6 @@ fn hold(target: Target, path: PathBuf, access: Access, node: Expected) -> Result
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let handle = rustix::fs::open(&path, flags, Mode::empty())
         .map_err(|errno| TargetError::from_io(&path, "opened", errno.into()))?;
-    let stat =
-        rustix::fs::fstat(&handle).map_err(|errno| TargetError::from_io(&path, "examined", errno.into()))?;
-    let is_same = match node {
-        Expected::File { dev, ino } => (stat.st_dev, stat.st_ino) == (dev, ino),
-        Expected::Block { number, .. } => DeviceNumber::from_raw(stat.st_rdev) == number,
-    };
-    if is_same {
-        Ok(Claim { target, path, access, held: Held::Node { handle, node }, recheck: None, test_file: None })
-    } else {
-        Err(TargetError::Changed { path: shown(&path), what: "its path leads to something else" })
-    }
+    node.check_inode(&handle, &path)?;
+    Ok(Claim { target, path, access, held: Held::Node { handle, node }, recheck: None, test_file: None })
 }

@@ -12,20 +12,17 @@ use std::os::fd::OwnedFd;
 /// A range of a device and what it is built on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
-    /// First byte of the range.
     pub(crate) begin: u64,
     /// The byte after its end.
     pub(crate) end: u64,
     /// The kind of target: `linear`, `snapshot`.
     pub(crate) kind: String,
-    /// The devices below.
     pub(crate) parts: Vec<Part>,
 }
 
 /// One device below a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// Which device.
     pub(crate) device: DeviceNumber,
     /// Where on it.
     pub(crate) span: Span,
@@ -48,7 +45,6 @@ pub(crate) enum Span {
         /// The byte after its end.
         end: u64,
     },
-    /// Anywhere.
     Anywhere,
     /// In blocks of a pool that belong to this volume alone, except snapshots, which the pool keeps apart.
     Volume {
@@ -71,7 +67,6 @@ pub(crate) enum Role {
 pub(crate) struct PoolSpace {
     /// Bytes that are allocated to no volume.
     pub(crate) free_bytes: u64,
-    /// Total bytes.
     pub(crate) total_bytes: u64,
     /// Metadata in use, in percent.
     pub(crate) metadata_percent: u64,
@@ -98,7 +93,6 @@ impl<'roots> Mapper<'roots> {
         }
     }
 
-    /// The table of a device.
     pub(crate) fn table(&self, node: &Node) -> Result<Vec<Row>, String> {
         Ok(self.ask(node, DmQuestion::Table)?.iter().map(row).collect())
     }

@@ -26,7 +26,6 @@ enum ExportedObject {
 /// What a target is, to compare it with what is exported.
 #[derive(Clone, Debug)]
 pub(crate) enum ExportQuery<'look> {
-    /// Any of these devices.
     Devices(&'look BTreeSet<DeviceNumber>),
     /// The file with this `st_dev` and `st_ino`.
     File((u64, u64)),

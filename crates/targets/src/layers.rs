@@ -66,10 +66,7 @@ fn maker(uuid: &str) -> Option<String> {
 
 /// `vg/lv`, or the name in `/dev/mapper`.
 pub(crate) fn mapped_name(node: &Node) -> Option<String> {
-    let name = node.mapped_name.as_deref()?;
-    let uuid = read_text(&node.directory.join("dm/uuid")).unwrap_or_default();
-    let volume = logical_volume(name, &uuid).map(|(group, volume)| format!("{group}/{volume}"));
-    Some(volume.unwrap_or_else(|| name.to_owned()))
+    logical_volume(node).or_else(|| node.mapped_name.clone())
 }
 
 #[cfg(test)]

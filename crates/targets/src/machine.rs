@@ -20,7 +20,6 @@ use std::path::PathBuf;
 pub(crate) struct Machine<'roots> {
     /// Where it was read.
     pub(crate) roots: &'roots Roots,
-    /// The block devices.
     pub(crate) tree: Tree,
     /// Which disks are paths of one LUN.
     pub(crate) luns: Luns,
@@ -33,7 +32,6 @@ pub(crate) struct Machine<'roots> {
     backings: BTreeMap<String, Option<Backing>>,
     /// The mounts of every namespace that can be seen.
     pub(crate) mounts: Vec<Mount>,
-    /// The swap spaces.
     pub(crate) swaps: Vec<PathBuf>,
 }
 
@@ -102,7 +100,6 @@ impl<'roots> Machine<'roots> {
 /// What backs a loop device, besides its name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Backing {
-    /// `st_dev` and `st_ino`.
     pub(crate) inode: (u64, u64),
     /// Set if it is a block device.
     device: Option<DeviceNumber>,

@@ -27,9 +27,7 @@ pub(crate) enum Namespace {
 pub(crate) struct Mount {
     /// `st_dev` of its files; major 0 for filesystems without one device, among them btrfs and overlay.
     pub(crate) number: DeviceNumber,
-    /// Where.
     pub(crate) point: PathBuf,
-    /// Options of the mount.
     pub(crate) options: String,
     /// `ext4`.
     pub(crate) kind: String,
@@ -37,7 +35,6 @@ pub(crate) struct Mount {
     pub(crate) source: PathBuf,
     /// Options of the filesystem.
     pub(crate) super_options: String,
-    /// In whose namespace.
     pub(crate) namespace: Namespace,
 }
 

@@ -26,7 +26,6 @@ pub(crate) type Inode = (u64, u64);
 /// Which open descriptors of others count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Openers {
-    /// Every one.
     Any,
     /// Those that may write.
     Writers,
@@ -49,7 +48,6 @@ impl Process {
 /// A device node as procfs identifies it: a block device, or a character device through which a disk takes commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NodeNumber {
-    /// A block device.
     Block(DeviceNumber),
     /// A character device: `sg3`, `bsg/0:0:0:0`, `ng0n1`.
     Character(DeviceNumber),

@@ -14,7 +14,6 @@ use ulid::Ulid;
 /// The extended attribute that marks a test file on filesystems that support it. The content cannot mark it: the tests
 /// overwrite it.
 pub(crate) const MARK_NAME: &str = "user.rdsk.test-file";
-/// Its value.
 pub(crate) const MARK_VALUE: &[u8] = b"1";
 /// Attempts to create a file. Each fails only if another process cleans up at the very same moment.
 const ATTEMPTS: usize = 8;
@@ -119,7 +118,6 @@ impl TestFile {
         Ok(Some(test_file))
     }
 
-    /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -129,7 +127,6 @@ impl TestFile {
         self.inode
     }
 
-    /// For writing.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }

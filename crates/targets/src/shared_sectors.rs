@@ -52,9 +52,7 @@ pub(crate) struct Extents {
 /// Whether two devices share bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sharing {
-    /// They share none.
     No,
-    /// They do.
     Yes,
     /// One is a volume of a pool, and the other spans the whole pool.
     ByPool,
@@ -63,7 +61,6 @@ pub(crate) enum Sharing {
 }
 
 impl Extents {
-    /// Everything that `node` reaches.
     pub(crate) fn of(machine: &Machine<'_>, node: &Node, reach: Reach) -> Self {
         let mut descent = Descent { machine, reach, extents: Self::default() };
         let whole = ByteRange { begin: 0, end: size_of(node), opaque_ranges: Vec::new(), depth: 0 };
@@ -71,7 +68,6 @@ impl Extents {
         descent.extents
     }
 
-    /// Whether the two share bytes.
     pub(crate) fn share(&self, other: &Self) -> Sharing {
         if self.is_cut || other.is_cut {
             let why = self.guessed.iter().chain(&other.guessed).next();

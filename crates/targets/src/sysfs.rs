@@ -14,13 +14,10 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Node {
     /// Kernel name as in sysfs, where `/` is spelled `!`.
     pub(crate) name: String,
-    /// Its number.
     pub(crate) number: DeviceNumber,
-    /// Its directory.
     pub(crate) directory: PathBuf,
     /// The whole disk that a partition belongs to.
     pub(crate) parent: Option<String>,
-    /// Its partitions.
     pub(crate) partitions: Vec<String>,
     /// What it is built on.
     pub(crate) slaves: Vec<String>,
@@ -50,6 +47,11 @@ impl Node {
             (None, Some(file)) => format!("{name} ({})", file.display()),
             (None, None) => name,
         }
+    }
+
+    /// `dm/uuid` of a device-mapper device; empty for every other device.
+    pub(crate) fn dm_uuid(&self) -> String {
+        read_text(&self.directory.join("dm/uuid")).unwrap_or_default()
     }
 
     /// The name as the kernel prints it.
@@ -100,12 +102,10 @@ impl Tree {
         self.nodes.get(name)
     }
 
-    /// The device of a number.
     pub(crate) fn by_number(&self, number: DeviceNumber) -> Option<&Node> {
         self.get(self.numbers.get(&number)?)
     }
 
-    /// All devices.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.values()
     }

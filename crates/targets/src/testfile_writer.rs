@@ -68,7 +68,6 @@ pub(crate) struct FillOptions<'a> {
     pub(crate) goal_bytes: u64,
     /// Time for an adaptive file.
     pub(crate) max_elapsed: Option<Duration>,
-    /// Seed of the data.
     pub(crate) seed: u64,
     /// Checked before every MiB.
     pub(crate) stop: &'a StopFlag,

@@ -4,7 +4,7 @@
 
 use crate::device_mapper::{Part, PoolSpace, Span};
 use crate::machine::Machine;
-use crate::sysfs::{Node, read_text};
+use crate::sysfs::Node;
 use crate::uses::{Found, UseKind};
 use rdsk_units::Bytes;
 
@@ -127,7 +127,7 @@ fn pools<'machine>(
             Ok(None) => {}
             // LVM's names identify a pool even to those who may not read its table.
             Err(reason) => {
-                let uuid = read_text(&below.directory.join("dm/uuid")).unwrap_or_default();
+                let uuid = below.dm_uuid();
                 if uuid.ends_with("-tpool") || uuid.ends_with("-pool") {
                     found.add(
                         UseKind::ThinPool,
@@ -153,10 +153,8 @@ fn snapshots<'machine>(
     let row = |node: &Node| machine.table(node)?.as_ref().ok()?.first();
     let mut list = Vec::new();
     for below in machine.tree.stack(node).iter().filter_map(|name| machine.tree.get(name)) {
-        let keeps_old_data = |name: &String| {
-            let uuid = machine.tree.get(name).and_then(|node| read_text(&node.directory.join("dm/uuid")));
-            uuid.is_some_and(|uuid| uuid.ends_with("-real"))
-        };
+        let keeps_old_data =
+            |name: &String| machine.tree.get(name).is_some_and(|node| node.dm_uuid().ends_with("-real"));
         // LVM's names identify an origin even to those who may not read its table.
         if let Some(Err(reason)) = machine.table(below)
             && below.slaves.iter().any(keeps_old_data)

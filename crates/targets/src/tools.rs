@@ -22,19 +22,14 @@ pub(crate) struct Lsblk {
     pub(crate) name: Option<String>,
     /// Serial number, from udev's database where that exists.
     pub(crate) serial: Option<String>,
-    /// World Wide Name.
     pub(crate) wwn: Option<String>,
-    /// Model.
     pub(crate) model: Option<String>,
     /// Content.
     pub(crate) fstype: Option<String>,
-    /// Label of the content.
     pub(crate) label: Option<String>,
     /// UUID of the content; of a member of an array that of the array.
     pub(crate) uuid: Option<String>,
-    /// UUID of the partition.
     pub(crate) partuuid: Option<String>,
-    /// Name of the partition.
     pub(crate) partlabel: Option<String>,
     /// Where it is mounted; `[SWAP]` for swap.
     pub(crate) mountpoint: Option<String>,

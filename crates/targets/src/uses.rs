@@ -55,19 +55,16 @@ impl Use {
 /// The result of a search for uses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
-    /// The uses.
     pub(crate) uses: Vec<Use>,
     /// What could not be examined, so that "not in use" is not proven.
     pub(crate) doubts: Vec<String>,
 }
 
 impl Found {
-    /// Adds a use.
     pub(crate) fn add(&mut self, kind: UseKind, text: &str) {
         self.uses.push(Use::new(kind, text));
     }
 
-    /// Adds a doubt.
     pub(crate) fn doubt(&mut self, text: &str) {
         self.doubts.push(rdsk_units::printable(text));
     }

@@ -22,13 +22,11 @@ use std::path::{Path, PathBuf};
 /// Whether the kernel is asked who holds a device exclusively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exclusive {
-    /// It is.
     Ask,
     /// It would report this process: the device is open with `O_EXCL` here.
     Ours,
 }
 
-/// Examines the block device at `path`.
 pub(super) fn examine_block(
     name: &str,
     path: PathBuf,

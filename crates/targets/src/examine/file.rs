@@ -52,7 +52,6 @@ pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Res
     Ok(Examined::new(target, path, place, found))
 }
 
-/// Examines a regular file.
 pub(super) fn examine_file(
     name: &str,
     path: PathBuf,

@@ -103,13 +103,12 @@ pub(super) fn partition_uuid(
 
 /// Device mapper's names of a device.
 fn mapped(node: &Node, list: &mut List) {
-    let uuid = read_text(&node.directory.join("dm/uuid")).unwrap_or_default();
     let Some(name) = &node.mapped_name else { return };
-    if let Some((group, volume)) = logical_volume(name, &uuid) {
-        list.add(IdentityKind::Volume, &format!("{group}/{volume}"));
+    if let Some(volume) = logical_volume(node) {
+        list.add(IdentityKind::Volume, &volume);
     }
     list.add(IdentityKind::MapperName, name);
-    list.add(IdentityKind::MapperUuid, &uuid);
+    list.add(IdentityKind::MapperUuid, &node.dm_uuid());
 }
 
 /// Name and UUID of an array. Its name is in no file of sysfs: it comes from a link, or from the label of any member.

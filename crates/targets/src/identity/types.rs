@@ -77,7 +77,6 @@ pub struct NoIdentity {
 pub(crate) struct Names {
     /// Those that distinguish it from every other, the easiest to type first.
     pub(crate) identities: Vec<Identity>,
-    /// Those that do not.
     pub(crate) no_identities: Vec<NoIdentity>,
 }
 
