@@ -1,9 +1,10 @@
 //! The pages of docs/reports: the table of each report, what rdsk gives on the report's simulated system beside it, and
 //! the error of each cell. The figures come from running the built program; `--check` says where a page differs from them.
 
+mod graphs;
+mod measured;
 mod page;
-mod places;
-mod reports;
+mod tables;
 
 use anyhow::Context;
 use std::fs;
@@ -23,7 +24,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let directory = root.join("docs/reports");
     let mut outside = Vec::new();
     let mut different = Vec::new();
-    for report in reports::all(&program)? {
+    for page in [tables::paths, tables::stream, graphs::zones, graphs::scale, tables::align] {
+        let report = page(&program)?;
         outside.extend(report.outside());
         let path = directory.join(format!("{}.md", report.name));
         let text = report.markdown();

@@ -11,7 +11,7 @@ mod docs;
 mod same_records;
 mod step;
 mod suite;
-mod tally;
+mod test_counts;
 mod tools;
 
 use std::path::{Path, PathBuf};

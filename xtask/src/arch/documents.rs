@@ -1,22 +1,67 @@
-//! What the texts of the project keep: length and opening of files, lints switched on, a reason beside each dependency,
-//! links that lead somewhere. Pure functions of the texts.
+//! What the texts of the project keep: length and first line of files, lints switched on, a reason beside each dependency,
+//! links that lead somewhere, a size that no crate exceeds. Pure functions of the texts.
 
 use std::path::{Path, PathBuf};
 
-/// A file longer than this is two rooms.
-pub(crate) const MAX_LINES: usize = 600;
+/// Lines of a file, tests included.
+const MAX_LINES: usize = 600;
+/// Lines of a file outside tests.
+const MAX_PROGRAM_LINES: usize = 400;
+/// Lines of a crate outside tests, as a percentage of those of the workspace.
+const MAX_CRATE_PERCENT: usize = 15;
 
-/// Broken rules of one Rust source as text. Files of tests need no opening paragraph.
+/// Violations of one Rust source as text. Files of tests need no opening paragraph.
 pub(crate) fn source_violations(path: &str, text: &str, is_test: bool) -> Vec<String> {
     let mut found = Vec::new();
     let lines = text.lines().count();
     if lines > MAX_LINES {
         found.push(format!("{path}: {lines} lines; a file has at most {MAX_LINES}"));
     }
+    let program = program_lines(text);
+    if !is_test && program > MAX_PROGRAM_LINES {
+        found.push(format!(
+            "{path}: {program} lines outside tests; a file has at most {MAX_PROGRAM_LINES} of them"
+        ));
+    }
     if !is_test && !text.starts_with("//!") {
         found.push(format!("{path}:1: does not open with a `//!` paragraph that says what it is for"));
     }
     found
+}
+
+/// Lines of a source without its modules of tests and what else is compiled for tests only.
+pub(crate) fn program_lines(text: &str) -> usize {
+    let is_for_tests = |line: &str| {
+        ["#[cfg(test)]", "#[cfg(all(test", "#[cfg(any(test"].iter().any(|start| line.starts_with(start))
+    };
+    let mut count = 0;
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let mut item = lines.clone().skip_while(|line| line.starts_with("#["));
+        let opens = item.next().is_some_and(|item| item.ends_with('{') && !item.starts_with(' '));
+        if is_for_tests(line) && opens {
+            // The item ends with the bracket that stands at the start of a line, as rustfmt writes it.
+            lines.by_ref().find(|line| *line == "}");
+        } else {
+            count += 1;
+        }
+    }
+    count
+}
+
+/// Crates that hold too much of the workspace. `crates` has the lines of each one outside tests.
+pub(crate) fn share_violations(crates: &[(String, usize)]) -> Vec<String> {
+    let all: usize = crates.iter().map(|(_, lines)| lines).sum();
+    let is_large = |lines: usize| lines * 100 > all * MAX_CRATE_PERCENT;
+    crates
+        .iter()
+        .filter(|(_, lines)| is_large(*lines))
+        .map(|(name, lines)| {
+            format!(
+                "{name}: {lines} of {all} lines outside tests; a crate holds at most {MAX_CRATE_PERCENT} % of them"
+            )
+        })
+        .collect()
 }
 
 /// Whether a crate's manifest takes the lints of the workspace.
@@ -64,6 +109,29 @@ mod tests {
         assert!(source_violations("a.rs", "use std::io;\n", true).is_empty());
         let long = format!("//! Room.\n{}", "\n".repeat(MAX_LINES));
         assert!(source_violations("a.rs", &long, true)[0].contains("601 lines"));
+    }
+
+    #[test]
+    fn tests_do_not_count_as_lines_of_the_program() {
+        let program = format!("//! Room.\n{}", "\n".repeat(MAX_PROGRAM_LINES - 1));
+        let tests = "#[cfg(test)]\n#[allow(x)]\nmod tests {\n    fn f() {\n    }\n}\n";
+        assert_eq!(program_lines(tests), 0);
+        assert_eq!(program_lines("#[cfg(test)]\nmod tests;\nfn f() {\n}\n"), 4);
+        assert_eq!(program_lines(&format!("fn f() {{\n}}\n{tests}fn g() {{}}\n")), 3);
+        assert!(source_violations("a.rs", &format!("{program}{tests}"), false).is_empty());
+        assert!(source_violations("a.rs", &format!("{program}\n"), true).is_empty());
+        assert!(source_violations("a.rs", &format!("{program}\n"), false)[0].contains("401 lines outside"));
+    }
+
+    #[test]
+    fn a_crate_that_holds_too_much_is_noticed() {
+        let of = |large| {
+            let mut crates = vec![("a".to_owned(), large)];
+            crates.extend((0..17).map(|n| (format!("c{n}"), 5)));
+            share_violations(&crates)
+        };
+        assert!(of(15).is_empty());
+        assert_eq!(of(16), ["a: 16 of 101 lines outside tests; a crate holds at most 15 % of them"]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// What the test programs said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct TestCounts {
     /// Tests that ran to their end, those included that skipped themselves.
     pub(crate) passed: u64,
     /// Tests that failed.
@@ -33,7 +33,7 @@ impl fmt::Display for Totals {
     }
 }
 
-impl Tally {
+impl TestCounts {
     /// Takes one line of a test program's output.
     pub(crate) fn line(&mut self, line: &str) {
         let line = without_colour(line);
@@ -84,15 +84,15 @@ fn without_colour(line: &str) -> String {
 mod tests {
     use super::*;
 
-    fn tally(lines: &[&str]) -> Tally {
-        let mut tally = Tally::default();
-        lines.iter().for_each(|line| tally.line(line));
-        tally
+    fn counts(lines: &[&str]) -> TestCounts {
+        let mut counts = TestCounts::default();
+        lines.iter().for_each(|line| counts.line(line));
+        counts
     }
 
     #[test]
     fn results_of_all_programs_are_added() {
-        let found = tally(&[
+        let found = counts(&[
             "running 7 tests",
             "test a::b ... ok",
             "test a::c ... FAILED",
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_test_that_skipped_itself_did_not_pass() {
-        let found = tally(&["test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out"]);
+        let found = counts(&["test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out"]);
         let skips = ["SKIPPED a: needs root: no".to_owned(), "SKIPPED a: needs fio: no".to_owned()];
         assert_eq!(found.totals(&skips).to_string(), "4 passed, 0 failed, 2 skipped");
         assert_eq!(found.totals(&[]).to_string(), "5 passed, 0 failed, 1 skipped");
@@ -114,8 +114,8 @@ mod tests {
     #[test]
     fn other_lines_count_nothing() {
         assert_eq!(
-            tally(&["5 passed; 1 failed", "test result", "", "note: test result: 3 passed"]),
-            Tally::default()
+            counts(&["5 passed; 1 failed", "test result", "", "note: test result: 3 passed"]),
+            TestCounts::default()
         );
     }
 }

@@ -1,16 +1,14 @@
-//! The third and the fourth report: speed by position, and block size × streams × LUNs. Both were graphs, so what is compared
-//! are the statements that were made of them; the figures are read out of Records as the program's own pages read them.
+//! The reports that show graphs: speed by position, and block size × streams × LUNs. What is compared are the statements made
+//! about the graphs; the figures are read from Records as the program's own pages read them.
 
+use super::measured::{number, record};
 use super::page::{Allowed, Cell, Report, Table};
-use super::reports::number;
 use anyhow::Context;
-use rdsk_analysis::zones::{Zones, zones};
+use rdsk_analysis::zones::Zones;
 use rdsk_model::{CellRecord, Record};
 use serde_json::Value;
 use std::ops::RangeInclusive;
-
-/// Runs a command line and gives its Record.
-pub(super) type Run<'a> = dyn Fn(&str) -> anyhow::Result<Value> + 'a;
+use std::path::Path;
 
 /// Single writes are 27 to 33 % faster than single reads, concurrent ones 7 to 41 %.
 const SINGLE: (f64, f64) = (1.27, 1.33);
@@ -21,12 +19,12 @@ fn cell(what: impl Into<String>, rdsk: f64, allowed: Allowed) -> Cell {
     Cell { what: what.into(), report: None, rdsk, allowed }
 }
 
-/// The page of the third report.
-pub(super) fn zones_page(run: &Run<'_>) -> anyhow::Result<Report> {
+/// The page of `zones`.
+pub(super) fn zones(program: &Path) -> anyhow::Result<Report> {
     let command = "zones sim:freebsd-wd800jd --bs 1M,5M --order ascending --full --runs 1";
     let record: Record =
-        serde_json::from_value(run(command)?).context("rdsk does not read its own Record")?;
-    let read = |cell: &CellRecord| zones(&record, cell);
+        serde_json::from_value(record(program, command)?).context("rdsk does not read its own Record")?;
+    let read = |cell: &CellRecord| rdsk_analysis::zones::zones(&record, cell);
     let seen: Vec<Zones> = record.cells.iter().filter_map(read).collect();
     let [small, large] = seen.as_slice() else {
         anyhow::bail!("rdsk {command} did not give two block sizes")
@@ -63,19 +61,19 @@ pub(super) fn zones_page(run: &Run<'_>) -> anyhow::Result<Report> {
                read and written in blocks of 1, 5, 10 and 20 MB, each by a dd of its own.\n\nThe report shows graphs and no \
                table, so what is compared are its statements: the rate falls from the outer to the inner end; with blocks of 1 \
                MB \"shadows\" lie behind the main line, with 5 MB they do not; the disk is never saturated (systat showed 85 % at \
-               most). The model needs no clock to make the latency_bands: the next dd starts so late after the last that with small \
+               most). The model needs no clock to make the shadows: the next dd starts so late after the last that with small \
                blocks the sector has gone by under the head, and a turn of 8.33 ms is lost. The report's two samples of 1 MB, \
                14.5 and 21.4 ms, are 6.9 ms apart; what its clock added to that it could not tell either.",
         tables: vec![as_in_report],
     })
 }
 
-/// The page of the fourth report.
-pub(super) fn scale_page(run: &Run<'_>) -> anyhow::Result<Report> {
+/// The page of `scale`.
+pub(super) fn scale(program: &Path) -> anyhow::Result<Report> {
     let mut records = Vec::new();
     for (system, controllers) in [("tms-ramsan", 1), ("tms-ramsan-2", 2), ("tms-ramsan-3", 3)] {
         let command = format!("scale sim:{system}");
-        records.push((run(&command)?, command, controllers));
+        records.push((record(program, &command)?, command, controllers));
     }
     let mut tables = Vec::new();
     for (record, command, controllers) in &records {

@@ -1,11 +1,12 @@
-//! The reports: their tables, and where in a Record each cell of them is found. The figures of the tables are the reports'.
+//! The reports that show tables: paths, stream and align. Each cell of a table has its place in a Record; the figures of the
+//! tables are the reports'.
 
+use super::measured::{number, record};
 use super::page::{Allowed, Cell, Report, Table};
-use super::places;
-use anyhow::Context;
+use rdsk_analysis::iostat::{COLUMNS, iostat_row, waiting_mean};
+use rdsk_model::DeviceEvidence;
 use serde_json::Value;
 use std::path::Path;
-use std::process::Command;
 
 /// What experiments.md of the project's plan allows: 5 % for the first report, 10 % for the others, 20 % in the cached
 /// column of the fifth, a factor of 2 for the write cache.
@@ -15,36 +16,21 @@ const ALIGN: Allowed = Allowed::Share(0.10);
 const ALIGN_CACHED: Allowed = Allowed::Share(0.20);
 const CACHE_OFF: Allowed = Allowed::Factor(2.0);
 
-/// Every page, made by running the program.
-pub(super) fn all(program: &Path) -> anyhow::Result<Vec<Report>> {
-    let run = |command: &str| record(program, command);
-    Ok(vec![
-        paths(program)?,
-        stream(program)?,
-        places::zones_page(&run)?,
-        places::scale_page(&run)?,
-        align(program)?,
-    ])
+/// What was counted of the first device of a cell.
+fn device(record: &Value, id: &str) -> Option<DeviceEvidence> {
+    let cell = record["cells"].as_array()?.iter().find(|cell| cell["id"] == id)?;
+    serde_json::from_value(cell.pointer("/evidence/device/0")?.clone()).ok()
 }
 
-fn record(program: &Path, command: &str) -> anyhow::Result<Value> {
-    let output = Command::new(program)
-        .args(command.split_whitespace())
-        .args(["--json", "-", "--quiet"])
-        .output()
-        .with_context(|| format!("cannot run rdsk {command}"))?;
-    anyhow::ensure!(output.status.success(), "rdsk {command}: {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).with_context(|| format!("rdsk {command} gave no document"))
+/// A column of `iostat -x` of that device; NaN where there is none.
+fn iostat(record: &Value, id: &str, column: &str) -> f64 {
+    let row = device(record, id).and_then(|device| iostat_row(&device));
+    let figure = COLUMNS.iter().find(|(name, _)| *name == column).map(|(_, figure)| figure);
+    row.zip(figure).map_or(f64::NAN, |(row, figure)| figure(&row))
 }
 
-/// A number in a cell of a Record; NaN, which no tolerance takes, where there is none.
-pub(super) fn number(record: &Value, id: &str, pointer: &str) -> f64 {
-    let cells = record["cells"].as_array().map_or(&[][..], Vec::as_slice);
-    let cell = cells.iter().find(|cell| cell["id"] == id);
-    cell.and_then(|cell| cell.pointer(pointer)).and_then(Value::as_f64).unwrap_or(f64::NAN)
-}
-
-fn paths(program: &Path) -> anyhow::Result<Report> {
+/// The page of `paths`.
+pub(super) fn paths(program: &Path) -> anyhow::Result<Report> {
     let operations = [
         ("read, raw", "paths/read/direct", 15.06),
         ("read, block", "paths/read/buffered", 20.60),
@@ -83,15 +69,11 @@ fn paths(program: &Path) -> anyhow::Result<Report> {
     })
 }
 
-fn stream(program: &Path) -> anyhow::Result<Report> {
+/// The page of `stream`.
+pub(super) fn stream(program: &Path) -> anyhow::Result<Report> {
     let mut tables = Vec::new();
     let san = "stream sim:solaris-san --rw write --bs 16k --bytes 2G";
     let record_san = record(program, san)?;
-    let iostat = |record: &Value, id: &str, column: &str| {
-        number(record, id, &format!("/evidence/device/0/iostat/{}", column.replace('/', "~1")))
-    };
-    let device =
-        |record: &Value, id: &str, key: &str| number(record, id, &format!("/evidence/device/0/{key}"));
     let cell = |what: &str, report: f64, rdsk: f64, allowed: Allowed| Cell {
         what: what.to_owned(),
         report: Some(report),
@@ -99,8 +81,8 @@ fn stream(program: &Path) -> anyhow::Result<Report> {
         allowed,
     };
     let (block, raw) = ("stream/write/buffered", "stream/write/direct");
-    let waiting = device(&record_san, block, "waiting_mean");
-    let active = device(&record_san, block, "in_flight_mean") - waiting;
+    let waiting = device(&record_san, block).and_then(|device| waiting_mean(&device)).unwrap_or(f64::NAN);
+    let active = iostat(&record_san, block, "aqu-sz") - waiting;
     let requests = iostat(&record_san, block, "w/s");
     tables.push(Table {
         title: "Solaris, block device, 16 KB blocks".into(),
@@ -122,12 +104,12 @@ fn stream(program: &Path) -> anyhow::Result<Report> {
         cells: vec![
             cell("w/s", 2805.0, iostat(&record_san, raw, "w/s"), STREAM),
             cell("MB/s (of 1024 KB)", 43.8, iostat(&record_san, raw, "wkB/s") / 1024.0, STREAM),
-            cell("actv", 0.9, device(&record_san, raw, "in_flight_mean"), Allowed::AtMost(1.0)),
+            cell("actv", 0.9, iostat(&record_san, raw, "aqu-sz"), Allowed::AtMost(1.0)),
             cell("asvc_t, ms", 0.3, iostat(&record_san, raw, "w_await"), STREAM),
             cell("%b", 87.0, iostat(&record_san, raw, "%util"), STREAM),
         ],
     });
-    tables.extend(linux(program, &iostat, &cell)?);
+    tables.extend(linux(program, &cell)?);
     Ok(Report {
         name: "stream",
         title: "One dd, watched by iostat (Solaris and Linux)",
@@ -143,11 +125,7 @@ fn stream(program: &Path) -> anyhow::Result<Report> {
     })
 }
 
-fn linux(
-    program: &Path,
-    iostat: &dyn Fn(&Value, &str, &str) -> f64,
-    cell: &dyn Fn(&str, f64, f64, Allowed) -> Cell,
-) -> anyhow::Result<Vec<Table>> {
+fn linux(program: &Path, cell: &dyn Fn(&str, f64, f64, Allowed) -> Cell) -> anyhow::Result<Vec<Table>> {
     let (block, raw) = ("stream/write/buffered", "stream/write/direct");
     let large = "stream sim:linux-disk --rw write --bs 16k --bytes 4G";
     let small = "stream sim:linux-disk --rw write --bs 8k --bytes 1G";
@@ -197,7 +175,8 @@ fn linux(
     Ok(tables)
 }
 
-fn align(program: &Path) -> anyhow::Result<Report> {
+/// The page of `align`.
+pub(super) fn align(program: &Path) -> anyhow::Result<Report> {
     let columns = [
         ("cached buffered", "cached-buffered"),
         ("cached direct", "cached-direct"),

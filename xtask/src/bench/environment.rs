@@ -13,14 +13,14 @@ const BYTES: usize = 16 << 20;
 const ZRAM_CONTROL: &str = "/sys/class/zram-control";
 
 /// Something to read.
-pub(crate) enum Ground {
+pub(crate) enum BenchTarget {
     /// A zram device made for this run, by its number.
     Zram(u32),
     /// A file in the page cache.
     File(PathBuf),
 }
 
-impl Ground {
+impl BenchTarget {
     /// A zram device full of data that does not compress.
     pub(crate) fn zram() -> Result<Self> {
         if !rustix::process::geteuid().is_root() || !Path::new(ZRAM_CONTROL).exists() {
@@ -28,21 +28,21 @@ impl Ground {
         }
         let number =
             fs::read_to_string(format!("{ZRAM_CONTROL}/hot_add")).context("cannot add a zram device")?;
-        let ground = Self::Zram(number.trim().parse().context("hot_add gives a number")?);
-        let Self::Zram(number) = ground else { bail!("just made") };
+        let target = Self::Zram(number.trim().parse().context("hot_add gives a number")?);
+        let Self::Zram(number) = target else { bail!("just made") };
         fs::write(format!("/sys/block/zram{number}/disksize"), BYTES.to_string())?;
-        fill(&mut OpenOptions::new().write(true).open(ground.path())?)?;
-        Ok(ground)
+        fill(&mut OpenOptions::new().write(true).open(target.path())?)?;
+        Ok(target)
     }
 
     /// A file that is in the page cache as a whole.
     pub(crate) fn file() -> Result<Self> {
         let path = std::env::temp_dir().join(format!("rdsk-bench-{}", std::process::id()));
         let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
-        let ground = Self::File(path);
+        let target = Self::File(path);
         fill(&mut file)?;
-        fs::read(ground.path())?;
-        Ok(ground)
+        fs::read(target.path())?;
+        Ok(target)
     }
 
     pub(crate) fn path(&self) -> PathBuf {
@@ -70,7 +70,7 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+impl Drop for BenchTarget {
     fn drop(&mut self) {
         let removed = match self {
             Self::Zram(number) => fs::write(format!("{ZRAM_CONTROL}/hot_remove"), number.to_string()),
