@@ -98,8 +98,8 @@ fn command() -> Command {
         .after_help(
             "TARGET is a directory (a test file is created in it and removed), a file, a block device (by its path, an \
              identity such as vg/lv, or a tag such as PARTUUID=...) or a simulated disk (sim:NAME); the default is the \
-             current directory. Files of yours and block devices are only read, unless a flag allows \
-             writing.\n\nExamples:\n  rdsk run\n      measure the filesystem of the current directory, one minute\n  \
+             current directory. Files of yours and block devices are only read, unless --overwrite \
+             or --destroy allows writing.\n\nExamples:\n  rdsk run\n      measure the filesystem of the current directory, one minute\n  \
              rdsk run /dev/sdb --budget 20s\n      measure a block device, read only\n  rdsk info /dev/sdb\n      what \
              it is, what would be refused, and why\n\nrdsk COMMAND --help explains the flags of a command.\n\nExit \
              codes: 0 done, 2 usage error, 3 refused or not possible here, 4 I/O failed, 130 interrupted",

@@ -1,4 +1,4 @@
-//! Every option with nonsense, overflow, zero, a negative, an unknown suffix, nothing; contradictory pairs; unknown
+//! Every option with nonsense, overflow, zero, a negative, an unknown suffix, nothing; conflicting flags; unknown
 //! commands and flags: exit 2, one line and a hint, nothing on standard output, nothing made.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -72,11 +72,11 @@ fn every_option_refuses_nonsense() {
 }
 
 #[test]
-fn contradictory_pairs_are_refused() {
+fn conflicting_flags_are_refused() {
     for (line, message) in [
         (&["paths", "--runtime", "1s", "--budget", "9s"][..], "--runtime conflicts with --budget"),
         (&["zones", "--full", "--points", "9"], "--points conflicts with --full"),
-        (&["stream", "--streams", "1,2"], "--streams of stream takes one number"),
+        (&["stream", "--streams", "1,2"], "rdsk stream takes one number of --streams"),
         (&["run", "--json-compact"], "--json-compact needs --json"),
         (&["run", "--iodepth", "32", "--engine", "sync"], "--iodepth 32 conflicts with --engine sync"),
         (&["stream", "--iodepth", "2", "--engine", "sync"], "--iodepth 2 conflicts with --engine sync"),
