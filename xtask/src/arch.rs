@@ -1,8 +1,10 @@
-//! The architecture checks over this workspace: walks manifests, sources and pages, and says which rules are broken. They
+//! The architecture checks over this workspace: reads manifests, sources and pages, and reports which rules are broken. They
 //! run as ordinary tests and as `cargo xtask arch`. It changes nothing.
 
+mod circles;
+mod documents;
 mod floors;
-mod papers;
+mod modules;
 mod sources;
 mod tokens;
 
@@ -11,17 +13,27 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Prints every broken rule.
+/// What the files of the workspace show.
+#[derive(Default)]
+struct Findings {
+    /// One sentence for each rule that is broken.
+    violations: Vec<String>,
+    /// Lines outside tests of each crate that is part of the program or builds it.
+    crate_lines: Vec<(String, usize)>,
+}
+
+/// Prints every violation.
 ///
 /// # Errors
 /// When a rule is broken, or a file of the workspace cannot be read.
 pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
-    let mut broken = floors::violations(&floors::imports(root)?);
-    broken.extend(files(root)?);
-    for sentence in &broken {
-        println!("{sentence}");
+    let Findings { mut violations, crate_lines } = files(root)?;
+    violations.extend(floors::violations(&floors::imports(root)?));
+    violations.extend(documents::share_violations(&crate_lines));
+    for violation in &violations {
+        println!("{violation}");
     }
-    anyhow::ensure!(broken.is_empty(), "{} architecture rules are broken", broken.len());
+    anyhow::ensure!(violations.is_empty(), "{} violations of the architecture", violations.len());
     println!("architecture: {} rooms, all rules hold", floors::FLOORS.len());
     Ok(())
 }
@@ -39,14 +51,17 @@ pub(crate) fn rust_sources(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Every broken rule that is seen in files rather than in the graph of imports.
-fn files(root: &Path) -> anyhow::Result<Vec<String>> {
-    let mut broken = papers::unexplained_dependencies(&read(root, Path::new("Cargo.toml"))?);
+/// Every violation that is seen in files rather than in the graph of imports.
+fn files(root: &Path) -> anyhow::Result<Findings> {
+    let mut found = Findings {
+        violations: documents::unexplained_dependencies(&read(root, Path::new("Cargo.toml"))?),
+        crate_lines: Vec::new(),
+    };
     for (room, directory) in rooms(root)? {
-        broken.extend(room_violations(root, &room, &directory)?);
+        check_room(root, &room, &directory, &mut found)?;
     }
-    broken.extend(dead_links(root)?);
-    Ok(broken)
+    found.violations.extend(dead_links(root)?);
+    Ok(found)
 }
 
 /// The rooms as name and directory from the root: every crate of `crates/`, and `xtask`.
@@ -61,9 +76,9 @@ fn rooms(root: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
     Ok(found)
 }
 
-fn room_violations(root: &Path, room: &str, directory: &Path) -> anyhow::Result<Vec<String>> {
+fn check_room(root: &Path, room: &str, directory: &Path, found: &mut Findings) -> anyhow::Result<()> {
     let manifest = directory.join("Cargo.toml");
-    let mut broken = papers::manifest_violations(&manifest.to_string_lossy(), &read(root, &manifest)?);
+    let mut violations = documents::manifest_violations(&manifest.to_string_lossy(), &read(root, &manifest)?);
     let mut parsed = Vec::new();
     let mut test_files = BTreeSet::new();
     for path in walk(root, directory, "rs")? {
@@ -74,14 +89,28 @@ fn room_violations(root: &Path, room: &str, directory: &Path) -> anyhow::Result<
         }
         parsed.push((path, text, tokens));
     }
+    let source_directory = directory.join("src");
+    let mut modules = Vec::new();
+    let mut lines = 0;
     for (path, text, tokens) in &parsed {
-        let inside_src = path.starts_with(directory.join("src"));
-        let test = !inside_src || test_files.iter().any(|place| path.starts_with(place) || path == place);
+        let inside_src = path.starts_with(&source_directory);
+        let is_test = !inside_src || test_files.iter().any(|place| path.starts_with(place) || path == place);
         let shown = path.to_string_lossy();
-        broken.extend(papers::source_violations(&shown, text, test));
-        broken.extend(sources::violations(&sources::Source { path: &shown, room, test, tokens }));
+        violations.extend(documents::source_violations(&shown, text, is_test));
+        violations.extend(sources::violations(&sources::Source { path: &shown, room, is_test, tokens }));
+        if !is_test {
+            lines += documents::program_lines(text);
+            modules.extend(modules::Module::read(&shown, &source_directory.to_string_lossy(), tokens));
+        }
     }
-    Ok(broken)
+    let uses = modules::uses(&modules);
+    violations.extend(circles::violations(&uses, &directory.to_string_lossy(), circles::ALLOWED));
+    found.violations.extend(violations);
+    // The test kit is no part of the program, as tests are none.
+    if room != "testkit" {
+        found.crate_lines.push((room.to_owned(), lines));
+    }
+    Ok(())
 }
 
 /// Where the module `name`, declared in the file `path`, may live: a file or a directory beside it.
@@ -103,7 +132,7 @@ fn dead_links(root: &Path) -> anyhow::Result<Vec<String>> {
     }
     let mut dead = Vec::new();
     for page in pages {
-        for link in papers::links(&page, &read(root, &page)?) {
+        for link in documents::links(&page, &read(root, &page)?) {
             if !root.join(&link).exists() {
                 dead.push(format!("{}: links to {}, which does not exist", page.display(), link.display()));
             }
@@ -141,8 +170,10 @@ mod tests {
 
     #[test]
     fn the_files_of_this_workspace_keep_the_rules() {
-        let broken = files(&crate::root()).unwrap();
-        assert!(broken.is_empty(), "{}", broken.join("\n"));
+        let found = files(&crate::root()).unwrap();
+        assert!(found.violations.is_empty(), "{}", found.violations.join("\n"));
+        assert_eq!(documents::share_violations(&found.crate_lines), Vec::<String>::new());
+        assert_eq!(found.crate_lines.len() + 1, floors::FLOORS.len(), "all but the test kit");
     }
 
     #[test]
@@ -181,13 +212,29 @@ mod tests {
         put("xtask/src/main.rs", "//! Tasks.\nfn main() { println!(); }\n");
         put("crates/stats/Cargo.toml", "[package]\n");
         put("crates/stats/src/lib.rs", "//! Numbers.\n#[cfg(test)] mod fixtures;\nuse std::fs;\n");
+        put("crates/stats/src/a.rs", "//! A.\nuse crate::b::B;\npub struct A;\n");
+        put(
+            "crates/stats/src/b.rs",
+            "//! B.\n#[cfg(test)]\nmod tests {\n    fn f() {}\n}\nuse crate::a::A;\npub struct B;\n",
+        );
         put("crates/stats/src/fixtures.rs", "use std::fs;\n");
         put("crates/stats/tests/it.rs", "use std::fs;\n");
-        let broken = files(scratch.path()).unwrap();
-        assert_eq!(broken.len(), 4, "{}", broken.join("\n"));
-        for part in ["`foo = \"1\"`", "crates/stats/Cargo.toml", "crates/stats/src/lib.rs:3", "docs/gone.md"]
-        {
-            assert!(broken.iter().any(|sentence| sentence.contains(part)), "{part}: {}", broken.join("\n"));
+        let found = files(scratch.path()).unwrap();
+        let violations = found.violations;
+        assert_eq!(violations.len(), 5, "{}", violations.join("\n"));
+        for part in [
+            "`foo = \"1\"`",
+            "crates/stats/Cargo.toml",
+            "crates/stats/src/lib.rs:3",
+            "docs/gone.md",
+            "crates/stats/src/a.rs uses crates/stats/src/b.rs",
+        ] {
+            assert!(
+                violations.iter().any(|violation| violation.contains(part)),
+                "{part}: {}",
+                violations.join("\n")
+            );
         }
+        assert_eq!(found.crate_lines, [("stats".to_owned(), 9), ("xtask".to_owned(), 2)]);
     }
 }

@@ -2,13 +2,13 @@
 //! the program costs; whether it finds the speeds by position that dd and zcav find. A benchmark and no test: it
 //! prints what it finds and fails only where nothing can be measured.
 
-mod ground;
+mod environment;
 mod positions;
 mod program;
 mod rivals;
 
 use anyhow::{Context as _, Result, bail};
-use ground::{Confinement, Ground};
+use environment::{BenchTarget, Confinement};
 use rivals::{Fio, Ours, Runner};
 
 /// One comparison.
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 /// Everything against fio.
 fn compare_engines(options: &Options) -> Result<()> {
     let runner = Runner::prepare(options.seconds)?;
-    println!("{}, {}", runner.fio_version, ground::machine());
+    println!("{}, {}", runner.fio_version, environment::machine());
     println!(
         "4 KiB random reads on processor {}, {} pairs of runs of {} s each, interleaved A B B A; ratio of IOPS, \
          every latency recorded",
@@ -88,9 +88,9 @@ fn compare_engines(options: &Options) -> Result<()> {
     );
     let confinement = Confinement::to(runner.cpu);
     println!("{}\n", confinement.describe());
-    for make in [Ground::file, Ground::zram] {
+    for make in [BenchTarget::file, BenchTarget::zram] {
         match make() {
-            Ok(ground) => compare_all(&runner, &confinement, &ground, options)?,
+            Ok(target) => compare_all(&runner, &confinement, &target, options)?,
             Err(error) => println!("skipped: {error:#}\n"),
         }
     }
@@ -224,15 +224,20 @@ fn blocking_cases() -> Vec<Case> {
     ]
 }
 
-fn compare_all(runner: &Runner, confinement: &Confinement, ground: &Ground, options: &Options) -> Result<()> {
-    println!("on {}", ground.description());
+fn compare_all(
+    runner: &Runner,
+    confinement: &Confinement,
+    target: &BenchTarget,
+    options: &Options,
+) -> Result<()> {
+    println!("on {}", target.description());
     println!(
         "{:<62} {:>9} {:>9} {:>6}  {:<13} {:>5}  processor ns per I/O",
         "", "ours", "other", "ratio", "spread", "goal"
     );
     for case in cases() {
-        if options.wants(case.name) && (case.on == On::Every || ground.io_path() == "direct") {
-            compare(runner, confinement, ground, options, &case)?;
+        if options.wants(case.name) && (case.on == On::Every || target.io_path() == "direct") {
+            compare(runner, confinement, target, options, &case)?;
         }
     }
     println!();
@@ -242,7 +247,7 @@ fn compare_all(runner: &Runner, confinement: &Confinement, ground: &Ground, opti
 fn compare(
     runner: &Runner,
     confinement: &Confinement,
-    ground: &Ground,
+    target: &BenchTarget,
     options: &Options,
     case: &Case,
 ) -> Result<()> {
@@ -251,10 +256,10 @@ fn compare(
     // A difference of two in a hundred needs more pairs than one of fifteen.
     let pairs = if case.goal > 0.9 && case.goal < 1.0 { options.pairs * 3 } else { options.pairs };
     for pair in 0..pairs {
-        let run_ours = || runner.ours(&case.ours, ground, confinement);
+        let run_ours = || runner.ours(&case.ours, target, confinement);
         let run_other = || match &case.against {
-            Against::Fio(fio) => runner.fio(fio, ground, confinement),
-            Against::Ours(other) => runner.ours(other, ground, confinement),
+            Against::Fio(fio) => runner.fio(fio, target, confinement),
+            Against::Ours(other) => runner.ours(other, target, confinement),
         };
         // A B, then B A: drift hits both alike.
         let (our_run, other_run) = if pair % 2 == 0 {

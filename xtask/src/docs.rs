@@ -1,14 +1,14 @@
 //! The pages of docs/reports: the table of each report, what rdsk gives on the report's simulated system beside it, and
 //! the error of each cell. The figures come from running the built program; `--check` says where a page differs from them.
 
+mod graphs;
+mod measured;
 mod page;
-mod places;
-mod reports;
+mod tables;
 
 use anyhow::Context;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 /// Writes the pages, or with `--check` compares them.
 ///
@@ -20,11 +20,12 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
         [word] if word == "--check" => true,
         _ => anyhow::bail!("cargo xtask docs takes --check or nothing"),
     };
-    let program = build(root)?;
+    let program = crate::build::rdsk(root)?;
     let directory = root.join("docs/reports");
     let mut outside = Vec::new();
     let mut different = Vec::new();
-    for report in reports::all(&program)? {
+    for page in [tables::paths, tables::stream, graphs::zones, graphs::scale, tables::align] {
+        let report = page(&program)?;
         outside.extend(report.outside());
         let path = directory.join(format!("{}.md", report.name));
         let text = report.markdown();
@@ -42,26 +43,6 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     anyhow::ensure!(outside.is_empty(), "outside the tolerance:\n  {}", outside.join("\n  "));
     anyhow::ensure!(different.is_empty(), "{}\nrun cargo xtask docs and commit", different.join("\n"));
     Ok(())
-}
-
-/// Builds the program as the tests do and says where it is.
-fn build(root: &Path) -> anyhow::Result<std::path::PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(["build", "--package", "rdsk", "--message-format", "json"])
-        .current_dir(root)
-        .output()
-        .context("cannot run cargo build")?;
-    anyhow::ensure!(output.status.success(), "cargo build: {}", String::from_utf8_lossy(&output.stderr));
-    let executable = |line: &str| {
-        let message: serde_json::Value = serde_json::from_str(line).ok()?;
-        (message["target"]["name"] == "rdsk").then_some(())?;
-        Some(message["executable"].as_str()?.into())
-    };
-    String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .find_map(executable)
-        .context("cargo build named no executable")
 }
 
 /// Where two texts differ first, in words; `None` where they are the same.

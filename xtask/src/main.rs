@@ -5,11 +5,13 @@
 
 mod arch;
 mod bench;
+mod build;
 mod campaign;
 mod docs;
+mod same_records;
 mod step;
 mod suite;
-mod tally;
+mod test_counts;
 mod tools;
 
 use std::path::{Path, PathBuf};
@@ -22,6 +24,8 @@ usage: cargo xtask COMMAND
   ci                          the same, as the build server runs it: a skip of something installable fails
   arch                        the architecture checks alone (they are part of test, too)
   docs [--check]              make the pages of docs/reports anew; with --check, say where they differ (part of test)
+  same-records OTHER_RDSK [--this RDSK] [--only TEXT]
+                              measure every simulated system with every experiment by two programs; fails if a value differs
   bench [--pairs N] [--seconds N] [--only TEXT]
                               ratios against the installed fio, pair by pair; memory and start of the program;
                               speed by position against dd and zcav
@@ -39,6 +43,7 @@ fn main() -> ExitCode {
         "arch" => arch::run(&root()).map(|()| ExitCode::SUCCESS),
         "docs" => docs::run(&root(), rest).map(|()| ExitCode::SUCCESS),
         "campaign" => campaign::run(&root(), rest),
+        "same-records" => same_records::run(&root(), rest).map(|()| ExitCode::SUCCESS),
         "bench" => bench::run(rest).map(|()| ExitCode::SUCCESS),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

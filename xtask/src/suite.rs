@@ -2,7 +2,7 @@
 //! summary that hides no skip. A failed step never keeps the next one from running, unless it cannot.
 
 use crate::step::{self, Ending};
-use crate::tally::Tally;
+use crate::test_counts::TestCounts;
 use crate::tools::{self, Installed};
 use anyhow::Context;
 use std::ffi::OsString;
@@ -58,7 +58,7 @@ pub(crate) fn run(root: &Path, arguments: &[String], strictness: Strictness) -> 
     let chosen = chosen(arguments)?;
     let interrupted = step::interruption()?;
     let skips_path = fresh_skips_file(root)?;
-    let mut tally = Tally::default();
+    let mut counts = TestCounts::default();
     let mut done: Vec<Done> = Vec::new();
     for &(name, arguments, limit_s) in STEPS {
         if !chosen.contains(&name) || interrupted.load(Ordering::Relaxed) {
@@ -80,7 +80,7 @@ pub(crate) fn run(root: &Path, arguments: &[String], strictness: Strictness) -> 
             let ending = step::run(&mut command, limit, &interrupted, &mut |line| {
                 println!("{line}");
                 if name == "test" {
-                    tally.line(line);
+                    counts.line(line);
                 }
             })?;
             failure_of(ending)
@@ -90,23 +90,23 @@ pub(crate) fn run(root: &Path, arguments: &[String], strictness: Strictness) -> 
     if interrupted.load(Ordering::Relaxed) {
         done.push(Done { name: "rest", failure: Some("interrupted".into()), took: Duration::ZERO });
     }
-    Ok(summary(&done, tally, &read_lines(&skips_path), strictness))
+    Ok(summary(&done, counts, &read_lines(&skips_path), strictness))
 }
 
-fn summary(done: &[Done], mut tally: Tally, skips: &[String], strictness: Strictness) -> ExitCode {
+fn summary(done: &[Done], mut counts: TestCounts, skips: &[String], strictness: Strictness) -> ExitCode {
     println!("── summary");
     for step in done {
         let outcome = step.failure.as_deref().map_or_else(|| "ok".to_owned(), |why| format!("FAILED: {why}"));
         println!("{:<8} {:>6.1} s  {outcome}", step.name, step.took.as_secs_f64());
     }
     let tests_failed = done.iter().any(|step| step.name == "test" && step.failure.is_some());
-    if tests_failed && tally.failed == 0 {
+    if tests_failed && counts.failed == 0 {
         // A test program that died, hung or was never built says nothing of its tests; that is a failure, not silence.
-        tally.failed = 1;
+        counts.failed = 1;
     }
-    if !tally.failures.is_empty() {
+    if !counts.failures.is_empty() {
         println!("failed tests:");
-        tally.failures.iter().for_each(|name| println!("  {name}"));
+        counts.failures.iter().for_each(|name| println!("  {name}"));
     }
     if !skips.is_empty() {
         println!("skipped aloud:");
@@ -117,8 +117,8 @@ fn summary(done: &[Done], mut tally: Tally, skips: &[String], strictness: Strict
             );
         }
     }
-    if tally.ignored > 0 {
-        println!("marked #[ignore], so run by other tests or by hand: {}", tally.ignored);
+    if counts.ignored > 0 {
+        println!("marked #[ignore], so run by other tests or by hand: {}", counts.ignored);
     }
     let failed: Vec<&str> = done.iter().filter(|step| step.failure.is_some()).map(|step| step.name).collect();
     if !failed.is_empty() {
@@ -126,7 +126,7 @@ fn summary(done: &[Done], mut tally: Tally, skips: &[String], strictness: Strict
     }
     // The last line, alone, so that scripts find it.
     if done.iter().any(|step| step.name == "test") {
-        println!("{}", tally.totals(skips));
+        println!("{}", counts.totals(skips));
     }
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -238,9 +238,9 @@ mod tests {
     #[test]
     fn any_failed_step_fails_the_whole() {
         let good = [done("fmt", None), done("test", None)];
-        assert_eq!(summary(&good, Tally::default(), &[], Strictness::MaySkip), ExitCode::SUCCESS);
+        assert_eq!(summary(&good, TestCounts::default(), &[], Strictness::MaySkip), ExitCode::SUCCESS);
         let bad = [done("fmt", Some("exit status: 1")), done("test", None)];
-        assert_eq!(summary(&bad, Tally::default(), &[], Strictness::MaySkip), ExitCode::FAILURE);
+        assert_eq!(summary(&bad, TestCounts::default(), &[], Strictness::MaySkip), ExitCode::FAILURE);
     }
 
     #[test]

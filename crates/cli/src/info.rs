@@ -12,7 +12,7 @@ use crate::json_file::Sink;
 use crate::{exit, out, panic_hook};
 use rdsk_model::{Problem, ProblemKind, TargetKind};
 use rdsk_report::Charset;
-use rdsk_targets::{Access, Examined, Overwrite, Permission, Place, Roots, examine, judge};
+use rdsk_targets::{Access, Examined, Overwrite, Permission, Place, Roots, authorize, examine};
 use rdsk_units::printable;
 use std::path::Path;
 
@@ -100,7 +100,8 @@ fn tell(name: String, roots: &Roots) -> Told {
 
 fn known(examined: Examined) -> Known {
     let none = || Permission { destroy: None, overwrite: Overwrite::Refused };
-    let ask = |access, permission: &Permission| judge(&examined, access, permission).map_err(Problem::from);
+    let ask =
+        |access, permission: &Permission| authorize(&examined, access, permission).map_err(Problem::from);
     let with_flag = match (&examined.place, examined.target.kind) {
         (Place::Directory { .. }, _) | (_, TargetKind::Sim) => None,
         (_, TargetKind::File) => {

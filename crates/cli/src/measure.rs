@@ -6,7 +6,7 @@ use crate::interrupt::{Guard, OnAbandon};
 use crate::json_file::Sink;
 use crate::progress::Progress;
 use crate::{exit, failure, out, panic_hook};
-use rdsk_experiment::{Request, conduct, plan_only};
+use rdsk_experiment::{Request, execute, plan_only};
 use rdsk_model::{Plan, Problem, ProblemKind, Record, StopFlag, Target};
 use rdsk_report::{Color, Style};
 use rdsk_targets::Roots;
@@ -91,7 +91,7 @@ fn run(args: &CliArgs, request: &Request, sink: Option<&Sink>, stop: StopFlag) -
     let ended = std::thread::scope(|scope| {
         let work = std::thread::Builder::new().name("run".into());
         let work = work
-            .spawn_scoped(scope, || panic_hook::catch(|| conduct(request, &mut progress)))
+            .spawn_scoped(scope, || panic_hook::catch(|| execute(request, &mut progress)))
             .map_err(|error| short_of("start a thread for the run", &error))?;
         work.join().expect("a panic is caught inside")
     });

@@ -32,7 +32,7 @@ fn a_simulated_run_says_that_it_is_one_and_takes_virtual_time() {
     let began = std::time::Instant::now();
     let record = record_of(rdsk(&[&"run", &"sim:freebsd-wd800jd", &"--budget", &"2m"]));
     let real_ns = began.elapsed().as_nanos() as f64;
-    assert_eq!(record["observer"]["rung"], "sim");
+    assert_eq!(record["observer"]["source"], "sim");
     assert_eq!(record["host"]["clock"]["source"], "virtual");
     assert_eq!(record["targets"][0]["kind"], "sim");
     let virtual_ns = figure(&record, "/elapsed_ns");

@@ -3,9 +3,10 @@
 
 mod support;
 
+use rdsk_analysis::stripe::{Agreement, Reading, SURE, stripe};
 use rdsk_disk::{ArrayParams, Device, DeviceParams, RaidLevel, RamParams};
-use rdsk_finding::stripe::{Agreement, Reading, SURE, stripe};
 use rdsk_model::Record;
+use rdsk_stats::rng::SplitMix64;
 use rdsk_testkit::{FuseDisk, Need, requires};
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -77,13 +78,9 @@ fn reads_tell_the_chunk_and_are_not_sure_of_the_stripe() {
     assert!(seen.stripe().is_none_or(|(_, confidence)| confidence < SURE), "{:?}", seen.stripe());
 }
 
-/// A small generator (splitmix64; Steele, Lea and Flood 2014), so that every machine tests the same arrays.
-fn draw(seed: &mut u64, below: u64) -> u64 {
-    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *seed;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z ^ (z >> 31)) % below
+/// A number below `bound`.
+fn draw(rng: &mut SplitMix64, bound: u64) -> u64 {
+    rng.next_u64() % bound
 }
 
 /// The system `raid5` with another array in it, and a host that hands on whole what is no larger than `largest_bytes`.
@@ -106,14 +103,14 @@ fn system_of(raid: &str, members: u64, chunk_bytes: u64, largest_bytes: u64) -> 
 #[test]
 fn forty_arrays_of_turning_disks_are_recovered_from_latency_alone() {
     let directory = tempfile::tempdir().unwrap();
-    let mut seed = 4;
+    let mut rng = SplitMix64::new(4);
     let mut arrays = Vec::new();
     for number in 0..40 {
         let (raid, parity) =
-            [("raid0", 0), ("raid5", 1), ("raid6", 2)][usize::try_from(draw(&mut seed, 3)).unwrap()];
+            [("raid0", 0), ("raid5", 1), ("raid6", 2)][usize::try_from(draw(&mut rng, 3)).unwrap()];
         let least = if parity == 2 { 4 } else { 3 };
-        let members = least + draw(&mut seed, 13 - least);
-        let chunk_bytes = (16 * KIB) << draw(&mut seed, 7);
+        let members = least + draw(&mut rng, 13 - least);
+        let chunk_bytes = (16 * KIB) << draw(&mut rng, 7);
         let path = directory.path().join(format!("{number}.toml"));
         std::fs::write(&path, system_of(raid, members, chunk_bytes, 32 * MIB)).unwrap();
         arrays.push((format!("sim:{}", path.display()), raid, chunk_bytes, chunk_bytes * (members - parity)));

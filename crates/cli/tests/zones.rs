@@ -3,7 +3,7 @@
 
 mod support;
 
-use rdsk_finding::zones::{Cause, Zones, zones};
+use rdsk_analysis::zones::{Cause, Zones, zones};
 use rdsk_model::{CellRecord, Record};
 use rdsk_testkit::cli::{self, Ended};
 use rdsk_testkit::{Behaviour, Extra, FuseDisk, LoopDevice, Need, requires, wait_until};
@@ -39,15 +39,15 @@ fn the_reports_disk_falls_with_position_has_bands_at_one_mebibyte_only_and_is_ne
         &"1",
     ])));
     let [small, large] = &all[..] else { panic!("two block sizes") };
-    let shadows = small.shadows.as_ref().expect("bands at 1 MiB");
+    let latency_bands = small.latency_bands.as_ref().expect("bands at 1 MiB");
     assert!(
-        matches!(shadows.cause, Cause::MissedRevolution { revolution_ns } if (revolution_ns - 60e9 / 7200.0).abs() < 1.0)
+        matches!(latency_bands.cause, Cause::MissedRevolution { revolution_ns } if (revolution_ns - 60e9 / 7200.0).abs() < 1.0)
     );
     assert!(
-        shadows.bands.iter().any(|band| (band.offset_ns / (60e9 / 7200.0) - 1.0).abs() < 0.04),
-        "{shadows:?}"
+        latency_bands.bands.iter().any(|band| (band.offset_ns / (60e9 / 7200.0) - 1.0).abs() < 0.04),
+        "{latency_bands:?}"
     );
-    assert_eq!(large.shadows, None);
+    assert_eq!(large.latency_bands, None);
     for one in &all {
         assert!(one.zones.len() >= 8, "{:?}", one.zones);
         let busy = one.busy_share.expect("a model counts");
@@ -71,7 +71,7 @@ fn the_reports_disk_falls_with_position_has_bands_at_one_mebibyte_only_and_is_ne
 fn shuffled_positions_give_a_smear_and_no_bands_and_the_advice_is_five_mebibytes() {
     let (_, all) = read(record_of(rdsk(&[&"zones", &"sim:freebsd-wd800jd"])));
     assert_eq!(all.iter().map(|one| one.block_bytes / MIB).collect::<Vec<_>>(), [1, 5, 10, 20]);
-    assert!(all.iter().all(|one| one.shadows.is_none() && one.drift.is_none() && one.passes == 10));
+    assert!(all.iter().all(|one| one.latency_bands.is_none() && one.drift.is_none() && one.passes == 10));
     assert_eq!(all.iter().map(Zones::is_tight).collect::<Vec<_>>(), [false, true, true, true]);
     let scatter: Vec<f64> = all.iter().map(|one| one.scatter.expect("ten passes")).collect();
     assert!(scatter.windows(2).all(|pair| pair[1] < pair[0]), "{scatter:?}");
@@ -124,8 +124,8 @@ fn bands_of_a_coarse_clock_are_called_so_and_go_with_it() {
         let target = format!("sim:{}", file.path().display());
         for bs in ["64k", "256k"] {
             let (_, all) = read(record_of(rdsk(&[&"zones", &target, &"--bs", &bs])));
-            let seen = all[0].shadows.as_ref().map(|shadows| shadows.cause);
-            assert_eq!(seen, cause, "{bs} with a clock of {resolution_ns} ns: {:?}", all[0].shadows);
+            let seen = all[0].latency_bands.as_ref().map(|latency_bands| latency_bands.cause);
+            assert_eq!(seen, cause, "{bs} with a clock of {resolution_ns} ns: {:?}", all[0].latency_bands);
         }
     }
 }
@@ -203,7 +203,7 @@ fn false_bands_of_five_runs() -> usize {
         let is_right = (0..ATTEMPTS).any(|_| {
             let (_, seen) = real_zones(&device, 4);
             // A false band is one whether the attempt counts or not.
-            alarms += usize::from(seen.shadows.is_some());
+            alarms += usize::from(seen.latency_bands.is_some());
             has_the_zones(&seen)
         });
         assert!(is_right, "no attempt of {ATTEMPTS} has the zones");
@@ -229,21 +229,21 @@ fn a_band_of_every_tenth_request_is_found_on_a_real_device() {
     let (_disk, device) = three_zones(Some(Extra { every: 10, costs_ns: 3_000_000 }));
     let is_found = |_: usize| {
         let (record, seen) = real_zones(&device, 10);
-        let Some(shadows) = seen.shadows.as_ref() else {
+        let Some(latency_bands) = seen.latency_bands.as_ref() else {
             eprintln!("no bands: others made too many requests late");
             return false;
         };
         // Whatever else is late, it is not for the clock.
-        assert!(!matches!(shadows.cause, Cause::Clock { .. }), "{shadows:?}");
+        assert!(!matches!(latency_bands.cause, Cause::Clock { .. }), "{latency_bands:?}");
         let finding = record.findings.iter().find(|finding| finding.code == "latency-bands");
         assert!(finding.is_some_and(|finding| !finding.title.contains("clock")), "{finding:?}");
-        let share: f64 = shadows.bands.iter().map(|band| band.share).sum();
-        let band = shadows.bands.iter().max_by_key(|band| band.count).expect("there is one");
+        let share: f64 = latency_bands.bands.iter().map(|band| band.share).sum();
+        let band = latency_bands.bands.iter().max_by_key(|band| band.count).expect("there is one");
         let is_right = (0.08..=0.12).contains(&share)
             && (band.offset_ns / 3e6 - 1.0).abs() < 0.2
-            && shadows.cause == Cause::Periodic { every: 10 };
+            && latency_bands.cause == Cause::Periodic { every: 10 };
         if !is_right {
-            eprintln!("{shadows:?}");
+            eprintln!("{latency_bands:?}");
         }
         is_right
     };

@@ -40,7 +40,7 @@ pub(crate) struct ReadStream {
 
 /// A piece on its way from the cache to the media.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Flight {
+pub(crate) struct InFlightWrite {
     pub(crate) piece: Extent,
     pub(crate) end_ns: f64,
 }

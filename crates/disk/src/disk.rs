@@ -1,10 +1,10 @@
 //! A disk: one command after the other over an interface into a cache, and one arm. It merges and reorders nothing that
 //! its own write cache has not accepted; queues are the host's.
 
-use crate::cache::{Dirty, Extent, Flight, ReadStream, Segments};
-use crate::mechanics::{Mechanics, SECTOR_BYTES};
+use crate::cache::{Dirty, Extent, InFlightWrite, ReadStream, Segments};
+use crate::mechanics::Mechanics;
 use crate::params::{DestageOrder, DiskParams, WriteCacheParams};
-use crate::request::{Completion, Force, Op, Request};
+use crate::request::{Completion, Force, Op, Request, SECTOR_BYTES};
 
 /// Sectors that a destage moves before it looks again what is nearest: small enough that room is freed steadily.
 const DESTAGE_SECTORS: u64 = 128;
@@ -29,7 +29,7 @@ pub struct Disk {
     dirty: Dirty,
     destaging: Destage,
     /// The piece that was last given to the arm; it holds its place in the cache until it is on the media.
-    in_flight: Flight,
+    in_flight: InFlightWrite,
 }
 
 /// Whether the write cache is being emptied.
@@ -59,7 +59,7 @@ impl Disk {
             segments: Segments::new(params.read_segments),
             dirty: Dirty::default(),
             destaging: Destage::Resting,
-            in_flight: Flight::default(),
+            in_flight: InFlightWrite::default(),
         }
     }
 
@@ -105,7 +105,7 @@ impl Disk {
         self.segments = Segments::new(self.params.read_segments);
         self.stream = None;
         self.destaging = Destage::Resting;
-        self.in_flight = Flight::default();
+        self.in_flight = InFlightWrite::default();
         lost
     }
 
@@ -271,7 +271,7 @@ impl Disk {
         let mut room_ns = ready_ns;
         loop {
             let run = self.dirty.run_before(range.first);
-            let Flight { piece, end_ns } = self.in_flight;
+            let InFlightWrite { piece, end_ns } = self.in_flight;
             let flying = if end_ns > room_ns { piece.sectors() } else { 0 };
             let before = if piece.end + run == range.first { flying } else { 0 };
             let too_much = |flying, before| {
@@ -376,7 +376,7 @@ impl Disk {
         let piece = Extent { first: chosen.first, end: chosen.end.min(broken_off) };
         let end_ns = self.write_over(begin_ns, &piece);
         self.dirty.remove(&piece);
-        self.in_flight = Flight { piece, end_ns };
+        self.in_flight = InFlightWrite { piece, end_ns };
         end_ns
     }
 }

@@ -38,7 +38,10 @@ impl ParamError {
     pub fn hint(&self) -> String {
         match self {
             ParamError::UnknownName { .. } => {
-                format!("the systems are {}; a file of your own starts with ./", crate::NAMES.join(", "))
+                format!(
+                    "the systems are {}; a file of your own starts with ./",
+                    crate::builtin::NAMES.join(", ")
+                )
             }
             ParamError::Malformed { .. } => {
                 "start from one of the built-in systems, whose files name every key".to_owned()

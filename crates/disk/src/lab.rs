@@ -37,7 +37,7 @@ struct Sampling {
 }
 
 /// Samples kept of one LUN; nobody knows beforehand how long a virtual time is sampled. Even, so that pairs fit.
-const MOST_SAMPLES: usize = 1 << 16;
+const MAX_SAMPLES: usize = 1 << 16;
 
 impl Sampling {
     /// Makes one sample of two, for steps of twice the width.
@@ -182,7 +182,7 @@ impl Lab {
                     .samples
                     .push(Sample { bytes: bytes - sampling.bytes_before, in_flight: waiting + active });
                 sampling.bytes_before = bytes;
-                if sampling.samples.len() >= MOST_SAMPLES {
+                if sampling.samples.len() >= MAX_SAMPLES {
                     sampling.fold();
                 }
                 sampling.next_ns += sampling.width_ns;
@@ -301,7 +301,7 @@ mod tests {
         lab.run(lun.host, read(0, 0)).unwrap();
         lab.advance(1_000_000_000_000);
         let (width_ns, samples) = lab.take_samples(lun);
-        assert!(samples.len() <= MOST_SAMPLES && samples.len() > MOST_SAMPLES / 4, "{}", samples.len());
+        assert!(samples.len() <= MAX_SAMPLES && samples.len() > MAX_SAMPLES / 4, "{}", samples.len());
         assert_eq!(samples.iter().map(|sample| sample.bytes).sum::<u64>(), 65_536);
         assert!((samples.len() as u64 * width_ns).abs_diff(1_000_000_000_000) <= width_ns);
     }

@@ -2,6 +2,7 @@
 //! arrival in, the time of its completion out. It does no I/O, reads no clock and draws nothing at random but from a seed.
 
 mod array;
+mod builtin;
 mod cache;
 mod counters;
 mod device;
@@ -19,6 +20,7 @@ mod ssd;
 mod systems;
 
 pub use array::{Array, MemberCounts};
+pub use builtin::{NAMES, source};
 pub use cache::Extent;
 pub use counters::Counters;
 pub use device::Device;
@@ -37,4 +39,4 @@ pub use path::Paths;
 pub use ram::Ram;
 pub use request::{Completion, Fault, Force, Op, Request};
 pub use ssd::Ssd;
-pub use systems::{NAMES, System, load, parse, source};
+pub use systems::{System, load, parse};

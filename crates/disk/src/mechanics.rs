@@ -7,9 +7,6 @@
 
 use crate::params::DiskParams;
 
-/// Bytes of a sector.
-pub(crate) const SECTOR_BYTES: u64 = 512;
-
 /// A sector that comes by within this time before the end of a whole turn was not missed; it was reached with the rounding of
 /// a completion to whole nanoseconds.
 const ROUNDING_NS: f64 = 4.0;

@@ -1,5 +1,8 @@
 //! What a device is asked and what it answers: plain data, shared by every model. It decides nothing.
 
+/// Bytes of a sector.
+pub(crate) const SECTOR_BYTES: u64 = 512;
+
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Op {

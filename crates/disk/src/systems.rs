@@ -1,34 +1,12 @@
-//! The systems that can be simulated: the built-in ones by name, and anybody's own from a text. It opens no file; whoever
-//! calls reads the text.
+//! Loads the systems that can be simulated: a built-in one by its name, a user's own from its text. It opens no file; the
+//! caller reads the text.
 
+use crate::builtin::source;
 use crate::error::ParamError;
 use crate::params::SystemParams;
 
-/// Names of the built-in systems, in the order of their reports.
-pub const NAMES: [&str; 19] = [
-    "hpux-k460",
-    "hpux-k460-8k",
-    "hpux-k460-1m",
-    "solaris-san",
-    "solaris-zfs",
-    "linux-disk",
-    "linux-disk-nocache",
-    "linux-10k",
-    "linux-10k-nocache",
-    "freebsd-wd800jd",
-    "tms-ramsan",
-    "tms-ramsan-2",
-    "tms-ramsan-3",
-    "wd2500",
-    "raid5",
-    "raid6",
-    "ssd-slc",
-    "slowdown",
-    "stalls",
-];
-
 /// How many systems may extend each other.
-const MOST_BASES: usize = 4;
+const MAX_BASES: usize = 4;
 
 /// A system with its name.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,33 +15,6 @@ pub struct System {
     pub name: String,
     /// Its figures, checked.
     pub params: SystemParams,
-}
-
-/// The text of a built-in system, with its comments and sources.
-pub fn source(name: &str) -> Option<&'static str> {
-    let text = match name {
-        "hpux-k460" => include_str!("../systems/hpux-k460.toml"),
-        "hpux-k460-8k" => include_str!("../systems/hpux-k460-8k.toml"),
-        "hpux-k460-1m" => include_str!("../systems/hpux-k460-1m.toml"),
-        "solaris-san" => include_str!("../systems/solaris-san.toml"),
-        "solaris-zfs" => include_str!("../systems/solaris-zfs.toml"),
-        "linux-disk" => include_str!("../systems/linux-disk.toml"),
-        "linux-disk-nocache" => include_str!("../systems/linux-disk-nocache.toml"),
-        "linux-10k" => include_str!("../systems/linux-10k.toml"),
-        "linux-10k-nocache" => include_str!("../systems/linux-10k-nocache.toml"),
-        "freebsd-wd800jd" => include_str!("../systems/freebsd-wd800jd.toml"),
-        "tms-ramsan" => include_str!("../systems/tms-ramsan.toml"),
-        "tms-ramsan-2" => include_str!("../systems/tms-ramsan-2.toml"),
-        "tms-ramsan-3" => include_str!("../systems/tms-ramsan-3.toml"),
-        "wd2500" => include_str!("../systems/wd2500.toml"),
-        "raid5" => include_str!("../systems/raid5.toml"),
-        "raid6" => include_str!("../systems/raid6.toml"),
-        "ssd-slc" => include_str!("../systems/ssd-slc.toml"),
-        "slowdown" => include_str!("../systems/slowdown.toml"),
-        "stalls" => include_str!("../systems/stalls.toml"),
-        _ => return None,
-    };
-    Some(text)
 }
 
 /// Loads a built-in system.
@@ -106,7 +57,7 @@ fn with_bases(mut table: toml::Table, text: &str, bases: usize) -> Result<toml::
     };
     let name = extends.as_str().ok_or_else(|| wrong("must be the name of a built-in system"))?;
     let base = source(name).ok_or_else(|| wrong("no built-in system has this name"))?;
-    if bases == MOST_BASES {
+    if bases == MAX_BASES {
         return Err(wrong("too many systems extend each other"));
     }
     let base_table = toml::from_str(base).map_err(|error| malformed(base, &error))?;
@@ -179,6 +130,7 @@ fn line_of_key(text: &str, key: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::builtin::NAMES;
 
     #[test]
     fn every_built_in_system_is_possible_and_says_where_it_is_from() {

@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{Random, call, host, near};
+use common::{call, host, near, shuffled};
 use rdsk_disk::{Device, Host, HostError, MemberCounts, Operation, Request, Route, load};
+use rdsk_stats::rng::SplitMix64;
 
 const FILE: u64 = 64 << 20;
 const PAGE: u64 = 4096;
@@ -21,8 +22,8 @@ fn write_us(seed: u64, cache: Cache, route: Route, bytes: u64, count: u64) -> Re
     if cache == Cache::Warm {
         host.fill_cache(0, 0, FILE);
     }
-    let mut random = Random(seed);
-    let pages = random.shuffled(FILE / PAGE);
+    let mut random = SplitMix64::new(seed);
+    let pages = shuffled(&mut random, FILE / PAGE);
     let mut spent_ns = 0;
     for (n, page) in (0..2 * count).zip(pages.into_iter().cycle()) {
         let slot = if bytes < PAGE { random.below(PAGE / bytes) } else { 0 };

@@ -1,11 +1,9 @@
 //! What a text of a system may not say: figures that cannot be, that never end, or that fill the memory. Each is refused
 //! with its line, key and reason before anything is built; what is accepted can be run.
 
-mod common;
-
-use common::Random;
 use proptest::prelude::*;
 use rdsk_disk::{Call, Host, NAMES, Operation, Route, Stability, parse, source};
+use rdsk_stats::rng::SplitMix64;
 
 /// What is said of hpux-k460 with one table or key changed; the change stands in the lines given.
 fn refused(change: &str) -> String {
@@ -138,7 +136,7 @@ fn figures(text: &str) -> Vec<usize> {
 
 /// Makes calls of every kind and waits for all of them.
 fn exercise(host: &mut Host) {
-    let mut random = Random(9);
+    let mut random = SplitMix64::new(9);
     let capacity_bytes = host.capacity_bytes(0);
     let unit = host.params().sector_bytes;
     let mut made = 0;

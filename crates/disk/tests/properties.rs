@@ -3,12 +3,13 @@
 
 mod common;
 
-use common::{Random, call};
+use common::{call, shuffled};
 use proptest::prelude::*;
 use rdsk_disk::{
     ArrayParams, Device, DeviceParams, DiskParams, Host, HostParams, LunParams, Op, Operation, RaidLevel,
     RamParams, Request, Route, SsdParams, SystemParams, WriteCacheParams, ZoneParams, load,
 };
+use rdsk_stats::rng::SplitMix64;
 
 const SECTOR: u64 = 512;
 
@@ -260,7 +261,7 @@ proptest! {
             order.iter().fold(0, |now_ns, at| disk.submit(now_ns, Request::read(at * block, block)).end_ns) as f64
         };
         let in_order: Vec<u64> = (0..blocks).collect();
-        let (sequential_ns, random_ns) = (took(&in_order), took(&Random(seed).shuffled(blocks)));
+        let (sequential_ns, random_ns) = (took(&in_order), took(&shuffled(&mut SplitMix64::new(seed), blocks)));
         prop_assert!(
             sequential_ns <= random_ns + 2.0 * revolution_ns + params.seek_full_ns as f64,
             "{sequential_ns} {random_ns}"
@@ -272,7 +273,7 @@ proptest! {
     fn littles_law(params in device(), depth in 1_usize..20, active in 1_usize..9, sectors in 1_u64..64, seed: u64) {
         let mut host = host(params, |host| host.active_limit = active);
         let (bytes, capacity_bytes) = (sectors * SECTOR, host.capacity_bytes(0));
-        let mut random = Random(seed);
+        let mut random = SplitMix64::new(seed);
         let mut next = || {
             let offset_bytes = random.below((capacity_bytes - bytes) / SECTOR) * SECTOR;
             call(Operation::Read, Route::Direct, offset_bytes, bytes)

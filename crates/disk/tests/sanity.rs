@@ -2,9 +2,10 @@
 
 mod common;
 
-use common::{Random, call, host, streams};
+use common::{call, host, streams};
 use proptest::prelude::*;
 use rdsk_disk::{Device, DeviceParams, Host, NAMES, Op, Operation, Request, Route, Stability, load};
+use rdsk_stats::rng::SplitMix64;
 
 const SECTOR: u64 = 512;
 
@@ -102,7 +103,7 @@ proptest! {
                     }
                     disk.submit(now_ns, Request::flush()).end_ns
                 };
-                let mut random = Random(seed);
+                let mut random = SplitMix64::new(seed);
                 let scattered = (0..blocks).map(|_| random.below(60_000)).collect();
                 prop_assert!(took((0..blocks).collect()) <= took(scattered), "{name} {op:?}");
             }
@@ -143,7 +144,7 @@ fn small_writes_on_an_array_come_near_what_its_members_can_do() {
     for (name, touched, least) in [("raid5", 2, 0.55), ("raid6", 3, 0.65)] {
         let params = load(name).expect("built in").params;
         let DeviceParams::Array(array) = &params.luns[0].device else { panic!("it is an array") };
-        let mut random = Random(1);
+        let mut random = SplitMix64::new(1);
         // Each member reads and writes for itself, one after the other.
         let mut members: Vec<Device> = (0..5).map(|seed| Device::new(&array.member, seed)).collect();
         let mut ends_ns = [0; 5];
@@ -172,7 +173,7 @@ fn small_writes_on_an_array_come_near_what_its_members_can_do() {
 fn the_same_seed_gives_the_same_run_and_another_turns_the_platter() {
     let run = |seed| {
         let mut host = Host::new(&load("wd2500").expect("built in").params, seed);
-        let mut random = Random(5);
+        let mut random = SplitMix64::new(5);
         let ends: Vec<u64> = (0..200)
             .map(|_| {
                 let at = random.below(10_000) * 4096;
@@ -255,7 +256,7 @@ fn a_sequential_buffered_reader_gets_read_ahead_and_the_disks_rate() {
     assert!(buffered_rate > 0.85 * direct_rate, "{buffered_rate} {direct_rate} bytes per ns");
     assert!(buffered.read_bytes / buffered.reads >= 32_768, "{:?}", buffered.sizes);
     // A random reader gets what it asked for and no more.
-    let mut random = Random(1);
+    let mut random = SplitMix64::new(1);
     let mut host = common::host("linux-disk");
     for _ in 0..100 {
         let at = (1 + random.below(1_000_000)) * 8192;

@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{Random, call, host};
+use common::{call, host, shuffled};
 use rdsk_disk::{Host, Operation, Route};
+use rdsk_stats::rng::SplitMix64;
 
 const MIB: u64 = 1 << 20;
 
@@ -99,7 +100,7 @@ fn in_ascending_order_one_megabyte_has_bands_a_revolution_apart_and_larger_block
 fn in_shuffled_order_there_is_a_smear_of_a_revolution_and_no_bands() {
     let mut host = host("freebsd-wd800jd");
     let blocks = host.capacity_bytes(0) / 8 / MIB;
-    let mut took_ms: Vec<f64> = Random(3).shuffled(blocks)[..COUNT]
+    let mut took_ms: Vec<f64> = shuffled(&mut SplitMix64::new(3), blocks)[..COUNT]
         .iter()
         .map(|block| {
             let done = host.run(call(Operation::Read, Route::Direct, block * MIB, MIB));

@@ -9,8 +9,8 @@
 )]
 
 use rdsk_engine::{
-    CacheCheck, Choice, Control, Engine as _, Flow, Job, Limits, Pinning, Progress, RealEngine, Recording,
-    WaitBatch,
+    CacheCheck, Control, Engine as _, EnginePolicy, Flow, Job, Limits, Pinning, Progress, RealEngine,
+    Recording, WaitBatch,
 };
 use rdsk_model::{EngineKind, IoPath, Pattern, StopFlag, Workload};
 use rdsk_targets::{Access, Permission, Roots, claim, examine};
@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let claims = [claim];
     let job = Job {
-        first_point: 0,
+        first_position: 0,
         members: None,
         chooser: None,
         workload: &workload,
@@ -63,8 +63,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         stop: StopFlag::new(),
     };
     let recording = if recording == "off" { Recording::Off } else { Recording::On };
-    let choice = if engine == "free" { Choice::Free } else { Choice::Asked };
-    let mut engine = RealEngine { recording, choice, ..RealEngine::default() };
+    let policy = if engine == "free" { EnginePolicy::Fastest } else { EnginePolicy::Requested };
+    let mut engine = RealEngine { recording, policy, ..RealEngine::default() };
     engine.tuning.wait_batch = match batch.as_str() {
         "default" => engine.tuning.wait_batch,
         count => WaitBatch::Fixed(count.parse()?),

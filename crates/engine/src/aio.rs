@@ -1,13 +1,13 @@
 //! The engine by Linux AIO: per stream one context, a batch of I/Os per `io_submit`, completions taken from the kernel's
 //! ring without a system call where they are there already. For direct I/O: through the page cache `io_submit` waits. How
-//! a stream goes on is decided in `flight`.
+//! a stream goes on is decided in `async_loop`.
 #![allow(unsafe_code, reason = "requests carry addresses")]
 
-use crate::EngineError;
 use crate::arena::Arena;
-use crate::flight::{self, Carrier, LONGEST_WAIT_NS};
-use crate::lane::{Outcome, Recorder, Work};
+use crate::async_loop::{self, IoQueue, MAX_WAIT_NS};
+use crate::error::{EngineError, errno_text};
 use crate::ring::WaitBatch;
+use crate::work::{Outcome, Recorder, Work};
 use rdsk_sys::aio::{Completion, Context, Request, Transfer};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -30,7 +30,7 @@ pub enum AioSource {
 pub struct Contexts(Arc<Mutex<Vec<(usize, Context)>>>);
 
 /// Idle contexts that are kept.
-const MOST_IDLE: usize = 64;
+const MAX_IDLE: usize = 64;
 
 impl Contexts {
     /// A context for `depth` I/Os, an idle one if there is one.
@@ -59,15 +59,15 @@ impl Contexts {
     /// Keeps a context in which nothing is in flight and nothing is left to be taken.
     pub(crate) fn give_back(&self, depth: usize, context: Context) {
         let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < MOST_IDLE {
+        if idle.len() < MAX_IDLE {
             idle.push((depth, context));
         }
     }
 }
 
 /// Why there is no context, in words.
-pub(crate) fn forbidden_words(error: &io::Error) -> String {
-    let words = crate::lane::errno_words(error.raw_os_error().unwrap_or(0));
+pub(crate) fn forbidden_message(error: &io::Error) -> String {
+    let words = errno_text(error.raw_os_error().unwrap_or(0));
     match error.raw_os_error() {
         Some(libc::EAGAIN) => {
             format!("Linux AIO has no room for so many requests here ({words}; see fs.aio-max-nr)")
@@ -89,19 +89,19 @@ pub(crate) fn run<R: Recorder>(
 ) -> Result<Outcome, EngineError> {
     // The context goes away before the memory, whichever way this function ends.
     let mut arena = ManuallyDrop::new(arena);
-    let lane = work.lane;
-    let mut carrier = AioCarrier::new(context, lane.fd, lane.depth);
-    let depth = u32::try_from(lane.depth).unwrap_or(u32::MAX);
-    let end = flight::run(&mut work, &mut arena, &mut carrier, depth, wait_batch)
-        .map_err(|source| EngineError::Aio { stream: lane.stream, source })?;
-    work.within_submit = Some(carrier.within_submit);
-    contexts.give_back(lane.depth, carrier.context);
+    let spec = work.spec;
+    let mut queue = AioQueue::new(context, spec.fd, spec.depth);
+    let depth = u32::try_from(spec.depth).unwrap_or(u32::MAX);
+    let end = async_loop::run(&mut work, &mut arena, &mut queue, depth, wait_batch)
+        .map_err(|source| EngineError::Aio { stream: spec.stream, source })?;
+    work.within_submit = Some(queue.within_submit);
+    contexts.give_back(spec.depth, queue.context);
     drop(ManuallyDrop::into_inner(arena));
     Ok(work.finish(end))
 }
 
 /// A context at work.
-struct AioCarrier<'a> {
+struct AioQueue<'a> {
     context: Context,
     fd: BorrowedFd<'a>,
     /// One for each slot.
@@ -122,7 +122,7 @@ struct AioCarrier<'a> {
     within_submit: u64,
 }
 
-impl<'a> AioCarrier<'a> {
+impl<'a> AioQueue<'a> {
     fn new(context: Context, fd: BorrowedFd<'a>, depth: usize) -> Self {
         Self {
             context,
@@ -173,7 +173,7 @@ impl<'a> AioCarrier<'a> {
     }
 }
 
-impl Carrier for AioCarrier<'_> {
+impl IoQueue for AioQueue<'_> {
     #[inline]
     fn push<const WRITE: bool>(&mut self, number: u32, pointer: *mut u8, offset: u64, len: usize) {
         let transfer = if WRITE { Transfer::Write } else { Transfer::Read };
@@ -184,7 +184,7 @@ impl Carrier for AioCarrier<'_> {
     }
 
     #[inline]
-    fn enter(&mut self, want: u32, interrupted_calls: &mut u64) -> io::Result<()> {
+    fn submit_and_wait(&mut self, want: u32, interrupted_calls: &mut u64) -> io::Result<()> {
         if !self.line.is_empty() {
             self.submit();
             self.context.reap(&mut self.seen);
@@ -198,7 +198,7 @@ impl Carrier for AioCarrier<'_> {
         if have >= want {
             return Ok(());
         }
-        match self.context.wait(want - have, LONGEST_WAIT_NS, &mut self.seen) {
+        match self.context.wait(want - have, MAX_WAIT_NS, &mut self.seen) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => *interrupted_calls += 1,
             Err(error) => return Err(error),
             Ok(_) => {}

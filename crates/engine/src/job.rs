@@ -1,7 +1,7 @@
 //! What an engine is asked to do and what it answers: Job in, Run and Settled out, and the traits between the runner and
 //! every engine, real or simulated. Plain data and two traits; it issues nothing itself.
 
-use crate::EngineError;
+use crate::error::EngineError;
 use rdsk_model::{
     ColdCheck, CpuTime, EngineKind, IoError, Issuing, MemberCounters, PageCacheState, PlaceChooser, PointRun,
     StopFlag, StreamResult, Workload,
@@ -27,6 +27,16 @@ pub enum Pinning {
     Cpus(Vec<usize>),
 }
 
+impl Pinning {
+    /// The processors that streams are pinned to; none if they are free.
+    pub(crate) fn cpus(&self) -> &[usize] {
+        match self {
+            Self::Free => &[],
+            Self::Cpus(cpus) => cpus,
+        }
+    }
+}
+
 /// Where a visit ends by itself. All streams together; the elapsed time is always limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -50,7 +60,7 @@ pub struct Job<'a> {
     /// Number of the visit within its cell; mixed into the seed, so that visits draw different offsets.
     pub visit: u32,
     /// Chosen places that are left out at the start of the visit's order, because an earlier run has visited them.
-    pub first_point: u32,
+    pub first_position: u32,
     /// The members of an array, read before and after each I/O at a chosen place.
     pub members: Option<&'a dyn MemberCounters>,
     /// Who chooses places by them before those of the list.

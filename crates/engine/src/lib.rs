@@ -3,37 +3,42 @@
 
 mod aio;
 pub mod arena;
-mod board;
+mod async_loop;
 pub mod clock;
 mod controller;
-mod crew;
+mod counters;
+mod engine_choice;
+mod engine_trial;
 mod error;
-mod flight;
-mod gate;
 pub mod job;
-mod lane;
 pub mod offsets;
-mod points;
+mod open_target;
+mod position_loop;
+mod positions;
 mod prepare;
 mod random;
 mod real;
 mod ring;
 mod session;
 pub mod sim;
+mod start_barrier;
 mod stream;
+mod stream_spec;
 mod sync;
-mod trial;
+mod thread_pool;
 mod uring;
-mod way;
+mod validate;
+mod work;
 
 pub use aio::{AioSource, Contexts};
 pub use clock::{MonotonicClock, measure_clock};
+pub use engine_choice::EnginePolicy;
 pub use error::EngineError;
 pub use job::{
     CacheCheck, Control, Ended, Engine, Flow, Job, Limits, Pinning, Prepared, Progress, Run, Session, Settled,
 };
 pub use offsets::capacity;
-pub use real::{Chosen, RealEngine, Recording};
+pub use real::{ChoiceCache, RealEngine};
 pub use ring::{RingSource, UringTuning, WaitBatch};
 pub use sim::{SimClock, SimEngine};
-pub use way::Choice;
+pub use stream::Recording;

@@ -1,13 +1,13 @@
 //! Where each I/O of a stream goes: deterministic for a workload, a visit and a stream, and the same on every engine.
 //! It never leaves the span, and it issues nothing.
 
-use crate::EngineError;
+use crate::error::EngineError;
 use crate::random::{Permutation, WyRand, mix};
 use rdsk_model::{CacheState, IoPath, Pattern, StreamRange, Workload};
 
 /// A stream's place in a workload: which target it uses, and which part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Placement {
     /// Position in [`Workload::targets`].
     pub target_position: usize,
     /// Number of the stream among those of its target.
@@ -20,7 +20,7 @@ pub struct Place {
 ///
 /// # Errors
 /// [`EngineError::Workload`] when the workload names no target.
-pub fn place_of(workload: &Workload, stream: u32) -> Result<Place, EngineError> {
+pub fn placement_of(workload: &Workload, stream: u32) -> Result<Placement, EngineError> {
     let targets = u64::try_from(workload.targets.len()).unwrap_or(u64::MAX);
     if targets == 0 {
         return Err(EngineError::Workload { why: "it names no target".into() });
@@ -28,15 +28,15 @@ pub fn place_of(workload: &Workload, stream: u32) -> Result<Place, EngineError> 
     let position = u64::from(stream) % targets;
     let parts = (u64::from(workload.streams) + targets - 1 - position) / targets;
     let target_position = usize::try_from(position).expect("a position in a Vec is a usize");
-    Ok(Place { target_position, part: u64::from(stream) / targets, parts })
+    Ok(Placement { target_position, part: u64::from(stream) / targets, parts })
 }
 
 /// A stream's place as far as its range goes: streams that share their range all have the whole of it.
-fn range_of(workload: &Workload, stream: u32) -> Result<Place, EngineError> {
-    let place = place_of(workload, stream)?;
+fn range_of(workload: &Workload, stream: u32) -> Result<Placement, EngineError> {
+    let placement = placement_of(workload, stream)?;
     Ok(match workload.range {
-        StreamRange::Disjoint => place,
-        StreamRange::Shared => Place { part: 0, parts: 1, ..place },
+        StreamRange::Disjoint => placement,
+        StreamRange::Shared => Placement { part: 0, parts: 1, ..placement },
     })
 }
 
@@ -99,37 +99,37 @@ impl Offsets {
         stream: u32,
         page_bytes: u64,
     ) -> Result<Self, EngineError> {
-        let place = range_of(workload, stream)?;
+        let placement = range_of(workload, stream)?;
         check_sizes(workload)?;
         let geometry = Geometry::of(workload, page_bytes);
         let no_room = || EngineError::Span {
             offset_bytes: workload.offset_bytes,
             span_bytes: workload.span_bytes,
             block_bytes: workload.block_bytes,
-            streams: place.parts,
+            streams: placement.parts,
         };
         let key = mix(mix(workload.seed, u64::from(visit)), u64::from(stream));
         match workload.pattern {
             Pattern::Sequential => {
-                let (begin, end) = part_of(geometry.sequential_positions(), place);
+                let (begin, end) = part_of(geometry.sequential_positions(), placement);
                 if begin == end {
                     return Err(no_room());
                 }
                 Ok(Self::Sequential(Sequential { geometry, begin, end, next: begin, wrapped: false }))
             }
-            Pattern::Random if workload.cache == CacheState::Any => match geometry.places() {
+            Pattern::Random if workload.cache == CacheState::Any => match geometry.random_positions() {
                 0 => Err(no_room()),
-                places => Ok(Self::Uniform(Uniform { geometry, places, random: WyRand::new(key) })),
+                positions => Ok(Self::Uniform(Uniform { geometry, positions, random: WyRand::new(key) })),
             },
             Pattern::Random => {
-                let (begin, end) = part_of(geometry.units(), place);
+                let (begin, end) = part_of(geometry.units(), placement);
                 if begin == end {
                     return Err(no_room());
                 }
                 // All streams of a target share one permutation, and each takes its own part of it.
                 let shared_key = mix(
                     mix(workload.seed, u64::from(visit)),
-                    u64::try_from(place.target_position).unwrap_or(0),
+                    u64::try_from(placement.target_position).unwrap_or(0),
                 );
                 Ok(Self::Permuted(Permuted::new(geometry, begin, end, shared_key, WyRand::new(key))))
             }
@@ -200,14 +200,14 @@ impl OffsetSource for Sequential {
 #[derive(Clone, Copy, Debug)]
 pub struct Uniform {
     geometry: Geometry,
-    places: u64,
+    positions: u64,
     random: WyRand,
 }
 
 impl OffsetSource for Uniform {
     #[inline]
     fn next_offset(&mut self) -> u64 {
-        self.geometry.first + self.random.below(self.places) * self.geometry.align
+        self.geometry.first + self.random.below(self.positions) * self.geometry.align
     }
 }
 
@@ -241,8 +241,8 @@ impl OffsetSource for Permuted {
         }
         let unit = self.permutation.apply(self.next);
         self.next += 1;
-        let (first, places) = self.geometry.places_in_unit(unit);
-        first + self.random.below(places) * self.geometry.align
+        let (first, positions) = self.geometry.positions_in_unit(unit);
+        first + self.random.below(positions) * self.geometry.align
     }
 }
 
@@ -305,7 +305,7 @@ impl Geometry {
         self.first + index * self.step
     }
 
-    fn places(&self) -> u64 {
+    fn random_positions(&self) -> u64 {
         self.count_from(self.first, self.end, self.align)
     }
 
@@ -329,7 +329,7 @@ impl Geometry {
 
     /// First place and number of places of a block inside one unit.
     #[inline]
-    fn places_in_unit(&self, unit: u64) -> (u64, u64) {
+    fn positions_in_unit(&self, unit: u64) -> (u64, u64) {
         let begin = self.unit_base + unit * self.unit;
         let end = begin.saturating_add(self.unit).min(self.end);
         let first = at_least(begin, self.align, self.residue);
@@ -350,8 +350,8 @@ fn at_least(value: u64, align: u64, residue: u64) -> u64 {
 }
 
 /// The part of `0 .. total` that belongs to a stream; parts differ by at most one and cover everything.
-fn part_of(total: u64, place: Place) -> (u64, u64) {
-    (share(total, place.part, place.parts), share(total, place.part + 1, place.parts))
+fn part_of(total: u64, placement: Placement) -> (u64, u64) {
+    (share(total, placement.part, placement.parts), share(total, placement.part + 1, placement.parts))
 }
 
 /// `total × part / parts` without overflow.

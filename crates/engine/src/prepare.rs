@@ -1,8 +1,8 @@
 //! Makes the page cache cold or warm over a span, and looks whether it is. It believes nothing that it has not checked.
 
-use crate::EngineError;
+use crate::error::EngineError;
 use crate::job::Prepared;
-use crate::session::Opened;
+use crate::open_target::OpenTarget;
 use rdsk_model::{CacheState, IoPath, PageCacheState, StopFlag, Sync, TargetKind, Workload};
 use rdsk_sys::cache::{CacheStat, cachestat, drop_block_device, drop_cached, page_size};
 use rdsk_sys::io::{Flags, pread2};
@@ -26,11 +26,11 @@ const WARM_BYTES: usize = 1 << 20;
 /// When reading for the warm-up or writing back fails, or the stop flag is raised meanwhile.
 pub(crate) fn prepare(
     workload: &Workload,
-    opened: &[Opened<'_>],
+    targets: &[OpenTarget<'_>],
     stop: &StopFlag,
 ) -> Result<Prepared, EngineError> {
     let mut reached = None;
-    for target in opened {
+    for target in targets {
         let this = match workload.cache {
             CacheState::Any => continue,
             CacheState::Cold => cool(workload, target),
@@ -38,7 +38,7 @@ pub(crate) fn prepare(
         };
         reached = Some(reached.unwrap_or(true) && this);
     }
-    Ok(Prepared { page_cache: page_cache(workload, opened.iter().map(Opened::fd)), reached })
+    Ok(Prepared { page_cache: page_cache(workload, targets.iter().map(OpenTarget::fd)), reached })
 }
 
 /// The page cache over the span, summed over the targets; `None` where the kernel does not tell for one of them.
@@ -48,7 +48,7 @@ pub(crate) fn page_cache<'a>(
 ) -> PageCacheState {
     let mut sum = PageCacheState { cached_bytes: Some(0), dirty_bytes: Some(0) };
     for fd in fds {
-        let state = look(workload, fd).ok();
+        let state = cache_stat(workload, fd).ok();
         let cached = state.map(|state| state.cached_bytes());
         let dirty = state.and_then(|state| Some(state.dirty_bytes()? + state.writeback_bytes()?));
         sum.cached_bytes = sum.cached_bytes.zip(cached).map(|(left, right)| left + right);
@@ -57,7 +57,7 @@ pub(crate) fn page_cache<'a>(
     sum
 }
 
-fn look(workload: &Workload, fd: BorrowedFd<'_>) -> io::Result<CacheStat> {
+fn cache_stat(workload: &Workload, fd: BorrowedFd<'_>) -> io::Result<CacheStat> {
     cachestat(fd, workload.offset_bytes, workload.span_bytes)
 }
 
@@ -70,7 +70,7 @@ fn pages_of(workload: &Workload) -> (u64, u64, u64) {
 }
 
 /// Empties the cache over the span; says whether it is empty. What the kernel refuses shows in the answer.
-fn cool(workload: &Workload, target: &Opened<'_>) -> bool {
+fn cool(workload: &Workload, target: &OpenTarget<'_>) -> bool {
     let fd = target.fd();
     let (begin, len, _) = pages_of(workload);
     for attempt in 0..ATTEMPTS {
@@ -82,7 +82,7 @@ fn cool(workload: &Workload, target: &Opened<'_>) -> bool {
             let _ = (target.claim.target.kind == TargetKind::Block).then(|| drop_block_device(fd));
             drop_cached(fd, 0, 0)
         };
-        let empty = look(workload, fd).is_ok_and(|state| state.cached == 0);
+        let empty = cache_stat(workload, fd).is_ok_and(|state| state.cached == 0);
         if dropped.is_ok() && empty {
             return true;
         }
@@ -91,7 +91,7 @@ fn cool(workload: &Workload, target: &Opened<'_>) -> bool {
 }
 
 /// Reads the span through the page cache until all of it is cached; says whether it is.
-fn warm(workload: &Workload, target: &Opened<'_>, stop: &StopFlag) -> Result<bool, EngineError> {
+fn warm(workload: &Workload, target: &OpenTarget<'_>, stop: &StopFlag) -> Result<bool, EngineError> {
     let (_, _, pages) = pages_of(workload);
     let mode = OpenMode { access: Access::Read, path: IoPath::Buffered, sync: Sync::None };
     let reader = target.claim.open(mode)?;
@@ -99,7 +99,7 @@ fn warm(workload: &Workload, target: &Opened<'_>, stop: &StopFlag) -> Result<boo
     let _ = rustix::fs::fadvise(&reader, 0, None, rustix::fs::Advice::Random);
     let mut buffer = vec![0u8; WARM_BYTES];
     for _ in 0..2 {
-        if look(workload, reader.as_fd()).is_ok_and(|state| state.cached >= pages) {
+        if cache_stat(workload, reader.as_fd()).is_ok_and(|state| state.cached >= pages) {
             return Ok(true);
         }
         let begin = workload.offset_bytes;
@@ -121,5 +121,5 @@ fn warm(workload: &Workload, target: &Opened<'_>, stop: &StopFlag) -> Result<boo
             }
         }
     }
-    Ok(look(workload, reader.as_fd()).is_ok_and(|state| state.cached >= pages))
+    Ok(cache_stat(workload, reader.as_fd()).is_ok_and(|state| state.cached >= pages))
 }

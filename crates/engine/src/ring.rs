@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "buffers are registered by address")]
 
 use crate::arena::Arena;
+use crate::error::errno_text;
 use io_uring::{Builder, IoUring, cqueue, squeue};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -38,7 +39,7 @@ pub enum WaitBatch {
         /// Part of the queue depth: 8 for an eighth.
         one_in: u32,
         /// Completion delay that is never exceeded knowingly.
-        most_delay_ns: u64,
+        max_delay_ns: u64,
     },
 }
 
@@ -62,12 +63,12 @@ pub struct UringTuning {
 impl Default for UringTuning {
     /// An eighth of the queue, at most 50 µs: a mean latency is at most 6 % and never more than 50 µs too long.
     fn default() -> Self {
-        Self { wait_batch: WaitBatch::Adaptive { one_in: 8, most_delay_ns: 50_000 } }
+        Self { wait_batch: WaitBatch::Adaptive { one_in: 8, max_delay_ns: 50_000 } }
     }
 }
 
 /// Smallest queue depth at which waiting for several completions can pay.
-const BATCH_FROM_DEPTH: u32 = 16;
+const MIN_BATCH_DEPTH: u32 = 16;
 
 /// The rate of completions, smoothed, and the batch that follows from it.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +83,7 @@ impl Batcher {
         let ceiling = match wait_batch {
             WaitBatch::One => 1,
             WaitBatch::Fixed(count) => count.clamp(1, depth),
-            WaitBatch::Adaptive { one_in, .. } if depth >= BATCH_FROM_DEPTH => (depth / one_in.max(1)).max(1),
+            WaitBatch::Adaptive { one_in, .. } if depth >= MIN_BATCH_DEPTH => (depth / one_in.max(1)).max(1),
             WaitBatch::Adaptive { .. } => 1,
         };
         // Nothing is known at first: begin with waiting for one.
@@ -102,8 +103,8 @@ impl Batcher {
     #[inline]
     pub(crate) fn want(&self) -> u32 {
         match self.wait_batch {
-            WaitBatch::Adaptive { most_delay_ns, .. } if self.ceiling > 1 => {
-                u32::try_from(most_delay_ns / self.interval_ns.max(1))
+            WaitBatch::Adaptive { max_delay_ns, .. } if self.ceiling > 1 => {
+                u32::try_from(max_delay_ns / self.interval_ns.max(1))
                     .unwrap_or(u32::MAX)
                     .clamp(1, self.ceiling)
             }
@@ -170,8 +171,8 @@ fn no_ring(error: io::Error) -> NoRing {
 }
 
 /// Why there is no ring, in words.
-pub(crate) fn forbidden_words(error: &io::Error) -> String {
-    format!("io_uring is forbidden here ({})", crate::lane::errno_words(error.raw_os_error().unwrap_or(0)))
+pub(crate) fn forbidden_message(error: &io::Error) -> String {
+    format!("io_uring is forbidden here ({})", errno_text(error.raw_os_error().unwrap_or(0)))
 }
 
 /// Tries the sets of flags from the best to none; older kernels answer `EINVAL` to those that they do not know.
@@ -205,9 +206,9 @@ fn best_ring(depth: u32) -> io::Result<IoUring> {
 
 /// Registers the arena as one buffer, or as several where it exceeds the 1 GiB that one buffer may have.
 fn register_arena(uring: &IoUring, arena: &Arena) -> io::Result<usize> {
-    const MOST_BYTES: usize = 1 << 30;
+    const MAX_BYTES: usize = 1 << 30;
     let stride = arena.slot_stride_bytes();
-    let slots_per_buffer = (MOST_BYTES / stride).clamp(1, arena.slots());
+    let slots_per_buffer = (MAX_BYTES / stride).clamp(1, arena.slots());
     let buffers: Vec<libc::iovec> = (0..arena.slots())
         .step_by(slots_per_buffer)
         .map(|slot| libc::iovec {

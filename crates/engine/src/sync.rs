@@ -3,8 +3,8 @@
 
 use crate::arena::Arena;
 use crate::clock::now_ns;
-use crate::lane::{Outcome, Recorder, StreamEnd, Work};
 use crate::offsets::{OffsetSource, Offsets};
+use crate::work::{Outcome, Recorder, StreamEnd, Work};
 use rdsk_model::{CacheState, Op};
 use rdsk_sys::io::{Flags, pread2, pwrite2};
 use std::io;
@@ -12,10 +12,7 @@ use std::os::fd::BorrowedFd;
 
 /// Issues the I/O of one stream, the whole blocks first, then the shorter one.
 pub(crate) fn run<R: Recorder>(work: Work<'_, R>, arena: &mut Arena) -> Outcome {
-    if let Some(source) = work.lane.points {
-        return crate::points::run(work, arena, source);
-    }
-    match work.lane.offsets {
+    match work.spec.offsets {
         Offsets::Sequential(offsets) => with_offsets(work, arena, offsets),
         Offsets::Uniform(offsets) => with_offsets(work, arena, offsets),
         Offsets::Permuted(offsets) => with_offsets(work, arena, offsets),
@@ -23,7 +20,7 @@ pub(crate) fn run<R: Recorder>(work: Work<'_, R>, arena: &mut Arena) -> Outcome 
 }
 
 fn with_offsets<R: Recorder, O: OffsetSource>(work: Work<'_, R>, arena: &mut Arena, offsets: O) -> Outcome {
-    match (work.lane.op, work.lane.check) {
+    match (work.spec.op, work.spec.check) {
         (Op::Read, None) => all::<R, O, false, false>(work, arena, offsets),
         (Op::Read, Some(_)) => all::<R, O, false, true>(work, arena, offsets),
         (Op::Write, None) => all::<R, O, true, false>(work, arena, offsets),
@@ -36,15 +33,15 @@ fn all<R: Recorder, O: OffsetSource, const WRITE: bool, const CHECK: bool>(
     arena: &mut Arena,
     mut offsets: O,
 ) -> Outcome {
-    let lane = work.lane;
-    let buffer = arena.slot(0, lane.block_bytes);
+    let spec = work.spec;
+    let buffer = arena.slot(0, spec.block_bytes);
     work.start_ns = now_ns();
     work.end_ns = work.start_ns;
     let mut next = || offsets.next_offset();
-    let mut end = blocks::<R, WRITE, CHECK>(&mut work, buffer, lane.full_ops, &mut next);
-    if end == StreamEnd::Complete && lane.tail_bytes > 0 {
-        let mut tail = || offsets.tail_offset(lane.tail_bytes as u64);
-        end = blocks::<R, WRITE, CHECK>(&mut work, &mut buffer[..lane.tail_bytes], 1, &mut tail);
+    let mut end = blocks::<R, WRITE, CHECK>(&mut work, buffer, spec.full_ops, &mut next);
+    if end == StreamEnd::Complete && spec.tail_bytes > 0 {
+        let mut tail = || offsets.tail_offset(spec.tail_bytes as u64);
+        end = blocks::<R, WRITE, CHECK>(&mut work, &mut buffer[..spec.tail_bytes], 1, &mut tail);
     }
     work.finish(end)
 }
@@ -58,12 +55,12 @@ pub(crate) fn blocks<R: Recorder, const WRITE: bool, const CHECK: bool>(
     ops: u64,
     next_offset: &mut impl FnMut() -> u64,
 ) -> StreamEnd {
-    let fd = work.lane.fd;
+    let fd = work.spec.fd;
     let len = buffer.len();
-    let wanted = work.lane.check.unwrap_or(CacheState::Any);
+    let wanted = work.spec.check.unwrap_or(CacheState::Any);
     let mut begin_ns = work.end_ns;
     for _ in 0..ops {
-        if work.bounds.gate.is_halted() {
+        if work.bounds.barrier.is_halted() {
             return StreamEnd::Halted;
         }
         if begin_ns >= work.bounds.deadline_ns {
@@ -74,7 +71,7 @@ pub(crate) fn blocks<R: Recorder, const WRITE: bool, const CHECK: bool>(
             work.stamper.stamp(buffer, offset);
         }
         if CHECK {
-            work.look.at(fd, offset, len, wanted);
+            work.cache_probe.check(fd, offset, len, wanted);
         }
         if WRITE || CHECK {
             begin_ns = now_ns();
@@ -91,7 +88,7 @@ pub(crate) fn blocks<R: Recorder, const WRITE: bool, const CHECK: bool>(
             }
         }
         work.latencies.record(end_ns - begin_ns);
-        work.tally.add(end_ns, len as u64, 1);
+        work.counters.add(end_ns, len as u64, 1);
         begin_ns = end_ns;
     }
     StreamEnd::Complete

@@ -1,12 +1,12 @@
 //! The `io_uring` engine: per stream one ring, a batch of I/Os submitted and reaped in one system call. How a stream goes
-//! on is decided in `flight`.
+//! on is decided in `async_loop`.
 #![allow(unsafe_code, reason = "entries of the submission queue carry addresses")]
 
-use crate::EngineError;
 use crate::arena::Arena;
-use crate::flight::{self, Carrier, LONGEST_WAIT_NS};
-use crate::lane::{Outcome, Recorder, Work};
+use crate::async_loop::{self, IoQueue, MAX_WAIT_NS};
+use crate::error::EngineError;
 use crate::ring::{Issue, Ring, WaitBatch};
+use crate::work::{Outcome, Recorder, Work};
 use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{CompletionQueue, SubmissionQueue, Submitter, opcode, squeue};
 use std::io;
@@ -24,32 +24,32 @@ pub(crate) fn run<R: Recorder>(
 ) -> Result<Outcome, EngineError> {
     // Declared in this order so that the ring goes away before the memory, whichever way this function ends.
     let mut arena = ManuallyDrop::new(arena);
-    let lane = work.lane;
+    let spec = work.spec;
     let fixed = ring.slots_per_buffer;
-    let depth = u32::try_from(lane.depth).unwrap_or(u32::MAX).min(ring.uring.params().sq_entries());
+    let depth = u32::try_from(spec.depth).unwrap_or(u32::MAX).min(ring.uring.params().sq_entries());
     let (mut submitter, sq, cq) = ring.uring.split();
     // Without a registered ring every call looks the descriptor up, which is slower and measures the same.
     let _ = submitter.register_ring_fd();
-    let flags = match lane.issue {
+    let flags = match spec.issue {
         Issue::Inline => squeue::Flags::empty(),
         Issue::Workers => squeue::Flags::ASYNC,
     };
-    let longest = Timespec::new().nsec(LONGEST_WAIT_NS);
-    let mut carrier = RingCarrier { submitter, sq, cq, flags, fixed, longest };
-    let end = flight::run(&mut work, &mut arena, &mut carrier, depth, wait_batch)
-        .map_err(|source| EngineError::Ring { stream: lane.stream, source })?;
+    let longest = Timespec::new().nsec(MAX_WAIT_NS);
+    let mut queue = UringQueue { submitter, sq, cq, flags, fixed, longest };
+    let end = async_loop::run(&mut work, &mut arena, &mut queue, depth, wait_batch)
+        .map_err(|source| EngineError::Ring { stream: spec.stream, source })?;
     // A ring is torn down later, by a kernel thread, and would keep the file open until then; this way the close
     // that follows is the last one.
-    let _ = carrier.submitter.unregister_files();
-    let _ = carrier.submitter.unregister_buffers();
-    drop(carrier);
+    let _ = queue.submitter.unregister_files();
+    let _ = queue.submitter.unregister_buffers();
+    drop(queue);
     drop(ring);
     drop(ManuallyDrop::into_inner(arena));
     Ok(work.finish(end))
 }
 
 /// A ring at work.
-struct RingCarrier<'r> {
+struct UringQueue<'r> {
     submitter: Submitter<'r>,
     sq: SubmissionQueue<'r>,
     cq: CompletionQueue<'r>,
@@ -59,7 +59,7 @@ struct RingCarrier<'r> {
     longest: Timespec,
 }
 
-impl Carrier for RingCarrier<'_> {
+impl IoQueue for UringQueue<'_> {
     #[inline]
     fn push<const WRITE: bool>(&mut self, number: u32, pointer: *mut u8, offset: u64, len: usize) {
         // A slot is at most as long as a block, and blocks of 4 GiB and more are refused when the job is opened.
@@ -85,7 +85,7 @@ impl Carrier for RingCarrier<'_> {
     }
 
     #[inline]
-    fn enter(&mut self, want: u32, interrupted_calls: &mut u64) -> io::Result<()> {
+    fn submit_and_wait(&mut self, want: u32, interrupted_calls: &mut u64) -> io::Result<()> {
         let args = SubmitArgs::new().timespec(&self.longest);
         self.sq.sync();
         let result = self.submitter.submit_with_args(want as usize, &args);

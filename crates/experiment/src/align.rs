@@ -1,7 +1,8 @@
 //! `align`: latency by size and by alignment, in and out of the page cache, direct and buffered; then the offset moved
 //! apart from the size, which the report names and did not do. It plans cells and runs nothing.
 
-use crate::assemble::{Ground, PAGE_BYTES};
+use crate::context::{PAGE_BYTES, PlanContext, Scope};
+use crate::question::Question;
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern};
 
 /// The report's sizes, and three that are whole pages.
@@ -9,7 +10,7 @@ const SIZES: [u64; 8] = [1, 27, 512, 2048, 4096, 8192, 16384, 65536];
 /// The report's file.
 const SPAN_BYTES: u64 = 64 << 20;
 /// Least span in a run on a slow disk: 1024 pages to choose from.
-const LEAST_SPAN_BYTES: u64 = 4 << 20;
+const MIN_SPAN_BYTES: u64 = 4 << 20;
 /// I/Os of the first visit; the runner grows it while preparing and settling are cheap.
 const FIRST_OPS: u64 = 32;
 const WEIGHT: f64 = 0.4;
@@ -26,43 +27,48 @@ const COLUMNS: [(&str, CacheState, IoPath); 4] = [
 /// Offsets moved apart from size: by a sector, by a byte, and so that a block crosses a page.
 const SHIFTS: [u64; 3] = [512, 1, PAGE_BYTES / 2];
 
-pub(crate) fn cells(ground: &Ground<'_>, in_run: bool, budget_ns: u64) -> Vec<Cell> {
-    let sizes = ground.options.block_bytes.clone().unwrap_or_else(|| SIZES.to_vec());
-    let mut cells = Vec::new();
-    for op in directions(ground) {
-        let span_bytes = span_bytes(ground, in_run, budget_ns);
-        for &block_bytes in &sizes {
-            for column in COLUMNS {
-                cells.push(cell(ground, op, column, block_bytes, 0, span_bytes));
+/// Latency by size and by alignment.
+pub(crate) struct Align;
+
+impl Question for Align {
+    fn cells(&self, context: &PlanContext<'_>, _all: &[PlanContext<'_>]) -> Vec<Cell> {
+        let sizes = context.options.block_bytes.clone().unwrap_or_else(|| SIZES.to_vec());
+        let mut cells = Vec::new();
+        for op in directions(context) {
+            let span_bytes = span_bytes(context);
+            for &block_bytes in &sizes {
+                for column in COLUMNS {
+                    cells.push(cell(context, op, column, block_bytes, 0, span_bytes));
+                }
+            }
+            let moved_bytes = sizes.iter().copied().find(|&size| size == PAGE_BYTES).unwrap_or(sizes[0]);
+            for shift_bytes in SHIFTS {
+                for column in &COLUMNS[2..] {
+                    cells.push(cell(context, op, *column, moved_bytes, shift_bytes, span_bytes));
+                }
             }
         }
-        let moved_bytes = sizes.iter().copied().find(|&size| size == PAGE_BYTES).unwrap_or(sizes[0]);
-        for shift_bytes in SHIFTS {
-            for column in &COLUMNS[2..] {
-                cells.push(cell(ground, op, *column, moved_bytes, shift_bytes, span_bytes));
-            }
-        }
+        cells
     }
-    cells
 }
 
 /// Writes are the question; reads stand in where nothing may be written, and both are done when both are asked for.
-fn directions(ground: &Ground<'_>) -> Vec<Op> {
-    match (&ground.options.ops, ground.ops.contains(&Op::Write)) {
+fn directions(context: &PlanContext<'_>) -> Vec<Op> {
+    match (&context.options.ops, context.ops.contains(&Op::Write)) {
         (None, true) => vec![Op::Write],
-        _ => ground.ops.clone(),
+        _ => context.ops.clone(),
     }
 }
 
 fn cell(
-    ground: &Ground<'_>,
+    context: &PlanContext<'_>,
     op: Op,
     (column, cache, path): (&str, CacheState, IoPath),
     block_bytes: u64,
     shift_bytes: u64,
     span_bytes: u64,
 ) -> Cell {
-    let mut workload = ground.workload(op, path, block_bytes, span_bytes);
+    let mut workload = context.workload(op, path, block_bytes, span_bytes);
     workload.pattern = Pattern::Random;
     workload.cache = cache;
     workload.shift_bytes = shift_bytes;
@@ -74,7 +80,7 @@ fn cell(
     } else {
         format!("align/{op}/{column}/{block_bytes}+{shift_bytes}")
     };
-    ground.cell(id, Experiment::Align, workload, Extent::Samples { first_ops: FIRST_OPS }, WEIGHT)
+    context.cell(id, Experiment::Align, workload, Extent::Samples { first_ops: FIRST_OPS }, WEIGHT)
 }
 
 #[allow(
@@ -83,14 +89,14 @@ fn cell(
     clippy::cast_precision_loss,
     reason = "bytes of a small span stay far below 2^53"
 )]
-fn span_bytes(ground: &Ground<'_>, in_run: bool, budget_ns: u64) -> u64 {
-    let wish_bytes = match (ground.options.pass_bytes, ground.made_bytes_per_s) {
+fn span_bytes(context: &PlanContext<'_>) -> u64 {
+    let wish_bytes = match (context.options.pass_bytes, context.test_file_bytes_per_s) {
         (Some(bytes), _) => bytes,
-        (None, Some(rate)) if in_run => {
-            ((rate * budget_ns as f64 / 1e9 * WARM_SHARE) as u64).clamp(LEAST_SPAN_BYTES, SPAN_BYTES)
+        (None, Some(rate)) if context.scope == Scope::WholeRun => {
+            ((rate * context.budget_ns as f64 / 1e9 * WARM_SHARE) as u64).clamp(MIN_SPAN_BYTES, SPAN_BYTES)
         }
         _ => SPAN_BYTES,
     };
-    let room_bytes = ground.room_bytes().min(wish_bytes);
+    let room_bytes = context.room_bytes().min(wish_bytes);
     if room_bytes >= PAGE_BYTES { room_bytes - room_bytes % PAGE_BYTES } else { room_bytes }
 }

@@ -1,6 +1,7 @@
 //! The headline: the few figures that everybody asks for first. It plans cells and runs nothing.
 
-use crate::assemble::{Ground, device_path};
+use crate::context::{PlanContext, device_path};
+use crate::question::Question;
 use rdsk_model::{Cell, Experiment, Extent, Op, Pattern, Sync};
 
 /// In flight for the sequential cells: enough for a disk that needs several requests to stream.
@@ -11,31 +12,43 @@ const SEQUENTIAL_BYTES: u64 = 1 << 20;
 const RANDOM_BYTES: u64 = 4096;
 const WEIGHT: f64 = 3.0;
 
-pub(crate) fn cells(ground: &Ground<'_>) -> Vec<Cell> {
-    let deep = ground.options.queue_depth.unwrap_or(RANDOM_DEPTH);
-    let mut cells = Vec::new();
-    for &op in &ground.ops {
-        // A target smaller than 1 MiB is still streamed, in the largest blocks that it holds.
-        let holds_bytes = 1 << ground.room_bytes().max(1).ilog2();
-        let block_bytes = SEQUENTIAL_BYTES.min(holds_bytes).max(RANDOM_BYTES);
-        cells.push(cell(ground, op, Pattern::Sequential, block_bytes, SEQUENTIAL_DEPTH, Sync::None));
-        cells.push(cell(ground, op, Pattern::Random, RANDOM_BYTES, 1, Sync::None));
-        if deep > 1 {
-            cells.push(cell(ground, op, Pattern::Random, RANDOM_BYTES, deep, Sync::None));
+/// The few figures that everybody wants first.
+pub(crate) struct Headline;
+
+impl Question for Headline {
+    fn cells(&self, context: &PlanContext<'_>, _all: &[PlanContext<'_>]) -> Vec<Cell> {
+        let deep = context.options.queue_depth.unwrap_or(RANDOM_DEPTH);
+        let mut cells = Vec::new();
+        for &op in &context.ops {
+            // A target smaller than 1 MiB is still streamed, in the largest blocks that it holds.
+            let holds_bytes = 1 << context.room_bytes().max(1).ilog2();
+            let block_bytes = SEQUENTIAL_BYTES.min(holds_bytes).max(RANDOM_BYTES);
+            cells.push(cell(context, op, Pattern::Sequential, block_bytes, SEQUENTIAL_DEPTH, Sync::None));
+            cells.push(cell(context, op, Pattern::Random, RANDOM_BYTES, 1, Sync::None));
+            if deep > 1 {
+                cells.push(cell(context, op, Pattern::Random, RANDOM_BYTES, deep, Sync::None));
+            }
+            if op == Op::Write {
+                cells.push(cell(context, op, Pattern::Sequential, RANDOM_BYTES, 1, Sync::Dsync));
+            }
         }
-        if op == Op::Write {
-            cells.push(cell(ground, op, Pattern::Sequential, RANDOM_BYTES, 1, Sync::Dsync));
-        }
+        cells
     }
-    cells
 }
 
-fn cell(ground: &Ground<'_>, op: Op, pattern: Pattern, block_bytes: u64, depth: u32, sync: Sync) -> Cell {
-    let span_bytes = ground.span_bytes(u64::MAX, block_bytes);
-    let mut workload = ground.workload(op, device_path(ground.target), block_bytes, span_bytes);
+fn cell(
+    context: &PlanContext<'_>,
+    op: Op,
+    pattern: Pattern,
+    block_bytes: u64,
+    depth: u32,
+    sync: Sync,
+) -> Cell {
+    let span_bytes = context.span_bytes(u64::MAX, block_bytes);
+    let mut workload = context.workload(op, device_path(context.target), block_bytes, span_bytes);
     workload.pattern = pattern;
     workload.queue_depth =
-        if ground.options.engine == Some(rdsk_model::EngineKind::Sync) && pattern == Pattern::Sequential {
+        if context.options.engine == Some(rdsk_model::EngineKind::Sync) && pattern == Pattern::Sequential {
             1
         } else {
             depth
@@ -46,5 +59,5 @@ fn cell(ground: &Ground<'_>, op: Op, pattern: Pattern, block_bytes: u64, depth: 
         (Pattern::Random, Sync::None) => format!("headline/{op}/random-qd{depth}"),
         _ => format!("headline/{op}/durable"),
     };
-    ground.cell(id, Experiment::Headline, workload, Extent::Timed, WEIGHT)
+    context.cell(id, Experiment::Headline, workload, Extent::Timed, WEIGHT)
 }

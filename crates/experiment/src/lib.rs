@@ -3,26 +3,34 @@
 //! opens a path and never prints, and the runner reads no clock but the one it is handed.
 
 mod align;
-mod assemble;
-mod bench;
-mod carry;
-mod conduct;
+mod backend;
+mod cell_result;
+mod cell_totals;
+mod claims;
+mod context;
+mod execute;
 mod headline;
+mod merge_evidence;
 mod options;
+mod outcome;
 mod overlap;
-mod pace;
 mod paths;
+mod planner;
+mod question;
+mod registry;
 mod request;
 mod resume;
+mod run_state;
 mod runner;
 mod scale;
+mod stopping;
 mod stream;
 mod stripe;
-mod tally;
 mod zones;
 
-pub use assemble::{PlanError, plan};
-pub use conduct::{conduct, plan_only};
-pub use options::{BudgetWish, PlaceOrder, Places, PlanOptions};
+pub use execute::{empty_record, execute, plan_only};
+pub use options::{BudgetSource, PlanOptions, PositionOrder, Positions};
+pub use outcome::Outcome;
+pub use planner::{PlanError, plan};
 pub use request::Request;
-pub use runner::{Outcome, Runner};
+pub use runner::Runner;

@@ -2,18 +2,18 @@
 
 use rdsk_model::{EngineKind, Op, Pattern, StreamRange};
 
-/// Whether the time is the user's wish or the default.
+/// Where the budget comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BudgetWish {
-    /// Nobody asked for it.
+pub enum BudgetSource {
+    /// No `--budget` was given.
     Default,
     /// `--budget`.
-    Asked,
+    Requested,
 }
 
-/// How many places `zones` visits.
+/// How many positions `zones` visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Places {
+pub enum Positions {
     /// As many as the time allows, up to 200.
     Default,
     /// Exactly this many, at least 1 (`--points`).
@@ -22,9 +22,9 @@ pub enum Places {
     Full,
 }
 
-/// In which order `zones` visits its places.
+/// In which order `zones` visits its positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlaceOrder {
+pub enum PositionOrder {
     /// At random, anew in every pass.
     Shuffled,
     /// From the first to the last, as the report did.
@@ -36,8 +36,8 @@ pub enum PlaceOrder {
 pub struct PlanOptions {
     /// Wall time of everything, test file included; positive.
     pub budget_ns: u64,
-    /// Whether it was asked for.
-    pub budget_wish: BudgetWish,
+    /// Where the budget comes from.
+    pub budget_source: BudgetSource,
     /// Time per cell in all its visits; replaces the share of the budget.
     pub runtime_ns: Option<u64>,
     /// Wanted relative half-width of the interval, between 0 and 1.
@@ -58,10 +58,10 @@ pub struct PlanOptions {
     pub stagger_ns: Option<u64>,
     /// Whether the streams of `scale` have parts of their own (`--shared-range`).
     pub range: StreamRange,
-    /// Places of `zones`.
-    pub places: Places,
-    /// Order of the places of `zones` (`--order`).
-    pub place_order: PlaceOrder,
+    /// Positions of `zones`.
+    pub positions: Positions,
+    /// Order of the positions of `zones` (`--order`).
+    pub position_order: PositionOrder,
     /// Passes of `zones` (`--runs`), at least 1.
     pub runs: Option<u32>,
     /// Order of offsets of `stream`'s cells.
@@ -78,7 +78,7 @@ impl Default for PlanOptions {
     fn default() -> Self {
         Self {
             budget_ns: 60_000_000_000,
-            budget_wish: BudgetWish::Default,
+            budget_source: BudgetSource::Default,
             runtime_ns: None,
             precision: 0.02,
             ops: None,
@@ -89,8 +89,8 @@ impl Default for PlanOptions {
             stream_counts: None,
             stagger_ns: None,
             range: StreamRange::Disjoint,
-            places: Places::Default,
-            place_order: PlaceOrder::Shuffled,
+            positions: Positions::Default,
+            position_order: PositionOrder::Shuffled,
             runs: None,
             pattern: Pattern::Sequential,
             engine: None,

@@ -26,14 +26,14 @@ fn mean_latency_ns(run: &Run) -> u64 {
 /// Whether all streams ran for most of the time of a run, so that its whole time may stand for an overlap that is too short
 /// for windows.
 pub(crate) fn is_most(run: &Run, overlap: &Overlap) -> bool {
-    (overlap.end_ns - overlap.start_ns) as f64 >= MOST * run.elapsed_ns as f64
+    (overlap.end_ns - overlap.start_ns) as f64 >= MOST_OF_TIME * run.elapsed_ns as f64
 }
 
 /// An overlap of fewer windows has no rate of its own.
-const FEWEST_WINDOWS: u64 = 4;
+const MIN_WINDOWS: u64 = 4;
 
 /// What is called most of the time.
-const MOST: f64 = 0.8;
+const MOST_OF_TIME: f64 = 0.8;
 
 /// The overlap of a run of several streams. Streams that failed are no part of it: it begins when the last of them has
 /// ended, since what they did would be counted among what the others did. Without two others there is none.
@@ -94,7 +94,7 @@ fn of_windows(run: &Run, overlap: Overlap) -> Overlap {
     let windows = windows_of(run, &overlap);
     let width_ns = run.window_ns.max(1);
     // The window in which the first stream ended is counted whole, so it must be a small part.
-    if windows.is_empty() || overlap.end_ns - overlap.start_ns < FEWEST_WINDOWS * width_ns {
+    if windows.is_empty() || overlap.end_ns - overlap.start_ns < MIN_WINDOWS * width_ns {
         return overlap;
     }
     let end = position(run, overlap.end_ns.div_ceil(width_ns)).max(windows.end);

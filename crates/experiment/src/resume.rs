@@ -1,7 +1,7 @@
 //! Goes on with passes over chosen places that an earlier Record holds: which passes are complete, where the last one
 //! stopped, and whether the Record is of the same target and question at all.
 
-use crate::tally::Tally;
+use crate::cell_totals::CellTotals;
 use rdsk_model::{
     Cell, CellRecord, Extent, Plan, PointRun, Problem, ProblemKind, Record, SCHEMA, StopReason, Target, Visit,
 };
@@ -106,23 +106,23 @@ fn is_continued(cell: &Cell, then: &CellRecord) -> bool {
     cell.id == then.id && cell.workload == then.workload
 }
 
-impl Tally {
-    /// A tally that begins with what an earlier Record holds of the cell.
+impl CellTotals {
+    /// A totals that begins with what an earlier Record holds of the cell.
     pub(crate) fn of(cell: &Cell, earlier: &[CellRecord]) -> Self {
-        let mut tally = Tally::default();
-        tally.of_overlap = cell.workload.streams > 1;
+        let mut totals = CellTotals::default();
+        totals.rates_of_overlap = cell.workload.streams > 1;
         let (Some(then), Some(points)) = (continued(cell, earlier), &cell.workload.points) else {
-            return tally;
+            return totals;
         };
         for (position, (visit, run)) in then.result.visits.iter().zip(&then.result.points).enumerate() {
-            tally.take_over(cell.extent, visit, run);
+            totals.take_over(cell.extent, visit, run);
             if run.order.len() + run.failed.len() < points.len() {
-                tally.partial.push_back(position);
+                totals.partial.push_back(position);
             } else {
-                tally.skip_rounds += 1;
+                totals.skip_rounds += 1;
             }
         }
-        tally
+        totals
     }
 
     /// Whether the next round of this cell was done before.
@@ -152,24 +152,5 @@ impl Tally {
         self.add_pass(extent, visit.bytes, visit.elapsed_ns);
         self.visits.push(visit.clone());
         self.points.push(run.clone());
-    }
-
-    /// Puts what the last visit did behind the part of the same pass that an earlier run did.
-    pub(crate) fn join_partial(&mut self) {
-        let Some(position) = self.partial.pop_front() else { return };
-        let (Some(more), Some(mut rest)) = (self.visits.pop(), self.points.pop()) else { return };
-        let visit = &mut self.visits[position];
-        visit.elapsed_ns += more.elapsed_ns;
-        visit.bytes += more.bytes;
-        visit.ops += more.ops;
-        let sum = |then: Option<u64>, now: Option<u64>| then.zip(now).map(|(then, now)| then + now);
-        visit.to_return_ns = sum(visit.to_return_ns, more.to_return_ns);
-        visit.to_close_ns = sum(visit.to_close_ns, more.to_close_ns);
-        visit.to_stable_ns = sum(visit.to_stable_ns, more.to_stable_ns);
-        let run = &mut self.points[position];
-        run.order.append(&mut rest.order);
-        run.latency_ns.append(&mut rest.latency_ns);
-        run.failed.append(&mut rest.failed);
-        run.members.append(&mut rest.members);
     }
 }

@@ -1,8 +1,9 @@
 //! `scale`: block size × streams × targets, each stream a reader or writer of its own, started one after the other and
 //! dealt round the targets. It plans cells and runs nothing.
 
-use crate::assemble::{Ground, device_path, size_word};
-use crate::options::BudgetWish;
+use crate::context::{PlanContext, Scope, device_path, size_word};
+use crate::options::BudgetSource;
+use crate::question::{Question, ROUNDS, Targets};
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op};
 use rdsk_units::Nanos;
 
@@ -15,24 +16,69 @@ const STAGGER_NS: u64 = 5_000_000_000;
 const SIZES_IN_RUN: [u64; 2] = [64 << 10, 1 << 20];
 const STREAMS_IN_RUN: [u32; 2] = [1, 4];
 /// Least time of a cell with all its streams running.
-const LEAST_CELL_NS: u64 = 500_000_000;
+const MIN_CELL_NS: u64 = 500_000_000;
 /// Starting one stream after the other takes at most this part of a cell's time, unless the pause was asked for.
 const RAMP_SHARE: u64 = 2;
-const WEIGHT_IN_RUN: f64 = 1.0;
+const WEIGHT: f64 = 1.0;
+
+/// Block size × streams × targets.
+pub(crate) struct Scale;
+
+impl Question for Scale {
+    fn cells(&self, first: &PlanContext<'_>, all: &[PlanContext<'_>]) -> Vec<Cell> {
+        let grid = grid(first);
+        let ops = Op::ALL.iter().copied().filter(|op| all.iter().all(|context| context.ops.contains(op)));
+        let mut cells = Vec::new();
+        for op in ops {
+            for &block_bytes in &grid.sizes {
+                for &streams in &grid.streams {
+                    cells.push(cell(all, &grid, op, block_bytes, streams));
+                }
+            }
+        }
+        cells
+    }
+
+    fn targets(&self) -> Targets {
+        Targets::Together
+    }
+
+    // Every visit has its ramp, so one round is enough where nothing else is measured.
+    fn rounds(&self, all: &[PlanContext<'_>]) -> u32 {
+        if all[0].scope == Scope::Alone && grid(&all[0]).stagger_ns > 0 { 1 } else { ROUNDS }
+    }
+
+    fn notes(&self, all: &[PlanContext<'_>]) -> Vec<String> {
+        let (ramps_ns, budget_ns) = (self.ramps_ns(all), all[0].budget_ns);
+        let too_long = (ramps_ns >= budget_ns).then(|| {
+            format!(
+                "starting the streams of scale one after the other takes {} in all, more than the budget of {}: a shorter \
+                 --stagger takes less",
+                Nanos(ramps_ns),
+                Nanos(budget_ns)
+            )
+        });
+        grid(&all[0]).note.into_iter().chain(too_long).collect()
+    }
+
+    fn ramps_ns(&self, all: &[PlanContext<'_>]) -> u64 {
+        grid(&all[0]).ramps_ns(all[0].ops.len()).saturating_mul(u64::from(self.rounds(all)))
+    }
+}
 
 /// The grid.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Grid {
+struct Grid {
     sizes: Vec<u64>,
     streams: Vec<u32>,
-    pub(crate) stagger_ns: u64,
+    stagger_ns: u64,
     /// What was shortened, in words.
-    pub(crate) note: Option<String>,
+    note: Option<String>,
 }
 
 impl Grid {
     /// Time that the ramps of all cells take.
-    pub(crate) fn ramps_ns(&self, ops: usize) -> u64 {
+    fn ramps_ns(&self, ops: usize) -> u64 {
         let steps: u64 = self.streams.iter().map(|&streams| u64::from(streams.saturating_sub(1))).sum();
         self.stagger_ns.saturating_mul(steps).saturating_mul((self.sizes.len() * ops) as u64)
     }
@@ -44,8 +90,9 @@ impl Grid {
 
 /// The grid that fits the time: what was asked for stays; else the pause is shortened first, then block sizes are left
 /// out, every second one at a time.
-pub(crate) fn grid(ground: &Ground<'_>, in_run: bool, budget_ns: u64) -> Grid {
-    let options = ground.options;
+fn grid(context: &PlanContext<'_>) -> Grid {
+    let options = context.options;
+    let in_run = context.scope == Scope::WholeRun;
     let sizes = options
         .block_bytes
         .clone()
@@ -57,19 +104,19 @@ pub(crate) fn grid(ground: &Ground<'_>, in_run: bool, budget_ns: u64) -> Grid {
     let stagger_ns = options.stagger_ns.unwrap_or(if in_run { 0 } else { STAGGER_NS });
     let mut grid = Grid { sizes, streams, stagger_ns, note: None };
     let is_limited = match (options.runtime_ns.is_some(), options.pass_bytes.is_some()) {
-        (true, _) => options.budget_wish == BudgetWish::Asked,
-        (false, is_pass) => !is_pass || options.budget_wish == BudgetWish::Asked,
+        (true, _) => options.budget_source == BudgetSource::Requested,
+        (false, is_pass) => !is_pass || options.budget_source == BudgetSource::Requested,
     };
     if is_limited && !in_run {
-        shorten(&mut grid, ground, budget_ns);
+        shorten(&mut grid, context);
     }
     grid
 }
 
-fn shorten(grid: &mut Grid, ground: &Ground<'_>, budget_ns: u64) {
-    let (options, ops) = (ground.options, ground.ops.len());
+fn shorten(grid: &mut Grid, context: &PlanContext<'_>) {
+    let (options, ops, budget_ns) = (context.options, context.ops.len(), context.budget_ns);
     let before = grid.clone();
-    let wanted_ns = options.runtime_ns.unwrap_or(LEAST_CELL_NS);
+    let wanted_ns = options.runtime_ns.unwrap_or(MIN_CELL_NS);
     let time_ns = |grid: &Grid| grid.cells(ops).saturating_mul(wanted_ns).saturating_add(grid.ramps_ns(ops));
     if options.stagger_ns.is_none() {
         let share_ns = budget_ns / grid.cells(ops).max(1);
@@ -100,42 +147,23 @@ fn shorten(grid: &mut Grid, ground: &Ground<'_>, budget_ns: u64) {
     }
 }
 
-/// The cells over all targets together; `grounds` have the same options.
-pub(crate) fn cells(grounds: &[Ground<'_>], grid: &Grid, in_run: bool) -> Vec<Cell> {
-    let Some(first) = grounds.first() else { return Vec::new() };
-    let ops = Op::ALL.iter().copied().filter(|op| grounds.iter().all(|ground| ground.ops.contains(op)));
-    let mut cells = Vec::new();
-    for op in ops {
-        for &block_bytes in &grid.sizes {
-            for &streams in &grid.streams {
-                cells.push(cell(first, grounds, (grid, in_run), op, block_bytes, streams));
-            }
-        }
-    }
-    cells
-}
-
-fn cell(
-    ground: &Ground<'_>,
-    grounds: &[Ground<'_>],
-    (grid, in_run): (&Grid, bool),
-    op: Op,
-    block_bytes: u64,
-    streams: u32,
-) -> Cell {
-    let direct = grounds.iter().all(|ground| device_path(ground.target) == IoPath::Direct);
+/// One cell over all targets, which have the same options.
+fn cell(contexts: &[PlanContext<'_>], grid: &Grid, op: Op, block_bytes: u64, streams: u32) -> Cell {
+    let context = &contexts[0];
+    let direct = contexts.iter().all(|context| device_path(context.target) == IoPath::Direct);
     let path = if direct { IoPath::Direct } else { IoPath::Buffered };
-    let span_bytes = grounds.iter().map(|ground| ground.span_bytes(u64::MAX, block_bytes)).min().unwrap_or(0);
-    let mut workload = ground.workload(op, path, block_bytes, span_bytes);
-    workload.targets = grounds.iter().map(|ground| ground.target.index).collect();
+    let span_bytes =
+        contexts.iter().map(|context| context.span_bytes(u64::MAX, block_bytes)).min().unwrap_or(0);
+    let mut workload = context.workload(op, path, block_bytes, span_bytes);
+    workload.targets = contexts.iter().map(|context| context.target.index).collect();
     workload.streams = streams;
     workload.stagger_ns = grid.stagger_ns;
-    workload.range = ground.options.range;
+    workload.range = context.options.range;
     if path == IoPath::Buffered && op == Op::Read {
         workload.cache = CacheState::Cold;
     }
-    let per_target = u64::from(streams).div_ceil(grounds.len() as u64);
-    let extent = match ground.options.pass_bytes {
+    let per_target = u64::from(streams).div_ceil(contexts.len() as u64);
+    let extent = match context.options.pass_bytes {
         // Whole blocks: a shorter last one would be none for direct I/O.
         Some(bytes) => {
             let whole = (bytes - bytes % block_bytes).max(block_bytes);
@@ -144,8 +172,7 @@ fn cell(
         None => Extent::Timed,
     };
     let id = format!("scale/{op}/{}/{streams}", size_word(block_bytes));
-    let mut cell =
-        ground.cell(id, Experiment::Scale, workload, extent, if in_run { WEIGHT_IN_RUN } else { 1.0 });
+    let mut cell = context.cell(id, Experiment::Scale, workload, extent, WEIGHT);
     if span_bytes / block_bytes < per_target {
         cell.not_applicable = Some(format!(
             "the target holds fewer blocks of this size than the {per_target} that its streams need"

@@ -1,21 +1,22 @@
-//! `zones`: speed by position. Every pass visits the same places in an order of its own, so that no read-ahead turns them
+//! `zones`: speed by position. Every pass visits the same positions in an order of its own, so that no read-ahead turns them
 //! into one stream and drift shows as a difference between passes. It plans cells and runs nothing.
 
-use crate::assemble::{Ground, device_path, size_word};
-use crate::options::{BudgetWish, PlaceOrder, Places};
+use crate::context::{PlanContext, Scope, device_path, size_word};
+use crate::options::{BudgetSource, PlanOptions, PositionOrder, Positions};
+use crate::question::Question;
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, Points, TargetKind};
 
 /// The report's block sizes; they are decimal words there, and the sizes of dd's `bs=1m` all the same.
 const SIZES: [u64; 4] = [1 << 20, 5 << 20, 10 << 20, 20 << 20];
-/// Places on the target.
-const PLACES: u64 = 200;
+/// Positions on the target.
+const POSITIONS: u64 = 200;
 /// Passes.
-pub(crate) const RUNS: u32 = 10;
-/// Fewest passes and places that a plan is shortened to.
-const LEAST_RUNS: u32 = 3;
-const LEAST_PLACES: u64 = 40;
-/// Places in a run of everything.
-const PLACES_IN_RUN: u64 = 40;
+const RUNS: u32 = 10;
+/// Fewest passes and positions that a plan is shortened to.
+const MIN_RUNS: u32 = 3;
+const MIN_POSITIONS: u64 = 40;
+/// Positions in a run of everything.
+const POSITIONS_IN_RUN: u64 = 40;
 /// What a device is taken to do when nothing is known of it, in bytes per second: a disk with mechanics, any other.
 const GUESSED_DISK: f64 = 100e6;
 const GUESSED_OTHER: f64 = 500e6;
@@ -26,29 +27,57 @@ const GUESSED_SEEK_S: f64 = 0.013;
 /// The part of the budget that the passes are planned for.
 const PLANNED_SHARE: f64 = 0.8;
 /// A block is at most this part of the room, or there would be no positions to tell apart.
-const LEAST_BLOCKS: u64 = 8;
+const MIN_BLOCKS: u64 = 8;
+
+/// Speed by position.
+pub(crate) struct Zones;
+
+impl Question for Zones {
+    fn cells(&self, context: &PlanContext<'_>, all: &[PlanContext<'_>]) -> Vec<Cell> {
+        let shape = shape(all);
+        let mut cells = Vec::new();
+        // Reads unless writes are requested by name.
+        let ops = if context.options.ops.is_some() { context.ops.clone() } else { vec![Op::Read] };
+        for op in ops.into_iter().filter(|op| context.ops.contains(op)) {
+            for &block_bytes in &shape.sizes {
+                cells.push(cell(context, &shape, op, block_bytes));
+            }
+        }
+        cells
+    }
+
+    fn rounds(&self, all: &[PlanContext<'_>]) -> u32 {
+        shape(all).runs
+    }
+
+    fn notes(&self, all: &[PlanContext<'_>]) -> Vec<String> {
+        shape(all).note.into_iter().collect()
+    }
+
+    fn has_fixed_passes(&self, options: &PlanOptions) -> bool {
+        options.runs.is_some() || options.positions != Positions::Default
+    }
+}
 
 /// The size of the whole question.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Shape {
+struct Shape {
     sizes: Vec<u64>,
-    places: Option<u64>,
-    pub(crate) runs: u32,
+    positions: Option<u64>,
+    runs: u32,
     /// What was shortened, in words.
-    pub(crate) note: Option<String>,
+    note: Option<String>,
 }
 
 /// The shape for the slowest of the targets: what was asked for stays, the rest is shortened until it fits the time.
-pub(crate) fn shape(grounds: &[Ground<'_>], in_run: bool, budget_ns: u64) -> Shape {
-    let Some(first) = grounds.first() else {
-        return Shape { sizes: Vec::new(), places: None, runs: RUNS, note: None };
-    };
-    let options = first.options;
-    let places = match options.places {
-        Places::Full => None,
-        Places::Count(count) => Some(count),
-        Places::Default if in_run => Some(PLACES_IN_RUN),
-        Places::Default => Some(PLACES),
+fn shape(contexts: &[PlanContext<'_>]) -> Shape {
+    let PlanContext { options, scope, .. } = contexts[0];
+    let in_run = scope == Scope::WholeRun;
+    let positions = match options.positions {
+        Positions::Full => None,
+        Positions::Count(count) => Some(count),
+        Positions::Default if in_run => Some(POSITIONS_IN_RUN),
+        Positions::Default => Some(POSITIONS),
     };
     let sizes = match &options.block_bytes {
         Some(sizes) => sizes.clone(),
@@ -56,115 +85,103 @@ pub(crate) fn shape(grounds: &[Ground<'_>], in_run: bool, budget_ns: u64) -> Sha
         None => SIZES.to_vec(),
     };
     let runs = options.runs.unwrap_or(if in_run { 2 } else { RUNS });
-    let mut shape = Shape { sizes, places, runs, note: None };
-    let is_asked = options.places != Places::Default || options.runs.is_some();
-    let is_simulated = grounds.iter().all(|ground| ground.target.kind == TargetKind::Sim);
+    let mut shape = Shape { sizes, positions, runs, note: None };
+    let is_simulated = contexts.iter().all(|context| context.target.kind == TargetKind::Sim);
     // Virtual time costs nothing, unless it is asked to.
-    let is_free = is_simulated && options.budget_wish == BudgetWish::Default;
-    if !in_run && !is_asked && !is_free {
-        shorten(&mut shape, grounds, budget_ns);
+    let is_free = is_simulated && options.budget_source == BudgetSource::Default;
+    if !in_run && !Zones.has_fixed_passes(options) && !is_free {
+        shorten(&mut shape, contexts);
     }
     shape
 }
 
-fn shorten(shape: &mut Shape, grounds: &[Ground<'_>], budget_ns: u64) {
-    let budget_s = budget_ns as f64 / 1e9 * PLANNED_SHARE;
+fn shorten(shape: &mut Shape, contexts: &[PlanContext<'_>]) {
+    let budget_s = contexts[0].budget_ns as f64 / 1e9 * PLANNED_SHARE;
     let before = shape.clone();
     let too_long =
-        |shape: &Shape| grounds.iter().map(|ground| seconds(shape, ground)).sum::<f64>() > budget_s;
-    while too_long(shape) && shape.runs > LEAST_RUNS {
+        |shape: &Shape| contexts.iter().map(|context| seconds(shape, context)).sum::<f64>() > budget_s;
+    while too_long(shape) && shape.runs > MIN_RUNS {
         shape.runs -= 1;
     }
-    let is_default = grounds[0].options.block_bytes.is_none();
+    let is_default = contexts[0].options.block_bytes.is_none();
     while too_long(shape) && is_default && shape.sizes.len() > 2 {
         shape.sizes.pop();
     }
-    while too_long(shape) && shape.places.is_some_and(|places| places > LEAST_PLACES) {
-        shape.places = shape.places.map(|places| (places * 3 / 4).max(LEAST_PLACES));
+    while too_long(shape) && shape.positions.is_some_and(|positions| positions > MIN_POSITIONS) {
+        shape.positions = shape.positions.map(|positions| (positions * 3 / 4).max(MIN_POSITIONS));
     }
     if *shape != before {
         shape.note = Some(format!(
             "zones was shortened to fit the budget, from passes × positions × block sizes of {} × {} × {} to {} × {} × {}; \
              --runs, --points or a larger --budget give more",
             before.runs,
-            before.places.unwrap_or(0),
+            before.positions.unwrap_or(0),
             before.sizes.len(),
             shape.runs,
-            shape.places.unwrap_or(0),
+            shape.positions.unwrap_or(0),
             shape.sizes.len()
         ));
     }
 }
 
 /// What the shape is reckoned to take on one target.
-fn seconds(shape: &Shape, ground: &Ground<'_>) -> f64 {
+fn seconds(shape: &Shape, context: &PlanContext<'_>) -> f64 {
     // Virtual devices hand on or make up that they turn.
     let is_virtual = |name: &str| VIRTUAL.iter().any(|prefix| name.starts_with(prefix));
-    let device = ground.target.device.as_ref().filter(|device| !is_virtual(&device.name));
+    let device = context.target.device.as_ref().filter(|device| !is_virtual(&device.name));
     let rotates = device.and_then(|device| device.rotational) == Some(true);
-    let rate = ground.made_bytes_per_s.unwrap_or(if rotates { GUESSED_DISK } else { GUESSED_OTHER });
+    let rate = context.test_file_bytes_per_s.unwrap_or(if rotates { GUESSED_DISK } else { GUESSED_OTHER });
     let seek_s = if rotates { GUESSED_SEEK_S } else { 0.0 };
     let one = |size: &u64| {
-        let places = places(shape, ground, *size) as f64;
-        places * (*size as f64 / rate + seek_s)
+        let positions = positions(shape, context, *size) as f64;
+        positions * (*size as f64 / rate + seek_s)
     };
-    shape.sizes.iter().map(one).sum::<f64>() * f64::from(shape.runs) * ground.ops.len() as f64
+    shape.sizes.iter().map(one).sum::<f64>() * f64::from(shape.runs) * context.ops.len() as f64
 }
 
-fn places(shape: &Shape, ground: &Ground<'_>, block_bytes: u64) -> u64 {
-    let most = ground.room_bytes() / block_bytes.max(1);
-    shape.places.map_or(most, |places| places.min(most))
+fn positions(shape: &Shape, context: &PlanContext<'_>, block_bytes: u64) -> u64 {
+    let most = context.room_bytes() / block_bytes.max(1);
+    shape.positions.map_or(most, |positions| positions.min(most))
 }
 
-pub(crate) fn cells(ground: &Ground<'_>, shape: &Shape, in_run: bool) -> Vec<Cell> {
-    let mut cells = Vec::new();
-    // Reading is the question; writing is one only when it is asked for by name.
-    let ops = if ground.options.ops.is_some() { ground.ops.clone() } else { vec![Op::Read] };
-    for op in ops.into_iter().filter(|op| ground.ops.contains(op)) {
-        for &block_bytes in &shape.sizes {
-            cells.push(cell(ground, shape, in_run, op, block_bytes));
-        }
-    }
-    cells
-}
-
-fn cell(ground: &Ground<'_>, shape: &Shape, in_run: bool, op: Op, block_bytes: u64) -> Cell {
-    let path = device_path(ground.target);
-    let room_bytes = ground.room_bytes();
-    let mut workload = ground.workload(op, path, block_bytes, room_bytes);
-    workload.engine = match ground.target.kind {
+fn cell(context: &PlanContext<'_>, shape: &Shape, op: Op, block_bytes: u64) -> Cell {
+    let path = device_path(context.target);
+    let room_bytes = context.room_bytes();
+    let mut workload = context.workload(op, path, block_bytes, room_bytes);
+    workload.engine = match context.target.kind {
         TargetKind::Sim => workload.engine,
         // Each place is visited by itself, which a ring has no use for.
         _ => rdsk_model::EngineKind::Sync,
     };
-    workload.pattern = match ground.options.place_order {
-        PlaceOrder::Shuffled => Pattern::Random,
-        PlaceOrder::Ascending => Pattern::Sequential,
+    workload.pattern = match context.options.position_order {
+        PositionOrder::Shuffled => Pattern::Random,
+        PositionOrder::Ascending => Pattern::Sequential,
     };
     if path == IoPath::Buffered {
         workload.cache = CacheState::Cold;
     }
-    let align_bytes = ground.target.direct_align_bytes.unwrap_or(512).max(4096);
+    let align_bytes = context.target.direct_align_bytes.unwrap_or(512).max(4096);
     let points = spread(
-        ground.options.offset_bytes,
+        context.options.offset_bytes,
         room_bytes,
         block_bytes,
         align_bytes,
-        places(shape, ground, block_bytes),
+        positions(shape, context, block_bytes),
     );
     let pass_bytes = points.pass_bytes(block_bytes);
     workload.align_bytes = align_bytes;
-    let too_small = (block_bytes.saturating_mul(LEAST_BLOCKS) > room_bytes).then(|| {
+    let too_small = (block_bytes.saturating_mul(MIN_BLOCKS) > room_bytes).then(|| {
         format!(
-            "the target holds fewer than {LEAST_BLOCKS} blocks of this size, too few to tell positions apart"
+            "the target holds fewer than {MIN_BLOCKS} blocks of this size, too few to tell positions apart"
         )
     });
     workload.points = Some(points);
+    let in_run = context.scope == Scope::WholeRun;
     let extent =
         if in_run { Extent::Passes { bytes: pass_bytes } } else { Extent::Pass { bytes: pass_bytes } };
     let id = format!("zones/{op}/{}", size_word(block_bytes));
     let weight = if in_run { 3.0 } else { pass_bytes as f64 / (1u64 << 20) as f64 };
-    let mut cell = ground.cell(id, Experiment::Zones, workload, extent, weight.max(0.1));
+    let mut cell = context.cell(id, Experiment::Zones, workload, extent, weight.max(0.1));
     cell.not_applicable = cell.not_applicable.or(too_small);
     cell
 }

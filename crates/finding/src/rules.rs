@@ -5,7 +5,6 @@ mod buffered_write_in_memory;
 mod cached_read;
 mod cold_not_reached;
 mod common;
-mod course;
 mod cpu_bound;
 mod direct_refused;
 mod direct_vs_buffered;
@@ -13,7 +12,6 @@ mod disturbed;
 mod drift;
 mod durable_write_cost;
 mod few_samples;
-mod halves;
 mod hole_read;
 mod larger_blocks_help;
 mod latency_bands;
@@ -194,7 +192,7 @@ mod tests {
             target.filesystem = None;
         }
         for cell in &mut record.cells {
-            cell.evidence.rung = rdsk_model::Rung::Sim;
+            cell.evidence.source = rdsk_model::EvidenceSource::Sim;
             for visit in &mut cell.result.visits {
                 if cell.workload.cache == rdsk_model::CacheState::Cold {
                     visit.cache =

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 words!(
-    /// The rung of the ladder of evidence that a Record or cell rests on.
-    Rung {
+    /// Where the evidence of a Record or cell comes from, the best first.
+    EvidenceSource {
         /// BPF programs in the block layer.
         Bpf = "bpf",
         /// Counters of `/sys/block`.
@@ -227,8 +227,9 @@ pub struct Counted {
 /// Everything that was counted beside one cell, summed over its visits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// The best rung that worked.
-    pub rung: Rung,
+    /// The weakest source of its visits.
+    #[serde(alias = "rung")]
+    pub source: EvidenceSource,
     /// One entry per device, the targets' own first, then the devices below them.
     pub device: Vec<DeviceEvidence>,
     /// Which of these devices count a target's bytes, one entry per target; no entry where none does. Records of older
@@ -256,7 +257,7 @@ impl Evidence {
     #[must_use]
     pub fn none() -> Self {
         Self {
-            rung: Rung::None,
+            source: EvidenceSource::None,
             device: Vec::new(),
             counted: Vec::new(),
             requests: Vec::new(),

@@ -14,8 +14,8 @@ pub mod workload;
 pub use clock::{Clock, StopFlag};
 pub use event::{Event, Silent, Watch};
 pub use evidence::{
-    Bio, Counted, DeviceEvidence, Evidence, ExtentEvidence, Iostat, Limit, PageCache, PageCacheState,
-    ProcessIo, Request, Rung,
+    Bio, Counted, DeviceEvidence, Evidence, EvidenceSource, ExtentEvidence, Iostat, Limit, PageCache,
+    PageCacheState, ProcessIo, Request,
 };
 pub use members::{ChosenIo, MemberCounters, MemberIo, NextPlace, PlaceChooser};
 pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};

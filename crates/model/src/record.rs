@@ -1,7 +1,7 @@
 //! The Record: what was seen, as versioned JSON (schema `rdsk.record/1`). Raw values in base units with the unit in the
 //! key; what was not measured is null, never 0. It holds data and a few derived readings, and draws nothing.
 
-use crate::evidence::{Evidence, Rung};
+use crate::evidence::{Evidence, EvidenceSource};
 use crate::plan::Experiment;
 use crate::problem::Problem;
 use crate::target::Target;
@@ -96,9 +96,10 @@ pub struct Host {
 /// How the evidence was gathered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Observer {
-    /// The best rung that worked.
-    pub rung: Rung,
-    /// Why no higher rung was used.
+    /// The best source that worked.
+    #[serde(alias = "rung")]
+    pub source: EvidenceSource,
+    /// Why no better source was used.
     pub why_not_higher: Option<String>,
     /// Events that the observer lost.
     pub lost_events: u64,

@@ -1,4 +1,4 @@
-//! The observer of the sysfs and process rungs: counters of the targets' devices and of those below them, before and
+//! The observer of the sources `sysfs` and `process`: counters of the targets' devices and of those below them, before and
 //! after each visit and many times in between, and what the kernel charged to the process. It opens nothing for writing
 //! and needs no privilege.
 
@@ -12,7 +12,7 @@ use crate::series::Series;
 use crate::stack::Stack;
 use crate::visit::{DeviceCounts, DeviceVisit, Observer, VisitEvidence};
 use crate::watched::{Watched, watched_devices};
-use rdsk_model::{Clock, ProcessIo, Rung, Target};
+use rdsk_model::{Clock, EvidenceSource, ProcessIo, Target};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +42,7 @@ pub struct KernelObserver {
     clock: Arc<dyn Clock>,
     sample_width_ns: u64,
     visit: Option<Begun>,
-    rung: Rung,
+    source: EvidenceSource,
     problems: Vec<String>,
     sampling_ns: u64,
     observed_ios: u64,
@@ -84,7 +84,7 @@ impl KernelObserver {
             clock,
             sample_width_ns: DEFAULT_SAMPLE_WIDTH_NS,
             visit: None,
-            rung: Rung::None,
+            source: EvidenceSource::None,
             problems: Vec::new(),
             sampling_ns: 0,
             observed_ios: 0,
@@ -98,7 +98,7 @@ impl KernelObserver {
             let stands_alone = || observer.stacks.iter().all(|stack| !stack.below.contains_key(&device.name));
             sample.is_ok() && (device.why_zero_is_unknown().is_none() || !stands_alone())
         });
-        observer.rung = rung_of(may_count, read_process_io(&observer.process).ok());
+        observer.source = source_of(may_count, read_process_io(&observer.process).ok());
         observer
     }
 
@@ -176,14 +176,14 @@ impl KernelObserver {
             device.own && sample.is_ok() && device.why_zero_is_unknown().is_none()
         };
         let is_counted = self.note_uncounted(&devices) || self.devices.iter().zip(&first).any(may_count);
-        self.rung = rung_of(is_counted, process);
+        self.source = source_of(is_counted, process);
         let process = match (process, io.process) {
             (Some(before), Some(after)) => charged_between(&before, &after),
             _ => ProcessIo::default(),
         };
         let limits = limits(&self.thread, &self.sys, &self.targets, &self.stacks);
         let stacks = self.stacks.clone();
-        VisitEvidence { rung: self.rung, devices, stacks, requests: Vec::new(), process, limits }
+        VisitEvidence { source: self.source, devices, stacks, requests: Vec::new(), process, limits }
     }
 
     /// The counts of all devices without those that stood still and prove nothing by it. Standing still proves something
@@ -289,7 +289,7 @@ impl Observer for KernelObserver {
     fn end(&mut self) -> VisitEvidence {
         let Some(mut begun) = self.visit.take() else {
             return VisitEvidence {
-                rung: Rung::None,
+                source: EvidenceSource::None,
                 devices: Vec::new(),
                 stacks: Vec::new(),
                 requests: Vec::new(),
@@ -307,15 +307,15 @@ impl Observer for KernelObserver {
 
     fn describe(&self) -> rdsk_model::Observer {
         let mut reasons: Vec<&str> = Vec::new();
-        if self.rung == Rung::Sysfs {
+        if self.source == EvidenceSource::Sysfs {
             reasons.push(NO_BPF);
         }
         reasons.extend(self.problems.iter().map(String::as_str));
-        if self.rung == Rung::None {
+        if self.source == EvidenceSource::None {
             reasons.push("the process's own counters (/proc/self/io) cannot be read");
         }
         rdsk_model::Observer {
-            rung: self.rung,
+            source: self.source,
             why_not_higher: (!reasons.is_empty()).then(|| reasons.join("; ")),
             lost_events: 0,
             cost_ns_per_io: cost_per_io(self.sampling_ns, self.observed_ios),
@@ -337,11 +337,11 @@ fn counts(
     Ok(DeviceCounts { until_stable: between(last)?, during_io: between(io)?, io_interval_ns, model: None })
 }
 
-fn rung_of(is_counted: bool, process: Option<ProcessIo>) -> Rung {
+fn source_of(is_counted: bool, process: Option<ProcessIo>) -> EvidenceSource {
     match (is_counted, process) {
-        (true, _) => Rung::Sysfs,
-        (false, Some(_)) => Rung::Process,
-        (false, None) => Rung::None,
+        (true, _) => EvidenceSource::Sysfs,
+        (false, Some(_)) => EvidenceSource::Process,
+        (false, None) => EvidenceSource::None,
     }
 }
 

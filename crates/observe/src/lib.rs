@@ -2,7 +2,7 @@
 //! `iostat -x`, and hands raw evidence to whoever asked; it never opens anything for writing, judges nothing and prints
 //! nothing.
 //!
-//! A higher rung (BPF) is another [`Observer`]: the runner knows only the trait and [`EvidenceSum`].
+//! A better source of evidence (BPF) is another [`Observer`]: the runner knows only the trait and [`EvidenceSum`].
 
 pub mod counted;
 pub mod delta;

@@ -6,7 +6,7 @@ use crate::diskstat::SECTOR_BYTES;
 use crate::series::Series;
 use crate::visit::{DeviceCounts, DeviceVisit, Observer, VisitEvidence};
 use rdsk_disk::{Counters, LunId, SharedLab};
-use rdsk_model::{Op, ProcessIo, Request, Rung};
+use rdsk_model::{EvidenceSource, Op, ProcessIo, Request};
 
 const NS_PER_MS: u128 = 1_000_000;
 /// Step of the series of queue depth and bytes: that of the kernel's observer.
@@ -96,11 +96,16 @@ impl Observer for SimObserver {
             devices.push(device(one, lab.device_name(one.id), series, &end));
         }
         let (stacks, limits) = (Vec::new(), Vec::new());
-        VisitEvidence { rung: Rung::Sim, devices, stacks, requests, process, limits }
+        VisitEvidence { source: EvidenceSource::Sim, devices, stacks, requests, process, limits }
     }
 
     fn describe(&self) -> rdsk_model::Observer {
-        rdsk_model::Observer { rung: Rung::Sim, why_not_higher: None, lost_events: 0, cost_ns_per_io: None }
+        rdsk_model::Observer {
+            source: EvidenceSource::Sim,
+            why_not_higher: None,
+            lost_events: 0,
+            cost_ns_per_io: None,
+        }
     }
 }
 
@@ -197,7 +202,7 @@ mod tests {
         }
         let evidence = sum.finish();
         let device = evidence.device_of(3).unwrap();
-        assert_eq!(evidence.rung, Rung::Sim);
+        assert_eq!(evidence.source, EvidenceSource::Sim);
         assert_eq!(
             (device.writes, device.write_bytes),
             (Some(32), Some(131_072)),

@@ -7,7 +7,7 @@ use crate::process::charged_in_both;
 use crate::series::Series;
 use crate::stack::Stack;
 use crate::visit::{DeviceCounts, DeviceVisit, VisitEvidence};
-use rdsk_model::{DeviceEvidence, Evidence, Limit, ProcessIo, Request, Rung};
+use rdsk_model::{DeviceEvidence, Evidence, EvidenceSource, Limit, ProcessIo, Request};
 
 const NS_PER_MS: u64 = 1_000_000;
 
@@ -15,7 +15,7 @@ const NS_PER_MS: u64 = 1_000_000;
 #[derive(Clone, Debug, Default)]
 pub struct EvidenceSum {
     visits: u64,
-    rung: Option<Rung>,
+    source: Option<EvidenceSource>,
     devices: Vec<DeviceSum>,
     process: ProcessIo,
     limits: Vec<Limit>,
@@ -41,9 +41,9 @@ impl EvidenceSum {
         self.process =
             if self.visits == 0 { visit.process } else { charged_in_both(&self.process, &visit.process) };
         self.visits += 1;
-        // The order of `Rung` is the ladder from the top, so the larger one is the weaker; a sum is as weak as its
-        // weakest part.
-        self.rung = Some(self.rung.map_or(visit.rung, |rung| rung.max(visit.rung)));
+        // The best source comes first in `EvidenceSource`, so the larger one is the weaker; a sum is as weak as its weakest
+        // part.
+        self.source = Some(self.source.map_or(visit.source, |source| source.max(visit.source)));
         for request in visit.requests {
             self.add_request(request);
         }
@@ -82,7 +82,7 @@ impl EvidenceSum {
             counted(stack, &counts)
         };
         Evidence {
-            rung: self.rung.unwrap_or(Rung::None),
+            source: self.source.unwrap_or(EvidenceSource::None),
             counted: self.stacks.iter().filter_map(counted).collect(),
             device,
             requests: self.requests,
@@ -197,7 +197,7 @@ mod tests {
         let device =
             DeviceVisit { target: 0, name: "loop9".to_owned(), counts, in_flight_max: Some(1), series };
         VisitEvidence {
-            rung: Rung::Sysfs,
+            source: EvidenceSource::Sysfs,
             devices: vec![device],
             stacks: Vec::new(),
             requests: Vec::new(),
@@ -251,13 +251,13 @@ mod tests {
         sum.add(visit(Ok(counts), process));
         assert_eq!(sum.problems(), ["read_ios went back"]);
         let evidence = sum.finish();
-        assert_eq!(evidence.rung, Rung::Sysfs);
+        assert_eq!(evidence.source, EvidenceSource::Sysfs);
         assert_eq!((evidence.device[0].reads, evidence.device[0].iostat), (None, None));
         assert_eq!(evidence.process, ProcessIo::default());
     }
 
     #[test]
-    fn the_weakest_rung_counts_and_limits_are_listed_once() {
+    fn the_weakest_source_counts_and_limits_are_listed_once() {
         let limit = Limit {
             target: 0,
             device: "loop9".to_owned(),
@@ -267,14 +267,14 @@ mod tests {
             ops_per_s: None,
         };
         let mut sum = EvidenceSum::default();
-        for rung in [Rung::Sysfs, Rung::Process, Rung::Sysfs] {
+        for source in [EvidenceSource::Sysfs, EvidenceSource::Process, EvidenceSource::Sysfs] {
             let mut visit = visit(Ok(DeviceCounts::default()), ProcessIo::default());
-            visit.rung = rung;
+            visit.source = source;
             visit.limits.push(limit.clone());
             sum.add(visit);
         }
         let evidence = sum.finish();
-        assert_eq!(evidence.rung, Rung::Process);
+        assert_eq!(evidence.source, EvidenceSource::Process);
         assert_eq!(evidence.limits, [limit]);
     }
 

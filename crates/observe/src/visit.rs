@@ -5,7 +5,7 @@ use crate::delta::DiskDelta;
 use crate::series::Series;
 use crate::sim::ModelCounts;
 use crate::stack::Stack;
-use rdsk_model::{Limit, ProcessIo, Request, Rung};
+use rdsk_model::{EvidenceSource, Limit, ProcessIo, Request};
 
 /// Somebody who counts beside a visit: begin, end of I/O, end, in this order, visit after visit.
 pub trait Observer: Send {
@@ -22,8 +22,8 @@ pub trait Observer: Send {
 /// What was counted during one visit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VisitEvidence {
-    /// The best rung that worked.
-    pub rung: Rung,
+    /// The best source that worked.
+    pub source: EvidenceSource,
     /// The targets' own devices first, then the devices below them.
     pub devices: Vec<DeviceVisit>,
     /// What each target stands on; empty where each target is its own device, and that device counts.

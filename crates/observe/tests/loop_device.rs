@@ -1,7 +1,7 @@
 //! The observer over real loop devices: exact counts, queue depth, limits, and the columns of the installed iostat.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
-use rdsk_model::{Clock, Device, Op, Rung, StopFlag, Target, TargetKind};
+use rdsk_model::{Clock, Device, EvidenceSource, Op, StopFlag, Target, TargetKind};
 use rdsk_observe::{DiskStat, EvidenceSum, KernelObserver, Observer as _, iostat_row, limits, read_stat};
 use rdsk_testkit::{BlkioThrottle, DirectIo, Limits, LoopDevice, Need, requires};
 use rustix::fs::{Mode, OFlags};
@@ -104,7 +104,7 @@ fn twenty_three_reads_are_twenty_three() {
         sum.add(visit);
     }
     let evidence = sum.finish();
-    assert_eq!(evidence.rung, Rung::Sysfs);
+    assert_eq!(evidence.source, EvidenceSource::Sysfs);
     let seen = evidence.device_of(0).unwrap();
     assert_eq!((seen.reads, seen.read_bytes, seen.read_merges), (Some(69), Some(3 * 94_208), Some(0)));
     assert_eq!((seen.writes, seen.flushes), (Some(0), Some(0)));
@@ -201,7 +201,7 @@ fn the_last_read_is_never_missed() {
     assert_eq!(evidence.device[0].bytes_series.iter().sum::<u64>(), 300 * 94_208);
 }
 
-/// A number that no device has: the process rung is left, and the reason names the file.
+/// A number that no device has: only the process's own counters are left, and the reason names the file.
 #[test]
 fn a_device_that_is_gone_is_said_to_be() {
     if !requires(&[Need::Root, Need::Loop]) {
@@ -214,7 +214,7 @@ fn a_device_that_is_gone_is_said_to_be() {
     observer.begin();
     observer.end_io();
     let visit = observer.end();
-    assert_eq!(visit.rung, Rung::Process);
+    assert_eq!(visit.source, EvidenceSource::Process);
     assert!(visit.devices[0].counts.as_ref().unwrap_err().contains("7:1048575"));
 }
 

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
-use rdsk_model::{Clock, Device, Evidence, Filesystem, Op, Rung, StopFlag, Target, TargetKind};
+use rdsk_model::{Clock, Device, Evidence, EvidenceSource, Filesystem, Op, StopFlag, Target, TargetKind};
 use rdsk_observe::{EvidenceSum, KernelMembers, KernelObserver, Observer as _, Stack};
 use rdsk_testkit::fakesys::{FakeDisk, FakeKind, FakeSys, STAT_FIELDS};
 use std::fs;
@@ -95,7 +95,7 @@ fn counters_that_move_are_trusted_whatever_iostats_says() {
     let target = target("dm-0", (253, 0), None);
     let after = [("dm-0", 8 * MIB, 0), ("sda", 8 * MIB, 0)];
     let (evidence, mut observer) = visit(&mut fake, &target, &after);
-    assert_eq!(evidence.rung, Rung::Sysfs);
+    assert_eq!(evidence.source, EvidenceSource::Sysfs);
     assert_eq!(counted(&evidence), Some((vec!["dm-0"], 1.0, Some(1.0))));
     assert_eq!((bytes(&evidence, Op::Read), bytes(&evidence, Op::Write)), (8 * MIB, 0));
     assert_eq!(evidence.counters_of(0)[0].flushes, None, "a driver of bios counts no flushes");
@@ -112,14 +112,14 @@ fn nothing_anywhere_is_nothing() {
         FakeSys::new().disk(FakeDisk::scsi("sda")).disk(dm("dm-0", "lin", "")).holder("sda", "dm-0");
     let (evidence, _) = visit(&mut fake, &target("dm-0", (253, 0), None), &[]);
     assert_eq!(counted(&evidence).unwrap().0, ["dm-0"], "the disk below stood still too");
-    assert_eq!((bytes(&evidence, Op::Read), evidence.rung), (0, Rung::Sysfs));
+    assert_eq!((bytes(&evidence, Op::Read), evidence.source), (0, EvidenceSource::Sysfs));
 }
 
 #[test]
 fn a_disk_that_is_switched_off_counts_nothing() {
     let mut fake = FakeSys::new().disk(FakeDisk { iostats: false, ..FakeDisk::scsi("sda") });
     let (evidence, observer) = visit(&mut fake, &target("sda", (8, 0), None), &[]);
-    assert_eq!((evidence.rung, counted(&evidence)), (Rung::None, None));
+    assert_eq!((evidence.source, counted(&evidence)), (EvidenceSource::None, None));
     let why = observer.describe().why_not_higher.unwrap();
     assert!(why.starts_with("queue/iostats of sda is 0, and its counters stood still"), "{why}");
 }

@@ -4,7 +4,7 @@
 use crate::cells;
 use crate::figures::{MISSING, Unit, significant};
 use crate::page::{Page, Tone};
-use rdsk_finding::reading::{self, PAGE_BYTES};
+use rdsk_analysis::metrics::{self, PAGE_BYTES};
 use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Op, Record, StopReason};
 
 /// The four columns of the table, and the cell that the reads are taken from.
@@ -139,7 +139,7 @@ fn draw_table(
         .map(|&key| {
             let mut row = vec![label(key)];
             row.extend(columns.iter().map(|&column| figure(find(key, column), footnotes)));
-            let reads = find(key, (CacheState::Cold, IoPath::Buffered)).and_then(reading::read_bytes_per_io);
+            let reads = find(key, (CacheState::Cold, IoPath::Buffered)).and_then(metrics::read_bytes_per_io);
             row.push(reads.map_or_else(|| MISSING.into(), significant));
             row
         })

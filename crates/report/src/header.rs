@@ -214,8 +214,8 @@ pub(crate) fn draw_end(page: &mut Page, record: &Record) {
     let observer = &record.observer;
     let higher = observer.why_not_higher.as_ref().map_or(String::new(), |why| format!(" ({why})"));
     let took = Nanos(record.elapsed_ns);
-    let rung = observer.rung;
-    page.sentence(Tone::Plain, "", format!("Took {took}. Evidence: {rung}{higher}. Record {}.", record.id));
+    let source = observer.source;
+    page.sentence(Tone::Plain, "", format!("Took {took}. Evidence: {source}{higher}. Record {}.", record.id));
 }
 
 #[cfg(test)]

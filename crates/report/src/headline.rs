@@ -4,7 +4,7 @@
 use crate::cells::{self, is_device, verdict_word};
 use crate::figures::{Unit, iops, or_missing, plus_minus, significant};
 use crate::page::{Page, Tone};
-use rdsk_finding::reading;
+use rdsk_analysis::metrics;
 use rdsk_model::{CellRecord, Experiment, Op, Pattern, Record, Sync};
 use rdsk_units::Bytes;
 
@@ -104,13 +104,13 @@ fn draw_latency(page: &mut Page, cells: &[&CellRecord]) {
 fn label(cell: &CellRecord) -> String {
     let workload = &cell.workload;
     let block = Bytes(workload.block_bytes);
-    let wanted = reading::wanted_depth(workload);
+    let wanted = metrics::wanted_depth(workload);
     let what = match workload.sync {
         Sync::None => workload.pattern.as_str(),
         Sync::Dsync | Sync::FsyncAtEnd => "durable",
     };
     // No row stands under a depth that it had not.
-    let depth = match reading::depth_had(cell).filter(|_| wanted > 1 && !reading::has_reached_depth(cell)) {
+    let depth = match metrics::depth_had(cell).filter(|_| wanted > 1 && !metrics::has_reached_depth(cell)) {
         Some(had) => format!(", depth {} of {wanted}", significant(had)),
         None => match (workload.pattern, workload.sync) {
             (Pattern::Random, Sync::None) => format!(", depth {wanted}"),

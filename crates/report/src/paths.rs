@@ -4,7 +4,7 @@ use crate::cells::{self, verdict_word};
 use crate::figures::{Unit, or_missing, plus_minus, significant, whole};
 use crate::findings;
 use crate::page::{Page, Tone};
-use rdsk_finding::reading::{self, passes};
+use rdsk_analysis::metrics::{self, passes};
 use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Op, Record};
 use rdsk_units::Bytes;
 
@@ -51,11 +51,11 @@ fn draw_group(page: &mut Page, record: &Record, columns: &[&CellRecord]) {
         rows.push(time_row("until stable", columns, |cell| cell.result.to_stable_ns));
     }
     rows.extend(rate_rows(op, columns));
-    rows.push(row("requests", columns, |cell| per_pass(cell, reading::device_requests(cell, op))));
+    rows.push(row("requests", columns, |cell| per_pass(cell, metrics::device_requests(cell, op))));
     rows.push(unit_row("mean request", columns, Unit::of_sizes, |cell| {
-        reading::mean_request_bytes(cell, op)
+        metrics::mean_request_bytes(cell, op)
     }));
-    rows.push(row("merges", columns, |cell| per_pass(cell, reading::merges(cell, op))));
+    rows.push(row("merges", columns, |cell| per_pass(cell, metrics::merges(cell, op))));
     rows.push(row("in flight (aqu-sz)", columns, |cell| {
         or_missing(cells::device(cell).and_then(|device| device.in_flight_mean).map(significant))
     }));
@@ -82,7 +82,7 @@ fn draw_group(page: &mut Page, record: &Record, columns: &[&CellRecord]) {
 
 /// A count of one pass.
 fn per_pass(cell: &CellRecord, count: Option<u64>) -> String {
-    or_missing(count.map(|count| significant(reading::ratio(count, passes(cell)))))
+    or_missing(count.map(|count| significant(metrics::ratio(count, passes(cell)))))
 }
 
 fn row(name: &str, columns: &[&CellRecord], figure: impl Fn(&CellRecord) -> String) -> Vec<String> {
@@ -120,7 +120,7 @@ fn rate_rows(op: Op, columns: &[&CellRecord]) -> Vec<Vec<String>> {
         row("  its interval", columns, |cell| plus_minus(cell.result.bytes_per_s)),
     ];
     if op == Op::Write {
-        rows.push(unit_row("rate until stable", columns, Unit::of_rates, reading::stable_rate));
+        rows.push(unit_row("rate until stable", columns, Unit::of_rates, metrics::stable_rate));
     }
     rows
 }

@@ -1,11 +1,11 @@
 //! The scale page: what more streams, larger blocks and more targets give, where that ends and why. Every rate is that of
-//! the time in which all streams ran; the ramp before it is told apart. It draws what `rdsk_finding::scale` reads.
+//! the time in which all streams ran; the ramp before it is told apart. It draws what `rdsk_analysis::scale` reads.
 
 use crate::cells;
 use crate::chart::{self, Axes, Series};
 use crate::figures::{MISSING, Unit, or_missing, significant};
 use crate::page::{Page, Tone};
-use rdsk_finding::scale::{Grid, Line, Point, analyse};
+use rdsk_analysis::scale::{Grid, Line, Point, analyse};
 use rdsk_model::{CellRecord, Op, Record};
 use rdsk_units::{Bytes, Nanos, percent, printable};
 

@@ -7,7 +7,7 @@ use crate::findings;
 use crate::header::write_cache;
 use crate::page::{Page, Tone};
 use crate::spark;
-use rdsk_finding::reading;
+use rdsk_analysis::metrics;
 use rdsk_model::{CellRecord, Experiment, IoPath, Iostat, Op, Record, Sync};
 use rdsk_units::Bytes;
 
@@ -85,7 +85,7 @@ fn summary(op: Op, cell: &CellRecord) -> Vec<String> {
     let mut row =
         vec![mode(cell), Unit::MIB_PER_S.figure_or_missing(rate.map(|rate| rate.mean)), plus_minus(rate)];
     if op == Op::Write {
-        row.push(Unit::MIB_PER_S.figure_or_missing(reading::stable_rate(cell)));
+        row.push(Unit::MIB_PER_S.figure_or_missing(metrics::stable_rate(cell)));
     }
     let mean_ns = cell.result.latency_ns.as_ref().and_then(|latency| latency.mean);
     row.push(Unit::MICROSECONDS.figure_or_missing(mean_ns));

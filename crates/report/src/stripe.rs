@@ -1,11 +1,11 @@
 //! The stripe page: chunk and full stripe with how sure they are, what the requests cost by size and by offset, what
-//! partial stripes made the members read, and what to write. It draws what [`rdsk_finding::stripe`] reads out of the Record.
+//! partial stripes made the members read, and what to write. It draws what [`rdsk_analysis::stripe`] reads out of the Record.
 
 use crate::cells;
 use crate::chart::{self, Axes, Series};
 use crate::figures::{MISSING, significant};
 use crate::page::{Page, Tone};
-use rdsk_finding::stripe::{MemberLayout, Reading, SURE, stripe};
+use rdsk_analysis::stripe::{MemberLayout, Reading, SURE, stripe};
 use rdsk_model::{CellRecord, Experiment, Op, Record};
 use rdsk_units::{Bytes, percent};
 
@@ -243,7 +243,7 @@ fn draw_sizes(page: &mut Page, reading: &Reading) {
         })
         .collect();
     page.table(&heads, &rows);
-    let series = |label: &str, of: fn(&rdsk_finding::stripe::SizePoint) -> Option<f64>| Series {
+    let series = |label: &str, of: fn(&rdsk_analysis::stripe::SizePoint) -> Option<f64>| Series {
         label: label.into(),
         points: sizes.iter().filter_map(|size| Some(((size.bytes as f64).log2(), of(size)? / 1e6))).collect(),
     };

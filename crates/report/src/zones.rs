@@ -1,11 +1,11 @@
 //! The zones page: the rate at each position, how much it scatters, and the time that was not spent in I/O. It draws what
-//! [`rdsk_finding::zones`] reads out of the Record.
+//! [`rdsk_analysis::zones`] reads out of the Record.
 
 use crate::cells;
 use crate::chart::{self, Axes, Series};
 use crate::figures::{MISSING, Unit, significant};
 use crate::page::{Page, Tone};
-use rdsk_finding::zones::{Zones, zones};
+use rdsk_analysis::zones::{Zones, zones};
 use rdsk_model::{CellRecord, Experiment, Pattern, Record};
 use rdsk_units::{Bytes, percent};
 
@@ -53,7 +53,7 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
     draw_curve(page, record, &seen);
     // What memory or a hole answered says nothing of a disk.
     let of_device: Vec<(&CellRecord, Zones)> =
-        seen.into_iter().filter(|(cell, _)| !rdsk_finding::reading::is_of_memory(cell)).collect();
+        seen.into_iter().filter(|(cell, _)| !rdsk_analysis::metrics::is_of_memory(cell)).collect();
     draw_zones(page, record, &of_device);
     draw_bands(page, record, &of_device);
     draw_advice(page, &of_device);
@@ -99,17 +99,17 @@ fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, Zones)]) {
 fn draw_bands(page: &mut Page, record: &Record, seen: &[(&CellRecord, Zones)]) {
     let mut rows = Vec::new();
     for (cell, zones) in seen {
-        let Some(shadows) = &zones.shadows else { continue };
-        for band in shadows.bands.iter().take(MOST_BANDS) {
+        let Some(latency_bands) = &zones.latency_bands else { continue };
+        for band in latency_bands.bands.iter().take(MOST_BANDS) {
             rows.push(vec![
                 name(record, cell),
                 significant(band.offset_ns / 1e6),
                 percent(band.share),
-                shadows.cause.word().to_owned(),
+                latency_bands.cause.word().to_owned(),
             ]);
         }
-        if shadows.bands.len() > MOST_BANDS {
-            rows.push(vec![format!("and {} more", shadows.bands.len() - MOST_BANDS)]);
+        if latency_bands.bands.len() > MOST_BANDS {
+            rows.push(vec![format!("and {} more", latency_bands.bands.len() - MOST_BANDS)]);
         }
     }
     if rows.is_empty() {
@@ -172,7 +172,7 @@ fn draw_advice(page: &mut Page, seen: &[(&CellRecord, Zones)]) {
         return;
     }
     let tight = repeated.iter().filter(|zones| zones.is_tight()).map(|zones| zones.block_bytes).min();
-    let limit = percent(rdsk_finding::zones::TIGHT);
+    let limit = percent(rdsk_analysis::zones::TIGHT);
     let text = match tight {
         Some(bytes) => {
             format!(

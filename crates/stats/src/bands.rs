@@ -216,14 +216,15 @@ fn bandwidth(sorted: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::Noise;
+    use crate::noise::seeded;
+    use crate::rng::SplitMix64;
 
     /// One sample of a distribution.
-    type Shape = fn(&mut Noise) -> f64;
+    type Shape = fn(&mut SplitMix64) -> f64;
 
     const SHAPES: [(&str, Shape); 6] = [
-        ("normal", Noise::normal),
-        ("uniform", Noise::uniform),
+        ("normal", SplitMix64::normal),
+        ("uniform", SplitMix64::uniform),
         ("exponential", |noise| -(1.0 - noise.uniform()).ln()),
         ("lognormal", |noise| noise.normal().exp()),
         ("gamma", |noise| -((1.0 - noise.uniform()) * (1.0 - noise.uniform())).ln()),
@@ -237,7 +238,7 @@ mod tests {
             for count in [200, 2000] {
                 let mut alarms = 0;
                 for seed in 0..200 {
-                    let mut noise = Noise::new(seed + 1000 * count as u64);
+                    let mut noise = seeded(seed + 1000 * count as u64);
                     let samples: Vec<f64> = (0..count).map(|_| shape(&mut noise)).collect();
                     alarms += usize::from(bands(&samples, &BandOptions::default()).bands.len() > 1);
                 }
@@ -251,8 +252,8 @@ mod tests {
         for count in [400, 2000] {
             let mut found = 0;
             for seed in 0..200 {
-                let mut noise = Noise::new(seed + 77);
-                let late = |noise: &mut Noise| if noise.uniform() < 0.1 { 3.0 } else { 0.0 };
+                let mut noise = seeded(seed + 77);
+                let late = |noise: &mut SplitMix64| if noise.uniform() < 0.1 { 3.0 } else { 0.0 };
                 let samples: Vec<f64> =
                     (0..count).map(|_| 10.0 + late(&mut noise) + 0.3 * noise.normal()).collect();
                 let truth = samples.iter().filter(|sample| **sample > 11.5).count() as f64 / count as f64;
@@ -272,7 +273,7 @@ mod tests {
     fn repeated_samples_are_no_more_evidence() {
         let mut alarms = 0;
         for seed in 0..100 {
-            let mut noise = Noise::new(seed + 31);
+            let mut noise = seeded(seed + 31);
             let samples: Vec<f64> = (0..100)
                 .flat_map(|_| std::iter::repeat_n(noise.uniform(), 10).collect::<Vec<f64>>())
                 .collect();
@@ -284,7 +285,7 @@ mod tests {
 
     #[test]
     fn several_bands_and_stray_samples() {
-        let mut noise = Noise::new(5);
+        let mut noise = seeded(5);
         let mut samples: Vec<f64> =
             (0..1000).map(|index| [0.0, 0.0, 0.0, 5.0, 9.0][index % 5] + 0.2 * noise.normal()).collect();
         samples.extend([400.0, -300.0, 1000.0]);
@@ -298,7 +299,7 @@ mod tests {
 
     #[test]
     fn values_on_a_lattice_are_bands() {
-        let mut noise = Noise::new(9);
+        let mut noise = seeded(9);
         let samples: Vec<f64> = (0..2000).map(|_| (noise.uniform() * 3.0).floor()).collect();
         assert_eq!(bands(&samples, &BandOptions::default()).bands.len(), 3);
         assert_eq!(bands(&[4.0; 100], &BandOptions::default()).bands.len(), 1);
@@ -310,7 +311,7 @@ mod tests {
     fn a_blur_of_one_step_tells_a_coarse_clock() {
         let (mut gone, mut stay) = (0, 0);
         for seed in 0..100 {
-            let mut noise = Noise::new(seed);
+            let mut noise = seeded(seed);
             let mut read = |late: f64| {
                 let begin = noise.uniform();
                 let end = begin + 2.3 + 0.1 * noise.normal() + if noise.uniform() < 0.1 { late } else { 0.0 };
@@ -328,7 +329,7 @@ mod tests {
 
     #[test]
     fn many_samples_take_little_time() {
-        let mut noise = Noise::new(3);
+        let mut noise = seeded(3);
         let samples: Vec<f64> = (0..800_000).map(|_| noise.normal()).collect();
         let begin = std::time::Instant::now();
         assert_eq!(bands(&samples, &BandOptions::default()).bands.len(), 1);

@@ -220,10 +220,11 @@ fn levels(samples: &[f64], steps: &[usize]) -> Vec<ChangePoint> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::Noise;
+    use crate::noise::seeded;
+    use crate::rng::SplitMix64;
 
     fn series(levels: &[(usize, f64)], relative_noise: f64, seed: u64) -> Vec<f64> {
-        let mut noise = Noise::new(seed);
+        let mut noise = seeded(seed);
         levels
             .iter()
             .flat_map(|&(count, level)| std::iter::repeat_n(level, count))
@@ -270,7 +271,7 @@ mod tests {
     /// Independent samples of any shape: normal, skewed, two clusters.
     #[test]
     fn noise_has_no_steps() {
-        let shapes: [fn(&mut Noise) -> f64; 3] = [
+        let shapes: [fn(&mut SplitMix64) -> f64; 3] = [
             |noise| 100.0 + noise.normal(),
             |noise| 100.0 + noise.normal().powi(2) * 5.0,
             |noise| if noise.normal() > 1.0 { 130.0 } else { 100.0 } + noise.normal(),
@@ -279,7 +280,7 @@ mod tests {
             for count in [40, 200, 2000] {
                 let mut alarms = 0;
                 for seed in 0..100 {
-                    let mut noise = Noise::new(seed * 7919 + count as u64);
+                    let mut noise = seeded(seed * 7919 + count as u64);
                     let samples: Vec<f64> = (0..count).map(|_| shape(&mut noise)).collect();
                     alarms += usize::from(!change_points(&samples, &ChangeOptions::default()).is_empty());
                 }

@@ -187,7 +187,7 @@ impl Steps {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::Noise;
+    use crate::noise::seeded;
 
     fn dip_of(mut samples: Vec<f64>) -> f64 {
         samples.sort_by(f64::total_cmp);
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn p_values_are_those_of_uniform_samples() {
         for (count, runs) in [(50_u32, 2000), (200, 2000), (1000, 1000)] {
-            let mut noise = Noise::new(u64::from(count));
+            let mut noise = seeded(u64::from(count));
             let mut p_values: Vec<f64> = (0..runs)
                 .map(|_| dip_p_value(dip_of((0..count).map(|_| noise.uniform()).collect()), f64::from(count)))
                 .collect();
@@ -231,7 +231,7 @@ mod tests {
     fn make_the_table() {
         for count in [200_usize, 1000, 5000] {
             let runs = 200_000_000 / count.max(1000);
-            let mut noise = Noise::new(7);
+            let mut noise = seeded(7);
             let mut scaled: Vec<f64> = (0..runs)
                 .map(|_| dip_of((0..count).map(|_| noise.uniform()).collect()) * (count as f64).sqrt())
                 .collect();

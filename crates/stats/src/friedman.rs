@@ -34,7 +34,7 @@ pub fn friedman_p_value(blocks: &[Vec<f64>]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::Noise;
+    use crate::noise::seeded;
 
     /// Friedman's own example, as Conover (1999) reckons it: four grasses ranked by twelve home owners, χ² = 8.097.
     #[test]
@@ -63,7 +63,7 @@ mod tests {
     fn false_alarms_are_rare_and_a_drift_is_found() {
         let (mut alarms, mut found) = (0, 0);
         for seed in 0..300 {
-            let mut noise = Noise::new(seed);
+            let mut noise = seeded(seed);
             let mut blocks = |drift: f64| -> Vec<Vec<f64>> {
                 (0..40)
                     .map(|block| {

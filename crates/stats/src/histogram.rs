@@ -337,7 +337,7 @@ mod tests {
     #[test]
     #[ignore = "a measurement of a quiet machine in a release build"]
     fn record_cost() {
-        let mut random = crate::noise::Noise::new(1);
+        let mut random = crate::noise::seeded(1);
         let values: Vec<u64> = (0..4096).map(|_| 60_000 + random.next_u64() % 200_000).collect();
         let mut ours = Histogram::new();
         let mut theirs = hdrhistogram::Histogram::<u64>::new_with_bounds(MIN_NS, MAX_NS, 2).unwrap();

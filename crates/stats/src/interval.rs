@@ -189,15 +189,16 @@ fn stray_growth(samples: &[f64], total_stray: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::Noise;
+    use crate::noise::{Series as _, seeded};
+    use crate::rng::SplitMix64;
 
     const TRIALS: u64 = 600;
 
     /// The share of seeded series whose interval holds `truth`, and the median relative half-width.
-    fn coverage(truth: f64, make: impl Fn(&mut Noise) -> Vec<f64>) -> (f64, f64) {
+    fn coverage(truth: f64, make: impl Fn(&mut SplitMix64) -> Vec<f64>) -> (f64, f64) {
         let (mut covered, mut widths) = (0.0, Vec::new());
         for seed in 0..TRIALS {
-            let interval = batch_interval(&make(&mut Noise::new(seed))).unwrap();
+            let interval = batch_interval(&make(&mut seeded(seed))).unwrap();
             covered += f64::from(u8::from(interval.low <= truth && truth <= interval.high));
             widths.push(interval.half_width_rel());
         }
@@ -311,7 +312,7 @@ mod tests {
         assert_eq!(ranks(25), (13.0, 8.0, 18.0));
         assert_eq!(ranks(100), (50.5, 40.0, 61.0));
         let covered = (0..TRIALS).filter(|&seed| {
-            let mut noise = Noise::new(seed);
+            let mut noise = seeded(seed);
             let exponential: Vec<f64> = (0..31).map(|_| -(1.0 - noise.uniform()).ln()).collect();
             let (_, low, high) = median_interval(&exponential).unwrap();
             low <= std::f64::consts::LN_2 && std::f64::consts::LN_2 <= high

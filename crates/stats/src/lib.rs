@@ -13,6 +13,7 @@ mod knee;
 #[cfg(test)]
 mod noise;
 mod order;
+pub mod rng;
 mod steady;
 mod stopping;
 mod two_samples;

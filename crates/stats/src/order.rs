@@ -79,7 +79,7 @@ pub(crate) fn sorted(samples: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::Noise;
+    use crate::noise::{Series as _, seeded};
     use proptest::prelude::*;
 
     #[test]
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!((lag1(&[]), lag1(&[1.0, 2.0]), lag1(&[0.1; 50])), (0.0, 0.0, 0.0));
         let alternating: Vec<f64> = (0..100).map(|i| f64::from(i % 2)).collect();
         assert!(lag1(&alternating) < -0.98);
-        let correlated = Noise::new(3).autoregressive(20_000, 5.0, 1.0, 0.8);
+        let correlated = seeded(3).autoregressive(20_000, 5.0, 1.0, 0.8);
         assert!((lag1(&correlated) - 0.8).abs() < 0.02, "{}", lag1(&correlated));
     }
 

@@ -68,13 +68,14 @@ pub fn mser5(samples: &[f64]) -> Warmup {
 mod tests {
     use super::*;
     use crate::median;
-    use crate::noise::Noise;
+    use crate::noise::{Series as _, seeded};
+    use crate::rng::SplitMix64;
 
     /// Median share cut and share of series called not steady, over seeded series.
-    fn over_seeds(make: impl Fn(&mut Noise) -> Vec<f64>) -> (f64, f64) {
+    fn over_seeds(make: impl Fn(&mut SplitMix64) -> Vec<f64>) -> (f64, f64) {
         let (mut cuts, mut not_steady) = (Vec::new(), 0.0);
         for seed in 0..200 {
-            let series = make(&mut Noise::new(seed));
+            let series = make(&mut seeded(seed));
             let warmup = mser5(&series);
             assert!(warmup.cut <= series.len() / 2);
             cuts.push(warmup.cut as f64 / series.len() as f64);
@@ -99,7 +100,7 @@ mod tests {
     #[test]
     fn a_warm_up_is_cut() {
         for seed in 0..50 {
-            let mut series = Noise::new(seed).series(300, 100.0, 2.0);
+            let mut series = seeded(seed).series(300, 100.0, 2.0);
             for (index, sample) in series.iter_mut().enumerate().take(60) {
                 *sample *= index as f64 / 60.0;
             }
@@ -112,7 +113,7 @@ mod tests {
     #[test]
     fn a_fast_start_is_cut_too() {
         let mut series = vec![900.0; 40];
-        series.extend(Noise::new(1).series(160, 100.0, 5.0));
+        series.extend(seeded(1).series(160, 100.0, 5.0));
         let warmup = mser5(&series);
         assert!((40..=60).contains(&warmup.cut), "{warmup:?}");
     }

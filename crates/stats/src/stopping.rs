@@ -66,7 +66,8 @@ fn last_checkpoint(count: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::Noise;
+    use crate::noise::{Series as _, seeded};
+    use crate::rng::SplitMix64;
 
     const RULE: StopRule = StopRule { precision: 0.02 };
 
@@ -80,11 +81,11 @@ mod tests {
 
     /// The share of seeded series whose mean at the stop is within the precision of `truth`, and the median
     /// stop.
-    fn right_stops(truth: f64, make: impl Fn(&mut Noise) -> Vec<f64>) -> (f64, f64) {
+    fn right_stops(truth: f64, make: impl Fn(&mut SplitMix64) -> Vec<f64>) -> (f64, f64) {
         const TRIALS: u64 = 300;
         let (mut right, mut lengths) = (0.0, Vec::new());
         for seed in 0..TRIALS {
-            let windows = make(&mut Noise::new(seed));
+            let windows = make(&mut seeded(seed));
             let (n, interval) = run(&windows).expect("the series is long enough");
             right += f64::from(u8::from((interval.mean / truth - 1.0).abs() <= RULE.precision));
             lengths.push(n as f64);
@@ -129,7 +130,7 @@ mod tests {
         let mut late_drop = [100.0; 200];
         late_drop[150..].fill(60.0);
         assert_eq!(RULE.decide(&late_drop), Stop::Continue);
-        let noisy = Noise::new(5).series(500, 100.0, 60.0);
+        let noisy = seeded(5).series(500, 100.0, 60.0);
         assert_eq!(run(&noisy), None);
         let with_nan = [&[5.0; 10][..], &[f64::NAN; 20]].concat();
         assert_eq!(run(&with_nan), None);

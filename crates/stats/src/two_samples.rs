@@ -41,10 +41,10 @@ pub fn smaller_p_value(first: &[f64], second: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::Noise;
+    use crate::noise::seeded;
 
     fn samples(count: usize, shift: f64, seed: u64) -> Vec<f64> {
-        let mut noise = Noise::new(seed);
+        let mut noise = seeded(seed);
         let mut all: Vec<f64> = (0..count).map(|_| shift + noise.normal()).collect();
         all.sort_by(f64::total_cmp);
         all

@@ -17,7 +17,7 @@ const MINCORE_WINDOW_BYTES: u64 = 1 << 30;
 
 /// Most bytes that the mincore fallback looks at. It asks page by page, about 10 ms for each GiB: a whole disk of terabytes
 /// would take minutes before each cell, and one of 8 EiB for ever (seen on 6.1, 2026-11).
-pub const MINCORE_MOST_BYTES: u64 = 16 << 30;
+pub const MAX_MINCORE_BYTES: u64 = 16 << 30;
 
 /// Where a [`CacheStat`] comes from, which decides how much it knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub fn page_size() -> u64 {
 /// Those of the calls. `PermissionDenied` where the kernel would hide the answer: it tells the cache state only to
 /// those who own the file or may write it, and mincore(2) answers "all resident" to everybody else, which would be
 /// a false figure and is therefore not passed on. `FileTooLarge` where mincore(2) would have to look at more than
-/// [`MINCORE_MOST_BYTES`].
+/// [`MAX_MINCORE_BYTES`].
 pub fn cachestat(fd: impl AsFd, offset: u64, len: u64) -> io::Result<CacheStat> {
     let fd = fd.as_fd();
     match cachestat_call(fd, offset, len) {
@@ -176,7 +176,7 @@ fn cachestat_by_mincore(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result
     let end = wanted_end.min(size);
     let page = page_size();
     let mut at = offset - offset % page;
-    if end.saturating_sub(at) > MINCORE_MOST_BYTES {
+    if end.saturating_sub(at) > MAX_MINCORE_BYTES {
         return Err(io::Error::from_raw_os_error(libc::EFBIG));
     }
     let mut cached = 0;
@@ -242,10 +242,10 @@ mod tests {
     #[test]
     fn mincore_looks_at_no_more_than_it_can() {
         let file = tempfile::tempfile().unwrap();
-        file.set_len(MINCORE_MOST_BYTES + page_size()).unwrap();
+        file.set_len(MAX_MINCORE_BYTES + page_size()).unwrap();
         let error = cachestat_by_mincore(file.as_fd(), 0, 0).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EFBIG));
-        assert!(cachestat_by_mincore(file.as_fd(), MINCORE_MOST_BYTES, 0).is_ok(), "the last page alone");
+        assert!(cachestat_by_mincore(file.as_fd(), MAX_MINCORE_BYTES, 0).is_ok(), "the last page alone");
     }
 
     #[test]

@@ -56,7 +56,7 @@ const SECURE_DATA: u32 = 1 << 15;
 const VERSION: [u32; 3] = [4, 0, 0];
 /// A first guess, and the most that is asked for: a table of some hundred thousand lines.
 const FIRST_BYTES: usize = 16 << 10;
-const MOST_BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 const HEADER_BYTES: usize = size_of::<Header>();
 /// `struct dm_target_spec`: two numbers of 64 bits, two of 32, and a name of 16 bytes.
 const SPEC_BYTES: usize = 40;
@@ -86,7 +86,7 @@ struct Header {
 /// `EACCES` without the right; `ENXIO` when there is no such device; `InvalidData` for an answer that is none.
 pub fn lines(control: impl AsFd, number: u64, question: DmQuestion) -> io::Result<Vec<DmLine>> {
     let mut bytes = FIRST_BYTES;
-    while bytes <= MOST_BYTES {
+    while bytes <= MAX_BYTES {
         let mut buffer = Buffer::new(bytes);
         buffer.ask(number, question);
         let call = TableStatus(&mut buffer);

@@ -2,18 +2,17 @@
 //! ask for it. It opens no disk, compares nothing and judges nothing.
 
 use crate::device_mapper::Mapper;
-use crate::sysfs::{Node, Tree, read_number, read_text};
+use crate::sysfs::{Node, SECTOR_BYTES, Tree, read_number, read_text};
 use rdsk_model::ArrayFacts;
 use rdsk_sys::dm::{DmLine, DmQuestion, has_paths, only_describes};
 
 /// Devices on top of each other that are followed down to the one with several below it.
-const MOST_LEVELS: usize = 8;
-const SECTOR_BYTES: u64 = 512;
+const MAX_LEVELS: usize = 8;
 
 /// The words of the first device at or below `node` whose data lie on several others; `None` where there is none.
 pub(crate) fn facts(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Option<ArrayFacts> {
     let mut at = tree.whole(node);
-    for _ in 0..MOST_LEVELS {
+    for _ in 0..MAX_LEVELS {
         if at.directory.join("md").is_dir() && !at.slaves.is_empty() {
             return Some(of_md(at));
         }

@@ -3,15 +3,15 @@
 //! other paths of the same LUN. It asks sysfs, procfs, configfs and device mapper; the kernel's own word (`O_EXCL`) is
 //! asked for by `probe`.
 
-use crate::exports::{self, Wanted};
+use crate::exports::{self, ExportQuery};
 use crate::facts;
+use crate::machine::Machine;
 use crate::mounts::{Mount, Namespace};
 use crate::probe;
 use crate::processes::{self, NodeNumber};
-use crate::ranges::{Extents, Reach, Sharing};
+use crate::shared_sectors::{Extents, Reach, Sharing};
 use crate::sysfs::{Node, names_in, read_number, read_text};
 use crate::uses::{Found, UseKind};
-use crate::world::World;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Mount points whose disk carries the running system.
@@ -19,7 +19,7 @@ const SYSTEM_POINTS: [&str; 5] = ["/", "/usr", "/boot", "/boot/efi", "/efi"];
 
 /// How a device is tied to the one that was asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tie {
+enum Relation {
     /// The device itself, its partition, or the disk that it is a part of: the same blocks.
     Same,
     /// Made of one of these.
@@ -27,86 +27,92 @@ enum Tie {
     /// One that it is made of.
     Below,
     /// One that has some of its sectors, and neither is made of the other.
-    Beside,
+    Overlapping,
     /// One that reaches the whole pool of which it is a volume. LVM keeps such a one for every pool, and nobody uses it.
     Pool,
     /// Another path to its LUN, or a partition seen on that path.
     OtherPath,
 }
 
-type Touched<'world> = Vec<(&'world Node, Tie)>;
+type Related<'machine> = Vec<(&'machine Node, Relation)>;
 
 /// Finds the uses of `node`.
-pub(crate) fn find(world: &World<'_>, node: &Node) -> Found {
+pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> Found {
     let mut found = Found::default();
-    let mut touched = stacked(world, node);
-    sideways(world, node, &mut touched, &mut found);
-    mounted(world, &touched, &mut found);
-    for path in &world.swaps {
-        if let Some(swap) = world.device_of_swap(path)
-            && let Some(tie) = tied(&touched, swap)
+    let mut related = stacked(machine, node);
+    add_overlapping(machine, node, &mut related, &mut found);
+    mounted(machine, &related, &mut found);
+    for path in &machine.swaps {
+        if let Some(swap) = machine.device_of_swap(path)
+            && let Some(relation) = relation_of(&related, swap)
         {
-            found.add(UseKind::Swap, &with_tie(&swap.shown(), tie));
+            found.add(UseKind::Swap, &with_relation(&swap.shown(), relation));
         }
     }
-    for (holder, tie) in &touched {
-        match tie {
-            Tie::Holder => found.add(UseKind::Holder, &holder.shown()),
+    for (holder, relation) in &related {
+        match relation {
+            Relation::Holder => found.add(UseKind::Holder, &holder.shown()),
             // A partition or a path that nobody uses keeps nobody's data but its own disk's.
-            Tie::Beside if holder.parent.is_none() => found.add(UseKind::SharedSectors, &holder.shown()),
+            Relation::Overlapping if holder.parent.is_none() => {
+                found.add(UseKind::SharedSectors, &holder.shown());
+            }
             _ => {}
         }
     }
-    held_exclusively(world, &touched, &mut found);
+    held_exclusively(machine, &related, &mut found);
     let mut nodes = BTreeMap::new();
-    for (node, tie) in &touched {
-        nodes.insert(NodeNumber::Block(node.number), with_tie(&node.kernel_name(), *tie));
-        for (name, number) in facts::command_nodes(&world.roots.sys, node) {
+    for (node, relation) in &related {
+        nodes.insert(NodeNumber::Block(node.number), with_relation(&node.kernel_name(), *relation));
+        for (name, number) in facts::command_nodes(&machine.roots.sys, node) {
             let name = format!("{name}, which takes commands for {},", node.kernel_name());
             nodes.insert(NodeNumber::Character(number), name);
         }
     }
-    processes::writers(&world.roots.proc, &nodes, &mut found);
+    processes::writers(&machine.roots.proc, &nodes, &mut found);
     exports::find(
-        world,
-        &Wanted::Devices(&touched.iter().map(|(node, _)| node.number).collect()),
+        machine,
+        &ExportQuery::Devices(&related.iter().map(|(node, _)| node.number).collect()),
         &mut found,
     );
-    system_disk(world, node, &mut found);
-    if let Some(below) = world.device_below_loop(node) {
+    system_disk(machine, node, &mut found);
+    if let Some(below) = machine.device_below_loop(node) {
         found.add(UseKind::BackingFile, &format!("it keeps its data on {}", below.shown()));
     }
-    for lost in world.lost_backings() {
+    for lost in machine.lost_backings() {
         found.doubt(&format!("it may be what {} keeps its data in", lost.shown()));
     }
-    takes_no_writes(world, node, &mut found);
+    takes_no_writes(machine, node, &mut found);
     found
 }
 
 /// Asks the kernel who holds the devices that share sectors with the target and are reached past it. Those that a visible
 /// holder has are told by the holder, and what the target is made of is held by it.
-fn held_exclusively(world: &World<'_>, touched: &Touched<'_>, found: &mut Found) {
-    for (other, tie) in touched {
-        let is_past = matches!(tie, Tie::Beside | Tie::OtherPath);
-        let path = world.roots.dev.join(other.kernel_name());
+fn held_exclusively(machine: &Machine<'_>, related: &Related<'_>, found: &mut Found) {
+    for (other, relation) in related {
+        let is_past = matches!(relation, Relation::Overlapping | Relation::OtherPath);
+        let path = machine.roots.dev.join(other.kernel_name());
         if !is_past
             || !other.holders.is_empty()
-            || !world.tree.whole(other).holders.is_empty()
-            || world.tree.by_path(&path, &world.roots.dev).is_none_or(|there| there.number != other.number)
+            || !machine.tree.whole(other).holders.is_empty()
+            || machine
+                .tree
+                .by_path(&path, &machine.roots.dev)
+                .is_none_or(|there| there.number != other.number)
         {
             continue;
         }
         let mut busy = Found::default();
         probe::exclusive(&path, &mut busy);
         if !busy.uses.is_empty() {
-            let text = format!("{} which the kernel calls busy", with_tie(&other.shown(), *tie));
+            let text =
+                format!("{} which the kernel reports as busy", with_relation(&other.shown(), *relation));
             found.add(UseKind::OpenExclusive, &text);
         }
     }
 }
 
-fn takes_no_writes(world: &World<'_>, node: &Node, found: &mut Found) {
-    let whole = world.tree.whole(node);
+fn takes_no_writes(machine: &Machine<'_>, node: &Node, found: &mut Found) {
+    let whole = machine.tree.whole(node);
     let is_read_only =
         |node: &Node| read_number::<u8>(&node.directory.join("ro")).is_some_and(|value| value != 0);
     if is_read_only(node) || is_read_only(whole) {
@@ -119,23 +125,23 @@ fn takes_no_writes(world: &World<'_>, node: &Node, found: &mut Found) {
 
 /// Every device whose content a write to `node` would change by way of the stack, and every device that shares `node`'s
 /// blocks by its partition table. Other partitions of the same disk are not among them.
-fn stacked<'world>(world: &'world World<'_>, node: &'world Node) -> Touched<'world> {
-    let mut list = vec![(node, Tie::Same)];
-    let same = node.partitions.iter().chain(&node.parent).chain(logical_partitions(world, node));
-    list.extend(same.filter_map(|name| Some((world.tree.get(name)?, Tie::Same))));
+fn stacked<'machine>(machine: &'machine Machine<'_>, node: &'machine Node) -> Related<'machine> {
+    let mut list = vec![(node, Relation::Same)];
+    let same = node.partitions.iter().chain(&node.parent).chain(logical_partitions(machine, node));
+    list.extend(same.filter_map(|name| Some((machine.tree.get(name)?, Relation::Same))));
     let loops: Vec<(&Node, &Node)> =
-        world.tree.nodes().filter_map(|node| Some((node, world.device_below_loop(node)?))).collect();
+        machine.tree.nodes().filter_map(|node| Some((node, machine.device_below_loop(node)?))).collect();
     let mut index = 0;
     while index < list.len() {
-        let (current, tie) = list[index];
+        let (current, relation) = list[index];
         index += 1;
         // The partitions of a holder hold as much as the holder.
-        let parts = current.partitions.iter().filter(|_| tie == Tie::Holder);
-        let stacked = current.holders.iter().chain(parts).filter_map(|name| world.tree.get(name));
+        let parts = current.partitions.iter().filter(|_| relation == Relation::Holder);
+        let stacked = current.holders.iter().chain(parts).filter_map(|name| machine.tree.get(name));
         let looped = loops.iter().filter(|(_, below)| below.name == current.name).map(|(node, _)| *node);
         for holder in stacked.chain(looped) {
-            if tied(&list, holder).is_none() {
-                list.push((holder, Tie::Holder));
+            if relation_of(&list, holder).is_none() {
+                list.push((holder, Relation::Holder));
             }
         }
     }
@@ -144,10 +150,13 @@ fn stacked<'world>(world: &'world World<'_>, node: &'world Node) -> Touched<'wor
 
 /// An extended partition holds the table of the logical ones, which it is not made of as the kernel shows it: a partition
 /// of two sectors, or one block, among the first four, on a disk that has a fifth (block/partitions/msdos.c).
-fn logical_partitions<'world>(world: &'world World<'_>, node: &Node) -> impl Iterator<Item = &'world String> {
+fn logical_partitions<'machine>(
+    machine: &'machine Machine<'_>,
+    node: &Node,
+) -> impl Iterator<Item = &'machine String> {
     let index = |node: &Node| read_number::<u32>(&node.directory.join("partition"));
     let sectors = read_number::<u64>(&node.directory.join("size")).unwrap_or(0);
-    let parent = node.parent.as_deref().and_then(|parent| world.tree.get(parent));
+    let parent = node.parent.as_deref().and_then(|parent| machine.tree.get(parent));
     let block =
         parent.and_then(|parent| read_number::<u64>(&parent.directory.join("queue/logical_block_size")));
     let is_extended =
@@ -156,35 +165,35 @@ fn logical_partitions<'world>(world: &'world World<'_>, node: &Node) -> impl Ite
     siblings
         .into_iter()
         .flatten()
-        .filter(move |name| world.tree.get(name).and_then(index).is_some_and(|index| index > 4))
+        .filter(move |name| machine.tree.get(name).and_then(index).is_some_and(|index| index > 4))
 }
 
 /// Adds the devices that share sectors with `node` and do not stand above it.
-fn sideways<'world>(
-    world: &'world World<'_>,
-    node: &'world Node,
-    touched: &mut Touched<'world>,
+fn add_overlapping<'machine>(
+    machine: &'machine Machine<'_>,
+    node: &'machine Node,
+    related: &mut Related<'machine>,
     found: &mut Found,
 ) {
-    let below = world.tree.stack(node);
-    let own = Extents::of(world, node, Reach::Writes);
-    for other in world.tree.nodes() {
-        if tied(touched, other).is_some() {
+    let below = machine.tree.stack(node);
+    let own = Extents::of(machine, node, Reach::Writes);
+    for other in machine.tree.nodes() {
+        if relation_of(related, other).is_some() {
             continue;
         }
-        let tie = if below.contains(&other.name) {
-            Tie::Below
-        } else if is_on_other_path(world, node, other) {
-            Tie::OtherPath
+        let relation = if below.contains(&other.name) {
+            Relation::Below
+        } else if is_on_other_path(machine, node, other) {
+            Relation::OtherPath
         } else {
-            Tie::Beside
+            Relation::Overlapping
         };
-        match own.share(&Extents::of(world, other, Reach::RestsOn)) {
+        match own.share(&Extents::of(machine, other, Reach::DependsOn)) {
             Sharing::No => {}
-            Sharing::Yes => touched.push((other, tie)),
-            Sharing::ByPool if tie == Tie::Beside => touched.push((other, Tie::Pool)),
-            Sharing::ByPool => touched.push((other, tie)),
-            Sharing::Perhaps(_) if tie == Tie::Below => touched.push((other, tie)),
+            Sharing::Yes => related.push((other, relation)),
+            Sharing::ByPool if relation == Relation::Overlapping => related.push((other, Relation::Pool)),
+            Sharing::ByPool => related.push((other, relation)),
+            Sharing::Perhaps(_) if relation == Relation::Below => related.push((other, relation)),
             Sharing::Perhaps(why) => {
                 found.doubt(&format!("{} may have some of its sectors: {why}", other.shown()));
             }
@@ -192,39 +201,40 @@ fn sideways<'world>(
     }
 }
 
-fn is_on_other_path(world: &World<'_>, node: &Node, other: &Node) -> bool {
-    let disk = &world.tree.whole(other).name;
-    world.tree.bottoms(node).iter().any(|own| world.luns.are_paths(own, disk))
+fn is_on_other_path(machine: &Machine<'_>, node: &Node, other: &Node) -> bool {
+    let disk = &machine.tree.whole(other).name;
+    machine.tree.bottoms(node).iter().any(|own| machine.luns.are_paths(own, disk))
 }
 
 /// The name of a device, with how it is tied where the name does not tell.
-fn with_tie(name: &str, tie: Tie) -> String {
-    match tie {
-        Tie::Same | Tie::Holder => name.to_owned(),
-        Tie::Below => format!("{name}, which it is made of,"),
-        Tie::Beside => format!("{name}, which has some of its sectors,"),
-        Tie::Pool => format!("{name}, which reaches its whole pool,"),
-        Tie::OtherPath => format!("{name}, another path to the same LUN,"),
+fn with_relation(name: &str, relation: Relation) -> String {
+    match relation {
+        Relation::Same | Relation::Holder => name.to_owned(),
+        Relation::Below => format!("{name}, which it is made of,"),
+        Relation::Overlapping => format!("{name}, which has some of its sectors,"),
+        Relation::Pool => format!("{name}, which spans its whole pool,"),
+        Relation::OtherPath => format!("{name}, another path to the same LUN,"),
     }
 }
 
-fn tied(list: &Touched<'_>, node: &Node) -> Option<Tie> {
-    list.iter().find(|(other, _)| other.name == node.name).map(|(_, tie)| *tie)
+fn relation_of(list: &Related<'_>, node: &Node) -> Option<Relation> {
+    list.iter().find(|(other, _)| other.name == node.name).map(|(_, relation)| *relation)
 }
 
-fn mounted(world: &World<'_>, touched: &Touched<'_>, found: &mut Found) {
+fn mounted(machine: &Machine<'_>, related: &Related<'_>, found: &mut Found) {
     let mut seen = BTreeSet::new();
-    for mount in &world.mounts {
-        let Some(device) = world.device_of_mount(mount) else { continue };
-        let Some(tie) = tied(touched, device) else { continue };
+    for mount in &machine.mounts {
+        let Some(device) = machine.device_of_mount(mount) else { continue };
+        let Some(relation) = relation_of(related, device) else { continue };
         seen.insert(device.name.clone());
-        found.add(UseKind::Mounted, with_tie(&shown(mount, device), tie).trim_end_matches(','));
+        found.add(UseKind::Mounted, with_relation(&shown(mount, device), relation).trim_end_matches(','));
     }
     // mountinfo names one device of a btrfs filesystem; sysfs has them all, as long as it is mounted anywhere.
-    let registered = world.roots.sys.join("fs/btrfs");
+    let registered = machine.roots.sys.join("fs/btrfs");
     for filesystem in names_in(&registered) {
         for member in names_in(&registered.join(&filesystem).join("devices")) {
-            if let Some(device) = world.tree.get(&member).filter(|device| tied(touched, device).is_some())
+            if let Some(device) =
+                machine.tree.get(&member).filter(|device| relation_of(related, device).is_some())
                 && seen.insert(member.clone())
             {
                 found.add(UseKind::Mounted, &format!("a btrfs filesystem over {}", device.shown()));
@@ -242,17 +252,17 @@ fn shown(mount: &Mount, device: &Node) -> String {
 }
 
 /// Any device, a partition not in use included, that shares a whole disk with the running system.
-fn system_disk(world: &World<'_>, node: &Node, found: &mut Found) {
+fn system_disk(machine: &Machine<'_>, node: &Node, found: &mut Found) {
     let media = |node: &Node| -> BTreeSet<String> {
-        world.tree.bottoms(node).iter().map(|disk| world.luns.medium(disk).to_owned()).collect()
+        machine.tree.bottoms(node).iter().map(|disk| machine.luns.medium(disk).to_owned()).collect()
     };
     let own = media(node);
-    for mount in &world.mounts {
+    for mount in &machine.mounts {
         let is_system = SYSTEM_POINTS.iter().any(|point| mount.point == std::path::Path::new(point));
         if !is_system || mount.namespace == Namespace::Other {
             continue;
         }
-        if let Some(device) = world.device_of_mount(mount)
+        if let Some(device) = machine.device_of_mount(mount)
             && !media(device).is_disjoint(&own)
         {
             found.add(UseKind::SystemDisk, &shown(mount, device));

@@ -1,17 +1,18 @@
 //! The Claim: the right to use a target, held by whoever examined and judged it. Everything that is opened for measuring
 //! is opened here, from a handle on the very thing that was judged. A Claim for reading never gives a writable descriptor.
 
+use crate::authorize::{authorize, authorize_uses};
+use crate::device_number::DeviceNumber;
+use crate::display::shown;
 use crate::error::TargetError;
-use crate::examine::{Attachment, Examined, Exclusive, Place, examine_path, uses_now};
-use crate::judge::{Access, Permission, judge, judge_uses};
-use crate::node::DeviceNumber;
+use crate::examine::{Exclusive, examine_path, uses_now};
+use crate::examined::{Attachment, Examined, Place};
+use crate::permission::{Access, Permission};
 use crate::registry::TestFile;
 use crate::roots::Roots;
 use crate::sim::Simulated;
-use crate::text::shown;
 use crate::{facts, probe};
 use rdsk_model::{ExtentEvidence, IoPath, Sync, Target};
-use rdsk_sys::extents::{ExtentSync, extents, summarise};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
@@ -43,7 +44,7 @@ pub struct Claim {
     access: Access,
     held: Held,
     /// `None` where only reading was claimed, and for files of rdsk's own.
-    standing: Option<Box<Standing>>,
+    recheck: Option<Box<Recheck>>,
     /// Removed when the Claim goes.
     test_file: Option<TestFile>,
 }
@@ -51,18 +52,18 @@ pub struct Claim {
 /// What a Claim has in its hand.
 #[derive(Debug)]
 enum Held {
-    Node { handle: OwnedFd, node: Judged },
+    Node { handle: OwnedFd, node: Expected },
     Sim(Simulated),
 }
 
 /// What was judged, to compare with what was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Judged {
+enum Expected {
     File { dev: u64, ino: u64 },
     Block { number: DeviceNumber, attachment: Option<Attachment>, sys: PathBuf },
 }
 
-impl Judged {
+impl Expected {
     /// Whether it is a device that sysfs has no more.
     fn is_gone(&self) -> bool {
         let Self::Block { number, sys, .. } = self else { return false };
@@ -73,7 +74,7 @@ impl Judged {
 
 /// What is needed to judge a thing of the user's again, once it is open for writing.
 #[derive(Debug)]
-struct Standing {
+struct Recheck {
     examined: Examined,
     roots: Roots,
 }
@@ -92,27 +93,30 @@ pub fn claim(
     if access == Access::Write && !matches!(examined.place, Place::Sim(_)) {
         let mut fresh = examine_path(&examined.target.name, examined.path.clone(), roots, Exclusive::Ask)?;
         if fresh.place != examined.place && !matches!(fresh.place, Place::Directory { .. }) {
-            return Err(TargetError::Changed { path: shown(&examined.path), what: "another has its name" });
+            return Err(TargetError::Changed {
+                path: shown(&examined.path),
+                what: "its path leads to something else",
+            });
         }
         fresh.target.index = examined.target.index;
         examined = fresh;
     }
-    judge(&examined, access, permission)?;
+    authorize(&examined, access, permission)?;
     let node = match &examined.place {
         Place::Directory { .. } => return Err(TargetError::IsDirectory { path: shown(&examined.path) }),
-        Place::File { dev, ino, .. } => Judged::File { dev: *dev, ino: *ino },
+        Place::File { dev, ino, .. } => Expected::File { dev: *dev, ino: *ino },
         Place::Block { major_minor, attachment } => {
-            Judged::Block { number: *major_minor, attachment: attachment.clone(), sys: roots.sys.clone() }
+            Expected::Block { number: *major_minor, attachment: attachment.clone(), sys: roots.sys.clone() }
         }
         Place::Sim(simulated) => {
             let held = Held::Sim(simulated.clone());
             let (target, path) = (examined.target, examined.path);
-            return Ok(Claim { target, path, access, held, standing: None, test_file: None });
+            return Ok(Claim { target, path, access, held, recheck: None, test_file: None });
         }
     };
     let mut claim = hold(examined.target.clone(), examined.path.clone(), access, node)?;
     if access == Access::Write {
-        claim.standing = Some(Box::new(Standing { examined, roots: roots.clone() }));
+        claim.recheck = Some(Box::new(Recheck { examined, roots: roots.clone() }));
     }
     let path = if claim.target.direct_io == Some(true) { IoPath::Direct } else { IoPath::Buffered };
     if access == Access::Write {
@@ -120,7 +124,7 @@ pub fn claim(
         let open = claim.open(OpenMode { access, path: IoPath::Buffered, sync: Sync::None })?;
         // While nobody else can take it, everything is judged once more: a label may have come since the last look.
         let now = examine_path(&claim.target.name, claim.path.clone(), roots, Exclusive::Ours)?;
-        judge(&now, access, permission)?;
+        authorize(&now, access, permission)?;
         drop(open);
     }
     let fd = claim.open(OpenMode { path, ..OpenMode::READ })?;
@@ -176,7 +180,7 @@ impl Claim {
             }
             (Access::Write, Access::Write) => {
                 flags |= OFlags::RDWR;
-                if matches!(node, Judged::Block { .. }) {
+                if matches!(node, Expected::Block { .. }) {
                     flags |= OFlags::EXCL;
                 }
             }
@@ -190,7 +194,7 @@ impl Claim {
         }
         // The link leads to the held inode itself, whatever its path leads to by now.
         let link = format!("/proc/self/fd/{}", handle.as_raw_fd());
-        let fd = probe::open_patiently(Path::new(&link), flags).map_err(|errno| match errno {
+        let fd = probe::open_retrying_busy(Path::new(&link), flags).map_err(|errno| match errno {
             Errno::INVAL if mode.path == IoPath::Direct => {
                 TargetError::DirectUnsupported { path: shown(&self.path) }
             }
@@ -202,9 +206,9 @@ impl Claim {
             errno => TargetError::from_io(&self.path, "opened", errno.into()),
         })?;
         self.check(&fd, node)?;
-        if let Some(standing) = self.standing.as_deref().filter(|_| mode.access == Access::Write) {
-            let now = uses_now(&self.path, &standing.examined.place, &standing.roots);
-            judge_uses(&standing.examined, now.uses, now.doubts)?;
+        if let Some(recheck) = self.recheck.as_deref().filter(|_| mode.access == Access::Write) {
+            let now = uses_now(&self.path, &recheck.examined.place, &recheck.roots);
+            authorize_uses(&recheck.examined, now.uses, now.doubts)?;
         }
         Ok(fd)
     }
@@ -214,10 +218,10 @@ impl Claim {
     #[must_use]
     pub fn allocation(&self, offset: u64, len: u64) -> Option<ExtentEvidence> {
         match self.held {
-            Held::Node { node: Judged::File { .. }, .. } => {
-                evidence(self.open(OpenMode::READ).ok()?, offset, len)
+            Held::Node { node: Expected::File { .. }, .. } => {
+                probe::allocation(self.open(OpenMode::READ).ok()?, offset, len)
             }
-            Held::Node { node: Judged::Block { .. }, .. } | Held::Sim(_) => None,
+            Held::Node { node: Expected::Block { .. }, .. } | Held::Sim(_) => None,
         }
     }
 
@@ -228,7 +232,7 @@ impl Claim {
         target.direct_io = probe::direct_io(&path);
         target.direct_align_bytes = probe::direct_align(&path).or(target.direct_align_bytes);
         let align = target.direct_align_bytes.unwrap_or(4096);
-        let mut claim = hold(target, path, Access::Write, Judged::File { dev, ino })?;
+        let mut claim = hold(target, path, Access::Write, Expected::File { dev, ino })?;
         claim.target.nowait = probe::nowait(claim.open(OpenMode::READ)?, claim.target.size_bytes, align);
         claim.test_file = Some(file);
         Ok(claim)
@@ -236,27 +240,27 @@ impl Claim {
 
     /// Compares what was opened with what was judged. A device that is open cannot change hands any more, so this comes
     /// after opening.
-    fn check(&self, fd: impl AsFd, node: &Judged) -> Result<(), TargetError> {
+    fn check(&self, fd: impl AsFd, node: &Expected) -> Result<(), TargetError> {
         let changed = |what| TargetError::Changed { path: shown(&self.path), what };
         let stat =
-            rustix::fs::fstat(&fd).map_err(|e| TargetError::from_io(&self.path, "looked at", e.into()))?;
+            rustix::fs::fstat(&fd).map_err(|e| TargetError::from_io(&self.path, "examined", e.into()))?;
         match node {
-            Judged::File { dev, ino } if (stat.st_dev, stat.st_ino) != (*dev, *ino) => {
-                Err(changed("another file has its name"))
+            Expected::File { dev, ino } if (stat.st_dev, stat.st_ino) != (*dev, *ino) => {
+                Err(changed("its path leads to another file"))
             }
-            Judged::File { .. } => Ok(()),
-            Judged::Block { number, .. } if DeviceNumber::from_raw(stat.st_rdev) != *number => {
-                Err(changed("another device has its name"))
+            Expected::File { .. } => Ok(()),
+            Expected::Block { number, .. } if DeviceNumber::from_raw(stat.st_rdev) != *number => {
+                Err(changed("its path leads to another device"))
             }
-            Judged::Block { attachment, sys, .. } => {
+            Expected::Block { attachment, sys, .. } => {
                 let is_same =
                     |then: &Attachment| facts::disk_sequence(sys, &then.disk) == Some(then.sequence);
                 if !attachment.as_ref().is_none_or(is_same) {
-                    return Err(changed("its medium or backing file was changed"));
+                    return Err(changed("its medium or backing file has changed"));
                 }
                 // Behind the handle there may be a node of a tree that sysfs does not describe; the ioctl is the truth.
-                match size_of_open_block(&fd) {
-                    Some(size) if size != self.target.size_bytes => Err(changed("its size was changed")),
+                match probe::open_block_size(&fd) {
+                    Some(size) if size != self.target.size_bytes => Err(changed("its size has changed")),
                     _ => Ok(()),
                 }
             }
@@ -265,47 +269,19 @@ impl Claim {
 }
 
 /// Takes the handle and looks whether it is the right one.
-fn hold(target: Target, path: PathBuf, access: Access, node: Judged) -> Result<Claim, TargetError> {
+fn hold(target: Target, path: PathBuf, access: Access, node: Expected) -> Result<Claim, TargetError> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let handle = rustix::fs::open(&path, flags, Mode::empty())
         .map_err(|errno| TargetError::from_io(&path, "opened", errno.into()))?;
     let stat =
-        rustix::fs::fstat(&handle).map_err(|errno| TargetError::from_io(&path, "looked at", errno.into()))?;
+        rustix::fs::fstat(&handle).map_err(|errno| TargetError::from_io(&path, "examined", errno.into()))?;
     let is_same = match node {
-        Judged::File { dev, ino } => (stat.st_dev, stat.st_ino) == (dev, ino),
-        Judged::Block { number, .. } => DeviceNumber::from_raw(stat.st_rdev) == number,
+        Expected::File { dev, ino } => (stat.st_dev, stat.st_ino) == (dev, ino),
+        Expected::Block { number, .. } => DeviceNumber::from_raw(stat.st_rdev) == number,
     };
     if is_same {
-        Ok(Claim { target, path, access, held: Held::Node { handle, node }, standing: None, test_file: None })
+        Ok(Claim { target, path, access, held: Held::Node { handle, node }, recheck: None, test_file: None })
     } else {
-        Err(TargetError::Changed { path: shown(&path), what: "another has its name" })
+        Err(TargetError::Changed { path: shown(&path), what: "its path leads to something else" })
     }
-}
-
-/// Size of the block device at `path` in bytes; `None` where it cannot be opened.
-pub(crate) fn size_of_block(path: &Path) -> Option<u64> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    size_of_open_block(rustix::fs::open(path, flags, Mode::empty()).ok()?)
-}
-
-fn size_of_open_block(fd: impl AsFd) -> Option<u64> {
-    rdsk_sys::device::block_device_size(fd).ok()
-}
-
-/// How a file lies on its filesystem; `None` where that cannot be told.
-pub(crate) fn allocation_of(path: &Path, offset: u64, len: u64) -> Option<ExtentEvidence> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
-    evidence(rustix::fs::open(path, flags, Mode::empty()).ok()?, offset, len)
-}
-
-/// Sums up FIEMAP. Data among the metadata, or not placed yet, is data and no hole, so it counts as mapped.
-pub(crate) fn evidence(fd: impl AsFd, offset: u64, len: u64) -> Option<ExtentEvidence> {
-    let list = extents(fd, offset, len, ExtentSync::Flush).ok()?;
-    let sum = summarise(&list, offset, len);
-    Some(ExtentEvidence {
-        mapped_bytes: sum.mapped_bytes + sum.inline_or_delalloc_bytes,
-        unwritten_bytes: sum.unwritten_bytes,
-        hole_bytes: sum.hole_bytes,
-        extents: sum.extents,
-    })
 }

@@ -1,10 +1,10 @@
 //! What the kernel serves to other hosts without any process that holds it open: nvmet, LIO, SCST, USB gadgets and Xen,
 //! as configfs and sysfs list it. It reads small text files and judges nothing.
 
-use crate::node::DeviceNumber;
+use crate::device_number::DeviceNumber;
+use crate::machine::Machine;
 use crate::sysfs::{names_in, read_text};
 use crate::uses::{Found, UseKind};
-use crate::world::World;
 use std::collections::BTreeSet;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -12,52 +12,58 @@ use std::path::{Path, PathBuf};
 /// Something that is exported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Export {
-    what: What,
+    what: ExportedObject,
     by: String,
 }
 
 /// What is exported, as the kernel tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum What {
+enum ExportedObject {
     Path(PathBuf),
     Devices(BTreeSet<DeviceNumber>),
 }
 
 /// What a target is, for the comparison with what is exported.
 #[derive(Clone, Debug)]
-pub(crate) enum Wanted<'look> {
+pub(crate) enum ExportQuery<'look> {
     /// Any of these devices.
     Devices(&'look BTreeSet<DeviceNumber>),
     /// The file with this `st_dev` and `st_ino`.
     File((u64, u64)),
 }
 
-/// Adds a use for each export of what is wanted, and a doubt for each that cannot be looked at.
-pub(crate) fn find(world: &World<'_>, wanted: &Wanted<'_>, found: &mut Found) {
-    let config = world.roots.sys.join("kernel/config");
+/// Adds a use for each export of what matches the query, and a doubt for each that cannot be looked at.
+pub(crate) fn find(machine: &Machine<'_>, query: &ExportQuery<'_>, found: &mut Found) {
+    let config = machine.roots.sys.join("kernel/config");
     for (module, directory) in
         [("nvmet", "nvmet"), ("target_core_mod", "target"), ("usb_f_mass_storage", "usb_gadget")]
     {
-        if world.roots.sys.join("module").join(module).exists() && !config.join(directory).exists() {
+        if machine.roots.sys.join("module").join(module).exists() && !config.join(directory).exists() {
             found.doubt(&format!(
                 "the kernel may export it ({module} is loaded), and the list of exports cannot be read: configfs is not mounted on /sys/kernel/config"
             ));
         }
     }
-    let sys = &world.roots.sys;
-    let lists =
-        [nvmet(&config), passed_through(world, &config), lio(&config), gadgets(&config), scst(sys), xen(sys)];
+    let sys = &machine.roots.sys;
+    let lists = [
+        nvmet(&config),
+        passed_through(machine, &config),
+        lio(&config),
+        gadgets(&config),
+        scst(sys),
+        xen(sys),
+    ];
     for Export { what, by } in lists.into_iter().flatten() {
         let path = match what {
-            What::Devices(numbers) => {
-                if matches!(wanted, Wanted::Devices(wanted) if !wanted.is_disjoint(&numbers)) {
+            ExportedObject::Devices(numbers) => {
+                if matches!(query, ExportQuery::Devices(query) if !query.is_disjoint(&numbers)) {
                     found.add(UseKind::Exported, &by);
                 }
                 continue;
             }
-            What::Path(path) => path,
+            ExportedObject::Path(path) => path,
         };
-        match is_wanted(world, &path, wanted) {
+        match matches_query(machine, &path, query) {
             Some(true) => found.add(UseKind::Exported, &by),
             Some(false) => {}
             None => {
@@ -68,16 +74,16 @@ pub(crate) fn find(world: &World<'_>, wanted: &Wanted<'_>, found: &mut Found) {
 }
 
 /// `None` where what is exported cannot be looked at.
-fn is_wanted(world: &World<'_>, path: &Path, wanted: &Wanted<'_>) -> Option<bool> {
-    if let Some(node) = world.tree.by_path(path, &world.roots.dev) {
-        return Some(matches!(wanted, Wanted::Devices(numbers) if numbers.contains(&node.number)));
+fn matches_query(machine: &Machine<'_>, path: &Path, query: &ExportQuery<'_>) -> Option<bool> {
+    if let Some(node) = machine.tree.by_path(path, &machine.roots.dev) {
+        return Some(matches!(query, ExportQuery::Devices(numbers) if numbers.contains(&node.number)));
     }
     let meta = std::fs::metadata(path).ok()?;
-    Some(match wanted {
-        Wanted::Devices(numbers) => {
+    Some(match query {
+        ExportQuery::Devices(numbers) => {
             meta.file_type().is_block_device() && numbers.contains(&DeviceNumber::from_raw(meta.rdev()))
         }
-        Wanted::File(inode) => (meta.dev(), meta.ino()) == *inode,
+        ExportQuery::File(inode) => (meta.dev(), meta.ino()) == *inode,
     })
 }
 
@@ -89,11 +95,9 @@ fn nvmet(config: &Path) -> Vec<Export> {
         let namespaces = subsystems.join(&subsystem).join("namespaces");
         for namespace in names_in(&namespaces) {
             let directory = namespaces.join(&namespace);
-            let is_enabled = read_text(&directory.join("enable")).is_none_or(|text| text.trim() != "0");
-            let path = text_path(&directory.join("device_path"));
-            if let Some(path) = path.filter(|_| is_enabled) {
+            if let Some(path) = enabled_path(&directory) {
                 let by = format!("namespace {namespace} of the NVMe subsystem {subsystem}");
-                list.push(Export { what: What::Path(path), by });
+                list.push(Export { what: ExportedObject::Path(path), by });
             }
         }
     }
@@ -102,12 +106,11 @@ fn nvmet(config: &Path) -> Vec<Export> {
 
 /// `nvmet/subsystems/NQN/passthru/device_path`: the character device of a controller, which serves all its namespaces and
 /// opens none of them.
-fn passed_through(world: &World<'_>, config: &Path) -> Vec<Export> {
+fn passed_through(machine: &Machine<'_>, config: &Path) -> Vec<Export> {
     let subsystems = config.join("nvmet/subsystems");
     let export = |subsystem: String| {
         let directory = subsystems.join(&subsystem).join("passthru");
-        let is_enabled = read_text(&directory.join("enable")).is_none_or(|text| text.trim() != "0");
-        let path = text_path(&directory.join("device_path")).filter(|_| is_enabled)?;
+        let path = enabled_path(&directory)?;
         let controller = path.file_name()?.to_string_lossy().into_owned();
         // The link of a namespace leads to its controller, or to a subsystem that lists its controllers.
         let hangs_on = |device: &Path| {
@@ -115,8 +118,8 @@ fn passed_through(world: &World<'_>, config: &Path) -> Vec<Export> {
             link.is_some_and(|link| link.file_name().is_some_and(|name| name.to_string_lossy() == controller))
                 || names_in(device).contains(&controller)
         };
-        let namespaces = world.tree.nodes().filter(|node| hangs_on(&node.directory.join("device")));
-        let what = What::Devices(namespaces.map(|node| node.number).collect());
+        let namespaces = machine.tree.nodes().filter(|node| hangs_on(&node.directory.join("device")));
+        let what = ExportedObject::Devices(namespaces.map(|node| node.number).collect());
         Some(Export { what, by: format!("the NVMe subsystem {subsystem}, with its whole controller") })
     };
     names_in(&subsystems).into_iter().filter_map(export).collect()
@@ -135,7 +138,7 @@ fn xen(sys: &Path) -> Vec<Export> {
         };
         let domain = name.split('-').nth(1).unwrap_or("?");
         let by = format!("the virtual machine {domain} of Xen ({name})");
-        Some(Export { what: What::Devices(BTreeSet::from([number])), by })
+        Some(Export { what: ExportedObject::Devices(BTreeSet::from([number])), by })
     };
     names_in(&devices).into_iter().filter_map(export).collect()
 }
@@ -152,7 +155,7 @@ fn lio(config: &Path) -> Vec<Export> {
             let named = text_path(&directory.join("udev_path"));
             for path in told.into_iter().chain(named) {
                 let by = format!("the SCSI target {adapter}/{name}");
-                list.push(Export { what: What::Path(path), by });
+                list.push(Export { what: ExportedObject::Path(path), by });
             }
         }
     }
@@ -170,7 +173,7 @@ fn gadgets(config: &Path) -> Vec<Export> {
             for lun in names_in(&functions.join(&function)) {
                 let file = text_path(&functions.join(&function).join(&lun).join("file"));
                 let by = format!("the USB gadget {gadget}");
-                list.extend(file.map(|path| Export { what: What::Path(path), by }));
+                list.extend(file.map(|path| Export { what: ExportedObject::Path(path), by }));
             }
         }
     }
@@ -182,9 +185,15 @@ fn scst(sys: &Path) -> Vec<Export> {
     let devices = sys.join("kernel/scst_tgt/devices");
     let export = |name: String| {
         let path = text_path(&devices.join(&name).join("filename"))?;
-        Some(Export { what: What::Path(path), by: format!("the SCST device {name}") })
+        Some(Export { what: ExportedObject::Path(path), by: format!("the SCST device {name}") })
     };
     names_in(&devices).into_iter().filter_map(export).collect()
+}
+
+/// `device_path` of a namespace or a controller of nvmet, unless `enable` says that it is closed.
+fn enabled_path(directory: &Path) -> Option<PathBuf> {
+    let is_enabled = read_text(&directory.join("enable")).is_none_or(|text| text.trim() != "0");
+    text_path(&directory.join("device_path")).filter(|_| is_enabled)
 }
 
 /// The absolute path in the first line of a file.
@@ -208,10 +217,10 @@ mod tests {
     use super::*;
     use crate::fake::Fake;
 
-    fn look(fake: &Fake, wanted: &Wanted<'_>) -> Found {
-        fake.with(|world, _| {
+    fn look(fake: &Fake, query: &ExportQuery<'_>) -> Found {
+        fake.with(|machine, _| {
             let mut found = Found::default();
-            find(world, wanted, &mut found);
+            find(machine, query, &mut found);
             found
         })
     }
@@ -230,12 +239,12 @@ mod tests {
         fake.file(&format!("{lio}/info"), "        iBlock device: sdb  UDEV PATH: /dev/sdb  readonly: 0\n");
         fake.file("sys/kernel/config/usb_gadget/g1/functions/mass_storage.0/lun.0/file", "/dev/sdb\n");
         let number = |text: &str| BTreeSet::from([text.parse().unwrap()]);
-        let found = look(&fake, &Wanted::Devices(&number("8:0")));
+        let found = look(&fake, &ExportQuery::Devices(&number("8:0")));
         assert_eq!(texts(&found), ["namespace 1 of the NVMe subsystem nqn.test"]);
-        let found = look(&fake, &Wanted::Devices(&number("8:16")));
+        let found = look(&fake, &ExportQuery::Devices(&number("8:16")));
         assert_eq!(texts(&found), ["the SCSI target iblock_0/disk", "the USB gadget g1"]);
         fake.file(&format!("{nvmet}/enable"), "0\n");
-        assert_eq!(texts(&look(&fake, &Wanted::Devices(&number("8:0")))), Vec::<&str>::new());
+        assert_eq!(texts(&look(&fake, &ExportQuery::Devices(&number("8:0")))), Vec::<&str>::new());
     }
 
     #[test]
@@ -253,15 +262,15 @@ mod tests {
         std::os::unix::fs::symlink("../../class/nvme/nvme1", fake.path("sys/block/nvme1n1/device")).unwrap();
         fake.file("sys/block/nvme2n1/device/nvme1/serial", "S1\n");
         let number = |text: &str| BTreeSet::from([text.parse().unwrap()]);
-        let found = look(&fake, &Wanted::Devices(&number("253:7")));
+        let found = look(&fake, &ExportQuery::Devices(&number("253:7")));
         assert_eq!(texts(&found), ["the virtual machine 3 of Xen (vbd-3-51712)"]);
         for disk in ["259:1", "259:2"] {
-            let found = look(&fake, &Wanted::Devices(&number(disk)));
+            let found = look(&fake, &ExportQuery::Devices(&number(disk)));
             assert_eq!(texts(&found), ["the NVMe subsystem nqn.p, with its whole controller"], "{disk}");
             assert_eq!(found.doubts, Vec::<String>::new());
         }
         fake.file(&format!("{passed}/enable"), "0\n");
-        assert_eq!(texts(&look(&fake, &Wanted::Devices(&number("259:1")))), Vec::<&str>::new());
+        assert_eq!(texts(&look(&fake, &ExportQuery::Devices(&number("259:1")))), Vec::<&str>::new());
     }
 
     #[test]
@@ -273,9 +282,9 @@ mod tests {
             format!("  TCM FILEIO ID: 0        File: {}  Size: 1048576  Mode: Buffered\n", file.display());
         fake.file("sys/kernel/config/target/core/fileio_0/image/info", &info);
         let meta = std::fs::metadata(&file).unwrap();
-        let found = look(&fake, &Wanted::File((meta.dev(), meta.ino())));
+        let found = look(&fake, &ExportQuery::File((meta.dev(), meta.ino())));
         assert_eq!(texts(&found), ["the SCSI target fileio_0/image"]);
-        assert!(look(&fake, &Wanted::File((meta.dev(), meta.ino() + 1))).uses.is_empty());
+        assert!(look(&fake, &ExportQuery::File((meta.dev(), meta.ino() + 1))).uses.is_empty());
     }
 
     #[test]
@@ -283,7 +292,7 @@ mod tests {
         let fake = Fake::new();
         fake.file("sys/kernel/config/target/core/fileio_0/image/udev_path", "/nonexistent/image\n");
         fake.file("sys/module/nvmet/refcnt", "0\n");
-        let found = look(&fake, &Wanted::File((1, 1)));
+        let found = look(&fake, &ExportQuery::File((1, 1)));
         assert_eq!(found.doubts.len(), 2, "{:?}", found.doubts);
         assert!(found.doubts[0].contains("configfs is not mounted"), "{:?}", found.doubts);
     }

@@ -1,14 +1,11 @@
 //! The facts of one block device, from sysfs and device mapper: the fields of [`rdsk_model::Device`]. It opens no device and judges nothing.
 
 use crate::device_mapper::Mapper;
+use crate::device_number::DeviceNumber;
 use crate::layers;
-use crate::node::DeviceNumber;
-use crate::sysfs::{Node, Tree, names_in, read_number, read_text};
+use crate::sysfs::{Node, SECTOR_BYTES, Tree, names_in, read_number, read_text};
 use rdsk_model::Device;
 use std::path::{Path, PathBuf};
-
-/// Bytes of the kernel's sector, whatever the device's own is.
-const SECTOR_BYTES: u64 = 512;
 
 /// Reads everything that sysfs tells, and what device mapper says of an array. Queue attributes of a partition are those of its disk.
 pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
@@ -27,7 +24,7 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
         below: layers::below(tree, node),
         model: trimmed(&whole.directory.join("device/model")),
         serial: serial(&whole.directory),
-        size_bytes: size_bytes(node),
+        size_bytes: node.size_bytes(),
         logical_block_bytes: number("logical_block_size"),
         physical_block_bytes: number("physical_block_size"),
         alignment_offset_bytes: read_number(&node.directory.join("alignment_offset")),
@@ -45,11 +42,6 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
         array: crate::array::facts(tree, node, mapper),
         loop_direct_io: read_number::<u8>(&whole.directory.join("loop/dio")).map(|value| value != 0),
     }
-}
-
-/// Capacity as sysfs has it.
-pub(crate) fn size_bytes(node: &Node) -> Option<u64> {
-    read_number::<u64>(&node.directory.join("size")).and_then(|sectors| sectors.checked_mul(SECTOR_BYTES))
 }
 
 /// The character devices through which commands reach a disk past its block device, by name: SCSI generic, block SCSI
@@ -122,9 +114,9 @@ mod tests {
         let fake = fake.attribute("sdb/device/scsi_generic/sg1/dev", "21:1\n");
         let fake = fake.attribute("sdb/device/bsg/2:0:0:0/dev", "247:0\n");
         fake.file("sys/class/nvme-generic/ng0n1/dev", "242:0\n");
-        fake.with(|world, _| {
+        fake.with(|machine, _| {
             let names = |name| -> Vec<String> {
-                let nodes = command_nodes(&world.roots.sys, world.tree.get(name).unwrap());
+                let nodes = command_nodes(&machine.roots.sys, machine.tree.get(name).unwrap());
                 nodes.iter().map(|(name, number)| format!("{name} {number}")).collect()
             };
             assert_eq!(names("sdb"), ["sg1 21:1", "2:0:0:0 247:0"]);
@@ -142,15 +134,15 @@ mod tests {
 
     #[test]
     fn zones_are_told_where_there_are_any() {
-        let machine = crate::fake::Fake::new()
+        let fake = crate::fake::Fake::new()
             .disk("sda", "8:0")
             .attribute("sda/queue/zoned", "host-managed\n")
             .attribute("sda/queue/chunk_sectors", "524288\n")
             .disk("md0", "9:0")
             .attribute("md0/queue/zoned", "none\n")
             .attribute("md0/queue/chunk_sectors", "1024\n");
-        machine.with(|world, _| {
-            let device = |name: &str| device(&world.tree, world.tree.get(name).unwrap(), &world.mapper);
+        fake.with(|machine, _| {
+            let device = |name: &str| device(&machine.tree, machine.tree.get(name).unwrap(), &machine.mapper);
             assert_eq!(device("sda").zoned.as_deref(), Some("host-managed"));
             assert_eq!(device("sda").zone_bytes, Some(256 << 20));
             // Of other devices this attribute is a bound that requests may not cross.

@@ -1,9 +1,9 @@
 //! Fake machines for the tests of this room: trees of sysfs, procfs and `/dev` in a scratch directory. No device of the
 //! real machine shows through.
 
+use crate::machine::Machine;
 use crate::roots::{Roots, ToolSource};
 use crate::uses::Found;
-use crate::world::World;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -114,18 +114,18 @@ impl Fake {
     }
 
     /// Runs `look` on the fake machine.
-    pub(crate) fn with<T>(&self, look: impl FnOnce(&World<'_>, &mut Found) -> T) -> T {
+    pub(crate) fn with<T>(&self, look: impl FnOnce(&Machine<'_>, &mut Found) -> T) -> T {
         let roots = self.roots();
         let mut found = Found::default();
-        let world = World::read(&roots, &mut found);
-        look(&world, &mut found)
+        let machine = Machine::read(&roots, &mut found);
+        look(&machine, &mut found)
     }
 
     /// The uses of a device, as `kind: text` in order of weight.
     pub(crate) fn uses(&self, name: &str) -> Vec<String> {
-        self.with(|world, _| {
-            let mut found = crate::block_uses::find(world, world.tree.get(name).unwrap());
-            found.settle();
+        self.with(|machine, _| {
+            let mut found = crate::block_uses::find(machine, machine.tree.get(name).unwrap());
+            found.sort_uses();
             assert_eq!(found.doubts, Vec::<String>::new());
             found.uses.iter().map(|used| format!("{:?}: {}", used.kind, used.text)).collect()
         })

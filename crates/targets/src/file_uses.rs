@@ -1,75 +1,76 @@
 //! What uses a regular file: loop devices, swap, exports to other hosts, other processes. The same looks serve the backing
 //! file of a loop device. It reads procfs, configfs and stat(2) and opens nothing.
 
-use crate::exports::{self, Wanted};
+use crate::display::shown;
+use crate::exports::{self, ExportQuery};
+use crate::machine::Machine;
 use crate::mounts::mount_of;
-use crate::processes::{Inode, Opened, users_of_file};
+use crate::processes::{Inode, Openers, users_of_file};
 use crate::sysfs::Node;
-use crate::text::shown;
 use crate::uses::{Found, UseKind};
-use crate::world::World;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// Finds the uses of the user's file at `path`.
-pub(crate) fn find(world: &World<'_>, path: &Path, inode: Inode) -> Found {
+pub(crate) fn find(machine: &Machine<'_>, path: &Path, inode: Inode) -> Found {
     let mut found = Found::default();
-    backing(world, inode, None, &mut found);
-    swapped(world, path, inode, &mut found);
-    exports::find(world, &Wanted::File(inode), &mut found);
-    users_of_file(&world.roots.proc, path, inode, Opened::ForWriting, &mut found);
-    if let Some(mount) = mount_of(&world.mounts, path).filter(|mount| mount.is_read_only()) {
+    backing(machine, inode, None, &mut found);
+    swapped(machine, path, inode, &mut found);
+    exports::find(machine, &ExportQuery::File(inode), &mut found);
+    users_of_file(&machine.roots.proc, path, inode, Openers::Writers, &mut found);
+    if let Some(mount) = mount_of(&machine.mounts, path).filter(|mount| mount.is_read_only()) {
         found.add(UseKind::ReadOnly, &format!("{} is mounted read-only", mount.point.display()));
     }
     found
 }
 
 /// Finds who else uses the backing files of the loop devices in the stack of `node`.
-pub(crate) fn find_below(world: &World<'_>, node: &Node) -> Found {
+pub(crate) fn find_below(machine: &Machine<'_>, node: &Node) -> Found {
     let mut found = Found::default();
-    for below in world.tree.stack(node).iter().filter_map(|name| world.tree.get(name)) {
-        if let Some(file) = below.backing_file.as_deref().filter(|_| world.device_below_loop(below).is_none())
+    for below in machine.tree.stack(node).iter().filter_map(|name| machine.tree.get(name)) {
+        if let Some(file) =
+            below.backing_file.as_deref().filter(|_| machine.device_below_loop(below).is_none())
         {
-            found.extend(find_below_loop(world, &below.name, file));
+            found.extend(find_below_loop(machine, &below.name, file));
         }
     }
     found
 }
 
 /// Finds who else uses the backing file of the loop device `loop_name`.
-fn find_below_loop(world: &World<'_>, loop_name: &str, path: &Path) -> Found {
+fn find_below_loop(machine: &Machine<'_>, loop_name: &str, path: &Path) -> Found {
     let mut found = Found::default();
     match fs::metadata(path) {
         Ok(meta) => {
             let inode = (meta.dev(), meta.ino());
-            backing(world, inode, Some(loop_name), &mut found);
-            swapped(world, path, inode, &mut found);
-            exports::find(world, &Wanted::File(inode), &mut found);
-            users_of_file(&world.roots.proc, path, inode, Opened::Anyhow, &mut found);
+            backing(machine, inode, Some(loop_name), &mut found);
+            swapped(machine, path, inode, &mut found);
+            exports::find(machine, &ExportQuery::File(inode), &mut found);
+            users_of_file(&machine.roots.proc, path, inode, Openers::Any, &mut found);
         }
-        Err(error) => found.doubt(&format!("its backing file {} cannot be looked at ({error})", shown(path))),
+        Err(error) => found.doubt(&format!("its backing file {} cannot be examined ({error})", shown(path))),
     }
     found
 }
 
-fn backing(world: &World<'_>, inode: Inode, except: Option<&str>, found: &mut Found) {
-    for node in world.tree.nodes().filter(|node| Some(node.name.as_str()) != except) {
+fn backing(machine: &Machine<'_>, inode: Inode, except: Option<&str>, found: &mut Found) {
+    for node in machine.tree.nodes().filter(|node| Some(node.name.as_str()) != except) {
         let Some(file) = node.backing_file.as_deref() else { continue };
-        if world.backing(node).is_some_and(|backing| backing.inode == inode) {
+        if machine.backing(node).is_some_and(|backing| backing.inode == inode) {
             found.add(UseKind::BackingFile, &format!("{} keeps its data in {}", node.name, file.display()));
         }
     }
-    for node in world.lost_backings().filter(|node| Some(node.name.as_str()) != except) {
+    for node in machine.lost_backings().filter(|node| Some(node.name.as_str()) != except) {
         found.doubt(&format!("it may be what {} keeps its data in", node.shown()));
     }
 }
 
-fn swapped(world: &World<'_>, path: &Path, inode: Inode, found: &mut Found) {
+fn swapped(machine: &Machine<'_>, path: &Path, inode: Inode, found: &mut Found) {
     let is_ours = |swap: &&std::path::PathBuf| {
         *swap == path || fs::metadata(swap).is_ok_and(|meta| (meta.dev(), meta.ino()) == inode)
     };
-    if let Some(swap) = world.swaps.iter().find(is_ours) {
+    if let Some(swap) = machine.swaps.iter().find(is_ours) {
         found.add(UseKind::Swap, &swap.display().to_string());
     }
 }
@@ -95,8 +96,8 @@ mod tests {
             fake.file(&format!("sys/block/{file}/loop/backing_file"), &format!("{}\n", path.display()));
         }
         for target in ["loop0", "dm-0"] {
-            fake.with(|world, _| {
-                let found = find_below(world, world.tree.get(target).unwrap());
+            fake.with(|machine, _| {
+                let found = find_below(machine, machine.tree.get(target).unwrap());
                 assert_eq!(found.uses.len(), 1, "{target}: {found:?}");
                 assert_eq!(found.uses[0].kind, UseKind::BackingFile);
                 assert!(found.uses[0].text.starts_with("loop1 keeps its data in"), "{found:?}");

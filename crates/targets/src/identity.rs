@@ -4,155 +4,59 @@
 mod inventory;
 mod own;
 mod shared;
+mod types;
 
 pub(crate) use inventory::Inventory;
-pub(crate) use own::{logical_volume, of_node};
+pub(crate) use own::of_node;
+pub(crate) use types::Names;
+pub use types::{Identity, IdentityKind, NoIdentity};
 
+use crate::display::listed;
+use crate::machine::Machine;
 use crate::sysfs::Node;
-use crate::text::listed;
 use crate::tools::Lsblk;
-use crate::world::World;
 use rdsk_units::printable;
 
-/// Where an identity comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IdentityKind {
-    /// The serial number.
-    Serial,
-    /// The World Wide Name.
-    Wwn,
-    /// The UUID of an NVMe namespace.
-    NamespaceUuid,
-    /// The NGUID of an NVMe namespace.
-    NamespaceNguid,
-    /// The EUI-64 of an NVMe namespace.
-    NamespaceEui,
-    /// Volume group and logical volume, as in `vg/lv`.
-    Volume,
-    /// What `/dev/mapper` calls it.
-    MapperName,
-    /// `dm/uuid`.
-    MapperUuid,
-    /// The name of a software RAID, as in `host:name` or `/dev/md/name`.
-    ArrayName,
-    /// The UUID of a software RAID.
-    ArrayUuid,
-    /// The UUID of a partition.
-    PartitionUuid,
-    /// A name in `/dev/disk/by-id`, without the directory.
-    ById,
-    /// The backing file of a loop device, as the kernel has it.
-    BackingFile,
-}
-
-impl IdentityKind {
-    /// What it is in a sentence.
-    #[must_use]
-    pub const fn noun(self) -> &'static str {
-        match self {
-            Self::Serial => "serial number",
-            Self::Wwn => "WWN",
-            Self::NamespaceUuid => "namespace UUID",
-            Self::NamespaceNguid => "namespace NGUID",
-            Self::NamespaceEui => "namespace EUI-64",
-            Self::Volume => "logical volume",
-            Self::MapperName => "device mapper name",
-            Self::MapperUuid => "device mapper UUID",
-            Self::ArrayName => "array name",
-            Self::ArrayUuid => "array UUID",
-            Self::PartitionUuid => "partition UUID",
-            Self::ById => "by-id name",
-            Self::BackingFile => "backing file",
-        }
-    }
-}
-
-/// One identity. For a partition, those of its disk count too.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// Where it comes from.
-    pub kind: IdentityKind,
-    /// The word that `--destroy` must repeat; untrusted text.
-    pub text: String,
-}
-
-/// What a device calls itself and yet is no identity.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoIdentity {
-    /// The name.
-    pub identity: Identity,
-    /// Why it proves nothing: `sdc has it too`; safe to print.
-    pub why: String,
-}
-
-/// The names of a device.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Names {
-    /// Those that tell it from every other, the best to type first.
-    pub(crate) identities: Vec<Identity>,
-    /// Those that do not.
-    pub(crate) no_identities: Vec<NoIdentity>,
-}
-
-impl Identity {
-    /// Whether the user's word is this identity: letter by letter, except that UUIDs of arrays and partitions may be written
-    /// in capitals, and those of arrays in the ways of sysfs and of mdadm. The directory under `/dev` may stand before it.
-    #[must_use]
-    pub fn is_named_by(&self, word: &str) -> bool {
-        let below = |prefix: &str| word.strip_prefix(prefix).unwrap_or(word);
-        match self.kind {
-            IdentityKind::ById => below("/dev/disk/by-id/") == self.text,
-            IdentityKind::Volume => below("/dev/") == self.text,
-            IdentityKind::MapperName => below("/dev/mapper/") == self.text,
-            IdentityKind::ArrayName => below("/dev/md/") == self.text,
-            IdentityKind::PartitionUuid => {
-                let word = below("PARTUUID=");
-                let word = word.strip_prefix("/dev/disk/by-partuuid/").unwrap_or(word);
-                word.eq_ignore_ascii_case(&self.text)
-            }
-            IdentityKind::ArrayUuid => {
-                let digits = |text: &str| text.to_ascii_lowercase().replace([':', '-'], "");
-                digits(word) == digits(&self.text)
-            }
-            _ => word == self.text,
-        }
-    }
-}
-
 /// Every name of a device. `lsblk` is what the program told of it alone.
-pub(crate) fn find(world: &World<'_>, node: &Node, lsblk: Option<&Lsblk>) -> Names {
-    let inventory = Inventory::read(world);
-    let whole = world.tree.whole(node);
+pub(crate) fn find(machine: &Machine<'_>, node: &Node, lsblk: Option<&Lsblk>) -> Names {
+    let inventory = Inventory::read(machine);
+    let whole = machine.tree.whole(node);
     let mut names = Names::default();
     // What `lsblk` says of a partition's serial number is said of its disk.
-    sort_out(world, whole, &inventory, lsblk, &mut names);
+    classify_names(machine, whole, &inventory, lsblk, &mut names);
     if node.name != whole.name {
         // The disk's links are names of the disk; the partition has its own.
         names.identities.retain(|identity| identity.kind != IdentityKind::ById);
         names.no_identities.retain(|none| none.identity.kind != IdentityKind::ById);
-        sort_out(world, node, &inventory, lsblk, &mut names);
+        classify_names(machine, node, &inventory, lsblk, &mut names);
     }
     names
 }
 
 /// Adds the names of `node` itself, each to the list that it belongs to.
-fn sort_out(world: &World<'_>, node: &Node, inventory: &Inventory, lsblk: Option<&Lsblk>, names: &mut Names) {
-    let disk = world.tree.whole(node);
-    let hardware_words = own::of_node(world, disk, inventory, lsblk);
-    let why_not = |identity: &Identity| why_not(world, node, identity, inventory);
+fn classify_names(
+    machine: &Machine<'_>,
+    node: &Node,
+    inventory: &Inventory,
+    lsblk: Option<&Lsblk>,
+    names: &mut Names,
+) {
+    let disk = machine.tree.whole(node);
+    let hardware_words = own::of_node(machine, disk, inventory, lsblk);
+    let rejection_reason = |identity: &Identity| rejection_reason(machine, node, identity, inventory);
     let (mut good, mut junk, mut is_shared) = (Vec::new(), Vec::new(), false);
     for word in hardware_words.iter().filter(|word| is_hardware(word.kind)) {
-        let list = match self::why_not(world, disk, word, inventory) {
+        let list = match self::rejection_reason(machine, disk, word, inventory) {
             None => &mut good,
             Some(_) => {
-                is_shared |= !shared::sharers(world, disk, word, inventory).is_empty();
+                is_shared |= !shared::devices_sharing(machine, disk, word, inventory).is_empty();
                 &mut junk
             }
         };
         list.push(shared::key(&word.text));
     }
-    for identity in own::of_node(world, node, inventory, lsblk) {
-        let why = why_not(&identity).or_else(|| {
+    for identity in own::of_node(machine, node, inventory, lsblk) {
+        let why = rejection_reason(&identity).or_else(|| {
             // udev makes these names of serial number and World Wide Name, and gives the link to one of those who share
             // them; so does a name of the content of a LUN lead to one of its paths.
             let key = shared::key(&identity.text);
@@ -160,7 +64,7 @@ fn sort_out(world: &World<'_>, node: &Node, inventory: &Inventory, lsblk: Option
                 |words: &[String]| words.iter().any(|word| !word.is_empty() && key.contains(word.as_str()));
             let is_link = identity.kind == IdentityKind::ById;
             (is_link && (is_shared || rests_on(&junk)) && !rests_on(&good))
-                .then(|| "it is made of what several devices have".to_owned())
+                .then(|| "it is built from what several devices have".to_owned())
         });
         match why {
             Some(why) => names.no_identities.push(NoIdentity { identity, why }),
@@ -181,11 +85,16 @@ fn is_hardware(kind: IdentityKind) -> bool {
 }
 
 /// Why a name of `node` tells it from no other device; `None` where it does.
-fn why_not(world: &World<'_>, node: &Node, identity: &Identity, inventory: &Inventory) -> Option<String> {
-    if is_hardware(identity.kind) && !(tells_apart(&identity.text) && has_serial_inside(&identity.text)) {
-        return Some("many devices call themselves so".to_owned());
+fn rejection_reason(
+    machine: &Machine<'_>,
+    node: &Node,
+    identity: &Identity,
+    inventory: &Inventory,
+) -> Option<String> {
+    if is_hardware(identity.kind) && !(is_distinctive(&identity.text) && has_serial_inside(&identity.text)) {
+        return Some("many devices report the same".to_owned());
     }
-    if is_kernel_name(world, &identity.text) {
+    if is_kernel_name(machine, &identity.text) {
         return Some("the kernel may give this name to any device".to_owned());
     }
     // Where nobody can say what the others are called, a name that only udev knows may be anybody's.
@@ -194,25 +103,25 @@ fn why_not(world: &World<'_>, node: &Node, identity: &Identity, inventory: &Inve
         IdentityKind::Wwn => !crate::facts::wwns(node).is_empty(),
         _ => true,
     };
-    if !inventory.is_told && !known_to_kernel {
+    if !inventory.is_available && !known_to_kernel {
         return Some("lsblk cannot say whether others have it too".to_owned());
     }
-    let sharers = shared::sharers(world, node, identity, inventory);
-    match sharers.len() {
+    let others = shared::devices_sharing(machine, node, identity, inventory);
+    match others.len() {
         0 => None,
-        1 => Some(format!("{} has it too", printable(&sharers[0]))),
-        _ => Some(format!("{} have it too", listed(&sharers, 3))),
+        1 => Some(format!("{} has it too", printable(&others[0]))),
+        _ => Some(format!("{} have it too", listed(&others, 3))),
     }
 }
 
 /// Cheap bridges and sticks share serial numbers such as `000000000000`, `0123456789ABCDEF`; such a word proves nothing. A
 /// short one is what the device has, as long as it is no mere number in a row.
-fn tells_apart(word: &str) -> bool {
-    const FEWEST_LETTERS: usize = 3;
+fn is_distinctive(word: &str) -> bool {
+    const MIN_LETTERS: usize = 3;
     let letters = shared::key(word);
     let is_one_letter = letters.bytes().all(|letter| letters.bytes().next() == Some(letter));
     let is_counting = |row: &str| row.starts_with(letters.as_str());
-    letters.len() >= FEWEST_LETTERS
+    letters.len() >= MIN_LETTERS
         && !is_one_letter
         && !["0123456789abcdef", "123456789abcdef", "12345678901234567890", "01234567890123456789"]
             .into_iter()
@@ -226,11 +135,11 @@ fn has_serial_inside(wwn: &str) -> bool {
     let pairs =
         serial.as_bytes().chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok());
     let bytes: Option<Vec<u8>> = pairs.collect();
-    bytes.is_some_and(|bytes| tells_apart(&String::from_utf8_lossy(&bytes)))
+    bytes.is_some_and(|bytes| is_distinctive(&String::from_utf8_lossy(&bytes)))
 }
 
 /// Whether a word is, or could be, what the kernel calls a device: another may have the name after the next boot.
-pub(crate) fn is_kernel_name(world: &World<'_>, word: &str) -> bool {
+pub(crate) fn is_kernel_name(machine: &Machine<'_>, word: &str) -> bool {
     const NUMBERED: [&str; 10] = ["dm-", "md", "loop", "zram", "nbd", "ram", "mmcblk", "sr", "nvme", "ublkb"];
     const LETTERED: [&str; 4] = ["sd", "vd", "xvd", "hd"];
     let bare = word.strip_prefix("/dev/").unwrap_or(word);
@@ -247,7 +156,7 @@ pub(crate) fn is_kernel_name(world: &World<'_>, word: &str) -> bool {
             (1..=2).contains(&rest.len()) && rest.bytes().all(|letter| letter.is_ascii_lowercase())
         })
     };
-    world.tree.get(&bare.replace('/', "!")).is_some()
+    machine.tree.get(&bare.replace('/', "!")).is_some()
         || NUMBERED.iter().any(numbered)
         || LETTERED.iter().any(lettered)
 }

@@ -1,22 +1,21 @@
 //! What a device is made of, as a tree with the members of an array side by side: kind, size and name of each. It reads
 //! sysfs only.
 
-use crate::facts;
-use crate::identity::logical_volume;
+use crate::lvm::logical_volume;
 use crate::sysfs::{Node, Tree, read_text};
 use rdsk_model::Layer;
 
 /// Levels and devices of a tree; what is below them is left out. A disk stands in the tree once for each of its partitions.
-const MOST_LEVELS: usize = 16;
-const MOST_LAYERS: usize = 512;
+const MAX_LEVELS: usize = 16;
+const MAX_LAYERS: usize = 512;
 
 /// What a device is made of, each with what that is made of.
 pub(crate) fn below(tree: &Tree, node: &Node) -> Vec<Layer> {
-    let mut left = MOST_LAYERS;
-    grow(tree, node, MOST_LEVELS, &mut left)
+    let mut left = MAX_LAYERS;
+    layers_below(tree, node, MAX_LEVELS, &mut left)
 }
 
-fn grow(tree: &Tree, node: &Node, levels: usize, left: &mut usize) -> Vec<Layer> {
+fn layers_below(tree: &Tree, node: &Node, levels: usize, left: &mut usize) -> Vec<Layer> {
     let names = node.slaves.iter().chain(&node.parent);
     let members = names.filter_map(|name| tree.get(name));
     let mut layers = Vec::new();
@@ -29,8 +28,8 @@ fn grow(tree: &Tree, node: &Node, levels: usize, left: &mut usize) -> Vec<Layer>
             name: member.kernel_name(),
             mapped_name: mapped_name(member),
             kind: kind(member),
-            size_bytes: facts::size_bytes(member),
-            below: grow(tree, member, levels - 1, left),
+            size_bytes: member.size_bytes(),
+            below: layers_below(tree, member, levels - 1, left),
         });
     }
     layers
@@ -75,6 +74,7 @@ pub(crate) fn mapped_name(node: &Node) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts;
     use rdsk_testkit::fakesys::{FakeDisk, FakeSys};
 
     /// A logical volume on an array of two partitions and a disk.
@@ -114,23 +114,23 @@ mod tests {
     /// Each level stands on two partitions of the one below it, so that paths double with each.
     #[test]
     fn a_tree_that_would_never_end_is_cut() {
-        let mut machine = crate::fake::Fake::new();
+        let mut fake = crate::fake::Fake::new();
         for level in 0..14 {
-            machine = machine.disk(&format!("md{level}"), &format!("9:{level}"));
+            fake = fake.disk(&format!("md{level}"), &format!("9:{level}"));
             for part in 1..=2 {
-                machine = machine.disk(&format!("md{level}/md{level}p{part}"), &format!("25{part}:{level}"));
+                fake = fake.disk(&format!("md{level}/md{level}p{part}"), &format!("25{part}:{level}"));
                 if level > 0 {
                     let lower = level - 1;
-                    machine = machine.stack(&format!("md{level}"), &format!("md{lower}/md{lower}p{part}"));
+                    fake = fake.stack(&format!("md{level}"), &format!("md{lower}/md{lower}p{part}"));
                 }
             }
         }
-        machine.with(|world, _| {
+        fake.with(|machine, _| {
             fn count(layers: &[Layer]) -> usize {
                 layers.iter().map(|layer| 1 + count(&layer.below)).sum()
             }
-            let layers = below(&world.tree, world.tree.get("md13").unwrap());
-            assert_eq!(count(&layers), MOST_LAYERS);
+            let layers = below(&machine.tree, machine.tree.get("md13").unwrap());
+            assert_eq!(count(&layers), MAX_LAYERS);
         });
     }
 

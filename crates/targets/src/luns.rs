@@ -16,9 +16,9 @@ impl Luns {
         let mut first_of: BTreeMap<String, String> = BTreeMap::new();
         for node in tree.nodes().filter(|node| node.parent.is_none() && node.slaves.is_empty()) {
             let words = words(node);
-            let known = words.sought.iter().find_map(|word| by_word.get(word).cloned());
+            let known = words.find_by.iter().find_map(|word| by_word.get(word).cloned());
             let first = known.unwrap_or_else(|| node.name.clone());
-            for word in words.answered {
+            for word in words.found_by {
                 by_word.entry(word).or_insert_with(|| first.clone());
             }
             first_of.insert(node.name.clone(), first);
@@ -40,19 +40,19 @@ impl Luns {
 
 /// What tells a disk.
 #[derive(Debug, Default)]
-struct Words {
+struct LookupKeys {
     /// By which it is found among the others.
-    sought: Vec<String>,
+    find_by: Vec<String>,
     /// By which the others find it.
-    answered: Vec<String>,
+    found_by: Vec<String>,
 }
 
 /// Serial numbers alone tell no disk, since cheap bridges share them and the namespaces of one NVMe controller do; taken
 /// for paths are therefore only disks of one model and size with one serial number, and no NVMe namespaces. Two disks with
 /// World Wide Names are what these say: the logical disks of a controller may all have its serial number and model.
-fn words(node: &Node) -> Words {
+fn words(node: &Node) -> LookupKeys {
     let wwns: Vec<String> = facts::wwns(node).iter().map(|wwn| format!("wwn {wwn}")).collect();
-    let mut words = Words { sought: wwns.clone(), answered: wwns.clone() };
+    let mut words = LookupKeys { find_by: wwns.clone(), found_by: wwns.clone() };
     let size = read_text(&node.directory.join("size")).unwrap_or_default();
     // Namespaces of one controller and the boot areas of one eMMC have one serial number and often one size.
     let can_have_paths = !node.name.starts_with("nvme") && !node.name.starts_with("mmcblk");
@@ -60,12 +60,12 @@ fn words(node: &Node) -> Words {
         let model = read_text(&node.directory.join("device/model")).unwrap_or_default();
         let word = format!("serial {serial} {} {}", model.trim(), size.trim());
         let without_wwn = format!("without WWN, {word}");
-        words.answered.push(word.clone());
+        words.found_by.push(word.clone());
         if wwns.is_empty() {
-            words.sought.push(word);
-            words.answered.push(without_wwn);
+            words.find_by.push(word);
+            words.found_by.push(without_wwn);
         } else {
-            words.sought.push(without_wwn);
+            words.find_by.push(without_wwn);
         }
     }
     words
@@ -92,23 +92,23 @@ mod tests {
             .attribute("sde/serial", "ABCD1\n")
             .attribute("nvme0n1/device/serial", "NV1\n")
             .attribute("nvme0n2/device/serial", "NV1\n");
-        fake.with(|world, _| {
-            assert!(world.luns.are_paths("sda", "sdb") && world.luns.are_paths("sde", "sdd"));
-            assert_eq!(world.luns.medium("sdb"), "sda");
+        fake.with(|machine, _| {
+            assert!(machine.luns.are_paths("sda", "sdb") && machine.luns.are_paths("sde", "sdd"));
+            assert_eq!(machine.luns.medium("sdb"), "sda");
             for (one, other) in [("sda", "sdc"), ("sda", "sda"), ("sdc", "sdd"), ("nvme0n1", "nvme0n2")] {
-                assert!(!world.luns.are_paths(one, other), "{one} {other}");
+                assert!(!machine.luns.are_paths(one, other), "{one} {other}");
             }
         });
         // A controller's logical disks have its serial number and model, and names of their own.
         let named = fake
             .attribute("sdd/device/wwid", "naa.600508b1001c0001\n")
             .attribute("sde/device/wwid", "naa.600508b1001c0002\n");
-        named.with(|world, _| assert!(!world.luns.are_paths("sdd", "sde")));
+        named.with(|machine, _| assert!(!machine.luns.are_paths("sdd", "sde")));
         // A path whose name could not be read is still known by the rest.
         let half = named.attribute("sde/device/wwid", "\n");
-        half.with(|world, _| assert!(world.luns.are_paths("sdd", "sde")));
+        half.with(|machine, _| assert!(machine.luns.are_paths("sdd", "sde")));
         let fake = half.attribute("sdd/device/wwid", "\n");
         let other_size = fake.attribute("sde/size", "4096\n");
-        other_size.with(|world, _| assert!(!world.luns.are_paths("sdd", "sde")));
+        other_size.with(|machine, _| assert!(!machine.luns.are_paths("sdd", "sde")));
     }
 }

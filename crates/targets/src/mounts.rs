@@ -1,7 +1,7 @@
 //! What is mounted and what is swapped to, from procfs, in every mount namespace that can be seen. It reads text and
 //! judges nothing.
 
-use crate::node::DeviceNumber;
+use crate::device_number::DeviceNumber;
 use crate::uses::Found;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};

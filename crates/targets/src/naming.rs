@@ -2,14 +2,14 @@
 //! tag as mount(8) takes it (`UUID=`, `LABEL=`, `PARTUUID=`, `PARTLABEL=`, `ID=`). The kernel's own names are no such words,
 //! and a word that several devices answer to is never settled by guessing.
 
+use crate::device_number::DeviceNumber;
 use crate::error::TargetError;
 use crate::identity::{self, Inventory};
-use crate::node::DeviceNumber;
+use crate::machine::Machine;
 use crate::roots::Roots;
 use crate::sysfs::Node;
 use crate::tools::Lsblk;
 use crate::uses::Found;
-use crate::world::World;
 use rdsk_units::printable;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -24,24 +24,24 @@ pub(crate) fn resolve(word: &str, roots: &Roots) -> Result<Option<PathBuf>, Targ
         return Ok(None);
     }
     let mut found = Found::default();
-    let world = World::read(roots, &mut found);
-    if world.tree.get(word).is_some() {
+    let machine = Machine::read(roots, &mut found);
+    if machine.tree.get(word).is_some() {
         return Err(TargetError::KernelName { name: printable(word) });
     }
-    let inventory = Inventory::read(&world);
+    let inventory = Inventory::read(&machine);
     let named = match Tag::parse(word) {
-        Some(tag) => tagged(&world, &inventory, &tag),
-        None => world
+        Some(tag) => tagged(&machine, &inventory, &tag),
+        None => machine
             .tree
             .nodes()
             .filter(|node| {
-                !identity::is_kernel_name(&world, word) && has_name(&world, node, &inventory, word)
+                !identity::is_kernel_name(&machine, word) && has_name(&machine, node, &inventory, word)
             })
             .collect(),
     };
-    match topmost(&world, &named) {
+    match topmost(&machine, &named) {
         [] => Ok(None),
-        [node] => node_path(&world, node).map(Some),
+        [node] => node_path(&machine, node).map(Some),
         several => Err(TargetError::Ambiguous {
             name: printable(word),
             candidates: several
@@ -58,8 +58,8 @@ fn can_be_a_name(word: &str) -> bool {
     !word.is_empty() && word != "." && word != ".." && (!is_path || word.starts_with("/dev/"))
 }
 
-fn has_name(world: &World<'_>, node: &Node, inventory: &Inventory, word: &str) -> bool {
-    identity::of_node(world, node, inventory, None).iter().any(|identity| identity.is_named_by(word))
+fn has_name(machine: &Machine<'_>, node: &Node, inventory: &Inventory, word: &str) -> bool {
+    identity::of_node(machine, node, inventory, None).iter().any(|identity| identity.is_named_by(word))
 }
 
 /// A tag of mount(8).
@@ -107,23 +107,30 @@ impl<'word> Tag<'word> {
     }
 }
 
-fn tagged<'world>(world: &'world World<'_>, inventory: &Inventory, tag: &Tag<'_>) -> Vec<&'world Node> {
+fn tagged<'machine>(
+    machine: &'machine Machine<'_>,
+    inventory: &Inventory,
+    tag: &Tag<'_>,
+) -> Vec<&'machine Node> {
     if let Tag::Id(word) = tag {
-        return world.tree.nodes().filter(|node| has_name(world, node, inventory, word)).collect();
+        return machine.tree.nodes().filter(|node| has_name(machine, node, inventory, word)).collect();
     }
     let told = |node: &&Node| inventory.row(node).is_some_and(|row| tag.is_of(row));
-    let by_udev: Vec<&Node> = world.tree.nodes().filter(told).collect();
+    let by_udev: Vec<&Node> = machine.tree.nodes().filter(told).collect();
     if !by_udev.is_empty() {
         return by_udev;
     }
-    world.tree.nodes().filter(|node| tag.is_of(&inventory.content(world, node))).collect()
+    machine.tree.nodes().filter(|node| tag.is_of(&inventory.content(machine, node))).collect()
 }
 
 /// Those that no other one of the list is made of: the map over the paths of a LUN shows the same content as each path, and
 /// is what is meant.
-fn topmost<'list, 'world>(world: &World<'_>, nodes: &'list [&'world Node]) -> &'list [&'world Node] {
+fn topmost<'list, 'machine>(
+    machine: &Machine<'_>,
+    nodes: &'list [&'machine Node],
+) -> &'list [&'machine Node] {
     let is_top = |top: &&Node| {
-        let stack = world.tree.stack(top);
+        let stack = machine.tree.stack(top);
         nodes.iter().all(|node| stack.contains(&node.name))
     };
     match nodes.iter().position(is_top) {
@@ -133,8 +140,8 @@ fn topmost<'list, 'world>(world: &World<'_>, nodes: &'list [&'world Node]) -> &'
 }
 
 /// The node in `/dev` by the kernel's name, if it really is this device.
-fn node_path(world: &World<'_>, node: &Node) -> Result<PathBuf, TargetError> {
-    let path = world.roots.dev.join(node.kernel_name());
+fn node_path(machine: &Machine<'_>, node: &Node) -> Result<PathBuf, TargetError> {
+    let path = machine.roots.dev.join(node.kernel_name());
     let is_it = fs::metadata(&path).is_ok_and(|meta| {
         meta.file_type().is_block_device() && DeviceNumber::from_raw(meta.rdev()) == node.number
     });

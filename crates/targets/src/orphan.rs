@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// A test file that was removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Removed {
+pub struct RemovedOrphan {
     /// Where it was.
     pub path: PathBuf,
     /// Its size.
@@ -21,9 +21,9 @@ pub struct Removed {
 ///
 /// # Errors
 /// When the directory cannot be read. A file that cannot be judged or removed is left, silently.
-pub fn remove_orphans(directory: &Path) -> Result<Vec<Removed>, TargetError> {
+pub fn remove_orphans(directory: &Path) -> Result<Vec<RemovedOrphan>, TargetError> {
     let failed = |error: std::io::Error| match error.raw_os_error() {
-        Some(libc::ENOTDIR) => TargetError::NotDirectory { path: crate::text::shown(directory) },
+        Some(libc::ENOTDIR) => TargetError::NotDirectory { path: crate::display::shown(directory) },
         _ => TargetError::from_io(directory, "read", error),
     };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -32,7 +32,7 @@ pub fn remove_orphans(directory: &Path) -> Result<Vec<Removed>, TargetError> {
     for entry in std::fs::read_dir(directory).map_err(failed)?.filter_map(Result::ok) {
         let Ok(name) = entry.file_name().into_string() else { continue };
         if let Some(bytes) = is_file_name(&name).then(|| remove(&parent, &name)).flatten() {
-            removed.push(Removed { path: directory.join(&name), bytes });
+            removed.push(RemovedOrphan { path: directory.join(&name), bytes });
         }
     }
     Ok(removed)

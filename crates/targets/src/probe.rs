@@ -1,7 +1,9 @@
 //! Questions that only an open descriptor answers: is the device held exclusively, does it take direct I/O, can reads be
-//! asked for without waiting. Everything here but `open_patiently` opens for reading only.
+//! asked for without waiting. Everything here but `open_retrying_busy` opens for reading only.
 
 use crate::uses::{Found, UseKind};
+use rdsk_model::ExtentEvidence;
+use rdsk_sys::extents::{ExtentSync, extents, summarise};
 use rdsk_sys::io::{NowaitSupport, supports_nowait};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
@@ -11,15 +13,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Flags of every look: not waiting for a medium, a FIFO's writer or a modem, not becoming anybody's terminal.
-const LOOK: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+const PROBE_FLAGS: OFlags =
+    OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 /// How long a device may be busy before somebody is taken to use it.
-const PATIENCE: Duration = Duration::from_millis(250);
+const BUSY_RETRY_TIME: Duration = Duration::from_millis(250);
 
 /// Asks the kernel whether anybody holds the device, with `O_RDONLY | O_EXCL`. The kernel counts mounts, swap, LVM, md and
 /// programs that asked for `O_EXCL`, on the device, its partitions and its disk, in every namespace.
 pub(crate) fn exclusive(path: &Path, found: &mut Found) {
-    match open_patiently(path, LOOK | OFlags::EXCL) {
+    match open_retrying_busy(path, PROBE_FLAGS | OFlags::EXCL) {
         Ok(_) => {}
         Err(Errno::BUSY) => found.add(UseKind::OpenExclusive, "the kernel says that it is busy"),
         Err(errno) => found.doubt(&format!("it cannot be opened to see whether it is in use ({errno})")),
@@ -29,11 +32,11 @@ pub(crate) fn exclusive(path: &Path, found: &mut Found) {
 /// Opens, and asks again for a moment where the device is busy: programs that udev starts (mdadm) hold a device exclusively
 /// while they look at it, and a child that was forked keeps our own descriptors until it becomes another program. Whoever
 /// uses the device holds it for longer.
-pub(crate) fn open_patiently(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let end = Instant::now() + PATIENCE;
+pub(crate) fn open_retrying_busy(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let end = Instant::now() + BUSY_RETRY_TIME;
     loop {
         match rustix::fs::open(path, flags, Mode::empty()) {
-            Err(Errno::BUSY) if Instant::now() < end => thread::sleep(PATIENCE / 50),
+            Err(Errno::BUSY) if Instant::now() < end => thread::sleep(BUSY_RETRY_TIME / 50),
             answer => return answer,
         }
     }
@@ -41,7 +44,7 @@ pub(crate) fn open_patiently(path: &Path, flags: OFlags) -> Result<OwnedFd, Errn
 
 /// Whether direct I/O opens; `None` where opening fails for another reason.
 pub(crate) fn direct_io(path: &Path) -> Option<bool> {
-    match rustix::fs::open(path, LOOK | OFlags::DIRECT, Mode::empty()) {
+    match rustix::fs::open(path, PROBE_FLAGS | OFlags::DIRECT, Mode::empty()) {
         Ok(_) => Some(true),
         Err(Errno::INVAL) => Some(false),
         Err(_) => None,
@@ -58,8 +61,8 @@ pub(crate) fn direct_align(path: &Path) -> Option<u64> {
 /// Whether a read of the first bytes can be asked for with `RWF_NOWAIT`; `None` where that cannot be tried. `fd` may be
 /// open with `O_DIRECT`.
 pub(crate) fn nowait(fd: impl AsFd, size_bytes: u64, align_bytes: u64) -> Option<bool> {
-    const LARGEST_ALIGN: usize = 1 << 16;
-    let length = usize::try_from(align_bytes).ok()?.next_power_of_two().clamp(4096, LARGEST_ALIGN);
+    const MAX_ALIGN: usize = 1 << 16;
+    let length = usize::try_from(align_bytes).ok()?.next_power_of_two().clamp(4096, MAX_ALIGN);
     if size_bytes < u64::try_from(length).ok()? {
         return None;
     }
@@ -70,6 +73,41 @@ pub(crate) fn nowait(fd: impl AsFd, size_bytes: u64, align_bytes: u64) -> Option
         NowaitSupport::No => Some(false),
         NowaitSupport::Unknown { .. } => None,
     }
+}
+
+/// `f_type` of the filesystem at `path`. The numbers are positive and fit 32 bits, whatever integer the architecture gives
+/// them in.
+pub(crate) fn filesystem_type(path: &Path) -> Option<u64> {
+    Some(rustix::fs::statfs(path).ok()?.f_type as u64 & 0xffff_ffff)
+}
+
+/// Size of the block device at `path` in bytes; `None` where it cannot be opened.
+pub(crate) fn block_size(path: &Path) -> Option<u64> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    open_block_size(rustix::fs::open(path, flags, Mode::empty()).ok()?)
+}
+
+/// The same for one that is open.
+pub(crate) fn open_block_size(fd: impl AsFd) -> Option<u64> {
+    rdsk_sys::device::block_device_size(fd).ok()
+}
+
+/// How a file lies on its filesystem; `None` where that cannot be told.
+pub(crate) fn allocation_of(path: &Path, offset: u64, len: u64) -> Option<ExtentEvidence> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    allocation(rustix::fs::open(path, flags, Mode::empty()).ok()?, offset, len)
+}
+
+/// Sums up FIEMAP. Data among the metadata, or not placed yet, is data and no hole, so it counts as mapped.
+pub(crate) fn allocation(fd: impl AsFd, offset: u64, len: u64) -> Option<ExtentEvidence> {
+    let list = extents(fd, offset, len, ExtentSync::Flush).ok()?;
+    let sum = summarise(&list, offset, len);
+    Some(ExtentEvidence {
+        mapped_bytes: sum.mapped_bytes + sum.inline_or_delalloc_bytes,
+        unwritten_bytes: sum.unwritten_bytes,
+        hole_bytes: sum.hole_bytes,
+        extents: sum.extents,
+    })
 }
 
 #[cfg(test)]

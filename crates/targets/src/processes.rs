@@ -1,7 +1,8 @@
 //! Which processes have a file or a block device open, or mapped for writing, as procfs tells. The kernel's `O_EXCL` says
 //! nothing of openers that did not ask for it themselves, so they are looked for one by one. It opens no target.
 
-use crate::node::DeviceNumber;
+use crate::device_number::DeviceNumber;
+use crate::probe;
 use crate::uses::{Found, UseKind};
 use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags};
 use std::collections::BTreeMap;
@@ -13,8 +14,8 @@ use std::time::Duration;
 /// Processes whose open files are looked at; beyond them nothing is proven.
 const MAX_PROCESSES: usize = 1 << 16;
 /// How often, and how long apart, is looked again at whoever has a target open.
-const LOOKS_AGAIN: usize = 4;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+const MAX_RECHECKS: usize = 4;
+const RECHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// The number of the kernel's first PID namespace (include/linux/proc_ns.h, PROC_PID_INIT_INO). In another one the
 /// processes outside are not seen.
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
@@ -24,11 +25,11 @@ pub(crate) type Inode = (u64, u64);
 
 /// Which open descriptors of others count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Opened {
+pub(crate) enum Openers {
     /// Every one.
-    Anyhow,
+    Any,
     /// Those that may write.
-    ForWriting,
+    Writers,
 }
 
 /// A process that is not this one.
@@ -57,23 +58,23 @@ pub(crate) enum NodeNumber {
 /// Adds a use for each process that may write to one of `devices`, which are given by number with their name, and a
 /// doubt where processes may not be looked at.
 pub(crate) fn writers(proc: &Path, devices: &BTreeMap<NodeNumber, String>, found: &mut Found) {
-    found.extend(lasting(|| writers_now(proc, devices)));
+    found.extend(persistent(|| writers_now(proc, devices)));
 }
 
 /// Adds a use for each process that has the file open, or mapped for writing. What may not be looked at is passed over.
-pub(crate) fn users_of_file(proc: &Path, path: &Path, inode: Inode, which: Opened, found: &mut Found) {
-    found.extend(lasting(|| users_of_file_now(proc, path, inode, which)));
+pub(crate) fn users_of_file(proc: &Path, path: &Path, inode: Inode, which: Openers, found: &mut Found) {
+    found.extend(persistent(|| users_of_file_now(proc, path, inode, which)));
 }
 
 /// Looks again where something was found, and keeps what stays: who opens a device to read its label has closed it by
 /// then, and a process that was just forked has started its program, which closes what it inherited.
-fn lasting(look: impl Fn() -> Found) -> Found {
+fn persistent(look: impl Fn() -> Found) -> Found {
     let mut found = look();
-    for _ in 0..LOOKS_AGAIN {
+    for _ in 0..MAX_RECHECKS {
         if found.uses.is_empty() {
             break;
         }
-        std::thread::sleep(BETWEEN_LOOKS);
+        std::thread::sleep(RECHECK_INTERVAL);
         let again = look();
         found.uses.retain(|used| again.uses.contains(used));
         found.doubts = again.doubts;
@@ -105,12 +106,12 @@ fn writers_now(proc: &Path, devices: &BTreeMap<NodeNumber, String>) -> Found {
         }
     }
     if unseen > 0 {
-        found.doubt(&format!("the open files of {unseen} processes of other users may not be looked at"));
+        found.doubt(&format!("the open files of {unseen} processes of other users may not be inspected"));
     }
     found
 }
 
-fn users_of_file_now(proc: &Path, path: &Path, inode: Inode, which: Opened) -> Found {
+fn users_of_file_now(proc: &Path, path: &Path, inode: Inode, which: Openers) -> Found {
     let mut found = Found::default();
     for process in others(proc, &mut Found::default()) {
         if descriptors(&process).is_some_and(|names| has_open(&process, &names, path, inode, which)) {
@@ -153,7 +154,7 @@ fn descriptors(process: &Process) -> Option<Vec<String>> {
 
 /// The inode's number that the kernel prints (5.14 and later; before, the last name, which hard links and bind mounts
 /// change) is compared first, so that stat(2), which may hang on a dead server, is called for likely files only.
-fn has_open(process: &Process, names: &[String], path: &Path, inode: Inode, which: Opened) -> bool {
+fn has_open(process: &Process, names: &[String], path: &Path, inode: Inode, which: Openers) -> bool {
     names.iter().any(|name| {
         let link = process.directory.join("fd").join(name);
         let may_be = || match inode_in(&process.directory, name) {
@@ -161,9 +162,9 @@ fn has_open(process: &Process, names: &[String], path: &Path, inode: Inode, whic
             None => fs::read_link(&link).is_ok_and(|target| target.file_name() == path.file_name()),
         };
         may_be()
-            && look(&link)
+            && stat_no_sync(&link)
                 .is_some_and(|stat| inode_of(&stat) == inode || is_layer_of(&link, &stat, path, inode))
-            && (which == Opened::Anyhow || writes(&process.directory, name))
+            && (which == Openers::Any || writes(&process.directory, name))
     })
 }
 
@@ -171,10 +172,7 @@ fn has_open(process: &Process, names: &[String], path: &Path, inode: Inode, whic
 /// has a device number of its own, and keeps the numbers of the inodes where its layers lie on one filesystem.
 fn is_layer_of(link: &Path, stat: &Statx, path: &Path, inode: Inode) -> bool {
     const OVERLAY: u64 = 0x794c_7630;
-    // The type's number is positive and fits 32 bits, whatever integer the architecture gives it in.
-    let is_overlay = |path: &Path| {
-        rustix::fs::statfs(path).is_ok_and(|answer| answer.f_type as u64 & 0xffff_ffff == OVERLAY)
-    };
+    let is_overlay = |path: &Path| probe::filesystem_type(path) == Some(OVERLAY);
     stat.stx_ino == inode.1
         && fs::read_link(link).is_ok_and(|target| target.file_name() == path.file_name())
         && is_overlay(link) != is_overlay(path)
@@ -187,7 +185,7 @@ fn device_behind(link: &Path) -> Option<NodeNumber> {
     if !target.is_absolute() {
         return None;
     }
-    node_number(&look(link)?)
+    node_number(&stat_no_sync(link)?)
 }
 
 fn node_number(stat: &Statx) -> Option<NodeNumber> {
@@ -200,7 +198,7 @@ fn node_number(stat: &Statx) -> Option<NodeNumber> {
 }
 
 /// stat(2) that does not ask a server: a dead one would not answer.
-fn look(link: &Path) -> Option<Statx> {
+fn stat_no_sync(link: &Path) -> Option<Statx> {
     let wanted = StatxFlags::TYPE | StatxFlags::INO;
     rustix::fs::statx(CWD, link, AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT, wanted).ok()
 }
@@ -252,7 +250,7 @@ fn mappings(process: &Process) -> Vec<Mapping> {
         let number = words.nth(2).and_then(|word| word.parse::<u64>().ok()).filter(|&number| number != 0);
         let is_shared = rights.as_bytes().get(1) == Some(&b'w') && rights.as_bytes().get(3) == Some(&b's');
         if let Some(inode_number) = number.filter(|_| is_shared) {
-            let stat = look(&process.directory.join("map_files").join(place));
+            let stat = stat_no_sync(&process.directory.join("map_files").join(place));
             list.push(Mapping { inode_number, stat });
         }
     }
@@ -280,7 +278,7 @@ mod tests {
     #[test]
     fn who_has_gone_at_the_next_look_is_no_user() {
         let looks = std::cell::Cell::new(0);
-        let found = lasting(|| {
+        let found = persistent(|| {
             looks.set(looks.get() + 1);
             let mut found = Found::default();
             found.add(UseKind::OpenElsewhere, "stays");
@@ -290,8 +288,8 @@ mod tests {
             found
         });
         assert_eq!(found.uses.iter().map(|used| used.text.as_str()).collect::<Vec<_>>(), ["stays"]);
-        assert_eq!(looks.get(), 1 + LOOKS_AGAIN);
-        assert_eq!(lasting(Found::default).uses, []);
+        assert_eq!(looks.get(), 1 + MAX_RECHECKS);
+        assert_eq!(persistent(Found::default).uses, []);
     }
 
     #[test]

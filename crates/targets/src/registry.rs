@@ -1,8 +1,8 @@
 //! The test files of this process, so that every way out removes them: the end of a Claim, a panic that unwinds, and the
 //! watchdog of signals. It removes a name only while it still leads to the file that was made.
 
+use crate::display::shown;
 use crate::error::TargetError;
-use crate::text::shown;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -86,7 +86,7 @@ impl TestFile {
             }
         }
         let path = shown(directory);
-        Err(TargetError::Changed { path, what: "another process removes the test files as they are made" })
+        Err(TargetError::Changed { path, what: "another process removes the test files as they are created" })
     }
 
     fn try_create(directory: &Path) -> Result<Option<Self>, TargetError> {

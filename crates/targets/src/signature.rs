@@ -63,7 +63,7 @@ pub(crate) fn summary(signatures: &[Signature]) -> String {
             texts.push(&signature.text);
         }
     }
-    crate::text::listed(&texts, 4)
+    crate::display::listed(&texts, 4)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The block devices as sysfs shows them: names, numbers, partitions, what is made of what. It reads small text files and
 //! opens no device.
 
-use crate::node::DeviceNumber;
+use crate::device_number::DeviceNumber;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
@@ -32,7 +32,16 @@ pub(crate) struct Node {
     pub(crate) backing_file: Option<PathBuf>,
 }
 
+/// Bytes of the kernel's sector, whatever the device's own is.
+pub(crate) const SECTOR_BYTES: u64 = 512;
+
 impl Node {
+    /// Capacity in bytes; `None` if sysfs does not report one.
+    pub(crate) fn size_bytes(&self) -> Option<u64> {
+        let sectors = read_number::<u64>(&self.directory.join("size"))?;
+        Some(sectors.saturating_mul(SECTOR_BYTES))
+    }
+
     /// For messages: `dm-0 (vg-home)`, `loop3 (/srv/a.img)`, `sda`.
     pub(crate) fn shown(&self) -> String {
         let name = self.kernel_name();
@@ -121,6 +130,11 @@ impl Tree {
             index += 1;
         }
         stack
+    }
+
+    /// The same, as the kernel prints them.
+    pub(crate) fn kernel_names(&self, top: &Node) -> Vec<String> {
+        self.stack(top).iter().map(|name| name.replace('!', "/")).collect()
     }
 
     /// The whole disks at the bottom of a device.

@@ -1,14 +1,17 @@
 //! Makes the test file: plans its size so that a tenth of the filesystem stays free, makes it under a name of its own,
 //! writes it really, and checks that no byte of it is a hole. It touches no other file.
 
-use crate::claim::{Claim, evidence};
+use crate::authorize::authorize;
+use crate::claim::Claim;
+use crate::display::shown;
 use crate::error::TargetError;
-use crate::examine::{Examined, Exclusive, Place, examine_path};
-use crate::judge::{Access, Permission, judge};
+use crate::examine::{Exclusive, examine_path};
+use crate::examined::{Examined, Place};
+use crate::permission::{Access, Permission};
+use crate::probe;
 use crate::registry::TestFile;
 use crate::roots::Roots;
-use crate::text::shown;
-use crate::writing::{self, MIB, Made, MakeProgress, Order, SizeWish};
+use crate::testfile_writer::{self, CreatedTestFile, FillOptions, MIB, TestFileProgress, TestFileSize};
 use rdsk_model::{StopFlag, Target};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,7 +20,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct TestFileOptions {
     /// Its size.
-    pub size: SizeWish,
+    pub size: TestFileSize,
     /// Of its data; the same seed gives the same bytes.
     pub seed: u64,
     /// Raised by signals; asked before every MiB.
@@ -39,7 +42,7 @@ pub struct TestFilePlan {
 ///
 /// # Errors
 /// [`TargetError::TooLarge`] when it does not fit; when `directory` is no directory.
-pub fn plan_test_file(directory: &Examined, size: SizeWish) -> Result<TestFilePlan, TargetError> {
+pub fn plan_test_file(directory: &Examined, size: TestFileSize) -> Result<TestFilePlan, TargetError> {
     match &directory.place {
         Place::Directory { path, free_bytes, total_bytes, pool_spare_bytes } => {
             plan(path, may_use(*free_bytes, *total_bytes, *pool_spare_bytes), size)
@@ -54,12 +57,12 @@ pub fn plan_test_file(directory: &Examined, size: SizeWish) -> Result<TestFilePl
 /// # Errors
 /// The refusal of the directory; too little space, before or while writing; [`TargetError::Interrupted`];
 /// [`TargetError::NotWritten`] when the filesystem kept holes all the same; an I/O error.
-pub fn make_test_file(
+pub fn create_test_file(
     directory: &Examined,
     options: &TestFileOptions,
     roots: &Roots,
-    watch: &mut dyn FnMut(MakeProgress),
-) -> Result<(Claim, Made), TargetError> {
+    watch: &mut dyn FnMut(TestFileProgress),
+) -> Result<(Claim, CreatedTestFile), TargetError> {
     let Place::Directory { path, .. } = &directory.place else {
         return Err(TargetError::NotDirectory { path: shown(&directory.path) });
     };
@@ -67,21 +70,23 @@ pub fn make_test_file(
         return Err(TargetError::Interrupted);
     }
     let fresh = examine_path(&directory.target.name, path.clone(), roots, Exclusive::Ask)?;
-    judge(&fresh, Access::Write, &Permission::default())?;
+    authorize(&fresh, Access::Write, &Permission::default())?;
     let plan = plan_test_file(&fresh, options.size)?;
     let file = TestFile::create(path)?;
-    let order = Order {
+    let fill = FillOptions {
         goal_bytes: plan.size_bytes,
         max_elapsed: match options.size {
-            SizeWish::Fixed(_) => None,
-            SizeWish::Adaptive { max_elapsed_ns, .. } => Some(Duration::from_nanos(max_elapsed_ns)),
+            TestFileSize::Fixed(_) => None,
+            TestFileSize::Adaptive { max_elapsed_ns, .. } => Some(Duration::from_nanos(max_elapsed_ns)),
         },
         seed: options.seed,
         stop: &options.stop,
     };
-    let made = writing::write(&file, &order, watch)?;
+    let made = testfile_writer::write(&file, &fill, watch)?;
     // Where the filesystem does not tell, as NFS, nothing speaks against it.
-    if let Some(lies) = evidence(file.fd(), 0, made.bytes).filter(|lies| lies.mapped_bytes < made.bytes) {
+    if let Some(lies) =
+        probe::allocation(file.fd(), 0, made.bytes).filter(|lies| lies.mapped_bytes < made.bytes)
+    {
         return Err(TargetError::NotWritten {
             path: shown(file.path()),
             hole_bytes: lies.hole_bytes,
@@ -103,11 +108,11 @@ fn may_use(free_bytes: u64, total_bytes: u64, pool_spare_bytes: Option<u64>) -> 
     free_bytes.saturating_sub(total_bytes.div_ceil(10)).min(pool_spare_bytes.unwrap_or(u64::MAX))
 }
 
-fn plan(path: &Path, may_use_bytes: u64, size: SizeWish) -> Result<TestFilePlan, TargetError> {
+fn plan(path: &Path, may_use_bytes: u64, size: TestFileSize) -> Result<TestFilePlan, TargetError> {
     let size_bytes = match size {
-        SizeWish::Fixed(bytes) => bytes,
-        SizeWish::Adaptive { max_bytes, .. } if max_bytes < MIB => max_bytes,
-        SizeWish::Adaptive { max_bytes, .. } => (max_bytes.min(may_use_bytes) / MIB * MIB).max(MIB),
+        TestFileSize::Fixed(bytes) => bytes,
+        TestFileSize::Adaptive { max_bytes, .. } if max_bytes < MIB => max_bytes,
+        TestFileSize::Adaptive { max_bytes, .. } => (max_bytes.min(may_use_bytes) / MIB * MIB).max(MIB),
     };
     if size_bytes == 0 {
         return Err(TargetError::Empty { path: "the test file".to_owned() });

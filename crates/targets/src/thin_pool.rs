@@ -3,29 +3,29 @@
 //! nothing.
 
 use crate::device_mapper::{Part, PoolSpace, Span};
-use crate::sysfs::{Node, read_number, read_text};
+use crate::machine::Machine;
+use crate::sysfs::{Node, read_text};
 use crate::uses::{Found, UseKind};
-use crate::world::World;
 use rdsk_units::Bytes;
 
 /// Part of a pool's metadata that may be in use, in percent.
-const MOST_METADATA_PERCENT: u64 = 90;
+const MAX_METADATA_PERCENT: u64 = 90;
 /// Filesystems that write a changed block to another place, so that overwriting a file takes new blocks of a pool.
 const COPY_ON_WRITE: [&str; 5] = ["btrfs", "bcachefs", "zfs", "f2fs", "nilfs2"];
 
 /// What fills up, in words.
 #[derive(Clone, Copy, Debug)]
-struct What {
+struct Resource {
     noun: &'static str,
     loss: &'static str,
 }
 
-const POOL: What = What { noun: "the thin pool", loss: "its volumes break" };
-const STORE: What = What { noun: "the store of the snapshot", loss: "the snapshot is lost" };
+const POOL: Resource = Resource { noun: "the thin pool", loss: "its volumes break" };
+const STORE: Resource = Resource { noun: "the store of the snapshot", loss: "the snapshot is lost" };
 
 /// What a thin pool may give: a tenth of it stays free.
 pub(crate) fn spare_bytes(space: PoolSpace) -> u64 {
-    if space.metadata_percent > MOST_METADATA_PERCENT {
+    if space.metadata_percent > MAX_METADATA_PERCENT {
         return 0;
     }
     space.free_bytes.saturating_sub(space.total_bytes.div_ceil(10))
@@ -33,19 +33,20 @@ pub(crate) fn spare_bytes(space: PoolSpace) -> u64 {
 
 /// What the pools below `node` may give, the least; `None` where there is none. A pool that may not be asked gives
 /// nothing, and is a use.
-pub(crate) fn spare_below(world: &World<'_>, node: &Node, found: &mut Found) -> Option<u64> {
-    let pools = pools(world, node, found);
-    let stores = snapshots(world, node, found);
+pub(crate) fn spare_below(machine: &Machine<'_>, node: &Node, found: &mut Found) -> Option<u64> {
+    let pools = pools(machine, node, found);
+    let stores = snapshots(machine, node, found);
     pools.iter().chain(&stores).map(|(_, space)| spare_bytes(*space)).min()
 }
 
 /// Judges whether a file of `file_bytes`, or without it a directory in which `free_bytes` are free, may be written on the
 /// filesystem `kind` of `node`.
-pub(crate) fn judge_filesystem(
-    world: &World<'_>,
+pub(crate) fn check_filesystem(
+    machine: &Machine<'_>,
     node: &Node,
     kind: &str,
-    (file_bytes, free_bytes): (Option<u64>, u64),
+    file_bytes: Option<u64>,
+    free_bytes: u64,
     found: &mut Found,
 ) {
     let growth_bytes = match (file_bytes, COPY_ON_WRITE.contains(&kind)) {
@@ -54,24 +55,24 @@ pub(crate) fn judge_filesystem(
         // The test file is made as large as the pool allows.
         (None, false) => 1 << 20,
     };
-    for (pool, space) in pools(world, node, found) {
-        judge((POOL, pool), space, growth_bytes, found);
+    for (pool, space) in pools(machine, node, found) {
+        check(POOL, pool, space, growth_bytes, found);
     }
-    for (snapshot, space) in snapshots(world, node, found) {
-        judge((STORE, snapshot), space, growth_bytes, found);
+    for (snapshot, space) in snapshots(machine, node, found) {
+        check(STORE, snapshot, space, growth_bytes, found);
     }
 }
 
 /// Judges whether the device `node` may be written everywhere.
-pub(crate) fn judge_device(world: &World<'_>, node: &Node, found: &mut Found) {
-    let size_bytes = read_number::<u64>(&node.directory.join("size")).unwrap_or(0).saturating_mul(512);
-    for (pool, space) in pools(world, node, found) {
-        let growth_bytes = growth_bytes(world, node, pool, space).unwrap_or(size_bytes);
-        judge((POOL, pool), space, growth_bytes, found);
+pub(crate) fn check_device(machine: &Machine<'_>, node: &Node, found: &mut Found) {
+    let size_bytes = node.size_bytes().unwrap_or(0);
+    for (pool, space) in pools(machine, node, found) {
+        let growth_bytes = growth_bytes(machine, node, pool, space).unwrap_or(size_bytes);
+        check(POOL, pool, space, growth_bytes, found);
     }
 }
 
-fn judge((what, node): (What, &Node), space: PoolSpace, growth_bytes: u64, found: &mut Found) {
+fn check(what: Resource, node: &Node, space: PoolSpace, growth_bytes: u64, found: &mut Found) {
     if growth_bytes > spare_bytes(space) {
         found.add(
             UseKind::ThinPool,
@@ -91,33 +92,36 @@ fn judge((what, node): (What, &Node), space: PoolSpace, growth_bytes: u64, found
 /// What a volume may still take of its pool: what it has not got. Blocks that it shares with a snapshot are taken anew
 /// when they are written, so this is known only where all blocks in use are accounted for by the volumes that are active,
 /// each once; else `None`.
-fn growth_bytes(world: &World<'_>, node: &Node, pool: &Node, space: PoolSpace) -> Option<u64> {
+fn growth_bytes(machine: &Machine<'_>, node: &Node, pool: &Node, space: PoolSpace) -> Option<u64> {
     let is_volume_of = |node: &Node| {
-        let rows = world.table(node)?.as_ref().ok()?;
+        let rows = machine.table(node)?.as_ref().ok()?;
         let part = rows.first()?.parts.first()?;
         Some(matches!(part.span, Span::Volume { .. }) && part.device == pool.number)
     };
     let mut mapped_bytes = 0;
     let mut own_bytes = None;
-    for volume in world.tree.nodes().filter(|node| is_volume_of(node) == Some(true)) {
-        let mapped = world.mapper.mapped_bytes(volume)?;
+    for volume in machine.tree.nodes().filter(|node| is_volume_of(node) == Some(true)) {
+        let mapped = machine.mapper.mapped_bytes(volume)?;
         mapped_bytes += mapped;
         if volume.name == node.name {
-            let size_bytes = read_number::<u64>(&node.directory.join("size"))?.saturating_mul(512);
-            own_bytes = Some(size_bytes.saturating_sub(mapped));
+            own_bytes = Some(node.size_bytes()?.saturating_sub(mapped));
         }
     }
     own_bytes.filter(|_| space.total_bytes - space.free_bytes == mapped_bytes)
 }
 
 /// The thin pools in the stack of a device.
-fn pools<'world>(world: &'world World<'_>, node: &Node, found: &mut Found) -> Vec<(&'world Node, PoolSpace)> {
+fn pools<'machine>(
+    machine: &'machine Machine<'_>,
+    node: &Node,
+    found: &mut Found,
+) -> Vec<(&'machine Node, PoolSpace)> {
     let mut list = Vec::new();
-    for below in world.tree.stack(node).iter().filter_map(|name| world.tree.get(name)) {
-        if world.table(below).is_none() || below.name == node.name && below.slaves.is_empty() {
+    for below in machine.tree.stack(node).iter().filter_map(|name| machine.tree.get(name)) {
+        if machine.table(below).is_none() || below.name == node.name && below.slaves.is_empty() {
             continue;
         }
-        match world.mapper.pool_space(below) {
+        match machine.mapper.pool_space(below) {
             Ok(Some(space)) => list.push((below, space)),
             Ok(None) => {}
             // LVM's names tell a pool even to those who may not ask for its table.
@@ -127,7 +131,7 @@ fn pools<'world>(world: &'world World<'_>, node: &Node, found: &mut Found) -> Ve
                     found.add(
                         UseKind::ThinPool,
                         &format!(
-                            "how full the thin pool {} below it is cannot be told ({reason})",
+                            "the fill level of the thin pool {} below it is not known ({reason})",
                             below.shown()
                         ),
                     );
@@ -140,23 +144,24 @@ fn pools<'world>(world: &'world World<'_>, node: &Node, found: &mut Found) -> Ve
 
 /// The snapshots that keep what a write to `node` replaces or brings, each with its store: those of an origin in the
 /// stack, and a snapshot in the stack. One that is lost already loses nothing more.
-fn snapshots<'world>(
-    world: &'world World<'_>,
+fn snapshots<'machine>(
+    machine: &'machine Machine<'_>,
     node: &Node,
     found: &mut Found,
-) -> Vec<(&'world Node, PoolSpace)> {
-    let row = |node: &Node| world.table(node)?.as_ref().ok()?.first();
+) -> Vec<(&'machine Node, PoolSpace)> {
+    let row = |node: &Node| machine.table(node)?.as_ref().ok()?.first();
     let mut list = Vec::new();
-    for below in world.tree.stack(node).iter().filter_map(|name| world.tree.get(name)) {
+    for below in machine.tree.stack(node).iter().filter_map(|name| machine.tree.get(name)) {
         let keeps_old_data = |name: &String| {
-            let uuid = world.tree.get(name).and_then(|node| read_text(&node.directory.join("dm/uuid")));
+            let uuid = machine.tree.get(name).and_then(|node| read_text(&node.directory.join("dm/uuid")));
             uuid.is_some_and(|uuid| uuid.ends_with("-real"))
         };
         // LVM's names tell an origin even to those who may not ask for its table.
-        if let Some(Err(reason)) = world.table(below)
+        if let Some(Err(reason)) = machine.table(below)
             && below.slaves.iter().any(keeps_old_data)
         {
-            let text = format!("how full the snapshots of {} are cannot be told ({reason})", below.shown());
+            let text =
+                format!("the fill level of the snapshots of {} is not known ({reason})", below.shown());
             found.add(UseKind::ThinPool, &text);
         }
         let Some(own) = row(below) else { continue };
@@ -166,11 +171,11 @@ fn snapshots<'world>(
             let is_of = |part: &Part| origin.is_some_and(|origin| origin.device == part.device);
             row(other).is_some_and(|row| row.kind == "snapshot" && row.parts.first().is_some_and(is_of))
         };
-        let keepers = world
+        let keepers = machine
             .tree
             .nodes()
             .filter(|other| is_kept_by(other) || other.name == below.name && own.kind == "snapshot");
-        list.extend(keepers.filter_map(|keeper| Some((keeper, world.mapper.store_space(keeper)?))));
+        list.extend(keepers.filter_map(|keeper| Some((keeper, machine.mapper.store_space(keeper)?))));
     }
     list
 }
@@ -199,8 +204,8 @@ mod tests {
     }
 
     fn device(fake: &Fake) -> Vec<String> {
-        fake.with(|world, found| {
-            judge_device(world, world.tree.get("dm-1").unwrap(), found);
+        fake.with(|machine, found| {
+            check_device(machine, machine.tree.get("dm-1").unwrap(), found);
             found.uses.iter().map(|used| used.text.clone()).collect()
         })
     }
@@ -208,12 +213,13 @@ mod tests {
     #[test]
     fn a_tenth_of_the_pool_stays_free() {
         let spare = |used| {
-            fake(used, (0, 0)).with(|world, found| spare_below(world, world.tree.get("dm-1").unwrap(), found))
+            fake(used, (0, 0))
+                .with(|machine, found| spare_below(machine, machine.tree.get("dm-1").unwrap(), found))
         };
         assert_eq!(spare(0), Some((1024 - 103) * 65536 + 65536 * 103 - (64 << 20) / 10 - 1));
         assert_eq!(spare(1000), Some(0));
-        fake(0, (0, 0)).with(|world, found| {
-            assert_eq!(spare_below(world, world.tree.get("sda").unwrap(), found), None);
+        fake(0, (0, 0)).with(|machine, found| {
+            assert_eq!(spare_below(machine, machine.tree.get("sda").unwrap(), found), None);
         });
     }
 
@@ -255,12 +261,12 @@ mod tests {
 
     #[test]
     fn a_file_on_an_origin_or_a_snapshot_takes_of_the_store_of_the_snapshot() {
-        let judged = |fake: &Fake, name: &str, file_bytes| {
-            fake.with(|world, found| {
-                let node = world.tree.get(name).unwrap();
-                judge_filesystem(world, node, "ext4", (file_bytes, 1 << 30), found);
+        let checked = |fake: &Fake, name: &str, file_bytes| {
+            fake.with(|machine, found| {
+                let node = machine.tree.get(name).unwrap();
+                check_filesystem(machine, node, "ext4", file_bytes, 1 << 30, found);
                 (
-                    spare_below(world, node, found),
+                    spare_below(machine, node, found),
                     found.uses.iter().map(|used| used.text.clone()).collect::<Vec<_>>(),
                 )
             })
@@ -268,31 +274,31 @@ mod tests {
         // 50 of 100 MiB are free, a tenth stays.
         let half = snapshot("102400/204800 16");
         for name in ["dm-2", "dm-3"] {
-            assert_eq!(judged(&half, name, None), (Some(40 << 20), vec![]), "{name}");
-            assert_eq!(judged(&half, name, Some(40 << 20)).1, Vec::<String>::new(), "{name}");
-            let said = judged(&half, name, Some(41 << 20)).1;
+            assert_eq!(checked(&half, name, None), (Some(40 << 20), vec![]), "{name}");
+            assert_eq!(checked(&half, name, Some(40 << 20)).1, Vec::<String>::new(), "{name}");
+            let said = checked(&half, name, Some(41 << 20)).1;
             assert!(said[0].contains("41 MiB more of the store of the snapshot dm-3"), "{said:?}");
         }
         assert_eq!(
-            judged(&half, "sda", Some(1 << 30)),
+            checked(&half, "sda", Some(1 << 30)),
             (None, vec![]),
             "nothing is copied for what lies below"
         );
-        assert_eq!(judged(&snapshot("200000/204800 16"), "dm-2", None).1.len(), 1, "nearly full");
+        assert_eq!(checked(&snapshot("200000/204800 16"), "dm-2", None).1.len(), 1, "nearly full");
         for lost in ["Invalid", "Overflow"] {
-            assert_eq!(judged(&snapshot(lost), "dm-2", Some(1 << 30)), (None, vec![]), "{lost}");
+            assert_eq!(checked(&snapshot(lost), "dm-2", Some(1 << 30)), (None, vec![]), "{lost}");
         }
         let unasked = snapshot("102400/204800 16").without_answer("table dm-2").without_answer("table dm-3");
-        let said = judged(&unasked, "dm-2", None).1;
-        assert!(said[0].contains("how full the snapshots of dm-2 are cannot be told"), "{said:?}");
+        let said = checked(&unasked, "dm-2", None).1;
+        assert!(said[0].contains("the fill level of the snapshots of dm-2 is not known"), "{said:?}");
     }
 
     #[test]
     fn a_file_takes_its_size_and_a_copy_on_write_filesystem_all_that_is_free() {
         let said = |kind: &str, file_bytes, free_bytes| {
-            fake(600, (65536, 11264)).with(|world, found| {
-                let node = world.tree.get("dm-1").unwrap();
-                judge_filesystem(world, node, kind, (file_bytes, free_bytes), found);
+            fake(600, (65536, 11264)).with(|machine, found| {
+                let node = machine.tree.get("dm-1").unwrap();
+                check_filesystem(machine, node, kind, file_bytes, free_bytes, found);
                 found.uses.len()
             })
         };

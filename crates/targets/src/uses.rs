@@ -79,7 +79,7 @@ impl Found {
     }
 
     /// Brings the uses into order of weight, each once.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn sort_uses(&mut self) {
         self.uses.sort();
         self.uses.dedup();
     }

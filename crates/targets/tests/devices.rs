@@ -4,7 +4,7 @@
 mod support;
 
 use rdsk_model::{IoPath, Sync};
-use rdsk_targets::{Access, OpenMode, Permission, Roots, TargetError, UseKind, claim, examine, judge};
+use rdsk_targets::{Access, OpenMode, Permission, Roots, TargetError, UseKind, authorize, claim, examine};
 use rdsk_testkit::loopdev::mkfs_ext4;
 use rdsk_testkit::{LoopDevice, Need, requires};
 use rustix::fs::{Mode, OFlags};
@@ -113,8 +113,8 @@ fn a_blank_at_the_end_makes_another_backing_file() {
     let output = std::process::Command::new("losetup").args(["-f", "--show"]).arg(&blank).output().unwrap();
     let node = String::from_utf8(output.stdout).unwrap();
     let examined = look(Path::new(node.trim()));
-    let judged = |name: &Path| judge(&examined, Access::Write, &destroy(name.to_str().unwrap()));
-    let (wrong, right) = (judged(&plain), judged(&blank));
+    let authorized = |name: &Path| authorize(&examined, Access::Write, &destroy(name.to_str().unwrap()));
+    let (wrong, right) = (authorized(&plain), authorized(&blank));
     run("losetup", &["--detach", node.trim()]);
     assert_eq!(wrong.unwrap_err().code, "wrong-identity");
     right.unwrap();
@@ -203,7 +203,7 @@ fn members_are_refused_even_with_the_right_word() {
     let device = device(16);
     write_lvm_label(device.backing_path());
     let message = refused(&device, device.path(), "member");
-    assert!(message.contains("a part of something larger, or encrypted (LVM2_member)"), "{message}");
+    assert!(message.contains("part of something larger, or encrypted (LVM2_member)"), "{message}");
     let hint = refusal(device.path(), &backing(&device)).hint;
     assert!(hint.contains(&format!("wipefs --all {}", device.path().display())), "{hint}");
     run("wipefs", &["--quiet", "--all", device.path().to_str().unwrap()]);
@@ -404,7 +404,7 @@ fn the_disk_under_this_system_is_refused() {
         eprintln!("SKIPPED the_disk_under_this_system_is_refused: {} is not there", node.display());
         return;
     };
-    let refusal = judge(&examined, Access::Write, &destroy("anything")).unwrap_err();
+    let refusal = authorize(&examined, Access::Write, &destroy("anything")).unwrap_err();
     assert_eq!(refusal.code, "system-disk", "{}", refusal.message);
     assert!(
         refusal.message.contains("it is the disk under the running system (/ on "),
@@ -466,9 +466,9 @@ fn a_loop_over_a_node_that_is_gone_holds_the_device() {
     let output = std::process::Command::new("losetup").args(["-f", "--show"]).arg(&node).output().unwrap();
     let upper = String::from_utf8(output.stdout).unwrap();
     std::fs::remove_file(&node).unwrap();
-    let judged = judge(&look(lower.path()), Access::Write, &backing(&lower));
+    let authorized = authorize(&look(lower.path()), Access::Write, &backing(&lower));
     run("losetup", &["--detach", upper.trim()]);
-    assert_eq!(judged.unwrap_err().code, "held");
+    assert_eq!(authorized.unwrap_err().code, "held");
 }
 
 #[test]
@@ -500,8 +500,8 @@ fn a_partition_is_found_and_written_by_its_own_uuid_only() {
         assert_eq!(examined.path, nodes[0]);
         assert_eq!(examined.target.name, word);
         assert_eq!(examined.target.stack, [format!("{}p1", device.name()), device.name().to_owned()]);
-        assert_eq!(judge(&examined, Access::Write, &destroy(&other)).unwrap_err().code, "wrong-identity");
-        judge(&examined, Access::Write, &destroy(&own)).unwrap();
+        assert_eq!(authorize(&examined, Access::Write, &destroy(&other)).unwrap_err().code, "wrong-identity");
+        authorize(&examined, Access::Write, &destroy(&own)).unwrap();
     }
     // The disk around it is another device.
     assert_eq!(refusal(device.path(), &destroy(&own)).code, "wrong-identity");

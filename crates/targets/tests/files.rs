@@ -4,7 +4,7 @@
 mod support;
 
 use rdsk_model::ProblemKind;
-use rdsk_targets::{Access, OpenMode, Permission, Place, Roots, TargetError, claim, judge};
+use rdsk_targets::{Access, OpenMode, Permission, Place, Roots, TargetError, authorize, claim};
 use rdsk_testkit::{LoopDevice, Need, requires};
 use std::fs;
 use std::os::unix::fs::FileExt as _;
@@ -71,10 +71,10 @@ fn a_file_open_under_another_name_is_open() {
     writer.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
     let mut writer = writer.spawn().unwrap();
     std::io::Read::read_exact(&mut writer.stdout.take().unwrap(), &mut [0]).unwrap();
-    let judged = judge(&look(&first), Access::Write, &overwrite());
+    let authorized = authorize(&look(&first), Access::Write, &overwrite());
     drop(writer.stdin.take());
     writer.wait().unwrap();
-    assert_eq!(judged.unwrap_err().code, "in-use");
+    assert_eq!(authorized.unwrap_err().code, "in-use");
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_backing_file_and_a_swap_file_are_never_overwritten() {
         );
     }
     assert_eq!(device.content_hash().unwrap(), before);
-    judge(&look(device.backing_path()), Access::Read, &Permission::default()).unwrap();
+    authorize(&look(device.backing_path()), Access::Read, &Permission::default()).unwrap();
     drop(device);
 
     if !requires(&[Need::Tool("mkswap"), Need::Tool("swapon"), Need::Tool("dd")]) {
@@ -203,11 +203,11 @@ fn directories_tell_their_space_and_their_disk() {
     assert!(!filesystem.kind.is_empty() && filesystem.options.contains("rw"));
     let shm = Path::new("/dev/shm");
     if shm.is_dir() && run("stat", &["-f", "-c", "%T", "/dev/shm"]) == "tmpfs" {
-        let refusal = judge(&look(shm), Access::Write, &Permission::default()).unwrap_err();
+        let refusal = authorize(&look(shm), Access::Write, &Permission::default()).unwrap_err();
         assert_eq!(refusal.code, "in-memory");
         assert_eq!(
             refusal.message,
-            "refusing to make a test file in /dev/shm: its filesystem is in memory, so there is no disk to measure"
+            "refusing to create a test file in /dev/shm: its filesystem is in memory, so there is no disk to measure"
         );
     }
 }
@@ -225,8 +225,8 @@ fn a_backing_file_is_known_by_more_than_its_name() {
     let output = std::process::Command::new("losetup").args(["-f", "--show"]).arg(&first).output().unwrap();
     let node = String::from_utf8(output.stdout).unwrap();
     fs::remove_file(&first).unwrap();
-    let judged = judge(&look(&second), Access::Write, &overwrite());
+    let authorized = authorize(&look(&second), Access::Write, &overwrite());
     run("losetup", &["--detach", node.trim()]);
-    assert_eq!(judged.unwrap_err().code, "backing-file");
+    assert_eq!(authorized.unwrap_err().code, "backing-file");
     assert_eq!(fs::read(&second).unwrap(), vec![7; 1 << 20]);
 }

@@ -4,7 +4,7 @@
 
 mod support;
 
-use rdsk_targets::{Access, TargetError, judge};
+use rdsk_targets::{Access, TargetError, authorize};
 use rdsk_testkit::{Hold, Holder, LoopDevice, Need, requires};
 use std::path::Path;
 use support::{MIB, claimed, destroy, look, overwrite, refusal, run, write_mode};
@@ -54,7 +54,7 @@ fn a_device_that_a_process_may_write_to() {
     refused_while_held(&device, device.path(), device.path(), Hold::Mapped, &mapped);
     // Who only reads loses nothing that the user did not name.
     let reader = Holder::start(CHILD, Hold::Reading, device.path());
-    judge(&look(device.path()), Access::Write, &word(&device)).unwrap();
+    authorize(&look(device.path()), Access::Write, &word(&device)).unwrap();
     drop(reader);
 }
 
@@ -127,27 +127,27 @@ fn a_file_of_a_layer_that_is_open_through_the_overlay() {
     let [layer, merged] = ["upper/data", "merged/data"].map(|name| top.join(name));
     let outcome = mounted.success().then(|| {
         std::fs::write(&merged, vec![7; 1 << 20]).unwrap();
-        let judged = |held: &Path, target: &Path| {
+        let authorized = |held: &Path, target: &Path| {
             let holder = Holder::start(CHILD, Hold::Writing, held);
-            let judged = judge(&look(target), Access::Write, &overwrite());
+            let authorized = authorize(&look(target), Access::Write, &overwrite());
             drop(holder);
-            judged
+            authorized
         };
-        [judged(&merged, &layer), judged(&layer, &merged)]
+        [authorized(&merged, &layer), authorized(&layer, &merged)]
     });
-    let free = mounted.success().then(|| judge(&look(&layer), Access::Write, &overwrite()));
+    let free = mounted.success().then(|| authorize(&look(&layer), Access::Write, &overwrite()));
     for place in [&at("merged"), top.to_str().unwrap()] {
         let _ = std::process::Command::new("umount").arg(place).status();
     }
-    for judged in outcome.into_iter().flatten() {
-        assert_eq!(judged.unwrap_err().code, "in-use");
+    for authorized in outcome.into_iter().flatten() {
+        assert_eq!(authorized.unwrap_err().code, "in-use");
     }
-    assert!(free.is_none_or(|judged| judged.is_ok()));
+    assert!(free.is_none_or(|authorized| authorized.is_ok()));
 }
 
 /// Between two opens of a claim somebody may come who is in nobody's way.
 #[test]
-fn every_open_for_writing_judges_again() {
+fn every_open_for_writing_checks_uses_again() {
     if !loops() {
         return;
     }

@@ -5,8 +5,8 @@ mod support;
 
 use rdsk_model::{IoPath, StopFlag};
 use rdsk_targets::{
-    Access, Claim, Made, MakeProgress, OpenMode, Roots, SizeWish, TargetError, TestFileOptions,
-    make_test_file, remove_all_test_files_now, remove_orphans,
+    Access, Claim, CreatedTestFile, OpenMode, Roots, TargetError, TestFileOptions, TestFileProgress,
+    TestFileSize, create_test_file, remove_all_test_files_now, remove_orphans,
 };
 use rdsk_testkit::{LoopDevice, Need, requires};
 use rustix::fs::{FlockOperation, XattrFlags};
@@ -18,16 +18,16 @@ use support::{MIB, look, run, write_mode};
 /// One test removes all files of the process, so the tests that have files take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
-fn options(size: SizeWish) -> TestFileOptions {
+fn options(size: TestFileSize) -> TestFileOptions {
     TestFileOptions { size, seed: 1, stop: StopFlag::new() }
 }
 
 fn fixed(bytes: u64) -> TestFileOptions {
-    options(SizeWish::Fixed(bytes))
+    options(TestFileSize::Fixed(bytes))
 }
 
-fn make(directory: &Path, options: &TestFileOptions) -> Result<(Claim, Made), TargetError> {
-    make_test_file(&look(directory), options, &Roots::default(), &mut |_| {})
+fn make(directory: &Path, options: &TestFileOptions) -> Result<(Claim, CreatedTestFile), TargetError> {
+    create_test_file(&look(directory), options, &Roots::default(), &mut |_| {})
 }
 
 fn names(directory: &Path) -> Vec<PathBuf> {
@@ -42,10 +42,10 @@ fn turn() -> std::sync::MutexGuard<'static, ()> {
 fn it_is_written_really_and_goes_with_its_claim() {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
-    let mut seen: Vec<MakeProgress> = Vec::new();
+    let mut seen: Vec<TestFileProgress> = Vec::new();
     let odd = 3 * MIB + 12_345;
     let (claim, made) =
-        make_test_file(&look(directory.path()), &fixed(odd), &Roots::default(), &mut |progress| {
+        create_test_file(&look(directory.path()), &fixed(odd), &Roots::default(), &mut |progress| {
             seen.push(progress);
         })
         .unwrap();
@@ -134,7 +134,7 @@ fn stopping_in_the_middle_removes_it() {
     let options = fixed(1 << 30);
     let stop = options.stop.clone();
     let mut calls = 0;
-    let error = make_test_file(&look(directory.path()), &options, &Roots::default(), &mut |_| {
+    let error = create_test_file(&look(directory.path()), &options, &Roots::default(), &mut |_| {
         calls += 1;
         stop.raise();
     })
@@ -148,7 +148,7 @@ fn stopping_in_the_middle_removes_it() {
 fn an_adaptive_file_ends_with_its_time_and_is_whole() {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
-    let wish = |max_elapsed_ns| options(SizeWish::Adaptive { max_bytes: 1 << 30, max_elapsed_ns });
+    let wish = |max_elapsed_ns| options(TestFileSize::Adaptive { max_bytes: 1 << 30, max_elapsed_ns });
     let (claim, made) = make(directory.path(), &wish(1)).unwrap();
     assert_eq!(made.bytes, MIB, "no time at all still gives a file");
     drop(claim);
@@ -273,7 +273,7 @@ fn a_full_filesystem_is_an_error_and_left_clean() {
     device.mkfs_ext4("small").unwrap();
     let mount = device.mount().unwrap();
     let (claim, made) =
-        make(mount.path(), &options(SizeWish::Adaptive { max_bytes: 1 << 30, max_elapsed_ns: u64::MAX }))
+        make(mount.path(), &options(TestFileSize::Adaptive { max_bytes: 1 << 30, max_elapsed_ns: u64::MAX }))
             .unwrap();
     let space = rustix::fs::statvfs(mount.path()).unwrap();
     assert!(space.f_bavail * 10 >= space.f_blocks, "{} of {} blocks free", space.f_bavail, space.f_blocks);

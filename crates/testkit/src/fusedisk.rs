@@ -22,7 +22,7 @@ use behaviour::Programmed;
 use fuser::{BackgroundSession, Config, MountOption, Session};
 use queue::{Queue, lock};
 use rustix::thread::CpuSet;
-use serve::{Core, Disk, FILE_NAME, OneFile, Works};
+use serve::{DiskState, Disk, FILE_NAME, OneFile, RunningModel};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -59,10 +59,10 @@ impl From<Behaviour> for Model {
 }
 
 impl Model {
-    fn start(self) -> Works {
+    fn start(self) -> RunningModel {
         match self {
-            Self::Simulated(device) => Works::Simulated(device),
-            Self::Programmed(behaviour) => Works::Programmed(Programmed::new(behaviour)),
+            Self::Simulated(device) => RunningModel::Simulated(device),
+            Self::Programmed(behaviour) => RunningModel::Programmed(Programmed::new(behaviour)),
         }
     }
 }
@@ -127,8 +127,8 @@ impl Builder {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         let store = Store::new(capacity_bytes, self.write_cache)?;
-        let core = Mutex::new(Core { works: self.model.start(), store, path_ns: 0, last_arrival_ns: 0 });
-        let disk = Arc::new(Disk { capacity_bytes, core, queue: Queue::new(self.cpu) });
+        let state = Mutex::new(DiskState { model: self.model.start(), store, path_ns: 0, last_arrival_ns: 0 });
+        let disk = Arc::new(Disk { capacity_bytes, state, queue: Queue::new(self.cpu) });
         Ok(FuseDisk { mounted: Arc::new(Mounted::new(disk)?) })
     }
 }
@@ -175,7 +175,7 @@ impl FuseDisk {
     /// What losetup said.
     pub fn loop_device(&self) -> io::Result<LoopDevice> {
         let below: Arc<Mounted> = Arc::clone(&self.mounted);
-        LoopDevice::builder().over(self.file()).direct_io(DirectIo::On).keeping(below).create()
+        LoopDevice::builder().over(self.file()).direct_io(DirectIo::On).keep_until_drop(below).create()
     }
 
     /// Every request that was answered, in the order of the answers; the last [`LOG_ENTRIES`] of them.
@@ -202,22 +202,22 @@ impl FuseDisk {
     /// Those of restoring the content, which is in memory.
     pub fn cut_power(&self) -> io::Result<()> {
         // Under this lock no request arrives, so that none is half before the cut and half after it.
-        let mut core = lock(&self.disk().core);
+        let mut state = lock(&self.disk().state);
         self.disk().queue.cut();
-        core.works.cut(self.disk().queue.now_ns());
-        core.store.lose()
+        state.model.cut(self.disk().queue.now_ns());
+        state.store.lose()
     }
 
     /// Bytes that a power cut would lose.
     #[must_use]
     pub fn volatile_bytes(&self) -> u64 {
-        lock(&self.disk().core).store.volatile_bytes()
+        lock(&self.disk().state).store.volatile_bytes()
     }
 
     /// Lets requests that arrive from now on behave otherwise. The new device is idle; what is in the old one is answered
     /// in its time.
     pub fn set_behaviour(&self, behaviour: Behaviour) {
-        lock(&self.disk().core).works = Model::from(behaviour).start();
+        lock(&self.disk().state).model = Model::from(behaviour).start();
     }
 
     /// Takes the way through the kernel off, there and back, in ns: a request counts as arrived half of it ago, and its
@@ -225,7 +225,7 @@ impl FuseDisk {
     /// idle while an answer is under way. The way is for a program that knows nothing of this disk to measure; it is 0 until
     /// then.
     pub fn set_path_ns(&self, path_ns: u64) {
-        lock(&self.disk().core).path_ns = path_ns;
+        lock(&self.disk().state).path_ns = path_ns;
     }
 
     fn disk(&self) -> &Disk {

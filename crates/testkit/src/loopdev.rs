@@ -92,7 +92,7 @@ impl Builder {
     }
 
     /// Keeps `below`, which serves the file, until the device is gone.
-    pub(crate) fn keeping(mut self, below: Below) -> Self {
+    pub(crate) fn keep_until_drop(mut self, below: Below) -> Self {
         self.below = Some(below);
         self
     }

@@ -116,12 +116,14 @@ fn brackets(delimiter: Delimiter) -> (&'static str, &'static str) {
     }
 }
 
-/// `test`, `cfg(test)`, and `cfg(all(test, …))`; `cfg(not(test))` is the opposite.
+/// `test`, `cfg(test)`, `cfg(all(test, …))`, and `cfg(any(test, feature = …))` of what other crates' tests use, too;
+/// `cfg(not(test))` is the opposite.
 fn is_test_attribute(stream: &TokenStream) -> bool {
     let mut flat = Vec::new();
     flatten(stream.clone(), false, &mut flat);
     let texts: Vec<&str> = flat.iter().map(|token| token.text.as_str()).collect();
     matches!(texts.as_slice(), ["test"] | ["cfg", "(", "test", ")"])
+        || texts.starts_with(&["cfg", "(", "any", "(", "test", ",", "feature"])
         || (texts.starts_with(&["cfg", "(", "all", "("])
             && texts.contains(&"test")
             && !texts.contains(&"not"))
@@ -158,6 +160,9 @@ mod tests {
         assert!(!kept.contains(&"inside".to_owned()) && !kept.contains(&"one".to_owned()));
         assert!(plain("#[cfg(not(test))] fn real() {}").contains(&"real".to_owned()));
         assert!(plain("#[cfg(test)] use a; use b;").contains(&"b".to_owned()));
+        let shared = "#[cfg(any(test, feature = \"fixtures\"))] mod fixtures { fn inside() {} }";
+        assert!(!plain(shared).contains(&"inside".to_owned()));
+        assert!(plain("#[cfg(any(unix, test))] fn real() {}").contains(&"real".to_owned()));
     }
 
     #[test]

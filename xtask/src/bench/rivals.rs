@@ -1,7 +1,7 @@
 //! The programs that are compared: the engine's example `hammer`, and fio. Each run is a process of its own and answers in
 //! JSON.
 
-use super::ground::{Confinement, Ground};
+use super::environment::{BenchTarget, Confinement};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -54,9 +54,9 @@ impl Runner {
     }
 
     /// A run of ours.
-    pub(crate) fn ours(&self, ours: &Ours, ground: &Ground, confinement: &Confinement) -> Result<Done> {
+    pub(crate) fn ours(&self, ours: &Ours, target: &BenchTarget, confinement: &Confinement) -> Result<Done> {
         let mut command = confinement.command(&self.hammer);
-        command.arg(ground.path()).args([ground.io_path(), ours.engine]);
+        command.arg(target.path()).args([target.io_path(), ours.engine]);
         command.args([ours.depth.to_string().as_str(), ours.batch]);
         command.args([self.seconds.to_string(), self.cpu.to_string()]).arg(ours.recording);
         let (answer, cpu_ns) = timed(&mut command)?;
@@ -65,16 +65,16 @@ impl Runner {
     }
 
     /// A run of fio.
-    pub(crate) fn fio(&self, fio: &Fio, ground: &Ground, confinement: &Confinement) -> Result<Done> {
+    pub(crate) fn fio(&self, fio: &Fio, target: &BenchTarget, confinement: &Confinement) -> Result<Done> {
         let mut command = confinement.command(Path::new("fio"));
         command.args(["--name=bench", "--rw=randread", "--bs=4k", "--thread", "--time_based", "--readonly"]);
         command.args(["--output-format=json", "--group_reporting"]);
-        command.arg(format!("--filename={}", ground.path().display()));
+        command.arg(format!("--filename={}", target.path().display()));
         command.arg(format!("--ioengine={}", fio.engine)).arg(format!("--iodepth={}", fio.depth));
         command.arg(format!("--cpus_allowed={}", self.cpu)).arg(format!("--runtime={}", self.seconds));
-        match ground {
-            Ground::Zram(_) => command.arg("--direct=1"),
-            Ground::File(_) => command.args(["--direct=0", "--invalidate=0", "--fadvise_hint=0"]),
+        match target {
+            BenchTarget::Zram(_) => command.arg("--direct=1"),
+            BenchTarget::File(_) => command.args(["--direct=0", "--invalidate=0", "--fadvise_hint=0"]),
         };
         if fio.batch_of_32 {
             command.args(["--iodepth_batch_submit=32", "--iodepth_batch_complete_min=32"]);
@@ -117,15 +117,7 @@ fn children_s(line: &str) -> Option<f64> {
 
 /// Builds one executable with optimisation, and says where it is.
 pub(crate) fn build(what: &[&str]) -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["build", "--release", "--message-format=json-render-diagnostics"]).args(what);
-    command.stderr(std::process::Stdio::inherit());
-    let output = checked(&mut command)?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let mut executables = messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from));
-    executables.next_back().context("cargo names no executable")
+    crate::build::executable(&crate::root(), &[&["--release"], what].concat())
 }
 
 /// Runs a program that answers in JSON, possibly after a line of talk.

@@ -2,7 +2,7 @@
 
 use super::{Flag, One, SWITCH, on, value};
 use crate::subcommand::Subcommand::{self, Align, Paths, Run, Scale, Stream};
-use rdsk_experiment::BudgetWish;
+use rdsk_experiment::BudgetSource;
 use rdsk_units::Nanos;
 
 /// Shortest budget: two windows; below that no rate has an interval.
@@ -17,7 +17,7 @@ pub(super) static FLAGS: &[Flag] = &[
         name: "budget",
         value: One("TIME", |args, text| {
             let budget_ns = value::time_ns(text, MIN_BUDGET, MAX_TIME);
-            budget_ns.map(|ns| (args.options.budget_ns, args.options.budget_wish) = (ns, BudgetWish::Asked))
+            budget_ns.map(|ns| (args.options.budget_ns, args.options.budget_source) = (ns, BudgetSource::Requested))
         }),
         uses: &[on(Subcommand::MEASURING, "Time for the whole run, such as 20s or 5m", "60s")],
         details: "Less time gives wider intervals.",

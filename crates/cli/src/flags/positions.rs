@@ -2,7 +2,7 @@
 
 use super::{Flag, One, SWITCH, Switch, on, value};
 use crate::subcommand::Subcommand::{Stripe, Zones};
-use rdsk_experiment::{PlaceOrder, Places};
+use rdsk_experiment::{PositionOrder, Positions};
 
 /// Most positions: with ten passes, a Record of more is too large to work with.
 const MAX_POINTS: u32 = 500_000;
@@ -13,7 +13,7 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         name: "points",
         value: One("N", |args, text| {
-            value::count(text, MAX_POINTS).map(|count| args.options.places = Places::Count(u64::from(count)))
+            value::count(text, MAX_POINTS).map(|count| args.options.positions = Positions::Count(u64::from(count)))
         }),
         uses: &[
             on(&[Zones], "Positions to visit in each pass", "up to 200, as the budget allows"),
@@ -24,7 +24,7 @@ pub(super) static FLAGS: &[Flag] = &[
     },
     Flag {
         name: "full",
-        value: Switch(|args| args.options.places = Places::Full),
+        value: Switch(|args| args.options.positions = Positions::Full),
         uses: &[on(&[Zones], "Visit every block of the target in each pass, however long it takes", "")],
         example: "--full --runs 1",
         ..SWITCH
@@ -39,8 +39,8 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         name: "order",
         value: One("ORDER", |args, text| {
-            value::word(text, ORDERS, &[PlaceOrder::Shuffled, PlaceOrder::Ascending])
-                .map(|order| args.options.place_order = order)
+            value::word(text, ORDERS, &[PositionOrder::Shuffled, PositionOrder::Ascending])
+                .map(|order| args.options.position_order = order)
         }),
         words: ORDERS,
         uses: &[on(&[Zones], "Order in which a pass visits the positions", "shuffled")],
@@ -63,9 +63,9 @@ mod tests {
 
     #[test]
     fn points_and_runs() {
-        assert_eq!(parsed(&["zones"]).unwrap().options.places, Places::Default);
-        assert_eq!(parsed(&["zones", "--points", "50"]).unwrap().options.places, Places::Count(50));
-        assert_eq!(parsed(&["zones", "--full"]).unwrap().options.places, Places::Full);
+        assert_eq!(parsed(&["zones"]).unwrap().options.positions, Positions::Default);
+        assert_eq!(parsed(&["zones", "--points", "50"]).unwrap().options.positions, Positions::Count(50));
+        assert_eq!(parsed(&["zones", "--full"]).unwrap().options.positions, Positions::Full);
         assert!(parsed(&["zones", "--full", "--points", "5"]).is_err());
         refuses("zones", "--points", &["", "0", "-1", "x", "1e3", "99999999999"]);
         refuses("zones", "--runs", &["", "0", "-1", "ten"]);
@@ -73,8 +73,8 @@ mod tests {
 
     #[test]
     fn order() {
-        let order = |word| parsed(&["zones", "--order", word]).unwrap().options.place_order;
-        assert_eq!((order("ascending"), order("shuffled")), (PlaceOrder::Ascending, PlaceOrder::Shuffled));
+        let order = |word| parsed(&["zones", "--order", word]).unwrap().options.position_order;
+        assert_eq!((order("ascending"), order("shuffled")), (PositionOrder::Ascending, PositionOrder::Shuffled));
         refuses("zones", "--order", &["", "random", "asc"]);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rdsk_finding::zones::{Zone, zones};
+use rdsk_analysis::zones::{Zone, zones};
 use rdsk_model::Record;
 use rdsk_testkit::guest::campaign::note;
 use rdsk_testkit::guest::{Booted, Disk, Outcome, Scenario, Tier};

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use rdsk_finding::stripe::{Level, Reading, SURE, stripe};
+use rdsk_analysis::stripe::{Level, Reading, SURE, stripe};
 use rdsk_model::{Op, Record};
 use rdsk_testkit::guest::campaign::note;
 use rdsk_testkit::guest::{Booted, Call, Disk, Outcome, Scenario, Tier};

@@ -33,7 +33,7 @@ use Shape::{Flag, List, Number, Object, OrNull, Signed, Text, Whole, Word};
 const WHOLE_OR_NULL: Shape = OrNull(&Whole);
 const NUMBER_OR_NULL: Shape = OrNull(&Number);
 const TEXT_OR_NULL: Shape = OrNull(&Text);
-const RUNG: Shape = Word(&["bpf", "sysfs", "process", "sim", "none"]);
+const SOURCE: Shape = Word(&["bpf", "sysfs", "process", "sim", "none"]);
 const OP: Shape = Word(&["read", "write"]);
 
 /// The whole document.
@@ -52,7 +52,7 @@ pub(crate) const RECORD: Shape = Object(&[
     (
         "observer",
         Object(&[
-            ("rung", RUNG),
+            ("source", SOURCE),
             ("why_not_higher", TEXT_OR_NULL),
             ("lost_events", WHOLE_OR_NULL),
             ("cost_ns_per_io", NUMBER_OR_NULL),
@@ -209,7 +209,7 @@ const LATENCY: Shape = Object(&[
 ]);
 
 const EVIDENCE: Shape = Object(&[
-    ("rung", RUNG),
+    ("source", SOURCE),
     ("device", List(&DEVICE_EVIDENCE)),
     ("requests", List(&Object(&[("target", Whole), ("op", OP), ("bytes", Whole), ("count", Whole)]))),
     (

@@ -80,7 +80,7 @@ impl Host {
         let cost = &self.params.cost;
         match (call.operation, call.route) {
             (Operation::Read | Operation::Write, Route::Direct) => {
-                let chance_ns = cost.direct_chance_ns * self.chance.share();
+                let chance_ns = cost.direct_chance_ns * self.rng.uniform_unfolded();
                 nanos(cost.direct_call_ns + call.bytes as f64 * cost.direct_byte_ns + chance_ns)
             }
             _ => nanos(cost.buffered_call_ns),

@@ -16,6 +16,7 @@ use crate::path::Paths;
 use crate::request::Fault;
 use calls::CallState;
 use queue::{LunState, Queued};
+use rdsk_stats::rng::SplitMix64;
 use slab::Slab;
 
 /// What a call does.
@@ -116,23 +117,7 @@ pub struct Host {
     luns: Vec<LunState>,
     done: Vec<Done>,
     cpu_ns: u64,
-    chance: Chance,
-}
-
-/// Numbers that look like chance, the same for the same seed (SplitMix64; G. L. Steele, D. Lea and C. H. Flood, "Fast
-/// splittable pseudorandom number generators", 2014).
-#[derive(Clone, Debug)]
-struct Chance(u64);
-
-impl Chance {
-    /// A number from 0 to below 1.
-    fn share(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z >> 11) as f64 / (1_u64 << 53) as f64
-    }
+    rng: SplitMix64,
 }
 
 impl Host {
@@ -151,7 +136,7 @@ impl Host {
             luns: luns.collect(),
             done: Vec::new(),
             cpu_ns: 0,
-            chance: Chance(seed),
+            rng: SplitMix64::new(seed),
             paths,
         }
     }

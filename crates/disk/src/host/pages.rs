@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::CallSlot;
 
 /// Stale names of the eviction order that are never worth a sweep.
-const LEAST_SWEPT: usize = 1024;
+const MIN_SWEPT: usize = 1024;
 
 /// What of a range is not on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,7 +214,7 @@ impl Pages {
             self.pages.retain(|index, page| !range.contains(index) || !clean(page));
         }
         // The names of buffers that are gone are swept up only now and then, so that many small ranges stay cheap.
-        if self.order.len() > 2 * self.pages.len() + LEAST_SWEPT {
+        if self.order.len() > 2 * self.pages.len() + MIN_SWEPT {
             let pages = &self.pages;
             let mut kept = HashSet::with_capacity(pages.len());
             self.order.retain(|index| pages.contains_key(index) && kept.insert(*index));

@@ -10,13 +10,13 @@ const LONGEST_NS: u64 = 1_000_000_000_000;
 const LONGEST_SPAN_NS: u64 = 1_000_000_000_000_000;
 
 /// Largest device, 2^60 bytes.
-pub(crate) const LARGEST_BYTES: u64 = 1 << 60;
+pub(crate) const MAX_BYTES: u64 = 1 << 60;
 
 /// Largest request that a host makes.
-pub(crate) const LARGEST_REQUEST_BYTES: u64 = 64 << 20;
+pub(crate) const MAX_REQUEST_BYTES: u64 = 64 << 20;
 
 /// Most of what is kept in lists: servers, dies, segments, pieces.
-pub(crate) const MOST_PLACES: u64 = 4096;
+pub(crate) const MAX_PLACES: u64 = 4096;
 
 /// A figure that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ impl Checker {
     /// A size of a device or a part of one: whole sectors, above zero.
     pub(crate) fn size(&self, key: &str, bytes: u64) -> Result<(), Wrong> {
         self.sectors(key, bytes)?;
-        self.at_most(key, bytes, LARGEST_BYTES)
+        self.at_most(key, bytes, MAX_BYTES)
     }
 
     /// A size in whole sectors of 512 bytes, above zero.

@@ -1,7 +1,7 @@
 //! The figures of devices: disks, memory, flash, arrays, and what goes wrong with them. It computes nothing.
 
-use super::{Checker, LARGEST_BYTES, LARGEST_REQUEST_BYTES, MOST_DEVICES, MOST_PLACES, Wrong};
-use crate::mechanics::SECTOR_BYTES;
+use super::{Checker, MAX_BYTES, MAX_DEVICES, MAX_PLACES, MAX_REQUEST_BYTES, Wrong};
+use crate::request::SECTOR_BYTES;
 use serde::{Deserialize, Serialize};
 
 /// Which model a LUN is.
@@ -270,8 +270,8 @@ impl DiskParams {
         if self.read_ahead_bytes > 0 && self.read_segments == 0 {
             return Err(c.wrong("read_segments", "read-ahead needs at least one segment"));
         }
-        c.at_most("read_segments", self.read_segments as u64, MOST_PLACES)?;
-        c.at_most("read_ahead_bytes", self.read_ahead_bytes, LARGEST_BYTES)?;
+        c.at_most("read_segments", self.read_segments as u64, MAX_PLACES)?;
+        c.at_most("read_ahead_bytes", self.read_ahead_bytes, MAX_BYTES)?;
         self.check_zones(c)?;
         let Some(cache) = &self.write_cache else { return Ok(()) };
         c.within("write_cache", |c| {
@@ -282,7 +282,7 @@ impl DiskParams {
             c.at_most("bytes", cache.bytes, 64 << 30)?;
             c.at_most("segment_bytes", cache.segment_bytes, 64 << 30)?;
             c.time("delay_ns", cache.delay_ns)?;
-            c.count("extents", cache.extents as u64, MOST_PLACES)
+            c.count("extents", cache.extents as u64, MAX_PLACES)
         })
     }
 
@@ -307,7 +307,7 @@ impl DiskParams {
                 format!("the zones do not cover the disk: they hold {held_bytes} bytes of its {end_bytes}");
             return Err(c.wrong("zones", &reason));
         }
-        if held_bytes > 4 * LARGEST_BYTES {
+        if held_bytes > 4 * MAX_BYTES {
             return Err(c.wrong("zones", &format!("the zones hold {held_bytes} bytes, more than any disk")));
         }
         // Positions are times of reading the whole disk, exact to a nanosecond as long as they are below 2^53.
@@ -328,7 +328,7 @@ impl RamParams {
         c.time("read_command_ns", self.read_command_ns)?;
         c.time("write_command_ns", self.write_command_ns)?;
         c.at_most("write_buffer_bytes", self.write_buffer_bytes, 64 << 30)?;
-        c.count("servers", self.servers as u64, MOST_PLACES)
+        c.count("servers", self.servers as u64, MAX_PLACES)
     }
 }
 
@@ -336,8 +336,8 @@ impl SsdParams {
     fn check(&self, c: &Checker) -> Result<(), Wrong> {
         c.size("capacity_bytes", self.capacity_bytes)?;
         c.sectors("page_bytes", self.page_bytes)?;
-        c.at_most("page_bytes", self.page_bytes, LARGEST_REQUEST_BYTES)?;
-        c.count("dies", self.dies as u64, MOST_PLACES)?;
+        c.at_most("page_bytes", self.page_bytes, MAX_REQUEST_BYTES)?;
+        c.count("dies", self.dies as u64, MAX_PLACES)?;
         c.bytes_per_s("interface_bytes_per_s", self.interface_bytes_per_s)?;
         for (key, ns) in [
             ("read_ns", self.read_ns),
@@ -348,11 +348,11 @@ impl SsdParams {
         ] {
             c.time(key, ns)?;
         }
-        c.at_most("slc_bytes", self.slc_bytes, LARGEST_BYTES)?;
+        c.at_most("slc_bytes", self.slc_bytes, MAX_BYTES)?;
         if self.gc_every_bytes > 0 && self.gc_every_bytes < self.page_bytes {
             return Err(c.wrong("gc_every_bytes", "is less than a page"));
         }
-        c.at_most("gc_every_bytes", self.gc_every_bytes, LARGEST_BYTES)?;
+        c.at_most("gc_every_bytes", self.gc_every_bytes, MAX_BYTES)?;
         c.cost("slc_drain_bytes_per_s", self.slc_drain_bytes_per_s)
     }
 }
@@ -379,8 +379,8 @@ impl ArrayParams {
         c.bytes_per_s("interface_bytes_per_s", self.interface_bytes_per_s)?;
         c.time("command_ns", self.command_ns)?;
         c.at_most("write_back_bytes", self.write_back_bytes, 64 << 30)?;
-        c.at_most("members", self.members as u64, MOST_DEVICES)?;
-        c.at_most("cached_rows", self.besides.map_or(0, |besides| besides.cached_rows) as u64, MOST_PLACES)?;
+        c.at_most("members", self.members as u64, MAX_DEVICES)?;
+        c.at_most("cached_rows", self.besides.map_or(0, |besides| besides.cached_rows) as u64, MAX_PLACES)?;
         let least = match self.level {
             RaidLevel::Raid0 | RaidLevel::Raid1 => 2,
             RaidLevel::Raid5 => 3,
@@ -393,7 +393,7 @@ impl ArrayParams {
         if self.capacity_bytes() == 0 {
             return Err(c.wrong("chunk_bytes", "is larger than a member"));
         }
-        c.at_most("members", self.capacity_bytes(), LARGEST_BYTES)
+        c.at_most("members", self.capacity_bytes(), MAX_BYTES)
             .map_err(|wrong| Wrong { reason: "the array is larger than any".to_owned(), ..wrong })?;
         Ok(())
     }

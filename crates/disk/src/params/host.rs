@@ -1,13 +1,13 @@
 //! The figures of a host: its buffers, its queues and what its calls cost. It computes nothing.
 
-use super::{Checker, LARGEST_REQUEST_BYTES, Wrong};
+use super::{Checker, MAX_REQUEST_BYTES, Wrong};
 use serde::{Deserialize, Serialize};
 
 /// Most buffers of a cache; each takes about a hundred bytes of memory here.
-const MOST_BUFFERS: u64 = 1 << 22;
+const MAX_BUFFERS: u64 = 1 << 22;
 
 /// Most requests in a queue.
-const MOST_REQUESTS: u64 = 1 << 20;
+const MAX_REQUESTS: u64 = 1 << 20;
 
 /// When a buffered write reads its buffer first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,7 +113,7 @@ impl HostParams {
             ("direct_request_bytes", self.direct_request_bytes),
             ("read_ahead_bytes", self.read_ahead_bytes),
         ] {
-            c.at_most(key, bytes, LARGEST_REQUEST_BYTES)?;
+            c.at_most(key, bytes, MAX_REQUEST_BYTES)?;
         }
         for (key, bytes) in [("merge_bytes", self.merge_bytes), ("dirty_limit_bytes", self.dirty_limit_bytes)]
         {
@@ -124,8 +124,8 @@ impl HostParams {
         if self.cache_bytes < self.dirty_limit_bytes {
             return Err(c.wrong("cache_bytes", "is less than dirty_limit_bytes"));
         }
-        if self.cache_bytes / self.buffer_bytes > MOST_BUFFERS {
-            return Err(c.wrong("cache_bytes", &format!("is more than {MOST_BUFFERS} buffers")));
+        if self.cache_bytes / self.buffer_bytes > MAX_BUFFERS {
+            return Err(c.wrong("cache_bytes", &format!("is more than {MAX_BUFFERS} buffers")));
         }
         if self.write_behind_bytes >= self.dirty_limit_bytes {
             return Err(
@@ -141,13 +141,13 @@ impl HostParams {
         c.positive("clock_resolution_ns", self.clock_resolution_ns)?;
         c.time("clock_resolution_ns", self.clock_resolution_ns)?;
         c.span("write_behind_ns", self.write_behind_ns)?;
-        c.at_most("queue_batch", self.queue_batch as u64, MOST_REQUESTS)?;
+        c.at_most("queue_batch", self.queue_batch as u64, MAX_REQUESTS)?;
         for (key, count) in [
             ("direct_in_flight", self.direct_in_flight),
             ("queue_limit", self.queue_limit),
             ("active_limit", self.active_limit),
         ] {
-            c.count(key, count as u64, MOST_REQUESTS)?;
+            c.count(key, count as u64, MAX_REQUESTS)?;
         }
         let cost = &self.cost;
         c.within("cost", |c| {

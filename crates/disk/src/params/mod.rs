@@ -5,7 +5,7 @@ mod device;
 mod fault;
 mod host;
 
-pub(crate) use check::{Checker, LARGEST_BYTES, LARGEST_REQUEST_BYTES, MOST_PLACES, Wrong};
+pub(crate) use check::{Checker, MAX_BYTES, MAX_PLACES, MAX_REQUEST_BYTES, Wrong};
 pub use device::{
     ArrayParams, BesidesParams, DestageOrder, DeviceParams, DiskParams, RaidLevel, RamParams, SsdParams,
     WriteCacheParams, ZoneParams,
@@ -15,7 +15,7 @@ pub use host::{CloseAction, CostParams, HostParams, Partial};
 use serde::{Deserialize, Serialize};
 
 /// Most devices that are simulated at once, members of arrays included.
-pub(crate) const MOST_DEVICES: u64 = 4096;
+pub(crate) const MAX_DEVICES: u64 = 4096;
 
 /// A whole system: a host, its paths and its LUNs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -96,9 +96,9 @@ impl SystemParams {
         let mut devices = 0_u64;
         for (index, lun) in self.luns.iter().enumerate() {
             devices = devices.saturating_add(lun.device.devices());
-            if devices > MOST_DEVICES {
+            if devices > MAX_DEVICES {
                 let reason =
-                    format!("{devices} devices, with members of arrays, are more than {MOST_DEVICES}");
+                    format!("{devices} devices, with members of arrays, are more than {MAX_DEVICES}");
                 return Err(checker.wrong(&format!("luns[{index}].device"), &reason));
             }
             checker.within(&format!("luns[{index}]"), |c| {

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "every test file uses its part of the driver")]
 
 use rdsk_disk::{Call, Counters, Host, Operation, Route, Stability, load};
+use rdsk_stats::rng::SplitMix64;
 
 /// What one dd saw.
 #[derive(Clone, Debug)]
@@ -53,29 +54,11 @@ pub(crate) fn near(what: &str, is: f64, wanted: f64, share: f64) {
     assert!(error.abs() <= share, "{what}: {is} is {:+.1} % from {wanted}", error * 100.0);
 }
 
-/// A small generator of pseudo-random numbers (SplitMix64), so that tests draw the same every time.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    /// A number below `limit`.
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        u64::try_from((u128::from(z ^ (z >> 31)) * u128::from(limit)) >> 64)
-            .expect("it is below a limit of 64 bits")
-    }
-
-    /// All numbers below `count`, each once.
-    pub(crate) fn shuffled(&mut self, count: u64) -> Vec<u64> {
-        let mut numbers: Vec<u64> = (0..count).collect();
-        for last in (1..numbers.len()).rev() {
-            let other = usize::try_from(self.below(last as u64 + 1)).expect("an index");
-            numbers.swap(last, other);
-        }
-        numbers
-    }
+/// All numbers below `count`, each once, in random order.
+pub(crate) fn shuffled(rng: &mut SplitMix64, count: u64) -> Vec<u64> {
+    let mut numbers: Vec<u64> = (0..count).collect();
+    rng.shuffle(&mut numbers);
+    numbers
 }
 
 /// Several dd at once, dealt round the LUNs, each over its own range; bytes per second of all together while all run.

@@ -74,7 +74,7 @@ proptest! {
                 prop_assert!(capacity(&workload) < u64::from(workload.streams) * 2);
                 return Ok(());
             };
-            let target = place_of(&workload, stream).unwrap().target_position;
+            let target = placement_of(&workload, stream).unwrap().target_position;
             let cycle = offsets.cycle();
             let mut first = None;
             for _ in 0..cycle {
@@ -103,7 +103,7 @@ proptest! {
         let mut ops = 0;
         for stream in 0..workload.streams {
             let Ok(mut offsets) = Offsets::new(&workload, 1, stream) else { return Ok(()) };
-            let target = place_of(&workload, stream).unwrap().target_position;
+            let target = placement_of(&workload, stream).unwrap().target_position;
             for _ in 0..offsets.cycle() {
                 let offset = offsets.next_offset();
                 assert_allowed(&workload, offset);
@@ -197,6 +197,6 @@ fn spans_without_room_are_errors() {
     assert_eq!(capacity(&workload), 0);
     let crowded = Workload { streams: 3, ..Workload::sequential_read(2 << 20) };
     assert!(matches!(Offsets::new(&crowded, 0, 0), Err(EngineError::Span { .. })));
-    let nonsense = Workload { block_bytes: 0, ..Workload::sequential_read(1000) };
-    assert!(matches!(Offsets::new(&nonsense, 0, 0), Err(EngineError::Workload { .. })));
+    let invalid = Workload { block_bytes: 0, ..Workload::sequential_read(1000) };
+    assert!(matches!(Offsets::new(&invalid, 0, 0), Err(EngineError::Workload { .. })));
 }

@@ -1,25 +1,13 @@
 //! One stream of a simulated visit: what it has still to do and what it did. It makes no call itself.
 
-use crate::EngineError;
+use crate::error::EngineError;
 use crate::job::Job;
-use crate::offsets::{OffsetSource as _, Offsets, ends_with_cycle, place_of};
-use crate::points::{Point, PointSource};
-use crate::real::share_of;
+use crate::offsets::{OffsetSource as _, Offsets, placement_of};
+use crate::positions::{Position, PositionSource};
+use crate::stream_spec::Quota;
+use crate::work::StreamEnd;
 use rdsk_disk::LunId;
 use rdsk_model::{ChosenIo, IoError};
-
-/// Why a stream ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// It did all it was asked for.
-    Complete,
-    /// The time was up.
-    OutOfTime,
-    /// It was told to stop.
-    Halted,
-    /// A call failed.
-    Failed,
-}
 
 /// A stream.
 #[derive(Debug)]
@@ -30,7 +18,7 @@ pub(super) struct Stream<'a> {
     pub(super) lun: LunId,
     offsets: Offsets,
     /// Chosen places instead of the offsets.
-    points: Option<PointSource<'a>>,
+    positions: Option<PositionSource<'a>>,
     block_bytes: u64,
     /// Whole blocks that are left.
     full_ops: u64,
@@ -38,8 +26,7 @@ pub(super) struct Stream<'a> {
     tail_bytes: u64,
     /// When it may begin, from the start of the visit.
     pub(super) turn_ns: u64,
-    pub(super) in_flight: u32,
-    pub(super) ended: Option<End>,
+    pub(super) ended: Option<StreamEnd>,
     pub(super) error: Option<IoError>,
     pub(super) start_ns: u64,
     pub(super) end_ns: u64,
@@ -56,24 +43,20 @@ impl<'a> Stream<'a> {
         page_bytes: u64,
     ) -> Result<Self, EngineError> {
         let workload = job.workload;
-        let place = place_of(workload, index)?;
-        let (target, lun) = luns[place.target_position];
+        let placement = placement_of(workload, index)?;
+        let (target, lun) = luns[placement.target_position];
         let offsets = Offsets::with_page(workload, job.visit, index, page_bytes)?;
-        let (mut full_ops, mut tail_bytes) = share_of(job, index)?;
-        if ends_with_cycle(workload) && full_ops >= offsets.cycle() {
-            (full_ops, tail_bytes) = (offsets.cycle(), 0);
-        }
+        let Quota { full_ops, tail_bytes } = Quota::new(job, index, &offsets)?;
         Ok(Self {
             index,
             target,
             lun,
             offsets,
-            points: PointSource::of(job),
+            positions: PositionSource::of(job),
             block_bytes: workload.block_bytes,
             full_ops,
             tail_bytes,
             turn_ns: workload.stagger_ns.saturating_mul(u64::from(index)),
-            in_flight: 0,
             ended: None,
             error: None,
             start_ns: 0,
@@ -90,31 +73,31 @@ impl<'a> Stream<'a> {
     }
 
     /// The next call; `None` when the stream is over.
-    pub(super) fn next(&mut self, seen: &[ChosenIo]) -> Option<Point> {
+    pub(super) fn next(&mut self, seen: &[ChosenIo]) -> Option<Position> {
         if self.is_over() {
             return None;
         }
-        let next = match &mut self.points {
-            Some(points) => points.next(seen),
+        let next = match &mut self.positions {
+            Some(positions) => positions.next(seen),
             None => self.next_of_span(),
         };
         if next.is_none() {
-            self.ended = Some(End::Complete);
+            self.ended = Some(StreamEnd::Complete);
         }
         next
     }
 
-    fn next_of_span(&mut self) -> Option<Point> {
+    fn next_of_span(&mut self) -> Option<Position> {
         if self.full_ops > 0 {
             self.full_ops -= 1;
-            return Some(Point {
+            return Some(Position {
                 index: None,
                 offset_bytes: self.offsets.next_offset(),
                 bytes: self.block_bytes,
             });
         }
         let bytes = std::mem::take(&mut self.tail_bytes);
-        (bytes > 0).then(|| Point { index: None, offset_bytes: self.offsets.tail_offset(bytes), bytes })
+        (bytes > 0).then(|| Position { index: None, offset_bytes: self.offsets.tail_offset(bytes), bytes })
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -122,14 +105,14 @@ impl<'a> Stream<'a> {
     }
 
     /// Ends the stream, unless it has ended for another reason.
-    pub(super) fn end(&mut self, end: End) {
+    pub(super) fn end(&mut self, end: StreamEnd) {
         self.ended.get_or_insert(end);
     }
 
     /// Ends the stream with its first error.
     pub(super) fn fail(&mut self, offset_bytes: u64, errno: i32, message: String, now_ns: u64) {
         self.end_ns = now_ns;
-        self.ended = Some(End::Failed);
+        self.ended = Some(StreamEnd::Failed);
         let (target, stream) = (self.target, Some(self.index));
         self.error.get_or_insert(IoError { target, stream, offset_bytes, errno, message });
     }

@@ -73,7 +73,7 @@ pub(crate) fn millis(count: u64) -> Limits {
 
 pub(crate) fn job<'a>(workload: &'a Workload, claims: &'a [Claim], limits: Limits) -> Job<'a> {
     Job {
-        first_point: 0,
+        first_position: 0,
         members: None,
         chooser: None,
         workload,

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, has_verdict, how_many, ids};
-use crate::{reading, words};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Op, Record, VerdictCode};
 
 pub(super) const RULE: Rule = Rule { code: "buffered-write-in-memory", check };
@@ -45,7 +45,7 @@ fn check(record: &Record) -> Vec<Finding> {
 /// Time until stable over time until return.
 fn later(cell: &CellRecord) -> Option<f64> {
     let returned = cell.result.to_return_ns.filter(|&ns| ns > 0)?;
-    Some(reading::ratio(cell.result.to_stable_ns?, returned))
+    Some(metrics::ratio(cell.result.to_stable_ns?, returned))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids, is_simulated};
-use crate::{reading, words};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{CacheState, CellRecord, ColdCheck, Confidence, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "cold-not-reached", check };
@@ -50,8 +50,8 @@ fn check(record: &Record) -> Vec<Finding> {
 fn worst(cell: &CellRecord) -> Option<ColdCheck> {
     let span = (cell.workload.span_bytes * cell.workload.targets.len().max(1) as u64).max(1);
     let badness = |check: &ColdCheck| {
-        let cached = check.cached_bytes.map_or(0.0, |bytes| reading::ratio(bytes, span));
-        let wrong = reading::ratio(check.ranges_wrong, check.ranges_checked.max(1));
+        let cached = check.cached_bytes.map_or(0.0, |bytes| metrics::ratio(bytes, span));
+        let wrong = metrics::ratio(check.ranges_wrong, check.ranges_checked.max(1));
         cached.max(wrong)
     };
     cell.result

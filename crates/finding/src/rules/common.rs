@@ -1,6 +1,6 @@
 //! What the rules share: choosing cells, citing a counter. It decides nothing.
 
-use rdsk_model::{CellRecord, Record, Rung, StopReason, Target, TargetKind, VerdictCode};
+use rdsk_model::{CellRecord, EvidenceSource, Record, StopReason, Target, TargetKind, VerdictCode};
 
 /// Citations of one finding at most; a finding over a hundred cells stays readable.
 const MAX_CITED: usize = 8;
@@ -47,7 +47,7 @@ pub(super) fn target<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Ta
 
 /// Whether a model of a host and a disk was measured: no kernel, no logs and no files of a system stand behind its figures.
 pub(super) fn is_simulated(record: &Record, cell: &CellRecord) -> bool {
-    cell.evidence.rung == Rung::Sim
+    cell.evidence.source == EvidenceSource::Sim
         || target(record, cell).is_some_and(|target| target.kind == TargetKind::Sim)
 }
 

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cite, cite_all, how_many, ids, with_verdict};
-use crate::{reading, words};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{Confidence, Finding, Record, VerdictCode};
 use rdsk_units::percent;
 
@@ -14,9 +14,9 @@ fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     }
     let evidence = cite_all(&cells, |cell| {
-        let cpu_ns = reading::cpu_ns(cell).unwrap_or(0);
+        let cpu_ns = metrics::cpu_ns(cell).unwrap_or(0);
         let per_io = words::nanos(cpu_ns / cell.result.ops.unwrap_or(1).max(1));
-        let share = percent(reading::ratio(cpu_ns, cell.result.elapsed_ns.unwrap_or(1).max(1)));
+        let share = percent(metrics::ratio(cpu_ns, cell.result.elapsed_ns.unwrap_or(1).max(1)));
         cite(cell, "cpu per I/O", format_args!("{per_io}, cpu / elapsed = {share}"))
     });
     vec![Finding {

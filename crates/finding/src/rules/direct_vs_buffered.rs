@@ -3,7 +3,7 @@
 use super::Rule;
 use super::common::{cite, has_verdict};
 use super::path_cause::{self as cause, depth, request_bytes};
-use crate::{reading, words};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{
     CacheState, CellRecord, Confidence, Estimate, Experiment, Finding, IoPath, Op, Record, Sync, VerdictCode,
 };
@@ -108,7 +108,7 @@ fn rate(cell: &CellRecord) -> Option<Estimate> {
         Op::Read if has_verdict(cell, PageCache) => None,
         Op::Read => cell.result.bytes_per_s,
         Op::Write => {
-            let mean = reading::stable_rate(cell)?;
+            let mean = metrics::stable_rate(cell)?;
             let (low, high) = spread(cell, mean).unzip();
             Some(Estimate { mean, low, high })
         }
@@ -120,11 +120,11 @@ fn rate(cell: &CellRecord) -> Option<Estimate> {
 fn spread(cell: &CellRecord, mean: f64) -> Option<(f64, f64)> {
     let result = &cell.result;
     let is_stable_at_return =
-        reading::ratio(result.to_stable_ns?, result.to_return_ns.filter(|&ns| ns > 0)?) <= SAME;
+        metrics::ratio(result.to_stable_ns?, result.to_return_ns.filter(|&ns| ns > 0)?) <= SAME;
     let of_windows = result.bytes_per_s.and_then(|rate| rate.half_width()).filter(|_| is_stable_at_return);
     let of_passes = || {
         let rate =
-            |ns: Option<u64>, bytes: u64| Some(bytes as f64 / reading::seconds(ns.filter(|&ns| ns > 0)?));
+            |ns: Option<u64>, bytes: u64| Some(bytes as f64 / metrics::seconds(ns.filter(|&ns| ns > 0)?));
         let rates: Option<Vec<f64>> =
             result.visits.iter().map(|visit| rate(visit.to_stable_ns, visit.bytes)).collect();
         Some(rdsk_stats::mean_interval(&rates?)?.half_width_rel())
@@ -184,7 +184,7 @@ fn compare(faster: Estimate, slower: Estimate) -> Comparison {
 fn counted(cell: &CellRecord, rate: Estimate) -> String {
     let op = cell.workload.op;
     let requests =
-        reading::device_requests(cell, op).map_or_else(|| "unknown".into(), |count| count.to_string());
+        metrics::device_requests(cell, op).map_or_else(|| "unknown".into(), |count| count.to_string());
     let size = request_bytes(cell)
         .map_or(String::new(), |bytes| format!(" of {} KiB", words::figure(bytes / 1024.0)));
     let depth = depth(cell).map_or(String::new(), |depth| format!(", aqu-sz = {}", words::figure(depth)));

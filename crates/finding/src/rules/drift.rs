@@ -3,22 +3,22 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids};
-use super::course;
-use super::halves::{Change, change};
-use crate::words;
+use rdsk_analysis::rate_series;
+use rdsk_analysis::trend::{Trend, trend};
+use rdsk_analysis::words;
 use rdsk_model::{Confidence, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "drift", check };
 
 fn check(record: &Record) -> Vec<Finding> {
     let cells = cells(record, |cell| {
-        matches!(change(cell), Some(Change::Drift { .. })) && course::falls(cell).is_empty()
+        matches!(trend(cell), Some(Trend::Drift { .. })) && rate_series::level_shifts(cell).is_empty()
     });
     if cells.is_empty() {
         return Vec::new();
     }
-    let evidence = cite_all(&cells, |cell| match change(cell) {
-        Some(Change::Drift { first, second }) => cite(
+    let evidence = cite_all(&cells, |cell| match trend(cell) {
+        Some(Trend::Drift { first, second }) => cite(
             cell,
             "first half of the windows",
             format_args!("{}, second half = {}", words::rate(first.mean), words::rate(second.mean)),
@@ -41,8 +41,8 @@ fn check(record: &Record) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
-    use super::super::halves::tests::rippled;
     use super::*;
+    use rdsk_analysis::fixtures::rates::rippled;
 
     #[test]
     fn fires_on_halves_that_differ_without_a_sudden_fall_only() {

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cells, cite, is_simulated, target};
-use crate::{reading, words};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Confidence, Device, Finding, IoPath, Op, Record, Sync};
 use rdsk_units::printable;
 
@@ -62,7 +62,7 @@ fn explain(record: &Record, plain: &CellRecord, durable: &CellRecord) -> Option<
         title,
         text: format!("{}{}", cause(device, per_write(durable)), if is_dearer && !is_simulated(record, durable) { JOURNAL } else { "" }),
         evidence,
-        confidence: if reading::flushes(durable).is_some() { Confidence::Measured } else { Confidence::Inferred },
+        confidence: if metrics::flushes(durable).is_some() { Confidence::Measured } else { Confidence::Inferred },
         advice: is_dearer.then(|| {
             "write more per sync (larger blocks, group commit), or use a device whose cache survives a power cut".into()
         }),
@@ -123,7 +123,7 @@ fn flushes(cell: &CellRecord) -> String {
 
 fn per_write(cell: &CellRecord) -> Option<f64> {
     let ops = cell.result.ops.filter(|&ops| ops > 0)?;
-    Some(reading::ratio(reading::flushes(cell)?, ops))
+    Some(metrics::ratio(metrics::flushes(cell)?, ops))
 }
 
 #[cfg(test)]

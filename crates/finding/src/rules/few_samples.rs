@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids};
-use crate::words;
+use rdsk_analysis::words;
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Pattern, Record, StopReason, Sync};
 
 pub(super) const RULE: Rule = Rule { code: "few-samples", check };

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cite, cite_all, how_many, ids, with_verdict};
-use crate::reading;
+use rdsk_analysis::metrics;
 use rdsk_model::{Confidence, Finding, Op, Record, VerdictCode};
 use rdsk_units::{Bytes, percent};
 
@@ -14,9 +14,9 @@ fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     }
     let evidence = cite_all(&cells, |cell| {
-        let holes = reading::hole_share(cell).map_or_else(|| "unknown".into(), percent);
+        let holes = metrics::hole_share(cell).map_or_else(|| "unknown".into(), percent);
         let moved =
-            reading::device_bytes(cell, Op::Read).map_or("not counted".into(), |moved| Bytes(moved).approx());
+            metrics::device_bytes(cell, Op::Read).map_or("not counted".into(), |moved| Bytes(moved).approx());
         cite(cell, "share never written", format_args!("{holes}, device read = {moved}"))
     });
     vec![Finding {

@@ -2,8 +2,8 @@
 
 use super::Rule;
 use super::common::{cite, reached_device};
-use crate::scale::{Grid, Point, analyse};
-use crate::words;
+use rdsk_analysis::scale::{Grid, Point, analyse};
+use rdsk_analysis::words;
 use rdsk_model::{Confidence, Finding, Record};
 use rdsk_units::Bytes;
 

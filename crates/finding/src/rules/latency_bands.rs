@@ -3,35 +3,35 @@
 
 use super::Rule;
 use super::common::{cells, cite};
-use crate::reading::is_of_memory;
-use crate::words;
-use crate::zones::{Cause, Shadows, zones};
+use rdsk_analysis::metrics::is_of_memory;
+use rdsk_analysis::words;
+use rdsk_analysis::zones::{Cause, LatencyBands, zones};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "latency-bands", check };
 
 fn check(record: &Record) -> Vec<Finding> {
-    let mut by_cause: Vec<(Cause, Vec<(&CellRecord, Shadows)>)> = Vec::new();
+    let mut by_cause: Vec<(Cause, Vec<(&CellRecord, LatencyBands)>)> = Vec::new();
     for cell in cells(record, |cell| cell.experiment == Experiment::Zones && !is_of_memory(cell)) {
-        let Some(shadows) = zones(record, cell).and_then(|zones| zones.shadows) else { continue };
-        match by_cause.iter_mut().find(|(cause, _)| *cause == shadows.cause) {
-            Some((_, same)) => same.push((cell, shadows)),
-            None => by_cause.push((shadows.cause, vec![(cell, shadows)])),
+        let Some(latency_bands) = zones(record, cell).and_then(|zones| zones.latency_bands) else { continue };
+        match by_cause.iter_mut().find(|(cause, _)| *cause == latency_bands.cause) {
+            Some((_, same)) => same.push((cell, latency_bands)),
+            None => by_cause.push((latency_bands.cause, vec![(cell, latency_bands)])),
         }
     }
     by_cause.iter().map(|(cause, seen)| finding(*cause, seen)).collect()
 }
 
-fn finding(cause: Cause, seen: &[(&CellRecord, Shadows)]) -> Finding {
-    let (first, shadows) = &seen[0];
-    let late: f64 = shadows.bands.iter().map(|band| band.share).sum();
-    let largest = shadows.bands.iter().max_by_key(|band| band.count);
+fn finding(cause: Cause, seen: &[(&CellRecord, LatencyBands)]) -> Finding {
+    let (first, latency_bands) = &seen[0];
+    let late: f64 = latency_bands.bands.iter().map(|band| band.share).sum();
+    let largest = latency_bands.bands.iter().max_by_key(|band| band.count);
     let offset = largest.map_or_else(String::new, |band| nanos(band.offset_ns));
     let text = format!(
         "Behind the main line {} of the I/Os of {} lie in {}{offset} later. {}",
         rdsk_units::percent(late),
         first.id,
-        match shadows.bands.len() {
+        match latency_bands.bands.len() {
             1 => "a band of their own, ".to_owned(),
             many => format!("{many} bands of their own, most of them "),
         },
@@ -50,20 +50,20 @@ fn finding(cause: Cause, seen: &[(&CellRecord, Shadows)]) -> Finding {
             format!("{} of the I/Os are {offset} late: {}", rdsk_units::percent(late), cause.word())
         },
         text,
-        evidence: seen.iter().take(6).map(|(cell, shadows)| cited(cell, shadows)).collect(),
+        evidence: seen.iter().take(6).map(|(cell, latency_bands)| cited(cell, latency_bands)).collect(),
         confidence: if cause == Cause::Unknown { Confidence::Measured } else { Confidence::Inferred },
         advice: Some(advice(cause).into()),
         cells: seen.iter().map(|(cell, _)| cell.id.clone()).collect(),
     }
 }
 
-fn cited(cell: &CellRecord, shadows: &Shadows) -> String {
-    let bands: Vec<String> = shadows
+fn cited(cell: &CellRecord, latency_bands: &LatencyBands) -> String {
+    let bands: Vec<String> = latency_bands
         .bands
         .iter()
         .map(|band| format!("{} at +{}", rdsk_units::percent(band.share), nanos(band.offset_ns)))
         .collect();
-    cite(cell, "bands", format_args!("{} (p = {:.0e})", bands.join(", "), shadows.p_value))
+    cite(cell, "bands", format_args!("{} (p = {:.0e})", bands.join(", "), latency_bands.p_value))
 }
 
 fn nanos(ns: f64) -> String {
@@ -127,7 +127,7 @@ fn ordinal(number: usize) -> String {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
-    use crate::zones::testing::made;
+    use rdsk_analysis::fixtures::zones::made;
 
     #[test]
     fn fires_on_a_band_and_not_on_one_line() {

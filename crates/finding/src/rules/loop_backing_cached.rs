@@ -3,7 +3,7 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids, reached_device, target};
-use crate::{reading, words};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Confidence, Finding, Op, Record};
 
 pub(super) const RULE: Rule = Rule { code: "loop-backing-cached", check };
@@ -29,7 +29,7 @@ fn check(record: &Record) -> Vec<Finding> {
             }
             None => ", no counters below".into(),
         };
-        let moved = reading::device_bytes(cell, cell.workload.op).unwrap_or(0);
+        let moved = metrics::device_bytes(cell, cell.workload.op).unwrap_or(0);
         let dio = format!("0, {} moved = {}{below}", rdsk_units::printable(device), words::bytes(moved));
         cite(cell, "loop/dio", dio)
     });
@@ -64,8 +64,8 @@ fn below(cell: &CellRecord) -> Option<(&str, u64)> {
 }
 
 fn below_share(cell: &CellRecord) -> Option<f64> {
-    let moved = reading::device_bytes(cell, cell.workload.op).filter(|&moved| moved > 0)?;
-    Some(reading::ratio(below(cell)?.1, moved))
+    let moved = metrics::device_bytes(cell, cell.workload.op).filter(|&moved| moved > 0)?;
+    Some(metrics::ratio(below(cell)?.1, moved))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::Rule;
 use super::common::{cells, cite, target};
 use super::read_modify_write::read_per_write;
-use crate::{reading, words};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Confidence, Finding, Op, Record, Workload};
 use rdsk_units::Bytes;
 
@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule { code: "misaligned-write", check };
 const DEARER: f64 = 1.2;
 
 fn check(record: &Record) -> Vec<Finding> {
-    let page_bytes = reading::page_bytes(record);
+    let page_bytes = metrics::page_bytes(record);
     let shifted = cells(record, |cell| {
         cell.workload.op == Op::Write && !cell.workload.shift_bytes.is_multiple_of(page_bytes)
     });
@@ -62,7 +62,7 @@ fn check(record: &Record) -> Vec<Finding> {
 fn aligned_twin<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a CellRecord> {
     let mut wanted = cell.workload.clone();
     wanted.shift_bytes = 0;
-    let page_bytes = reading::page_bytes(record);
+    let page_bytes = metrics::page_bytes(record);
     cells(record, |other| {
         let mut workload = other.workload.clone();
         workload.seed = wanted.seed;
@@ -94,7 +94,7 @@ fn safe_multiple(record: &Record, cell: &CellRecord) -> Bytes {
         .and_then(|target| target.device.as_ref())
         .and_then(|device| device.physical_block_bytes)
         .unwrap_or(0);
-    Bytes(physical.max(reading::page_bytes(record)))
+    Bytes(physical.max(metrics::page_bytes(record)))
 }
 
 #[cfg(test)]

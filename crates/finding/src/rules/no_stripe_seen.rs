@@ -3,8 +3,8 @@
 
 use super::Rule;
 use super::common::{cells, cite};
-use crate::stripe::{MemberLayout, stripe};
-use crate::words;
+use rdsk_analysis::stripe::{MemberLayout, stripe};
+use rdsk_analysis::words;
 use rdsk_model::{Confidence, Experiment, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "no-stripe-seen", check };
@@ -52,7 +52,7 @@ fn check(record: &Record) -> Vec<Finding> {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
-    use crate::stripe::testing::{array, single};
+    use rdsk_analysis::fixtures::stripe::{array, single};
 
     #[test]
     fn fires_on_one_device_and_not_on_an_array() {

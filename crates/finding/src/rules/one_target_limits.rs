@@ -2,8 +2,8 @@
 //! more.
 
 use super::Rule;
-use crate::scale::{Cause, Limit, Point, analyse, name, of_point};
-use crate::words;
+use rdsk_analysis::scale::{Cause, Limit, Point, analyse, name, of_point};
+use rdsk_analysis::words;
 use rdsk_model::{Confidence, Finding, Op, Record};
 use rdsk_units::Bytes;
 

@@ -3,7 +3,7 @@
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids, system};
 use super::read_modify_write::{affected, read_per_write};
-use crate::{reading, words};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{CacheState, Confidence, Finding, IoPath, Op, Record};
 use rdsk_units::Bytes;
 
@@ -17,12 +17,12 @@ fn check(record: &Record) -> Vec<Finding> {
     if affected(record).is_empty() {
         return Vec::new();
     }
-    let page_bytes = reading::page_bytes(record);
+    let page_bytes = metrics::page_bytes(record);
     let cells = cells(record, |cell| {
         cell.workload.op == Op::Write
             && cell.workload.path == IoPath::Buffered
             && cell.workload.cache == CacheState::Cold
-            && !reading::writes_partial_pages(&cell.workload, page_bytes)
+            && !metrics::writes_partial_pages(&cell.workload, page_bytes)
             && read_per_write(cell).is_some_and(|bytes| bytes <= PAGES_PER_WRITE * page_bytes as f64)
     });
     let Some(first) = cells.first() else { return Vec::new() };

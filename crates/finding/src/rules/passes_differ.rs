@@ -2,8 +2,8 @@
 
 use super::Rule;
 use super::common::{cells, cite};
-use crate::reading::is_of_memory;
-use crate::zones::{Drift, zones};
+use rdsk_analysis::metrics::is_of_memory;
+use rdsk_analysis::zones::{Drift, zones};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "passes-differ", check };
@@ -54,7 +54,7 @@ fn cited(cell: &CellRecord, drift: &Drift) -> String {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
-    use crate::zones::testing::made;
+    use rdsk_analysis::fixtures::zones::made;
 
     #[test]
     fn fires_on_a_slow_pass_and_not_on_equal_ones() {

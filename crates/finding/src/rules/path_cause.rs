@@ -2,7 +2,7 @@
 //! compares no rates and names no cause that no counter shows.
 
 use super::requests_merged::mean_request;
-use crate::{reading, words};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Confidence, IoPath, Op, Sync};
 use rdsk_units::percent;
 
@@ -42,15 +42,15 @@ pub(super) fn depth(cell: &CellRecord) -> Option<f64> {
 
 /// Mean size of the cell's requests; `None` where a tenth of them or more may be flushes, which have no size.
 pub(super) fn request_bytes(cell: &CellRecord) -> Option<f64> {
-    let requests = reading::device_requests(cell, cell.workload.op)?;
-    let is_known = reading::flushes(cell).is_none_or(|flushes| flushes * 10 < requests);
+    let requests = metrics::device_requests(cell, cell.workload.op)?;
+    let is_known = metrics::flushes(cell).is_none_or(|flushes| flushes * 10 < requests);
     mean_request(cell).filter(|_| is_known)
 }
 
 /// Reads that the writes of the slower path caused, when they are more than a tenth of what was written.
 fn caused_reads(slower: &CellRecord) -> Option<(String, Confidence)> {
     let read = slower.evidence.process.read_bytes.filter(|_| slower.workload.op == Op::Write)?;
-    let share = reading::ratio(read, slower.result.bytes.filter(|&bytes| bytes > 0)?);
+    let share = metrics::ratio(read, slower.result.bytes.filter(|&bytes| bytes > 0)?);
     let text = format!("The slower path made the device read {} first.", words::bytes(read));
     (share > 0.1).then_some((text, Confidence::Measured))
 }
@@ -58,7 +58,7 @@ fn caused_reads(slower: &CellRecord) -> Option<(String, Confidence)> {
 /// Flushes per write, when the slower path waits for more of them.
 fn flushes(faster: &CellRecord, slower: &CellRecord) -> Option<(String, Confidence)> {
     let per_write = |cell: &CellRecord| {
-        Some(reading::ratio(reading::flushes(cell)?, cell.result.ops.filter(|&ops| ops > 0)?))
+        Some(metrics::ratio(metrics::flushes(cell)?, cell.result.ops.filter(|&ops| ops > 0)?))
     };
     let (few, many) = (per_write(faster)?, per_write(slower)?);
     let text = format!(
@@ -149,7 +149,7 @@ fn hidden(faster: &CellRecord, slower: &CellRecord) -> String {
 }
 
 fn cpu_per_byte(cell: &CellRecord) -> Option<f64> {
-    Some(reading::ratio(reading::cpu_ns(cell)?, cell.result.bytes.filter(|&bytes| bytes > 0)?))
+    Some(metrics::ratio(metrics::cpu_ns(cell)?, cell.result.bytes.filter(|&bytes| bytes > 0)?))
 }
 
 /// Nanoseconds per byte, writes until stable.
@@ -158,7 +158,7 @@ fn time_per_byte(cell: &CellRecord) -> Option<f64> {
         Op::Read => cell.result.elapsed_ns,
         Op::Write => cell.result.to_stable_ns,
     };
-    Some(reading::ratio(ns?, cell.result.bytes.filter(|&bytes| bytes > 0)?))
+    Some(metrics::ratio(ns?, cell.result.bytes.filter(|&bytes| bytes > 0)?))
 }
 
 /// `%util` while the cell's I/O ran; `None` for buffered writes, whose I/O is done after the row's interval.
@@ -166,7 +166,7 @@ fn util(cell: &CellRecord) -> Option<f64> {
     let workload = &cell.workload;
     let is_later =
         workload.op == Op::Write && workload.path == IoPath::Buffered && workload.sync != Sync::Dsync;
-    reading::row(cell).map(|row| row.util_percent).filter(|_| !is_later)
+    metrics::row(cell).map(|row| row.util_percent).filter(|_| !is_later)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids};
-use crate::{reading, words};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Confidence, EngineKind, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "queue-depth-not-reached", check };
@@ -13,13 +13,13 @@ const LEAST_ROUNDS: u64 = 10;
 fn check(record: &Record) -> Vec<Finding> {
     // Streams that start one after the other are not meant to be full from the beginning.
     let cells = cells(record, |cell| {
-        let wanted = reading::wanted_depth(&cell.workload);
+        let wanted = metrics::wanted_depth(&cell.workload);
         wanted > 1
             && cell.workload.stagger_ns == 0
-            && cell.result.ops.is_some_and(|ops| ops / reading::passes(cell) >= LEAST_ROUNDS * wanted)
-            && !reading::has_reached_depth(cell)
+            && cell.result.ops.is_some_and(|ops| ops / metrics::passes(cell) >= LEAST_ROUNDS * wanted)
+            && !metrics::has_reached_depth(cell)
     });
-    let within = cells.iter().filter(|cell| reading::is_done_within_submit(cell)).count();
+    let within = cells.iter().filter(|cell| metrics::is_done_within_submit(cell)).count();
 
     if cells.is_empty() {
         return Vec::new();
@@ -63,10 +63,10 @@ fn text(within: usize, all: usize) -> &'static str {
 }
 
 fn depth(cell: &CellRecord) -> String {
-    let reached = reading::depth_had(cell).map_or_else(|| "unknown".into(), words::figure);
+    let reached = metrics::depth_had(cell).map_or_else(|| "unknown".into(), words::figure);
     let device =
-        reading::row(cell).map_or(String::new(), |row| format!(", aqu-sz = {}", words::figure(row.aqu_sz)));
-    let wanted = reading::wanted_depth(&cell.workload);
+        metrics::row(cell).map_or(String::new(), |row| format!(", aqu-sz = {}", words::figure(row.aqu_sz)));
+    let wanted = metrics::wanted_depth(&cell.workload);
     let issuing = cell.result.issuing.as_ref();
     let within = match (issuing.and_then(|issuing| issuing.within_submit), cell.result.ops) {
         (Some(within), Some(ops)) => format!(", done within their submission = {within} of {ops}"),

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids, system};
-use crate::{reading, words};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Confidence, Finding, IoPath, Op, Record};
 use rdsk_units::Bytes;
 
@@ -14,7 +14,7 @@ const PAGES_PER_WRITE: f64 = 0.5;
 fn check(record: &Record) -> Vec<Finding> {
     let cells = affected(record);
     let Some(first) = cells.first() else { return Vec::new() };
-    let (page, system) = (Bytes(reading::page_bytes(record)), system(record, first));
+    let (page, system) = (Bytes(metrics::page_bytes(record)), system(record, first));
     let evidence = cite_all(&cells, |cell| {
         let ops = words::plural(cell.result.ops.unwrap_or(0), "write");
         let per_write = words::figure(read_per_write(cell).unwrap_or(0.0));
@@ -37,11 +37,11 @@ fn check(record: &Record) -> Vec<Finding> {
 
 /// The cells whose partial pages were read, by the process's own account.
 pub(super) fn affected(record: &Record) -> Vec<&CellRecord> {
-    let page_bytes = reading::page_bytes(record);
+    let page_bytes = metrics::page_bytes(record);
     cells(record, |cell| {
         cell.workload.op == Op::Write
             && cell.workload.path == IoPath::Buffered
-            && reading::writes_partial_pages(&cell.workload, page_bytes)
+            && metrics::writes_partial_pages(&cell.workload, page_bytes)
             && read_per_write(cell).is_some_and(|bytes| bytes >= PAGES_PER_WRITE * page_bytes as f64)
     })
 }
@@ -49,7 +49,7 @@ pub(super) fn affected(record: &Record) -> Vec<&CellRecord> {
 /// Bytes that the kernel fetched for the process per write.
 pub(super) fn read_per_write(cell: &CellRecord) -> Option<f64> {
     let ops = cell.result.ops.filter(|&ops| ops > 0)?;
-    Some(reading::ratio(reading::process_bytes(cell, Op::Read)?, ops))
+    Some(metrics::ratio(metrics::process_bytes(cell, Op::Read)?, ops))
 }
 
 #[cfg(test)]
@@ -87,7 +87,7 @@ mod tests {
             Some("write whole pages: multiples of 8 KiB at multiples of 8 KiB")
         );
         assert!(finding.title.contains("kernel"), "{}", finding.title);
-        record.cells[0].evidence.rung = rdsk_model::Rung::Sim;
+        record.cells[0].evidence.source = rdsk_model::EvidenceSource::Sim;
         assert!(fires(RULE, &record).title.starts_with("writes made the host read first"));
     }
 

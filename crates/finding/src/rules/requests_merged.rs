@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, has_verdict, how_many, ids, is_simulated};
-use crate::{reading, words};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Op, Record, VerdictCode};
 use rdsk_units::Bytes;
 
@@ -19,7 +19,7 @@ const OURS: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 const MAX_FLUSH_SHARE: f64 = 0.01;
 
 fn check(record: &Record) -> Vec<Finding> {
-    let page_bytes = reading::page_bytes(record);
+    let page_bytes = metrics::page_bytes(record);
     let cells = cells(record, |cell| {
         // A partial page becomes a whole one; that is no merge.
         sizes_are_known(cell)
@@ -47,8 +47,8 @@ fn check(record: &Record) -> Vec<Finding> {
 /// Whether the counters tell data requests apart from flushes: a device without FUA counts each flush among its writes,
 /// as a request of no bytes, so a mean over many of them is nobody's size.
 pub(super) fn sizes_are_known(cell: &CellRecord) -> bool {
-    let requests = reading::device_requests(cell, cell.workload.op).unwrap_or(0);
-    reading::flushes(cell).is_none_or(|flushes| flushes as f64 <= MAX_FLUSH_SHARE * requests as f64)
+    let requests = metrics::device_requests(cell, cell.workload.op).unwrap_or(0);
+    metrics::flushes(cell).is_none_or(|flushes| flushes as f64 <= MAX_FLUSH_SHARE * requests as f64)
 }
 
 /// Mean size of the requests that moved a cell's bytes until they were stable; `None` when it would not be ours.
@@ -58,17 +58,17 @@ pub(super) fn mean_request(cell: &CellRecord) -> Option<f64> {
     if is_mixed || cell.experiment == Experiment::Align || has_verdict(cell, VerdictCode::Disturbed) {
         return None;
     }
-    let moved = reading::device_bytes(cell, cell.workload.op)?;
-    let requests = reading::device_requests(cell, cell.workload.op).filter(|&count| count >= MIN_REQUESTS)?;
-    let share = reading::ratio(moved, cell.result.bytes.filter(|&bytes| bytes > 0)?);
-    OURS.contains(&share).then(|| reading::ratio(moved, requests))
+    let moved = metrics::device_bytes(cell, cell.workload.op)?;
+    let requests = metrics::device_requests(cell, cell.workload.op).filter(|&count| count >= MIN_REQUESTS)?;
+    let share = metrics::ratio(moved, cell.result.bytes.filter(|&bytes| bytes > 0)?);
+    OURS.contains(&share).then(|| metrics::ratio(moved, requests))
 }
 
 /// The citation of both rules about sizes: what was asked for, what the device saw.
 pub(super) fn sizes(cell: &CellRecord) -> String {
     let (op, block) = (cell.workload.op, Bytes(cell.workload.block_bytes));
     let asked = words::plural(cell.result.ops.unwrap_or(0), "I/O");
-    let requests = words::plural(reading::device_requests(cell, op).unwrap_or(0), "request");
+    let requests = words::plural(metrics::device_requests(cell, op).unwrap_or(0), "request");
     let mean = mean_request(cell).map_or_else(|| "unknown".into(), |bytes| words::figure(bytes / 1024.0));
     let merges = cell.evidence.device.first().and_then(|device| match op {
         Op::Read => device.read_merges,

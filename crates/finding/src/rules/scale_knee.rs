@@ -1,8 +1,8 @@
 //! `scale-knee`: from some number of streams on more of them gain next to nothing, and the counters show what limits.
 
 use super::Rule;
-use crate::scale::{Grid, Limit, Line, Stop, analyse};
-use crate::words;
+use rdsk_analysis::scale::{Grid, Limit, Line, Stop, analyse};
+use rdsk_analysis::words;
 use rdsk_model::{Confidence, Finding, Op, Record};
 use rdsk_units::{Bytes, percent};
 

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids, reached_device};
-use crate::{reading, words};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{Confidence, Experiment, Finding, IoPath, Record};
 
 pub(super) const RULE: Rule = Rule { code: "single-writer-depth", check };
@@ -14,15 +14,15 @@ fn check(record: &Record) -> Vec<Finding> {
     let cells = cells(record, |cell| {
         cell.experiment == Experiment::Stream
             && cell.workload.path == IoPath::Direct
-            && reading::wanted_depth(&cell.workload) == 1
+            && metrics::wanted_depth(&cell.workload) == 1
             && reached_device(cell)
-            && reading::row(cell).is_some_and(|row| row.aqu_sz <= MAX_DEPTH)
+            && metrics::row(cell).is_some_and(|row| row.aqu_sz <= MAX_DEPTH)
     });
     if cells.is_empty() {
         return Vec::new();
     }
     let evidence = cite_all(&cells, |cell| {
-        let aqu_sz = reading::row(cell).map_or(0.0, |row| row.aqu_sz);
+        let aqu_sz = metrics::row(cell).map_or(0.0, |row| row.aqu_sz);
         let mean_ns = cell.result.latency_ns.as_ref().and_then(|latency| latency.mean).filter(|&ns| ns > 0.0);
         let from_latency = mean_ns.map_or(String::new(), |ns| {
             let rate = cell.workload.block_bytes as f64 / (ns / 1e9);

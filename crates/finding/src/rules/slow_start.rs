@@ -2,19 +2,19 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids};
-use super::halves::{Change, change};
-use crate::words;
+use rdsk_analysis::trend::{Trend, trend};
+use rdsk_analysis::words;
 use rdsk_model::{Confidence, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "slow-start", check };
 
 fn check(record: &Record) -> Vec<Finding> {
-    let cells = cells(record, |cell| matches!(change(cell), Some(Change::SlowStart { .. })));
+    let cells = cells(record, |cell| matches!(trend(cell), Some(Trend::SlowStart { .. })));
     if cells.is_empty() {
         return Vec::new();
     }
-    let evidence = cite_all(&cells, |cell| match change(cell) {
-        Some(Change::SlowStart { first, rest }) => cite(
+    let evidence = cite_all(&cells, |cell| match trend(cell) {
+        Some(Trend::SlowStart { first, rest }) => cite(
             cell,
             "first quarter of the windows",
             format_args!("{}, the rest = {}", words::rate(first.mean), words::rate(rest.mean)),
@@ -37,8 +37,8 @@ fn check(record: &Record) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
-    use super::super::halves::tests::rippled;
     use super::*;
+    use rdsk_analysis::fixtures::rates::rippled;
 
     #[test]
     fn fires_on_a_slow_first_quarter_only() {

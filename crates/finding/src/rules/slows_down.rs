@@ -3,9 +3,9 @@
 
 use super::Rule;
 use super::common::{cells, cite, how_many, ids, target};
-use super::course::{self, Course, Fall};
 use super::write_cache_full;
-use crate::{reading, words};
+use rdsk_analysis::rate_series::{self, LevelShift, RateSeries};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Confidence, Finding, Pattern, Record};
 
 pub(super) const RULE: Rule = Rule { code: "slows-down", check };
@@ -18,9 +18,9 @@ const ONE_EVENT_NS: u64 = 1_000_000_000;
 const CROSSED: f64 = 0.05;
 
 fn check(record: &Record) -> Vec<Finding> {
-    let fallen: Vec<(&CellRecord, Vec<Fall>)> = cells(record, |_| true)
+    let fallen: Vec<(&CellRecord, Vec<LevelShift>)> = cells(record, |_| true)
         .into_iter()
-        .map(|cell| (cell, course::falls(cell)))
+        .map(|cell| (cell, rate_series::level_shifts(cell)))
         .filter(|(cell, falls)| !falls.is_empty() && write_cache_full::grounds(record, cell, falls).is_none())
         .collect();
     // What was seen within a visit is known best.
@@ -59,7 +59,7 @@ fn check(record: &Record) -> Vec<Finding> {
 }
 
 /// The citation of a fall: when, after how much, from where to where.
-pub(super) fn cited(cell: &CellRecord, fall: &Fall) -> String {
+pub(super) fn cited(cell: &CellRecord, fall: &LevelShift) -> String {
     let (when, bytes) = (words::nanos(fall.at_ns), words::bytes(fall.bytes));
     let place = if fall.within_visit { "" } else { ", between two visits" };
     cite(
@@ -74,13 +74,13 @@ pub(super) fn cited(cell: &CellRecord, fall: &Fall) -> String {
     )
 }
 
-fn share(fall: &Fall) -> String {
+fn share(fall: &LevelShift) -> String {
     rdsk_units::percent(fall.slow / fall.fast)
 }
 
 /// Whether a later visit began on the higher level again.
-fn recovery(cell: &CellRecord, falls: &[Fall]) -> String {
-    let again = course::course(cell).map_or(0, |course| fast_beginnings(&course, &falls[0]));
+fn recovery(cell: &CellRecord, falls: &[LevelShift]) -> String {
+    let again = rate_series::rate_series(cell).map_or(0, |course| fast_beginnings(&course, &falls[0]));
     match again {
         0 => String::new(),
         1 => " until the visit ended; a later visit began fast again".into(),
@@ -89,22 +89,22 @@ fn recovery(cell: &CellRecord, falls: &[Fall]) -> String {
 }
 
 /// Visits behind a fall that begin on its higher level.
-fn fast_beginnings(course: &Course, fall: &Fall) -> usize {
+fn fast_beginnings(course: &RateSeries, fall: &LevelShift) -> usize {
     let middle = f64::midpoint(fall.fast, fall.slow);
-    let seconds = reading::seconds(course.width_ns);
+    let seconds = metrics::seconds(course.width_ns);
     let begins_fast = |bytes: &[u64]| {
         let first: Vec<f64> = bytes.iter().take(5).map(|&bytes| bytes as f64 / seconds).collect();
-        course::level(&first) > middle
+        rate_series::level(&first) > middle
     };
-    course.stretches[fall.stretch + 1..].iter().filter(|stretch| begins_fast(&stretch.bytes)).count()
+    course.segments[fall.segment + 1..].iter().filter(|segment| begins_fast(&segment.bytes)).count()
 }
 
 /// Whether one event explains the falls of all cells, and when it was.
-fn one_event(record: &Record, fallen: &[(&CellRecord, Vec<Fall>)]) -> String {
+fn one_event(record: &Record, fallen: &[(&CellRecord, Vec<LevelShift>)]) -> String {
     let times: Vec<(u64, u64)> = fallen.iter().map(|(_, falls)| falls[0].run_ns).collect();
     let earliest = times.iter().map(|(begin, _)| *begin).max().unwrap_or(0);
     let latest = times.iter().map(|(_, end)| *end).min().unwrap_or(0);
-    if !course::has_times(record) || earliest > latest + ONE_EVENT_NS {
+    if !rate_series::has_times(record) || earliest > latest + ONE_EVENT_NS {
         return String::new();
     }
     let whose = if fallen.len() > 1 { " for all of these cells" } else { "" };
@@ -124,15 +124,15 @@ fn crosses_tracks(record: &Record, cell: &CellRecord) -> bool {
     };
     cell.workload.pattern == Pattern::Sequential
         && device.is_some_and(|device| device.rotational != Some(false))
-        && reading::ratio(cell.result.bytes.unwrap_or(0), size) >= CROSSED
+        && metrics::ratio(cell.result.bytes.unwrap_or(0), size) >= CROSSED
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
-    use super::super::course::tests::{MIB, falling, laid_out, steady};
     use super::*;
     use crate::fixtures::{disk, record, with};
+    use rdsk_analysis::fixtures::rates::{MIB, falling, laid_out, steady};
     use rdsk_model::Op;
 
     #[test]

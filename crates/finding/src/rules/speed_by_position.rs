@@ -2,9 +2,9 @@
 
 use super::Rule;
 use super::common::{cells, cite};
-use crate::reading::is_of_memory;
-use crate::words;
-use crate::zones::{TIGHT, Zones, zones};
+use rdsk_analysis::metrics::is_of_memory;
+use rdsk_analysis::words;
+use rdsk_analysis::zones::{TIGHT, Zones, zones};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "speed-by-position", check };
@@ -19,7 +19,7 @@ fn check(record: &Record) -> Vec<Finding> {
             .filter_map(|cell| Some((cell, zones(record, cell)?)))
             .filter(|(_, zones)| zones.zones.len() > 1 && ratio(zones) >= MATTERS)
             // With blocks that are small for a turning disk, the way of the arm differs more than the tracks do.
-            .filter(|(cell, zones)| is_steady(zones) || !crate::zones::rotates(record, cell))
+            .filter(|(cell, zones)| is_steady(zones) || !rdsk_analysis::zones::rotates(record, cell))
             .collect();
     // The block size that scatters least tells it best; that of one pass is not known and comes last.
     let scatter = |zones: &Zones| zones.scatter.unwrap_or(f64::INFINITY);
@@ -33,7 +33,7 @@ fn check(record: &Record) -> Vec<Finding> {
         words::bytes(fast.begin_bytes),
         words::rate(slow.bytes_per_s),
         words::bytes(slow.begin_bytes),
-        if crate::zones::rotates(record, cell) {
+        if rdsk_analysis::zones::rotates(record, cell) {
             "A turning disk has more sectors on its outer tracks, which pass in the same time."
         } else {
             "The device does not say that it turns; caches, other members of an array or another medium can do this, too."
@@ -75,8 +75,8 @@ fn cited(cell: &CellRecord, zones: &Zones) -> String {
     cite(cell, "outer", outer_inner)
 }
 
-fn extreme(zones: &Zones, order: impl Fn(&f64, &f64) -> std::cmp::Ordering) -> &crate::zones::Zone {
-    let by_rate = |left: &&crate::zones::Zone, right: &&crate::zones::Zone| {
+fn extreme(zones: &Zones, order: impl Fn(&f64, &f64) -> std::cmp::Ordering) -> &rdsk_analysis::zones::Zone {
+    let by_rate = |left: &&rdsk_analysis::zones::Zone, right: &&rdsk_analysis::zones::Zone| {
         order(&left.bytes_per_s, &right.bytes_per_s)
     };
     zones.zones.iter().max_by(by_rate).unwrap_or(&zones.zones[0])
@@ -90,7 +90,7 @@ fn ratio(zones: &Zones) -> f64 {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
-    use crate::zones::testing::made;
+    use rdsk_analysis::fixtures::zones::made;
 
     #[test]
     fn fires_where_the_rate_steps_and_not_where_it_is_the_same() {

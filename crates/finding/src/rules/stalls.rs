@@ -3,8 +3,8 @@
 
 use super::Rule;
 use super::common::{cells, cite, how_many, ids, is_simulated};
-use super::course::{self, Course};
-use crate::{reading, words};
+use rdsk_analysis::rate_series::{self, RateSeries};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Confidence, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "stalls", check };
@@ -51,10 +51,10 @@ struct Stalled<'a> {
 }
 
 fn check(record: &Record) -> Vec<Finding> {
-    let has_times = course::has_times(record);
+    let has_times = rate_series::has_times(record);
     let mut groups: Vec<(&[u32], Vec<Stalled<'_>>, u64)> = Vec::new();
     for cell in cells(record, |_| true) {
-        let Some(course) = course::course(cell) else { continue };
+        let Some(course) = rate_series::rate_series(cell) else { continue };
         let stalls = stalls(cell, &course, has_times);
         let targets = cell.workload.targets.as_slice();
         let position = groups.iter().position(|(known, ..)| *known == targets).unwrap_or_else(|| {
@@ -95,7 +95,7 @@ fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times:
             .as_ref()
             .and_then(typical_ns)
             .map_or_else(|| "an unknown time".into(), words::nanos),
-        rdsk_units::percent(reading::ratio(lost_ns, elapsed_ns.max(1))),
+        rdsk_units::percent(metrics::ratio(lost_ns, elapsed_ns.max(1))),
     );
     Finding {
         code: RULE.code.into(),
@@ -138,11 +138,11 @@ fn cited(one: &Stalled<'_>) -> String {
 
 /// The stalls of a cell: runs of windows without progress that are long enough and in which an I/O waited. One at the very
 /// beginning of a visit is left out, since its own beginning was not seen, and a device may have been asleep.
-fn stalls(cell: &CellRecord, course: &Course, has_times: bool) -> Vec<Stall> {
+fn stalls(cell: &CellRecord, course: &RateSeries, has_times: bool) -> Vec<Stall> {
     let Some(latency) = &cell.result.latency_ns else { return Vec::new() };
     let (Some(typical_ns), Some(max_ns)) = (typical_ns(latency), latency.max) else { return Vec::new() };
     let all: Vec<f64> =
-        course.stretches.iter().flat_map(|stretch| &stretch.bytes).map(|&bytes| bytes as f64).collect();
+        course.segments.iter().flat_map(|segment| &segment.bytes).map(|&bytes| bytes as f64).collect();
     let median = rdsk_stats::median(&all).unwrap_or(0.0);
     let deviation = 1.4826 * rdsk_stats::mad(&all).unwrap_or(0.0);
     let is_noisy = (1.0 - NO_PROGRESS) * median < CLEAR * deviation;
@@ -153,8 +153,8 @@ fn stalls(cell: &CellRecord, course: &Course, has_times: bool) -> Vec<Stall> {
         .max(if is_noisy { LEAST_WINDOWS_IN_NOISE * course.width_ns } else { 0 });
     let is_empty = |bytes: u64| bytes as f64 <= NO_PROGRESS * median;
     let mut found = Vec::new();
-    for stretch in course.stretches.iter().filter(|_| median > 0.0) {
-        let windows = &stretch.bytes;
+    for segment in course.segments.iter().filter(|_| median > 0.0) {
+        let windows = &segment.bytes;
         let mut begin = windows.iter().take_while(|&&bytes| is_empty(bytes)).count();
         while let Some(skipped) = windows[begin..].iter().position(|&bytes| is_empty(bytes)) {
             let from = begin + skipped;
@@ -164,9 +164,9 @@ fn stalls(cell: &CellRecord, course: &Course, has_times: bool) -> Vec<Stall> {
             let late_ns = missing_ns(windows.get(from - 1));
             // What was waiting at the end of a visit completed just there.
             let early_ns =
-                if begin == windows.len() { stretch.rest_ns } else { missing_ns(windows.get(begin)) };
+                if begin == windows.len() { segment.rest_ns } else { missing_ns(windows.get(begin)) };
             let lasts_ns = course.width_ns * count as u64 + late_ns + early_ns;
-            let origin_ns = if has_times { stretch.start_ns } else { stretch.before_ns };
+            let origin_ns = if has_times { segment.start_ns } else { segment.before_ns };
             if lasts_ns >= least_ns && max_ns as f64 >= WAITED * lasts_ns as f64 {
                 let begin_ns = origin_ns + course.width_ns * from as u64 - late_ns;
                 found.push(Stall { begin_ns, lasts_ns });
@@ -242,10 +242,11 @@ fn period(stalls: &[Stall]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
-    use super::super::course::tests::{Noise, laid_out, steady};
     use super::*;
     use crate::fixtures::{disk, record, with};
+    use rdsk_analysis::fixtures::rates::{laid_out, noisy_rates, steady};
     use rdsk_model::{IoPath, Op};
+    use rdsk_stats::rng::SplitMix64;
 
     const S: u64 = 1_000_000_000;
     const MS: u64 = 1_000_000;
@@ -333,13 +334,16 @@ mod tests {
 
     #[test]
     fn noise_drift_and_zones_are_no_stalls() {
-        let mut noise = Noise(3);
+        let mut noise = SplitMix64::new(3);
         let drift = |x: f64| 100.0 * (1.0 - 0.05 * x);
         let zones = |x: f64| 100.0 * (1.0 - 0.5 * (x * 16.0).floor() / 16.0);
         for (sigma, rho) in [(0.1, 0.0), (0.3, 0.0), (0.4, 0.0), (0.1, 0.8), (0.3, 0.5), (0.3, 0.8)] {
             for _ in 0..250 {
                 // One I/O did take long, so that only the windows can tell.
-                for series in [noise.round(drift, 300, sigma, rho), noise.round(zones, 300, sigma, rho)] {
+                for series in [
+                    noisy_rates(&mut noise, drift, 300, sigma, rho),
+                    noisy_rates(&mut noise, zones, 300, sigma, rho),
+                ] {
                     let cell = waited(laid_out("r", Op::Read, &[series]), 2.0);
                     silent(RULE, &record(vec![disk()], vec![cell]));
                 }

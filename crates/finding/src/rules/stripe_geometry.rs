@@ -3,8 +3,8 @@
 
 use super::Rule;
 use super::common::{cells, cite};
-use crate::stripe::{MemberLayout, Reading, SURE, exact, stripe};
-use crate::words;
+use rdsk_analysis::stripe::{MemberLayout, Reading, SURE, exact, stripe};
+use rdsk_analysis::words;
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
 use rdsk_units::percent;
 
@@ -80,7 +80,8 @@ fn finding(cell: &CellRecord, reading: &Reading) -> Option<Finding> {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
-    use crate::stripe::testing::{array, single};
+    use rdsk_analysis::fixtures::stripe::{array, single};
+    use rdsk_model::VerdictCode;
 
     #[test]
     fn fires_on_an_array_and_not_on_one_device() {
@@ -88,5 +89,22 @@ mod tests {
         assert_eq!(finding.title, "a full stripe is 192 KiB: 3 × 64 KiB, with parity");
         assert!(finding.advice.is_some_and(|advice| advice.contains("192 KiB")));
         silent(RULE, &single());
+    }
+
+    #[test]
+    fn memory_and_too_few_requests_say_nothing_of_stripes() {
+        let silent_on = |record: &Record| {
+            assert_eq!(crate::findings(record).iter().filter(|one| one.code.contains("stripe")).count(), 0);
+        };
+        for code in [VerdictCode::Hole, VerdictCode::PageCache] {
+            let mut record = array(64 << 10, 3);
+            record.cells[0].verdict.as_mut().unwrap().code = code;
+            silent_on(&record);
+        }
+        let mut record = array(64 << 10, 3);
+        let run = &mut record.cells[0].result.points[0];
+        run.order.truncate(100);
+        run.latency_ns.truncate(100);
+        silent_on(&record);
     }
 }

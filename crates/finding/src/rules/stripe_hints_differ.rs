@@ -3,8 +3,8 @@
 
 use super::Rule;
 use super::common::{cells, cite, target};
-use crate::stripe::{Agreement, Reading, SURE, stripe};
-use crate::words;
+use rdsk_analysis::stripe::{Agreement, Reading, SURE, stripe};
+use rdsk_analysis::words;
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "stripe-hints-differ", check };
@@ -53,7 +53,7 @@ fn evidence(record: &Record, cell: &CellRecord, reading: &Reading) -> Vec<String
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
-    use crate::stripe::testing::array;
+    use rdsk_analysis::fixtures::stripe::array;
 
     #[test]
     fn fires_on_other_hints_and_not_on_the_same_or_none() {

@@ -2,8 +2,8 @@
 
 use super::Rule;
 use super::common::{cite, reached_device};
-use crate::scale::{Point, StreamShare, analyse, name};
-use crate::words;
+use rdsk_analysis::scale::{Point, StreamShare, analyse, name};
+use rdsk_analysis::words;
 use rdsk_model::{Confidence, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "unfair-streams", check };

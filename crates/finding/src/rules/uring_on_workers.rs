@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cells, cite_all, how_many, ids, target};
-use crate::{reading, words};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Confidence, EngineKind, Finding, Record};
 
 pub(super) const RULE: Rule = Rule { code: "uring-on-workers", check };
@@ -42,7 +42,7 @@ fn tried(cell: &CellRecord) -> Option<String> {
     let words: Vec<String> = trials
         .iter()
         .map(|trial| {
-            let rate = trial.ops as f64 / reading::seconds(trial.elapsed_ns.max(1));
+            let rate = trial.ops as f64 / metrics::seconds(trial.elapsed_ns.max(1));
             format!("{} {rate:.0}/s", trial.engine)
         })
         .collect();

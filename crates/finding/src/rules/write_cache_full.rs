@@ -3,9 +3,9 @@
 
 use super::Rule;
 use super::common::{cells, cite, how_many, ids, target};
-use super::course::{self, Fall};
 use super::slows_down::cited;
-use crate::{reading, words};
+use rdsk_analysis::rate_series::{self, LevelShift};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Confidence, Finding, Op, Record, Visit};
 
 pub(super) const RULE: Rule = Rule { code: "write-cache-full", check };
@@ -35,7 +35,7 @@ pub(super) enum Grounds {
 }
 
 /// What speaks for a full write cache as the cause of these falls; `None` where nothing does, or where reads fell, too.
-pub(super) fn grounds(record: &Record, cell: &CellRecord, falls: &[Fall]) -> Option<Grounds> {
+pub(super) fn grounds(record: &Record, cell: &CellRecord, falls: &[LevelShift]) -> Option<Grounds> {
     if cell.workload.op != Op::Write {
         return None;
     }
@@ -45,7 +45,7 @@ pub(super) fn grounds(record: &Record, cell: &CellRecord, falls: &[Fall]) -> Opt
         read.workload.op == Op::Read && read.workload.targets == cell.workload.targets && read.id != cell.id
     });
     for read in reads {
-        if !course::falls(read).is_empty() {
+        if !rate_series::level_shifts(read).is_empty() {
             return None;
         }
         let Some((before, after)) = levels(record, read, fall.run_ns) else { continue };
@@ -66,14 +66,15 @@ pub(super) fn grounds(record: &Record, cell: &CellRecord, falls: &[Fall]) -> Opt
 }
 
 fn check(record: &Record) -> Vec<Finding> {
-    let full: Vec<(&CellRecord, Vec<Fall>, Grounds)> = cells(record, |cell| cell.workload.op == Op::Write)
-        .into_iter()
-        .filter_map(|cell| {
-            let falls = course::falls(cell);
-            let grounds = grounds(record, cell, &falls)?;
-            Some((cell, falls, grounds))
-        })
-        .collect();
+    let full: Vec<(&CellRecord, Vec<LevelShift>, Grounds)> =
+        cells(record, |cell| cell.workload.op == Op::Write)
+            .into_iter()
+            .filter_map(|cell| {
+                let falls = rate_series::level_shifts(cell);
+                let grounds = grounds(record, cell, &falls)?;
+                Some((cell, falls, grounds))
+            })
+            .collect();
     // The first fall of the run has the least written before it that may be in the cache.
     let all =
         full.iter().flat_map(|(cell, falls, grounds)| falls.iter().map(move |fall| (*cell, *fall, grounds)));
@@ -130,7 +131,7 @@ fn check(record: &Record) -> Vec<Finding> {
 
 /// How much the cache holds: at most all that the run had written, if the cache was empty when it began; at least what the
 /// visit that fell wrote, less what drains meanwhile if it drains at the lower rate while it fills, which is not seen.
-fn capacity(fall: &Fall, written: u64) -> String {
+fn capacity(fall: &LevelShift, written: u64) -> String {
     if !fall.within_visit {
         return format!(
             "It was full when {} had been written in this run; how much it holds was not seen.",
@@ -177,15 +178,15 @@ fn why(grounds: &Grounds) -> String {
 /// Rates of a read cell before and after a time of the run: levels where both sides have enough windows, else those of
 /// whole visits with enough I/Os.
 fn levels(record: &Record, read: &CellRecord, (earliest_ns, latest_ns): (u64, u64)) -> Option<(f64, f64)> {
-    if !course::has_times(record) {
+    if !rate_series::has_times(record) {
         return None;
     }
-    let course = course::course(read)?;
+    let course = rate_series::rate_series(read)?;
     let (mut before, mut after) = (Vec::new(), Vec::new());
-    for stretch in &course.stretches {
-        for (index, &bytes) in stretch.bytes.iter().enumerate() {
-            let begin_ns = stretch.start_ns + course.width_ns * index as u64;
-            let rate = bytes as f64 / reading::seconds(course.width_ns);
+    for segment in &course.segments {
+        for (index, &bytes) in segment.bytes.iter().enumerate() {
+            let begin_ns = segment.start_ns + course.width_ns * index as u64;
+            let rate = bytes as f64 / metrics::seconds(course.width_ns);
             if begin_ns + course.width_ns <= earliest_ns {
                 before.push(rate);
             } else if begin_ns >= latest_ns {
@@ -194,14 +195,14 @@ fn levels(record: &Record, read: &CellRecord, (earliest_ns, latest_ns): (u64, u6
         }
     }
     if before.len() >= LEAST_WINDOWS && after.len() >= LEAST_WINDOWS {
-        return Some((course::level(&before), course::level(&after)));
+        return Some((rate_series::level(&before), rate_series::level(&after)));
     }
     let rate = |is_on_side: &dyn Fn(&Visit) -> bool| {
         let visits = || read.result.visits.iter().filter(|visit| is_on_side(visit));
         let elapsed_ns: u64 = visits().map(|visit| visit.elapsed_ns).sum();
         let bytes: u64 = visits().map(|visit| visit.bytes).sum();
         let is_enough = visits().map(|visit| visit.ops).sum::<u64>() >= LEAST_OPS && elapsed_ns > 0;
-        is_enough.then(|| bytes as f64 / reading::seconds(elapsed_ns))
+        is_enough.then(|| bytes as f64 / metrics::seconds(elapsed_ns))
     };
     Some((
         rate(&|visit| visit.start_ns + visit.elapsed_ns <= earliest_ns)?,
@@ -216,11 +217,11 @@ fn same_bytes(bytes: &[u64]) -> Option<Grounds> {
 }
 
 /// Bytes that visits before the one that fell had written to the same targets; 0 where visits do not tell when they were.
-fn written_before(record: &Record, cell: &CellRecord, fall: &Fall) -> u64 {
-    if !course::has_times(record) {
+fn written_before(record: &Record, cell: &CellRecord, fall: &LevelShift) -> u64 {
+    if !rate_series::has_times(record) {
         return fall.bytes - fall.visit_bytes;
     }
-    let begin_ns = course::course(cell).map_or(0, |course| course.stretches[fall.stretch].start_ns);
+    let begin_ns = rate_series::rate_series(cell).map_or(0, |course| course.segments[fall.segment].start_ns);
     cells(record, |other| other.workload.op == Op::Write && other.workload.targets == cell.workload.targets)
         .iter()
         .flat_map(|other| &other.result.visits)
@@ -232,10 +233,10 @@ fn written_before(record: &Record, cell: &CellRecord, fall: &Fall) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
-    use super::super::course::tests::{falling, laid_out, steady};
     use super::super::slows_down;
     use super::*;
     use crate::fixtures::{disk, record, with};
+    use rdsk_analysis::fixtures::rates::{falling, laid_out, steady};
     use rdsk_model::Target;
 
     const S: u64 = 1_000_000_000;
@@ -317,7 +318,11 @@ mod tests {
             finding.evidence
         );
         assert_eq!(
-            written_before(&record(vec![flash()], vec![write()]), &write(), &course::falls(&write())[0]),
+            written_before(
+                &record(vec![flash()], vec![write()]),
+                &write(),
+                &rate_series::level_shifts(&write())[0]
+            ),
             0
         );
     }

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::common::{cells, cite, cite_all, how_many, ids, is_simulated, target};
-use crate::reading;
+use rdsk_analysis::metrics;
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, IoPath, Op, Record, Sync};
 use rdsk_units::printable;
 
@@ -30,7 +30,7 @@ fn check(record: &Record) -> Vec<Finding> {
     let mut evidence = vec![format!("{name}: {source}write_cache = write back")];
     evidence.extend(cite_all(&cells, |cell| {
         let flushes =
-            reading::flushes(cell).map_or_else(|| "not counted".into(), |flushes| flushes.to_string());
+            metrics::flushes(cell).map_or_else(|| "not counted".into(), |flushes| flushes.to_string());
         cite(cell, "flushes", format_args!("{flushes} for {} writes", cell.result.ops.unwrap_or(0)))
     }));
     vec![Finding {

@@ -119,7 +119,7 @@ fn one_visit_from_begin_to_stable() {
     tree.stat("7:3", THEN_WROTE);
     tree.clock.advance_ms(500);
     let visit = observer.end();
-    assert_eq!(visit.rung, Rung::Sysfs);
+    assert_eq!(visit.source, EvidenceSource::Sysfs);
     assert_eq!(visit.process.read_bytes, Some(94_208));
     let mut sum = EvidenceSum::default();
     sum.add(visit);
@@ -134,7 +134,7 @@ fn one_visit_from_begin_to_stable() {
     assert_eq!(device.in_flight_mean, Some(0.02));
     assert_eq!(device.bytes_series.iter().sum::<u64>(), 94_208 + 80 * 512);
     let described = observer.describe();
-    assert_eq!(described.rung, Rung::Sysfs);
+    assert_eq!(described.source, EvidenceSource::Sysfs);
     assert_eq!(described.why_not_higher.as_deref(), Some(NO_BPF));
 }
 
@@ -147,7 +147,7 @@ fn counters_that_went_back_are_unknown_and_said() {
     tree.stat("7:3", "1 0 8 1 0 0 0 0 0 1 1 0 0 0 0 0 0");
     observer.end_io();
     let visit = observer.end();
-    assert_eq!(visit.rung, Rung::Sysfs);
+    assert_eq!(visit.source, EvidenceSource::Sysfs);
     let why = visit.devices[0].counts.clone().unwrap_err();
     assert!(why.contains("read_ios went back from 123 to 1"), "{why}");
     assert!(observer.describe().why_not_higher.unwrap().contains(&why));
@@ -159,7 +159,7 @@ fn counters_that_went_back_are_unknown_and_said() {
 }
 
 #[test]
-fn without_counters_the_process_is_the_rung() {
+fn without_counters_the_process_is_the_source() {
     let tree = Tree::new();
     tree.stat("7:3", IDLE);
     write(&tree.path("sys/dev/block/7:3/queue/iostats"), "0\n");
@@ -171,7 +171,7 @@ fn without_counters_the_process_is_the_rung() {
     tree.process(0, 4096);
     observer.end_io();
     let visit = observer.end();
-    assert_eq!(visit.rung, Rung::Process);
+    assert_eq!(visit.source, EvidenceSource::Process);
     assert_eq!(visit.process.write_bytes, Some(4096));
     assert!(visit.devices[0].counts.is_err());
     let why = observer.describe().why_not_higher.unwrap();
@@ -180,18 +180,18 @@ fn without_counters_the_process_is_the_rung() {
     // Switched on again, the counters are back.
     write(&tree.path("sys/dev/block/7:3/queue/iostats"), "1\n");
     observer.begin();
-    assert_eq!(observer.end().rung, Rung::Sysfs);
+    assert_eq!(observer.end().source, EvidenceSource::Sysfs);
 }
 
 #[test]
-fn with_nothing_to_read_there_is_no_rung() {
+fn with_nothing_to_read_there_is_no_source() {
     let nowhere = Path::new("/nonexistent");
     let targets = [target_on(0, "loop3", "7:3")];
     let mut observer = KernelObserver::new(&targets, nowhere, nowhere, Arc::new(HandClock::default()));
     observer.begin();
     observer.end_io();
     let visit = observer.end();
-    assert_eq!((visit.rung, visit.process), (Rung::None, ProcessIo::default()));
+    assert_eq!((visit.source, visit.process), (EvidenceSource::None, ProcessIo::default()));
     let why = observer.describe().why_not_higher.unwrap();
     assert!(why.contains("/nonexistent/dev/block/7:3/stat") && why.contains("/proc/self/io"), "{why}");
 }
@@ -260,8 +260,8 @@ fn an_end_without_a_beginning_is_no_evidence() {
     let tree = Tree::new();
     let mut observer = tree.observer(&[]);
     observer.end_io();
-    assert_eq!(observer.end().rung, Rung::None);
+    assert_eq!(observer.end().source, EvidenceSource::None);
     observer.begin();
     observer.begin();
-    assert_eq!(observer.end().rung, Rung::Process);
+    assert_eq!(observer.end().source, EvidenceSource::Process);
 }

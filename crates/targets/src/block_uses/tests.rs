@@ -1,9 +1,9 @@
 //! Machines as people have them: what holds a disk must be found through every layer, and what does not must not.
 
 use crate::fake::Fake;
+use crate::machine::Machine;
 use crate::roots::Roots;
 use crate::uses::Found;
-use crate::world::World;
 use rdsk_testkit::{LoopDevice, Need, requires};
 
 const NONE: [&str; 0] = [];
@@ -26,32 +26,32 @@ fn desktop() -> Fake {
 
 #[test]
 fn partitions_hold_their_disk_and_not_each_other() {
-    let machine = desktop();
-    assert_eq!(machine.uses("sdb1"), ["Mounted: /home on sdb1"]);
-    assert_eq!(machine.uses("sdb"), ["Mounted: /home on sdb1"]);
-    assert_eq!(machine.uses("sdb2"), NONE);
-    assert_eq!(machine.uses("sdc"), NONE);
+    let fake = desktop();
+    assert_eq!(fake.uses("sdb1"), ["Mounted: /home on sdb1"]);
+    assert_eq!(fake.uses("sdb"), ["Mounted: /home on sdb1"]);
+    assert_eq!(fake.uses("sdb2"), NONE);
+    assert_eq!(fake.uses("sdc"), NONE);
 }
 
 #[test]
 fn the_disk_under_the_system_is_never_free() {
-    let machine = desktop();
+    let fake = desktop();
     let system = ["SystemDisk: / on sda2", "SystemDisk: /boot/efi on sda1"];
-    assert_eq!(machine.uses("sda3"), system);
-    assert_eq!(machine.uses("sda")[..2], system);
-    assert!(machine.uses("sda2").contains(&"Mounted: / on sda2".to_owned()));
+    assert_eq!(fake.uses("sda3"), system);
+    assert_eq!(fake.uses("sda")[..2], system);
+    assert!(fake.uses("sda2").contains(&"Mounted: / on sda2".to_owned()));
 }
 
 #[test]
 fn a_filesystem_on_the_whole_disk_holds_its_stale_partitions() {
-    let machine =
+    let fake =
         Fake::new().disk("sdd", "8:48").disk("sdd/sdd1", "8:49").mount("8:48", "/data", "ext4", "/dev/sdd");
-    assert_eq!(machine.uses("sdd1"), ["Mounted: /data on sdd"]);
+    assert_eq!(fake.uses("sdd1"), ["Mounted: /data on sdd"]);
 }
 
 #[test]
 fn lvm_on_a_partition_holds_it_and_its_disk() {
-    let machine = Fake::new()
+    let fake = Fake::new()
         .disk("sdb", "8:16")
         .disk("sdb/sdb1", "8:17")
         .disk("sdb/sdb2", "8:18")
@@ -60,38 +60,38 @@ fn lvm_on_a_partition_holds_it_and_its_disk() {
         .stack("dm-0", "sdb/sdb1")
         .mount("253:0", "/home", "ext4", "/dev/mapper/vg-home");
     let expected = ["Mounted: /home on dm-0 (vg-home)", "Holder: dm-0 (vg-home)"];
-    assert_eq!(machine.uses("sdb1"), expected);
-    assert_eq!(machine.uses("sdb"), expected);
-    assert_eq!(machine.uses("dm-0"), ["Mounted: /home on dm-0 (vg-home)"]);
-    assert_eq!(machine.uses("sdb2"), NONE);
+    assert_eq!(fake.uses("sdb1"), expected);
+    assert_eq!(fake.uses("sdb"), expected);
+    assert_eq!(fake.uses("dm-0"), ["Mounted: /home on dm-0 (vg-home)"]);
+    assert_eq!(fake.uses("sdb2"), NONE);
 }
 
 #[test]
 fn a_holder_is_a_use_when_nothing_is_mounted() {
-    let machine = Fake::new()
+    let fake = Fake::new()
         .disk("sdb", "8:16")
         .disk("sdc", "8:32")
         .disk("md127", "9:127")
         .stack("md127", "sdb")
         .stack("md127", "sdc");
-    assert_eq!(machine.uses("sdb"), ["Holder: md127"]);
-    assert_eq!(machine.uses("md127"), NONE);
+    assert_eq!(fake.uses("sdb"), ["Holder: md127"]);
+    assert_eq!(fake.uses("md127"), NONE);
 }
 
 #[test]
 fn partitions_of_an_array_hold_its_members() {
-    let machine = Fake::new()
+    let fake = Fake::new()
         .disk("sdb", "8:16")
         .disk("md0", "9:0")
         .disk("md0/md0p1", "259:0")
         .stack("md0", "sdb")
         .mount("259:0", "/srv", "xfs", "/dev/md0p1");
-    assert_eq!(machine.uses("sdb"), ["Mounted: /srv on md0p1", "Holder: md0", "Holder: md0p1"]);
+    assert_eq!(fake.uses("sdb"), ["Mounted: /srv on md0p1", "Holder: md0", "Holder: md0p1"]);
 }
 
 #[test]
 fn encrypted_swap_holds_through_three_layers() {
-    let machine = Fake::new()
+    let fake = Fake::new()
         .disk("nvme0n1", "259:0")
         .disk("nvme0n1/nvme0n1p3", "259:3")
         .disk("dm-0", "253:0")
@@ -102,14 +102,14 @@ fn encrypted_swap_holds_through_three_layers() {
         .stack("dm-1", "dm-0")
         .swap("/dev/mapper/vg-swap");
     let expected = ["Swap: dm-1 (vg-swap)", "Holder: dm-0 (luks)", "Holder: dm-1 (vg-swap)"];
-    assert_eq!(machine.uses("nvme0n1"), expected);
-    assert_eq!(machine.uses("nvme0n1p3"), expected);
-    assert_eq!(machine.uses("dm-1"), ["Swap: dm-1 (vg-swap)"]);
+    assert_eq!(fake.uses("nvme0n1"), expected);
+    assert_eq!(fake.uses("nvme0n1p3"), expected);
+    assert_eq!(fake.uses("dm-1"), ["Swap: dm-1 (vg-swap)"]);
 }
 
 #[test]
 fn the_system_is_found_below_lvm_and_raid() {
-    let machine = Fake::new()
+    let fake = Fake::new()
         .disk("sda", "8:0")
         .disk("sda/sda1", "8:1")
         .disk("sdb", "8:16")
@@ -121,57 +121,57 @@ fn the_system_is_found_below_lvm_and_raid() {
         .stack("md0", "sdb/sdb1")
         .stack("dm-0", "md0")
         .mount("253:0", "/", "ext4", "/dev/mapper/root");
-    assert_eq!(machine.uses("sdb2"), ["SystemDisk: / on dm-0"]);
-    assert_eq!(machine.uses("sda")[0], "SystemDisk: / on dm-0");
+    assert_eq!(fake.uses("sdb2"), ["SystemDisk: / on dm-0"]);
+    assert_eq!(fake.uses("sda")[0], "SystemDisk: / on dm-0");
 }
 
 #[test]
 fn btrfs_is_found_by_its_source_and_all_its_members_by_sysfs() {
-    let machine = Fake::new().disk("sdb", "8:16").disk("sdc", "8:32").disk("sdd", "8:48").mount(
+    let fake = Fake::new().disk("sdb", "8:16").disk("sdc", "8:32").disk("sdd", "8:48").mount(
         "0:45",
         "/pool\\040one",
         "btrfs",
         "/dev/sdb",
     );
-    machine.file("sys/fs/btrfs/f00-1/devices/sdb/x", "");
-    machine.file("sys/fs/btrfs/f00-1/devices/sdc/x", "");
-    machine.file("sys/fs/btrfs/features/x", "");
-    assert_eq!(machine.uses("sdb"), ["Mounted: /pool one on sdb"]);
-    assert_eq!(machine.uses("sdc"), ["Mounted: a btrfs filesystem over sdc"]);
-    assert_eq!(machine.uses("sdd"), NONE);
+    fake.file("sys/fs/btrfs/f00-1/devices/sdb/x", "");
+    fake.file("sys/fs/btrfs/f00-1/devices/sdc/x", "");
+    fake.file("sys/fs/btrfs/features/x", "");
+    assert_eq!(fake.uses("sdb"), ["Mounted: /pool one on sdb"]);
+    assert_eq!(fake.uses("sdc"), ["Mounted: a btrfs filesystem over sdc"]);
+    assert_eq!(fake.uses("sdd"), NONE);
 }
 
 #[test]
 fn other_mount_namespaces_count() {
-    let machine = Fake::new()
+    let fake = Fake::new()
         .disk("sdb", "8:16")
         .process(77, "1 1 8:16 / /var/lib/db rw - ext4 /dev/sdb rw\n")
         .process(78, "1 1 8:99 / / rw - ext4 /dev/other rw\n");
-    assert_eq!(machine.uses("sdb"), ["Mounted: /var/lib/db on sdb, in another mount namespace"]);
+    assert_eq!(fake.uses("sdb"), ["Mounted: /var/lib/db on sdb, in another mount namespace"]);
 }
 
 #[test]
 fn loops_over_devices_hold_them_both_ways() {
-    let machine = Fake::new()
+    let fake = Fake::new()
         .disk("sdb", "8:16")
         .disk("loop0", "7:0")
         .attribute("loop0/loop/backing_file", "/dev/sdb\n")
         .mount("7:0", "/mnt", "ext4", "/dev/loop0");
-    assert_eq!(machine.uses("sdb"), ["Mounted: /mnt on loop0 (/dev/sdb)", "Holder: loop0 (/dev/sdb)"]);
-    assert_eq!(machine.uses("loop0")[1], "BackingFile: it keeps its data on sdb");
+    assert_eq!(fake.uses("sdb"), ["Mounted: /mnt on loop0 (/dev/sdb)", "Holder: loop0 (/dev/sdb)"]);
+    assert_eq!(fake.uses("loop0")[1], "BackingFile: it keeps its data on sdb");
 }
 
 /// What is said to hold sdb beside a loop device whose file has lost its name, where `dev` has its node or not.
 fn doubts_beside(name: &str, number: &str, dev: Option<&str>) -> Vec<String> {
-    let machine = Fake::new()
+    let fake = Fake::new()
         .disk("sdb", "8:16")
         .disk(name, number)
         .attribute(&format!("{name}/loop/backing_file"), "/gone/disk (deleted)\n");
-    let fake = machine.roots();
+    let fake = fake.roots();
     let roots = Roots { dev: dev.map_or_else(|| fake.dev.clone(), Into::into), ..fake };
     let mut found = Found::default();
-    let world = World::read(&roots, &mut found);
-    super::find(&world, world.tree.get("sdb").unwrap()).doubts
+    let machine = Machine::read(&roots, &mut found);
+    super::find(&machine, machine.tree.get("sdb").unwrap()).doubts
 }
 
 #[test]
@@ -190,24 +190,24 @@ fn a_lost_backing_file_may_be_anything_until_its_device_is_detached() {
 
 #[test]
 fn read_only_devices_and_disks_are_said() {
-    let machine = Fake::new().disk("sdb", "8:16").disk("sdb/sdb1", "8:17").attribute("sdb/ro", "1\n");
-    assert_eq!(machine.uses("sdb"), ["ReadOnly: sdb"]);
-    assert_eq!(machine.uses("sdb1"), ["ReadOnly: sdb1"]);
+    let fake = Fake::new().disk("sdb", "8:16").disk("sdb/sdb1", "8:17").attribute("sdb/ro", "1\n");
+    assert_eq!(fake.uses("sdb"), ["ReadOnly: sdb"]);
+    assert_eq!(fake.uses("sdb1"), ["ReadOnly: sdb1"]);
 }
 
 #[test]
 fn names_of_others_cannot_reach_the_terminal() {
-    let machine = Fake::new()
+    let fake = Fake::new()
         .disk("sdb", "8:16")
         .disk("dm-0", "253:0")
         .attribute("dm-0/dm/name", "\u{1b}[2Jevil")
         .stack("dm-0", "sdb");
-    assert_eq!(machine.uses("sdb"), ["Holder: dm-0 (\\x1b[2Jevil)"]);
+    assert_eq!(fake.uses("sdb"), ["Holder: dm-0 (\\x1b[2Jevil)"]);
 }
 
 #[test]
 fn facts_identities_and_stack_are_read() {
-    let machine = Fake::new()
+    let fake = Fake::new()
         .disk("sdb", "8:16")
         .disk("sdb/sdb1", "8:17")
         .disk("dm-0", "253:0")
@@ -233,9 +233,9 @@ fn facts_identities_and_stack_are_read() {
         )
         .answer("wipefs sdb1", "")
         .answer("wipefs sdb", "");
-    machine.with(|world, found| {
-        let node = world.tree.get("sdb1").unwrap();
-        let parts = crate::examine::examine_node(world, node, std::path::Path::new("/dev/sdb1"), found);
+    fake.with(|machine, found| {
+        let node = machine.tree.get("sdb1").unwrap();
+        let parts = crate::examine::examine_node(machine, node, std::path::Path::new("/dev/sdb1"), found);
         assert_eq!(found.doubts, NONE);
         let device = &parts.device;
         assert_eq!((device.name.as_str(), device.major_minor.as_str()), ("sdb1", "8:17"));
@@ -253,20 +253,20 @@ fn facts_identities_and_stack_are_read() {
         let texts: Vec<&str> = parts.names.identities.iter().map(|identity| identity.text.as_str()).collect();
         let by_id = "ata-WDC_WD2500JS_WD-WCAN1-part1";
         assert_eq!(texts, ["WD-WCAN1", "naa.50014ee0ac1b2c3d", "0x50014ee0ac1b2c3d", by_id]);
-        assert_eq!(world.tree.stack(world.tree.get("dm-0").unwrap()), ["dm-0", "sdb1", "sdb"]);
+        assert_eq!(machine.tree.stack(machine.tree.get("dm-0").unwrap()), ["dm-0", "sdb1", "sdb"]);
     });
 }
 
 #[test]
 fn what_only_lsblk_sees_is_a_use_and_missing_programs_are_doubts() {
-    let machine = Fake::new().disk("sdb", "8:16").answer(
+    let fake = Fake::new().disk("sdb", "8:16").answer(
         "lsblk sdb",
         r#"{"blockdevices":[{"name":"sdb","fstype":"zfs_member","label":"tank","mountpoint":null,
             "children":[{"name":"sdb9","mountpoint":"/tank"}]}]}"#,
     );
-    machine.with(|world, found| {
-        let node = world.tree.get("sdb").unwrap();
-        let parts = crate::examine::examine_node(world, node, std::path::Path::new("/dev/sdb"), found);
+    fake.with(|machine, found| {
+        let node = machine.tree.get("sdb").unwrap();
+        let parts = crate::examine::examine_node(machine, node, std::path::Path::new("/dev/sdb"), found);
         assert_eq!(found.uses[0].text, "/tank on sdb9");
         assert_eq!(found.doubts, ["wipefs is not installed"]);
         assert_eq!(parts.signatures[0].text, "zfs_member \"tank\"");
@@ -315,11 +315,11 @@ fn what_shares_sectors_sideways_is_in_use_too() {
 
 #[test]
 fn an_origin_is_in_use_while_its_snapshot_is() {
-    let mut machine = Fake::new().disk("sda", "8:0");
+    let mut fake = Fake::new().disk("sda", "8:0");
     for (name, number) in [("dm-0", "253:0"), ("dm-1", "253:1"), ("dm-2", "253:2"), ("dm-3", "253:3")] {
-        machine = machine.disk(name, number);
+        fake = fake.disk(name, number);
     }
-    let machine = machine
+    let fake = fake
         .stack("dm-0", "sda")
         .stack("dm-1", "sda")
         .stack("dm-2", "dm-0")
@@ -330,32 +330,32 @@ fn an_origin_is_in_use_while_its_snapshot_is() {
         .answer("table dm-3", "0 1024 snapshot 253:0 253:1 P 8")
         .mount("253:3", "/snap", "ext4", "/dev/mapper/snap");
     let expected = ["Mounted: /snap on dm-3, which has some of its sectors", "SharedSectors: dm-3"];
-    assert_eq!(machine.uses("dm-2"), expected);
+    assert_eq!(fake.uses("dm-2"), expected);
     let unmounted = Fake::new().disk("sda", "8:0");
     assert_eq!(unmounted.uses("sda"), NONE);
 }
 
 #[test]
 fn an_extended_partition_holds_its_logical_ones() {
-    let machine = Fake::new()
+    let fake = Fake::new()
         .disk("sda", "8:0")
         .disk("sda/sda1", "8:1")
         .disk("sda/sda2", "8:2")
         .disk("sda/sda5", "8:5")
         .attribute("sda/sda2/size", "2\n")
         .mount("8:5", "/data", "ext4", "/dev/sda5");
-    assert_eq!(machine.uses("sda2"), ["Mounted: /data on sda5"]);
-    assert_eq!(machine.uses("sda1"), NONE);
+    assert_eq!(fake.uses("sda2"), ["Mounted: /data on sda5"]);
+    assert_eq!(fake.uses("sda1"), NONE);
 }
 
 #[test]
 fn exports_and_host_managed_zones_are_uses() {
-    let machine = Fake::new().disk("sdb", "8:16").disk("sdb/sdb1", "8:17");
-    let machine = machine.attribute("sdb/queue/zoned", "host-managed\n");
-    machine.file("sys/kernel/config/nvmet/subsystems/nqn.a/namespaces/1/device_path", "/dev/sdb\n");
+    let fake = Fake::new().disk("sdb", "8:16").disk("sdb/sdb1", "8:17");
+    let fake = fake.attribute("sdb/queue/zoned", "host-managed\n");
+    fake.file("sys/kernel/config/nvmet/subsystems/nqn.a/namespaces/1/device_path", "/dev/sdb\n");
     let export = "Exported: namespace 1 of the NVMe subsystem nqn.a";
     for name in ["sdb", "sdb1"] {
-        assert_eq!(machine.uses(name), [export.to_owned(), format!("HostManaged: {name}")]);
+        assert_eq!(fake.uses(name), [export.to_owned(), format!("HostManaged: {name}")]);
     }
 }
 
@@ -368,23 +368,23 @@ fn another_path_that_the_kernel_calls_busy_is_a_use() {
     }
     let real = LoopDevice::builder().size(1 << 20).create().unwrap();
     let wwn = "naa.5000c500a1b2c3d4\n";
-    let machine = Fake::new()
+    let fake = Fake::new()
         .disk("sda", "8:0")
         .disk("sdb", real.major_minor())
         .disk("sdc", "8:32")
         .attribute("sda/device/wwid", wwn)
         .attribute("sdb/device/wwid", wwn);
-    std::os::unix::fs::symlink(real.path(), machine.path("dev/sdb")).unwrap();
-    assert_eq!(machine.uses("sda"), NONE);
+    std::os::unix::fs::symlink(real.path(), fake.path("dev/sdb")).unwrap();
+    assert_eq!(fake.uses("sda"), NONE);
     let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::EXCL | rustix::fs::OFlags::CLOEXEC;
     let held = rustix::fs::open(real.path(), flags, rustix::fs::Mode::empty()).unwrap();
     assert_eq!(
-        machine.uses("sda"),
-        ["OpenExclusive: sdb, another path to the same LUN, which the kernel calls busy"]
+        fake.uses("sda"),
+        ["OpenExclusive: sdb, another path to the same LUN, which the kernel reports as busy"]
     );
-    assert_eq!(machine.uses("sdc"), NONE);
+    assert_eq!(fake.uses("sdc"), NONE);
     // A map over the paths holds them by its own right, and is what would be written.
-    let mapped = machine.disk("dm-0", "253:0").stack("dm-0", "sdb");
+    let mapped = fake.disk("dm-0", "253:0").stack("dm-0", "sdb");
     assert_eq!(mapped.uses("dm-0"), NONE);
     drop(held);
 }

@@ -2,9 +2,9 @@
 //! It asks `lsblk`, which asks udev; where udev does not run, `blkid` reads a single device. It never decides what a name
 //! is worth.
 
+use crate::machine::Machine;
 use crate::sysfs::Node;
 use crate::tools::{self, Lsblk};
-use crate::world::World;
 use std::collections::BTreeMap;
 
 /// The answers, by kernel name as sysfs spells it.
@@ -12,15 +12,15 @@ use std::collections::BTreeMap;
 pub(crate) struct Inventory {
     rows: BTreeMap<String, Lsblk>,
     /// Whether `lsblk` told of the devices at all.
-    pub(crate) is_told: bool,
+    pub(crate) is_available: bool,
 }
 
 impl Inventory {
     /// Asks `lsblk` once for all devices.
-    pub(crate) fn read(world: &World<'_>) -> Self {
-        let Ok(list) = tools::lsblk_all(&world.roots.tools) else { return Self::default() };
+    pub(crate) fn read(machine: &Machine<'_>) -> Self {
+        let Ok(list) = tools::lsblk_all(&machine.roots.tools) else { return Self::default() };
         let named = |row: Lsblk| Some((row.name.clone()?.replace('/', "!"), row));
-        Self { rows: list.into_iter().filter_map(named).collect(), is_told: true }
+        Self { rows: list.into_iter().filter_map(named).collect(), is_available: true }
     }
 
     /// What is known of a device.
@@ -30,16 +30,16 @@ impl Inventory {
 
     /// What is known of the content of a device and of its place in a partition table, read from the device itself where
     /// udev tells neither.
-    pub(crate) fn content(&self, world: &World<'_>, node: &Node) -> Lsblk {
+    pub(crate) fn content(&self, machine: &Machine<'_>, node: &Node) -> Lsblk {
         let told = self.row(node).filter(|row| row.fstype.is_some() || row.partuuid.is_some());
-        told.cloned().or_else(|| probed(world, node)).unwrap_or_default()
+        told.cloned().or_else(|| probed(machine, node)).unwrap_or_default()
     }
 }
 
 /// What `blkid` reads on a device.
-fn probed(world: &World<'_>, node: &Node) -> Option<Lsblk> {
-    let path = world.roots.dev.join(node.kernel_name());
-    let text = tools::blkid(&world.roots.tools, &[&path], &node.name).ok()?;
+fn probed(machine: &Machine<'_>, node: &Node) -> Option<Lsblk> {
+    let path = machine.roots.dev.join(node.kernel_name());
+    let text = tools::blkid(&machine.roots.tools, &[&path], &node.name).ok()?;
     Some(parse(&text))
 }
 
@@ -93,18 +93,18 @@ mod tests {
     #[test]
     fn the_device_itself_is_read_where_udev_tells_nothing() {
         let list = r#"{"blockdevices":[{"kname":"sda","fstype":"ext4","uuid":"u-1"},{"kname":"sdb"}]}"#;
-        let machine = Fake::new()
+        let fake = Fake::new()
             .disk("sda", "8:0")
             .disk("sdb", "8:16")
             .answer("lsblk *", list)
             .answer("blkid sda", "TYPE=xfs\n")
             .answer("blkid sdb", "TYPE=xfs\nUUID=u-2\n");
-        machine.with(|world, _| {
-            let inventory = Inventory::read(world);
-            let uuid = |name: &str| inventory.content(world, world.tree.get(name).unwrap()).uuid;
-            assert!(inventory.is_told);
+        fake.with(|machine, _| {
+            let inventory = Inventory::read(machine);
+            let uuid = |name: &str| inventory.content(machine, machine.tree.get(name).unwrap()).uuid;
+            assert!(inventory.is_available);
             assert_eq!((uuid("sda").as_deref(), uuid("sdb").as_deref()), (Some("u-1"), Some("u-2")));
         });
-        Fake::new().disk("sda", "8:0").with(|world, _| assert!(!Inventory::read(world).is_told));
+        Fake::new().disk("sda", "8:0").with(|machine, _| assert!(!Inventory::read(machine).is_available));
     }
 }

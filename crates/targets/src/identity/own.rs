@@ -2,17 +2,18 @@
 //! partition's disk is another device here. It does not ask whether others have the same name.
 
 use super::inventory::Inventory;
-use super::{Identity, IdentityKind};
+use super::types::{Identity, IdentityKind};
 use crate::facts;
+use crate::lvm::logical_volume;
+use crate::machine::Machine;
 use crate::sysfs::{Node, names_in, read_text};
 use crate::tools::Lsblk;
-use crate::world::World;
 use std::path::Path;
 
 /// Every name of `node` itself that does not change with the order of disks, the best to type first. `lsblk` is what the
 /// program told of this device, which may have been asked alone.
 pub(crate) fn of_node(
-    world: &World<'_>,
+    machine: &Machine<'_>,
     node: &Node,
     inventory: &Inventory,
     lsblk: Option<&Lsblk>,
@@ -20,25 +21,25 @@ pub(crate) fn of_node(
     let mut list = List::default();
     // Of a loop device over a block device the backing file would be a kernel name, which is no identity.
     if let Some(file) = &node.backing_file
-        && world.device_below_loop(node).is_none()
+        && machine.device_below_loop(node).is_none()
     {
         list.add(IdentityKind::BackingFile, &file.to_string_lossy());
     }
     if node.parent.is_none() {
         hardware(node, inventory, lsblk, &mut list);
-    } else if let Some(uuid) = partition_uuid(world, node, inventory, lsblk) {
+    } else if let Some(uuid) = partition_uuid(machine, node, inventory, lsblk) {
         list.add(IdentityKind::PartitionUuid, &uuid);
     }
     mapped(node, &mut list);
-    array(world, node, inventory, &mut list);
-    linked(world, node, "disk/by-id", |name| list.add(IdentityKind::ById, name));
+    array(machine, node, inventory, &mut list);
+    linked(machine, node, "disk/by-id", |name| list.add(IdentityKind::ById, name));
     list.0
 }
 
 /// Name and UUID of an array; empty for everything else.
-pub(super) fn of_array(world: &World<'_>, node: &Node, inventory: &Inventory) -> Vec<Identity> {
+pub(super) fn of_array(machine: &Machine<'_>, node: &Node, inventory: &Inventory) -> Vec<Identity> {
     let mut list = List::default();
-    array(world, node, inventory, &mut list);
+    array(machine, node, inventory, &mut list);
     list.0
 }
 
@@ -80,7 +81,7 @@ fn hardware(node: &Node, inventory: &Inventory, lsblk: Option<&Lsblk>, list: &mu
 
 /// Newer kernels tell it with the event of the partition, udev does where it runs, and the partition table always.
 pub(super) fn partition_uuid(
-    world: &World<'_>,
+    machine: &Machine<'_>,
     node: &Node,
     inventory: &Inventory,
     lsblk: Option<&Lsblk>,
@@ -89,13 +90,13 @@ pub(super) fn partition_uuid(
     let told = event.lines().find_map(|line| line.strip_prefix("PARTUUID=")).map(str::to_owned);
     let linked = || {
         let mut link = None;
-        linked(world, node, "disk/by-partuuid", |name| link = Some(name.to_owned()));
+        linked(machine, node, "disk/by-partuuid", |name| link = Some(name.to_owned()));
         link
     };
     told.or_else(|| lsblk.and_then(|row| row.partuuid.clone()))
         .or_else(|| inventory.row(node).and_then(|row| row.partuuid.clone()))
         .or_else(linked)
-        .or_else(|| inventory.content(world, node).partuuid)
+        .or_else(|| inventory.content(machine, node).partuuid)
 }
 
 /// What the device mapper calls a device.
@@ -109,30 +110,8 @@ fn mapped(node: &Node, list: &mut List) {
     list.add(IdentityKind::MapperUuid, &uuid);
 }
 
-/// Volume group and logical volume of a device of LVM, which doubles each hyphen within a name (lvm(8), "Valid Names"). The
-/// hidden parts of a volume have a third part in the name or a suffix to the UUID's 64 characters.
-pub(crate) fn logical_volume(name: &str, uuid: &str) -> Option<(String, String)> {
-    const UUID_CHARACTERS: usize = 64;
-    if uuid.strip_prefix("LVM-")?.len() != UUID_CHARACTERS {
-        return None;
-    }
-    let mut parts = vec![String::new()];
-    let mut letters = name.chars().peekable();
-    while let Some(letter) = letters.next() {
-        if letter == '-' && letters.next_if_eq(&'-').is_none() {
-            parts.push(String::new());
-        } else {
-            parts.last_mut()?.push(letter);
-        }
-    }
-    match <[String; 2]>::try_from(parts) {
-        Ok([group, volume]) if !group.is_empty() && !volume.is_empty() => Some((group, volume)),
-        _ => None,
-    }
-}
-
 /// Name and UUID of an array. Its name is in no file of sysfs: it is a link's, or the label of any member.
-fn array(world: &World<'_>, node: &Node, inventory: &Inventory, list: &mut List) {
+fn array(machine: &Machine<'_>, node: &Node, inventory: &Inventory, list: &mut List) {
     if !node.directory.join("md").is_dir() {
         return;
     }
@@ -143,9 +122,9 @@ fn array(world: &World<'_>, node: &Node, inventory: &Inventory, list: &mut List)
             list.add(IdentityKind::ArrayName, name);
         }
     };
-    linked(world, node, "md", &mut add_name);
-    let member = node.slaves.first().and_then(|name| world.tree.get(name));
-    let content = member.map(|member| inventory.content(world, member)).unwrap_or_default();
+    linked(machine, node, "md", &mut add_name);
+    let member = node.slaves.first().and_then(|name| machine.tree.get(name));
+    let content = member.map(|member| inventory.content(machine, member)).unwrap_or_default();
     if let (Some("linux_raid_member"), Some(label)) = (content.fstype.as_deref(), &content.label) {
         add_name(label);
     }
@@ -162,48 +141,32 @@ fn as_mdadm_writes(uuid: &str) -> String {
 }
 
 /// Calls `take` with the name of every link in a directory of `/dev` that leads to `node`.
-fn linked(world: &World<'_>, node: &Node, directory: &str, mut take: impl FnMut(&str)) {
-    let place = world.roots.dev.join(directory);
+fn linked(machine: &Machine<'_>, node: &Node, directory: &str, mut take: impl FnMut(&str)) {
+    let place = machine.roots.dev.join(directory);
     for name in names_in(&place) {
-        if target(world, &place.join(&name), directory, &name).is_some_and(|found| found.name == node.name) {
+        if target(machine, &place.join(&name), directory, &name).is_some_and(|found| found.name == node.name)
+        {
             take(&name);
         }
     }
 }
 
-fn target<'world>(
-    world: &'world World<'_>,
+fn target<'machine>(
+    machine: &'machine Machine<'_>,
     link: &Path,
     directory: &str,
     name: &str,
-) -> Option<&'world Node> {
+) -> Option<&'machine Node> {
     let path = Path::new("/dev").join(directory).join(name);
-    world.tree.by_path(&path, &world.roots.dev).or_else(|| {
+    machine.tree.by_path(&path, &machine.roots.dev).or_else(|| {
         let target = std::fs::read_link(link).ok()?;
-        world.tree.get(&target.file_name()?.to_string_lossy())
+        machine.tree.get(&target.file_name()?.to_string_lossy())
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_of_lvm_are_taken_apart() {
-        let uuid = format!("LVM-{}", "a".repeat(64));
-        let parted =
-            |name: &str| logical_volume(name, &uuid).map(|(group, volume)| format!("{group}/{volume}"));
-        assert_eq!(parted("vg-lv").as_deref(), Some("vg/lv"));
-        assert_eq!(parted("v--g-l--v").as_deref(), Some("v-g/l-v"));
-        assert_eq!(parted("a---b").as_deref(), Some("a-/b"));
-        assert_eq!(parted("a----b-c").as_deref(), Some("a--b/c"));
-        for name in ["", "vg", "vg--lv", "-lv", "vg-", "vg-lv-real", "vg-pool-tpool"] {
-            assert_eq!(parted(name), None, "{name}");
-        }
-        for uuid in ["", "CRYPT-x", &format!("{uuid}-tdata"), "LVM-short"] {
-            assert_eq!(logical_volume("vg-lv", uuid), None, "{uuid}");
-        }
-    }
 
     #[test]
     fn uuids_of_arrays_are_written_as_mdadm_does() {

@@ -2,15 +2,16 @@
 //! nothing.
 
 use super::inventory::Inventory;
-use super::{Identity, IdentityKind, own};
+use super::own;
+use super::types::{Identity, IdentityKind};
 use crate::facts;
+use crate::machine::Machine;
 use crate::sysfs::{Node, read_text};
-use crate::world::World;
 
 /// Kernel names of the other devices that `identity` of `node` is a name of as well: whole devices for the name of a whole
 /// device, partitions for that of a partition. Two loop devices over one file share its bytes too, and are found as a use.
-pub(super) fn sharers(
-    world: &World<'_>,
+pub(super) fn devices_sharing(
+    machine: &Machine<'_>,
     node: &Node,
     identity: &Identity,
     inventory: &Inventory,
@@ -33,16 +34,16 @@ pub(super) fn sharers(
             Box::new(move |other| wide_names(other, inventory).iter().any(|name| self::key(name) == key))
         }
         IdentityKind::ArrayUuid | IdentityKind::ArrayName => {
-            Box::new(|other| own::of_array(world, other, inventory).contains(identity))
+            Box::new(|other| own::of_array(machine, other, inventory).contains(identity))
         }
         IdentityKind::PartitionUuid => Box::new(|other| {
-            let uuid = own::partition_uuid(world, other, inventory, None);
+            let uuid = own::partition_uuid(machine, other, inventory, None);
             uuid.is_some_and(|uuid| uuid.eq_ignore_ascii_case(&identity.text))
         }),
         // Links lead to one device, the device mapper keeps its names apart, and a file is not compared here.
         _ => return Vec::new(),
     };
-    world.tree.nodes().filter(is_rival).filter(|other| holds(other)).map(Node::kernel_name).collect()
+    machine.tree.nodes().filter(is_rival).filter(|other| holds(other)).map(Node::kernel_name).collect()
 }
 
 /// Whether `area` is a hardware partition of the eMMC `whole`: `mmcblk0boot0`, `mmcblk0rpmb`, `mmcblk0gp0`. The serial

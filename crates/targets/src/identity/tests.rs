@@ -4,9 +4,9 @@ use super::*;
 use crate::fake::Fake;
 
 /// The identities of a device as `kind: text`, and what is none.
-fn names(machine: &Fake, name: &str) -> (Vec<String>, Vec<String>) {
-    machine.with(|world, _| {
-        let names = find(world, world.tree.get(name).unwrap(), None);
+fn names(fake: &Fake, name: &str) -> (Vec<String>, Vec<String>) {
+    fake.with(|machine, _| {
+        let names = find(machine, machine.tree.get(name).unwrap(), None);
         let good = names.identities.iter().map(|known| format!("{:?}: {}", known.kind, known.text)).collect();
         let bad =
             names.no_identities.iter().map(|none| format!("{}: {}", none.identity.text, none.why)).collect();
@@ -16,9 +16,8 @@ fn names(machine: &Fake, name: &str) -> (Vec<String>, Vec<String>) {
 
 const TOLD: &str = r#"{"blockdevices":[]}"#;
 
-fn nvme(machine: Fake, name: &str, number: &str, serial: &str) -> Fake {
-    machine
-        .disk(name, number)
+fn nvme(fake: Fake, name: &str, number: &str, serial: &str) -> Fake {
+    fake.disk(name, number)
         .attribute(&format!("{name}/device/serial"), &format!("{serial:<20}\n"))
         .attribute(&format!("{name}/device/model"), "QEMU NVMe Ctrl                          \n")
 }
@@ -26,20 +25,19 @@ fn nvme(machine: Fake, name: &str, number: &str, serial: &str) -> Fake {
 #[test]
 fn a_short_serial_of_the_only_namespace_is_an_identity() {
     let wwid = "nvme.1b36-4e5631-51454d55204e564d65204374726c-00000001";
-    let machine =
-        nvme(Fake::new(), "nvme0n1", "259:1", "NV1").attribute("nvme0n1/wwid", &format!("{wwid}\n"));
+    let fake = nvme(Fake::new(), "nvme0n1", "259:1", "NV1").attribute("nvme0n1/wwid", &format!("{wwid}\n"));
     let wanted = (vec!["Serial: NV1".to_owned(), format!("Wwn: {wwid}")], Vec::new());
-    assert_eq!(names(&machine, "nvme0n1"), wanted);
+    assert_eq!(names(&fake, "nvme0n1"), wanted);
     // udev knows nothing else, with its blanks.
     let list = r#"{"blockdevices":[{"kname":"nvme0n1","serial":"NV1                 "}]}"#;
-    assert_eq!(names(&machine.answer("lsblk *", list), "nvme0n1"), wanted);
+    assert_eq!(names(&fake.answer("lsblk *", list), "nvme0n1"), wanted);
 }
 
 #[test]
 fn two_namespaces_have_their_own_names_and_not_the_serial() {
     let wwid = |nsid: u32| format!("nvme.1b36-4e5654574f-51454d55204e564d65204374726c-{nsid:08}");
-    let mut machine = nvme(Fake::new(), "nvme1n1", "259:0", "NVTWO").attribute("nvme1n1/wwid", &wwid(1));
-    machine = nvme(machine, "nvme1n2", "259:2", "NVTWO")
+    let mut fake = nvme(Fake::new(), "nvme1n1", "259:0", "NVTWO").attribute("nvme1n1/wwid", &wwid(1));
+    fake = nvme(fake, "nvme1n2", "259:2", "NVTWO")
         .attribute("nvme1n2/wwid", "eui.5649415054440001\n")
         .attribute("nvme1n2/eui", "56 49 41 50 54 44 00 01\n")
         .attribute("nvme1n2/uuid", "7d444840-9dc0-11d1-b245-5ffdce74fad2\n")
@@ -47,8 +45,8 @@ fn two_namespaces_have_their_own_names_and_not_the_serial() {
         .by_id("nvme-QEMU_NVMe_Ctrl_NVTWO", "nvme1n2")
         .by_id("nvme-eui.5649415054440001", "nvme1n2");
     let shared = |other: &str| format!("NVTWO: {other} has it too");
-    assert_eq!(names(&machine, "nvme1n1"), (vec![format!("Wwn: {}", wwid(1))], vec![shared("nvme1n2")]));
-    let (good, bad) = names(&machine, "nvme1n2");
+    assert_eq!(names(&fake, "nvme1n1"), (vec![format!("Wwn: {}", wwid(1))], vec![shared("nvme1n2")]));
+    let (good, bad) = names(&fake, "nvme1n2");
     assert_eq!(
         good,
         [
@@ -59,13 +57,12 @@ fn two_namespaces_have_their_own_names_and_not_the_serial() {
             "ById: nvme-eui.5649415054440001",
         ]
     );
-    let made = "nvme-QEMU_NVMe_Ctrl_NVTWO: it is made of what several devices have";
+    let made = "nvme-QEMU_NVMe_Ctrl_NVTWO: it is built from what several devices have";
     assert_eq!(bad, [shared("nvme1n1"), made.to_owned()]);
 }
 
-fn path_of_a_lun(machine: Fake, name: &str, number: &str) -> Fake {
-    machine
-        .disk(name, number)
+fn path_of_a_lun(fake: Fake, name: &str, number: &str) -> Fake {
+    fake.disk(name, number)
         .attribute(&format!("{name}/device/vpd_pg80"), "\0\u{0}\0\u{4}2000")
         .attribute(&format!("{name}/device/wwid"), "naa.33333330000007d0\n")
 }
@@ -82,7 +79,7 @@ fn what_two_paths_of_a_lun_share_names_neither() {
         [
             "2000: sda has it too",
             "naa.33333330000007d0: sda has it too",
-            "wwn-0x33333330000007d0: it is made of what several devices have"
+            "wwn-0x33333330000007d0: it is built from what several devices have"
         ]
     );
     // Whatever leads to one of them names the LUN.
@@ -103,8 +100,8 @@ fn three_disks_with_a_serial_that_only_udev_knows_share_it_too() {
     let row =
         |name: &str| format!(r#"{{"kname":"{name}","serial":"AA-77","wwn":"0x5000c500a1b2c3d{name}"}}"#);
     let rows = ["sda", "sdb", "sdc"].map(row).join(",");
-    let machine = Fake::new().disk("sda", "8:0").disk("sdb", "8:16").disk("sdc", "8:32");
-    let told = machine.answer("lsblk *", &format!(r#"{{"blockdevices":[{rows}]}}"#));
+    let fake = Fake::new().disk("sda", "8:0").disk("sdb", "8:16").disk("sdc", "8:32");
+    let told = fake.answer("lsblk *", &format!(r#"{{"blockdevices":[{rows}]}}"#));
     let (good, bad) = names(&told, "sdc");
     assert_eq!(good, ["Wwn: 0x5000c500a1b2c3dsdc"]);
     assert_eq!(bad, ["AA-77: sda, sdb have it too"]);
@@ -112,18 +109,17 @@ fn three_disks_with_a_serial_that_only_udev_knows_share_it_too() {
 
 #[test]
 fn what_only_udev_knows_of_one_device_may_be_anybodys() {
-    let machine = Fake::new().disk("sda", "8:0");
+    let fake = Fake::new().disk("sda", "8:0");
     let alone = Lsblk { serial: Some("AA-77".into()), ..Lsblk::default() };
-    let find = |machine: &Fake| {
-        machine.with(|world, _| super::find(world, world.tree.get("sda").unwrap(), Some(&alone)))
+    let find = |fake: &Fake| {
+        fake.with(|machine, _| super::find(machine, machine.tree.get("sda").unwrap(), Some(&alone)))
     };
-    assert_eq!(find(&machine).no_identities[0].why, "lsblk cannot say whether others have it too");
-    assert_eq!(find(&machine.answer("lsblk *", TOLD)).identities[0].text, "AA-77");
+    assert_eq!(find(&fake).no_identities[0].why, "lsblk cannot say whether others have it too");
+    assert_eq!(find(&fake.answer("lsblk *", TOLD)).identities[0].text, "AA-77");
 }
 
-fn dm(machine: Fake, number: u32, name: &str, uuid: &str) -> Fake {
-    machine
-        .disk(&format!("dm-{number}"), &format!("252:{number}"))
+fn dm(fake: Fake, number: u32, name: &str, uuid: &str) -> Fake {
+    fake.disk(&format!("dm-{number}"), &format!("252:{number}"))
         .attribute(&format!("dm-{number}/dm/name"), &format!("{name}\n"))
         .attribute(&format!("dm-{number}/dm/uuid"), &format!("{uuid}\n"))
 }
@@ -131,25 +127,24 @@ fn dm(machine: Fake, number: u32, name: &str, uuid: &str) -> Fake {
 #[test]
 fn mapped_devices_are_called_as_their_makers_call_them() {
     let lvm = "LVM-vXB1x8EI3nR8TCIf9n4bU9eXqABLTglnsxeUyd8UDcJQltPVEnrMOYRtjdMyCe5O";
-    let mut machine = dm(Fake::new(), 0, "v--g-l--v", lvm);
-    machine = dm(machine, 1, "secret", "CRYPT-LUKS2-0123456789abcdef0123456789abcdef-secret");
-    machine = dm(dm(machine, 2, "plain", ""), 3, "sdx", "");
+    let mut fake = dm(Fake::new(), 0, "v--g-l--v", lvm);
+    fake = dm(fake, 1, "secret", "CRYPT-LUKS2-0123456789abcdef0123456789abcdef-secret");
+    fake = dm(dm(fake, 2, "plain", ""), 3, "sdx", "");
     assert_eq!(
-        names(&machine, "dm-0").0,
+        names(&fake, "dm-0").0,
         ["Volume: v-g/l-v".to_owned(), "MapperName: v--g-l--v".to_owned(), format!("MapperUuid: {lvm}")]
     );
     assert_eq!(
-        names(&machine, "dm-1").0,
+        names(&fake, "dm-1").0,
         ["MapperName: secret", "MapperUuid: CRYPT-LUKS2-0123456789abcdef0123456789abcdef-secret"]
     );
-    assert_eq!(names(&machine, "dm-2").0, ["MapperName: plain"]);
+    assert_eq!(names(&fake, "dm-2").0, ["MapperName: plain"]);
     let why = "sdx: the kernel may give this name to any device".to_owned();
-    assert_eq!(names(&machine, "dm-3"), (Vec::new(), vec![why]));
+    assert_eq!(names(&fake, "dm-3"), (Vec::new(), vec![why]));
 }
 
-fn array(machine: Fake, name: &str, number: &str, uuid: &str) -> Fake {
-    machine
-        .disk(name, number)
+fn array(fake: Fake, name: &str, number: &str, uuid: &str) -> Fake {
+    fake.disk(name, number)
         .attribute(&format!("{name}/md/level"), "raid1\n")
         .attribute(&format!("{name}/md/uuid"), &format!("{uuid}\n"))
 }
@@ -158,17 +153,17 @@ fn array(machine: Fake, name: &str, number: &str, uuid: &str) -> Fake {
 fn arrays_have_a_uuid_and_a_name() {
     let uuid = "e86d0cbf-5890-89d5-95b8-8c7d998c76ef";
     let shown = "e86d0cbf:589089d5:95b88c7d:998c76ef";
-    let machine = || array(Fake::new().disk("vda", "254:0"), "md0", "9:0", uuid).stack("md0", "vda");
-    assert_eq!(names(&machine(), "md0").0, [format!("ArrayUuid: {shown}")]);
+    let fake = || array(Fake::new().disk("vda", "254:0"), "md0", "9:0", uuid).stack("md0", "vda");
+    assert_eq!(names(&fake(), "md0").0, [format!("ArrayUuid: {shown}")]);
     // The name is that of the members' superblocks, read from one of them where udev does not run.
-    let named = machine().answer("blkid vda", "TYPE=linux_raid_member\nLABEL=box:arr0\n");
+    let named = fake().answer("blkid vda", "TYPE=linux_raid_member\nLABEL=box:arr0\n");
     assert_eq!(names(&named, "md0").0, ["ArrayName: box:arr0".to_owned(), format!("ArrayUuid: {shown}")]);
     for label in ["box:0", "127"] {
-        let unnamed = machine().answer("blkid vda", &format!("TYPE=linux_raid_member\nLABEL={label}\n"));
+        let unnamed = fake().answer("blkid vda", &format!("TYPE=linux_raid_member\nLABEL={label}\n"));
         assert_eq!(names(&unnamed, "md0").0.len(), 1, "{label}");
     }
     // A filesystem's label on a member without metadata is no name of the array.
-    assert_eq!(names(&machine().answer("blkid vda", "TYPE=ext4\nLABEL=home\n"), "md0").0.len(), 1);
+    assert_eq!(names(&fake().answer("blkid vda", "TYPE=ext4\nLABEL=home\n"), "md0").0.len(), 1);
     let identity = Identity { kind: IdentityKind::ArrayUuid, text: shown.into() };
     for word in [shown, uuid, "E86D0CBF:589089D5:95B88C7D:998C76EF"] {
         assert!(identity.is_named_by(word), "{word}");
@@ -177,27 +172,27 @@ fn arrays_have_a_uuid_and_a_name() {
         assert!(!identity.is_named_by(word), "{word}");
     }
     // Two halves of one mirror, assembled apart.
-    let twice = array(machine(), "md1", "9:1", uuid);
+    let twice = array(fake(), "md1", "9:1", uuid);
     assert_eq!(names(&twice, "md0"), (Vec::new(), vec![format!("{shown}: md1 has it too")]));
 }
 
 #[test]
 fn a_partition_has_its_own_uuid_beside_its_disks_names() {
     let uuid = "4a42fe38-c994-5045-8e99-5698dcf16ec0";
-    let machine = || {
+    let fake = || {
         nvme(Fake::new(), "nvme0n1", "259:0", "S5GXNX0T")
             .disk("nvme0n1/nvme0n1p1", "259:1")
             .answer("lsblk *", TOLD)
     };
     let wanted = vec!["Serial: S5GXNX0T".to_owned(), format!("PartitionUuid: {uuid}")];
     let event = format!("MAJOR=259\nPARTN=1\nPARTUUID={uuid}\n");
-    let by_kernel = machine().attribute("nvme0n1/nvme0n1p1/uevent", &event);
-    let by_udev = machine()
+    let by_kernel = fake().attribute("nvme0n1/nvme0n1p1/uevent", &event);
+    let by_udev = fake()
         .answer("lsblk *", &format!(r#"{{"blockdevices":[{{"kname":"nvme0n1p1","partuuid":"{uuid}"}}]}}"#));
-    let by_table = machine().answer("blkid nvme0n1p1", &format!("PART_ENTRY_UUID={uuid}\n"));
-    for machine in [&by_kernel, &by_udev, &by_table] {
-        assert_eq!(names(machine, "nvme0n1p1").0, wanted);
-        assert_eq!(names(machine, "nvme0n1").0, ["Serial: S5GXNX0T"]);
+    let by_table = fake().answer("blkid nvme0n1p1", &format!("PART_ENTRY_UUID={uuid}\n"));
+    for fake in [&by_kernel, &by_udev, &by_table] {
+        assert_eq!(names(fake, "nvme0n1p1").0, wanted);
+        assert_eq!(names(fake, "nvme0n1").0, ["Serial: S5GXNX0T"]);
     }
     // A disk that was copied with its table.
     let copied = by_kernel
@@ -249,10 +244,10 @@ fn serials_that_everybody_has_are_none() {
         "0xffffffffffffffff",
         "00000000-0000-0000-0000-000000000000",
     ] {
-        assert!(!tells_apart(word), "{word}");
+        assert!(!is_distinctive(word), "{word}");
     }
     for word in ["NV1", "AB1", "0001", "WD-WCANK1234567", "naa.33333330000007d0", "2000"] {
-        assert!(tells_apart(word), "{word}");
+        assert!(is_distinctive(word), "{word}");
     }
     assert!(has_serial_inside("nvme.1b36-4e5631-51454d55-00000001") && has_serial_inside("naa.1"));
     assert!(!has_serial_inside("nvme.1b36-30303030-51454d55-00000001"));
@@ -260,7 +255,7 @@ fn serials_that_everybody_has_are_none() {
 
 #[test]
 fn names_that_the_kernel_gives_are_none() {
-    Fake::new().disk("cciss!c0d0", "104:0").disk("odd", "240:0").with(|world, _| {
+    Fake::new().disk("cciss!c0d0", "104:0").disk("odd", "240:0").with(|machine, _| {
         for word in [
             "sda",
             "sdaa1",
@@ -273,12 +268,12 @@ fn names_that_the_kernel_gives_are_none() {
             "cciss/c0d0",
             "odd",
         ] {
-            assert!(is_kernel_name(world, word), "{word}");
+            assert!(is_kernel_name(machine, word), "{word}");
         }
         for word in
             ["", "sd", "sdcard", "data", "md-arr", "NV1", "vg/lv", "nvme-eui.1", "loopy", "sdabc", "md0a"]
         {
-            assert!(!is_kernel_name(world, word), "{word}");
+            assert!(!is_kernel_name(machine, word), "{word}");
         }
     });
 }
@@ -294,14 +289,14 @@ fn the_boot_areas_of_an_emmc_do_not_take_its_name() {
         std::os::unix::fs::symlink("../../bus/mmc0", link).unwrap();
     }
     let serial_of = |fake: &crate::fake::Fake, name: &str| {
-        fake.with(|world, _| {
-            let names = super::find(world, world.tree.get(name).unwrap(), None);
+        fake.with(|machine, _| {
+            let names = super::find(machine, machine.tree.get(name).unwrap(), None);
             names.identities.iter().any(|identity| identity.text == "0x1a2b3c4d")
         })
     };
     assert!(serial_of(&fake, "mmcblk0"));
     assert!(!serial_of(&fake, "mmcblk0boot0"), "the name of the whole is none of a boot area");
-    fake.with(|world, _| assert!(!world.luns.are_paths("mmcblk0boot0", "mmcblk0boot1")));
+    fake.with(|machine, _| assert!(!machine.luns.are_paths("mmcblk0boot0", "mmcblk0boot1")));
     let twin = fake.attribute("mmcblk1/device/serial", "0x1a2b3c4d\n");
     assert!(!serial_of(&twin, "mmcblk0"), "two cards of one number");
 }

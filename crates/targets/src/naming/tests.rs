@@ -3,7 +3,7 @@
 use super::*;
 use crate::fake::Fake;
 
-fn machine() -> Fake {
+fn fake() -> Fake {
     let lvm = format!("LVM-{}\n", "a".repeat(64));
     Fake::new()
         .disk("sda", "8:0")
@@ -39,11 +39,11 @@ fn machine() -> Fake {
 
 /// The kernel names that a word names, `-` for none and the code of an error.
 fn named(word: &str) -> String {
-    named_on(&machine(), word)
+    named_on(&fake(), word)
 }
 
-fn named_on(machine: &Fake, word: &str) -> String {
-    match resolve(word, &machine.roots()) {
+fn named_on(fake: &Fake, word: &str) -> String {
+    match resolve(word, &fake.roots()) {
         Ok(None) => "-".into(),
         Ok(Some(path)) => path.display().to_string(),
         // The nodes of a fake machine are no devices; which one was meant is in the message.
@@ -112,9 +112,9 @@ fn nothing_is_guessed() {
     {
         assert_eq!(named(word), "-", "{word}");
     }
-    let error = resolve("DISK-B", &machine().roots()).unwrap_err();
+    let error = resolve("DISK-B", &fake().roots()).unwrap_err();
     assert_eq!(error.to_string(), "DISK-B is the name of several devices: /dev/sdb, /dev/sdc");
     assert!(error.hint().unwrap().contains("path"));
-    let error = resolve("sda", &machine().roots()).unwrap_err();
+    let error = resolve("sda", &fake().roots()).unwrap_err();
     assert_eq!(error.hint().as_deref(), Some("name it by its path: /dev/sda"));
 }

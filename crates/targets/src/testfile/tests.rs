@@ -4,21 +4,21 @@ use super::*;
 
 const GIB: u64 = 1 << 30;
 
-fn size(free_bytes: u64, size: SizeWish) -> Result<u64, TargetError> {
+fn size(free_bytes: u64, size: TestFileSize) -> Result<u64, TargetError> {
     plan(Path::new("/d"), may_use(free_bytes, 100 * GIB, None), size).map(|plan| plan.size_bytes)
 }
 
-fn adaptive(max_bytes: u64) -> SizeWish {
-    SizeWish::Adaptive { max_bytes, max_elapsed_ns: 1 }
+fn adaptive(max_bytes: u64) -> TestFileSize {
+    TestFileSize::Adaptive { max_bytes, max_elapsed_ns: 1 }
 }
 
 #[test]
 fn a_tenth_of_the_filesystem_stays_free() {
-    assert_eq!(size(50 * GIB, SizeWish::Fixed(40 * GIB)).unwrap(), 40 * GIB);
-    let error = size(50 * GIB, SizeWish::Fixed(40 * GIB + 1)).unwrap_err();
+    assert_eq!(size(50 * GIB, TestFileSize::Fixed(40 * GIB)).unwrap(), 40 * GIB);
+    let error = size(50 * GIB, TestFileSize::Fixed(40 * GIB + 1)).unwrap_err();
     assert!(matches!(error, TargetError::TooLarge { free_bytes, .. } if free_bytes == 40 * GIB));
-    assert!(size(9 * GIB, SizeWish::Fixed(1)).is_err(), "the tenth is gone already");
-    assert!(size(u64::MAX, SizeWish::Fixed(u64::MAX)).is_err());
+    assert!(size(9 * GIB, TestFileSize::Fixed(1)).is_err(), "the tenth is gone already");
+    assert!(size(u64::MAX, TestFileSize::Fixed(u64::MAX)).is_err());
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn adaptive_sizes_fit_in_whole_mebibytes() {
     assert_eq!(size(50 * GIB, adaptive(2 * MIB + 1)).unwrap(), 2 * MIB);
     let error = size(10 * GIB + MIB - 1, adaptive(GIB)).unwrap_err();
     assert!(matches!(error, TargetError::TooLarge { wanted_bytes: MIB, .. }));
-    assert!(size(50 * GIB, SizeWish::Fixed(0)).is_err());
+    assert!(size(50 * GIB, TestFileSize::Fixed(0)).is_err());
 }
 
 #[test]

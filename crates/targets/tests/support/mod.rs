@@ -3,8 +3,8 @@
 
 use rdsk_model::{IoPath, Sync};
 use rdsk_targets::{
-    Access, Claim, Examined, OpenMode, Overwrite, Permission, Refusal, Roots, TargetError, claim, examine,
-    judge,
+    Access, Claim, Examined, OpenMode, Overwrite, Permission, Refusal, Roots, TargetError, authorize, claim,
+    examine,
 };
 use std::path::Path;
 use std::process::Command;
@@ -30,12 +30,12 @@ pub(crate) fn overwrite() -> Permission {
 /// The refusal of a write, from the judgement and from the claim, which must agree.
 pub(crate) fn refusal(path: &Path, permission: &Permission) -> Refusal {
     let examined = look(path);
-    let judged = judge(&examined, Access::Write, permission).unwrap_err();
+    let authorized = authorize(&examined, Access::Write, permission).unwrap_err();
     match claim(examined, Access::Write, permission, &Roots::default()).unwrap_err() {
-        TargetError::Refused(refusal) => assert_eq!(refusal.code, judged.code),
+        TargetError::Refused(refusal) => assert_eq!(refusal.code, authorized.code),
         other => panic!("{other}"),
     }
-    judged
+    authorized
 }
 
 /// A claim that must be had. A program that another test starts has our descriptors for a moment before it is itself,

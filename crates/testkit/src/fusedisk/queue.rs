@@ -97,7 +97,7 @@ impl Queue {
 
     /// Makes the calling thread wake in time: timers to the ns, and before the programs that use the disk, since a disk of
     /// metal does not compete with them either. Where that is not allowed, times are a little worse and nothing else.
-    pub(crate) fn sharpen_this_thread(&self) {
+    pub(crate) fn prioritize_this_thread(&self) {
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let _ = rustix::process::setpriority_process(Some(gettid()), -20);
         if let Some(cpu) = self.cpu {
@@ -160,7 +160,7 @@ impl Queue {
 
     /// Answers requests in their time until [`Queue::end`]; to be called by several threads.
     pub(crate) fn serve(&self) {
-        self.sharpen_this_thread();
+        self.prioritize_this_thread();
         let mut state = lock(&self.state);
         loop {
             if state.ended == Ended::WhenEmpty && state.pending.is_empty() {

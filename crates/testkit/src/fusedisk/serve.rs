@@ -24,18 +24,18 @@ const FILE: INodeNo = INodeNo(2);
 /// Nothing ever changes but the content, so the kernel need not ask again.
 const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 /// More than any queue above has.
-const MOST_IN_FLIGHT: u16 = 1024;
+const MAX_IN_FLIGHT: u16 = 1024;
 /// The largest request that the kernel may send; by itself it sends no larger ones.
-const MOST_BYTES: u32 = 1 << 20;
+const MAX_BYTES: u32 = 1 << 20;
 
 /// A device at work.
 #[derive(Debug)]
-pub(crate) enum Works {
+pub(crate) enum RunningModel {
     Simulated(Box<Device>),
     Programmed(Programmed),
 }
 
-impl Works {
+impl RunningModel {
     fn submit(&mut self, now_ns: u64, request: Request) -> Completion {
         match self {
             Self::Simulated(device) => device.submit(now_ns, request),
@@ -53,8 +53,8 @@ impl Works {
 
 /// What times and content come from. One lock, so that a power cut comes between requests.
 #[derive(Debug)]
-pub(crate) struct Core {
-    pub(crate) works: Works,
+pub(crate) struct DiskState {
+    pub(crate) model: RunningModel,
     pub(crate) store: Store,
     /// The way through the kernel, there and back, that is taken off.
     pub(crate) path_ns: u64,
@@ -66,7 +66,7 @@ pub(crate) struct Core {
 #[derive(Debug)]
 pub(crate) struct Disk {
     pub(crate) capacity_bytes: u64,
-    pub(crate) core: Mutex<Core>,
+    pub(crate) state: Mutex<DiskState>,
     pub(crate) queue: Queue,
 }
 
@@ -80,14 +80,14 @@ enum Asked<'data> {
 impl Disk {
     /// Takes a request as it arrives.
     fn take(&self, request: Request, asked: Asked<'_>) {
-        let mut core = lock(&self.core);
+        let mut state = lock(&self.state);
         // Under the lock, so that the device never sees time go back.
-        let there_ns = core.path_ns / 2;
-        let back_ns = core.path_ns - there_ns;
-        let arrival_ns = self.queue.now_ns().saturating_sub(there_ns).max(core.last_arrival_ns);
-        core.last_arrival_ns = arrival_ns;
-        let Completion { start_ns, end_ns, outcome } = core.works.submit(arrival_ns, request);
-        let answer = match self.fill(&mut core.store, &request, outcome, asked) {
+        let there_ns = state.path_ns / 2;
+        let back_ns = state.path_ns - there_ns;
+        let arrival_ns = self.queue.now_ns().saturating_sub(there_ns).max(state.last_arrival_ns);
+        state.last_arrival_ns = arrival_ns;
+        let Completion { start_ns, end_ns, outcome } = state.model.submit(arrival_ns, request);
+        let answer = match self.fill(&mut state.store, &request, outcome, asked) {
             Ok(answer) => answer,
             Err(error) => {
                 eprintln!("the FUSE disk cannot keep its content: {error}");
@@ -147,7 +147,7 @@ impl OneFile {
     fn sharpen_once(&self) {
         thread_local!(static SHARP: Cell<bool> = const { Cell::new(false) });
         if !SHARP.replace(true) {
-            self.disk.queue.sharpen_this_thread();
+            self.disk.queue.prioritize_this_thread();
         }
     }
 
@@ -181,9 +181,9 @@ impl Filesystem for OneFile {
         let refused = |what| io::Error::other(format!("this kernel's FUSE refuses {what}"));
         // Without it a loop device above would have one request in flight.
         config.add_capabilities(InitFlags::FUSE_ASYNC_DIO).map_err(|_| refused("asynchronous direct I/O"))?;
-        config.set_max_background(MOST_IN_FLIGHT).map_err(|_| refused("many requests"))?;
-        config.set_congestion_threshold(MOST_IN_FLIGHT).map_err(|_| refused("many requests"))?;
-        config.set_max_write(MOST_BYTES).map_err(|_| refused("large writes"))?;
+        config.set_max_background(MAX_IN_FLIGHT).map_err(|_| refused("many requests"))?;
+        config.set_congestion_threshold(MAX_IN_FLIGHT).map_err(|_| refused("many requests"))?;
+        config.set_max_write(MAX_BYTES).map_err(|_| refused("large writes"))?;
         Ok(())
     }
 

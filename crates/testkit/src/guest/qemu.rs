@@ -73,7 +73,7 @@ impl Qemu {
     }
 
     /// What it and the guest's console said last, for messages.
-    pub(crate) fn last_words(&self) -> String {
+    pub(crate) fn last_output(&self) -> String {
         let console = lossy(&self.console);
         let lines: Vec<&str> = console.lines().map(str::trim_end).collect();
         let last = lines[lines.len().saturating_sub(40)..].join("\n");

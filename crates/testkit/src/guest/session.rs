@@ -86,7 +86,7 @@ impl Booted {
         let (boot_took, bytes_back) = (limit, 0);
         let mut guest = Self { qemu, port, boot_took, bytes_back, kernel, images, directory, _turn: turn };
         let line = guest.line(start + limit, "the guest comes up");
-        assert!(line.starts_with("UP "), "the guest said {line:?}\n{}", guest.qemu.last_words());
+        assert!(line.starts_with("UP "), "the guest said {line:?}\n{}", guest.qemu.last_output());
         guest.boot_took = start.elapsed();
         campaign::note("boot", &guest.kernel, "up", guest.boot_took);
         guest
@@ -212,7 +212,7 @@ impl Booted {
     }
 
     fn give_up(&self, what: &str, why: &str) -> ! {
-        panic!("{what}: {why}\n{}", self.qemu.last_words());
+        panic!("{what}: {why}\n{}", self.qemu.last_output());
     }
 }
 
@@ -231,7 +231,7 @@ fn accept(qemu: &Qemu, listener: &UnixListener, deadline: Instant) -> UnixStream
             Err(error) => panic!("QEMU's port: {error}"),
         }
         let ended = qemu.ended();
-        assert!(ended.is_none() && Instant::now() < deadline, "QEMU: {ended:?}\n{}", qemu.last_words());
+        assert!(ended.is_none() && Instant::now() < deadline, "QEMU: {ended:?}\n{}", qemu.last_output());
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -1,0 +1,378 @@
+//! What a cell's counters add up to: sums over its devices, shares, rates until stable. Derived when asked for, never
+//! stored, and `None` wherever one of the counters is missing. It judges nothing.
+
+use rdsk_model::{CellRecord, DeviceEvidence, EvidenceSource, Iostat, Op, Record, VerdictCode, Workload};
+
+/// The unit in which the page cache holds files on most machines, in bytes; see [`page_bytes`].
+pub const PAGE_BYTES: u64 = 4096;
+
+/// The unit in which the host of a Record caches: a page, or the buffer of a simulated host (4 or 8 KiB on HP-UX). Records
+/// that do not tell count as [`PAGE_BYTES`].
+#[must_use]
+pub fn page_bytes(record: &Record) -> u64 {
+    let told = record.host.as_ref().and_then(|host| host.page_bytes);
+    told.filter(|&bytes| bytes > 0).unwrap_or(PAGE_BYTES)
+}
+
+/// The devices whose counters stand for the cell's targets, each once even when two targets share it: a target's own device,
+/// all those that its filesystem spreads over, or those below where the own one counts nothing. `None` when a target has
+/// none that counts.
+#[must_use]
+pub fn devices(cell: &CellRecord) -> Option<Vec<&DeviceEvidence>> {
+    let mut found: Vec<&DeviceEvidence> = Vec::new();
+    for &target in &cell.workload.targets {
+        let counters = cell.evidence.counters_of(target);
+        let are_known = counters.iter().all(|one| one.read_bytes.is_some() && one.write_bytes.is_some());
+        (are_known && !counters.is_empty()).then_some(())?;
+        for device in counters {
+            if !found.iter().any(|known| known.name == device.name) {
+                found.push(device);
+            }
+        }
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// Bytes that the cell's devices have to write together for each byte of the cell: 2 where each byte stands on two of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Written {
+    /// At least so many.
+    pub least: f64,
+    /// At most so many; `None` where it depends on the writes.
+    pub most: Option<f64>,
+}
+
+/// What the cell's devices write for each byte; once where the Record says nothing else.
+#[must_use]
+pub fn written(cell: &CellRecord) -> Written {
+    let counted = cell.workload.targets.iter().map(|&target| cell.evidence.counted_for(target));
+    let each = counted.map(|counted| match counted {
+        Some(counted) => Written { least: counted.written_least, most: counted.written_most },
+        None => Written { least: 1.0, most: Some(1.0) },
+    });
+    let both = |a: Written, b: Written| Written {
+        least: a.least.min(b.least),
+        most: a.most.zip(b.most).map(|(a, b)| a.max(b)),
+    };
+    let found = each.reduce(both).unwrap_or(Written { least: 1.0, most: Some(1.0) });
+    // A Record may come from anywhere; a factor below one cannot be.
+    Written { least: if found.least >= 1.0 { found.least } else { 1.0 }, ..found }
+}
+
+/// Whether the cell's I/O did not reach the device, so that its times say nothing of it.
+#[must_use]
+pub fn is_of_memory(cell: &CellRecord) -> bool {
+    let code = cell.verdict.as_ref().map(|verdict| verdict.code);
+    matches!(code, Some(VerdictCode::PageCache | VerdictCode::Hole))
+}
+
+/// Shortest visit whose busy time is believed: the kernel counts it in whole jiffies of 1 to 10 ms, at both ends.
+const LEAST_BUSY_NS: u64 = 200_000_000;
+
+/// The part of the time of the I/O in which a device was busy, 0 to 1, by its own counters. `None` where nobody counted, and
+/// where the visits were so short that the kernel's steps say more than the device.
+#[must_use]
+pub fn busy_share(cell: &CellRecord, device: &DeviceEvidence) -> Option<f64> {
+    let is_counted = cell.evidence.source <= EvidenceSource::Sim && device.busy_ns.is_some();
+    let interval_ns = device.interval_ns.filter(|_| is_counted)?;
+    let visits = (cell.result.visits.len() as u64).max(1);
+    let is_exact = cell.evidence.source == EvidenceSource::Sim;
+    let is_long = is_exact || interval_ns >= LEAST_BUSY_NS * visits;
+    is_long.then_some((device.iostat?.util_percent / 100.0).min(1.0))
+}
+
+/// Bytes that the devices moved in one direction, until everything was stable.
+#[must_use]
+pub fn device_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
+    let bytes = |device: &DeviceEvidence| match op {
+        Op::Read => device.read_bytes,
+        Op::Write => device.write_bytes,
+    };
+    devices(cell)?.into_iter().map(bytes).sum()
+}
+
+/// Requests with data that the devices completed in one direction, until everything was stable. The kernel counts an
+/// empty flush among the writes too, with no sectors (measured on 6.18, loop and virtio), so flushes are taken off.
+#[must_use]
+pub fn device_requests(cell: &CellRecord, op: Op) -> Option<u64> {
+    let requests = |device: &DeviceEvidence| match op {
+        Op::Read => device.reads,
+        // A simulated host counts its flushes apart.
+        Op::Write if cell.evidence.source == EvidenceSource::Sim => device.writes,
+        Op::Write => Some(device.writes?.saturating_sub(device.flushes.unwrap_or(0))),
+    };
+    devices(cell)?.into_iter().map(requests).sum()
+}
+
+/// Bytes that the devices moved in one direction by the time the last I/O returned: the iostat rows over their
+/// intervals.
+#[must_use]
+pub fn row_bytes(cell: &CellRecord, op: Op) -> Option<f64> {
+    devices(cell)?
+        .into_iter()
+        .map(|device| {
+            let row = device.iostat?;
+            let kilobytes_per_s = match op {
+                Op::Read => row.rkb_s,
+                Op::Write => row.wkb_s,
+            };
+            Some(kilobytes_per_s * 1024.0 * seconds(device.interval_ns?))
+        })
+        .sum()
+}
+
+/// The iostat row of the first target's device.
+#[must_use]
+pub fn row(cell: &CellRecord) -> Option<&Iostat> {
+    devices(cell)?.first()?.iostat.as_ref()
+}
+
+/// Mean request size that the first target's device saw in one direction, in bytes (`rareq-sz`, `wareq-sz`); `None`
+/// without requests.
+#[must_use]
+pub fn request_bytes(cell: &CellRecord, op: Op) -> Option<f64> {
+    let row = row(cell)?;
+    let kilobytes = match op {
+        Op::Read => row.rareq_sz,
+        Op::Write => row.wareq_sz,
+    };
+    (kilobytes > 0.0).then_some(kilobytes * 1024.0)
+}
+
+/// What the kernel charged to this process in one direction.
+#[must_use]
+pub fn process_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
+    match op {
+        Op::Read => cell.evidence.process.read_bytes,
+        Op::Write => cell.evidence.process.write_bytes,
+    }
+}
+
+/// Flushes that the cell's I/O waited for. Where several devices carry a target, each of them is flushed every time, so the
+/// one with the most tells. Drivers without requests of their own (device-mapper, md) do not count flushes; they send each to
+/// every device below, so there those tell.
+#[must_use]
+pub fn flushes(cell: &CellRecord) -> Option<u64> {
+    devices(cell)?;
+    let mut counted: Vec<Vec<&str>> = Vec::new();
+    let mut sum: u64 = 0;
+    for &target in &cell.workload.targets {
+        let own = cell.evidence.counters_of(target);
+        let names: Vec<&str> = own.iter().map(|device| device.name.as_str()).collect();
+        if counted.contains(&names) {
+            continue;
+        }
+        counted.push(names);
+        let below = cell.evidence.device.iter().filter(|device| device.target == target);
+        let of_own = own.iter().filter_map(|device| device.flushes).max();
+        sum += of_own.or_else(|| below.filter_map(|device| device.flushes).max())?;
+    }
+    Some(sum)
+}
+
+/// Requests that the block layer merged into a neighbour, in one direction.
+#[must_use]
+pub fn merges(cell: &CellRecord, op: Op) -> Option<u64> {
+    let merges = |device: &DeviceEvidence| match op {
+        Op::Read => device.read_merges,
+        Op::Write => device.write_merges,
+    };
+    devices(cell)?.into_iter().map(merges).sum()
+}
+
+/// Mean bytes of all requests in one direction until everything was stable; `None` without requests.
+#[must_use]
+pub fn mean_request_bytes(cell: &CellRecord, op: Op) -> Option<f64> {
+    let requests = device_requests(cell, op).filter(|&requests| requests > 0)?;
+    Some(ratio(device_bytes(cell, op)?, requests))
+}
+
+/// Bytes that the kernel read for this process, per I/O of the cell: the reads that writes cause.
+#[must_use]
+pub fn read_bytes_per_io(cell: &CellRecord) -> Option<f64> {
+    let ops = cell.result.ops.filter(|&ops| ops > 0)?;
+    Some(ratio(process_bytes(cell, Op::Read)?, ops))
+}
+
+/// Passes of the cell, at least 1: totals over it are the figures of one pass.
+#[must_use]
+pub fn passes(cell: &CellRecord) -> u64 {
+    cell.result.visits.len().max(1) as u64
+}
+
+/// Bytes per second until everything is on stable storage; `None` for reads.
+#[must_use]
+pub fn stable_rate(cell: &CellRecord) -> Option<f64> {
+    let seconds = seconds(cell.result.to_stable_ns?);
+    (seconds > 0.0).then_some(ratio(cell.result.bytes?, 1) / seconds)
+}
+
+/// Share of the file's span that lies in holes or unwritten extents; `None` where FIEMAP does not tell.
+#[must_use]
+pub fn hole_share(cell: &CellRecord) -> Option<f64> {
+    let extents = cell.evidence.extents?;
+    let empty = extents.hole_bytes + extents.unwritten_bytes;
+    let all = empty + extents.mapped_bytes;
+    (all > 0).then_some(ratio(empty, all))
+}
+
+/// Whether writes of this workload change pages of this size only in part.
+#[must_use]
+pub fn writes_partial_pages(workload: &Workload, page_bytes: u64) -> bool {
+    [workload.block_bytes, workload.align_bytes, workload.shift_bytes]
+        .iter()
+        .any(|bytes| !bytes.is_multiple_of(page_bytes))
+}
+
+/// Processor time, user and system, of the cell.
+#[must_use]
+pub fn cpu_ns(cell: &CellRecord) -> Option<u64> {
+    cell.result.cpu_ns.map(|cpu| cpu.user + cpu.system)
+}
+
+/// I/Os that the workload may have in flight in all its streams together.
+#[must_use]
+pub fn wanted_depth(workload: &Workload) -> u64 {
+    u64::from(workload.queue_depth) * u64::from(workload.streams)
+}
+
+/// Share of the I/Os, at least, that were done within their own submission where a queue is said to be none.
+const WITHIN_SHARE: f64 = 0.9;
+
+/// Whether the I/Os were done one after the other within the calls that submitted them, whatever depth was asked for.
+#[must_use]
+pub fn is_done_within_submit(cell: &CellRecord) -> bool {
+    let within = cell.result.issuing.as_ref().and_then(|issuing| issuing.within_submit);
+    within.zip(cell.result.ops).is_some_and(|(within, ops)| ops > 0 && ratio(within, ops) >= WITHIN_SHARE)
+}
+
+/// The mean number of I/Os that a cell had in flight at its target; `None` where nothing completed. Where each I/O is
+/// done within its submission, the latencies hold the waiting for the others of the same call, and a stream has one in
+/// flight however many it submits.
+#[must_use]
+pub fn depth_had(cell: &CellRecord) -> Option<f64> {
+    let mean = cell.result.in_flight_mean.filter(|_| cell.result.ops.is_some_and(|ops| ops > 0))?;
+    if is_done_within_submit(cell) { Some(mean.min(f64::from(cell.workload.streams))) } else { Some(mean) }
+}
+
+/// Share of the wanted depth from which a queue counts as filled.
+pub const REACHED_SHARE: f64 = 0.9;
+
+/// Whether a cell had the depth that was asked for; a cell that measured nothing is not said to have missed it.
+#[must_use]
+pub fn has_reached_depth(cell: &CellRecord) -> bool {
+    depth_had(cell).is_none_or(|had| had >= REACHED_SHARE * wanted_depth(&cell.workload) as f64)
+}
+
+/// One count over another as a plain figure; callers check for zero.
+#[must_use]
+pub fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
+}
+
+/// Nanoseconds as seconds.
+#[must_use]
+pub fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+    use rdsk_model::IoPath;
+
+    #[test]
+    fn two_targets_on_one_device_count_it_once() {
+        let mut cell = fixtures::cell("x", Op::Read, IoPath::Direct, 1 << 20, 64, 500_000_000);
+        let mut twin = cell.evidence.device[0].clone();
+        twin.target = 1;
+        cell.evidence.device.push(twin.clone());
+        cell.workload.targets = vec![0, 1];
+        assert_eq!(device_bytes(&cell, Op::Read), Some(64 << 20));
+        twin.name = "sdb".into();
+        cell.evidence.device[1] = twin;
+        assert_eq!(device_bytes(&cell, Op::Read), Some(128 << 20));
+    }
+
+    #[test]
+    fn busy_time_is_believed_where_the_kernels_steps_are_small_against_it() {
+        let mut cell = fixtures::cell("x", Op::Read, IoPath::Direct, 1 << 20, 64, 500_000_000);
+        let share = |cell: &CellRecord| busy_share(cell, &cell.evidence.device[0]);
+        assert!((share(&cell).unwrap() - 0.96).abs() < 1e-9);
+        cell.evidence.device[0].iostat.as_mut().unwrap().util_percent = 126.0;
+        assert_eq!(share(&cell), Some(1.0));
+        cell.evidence.device[0].interval_ns = Some(15_000_000);
+        assert_eq!(share(&cell), None);
+        cell.evidence.source = EvidenceSource::Sim;
+        assert_eq!(share(&cell), Some(1.0), "a model counts to the ns");
+    }
+
+    #[test]
+    fn the_depth_had_is_that_of_the_target() {
+        let mut cell = fixtures::cell("x", Op::Read, IoPath::Direct, 4096, 1000, 500_000_000);
+        fixtures::deepen(&mut cell, 32, 31.9);
+        for (within, streams, had, reached) in [
+            (None, 1, 31.9, true),
+            (Some(100), 1, 31.9, true),
+            (Some(950), 1, 1.0, false),
+            (Some(1000), 4, 4.0, false),
+        ] {
+            let issuing = rdsk_model::Issuing { within_submit: within, ..rdsk_model::Issuing::default() };
+            cell.result.issuing = Some(issuing);
+            cell.workload.streams = streams;
+            cell.workload.queue_depth = 32 / streams;
+            assert_eq!(depth_had(&cell), Some(had), "{within:?}");
+            assert_eq!(has_reached_depth(&cell), reached, "{within:?}");
+        }
+        cell.result.ops = Some(0);
+        cell.result.in_flight_mean = Some(0.0);
+        assert!(depth_had(&cell).is_none() && has_reached_depth(&cell), "all in flight failed");
+        cell.result.ops = Some(1000);
+        cell.result.in_flight_mean = None;
+        assert!(depth_had(&cell).is_none() && has_reached_depth(&cell));
+    }
+
+    #[test]
+    fn a_missing_counter_makes_the_sum_unknown() {
+        let mut cell = fixtures::cell("x", Op::Read, IoPath::Direct, 1 << 20, 64, 500_000_000);
+        cell.evidence.device[0].read_bytes = None;
+        assert_eq!(device_bytes(&cell, Op::Read), None);
+        cell.evidence.device.clear();
+        assert_eq!(device_bytes(&cell, Op::Read), None);
+        assert_eq!(row(&cell), None);
+    }
+
+    #[test]
+    fn the_page_is_the_hosts_own() {
+        let mut record = fixtures::record(Vec::new(), Vec::new());
+        for (told, expected) in [(Some(8192), 8192), (Some(0), 4096), (None, 4096)] {
+            if let Some(host) = &mut record.host {
+                host.page_bytes = told;
+            }
+            assert_eq!(page_bytes(&record), expected);
+        }
+        record.host = None;
+        assert_eq!(page_bytes(&record), 4096);
+    }
+
+    #[test]
+    fn partial_pages() {
+        let mut workload = Workload::sequential_read(1 << 20);
+        for (block, align, shift, page, expected) in [
+            (4096, 4096, 0, 4096, false),
+            (8192, 4096, 0, 4096, false),
+            (8192, 8192, 0, 8192, false),
+            (4096, 4096, 0, 8192, true),
+            (512, 512, 0, 4096, true),
+            (4096, 4096, 512, 4096, true),
+            (4096, 512, 0, 4096, true),
+            (6144, 4096, 0, 4096, true),
+        ] {
+            workload.block_bytes = block;
+            workload.align_bytes = align;
+            workload.shift_bytes = shift;
+            assert_eq!(writes_partial_pages(&workload, page), expected, "{block} {align} {shift} {page}");
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! What limits where more streams stop helping, from the counters of that cell, in a fixed order: a control group, the
+//! devices, one target of several, the queue, the processor, the making of the data. Without counters it is not known.
+
+use super::Point;
+use super::shares::TargetShare;
+use crate::{metrics, words};
+use rdsk_model::{CellRecord, EvidenceSource, Limit as GroupLimit, Record, TargetKind, VerdictCode};
+use rdsk_units::{percent, printable};
+
+/// A device that is busy for this part of the time has no time to give to more streams.
+pub const BUSY: f64 = 0.95;
+/// One that is busy for less than this part has.
+pub const IDLE: f64 = 0.8;
+/// A rate from this part of a control group's limit on is held by it; a little above is the burst that a group lets pass.
+const AT_LIMIT: std::ops::RangeInclusive<f64> = 0.95..=1.15;
+/// Processor time over elapsed time and processors from which the processor is the limit.
+const CPU_SHARE: f64 = 0.9;
+/// Requests that wait on average for a place in the device from which its queue counts as full.
+const WAITING: f64 = 0.5;
+
+/// What limits, with the counters that show it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Limit {
+    /// A control group holds every target at its rate.
+    Throttled(Cause),
+    /// Every target's device is busy nearly all the time.
+    DeviceBusy(Cause),
+    /// More targets give no more together, although each of them is busy: they share a controller, a bus or a link.
+    SharedPath(Cause),
+    /// Some targets are busy or held, while the others have time left.
+    SomeTargets(Cause),
+    /// The devices' queues hold no more.
+    QueueFull(Cause),
+    /// The processors.
+    Cpu(Cause),
+    /// Making the data to write.
+    Source(Cause),
+    /// No counter shows it.
+    Unknown,
+}
+
+/// What stands behind a limit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cause {
+    /// Indices of the targets that are the limit; empty where none in particular is.
+    pub targets: Vec<u32>,
+    /// One clause: `/dev/sdb was busy 99.1 % of the time`.
+    pub text: String,
+    /// The counters, each `cell: name = value`.
+    pub evidence: Vec<String>,
+}
+
+impl Limit {
+    /// One or two words for a table.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Throttled(_) => "throttled",
+            Self::DeviceBusy(_) => "device busy",
+            Self::SharedPath(_) => "shared path",
+            Self::SomeTargets(_) => "one target",
+            Self::QueueFull(_) => "queue full",
+            Self::Cpu(_) => "processor",
+            Self::Source(_) => "making data",
+            Self::Unknown => "not known",
+        }
+    }
+
+    /// What stands behind it; `None` where it is not known.
+    #[must_use]
+    pub fn cause(&self) -> Option<&Cause> {
+        match self {
+            Self::Throttled(cause)
+            | Self::DeviceBusy(cause)
+            | Self::SharedPath(cause)
+            | Self::SomeTargets(cause)
+            | Self::QueueFull(cause)
+            | Self::Cpu(cause)
+            | Self::Source(cause) => Some(cause),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// The limit at a knee: that of its own cell, or, where its counters show none, that of the next larger count, at which it
+/// must show since nothing more was gained. A larger count that brings further targets in always judges: that one target is
+/// busy does not say why two do no more.
+#[must_use]
+pub fn limit(record: &Record, at: &Point<'_>, next: &Point<'_>) -> Limit {
+    let more_targets = next.targets.len() > at.targets.len();
+    match (more_targets, of_point(record, at)) {
+        (true, _) => match of_point(record, next) {
+            Limit::DeviceBusy(cause) => match common_device(record, next) {
+                Some(device) => one_device(at, next, &device, cause),
+                None => shared_path(at, next, cause),
+            },
+            other => other,
+        },
+        (false, Limit::Unknown) => of_point(record, next),
+        (false, known) => known,
+    }
+}
+
+/// What the counters of one cell show.
+pub fn of_point(record: &Record, point: &Point<'_>) -> Limit {
+    let cell = point.cell;
+    let code = cell.verdict.as_ref().map(|verdict| verdict.code);
+    if matches!(code, None | Some(VerdictCode::PageCache | VerdictCode::Hole | VerdictCode::Disturbed)) {
+        return Limit::Unknown;
+    }
+    of_targets(record, point)
+        .or_else(|| queue_full(cell))
+        .or_else(|| cpu(record, cell))
+        .or_else(|| source(cell))
+        .unwrap_or(Limit::Unknown)
+}
+
+/// How one target stands.
+enum State {
+    Held(String),
+    Busy(f64),
+    Between,
+    Idle(f64),
+}
+
+fn state(cell: &CellRecord, share: &TargetShare) -> State {
+    let limits = cell.evidence.limits.iter();
+    let held = limits
+        .filter(|limit| limit.target == share.target && limit.op == cell.workload.op)
+        .find_map(|limit| held(share, limit));
+    match (held, share.busy_share) {
+        (Some(text), _) => State::Held(text),
+        (None, Some(busy)) if busy >= BUSY => State::Busy(busy),
+        (None, Some(busy)) if busy < IDLE => State::Idle(busy),
+        (None, _) => State::Between,
+    }
+}
+
+/// `3.98 MiB/s, the limit is 4.00 MiB/s (blkio.throttle.read_bps_device)`.
+fn held(share: &TargetShare, limit: &GroupLimit) -> Option<String> {
+    let source = printable(&limit.source);
+    let is_at = |rate: f64, allowed: u64| allowed > 0 && AT_LIMIT.contains(&(rate / allowed as f64));
+    if let Some(allowed) = limit.bytes_per_s.filter(|&allowed| is_at(share.bytes_per_s, allowed)) {
+        let (rate, allowed) = (words::rate(share.bytes_per_s), words::rate(allowed as f64));
+        return Some(format!("{rate}, its limit is {allowed} ({source})"));
+    }
+    let ops_per_s = share.ops as f64 * 1e9 / share.elapsed_ns.max(1) as f64;
+    let allowed = limit.ops_per_s.filter(|&allowed| is_at(ops_per_s, allowed))?;
+    Some(format!("{} I/Os per second, its limit is {allowed} ({source})", words::figure(ops_per_s)))
+}
+
+fn of_targets(record: &Record, point: &Point<'_>) -> Option<Limit> {
+    let cell = point.cell;
+    let name = |target: u32| name(record, target);
+    let states: Vec<(u32, State)> =
+        point.targets.iter().map(|share| (share.target, state(cell, share))).collect();
+    let line = |(target, state): &(u32, State)| match state {
+        State::Held(text) => format!("{}: {} = {text}", cell.id, name(*target)),
+        State::Busy(busy) | State::Idle(busy) => {
+            format!("{}: {} busy = {}", cell.id, name(*target), percent(*busy))
+        }
+        State::Between => String::new(),
+    };
+    let clause = |(target, state): &(u32, State)| match state {
+        State::Held(text) => format!("a control group holds {} at {text}", name(*target)),
+        State::Busy(busy) => format!("{} was busy {} of the time", name(*target), percent(*busy)),
+        State::Between | State::Idle(_) => String::new(),
+    };
+    let evidence: Vec<String> = states.iter().map(line).filter(|line| !line.is_empty()).collect();
+    let limited: Vec<&(u32, State)> =
+        states.iter().filter(|(_, state)| matches!(state, State::Held(_) | State::Busy(_))).collect();
+    let idle: Vec<String> = states
+        .iter()
+        .filter(|(_, state)| matches!(state, State::Idle(_)))
+        .map(|(target, _)| name(*target))
+        .collect();
+    let targets: Vec<u32> = limited.iter().map(|(target, _)| *target).collect();
+    let text = together(&states, &limited)
+        .unwrap_or_else(|| words::list(&limited.iter().map(|one| clause(one)).collect::<Vec<_>>()));
+    let is_held = limited.iter().any(|(_, state)| matches!(state, State::Held(_)));
+    match (limited.len(), idle.len()) {
+        (0, _) => None,
+        (all, 0) if all == states.len() && is_held => {
+            Some(Limit::Throttled(Cause { targets, text, evidence }))
+        }
+        (all, 0) if all == states.len() => Some(Limit::DeviceBusy(Cause { targets, text, evidence })),
+        (some, rest) if some + rest == states.len() => {
+            let text = format!("{text}, while {} had time left", words::list(&idle));
+            Some(Limit::SomeTargets(Cause { targets, text, evidence }))
+        }
+        _ => None,
+    }
+}
+
+/// The words for several targets that are all busy; their names stand in the evidence.
+fn together(states: &[(u32, State)], limited: &[&(u32, State)]) -> Option<String> {
+    let busy = limited.iter().map(|(_, state)| match state {
+        State::Busy(busy) => Some(*busy),
+        _ => None,
+    });
+    let least = busy.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::min)?;
+    (limited.len() > 1 && limited.len() == states.len())
+        .then(|| format!("each of {} targets was busy {} of the time or more", states.len(), percent(least)))
+}
+
+/// The device that all targets are, or lie on, by its kernel name.
+fn common_device(record: &Record, point: &Point<'_>) -> Option<String> {
+    let stack = |target: u32| -> Vec<&str> {
+        let found = record.targets.iter().find(|one| one.index == target);
+        let Some(found) = found else { return Vec::new() };
+        let own = found.device.iter().map(|device| device.name.as_str());
+        own.chain(found.stack.iter().map(String::as_str)).collect()
+    };
+    let mut stacks = point.targets.iter().map(|share| stack(share.target));
+    let first = stacks.next()?;
+    let others: Vec<Vec<&str>> = stacks.collect();
+    let shared = first.iter().find(|name| others.iter().all(|other| other.contains(name)))?;
+    Some(printable(shared))
+}
+
+/// Targets that lie on the same device do no more together than it does.
+fn one_device(at: &Point<'_>, next: &Point<'_>, device: &str, cause: Cause) -> Limit {
+    let rate = |point: &Point<'_>| point.bytes_per_s().map_or_else(String::new, words::rate);
+    let text = format!(
+        "{} give {} together, hardly more than {} before: all of them lie on {device}",
+        words::plural(next.targets.len() as u64, "target"),
+        rate(next),
+        rate(at)
+    );
+    Limit::DeviceBusy(Cause { text, ..cause })
+}
+
+fn shared_path(at: &Point<'_>, next: &Point<'_>, cause: Cause) -> Limit {
+    let (before, after) = (at.targets.len() as u64, next.targets.len() as u64);
+    let rate = |point: &Point<'_>| point.bytes_per_s().map_or_else(String::new, words::rate);
+    let text = format!(
+        "{} give {} together, hardly more than {} with {}, though each was busy: they share a controller, a bus or a link",
+        words::plural(after, "target"),
+        rate(next),
+        rate(at),
+        if before == 1 { "one".to_owned() } else { before.to_string() },
+    );
+    let mut evidence = vec![
+        format!("{}: bytes_per_s = {}", at.cell.id, rate(at)),
+        format!("{}: bytes_per_s = {}", next.cell.id, rate(next)),
+    ];
+    evidence.extend(cause.evidence);
+    Limit::SharedPath(Cause { targets: cause.targets, text, evidence })
+}
+
+fn queue_full(cell: &CellRecord) -> Option<Limit> {
+    let devices = metrics::devices(cell)?;
+    let waiting =
+        devices.iter().map(|device| device.waiting_mean).try_fold(0.0_f64, |sum, one| Some(sum + one?))?;
+    let targets: Vec<u32> = devices.iter().map(|device| device.target).collect();
+    (waiting >= WAITING).then(|| {
+        let waiting = words::figure(waiting);
+        Limit::QueueFull(Cause {
+            targets,
+            text: format!("{waiting} requests waited on average for a place in the device's queue"),
+            evidence: vec![format!("{}: waiting_mean = {waiting}", cell.id)],
+        })
+    })
+}
+
+fn cpu(record: &Record, cell: &CellRecord) -> Option<Limit> {
+    // A model charges each call its processor time, and lets as many calls run as there are.
+    let is_real = cell.evidence.source != EvidenceSource::Sim;
+    let cpus = record.host.as_ref().map(|host| host.cpu_count).filter(|&cpus| cpus > 0 && is_real)?;
+    let elapsed_ns = cell.result.elapsed_ns.filter(|&elapsed_ns| elapsed_ns > 0)?;
+    let share = metrics::ratio(metrics::cpu_ns(cell)?, elapsed_ns) / f64::from(cpus);
+    (share >= CPU_SHARE).then(|| {
+        let share = percent(share);
+        let count = words::plural(u64::from(cpus), "processor");
+        Limit::Cpu(Cause {
+            targets: Vec::new(),
+            text: format!("rdsk itself kept {count} busy {share} of the time"),
+            evidence: vec![format!("{}: cpu_ns / elapsed_ns / {cpus} = {share}", cell.id)],
+        })
+    })
+}
+
+fn source(cell: &CellRecord) -> Option<Limit> {
+    let verdict = cell.verdict.as_ref().filter(|verdict| verdict.code == VerdictCode::SourceBound)?;
+    Some(Limit::Source(Cause {
+        targets: Vec::new(),
+        text: verdict.text.clone(),
+        evidence: vec![format!("{}: verdict = {}", cell.id, verdict.text)],
+    }))
+}
+
+/// The name of a target, safe to print; for a file, the device that it lies on besides.
+pub fn name(record: &Record, target: u32) -> String {
+    let Some(found) = record.targets.iter().find(|one| one.index == target) else {
+        return format!("target {target}");
+    };
+    match found.device.as_ref().filter(|_| found.kind == TargetKind::File) {
+        Some(device) => printable(&format!("{} under {}", device.name, found.name)),
+        None => printable(&found.name),
+    }
+}

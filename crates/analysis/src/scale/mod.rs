@@ -1,0 +1,177 @@
+//! What the cells of `scale` say: what all streams did together and the ramp apart from it, what each stream and each target
+//! had, where more streams stop helping, and what limits there. Derived from a Record when asked for; it claims no limit
+//! whose counters are missing.
+
+mod limit;
+mod shares;
+
+pub use limit::{BUSY, Cause, IDLE, Limit, limit};
+pub use limit::{name, of_point};
+pub use shares::{Fairness, Ramp, StreamShare, TargetShare};
+
+use rdsk_model::{CellRecord, Experiment, Op, Record};
+use rdsk_stats::{Knee, Level, knee};
+
+/// All cells of one direction over the same targets.
+#[derive(Clone, Debug)]
+pub struct Grid<'a> {
+    /// The direction.
+    pub op: Op,
+    /// Indices of the targets that the streams were dealt round.
+    pub targets: Vec<u32>,
+    /// One line per block size, ascending.
+    pub lines: Vec<Line<'a>>,
+}
+
+/// The cells of one block size.
+#[derive(Clone, Debug)]
+pub struct Line<'a> {
+    /// Bytes of each I/O.
+    pub block_bytes: u64,
+    /// The cells by ascending number of streams; those that never ran are among them.
+    pub points: Vec<Point<'a>>,
+    /// Where more streams stop helping.
+    pub knee: Option<Stop>,
+}
+
+/// Where more streams stop helping, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stop {
+    /// The step that gains too little; its index is the position in [`Line::points`].
+    pub knee: Knee,
+    /// Streams at the knee.
+    pub streams: u32,
+    /// Streams of the next larger measured count, which gains less than the rule asks for.
+    pub next_streams: u32,
+    /// What limits at the knee.
+    pub limit: Limit,
+}
+
+/// One cell, read.
+#[derive(Clone, Debug)]
+pub struct Point<'a> {
+    /// The cell itself; its `bytes_per_s` is the rate while all streams ran.
+    pub cell: &'a CellRecord,
+    /// The time before the last stream began, of the first visit; `None` for a single stream and where all began at once.
+    pub ramp: Option<Ramp>,
+    /// What each stream had, by index.
+    pub streams: Vec<StreamShare>,
+    /// How evenly; `None` for a single stream.
+    pub fairness: Option<Fairness>,
+    /// What each target gave, in the order of the workload.
+    pub targets: Vec<TargetShare>,
+    /// How far the starts were from the times asked for, in ns: the most that a start differed from its turn, or, where all
+    /// were to start together, from the first start to the last. `None` for a single stream.
+    pub skew_ns: Option<u64>,
+    /// The rate over that of one stream with the same block size; `None` where that was not measured.
+    pub speed_up: Option<f64>,
+    /// Indices of the streams that failed.
+    pub failed: Vec<u32>,
+}
+
+impl Point<'_> {
+    /// Number of streams.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.cell.workload.streams
+    }
+
+    /// Bytes per second while all streams ran.
+    #[must_use]
+    pub fn bytes_per_s(&self) -> Option<f64> {
+        self.cell.result.bytes_per_s.map(|rate| rate.mean)
+    }
+}
+
+impl Grid<'_> {
+    /// The stream counts of all lines, ascending.
+    #[must_use]
+    pub fn counts(&self) -> Vec<u32> {
+        let mut counts: Vec<u32> =
+            self.lines.iter().flat_map(|line| &line.points).map(Point::count).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        counts
+    }
+
+    /// The line of a block size.
+    #[must_use]
+    pub fn line(&self, block_bytes: u64) -> Option<&Line<'_>> {
+        self.lines.iter().find(|line| line.block_bytes == block_bytes)
+    }
+}
+
+impl<'a> Line<'a> {
+    /// The cell of a number of streams.
+    #[must_use]
+    pub fn point(&self, streams: u32) -> Option<&Point<'a>> {
+        self.points.iter().find(|point| point.count() == streams)
+    }
+}
+
+/// Reads the `scale` cells of a Record: one grid per direction and set of targets, in the order of the Record.
+#[must_use]
+pub fn analyse(record: &Record) -> Vec<Grid<'_>> {
+    let mut grids: Vec<Grid<'_>> = Vec::new();
+    for cell in record.cells.iter().filter(|cell| cell.experiment == Experiment::Scale) {
+        let (op, targets) = (cell.workload.op, &cell.workload.targets);
+        let known = grids.iter().position(|grid| grid.op == op && grid.targets == *targets);
+        let position = known.unwrap_or_else(|| {
+            grids.push(Grid { op, targets: targets.clone(), lines: Vec::new() });
+            grids.len() - 1
+        });
+        add(&mut grids[position], cell);
+    }
+    for line in grids.iter_mut().flat_map(|grid| &mut grid.lines) {
+        line.points.sort_by_key(Point::count);
+        line.finish(record);
+    }
+    for grid in &mut grids {
+        grid.lines.sort_by_key(|line| line.block_bytes);
+    }
+    grids
+}
+
+fn add<'a>(grid: &mut Grid<'a>, cell: &'a CellRecord) {
+    let block_bytes = cell.workload.block_bytes;
+    let point = shares::point(cell);
+    match grid.lines.iter_mut().find(|line| line.block_bytes == block_bytes) {
+        Some(line) => line.points.push(point),
+        None => grid.lines.push(Line { block_bytes, points: vec![point], knee: None }),
+    }
+}
+
+impl Line<'_> {
+    /// What needs all cells of the line: the speed-ups and the knee.
+    fn finish(&mut self, record: &Record) {
+        let single = self.point(1).filter(|point| point.failed.is_empty());
+        let one = single.and_then(Point::bytes_per_s).filter(|&rate| rate > 0.0);
+        for point in &mut self.points {
+            point.speed_up = one.and_then(|one| Some(point.bytes_per_s()? / one));
+        }
+        // A cell in which a stream failed had fewer of them, so its rate belongs to no count.
+        let whole: Vec<usize> = (0..self.points.len())
+            .filter(|&index| {
+                self.points[index].failed.is_empty() && self.points[index].bytes_per_s().is_some()
+            })
+            .collect();
+        let levels: Vec<Level> = whole.iter().filter_map(|&index| level(&self.points[index])).collect();
+        self.knee = knee(&levels).map(|found| {
+            let (at, next) = (&self.points[whole[found.index]], &self.points[whole[found.index + 1]]);
+            Stop {
+                knee: Knee { index: whole[found.index], ..found },
+                streams: at.count(),
+                next_streams: next.count(),
+                limit: limit(record, at, next),
+            }
+        });
+    }
+}
+
+fn level(point: &Point<'_>) -> Option<Level> {
+    let rate = point.cell.result.bytes_per_s?;
+    Some(Level { count: point.count(), mean: rate.mean, interval: rate.low.zip(rate.high) })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! One cell of `scale`, read: who had how much of it, and when. Sums over visits; it knows no other cell.
+
+use super::Point;
+use rdsk_model::{CellRecord, StreamResult, Visit};
+
+/// A ramp of up to this part of the elapsed time does not blur the shares of the streams.
+const SHORT_RAMP: f64 = 0.1;
+
+/// The time in which streams began one after the other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ramp {
+    /// From the first start to the last.
+    pub elapsed_ns: u64,
+    /// Bytes of the whole windows in that time.
+    pub bytes: u64,
+    /// Their rate; `None` where the ramp is shorter than a window.
+    pub bytes_per_s: Option<f64>,
+}
+
+/// What one stream did, over all visits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StreamShare {
+    /// Its number.
+    pub index: u32,
+    /// Index of its target.
+    pub target: u32,
+    /// Bytes.
+    pub bytes: u64,
+    /// From its starts to its ends.
+    pub elapsed_ns: u64,
+    /// Bytes over that time, per second; 0 for a stream without any time.
+    pub bytes_per_s: f64,
+}
+
+/// How evenly the streams were served.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fairness {
+    /// Jain's index over the rates of the streams, each over its own time: 1 when all have the same, 1/n when one has
+    /// everything.
+    pub jain: f64,
+    /// Whether the ramp is so long that streams that began early have more for that reason alone.
+    pub has_ramp: bool,
+}
+
+/// What one target gave, over all visits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TargetShare {
+    /// Index of the target.
+    pub target: u32,
+    /// Streams on it.
+    pub streams: usize,
+    /// Bytes of its streams.
+    pub bytes: u64,
+    /// I/Os of its streams.
+    pub ops: u64,
+    /// From the first start of its streams to their last end.
+    pub elapsed_ns: u64,
+    /// Bytes over that time, per second.
+    pub bytes_per_s: f64,
+    /// The part of that time in which its device was busy; `None` where no counters reach it.
+    pub busy_share: Option<f64>,
+}
+
+/// Reads one cell; what needs other cells is left empty.
+pub(super) fn point(cell: &CellRecord) -> Point<'_> {
+    let streams = streams(cell);
+    let ramp = ramp(cell);
+    let mut failed: Vec<u32> = cell.result.errors.iter().filter_map(|error| error.stream).collect();
+    failed.sort_unstable();
+    failed.dedup();
+    Point {
+        cell,
+        fairness: fairness(cell, &streams, &failed),
+        targets: targets(cell),
+        skew_ns: cell.result.visits.iter().filter_map(|visit| skew_ns(visit, cell)).max(),
+        speed_up: None,
+        ramp,
+        streams,
+        failed,
+    }
+}
+
+/// The streams of a visit; a single one is the visit itself.
+fn of_visit(visit: &Visit, cell: &CellRecord) -> Vec<StreamResult> {
+    if !visit.streams.is_empty() {
+        return visit.streams.clone();
+    }
+    let target = cell.workload.targets.first().copied().unwrap_or(0);
+    let (end_ns, bytes, ops) = (visit.elapsed_ns, visit.bytes, visit.ops);
+    vec![StreamResult { index: 0, target, start_ns: 0, end_ns, bytes, ops }]
+}
+
+fn per_second(bytes: u64, elapsed_ns: u64) -> f64 {
+    if elapsed_ns == 0 { 0.0 } else { bytes as f64 * 1e9 / elapsed_ns as f64 }
+}
+
+fn streams(cell: &CellRecord) -> Vec<StreamShare> {
+    let mut all: Vec<StreamShare> = Vec::new();
+    for stream in cell.result.visits.iter().flat_map(|visit| of_visit(visit, cell)) {
+        let elapsed_ns = stream.end_ns.saturating_sub(stream.start_ns);
+        let (index, target, bytes) = (stream.index, stream.target, stream.bytes);
+        match all.iter_mut().find(|known| known.index == index) {
+            Some(known) => {
+                known.bytes += bytes;
+                known.elapsed_ns += elapsed_ns;
+            }
+            None => all.push(StreamShare { index, target, bytes, elapsed_ns, bytes_per_s: 0.0 }),
+        }
+    }
+    for stream in &mut all {
+        stream.bytes_per_s = per_second(stream.bytes, stream.elapsed_ns);
+    }
+    all.sort_by_key(|stream| stream.index);
+    all
+}
+
+fn fairness(cell: &CellRecord, streams: &[StreamShare], failed: &[u32]) -> Option<Fairness> {
+    let whole = streams.iter().filter(|stream| !failed.contains(&stream.index));
+    let rates: Vec<f64> = whole.map(|stream| stream.bytes_per_s).collect();
+    if rates.len() < 2 {
+        return None;
+    }
+    let starts = cell.result.visits.iter().filter_map(spread_ns).sum::<u64>();
+    let elapsed_ns = cell.result.elapsed_ns.unwrap_or(0);
+    let has_ramp = starts as f64 > SHORT_RAMP * elapsed_ns as f64;
+    Some(Fairness { jain: rdsk_stats::jain(&rates), has_ramp })
+}
+
+/// From the first start of a visit to the last.
+fn spread_ns(visit: &Visit) -> Option<u64> {
+    let starts = || visit.streams.iter().map(|stream| stream.start_ns);
+    Some(starts().max()? - starts().min()?)
+}
+
+fn skew_ns(visit: &Visit, cell: &CellRecord) -> Option<u64> {
+    if visit.streams.len() < 2 {
+        return None;
+    }
+    let stagger_ns = cell.workload.stagger_ns;
+    if stagger_ns == 0 {
+        return spread_ns(visit);
+    }
+    let late =
+        |stream: &StreamResult| stream.start_ns.abs_diff(stagger_ns.saturating_mul(u64::from(stream.index)));
+    visit.streams.iter().map(late).max()
+}
+
+/// The first visit's: its windows are the first of the cell's.
+fn ramp(cell: &CellRecord) -> Option<Ramp> {
+    let elapsed_ns = cell.result.visits.first().and_then(spread_ns)?;
+    let windows = cell.result.windows.as_ref().filter(|windows| windows.width_ns > 0)?;
+    if cell.workload.stagger_ns == 0 {
+        return None;
+    }
+    let count = usize::try_from(elapsed_ns / windows.width_ns).ok()?.min(windows.bytes.len());
+    let bytes = windows.bytes[..count].iter().sum();
+    let covered_ns = windows.width_ns * count as u64;
+    Some(Ramp { elapsed_ns, bytes, bytes_per_s: (count > 0).then(|| per_second(bytes, covered_ns)) })
+}
+
+fn targets(cell: &CellRecord) -> Vec<TargetShare> {
+    let visits: Vec<Vec<StreamResult>> =
+        cell.result.visits.iter().map(|visit| of_visit(visit, cell)).collect();
+    let used = cell.workload.targets.iter().take(cell.workload.streams as usize);
+    used.map(|&target| {
+        let mut share = TargetShare {
+            target,
+            streams: 0,
+            bytes: 0,
+            ops: 0,
+            elapsed_ns: 0,
+            bytes_per_s: 0.0,
+            busy_share: None,
+        };
+        for streams in &visits {
+            let its: Vec<&StreamResult> = streams.iter().filter(|stream| stream.target == target).collect();
+            share.streams = share.streams.max(its.len());
+            share.bytes += its.iter().map(|stream| stream.bytes).sum::<u64>();
+            share.ops += its.iter().map(|stream| stream.ops).sum::<u64>();
+            let first = its.iter().map(|stream| stream.start_ns).min().unwrap_or(0);
+            let last = its.iter().map(|stream| stream.end_ns).max().unwrap_or(0);
+            share.elapsed_ns += last.saturating_sub(first);
+        }
+        share.bytes_per_s = per_second(share.bytes, share.elapsed_ns);
+        share.busy_share = busy_share(cell, target, share.elapsed_ns);
+        share
+    })
+    .collect()
+}
+
+/// Busy time during the I/O over the time in which the target had streams: a target whose first stream began late was idle
+/// before for no fault of its own.
+fn busy_share(cell: &CellRecord, target: u32, elapsed_ns: u64) -> Option<f64> {
+    let busy_ns = cell
+        .evidence
+        .counters_of(target)
+        .into_iter()
+        .map(|device| Some(crate::metrics::busy_share(cell, device)? * device.interval_ns? as f64))
+        .try_fold(None, |busiest: Option<f64>, busy| Some(Some(busiest.unwrap_or(0.0).max(busy?))))??;
+    (elapsed_ns > 0).then_some((busy_ns / elapsed_ns as f64).min(1.0))
+}

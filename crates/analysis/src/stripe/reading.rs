@@ -1,0 +1,417 @@
+//! A cell of `stripe`, read: the latencies, the members' counters where they were seen, and the kernel's hints, side by side.
+//! Derived from a Record when asked for; it puts nothing into words but what its parts do.
+
+use super::{
+    Agreement, Answer, MemberEvidence, MemberLayout, Sample, Walk, Walked, agree, infer, infer_from_members,
+    judge, members,
+};
+use crate::metrics::is_of_memory;
+use rdsk_model::{CellRecord, ChosenIo, Device, Experiment, Op, Record, TargetKind, VerdictCode};
+
+/// Confidence from which on a size is said without a "perhaps".
+pub const SURE: f64 = 0.9;
+
+/// The most confidence in latencies that others' I/O may have changed.
+const IN_DOUBT: f64 = 0.5;
+
+/// Everything that a cell says of the geometry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// What the latencies say; offsets count from the first byte of the cell's span.
+    pub answer: Answer,
+    /// What the members' counters say; `None` where they were not seen, or did not move.
+    pub counted: Option<MemberLayout>,
+    /// How the kernel's hints relate to it; `None` where there are none.
+    pub hints: Option<(Agreement, String)>,
+    /// Whether the requests reached a device at all; without that nothing is said.
+    pub is_of_device: bool,
+    /// First byte of the cell's span.
+    pub begin_bytes: u64,
+    /// Requests made, those to count by included.
+    pub requests: usize,
+    /// Requests of the sweep, whose latencies were taken; 0 where the counters told enough.
+    pub timed: usize,
+    /// Requests planned.
+    pub planned: usize,
+    /// The smallest request.
+    pub smallest_bytes: u64,
+    /// The largest request; no full stripe above half of it is seen.
+    pub largest_bytes: u64,
+}
+
+impl Reading {
+    /// Whether the latencies say the same as the counters; true where only one of the two speaks.
+    #[must_use]
+    pub fn agrees(&self) -> bool {
+        let Some(counted) = self.counted.as_ref().filter(|_| self.timed > 0) else { return true };
+        let is = |timed: Option<super::Figure>, bytes: Option<u64>| timed.map(|figure| figure.bytes) == bytes;
+        is(self.answer.chunk, counted.chunk_bytes) && is(self.answer.stripe, counted.stripe_bytes)
+    }
+
+    /// Chunk in bytes and how sure it is: counted, or inferred.
+    #[must_use]
+    pub fn chunk(&self) -> Option<(u64, f64)> {
+        match &self.counted {
+            Some(counted) => counted.chunk_bytes.map(|bytes| (bytes, sureness(counted))),
+            None => self.answer.chunk.map(|figure| (figure.bytes, figure.confidence)),
+        }
+    }
+
+    /// Full stripe in bytes and how sure it is.
+    #[must_use]
+    pub fn stripe(&self) -> Option<(u64, f64)> {
+        match &self.counted {
+            Some(counted) => counted.stripe_bytes.map(|bytes| (bytes, sureness(counted))),
+            None => self.answer.stripe.map(|figure| (figure.bytes, figure.confidence)),
+        }
+    }
+
+    /// Whether enough was seen to say anything at all, be it that there is no stripe.
+    #[must_use]
+    pub fn tells(&self) -> bool {
+        self.is_of_device && (self.chunk().is_some() || self.none_confidence() > 0.0)
+    }
+
+    /// How likely it is that there is no stripe to be seen at all, 0 … 1: counted, or inferred.
+    #[must_use]
+    pub fn none_confidence(&self) -> f64 {
+        match &self.counted {
+            Some(counted) if counted.chunk_bytes.is_some() => 0.0,
+            // Reads that all reach one member leave open what the others hold.
+            Some(counted) if counted.is_sure() && counted.writes > 0 => 1.0,
+            Some(_) => IN_DOUBT,
+            None => self.answer.none_confidence,
+        }
+    }
+
+    /// Whether partial stripes cost reads; `None` when it cannot be told.
+    #[must_use]
+    pub fn parity(&self) -> Option<bool> {
+        match &self.counted {
+            Some(layout) => layout.parity_members.map(|members| members > 0),
+            None => self.answer.parity,
+        }
+    }
+
+    /// What to write, and where, as a sentence.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        let (Some((chunk, _)), Some((stripe, _))) =
+            (self.chunk(), self.stripe().filter(|&(_, sure)| sure >= SURE))
+        else {
+            return match (&self.counted, self.chunk()) {
+                (Some(_), Some((chunk, _))) => judge::chunk_advice(chunk),
+                (Some(_), None) => judge::NO_ADVICE.to_owned(),
+                (None, _) => self.answer.advice.text.clone(),
+            };
+        };
+        judge::advice(chunk, stripe, self.parity() == Some(true), self.start_offset_bytes())
+    }
+
+    /// Where the first full stripe of the target begins, in bytes from its begin and less than a full stripe; `None` where it
+    /// makes no difference or is not known.
+    #[must_use]
+    pub fn start_offset_bytes(&self) -> Option<u64> {
+        let (stripe, _) = self.stripe()?;
+        match &self.counted {
+            Some(layout) => layout.start_offset_bytes,
+            None => self.answer.start_offset_bytes.map(|start| (self.begin_bytes + start) % stripe),
+        }
+    }
+}
+
+fn sureness(counted: &MemberLayout) -> f64 {
+    if counted.is_sure() { 1.0 } else { IN_DOUBT }
+}
+
+/// Reads a cell of `stripe`; `None` where none of its requests was made, and of reads that only stand beside the writes of the
+/// same target: what those say rests on both.
+#[must_use]
+pub fn stripe(record: &Record, cell: &CellRecord) -> Option<Reading> {
+    let workload = &cell.workload;
+    let points = workload.points.as_ref()?;
+    let mut samples = Vec::new();
+    for run in &cell.result.points {
+        for (&point, &latency_ns) in run.order.iter().zip(&run.latency_ns) {
+            let (offset, bytes) = points.get(point as usize, workload.block_bytes)?;
+            let offset_bytes = offset.saturating_sub(workload.offset_bytes);
+            samples.push(Sample { offset_bytes, bytes, latency_ns });
+        }
+    }
+    let beside = sibling(record, cell);
+    let is_companion =
+        workload.op == Op::Read && points.is_empty() && beside.is_some_and(|one| !chosen(one).is_empty());
+    let own = chosen(cell);
+    if (samples.is_empty() && own.is_empty()) || is_companion {
+        return None;
+    }
+    let sizes = || samples.iter().map(|sample| sample.bytes).chain(own.iter().map(|io| io.bytes));
+    let beside_chosen = beside.map_or(0, |one| if own.is_empty() { 0 } else { chosen(one).len() });
+    let requests = samples.len() + own.len() + beside_chosen;
+    let mut answer = infer(workload.op, &samples);
+    if cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Disturbed) {
+        doubt(&mut answer, "others used the device meanwhile, so nothing of this is sure");
+    }
+    let layout = counted(record, cell, beside);
+    doubt_array(&mut answer, device(record, cell), layout.as_ref());
+    // Members that share the data in a way that no layout explains: no latency explains it better.
+    if layout.as_ref().is_some_and(|layout| layout.chunk_bytes.is_none()) {
+        doubt(&mut answer, "the members' counters show no chunk, so nothing of this is sure");
+    }
+    let mut reading = Reading {
+        hints: None,
+        answer,
+        // Enough was counted: the sweep was not planned to be made any more.
+        planned: if samples.is_empty() { requests } else { requests - samples.len() + points.len() },
+        counted: layout,
+        is_of_device: !is_of_memory(cell),
+        begin_bytes: workload.offset_bytes,
+        requests,
+        timed: samples.len(),
+        smallest_bytes: sizes().min().unwrap_or(0),
+        largest_bytes: sizes().max().unwrap_or(0),
+    };
+    reading.hints = hints(device(record, cell), &reading);
+    Some(reading)
+}
+
+/// The cell of the other direction on the same target.
+fn sibling<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a CellRecord> {
+    record.cells.iter().find(|one| {
+        one.experiment == Experiment::Stripe
+            && one.workload.op != cell.workload.op
+            && one.workload.targets == cell.workload.targets
+            && one.workload.points.is_some()
+    })
+}
+
+/// The requests whose places the counters chose; of the last pass, since each begins anew.
+fn chosen(cell: &CellRecord) -> &[ChosenIo] {
+    cell.result.points.last().map_or(&[], |run| &run.chosen)
+}
+
+/// What the members' counters say: of writes together with the reads beside them, of reads alone where nothing was written.
+fn counted(record: &Record, cell: &CellRecord, beside: Option<&CellRecord>) -> Option<MemberLayout> {
+    let of = |op: Op| {
+        let is_it = |one: &&CellRecord| one.workload.op == op && !chosen(one).is_empty();
+        let cell = [Some(cell), beside].into_iter().flatten().find(is_it)?;
+        Some(Walked { walk: walk(cell)?, chosen: chosen(cell) })
+    };
+    if chosen(cell).is_empty() {
+        return None;
+    }
+    let device = device(record, cell);
+    let hints =
+        device.and_then(|device| Some((device.minimum_io_bytes?, device.optimal_io_bytes.unwrap_or(0))));
+    let words = device.and_then(|device| device.array.as_ref());
+    let name = device.filter(|_| is_its_device(record, cell)).map(|device| device.name.as_str());
+    infer_from_members(&MemberEvidence {
+        reads: of(Op::Read),
+        writes: of(Op::Write),
+        words,
+        hints,
+        device: name,
+    })
+}
+
+/// Whether the target is its device and no file on it: only then they begin together.
+fn is_its_device(record: &Record, cell: &CellRecord) -> bool {
+    let index = cell.workload.targets.first();
+    let target = record.targets.iter().find(|target| Some(&target.index) == index);
+    target.is_some_and(|target| target.kind != TargetKind::File)
+}
+
+/// The walk that a cell's places were chosen by, as its workload says it.
+fn walk(cell: &CellRecord) -> Option<Walk> {
+    let workload = &cell.workload;
+    workload.points.as_ref()?.chosen_first?;
+    Some(Walk::of(workload))
+}
+
+fn device<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Device> {
+    let index = cell.workload.targets.first()?;
+    record.targets.iter().find(|target| target.index == *index)?.device.as_ref()
+}
+
+/// Latencies of an array whose members cannot be followed, that lacks some, or that is busy with itself, are sure of nothing:
+/// its cache answers, or all members do.
+fn doubt_array(answer: &mut Answer, device: Option<&Device>, layout: Option<&MemberLayout>) {
+    let Some(array) = device.and_then(|device| device.array.as_ref()) else { return };
+    if layout.is_none() && array.source != "sim" {
+        doubt(answer, "no member's counters followed these requests, so nothing of this is sure");
+    }
+    for why in members::unrest(array) {
+        doubt(answer, &format!("{why}, so nothing of this is sure"));
+    }
+}
+
+/// What others' I/O does to latencies no inference can take out again, so nothing stays sure.
+fn doubt(answer: &mut Answer, why: &str) {
+    for figure in [&mut answer.chunk, &mut answer.stripe].into_iter().flatten() {
+        figure.confidence = figure.confidence.min(IN_DOUBT);
+    }
+    answer.none_confidence = answer.none_confidence.min(IN_DOUBT);
+    answer.evidence.push(why.to_owned());
+}
+
+fn hints(device: Option<&Device>, reading: &Reading) -> Option<(Agreement, String)> {
+    let device = device?;
+    let bytes = |figure: Option<(u64, f64)>| figure.map(|(bytes, _)| bytes);
+    let seen = (bytes(reading.chunk()), bytes(reading.stripe()));
+    Some(agree::compare(seen, device.minimum_io_bytes?, device.optimal_io_bytes.unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::stripe::{array, counted, single};
+    use crate::stripe::{Level, Rotation};
+    use rdsk_model::{ArrayFacts, MemberIo};
+
+    #[test]
+    fn counters_of_writes_that_are_never_whole_tell_the_stripe_all_the_same() {
+        // Chunks of 512 KiB on three members of data: no request of the sweep is as large as a stripe.
+        let seen = of(&counted(512 << 10, 3));
+        assert_eq!((seen.chunk(), seen.stripe()), (Some((512 << 10, 1.0)), Some((1536 << 10, 1.0))));
+        assert_eq!((seen.parity(), seen.start_offset_bytes()), (Some(true), Some(0)));
+    }
+
+    #[test]
+    fn counters_that_follow_nothing_are_sure_of_nothing() {
+        let mut record = counted(64 << 10, 3);
+        // A disk that is scrubbed meanwhile.
+        for cell in &mut record.cells {
+            for io in &mut cell.result.points[0].chosen {
+                io.members[0] = MemberIo { read_bytes: 1 << 20, write_bytes: 1 << 20, ..io.members[0] };
+            }
+        }
+        let seen = of(&record);
+        assert!(!seen.counted.as_ref().unwrap().is_sure(), "{:?}", seen.counted);
+        assert!(seen.chunk().is_none_or(|(_, sure)| sure < SURE) && seen.none_confidence() < SURE);
+    }
+
+    #[test]
+    fn reads_beside_writes_are_no_answer_of_their_own_and_stand_alone_without_them() {
+        let mut record = counted(64 << 10, 3);
+        assert!(stripe(&record, &record.cells[1]).is_none());
+        record.cells.remove(0);
+        // Parity that moves to the right shows in who is read.
+        let seen = of(&record);
+        assert_eq!((seen.chunk(), seen.parity()), (Some((64 << 10, 1.0)), Some(true)), "{:?}", seen.counted);
+        assert_eq!(seen.stripe(), Some((192 << 10, 1.0)));
+    }
+
+    #[test]
+    fn an_array_at_work_is_sure_of_nothing() {
+        for (activity, degraded) in [("resync", 0), ("idle", 1)] {
+            for mut record in [counted(64 << 10, 3), array(64 << 10, 3), single()] {
+                record.targets[0].device.as_mut().unwrap().array = Some(ArrayFacts {
+                    source: "md".into(),
+                    activity: Some(activity.into()),
+                    degraded: Some(degraded),
+                    ..ArrayFacts::default()
+                });
+                let seen = of(&record);
+                let sure = |figure: Option<(u64, f64)>| figure.is_some_and(|(_, sure)| sure >= SURE);
+                assert!(
+                    !sure(seen.chunk()) && !sure(seen.stripe()) && seen.none_confidence() < SURE,
+                    "{seen:?}"
+                );
+            }
+        }
+    }
+
+    fn of(record: &Record) -> Reading {
+        stripe(record, &record.cells[0]).unwrap()
+    }
+
+    #[test]
+    fn counters_go_before_latencies() {
+        let seen = of(&counted(64 << 10, 3));
+        assert_eq!((seen.chunk(), seen.stripe()), (Some((64 << 10, 1.0)), Some((192 << 10, 1.0))));
+        let layout = seen.counted.unwrap();
+        assert_eq!((layout.members, layout.parity_members), (4, Some(1)));
+        assert_eq!((layout.level, layout.rotation), (Some(Level::Raid5), Some(Rotation::RightSymmetric)));
+        let inferred = of(&array(64 << 10, 3));
+        assert_eq!(inferred.counted, None);
+        assert_eq!(inferred.stripe().map(|(bytes, _)| bytes), Some(192 << 10));
+        assert!(inferred.stripe().unwrap().1 < 1.0);
+        assert_eq!((inferred.parity(), inferred.start_offset_bytes()), (Some(true), Some(0)));
+    }
+
+    /// An array that does not work as the shapes of the fit suppose (it reads and writes no more rows than it must, and its
+    /// parity only follows) may stay unclear, but nothing wrong may be said for sure.
+    #[test]
+    fn an_array_of_another_make_is_not_misread_for_sure() {
+        let mut recovered = 0;
+        for chunk_bytes in [16 << 10, 32 << 10, 64 << 10, 128 << 10] {
+            for data in 2..=7 {
+                let stripe_bytes = chunk_bytes * data;
+                let seen = of(&array(chunk_bytes, data));
+                let is_surely_not = |figure: Option<(u64, f64)>, bytes: u64| {
+                    figure.is_some_and(|(seen, confidence)| seen != bytes && confidence >= SURE)
+                };
+                assert!(
+                    !is_surely_not(seen.chunk(), chunk_bytes),
+                    "{chunk_bytes} × {data}: {:?}",
+                    seen.chunk()
+                );
+                if stripe_bytes <= 512 << 10 {
+                    assert!(
+                        !is_surely_not(seen.stripe(), stripe_bytes),
+                        "{chunk_bytes} × {data}: {:?}",
+                        seen.stripe()
+                    );
+                    recovered += usize::from(seen.stripe().is_some_and(|(seen, _)| seen == stripe_bytes));
+                }
+            }
+        }
+        assert!(recovered >= 12, "{recovered} of 19 full stripes");
+    }
+
+    #[test]
+    fn offsets_count_from_the_span() {
+        let mut record = array(64 << 10, 3);
+        let workload = &mut record.cells[0].workload;
+        workload.offset_bytes = 4 << 20;
+        workload.points.as_mut().unwrap().offset_bytes.iter_mut().for_each(|offset| *offset += 4 << 20);
+        let seen = of(&record);
+        assert_eq!(seen.stripe().map(|(bytes, _)| bytes), Some(192 << 10));
+        // The first stripe begins with the span, 64 KiB into one of those that would begin with the target.
+        assert_eq!(seen.start_offset_bytes(), Some(64 << 10));
+        assert!(seen.advice().contains("64 KiB"), "{}", seen.advice());
+    }
+
+    #[test]
+    fn memory_tells_nothing_and_a_disturbed_device_nothing_for_sure() {
+        let judged = |code: VerdictCode| {
+            let mut record = array(64 << 10, 3);
+            record.cells[0].verdict.as_mut().unwrap().code = code;
+            record
+        };
+        for code in [VerdictCode::Hole, VerdictCode::PageCache] {
+            let record = judged(code);
+            assert!(!of(&record).tells());
+        }
+        let disturbed = of(&judged(VerdictCode::Disturbed));
+        assert!(
+            disturbed.tells() && disturbed.stripe().unwrap().1 < SURE && disturbed.chunk().unwrap().1 < SURE
+        );
+    }
+
+    #[test]
+    fn too_few_requests_tell_nothing() {
+        let mut record = array(64 << 10, 3);
+        let run = &mut record.cells[0].result.points[0];
+        run.order.truncate(100);
+        run.latency_ns.truncate(100);
+        assert!(!of(&record).tells());
+    }
+
+    #[test]
+    fn a_cell_without_requests_says_nothing() {
+        let mut record = array(64 << 10, 3);
+        record.cells[0].result.points.clear();
+        assert!(stripe(&record, &record.cells[0]).is_none());
+    }
+}

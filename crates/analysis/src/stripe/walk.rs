@@ -1,0 +1,220 @@
+//! Where to ask next, one small request at a time: from one boundary between members to the next by doubling and halving,
+//! then over the chunks and over random places, to hold the chunk against all of them. Every decision follows from the
+//! requests before it alone, so the same answers always lead to the same places. It issues nothing.
+
+use super::labels::{Labels, MOST_MEMBERS, Mask};
+use rdsk_model::{ChosenIo, NextPlace, Op, PlaceChooser, Workload};
+use rdsk_stats::rng::SplitMix64;
+
+/// Requests of one walk, repetitions included.
+pub const WALK_REQUESTS: usize = 350;
+/// Boundaries that are looked for one by one.
+const BOUNDARIES: usize = 4;
+/// Chunks whose first and last unit are asked.
+const WHOLE_CHUNKS: u64 = 24;
+/// Chunks of which a unit is asked.
+const CHUNKS: u64 = 64;
+/// Random places that must agree.
+const RANDOM_PLACES: usize = 40;
+/// No larger chunk is looked for.
+const LARGEST_CHUNK_BYTES: u64 = 32 << 20;
+/// Requests that may reach no member at all before the counters are taken to stand still.
+const BLIND_REQUESTS: usize = 24;
+/// Times that a chunk is corrected by a boundary inside it.
+const MOST_CORRECTIONS: usize = 8;
+
+/// Who walks over a span with requests of one unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Walk {
+    /// Read or write.
+    pub op: Op,
+    /// First byte of the span.
+    pub begin_bytes: u64,
+    /// Length of the span.
+    pub span_bytes: u64,
+    /// Bytes of each request.
+    pub unit_bytes: u64,
+    /// Decides the random places.
+    pub seed: u64,
+}
+
+/// A unit that must be asked first.
+struct Needs(u64);
+
+/// The boundaries that a walk found, in units.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Trail {
+    /// Distance of boundaries; `None` where there is at most one.
+    pub(super) chunk: Option<u64>,
+    /// A place where chunks begin.
+    pub(super) origin: u64,
+}
+
+impl PlaceChooser for Walk {
+    fn next(&self, seen: &[ChosenIo]) -> NextPlace {
+        let labels = self.labels(seen);
+        let is_blind = seen.len() >= BLIND_REQUESTS && labels.least() == 0;
+        let has_too_many = seen.first().is_some_and(|one| one.members.len() > MOST_MEMBERS);
+        if is_blind || has_too_many || self.units() < 2 {
+            return NextPlace::Untold;
+        }
+        if seen.len() >= WALK_REQUESTS {
+            return told(&labels);
+        }
+        match self.trail_over(&labels) {
+            Err(Needs(unit)) => NextPlace::Ask {
+                offset_bytes: self.begin_bytes + unit * self.unit_bytes,
+                bytes: self.unit_bytes,
+            },
+            Ok(_) => told(&labels),
+        }
+    }
+}
+
+fn told(labels: &Labels) -> NextPlace {
+    if labels.least() > 0 { NextPlace::Told } else { NextPlace::Untold }
+}
+
+impl Walk {
+    /// The walk that a workload with places chosen first means.
+    #[must_use]
+    pub fn of(workload: &Workload) -> Self {
+        Self {
+            op: workload.op,
+            begin_bytes: workload.offset_bytes,
+            span_bytes: workload.span_bytes,
+            unit_bytes: workload.align_bytes.max(1),
+            seed: workload.seed,
+        }
+    }
+
+    /// What the requests of a walk reached.
+    pub(super) fn labels(&self, seen: &[ChosenIo]) -> Labels {
+        Labels::of(self.op, self.begin_bytes, self.unit_bytes, seen)
+    }
+
+    /// The boundaries of a walk; `None` where it was cut short before they were found.
+    pub(super) fn trail(&self, labels: &Labels) -> Option<Trail> {
+        self.boundaries(labels).ok()
+    }
+
+    fn units(&self) -> u64 {
+        self.span_bytes / self.unit_bytes.max(1)
+    }
+
+    /// The whole walk: boundaries, then places that must agree with them.
+    fn trail_over(&self, labels: &Labels) -> Result<Trail, Needs> {
+        let trail = self.boundaries(labels)?;
+        let mut rng = SplitMix64::new(self.seed);
+        for _ in 0..RANDOM_PLACES {
+            ask(labels, rng.below(self.units()))?;
+        }
+        Ok(trail)
+    }
+
+    fn boundaries(&self, labels: &Labels) -> Result<Trail, Needs> {
+        let Some(first) = self.boundary_after(labels, 0)? else {
+            return Ok(Trail { chunk: None, origin: 0 });
+        };
+        let mut last = first;
+        let mut chunk = 0;
+        for _ in 1..BOUNDARIES {
+            let Some(next) = self.next_boundary(labels, last, chunk)? else { break };
+            chunk = common(chunk, next - last);
+            last = next;
+        }
+        for _ in 0..MOST_CORRECTIONS {
+            if chunk == 0 {
+                return Ok(Trail { chunk: None, origin: first });
+            }
+            match self.inside(labels, first, chunk)? {
+                Some(boundary) => chunk = common(chunk, boundary - first),
+                None => break,
+            }
+        }
+        self.single_units(labels, first, chunk)?;
+        Ok(Trail { chunk: Some(chunk), origin: first % chunk })
+    }
+
+    /// The boundary after a unit: doubling the distance cannot jump over the next chunk, since it is as long as this one.
+    fn boundary_after(&self, labels: &Labels, from: u64) -> Result<Option<u64>, Needs> {
+        let here = ask(labels, from)?;
+        let most = (LARGEST_CHUNK_BYTES / self.unit_bytes).max(1);
+        let last = (from + most).min(self.units() - 1);
+        let (mut low, mut step) = (from, 1);
+        loop {
+            if low >= last {
+                return Ok(None);
+            }
+            let high = (from + step).min(last);
+            if ask(labels, high)? != here {
+                return halve(labels, here, low, high).map(Some);
+            }
+            (low, step) = (high, step * 2);
+        }
+    }
+
+    /// The boundary after another one: where the last distance leads to, if it does.
+    fn next_boundary(&self, labels: &Labels, from: u64, chunk: u64) -> Result<Option<u64>, Needs> {
+        let expected = from + chunk;
+        if chunk > 0 && expected < self.units() {
+            let here = ask(labels, from)?;
+            if ask(labels, expected - 1)? == here && ask(labels, expected)? != here {
+                return Ok(Some(expected));
+            }
+        }
+        self.boundary_after(labels, from)
+    }
+
+    /// A boundary inside a presumed chunk.
+    fn inside(&self, labels: &Labels, origin: u64, chunk: u64) -> Result<Option<u64>, Needs> {
+        for number in 0..WHOLE_CHUNKS {
+            let begin = origin + number * chunk;
+            if begin + chunk > self.units() {
+                break;
+            }
+            let (here, there) = (ask(labels, begin)?, ask(labels, begin + chunk - 1)?);
+            if here != there {
+                return halve(labels, here, begin, begin + chunk - 1).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// One unit of each of the chunks behind those.
+    fn single_units(&self, labels: &Labels, origin: u64, chunk: u64) -> Result<(), Needs> {
+        for number in WHOLE_CHUNKS..CHUNKS {
+            let unit = origin + number * chunk + number % chunk;
+            if unit >= self.units() {
+                break;
+            }
+            ask(labels, unit)?;
+        }
+        Ok(())
+    }
+}
+
+fn ask(labels: &Labels, unit: u64) -> Result<Mask, Needs> {
+    labels.at(unit).ok_or(Needs(unit))
+}
+
+/// The first unit after `low` that is not like it; `high` is not.
+fn halve(labels: &Labels, here: Mask, mut low: u64, mut high: u64) -> Result<u64, Needs> {
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if ask(labels, middle)? == here {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(high)
+}
+
+/// The largest that divides both.
+pub(super) fn common(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

@@ -1,0 +1,124 @@
+//! What every step of the verdict looks at, gathered once. It decides nothing.
+
+use crate::metrics::{self, Written};
+use rdsk_model::{CellRecord, EvidenceSource, IoPath, Op, Target, TargetKind};
+
+/// The figures of a cell that completed something.
+pub(super) struct Facts<'a> {
+    pub(super) cell: &'a CellRecord,
+    /// The cell's targets.
+    pub(super) targets: Vec<&'a Target>,
+    /// Bytes completed, at least 1.
+    pub(super) bytes: u64,
+    /// I/Os completed.
+    pub(super) ops: u64,
+    /// Time of I/O, at least 1 ns.
+    pub(super) elapsed_ns: u64,
+    /// Bytes that the devices moved in the cell's direction until stable.
+    pub(super) moved: Option<u64>,
+    /// Bytes that they moved in the other direction.
+    pub(super) opposite: Option<u64>,
+    /// What the devices have to write for each byte; of reads, which each come from one of them, once.
+    pub(super) written: Written,
+    /// `moved` for each byte completed, copies taken off.
+    pub(super) share: Option<f64>,
+    /// What the kernel charged to this process in the cell's direction, for each byte completed.
+    pub(super) process_share: Option<f64>,
+    /// Names of the devices, for sentences.
+    pub(super) device_names: String,
+}
+
+impl<'a> Facts<'a> {
+    /// The facts, or `None` when nothing completed.
+    pub(super) fn of(cell: &'a CellRecord, targets: &'a [Target]) -> Option<Self> {
+        let bytes = cell.result.bytes.filter(|&bytes| bytes > 0)?;
+        let ops = cell.result.ops.filter(|&ops| ops > 0)?;
+        let op = cell.workload.op;
+        let other = match op {
+            Op::Read => Op::Write,
+            Op::Write => Op::Read,
+        };
+        let moved = metrics::device_bytes(cell, op);
+        let names: Vec<String> = cell
+            .workload
+            .targets
+            .iter()
+            .flat_map(|&target| cell.evidence.counters_of(target))
+            .map(|device| rdsk_units::printable(&device.name))
+            .fold(Vec::new(), |mut names, name| {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+                names
+            });
+        let written = match op {
+            Op::Read => Written { least: 1.0, most: Some(1.0) },
+            Op::Write => metrics::written(cell),
+        };
+        Some(Self {
+            cell,
+            targets: targets.iter().filter(|target| cell.workload.targets.contains(&target.index)).collect(),
+            bytes,
+            ops,
+            elapsed_ns: cell.result.elapsed_ns.unwrap_or(0).max(1),
+            moved,
+            opposite: metrics::device_bytes(cell, other),
+            share: moved.map(|moved| metrics::ratio(moved, bytes) / written.least),
+            written,
+            process_share: metrics::process_bytes(cell, op).map(|charged| metrics::ratio(charged, bytes)),
+            device_names: crate::words::list(&names),
+        })
+    }
+
+    pub(super) fn is_direct(&self) -> bool {
+        self.cell.workload.path == IoPath::Direct
+    }
+
+    /// Whether models of hosts and disks were measured: nobody else uses them, and no kernel stands behind them.
+    pub(super) fn is_simulated(&self) -> bool {
+        self.cell.evidence.source == EvidenceSource::Sim
+            || (!self.targets.is_empty() && self.targets.iter().all(|target| target.kind == TargetKind::Sim))
+    }
+
+    /// Whether every target is a file or device over a block device, so that what the kernel charges to the process
+    /// is block I/O (NFS and FUSE charge other things or nothing).
+    pub(super) fn is_block_backed(&self) -> bool {
+        !self.targets.is_empty() && self.targets.iter().all(|target| target.device.is_some())
+    }
+
+    /// The filesystem that keeps its files in memory, when a target lies on one.
+    pub(super) fn memory_filesystem(&self) -> Option<&str> {
+        let kinds = self.targets.iter().filter_map(|target| target.filesystem.as_ref());
+        kinds.map(|filesystem| filesystem.kind.as_str()).find(|kind| matches!(*kind, "tmpfs" | "ramfs"))
+    }
+
+    /// Why it is these devices that are counted, where it is not the target's own.
+    pub(super) fn why_these(&self) -> Option<String> {
+        let mut whys: Vec<String> = Vec::new();
+        for &target in &self.cell.workload.targets {
+            let why = self.cell.evidence.counted_for(target).and_then(|counted| counted.why.as_deref());
+            let why = why.map(rdsk_units::printable);
+            whys.extend(why.filter(|why| !whys.contains(why)));
+        }
+        (!whys.is_empty()).then(|| whys.join("; "))
+    }
+
+    /// Why there are no device counters.
+    pub(super) fn no_counters(&self) -> String {
+        let stopped =
+            |target: &&&Target| target.device.as_ref().is_some_and(|device| device.iostats == Some(false));
+        if let Some(device) = self.targets.iter().find(stopped).and_then(|target| target.device.as_ref()) {
+            let name = rdsk_units::printable(&device.name);
+            return format!(
+                "queue/iostats of {name} is 0, and neither its counters nor others below it moved"
+            );
+        }
+        match self.targets.iter().find(|target| target.device.is_none()) {
+            Some(Target { filesystem: Some(filesystem), .. }) => {
+                format!("{} shows no block device", rdsk_units::printable(&filesystem.kind))
+            }
+            Some(_) => "the target shows no block device".into(),
+            None => "the counters of the device could not be read".into(),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What else than the device can be the limit of a cell that did reach it: a control group, the processor, the making
+//! of the data. It never judges where the bytes went.
+
+use super::Judgement;
+use super::facts::Facts;
+use crate::{metrics, words};
+use rdsk_model::{DeviceEvidence, EngineKind, Limit, Op, VerdictCode};
+use rdsk_units::{percent, printable};
+
+/// A rate this close to a limit is the limit.
+const LIMIT_TOLERANCE: f64 = 0.05;
+/// Share of the bytes that the device must have moved for a limit on it to matter.
+const MOSTLY: f64 = 0.9;
+/// Processor time over elapsed time from which the processor is the limit.
+const CPU_SHARE: f64 = 0.9;
+/// Time of I/O below which processor time says nothing: kernels without precise accounting count ticks of up to 10 ms.
+const LEAST_CPU_ELAPSED_NS: u64 = 50_000_000;
+/// Share of a stream's time outside its I/O from which the source of the data is looked at.
+const GAP_SHARE: f64 = 0.25;
+/// Of that time, the share that must be processor time of our own code.
+const GAP_CPU_SHARE: f64 = 0.5;
+
+/// Step 5: the measured rate is a limit that is in force.
+pub(super) fn throttled(facts: &Facts<'_>) -> Judgement {
+    let workload = &facts.cell.workload;
+    let limits = facts.cell.evidence.limits.iter();
+    limits
+        .filter(|limit| limit.op == workload.op && workload.targets.contains(&limit.target))
+        .find_map(|limit| reached(facts, limit))
+        .map(|text| (VerdictCode::Throttled, text))
+}
+
+fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
+    let device = limited(facts, limit);
+    // Of a device that had only a part of the bytes, a member of a stripe for one, our rate says nothing.
+    let moved =
+        device.and_then(|device| if limit.op == Op::Read { device.read_bytes } else { device.write_bytes });
+    let passes_all = moved
+        .is_none_or(|moved| moved as f64 >= MOSTLY * facts.bytes as f64 * target_part(facts, limit.target));
+    let part = Some(target_part(facts, limit.target)).filter(|_| passes_all);
+    let result = &facts.cell.result;
+    let is_at = |rate: f64, limit: u64| limit > 0 && (rate / limit as f64 - 1.0).abs() <= LIMIT_TOLERANCE;
+    let row = device.and_then(|device| device.iostat);
+    let name = device.map_or_else(|| "the device".to_owned(), |device| printable(&device.name));
+    let source = printable(&limit.source);
+    let op = limit.op;
+    if let Some(allowed) = limit.bytes_per_s {
+        let ours = part.and_then(|part| Some(result.bytes_per_s?.mean * part));
+        let devices = row.map(|row| if op == Op::Read { row.rkb_s } else { row.wkb_s } * 1024.0);
+        let words_of_limit =
+            format!("the limit of {} that {source} sets for {op}s", words::rate(allowed as f64));
+        if let Some(rate) = ours.filter(|&rate| is_at(rate, allowed)) {
+            return Some(format!("{} is {words_of_limit}", words::rate(rate)));
+        }
+        if let Some(rate) = ours.filter(|&rate| is_burst(facts, rate, allowed)) {
+            return Some(format!("{} is above {words_of_limit}: {BURST}", words::rate(rate)));
+        }
+        if let Some(rate) = devices.filter(|&rate| is_at(rate, allowed)) {
+            let used = ours.map_or_else(|| "an unknown part".into(), words::rate);
+            return Some(format!(
+                "{name} moved {}, {words_of_limit}; {used} of it was for this cell",
+                words::rate(rate)
+            ));
+        }
+    }
+    let allowed = limit.ops_per_s?;
+    let ours = part.and_then(|part| Some(result.ops_per_s?.mean * part));
+    let devices = row.map(|row| if op == Op::Read { row.r_s } else { row.w_s });
+    if let Some(rate) = ours.filter(|&rate| is_burst(facts, rate, allowed)) {
+        let rate = words::figure(rate);
+        return Some(format!(
+            "{rate} I/Os per second are above the limit of {allowed} that {source} sets for {op}s: {BURST}"
+        ));
+    }
+    let rate = [ours, devices].into_iter().flatten().find(|&rate| is_at(rate, allowed))?;
+    let rate = words::figure(rate);
+    Some(format!("{rate} I/Os per second are the limit of {allowed} that {source} sets for {op}s"))
+}
+
+/// What a rate above a limit in force is.
+const BURST: &str = "a burst that it lets pass before it slows down, and no rate that lasts; measure longer";
+
+/// Whether a rate is above a limit by more than chance, on a device that all of it passed.
+fn is_burst(facts: &Facts<'_>, rate: f64, allowed: u64) -> bool {
+    let reached_device = facts.share.is_some_and(|share| share >= MOSTLY);
+    reached_device && allowed > 0 && rate > allowed as f64 * (1.0 + LIMIT_TOLERANCE)
+}
+
+/// The counters of the device that a limit is set on; Records of older programs do not name it.
+fn limited<'a>(facts: &Facts<'a>, limit: &Limit) -> Option<&'a DeviceEvidence> {
+    let evidence = &facts.cell.evidence;
+    if limit.device.is_empty() {
+        return evidence.device_of(limit.target);
+    }
+    evidence.device.iter().find(|device| device.target == limit.target && device.name == limit.device)
+}
+
+/// The part of the cell's bytes that one target had.
+fn target_part(facts: &Facts<'_>, target: u32) -> f64 {
+    let targets = facts.cell.workload.targets.len().max(1) as f64;
+    let streams = &facts.cell.result.streams;
+    let all: u64 = streams.iter().map(|stream| stream.bytes).sum();
+    if all == 0 {
+        return 1.0 / targets;
+    }
+    let its: u64 = streams.iter().filter(|stream| stream.target == target).map(|stream| stream.bytes).sum();
+    metrics::ratio(its, all)
+}
+
+/// Step 7: streams of depth 1 spent their time making the data rather than writing it.
+pub(super) fn source_bound(facts: &Facts<'_>) -> Judgement {
+    let workload = &facts.cell.workload;
+    if workload.op != Op::Write || workload.queue_depth != 1 {
+        return None;
+    }
+    let streams = f64::from(workload.streams);
+    let gap = 1.0 - facts.cell.result.in_flight_mean? / streams;
+    let outside_ns = gap * facts.elapsed_ns as f64 * streams;
+    let user_ns = facts.cell.result.cpu_ns?.user;
+    (gap >= GAP_SHARE && user_ns as f64 >= GAP_CPU_SHARE * outside_ns).then(|| {
+        let (gap, user) = (percent(gap), words::nanos(user_ns));
+        let text = format!(
+            "{gap} of the time lay outside the writes, and {user} of processor time went into making the data"
+        );
+        (VerdictCode::SourceBound, text)
+    })
+}
+
+/// Step 8: the processor was busy all the time.
+pub(super) fn cpu_bound(facts: &Facts<'_>, cpus: Option<u32>) -> Judgement {
+    let workload = &facts.cell.workload;
+    // The engine of threads has one thread for each I/O in flight, and one processor alone is not all that it may use.
+    let threads = match facts.cell.result.engine {
+        Some(EngineKind::Threads) => u32::try_from(metrics::wanted_depth(workload)).unwrap_or(u32::MAX),
+        _ => workload.streams,
+    };
+    let cpus = cpus.filter(|&cpus| cpus > 0).map_or(threads, |cpus| cpus.min(threads));
+    let cpu_ns = metrics::cpu_ns(facts.cell)?;
+    let share = cpu_ns as f64 / (facts.elapsed_ns as f64 * f64::from(cpus));
+    (share >= CPU_SHARE && facts.elapsed_ns >= LEAST_CPU_ELAPSED_NS).then(|| {
+        let per_io = words::nanos(cpu_ns / facts.ops);
+        let busy = percent(share);
+        let why = if is_memory_disk(&facts.device_names) {
+            format!("; {} does its work on the processor", facts.device_names)
+        } else {
+            String::new()
+        };
+        (
+            VerdictCode::CpuBound,
+            format!("the processor was busy {busy} of the time, {per_io} for each I/O{why}"),
+        )
+    })
+}
+
+/// Devices that are memory with a driver: their speed is the processor's.
+pub(super) fn is_memory_disk(name: &str) -> bool {
+    ["zram", "ram", "pmem"].iter().any(|prefix| name.starts_with(prefix))
+}

@@ -1,0 +1,170 @@
+//! What a read cell measured: holes, memory, or a device that others used too. It never judges writes.
+
+use super::Judgement;
+use super::facts::Facts;
+use super::limit::is_memory_disk;
+use crate::{metrics, words};
+use rdsk_model::{Op, Pattern, TargetKind, VerdictCode};
+use rdsk_units::percent;
+
+/// Below this share of bytes from the device, memory answered in part. Readahead and partial last blocks stay above.
+const DEVICE_SHARE: f64 = 0.9;
+/// From this share of unwritten bytes in the span, missing device reads are looked at as holes.
+const HOLE_SHARE: f64 = 0.1;
+/// What others may read, or write, before it counts as disturbance: so many bytes and such a share of ours.
+const FOREIGN_BYTES: u64 = 1 << 20;
+const FOREIGN_SHARE: f64 = 0.1;
+/// What the kernel may read ahead of each stream when nothing tells what it charged to us (the largest usual
+/// `read_ahead_kb` doubled).
+const READAHEAD_BYTES: u64 = 8 << 20;
+
+/// Steps 2 to 4 of the verdict: `hole`, `page-cache`, `unverified`.
+pub(super) fn memory(facts: &Facts<'_>) -> Judgement {
+    hole(facts).or_else(|| if facts.is_direct() { direct(facts) } else { buffered(facts) })
+}
+
+fn hole(facts: &Facts<'_>) -> Judgement {
+    let holes = metrics::hole_share(facts.cell).filter(|&share| share >= HOLE_SHARE)?;
+    // The extents may be older than the data; then the device and the process both show that the bytes were fetched.
+    let fetched = match (facts.share, facts.process_share) {
+        (Some(device), Some(process)) => device.min(process),
+        (_, Some(process)) => process,
+        (Some(device), None) if holes < 0.9 => device,
+        _ => 0.0,
+    };
+    let missing = 1.0 - fetched.min(1.0);
+    (missing >= 0.5 * holes).then(|| {
+        let moved = match facts.moved {
+            Some(moved) => format!("{} read {}", facts.device_names, words::bytes(moved)),
+            None => "no device counter to compare".into(),
+        };
+        let (holes, bytes) = (percent(holes), words::bytes(facts.bytes));
+        (
+            VerdictCode::Hole,
+            format!(
+                "{holes} of the span was never written and comes back as zeros: {bytes} completed ({moved})"
+            ),
+        )
+    })
+}
+
+fn buffered(facts: &Facts<'_>) -> Judgement {
+    if let Some(share) = own_share(facts) {
+        return (share < DEVICE_SHARE).then(|| page_cache(facts, share));
+    }
+    if let Some(judgement) = memory_filesystem(facts) {
+        return Some(judgement);
+    }
+    let (cell, visits) = (facts.cell, facts.cell.result.visits.len().max(1) as u64);
+    let spans = facts.targets.len().max(1) as u64 * visits;
+    let span = cell.workload.span_bytes.saturating_mul(spans);
+    let cached = cell.evidence.page_cache.and_then(|cache| cache.before.cached_bytes);
+    if let Some(cached) = cached.filter(|&cached| span > 0 && metrics::ratio(cached, span) >= DEVICE_SHARE) {
+        let (cached, span) = (words::bytes(cached), words::bytes(span));
+        let text = format!("{cached} of the {span} to read were in the page cache before the first read");
+        return Some((VerdictCode::PageCache, text));
+    }
+    Some(unverified(facts))
+}
+
+/// The part that was fetched from a device for us: others' reads must not pass for ours.
+fn own_share(facts: &Facts<'_>) -> Option<f64> {
+    match (facts.share, facts.process_share) {
+        (Some(device), Some(_)) if is_never_charged(facts) => Some(device),
+        (Some(device), Some(process)) => Some(device.min(process)),
+        (Some(device), None) => Some(device),
+        (None, Some(process)) if facts.is_block_backed() => Some(process),
+        (None, _) => None,
+    }
+}
+
+/// Whether the kernel charges nobody for these reads: until 6.4 it read single pages from zram, ram disks and pmem by a call
+/// of the driver (`rw_page`) that no account passes (measured on 6.1 with zram, 2026-11: 16 MiB read, 0 charged). Memory has
+/// not answered where it held nothing of the span at the start and no byte was read twice.
+fn is_never_charged(facts: &Facts<'_>) -> bool {
+    let cell = facts.cell;
+    let passes = cell.result.visits.len().max(1) as u64 * facts.targets.len().max(1) as u64;
+    let is_read_once = facts.bytes <= cell.workload.span_bytes.saturating_mul(passes);
+    let was_empty = cell.evidence.page_cache.is_some_and(|cache| cache.before.cached_bytes == Some(0));
+    is_memory_disk(&facts.device_names) && facts.process_share == Some(0.0) && was_empty && is_read_once
+}
+
+fn page_cache(facts: &Facts<'_>, share: f64) -> (VerdictCode, String) {
+    let moved = facts.moved.map(|moved| format!("{} read {}", facts.device_names, words::bytes(moved)));
+    let charged = facts.cell.evidence.process.read_bytes;
+    let system = if facts.is_simulated() { "the host" } else { "the kernel" };
+    let charged = charged.map(|charged| format!("{system} fetched {} for rdsk", words::bytes(charged)));
+    let counted: Vec<String> = moved.into_iter().chain(charged).collect();
+    let (served, bytes) = (percent(1.0 - share), words::bytes(facts.bytes));
+    (VerdictCode::PageCache, format!("memory answered {served} of {bytes}: {}", words::list(&counted)))
+}
+
+fn direct(facts: &Facts<'_>) -> Judgement {
+    let (Some(share), Some(moved)) = (facts.share, facts.moved) else {
+        return memory_filesystem(facts).or_else(|| Some(unverified(facts)));
+    };
+    if share >= DEVICE_SHARE {
+        return None;
+    }
+    let (bytes, moved) = (words::bytes(facts.bytes), words::bytes(moved));
+    let device = &facts.device_names;
+    let is_file = facts.targets.iter().any(|target| target.kind == TargetKind::File);
+    // The process's own account decides between a filesystem that answered by itself and counters of the wrong device.
+    match facts.process_share {
+        Some(process) if is_file && process < DEVICE_SHARE => {
+            let served = percent(1.0 - share);
+            let text = format!(
+                "the filesystem answered {served} of {bytes} by itself in spite of O_DIRECT: {device} read {moved}"
+            );
+            Some((VerdictCode::PageCache, text))
+        }
+        _ => {
+            let text = format!(
+                "{bytes} were read directly, {device} counted {moved}: its counters do not follow this I/O"
+            );
+            Some((VerdictCode::Unverified, text))
+        }
+    }
+}
+
+fn memory_filesystem(facts: &Facts<'_>) -> Judgement {
+    facts.memory_filesystem().map(|kind| {
+        (VerdictCode::PageCache, format!("{kind} keeps its files in memory: no device holds them"))
+    })
+}
+
+fn unverified(facts: &Facts<'_>) -> (VerdictCode, String) {
+    (VerdictCode::Unverified, format!("no counter tells where the bytes came from: {}", facts.no_counters()))
+}
+
+/// Step 6: the device read more than was read for us, or wrote while we only read.
+pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
+    let moved = facts.moved?;
+    let workload = &facts.cell.workload;
+    let readahead = match workload.pattern {
+        Pattern::Sequential if !facts.is_direct() => {
+            let visits = facts.cell.result.visits.len().max(1) as u64;
+            READAHEAD_BYTES * u64::from(workload.streams) * visits
+        }
+        _ => 0,
+    };
+    let ours = match metrics::process_bytes(facts.cell, Op::Read) {
+        Some(charged) => charged.max(facts.bytes),
+        None => facts.bytes + readahead,
+    };
+    let is_much =
+        |foreign: u64| foreign > FOREIGN_BYTES && metrics::ratio(foreign, facts.bytes) > FOREIGN_SHARE;
+    let (read, written) = (moved.saturating_sub(ours), facts.opposite.unwrap_or(0));
+    let device = &facts.device_names;
+    if is_much(read) {
+        let (read, ours) = (words::bytes(read), words::bytes(ours));
+        return Some((
+            VerdictCode::Disturbed,
+            format!("{device} read {read} for others beside the {ours} of this cell"),
+        ));
+    }
+    is_much(written).then(|| {
+        let (written, bytes) = (words::bytes(written), words::bytes(facts.bytes));
+        (VerdictCode::Disturbed, format!("{device} wrote {written} for others while {bytes} were read"))
+    })
+}

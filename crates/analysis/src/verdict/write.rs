@@ -1,0 +1,189 @@
+//! What a write cell measured: memory that took the data, a device, or a device that others used too. It never judges
+//! reads.
+
+use super::Judgement;
+use super::facts::Facts;
+use crate::metrics::{self, PAGE_BYTES};
+use crate::words;
+use rdsk_model::{IoPath, Op, Sync, TargetKind, VerdictCode};
+use rdsk_units::percent;
+
+/// A write without a sync measured the device only when it had absorbed this share by the time of return.
+const ABSORBED_SHARE: f64 = 0.9;
+/// A durable or direct write has reached the device when this share was counted there.
+const DURABLE_SHARE: f64 = 0.98;
+/// Whole pages for parts of pages, as a factor, from which the difference stands out from metadata.
+const CLEARLY_MORE: f64 = 1.2;
+/// What a raw device may write or read beyond our own before it counts as disturbance.
+const FOREIGN_BYTES: u64 = 1 << 20;
+const FOREIGN_SHARE: f64 = 0.1;
+/// On a filesystem the journal and the metadata are written too, several blocks for each small durable write.
+const JOURNAL_FACTOR: f64 = 10.0;
+const JOURNAL_BYTES: u64 = 16 << 20;
+
+/// Steps 3 and 4 of the verdict: `page-cache`, `unverified`.
+pub(super) fn memory(facts: &Facts<'_>) -> Judgement {
+    let Some(share) = facts.share else { return Some(without_counters(facts)) };
+    if let Some(text) = through_pages(facts) {
+        return Some((VerdictCode::PageCache, text));
+    }
+    if facts.cell.workload.sync == Sync::None
+        && let Some(absorbed) = absorbed(facts)
+        && absorbed < ABSORBED_SHARE
+        && (!facts.is_direct() || share >= DURABLE_SHARE)
+    {
+        return Some((VerdictCode::PageCache, returned_early(facts, absorbed)));
+    }
+    if facts.cell.workload.sync == Sync::None && !facts.is_direct() {
+        // Pages that were overwritten while still dirty reach the device once: less than all is as it should be.
+        return None;
+    }
+    if share >= DURABLE_SHARE { None } else { Some(too_little(facts, share)) }
+}
+
+/// Whether a filesystem took direct writes of parts of pages through the page cache, as btrfs does (measured on 6.1,
+/// 2026-11): the kernel charges whole pages when it dirties them, and the bytes alone when they go past the cache. Such
+/// writes may well be on the device at their return, but pages were copied, read and written back for them.
+fn through_pages(facts: &Facts<'_>) -> Option<String> {
+    let workload = &facts.cell.workload;
+    let is_file = facts.targets.iter().any(|target| target.kind == TargetKind::File);
+    if !facts.is_direct()
+        || !is_file
+        || facts.is_simulated()
+        || !metrics::writes_partial_pages(workload, PAGE_BYTES)
+    {
+        return None;
+    }
+    // The fewest pages that writes of this size can touch, whatever they begin at.
+    let pages_bytes = workload.block_bytes.div_ceil(PAGE_BYTES) * PAGE_BYTES;
+    let is_inside =
+        workload.shift_bytes.is_multiple_of(PAGE_BYTES) && workload.align_bytes.is_multiple_of(PAGE_BYTES);
+    let crosses = !is_inside && workload.block_bytes.is_multiple_of(PAGE_BYTES);
+    let touched = (pages_bytes + if crosses { PAGE_BYTES } else { 0 }) as f64 / workload.block_bytes as f64;
+    let charged = facts.process_share?;
+    // A few metadata pages are charged in either case, so the middle between the two tells them apart; where the difference
+    // is small, all of it has to be there.
+    let least = if touched >= CLEARLY_MORE { f64::midpoint(1.0, touched) } else { touched };
+    (charged >= least && touched > 1.0).then(|| {
+        let charged = words::bytes(facts.cell.evidence.process.write_bytes.unwrap_or(0));
+        let kind = facts.targets.iter().find_map(|target| target.filesystem.as_ref());
+        let kind = kind.map_or_else(|| "the filesystem".to_owned(), |kind| rdsk_units::printable(&kind.kind));
+        format!(
+            "{kind} took these direct writes of parts of pages through the page cache: the kernel charged {charged} in \
+             whole pages for {}, and {} wrote {}",
+            words::bytes(facts.bytes),
+            facts.device_names,
+            words::bytes(facts.moved.unwrap_or(0)),
+        )
+    })
+}
+
+/// The share that the device had written when the last write returned; what was still dirty is not among it, so that
+/// the writes of others do not pass for ours.
+fn absorbed(facts: &Facts<'_>) -> Option<f64> {
+    let counted = metrics::row_bytes(facts.cell, Op::Write)? / facts.bytes as f64 / facts.written.least;
+    let dirty = facts.cell.evidence.page_cache.and_then(|cache| cache.after.dirty_bytes);
+    let clean = dirty.map_or(1.0, |dirty| 1.0 - metrics::ratio(dirty.min(facts.bytes), facts.bytes));
+    Some(counted.min(clean).min(1.0))
+}
+
+fn returned_early(facts: &Facts<'_>, absorbed: f64) -> String {
+    let result = &facts.cell.result;
+    let timed = |ns: Option<u64>| {
+        ns.filter(|&ns| ns > 0).map(|ns| words::rate(facts.bytes as f64 / metrics::seconds(ns)))
+    };
+    let times = match (timed(result.to_return_ns), timed(result.to_stable_ns)) {
+        (Some(returned), Some(stable)) => format!("{returned} to the return, {stable} until stable; "),
+        _ => String::new(),
+    };
+    let device = &facts.device_names;
+    let (absorbed, bytes) = (percent(absorbed), words::bytes(facts.bytes));
+    let moved = words::bytes(facts.moved.unwrap_or(0));
+    let what = match (facts.is_direct(), facts.is_simulated()) {
+        (true, false) => "O_DIRECT fell back on memory",
+        (true, true) => "the host kept direct writes in memory",
+        (false, _) => "memory took the data",
+    };
+    format!("{what}: {times}{device} had written {absorbed} of {bytes} at the return and {moved} in the end")
+}
+
+fn too_little(facts: &Facts<'_>, share: f64) -> (VerdictCode, String) {
+    let device = &facts.device_names;
+    let (bytes, moved) = (words::bytes(facts.bytes), words::bytes(facts.moved.unwrap_or(0)));
+    let workload = &facts.cell.workload;
+    if workload.path == IoPath::Buffered && workload.sync == Sync::FsyncAtEnd {
+        let text = format!(
+            "memory took {} of {bytes} for good: {device} wrote {moved}, because pages were overwritten before the sync",
+            percent(1.0 - share)
+        );
+        return (VerdictCode::PageCache, text);
+    }
+    let is_file = facts.targets.iter().any(|target| target.kind == TargetKind::File);
+    match facts.process_share {
+        Some(process) if is_file && process < DURABLE_SHARE => {
+            let text = format!("the filesystem kept {bytes} by itself: {device} wrote {moved}");
+            (VerdictCode::PageCache, text)
+        }
+        _ => {
+            let text = format!(
+                "{bytes} were written, {device} counted {moved}: its counters do not follow this I/O"
+            );
+            (VerdictCode::Unverified, text)
+        }
+    }
+}
+
+fn without_counters(facts: &Facts<'_>) -> (VerdictCode, String) {
+    if let Some(kind) = facts.memory_filesystem() {
+        return (VerdictCode::PageCache, format!("{kind} keeps its files in memory: no device holds them"));
+    }
+    let dirty = facts.cell.evidence.page_cache.and_then(|cache| cache.after.dirty_bytes);
+    if let Some(dirty) = dirty.filter(|&dirty| metrics::ratio(dirty, facts.bytes) > 1.0 - ABSORBED_SHARE) {
+        let (dirty, bytes) = (words::bytes(dirty), words::bytes(facts.bytes));
+        let text =
+            format!("memory took the data: {dirty} of {bytes} were dirty in the page cache at the return");
+        return (VerdictCode::PageCache, text);
+    }
+    (
+        VerdictCode::Unverified,
+        format!("no counter tells whether the bytes were written: {}", facts.no_counters()),
+    )
+}
+
+/// Step 6: the device wrote or read more than belongs to our writes.
+pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
+    let (moved, read) = (facts.moved?, facts.opposite?);
+    // Where parity is written, how much of it depends on the writes, and reads belong to it.
+    let copies = facts.written.most?;
+    let process = facts.cell.evidence.process;
+    // A buffered write of part of a page sends the whole page, and the kernel charges the whole page.
+    let pages = match facts.cell.workload.path {
+        IoPath::Buffered => {
+            facts.ops * (facts.cell.workload.block_bytes.div_ceil(PAGE_BYTES) + 1) * PAGE_BYTES
+        }
+        IoPath::Direct => facts.bytes,
+    };
+    let ours = process.write_bytes.unwrap_or(pages).max(facts.bytes);
+    let our_reads = process.read_bytes.unwrap_or(facts.ops * 2 * PAGE_BYTES);
+    let is_file = facts.targets.iter().any(|target| target.kind == TargetKind::File);
+    let (limit_bytes, limit_share) =
+        if is_file { (JOURNAL_BYTES, JOURNAL_FACTOR) } else { (FOREIGN_BYTES, FOREIGN_SHARE) };
+    let device = &facts.device_names;
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "bytes of a cell times a few copies stay far below 2^53, and nothing is negative"
+    )]
+    let all_ours = (ours as f64 * copies) as u64;
+    let foreign = moved.saturating_sub(all_ours);
+    if foreign > limit_bytes && metrics::ratio(foreign, ours) > limit_share {
+        let (foreign, ours) = (words::bytes(foreign), words::bytes(ours));
+        let text = format!("{device} wrote {foreign} for others beside the {ours} of this cell");
+        return Some((VerdictCode::Disturbed, text));
+    }
+    let foreign = read.saturating_sub(our_reads);
+    (foreign > FOREIGN_BYTES && metrics::ratio(foreign, facts.bytes) > FOREIGN_SHARE).then(|| {
+        let (foreign, bytes) = (words::bytes(foreign), words::bytes(facts.bytes));
+        (VerdictCode::Disturbed, format!("{device} read {foreign} for others while {bytes} were written"))
+    })
+}

@@ -1,0 +1,93 @@
+//! The words in which verdicts and findings give their figures. It only formats; rounding is that of rdsk-units.
+
+use rdsk_units::{Bytes, Nanos, Rate};
+
+/// `64 MiB`.
+pub fn bytes(value: u64) -> String {
+    Bytes(value).approx()
+}
+
+/// `1.23 ms`.
+pub fn nanos(value: u64) -> String {
+    Nanos(value).to_string()
+}
+
+/// `123.4 MiB/s`.
+pub fn rate(bytes_per_s: f64) -> String {
+    Rate { bytes_per_s }.to_string()
+}
+
+/// `±1.2 %` for the half-width of an interval relative to its mean; `±>100 %` where the interval says nothing any more.
+#[must_use]
+pub fn plus_minus(half_width: f64) -> String {
+    if half_width > 1.0 { "±>100 %".into() } else { format!("±{}", rdsk_units::percent(half_width)) }
+}
+
+/// `3.4 ×`; from 100 on without decimals.
+pub fn times(factor: f64) -> String {
+    match factor {
+        f if !f.is_finite() => "n/a".into(),
+        f if f < 9.95 => format!("{f:.2} ×"),
+        f if f < 99.5 => format!("{f:.1} ×"),
+        f => format!("{f:.0} ×"),
+    }
+}
+
+/// A figure without unit: two decimals below ten, one below a hundred.
+pub fn figure(value: f64) -> String {
+    match value.abs() {
+        size if size < 9.995 => format!("{value:.2}"),
+        size if size < 99.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// Names in a sentence: `a`, `a and b`, `a, b and c`.
+pub fn list(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// `1 write`, `2 writes`.
+pub fn plural(count: u64, noun: &str) -> String {
+    format!("{} {noun}{}", rdsk_units::grouped(count), if count == 1 { "" } else { "s" })
+}
+
+/// The text with a capital at its begin and a full stop behind it.
+pub fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}.", letters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences() {
+        let names: Vec<String> = ["a", "b", "c"].map(String::from).into();
+        let cases = [
+            (list(&[]), ""),
+            (list(&names[..1]), "a"),
+            (list(&names[..2]), "a and b"),
+            (list(&names), "a, b and c"),
+            (plural(1, "write"), "1 write"),
+            (plural(2048, "write"), "2,048 writes"),
+            (times(3.444), "3.44 ×"),
+            (times(250.0), "250 ×"),
+            (times(f64::INFINITY), "n/a"),
+            (plus_minus(0.012), "±1.2 %"),
+            (plus_minus(1.0), "±100 %"),
+            (plus_minus(1.1), "±>100 %"),
+            (figure(0.98), "0.98"),
+            (figure(132.7), "133"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(text, expected);
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! LatencyBands: latencies that lie in a band of their own behind the main line, and what makes them, as far as it can be
+//! tested. Derived from a cell of `zones`; where no test tells the cause it says so.
+
+use super::{Places, Zone};
+use rdsk_model::{CellRecord, Record, VerdictCode};
+use rdsk_stats::{BandOptions, bands, dithered, median};
+
+/// Probability of reporting bands where the samples have one mode.
+pub const FALSE_ALARM: f64 = 0.001;
+/// Smallest share of the samples that is called a band.
+pub const LEAST_SHARE: f64 = 0.02;
+/// Bands nearer to each other than this part of the median latency are one.
+const LEAST_DISTANCE: f64 = 0.1;
+/// The main line is the fast part of the samples; slower ones are what is looked for.
+const MAIN_LINE: f64 = 0.1;
+/// Revolutions per minute of nearly all disks that are or were made.
+const SPEEDS: [f64; 5] = [4200.0, 5400.0, 7200.0, 10_000.0, 15_000.0];
+/// How near the distance of a band must be to a revolution.
+const NEAR: f64 = 0.04;
+/// The part of a pass that is called its start, and the share of late samples that must lie there.
+const START: f64 = 0.05;
+const MOST: f64 = 0.8;
+/// Late I/Os are periodic where this share of them has another one period behind, and few enough are late at all.
+const PERIODIC: f64 = 0.7;
+const RARE: f64 = 0.35;
+
+/// A band behind the main line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LatencyBand {
+    /// How much later than the main line, in ns.
+    pub offset_ns: f64,
+    /// I/Os in it.
+    pub count: usize,
+    /// Its part of all I/Os, 0 to 1.
+    pub share: f64,
+}
+
+/// What was found to make the bands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cause {
+    /// They are the steps of the clock: blurred by one step they are gone.
+    Clock {
+        /// One step, in ns.
+        resolution_ns: u64,
+    },
+    /// The device moved bytes for others meanwhile.
+    OtherIo,
+    /// The late ones are the first of a pass.
+    StartOfPass {
+        /// Late ones among the first of a pass, 0 to 1.
+        share: f64,
+    },
+    /// They are one revolution of the disk late.
+    MissedRevolution {
+        /// Time of one revolution at the usual speed nearest to it, in ns.
+        revolution_ns: f64,
+    },
+    /// Every so manieth I/O is late, wherever it goes.
+    Periodic {
+        /// I/Os from one late one to the next.
+        every: usize,
+    },
+    /// None of these.
+    Unknown,
+}
+
+impl Cause {
+    /// The cause in two or three words, for a table.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Clock { .. } => "steps of the clock",
+            Self::OtherIo => "others' I/O",
+            Self::StartOfPass { .. } => "start of a pass",
+            Self::MissedRevolution { .. } => "a missed revolution",
+            Self::Periodic { .. } => "periodic",
+            Self::Unknown => "cause unknown",
+        }
+    }
+}
+
+/// The bands of a cell and their cause.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LatencyBands {
+    /// By rising distance; never empty.
+    pub bands: Vec<LatencyBand>,
+    /// Probability of samples this divided from a distribution with one mode.
+    pub p_value: f64,
+    /// What makes them.
+    pub cause: Cause,
+}
+
+/// Every I/O in the order in which it was made; a list per figure, since there may be a million of them.
+#[derive(Default)]
+struct Lates {
+    /// Its latency less that of the main line at its position.
+    late_ns: Vec<f64>,
+    /// Index of its position.
+    position: Vec<u32>,
+    /// I/Os of each pass.
+    passes: Vec<usize>,
+}
+
+/// Looks for bands; `None` where there are none.
+pub(super) fn latency_bands(
+    record: &Record,
+    cell: &CellRecord,
+    places: &Places,
+    zones: &[Zone],
+) -> Option<LatencyBands> {
+    let line = main_line(places, zones);
+    let lates = lates(cell, places, &line);
+    let late_ns = &lates.late_ns;
+    let typical_ns =
+        median(&places.positions.iter().map(|position| position.median_ns).collect::<Vec<f64>>())?;
+    let options = BandOptions {
+        false_alarm: FALSE_ALARM,
+        least_share: LEAST_SHARE,
+        least_distance: typical_ns * LEAST_DISTANCE,
+        repeats: repeats(&lates),
+    };
+    let found = bands(late_ns, &options);
+    if found.bands.len() < 2 {
+        return None;
+    }
+    let main = found.bands[0];
+    let behind: Vec<LatencyBand> = found.bands[1..]
+        .iter()
+        .map(|band| LatencyBand {
+            offset_ns: band.centre - main.centre,
+            count: band.count,
+            share: band.share,
+        })
+        .collect();
+    let resolution_ns = record.host.as_ref().map_or(0, |host| host.clock.resolution_ns);
+    let is_clock = bands(&dithered(late_ns, resolution_ns as f64), &options).bands.len() < 2;
+    let cause = if is_clock {
+        Cause::Clock { resolution_ns }
+    } else {
+        cause(record, cell, &lates, &behind, f64::midpoint(main.high, found.bands[1].low))
+    };
+    Some(LatencyBands { bands: behind, p_value: found.p_value, cause })
+}
+
+/// The latency of the main line at each position: a low quantile of all samples of its zone, which has one rate. It is a
+/// sample itself and nothing in between, so that a coarse clock stays visible.
+fn main_line(places: &Places, zones: &[Zone]) -> Vec<f64> {
+    let mut line = Vec::with_capacity(places.samples.len());
+    for zone in zones {
+        let of_zone = &places.samples[zone.first..zone.first + zone.positions];
+        let mut all: Vec<u64> = of_zone.iter().flatten().copied().collect();
+        all.sort_unstable();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of the length")]
+        let place = (all.len() as f64 * MAIN_LINE) as usize;
+        let level = all.get(place).map_or(0.0, |&ns| ns as f64);
+        line.extend(std::iter::repeat_n(level, zone.positions));
+    }
+    line
+}
+
+fn lates(cell: &CellRecord, places: &Places, line: &[f64]) -> Lates {
+    let count = cell.result.points.iter().map(|run| run.order.len()).sum();
+    let mut lates =
+        Lates { late_ns: Vec::with_capacity(count), position: Vec::with_capacity(count), passes: Vec::new() };
+    for run in &cell.result.points {
+        let before = lates.late_ns.len();
+        for (&point, &latency_ns) in run.order.iter().zip(&run.latency_ns) {
+            let Some(position) = places.position_of.get(point as usize).copied().flatten() else { continue };
+            lates.late_ns.push(latency_ns.max(1) as f64 - line[position]);
+            lates.position.push(u32::try_from(position).unwrap_or(u32::MAX));
+        }
+        lates.passes.push(lates.late_ns.len() - before);
+    }
+    lates
+}
+
+/// How many I/Os say as much as one, since those at the same position may only repeat each other: the design effect
+/// 1 + (k - 1) ρ of clusters of k (Kish 1965), with the correlation ρ of the ranks within a position.
+fn repeats(lates: &Lates) -> f64 {
+    let count = lates.late_ns.len();
+    let mut by_value: Vec<u32> = (0..u32::try_from(count).unwrap_or(u32::MAX)).collect();
+    by_value.sort_unstable_by(|&left, &right| {
+        lates.late_ns[left as usize].total_cmp(&lates.late_ns[right as usize]).then(left.cmp(&right))
+    });
+    let positions = lates.position.iter().map(|&position| position as usize + 1).max().unwrap_or(0);
+    let mut sums = vec![(0.0, 0.0); positions];
+    let middle = (count as f64 - 1.0) / 2.0;
+    let mut total = 0.0;
+    for (rank, &index) in by_value.iter().enumerate() {
+        let off = rank as f64 - middle;
+        let sum = &mut sums[lates.position[index as usize] as usize];
+        *sum = (sum.0 + off, sum.1 + 1.0);
+        total += off * off;
+    }
+    let visited = sums.iter().filter(|sum| sum.1 > 0.0).count() as f64;
+    let each = count as f64 / visited.max(1.0);
+    if each <= 1.0 || total <= 0.0 {
+        return 1.0;
+    }
+    let between: f64 = sums.iter().filter(|sum| sum.1 > 0.0).map(|sum| sum.0 * sum.0 / sum.1).sum();
+    // Of independent samples the positions' means have 1/k of the variance, of repeated ones all of it.
+    let correlation = ((between / total - 1.0 / each) / (1.0 - 1.0 / each)).clamp(0.0, 1.0);
+    1.0 + (each - 1.0) * correlation
+}
+
+/// The first of the causes whose test holds.
+fn cause(record: &Record, cell: &CellRecord, lates: &Lates, bands: &[LatencyBand], limit_ns: f64) -> Cause {
+    if cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Disturbed) {
+        return Cause::OtherIo;
+    }
+    let count = lates.late_ns.len();
+    let slow: Vec<usize> = (0..count).filter(|&index| lates.late_ns[index] > limit_ns).collect();
+    let mut begin = 0;
+    let mut first = 0;
+    for &length in &lates.passes {
+        let starts = (length as f64 * START).max(1.0);
+        let place = |&&index: &&usize| index >= begin && ((index - begin) as f64) < starts;
+        let of_pass = slow.partition_point(|&index| index < begin)..;
+        first += slow[of_pass].iter().take_while(|&&index| index < begin + length).filter(place).count();
+        begin += length;
+    }
+    let share = first as f64 / slow.len().max(1) as f64;
+    if share >= MOST {
+        return Cause::StartOfPass { share };
+    }
+    if let Some(every) = period(&slow, count) {
+        return Cause::Periodic { every };
+    }
+    let rotates = super::rotates(record, cell);
+    let largest = bands.iter().max_by_key(|band| band.count);
+    if let Some(band) = largest.filter(|_| rotates) {
+        let off = |rpm: &f64| (band.offset_ns / (60e9 / rpm) - 1.0).abs();
+        let nearest = SPEEDS.iter().min_by(|left, right| off(left).total_cmp(&off(right)));
+        if let Some(rpm) = nearest.filter(|rpm| off(rpm) <= NEAR) {
+            return Cause::MissedRevolution { revolution_ns: 60e9 / rpm };
+        }
+    }
+    Cause::Unknown
+}
+
+/// The number of I/Os from one late one to the next: the most frequent gap, if as many late ones as [`PERIODIC`] have
+/// another exactly that far behind. One that is late for a reason of its own does not hide it, as it would among gaps.
+fn period(slow: &[usize], total: usize) -> Option<usize> {
+    let mut gaps: Vec<usize> = slow.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    gaps.sort_unstable();
+    let most = gaps.chunk_by(|left, right| left == right).max_by_key(|same| same.len())?;
+    let every = most[0];
+    let with_place: Vec<usize> = slow.iter().copied().filter(|index| index + every < total).collect();
+    let hits = with_place.iter().filter(|&&index| slow.binary_search(&(index + every)).is_ok()).count();
+    // Of late ones that come by chance, as many would be hits as there are late ones among all.
+    let is_rare = slow.len() as f64 <= total as f64 * RARE;
+    (hits >= 5 && is_rare && hits as f64 >= with_place.len() as f64 * PERIODIC).then_some(every)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::period;
+
+    #[test]
+    fn every_tenth_is_seen_among_others_and_chance_is_none() {
+        let tenth = |index: &usize| index % 10 == 4;
+        let mut slow: Vec<usize> = (0..400).filter(tenth).collect();
+        assert_eq!(period(&slow, 400), Some(10));
+        slow.extend([17, 101, 102, 250, 333, 391]);
+        slow.sort_unstable();
+        assert_eq!(period(&slow, 400), Some(10));
+        // A request of somebody else moves the count on.
+        let moved: Vec<usize> =
+            (0..400).filter(|&index| tenth(&(index + usize::from(index > 200)))).collect();
+        assert_eq!(period(&moved, 400), Some(10));
+        let chance: Vec<usize> = (0..400).filter(|index| index * index % 97 < 10).collect();
+        assert_eq!(period(&chance, 400), None);
+        assert_eq!(period(&[3], 400), None);
+        assert_eq!(period(&[], 0), None);
+    }
+}

@@ -1,0 +1,316 @@
+//! What the latencies at chosen places say of a disk: the samples of each position, the zones of equal rate, the scatter,
+//! bands behind the main line, drift between the passes, and the time that was not spent in I/O. Derived from a Record
+//! when asked for; it puts nothing into words.
+
+mod latency_bands;
+
+pub use latency_bands::{Cause, FALSE_ALARM, LEAST_SHARE, LatencyBand, LatencyBands};
+
+use rdsk_model::{CellRecord, Device, Record};
+use rdsk_stats::{ChangeOptions, change_points, friedman_p_value, median, median_interval};
+
+/// The part of the positions at either end that the outer and the inner rate are taken from.
+const END_SHARE: usize = 10;
+/// Relative scatter up to which a block size is called tight.
+pub const TIGHT: f64 = 0.05;
+/// What a median absolute deviation of normal scatter is multiplied with to be its standard deviation.
+const MAD_TO_DEVIATION: f64 = 1.4826;
+/// Probability of a boundary where the rate is the same everywhere, for a whole curve.
+pub const BOUNDARY_FALSE_ALARM: f64 = 0.01;
+/// Rates nearer to each other than this are one zone.
+pub const LEAST_STEP: f64 = 0.01;
+/// Fewest positions of a zone.
+const LEAST_POSITIONS: usize = 3;
+/// Most boundaries; a slope has as many steps as one wants to see.
+const MOST_BOUNDARIES: usize = 31;
+/// Probability of passes that differ as much by chance, below which they are said to differ.
+pub const DRIFT_FALSE_ALARM: f64 = 0.001;
+/// Difference between the slowest and the fastest pass from which on it matters.
+pub const LEAST_DRIFT: f64 = 0.02;
+
+/// One position and what was seen there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Position {
+    /// First byte.
+    pub offset_bytes: u64,
+    /// Passes that visited it.
+    pub count: usize,
+    /// Median of the latencies, in ns.
+    pub median_ns: f64,
+    /// Bounds of the median's 95 % interval, in ns; `None` with fewer samples than that takes.
+    pub interval_ns: Option<(f64, f64)>,
+    /// Smallest.
+    pub min_ns: u64,
+    /// Largest.
+    pub max_ns: u64,
+}
+
+/// Neighbouring positions of one rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Zone {
+    /// Place of its first position in the list of positions.
+    pub first: usize,
+    /// How many positions it has.
+    pub positions: usize,
+    /// First byte of its first position.
+    pub begin_bytes: u64,
+    /// Byte behind its last position's block.
+    pub end_bytes: u64,
+    /// Rate at the median latency of its positions, in bytes per second.
+    pub bytes_per_s: f64,
+}
+
+/// Passes that differ.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drift {
+    /// Probability of such a difference by chance (Friedman's test, positions as blocks).
+    pub p_value: f64,
+    /// The slowest pass, from 0.
+    pub slowest: usize,
+    /// Median over the positions of its latency against the position's median, less 1.
+    pub slowest_by: f64,
+    /// The fastest pass, from 0.
+    pub fastest: usize,
+    /// The same of it; negative.
+    pub fastest_by: f64,
+}
+
+/// A cell of `zones`, read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Zones {
+    /// Bytes of each I/O.
+    pub block_bytes: u64,
+    /// The positions that were visited, by offset.
+    pub positions: Vec<Position>,
+    /// Median rate over the tenth of the positions with the lowest offsets, in bytes per second; `None` where none of them was
+    /// visited.
+    pub outer_bytes_per_s: Option<f64>,
+    /// The same over the tenth with the highest.
+    pub inner_bytes_per_s: Option<f64>,
+    /// Median rate over all positions.
+    pub median_bytes_per_s: f64,
+    /// The zones, by offset; one where the rate is the same everywhere.
+    pub zones: Vec<Zone>,
+    /// Scatter of a sample around the median of its position, as a share of it: the median absolute deviation, scaled as
+    /// for normal scatter. `None` with fewer than two passes.
+    pub scatter: Option<f64>,
+    /// Bands behind the main line; `None` where there are none.
+    pub latency_bands: Option<LatencyBands>,
+    /// A difference between the passes; `None` where there is none.
+    pub drift: Option<Drift>,
+    /// Time between two I/Os that belongs to neither, per I/O, in ns.
+    pub outside_ns: f64,
+    /// The part of the measured time in which the device was busy; `None` where no counters reach it.
+    pub busy_share: Option<f64>,
+    /// Complete passes.
+    pub passes: usize,
+}
+
+impl Position {
+    /// Bytes per second of a block of this size.
+    #[must_use]
+    pub fn bytes_per_s(&self, block_bytes: u64) -> f64 {
+        block_bytes as f64 * 1e9 / self.median_ns
+    }
+}
+
+impl Zones {
+    /// Whether its samples scatter so little, without bands, that one pass tells the rate.
+    #[must_use]
+    pub fn is_tight(&self) -> bool {
+        self.latency_bands.is_none() && self.scatter.is_some_and(|scatter| scatter <= TIGHT)
+    }
+}
+
+/// The samples by position.
+struct Places {
+    /// By offset; the latencies of each in the order of the passes.
+    samples: Vec<Vec<u64>>,
+    positions: Vec<Position>,
+    /// From the index of a chosen place to that of its position; `None` where it was never visited.
+    position_of: Vec<Option<usize>>,
+}
+
+/// Reads a cell of a Record; `None` where no position was visited.
+#[must_use]
+pub fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
+    let places = places(record, cell)?;
+    let block_bytes = cell.workload.block_bytes;
+    let rates: Vec<f64> = places.positions.iter().map(|position| position.bytes_per_s(block_bytes)).collect();
+    let (outer, inner) = ends(cell, &places.positions, &rates);
+    let zones = steps(&places.positions, block_bytes);
+    let off: Vec<f64> = places
+        .samples
+        .iter()
+        .zip(&places.positions)
+        .filter(|(samples, _)| samples.len() > 1)
+        .flat_map(|(samples, position)| {
+            samples.iter().map(|&latency_ns| (latency_ns as f64 / position.median_ns - 1.0).abs())
+        })
+        .collect();
+    Some(Zones {
+        block_bytes,
+        outer_bytes_per_s: outer,
+        inner_bytes_per_s: inner,
+        median_bytes_per_s: median(&rates)?,
+        scatter: median(&off).map(|deviation| deviation * MAD_TO_DEVIATION),
+        latency_bands: latency_bands::latency_bands(record, cell, &places, &zones),
+        drift: drift(cell, &places),
+        outside_ns: outside_ns(cell)?,
+        busy_share: busy_share(cell),
+        passes: complete(cell).count(),
+        zones,
+        positions: places.positions,
+    })
+}
+
+/// Median rates over the tenth of the planned positions with the lowest offsets, and over that with the highest. A pass that
+/// was cut short may have visited none of them, and then there is no such rate.
+fn ends(cell: &CellRecord, positions: &[Position], rates: &[f64]) -> (Option<f64>, Option<f64>) {
+    let mut planned =
+        cell.workload.points.as_ref().map_or_else(Vec::new, |points| points.offset_bytes.clone());
+    planned.sort_unstable();
+    let end = planned.len().div_ceil(END_SHARE);
+    let (Some(&low), Some(&high)) = (planned.get(end.saturating_sub(1)), planned.get(planned.len() - end))
+    else {
+        return (None, None);
+    };
+    let over = |is_there: &dyn Fn(u64) -> bool| {
+        let there = positions.iter().zip(rates).filter(|(position, _)| is_there(position.offset_bytes));
+        median(&there.map(|(_, &rate)| rate).collect::<Vec<f64>>())
+    };
+    (over(&|offset| offset <= low), over(&|offset| offset >= high))
+}
+
+/// The device under a cell's first target.
+fn device<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Device> {
+    let index = cell.workload.targets.first()?;
+    record.targets.iter().find(|target| target.index == *index)?.device.as_ref()
+}
+
+/// Whether the device says that it turns.
+pub fn rotates(record: &Record, cell: &CellRecord) -> bool {
+    device(record, cell).and_then(|device| device.rotational) == Some(true)
+}
+
+fn busy_share(cell: &CellRecord) -> Option<f64> {
+    crate::metrics::busy_share(cell, cell.evidence.device.first()?)
+}
+
+fn places(record: &Record, cell: &CellRecord) -> Option<Places> {
+    // A time of 0 by a coarse clock is less than one of its steps.
+    let least_ns = record.host.as_ref().map_or(1, |host| host.clock.resolution_ns / 2).max(1);
+    let points = cell.workload.points.as_ref()?;
+    let mut by_point: Vec<Vec<u64>> = vec![Vec::new(); points.len()];
+    for run in &cell.result.points {
+        for (&point, &latency_ns) in run.order.iter().zip(&run.latency_ns) {
+            if let Some(samples) = by_point.get_mut(point as usize) {
+                samples.push(latency_ns.max(least_ns));
+            }
+        }
+    }
+    let mut visited: Vec<usize> = (0..by_point.len()).filter(|&point| !by_point[point].is_empty()).collect();
+    visited.sort_by_key(|&point| points.offset_bytes.get(point));
+    let mut places =
+        Places { samples: Vec::new(), positions: Vec::new(), position_of: vec![None; by_point.len()] };
+    for point in visited {
+        let samples = std::mem::take(&mut by_point[point]);
+        places.position_of[point] = Some(places.positions.len());
+        places.positions.push(position(*points.offset_bytes.get(point)?, &samples)?);
+        places.samples.push(samples);
+    }
+    (!places.positions.is_empty()).then_some(places)
+}
+
+fn position(offset_bytes: u64, samples: &[u64]) -> Option<Position> {
+    let latencies: Vec<f64> = samples.iter().map(|&latency_ns| latency_ns as f64).collect();
+    Some(Position {
+        offset_bytes,
+        count: samples.len(),
+        median_ns: median(&latencies)?,
+        interval_ns: median_interval(&latencies).map(|(_, low, high)| (low, high)),
+        min_ns: *samples.iter().min()?,
+        max_ns: *samples.iter().max()?,
+    })
+}
+
+/// The zones: the medians of the positions are cut where they step, and the smallest steps are taken back as long as they
+/// are too small to matter.
+fn steps(positions: &[Position], block_bytes: u64) -> Vec<Zone> {
+    let medians: Vec<f64> = positions.iter().map(|position| position.median_ns).collect();
+    let options = ChangeOptions {
+        false_alarm: BOUNDARY_FALSE_ALARM,
+        least_samples: LEAST_POSITIONS,
+        most: MOST_BOUNDARIES,
+    };
+    let mut cuts: Vec<usize> = change_points(&medians, &options).iter().map(|step| step.index).collect();
+    let level = |from: usize, to: usize| median(&medians[from..to]).unwrap_or(1.0);
+    let size = |cuts: &[usize], at: usize| {
+        let from = if at == 0 { 0 } else { cuts[at - 1] };
+        let to = cuts.get(at + 1).copied().unwrap_or(medians.len());
+        (level(from, cuts[at]) / level(cuts[at], to)).ln().abs()
+    };
+    loop {
+        let smallest = (0..cuts.len()).map(|at| (size(&cuts, at), at)).min_by(|a, b| a.0.total_cmp(&b.0));
+        match smallest {
+            Some((step, at)) if step < LEAST_STEP => drop(cuts.remove(at)),
+            _ => break,
+        }
+    }
+    let ends: Vec<usize> = [0].into_iter().chain(cuts).chain([positions.len()]).collect();
+    ends.windows(2)
+        .map(|pair| Zone {
+            first: pair[0],
+            positions: pair[1] - pair[0],
+            begin_bytes: positions[pair[0]].offset_bytes,
+            end_bytes: positions[pair[1] - 1].offset_bytes + block_bytes,
+            bytes_per_s: block_bytes as f64 * 1e9 / level(pair[0], pair[1]),
+        })
+        .collect()
+}
+
+/// The passes that visited every place.
+fn complete(cell: &CellRecord) -> impl Iterator<Item = &rdsk_model::PointRun> {
+    let whole = cell.workload.points.as_ref().map_or(0, rdsk_model::Points::len);
+    cell.result.points.iter().filter(move |run| run.order.len() == whole)
+}
+
+fn drift(cell: &CellRecord, places: &Places) -> Option<Drift> {
+    let passes: Vec<_> = complete(cell).collect();
+    let mut blocks = vec![vec![0.0; passes.len()]; places.positions.len()];
+    for (pass, run) in passes.iter().enumerate() {
+        for (&point, &latency_ns) in run.order.iter().zip(&run.latency_ns) {
+            let position = places.position_of.get(point as usize).copied().flatten()?;
+            blocks[position][pass] = latency_ns.max(1) as f64 / places.positions[position].median_ns;
+        }
+    }
+    let p_value = friedman_p_value(&blocks).filter(|p_value| *p_value <= DRIFT_FALSE_ALARM)?;
+    let level = |pass: usize| median(&blocks.iter().map(|row| row[pass]).collect::<Vec<f64>>());
+    let levels: Vec<f64> = (0..passes.len()).map(level).collect::<Option<_>>()?;
+    let slowest = (0..levels.len()).max_by(|&a, &b| levels[a].total_cmp(&levels[b]))?;
+    let fastest = (0..levels.len()).min_by(|&a, &b| levels[a].total_cmp(&levels[b]))?;
+    let drift = Drift {
+        p_value,
+        slowest,
+        slowest_by: levels[slowest] - 1.0,
+        fastest,
+        fastest_by: levels[fastest] - 1.0,
+    };
+    (levels[slowest] / levels[fastest] - 1.0 >= LEAST_DRIFT).then_some(drift)
+}
+
+/// Elapsed time that no latency accounts for, per I/O.
+fn outside_ns(cell: &CellRecord) -> Option<f64> {
+    let inside: u128 = cell
+        .result
+        .points
+        .iter()
+        .flat_map(|run| &run.latency_ns)
+        .map(|&latency_ns| u128::from(latency_ns))
+        .sum();
+    let ops = cell.result.ops.filter(|&ops| ops > 0)?;
+    Some((cell.result.elapsed_ns? as f64 - inside as f64).max(0.0) / ops as f64)
+}
+
+#[cfg(test)]
+mod tests;

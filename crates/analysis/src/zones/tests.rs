@@ -1,0 +1,157 @@
+//! What is read out of invented cells whose truth is known.
+
+use super::*;
+use crate::fixtures::zones::{MS, made};
+use rdsk_stats::rng::SplitMix64;
+
+fn seen(made: &(Record, CellRecord)) -> Zones {
+    zones(&made.0, &made.1).unwrap()
+}
+
+fn noisy(noise: &mut SplitMix64, ns: u64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and small")]
+    let ns = (ns as f64 * (1.0 + 0.02 * (noise.uniform() + noise.uniform() - 1.0))) as u64;
+    ns
+}
+
+#[test]
+fn the_curve_is_that_of_the_medians() {
+    let all = made(
+        4,
+        3,
+        |place, pass, _| if place < 2 { 10 + 80 * u64::from(pass == 2 && place == 1) } else { 20 } * MS,
+    );
+    let seen = seen(&all);
+    assert_eq!(
+        (seen.outer_bytes_per_s, seen.inner_bytes_per_s),
+        (Some(1_048_576e2), Some(1_048_576e2 / 2.0))
+    );
+    assert_eq!((seen.positions[1].median_ns, seen.positions[1].max_ns), (1e7, 90 * MS));
+    assert_eq!((seen.passes, seen.scatter), (3, Some(0.0)));
+    assert!((seen.outside_ns - 1000.0).abs() < 1e-6);
+    assert!(seen.is_tight());
+}
+
+#[test]
+fn one_pass_has_no_scatter_and_an_interrupted_one_is_not_complete() {
+    let mut all = made(5, 2, |_, _, _| MS);
+    all.1.result.points[1].order.pop();
+    all.1.result.points[1].latency_ns.pop();
+    assert_eq!(seen(&all).passes, 1);
+    assert_eq!(seen(&made(5, 1, |_, _, _| MS)).scatter, None);
+}
+
+#[test]
+fn three_zones_are_found_with_their_rates_and_none_where_there_is_one() {
+    let (mut exact, mut alarms) = (0, 0);
+    for seed in 0..40 {
+        let mut noise = SplitMix64::new(seed);
+        let seen_three = seen(&made(61, 3, |place, _, _| {
+            noisy(
+                &mut noise,
+                if place < 20 {
+                    10
+                } else if place < 45 {
+                    11
+                } else {
+                    14
+                } * MS,
+            )
+        }));
+        let ends: Vec<usize> = seen_three.zones.iter().map(|zone| zone.first).collect();
+        exact += usize::from(ends == [0, 20, 45]);
+        for (zone, ms) in seen_three.zones.iter().zip([10.0, 11.0, 14.0]) {
+            assert!((zone.bytes_per_s * ms / 1000.0 / 1_048_576.0 - 1.0).abs() < 0.01, "{zone:?}");
+        }
+        let flat = seen(&made(61, 3, |_, _, _| noisy(&mut noise, 10 * MS)));
+        alarms += usize::from(flat.zones.len() > 1);
+        assert_eq!((flat.latency_bands, flat.drift), (None, None), "seed {seed}");
+    }
+    assert!(exact >= 39 && alarms <= 1, "{exact} exact, {alarms} false alarms");
+}
+
+#[test]
+fn a_step_of_less_than_a_hundredth_is_no_zone() {
+    let seen = seen(&made(61, 3, |place, _, _| if place < 30 { 10_000_000 } else { 10_050_000 }));
+    assert_eq!(seen.zones.len(), 1);
+}
+
+/// The band of the only cause that is made here, at several places of a curve that falls.
+fn banded(late: impl Fn(u32, u32, u32, f64) -> bool) -> LatencyBands {
+    let mut noise = SplitMix64::new(3);
+    let all = made(101, 20, |place, pass, number| {
+        let chance = noise.uniform();
+        let base = noisy(&mut noise, (10 + u64::from(place / 26)) * MS);
+        base + if late(place, pass, number, chance) { 3 * MS } else { 0 }
+    });
+    let seen = seen(&all);
+    assert_eq!(seen.zones.len(), 4, "{:?}", seen.zones);
+    assert!(!seen.is_tight());
+    seen.latency_bands.expect("there is a band")
+}
+
+#[test]
+fn a_band_has_its_share_and_its_offset_and_what_it_comes_with() {
+    let by_chance = banded(|_, _, _, chance| chance < 0.1);
+    let band = by_chance.bands[0];
+    assert_eq!(by_chance.bands.len(), 1, "{by_chance:?}");
+    assert!((band.share - 0.1).abs() < 0.02 && (band.offset_ns / 3e6 - 1.0).abs() < 0.05, "{band:?}");
+    assert!(by_chance.p_value < FALSE_ALARM);
+    assert_eq!(by_chance.cause, Cause::Unknown);
+    assert_eq!(banded(|_, _, number, _| number % 10 == 0).cause, Cause::Periodic { every: 10 });
+    let first = banded(|place, pass, _, _| (place + 101 - pass % 101) * 29 % 101 < 5);
+    assert!(matches!(first.cause, Cause::StartOfPass { share } if share > 0.8), "{first:?}");
+}
+
+#[test]
+fn a_turn_of_a_turning_disk_is_named_and_others_first() {
+    let turn = |rotational, disturbed| {
+        let mut noise = SplitMix64::new(9);
+        let mut all = made(101, 8, |_, _, _| {
+            let late = noise.uniform() < 0.3;
+            noisy(&mut noise, 14 * MS) + if late { 8_333_333 } else { 0 }
+        });
+        all.0.targets[0].device.as_mut().unwrap().rotational = Some(rotational);
+        if disturbed {
+            all.1.verdict = Some(rdsk_model::Verdict {
+                code: rdsk_model::VerdictCode::Disturbed,
+                text: "others".into(),
+                device_share: None,
+            });
+        }
+        seen(&all).latency_bands.unwrap().cause
+    };
+    assert!(
+        matches!(turn(true, false), Cause::MissedRevolution { revolution_ns } if (revolution_ns - 8.333e6).abs() < 1e4)
+    );
+    assert_eq!(turn(false, false), Cause::Unknown);
+    assert_eq!(turn(true, true), Cause::OtherIo);
+}
+
+#[test]
+fn steps_of_a_coarse_clock_are_called_so() {
+    let mut noise = SplitMix64::new(4);
+    let read = |ns: f64| (ns / 1e6).floor();
+    let mut all = made(101, 8, |place, _, _| {
+        let begin = noise.uniform() * 1e6;
+        let end = begin + (3.0 + f64::from(place) / 500.0 + 0.2 * noise.uniform()) * 1e6;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some ms")]
+        let ms = (read(end) - read(begin)) as u64;
+        ms * MS
+    });
+    all.0.host.as_mut().unwrap().clock.resolution_ns = MS;
+    let found = seen(&all).latency_bands.unwrap();
+    assert_eq!(found.cause, Cause::Clock { resolution_ns: MS });
+    // The same times from a clock that is said to be fine are bands of an unknown cause.
+    all.0.host.as_mut().unwrap().clock.resolution_ns = 1;
+    assert_eq!(seen(&all).latency_bands.unwrap().cause, Cause::Unknown);
+}
+
+#[test]
+fn a_slower_pass_is_drift() {
+    let mut noise = SplitMix64::new(5);
+    let all = made(61, 4, |_, pass, _| noisy(&mut noise, if pass == 2 { 13 } else { 10 } * MS));
+    let drift = seen(&all).drift.unwrap();
+    assert_eq!(drift.slowest, 2);
+    assert!((drift.slowest_by - 0.3).abs() < 0.03 && drift.p_value < DRIFT_FALSE_ALARM, "{drift:?}");
+}

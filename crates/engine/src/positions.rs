@@ -1,0 +1,199 @@
+//! Chosen places: which comes next, and the loop of the sync engine over them, which keeps the latency of each. Over listed
+//! places the loop allocates nothing; its memory is taken before it starts. Between places that are chosen one by one it does,
+//! outside the time of each.
+
+use crate::job::Job;
+use crate::random::{Permutation, mix};
+use rdsk_model::{ChosenFirst, ChosenIo, MemberCounters, MemberIo, NextPlace, Pattern, PlaceChooser, Points};
+
+/// The places of one visit in their order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PositionSource<'a> {
+    points: &'a Points,
+    block_bytes: u64,
+    order: Option<Permutation>,
+    next: u64,
+    members: Option<&'a dyn MemberCounters>,
+    /// Who chooses places before those of the list; `None` when nobody does, or no longer.
+    chooser: Option<&'a dyn PlaceChooser>,
+    /// What may be asked: from the first byte of the span to the last.
+    span: (u64, u64),
+}
+
+/// The members of an array around each I/O: the counters before it, and what every I/O so far added to them.
+#[derive(Debug, Default)]
+pub(crate) struct MemberDeltas {
+    before: Vec<MemberIo>,
+    after: Vec<MemberIo>,
+    seen: Vec<MemberIo>,
+}
+
+impl MemberDeltas {
+    /// Room for so many I/Os, and the first reading.
+    pub(crate) fn of(members: Option<&dyn MemberCounters>, ops: usize) -> Self {
+        let Some(members) = members else { return Self::default() };
+        let count = members.count();
+        let mut before = vec![MemberIo::default(); count];
+        members.read(&mut before);
+        Self { after: before.clone(), before, seen: Vec::with_capacity(count * ops) }
+    }
+
+    /// Reads the counters after an I/O, which are those before the next.
+    #[inline]
+    pub(crate) fn note(&mut self, members: Option<&dyn MemberCounters>) {
+        let Some(members) = members else { return };
+        members.read(&mut self.after);
+        self.seen.extend(self.after.iter().zip(&self.before).map(|(after, before)| after.since(before)));
+        self.before.copy_from_slice(&self.after);
+    }
+
+    /// The same after an I/O at a place that the counters asked for: what it added is handed back.
+    pub(crate) fn note_chosen(&mut self, members: Option<&dyn MemberCounters>) -> Vec<MemberIo> {
+        let Some(members) = members else { return Vec::new() };
+        members.read(&mut self.after);
+        let seen = self.after.iter().zip(&self.before).map(|(after, before)| after.since(before)).collect();
+        self.before.copy_from_slice(&self.after);
+        seen
+    }
+
+    /// Reads the counters again just before an I/O, so that what others did since the last one is not taken for its.
+    pub(crate) fn renew(&mut self, members: Option<&dyn MemberCounters>) {
+        if let Some(members) = members {
+            members.read(&mut self.before);
+        }
+    }
+
+    /// Reads the counters after an I/O that does not count.
+    pub(crate) fn forget(&mut self, members: Option<&dyn MemberCounters>) {
+        let Some(members) = members else { return };
+        members.read(&mut self.before);
+        self.after.copy_from_slice(&self.before);
+    }
+
+    /// One list per I/O.
+    pub(crate) fn finish(self) -> Vec<Vec<MemberIo>> {
+        self.seen.chunks(self.before.len().max(1)).map(<[MemberIo]>::to_vec).collect()
+    }
+}
+
+/// One place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// Position in the list; `None` for a place that the members' counters asked for.
+    pub(crate) index: Option<u32>,
+    pub(crate) offset_bytes: u64,
+    pub(crate) bytes: u64,
+}
+
+impl<'a> PositionSource<'a> {
+    /// The places of a visit; `None` for a workload without any.
+    pub(crate) fn of(job: &Job<'a>) -> Option<Self> {
+        let workload = job.workload;
+        let points = workload.points.as_ref()?;
+        let order = (workload.pattern == Pattern::Random)
+            .then(|| Permutation::new(points.len() as u64, mix(workload.seed, u64::from(job.visit))));
+        Some(Self {
+            points,
+            block_bytes: workload.block_bytes,
+            order,
+            next: u64::from(job.first_position),
+            members: job.members,
+            chooser: job.chooser.filter(|_| points.chosen_first.is_some() && job.members.is_some()),
+            span: (workload.offset_bytes, workload.offset_bytes.saturating_add(workload.span_bytes)),
+        })
+    }
+
+    /// The next place that the members' counters ask for, given what those before showed. One out of the span, or larger
+    /// than a block, is never asked: the list goes on instead.
+    fn next_chosen(&mut self, seen: &[ChosenIo]) -> Option<Position> {
+        let next = self.chooser?.next(seen);
+        match next {
+            NextPlace::Ask { offset_bytes, bytes } => {
+                let end = offset_bytes.checked_add(bytes);
+                let inside = offset_bytes >= self.span.0 && end.is_some_and(|end| end <= self.span.1);
+                if inside && bytes > 0 && bytes <= self.block_bytes {
+                    return Some(Position { index: None, offset_bytes, bytes });
+                }
+            }
+            NextPlace::Told if self.points.chosen_first == Some(ChosenFirst::Enough) => {
+                self.next = self.points.len() as u64;
+            }
+            NextPlace::Told | NextPlace::Untold => {}
+        }
+        self.chooser = None;
+        None
+    }
+
+    /// Places that are left.
+    pub(crate) fn left(&self) -> usize {
+        self.points.len().saturating_sub(usize::try_from(self.next).unwrap_or(usize::MAX))
+    }
+
+    /// Who reads the members' counters.
+    pub(crate) fn members(&self) -> Option<&'a dyn MemberCounters> {
+        self.members
+    }
+
+    /// The next place, given what the chosen ones so far showed; `None` after the last.
+    #[inline]
+    pub(crate) fn next(&mut self, seen: &[ChosenIo]) -> Option<Position> {
+        if self.chooser.is_some()
+            && let Some(position) = self.next_chosen(seen)
+        {
+            return Some(position);
+        }
+        if self.next >= self.points.len() as u64 {
+            return None;
+        }
+        let index = self.order.map_or(self.next, |order| order.apply(self.next));
+        self.next += 1;
+        let position = usize::try_from(index).ok()?;
+        let (offset_bytes, bytes) = self.points.get(position, self.block_bytes)?;
+        Some(Position { index: Some(u32::try_from(index).ok()?), offset_bytes, bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{CacheCheck, Limits, Pinning};
+    use rdsk_model::{StopFlag, Workload};
+
+    fn workload(pattern: Pattern, sizes: Vec<u64>) -> Workload {
+        let offset_bytes = (0..100).map(|index| index * 8192).collect();
+        let points = Points { offset_bytes, block_bytes: sizes, chosen_first: None };
+        Workload { pattern, block_bytes: 4096, points: Some(points), ..Workload::sequential_read(1 << 20) }
+    }
+
+    fn order(workload: &Workload, visit: u32, first_position: u32) -> Vec<u32> {
+        let job = Job {
+            workload,
+            claims: &[],
+            limits: Limits { max_bytes: None, max_ops: None, max_elapsed_ns: 1 },
+            visit,
+            first_position,
+            members: None,
+            chooser: None,
+            cache_check: CacheCheck::Span,
+            window_ns: 1,
+            pinning: Pinning::Free,
+            stop: StopFlag::new(),
+        };
+        let mut source = PositionSource::of(&job).unwrap();
+        std::iter::from_fn(|| source.next(&[])).filter_map(|position| position.index).collect()
+    }
+
+    #[test]
+    fn every_place_is_visited_once_in_its_own_order_per_visit() {
+        let shuffled = workload(Pattern::Random, Vec::new());
+        let (first, second) = (order(&shuffled, 0, 0), order(&shuffled, 1, 0));
+        assert_ne!(first, second);
+        for run in [&first, &second] {
+            let mut sorted = run.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..100).collect::<Vec<_>>());
+        }
+        assert_eq!(order(&shuffled, 0, 40), first[40..], "a run that goes on takes the same order up again");
+        assert_eq!(order(&workload(Pattern::Sequential, Vec::new()), 3, 0), (0..100).collect::<Vec<_>>());
+    }
+}

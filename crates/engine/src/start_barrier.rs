@@ -1,0 +1,165 @@
+//! Where the streams of a run wait for each other and for the start, and where the controller waits for them. A stream
+//! that fails or panics can never make anyone wait for ever. It measures nothing.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The start and the end of a run.
+#[derive(Debug, Default)]
+pub(crate) struct StartBarrier {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Raised to make every stream submit nothing more.
+    halt: AtomicBool,
+    /// When the first stream went through; 0 before.
+    start_ns: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    ready: usize,
+    finished: usize,
+    release: Option<Release>,
+}
+
+/// How the gate was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Release {
+    /// Go.
+    Start,
+    /// Some stream cannot start, so none does.
+    Abort,
+}
+
+/// A stream's presence in the run: its end is noticed whichever way it ends.
+#[derive(Debug)]
+pub(crate) struct Participant<'a> {
+    barrier: &'a StartBarrier,
+}
+
+impl StartBarrier {
+    /// Takes part in the run.
+    pub(crate) fn join(&self) -> Participant<'_> {
+        Participant { barrier: self }
+    }
+
+    /// Waits until every one of `streams` is ready or finished; says how many are ready.
+    pub(crate) fn wait_until_ready(&self, streams: usize) -> usize {
+        let waiting = |state: &mut State| state.ready + state.finished < streams;
+        self.changed.wait_while(self.lock(), waiting).unwrap_or_else(PoisonError::into_inner).ready
+    }
+
+    /// Lets the streams go, or sends them home.
+    pub(crate) fn release(&self, release: Release) {
+        self.lock().release.get_or_insert(release);
+        self.changed.notify_all();
+    }
+
+    /// Waits at most `timeout` for the end of `streams` streams; says whether all have ended.
+    pub(crate) fn wait_finished(&self, streams: usize, timeout: Duration) -> bool {
+        let waiting = |state: &mut State| state.finished < streams;
+        let (state, _) = self
+            .changed
+            .wait_timeout_while(self.lock(), timeout, waiting)
+            .unwrap_or_else(PoisonError::into_inner);
+        state.finished >= streams
+    }
+
+    /// Makes every stream submit nothing more.
+    pub(crate) fn halt(&self) {
+        self.halt.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether streams must submit nothing more.
+    #[inline]
+    pub(crate) fn is_halted(&self) -> bool {
+        self.halt.load(Ordering::Relaxed)
+    }
+
+    /// The start of the run: the time at which the first stream asked.
+    pub(crate) fn start_at(&self, now_ns: u64) -> u64 {
+        match self.start_ns.compare_exchange(0, now_ns.max(1), Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => now_ns.max(1),
+            Err(earlier) => earlier,
+        }
+    }
+
+    /// The start of the run; `None` before the first stream went through.
+    pub(crate) fn started_ns(&self) -> Option<u64> {
+        Some(self.start_ns.load(Ordering::Relaxed)).filter(|&start_ns| start_ns > 0)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Participant<'_> {
+    /// Says that this stream could start, and waits until it may.
+    pub(crate) fn ready(&self) -> Release {
+        let mut state = self.barrier.lock();
+        state.ready += 1;
+        self.barrier.changed.notify_all();
+        let state = self
+            .barrier
+            .changed
+            .wait_while(state, |state| state.release.is_none())
+            .unwrap_or_else(PoisonError::into_inner);
+        state.release.expect("the wait ends when the gate is open")
+    }
+}
+
+impl Drop for Participant<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.barrier.halt();
+        }
+        self.barrier.lock().finished += 1;
+        self.barrier.changed.notify_all();
+    }
+}
+
+/// Stops the streams if the thread that holds it panics.
+#[derive(Debug)]
+pub(crate) struct HaltOnPanic<'a>(pub(crate) &'a StartBarrier);
+
+impl Drop for HaltOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.halt();
+            self.0.release(Release::Abort);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_before_the_start_leaves_nobody_waiting() {
+        let barrier = StartBarrier::default();
+        std::thread::scope(|scope| {
+            let good = scope.spawn(|| barrier.join().ready());
+            let bad = scope.spawn(|| {
+                let _participant = barrier.join();
+                panic!("a stream breaks (this is part of the test)");
+            });
+            assert!(bad.join().is_err());
+            assert!(barrier.wait_until_ready(2) < 2);
+            barrier.release(Release::Abort);
+            assert_eq!(good.join().unwrap(), Release::Abort);
+        });
+        assert!(barrier.is_halted());
+        assert!(barrier.wait_finished(2, Duration::ZERO));
+    }
+
+    #[test]
+    fn the_first_one_through_sets_the_start() {
+        let barrier = StartBarrier::default();
+        assert_eq!(barrier.started_ns(), None);
+        assert_eq!((barrier.start_at(7), barrier.start_at(9)), (7, 7));
+        assert_eq!(barrier.started_ns(), Some(7));
+    }
+}

@@ -1,0 +1,272 @@
+//! The engine of threads: per stream one thread for each I/O in flight, each with its own buffer and blocking system calls,
+//! all drawing from the stream's one order of offsets. For buffered I/O at depth, and where neither rings nor AIO are to be
+//! had. The last, shorter I/O is issued by the stream's own thread when all others are done.
+
+use crate::arena::{Arena, Stamper};
+use crate::clock::now_ns;
+use crate::error::{EngineError, errno_text};
+use crate::offsets::{OffsetSource, Offsets};
+use crate::start_barrier::HaltOnPanic;
+use crate::stream_spec::StreamSpec;
+use crate::sync::{self, fail, transfer};
+use crate::work::{CacheProbe, Outcome, Recorder, StreamEnd, Work};
+use rdsk_model::Op;
+use std::io;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
+
+/// Threads of all streams together. More are only scheduled, and a process may seldom have more.
+pub(crate) const MAX_THREADS: usize = 1024;
+
+/// A thread reads a clock and makes system calls; it needs no more.
+const STACK_BYTES: usize = 128 << 10;
+
+/// Threads of one of so many streams of this depth.
+pub(crate) fn size(depth: usize, streams: usize) -> usize {
+    depth.min((MAX_THREADS / streams.max(1)).max(1))
+}
+
+/// Issues the I/O of one stream with as many threads as the arena has slots. The threads are started first; `start` waits
+/// for the others and gives the work, or `None` when nothing is to be done. The note says when fewer could be started.
+///
+/// # Errors
+/// [`EngineError::Thread`] when not one thread could be started.
+pub(crate) fn run<'a, R: Recorder + Send>(
+    spec: StreamSpec<'a>,
+    arena: &mut Arena,
+    start: impl FnOnce() -> Option<Work<'a, R>>,
+) -> Result<(Outcome, Option<String>), EngineError> {
+    let pool = ThreadPool { state: Mutex::new(PoolState::Waiting), changed: Condvar::new() };
+    let wanted = arena.slots();
+    let note = std::thread::scope(|scope| {
+        let _closes = CloseOnDrop(&pool);
+        let mut note = None;
+        for (number, slot) in (0u32..).zip(arena.slots_mut()) {
+            let buffer = &mut slot[..spec.block_bytes];
+            let name = format!("rdsk-io-{}-{number}", spec.stream);
+            let pool = &pool;
+            let worker = Worker { spec, buffer, number };
+            let started = Builder::new()
+                .name(name)
+                .stack_size(STACK_BYTES)
+                .spawn_scoped(scope, move || pool.work(worker));
+            if let Err(source) = started {
+                if number == 0 {
+                    return Err(EngineError::Thread { stream: spec.stream, source });
+                }
+                let words = errno_text(source.raw_os_error().unwrap_or(0));
+                note = Some(format!(
+                    "only {number} of {wanted} threads could be started ({words}): so many I/Os are in flight"
+                ));
+                break;
+            }
+        }
+        if let Some(work) = start() {
+            pool.start(SharedWork::new(work));
+        }
+        Ok(note)
+    })?;
+    let state = pool.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let PoolState::Running(mut shared) = state else { return Ok((Outcome::nothing(now_ns()), note)) };
+    let mut end = shared.end.unwrap_or(StreamEnd::Complete);
+    if end == StreamEnd::Complete && spec.tail_bytes > 0 {
+        end = shared.tail(arena.slot(0, spec.tail_bytes));
+    }
+    Ok((shared.work.finish(end), note))
+}
+
+/// The threads of one stream.
+struct ThreadPool<'a, R> {
+    state: Mutex<PoolState<'a, R>>,
+    changed: Condvar,
+}
+
+/// What the threads find.
+enum PoolState<'a, R> {
+    /// The stream has not begun.
+    Waiting,
+    /// There is work.
+    Running(Box<SharedWork<'a, R>>),
+    /// There will be none.
+    Closed,
+}
+
+/// One thread's own things.
+struct Worker<'a, 'b> {
+    spec: StreamSpec<'a>,
+    buffer: &'b mut [u8],
+    number: u32,
+}
+
+impl<'a, R: Recorder> ThreadPool<'a, R> {
+    fn lock(&self) -> MutexGuard<'_, PoolState<'a, R>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start(&self, shared: SharedWork<'a, R>) {
+        *self.lock() = PoolState::Running(Box::new(shared));
+        self.changed.notify_all();
+    }
+
+    /// The life of one thread: one lock per I/O, which gives in the last and takes out the next.
+    fn work(&self, worker: Worker<'_, '_>) {
+        let Worker { spec, buffer, number } = worker;
+        let len = buffer.len();
+        let waiting = |state: &mut PoolState<'a, R>| matches!(state, PoolState::Waiting);
+        let mut state = self.changed.wait_while(self.lock(), waiting).unwrap_or_else(PoisonError::into_inner);
+        let PoolState::Running(shared) = &mut *state else { return };
+        let _halts = HaltOnPanic(shared.work.bounds.barrier);
+        let mut own = WorkerState {
+            stamper: shared.work.stamper.for_thread(number.into()),
+            cache_probe: CacheProbe::default(),
+        };
+        let mut interrupted_calls = 0;
+        let mut last_ns = now_ns();
+        loop {
+            let PoolState::Running(shared) = &mut *state else { return };
+            let Some(offset) = shared.draw(last_ns, len) else {
+                shared.work.cache_probe.add(own.cache_probe);
+                shared.work.interrupted_calls += interrupted_calls;
+                return;
+            };
+            drop(state);
+            let begin_ns = own.prepare(&spec, buffer, offset);
+            let result = match spec.op {
+                Op::Read => transfer::<false>(spec.fd, buffer, offset, &mut interrupted_calls),
+                Op::Write => transfer::<true>(spec.fd, buffer, offset, &mut interrupted_calls),
+            };
+            last_ns = now_ns();
+            state = self.lock();
+            if let PoolState::Running(shared) = &mut *state {
+                shared.done(offset, len, &result, begin_ns, last_ns);
+            }
+        }
+    }
+}
+
+/// What lies before an I/O, outside its latency.
+struct WorkerState {
+    stamper: Stamper,
+    cache_probe: CacheProbe,
+}
+
+impl WorkerState {
+    /// Stamps what is written, looks at the cache where that is asked for, and reads the clock.
+    fn prepare(&mut self, spec: &StreamSpec<'_>, buffer: &mut [u8], offset: u64) -> u64 {
+        if spec.op == Op::Write {
+            self.stamper.stamp(buffer, offset);
+        }
+        if let Some(wanted) = spec.check {
+            self.cache_probe.check(spec.fd, offset, buffer.len(), wanted);
+        }
+        now_ns()
+    }
+}
+
+/// The work of one stream while its threads share it.
+struct SharedWork<'a, R> {
+    work: Work<'a, R>,
+    offsets: Box<dyn OffsetSource + Send>,
+    left: u64,
+    end: Option<StreamEnd>,
+}
+
+impl<'a, R: Recorder> SharedWork<'a, R> {
+    fn new(mut work: Work<'a, R>) -> Self {
+        work.start_ns = now_ns();
+        work.end_ns = work.start_ns;
+        let offsets: Box<dyn OffsetSource + Send> = match work.spec.offsets {
+            Offsets::Sequential(offsets) => Box::new(offsets),
+            Offsets::Uniform(offsets) => Box::new(offsets),
+            Offsets::Permuted(offsets) => Box::new(offsets),
+        };
+        Self { left: work.spec.full_ops, work, offsets, end: None }
+    }
+
+    /// The offset of the next I/O; `None` when the stream has come to its end.
+    fn draw(&mut self, now_ns: u64, len: usize) -> Option<u64> {
+        if self.end.is_none() {
+            self.end = if self.work.bounds.barrier.is_halted() {
+                Some(StreamEnd::Halted)
+            } else if now_ns >= self.work.bounds.deadline_ns {
+                Some(StreamEnd::OutOfTime)
+            } else {
+                (self.left == 0).then_some(StreamEnd::Complete)
+            };
+        }
+        if self.end.is_some() {
+            return None;
+        }
+        self.left -= 1;
+        self.work.asked_bytes += len as u64;
+        Some(self.offsets.next_offset())
+    }
+
+    fn done(&mut self, offset: u64, len: usize, result: &io::Result<usize>, begin_ns: u64, end_ns: u64) {
+        // Threads come here in another order than they read their clocks; the stream's time goes forwards only.
+        let now_ns = end_ns.max(self.work.end_ns);
+        self.work.end_ns = now_ns;
+        if result.as_ref().is_ok_and(|&moved| moved == len) {
+            self.work.latencies.record(end_ns - begin_ns);
+            self.work.counters.add(now_ns, len as u64, 1);
+        } else {
+            fail(&mut self.work, offset, len, result);
+            self.end = Some(StreamEnd::Failed);
+        }
+    }
+
+    /// The one shorter I/O at the end, by the stream's own thread.
+    fn tail(&mut self, buffer: &mut [u8]) -> StreamEnd {
+        let len = buffer.len() as u64;
+        let mut next = || self.offsets.tail_offset(len);
+        let work = &mut self.work;
+        match (work.spec.op, work.spec.check) {
+            (Op::Read, None) => sync::blocks::<R, false, false>(work, buffer, 1, &mut next),
+            (Op::Read, Some(_)) => sync::blocks::<R, false, true>(work, buffer, 1, &mut next),
+            (Op::Write, None) => sync::blocks::<R, true, false>(work, buffer, 1, &mut next),
+            (Op::Write, Some(_)) => sync::blocks::<R, true, true>(work, buffer, 1, &mut next),
+        }
+    }
+}
+
+/// Sends home those who still wait, whichever way the start went.
+struct CloseOnDrop<'c, 'a, R>(&'c ThreadPool<'a, R>);
+
+impl<R> Drop for CloseOnDrop<'_, '_, R> {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*state, PoolState::Waiting) {
+            *state = PoolState::Closed;
+        }
+        drop(state);
+        self.0.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_limited_over_all_streams() {
+        for (depth, streams, expected) in
+            [(1, 1, 1), (32, 1, 32), (4096, 1, 1024), (32, 64, 16), (8, 4096, 1), (0, 1, 0)]
+        {
+            assert_eq!(size(depth, streams), expected, "{depth} × {streams}");
+        }
+    }
+
+    #[test]
+    fn threads_never_write_the_same_stamp() {
+        let stamper = Stamper::new(1, 0, 0);
+        let mut pages = std::collections::HashSet::new();
+        for thread in 0..32 {
+            let mut own = stamper.for_thread(thread);
+            for _ in 0..4 {
+                let mut page = vec![0u8; 4096];
+                own.stamp(&mut page, 8192);
+                assert!(pages.insert(page));
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! On a device that takes no request without waiting the engine is chosen by a trial: it is made once, counted apart, and
+//! its figures are handed on.
+
+#![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
+
+mod common;
+
+use common::{PAGE, job, ops, random, reading, visit};
+use rdsk_engine::{Engine as _, EnginePolicy, RealEngine, RingSource};
+use rdsk_model::{EngineKind, Issuing, Op, Workload};
+use rdsk_testkit::{Behaviour, FuseDisk, Need, ZramDevice, requires};
+
+const BYTES: usize = 16 << 20;
+
+/// A visit of 3000 reads: what was read before it began, what it read itself, and how it was issued.
+fn seen(
+    engine: &mut RealEngine,
+    device: &ZramDevice,
+    workload: &Workload,
+) -> (u64, u64, EngineKind, Issuing) {
+    let claims = [reading(device.path())];
+    let before = device.reads().unwrap();
+    let job = job(workload, &claims, ops(3000));
+    let mut session = engine.open(&job).unwrap();
+    session.prepare().unwrap();
+    let opened = device.reads().unwrap();
+    let run = session.run(&mut common::Watcher::default()).unwrap();
+    let ran = device.reads().unwrap();
+    session.settle().unwrap();
+    assert_eq!((run.ops, run.bytes), (3000, 3000 * PAGE));
+    (opened - before, ran - opened, run.engine, run.issuing)
+}
+
+#[test]
+fn the_trial_is_made_once_and_counted_apart() {
+    if !requires(&[Need::Root, Need::Zram, Need::IoUring]) {
+        return;
+    }
+    let device = ZramDevice::create(BYTES).unwrap();
+    let workload = random(BYTES as u64, EngineKind::Uring, 32);
+    let mut free = RealEngine { policy: EnginePolicy::Fastest, ..RealEngine::default() };
+    let (of_trial, of_run, engine, issuing) = seen(&mut free, &device, &workload);
+    assert!(of_trial >= issuing.trials.iter().map(|trial| trial.ops).sum(), "{of_trial}: {issuing:?}");
+    assert_eq!(of_run, 3000, "the counters of the visit hold the visit alone");
+    let mut tried: Vec<EngineKind> = issuing.trials.iter().map(|trial| trial.engine).collect();
+    tried.sort_unstable();
+    assert_eq!(tried, [EngineKind::Threads, EngineKind::Aio, EngineKind::Uring]);
+    for trial in &issuing.trials {
+        assert!(trial.ops > 0 && trial.elapsed_ns >= 1_000_000 && trial.cpu_ns > 0, "{trial:?}");
+        // zram does each read within io_submit.
+        let within = (trial.engine == EngineKind::Aio).then_some(trial.ops);
+        assert_eq!(trial.within_submit, within, "{trial:?}");
+    }
+    assert_eq!(issuing.why.is_some(), engine != EngineKind::Uring, "{issuing:?}");
+    // The second visit, and one that writes nothing else than reads of the same size, rest on the same trials.
+    let (of_trial, of_run, same, again) = seen(&mut free, &device, &workload);
+    assert_eq!((of_trial, of_run, same, &again.trials), (0, 3000, engine, &issuing.trials));
+}
+
+#[test]
+fn who_asks_for_an_engine_gets_it_without_a_trial() {
+    if !requires(&[Need::Root, Need::Zram, Need::IoUring]) {
+        return;
+    }
+    let device = ZramDevice::create(BYTES).unwrap();
+    let deep = [EngineKind::Threads, EngineKind::Aio, EngineKind::Uring];
+    for engine in deep {
+        let workload = random(BYTES as u64, engine, 32);
+        let (of_trial, of_run, issued, issuing) = seen(&mut RealEngine::default(), &device, &workload);
+        assert_eq!((of_trial, of_run, issued), (0, 3000, engine));
+        assert!(issuing.trials.is_empty() && issuing.why.is_none(), "{issuing:?}");
+        assert_eq!(issuing.within_submit, (engine == EngineKind::Aio).then_some(3000));
+    }
+    // Where no ring is to be had there is nothing to choose.
+    let forbidden = RealEngine {
+        policy: EnginePolicy::Fastest,
+        ring_source: RingSource::Forbidden,
+        ..RealEngine::default()
+    };
+    let workload = random(BYTES as u64, EngineKind::Uring, 32);
+    let (of_trial, _, engine, issuing) = seen(&mut forbidden.clone(), &device, &workload);
+    assert_eq!((of_trial, engine, issuing.trials.len()), (0, EngineKind::Aio, 0));
+}
+
+#[test]
+fn a_device_with_a_queue_does_nothing_within_the_submission() {
+    if !requires(&[Need::Root, Need::Fuse, Need::Loop]) {
+        return;
+    }
+    let behaviour = Behaviour::parallel(16, 2_000_000);
+    let disk = FuseDisk::builder().capacity(BYTES as u64).device(behaviour).mount().unwrap();
+    let device = disk.loop_device().unwrap();
+    let claims = [reading(device.path())];
+    let workload = Workload { op: Op::Read, ..random(BYTES as u64, EngineKind::Aio, 8) };
+    let (_, run, _) = visit(&job(&workload, &claims, ops(200)));
+    // The caller may lose its processor between the submission and the look, for longer than the disk takes.
+    let within = run.issuing.within_submit.unwrap();
+    assert!(within < 100, "{within} of {} were done within their submission", run.ops);
+}

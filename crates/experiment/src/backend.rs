@@ -1,0 +1,113 @@
+//! The backend that a plan runs on: an engine, its clock, an observer beside it. Real targets get the kernel's, simulated
+//! ones those of their lab; nobody else knows the difference.
+
+use crate::options::PlanOptions;
+use rdsk_engine::{Engine, EngineError, EnginePolicy, MonotonicClock, RealEngine, SimEngine, measure_clock};
+use rdsk_model::{Clock, Host, IoError, MemberCounters, Problem, ProblemKind, Target};
+use rdsk_observe::{KernelMembers, KernelObserver, Observer, SimMembers, SimObserver};
+use rdsk_targets::{Claim, Examined, Place, Roots};
+use std::sync::Arc;
+
+/// Makes the observer of the targets with the given indices.
+pub(crate) type Observers = Box<dyn Fn(&[u32]) -> Box<dyn Observer>>;
+
+/// Finds the members of the target with the given index, where it is an array.
+pub(crate) type Members = Box<dyn Fn(u32) -> Option<Box<dyn MemberCounters>>>;
+
+/// What is to be said beside a failed I/O, where something is.
+pub(crate) type ErrorLocation = Box<dyn Fn(&IoError) -> Option<String>>;
+
+/// Who measures.
+pub(crate) struct Backend {
+    pub(crate) engine: Box<dyn Engine>,
+    pub(crate) clock: Box<dyn Clock>,
+    pub(crate) observer: Observers,
+    pub(crate) members: Members,
+    pub(crate) error_location: ErrorLocation,
+    /// The machine that is measured on.
+    pub(crate) host: Option<Host>,
+}
+
+impl Backend {
+    /// The backend for these claims, all real or all simulated.
+    ///
+    /// # Errors
+    /// When they are mixed.
+    pub(crate) fn of(claims: &[Claim], roots: &Roots, options: &PlanOptions) -> Result<Self, EngineError> {
+        if claims.iter().any(|claim| claim.simulated().is_some()) {
+            simulated(claims, options.seed)
+        } else {
+            // An engine that nobody asked for may give way to a faster one of the same depth.
+            let policy =
+                if options.engine.is_some() { EnginePolicy::Requested } else { EnginePolicy::Fastest };
+            Ok(real(claims, roots, policy))
+        }
+    }
+}
+
+fn real(claims: &[Claim], roots: &Roots, policy: EnginePolicy) -> Backend {
+    let targets: Vec<Target> = claims.iter().map(|claim| claim.target.clone()).collect();
+    let (sys, proc) = (roots.sys.clone(), roots.proc.clone());
+    let host = rdsk_observe::host(&proc, &sys, measure_clock());
+    let (all, sys_too) = (targets.clone(), sys.clone());
+    let members = move |index: u32| -> Option<Box<dyn MemberCounters>> {
+        let target = all.iter().find(|target| target.index == index)?;
+        Some(Box::new(KernelMembers::of(target, &sys_too)?))
+    };
+    let (known, sys_for_errors) = (targets.clone(), sys.clone());
+    let error_location = move |error: &IoError| {
+        let target = known.iter().find(|target| target.index == error.target)?;
+        rdsk_observe::place::words_of(error, target, &sys_for_errors)
+    };
+    let observer = move |indices: &[u32]| -> Box<dyn Observer> {
+        let mine: Vec<Target> =
+            targets.iter().filter(|target| indices.contains(&target.index)).cloned().collect();
+        Box::new(KernelObserver::new(&mine, &sys, &proc, Arc::new(MonotonicClock)))
+    };
+    Backend {
+        engine: Box::new(RealEngine { policy, ..RealEngine::default() }),
+        clock: Box::new(MonotonicClock),
+        observer: Box::new(observer),
+        members: Box::new(members),
+        error_location: Box::new(error_location),
+        host: Some(host),
+    }
+}
+
+fn simulated(claims: &[Claim], seed: u64) -> Result<Backend, EngineError> {
+    let engine = SimEngine::new(claims, seed)?;
+    let (lab, luns) = (engine.lab(), engine.luns().to_vec());
+    let (lab_too, all) = (engine.lab(), engine.luns().to_vec());
+    let members = move |index: u32| -> Option<Box<dyn MemberCounters>> {
+        Some(Box::new(SimMembers::of(lab_too.clone(), *all.get(index as usize)?)?))
+    };
+    let observer = move |indices: &[u32]| -> Box<dyn Observer> {
+        let watched: Vec<_> =
+            indices.iter().filter_map(|&index| Some((index, *luns.get(index as usize)?))).collect();
+        Box::new(SimObserver::new(lab.clone(), &watched))
+    };
+    Ok(Backend {
+        clock: Box::new(engine.clock()),
+        host: engine.host(),
+        observer: Box::new(observer),
+        members: Box::new(members),
+        // A model's disk has no other below it.
+        error_location: Box::new(|_: &IoError| None),
+        engine: Box::new(engine),
+    })
+}
+
+/// Refuses real and simulated targets in one run: they live in different times.
+pub(crate) fn refuse_mixed<'a>(examined: impl Iterator<Item = &'a Examined>) -> Result<(), Problem> {
+    let mut kinds = examined.map(|one| matches!(one.place, Place::Sim(_)));
+    let first = kinds.next();
+    if kinds.all(|kind| Some(kind) == first) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        ProblemKind::Usage,
+        "mixed-targets",
+        "real and simulated targets cannot be measured in one run: the time of the simulated ones is virtual",
+        "run rdsk once for each, and compare the records",
+    ))
+}

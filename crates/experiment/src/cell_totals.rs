@@ -1,0 +1,329 @@
+//! Sums up the visits of one cell: bytes, times, windows, rates, and the interval of the mean rate. It holds numbers and
+//! issues nothing.
+
+use crate::overlap::{is_most, overlap_of, windows_of};
+use rdsk_engine::{Ended, Prepared, Run, Settled};
+use rdsk_model::{
+    Cell, ColdCheck, CpuTime, EngineKind, Estimate, Extent, IoError, IoPath, Issuing, Op, Overlap, PageCache,
+    PageCacheState, PointRun, StreamResult, Sync, Visit, Windows, Workload,
+};
+use rdsk_observe::EvidenceSum;
+use rdsk_stats::{Histogram, Interval};
+use std::collections::VecDeque;
+
+/// Visits that an interval over visits needs; with fewer the windows are used.
+pub(crate) const MIN_VISITS: usize = 6;
+
+/// Everything that the visits of one cell saw.
+#[derive(Default)]
+pub(crate) struct CellTotals {
+    pub(crate) visits: Vec<Visit>,
+    pub(crate) errors: Vec<IoError>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) evidence: EvidenceSum,
+    pub(crate) page_cache: Option<PageCache>,
+    pub(crate) ended: Option<Ended>,
+    /// When the I/O of the latest visit began, from the start of the run.
+    pub(crate) start_ns: u64,
+    /// A failure outside single I/Os: the target would not open, close or flush.
+    pub(crate) failure: Option<rdsk_model::Problem>,
+    /// Rates are those of the part in which all streams ran.
+    pub(crate) rates_of_overlap: bool,
+    /// Whether in some visit the streams never all ran at once.
+    pub(crate) has_no_overlap: bool,
+    /// The latencies at chosen places, one entry per visit.
+    pub(crate) points: Vec<PointRun>,
+    /// Rounds that an earlier run has done.
+    pub(crate) skip_rounds: u32,
+    /// Places, among the visits, of the passes that it began and did not end; each is gone on with in turn.
+    pub(crate) partial: VecDeque<usize>,
+    pub(crate) histogram: Histogram,
+    pub(crate) latency_sum_ns: u128,
+    pub(crate) asked_bytes: u64,
+    /// Who issued the I/O; a visit that fell back marks the whole cell.
+    pub(crate) engine: Option<EngineKind>,
+    /// How that came about.
+    pub(crate) issuing: Option<Issuing>,
+    pub(crate) windows: Windows,
+    /// Bytes per second of every window behind the warm-up.
+    pub(crate) samples: Vec<f64>,
+    /// Bytes per second of every visit.
+    pub(crate) visit_rates: Vec<f64>,
+    pub(crate) measured_bytes: u64,
+    pub(crate) measured_ns: u64,
+    pub(crate) warmup_ns: u64,
+    pub(crate) streams: Vec<StreamResult>,
+    pub(crate) cpu: CpuTime,
+    pub(crate) interrupted_calls: u64,
+}
+
+impl CellTotals {
+    /// Adds one visit.
+    pub(crate) fn add_visit(&mut self, extent: Extent, prepared: &Prepared, run: &Run, settled: &Settled) {
+        let before_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
+        let overlap = overlap_of(run);
+        match overlap.filter(|_| self.rates_of_overlap) {
+            Some(overlap) if overlap.covered_ns > 0 => self.add_overlap(run, &overlap),
+            // Of streams that hardly met, the rate of the whole time would be that of the waiting.
+            Some(overlap) if !is_most(run, &overlap) => self.has_no_overlap = true,
+            _ => self.add_rates(extent, run),
+        }
+        self.add_windows(run);
+        self.add_streams(run, before_ns);
+        self.histogram.merge(&run.histogram);
+        self.latency_sum_ns += run.latency_sum_ns;
+        self.asked_bytes += run.asked_bytes;
+        if self.engine.is_none_or(|engine| run.engine < engine) {
+            self.engine = Some(run.engine);
+        }
+        self.add_issuing(&run.issuing);
+        self.cpu.user += run.cpu.user;
+        self.cpu.system += run.cpu.system;
+        self.interrupted_calls += run.interrupted_calls;
+        for error in &run.errors {
+            // Each pass meets the same bad place again.
+            if !self.errors.contains(error) {
+                self.errors.push(error.clone());
+            }
+        }
+        for note in &run.notes {
+            if !self.notes.contains(note) {
+                self.notes.push(note.clone());
+            }
+        }
+        let cache = self.page_cache.get_or_insert_default();
+        add_state(&mut cache.before, prepared.page_cache, self.visits.is_empty());
+        add_state(&mut cache.after, run.page_cache, self.visits.is_empty());
+        self.ended = Some(run.ended);
+        self.visits.push(Visit {
+            start_ns: self.start_ns,
+            elapsed_ns: run.elapsed_ns,
+            bytes: run.bytes,
+            ops: run.ops,
+            to_return_ns: Some(run.to_return_ns),
+            to_close_ns: settled.to_close_ns,
+            to_stable_ns: settled.to_stable_ns,
+            cache: prepared
+                .reached
+                .map(|_| ColdCheck { cached_bytes: prepared.page_cache.cached_bytes, ..run.check }),
+            streams: if run.streams.len() > 1 { run.streams.clone() } else { Vec::new() },
+            overlap,
+        });
+        self.points.extend(run.points.clone());
+        self.join_partial();
+    }
+
+    /// Puts what the last visit did behind the part of the same pass that an earlier run did.
+    fn join_partial(&mut self) {
+        let Some(position) = self.partial.pop_front() else { return };
+        let (Some(more), Some(mut rest)) = (self.visits.pop(), self.points.pop()) else { return };
+        let visit = &mut self.visits[position];
+        visit.elapsed_ns += more.elapsed_ns;
+        visit.bytes += more.bytes;
+        visit.ops += more.ops;
+        let sum = |then: Option<u64>, now: Option<u64>| then.zip(now).map(|(then, now)| then + now);
+        visit.to_return_ns = sum(visit.to_return_ns, more.to_return_ns);
+        visit.to_close_ns = sum(visit.to_close_ns, more.to_close_ns);
+        visit.to_stable_ns = sum(visit.to_stable_ns, more.to_stable_ns);
+        let run = &mut self.points[position];
+        run.order.append(&mut rest.order);
+        run.latency_ns.append(&mut rest.latency_ns);
+        run.failed.append(&mut rest.failed);
+        run.members.append(&mut rest.members);
+    }
+
+    /// The first reason and the first trials stand for the cell; what was done within submissions adds up, and is unknown
+    /// where it is unknown for one visit.
+    fn add_issuing(&mut self, more: &Issuing) {
+        let Some(sum) = &mut self.issuing else {
+            self.issuing = Some(more.clone());
+            return;
+        };
+        sum.why = sum.why.take().or_else(|| more.why.clone());
+        sum.within_submit = sum.within_submit.zip(more.within_submit).map(|(sum, more)| sum + more);
+        if sum.trials.is_empty() {
+            sum.trials.clone_from(&more.trials);
+        }
+    }
+
+    /// Adds the rate of a complete or partial pass whose windows are not known.
+    pub(crate) fn add_pass(&mut self, extent: Extent, bytes: u64, elapsed_ns: u64) {
+        debug_assert!(extent != Extent::Timed, "only passes are continued");
+        self.measured_bytes += bytes;
+        self.measured_ns += elapsed_ns;
+        if bytes > 0 && elapsed_ns > 0 {
+            self.visit_rates.push(per_second(bytes, elapsed_ns));
+        }
+    }
+
+    /// Adds what all streams did together; the ramp and the end are in the Record beside it.
+    fn add_overlap(&mut self, run: &Run, overlap: &Overlap) {
+        self.measured_bytes += overlap.bytes;
+        self.measured_ns += overlap.covered_ns;
+        let windows = &run.windows[windows_of(run, overlap)];
+        self.samples.extend(windows.iter().map(|&bytes| per_second(bytes, run.window_ns)));
+        self.visit_rates.push(per_second(overlap.bytes, overlap.covered_ns));
+    }
+
+    fn add_rates(&mut self, extent: Extent, run: &Run) {
+        let rates = window_rates(run);
+        // Only a timed cell has a warm-up to cut: a pass is a whole, and samples are each made anew.
+        let cut = if extent == Extent::Timed { warm_up(&rates) } else { 0 };
+        let cut_bytes: u64 = run.windows.iter().take(cut).sum();
+        let cut_ns = run.window_ns * cut as u64;
+        if run.bytes > cut_bytes && run.elapsed_ns > cut_ns {
+            self.measured_bytes += run.bytes - cut_bytes;
+            self.measured_ns += run.elapsed_ns - cut_ns;
+            self.warmup_ns += cut_ns;
+            self.samples.extend_from_slice(&rates[cut..]);
+        } else {
+            self.measured_bytes += run.bytes;
+            self.measured_ns += run.elapsed_ns;
+            self.samples.extend_from_slice(&rates);
+        }
+        if run.elapsed_ns > 0 && run.bytes > 0 {
+            self.visit_rates.push(per_second(run.bytes, run.elapsed_ns));
+        }
+    }
+
+    /// Appends the windows; the narrower of two widths is folded until both agree, since engines only ever double it.
+    fn add_windows(&mut self, run: &Run) {
+        let mut more = Windows { width_ns: run.window_ns, bytes: run.windows.clone() };
+        if self.windows.bytes.is_empty() {
+            self.windows = more;
+            return;
+        }
+        while self.windows.width_ns < more.width_ns {
+            fold(&mut self.windows);
+        }
+        while more.width_ns < self.windows.width_ns {
+            fold(&mut more);
+        }
+        self.windows.bytes.extend(more.bytes);
+    }
+
+    fn add_streams(&mut self, run: &Run, before_ns: u64) {
+        for stream in &run.streams {
+            let end_ns = before_ns + stream.end_ns;
+            match self.streams.iter_mut().find(|known| known.index == stream.index) {
+                Some(known) => {
+                    known.end_ns = end_ns;
+                    known.bytes += stream.bytes;
+                    known.ops += stream.ops;
+                }
+                None => self.streams.push(StreamResult {
+                    start_ns: before_ns + stream.start_ns,
+                    end_ns,
+                    ..stream.clone()
+                }),
+            }
+        }
+    }
+
+    /// The 95 % interval of the mean rate in bytes per second, centred on the mean over all measured time.
+    fn interval(&self, extent: Extent) -> Option<(f64, Interval)> {
+        if self.measured_ns == 0 || self.measured_bytes == 0 {
+            return None;
+        }
+        let mean = per_second(self.measured_bytes, self.measured_ns);
+        let over_visits = extent != Extent::Timed && self.visit_rates.len() >= MIN_VISITS;
+        let interval = if over_visits {
+            rdsk_stats::mean_interval(&self.visit_rates)
+        } else {
+            rdsk_stats::batch_interval(&self.samples)
+        }?;
+        Some((mean, interval))
+    }
+
+    /// Relative half-width of the interval; `None` before there is one.
+    pub(crate) fn half_width(&self, cell: &Cell) -> Option<f64> {
+        self.estimate(cell.extent, cell.workload.block_bytes)?.half_width()
+    }
+
+    /// Rates of earlier visits' windows, for the stopping rule.
+    pub(crate) fn samples(&self) -> &[f64] {
+        &self.samples
+    }
+
+    /// Bytes per second until stable over all visits; `None` before any data was settled.
+    pub(crate) fn stable_rate(&self) -> Option<f64> {
+        let bytes: u64 = self.visits.iter().map(|visit| visit.bytes).sum();
+        let stable_ns = self.sum_of(|visit| visit.to_stable_ns)?;
+        (bytes > 0 && stable_ns > 0).then(|| per_second(bytes, stable_ns))
+    }
+
+    pub(crate) fn estimate(&self, extent: Extent, block_bytes: u64) -> Option<Estimate> {
+        if self.measured_ns == 0 || self.measured_bytes == 0 {
+            return None;
+        }
+        let mean = per_second(self.measured_bytes, self.measured_ns);
+        let ops = (self.measured_bytes as f64 / block_bytes as f64).max(1.0);
+        // The windows leave out the end of a visit that fills none. Where I/Os are as long as a visit, all that completed
+        // lies there: the windows then agree on a rate that is not the mean, and must not lend it their certainty.
+        let interval = self
+            .interval(extent)
+            .map(|(_, interval)| ((interval.high - interval.low) / 2.0).max((interval.mean - mean).abs()))
+            // Where the time ends between two completions is chance, so no count is surer than by one.
+            .map(|half| half.max(mean / ops));
+        Some(Estimate {
+            mean,
+            low: interval.map(|half| (mean - half).max(0.0)),
+            high: interval.map(|half| mean + half),
+        })
+    }
+
+    /// A time of all visits together; a visit that does not know it makes the sum unknown.
+    pub(crate) fn sum_of(&self, time: impl Fn(&Visit) -> Option<u64>) -> Option<u64> {
+        self.visits.iter().try_fold(0, |sum, visit| Some(sum + time(visit)?))
+    }
+
+    /// Whether what failed was places of a pass whose other places went on, so that later passes have a meaning.
+    pub(crate) fn goes_on_after_errors(&self, workload: &Workload) -> bool {
+        workload.points.is_some() && self.ended != Some(Ended::Failed) && self.failure.is_none()
+    }
+
+    /// Direct I/O of a size or offset that the kernel does not take ends with `EINVAL` on the first I/O: the report's "n/a".
+    pub(crate) fn is_refused_by_kernel(&self, workload: &Workload) -> bool {
+        const EINVAL: i32 = 22;
+        let nothing_done = self.visits.iter().all(|visit| visit.ops == 0);
+        let refused = self.errors.first().is_some_and(|error| error.errno == EINVAL);
+        workload.path == IoPath::Direct && refused && nothing_done
+    }
+}
+
+/// Whether a workload returns before its data reaches the device, so that time to return says nothing of the device.
+pub(crate) fn is_write_behind(workload: &Workload) -> bool {
+    workload.op == Op::Write && workload.path == IoPath::Buffered && workload.sync == Sync::None
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a rate needs no more than 53 bits")]
+pub(crate) fn per_second(bytes: u64, elapsed_ns: u64) -> f64 {
+    bytes as f64 * 1e9 / elapsed_ns as f64
+}
+
+/// Bytes per second in each full window.
+fn window_rates(run: &Run) -> Vec<f64> {
+    let full = usize::try_from(run.elapsed_ns / run.window_ns.max(1)).unwrap_or(usize::MAX);
+    run.windows.iter().take(full).map(|&bytes| per_second(bytes, run.window_ns)).collect()
+}
+
+/// Windows at the start that do not belong to the steady state. A start without which most windows would be empty is no
+/// warm-up but the I/O itself: MSER-5 would take the emptiness after a burst for the steadiest state of all.
+fn warm_up(rates: &[f64]) -> usize {
+    let cut = rdsk_stats::mser5(rates).cut;
+    let kept = &rates[cut..];
+    let busy = kept.iter().filter(|&&rate| rate > 0.0).count();
+    if busy * 2 < kept.len() { 0 } else { cut }
+}
+
+fn fold(windows: &mut Windows) {
+    windows.width_ns *= 2;
+    windows.bytes = windows.bytes.chunks(2).map(|pair| pair.iter().sum()).collect();
+}
+
+/// Adds one visit's page cache; a visit that could not be read makes the sum unknown.
+fn add_state(sum: &mut PageCacheState, more: PageCacheState, first: bool) {
+    let add = |sum: Option<u64>, more: Option<u64>| if first { more } else { Some(sum? + more?) };
+    sum.cached_bytes = add(sum.cached_bytes, more.cached_bytes);
+    sum.dirty_bytes = add(sum.dirty_bytes, more.dirty_bytes);
+}

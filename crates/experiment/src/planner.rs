@@ -1,0 +1,144 @@
+//! Puts the cells of all experiments on all targets into one Plan and shares out the budget. Pure: facts in, Plan out.
+
+use crate::context::{PlanContext, Scope};
+use crate::options::{BudgetSource, PlanOptions};
+use crate::question::{Question, ROUNDS, Targets};
+use crate::registry::question;
+use rdsk_model::{Cell, EngineKind, Experiment, Extent, Op, Plan, Target, TargetKind, UNLIMITED_NS};
+
+/// Why no plan can be made; usage errors all.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// The target holds less than one block.
+    #[error("{target} has {size_bytes} bytes, less than one block of {block_bytes} bytes")]
+    TooSmall {
+        /// Name of the target.
+        target: String,
+        /// Its size.
+        size_bytes: u64,
+        /// The smallest block that was to be used.
+        block_bytes: u64,
+    },
+    /// The offset leaves nothing to measure.
+    #[error("--offset {offset_bytes} is beyond the end of {target}, which has {size_bytes} bytes")]
+    OffsetBeyondEnd {
+        /// Name of the target.
+        target: String,
+        /// Its size.
+        size_bytes: u64,
+        /// The offset asked for.
+        offset_bytes: u64,
+    },
+    /// An engine was asked for on a target that has its own.
+    #[error("{target} is simulated: the engine {engine} cannot issue its I/O")]
+    SimulatedEngine {
+        /// Name of the target.
+        target: String,
+        /// The engine asked for.
+        engine: EngineKind,
+    },
+    /// The options leave no cell.
+    #[error("nothing to do: {0}")]
+    Nothing(String),
+}
+
+/// Plans the experiments on the targets. `writable[i]` says whether target i may be written; `test_file_bytes_per_s` is the
+/// rate at which the test file was written, if there is one; `budget_ns` is what is left of the time.
+///
+/// # Errors
+/// If a target has no room for one block behind the offset, or the options leave no cell.
+pub fn plan(
+    experiments: &[Experiment],
+    targets: &[Target],
+    writable: &[bool],
+    test_file_bytes_per_s: Option<f64>,
+    options: &PlanOptions,
+    budget_ns: u64,
+) -> Result<Plan, PlanError> {
+    let scope = if experiments.len() > 1 { Scope::WholeRun } else { Scope::Alone };
+    let mut contexts = Vec::new();
+    for (target, &may_write) in targets.iter().zip(writable) {
+        check_room(target, options)?;
+        let ops = Op::ALL
+            .iter()
+            .copied()
+            .filter(|&op| op == Op::Read || may_write)
+            .filter(|op| options.ops.as_ref().is_none_or(|wanted| wanted.contains(op)))
+            .collect();
+        contexts.push(PlanContext { target, ops, test_file_bytes_per_s, options, scope, budget_ns });
+    }
+    let mut questions: Vec<&dyn Question> = experiments.iter().map(|&one| question(one)).collect();
+    questions.sort_by_key(|question| question.targets());
+    let mut cells = cells(&questions, &contexts);
+    if cells.is_empty() {
+        return Err(PlanError::Nothing("the options leave no cell on these targets".into()));
+    }
+    let rounds = match questions[..] {
+        [only] => only.rounds(&contexts),
+        _ => ROUNDS,
+    };
+    let notes = questions.iter().flat_map(|question| question.notes(&contexts)).collect();
+    let budget_ns = time_ns(&mut cells, &questions, &contexts);
+    Ok(Plan { cells, budget_ns, runtime_ns: options.runtime_ns, precision: options.precision, rounds, notes })
+}
+
+/// The cells of every target, then those of all targets together.
+fn cells(questions: &[&dyn Question], contexts: &[PlanContext<'_>]) -> Vec<Cell> {
+    let (each, together) =
+        questions.split_at(questions.partition_point(|one| one.targets() == Targets::Each));
+    let mut cells = Vec::new();
+    for context in contexts {
+        let first = cells.len();
+        cells.extend(each.iter().flat_map(|question| question.cells(context, contexts)));
+        if contexts.len() > 1 {
+            for cell in &mut cells[first..] {
+                cell.id = format!("{}@{}", cell.id, context.target.index);
+            }
+        }
+    }
+    if let Some(first) = contexts.first() {
+        cells.extend(together.iter().flat_map(|question| question.cells(first, contexts)));
+    }
+    cells
+}
+
+/// The time that the cells get together: what was requested per cell, else the budget; no limit for complete passes whose
+/// number was requested, or whose time is virtual.
+fn time_ns(cells: &mut [Cell], questions: &[&dyn Question], contexts: &[PlanContext<'_>]) -> u64 {
+    let PlanContext { options, scope, budget_ns, .. } = contexts[0];
+    if let Some(runtime_ns) = options.runtime_ns {
+        cells.iter_mut().for_each(|cell| cell.weight = 1.0);
+        let running = cells.iter().filter(|cell| cell.not_applicable.is_none()).count() as u64;
+        let ramps_ns = questions.iter().map(|question| question.ramps_ns(contexts)).sum();
+        return runtime_ns.saturating_mul(running.max(1)).saturating_add(ramps_ns);
+    }
+    if scope == Scope::WholeRun || options.budget_source == BudgetSource::Requested {
+        return budget_ns;
+    }
+    let all_passes = cells.iter().all(|cell| matches!(cell.extent, Extent::Pass { .. }));
+    let is_virtual = contexts.iter().all(|context| context.target.kind == TargetKind::Sim);
+    let is_fixed = questions.iter().all(|question| question.has_fixed_passes(options));
+    if all_passes && (is_virtual || is_fixed) { UNLIMITED_NS } else { budget_ns }
+}
+
+fn check_room(target: &Target, options: &PlanOptions) -> Result<(), PlanError> {
+    if let (TargetKind::Sim, Some(engine)) = (target.kind, options.engine) {
+        return Err(PlanError::SimulatedEngine { target: target.name.clone(), engine });
+    }
+    if target.size_bytes > 0 && options.offset_bytes >= target.size_bytes {
+        return Err(PlanError::OffsetBeyondEnd {
+            target: target.name.clone(),
+            size_bytes: target.size_bytes,
+            offset_bytes: options.offset_bytes,
+        });
+    }
+    let block_bytes = options.block_bytes.as_ref().and_then(|sizes| sizes.iter().min().copied()).unwrap_or(1);
+    if target.size_bytes - options.offset_bytes.min(target.size_bytes) < block_bytes {
+        return Err(PlanError::TooSmall {
+            target: target.name.clone(),
+            size_bytes: target.size_bytes,
+            block_bytes,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! How much of a cell one visit does and when it has had enough: limits, growth, the judge at the end of every window. It
+//! decides from numbers and issues nothing.
+
+use crate::cell_totals::{CellTotals, is_write_behind, per_second};
+use rdsk_engine::{CacheCheck, Control, Ended, Flow, Limits, Progress};
+use rdsk_model::{CacheState, Cell, Event, Extent, IoPath, Op, Watch};
+use rdsk_stats::{Stop, StopRule};
+
+/// Least time for the I/O of a visit, whatever preparing took.
+pub(crate) const MIN_RUN_NS: u64 = 5_000_000;
+/// Bytes of the first visit of a cell that writes behind, before the device's rate is known.
+const FIRST_WRITE_BEHIND_BYTES: u64 = 1 << 20;
+/// Visits that a cell of samples needs before its interval is believed.
+const MIN_SAMPLES: usize = 8;
+
+/// Decides after each window whether the cell is precise enough, and tells whoever watches.
+pub(crate) struct StopPolicy<'a> {
+    pub(crate) rule: StopRule,
+    pub(crate) previous_rates: &'a [f64],
+    pub(crate) timed: bool,
+    pub(crate) id: &'a str,
+    pub(crate) watch: &'a mut dyn Watch,
+    /// Time for the I/O of this visit.
+    pub(crate) run_ns: u64,
+    /// Time left of the budget when the I/O began.
+    pub(crate) left_ns: u64,
+    /// Time in which the streams start one after the other; its windows say nothing of all of them together.
+    pub(crate) ramp_ns: u64,
+    /// Elapsed time, bytes and I/Os at the window before.
+    pub(crate) last: (u64, u64, u64),
+    pub(crate) rates: Vec<f64>,
+}
+
+impl Control for StopPolicy<'_> {
+    fn window(&mut self, progress: &Progress<'_>) -> Flow {
+        let (elapsed_ns, bytes, ops) = self.last;
+        let width_ns = progress.elapsed_ns.saturating_sub(elapsed_ns).max(1);
+        self.watch.event(&Event::Window {
+            id: self.id,
+            bytes_per_s: per_second(progress.bytes - bytes, width_ns),
+            ops_per_s: per_second(progress.ops - ops, width_ns),
+            left_ns: self.left_ns.saturating_sub(progress.elapsed_ns),
+        });
+        self.last = (progress.elapsed_ns, progress.bytes, progress.ops);
+        if progress.elapsed_ns >= self.run_ns && progress.ops > 0 {
+            return Flow::Stop;
+        }
+        // A count is no surer than by one, so fewer I/Os than this cannot be precise enough.
+        if !self.timed || (progress.ops as f64) * self.rule.precision < 1.0 {
+            return Flow::Continue;
+        }
+        self.rates.clear();
+        self.rates.extend_from_slice(self.previous_rates);
+        let ramp = usize::try_from(self.ramp_ns.div_ceil(progress.window_ns)).unwrap_or(usize::MAX);
+        self.rates
+            .extend(progress.windows.iter().skip(ramp).map(|&bytes| per_second(bytes, progress.window_ns)));
+        match self.rule.decide(&self.rates) {
+            Stop::Precise(_) => Flow::Stop,
+            Stop::Continue => Flow::Continue,
+        }
+    }
+}
+
+/// The limits of one visit.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "bytes of one visit stay far below 2^53"
+)]
+pub(crate) fn limits(cell: &Cell, ops: Option<u64>, left_ns: u64, stable_rate: Option<f64>) -> Limits {
+    let block_bytes = cell.workload.block_bytes;
+    let pass_bytes = match cell.extent {
+        Extent::Pass { bytes } | Extent::Passes { bytes } => Some(bytes),
+        _ => None,
+    };
+    // Memory takes a write-behind cell's data at once, and the flush afterwards is what costs time; so it is measured
+    // out by what the device is known to take.
+    let allowance_bytes = is_write_behind(&cell.workload).then(|| match (stable_rate, pass_bytes) {
+        (Some(rate), _) => ((rate * left_ns as f64 / 1e9 * 0.7) as u64).max(block_bytes),
+        (None, Some(bytes)) => bytes,
+        (None, None) => FIRST_WRITE_BEHIND_BYTES.max(block_bytes),
+    });
+    let whole_blocks = |bytes: u64| (bytes - bytes % block_bytes).max(block_bytes);
+    let max_bytes = match (pass_bytes, allowance_bytes) {
+        (Some(pass), Some(allowance)) if allowance < pass => Some(whole_blocks(allowance)),
+        (Some(pass), _) => Some(pass),
+        // Beyond one round the same pages would be written again while they are dirty, which costs the device nothing.
+        (None, allowance) => allowance.map(|bytes| whole_blocks(bytes.min(cell.workload.span_bytes))),
+    };
+    Limits { max_bytes, max_ops: ops, max_elapsed_ns: left_ns.max(MIN_RUN_NS) }
+}
+
+/// Whether a cell needs no further visit in this slice.
+pub(crate) fn is_enough(cell: &Cell, totals: &CellTotals, precision: f64, ended: Ended) -> bool {
+    let precise = totals.half_width(cell).is_some_and(|width| width <= precision);
+    match cell.extent {
+        Extent::Pass { .. } => true,
+        Extent::Timed => ended != Ended::Complete || precise,
+        Extent::Passes { .. } | Extent::Samples { .. } => precise && totals.visits.len() >= MIN_SAMPLES,
+    }
+}
+
+/// I/Os of the next visit of samples: twice as many while the I/O is a small part of what the visit cost. Direct writes
+/// grow as long as the time allows: every visit ends with a flush and so begins with the device's own cache empty, and
+/// only a long one shows what the device does when that is full.
+pub(crate) fn next_ops(cell: &Cell, ops: u64, totals: &CellTotals, visit_ns: u64, left_ns: u64) -> u64 {
+    let io_ns = totals.visits.last().map_or(0, |visit| visit.elapsed_ns);
+    let fills_a_cache = cell.workload.op == Op::Write && cell.workload.path == IoPath::Direct;
+    let worth_it =
+        if fills_a_cache { visit_ns < left_ns / 4 } else { io_ns < visit_ns / 4 && visit_ns < left_ns / 8 };
+    if worth_it { ops.saturating_mul(2) } else { ops }
+}
+
+pub(crate) fn cache_check(cell: &Cell) -> CacheCheck {
+    match (cell.extent, cell.workload.cache) {
+        (Extent::Samples { .. }, CacheState::Cold | CacheState::Warm) => CacheCheck::EachRange,
+        _ => CacheCheck::Span,
+    }
+}
+
+/// Windows of 50 ms, or of a half, a quarter … of that where the slice is so short that an interval would have too few.
+/// The slices of one cell differ, and windows can only be joined where the wider ones hold the narrower ones exactly.
+pub(crate) fn window_ns(slice_ns: u64) -> u64 {
+    const WIDEST_NS: u64 = 50_000_000;
+    const HALVINGS: u32 = 5;
+    (0..HALVINGS)
+        .map(|halvings| WIDEST_NS >> halvings)
+        .find(|&width_ns| width_ns <= slice_ns / 40)
+        .unwrap_or(WIDEST_NS >> HALVINGS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_two_widths_divide_each_other() {
+        let slices = (0..3_000_u64).map(|step| step * 1_000_003);
+        let mut widths: Vec<u64> = slices.map(window_ns).collect();
+        widths.dedup();
+        assert_eq!(widths, [1_562_500, 3_125_000, 6_250_000, 12_500_000, 25_000_000, 50_000_000]);
+        assert!(widths.windows(2).all(|pair| pair[1] == 2 * pair[0]), "{widths:?}");
+    }
+}

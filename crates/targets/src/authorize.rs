@@ -1,0 +1,178 @@
+//! Judges whether a target may be read or written: a pure function of what was examined. A use in progress refuses every
+//! write; no flag overrides it.
+
+use crate::display::{listed, quoted, shown};
+use crate::examined::{Examined, Place};
+use crate::identity::NoIdentity;
+use crate::permission::{Access, Overwrite, Permission, Refusal};
+use crate::signature;
+use crate::uses::{Use, UseKind};
+use rdsk_units::printable;
+
+/// Judges. Reading is always allowed; of a directory, `Write` asks whether a test file may be made in it.
+///
+/// # Errors
+/// The refusal, with what holds the target and what would allow the write, if anything would.
+pub fn authorize(examined: &Examined, access: Access, permission: &Permission) -> Result<(), Refusal> {
+    if access == Access::Read {
+        return Ok(());
+    }
+    if let Some(first) = examined.uses.first() {
+        return Err(refuse_use(examined, first.kind));
+    }
+    match &examined.place {
+        Place::Directory { .. } | Place::File { own: true, .. } | Place::Sim(_) => Ok(()),
+        Place::File { own: false, .. } => authorize_file(examined, permission),
+        Place::Block { .. } => authorize_block(examined, permission),
+    }
+}
+
+/// Judges what uses a target that was judged before, as it is now.
+///
+/// # Errors
+/// The refusal.
+pub(crate) fn authorize_uses(
+    examined: &Examined,
+    uses: Vec<Use>,
+    doubts: Vec<String>,
+) -> Result<(), Refusal> {
+    let now = Examined { uses, doubts, ..examined.clone() };
+    match now.uses.first() {
+        Some(first) => Err(refuse_use(&now, first.kind)),
+        None => prove(&now),
+    }
+}
+
+fn authorize_file(examined: &Examined, permission: &Permission) -> Result<(), Refusal> {
+    prove(examined)?;
+    match permission.overwrite {
+        Overwrite::Allowed => Ok(()),
+        Overwrite::Refused => Err(refusal(
+            examined,
+            "needs-overwrite",
+            "rdsk did not create this file, and writing would destroy its content",
+            "measure reads, name a directory to have a test file created there, or add --overwrite to lose the content",
+        )),
+    }
+}
+
+fn authorize_block(examined: &Examined, permission: &Permission) -> Result<(), Refusal> {
+    prove(examined)?;
+    let content = match signature::summary(&examined.signatures).as_str() {
+        "" => "writing would destroy its content".to_owned(),
+        list => format!("it holds {list}"),
+    };
+    let Some(best) = examined.identities.first() else {
+        let nothing = match examined.no_identities.first() {
+            Some(none) => format!("nothing distinguishes it from other devices ({})", why_none(none)),
+            None => "it has no serial number, WWN, UUID or name to identify it by".to_owned(),
+        };
+        let reason = format!("{nothing}, and {content}");
+        return Err(refusal(
+            examined,
+            "no-identity",
+            &reason,
+            "measure reads, or name a device for which rdsk info shows an identity",
+        ));
+    };
+    let way = format!("measure reads, or add --destroy {} to lose everything on it", quoted(&best.text));
+    match permission.destroy.as_deref() {
+        None => Err(refusal(examined, "needs-destroy", &content, &way)),
+        Some(word) if examined.identities.iter().any(|identity| identity.is_named_by(word)) => Ok(()),
+        Some(word) => {
+            let word = printable(word);
+            let kernel = if is_kernel_name(examined, &word) {
+                " (kernel names change when disks are added or moved)"
+            } else {
+                ""
+            };
+            let none = examined.no_identities.iter().find(|none| printable(&none.identity.text) == word);
+            let shared = none.map_or_else(String::new, |none| format!(" ({})", none.why));
+            let reason = format!("\"{word}\" is not one of its identities{kernel}{shared}, and {content}");
+            Err(refusal(examined, "wrong-identity", &reason, &way))
+        }
+    }
+}
+
+/// `the serial number 2000: sdb has it too`.
+fn why_none(none: &NoIdentity) -> String {
+    format!("{} {}: {}", none.identity.kind.noun(), printable(&none.identity.text), none.why)
+}
+
+/// Refuses where something could not be looked at.
+fn prove(examined: &Examined) -> Result<(), Refusal> {
+    if examined.doubts.is_empty() {
+        return Ok(());
+    }
+    let reason = format!("it cannot be proven to be unused: {}", listed(&examined.doubts, 2));
+    let hint =
+        "measure reads, or run as root, outside of containers, with util-linux (lsblk, wipefs) installed";
+    Err(refusal(examined, "cannot-prove-unused", &reason, hint))
+}
+
+fn is_kernel_name(examined: &Examined, word: &str) -> bool {
+    let name = word.strip_prefix("/dev/").unwrap_or(word);
+    examined.target.device.as_ref().is_some_and(|device| device.name == name)
+}
+
+fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
+    let same: Vec<&str> = examined.uses.iter().filter(|used| used.kind == kind).map(text_of).collect();
+    let list = listed(&same, 3);
+    let (code, reason) = match kind {
+        UseKind::SystemDisk => ("system-disk", format!("it is the disk under the running system ({list})")),
+        UseKind::Mounted => ("mounted", format!("it holds a mounted filesystem ({list})")),
+        UseKind::Swap => ("swap", format!("it is active swap space ({list})")),
+        UseKind::Holder => ("held", format!("other devices are built on it ({list})")),
+        UseKind::BackingFile => ("backing-file", format!("a loop device uses the same data ({list})")),
+        UseKind::SharedSectors => {
+            ("shared-sectors", format!("another device has some of its sectors ({list})"))
+        }
+        UseKind::Exported => ("exported", format!("it is exported to other hosts ({list})")),
+        UseKind::OpenExclusive => ("in-use", format!("another program holds it exclusively ({list})")),
+        UseKind::OpenElsewhere => ("in-use", format!("it is open elsewhere ({list})")),
+        UseKind::Member => {
+            ("member", format!("its label says that it is part of something larger, or encrypted ({list})"))
+        }
+        UseKind::HostManaged => {
+            ("host-managed", format!("it accepts writes only at the write pointers of its zones ({list})"))
+        }
+        UseKind::ThinPool => ("thin-pool", list),
+        UseKind::ReadOnly => ("read-only", format!("it is read-only ({list})")),
+        UseKind::NotWritable => ("not-writable", format!("this user may not write there ({list})")),
+        UseKind::InMemory => ("in-memory", list),
+    };
+    let hint = match (&examined.place, kind) {
+        (Place::Block { .. }, UseKind::Member) => {
+            let path = shown(&examined.path);
+            let hint = format!(
+                "measure reads, or, if nothing needs it any more, remove the label with wipefs --all {}",
+                quoted(&path)
+            );
+            return refusal(examined, code, &reason, &hint);
+        }
+        (_, UseKind::ThinPool) => {
+            "enlarge it with lvextend, or measure reads, or name something outside of it"
+        }
+        (Place::Directory { .. }, UseKind::InMemory) => "name a directory on a disk, such as /var/tmp",
+        (Place::Directory { .. }, _) => "name a directory that you may write to",
+        (Place::File { .. }, _) => "measure reads, or name a directory to have a test file created there",
+        (Place::Block { .. } | Place::Sim(_), _) => "measure reads, or name an unused device",
+    };
+    refusal(examined, code, &reason, hint)
+}
+
+fn text_of(used: &Use) -> &str {
+    &used.text
+}
+
+fn refusal(examined: &Examined, code: &'static str, reason: &str, hint: &str) -> Refusal {
+    let place = shown(&examined.path);
+    let message = match examined.place {
+        Place::Directory { .. } => format!("refusing to create a test file in {place}: {reason}"),
+        _ => format!("refusing to write to {place}: {reason}"),
+    };
+    Refusal { code, message, hint: hint.to_owned() }
+}
+
+#[cfg(test)]
+mod tests;

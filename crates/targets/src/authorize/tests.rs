@@ -1,0 +1,186 @@
+//! Tables of judgements: every use refuses whatever the flags, and only the right word opens an unused device.
+
+use super::*;
+use crate::device_number::DeviceNumber;
+use crate::identity::{Identity, IdentityKind};
+use crate::signature::Signature;
+use rdsk_model::{Device, Problem, ProblemKind, Target, TargetKind};
+
+fn target(path: &str, kind: TargetKind, device: Option<&str>) -> Target {
+    Target {
+        index: 0,
+        name: path.into(),
+        kind,
+        path: Some(path.into()),
+        size_bytes: 1 << 30,
+        filesystem: None,
+        device: device.map(|name| Device { name: name.into(), ..Device::default() }),
+        stack: Vec::new(),
+        made_by_rdsk: false,
+        direct_io: None,
+        direct_align_bytes: None,
+        nowait: None,
+    }
+}
+
+fn disk() -> Examined {
+    Examined {
+        target: target("/dev/sdb", TargetKind::Block, Some("sdb")),
+        path: "/dev/sdb".into(),
+        place: Place::Block { major_minor: DeviceNumber { major: 8, minor: 16 }, attachment: None },
+        identities: vec![
+            Identity { kind: IdentityKind::Serial, text: "WD 1".into() },
+            Identity { kind: IdentityKind::ById, text: "ata-WDC_1".into() },
+        ],
+        no_identities: Vec::new(),
+        uses: Vec::new(),
+        doubts: Vec::new(),
+        signatures: vec![
+            Signature::new("gpt", Some(512), None),
+            Signature::new("ext4", Some(1080), Some("home")),
+        ],
+        allocation: None,
+    }
+}
+
+fn file(own: bool) -> Examined {
+    Examined {
+        target: target("/srv/a.img", TargetKind::File, None),
+        path: "/srv/a.img".into(),
+        place: Place::File { dev: 1, ino: 2, own },
+        identities: Vec::new(),
+        signatures: Vec::new(),
+        ..disk()
+    }
+}
+
+fn directory() -> Examined {
+    let place = Place::Directory {
+        path: "/srv".into(),
+        free_bytes: 1 << 40,
+        total_bytes: 1 << 41,
+        pool_spare_bytes: None,
+    };
+    Examined { path: "/srv".into(), place, ..file(false) }
+}
+
+fn destroy(word: &str) -> Permission {
+    Permission { destroy: Some(word.into()), overwrite: Overwrite::Allowed }
+}
+
+fn refused(examined: &Examined, permission: &Permission) -> Refusal {
+    authorize(examined, Access::Read, permission).unwrap();
+    authorize(examined, Access::Write, permission).unwrap_err()
+}
+
+#[test]
+fn every_use_refuses_every_write_and_no_read() {
+    for (kind, code) in [
+        (UseKind::SystemDisk, "system-disk"),
+        (UseKind::Mounted, "mounted"),
+        (UseKind::Swap, "swap"),
+        (UseKind::Holder, "held"),
+        (UseKind::BackingFile, "backing-file"),
+        (UseKind::OpenExclusive, "in-use"),
+        (UseKind::OpenElsewhere, "in-use"),
+        (UseKind::ReadOnly, "read-only"),
+        (UseKind::NotWritable, "not-writable"),
+        (UseKind::InMemory, "in-memory"),
+    ] {
+        for mut examined in [disk(), file(false), file(true), directory()] {
+            examined.uses = vec![Use::new(kind, "the text")];
+            for permission in [Permission::default(), destroy("WD 1"), destroy("ata-WDC_1")] {
+                let refusal = refused(&examined, &permission);
+                assert_eq!(refusal.code, code);
+                assert!(refusal.message.contains("the text"), "{}", refusal.message);
+                assert!(!refusal.hint.contains("--destroy") && !refusal.hint.contains("--overwrite"));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_refusal_of_a_mounted_disk_reads_as_designed() {
+    let mut examined = disk();
+    examined.uses = vec![Use::new(UseKind::Mounted, "/home on sdb3"), Use::new(UseKind::Swap, "sdb2")];
+    let refusal = refused(&examined, &destroy("WD 1"));
+    assert_eq!(
+        refusal.message,
+        "refusing to write to /dev/sdb: it holds a mounted filesystem (/home on sdb3)"
+    );
+    assert_eq!(refusal.hint, "measure reads, or name an unused device");
+}
+
+#[test]
+fn without_the_word_the_content_is_named_and_the_word_told() {
+    let refusal = refused(&disk(), &Permission::default());
+    assert_eq!(refusal.code, "needs-destroy");
+    assert_eq!(refusal.message, "refusing to write to /dev/sdb: it holds gpt, ext4 \"home\"");
+    assert_eq!(refusal.hint, "measure reads, or add --destroy 'WD 1' to lose everything on it");
+    let overwrite = Permission { destroy: None, overwrite: Overwrite::Allowed };
+    assert_eq!(refused(&disk(), &overwrite).code, "needs-destroy", "--overwrite is for files");
+    let blank = Examined { signatures: Vec::new(), ..disk() };
+    assert_eq!(
+        refused(&blank, &Permission::default()).message,
+        "refusing to write to /dev/sdb: writing would destroy its content"
+    );
+}
+
+#[test]
+fn wrong_words_are_refused() {
+    for word in ["", "wd 1", "WD", "WD 1 ", "sdb", "/dev/sdb", "8:16", "ext4", "home", "*"] {
+        let refusal = refused(&disk(), &destroy(word));
+        assert_eq!(refusal.code, "wrong-identity", "{word}");
+        assert!(refusal.message.contains("it holds gpt"), "{}", refusal.message);
+    }
+    assert_eq!(
+        refused(&disk(), &destroy("/dev/sdb")).message,
+        "refusing to write to /dev/sdb: \"/dev/sdb\" is not one of its identities \
+         (kernel names change when disks are added or moved), and it holds gpt, ext4 \"home\""
+    );
+    let hostile = refused(&disk(), &destroy("\u{1b}[2J"));
+    assert!(hostile.message.contains("\"\\x1b[2J\""), "{}", hostile.message);
+}
+
+#[test]
+fn right_words_open_an_unused_device() {
+    for word in ["WD 1", "ata-WDC_1", "/dev/disk/by-id/ata-WDC_1"] {
+        authorize(&disk(), Access::Write, &destroy(word)).unwrap();
+    }
+}
+
+#[test]
+fn without_an_identity_or_a_proof_nothing_opens() {
+    let nameless = Examined { identities: Vec::new(), ..disk() };
+    assert_eq!(refused(&nameless, &destroy("sdb")).code, "no-identity");
+    let doubtful = Examined { doubts: vec!["wipefs is not installed".into()], ..disk() };
+    let refusal = refused(&doubtful, &destroy("WD 1"));
+    assert_eq!(refusal.code, "cannot-prove-unused");
+    assert_eq!(
+        refusal.message,
+        "refusing to write to /dev/sdb: it cannot be proven to be unused: wipefs is not installed"
+    );
+}
+
+#[test]
+fn files_need_overwrite_unless_they_are_ours() {
+    let refusal = refused(&file(false), &Permission::default());
+    assert_eq!(refusal.code, "needs-overwrite");
+    assert_eq!(
+        refusal.message,
+        "refusing to write to /srv/a.img: rdsk did not create this file, and writing would destroy its content"
+    );
+    let only_destroy = Permission { destroy: Some("WD 1".into()), overwrite: Overwrite::Refused };
+    assert_eq!(refused(&file(false), &only_destroy).code, "needs-overwrite");
+    let allowed = Permission { destroy: None, overwrite: Overwrite::Allowed };
+    authorize(&file(false), Access::Write, &allowed).unwrap();
+    authorize(&file(true), Access::Write, &Permission::default()).unwrap();
+    authorize(&directory(), Access::Write, &Permission::default()).unwrap();
+}
+
+#[test]
+fn a_refusal_is_a_problem_of_the_environment() {
+    let problem = Problem::from(refused(&disk(), &Permission::default()));
+    assert_eq!((problem.kind, problem.code.as_str()), (ProblemKind::Refused, "needs-destroy"));
+    assert!(problem.hint.is_some());
+}

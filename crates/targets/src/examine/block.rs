@@ -1,0 +1,162 @@
+//! Examines a block device: what sysfs and the programs of util-linux know of it, what uses it, and what lies on it. It opens
+//! devices for reading only.
+
+use super::file::blank_target;
+use crate::device_number::DeviceNumber;
+use crate::display::shown;
+use crate::error::TargetError;
+use crate::examined::{Attachment, Examined, Place};
+use crate::identity::{self, Names};
+use crate::machine::Machine;
+use crate::roots::Roots;
+use crate::signature::{self, Signature};
+use crate::sysfs::Node;
+use crate::tools::{self, Lsblk};
+use crate::uses::{Found, UseKind};
+use crate::{block_uses, facts, file_uses, labels, probe, thin_pool};
+use rdsk_model::{Device, Target, TargetKind};
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// Whether the kernel is asked who holds a device exclusively.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exclusive {
+    /// It is.
+    Ask,
+    /// It would name ourselves: the device is open with `O_EXCL` here.
+    Ours,
+}
+
+/// Examines the block device at `path`.
+pub(super) fn examine_block(
+    name: &str,
+    path: PathBuf,
+    meta: &Metadata,
+    roots: &Roots,
+    exclusive: Exclusive,
+) -> Result<Examined, TargetError> {
+    let mut found = Found::default();
+    let machine = Machine::read(roots, &mut found);
+    let number = DeviceNumber::from_raw(meta.rdev());
+    let node = machine.tree.by_number(number);
+    let mut parts = BlockParts::default();
+    match node {
+        Some(node) => parts = examine_node(&machine, node, &path, &mut found),
+        None => found.doubt(&format!("sysfs does not know the device {number}")),
+    }
+    let size_bytes = parts.device.size_bytes.or_else(|| probe::block_size(&path)).unwrap_or(0);
+    if size_bytes == 0 {
+        return Err(TargetError::Empty { path: shown(&path) });
+    }
+    // What weighs more says more than the kernel's "busy".
+    if exclusive == Exclusive::Ask && found.uses.iter().all(|used| used.kind > UseKind::OpenExclusive) {
+        probe::exclusive(&path, &mut found);
+    }
+    found.sort_uses();
+    let place =
+        Place::Block { major_minor: number, attachment: node.and_then(|node| attachment(&machine, node)) };
+    let align = probe::direct_align(&path).or(parts.device.logical_block_bytes);
+    let target = Target {
+        kind: TargetKind::Block,
+        size_bytes,
+        device: Some(Device { major_minor: number.to_string(), ..parts.device }),
+        stack: parts.stack,
+        direct_io: probe::direct_io(&path),
+        direct_align_bytes: align,
+        ..blank_target(name, &path)
+    };
+    Ok(Examined {
+        identities: parts.names.identities,
+        no_identities: parts.names.no_identities,
+        signatures: parts.signatures,
+        ..Examined::new(target, path, place, found)
+    })
+}
+
+fn attachment(machine: &Machine<'_>, node: &Node) -> Option<Attachment> {
+    let disk = machine.tree.whole(node).name.clone();
+    facts::disk_sequence(&machine.roots.sys, &disk).map(|sequence| Attachment { disk, sequence })
+}
+
+/// What sysfs and the programs tell of a block device.
+#[derive(Debug, Default)]
+pub(crate) struct BlockParts {
+    pub(crate) device: Device,
+    pub(crate) stack: Vec<String>,
+    pub(crate) names: Names,
+    pub(crate) signatures: Vec<Signature>,
+}
+
+/// Everything about a device that needs no open descriptor of ours.
+pub(crate) fn examine_node(machine: &Machine<'_>, node: &Node, path: &Path, found: &mut Found) -> BlockParts {
+    found.extend(block_uses::find(machine, node));
+    found.extend(file_uses::find_below(machine, node));
+    let mut device = facts::device(&machine.tree, node, &machine.mapper);
+    let tools = &machine.roots.tools;
+    let lsblk = tools::lsblk(tools, path, &node.name).map_err(|reason| found.doubt(&reason)).ok();
+    if let Some(lsblk) = &lsblk {
+        second_opinion(lsblk, found);
+        device.model = device.model.or_else(|| lsblk.model.clone());
+        device.serial = device.serial.or_else(|| lsblk.serial.clone());
+    }
+    let wiped = tools::wipefs(tools, path, &node.name).and_then(|answer| signature::parse(&answer));
+    let signatures = wiped.unwrap_or_else(|reason| {
+        found.doubt(&reason);
+        lsblk.as_ref().and_then(signature_of).into_iter().collect()
+    });
+    for (of, signature) in labels_that_belong(machine, node, &signatures, path, found) {
+        let of = if of == node.name { String::new() } else { format!(" on {of}") };
+        found.add(UseKind::Member, &format!("{}{of}", signature.text));
+    }
+    thin_pool::check_device(machine, node, found);
+    let names = identity::find(machine, node, lsblk.as_ref());
+    BlockParts { stack: machine.tree.kernel_names(node), device, names, signatures }
+}
+
+/// Labels of members and locks on the device, its partitions and the disk around it, whose other sectors they may be on.
+fn labels_that_belong(
+    machine: &Machine<'_>,
+    node: &Node,
+    own: &[Signature],
+    path: &Path,
+    found: &mut Found,
+) -> Vec<(String, Signature)> {
+    let mut labels: Vec<(String, Signature)> =
+        own.iter().map(|signature| (node.name.clone(), signature.clone())).collect();
+    for other in node.partitions.iter().chain(&node.parent).filter_map(|name| machine.tree.get(name)) {
+        // An extended partition is too short for labels, and a node may be missing: what is not there holds none.
+        let place = machine.roots.dev.join(other.kernel_name());
+        let place = if place.exists() { place } else { path.with_file_name(other.kernel_name()) };
+        match tools::wipefs(&machine.roots.tools, &place, &other.name)
+            .and_then(|answer| signature::parse(&answer))
+        {
+            Ok(signatures) => {
+                labels.extend(signatures.into_iter().map(|signature| (other.kernel_name(), signature)));
+            }
+            Err(reason) => found.doubt(&format!("{}: {reason}", other.kernel_name())),
+        }
+    }
+    labels.retain(|(_, signature)| labels::belongs_elsewhere(signature));
+    labels
+}
+
+/// `lsblk` walks the same stack with other code: a mount that it sees and we did not is a use all the same.
+fn second_opinion(lsblk: &Lsblk, found: &mut Found) {
+    if found.uses.iter().any(|used| matches!(used.kind, UseKind::Mounted | UseKind::Swap)) {
+        return;
+    }
+    for node in lsblk.flat() {
+        if let Some(point) = node.mountpoint.as_deref().filter(|point| !point.is_empty()) {
+            let name = node.name.as_deref().unwrap_or("it");
+            match point {
+                "[SWAP]" => found.add(UseKind::Swap, name),
+                point => found.add(UseKind::Mounted, &format!("{point} on {name}")),
+            }
+        }
+    }
+}
+
+fn signature_of(lsblk: &Lsblk) -> Option<Signature> {
+    Some(Signature::new(lsblk.fstype.as_deref()?, None, lsblk.label.as_deref()))
+}

@@ -1,0 +1,132 @@
+//! Examines a regular file or a directory: its filesystem, the device under it, and what uses it. It opens files for reading
+//! only.
+
+use crate::device_number::DeviceNumber;
+use crate::display::shown;
+use crate::error::TargetError;
+use crate::examined::{Examined, Place};
+use crate::machine::Machine;
+use crate::mounts::{Mount, mount_of};
+use crate::roots::Roots;
+use crate::sysfs::Node;
+use crate::uses::{Found, UseKind};
+use crate::{facts, file_uses, probe, thin_pool};
+use rdsk_model::{Filesystem, Target, TargetKind};
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// `f_type` of filesystems in memory (include/uapi/linux/magic.h): tmpfs, ramfs, hugetlbfs.
+const MEMORY_TYPES: [u64; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
+/// Examines a directory, in which a test file may be created.
+pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Result<Examined, TargetError> {
+    let mut found = Found::default();
+    let machine = Machine::read(roots, &mut found);
+    let space = rustix::fs::statvfs(&path).map_err(|e| TargetError::from_io(&path, "examined", e.into()))?;
+    if probe::filesystem_type(&path).is_some_and(|kind| MEMORY_TYPES.contains(&kind)) {
+        found.add(UseKind::InMemory, "its filesystem is in memory, so there is no disk to measure");
+    }
+    let mount = mount_of(&machine.mounts, &path);
+    if let Some(mount) = mount.filter(|mount| mount.is_read_only()) {
+        found.add(UseKind::ReadOnly, &format!("{} is mounted read-only", mount.point.display()));
+    }
+    let wanted = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    if let Err(errno) = rustix::fs::accessat(rustix::fs::CWD, &path, wanted, rustix::fs::AtFlags::EACCESS) {
+        found.add(UseKind::NotWritable, &errno.to_string());
+    }
+    let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
+    let mut pool_spare_bytes = None;
+    if let Some(node) = node_below(&path, &machine, mount) {
+        let kind = mount.map_or("", |mount| mount.kind.as_str());
+        thin_pool::check_filesystem(&machine, node, kind, None, free_bytes, &mut found);
+        pool_spare_bytes = thin_pool::spare_below(&machine, node, &mut found);
+    }
+    found.sort_uses();
+    let target = file_target(name, &path, 0, &machine, mount);
+    let place = Place::Directory {
+        path: path.clone(),
+        free_bytes,
+        total_bytes: space.f_blocks.saturating_mul(space.f_frsize),
+        pool_spare_bytes,
+    };
+    Ok(Examined::new(target, path, place, found))
+}
+
+/// Examines a regular file.
+pub(super) fn examine_file(
+    name: &str,
+    path: PathBuf,
+    meta: &Metadata,
+    roots: &Roots,
+) -> Result<Examined, TargetError> {
+    if meta.len() == 0 {
+        return Err(TargetError::Empty { path: shown(&path) });
+    }
+    let mut found = Found::default();
+    let machine = Machine::read(roots, &mut found);
+    found.extend(file_uses::find(&machine, &path, (meta.dev(), meta.ino())));
+    let mount = mount_of(&machine.mounts, &path);
+    if let Some(node) = node_below(&path, &machine, mount) {
+        let kind = mount.map_or("", |mount| mount.kind.as_str());
+        let free_bytes =
+            rustix::fs::statvfs(&path).map_or(0, |space| space.f_bavail.saturating_mul(space.f_frsize));
+        thin_pool::check_filesystem(&machine, node, kind, Some(meta.len()), free_bytes, &mut found);
+    }
+    found.sort_uses();
+    let mut target = file_target(name, &path, meta.len(), &machine, mount);
+    target.direct_io = probe::direct_io(&path);
+    let logical = target.device.as_ref().and_then(|device| device.logical_block_bytes);
+    target.direct_align_bytes = probe::direct_align(&path).or(logical);
+    let allocation = probe::allocation_of(&path, 0, meta.len());
+    let place = Place::File { dev: meta.dev(), ino: meta.ino(), own: false };
+    Ok(Examined { allocation, ..Examined::new(target, path, place, found) })
+}
+
+/// The device under a file or directory.
+fn node_below<'machine>(
+    path: &Path,
+    machine: &'machine Machine<'_>,
+    mount: Option<&Mount>,
+) -> Option<&'machine Node> {
+    let by_stat = fs::metadata(path).ok().map(|meta| DeviceNumber::from_raw(meta.dev()));
+    by_stat
+        .and_then(|number| machine.tree.by_number(number))
+        .or_else(|| mount.and_then(|mount| machine.device_of_mount(mount)))
+}
+
+fn file_target(
+    name: &str,
+    path: &Path,
+    size_bytes: u64,
+    machine: &Machine<'_>,
+    mount: Option<&Mount>,
+) -> Target {
+    let node = node_below(path, machine, mount);
+    let options = |mount: &Mount| format!("{},{}", mount.options, mount.super_options);
+    Target {
+        kind: TargetKind::File,
+        size_bytes,
+        filesystem: mount.map(|mount| Filesystem { kind: mount.kind.clone(), options: options(mount) }),
+        device: node.map(|node| facts::device(&machine.tree, node, &machine.mapper)),
+        stack: node.map(|node| machine.tree.kernel_names(node)).unwrap_or_default(),
+        ..blank_target(name, path)
+    }
+}
+
+/// A file of which nothing but its name is known yet.
+pub(super) fn blank_target(name: &str, path: &Path) -> Target {
+    Target {
+        index: 0,
+        name: name.to_owned(),
+        kind: TargetKind::File,
+        path: Some(path.to_string_lossy().into_owned()),
+        size_bytes: 0,
+        filesystem: None,
+        device: None,
+        stack: Vec::new(),
+        made_by_rdsk: false,
+        direct_io: None,
+        direct_align_bytes: None,
+        nowait: None,
+    }
+}

@@ -1,0 +1,89 @@
+//! Examines a simulated LUN: its facts in the words of a real device. Nothing that exists is touched by writing to one, so it
+//! has no uses.
+
+use crate::error::TargetError;
+use crate::examined::{Examined, Place};
+use crate::sim::{Simulated, load_system, split};
+use crate::uses::Found;
+use rdsk_disk::{ArrayParams, DeviceParams, DiskParams, Host, System};
+use rdsk_model::{ArrayFacts, Device, Target, TargetKind};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Examines the simulated target `name`, of which `rest` follows the prefix.
+pub(super) fn examine(name: &str, rest: &str) -> Result<Examined, TargetError> {
+    let (system, lun) = split(rest);
+    let system = load_system(system)?;
+    let luns = system.params.luns.len();
+    let lun = lun.unwrap_or(0);
+    if lun >= luns {
+        return Err(TargetError::NoLun { name: rdsk_units::printable(name), lun, luns });
+    }
+    let target = target(name, &system, lun);
+    let place = Place::Sim(Simulated { system: Arc::new(system), lun });
+    Ok(Examined::new(target, PathBuf::from(name), place, Found::default()))
+}
+
+fn target(name: &str, system: &System, lun: usize) -> Target {
+    let host = &system.params.host;
+    let device = &system.params.luns[lun].device;
+    let size_bytes = Host::new(&system.params, 0).capacity_bytes(lun);
+    let kernel_name = rdsk_units::printable(&rdsk_disk::device_name(&system.name, lun));
+    let disk = disk_of(device);
+    let has_cache = |disk: &DiskParams| disk.write_cache.as_ref().is_some_and(|cache| cache.bytes > 0);
+    let cached = match device {
+        DeviceParams::Disk(disk) => has_cache(disk),
+        DeviceParams::Array(array) => array.write_back_bytes > 0 || disk.is_some_and(has_cache),
+        DeviceParams::Ram(_) | DeviceParams::Ssd(_) => false,
+    };
+    Target {
+        index: 0,
+        name: name.to_owned(),
+        kind: TargetKind::Sim,
+        path: None,
+        size_bytes,
+        filesystem: None,
+        stack: vec![kernel_name.clone()],
+        device: Some(Device {
+            name: kernel_name,
+            model: Some(rdsk_units::printable(&system.params.about)),
+            size_bytes: Some(size_bytes),
+            logical_block_bytes: Some(host.sector_bytes),
+            physical_block_bytes: Some(host.sector_bytes),
+            alignment_offset_bytes: Some(0),
+            max_request_bytes: Some(host.direct_request_bytes),
+            rotational: Some(disk.is_some()),
+            write_cache: Some(if cached { "write back" } else { "write through" }.to_owned()),
+            fua: Some(false),
+            iostats: Some(true),
+            array: array_of(device).map(|array| ArrayFacts {
+                device: rdsk_units::printable(&rdsk_disk::device_name(&system.name, lun)),
+                source: "sim".into(),
+                members: Some(array.members as u64),
+                ..ArrayFacts::default()
+            }),
+            ..Device::default()
+        }),
+        made_by_rdsk: false,
+        direct_io: Some(true),
+        direct_align_bytes: Some(host.sector_bytes),
+        nowait: None,
+    }
+}
+
+/// The array that a device is.
+fn array_of(device: &DeviceParams) -> Option<&ArrayParams> {
+    match device {
+        DeviceParams::Array(array) => Some(array),
+        _ => None,
+    }
+}
+
+/// The mechanics at the bottom of a device, where it has any.
+fn disk_of(device: &DeviceParams) -> Option<&DiskParams> {
+    match device {
+        DeviceParams::Disk(disk) => Some(disk),
+        DeviceParams::Array(array) => disk_of(&array.member),
+        DeviceParams::Ram(_) | DeviceParams::Ssd(_) => None,
+    }
+}

@@ -1,0 +1,107 @@
+//! The names of a device: those that tell it from every other, and those that do not. Data, and how a word is compared with
+//! them.
+
+/// Where an identity comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdentityKind {
+    /// The serial number.
+    Serial,
+    /// The World Wide Name.
+    Wwn,
+    /// The UUID of an NVMe namespace.
+    NamespaceUuid,
+    /// The NGUID of an NVMe namespace.
+    NamespaceNguid,
+    /// The EUI-64 of an NVMe namespace.
+    NamespaceEui,
+    /// Volume group and logical volume, as in `vg/lv`.
+    Volume,
+    /// What `/dev/mapper` calls it.
+    MapperName,
+    /// `dm/uuid`.
+    MapperUuid,
+    /// The name of a software RAID, as in `host:name` or `/dev/md/name`.
+    ArrayName,
+    /// The UUID of a software RAID.
+    ArrayUuid,
+    /// The UUID of a partition.
+    PartitionUuid,
+    /// A name in `/dev/disk/by-id`, without the directory.
+    ById,
+    /// The backing file of a loop device, as the kernel has it.
+    BackingFile,
+}
+
+impl IdentityKind {
+    /// What it is in a sentence.
+    #[must_use]
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Serial => "serial number",
+            Self::Wwn => "WWN",
+            Self::NamespaceUuid => "namespace UUID",
+            Self::NamespaceNguid => "namespace NGUID",
+            Self::NamespaceEui => "namespace EUI-64",
+            Self::Volume => "logical volume",
+            Self::MapperName => "device mapper name",
+            Self::MapperUuid => "device mapper UUID",
+            Self::ArrayName => "array name",
+            Self::ArrayUuid => "array UUID",
+            Self::PartitionUuid => "partition UUID",
+            Self::ById => "by-id name",
+            Self::BackingFile => "backing file",
+        }
+    }
+}
+
+/// One identity. For a partition, those of its disk count too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Where it comes from.
+    pub kind: IdentityKind,
+    /// The word that `--destroy` must repeat; untrusted text.
+    pub text: String,
+}
+
+/// What a device calls itself and yet is no identity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoIdentity {
+    /// The name.
+    pub identity: Identity,
+    /// Why it proves nothing: `sdc has it too`; safe to print.
+    pub why: String,
+}
+
+/// The names of a device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Names {
+    /// Those that tell it from every other, the best to type first.
+    pub(crate) identities: Vec<Identity>,
+    /// Those that do not.
+    pub(crate) no_identities: Vec<NoIdentity>,
+}
+
+impl Identity {
+    /// Whether the user's word is this identity: letter by letter, except that UUIDs of arrays and partitions may be written
+    /// in capitals, and those of arrays in the ways of sysfs and of mdadm. The directory under `/dev` may stand before it.
+    #[must_use]
+    pub fn is_named_by(&self, word: &str) -> bool {
+        let below = |prefix: &str| word.strip_prefix(prefix).unwrap_or(word);
+        match self.kind {
+            IdentityKind::ById => below("/dev/disk/by-id/") == self.text,
+            IdentityKind::Volume => below("/dev/") == self.text,
+            IdentityKind::MapperName => below("/dev/mapper/") == self.text,
+            IdentityKind::ArrayName => below("/dev/md/") == self.text,
+            IdentityKind::PartitionUuid => {
+                let word = below("PARTUUID=");
+                let word = word.strip_prefix("/dev/disk/by-partuuid/").unwrap_or(word);
+                word.eq_ignore_ascii_case(&self.text)
+            }
+            IdentityKind::ArrayUuid => {
+                let digits = |text: &str| text.to_ascii_lowercase().replace([':', '-'], "");
+                digits(word) == digits(&self.text)
+            }
+            _ => word == self.text,
+        }
+    }
+}

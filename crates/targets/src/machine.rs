@@ -1,0 +1,135 @@
+//! Everything that is read once per examination: the devices, what loop devices keep their data in, the mounts, the swap
+//! spaces, the tables of device mapper. It answers which device a mount or a swap space lies on, and judges nothing.
+
+use crate::device_mapper::{Mapper, Row};
+use crate::device_number::DeviceNumber;
+use crate::luns::Luns;
+use crate::mounts::{Mount, read_mounts, read_swaps};
+use crate::roots::Roots;
+use crate::sysfs::{Node, Tree};
+use crate::uses::Found;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::PathBuf;
+
+/// The state of the machine at one moment.
+#[derive(Debug)]
+pub(crate) struct Machine<'roots> {
+    /// Where it was read.
+    pub(crate) roots: &'roots Roots,
+    /// The block devices.
+    pub(crate) tree: Tree,
+    /// Which disks are paths of one LUN.
+    pub(crate) luns: Luns,
+    /// Device mapper, to be asked.
+    pub(crate) mapper: Mapper<'roots>,
+    /// What device-mapper devices are made of, by kernel name, or why that cannot be told.
+    tables: BTreeMap<String, Result<Vec<Row>, String>>,
+    /// What loop devices that sysfs shows as attached keep their data in, by kernel name: `None` for those that were detached
+    /// meanwhile. Those that nobody tells of are missing.
+    backings: BTreeMap<String, Option<Backing>>,
+    /// The mounts of every namespace that can be seen.
+    pub(crate) mounts: Vec<Mount>,
+    /// The swap spaces.
+    pub(crate) swaps: Vec<PathBuf>,
+}
+
+impl<'roots> Machine<'roots> {
+    /// Reads it. What cannot be read becomes a doubt.
+    pub(crate) fn read(roots: &'roots Roots, found: &mut Found) -> Self {
+        let tree = Tree::read(&roots.sys).unwrap_or_else(|error| {
+            found.doubt(&format!("the list of block devices cannot be read ({error})"));
+            Tree::default()
+        });
+        let attached = tree.nodes().filter(|node| node.backing_file.is_some());
+        let backings =
+            attached.filter_map(|node| Some((node.name.clone(), backing_of(node, roots)?))).collect();
+        let mounts = read_mounts(&roots.proc, found);
+        let swaps = read_swaps(&roots.proc, found);
+        let mapper = Mapper::open(roots);
+        let mapped = tree.nodes().filter(|node| node.mapped_name.is_some() || node.name.starts_with("dm-"));
+        let tables = mapped.map(|node| (node.name.clone(), mapper.table(node))).collect();
+        Self { roots, luns: Luns::read(&tree), tree, mapper, tables, backings, mounts, swaps }
+    }
+
+    /// What a device-mapper device is made of, or why that cannot be told; `None` for every other device.
+    pub(crate) fn table(&self, node: &Node) -> Option<&Result<Vec<Row>, String>> {
+        self.tables.get(&node.name)
+    }
+
+    /// The file that a loop device keeps its data in.
+    pub(crate) fn backing(&self, node: &Node) -> Option<Backing> {
+        self.backings.get(&node.name).copied().flatten()
+    }
+
+    /// Loop devices over a file of which nothing but its lost name is known: any file or device may be it.
+    pub(crate) fn lost_backings(&self) -> impl Iterator<Item = &Node> {
+        self.tree.nodes().filter(|node| {
+            let lost = |path: &PathBuf| path.to_string_lossy().ends_with(" (deleted)");
+            node.backing_file.as_ref().is_some_and(lost) && !self.backings.contains_key(&node.name)
+        })
+    }
+
+    /// The device under a mount: by its number, else by its source (btrfs), else by where an overlay writes.
+    pub(crate) fn device_of_mount(&self, mount: &Mount) -> Option<&Node> {
+        self.tree
+            .by_number(mount.number)
+            .or_else(|| self.tree.by_path(&mount.source, &self.roots.dev))
+            .or_else(|| {
+                let upper = mount.super_option("upperdir")?;
+                let number = DeviceNumber::from_raw(std::fs::metadata(upper).ok()?.dev());
+                self.tree.by_number(number)
+            })
+    }
+
+    /// The device that is a swap space; `None` for a swap file.
+    pub(crate) fn device_of_swap(&self, path: &std::path::Path) -> Option<&Node> {
+        self.tree.by_path(path, &self.roots.dev)
+    }
+
+    /// The block device that a loop device keeps its data in; `None` where that is a file.
+    pub(crate) fn device_below_loop(&self, node: &Node) -> Option<&Node> {
+        match self.backing(node).and_then(|backing| backing.device) {
+            Some(number) => self.tree.by_number(number),
+            None => self.tree.by_path(node.backing_file.as_deref()?, &self.roots.dev),
+        }
+    }
+}
+
+/// What a loop device keeps its data in, beyond its name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Backing {
+    /// `st_dev` and `st_ino`.
+    pub(crate) inode: (u64, u64),
+    /// Where it is a block device.
+    device: Option<DeviceNumber>,
+}
+
+/// Asks the loop device itself, because its file may have lost the name that sysfs shows and have others; where it may
+/// not be asked, the name has to do. The outer `None` is for what neither tells, the inner for a device that was detached
+/// after sysfs was read, as the kernel's ENXIO says: it keeps its data nowhere.
+fn backing_of(node: &Node, roots: &Roots) -> Option<Option<Backing>> {
+    let by_kernel = || {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let fd = rustix::fs::open(roots.dev.join(node.kernel_name()), flags, Mode::empty()).ok()?;
+        if DeviceNumber::from_raw(rustix::fs::fstat(&fd).ok()?.st_rdev) != node.number {
+            return None;
+        }
+        match rdsk_sys::device::loop_backing(&fd) {
+            Ok(backing) => {
+                let device = (backing.rdev != 0).then(|| DeviceNumber::from_raw(backing.rdev));
+                Some(Some(Backing { inode: (backing.dev, backing.ino), device }))
+            }
+            Err(error) => (error.raw_os_error() == Some(Errno::NXIO.raw_os_error())).then_some(None),
+        }
+    };
+    let by_name = || {
+        let meta = fs::metadata(node.backing_file.as_deref()?).ok()?;
+        let device = meta.file_type().is_block_device().then(|| DeviceNumber::from_raw(meta.rdev()));
+        Some(Some(Backing { inode: (meta.dev(), meta.ino()), device }))
+    };
+    by_kernel().or_else(by_name)
+}

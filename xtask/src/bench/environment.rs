@@ -1,0 +1,176 @@
+//! What the benchmark reads, and where it runs: a zram device and a page-cached file of its own, one processor. Both are
+//! removed afterwards; nothing that existed before is touched.
+
+use anyhow::{Context as _, Result, bail};
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Small enough for the processor's caches, so that issuing I/O is compared and not the memory behind it.
+const BYTES: usize = 16 << 20;
+
+const ZRAM_CONTROL: &str = "/sys/class/zram-control";
+
+/// Something to read.
+pub(crate) enum BenchTarget {
+    /// A zram device made for this run, by its number.
+    Zram(u32),
+    /// A file in the page cache.
+    File(PathBuf),
+}
+
+impl BenchTarget {
+    /// A zram device full of data that does not compress.
+    pub(crate) fn zram() -> Result<Self> {
+        if !rustix::process::geteuid().is_root() || !Path::new(ZRAM_CONTROL).exists() {
+            bail!("no zram device can be made: it takes root and the zram driver");
+        }
+        let number =
+            fs::read_to_string(format!("{ZRAM_CONTROL}/hot_add")).context("cannot add a zram device")?;
+        let target = Self::Zram(number.trim().parse().context("hot_add gives a number")?);
+        let Self::Zram(number) = target else { bail!("just made") };
+        fs::write(format!("/sys/block/zram{number}/disksize"), BYTES.to_string())?;
+        fill(&mut OpenOptions::new().write(true).open(target.path())?)?;
+        Ok(target)
+    }
+
+    /// A file that is in the page cache as a whole.
+    pub(crate) fn file() -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("rdsk-bench-{}", std::process::id()));
+        let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        let target = Self::File(path);
+        fill(&mut file)?;
+        fs::read(target.path())?;
+        Ok(target)
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        match self {
+            Self::Zram(number) => PathBuf::from(format!("/dev/zram{number}")),
+            Self::File(path) => path.clone(),
+        }
+    }
+
+    /// `direct` or `buffered`.
+    pub(crate) fn io_path(&self) -> &'static str {
+        match self {
+            Self::Zram(_) => "direct",
+            Self::File(_) => "buffered",
+        }
+    }
+
+    pub(crate) fn description(&self) -> &'static str {
+        match self {
+            Self::Zram(_) => {
+                "a zram device of 16 MiB, direct (it has no NOWAIT: io_uring gives every read to the kernel's workers)"
+            }
+            Self::File(_) => "a page-cached file of 16 MiB, buffered",
+        }
+    }
+}
+
+impl Drop for BenchTarget {
+    fn drop(&mut self) {
+        let removed = match self {
+            Self::Zram(number) => fs::write(format!("{ZRAM_CONTROL}/hot_remove"), number.to_string()),
+            Self::File(path) => fs::remove_file(path),
+        };
+        if let Err(error) = removed {
+            eprintln!("cannot remove {}: {error}", self.path().display());
+        }
+    }
+}
+
+fn fill(file: &mut File) -> Result<()> {
+    let mut data = vec![0; BYTES];
+    File::open("/dev/urandom")?.read_exact(&mut data)?;
+    file.write_all(&data)?;
+    file.sync_all()?;
+    Ok(())
+}
+
+/// Keeps a program and the kernel's workers for it on one processor, and others off it as far as possible.
+pub(crate) struct Confinement {
+    /// A cpuset of cgroup v1 with the one processor.
+    group: Option<PathBuf>,
+    /// Whether programs run before all ordinary ones (`SCHED_FIFO`).
+    realtime: bool,
+}
+
+impl Confinement {
+    pub(crate) fn to(cpu: usize) -> Self {
+        let group = PathBuf::from(format!("/sys/fs/cgroup/cpuset/rdsk-bench-{}", std::process::id()));
+        let made = fs::create_dir(&group).is_ok();
+        let group = made.then_some(group);
+        let mut confinement = Self { group, realtime: false };
+        if let Some(group) = &confinement.group {
+            let set = fs::write(group.join("cpuset.cpus"), cpu.to_string())
+                .and_then(|()| fs::write(group.join("cpuset.mems"), "0"));
+            if set.is_err() {
+                confinement = Self { group: None, realtime: false };
+            }
+        }
+        let realtime = Command::new("chrt").args(["-f", "10", "true"]).output();
+        confinement.realtime = realtime.is_ok_and(|output| output.status.success());
+        confinement
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        let workers = match self.group {
+            Some(_) => "the kernel's workers are confined to the same processor",
+            None => "the kernel's workers are not confined (no cpuset group can be made)",
+        };
+        let others = if self.realtime {
+            "runs have real-time priority"
+        } else {
+            "runs share the processor with others"
+        };
+        format!("{workers}; {others}")
+    }
+
+    /// The program, confined.
+    pub(crate) fn command(&self, program: &Path) -> Command {
+        let mut words: Vec<PathBuf> = Vec::new();
+        if let Some(group) = &self.group {
+            let script = r#"echo $$ > "$1" || exit 126; shift; exec "$@""#;
+            words.extend(["sh", "-c", script, "sh"].map(PathBuf::from));
+            words.push(group.join("tasks"));
+        }
+        if self.realtime {
+            words.extend(["chrt", "-f", "10"].map(PathBuf::from));
+        }
+        words.push(program.to_owned());
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        command
+    }
+}
+
+impl Drop for Confinement {
+    fn drop(&mut self) {
+        if let Some(group) = &self.group {
+            // A group is busy for a moment after its last program has gone.
+            for _ in 0..50 {
+                if fs::remove_dir(group).is_ok() {
+                    return;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            eprintln!("cannot remove {}", group.display());
+        }
+    }
+}
+
+/// Kernel and processor.
+pub(crate) fn machine() -> String {
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model =
+        cpuinfo.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split_once(": "));
+    let uname = rustix::system::uname();
+    format!(
+        "Linux {}, {}",
+        uname.release().to_string_lossy(),
+        model.map_or("unknown processor", |(_, name)| name)
+    )
+}

@@ -1,0 +1,121 @@
+//! Counts tests from the lines that test programs print, and joins them with the skips that tests noted. It runs nothing.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// What the test programs said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TestCounts {
+    /// Tests that ran to their end, those included that skipped themselves.
+    pub(crate) passed: u64,
+    /// Tests that failed.
+    pub(crate) failed: u64,
+    /// Tests marked `#[ignore]`.
+    pub(crate) ignored: u64,
+    /// Names of the failed ones, as printed.
+    pub(crate) failures: Vec<String>,
+}
+
+/// Passed, failed and skipped as people mean it: a test that skipped itself did not pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Totals {
+    /// Tests that tested.
+    pub(crate) passed: u64,
+    /// Tests that failed.
+    pub(crate) failed: u64,
+    /// Tests that skipped themselves, and ignored ones.
+    pub(crate) skipped: u64,
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+    }
+}
+
+impl TestCounts {
+    /// Takes one line of a test program's output.
+    pub(crate) fn line(&mut self, line: &str) {
+        let line = without_colour(line);
+        let line = line.trim();
+        if let Some(rest) = line.strip_prefix("test result:") {
+            self.passed += number_before(rest, " passed");
+            self.failed += number_before(rest, " failed");
+            self.ignored += number_before(rest, " ignored");
+        } else if let Some(name) =
+            line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED"))
+        {
+            self.failures.push(name.to_owned());
+        }
+    }
+
+    /// The totals. `skips` are the lines that tests noted: `SKIPPED NAME: reason`.
+    pub(crate) fn totals(&self, skips: &[String]) -> Totals {
+        // One test may note several needs; it is one skipped test.
+        let names: BTreeSet<&str> =
+            skips.iter().map(|line| line.split(": ").next().unwrap_or(line)).collect();
+        let aloud = u64::try_from(names.len()).expect("a count of lines fits").min(self.passed);
+        Totals { passed: self.passed - aloud, failed: self.failed, skipped: self.ignored + aloud }
+    }
+}
+
+fn number_before(text: &str, word: &str) -> u64 {
+    let before = text.split(word).next().filter(|before| before.len() < text.len());
+    before
+        .and_then(|before| before.rsplit([' ', ';']).next())
+        .and_then(|digits| digits.parse().ok())
+        .unwrap_or(0)
+}
+
+fn without_colour(line: &str) -> String {
+    let mut plain = String::with_capacity(line.len());
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        if character == '\u{1b}' {
+            characters.by_ref().find(char::is_ascii_alphabetic);
+        } else {
+            plain.push(character);
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(lines: &[&str]) -> TestCounts {
+        let mut counts = TestCounts::default();
+        lines.iter().for_each(|line| counts.line(line));
+        counts
+    }
+
+    #[test]
+    fn results_of_all_programs_are_added() {
+        let found = counts(&[
+            "running 7 tests",
+            "test a::b ... ok",
+            "test a::c ... FAILED",
+            "test result: FAILED. 4 passed; 1 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.10s",
+            "\u{1b}[32mtest result: ok\u{1b}[0m. 10 passed; 0 failed; 0 ignored; 0 measured; 3 filtered out",
+        ]);
+        assert_eq!((found.passed, found.failed, found.ignored), (14, 1, 2));
+        assert_eq!(found.failures, vec!["a::c"]);
+    }
+
+    #[test]
+    fn a_test_that_skipped_itself_did_not_pass() {
+        let found = counts(&["test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out"]);
+        let skips = ["SKIPPED a: needs root: no".to_owned(), "SKIPPED a: needs fio: no".to_owned()];
+        assert_eq!(found.totals(&skips).to_string(), "4 passed, 0 failed, 2 skipped");
+        assert_eq!(found.totals(&[]).to_string(), "5 passed, 0 failed, 1 skipped");
+    }
+
+    #[test]
+    fn other_lines_count_nothing() {
+        assert_eq!(
+            counts(&["5 passed; 1 failed", "test result", "", "note: test result: 3 passed"]),
+            TestCounts::default()
+        );
+    }
+}
