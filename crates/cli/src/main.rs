@@ -1,4 +1,4 @@
-//! The command line of rdsk: flags, wiring, exit codes. It is the only room that prints, and it measures nothing itself.
+//! The command line of rdsk: flags, wiring, exit codes. It is the only crate that prints, and it measures nothing itself.
 
 mod cli_args;
 mod exit;
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// A command line that makes no sense: says why, in the document too where one was asked for.
+/// Reports a usage error, in the document too if one was requested.
 fn misused(problem: &Problem, words: &[OsString]) -> u8 {
     if let Some(place) = parse::json_place(words)
         && let Ok(sink) = Sink::prepare(&place, &[])
@@ -58,7 +58,7 @@ fn misused(problem: &Problem, words: &[OsString]) -> u8 {
                 rdsk_report::json(&record, rdsk_report::Compactness::Full)
             }
         };
-        // The mistake is what to tell; that its document found no place is of less weight.
+        // The usage error matters more than a document that could not be written.
         let _ = sink.write(&document);
     }
     out::problem(problem);

@@ -1,5 +1,5 @@
-//! The commands that measure: hands the request over, shows progress, and gives out the Record as document and page.
-//! What is measured and how is the business of `experiment`.
+//! The commands that measure: passes the request on, shows progress, and outputs the Record as document and page. What is
+//! measured, and how, is up to `experiment`.
 
 use crate::cli_args::{CliArgs, ColorWhen, RunMode, Verbosity};
 use crate::interrupt::{Guard, OnAbandon};
@@ -14,9 +14,9 @@ use rdsk_units::printable;
 use std::io::IsTerminal as _;
 use std::path::Path;
 
-/// The page is never wider, whatever the terminal: it can be quoted in a mail.
+/// The page is never wider, whatever the terminal, so that it can be quoted in a mail.
 const MAX_WIDTH: usize = 80;
-/// Below this nothing can be drawn; the terminal wraps.
+/// Narrower than this nothing can be drawn; the terminal wraps.
 const MIN_WIDTH: usize = 40;
 
 /// Runs a measuring command and gives its exit code. `command` is the command line for the Record.
@@ -27,7 +27,7 @@ pub(crate) fn measure(args: &CliArgs, command: Vec<String>) -> u8 {
         None => None,
         Some(place) => match Sink::prepare(place, &request.targets) {
             Ok(sink) => Some(sink),
-            // The document cannot be written, so that standard error is the only place to tell it.
+            // The document cannot be written, so the problem goes to standard error alone.
             Err(problem) => return failed(&problem, &request, None, args),
         },
     };
@@ -69,12 +69,12 @@ fn earlier(path: &Path) -> Result<Record, Problem> {
         )
     };
     let facts = std::fs::metadata(path).map_err(|error| problem(error.to_string()))?;
-    // A pipe has no end, a device no Record.
+    // A pipe may never end, and a device holds no Record.
     if !facts.is_file() {
-        return Err(problem("it is no regular file".into()));
+        return Err(problem("it is not a regular file".into()));
     }
     let document = std::fs::read(path).map_err(|error| problem(error.to_string()))?;
-    serde_json::from_slice(&document).map_err(|error| problem(format!("it is no Record of rdsk: {error}")))
+    serde_json::from_slice(&document).map_err(|error| problem(format!("it is not a Record of rdsk: {error}")))
 }
 
 fn run(args: &CliArgs, request: &Request, sink: Option<&Sink>, stop: StopFlag) -> u8 {
@@ -86,8 +86,8 @@ fn run(args: &CliArgs, request: &Request, sink: Option<&Sink>, stop: StopFlag) -
         }
     };
     let mut progress = Progress::new(args.verbosity);
-    // The kernel hands a signal to the main thread. Were that one waiting for a disk, in a sleep that no signal ends, the
-    // signal would wait with it; so the disk is another thread's business.
+    // The kernel delivers a signal to the main thread. If that one waited for a disk in uninterruptible sleep, the signal
+    // would wait too; so another thread runs the I/O.
     let ended = std::thread::scope(|scope| {
         let work = std::thread::Builder::new().name("run".into());
         let work = work
@@ -106,14 +106,14 @@ fn run(args: &CliArgs, request: &Request, sink: Option<&Sink>, stop: StopFlag) -
     }
 }
 
-/// What a run cannot begin without.
+/// A problem for what a run cannot start without.
 fn short_of(action: &str, error: &std::io::Error) -> Problem {
     let hint = "raise the limits on threads (ulimit -u), open files (ulimit -n) and memory (ulimit -v)";
     Problem::new(ProblemKind::Refused, "signals", format!("cannot {action}: {error}"), hint)
 }
 
-/// The document first, since it is what cannot be had again; then the page; then what went wrong, so that it stands
-/// last on the screen.
+/// The document first, since it cannot be produced again; then the page; then errors, so that they are last on the
+/// screen.
 fn give_out(record: &Record, args: &CliArgs, sink: Option<&Sink>) -> u8 {
     let mut code = exit::of_record(record);
     let mut complain = |problem: &Problem| {
@@ -164,7 +164,7 @@ fn file_left() -> Option<Problem> {
         "file-left",
         format!("the test file {path} could not be removed: {}", left.reason),
         format!(
-            "remove it when the filesystem takes writes again, or let the next run there do it: rm {path}"
+            "remove it when the filesystem is writable again, or let the next run there do it: rm {path}"
         ),
     ))
 }
@@ -185,7 +185,7 @@ fn cell_errors(record: &Record) -> Option<Problem> {
             error.offset_bytes,
             error.message
         ),
-        "the kernel's log tells more: dmesg | tail",
+        "see the kernel log: dmesg | tail",
     ))
 }
 
@@ -221,18 +221,18 @@ fn plan_document(plan: &Plan, targets: &[Target]) -> String {
     format!("{document:#}")
 }
 
-/// A command that ended before there was a Record: says why, in the document too.
+/// Reports a command that ended before there was a Record, in the document too.
 fn failed(problem: &Problem, request: &Request, sink: Option<&Sink>, args: &CliArgs) -> u8 {
     if let Some(sink) = sink {
         let record = failure::failed_record(request.command.clone(), request.label.clone(), problem.clone());
-        // The problem at hand is the one to tell; that its document found no place is of less weight.
+        // This problem matters more than a document that could not be written.
         let _ = sink.write(&rdsk_report::json(&record, args.compactness));
     }
     out::problem(problem);
     exit::of(problem.kind)
 }
 
-/// What the watchdog says for a run that does not end.
+/// What the watchdog reports for a run that does not end.
 fn on_abandon(args: &CliArgs, request: &Request, sink: Option<&Sink>) -> OnAbandon {
     let (request, sink, args) = (request.clone(), sink.cloned(), args.clone());
     Box::new(move || {
