@@ -8,7 +8,7 @@ pub(crate) mod rows;
 mod tree;
 
 use crate::cli_args::CliArgs;
-use crate::json_file::Sink;
+use crate::json_file::{self, Sink};
 use crate::{exit, out, panic_hook};
 use rdsk_model::{Problem, ProblemKind, TargetKind};
 use rdsk_report::Charset;
@@ -44,22 +44,16 @@ pub(crate) struct Facts {
 pub(crate) fn show(args: &CliArgs) -> u8 {
     let sink = match args.json.as_ref().map(|place| Sink::prepare(place, &args.targets)).transpose() {
         Ok(sink) => sink,
-        Err(problem) => return failed(&problem),
+        Err(problem) => return out::failure(&problem),
     };
     let roots = Roots::default();
     let names = if args.targets.is_empty() { everything(&roots.sys) } else { args.targets.clone() };
     let infos: Vec<TargetInfo> = names.into_iter().map(|name| inspect(name, &roots)).collect();
     let mut code = exit::DONE;
-    let shown = match &sink {
-        Some(sink) => sink.write(&document(&infos, None)),
-        None => Ok(()),
-    }
-    .and_then(|()| match &sink {
-        Some(Sink::Stdout) => Ok(()),
-        _ => out::data(&page::page(&infos, charset(args, |name| std::env::var(name).ok()))).map(drop),
-    });
+    let page = || page::page(&infos, charset(args, |name| std::env::var(name).ok()));
+    let shown = json_file::output(sink.as_ref(), || document(&infos, None), page);
     if let Err(problem) = shown {
-        code = failed(&problem);
+        code = out::failure(&problem);
     }
     for problem in infos.iter().filter_map(|info| info.found.as_ref().err()) {
         out::problem(problem);
@@ -84,11 +78,6 @@ fn charset(args: &CliArgs, variable: impl Fn(&str) -> Option<String>) -> Charset
     } else {
         Charset::Ascii
     }
-}
-
-fn failed(problem: &Problem) -> u8 {
-    out::problem(problem);
-    exit::of(problem.kind)
 }
 
 fn inspect(name: String, roots: &Roots) -> TargetInfo {

@@ -90,6 +90,19 @@ impl Sink {
     }
 }
 
+/// Writes the document if one was requested, and prints the page unless the document takes its place.
+///
+/// # Errors
+/// When either cannot be written.
+pub(crate) fn output(
+    sink: Option<&Sink>,
+    document: impl FnOnce() -> String,
+    page: impl FnOnce() -> String,
+) -> Result<(), Problem> {
+    sink.map_or(Ok(()), |sink| sink.write(&document()))?;
+    if sink == Some(&Sink::Stdout) { Ok(()) } else { out::data(&page()).map(drop) }
+}
+
 fn new_file(path: &Path) -> Result<Sink, Problem> {
     // The document would replace a dangling symlink, and whoever created that meant something else.
     if fs::symlink_metadata(path).is_ok() {

@@ -31,10 +31,7 @@ fn main() -> ExitCode {
     let code = match parse::parse(&words) {
         Ok(Parsed::Text(text)) => match out::data(&text) {
             Ok(_) => exit::DONE,
-            Err(problem) => {
-                out::problem(&problem);
-                exit::of(problem.kind)
-            }
+            Err(problem) => out::failure(&problem),
         },
         Ok(Parsed::Args(args)) => match args.subcommand {
             Subcommand::Info => info::show(&args),
@@ -61,8 +58,7 @@ fn misused(problem: &Problem, words: &[OsString]) -> u8 {
         // The usage error matters more than a document that could not be written.
         let _ = sink.write(&document);
     }
-    out::problem(problem);
-    exit::of(problem.kind)
+    out::failure(problem)
 }
 
 /// The command line as text, for the Record.

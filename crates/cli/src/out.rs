@@ -42,6 +42,12 @@ pub(crate) fn problem(problem: &Problem) {
     write_stderr(&problem_text(problem));
 }
 
+/// Prints a problem that ends the command, and gives the exit code for it.
+pub(crate) fn failure(ended_by: &Problem) -> u8 {
+    problem(ended_by);
+    crate::exit::of(ended_by.kind)
+}
+
 /// Prints a warning to standard error.
 pub(crate) fn warning(text: &str) {
     write_stderr(&format!("warning: {}\n", one_line(text)));

@@ -13,26 +13,11 @@ use serde_json::{Value, json};
 
 /// Shows what was requested and gives the exit code.
 pub(crate) fn show(args: &CliArgs) -> u8 {
-    let answer = match answer(args) {
-        Ok(answer) => answer,
-        Err(problem) => return failed(&problem),
-    };
-    let shown = match args.json.as_ref().map(|place| Sink::prepare(place, &[])).transpose() {
-        Err(problem) => Err(problem),
-        Ok(None) => out::data(&answer.page).map(drop),
-        Ok(Some(sink)) => {
-            let mut document =
-                serde_json::to_string_pretty(&answer.document).expect("a Value always serializes");
-            document.push('\n');
-            sink.write(&document)
-        }
-    };
-    shown.map_or_else(|problem| failed(&problem), |()| exit::DONE)
-}
-
-fn failed(problem: &Problem) -> u8 {
-    out::problem(problem);
-    exit::of(problem.kind)
+    let shown = answer(args).and_then(|answer| match &args.json {
+        None => out::data(&answer.page).map(drop),
+        Some(place) => Sink::prepare(place, &[])?.write(&format!("{:#}", answer.document)),
+    });
+    shown.map_or_else(|problem| out::failure(&problem), |()| exit::DONE)
 }
 
 /// The answer in two forms.

@@ -9,9 +9,8 @@ mod support;
 use rdsk_testkit::sandbox::Errno;
 use rdsk_testkit::{Behaviour, Call, FuseDisk, LoopDevice, Need, requires, without};
 use serde_json::Value;
-use std::time::Duration;
 use support::{
-    MIB, brief, cell, count, device as counters_of, figure, rdsk, record_of, sum_over_cells, word,
+    MIB, brief, cell, count, device as counters_of, figure, rdsk, record_of, settle, sum_over_cells, word,
 };
 
 const NEEDS: [Need; 4] = [Need::Root, Need::Fuse, Need::Loop, Need::IoUring];
@@ -162,17 +161,4 @@ fn held_against_the_log(disk: &FuseDisk, device: &LoopDevice, record: &Value, wa
     assert_eq!(cells.iter().sum::<u64>(), sum_over_cells(record, device, "/read_bytes"));
     // The disk never had more in flight than was asked for.
     assert!(count(counters, "/in_flight_max") <= DEPTH, "{}", brief(direct));
-}
-
-/// Waits until whoever looks at a new or just closed device has done so.
-fn settle(disk: &FuseDisk) {
-    let mut before = disk.counts();
-    loop {
-        std::thread::sleep(Duration::from_millis(100));
-        let now = disk.counts();
-        if now == before {
-            return;
-        }
-        before = now;
-    }
 }

@@ -5,7 +5,7 @@
 pub(crate) mod plain;
 
 use rdsk_testkit::cli::{self, Ended, Run};
-use rdsk_testkit::{DirectIo, LoopDevice};
+use rdsk_testkit::{DirectIo, FuseDisk, LoopDevice};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -250,4 +250,17 @@ pub(crate) fn scale_rate(record: &Value, op: &str, size: &str, streams: u32) -> 
 /// The streams of the first visit of a cell of `scale`.
 pub(crate) fn streams(cell: &Value) -> &Vec<Value> {
     cell["result"]["visits"][0]["streams"].as_array().expect("a visit lists its streams")
+}
+
+/// Waits until whoever looks at a new or just closed device has done so.
+pub(crate) fn settle(disk: &FuseDisk) {
+    let mut before = disk.counts();
+    loop {
+        std::thread::sleep(Duration::from_millis(100));
+        let now = disk.counts();
+        if now == before {
+            return;
+        }
+        before = now;
+    }
 }
