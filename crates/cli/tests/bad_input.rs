@@ -1,5 +1,5 @@
 //! Every option with nonsense, overflow, zero, a negative, an unknown suffix, nothing; conflicting flags; unknown
-//! commands and flags: exit 2, one line and a hint, nothing on standard output, nothing made.
+//! commands and flags: exit 2, one line and a hint, nothing on standard output, nothing created.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;
@@ -111,7 +111,7 @@ fn what_is_not_there_is_unknown() {
 }
 
 #[test]
-fn a_record_tells_the_mistake_on_standard_output() {
+fn a_record_reports_the_usage_error_on_standard_output() {
     for line in [
         &["paths", "--json", "-", "--bs", "99999999T"][..],
         &["paths", "--bs", "-4k", "--json=-"],
@@ -132,7 +132,7 @@ fn a_record_tells_the_mistake_on_standard_output() {
 }
 
 #[test]
-fn a_record_tells_the_mistake_in_a_file() {
+fn a_record_reports_the_usage_error_in_a_file() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("r.json");
     let run = rdsk(["run", "--budget", "soon", "--json", path.to_str().unwrap()]);

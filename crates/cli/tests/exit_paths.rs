@@ -1,5 +1,5 @@
-//! Every way out of a run: signals, a reader that leaves, a kill, a full disk. The exit code is right, the document is
-//! there, and no test file stays.
+//! Every exit path of a run: signals, a closed pipe, a kill, a full disk. The exit code is right, the document is there,
+//! and no test file is left.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;

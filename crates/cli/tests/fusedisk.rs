@@ -1,9 +1,9 @@
 //! Truth: a real block device whose behaviour is programmed. `rdsk` reads a loop device over a disk that answers each
-//! request after a known time; what it says must be what was programmed, and its counts must be those of the disk's log.
+//! request after a known time; what rdsk reports must be what was programmed, and its counts must be those of the disk's log.
 //!
-//! The way through the kernel comes on top of what is programmed. A loop of plain pread(2), which knows nothing of rdsk,
-//! measures it, and the disk takes it off. Another program on the machine makes the way longer for a while, so a figure
-//! counts when one of a few attempts has it.
+//! The kernel's overhead comes on top of what is programmed. A loop of plain pread(2), independent of rdsk, measures it, and
+//! the disk subtracts it. Another program on the machine may increase it for a while, so one of a few attempts must show
+//! the figure.
 
 mod support;
 

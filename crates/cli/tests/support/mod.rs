@@ -1,5 +1,5 @@
-//! What the truth tests share: running the real binary for its Record, reading figures out of it, and the ground that
-//! it is run on. It judges nothing: the tests do.
+//! What the truth tests share: running the real binary for its Record, reading figures from it, and the devices and files
+//! that it runs on. It judges nothing: the tests do.
 #![allow(dead_code, reason = "every test binary uses its own part of this")]
 
 pub(crate) mod plain;
@@ -34,7 +34,7 @@ pub(crate) fn rdsk(arguments: &[&dyn AsRef<OsStr>]) -> Command {
     command
 }
 
-/// Runs to the end and gives the Record of a run that did all it was asked for.
+/// Runs to the end and gives the Record of a complete run.
 pub(crate) fn record_of(command: Command) -> Value {
     complete(&cli::run(command, LONG))
 }
@@ -48,7 +48,7 @@ pub(crate) fn complete(run: &Run) -> Value {
     record
 }
 
-/// Runs a tool of the system to a good end and gives its standard output and its talk.
+/// Runs a tool of the system successfully, and gives its standard output and standard error.
 pub(crate) fn tool(command: Command) -> (String, String) {
     let run = cli::run(command, LONG);
     assert_eq!(run.ended, Ended::Exited(0), "{}\n{}", run.command, run.stderr);
@@ -252,7 +252,7 @@ pub(crate) fn streams(cell: &Value) -> &Vec<Value> {
     cell["result"]["visits"][0]["streams"].as_array().expect("a visit lists its streams")
 }
 
-/// Waits until whoever looks at a new or just closed device has done so.
+/// Waits until nobody reads a new or just closed device any more, as udev does.
 pub(crate) fn settle(disk: &FuseDisk) {
     let mut before = disk.counts();
     loop {
