@@ -1,4 +1,4 @@
-//! What one command line asks for, parsed and checked. Plain data; it looks at no target and opens nothing.
+//! What one command line requests, parsed and checked. Plain data; it looks at no target and opens nothing.
 
 use crate::subcommand::Subcommand;
 use rdsk_experiment::PlanOptions;
@@ -50,6 +50,8 @@ pub(crate) enum ColorWhen {
 pub(crate) struct CliArgs {
     /// The command.
     pub(crate) subcommand: Subcommand,
+    /// The names of the flags that were given.
+    pub(crate) given: Vec<&'static str>,
     /// Names as typed; empty where none was given.
     pub(crate) targets: Vec<String>,
     /// The questions; empty for `info`.
@@ -83,8 +85,9 @@ impl CliArgs {
     pub(crate) fn new(subcommand: Subcommand) -> Self {
         Self {
             subcommand,
+            given: Vec::new(),
             targets: Vec::new(),
-            experiments: subcommand.experiments(),
+            experiments: subcommand.about().experiments.to_vec(),
             options: PlanOptions::default(),
             size_bytes: None,
             resume: None,
@@ -97,5 +100,10 @@ impl CliArgs {
             color: ColorWhen::Auto,
             charset: Charset::Unicode,
         }
+    }
+
+    /// Whether a flag was given.
+    pub(crate) fn has(&self, flag: &str) -> bool {
+        self.given.contains(&flag)
     }
 }

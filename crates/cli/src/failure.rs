@@ -1,7 +1,7 @@
 //! Records of runs that never began: what `--json` gives when the command line or the environment is wrong. It prints
 //! nothing.
 
-use rdsk_model::{EvidenceSource, Observer, Problem, ProblemKind, Record, SCHEMA, Status};
+use rdsk_model::{Problem, ProblemKind, Record, Status};
 
 /// A Record without cells that carries the problem. Its status is `interrupted` for an interruption, else `failed`.
 pub(crate) fn failed_record(command: Vec<String>, label: Option<String>, problem: Problem) -> Record {
@@ -9,28 +9,11 @@ pub(crate) fn failed_record(command: Vec<String>, label: Option<String>, problem
         ProblemKind::Interrupted => Status::Interrupted,
         _ => Status::Failed,
     };
-    Record {
-        schema: SCHEMA.to_owned(),
-        id: ulid::Ulid::new().to_string(),
-        label,
-        command,
-        rdsk_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_at: jiff::Timestamp::now().to_string(),
-        elapsed_ns: 0,
-        status,
-        error: Some(problem),
-        host: None,
-        targets: Vec::new(),
-        observer: Observer {
-            source: EvidenceSource::None,
-            why_not_higher: Some("nothing was measured".to_owned()),
-            lost_events: 0,
-            cost_ns_per_io: None,
-        },
-        cells: Vec::new(),
-        findings: Vec::new(),
-        notes: Vec::new(),
-    }
+    let mut record = rdsk_experiment::empty_record(command, label);
+    record.status = status;
+    record.error = Some(problem);
+    record.observer.why_not_higher = Some("nothing was measured".to_owned());
+    record
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ fn misused(problem: &Problem, words: &[OsString]) -> u8 {
     if let Some(place) = parse::json_place(words)
         && let Ok(sink) = Sink::prepare(&place, &[])
     {
-        let document = match parse::subcommand(words) {
+        let document = match parse::subcommand_of(words) {
             Some(Subcommand::Info) => info::document(&[], Some(problem)),
             _ => {
                 let record = failure::failed_record(command(words), None, problem.clone());

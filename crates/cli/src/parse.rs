@@ -1,16 +1,17 @@
-//! From words to what is args: the one place that knows clap. It checks what contradicts what, and says every mistake
-//! as one line and a hint. It opens nothing and looks at no target.
+//! From the words of the command line to [`CliArgs`], with clap. It refuses conflicting flags, and reports every usage
+//! error as one line and a hint. It opens nothing and looks at no target.
 
 mod conflicts;
 mod usage_error;
 
 use crate::cli_args::{CliArgs, JsonPlace};
-use crate::flags::FLAGS;
+use crate::flags::Flag;
 use crate::subcommand::Subcommand;
 use clap::error::ErrorKind;
+use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
 use rdsk_model::{Problem, ProblemKind};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 /// Width of every help text, whatever the terminal: it can be quoted and compared.
 const HELP_WIDTH: usize = 80;
@@ -37,17 +38,22 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Parsed, Problem> {
         Err(error) => return Err(usage_error::problem(&error, words)),
     };
     let (name, matches) = matches.subcommand().expect("clap requires a command");
-    let subcommand = *Subcommand::ALL
-        .iter()
-        .find(|subcommand| subcommand.name() == name)
-        .expect("clap only knows the commands of Subcommand::ALL");
+    let subcommand = named(name).expect("clap only knows the commands of Subcommand::ALL");
     let mut args = CliArgs::new(subcommand);
-    for flag in flags_of(subcommand) {
-        flag.read(matches, &mut args);
+    for flag in crate::flags::all().filter(|flag| is_given(matches, flag)) {
+        let texts: Vec<&str> =
+            matches.get_raw(flag.name).into_iter().flatten().filter_map(OsStr::to_str).collect();
+        flag.set(&mut args, &texts)
+            .map_err(|bad| usage(format!("--{}: {}", flag.name, bad.message), bad.hint))?;
     }
     args.targets = targets(matches)?;
-    conflicts::check(matches, &args)?;
+    conflicts::check(&args)?;
     Ok(Parsed::Args(Box::new(args)))
+}
+
+fn is_given(matches: &ArgMatches, flag: &Flag) -> bool {
+    let is_taken = matches.try_contains_id(flag.name).unwrap_or(false);
+    is_taken && matches.value_source(flag.name) == Some(ValueSource::CommandLine)
 }
 
 /// Where a command line that is wrong elsewhere wants its JSON, so that the mistake can be told there too.
@@ -63,19 +69,17 @@ pub(crate) fn json_place(words: &[OsString]) -> Option<JsonPlace> {
 }
 
 /// The command that a command line names, even one that is wrong elsewhere.
-pub(crate) fn subcommand(words: &[OsString]) -> Option<Subcommand> {
-    let name = words.get(1)?.to_str()?;
+pub(crate) fn subcommand_of(words: &[OsString]) -> Option<Subcommand> {
+    named(words.get(1)?.to_str()?)
+}
+
+fn named(name: &str) -> Option<Subcommand> {
     Subcommand::ALL.iter().copied().find(|subcommand| subcommand.name() == name)
 }
 
 /// A problem of the command line.
 pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Problem {
     Problem::new(ProblemKind::Usage, "usage", message.into(), hint.into())
-}
-
-/// The flags that a command takes.
-fn flags_of(subcommand: Subcommand) -> impl Iterator<Item = &'static &'static dyn crate::flags::Flag> {
-    FLAGS.iter().filter(move |flag| flag.subcommands().contains(&subcommand))
 }
 
 fn targets(matches: &ArgMatches) -> Result<Vec<String>, Problem> {
@@ -90,15 +94,15 @@ fn targets(matches: &ArgMatches) -> Result<Vec<String>, Problem> {
 fn command() -> Command {
     let mut command = Command::new("rdsk")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("Tell how fast a disk, LUN, array or file really is, and why")
+        .about("Measure how fast a disk, LUN, array or file really is, and explain why")
         .after_help(
-            "TARGET is a directory (a test file is made in it and removed), a file, a block device (by its path, \
-             an identity such as vg/lv, or a tag such as PARTUUID=...) or a \
-             simulated disk (sim:NAME); without one, the current directory. Files that are not rdsk's own and block devices are only read, unless \
-             writing is allowed.\n\nExamples:\n  rdsk run\n      measure the filesystem of the current directory, \
-             one minute\n  rdsk run /dev/sdb --budget 20s\n      measure a block device, only reading\n  rdsk info \
-             /dev/sdb\n      what it is, and what would be refused and why\n\nExit codes: 0 done, 2 usage, 3 refused \
-             or environment, 4 I/O failed, 130 interrupted",
+            "TARGET is a directory (a test file is created in it and removed), a file, a block device (by its path, an \
+             identity such as vg/lv, or a tag such as PARTUUID=...) or a simulated disk (sim:NAME); the default is the \
+             current directory. Files of yours and block devices are only read, unless a flag allows \
+             writing.\n\nExamples:\n  rdsk run\n      measure the filesystem of the current directory, one minute\n  \
+             rdsk run /dev/sdb --budget 20s\n      measure a block device, read only\n  rdsk info /dev/sdb\n      what \
+             it is, what would be refused, and why\n\nrdsk COMMAND --help explains the flags of a command.\n\nExit \
+             codes: 0 done, 2 usage error, 3 refused or not possible here, 4 I/O failed, 130 interrupted",
         )
         .color(ColorChoice::Never)
         .term_width(HELP_WIDTH)
@@ -113,17 +117,14 @@ fn command() -> Command {
 }
 
 fn clap_subcommand(subcommand: Subcommand) -> Command {
-    let help = match subcommand {
-        Subcommand::Info => "Directories, files, block devices, sim:NAME [default: every block device and .]",
-        Subcommand::Sim => "list, or show NAME [default: list]",
-        _ => "Directories, files, block devices, sim:NAME [default: .]",
-    };
+    let about = subcommand.about();
+    let (targets, help) = about.targets;
     Command::new(subcommand.name())
-        .about(subcommand.about())
-        .long_about(subcommand.details())
-        .after_help(subcommand.examples_text())
-        .args(flags_of(subcommand).map(|flag| flag.arg()))
-        .arg(Arg::new("TARGET").action(ArgAction::Append).num_args(0..).help(help))
+        .about(about.summary)
+        .long_about(format!("{}.\n\n{}", about.summary, about.details))
+        .after_help(about.examples_text())
+        .args(crate::flags::all().filter_map(|flag| flag.arg(subcommand)))
+        .arg(Arg::new("TARGET").value_name(targets).action(ArgAction::Append).num_args(0..).help(help))
 }
 
 #[cfg(test)]

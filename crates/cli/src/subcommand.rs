@@ -1,22 +1,23 @@
-//! The commands by name, with what their help says. It parses nothing and runs nothing.
+//! The subcommands, with what their help says. It parses nothing and runs nothing.
 
+use Subcommand::{Align, Info, Paths, Run, Scale, Sim, Stream, Stripe, Zones};
 use rdsk_model::Experiment;
 
-/// A command of rdsk.
+/// A subcommand of rdsk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subcommand {
     /// The whole characterization.
     Run,
-    /// Direct against buffered.
+    /// Direct against buffered I/O.
     Paths,
-    /// One stream, watched by iostat.
+    /// One stream, with the columns of iostat.
     Stream,
-    /// Write latency by size and alignment.
-    Align,
     /// Speed by position.
     Zones,
     /// Block size × streams × targets.
     Scale,
+    /// Latency by size and alignment.
+    Align,
     /// Chunk and full stripe.
     Stripe,
     /// What a target is.
@@ -25,7 +26,7 @@ pub(crate) enum Subcommand {
     Sim,
 }
 
-/// The questions that `rdsk run` asks.
+/// What `rdsk run` measures unless `--only` chooses.
 pub(crate) const IN_RUN: &[Experiment] = &[
     Experiment::Headline,
     Experiment::Paths,
@@ -36,214 +37,197 @@ pub(crate) const IN_RUN: &[Experiment] = &[
 ];
 
 impl Subcommand {
-    /// Every command, in the order of the help.
-    pub(crate) const ALL: &'static [Self] = &[
-        Self::Run,
-        Self::Paths,
-        Self::Stream,
-        Self::Zones,
-        Self::Scale,
-        Self::Align,
-        Self::Stripe,
-        Self::Info,
-        Self::Sim,
-    ];
-    /// The commands that measure.
-    pub(crate) const MEASURING: &'static [Self] =
-        &[Self::Run, Self::Paths, Self::Stream, Self::Zones, Self::Scale, Self::Align, Self::Stripe];
-    /// The commands whose page has drawings.
-    pub(crate) const DRAWING: &'static [Self] = &[
-        Self::Run,
-        Self::Paths,
-        Self::Stream,
-        Self::Zones,
-        Self::Scale,
-        Self::Align,
-        Self::Stripe,
-        Self::Info,
-    ];
-    /// The commands that ask one question.
-    pub(crate) const EXPERIMENTS: &'static [Self] =
-        &[Self::Paths, Self::Stream, Self::Zones, Self::Scale, Self::Align, Self::Stripe];
-    /// The commands whose block sizes can be chosen.
-    pub(crate) const WITH_BLOCKS: &'static [Self] =
-        &[Self::Paths, Self::Stream, Self::Zones, Self::Scale, Self::Align];
-    /// The commands whose cells take a time, or a number of bytes.
-    pub(crate) const WITH_TIMED_CELLS: &'static [Self] =
-        &[Self::Paths, Self::Stream, Self::Scale, Self::Align];
-
-    /// The commands whose cells end when they are precise enough, and whose engine can be chosen.
-    pub(crate) const WITH_ENGINES: &'static [Self] =
-        &[Self::Run, Self::Paths, Self::Stream, Self::Scale, Self::Align];
+    /// Every subcommand, in the order of the help.
+    pub(crate) const ALL: &'static [Self] = &[Run, Paths, Stream, Zones, Scale, Align, Stripe, Info, Sim];
+    /// Those that measure.
+    pub(crate) const MEASURING: &'static [Self] = &[Run, Paths, Stream, Zones, Scale, Align, Stripe];
+    /// Those whose text has drawings.
+    pub(crate) const DRAWING: &'static [Self] = &[Run, Paths, Stream, Zones, Scale, Align, Stripe, Info];
 
     /// The word on the command line.
     pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Paths => "paths",
-            Self::Stream => "stream",
-            Self::Align => "align",
-            Self::Zones => "zones",
-            Self::Scale => "scale",
-            Self::Stripe => "stripe",
-            Self::Info => "info",
-            Self::Sim => "sim",
-        }
+        self.about().name
     }
 
-    /// The questions that the command asks unless `--only` chooses; empty for a command that measures nothing.
-    pub(crate) fn experiments(self) -> Vec<Experiment> {
+    /// Everything about it.
+    pub(crate) const fn about(self) -> &'static About {
         match self {
-            Self::Run => IN_RUN.to_vec(),
-            Self::Paths => vec![Experiment::Paths],
-            Self::Stream => vec![Experiment::Stream],
-            Self::Align => vec![Experiment::Align],
-            Self::Zones => vec![Experiment::Zones],
-            Self::Scale => vec![Experiment::Scale],
-            Self::Stripe => vec![Experiment::Stripe],
-            Self::Info | Self::Sim => Vec::new(),
+            Run => &RUN,
+            Paths => &PATHS,
+            Stream => &STREAM,
+            Zones => &ZONES,
+            Scale => &SCALE,
+            Align => &ALIGN,
+            Stripe => &STRIPE,
+            Info => &INFO,
+            Sim => &SIM,
         }
-    }
-
-    /// One line for the list of commands.
-    pub(crate) const fn about(self) -> &'static str {
-        match self {
-            Self::Run => "Measure everything that fits into the time budget, and explain it",
-            Self::Paths => "Compare direct I/O with buffered I/O: the same bytes on both paths",
-            Self::Stream => "Watch one stream the way iostat does, by buffered, direct and dsync",
-            Self::Align => "Show what a write costs by its size and by its alignment",
-            Self::Zones => "Show speed by position: zones of the disk, drift, bands of slower requests",
-            Self::Scale => "Show what more streams, larger blocks and more targets give",
-            Self::Stripe => "Find the chunk and the full stripe of an array from what requests take",
-            Self::Info => "Show what a target is, what it sits on and what would be refused",
-            Self::Sim => "List the simulated systems, and show the figures of one",
-        }
-    }
-
-    /// A paragraph for `--help`.
-    pub(crate) const fn details(self) -> &'static str {
-        match self {
-            Self::Run => {
-                "Measure everything that fits into the time budget, and explain it.\n\nA TARGET that is a \
-                 directory gets a test file, which is removed at the end. A file of yours and a block device are \
-                 only read, unless writing is allowed by --overwrite or --destroy."
-            }
-            Self::Paths => {
-                "Compare direct I/O with buffered I/O: the same bytes on both paths, sequentially, as dd moves \
-                 them, each until its data is stable."
-            }
-            Self::Stream => {
-                "Watch one stream the way iostat does, by buffered, direct and dsync, with the row of iostat -x \
-                 and the queue depth beside each."
-            }
-            Self::Align => {
-                "Show what a write costs by its size and by its alignment, cached and uncached, buffered and \
-                 direct, and which writes make the kernel read first."
-            }
-            Self::Zones => {
-                "Show speed by position: every pass visits the same positions in an order of its own, and the \
-                 time of each is kept. Where the rate steps there is a zone; where a part of the requests is later \
-                 by a fixed time there is a band, and its cause is tested for. Reads unless --rw write is asked for."
-            }
-            Self::Scale => {
-                "Show what more streams, larger blocks and more targets give: sequential readers and writers, \
-                 each on its own part, dealt round the targets in order and started one after the other. The \
-                 aggregate is that of the time in which all of them ran."
-            }
-            Self::Stripe => {
-                "Find the chunk and the full stripe of an array: requests of chosen sizes at chosen offsets, one at a \
-                 time, and where their cost steps. Durable direct writes where writing is allowed, else reads, which \
-                 tell the chunk and are not sure of the stripe. Where the members' own counters can be seen they are \
-                 read around every request and tell exactly."
-            }
-            Self::Info => {
-                "Show what a target is, what it sits on and what would be refused, with the reason. Nothing is \
-                 written and nothing is measured. Without TARGET: every block device and the current directory."
-            }
-            Self::Sim => {
-                "List the simulated systems, and show the figures of one with their sources.\n\nrdsk sim list tells \
-                 which there are; rdsk sim show NAME tells what one is made of. Any command measures them as \
-                 sim:NAME, and a system of your own as sim:./FILE.toml; sim:NAME/1 is its second LUN."
-            }
-        }
-    }
-
-    /// Command lines to copy, each with what it does.
-    pub(crate) const fn examples(self) -> &'static [(&'static str, &'static str)] {
-        match self {
-            Self::Run => &[
-                ("rdsk run", "the filesystem of the current directory, one minute"),
-                ("rdsk run /mnt/data --budget 20s", "another filesystem, sooner and less exactly"),
-                ("rdsk run /dev/sdb", "a block device, only read"),
-                ("rdsk run --only headline --json result.json", "the headline, kept as a Record"),
-                ("rdsk run /dev/sdb --dry-run", "what would be done, without doing it"),
-            ],
-            Self::Paths => &[
-                ("rdsk paths", "a test file in the current directory"),
-                ("rdsk paths /dev/sdb --rw read --bytes 1G", "a device, 1 GiB on each path"),
-                ("rdsk paths --bs 64k --runtime 5s", "another block size, 5 seconds per cell"),
-            ],
-            Self::Stream => &[
-                ("rdsk stream --bs 16k", "one writer and one reader, 16 KiB each"),
-                ("rdsk stream /dev/sdb --rw read --iodepth 32", "direct reads, 32 in flight"),
-                ("rdsk stream --pattern random --bs 4k", "random offsets"),
-            ],
-            Self::Align => &[
-                ("rdsk align", "the table of sizes, on a test file"),
-                ("rdsk align --bs 512,4k,64k", "these sizes only"),
-            ],
-            Self::Zones => &[
-                ("rdsk zones /dev/sdb", "the whole disk, as many positions and passes as a minute allows"),
-                ("rdsk zones /dev/sdb --bs 1M,5M --runs 10 --points 200", "these, however long they take"),
-                (
-                    "rdsk zones /dev/sdb --full --runs 1 --bs 20M --json z.json",
-                    "every block, kept as a Record",
-                ),
-                ("rdsk zones sim:freebsd-wd800jd", "a simulated disk of the report"),
-            ],
-            Self::Scale => &[
-                ("rdsk scale", "a test file in the current directory, one minute"),
-                (
-                    "rdsk scale /dev/sdb /dev/sdc --rw read --streams 1,2,4",
-                    "two disks, streams dealt round them",
-                ),
-                (
-                    "rdsk scale --bs 64k,1M --runtime 5s --stagger 0s",
-                    "five seconds per cell, started together",
-                ),
-            ],
-            Self::Stripe => &[
-                ("rdsk stripe /dev/md0", "an array that is only read: its chunk"),
-                (
-                    "rdsk stripe /dev/md0 --rw write --destroy IDENTITY",
-                    "an empty array, written: its full stripe too",
-                ),
-                ("rdsk stripe sim:raid5", "a simulated array"),
-            ],
-            Self::Info => &[
-                ("rdsk info", "all block devices and the current directory"),
-                ("rdsk info /dev/sdb", "one device, and why it may not be written"),
-                ("rdsk info --json - .", "the same as JSON"),
-            ],
-            Self::Sim => &[
-                ("rdsk sim list", "every system, with the report that it is from"),
-                ("rdsk sim show wd2500", "the figures of one, as a text to start your own from"),
-                ("rdsk sim show ./mydisk.toml", "the figures of your own, checked"),
-            ],
-        }
-    }
-
-    /// The examples as a block for the end of the help.
-    pub(crate) fn examples_text(self) -> String {
-        use std::fmt::Write as _;
-        let mut text = String::from("Examples:\n");
-        for (line, what) in self.examples() {
-            writeln!(text, "  {line}\n      {what}").expect("writing to a String cannot fail");
-        }
-        text.truncate(text.trim_end().len());
-        text
     }
 }
+
+/// What there is to know about a subcommand.
+pub(crate) struct About {
+    name: &'static str,
+    /// What it measures unless `--only` chooses; empty when it measures nothing.
+    pub(crate) experiments: &'static [Experiment],
+    /// One line for the list of commands.
+    pub(crate) summary: &'static str,
+    /// More for `--help`.
+    pub(crate) details: &'static str,
+    /// Name and help of its targets.
+    pub(crate) targets: (&'static str, &'static str),
+    /// Command lines to copy, each with what it does.
+    examples: &'static [(&'static str, &'static str)],
+}
+
+impl About {
+    /// The examples as a block for the end of the help.
+    pub(crate) fn examples_text(&self) -> String {
+        let examples = self.examples.iter().map(|(line, what)| format!("\n  {line}\n      {what}"));
+        format!("Examples:{}", examples.collect::<String>())
+    }
+}
+
+const TARGETS: (&str, &str) = ("TARGET", "Directories, files, block devices or sim:NAME [default: .]");
+
+static RUN: About = About {
+    name: "run",
+    experiments: IN_RUN,
+    summary: "Measure as much as fits into the time budget, and explain the result",
+    details: "A target that is a directory gets a test file, which is removed at the end. A file of yours or a block \
+              device is only read, unless --overwrite or --destroy allows writing.",
+    targets: TARGETS,
+    examples: &[
+        ("rdsk run", "the filesystem of the current directory, one minute"),
+        ("rdsk run /mnt/data --budget 20s", "another filesystem, faster but less precisely"),
+        ("rdsk run /dev/sdb", "a block device, read only"),
+        ("rdsk run --only headline --json result.json", "the headline figures, kept as JSON"),
+        ("rdsk run /dev/sdb --dry-run", "what would be measured, without measuring it"),
+    ],
+};
+
+static PATHS: About = About {
+    name: "paths",
+    experiments: &[Experiment::Paths],
+    summary: "Compare direct with buffered I/O on the same bytes",
+    details: "Both paths transfer the same bytes sequentially, as dd does. Writes are timed until the data is stable.",
+    targets: TARGETS,
+    examples: &[
+        ("rdsk paths", "a test file in the current directory"),
+        ("rdsk paths /dev/sdb --rw read --bytes 1G", "a block device, 1 GiB on each path"),
+        ("rdsk paths --bs 64k --runtime 5s", "another block size, 5 seconds per cell"),
+    ],
+};
+
+static STREAM: About = About {
+    name: "stream",
+    experiments: &[Experiment::Stream],
+    summary: "Measure one reader or writer, and show what iostat would show",
+    details: "Reads are buffered and direct; writes are buffered and direct, each with and without O_DSYNC. Beside each \
+              stand the columns of iostat -x, the queue depth among them.",
+    targets: TARGETS,
+    examples: &[
+        ("rdsk stream --bs 16k", "one writer and one reader, 16 KiB each"),
+        ("rdsk stream /dev/sdb --rw read --iodepth 32", "direct reads, 32 in flight"),
+        ("rdsk stream --pattern random --bs 4k", "random offsets"),
+    ],
+};
+
+static ZONES: About = About {
+    name: "zones",
+    experiments: &[Experiment::Zones],
+    summary: "Measure speed by position: zones of the disk, drift, bands of slow requests",
+    details: "Every pass visits the same positions in an order of its own, and the time of each request is kept. A step in \
+              the rate marks a zone. Requests that are late by a fixed time form a band, whose cause is tested for.",
+    targets: TARGETS,
+    examples: &[
+        ("rdsk zones /dev/sdb", "the whole disk, as many positions and passes as a minute allows"),
+        (
+            "rdsk zones /dev/sdb --bs 1M,5M --runs 10 --points 200",
+            "these block sizes, passes and positions, however long they take",
+        ),
+        ("rdsk zones /dev/sdb --full --runs 1 --bs 20M --json z.json", "every block once, kept as JSON"),
+        ("rdsk zones sim:freebsd-wd800jd", "a simulated disk"),
+    ],
+};
+
+static SCALE: About = About {
+    name: "scale",
+    experiments: &[Experiment::Scale],
+    summary: "Measure the gain from more streams, larger blocks and more targets",
+    details: "Sequential readers and writers, each on its own part of a target, are distributed over the targets round-robin \
+              and started one after the other. The total rate is that of the time in which all of them ran.",
+    targets: TARGETS,
+    examples: &[
+        ("rdsk scale", "a test file in the current directory, one minute"),
+        (
+            "rdsk scale /dev/sdb /dev/sdc --rw read --streams 1,2,4",
+            "two disks, streams distributed over them",
+        ),
+        (
+            "rdsk scale --bs 64k,1M --runtime 5s --stagger 0s",
+            "five seconds per cell, all streams started together",
+        ),
+    ],
+};
+
+static ALIGN: About = About {
+    name: "align",
+    experiments: &[Experiment::Align],
+    summary: "Measure the cost of small and misaligned writes",
+    details: "Latency by size and by alignment, cached and uncached, buffered and direct, and which writes make the kernel \
+              read first.",
+    targets: TARGETS,
+    examples: &[
+        ("rdsk align", "all sizes, on a test file"),
+        ("rdsk align --bs 512,4k,64k", "these sizes only"),
+    ],
+};
+
+static STRIPE: About = About {
+    name: "stripe",
+    experiments: &[Experiment::Stripe],
+    summary: "Find the chunk and the full stripe of an array from the cost of requests",
+    details: "Requests of chosen sizes at chosen offsets are issued one at a time; their cost steps at the boundaries. Direct \
+              O_DSYNC writes if writing is allowed; else reads, which show the chunk but leave the stripe uncertain. If the \
+              members of the array have counters, these are read around every request and give exact sizes.",
+    targets: TARGETS,
+    examples: &[
+        ("rdsk stripe /dev/md0", "an array that is only read: its chunk"),
+        (
+            "rdsk stripe /dev/md0 --rw write --destroy IDENTITY",
+            "an empty array that is written: its full stripe too",
+        ),
+        ("rdsk stripe sim:raid5", "a simulated array"),
+    ],
+};
+
+static INFO: About = About {
+    name: "info",
+    experiments: &[],
+    summary: "Show what a target is, what it sits on, and what rdsk would refuse to do with it",
+    details: "Refusals come with their reason. Nothing is written and nothing is measured.",
+    targets: ("TARGET", "Directories, files, block devices or sim:NAME [default: every block device and .]"),
+    examples: &[
+        ("rdsk info", "all block devices and the current directory"),
+        ("rdsk info /dev/sdb", "one device, and whether it may be written"),
+        ("rdsk info --json - .", "the same as JSON"),
+    ],
+};
+
+static SIM: About = About {
+    name: "sim",
+    experiments: &[],
+    summary: "List the simulated systems, or show the parameters of one",
+    details: "Any command that measures takes a simulated system as sim:NAME, its second LUN as sim:NAME/1, and a system of \
+              your own as sim:./FILE.toml.",
+    targets: ("ACTION", "list, or show NAME [default: list]"),
+    examples: &[
+        ("rdsk sim list", "every system, with the report that it comes from"),
+        ("rdsk sim show wd2500", "the parameters of one, as a text to start your own from"),
+        ("rdsk sim show ./mydisk.toml", "the parameters of your own, checked"),
+    ],
+};
 
 #[cfg(test)]
 mod tests {
@@ -252,11 +236,12 @@ mod tests {
     #[test]
     fn every_example_is_a_command_line_that_parses() {
         for subcommand in Subcommand::ALL {
-            assert!(!subcommand.examples().is_empty());
-            for (line, _) in subcommand.examples() {
+            assert!(!subcommand.about().examples.is_empty());
+            for (line, _) in subcommand.about().examples {
                 let words: Vec<_> = line.split_whitespace().map(Into::into).collect();
                 assert_eq!(words[1], subcommand.name(), "{line}");
-                assert!(matches!(crate::parse::parse(&words), Ok(crate::parse::Parsed::Args(_))), "{line}");
+                let parsed = crate::parse::parse(&words);
+                assert!(matches!(parsed, Ok(crate::parse::Parsed::Args(_))), "{line}");
             }
         }
     }

@@ -74,15 +74,15 @@ fn every_option_refuses_nonsense() {
 #[test]
 fn contradictory_pairs_are_refused() {
     for (line, message) in [
-        (&["paths", "--runtime", "1s", "--budget", "9s"][..], "--runtime contradicts --budget"),
-        (&["zones", "--full", "--points", "9"], "--points contradicts --full"),
+        (&["paths", "--runtime", "1s", "--budget", "9s"][..], "--runtime conflicts with --budget"),
+        (&["zones", "--full", "--points", "9"], "--points conflicts with --full"),
         (&["stream", "--streams", "1,2"], "--streams of stream takes one number"),
         (&["run", "--json-compact"], "--json-compact needs --json"),
-        (&["run", "--iodepth", "32", "--engine", "sync"], "--iodepth 32 contradicts --engine sync"),
-        (&["stream", "--iodepth", "2", "--engine", "sync"], "--iodepth 2 contradicts --engine sync"),
-        (&["run", "x", "--destroy", "S", "--overwrite"], "--destroy contradicts --overwrite"),
-        (&["paths", "x", "--destroy", "S", "--rw", "read"], "--destroy contradicts --rw read"),
-        (&["paths", "x", "--overwrite", "--rw", "read"], "--overwrite contradicts --rw read"),
+        (&["run", "--iodepth", "32", "--engine", "sync"], "--iodepth 32 conflicts with --engine sync"),
+        (&["stream", "--iodepth", "2", "--engine", "sync"], "--iodepth 2 conflicts with --engine sync"),
+        (&["run", "x", "--destroy", "S", "--overwrite"], "--destroy conflicts with --overwrite"),
+        (&["paths", "x", "--destroy", "S", "--rw", "read"], "--destroy conflicts with --rw read"),
+        (&["paths", "x", "--overwrite", "--rw", "read"], "--overwrite conflicts with --rw read"),
         (&["run", "--destroy", "S"], "--destroy needs a target"),
         (&["paths", "--bs", "1M", "--bytes", "64k"], "--bytes 64 KiB is less than one block"),
         (&["paths", "--bytes", "1M", "--size", "512k"], "--bytes 1 MiB does not fit into --size 512 KiB"),
@@ -101,9 +101,9 @@ fn what_is_not_there_is_unknown() {
         (&["load", "."], "unknown command \"load\""),
         (&["/dev/sdb"], "unknown command \"/dev/sdb\""),
         (&["run", "--nonsense"], "unknown flag --nonsense"),
-        (&["run", "--runtime", "5s"], "--runtime has no meaning for rdsk run"),
-        (&["paths", "--streams", "3"], "--streams has no meaning for rdsk paths"),
-        (&["info", "--budget", "5s"], "--budget has no meaning for rdsk info"),
+        (&["run", "--runtime", "5s"], "--runtime does not apply to rdsk run"),
+        (&["paths", "--streams", "3"], "--streams does not apply to rdsk paths"),
+        (&["info", "--budget", "5s"], "--budget does not apply to rdsk info"),
         (&["run", ""], "the name of a target is empty"),
     ] {
         refused(line, message);

@@ -78,7 +78,7 @@ fn a_signal_while_the_file_is_made_leaves_none() {
     let run = running.finish(LONG);
     assert_eq!(run.status_code, Some(130), "{}", run.stderr);
     let (error, hint) = error_and_hint(&run);
-    assert!(error.contains("while the test file was made") && hint.contains("--size"), "{error} {hint}");
+    assert!(error.contains("while the test file was created") && hint.contains("--size"), "{error} {hint}");
     let record = record(cli::json(&run));
     assert_eq!((&record["status"], &record["error"]["kind"]), (&"interrupted".into(), &"interrupted".into()));
     holds_only(scratch.path(), &[]);

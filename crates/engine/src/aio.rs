@@ -3,11 +3,11 @@
 //! a stream goes on is decided in `async_loop`.
 #![allow(unsafe_code, reason = "requests carry addresses")]
 
-use crate::EngineError;
 use crate::arena::Arena;
 use crate::async_loop::{self, IoQueue, MAX_WAIT_NS};
+use crate::error::{EngineError, errno_text};
 use crate::ring::WaitBatch;
-use crate::stream_spec::{Outcome, Recorder, Work};
+use crate::work::{Outcome, Recorder, Work};
 use rdsk_sys::aio::{Completion, Context, Request, Transfer};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -67,7 +67,7 @@ impl Contexts {
 
 /// Why there is no context, in words.
 pub(crate) fn forbidden_message(error: &io::Error) -> String {
-    let words = crate::stream_spec::errno_text(error.raw_os_error().unwrap_or(0));
+    let words = errno_text(error.raw_os_error().unwrap_or(0));
     match error.raw_os_error() {
         Some(libc::EAGAIN) => {
             format!("Linux AIO has no room for so many requests here ({words}; see fs.aio-max-nr)")

@@ -2,7 +2,7 @@
 //! in flight share a buffer. It fills the slots with data that neither compresses nor repeats, and issues no I/O.
 #![allow(unsafe_code, reason = "anonymous mappings and slices over them")]
 
-use crate::EngineError;
+use crate::error::EngineError;
 use crate::random::{WyRand, mix};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::ffi::c_void;

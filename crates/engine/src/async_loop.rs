@@ -6,7 +6,7 @@ use crate::arena::Arena;
 use crate::clock::now_ns;
 use crate::offsets::{OffsetSource, Offsets};
 use crate::ring::{Batcher, WaitBatch};
-use crate::stream_spec::{Recorder, StreamEnd, Work};
+use crate::work::{Recorder, StreamEnd, Work};
 use rdsk_model::{CacheState, Op};
 use std::io;
 

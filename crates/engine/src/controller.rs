@@ -1,18 +1,19 @@
 //! The calling thread's part of a run: start the streams, look at them window by window, ask the Control, stop them, and
 //! add up what they did. It issues no I/O but the `fdatasync` at the end.
 
-use crate::EngineError;
 use crate::clock::now_ns;
 use crate::counters::{SharedCounters, WINDOWS};
+use crate::error::{EngineError, errno_text};
 use crate::job::{Control, Ended, Flow, Progress, Run};
-use crate::start_barrier::{Release, StartBarrier};
+use crate::open_target::OpenTarget;
+use crate::start_barrier::{HaltOnPanic, Release, StartBarrier};
 use crate::stream::{RunConfig, StreamDone, run_stream};
-use crate::stream_spec::{Outcome, StreamEnd, StreamSpec, errno_text};
+use crate::stream_spec::StreamSpec;
+use crate::work::{Outcome, ended};
 use rdsk_model::{ColdCheck, CpuTime, EngineKind, IoError, Issuing, PageCacheState, StopFlag, StreamResult};
 use rdsk_stats::Histogram;
 use rdsk_sys::usage::{Usage, process_usage};
 use std::any::Any;
-use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 /// The controller looks at the stop flag at least this often.
@@ -24,40 +25,27 @@ const MAX_SILENCE_NS: u64 = 200_000_000;
 /// Windows before the current one that are read again, because a completion may be published after its window ended.
 const REREAD: usize = 8;
 
-/// A file that is synchronised when the streams have ended.
-pub(crate) struct SyncTarget<'a> {
-    /// Index of the target, as in the Record.
-    pub(crate) target: u32,
-    pub(crate) fd: BorrowedFd<'a>,
-}
-
-/// Why the controller stopped the streams, if it did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Halted {
-    No,
-    ByControl,
-    ByFlag,
-}
-
-/// Runs all lanes to their end. Gives the Run, and the clock's reading at its start.
+/// Runs all streams to their end. Returns the Run and the reading of the clock at its start.
 pub(crate) fn run_streams(
     config: &RunConfig,
     specs: &[StreamSpec<'_>],
     cpus: &[usize],
-    sync_targets: &[SyncTarget<'_>],
+    sync_targets: &[OpenTarget<'_>],
     stop: &StopFlag,
     control: &mut dyn Control,
 ) -> Result<(Run, u64), EngineError> {
+    let barrier = StartBarrier::default();
     let counters: Vec<SharedCounters> = specs.iter().map(|_| SharedCounters::new()).collect();
     let (dones, halted, cpu_before) = std::thread::scope(|scope| {
         // Should the Control panic, the scope waits for the streams before the panic goes on.
-        let _halts = HaltOnPanic(&config.barrier);
+        let barrier = &barrier;
+        let _halts = HaltOnPanic(barrier);
         let mut handles = Vec::with_capacity(specs.len());
         let mut failed = None;
         for (index, (&spec, shared)) in specs.iter().zip(&counters).enumerate() {
             let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
             let builder = std::thread::Builder::new().name(format!("rdsk-stream-{index}"));
-            match builder.spawn_scoped(scope, move || run_stream(config, spec, shared, cpu)) {
+            match builder.spawn_scoped(scope, move || run_stream(config, barrier, spec, shared, cpu)) {
                 Ok(handle) => handles.push(handle),
                 Err(source) => {
                     failed = Some(EngineError::Thread { stream: spec.stream, source });
@@ -65,10 +53,12 @@ pub(crate) fn run_streams(
                 }
             }
         }
-        let all_ready = config.barrier.wait_until_ready(handles.len()) == specs.len();
+        let all_ready = barrier.wait_until_ready(handles.len()) == specs.len();
         let cpu_before = process_usage().ok();
-        config.barrier.release(if all_ready { Release::Start } else { Release::Abort });
-        let halted = watch(config, &counters, handles.len(), stop, control);
+        barrier.release(if all_ready { Release::Start } else { Release::Abort });
+        let windows = Vec::with_capacity(WINDOWS);
+        let mut watcher = Watcher { config, barrier, counters: &counters, windows, shown_ns: 0 };
+        let halted = watcher.watch(handles.len(), stop, control);
         let mut dones = Vec::with_capacity(handles.len());
         for (handle, spec) in handles.into_iter().zip(specs) {
             match handle.join() {
@@ -94,85 +84,79 @@ pub(crate) fn run_streams(
     Ok((run, begin_ns))
 }
 
-/// Sends the streams home when the controller itself unwinds.
-struct HaltOnPanic<'a>(&'a StartBarrier);
-
-impl Drop for HaltOnPanic<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.halt();
-            self.0.release(Release::Abort);
-        }
-    }
+/// Follows the streams of one run.
+struct Watcher<'a> {
+    config: &'a RunConfig,
+    barrier: &'a StartBarrier,
+    counters: &'a [SharedCounters],
+    /// Bytes of each full window so far.
+    windows: Vec<u64>,
+    /// When the Control was called last, from the start of the run.
+    shown_ns: u64,
 }
 
-/// Sleeps from window to window until all streams have ended.
-fn watch(
-    config: &RunConfig,
-    counters: &[SharedCounters],
-    streams: usize,
-    stop: &StopFlag,
-    control: &mut dyn Control,
-) -> Halted {
-    let barrier = &config.barrier;
-    let mut halted = Halted::No;
-    let mut windows: Vec<u64> = Vec::with_capacity(WINDOWS);
-    let mut shown_ns = 0;
-    loop {
-        let timeout_ns = match barrier.started_ns() {
-            Some(begin_ns) if halted == Halted::No => {
-                let full = u64::try_from(windows.len()).unwrap_or(u64::MAX);
-                let next_ns = begin_ns.saturating_add((full + 1).saturating_mul(config.window_ns));
-                next_ns.saturating_sub(now_ns()).clamp(1, MAX_SLEEP_NS)
+impl Watcher<'_> {
+    /// Sleeps from window to window until all streams have ended; returns why it halted them, if it did.
+    fn watch(&mut self, streams: usize, stop: &StopFlag, control: &mut dyn Control) -> Option<Ended> {
+        let barrier = self.barrier;
+        let mut halted = None;
+        loop {
+            let timeout_ns = match barrier.started_ns() {
+                Some(begin_ns) if halted.is_none() => {
+                    let full = u64::try_from(self.windows.len()).unwrap_or(u64::MAX);
+                    let next_ns = begin_ns.saturating_add((full + 1).saturating_mul(self.config.window_ns));
+                    next_ns.saturating_sub(now_ns()).clamp(1, MAX_SLEEP_NS)
+                }
+                Some(_) => MAX_SLEEP_NS,
+                // The streams are just passing the barrier.
+                None => 1_000_000,
+            };
+            if barrier.wait_finished(streams, Duration::from_nanos(timeout_ns)) {
+                return halted;
             }
-            Some(_) => MAX_SLEEP_NS,
-            // The streams are on their way through the gate.
-            None => 1_000_000,
-        };
-        if barrier.wait_finished(streams, Duration::from_nanos(timeout_ns)) {
-            return halted;
+            if halted.is_none() {
+                halted = self.reason_to_halt(stop, control);
+                if halted.is_some() {
+                    barrier.halt();
+                }
+            }
         }
-        if halted != Halted::No {
-            continue;
-        }
+    }
+
+    fn reason_to_halt(&mut self, stop: &StopFlag, control: &mut dyn Control) -> Option<Ended> {
         if stop.is_raised() {
-            halted = Halted::ByFlag;
-            barrier.halt();
-            continue;
+            return Some(Ended::Interrupted);
         }
-        if show_progress(config, counters, &mut windows, &mut shown_ns, control) == Flow::Stop {
-            halted = Halted::ByControl;
-            barrier.halt();
+        (self.show_progress(control) == Flow::Stop).then_some(Ended::Stopped)
+    }
+
+    /// Calls the Control if a window became full since the last call, or if the last call is long ago.
+    fn show_progress(&mut self, control: &mut dyn Control) -> Flow {
+        let Some(begin_ns) = self.barrier.started_ns() else { return Flow::Continue };
+        let elapsed_ns = now_ns().saturating_sub(begin_ns);
+        let window_ns = self.config.window_ns;
+        let full = usize::try_from(elapsed_ns / window_ns).unwrap_or(usize::MAX).min(WINDOWS - 1);
+        if full <= self.windows.len() && elapsed_ns < self.shown_ns + MAX_SILENCE_NS {
+            return Flow::Continue;
         }
+        self.shown_ns = elapsed_ns;
+        self.windows.truncate(self.windows.len().saturating_sub(REREAD));
+        self.windows.extend((self.windows.len()..full).map(|index| window_bytes(self.counters, index)));
+        let (bytes, ops) = self
+            .counters
+            .iter()
+            .map(SharedCounters::totals)
+            .fold((0, 0), |(b, o), (bytes, ops)| (b + bytes, o + ops));
+        control.window(&Progress { elapsed_ns, windows: &self.windows, window_ns, bytes, ops })
     }
 }
 
-/// Shows the Control the windows that are full by now, if any became full since it was shown them last, or if that is long
-/// ago.
-fn show_progress(
-    config: &RunConfig,
-    counters: &[SharedCounters],
-    windows: &mut Vec<u64>,
-    shown_ns: &mut u64,
-    control: &mut dyn Control,
-) -> Flow {
-    let Some(begin_ns) = config.barrier.started_ns() else { return Flow::Continue };
-    let elapsed_ns = now_ns().saturating_sub(begin_ns);
-    let full = usize::try_from(elapsed_ns / config.window_ns).unwrap_or(usize::MAX).min(WINDOWS - 1);
-    if full <= windows.len() && elapsed_ns < *shown_ns + MAX_SILENCE_NS {
-        return Flow::Continue;
-    }
-    *shown_ns = elapsed_ns;
-    windows.truncate(windows.len().saturating_sub(REREAD));
-    for index in windows.len()..full {
-        windows.push(counters.iter().map(|shared| shared.window(index)).sum());
-    }
-    let (bytes, ops) =
-        counters.iter().map(SharedCounters::totals).fold((0, 0), |(b, o), (bytes, ops)| (b + bytes, o + ops));
-    control.window(&Progress { elapsed_ns, windows, window_ns: config.window_ns, bytes, ops })
+/// Bytes of all streams in one window.
+fn window_bytes(counters: &[SharedCounters], index: usize) -> u64 {
+    counters.iter().map(|shared| shared.window(index)).sum()
 }
 
-fn add_up(specs: &[StreamSpec<'_>], dones: &[StreamDone], halted: Halted, begin_ns: u64) -> Run {
+fn add_up(specs: &[StreamSpec<'_>], dones: &[StreamDone], halted: Option<Ended>, begin_ns: u64) -> Run {
     let mut histogram = Histogram::new();
     for done in dones {
         histogram.merge(&done.outcome.latencies.histogram);
@@ -230,62 +214,30 @@ fn stream(spec: &StreamSpec<'_>, outcome: &Outcome, begin_ns: u64) -> StreamResu
     }
 }
 
-/// Why a visit ended: the strongest reason that holds.
-fn ended(ends: impl Iterator<Item = StreamEnd>, halted: Halted) -> Ended {
-    let mut seen = [0usize; 4];
-    let mut streams = 0;
-    for end in ends {
-        seen[end as usize] += 1;
-        streams += 1;
-    }
-    let count = |end: StreamEnd| seen[end as usize];
-    if count(StreamEnd::Failed) == streams {
-        Ended::Failed
-    } else if count(StreamEnd::Halted) > 0 {
-        if halted == Halted::ByControl { Ended::Stopped } else { Ended::Interrupted }
-    } else if count(StreamEnd::OutOfTime) > 0 {
-        Ended::OutOfTime
-    } else {
-        Ended::Complete
-    }
-}
-
 /// All windows up to the last return.
 fn windows_of(counters: &[SharedCounters], config: &RunConfig, to_return_ns: u64) -> Vec<u64> {
-    let sum = |index: usize| -> u64 { counters.iter().map(|shared| shared.window(index)).sum() };
     let needed = usize::try_from(to_return_ns.div_ceil(config.window_ns)).unwrap_or(usize::MAX).min(WINDOWS);
-    let mut windows: Vec<u64> = (0..WINDOWS).map(sum).collect();
+    let mut windows: Vec<u64> = (0..WINDOWS).map(|index| window_bytes(counters, index)).collect();
     let used = windows.iter().rposition(|&bytes| bytes > 0).map_or(0, |last| last + 1);
     windows.truncate(needed.max(used));
     windows
 }
 
 /// Synchronises every target, all at once.
-fn synchronise(sync_targets: &[SyncTarget<'_>], errors: &mut Vec<IoError>) {
-    let results: Vec<(u32, rustix::io::Result<()>)> = std::thread::scope(|scope| {
-        let threads: Vec<_> = sync_targets
-            .iter()
-            .skip(1)
-            .map(|one| (one.target, scope.spawn(|| rustix::fs::fdatasync(one.fd))))
-            .collect();
-        let first = sync_targets.iter().take(1).map(|one| (one.target, rustix::fs::fdatasync(one.fd)));
-        let mut results: Vec<_> = first.collect();
-        for (target, thread) in threads {
-            results.push((target, thread.join().unwrap_or(Err(rustix::io::Errno::IO))));
-        }
-        results
+fn synchronise(targets: &[OpenTarget<'_>], errors: &mut Vec<IoError>) {
+    let Some((first, others)) = targets.split_first() else { return };
+    let results: Vec<rustix::io::Result<()>> = std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            others.iter().map(|target| scope.spawn(|| rustix::fs::fdatasync(target.fd()))).collect();
+        let first = rustix::fs::fdatasync(first.fd());
+        let others = threads.into_iter().map(|thread| thread.join().unwrap_or(Err(rustix::io::Errno::IO)));
+        std::iter::once(first).chain(others).collect()
     });
-    for (target, result) in results {
-        if let Err(errno) = result {
-            let message = format!("fdatasync: {}", errno_text(errno.raw_os_error()));
-            errors.push(IoError {
-                target,
-                stream: None,
-                offset_bytes: 0,
-                errno: errno.raw_os_error(),
-                message,
-            });
-        }
+    for (target, result) in targets.iter().zip(results) {
+        let Err(errno) = result else { continue };
+        let errno = errno.raw_os_error();
+        let message = format!("fdatasync: {}", errno_text(errno));
+        errors.push(IoError { target: target.index, stream: None, offset_bytes: 0, errno, message });
     }
 }
 
@@ -311,23 +263,6 @@ fn panicked(stream: u32, panic: &(dyn Any + Send)) -> EngineError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_strongest_reason_wins() {
-        use StreamEnd::{Complete, Failed, Halted as StreamHalted, OutOfTime};
-        for (ends, halted, expected) in [
-            (vec![Complete, Complete], Halted::No, Ended::Complete),
-            (vec![Complete, OutOfTime], Halted::No, Ended::OutOfTime),
-            (vec![Failed, Failed], Halted::No, Ended::Failed),
-            (vec![Failed, OutOfTime], Halted::No, Ended::OutOfTime),
-            (vec![Failed, Complete], Halted::No, Ended::Complete),
-            (vec![StreamHalted, Failed], Halted::ByControl, Ended::Stopped),
-            (vec![StreamHalted, OutOfTime], Halted::ByFlag, Ended::Interrupted),
-            (vec![Complete, Complete], Halted::ByFlag, Ended::Complete),
-        ] {
-            assert_eq!(ended(ends.iter().copied(), halted), expected, "{ends:?}");
-        }
-    }
 
     #[test]
     fn the_words_of_a_panic_survive() {

@@ -1,20 +1,16 @@
 //! Short trials of the engines on a target: random reads for a few milliseconds each, before a visit is prepared and before
 //! anything is counted. It only ever reads, from offsets of its own, and keeps nothing but counts and times.
 
-use crate::EngineError;
 use crate::controller::run_streams;
-use crate::counters::window_width_ns;
 use crate::engine_choice::TRIAL_ENGINES;
-use crate::job::{Control, Flow, Job, Pinning, Progress, Run};
-use crate::offsets::Offsets;
+use crate::error::EngineError;
+use crate::job::{CacheCheck, Control, Flow, Job, Limits, Progress, Run};
+use crate::open_target::OpenTarget;
 use crate::random::mix;
-use crate::real::{RealEngine, Recording, stream_spec};
-use crate::start_barrier::StartBarrier;
-use crate::stream::RunConfig;
+use crate::stream::{Recording, RunConfig};
 use crate::stream_spec::StreamSpec;
 use rdsk_model::{CacheState, EngineKind, IoPath, Op, Pattern, Sync, Trial, Workload};
 use rdsk_targets::{Access, OpenMode};
-use std::os::fd::AsFd as _;
 
 /// No read is submitted later than this after the start of one trial.
 const TRIAL_NS: u64 = 4_000_000;
@@ -45,16 +41,28 @@ impl Control for Unwatched {
 ///
 /// # Errors
 /// When the target cannot be opened for reading or nothing can be issued.
-pub(crate) fn trials(engine: &RealEngine, job: &Job<'_>) -> Result<Vec<Trial>, EngineError> {
+pub(crate) fn trials(
+    job: &Job<'_>,
+    config: impl Fn(EngineKind, &Job<'_>) -> RunConfig,
+) -> Result<Vec<Trial>, EngineError> {
     let Some(&index) = job.workload.targets.first() else { return Ok(Vec::new()) };
     let Some(claim) = job.claims.get(index as usize) else { return Ok(Vec::new()) };
-    let fd = claim.open(OpenMode { access: Access::Read, path: IoPath::Direct, sync: Sync::None })?;
+    let mode = OpenMode { access: Access::Read, path: IoPath::Direct, sync: Sync::None };
+    let target = [OpenTarget::open(index, claim, mode)?];
     let workload = reading(job.workload);
-    let job = Job { workload: &workload, visit: 0, first_position: 0, members: None, ..job.clone() };
-    let spec = StreamSpec { check: None, ..stream_spec(&job, 0, &[(index, claim, fd.as_fd())])? };
     // The limits of the visit are not those of the trial.
-    let spec =
-        StreamSpec { full_ops: u64::MAX, tail_bytes: 0, offsets: Offsets::new(&workload, 0, 0)?, ..spec };
+    let limits = Limits { max_bytes: None, max_ops: None, max_elapsed_ns: TRIAL_NS };
+    let job = Job {
+        workload: &workload,
+        limits,
+        window_ns: TRIAL_NS,
+        visit: 0,
+        first_position: 0,
+        members: None,
+        cache_check: CacheCheck::Span,
+        ..job.clone()
+    };
+    let spec = StreamSpec::new(&job, 0, &target)?;
     let mut best: Vec<Trial> = Vec::with_capacity(TRIAL_ENGINES.len());
     for round in 0..ROUNDS {
         // There and back, so that drift hits all alike.
@@ -67,7 +75,9 @@ pub(crate) fn trials(engine: &RealEngine, job: &Job<'_>) -> Result<Vec<Trial>, E
                 return Ok(best);
             }
             // What cannot even start is left out like what fails.
-            let Ok(run) = one(engine, kind, &job, spec) else { continue };
+            let config = RunConfig { recording: Recording::On, ..config(kind, &job) };
+            let result = run_streams(&config, &[spec], job.pinning.cpus(), &[], &job.stop, &mut Unwatched);
+            let Ok((run, _)) = result else { continue };
             if run.engine != kind || !run.errors.is_empty() {
                 continue;
             }
@@ -105,34 +115,6 @@ fn reading(workload: &Workload) -> Workload {
         seed: mix(workload.seed, SEED),
         ..workload.clone()
     }
-}
-
-fn one(
-    engine: &RealEngine,
-    kind: EngineKind,
-    job: &Job<'_>,
-    spec: StreamSpec<'_>,
-) -> Result<Run, EngineError> {
-    let config = RunConfig {
-        barrier: StartBarrier::default(),
-        engine: kind,
-        path: IoPath::Direct,
-        pool_threads: spec.depth,
-        ring_source: engine.ring_source,
-        aio_source: engine.aio_source,
-        contexts: engine.contexts.clone(),
-        tuning: engine.tuning,
-        recording: Recording::On,
-        window_ns: window_width_ns(TRIAL_NS, TRIAL_NS),
-        max_elapsed_ns: TRIAL_NS,
-        stagger_ns: 0,
-    };
-    let cpus: &[usize] = match &job.pinning {
-        Pinning::Free => &[],
-        Pinning::Cpus(cpus) => cpus,
-    };
-    let (run, _) = run_streams(&config, &[spec], cpus, &[], &job.stop, &mut Unwatched)?;
-    Ok(run)
 }
 
 fn counted(engine: EngineKind, run: &Run) -> Trial {

@@ -160,6 +160,15 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     text
 }
 
+/// The system's words for an error number, without the number.
+pub(crate) fn errno_text(errno: i32) -> String {
+    let text = std::io::Error::from_raw_os_error(errno).to_string();
+    match text.find(" (os error") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! What an engine is asked to do and what it answers: Job in, Run and Settled out, and the traits between the runner and
 //! every engine, real or simulated. Plain data and two traits; it issues nothing itself.
 
-use crate::EngineError;
+use crate::error::EngineError;
 use rdsk_model::{
     ColdCheck, CpuTime, EngineKind, IoError, Issuing, MemberCounters, PageCacheState, PlaceChooser, PointRun,
     StopFlag, StreamResult, Workload,
@@ -25,6 +25,16 @@ pub enum Pinning {
     Free,
     /// Stream n on the n-th of these processors, round and round; never empty.
     Cpus(Vec<usize>),
+}
+
+impl Pinning {
+    /// The processors that streams are pinned to; none if they are free.
+    pub(crate) fn cpus(&self) -> &[usize] {
+        match self {
+            Self::Free => &[],
+            Self::Cpus(cpus) => cpus,
+        }
+    }
 }
 
 /// Where a visit ends by itself. All streams together; the elapsed time is always limited.

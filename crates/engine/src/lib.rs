@@ -12,6 +12,8 @@ mod engine_trial;
 mod error;
 pub mod job;
 pub mod offsets;
+mod open_target;
+mod position_loop;
 mod positions;
 mod prepare;
 mod random;
@@ -25,6 +27,8 @@ mod stream_spec;
 mod sync;
 mod thread_pool;
 mod uring;
+mod validate;
+mod work;
 
 pub use aio::{AioSource, Contexts};
 pub use clock::{MonotonicClock, measure_clock};
@@ -34,6 +38,7 @@ pub use job::{
     CacheCheck, Control, Ended, Engine, Flow, Job, Limits, Pinning, Prepared, Progress, Run, Session, Settled,
 };
 pub use offsets::capacity;
-pub use real::{ChoiceCache, RealEngine, Recording};
+pub use real::{ChoiceCache, RealEngine};
 pub use ring::{RingSource, UringTuning, WaitBatch};
 pub use sim::{SimClock, SimEngine};
+pub use stream::Recording;

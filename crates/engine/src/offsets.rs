@@ -1,7 +1,7 @@
 //! Where each I/O of a stream goes: deterministic for a workload, a visit and a stream, and the same on every engine.
 //! It never leaves the span, and it issues nothing.
 
-use crate::EngineError;
+use crate::error::EngineError;
 use crate::random::{Permutation, WyRand, mix};
 use rdsk_model::{CacheState, IoPath, Pattern, StreamRange, Workload};
 

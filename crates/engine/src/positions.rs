@@ -2,17 +2,9 @@
 //! places the loop allocates nothing; its memory is taken before it starts. Between places that are chosen one by one it does,
 //! outside the time of each.
 
-use crate::EngineError;
-use crate::arena::Arena;
-use crate::clock::now_ns;
 use crate::job::Job;
 use crate::random::{Permutation, mix};
-use crate::stream_spec::{Outcome, Recorder, StreamEnd, Work};
-use crate::sync::transfer;
-use rdsk_model::{
-    ChosenFirst, ChosenIo, MemberCounters, MemberIo, NextPlace, Op, Pattern, PlaceChooser, PointRun, Points,
-    Workload,
-};
+use rdsk_model::{ChosenFirst, ChosenIo, MemberCounters, MemberIo, NextPlace, Pattern, PlaceChooser, Points};
 
 /// The places of one visit in their order.
 #[derive(Clone, Copy, Debug)]
@@ -161,140 +153,11 @@ impl<'a> PositionSource<'a> {
     }
 }
 
-/// What no engine can do with chosen places.
-pub(crate) fn check(workload: &Workload) -> Result<(), EngineError> {
-    let Some(points) = &workload.points else { return Ok(()) };
-    let invalid = |why: &str| Err(EngineError::Workload { why: format!("its chosen places {why}") });
-    if workload.streams != 1 || workload.queue_depth != 1 {
-        return invalid("take one stream with one I/O in flight");
-    }
-    if (points.is_empty() && points.chosen_first.is_none()) || u32::try_from(points.len()).is_err() {
-        return invalid("are none, or more than 2^32");
-    }
-    if !points.block_bytes.is_empty() && points.block_bytes.len() != points.offset_bytes.len() {
-        return invalid("and their sizes are not the same number");
-    }
-    let end = workload.offset_bytes.saturating_add(workload.span_bytes);
-    for index in 0..points.len() {
-        let Some((offset, bytes)) = points.get(index, workload.block_bytes) else { continue };
-        let inside = offset >= workload.offset_bytes
-            && offset.checked_add(bytes).is_some_and(|last| last <= end)
-            && bytes <= workload.block_bytes
-            && bytes > 0;
-        if !inside {
-            return invalid("reach out of the span, or are larger than the block size");
-        }
-    }
-    Ok(())
-}
-
-/// Places one after the other that may fail before the pass is given up: then it is the device that fails, not the place.
-const FAILED_IN_A_ROW: u32 = 4;
-/// Places of a pass that may fail in all.
-const MAX_MISSED: usize = 64;
-
-/// Whether an error is that of a place on the medium: a bad sector, or a part of a stack that answers none. A device that
-/// went away, or a request that it does not take, fails everywhere.
-fn is_of_this_place(result: &std::io::Result<usize>) -> bool {
-    let errno = result.as_ref().err().and_then(std::io::Error::raw_os_error);
-    errno.is_some_and(|errno| [libc::EIO, libc::ENODATA, libc::EILSEQ, libc::EREMOTEIO].contains(&errno))
-}
-
-/// A run that has seen nothing yet.
-fn with_room_for(places: usize) -> PointRun {
-    PointRun {
-        order: Vec::with_capacity(places),
-        latency_ns: Vec::with_capacity(places),
-        failed: Vec::new(),
-        members: Vec::new(),
-        chosen: Vec::new(),
-    }
-}
-
-/// Issues the I/O of one stream over chosen places. A place that cannot be read is kept as an error, and the others go on.
-pub(crate) fn run<R: Recorder>(
-    mut work: Work<'_, R>,
-    arena: &mut Arena,
-    mut source: PositionSource<'_>,
-) -> Outcome {
-    let spec = work.spec;
-    let buffer = arena.slot(0, spec.block_bytes);
-    let mut seen = with_room_for(source.left());
-    let mut member_deltas = MemberDeltas::of(source.members(), source.left());
-    work.start_ns = now_ns();
-    work.end_ns = work.start_ns;
-    let mut failed_in_a_row = 0;
-    let end = loop {
-        if work.bounds.barrier.is_halted() {
-            break StreamEnd::Halted;
-        }
-        if work.end_ns >= work.bounds.deadline_ns {
-            break StreamEnd::OutOfTime;
-        }
-        let Some(position) = source.next(&seen.chosen) else { break StreamEnd::Complete };
-        let Ok(len) = usize::try_from(position.bytes) else { break StreamEnd::Failed };
-        let buffer = &mut buffer[..len];
-        if spec.op == Op::Write {
-            work.stamper.stamp(buffer, position.offset_bytes);
-        }
-        if let Some(wanted) = spec.check {
-            work.cache_probe.check(spec.fd, position.offset_bytes, len, wanted);
-        }
-        work.asked_bytes += position.bytes;
-        if position.index.is_none() {
-            member_deltas.renew(source.members());
-        }
-        let begin_ns = now_ns();
-        let result = match spec.op {
-            Op::Read => {
-                transfer::<false>(spec.fd, buffer, position.offset_bytes, &mut work.interrupted_calls)
-            }
-            Op::Write => {
-                transfer::<true>(spec.fd, buffer, position.offset_bytes, &mut work.interrupted_calls)
-            }
-        };
-        let end_ns = now_ns();
-        work.end_ns = end_ns;
-        match result {
-            Ok(moved) if moved == len => {}
-            other => {
-                failed_in_a_row += 1;
-                let may_go_on = is_of_this_place(&other)
-                    && failed_in_a_row < FAILED_IN_A_ROW
-                    && work.missed.len() < MAX_MISSED;
-                // A place that the counters asked for has no answer then, and none can be chosen after it.
-                let Some(index) = position.index.filter(|_| may_go_on) else {
-                    crate::sync::fail(&mut work, position.offset_bytes, len, &other);
-                    break StreamEnd::Failed;
-                };
-                work.miss(position.offset_bytes, len, crate::sync::answer(&other));
-                seen.failed.push(index);
-                member_deltas.forget(source.members());
-                continue;
-            }
-        }
-        failed_in_a_row = 0;
-        work.latencies.record(end_ns - begin_ns);
-        work.counters.add(end_ns, position.bytes, 1);
-        let Some(index) = position.index else {
-            let Position { offset_bytes, bytes, .. } = position;
-            let members = member_deltas.note_chosen(source.members());
-            seen.chosen.push(ChosenIo { offset_bytes, bytes, latency_ns: end_ns - begin_ns, members });
-            continue;
-        };
-        seen.order.push(index);
-        seen.latency_ns.push(end_ns - begin_ns);
-        member_deltas.note(source.members());
-    };
-    seen.members = member_deltas.finish();
-    Outcome { points: Some(seen), ..work.finish(end) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::job::{CacheCheck, Limits, Pinning};
-    use rdsk_model::StopFlag;
+    use rdsk_model::{StopFlag, Workload};
 
     fn workload(pattern: Pattern, sizes: Vec<u64>) -> Workload {
         let offset_bytes = (0..100).map(|index| index * 8192).collect();
@@ -332,16 +195,5 @@ mod tests {
         }
         assert_eq!(order(&shuffled, 0, 40), first[40..], "a run that goes on takes the same order up again");
         assert_eq!(order(&workload(Pattern::Sequential, Vec::new()), 3, 0), (0..100).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn places_outside_the_span_are_refused() {
-        assert!(check(&workload(Pattern::Random, Vec::new())).is_ok());
-        assert!(check(&workload(Pattern::Random, vec![4096; 99])).is_err());
-        assert!(check(&workload(Pattern::Random, vec![8192; 100])).is_err(), "larger than the buffer");
-        let short = Workload { span_bytes: 8192 * 99, ..workload(Pattern::Random, Vec::new()) };
-        assert!(check(&short).is_err());
-        let deep = Workload { queue_depth: 2, ..workload(Pattern::Random, Vec::new()) };
-        assert!(check(&deep).is_err());
     }
 }

@@ -1,8 +1,8 @@
 //! Makes the page cache cold or warm over a span, and looks whether it is. It believes nothing that it has not checked.
 
-use crate::EngineError;
+use crate::error::EngineError;
 use crate::job::Prepared;
-use crate::session::OpenTarget;
+use crate::open_target::OpenTarget;
 use rdsk_model::{CacheState, IoPath, PageCacheState, StopFlag, Sync, TargetKind, Workload};
 use rdsk_sys::cache::{CacheStat, cachestat, drop_block_device, drop_cached, page_size};
 use rdsk_sys::io::{Flags, pread2};

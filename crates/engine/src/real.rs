@@ -1,30 +1,23 @@
 //! The engine of real targets: validates a job, opens each of its targets once, and hands out the session. It issues
 //! nothing itself.
 
-use crate::EngineError;
 use crate::aio::{AioSource, Contexts};
 use crate::clock::MonotonicClock;
+use crate::counters::window_width_ns;
 use crate::engine_choice::{self, Available, EngineChoice, EnginePolicy};
 use crate::engine_trial;
+use crate::error::EngineError;
 use crate::job::{Engine, Job, Session};
-use crate::offsets::{Offsets, ends_with_cycle, placement_of, share};
-use crate::positions::{self, PositionSource};
-use crate::ring::{Issue, RingSource, UringTuning};
-use crate::session::{OpenTarget, RealSession};
-use crate::stream_spec::StreamSpec;
-use rdsk_model::{CacheState, EngineKind, IoPath, Issuing, Op, Sync, Workload};
+use crate::offsets::Offsets;
+use crate::open_target::OpenTarget;
+use crate::ring::{RingSource, UringTuning};
+use crate::session::RealSession;
+use crate::stream::{Recording, RunConfig};
+use crate::thread_pool;
+use crate::validate::{check_shape, check_span};
+use rdsk_model::{CacheState, EngineKind, IoPath, Issuing, Op, Pattern, Workload};
 use rdsk_targets::{Access, Claim, OpenMode};
 use std::os::fd::BorrowedFd;
-
-/// Whether latencies are recorded; switched off only to measure what recording costs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Recording {
-    /// Every one.
-    #[default]
-    On,
-    /// None: the histogram of the Run stays empty.
-    Off,
-}
 
 /// What was found out of the machine and of targets, so that each probe and each trial is made once.
 #[derive(Clone, Debug, Default)]
@@ -58,15 +51,6 @@ pub struct RealEngine {
     pub recording: Recording,
 }
 
-/// Blocks are counted in 32 bits by `io_uring`, and no device takes as much at once.
-const MAX_BLOCK_BYTES: u64 = 1 << 30;
-
-/// I/Os in flight per stream; the kernel's own limit for a ring.
-const MAX_DEPTH: u32 = 32_768;
-
-/// Streams, each a thread.
-const MAX_STREAMS: u32 = 4_096;
-
 impl Engine for RealEngine {
     fn open<'a>(&'a mut self, job: &Job<'a>) -> Result<Box<dyn Session + 'a>, EngineError> {
         let workload = job.workload;
@@ -79,22 +63,22 @@ impl Engine for RealEngine {
                 .get(index as usize)
                 .ok_or(EngineError::NoClaim { index, claims: job.claims.len() })?;
             check_span(workload, claim)?;
-            let fd = claim.open(mode_of(workload))?;
-            advise(workload, &fd);
-            targets.push(OpenTarget { index, claim, fd: Some(fd) });
+            let target = OpenTarget::open(index, claim, mode_of(workload))?;
+            advise(workload, target.fd());
+            targets.push(target);
         }
         // Offsets are made once here, so that a span without room is refused before anything is prepared.
         for stream in 0..workload.streams {
             Offsets::new(workload, job.visit, stream)?;
         }
-        let engine_choice = self.engine_choice(job)?;
-        Ok(Box::new(RealSession::new(self.clone(), engine_choice, job, targets)))
+        let EngineChoice { engine, issuing } = self.choose(job)?;
+        Ok(Box::new(RealSession::new(self.config(engine, job), issuing, job, targets)))
     }
 }
 
 impl RealEngine {
     /// The engine of a visit: the workload's or what takes its place.
-    fn engine_choice(&mut self, job: &Job<'_>) -> Result<EngineChoice, EngineError> {
+    fn choose(&mut self, job: &Job<'_>) -> Result<EngineChoice, EngineError> {
         let workload = job.workload;
         let ring_source = self.ring_source;
         let known = &mut self.choice_cache.ring;
@@ -113,15 +97,33 @@ impl RealEngine {
             workload.span_bytes,
             workload.queue_depth,
         );
-        if let Some((_, engine_choice)) = self.choice_cache.choices.iter().find(|(known, _)| *known == key) {
-            return Ok(engine_choice.clone());
+        if let Some((_, choice)) = self.choice_cache.choices.iter().find(|(known, _)| *known == key) {
+            return Ok(choice.clone());
         }
-        let trials = engine_trial::trials(self, job)?;
+        let trials = engine_trial::trials(job, |engine, job| self.config(engine, job))?;
         let engine = engine_choice::fastest(&trials).unwrap_or(first.engine);
         let why = (engine != workload.engine).then(|| engine_choice::why_chosen(engine, trials.len()));
-        let engine_choice = EngineChoice { engine, issuing: Issuing { why, trials, within_submit: None } };
-        self.choice_cache.choices.push((key, engine_choice.clone()));
-        Ok(engine_choice)
+        let choice = EngineChoice { engine, issuing: Issuing { why, trials, within_submit: None } };
+        self.choice_cache.choices.push((key, choice.clone()));
+        Ok(choice)
+    }
+
+    /// How this engine issues the I/O of a job as `engine`.
+    fn config(&self, engine: EngineKind, job: &Job<'_>) -> RunConfig {
+        let workload = job.workload;
+        RunConfig {
+            engine,
+            path: workload.path,
+            pool_threads: thread_pool::size(workload.queue_depth as usize, workload.streams as usize),
+            ring_source: self.ring_source,
+            aio_source: self.aio_source,
+            contexts: self.contexts.clone(),
+            tuning: self.tuning,
+            recording: self.recording,
+            window_ns: window_width_ns(job.window_ns, job.limits.max_elapsed_ns),
+            max_elapsed_ns: job.limits.max_elapsed_ns,
+            stagger_ns: workload.stagger_ns,
+        }
     }
 
     /// Whether rings go through worker threads on every target, and another engine may be faster.
@@ -149,26 +151,12 @@ fn mode_of(workload: &Workload) -> OpenMode {
 
 /// Random reads of a cold file must not fetch the pages of other I/Os: the kernel reads ahead where it finds neighbours
 /// cached, which every random cycle leads to.
-fn advise(workload: &Workload, fd: &std::os::fd::OwnedFd) {
-    let random = workload.pattern == rdsk_model::Pattern::Random;
+fn advise(workload: &Workload, fd: BorrowedFd<'_>) {
+    let random = workload.pattern == Pattern::Random;
     if random && workload.path == IoPath::Buffered && workload.cache == CacheState::Cold {
         // A target that takes no advice has no read-ahead to fear; the check of the cache shows what happened.
         let _ = rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::Random);
     }
-}
-
-/// The span lies inside the target.
-pub(crate) fn check_span(workload: &Workload, claim: &Claim) -> Result<(), EngineError> {
-    let size_bytes = claim.size_bytes();
-    if workload.offset_bytes.saturating_add(workload.span_bytes) <= size_bytes {
-        return Ok(());
-    }
-    Err(EngineError::Workload {
-        why: format!(
-            "{} bytes from offset {} reach beyond the {size_bytes} bytes of {}",
-            workload.span_bytes, workload.offset_bytes, claim.target.name
-        ),
-    })
 }
 
 fn validate(workload: &Workload) -> Result<(), EngineError> {
@@ -176,97 +164,7 @@ fn validate(workload: &Workload) -> Result<(), EngineError> {
         return Err(EngineError::Workload { why: "the real engines do not simulate".into() });
     }
     if workload.engine != EngineKind::Sync && workload.points.is_some() {
-        return Err(EngineError::Workload { why: "chosen places need the sync engine".into() });
+        return Err(EngineError::Workload { why: "chosen positions need the sync engine".into() });
     }
-    validate_shape(workload)
-}
-
-/// What no engine can do.
-pub(crate) fn validate_shape(workload: &Workload) -> Result<(), EngineError> {
-    let invalid = |why: String| Err(EngineError::Workload { why });
-    if workload.streams == 0 || workload.streams > MAX_STREAMS {
-        return invalid(format!("{} streams; 1 to {MAX_STREAMS} are possible", workload.streams));
-    }
-    if workload.queue_depth == 0 || workload.queue_depth > MAX_DEPTH {
-        return invalid(format!("a queue depth of {}; 1 to {MAX_DEPTH} are possible", workload.queue_depth));
-    }
-    if workload.engine == EngineKind::Sync && workload.queue_depth > 1 {
-        return invalid(format!(
-            "the sync engine has one I/O in flight per stream, not {}",
-            workload.queue_depth
-        ));
-    }
-    if workload.block_bytes > MAX_BLOCK_BYTES {
-        return invalid(format!("blocks of {} bytes; {MAX_BLOCK_BYTES} are possible", workload.block_bytes));
-    }
-    if workload.op == Op::Read && workload.sync == Sync::FsyncAtEnd {
-        return invalid("a read leaves nothing to synchronise".into());
-    }
-    positions::check(workload)
-}
-
-/// What one stream has to do in a job.
-pub(crate) fn stream_spec<'a>(
-    job: &Job<'a>,
-    stream: u32,
-    targets: &[(u32, &Claim, BorrowedFd<'a>)],
-) -> Result<StreamSpec<'a>, EngineError> {
-    let workload = job.workload;
-    let placement = placement_of(workload, stream)?;
-    let (target, claim, fd) = targets[placement.target_position];
-    let offsets = Offsets::new(workload, job.visit, stream)?;
-    let (mut full_ops, mut tail_bytes) = share_of(job, stream)?;
-    if ends_with_cycle(workload) && full_ops >= offsets.cycle() {
-        (full_ops, tail_bytes) = (offsets.cycle(), 0);
-    }
-    let check = (job.cache_check == crate::job::CacheCheck::EachRange && workload.cache != CacheState::Any)
-        .then_some(workload.cache);
-    let align = claim
-        .target
-        .direct_align_bytes
-        .or_else(|| claim.target.device.as_ref().and_then(|device| device.logical_block_bytes));
-    Ok(StreamSpec {
-        stream,
-        target,
-        fd,
-        op: workload.op,
-        offsets,
-        positions: PositionSource::of(job),
-        full_ops,
-        tail_bytes: usize::try_from(tail_bytes).expect("shorter than a block"),
-        block_bytes: usize::try_from(workload.block_bytes).expect("at most 1 GiB"),
-        depth: workload.queue_depth as usize,
-        check,
-        seed: workload.seed,
-        visit: job.visit,
-        issue: if claim.target.nowait == Some(false) { Issue::Workers } else { Issue::Inline },
-        direct_align_bytes: (workload.path == IoPath::Direct).then(|| align.unwrap_or(512)),
-    })
-}
-
-/// Whole blocks of a stream, and the length of a last, shorter one. Streams get equal shares, and where every target has
-/// as many streams, equal shares of its target's share, so that a pass over the span fits the parts exactly.
-pub(crate) fn share_of(job: &Job<'_>, stream: u32) -> Result<(u64, u64), EngineError> {
-    let workload = job.workload;
-    let by_bytes = job.limits.max_bytes.map(|bytes| bytes / workload.block_bytes);
-    let total = match (by_bytes, job.limits.max_ops) {
-        (Some(blocks), Some(ops)) => blocks.min(ops),
-        (Some(blocks), None) => blocks,
-        (None, Some(ops)) => ops,
-        (None, None) => return Ok((u64::MAX, 0)),
-    };
-    let streams = u64::from(workload.streams);
-    let part = |total: u64, part: u64, parts: u64| share(total, part + 1, parts) - share(total, part, parts);
-    let placement = placement_of(workload, stream)?;
-    let targets = u64::try_from(workload.targets.len()).unwrap_or(u64::MAX).min(streams);
-    let full = if streams.is_multiple_of(targets) {
-        let position = u64::try_from(placement.target_position).unwrap_or(u64::MAX);
-        part(part(total, position, targets), placement.part, placement.parts)
-    } else {
-        part(total, u64::from(stream), streams)
-    };
-    let rest = job.limits.max_bytes.map_or(0, |bytes| bytes % workload.block_bytes);
-    let rest_allowed = by_bytes.is_some_and(|blocks| job.limits.max_ops.is_none_or(|ops| ops > blocks));
-    let is_last = u64::from(stream) + 1 == streams;
-    Ok((full, if is_last && rest_allowed { rest } else { 0 }))
+    check_shape(workload)
 }

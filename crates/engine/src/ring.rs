@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "buffers are registered by address")]
 
 use crate::arena::Arena;
+use crate::error::errno_text;
 use io_uring::{Builder, IoUring, cqueue, squeue};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -171,10 +172,7 @@ fn no_ring(error: io::Error) -> NoRing {
 
 /// Why there is no ring, in words.
 pub(crate) fn forbidden_message(error: &io::Error) -> String {
-    format!(
-        "io_uring is forbidden here ({})",
-        crate::stream_spec::errno_text(error.raw_os_error().unwrap_or(0))
-    )
+    format!("io_uring is forbidden here ({})", errno_text(error.raw_os_error().unwrap_or(0)))
 }
 
 /// Tries the sets of flags from the best to none; older kernels answer `EINVAL` to those that they do not know.

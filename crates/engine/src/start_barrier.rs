@@ -52,7 +52,7 @@ impl StartBarrier {
 
     /// Lets the streams go, or sends them home.
     pub(crate) fn release(&self, release: Release) {
-        self.lock().release = Some(release);
+        self.lock().release.get_or_insert(release);
         self.changed.notify_all();
     }
 
@@ -117,6 +117,19 @@ impl Drop for Participant<'_> {
         }
         self.barrier.lock().finished += 1;
         self.barrier.changed.notify_all();
+    }
+}
+
+/// Stops the streams if the thread that holds it panics.
+#[derive(Debug)]
+pub(crate) struct HaltOnPanic<'a>(pub(crate) &'a StartBarrier);
+
+impl Drop for HaltOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.halt();
+            self.0.release(Release::Abort);
+        }
     }
 }
 

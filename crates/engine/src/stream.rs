@@ -1,24 +1,33 @@
 //! The life of one stream's thread: get ready, wait at the gate, wait for its turn, issue, hand back. It decides which
 //! engine really issues, and says so.
 
-use crate::EngineError;
 use crate::aio::{AioSource, Contexts};
 use crate::arena::{Arena, Fill};
 use crate::clock::now_ns;
 use crate::counters::{SharedCounters, StreamCounters};
-use crate::real::Recording;
+use crate::error::EngineError;
 use crate::ring::{self, NoRing, Ring, RingSource, UringTuning};
 use crate::start_barrier::{Release, StartBarrier};
-use crate::stream_spec::{Bounds, Latencies, NoLatencies, Outcome, Recorder, StreamSpec, Work};
-use crate::{aio, sync, thread_pool, uring};
+use crate::stream_spec::StreamSpec;
+use crate::work::{Bounds, Latencies, NoLatencies, Outcome, Recorder, Work};
+use crate::{aio, position_loop, sync, thread_pool, uring};
 use rdsk_model::{EngineKind, IoPath, Op};
 use rdsk_sys::aio::Context;
 use std::time::Duration;
 
-/// What all streams of a run share.
+/// Whether latencies are recorded; switched off only to measure what recording costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recording {
+    /// Every one.
+    #[default]
+    On,
+    /// None: the histogram of the Run stays empty.
+    Off,
+}
+
+/// How all streams of a run issue their I/O.
 #[derive(Debug)]
 pub(crate) struct RunConfig {
-    pub(crate) barrier: StartBarrier,
     pub(crate) engine: EngineKind,
     pub(crate) path: IoPath,
     /// Threads of a stream on the engine of threads.
@@ -69,28 +78,30 @@ const TURN_POLL_NS: u64 = 5_000_000;
 /// When the stream could not start: no processor, no memory, no ring for another reason than that it is forbidden.
 pub(crate) fn run_stream(
     config: &RunConfig,
+    barrier: &StartBarrier,
     spec: StreamSpec<'_>,
     shared: &SharedCounters,
     cpu: Option<usize>,
 ) -> Result<StreamDone, EngineError> {
-    let participant = config.barrier.join();
+    let participant = barrier.join();
     if let Some(cpu) = cpu {
         let pinned = rdsk_sys::timer::pin_to_cpu(cpu);
         pinned.map_err(|source| EngineError::Thread { stream: spec.stream, source })?;
     }
     let start = || match participant.ready() {
         Release::Abort => None,
-        Release::Start => wait_for_start(config, &spec),
+        Release::Start => wait_for_start(config, barrier, &spec),
     };
     match config.recording {
-        Recording::On => issue::<Latencies>(config, spec, shared, start),
-        Recording::Off => issue::<NoLatencies>(config, spec, shared, start),
+        Recording::On => issue::<Latencies>(config, barrier, spec, shared, start),
+        Recording::Off => issue::<NoLatencies>(config, barrier, spec, shared, start),
     }
 }
 
 /// Gets the means, waits for the start, issues.
 fn issue<R: Recorder + Send>(
     config: &RunConfig,
+    barrier: &StartBarrier,
     spec: StreamSpec<'_>,
     shared: &SharedCounters,
     start: impl FnOnce() -> Option<Started>,
@@ -103,7 +114,7 @@ fn issue<R: Recorder + Send>(
     let engine = issuer.engine();
     let work = || {
         let Started { begin_ns, deadline_ns } = start()?;
-        let bounds = Bounds { barrier: &config.barrier, deadline_ns };
+        let bounds = Bounds { barrier, deadline_ns };
         let counters = StreamCounters::new(shared, begin_ns, config.window_ns);
         Some(Work::<R>::new(spec, bounds, counters, now_ns()))
     };
@@ -119,7 +130,10 @@ fn issue<R: Recorder + Send>(
             (Some(work), Issuer::Aio(context)) => {
                 aio::run(work, arena, context, &config.contexts, config.tuning.wait_batch)?
             }
-            (Some(work), Issuer::Sync | Issuer::Threads) => sync::run(work, &mut arena),
+            (Some(work), Issuer::Sync | Issuer::Threads) => match spec.positions {
+                Some(positions) => position_loop::run(work, &mut arena, positions),
+                None => sync::run(work, &mut arena),
+            },
         },
     };
     Ok(StreamDone { outcome, engine, note })
@@ -170,11 +184,11 @@ struct Started {
 }
 
 /// Waits for the stream's turn after the start of the run; `None` when the run was halted before.
-fn wait_for_start(config: &RunConfig, spec: &StreamSpec<'_>) -> Option<Started> {
-    let begin_ns = config.barrier.start_at(now_ns());
+fn wait_for_start(config: &RunConfig, barrier: &StartBarrier, spec: &StreamSpec<'_>) -> Option<Started> {
+    let begin_ns = barrier.start_at(now_ns());
     let turn_ns = begin_ns.saturating_add(config.stagger_ns.saturating_mul(u64::from(spec.stream)));
     let deadline_ns = begin_ns.saturating_add(config.max_elapsed_ns);
-    wait_for_turn(&config.barrier, turn_ns.min(deadline_ns)).then_some(Started { begin_ns, deadline_ns })
+    wait_for_turn(barrier, turn_ns.min(deadline_ns)).then_some(Started { begin_ns, deadline_ns })
 }
 
 /// Sleeps until a time; false when the run was halted before.

@@ -4,7 +4,7 @@
 use crate::arena::Arena;
 use crate::clock::now_ns;
 use crate::offsets::{OffsetSource, Offsets};
-use crate::stream_spec::{Outcome, Recorder, StreamEnd, Work};
+use crate::work::{Outcome, Recorder, StreamEnd, Work};
 use rdsk_model::{CacheState, Op};
 use rdsk_sys::io::{Flags, pread2, pwrite2};
 use std::io;
@@ -12,9 +12,6 @@ use std::os::fd::BorrowedFd;
 
 /// Issues the I/O of one stream, the whole blocks first, then the shorter one.
 pub(crate) fn run<R: Recorder>(work: Work<'_, R>, arena: &mut Arena) -> Outcome {
-    if let Some(source) = work.spec.positions {
-        return crate::positions::run(work, arena, source);
-    }
     match work.spec.offsets {
         Offsets::Sequential(offsets) => with_offsets(work, arena, offsets),
         Offsets::Uniform(offsets) => with_offsets(work, arena, offsets),

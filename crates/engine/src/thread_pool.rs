@@ -2,13 +2,14 @@
 //! all drawing from the stream's one order of offsets. For buffered I/O at depth, and where neither rings nor AIO are to be
 //! had. The last, shorter I/O is issued by the stream's own thread when all others are done.
 
-use crate::EngineError;
 use crate::arena::{Arena, Stamper};
 use crate::clock::now_ns;
+use crate::error::{EngineError, errno_text};
 use crate::offsets::{OffsetSource, Offsets};
-use crate::start_barrier::StartBarrier;
-use crate::stream_spec::{CacheProbe, Outcome, Recorder, StreamEnd, StreamSpec, Work, errno_text};
+use crate::start_barrier::HaltOnPanic;
+use crate::stream_spec::StreamSpec;
 use crate::sync::{self, fail, transfer};
+use crate::work::{CacheProbe, Outcome, Recorder, StreamEnd, Work};
 use rdsk_model::Op;
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -239,17 +240,6 @@ impl<R> Drop for CloseOnDrop<'_, '_, R> {
         }
         drop(state);
         self.0.changed.notify_all();
-    }
-}
-
-/// A thread that panics takes no other with it into an endless run.
-struct HaltOnPanic<'a>(&'a StartBarrier);
-
-impl Drop for HaltOnPanic<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.halt();
-        }
     }
 }
 

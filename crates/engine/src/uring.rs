@@ -2,11 +2,11 @@
 //! on is decided in `async_loop`.
 #![allow(unsafe_code, reason = "entries of the submission queue carry addresses")]
 
-use crate::EngineError;
 use crate::arena::Arena;
 use crate::async_loop::{self, IoQueue, MAX_WAIT_NS};
+use crate::error::EngineError;
 use crate::ring::{Issue, Ring, WaitBatch};
-use crate::stream_spec::{Outcome, Recorder, Work};
+use crate::work::{Outcome, Recorder, Work};
 use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{CompletionQueue, SubmissionQueue, Submitter, opcode, squeue};
 use std::io;

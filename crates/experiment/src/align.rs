@@ -1,7 +1,8 @@
 //! `align`: latency by size and by alignment, in and out of the page cache, direct and buffered; then the offset moved
 //! apart from the size, which the report names and did not do. It plans cells and runs nothing.
 
-use crate::planner::{PAGE_BYTES, PlanContext};
+use crate::context::{PAGE_BYTES, PlanContext, Scope};
+use crate::question::Question;
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern};
 
 /// The report's sizes, and three that are whole pages.
@@ -26,24 +27,29 @@ const COLUMNS: [(&str, CacheState, IoPath); 4] = [
 /// Offsets moved apart from size: by a sector, by a byte, and so that a block crosses a page.
 const SHIFTS: [u64; 3] = [512, 1, PAGE_BYTES / 2];
 
-pub(crate) fn cells(context: &PlanContext<'_>, in_run: bool, budget_ns: u64) -> Vec<Cell> {
-    let sizes = context.options.block_bytes.clone().unwrap_or_else(|| SIZES.to_vec());
-    let mut cells = Vec::new();
-    for op in directions(context) {
-        let span_bytes = span_bytes(context, in_run, budget_ns);
-        for &block_bytes in &sizes {
-            for column in COLUMNS {
-                cells.push(cell(context, op, column, block_bytes, 0, span_bytes));
+/// Latency by size and by alignment.
+pub(crate) struct Align;
+
+impl Question for Align {
+    fn cells(&self, context: &PlanContext<'_>, _all: &[PlanContext<'_>]) -> Vec<Cell> {
+        let sizes = context.options.block_bytes.clone().unwrap_or_else(|| SIZES.to_vec());
+        let mut cells = Vec::new();
+        for op in directions(context) {
+            let span_bytes = span_bytes(context);
+            for &block_bytes in &sizes {
+                for column in COLUMNS {
+                    cells.push(cell(context, op, column, block_bytes, 0, span_bytes));
+                }
+            }
+            let moved_bytes = sizes.iter().copied().find(|&size| size == PAGE_BYTES).unwrap_or(sizes[0]);
+            for shift_bytes in SHIFTS {
+                for column in &COLUMNS[2..] {
+                    cells.push(cell(context, op, *column, moved_bytes, shift_bytes, span_bytes));
+                }
             }
         }
-        let moved_bytes = sizes.iter().copied().find(|&size| size == PAGE_BYTES).unwrap_or(sizes[0]);
-        for shift_bytes in SHIFTS {
-            for column in &COLUMNS[2..] {
-                cells.push(cell(context, op, *column, moved_bytes, shift_bytes, span_bytes));
-            }
-        }
+        cells
     }
-    cells
 }
 
 /// Writes are the question; reads stand in where nothing may be written, and both are done when both are asked for.
@@ -83,11 +89,11 @@ fn cell(
     clippy::cast_precision_loss,
     reason = "bytes of a small span stay far below 2^53"
 )]
-fn span_bytes(context: &PlanContext<'_>, in_run: bool, budget_ns: u64) -> u64 {
-    let wish_bytes = match (context.options.pass_bytes, context.made_bytes_per_s) {
+fn span_bytes(context: &PlanContext<'_>) -> u64 {
+    let wish_bytes = match (context.options.pass_bytes, context.test_file_bytes_per_s) {
         (Some(bytes), _) => bytes,
-        (None, Some(rate)) if in_run => {
-            ((rate * budget_ns as f64 / 1e9 * WARM_SHARE) as u64).clamp(MIN_SPAN_BYTES, SPAN_BYTES)
+        (None, Some(rate)) if context.scope == Scope::WholeRun => {
+            ((rate * context.budget_ns as f64 / 1e9 * WARM_SHARE) as u64).clamp(MIN_SPAN_BYTES, SPAN_BYTES)
         }
         _ => SPAN_BYTES,
     };

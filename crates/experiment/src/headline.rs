@@ -1,6 +1,7 @@
 //! The headline: the few figures that everybody asks for first. It plans cells and runs nothing.
 
-use crate::planner::{PlanContext, device_path};
+use crate::context::{PlanContext, device_path};
+use crate::question::Question;
 use rdsk_model::{Cell, Experiment, Extent, Op, Pattern, Sync};
 
 /// In flight for the sequential cells: enough for a disk that needs several requests to stream.
@@ -11,23 +12,28 @@ const SEQUENTIAL_BYTES: u64 = 1 << 20;
 const RANDOM_BYTES: u64 = 4096;
 const WEIGHT: f64 = 3.0;
 
-pub(crate) fn cells(context: &PlanContext<'_>) -> Vec<Cell> {
-    let deep = context.options.queue_depth.unwrap_or(RANDOM_DEPTH);
-    let mut cells = Vec::new();
-    for &op in &context.ops {
-        // A target smaller than 1 MiB is still streamed, in the largest blocks that it holds.
-        let holds_bytes = 1 << context.room_bytes().max(1).ilog2();
-        let block_bytes = SEQUENTIAL_BYTES.min(holds_bytes).max(RANDOM_BYTES);
-        cells.push(cell(context, op, Pattern::Sequential, block_bytes, SEQUENTIAL_DEPTH, Sync::None));
-        cells.push(cell(context, op, Pattern::Random, RANDOM_BYTES, 1, Sync::None));
-        if deep > 1 {
-            cells.push(cell(context, op, Pattern::Random, RANDOM_BYTES, deep, Sync::None));
+/// The few figures that everybody wants first.
+pub(crate) struct Headline;
+
+impl Question for Headline {
+    fn cells(&self, context: &PlanContext<'_>, _all: &[PlanContext<'_>]) -> Vec<Cell> {
+        let deep = context.options.queue_depth.unwrap_or(RANDOM_DEPTH);
+        let mut cells = Vec::new();
+        for &op in &context.ops {
+            // A target smaller than 1 MiB is still streamed, in the largest blocks that it holds.
+            let holds_bytes = 1 << context.room_bytes().max(1).ilog2();
+            let block_bytes = SEQUENTIAL_BYTES.min(holds_bytes).max(RANDOM_BYTES);
+            cells.push(cell(context, op, Pattern::Sequential, block_bytes, SEQUENTIAL_DEPTH, Sync::None));
+            cells.push(cell(context, op, Pattern::Random, RANDOM_BYTES, 1, Sync::None));
+            if deep > 1 {
+                cells.push(cell(context, op, Pattern::Random, RANDOM_BYTES, deep, Sync::None));
+            }
+            if op == Op::Write {
+                cells.push(cell(context, op, Pattern::Sequential, RANDOM_BYTES, 1, Sync::Dsync));
+            }
         }
-        if op == Op::Write {
-            cells.push(cell(context, op, Pattern::Sequential, RANDOM_BYTES, 1, Sync::Dsync));
-        }
+        cells
     }
-    cells
 }
 
 fn cell(

@@ -4,16 +4,23 @@
 
 mod align;
 mod backend;
+mod cell_result;
 mod cell_totals;
+mod claims;
+mod context;
 mod execute;
 mod headline;
 mod merge_evidence;
 mod options;
+mod outcome;
 mod overlap;
 mod paths;
 mod planner;
+mod question;
+mod registry;
 mod request;
 mod resume;
+mod run_state;
 mod runner;
 mod scale;
 mod stopping;
@@ -21,8 +28,9 @@ mod stream;
 mod stripe;
 mod zones;
 
-pub use execute::{execute, plan_only};
+pub use execute::{empty_record, execute, plan_only};
 pub use options::{BudgetSource, PlanOptions, PositionOrder, Positions};
+pub use outcome::Outcome;
 pub use planner::{PlanError, plan};
 pub use request::Request;
-pub use runner::{Outcome, Runner};
+pub use runner::Runner;

@@ -1,7 +1,8 @@
 //! `paths`: the same bytes direct ("raw") and buffered ("block"), as the HP-UX report did with dd, plus the buffered
 //! read from a warm cache that fools people. It plans cells and runs nothing.
 
-use crate::planner::{PlanContext, size_word};
+use crate::context::{PlanContext, Scope, size_word};
+use crate::question::Question;
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op};
 
 /// dd's block in the report.
@@ -12,36 +13,41 @@ const WEIGHT: f64 = 2.0;
 /// As part of a whole run a pass may use this share of the budget, reckoned at the rate of making the file.
 const PASS_SHARE: f64 = 0.012;
 
-pub(crate) fn cells(context: &PlanContext<'_>, in_run: bool, budget_ns: u64) -> Vec<Cell> {
-    let sizes = context.options.block_bytes.clone().unwrap_or_else(|| vec![BLOCK_BYTES]);
-    let mut cells = Vec::new();
-    for &op in &context.ops {
-        for &block_bytes in &sizes {
-            let span_bytes = context.span_bytes(pass_bytes(context, in_run, budget_ns), block_bytes);
-            for (column, path, cache) in [
-                ("direct", IoPath::Direct, CacheState::Any),
-                ("buffered", IoPath::Buffered, CacheState::Cold),
-                ("cached", IoPath::Buffered, CacheState::Warm),
-            ] {
-                if column == "cached" && op == Op::Write {
-                    continue;
+/// Direct against buffered.
+pub(crate) struct Paths;
+
+impl Question for Paths {
+    fn cells(&self, context: &PlanContext<'_>, _all: &[PlanContext<'_>]) -> Vec<Cell> {
+        let sizes = context.options.block_bytes.clone().unwrap_or_else(|| vec![BLOCK_BYTES]);
+        let mut cells = Vec::new();
+        for &op in &context.ops {
+            for &block_bytes in &sizes {
+                let span_bytes = context.span_bytes(pass_bytes(context), block_bytes);
+                for (column, path, cache) in [
+                    ("direct", IoPath::Direct, CacheState::Any),
+                    ("buffered", IoPath::Buffered, CacheState::Cold),
+                    ("cached", IoPath::Buffered, CacheState::Warm),
+                ] {
+                    if column == "cached" && op == Op::Write {
+                        continue;
+                    }
+                    let mut workload = context.workload(op, path, block_bytes, span_bytes);
+                    workload.cache = cache;
+                    let id = if sizes.len() > 1 {
+                        format!("paths/{op}/{column}/{}", size_word(block_bytes))
+                    } else {
+                        format!("paths/{op}/{column}")
+                    };
+                    let extent = match context.options.pass_bytes {
+                        Some(_) => Extent::Pass { bytes: span_bytes },
+                        None => Extent::Passes { bytes: span_bytes },
+                    };
+                    cells.push(context.cell(id, Experiment::Paths, workload, extent, WEIGHT));
                 }
-                let mut workload = context.workload(op, path, block_bytes, span_bytes);
-                workload.cache = cache;
-                let id = if sizes.len() > 1 {
-                    format!("paths/{op}/{column}/{}", size_word(block_bytes))
-                } else {
-                    format!("paths/{op}/{column}")
-                };
-                let extent = match context.options.pass_bytes {
-                    Some(_) => Extent::Pass { bytes: span_bytes },
-                    None => Extent::Passes { bytes: span_bytes },
-                };
-                cells.push(context.cell(id, Experiment::Paths, workload, extent, WEIGHT));
             }
         }
+        cells
     }
-    cells
 }
 
 /// The bytes of a pass: what was asked for, else the report's, scaled to the disk when the pass is part of a run.
@@ -51,13 +57,13 @@ pub(crate) fn cells(context: &PlanContext<'_>, in_run: bool, budget_ns: u64) -> 
     clippy::cast_precision_loss,
     reason = "bytes of a short pass stay far below 2^53"
 )]
-fn pass_bytes(context: &PlanContext<'_>, in_run: bool, budget_ns: u64) -> u64 {
+fn pass_bytes(context: &PlanContext<'_>) -> u64 {
     if let Some(bytes) = context.options.pass_bytes {
         return bytes;
     }
-    match context.made_bytes_per_s {
-        Some(rate) if in_run => {
-            let fits = (rate * budget_ns as f64 / 1e9 * PASS_SHARE) as u64;
+    match context.test_file_bytes_per_s {
+        Some(rate) if context.scope == Scope::WholeRun => {
+            let fits = (rate * context.budget_ns as f64 / 1e9 * PASS_SHARE) as u64;
             (fits - fits % BLOCK_BYTES).clamp(BLOCK_BYTES, PASS_BYTES)
         }
         _ => PASS_BYTES,

@@ -153,23 +153,4 @@ impl CellTotals {
         self.visits.push(visit.clone());
         self.points.push(run.clone());
     }
-
-    /// Puts what the last visit did behind the part of the same pass that an earlier run did.
-    pub(crate) fn join_partial(&mut self) {
-        let Some(position) = self.partial.pop_front() else { return };
-        let (Some(more), Some(mut rest)) = (self.visits.pop(), self.points.pop()) else { return };
-        let visit = &mut self.visits[position];
-        visit.elapsed_ns += more.elapsed_ns;
-        visit.bytes += more.bytes;
-        visit.ops += more.ops;
-        let sum = |then: Option<u64>, now: Option<u64>| then.zip(now).map(|(then, now)| then + now);
-        visit.to_return_ns = sum(visit.to_return_ns, more.to_return_ns);
-        visit.to_close_ns = sum(visit.to_close_ns, more.to_close_ns);
-        visit.to_stable_ns = sum(visit.to_stable_ns, more.to_stable_ns);
-        let run = &mut self.points[position];
-        run.order.append(&mut rest.order);
-        run.latency_ns.append(&mut rest.latency_ns);
-        run.failed.append(&mut rest.failed);
-        run.members.append(&mut rest.members);
-    }
 }

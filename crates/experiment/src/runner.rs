@@ -1,24 +1,21 @@
 //! Visits the cells of a Plan in ABBA order through an engine, with an observer beside every visit, within the budget.
 //! It decides when a cell has had enough; it never opens a path, prints, or reads a clock other than the engine's.
 
-use crate::cell_totals::{CellTotals, ResultContext, is_write_behind};
+use crate::cell_result::ResultContext;
+use crate::cell_totals::CellTotals;
+use crate::outcome::{Outcome, first_problem};
+use crate::registry::question;
 use crate::resume::continued;
+use crate::run_state::RunState;
 use crate::stopping::{MIN_RUN_NS, StopPolicy, cache_check, is_enough, limits, next_ops, window_ns};
 use rdsk_engine::{Ended, Engine, EngineError, Job, Limits, Pinning, Prepared, Run, Settled};
 use rdsk_model::{
-    Cell, CellRecord, Clock, EngineKind, Event, Evidence, Experiment, Extent, MemberCounters, Plan, Problem,
-    ProblemKind, StopFlag, Target, Watch,
+    Cell, CellRecord, Clock, Event, Evidence, Extent, MemberCounters, Plan, StopFlag, Target, Watch,
 };
 use rdsk_observe::Observer;
 use rdsk_stats::StopRule;
 use rdsk_targets::Claim;
-use rdsk_units::Nanos;
-use std::collections::BTreeMap;
 
-/// Cells in a row that may fail before the rest is given up: a dead disk would fail them all, slowly.
-const FAILURES_IN_A_ROW: u32 = 3;
-/// A flush of this time is worth a word where the budget ends meanwhile.
-const LONG_FLUSH_NS: u64 = 1_000_000_000;
 /// Visits of one cell within one slice; a guard, far above what a slice of seconds needs.
 const VISITS_PER_SLICE: u32 = 200;
 
@@ -50,94 +47,19 @@ pub struct Runner<'a> {
     pub stop: &'a StopFlag,
 }
 
-/// What running a plan gave.
-#[derive(Debug)]
-pub struct Outcome {
-    /// One record per cell of the plan, in its order.
-    pub cells: Vec<CellRecord>,
-    /// Whether a signal ended it.
-    pub interrupted: bool,
-    /// The first failure, when cells failed.
-    pub problem: Option<Problem>,
-    /// What engines and observers had to say, once each.
-    pub notes: Vec<String>,
-    /// How the evidence was gathered; `None` when no cell ran.
-    pub observer: Option<rdsk_model::Observer>,
-}
-
-/// Keeps, and says by its answer, that a flush took most of what was left of the budget, or went beyond it: nothing can cut a flush short.
-fn note_long_flush(
-    totals: &mut CellTotals,
-    cell: &Cell,
-    took_ns: u64,
-    now_ns: u64,
-    deadline_ns: u64,
-) -> bool {
-    let over_ns = now_ns.saturating_sub(deadline_ns);
-    // What went over by less than this is the ordinary end of a run.
-    if took_ns < LONG_FLUSH_NS || over_ns < LONG_FLUSH_NS {
-        return false;
-    }
-    let (took, over) = (Nanos(took_ns), Nanos(over_ns.min(took_ns)));
-    totals.notes.push(format!(
-        "the flush after {} took {took}, {over} of it beyond the budget: a flush cannot be cut short",
-        cell.id
-    ));
-    true
-}
-
-/// The state of one run over a plan.
-struct RunState {
-    all_totals: Vec<CellTotals>,
-    /// Time that each cell was given so far.
-    slices_ns: Vec<u64>,
-    /// Bytes per second until stable, last seen per target; what a write-behind visit is measured out by.
-    stable_rates: BTreeMap<u32, f64>,
-    /// One observer per set of targets, made when first needed.
-    observers: BTreeMap<Vec<u32>, Box<dyn Observer>>,
-    failures_in_a_row: u32,
-    /// A flush went far beyond the budget. What was visited once is not visited again: its flush may hang too.
-    has_hung: bool,
-    visits_done: usize,
-    visits: usize,
-    began_ns: u64,
-    deadline_ns: u64,
-}
-
 impl Runner<'_> {
     /// Visits all cells.
     pub fn run(mut self) -> Outcome {
-        let order = self.plan.order();
-        let cells = self.plan.cells.len();
-        let running = self.plan.cells.iter().filter(|cell| cell.not_applicable.is_none()).count();
-        let mut state = RunState {
-            all_totals: self.plan.cells.iter().map(|cell| CellTotals::of(cell, self.resumed)).collect(),
-            slices_ns: vec![0; cells],
-            stable_rates: BTreeMap::new(),
-            observers: BTreeMap::new(),
-            failures_in_a_row: 0,
-            has_hung: false,
-            visits_done: 0,
-            visits: running * order.len(),
-            began_ns: self.clock.now_ns(),
-            deadline_ns: self.clock.now_ns().saturating_add(self.plan.budget_ns),
-        };
-        self.watch.event(&Event::Started { cells: running, budget_ns: self.plan.budget_ns });
-        let visits: Vec<usize> =
-            order.into_iter().flatten().filter(|&index| self.is_applicable(index)).collect();
+        let mut state = RunState::new(self.plan, self.resumed, self.clock.now_ns());
+        let is_applicable = |index: &usize| self.plan.cells[*index].not_applicable.is_none();
+        let cells = (0..self.plan.cells.len()).filter(is_applicable).count();
+        self.watch.event(&Event::Started { cells, budget_ns: self.plan.budget_ns });
+        let visits: Vec<usize> = self.plan.order().into_iter().flatten().filter(is_applicable).collect();
         for (position, &index) in visits.iter().enumerate() {
-            if self.stop.is_raised() || state.failures_in_a_row >= FAILURES_IN_A_ROW {
+            if self.stop.is_raised() || state.has_given_up() {
                 break;
             }
-            let totals = &state.all_totals[index];
-            let is_over = totals.failure.is_some() || !totals.errors.is_empty();
-            if is_over && !totals.goes_on_after_errors(&self.plan.cells[index].workload) {
-                continue;
-            }
-            if state.has_hung && !state.all_totals[index].visits.is_empty() {
-                continue;
-            }
-            if state.all_totals[index].skip_round() {
+            if state.skips_visit(index, &self.plan.cells[index]) {
                 continue;
             }
             let slice_ns = self.slice_ns(&visits[position..], state.deadline_ns);
@@ -145,10 +67,6 @@ impl Runner<'_> {
             self.spend_slice(index, slice_ns, &mut state);
         }
         self.finish(&state)
-    }
-
-    fn is_applicable(&self, index: usize) -> bool {
-        self.plan.cells[index].not_applicable.is_none()
     }
 
     /// The time for the first of the visits that are left: what was asked for, else its share of the time that is left.
@@ -193,13 +111,13 @@ impl Runner<'_> {
                 // Preparing was cut short by the signal that ends the run; nothing failed.
                 Err(_) if self.stop.is_raised() => return,
                 Err(error) => {
-                    state.all_totals[index].failure = Some(error.problem());
+                    state.totals[index].failure = Some(error.problem());
                     state.failures_in_a_row += 1;
                     return;
                 }
             };
             if ended == Ended::Failed {
-                let refused = state.all_totals[index].is_refused_by_kernel(&cell.workload);
+                let refused = state.totals[index].is_refused_by_kernel(&cell.workload);
                 state.failures_in_a_row = if refused { 0 } else { state.failures_in_a_row + 1 };
                 return;
             }
@@ -208,12 +126,12 @@ impl Runner<'_> {
             let left_ns = until_ns.saturating_sub(now_ns);
             if ended == Ended::Interrupted
                 || left_ns == 0
-                || is_enough(cell, &state.all_totals[index], plan.precision, ended)
+                || is_enough(cell, &state.totals[index], plan.precision, ended)
                 || (matches!(cell.extent, Extent::Passes { .. }) && left_ns < now_ns - began_ns)
             {
                 return;
             }
-            ops = ops.map(|ops| next_ops(cell, ops, &state.all_totals[index], now_ns - began_ns, left_ns));
+            ops = ops.map(|ops| next_ops(cell, ops, &state.totals[index], now_ns - began_ns, left_ns));
         }
     }
 
@@ -228,12 +146,11 @@ impl Runner<'_> {
     ) -> Result<Ended, EngineError> {
         let plan = self.plan;
         let cell = &plan.cells[index];
-        let totals = &mut state.all_totals[index];
-        let members = match (cell.experiment, cell.workload.targets.first()) {
-            (Experiment::Stripe, Some(&target)) => (self.members)(target),
-            _ => None,
-        };
-        let walk = rdsk_analysis::stripe::Walk::of(&cell.workload);
+        let totals = &mut state.totals[index];
+        let question = question(cell.experiment);
+        let first_target = cell.workload.targets.first().filter(|_| question.reads_members());
+        let members = first_target.and_then(|&target| (self.members)(target));
+        let chooser = question.chooser(&cell.workload);
         let job = Job {
             workload: &cell.workload,
             claims: self.claims,
@@ -241,7 +158,7 @@ impl Runner<'_> {
             visit: totals.next_visit(),
             first_position: totals.first_point(),
             members: members.as_deref(),
-            chooser: Some(&walk),
+            chooser: chooser.as_deref(),
             cache_check: cache_check(cell),
             window_ns: window_ns(slice_ns),
             pinning: match self.pin_cpus {
@@ -281,8 +198,9 @@ impl Runner<'_> {
         let settled_ns = self.clock.now_ns();
         let seen = observer.end();
         let took_ns = settled_ns.saturating_sub(settling_ns);
-        state.has_hung |= note_long_flush(totals, cell, took_ns, settled_ns, state.deadline_ns);
-        totals.start_ns = now_ns.saturating_sub(state.began_ns);
+        state.note_long_flush(cell, index, took_ns, settled_ns);
+        let totals = &mut state.totals[index];
+        totals.start_ns = now_ns.saturating_sub(state.start_ns);
         self.add_visit(cell, totals, &prepared, &run, settled, seen)?;
         state.note_stable_rate(cell, &run, index);
         Ok(run.ended)
@@ -318,11 +236,10 @@ impl Runner<'_> {
 
     fn finish(&mut self, state: &RunState) -> Outcome {
         let interrupted = self.stop.is_raised();
-        let gave_up = state.failures_in_a_row >= FAILURES_IN_A_ROW;
         let mut cells = Vec::with_capacity(self.plan.cells.len());
         let mut notes: Vec<String> = Vec::new();
         for (index, cell) in self.plan.cells.iter().enumerate() {
-            let totals = &state.all_totals[index];
+            let totals = &state.totals[index];
             notes.extend(
                 totals.notes.iter().filter(|note| !notes.contains(note)).cloned().collect::<Vec<_>>(),
             );
@@ -335,7 +252,10 @@ impl Runner<'_> {
                 align_bytes: self.target_of(cell).and_then(|target| target.direct_align_bytes),
             };
             let mut result = totals.result(cell, &context);
-            if gave_up && totals.visits.is_empty() && result.stop == rdsk_model::StopReason::Budget {
+            if state.has_given_up()
+                && totals.visits.is_empty()
+                && result.stop == rdsk_model::StopReason::Budget
+            {
                 result.stop = rdsk_model::StopReason::Error;
                 result.why = "not run: the cells before it failed".into();
             }
@@ -354,7 +274,7 @@ impl Runner<'_> {
             self.watch.event(&Event::CellFinished { cell: &record });
             cells.push(record);
         }
-        let problem = first_problem(&cells, &state.all_totals);
+        let problem = first_problem(&cells, &state.totals);
         let observer = state.observers.values().next().map(|observer| observer.describe());
         Outcome { cells, interrupted, problem, notes, observer }
     }
@@ -377,42 +297,4 @@ impl Runner<'_> {
             .and_then(|claim| claim.allocation(workload.offset_bytes, workload.span_bytes));
         evidence
     }
-}
-
-impl RunState {
-    /// The rate that a write-behind visit of this cell is measured out by.
-    fn write_behind_rate(&self, cell: &Cell) -> Option<f64> {
-        cell.workload.targets.first().and_then(|target| self.stable_rates.get(target).copied())
-    }
-
-    fn note_stable_rate(&mut self, cell: &Cell, run: &Run, index: usize) {
-        if cell.workload.op != rdsk_model::Op::Write || cell.workload.block_bytes < 4096 || run.bytes == 0 {
-            return;
-        }
-        if let (Some(&target), Some(rate)) =
-            (cell.workload.targets.first(), self.all_totals[index].stable_rate())
-            && (is_write_behind(&cell.workload) || cell.workload.block_bytes >= 1 << 20)
-        {
-            self.stable_rates.insert(target, rate);
-        }
-    }
-}
-
-/// What failed first, with the cell's name before it. A refusal or a shortage that let nothing be measured stays what it
-/// is; a target that was lost on the way is failed I/O.
-fn first_problem(cells: &[CellRecord], all_totals: &[CellTotals]) -> Option<Problem> {
-    let is_failed = |cell: &CellRecord| cell.result.stop == rdsk_model::StopReason::Error;
-    let (failed, totals) = cells.iter().zip(all_totals).find(|(cell, _)| is_failed(cell))?;
-    let message = format!("{}: {}", failed.id, failed.result.why);
-    if let Some(problem) = &totals.failure {
-        let began = all_totals.iter().any(|totals| !totals.visits.is_empty());
-        let kind = if began { ProblemKind::Io } else { problem.kind };
-        return Some(Problem { kind, message, ..problem.clone() });
-    }
-    let hint = if failed.workload.engine == EngineKind::Sim {
-        "the figures of the system say where it fails (rdsk sim show); the record keeps those up to the error"
-    } else {
-        "look at the kernel's log (dmesg) for the device; the record keeps the figures up to the error"
-    };
-    Some(Problem::new(ProblemKind::Io, "io-error", message, hint))
 }

@@ -1,8 +1,9 @@
 //! `scale`: block size × streams × targets, each stream a reader or writer of its own, started one after the other and
 //! dealt round the targets. It plans cells and runs nothing.
 
+use crate::context::{PlanContext, Scope, device_path, size_word};
 use crate::options::BudgetSource;
-use crate::planner::{PlanContext, device_path, size_word};
+use crate::question::{Question, ROUNDS, Targets};
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op};
 use rdsk_units::Nanos;
 
@@ -18,21 +19,66 @@ const STREAMS_IN_RUN: [u32; 2] = [1, 4];
 const MIN_CELL_NS: u64 = 500_000_000;
 /// Starting one stream after the other takes at most this part of a cell's time, unless the pause was asked for.
 const RAMP_SHARE: u64 = 2;
-const WEIGHT_IN_RUN: f64 = 1.0;
+const WEIGHT: f64 = 1.0;
+
+/// Block size × streams × targets.
+pub(crate) struct Scale;
+
+impl Question for Scale {
+    fn cells(&self, first: &PlanContext<'_>, all: &[PlanContext<'_>]) -> Vec<Cell> {
+        let grid = grid(first);
+        let ops = Op::ALL.iter().copied().filter(|op| all.iter().all(|context| context.ops.contains(op)));
+        let mut cells = Vec::new();
+        for op in ops {
+            for &block_bytes in &grid.sizes {
+                for &streams in &grid.streams {
+                    cells.push(cell(all, &grid, op, block_bytes, streams));
+                }
+            }
+        }
+        cells
+    }
+
+    fn targets(&self) -> Targets {
+        Targets::Together
+    }
+
+    // Every visit has its ramp, so one round is enough where nothing else is measured.
+    fn rounds(&self, all: &[PlanContext<'_>]) -> u32 {
+        if all[0].scope == Scope::Alone && grid(&all[0]).stagger_ns > 0 { 1 } else { ROUNDS }
+    }
+
+    fn notes(&self, all: &[PlanContext<'_>]) -> Vec<String> {
+        let (ramps_ns, budget_ns) = (self.ramps_ns(all), all[0].budget_ns);
+        let too_long = (ramps_ns >= budget_ns).then(|| {
+            format!(
+                "starting the streams of scale one after the other takes {} in all, more than the budget of {}: a shorter \
+                 --stagger takes less",
+                Nanos(ramps_ns),
+                Nanos(budget_ns)
+            )
+        });
+        grid(&all[0]).note.into_iter().chain(too_long).collect()
+    }
+
+    fn ramps_ns(&self, all: &[PlanContext<'_>]) -> u64 {
+        grid(&all[0]).ramps_ns(all[0].ops.len()).saturating_mul(u64::from(self.rounds(all)))
+    }
+}
 
 /// The grid.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Grid {
+struct Grid {
     sizes: Vec<u64>,
     streams: Vec<u32>,
-    pub(crate) stagger_ns: u64,
+    stagger_ns: u64,
     /// What was shortened, in words.
-    pub(crate) note: Option<String>,
+    note: Option<String>,
 }
 
 impl Grid {
     /// Time that the ramps of all cells take.
-    pub(crate) fn ramps_ns(&self, ops: usize) -> u64 {
+    fn ramps_ns(&self, ops: usize) -> u64 {
         let steps: u64 = self.streams.iter().map(|&streams| u64::from(streams.saturating_sub(1))).sum();
         self.stagger_ns.saturating_mul(steps).saturating_mul((self.sizes.len() * ops) as u64)
     }
@@ -44,8 +90,9 @@ impl Grid {
 
 /// The grid that fits the time: what was asked for stays; else the pause is shortened first, then block sizes are left
 /// out, every second one at a time.
-pub(crate) fn grid(context: &PlanContext<'_>, in_run: bool, budget_ns: u64) -> Grid {
+fn grid(context: &PlanContext<'_>) -> Grid {
     let options = context.options;
+    let in_run = context.scope == Scope::WholeRun;
     let sizes = options
         .block_bytes
         .clone()
@@ -61,13 +108,13 @@ pub(crate) fn grid(context: &PlanContext<'_>, in_run: bool, budget_ns: u64) -> G
         (false, is_pass) => !is_pass || options.budget_source == BudgetSource::Requested,
     };
     if is_limited && !in_run {
-        shorten(&mut grid, context, budget_ns);
+        shorten(&mut grid, context);
     }
     grid
 }
 
-fn shorten(grid: &mut Grid, context: &PlanContext<'_>, budget_ns: u64) {
-    let (options, ops) = (context.options, context.ops.len());
+fn shorten(grid: &mut Grid, context: &PlanContext<'_>) {
+    let (options, ops, budget_ns) = (context.options, context.ops.len(), context.budget_ns);
     let before = grid.clone();
     let wanted_ns = options.runtime_ns.unwrap_or(MIN_CELL_NS);
     let time_ns = |grid: &Grid| grid.cells(ops).saturating_mul(wanted_ns).saturating_add(grid.ramps_ns(ops));
@@ -100,29 +147,9 @@ fn shorten(grid: &mut Grid, context: &PlanContext<'_>, budget_ns: u64) {
     }
 }
 
-/// The cells over all targets together; `contexts` have the same options.
-pub(crate) fn cells(contexts: &[PlanContext<'_>], grid: &Grid, in_run: bool) -> Vec<Cell> {
-    let Some(first) = contexts.first() else { return Vec::new() };
-    let ops = Op::ALL.iter().copied().filter(|op| contexts.iter().all(|context| context.ops.contains(op)));
-    let mut cells = Vec::new();
-    for op in ops {
-        for &block_bytes in &grid.sizes {
-            for &streams in &grid.streams {
-                cells.push(cell(first, contexts, (grid, in_run), op, block_bytes, streams));
-            }
-        }
-    }
-    cells
-}
-
-fn cell(
-    context: &PlanContext<'_>,
-    contexts: &[PlanContext<'_>],
-    (grid, in_run): (&Grid, bool),
-    op: Op,
-    block_bytes: u64,
-    streams: u32,
-) -> Cell {
+/// One cell over all targets, which have the same options.
+fn cell(contexts: &[PlanContext<'_>], grid: &Grid, op: Op, block_bytes: u64, streams: u32) -> Cell {
+    let context = &contexts[0];
     let direct = contexts.iter().all(|context| device_path(context.target) == IoPath::Direct);
     let path = if direct { IoPath::Direct } else { IoPath::Buffered };
     let span_bytes =
@@ -145,8 +172,7 @@ fn cell(
         None => Extent::Timed,
     };
     let id = format!("scale/{op}/{}/{streams}", size_word(block_bytes));
-    let mut cell =
-        context.cell(id, Experiment::Scale, workload, extent, if in_run { WEIGHT_IN_RUN } else { 1.0 });
+    let mut cell = context.cell(id, Experiment::Scale, workload, extent, WEIGHT);
     if span_bytes / block_bytes < per_target {
         cell.not_applicable = Some(format!(
             "the target holds fewer blocks of this size than the {per_target} that its streams need"

@@ -1,7 +1,8 @@
 //! `stream`: one reader and one writer at one block size through every path and kind of sync, watched by the columns of
 //! iostat. It plans cells and runs nothing.
 
-use crate::planner::{PlanContext, size_word};
+use crate::context::{PlanContext, size_word};
+use crate::question::Question;
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, Sync};
 
 /// dd's block in the report.
@@ -17,45 +18,50 @@ const WRITES: [(&str, IoPath, Sync); 4] = [
     ("direct-dsync", IoPath::Direct, Sync::Dsync),
 ];
 
-pub(crate) fn cells(context: &PlanContext<'_>) -> Vec<Cell> {
-    let sizes = context.options.block_bytes.clone().unwrap_or_else(|| vec![BLOCK_BYTES]);
-    let mut cells = Vec::new();
-    for &op in &context.ops {
-        for &block_bytes in &sizes {
-            for (mode, path, sync) in WRITES {
-                if op == Op::Read && sync != Sync::None {
-                    continue;
+/// One reader and one writer.
+pub(crate) struct Stream;
+
+impl Question for Stream {
+    fn cells(&self, context: &PlanContext<'_>, _all: &[PlanContext<'_>]) -> Vec<Cell> {
+        let sizes = context.options.block_bytes.clone().unwrap_or_else(|| vec![BLOCK_BYTES]);
+        let mut cells = Vec::new();
+        for &op in &context.ops {
+            for &block_bytes in &sizes {
+                for (mode, path, sync) in WRITES {
+                    if op == Op::Read && sync != Sync::None {
+                        continue;
+                    }
+                    let wish_bytes = match (path, context.options.pass_bytes) {
+                        (_, Some(bytes)) => bytes,
+                        (IoPath::Direct, None) => u64::MAX,
+                        (IoPath::Buffered, None) => BUFFERED_SPAN_BYTES,
+                    };
+                    let span_bytes = context.span_bytes(wish_bytes, block_bytes);
+                    let mut workload = context.workload(op, path, block_bytes, span_bytes);
+                    workload.sync = sync;
+                    workload.pattern = context.options.pattern;
+                    let counts = context.options.stream_counts.as_ref();
+                    workload.streams = counts.and_then(|counts| counts.first().copied()).unwrap_or(1);
+                    if path == IoPath::Direct {
+                        workload.queue_depth = context.options.queue_depth.unwrap_or(1);
+                    }
+                    // A random or a read workload must find its pages absent, or it would measure memory.
+                    if path == IoPath::Buffered && (op == Op::Read || workload.pattern == Pattern::Random) {
+                        workload.cache = CacheState::Cold;
+                    }
+                    let id = if sizes.len() > 1 {
+                        format!("stream/{op}/{mode}/{}", size_word(block_bytes))
+                    } else {
+                        format!("stream/{op}/{mode}")
+                    };
+                    let extent = match context.options.pass_bytes {
+                        Some(_) => Extent::Pass { bytes: span_bytes },
+                        None => Extent::Timed,
+                    };
+                    cells.push(context.cell(id, Experiment::Stream, workload, extent, WEIGHT));
                 }
-                let wish_bytes = match (path, context.options.pass_bytes) {
-                    (_, Some(bytes)) => bytes,
-                    (IoPath::Direct, None) => u64::MAX,
-                    (IoPath::Buffered, None) => BUFFERED_SPAN_BYTES,
-                };
-                let span_bytes = context.span_bytes(wish_bytes, block_bytes);
-                let mut workload = context.workload(op, path, block_bytes, span_bytes);
-                workload.sync = sync;
-                workload.pattern = context.options.pattern;
-                let counts = context.options.stream_counts.as_ref();
-                workload.streams = counts.and_then(|counts| counts.first().copied()).unwrap_or(1);
-                if path == IoPath::Direct {
-                    workload.queue_depth = context.options.queue_depth.unwrap_or(1);
-                }
-                // A random or a read workload must find its pages absent, or it would measure memory.
-                if path == IoPath::Buffered && (op == Op::Read || workload.pattern == Pattern::Random) {
-                    workload.cache = CacheState::Cold;
-                }
-                let id = if sizes.len() > 1 {
-                    format!("stream/{op}/{mode}/{}", size_word(block_bytes))
-                } else {
-                    format!("stream/{op}/{mode}")
-                };
-                let extent = match context.options.pass_bytes {
-                    Some(_) => Extent::Pass { bytes: span_bytes },
-                    None => Extent::Timed,
-                };
-                cells.push(context.cell(id, Experiment::Stream, workload, extent, WEIGHT));
             }
         }
+        cells
     }
-    cells
 }

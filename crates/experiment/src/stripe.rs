@@ -1,10 +1,14 @@
 //! `stripe`: the chunk and the full stripe of an array, from what requests of chosen sizes at chosen offsets take. Which
 //! ones those are decides [`rdsk_analysis::stripe::sweep`]. It plans cells and runs nothing.
 
+use crate::context::{PlanContext, size_word};
 use crate::options::Positions;
-use crate::planner::{PlanContext, size_word};
-use rdsk_analysis::stripe::{SweepOptions, WALK_REQUESTS, sweep};
-use rdsk_model::{Cell, ChosenFirst, EngineKind, Experiment, Extent, IoPath, Op, Points, Sync, TargetKind};
+use crate::question::Question;
+use rdsk_analysis::stripe::{SweepOptions, WALK_REQUESTS, Walk, sweep};
+use rdsk_model::{
+    Cell, ChosenFirst, EngineKind, Experiment, Extent, IoPath, Op, PlaceChooser, Points, Sync, TargetKind,
+    Workload,
+};
 use rdsk_units::Bytes;
 
 /// What a request may have at most where the kernel does not say what it leaves whole.
@@ -16,19 +20,36 @@ const MAX_CHUNK_BYTES: u64 = 4 << 20;
 
 /// One cell per direction: writes where they are allowed, else reads; both where both are asked for. On an array whose members
 /// can be seen, reads of chosen places stand beside the writes, since who holds the data and who the parity takes both.
-pub(crate) fn cells(context: &PlanContext<'_>) -> Vec<Cell> {
-    let ops = match &context.options.ops {
-        Some(_) => context.ops.clone(),
-        None => context.ops.iter().copied().max().into_iter().collect(),
-    };
-    let has_members = context.target.device.as_ref().is_some_and(|device| device.array.is_some());
-    let is_companion = has_members && !ops.contains(&Op::Read);
-    let mut cells: Vec<Cell> =
-        ops.into_iter().map(|op| cell(context, op, Requests::Listed, has_members)).collect();
-    if is_companion {
-        cells.push(cell(context, Op::Read, Requests::Chosen, has_members));
+pub(crate) struct Stripe;
+
+impl Question for Stripe {
+    fn cells(&self, context: &PlanContext<'_>, _all: &[PlanContext<'_>]) -> Vec<Cell> {
+        let ops = match &context.options.ops {
+            Some(_) => context.ops.clone(),
+            None => context.ops.iter().copied().max().into_iter().collect(),
+        };
+        let has_members = context.target.device.as_ref().is_some_and(|device| device.array.is_some());
+        let is_companion = has_members && !ops.contains(&Op::Read);
+        let mut cells: Vec<Cell> =
+            ops.into_iter().map(|op| cell(context, op, Requests::Listed, has_members)).collect();
+        if is_companion {
+            cells.push(cell(context, Op::Read, Requests::Chosen, has_members));
+        }
+        cells
     }
-    cells
+
+    // The order of the requests is part of the question, and one pass answers it.
+    fn rounds(&self, _all: &[PlanContext<'_>]) -> u32 {
+        1
+    }
+
+    fn reads_members(&self) -> bool {
+        true
+    }
+
+    fn chooser(&self, workload: &Workload) -> Option<Box<dyn PlaceChooser>> {
+        Some(Box::new(Walk::of(workload)))
+    }
 }
 
 /// Which places a cell visits.

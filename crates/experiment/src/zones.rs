@@ -1,8 +1,9 @@
 //! `zones`: speed by position. Every pass visits the same positions in an order of its own, so that no read-ahead turns them
 //! into one stream and drift shows as a difference between passes. It plans cells and runs nothing.
 
-use crate::options::{BudgetSource, PositionOrder, Positions};
-use crate::planner::{PlanContext, device_path, size_word};
+use crate::context::{PlanContext, Scope, device_path, size_word};
+use crate::options::{BudgetSource, PlanOptions, PositionOrder, Positions};
+use crate::question::Question;
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, Points, TargetKind};
 
 /// The report's block sizes; they are decimal words there, and the sizes of dd's `bs=1m` all the same.
@@ -10,7 +11,7 @@ const SIZES: [u64; 4] = [1 << 20, 5 << 20, 10 << 20, 20 << 20];
 /// Positions on the target.
 const POSITIONS: u64 = 200;
 /// Passes.
-pub(crate) const RUNS: u32 = 10;
+const RUNS: u32 = 10;
 /// Fewest passes and positions that a plan is shortened to.
 const MIN_RUNS: u32 = 3;
 const MIN_POSITIONS: u64 = 40;
@@ -28,22 +29,50 @@ const PLANNED_SHARE: f64 = 0.8;
 /// A block is at most this part of the room, or there would be no positions to tell apart.
 const MIN_BLOCKS: u64 = 8;
 
+/// Speed by position.
+pub(crate) struct Zones;
+
+impl Question for Zones {
+    fn cells(&self, context: &PlanContext<'_>, all: &[PlanContext<'_>]) -> Vec<Cell> {
+        let shape = shape(all);
+        let mut cells = Vec::new();
+        // Reads unless writes are requested by name.
+        let ops = if context.options.ops.is_some() { context.ops.clone() } else { vec![Op::Read] };
+        for op in ops.into_iter().filter(|op| context.ops.contains(op)) {
+            for &block_bytes in &shape.sizes {
+                cells.push(cell(context, &shape, op, block_bytes));
+            }
+        }
+        cells
+    }
+
+    fn rounds(&self, all: &[PlanContext<'_>]) -> u32 {
+        shape(all).runs
+    }
+
+    fn notes(&self, all: &[PlanContext<'_>]) -> Vec<String> {
+        shape(all).note.into_iter().collect()
+    }
+
+    fn has_fixed_passes(&self, options: &PlanOptions) -> bool {
+        options.runs.is_some() || options.positions != Positions::Default
+    }
+}
+
 /// The size of the whole question.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Shape {
+struct Shape {
     sizes: Vec<u64>,
     positions: Option<u64>,
-    pub(crate) runs: u32,
+    runs: u32,
     /// What was shortened, in words.
-    pub(crate) note: Option<String>,
+    note: Option<String>,
 }
 
 /// The shape for the slowest of the targets: what was asked for stays, the rest is shortened until it fits the time.
-pub(crate) fn shape(contexts: &[PlanContext<'_>], in_run: bool, budget_ns: u64) -> Shape {
-    let Some(first) = contexts.first() else {
-        return Shape { sizes: Vec::new(), positions: None, runs: RUNS, note: None };
-    };
-    let options = first.options;
+fn shape(contexts: &[PlanContext<'_>]) -> Shape {
+    let PlanContext { options, scope, .. } = contexts[0];
+    let in_run = scope == Scope::WholeRun;
     let positions = match options.positions {
         Positions::Full => None,
         Positions::Count(count) => Some(count),
@@ -57,18 +86,17 @@ pub(crate) fn shape(contexts: &[PlanContext<'_>], in_run: bool, budget_ns: u64) 
     };
     let runs = options.runs.unwrap_or(if in_run { 2 } else { RUNS });
     let mut shape = Shape { sizes, positions, runs, note: None };
-    let is_asked = options.positions != Positions::Default || options.runs.is_some();
     let is_simulated = contexts.iter().all(|context| context.target.kind == TargetKind::Sim);
     // Virtual time costs nothing, unless it is asked to.
     let is_free = is_simulated && options.budget_source == BudgetSource::Default;
-    if !in_run && !is_asked && !is_free {
-        shorten(&mut shape, contexts, budget_ns);
+    if !in_run && !Zones.has_fixed_passes(options) && !is_free {
+        shorten(&mut shape, contexts);
     }
     shape
 }
 
-fn shorten(shape: &mut Shape, contexts: &[PlanContext<'_>], budget_ns: u64) {
-    let budget_s = budget_ns as f64 / 1e9 * PLANNED_SHARE;
+fn shorten(shape: &mut Shape, contexts: &[PlanContext<'_>]) {
+    let budget_s = contexts[0].budget_ns as f64 / 1e9 * PLANNED_SHARE;
     let before = shape.clone();
     let too_long =
         |shape: &Shape| contexts.iter().map(|context| seconds(shape, context)).sum::<f64>() > budget_s;
@@ -102,7 +130,7 @@ fn seconds(shape: &Shape, context: &PlanContext<'_>) -> f64 {
     let is_virtual = |name: &str| VIRTUAL.iter().any(|prefix| name.starts_with(prefix));
     let device = context.target.device.as_ref().filter(|device| !is_virtual(&device.name));
     let rotates = device.and_then(|device| device.rotational) == Some(true);
-    let rate = context.made_bytes_per_s.unwrap_or(if rotates { GUESSED_DISK } else { GUESSED_OTHER });
+    let rate = context.test_file_bytes_per_s.unwrap_or(if rotates { GUESSED_DISK } else { GUESSED_OTHER });
     let seek_s = if rotates { GUESSED_SEEK_S } else { 0.0 };
     let one = |size: &u64| {
         let positions = positions(shape, context, *size) as f64;
@@ -116,19 +144,7 @@ fn positions(shape: &Shape, context: &PlanContext<'_>, block_bytes: u64) -> u64 
     shape.positions.map_or(most, |positions| positions.min(most))
 }
 
-pub(crate) fn cells(context: &PlanContext<'_>, shape: &Shape, in_run: bool) -> Vec<Cell> {
-    let mut cells = Vec::new();
-    // Reading is the question; writing is one only when it is asked for by name.
-    let ops = if context.options.ops.is_some() { context.ops.clone() } else { vec![Op::Read] };
-    for op in ops.into_iter().filter(|op| context.ops.contains(op)) {
-        for &block_bytes in &shape.sizes {
-            cells.push(cell(context, shape, in_run, op, block_bytes));
-        }
-    }
-    cells
-}
-
-fn cell(context: &PlanContext<'_>, shape: &Shape, in_run: bool, op: Op, block_bytes: u64) -> Cell {
+fn cell(context: &PlanContext<'_>, shape: &Shape, op: Op, block_bytes: u64) -> Cell {
     let path = device_path(context.target);
     let room_bytes = context.room_bytes();
     let mut workload = context.workload(op, path, block_bytes, room_bytes);
@@ -160,6 +176,7 @@ fn cell(context: &PlanContext<'_>, shape: &Shape, in_run: bool, op: Op, block_by
         )
     });
     workload.points = Some(points);
+    let in_run = context.scope == Scope::WholeRun;
     let extent =
         if in_run { Extent::Passes { bytes: pass_bytes } } else { Extent::Pass { bytes: pass_bytes } };
     let id = format!("zones/{op}/{}", size_word(block_bytes));

@@ -213,8 +213,12 @@ fn a_flush_that_hangs_is_told_and_costs_the_budget_once() {
     // Each flush takes twice the budget.
     let seen = run(&plan(cells(), budget_ns), 1e8, |disk, _| disk.hang_ns = 2 * budget_ns);
     assert_eq!(seen.visits, [4096, 8192, 16384], "each cell once, and no way back");
-    assert_eq!(seen.heard.len(), 6, "{:?}", seen.heard);
-    assert!(seen.heard.iter().skip(1).step_by(2).all(|said| said == "settled"), "{:?}", seen.heard);
+    assert_eq!(seen.flush_events.len(), 6, "{:?}", seen.flush_events);
+    assert!(
+        seen.flush_events.iter().skip(1).step_by(2).all(|said| said == "settled"),
+        "{:?}",
+        seen.flush_events
+    );
     let notes = &seen.outcome.notes;
     assert!(
         notes.iter().any(|note| note.contains("the flush after") && note.contains("beyond the budget")),

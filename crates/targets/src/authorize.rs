@@ -2,11 +2,9 @@
 //! write; no flag overrides it.
 
 use crate::display::{listed, quoted, shown};
-use crate::examined::Examined;
+use crate::examined::{Examined, Place};
 use crate::identity::NoIdentity;
-use crate::permission::{Access, Overwrite, Permission};
-use crate::place::Place;
-use crate::refusal::Refusal;
+use crate::permission::{Access, Overwrite, Permission, Refusal};
 use crate::signature;
 use crate::uses::{Use, UseKind};
 use rdsk_units::printable;
@@ -52,8 +50,8 @@ fn authorize_file(examined: &Examined, permission: &Permission) -> Result<(), Re
         Overwrite::Refused => Err(refusal(
             examined,
             "needs-overwrite",
-            "rdsk did not make this file, and writing would destroy its content",
-            "measure reads, name a directory to have a test file made there, or add --overwrite to lose the content",
+            "rdsk did not create this file, and writing would destroy its content",
+            "measure reads, name a directory to have a test file created there, or add --overwrite to lose the content",
         )),
     }
 }
@@ -66,15 +64,15 @@ fn authorize_block(examined: &Examined, permission: &Permission) -> Result<(), R
     };
     let Some(best) = examined.identities.first() else {
         let nothing = match examined.no_identities.first() {
-            Some(none) => format!("nothing tells it from other devices ({})", why_none(none)),
-            None => "it has no serial number, WWN, UUID or name to name it by".to_owned(),
+            Some(none) => format!("nothing distinguishes it from other devices ({})", why_none(none)),
+            None => "it has no serial number, WWN, UUID or name to identify it by".to_owned(),
         };
         let reason = format!("{nothing}, and {content}");
         return Err(refusal(
             examined,
             "no-identity",
             &reason,
-            "measure reads, or name a device that rdsk info shows an identity of",
+            "measure reads, or name a device for which rdsk info shows an identity",
         ));
     };
     let way = format!("measure reads, or add --destroy {} to lose everything on it", quoted(&best.text));
@@ -84,13 +82,13 @@ fn authorize_block(examined: &Examined, permission: &Permission) -> Result<(), R
         Some(word) => {
             let word = printable(word);
             let kernel = if is_kernel_name(examined, &word) {
-                " (the kernel's names change when disks are added or moved)"
+                " (kernel names change when disks are added or moved)"
             } else {
                 ""
             };
             let none = examined.no_identities.iter().find(|none| printable(&none.identity.text) == word);
             let shared = none.map_or_else(String::new, |none| format!(" ({})", none.why));
-            let reason = format!("\"{word}\" is no identity of it{kernel}{shared}, and {content}");
+            let reason = format!("\"{word}\" is not one of its identities{kernel}{shared}, and {content}");
             Err(refusal(examined, "wrong-identity", &reason, &way))
         }
     }
@@ -124,8 +122,8 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         UseKind::SystemDisk => ("system-disk", format!("it is the disk under the running system ({list})")),
         UseKind::Mounted => ("mounted", format!("it holds a mounted filesystem ({list})")),
         UseKind::Swap => ("swap", format!("it is active swap space ({list})")),
-        UseKind::Holder => ("held", format!("other devices are made of it ({list})")),
-        UseKind::BackingFile => ("backing-file", format!("a loop device shares its data ({list})")),
+        UseKind::Holder => ("held", format!("other devices are built on it ({list})")),
+        UseKind::BackingFile => ("backing-file", format!("a loop device uses the same data ({list})")),
         UseKind::SharedSectors => {
             ("shared-sectors", format!("another device has some of its sectors ({list})"))
         }
@@ -133,15 +131,14 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         UseKind::OpenExclusive => ("in-use", format!("another program holds it exclusively ({list})")),
         UseKind::OpenElsewhere => ("in-use", format!("it is open elsewhere ({list})")),
         UseKind::Member => {
-            ("member", format!("its label says that it is a part of something larger, or encrypted ({list})"))
+            ("member", format!("its label says that it is part of something larger, or encrypted ({list})"))
         }
-        UseKind::HostManaged => (
-            "host-managed",
-            format!("it takes writes only where the write pointers of its zones stand ({list})"),
-        ),
+        UseKind::HostManaged => {
+            ("host-managed", format!("it accepts writes only at the write pointers of its zones ({list})"))
+        }
         UseKind::ThinPool => ("thin-pool", list),
         UseKind::ReadOnly => ("read-only", format!("it is read-only ({list})")),
-        UseKind::NotWritable => ("not-writable", format!("this user may not ({list})")),
+        UseKind::NotWritable => ("not-writable", format!("this user may not write there ({list})")),
         UseKind::InMemory => ("in-memory", list),
     };
     let hint = match (&examined.place, kind) {
@@ -158,7 +155,7 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         }
         (Place::Directory { .. }, UseKind::InMemory) => "name a directory on a disk, such as /var/tmp",
         (Place::Directory { .. }, _) => "name a directory that you may write to",
-        (Place::File { .. }, _) => "measure reads, or name a directory to have a test file made there",
+        (Place::File { .. }, _) => "measure reads, or name a directory to have a test file created there",
         (Place::Block { .. } | Place::Sim(_), _) => "measure reads, or name an unused device",
     };
     refusal(examined, code, &reason, hint)
@@ -171,7 +168,7 @@ fn text_of(used: &Use) -> &str {
 fn refusal(examined: &Examined, code: &'static str, reason: &str, hint: &str) -> Refusal {
     let place = shown(&examined.path);
     let message = match examined.place {
-        Place::Directory { .. } => format!("refusing to make a test file in {place}: {reason}"),
+        Place::Directory { .. } => format!("refusing to create a test file in {place}: {reason}"),
         _ => format!("refusing to write to {place}: {reason}"),
     };
     Refusal { code, message, hint: hint.to_owned() }

@@ -5,7 +5,7 @@
 
 use crate::exports::{self, ExportQuery};
 use crate::facts;
-use crate::machine_state::MachineState;
+use crate::machine::Machine;
 use crate::mounts::{Mount, Namespace};
 use crate::probe;
 use crate::processes::{self, NodeNumber};
@@ -37,7 +37,7 @@ enum Relation {
 type Related<'machine> = Vec<(&'machine Node, Relation)>;
 
 /// Finds the uses of `node`.
-pub(crate) fn find(machine: &MachineState<'_>, node: &Node) -> Found {
+pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> Found {
     let mut found = Found::default();
     let mut related = stacked(machine, node);
     add_overlapping(machine, node, &mut related, &mut found);
@@ -54,7 +54,7 @@ pub(crate) fn find(machine: &MachineState<'_>, node: &Node) -> Found {
             Relation::Holder => found.add(UseKind::Holder, &holder.shown()),
             // A partition or a path that nobody uses keeps nobody's data but its own disk's.
             Relation::Overlapping if holder.parent.is_none() => {
-                found.add(UseKind::SharedSectors, &holder.shown())
+                found.add(UseKind::SharedSectors, &holder.shown());
             }
             _ => {}
         }
@@ -87,7 +87,7 @@ pub(crate) fn find(machine: &MachineState<'_>, node: &Node) -> Found {
 
 /// Asks the kernel who holds the devices that share sectors with the target and are reached past it. Those that a visible
 /// holder has are told by the holder, and what the target is made of is held by it.
-fn held_exclusively(machine: &MachineState<'_>, related: &Related<'_>, found: &mut Found) {
+fn held_exclusively(machine: &Machine<'_>, related: &Related<'_>, found: &mut Found) {
     for (other, relation) in related {
         let is_past = matches!(relation, Relation::Overlapping | Relation::OtherPath);
         let path = machine.roots.dev.join(other.kernel_name());
@@ -104,13 +104,14 @@ fn held_exclusively(machine: &MachineState<'_>, related: &Related<'_>, found: &m
         let mut busy = Found::default();
         probe::exclusive(&path, &mut busy);
         if !busy.uses.is_empty() {
-            let text = format!("{} which the kernel calls busy", with_relation(&other.shown(), *relation));
+            let text =
+                format!("{} which the kernel reports as busy", with_relation(&other.shown(), *relation));
             found.add(UseKind::OpenExclusive, &text);
         }
     }
 }
 
-fn takes_no_writes(machine: &MachineState<'_>, node: &Node, found: &mut Found) {
+fn takes_no_writes(machine: &Machine<'_>, node: &Node, found: &mut Found) {
     let whole = machine.tree.whole(node);
     let is_read_only =
         |node: &Node| read_number::<u8>(&node.directory.join("ro")).is_some_and(|value| value != 0);
@@ -124,7 +125,7 @@ fn takes_no_writes(machine: &MachineState<'_>, node: &Node, found: &mut Found) {
 
 /// Every device whose content a write to `node` would change by way of the stack, and every device that shares `node`'s
 /// blocks by its partition table. Other partitions of the same disk are not among them.
-fn stacked<'machine>(machine: &'machine MachineState<'_>, node: &'machine Node) -> Related<'machine> {
+fn stacked<'machine>(machine: &'machine Machine<'_>, node: &'machine Node) -> Related<'machine> {
     let mut list = vec![(node, Relation::Same)];
     let same = node.partitions.iter().chain(&node.parent).chain(logical_partitions(machine, node));
     list.extend(same.filter_map(|name| Some((machine.tree.get(name)?, Relation::Same))));
@@ -150,7 +151,7 @@ fn stacked<'machine>(machine: &'machine MachineState<'_>, node: &'machine Node) 
 /// An extended partition holds the table of the logical ones, which it is not made of as the kernel shows it: a partition
 /// of two sectors, or one block, among the first four, on a disk that has a fifth (block/partitions/msdos.c).
 fn logical_partitions<'machine>(
-    machine: &'machine MachineState<'_>,
+    machine: &'machine Machine<'_>,
     node: &Node,
 ) -> impl Iterator<Item = &'machine String> {
     let index = |node: &Node| read_number::<u32>(&node.directory.join("partition"));
@@ -169,7 +170,7 @@ fn logical_partitions<'machine>(
 
 /// Adds the devices that share sectors with `node` and do not stand above it.
 fn add_overlapping<'machine>(
-    machine: &'machine MachineState<'_>,
+    machine: &'machine Machine<'_>,
     node: &'machine Node,
     related: &mut Related<'machine>,
     found: &mut Found,
@@ -200,7 +201,7 @@ fn add_overlapping<'machine>(
     }
 }
 
-fn is_on_other_path(machine: &MachineState<'_>, node: &Node, other: &Node) -> bool {
+fn is_on_other_path(machine: &Machine<'_>, node: &Node, other: &Node) -> bool {
     let disk = &machine.tree.whole(other).name;
     machine.tree.bottoms(node).iter().any(|own| machine.luns.are_paths(own, disk))
 }
@@ -211,7 +212,7 @@ fn with_relation(name: &str, relation: Relation) -> String {
         Relation::Same | Relation::Holder => name.to_owned(),
         Relation::Below => format!("{name}, which it is made of,"),
         Relation::Overlapping => format!("{name}, which has some of its sectors,"),
-        Relation::Pool => format!("{name}, which reaches its whole pool,"),
+        Relation::Pool => format!("{name}, which spans its whole pool,"),
         Relation::OtherPath => format!("{name}, another path to the same LUN,"),
     }
 }
@@ -220,7 +221,7 @@ fn relation_of(list: &Related<'_>, node: &Node) -> Option<Relation> {
     list.iter().find(|(other, _)| other.name == node.name).map(|(_, relation)| *relation)
 }
 
-fn mounted(machine: &MachineState<'_>, related: &Related<'_>, found: &mut Found) {
+fn mounted(machine: &Machine<'_>, related: &Related<'_>, found: &mut Found) {
     let mut seen = BTreeSet::new();
     for mount in &machine.mounts {
         let Some(device) = machine.device_of_mount(mount) else { continue };
@@ -251,7 +252,7 @@ fn shown(mount: &Mount, device: &Node) -> String {
 }
 
 /// Any device, a partition not in use included, that shares a whole disk with the running system.
-fn system_disk(machine: &MachineState<'_>, node: &Node, found: &mut Found) {
+fn system_disk(machine: &Machine<'_>, node: &Node, found: &mut Found) {
     let media = |node: &Node| -> BTreeSet<String> {
         machine.tree.bottoms(node).iter().map(|disk| machine.luns.medium(disk).to_owned()).collect()
     };

@@ -6,9 +6,8 @@ use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::error::TargetError;
 use crate::examine::{Exclusive, examine_path, uses_now};
-use crate::examined::Examined;
+use crate::examined::{Attachment, Examined, Place};
 use crate::permission::{Access, Permission};
-use crate::place::{Attachment, Place};
 use crate::registry::TestFile;
 use crate::roots::Roots;
 use crate::sim::Simulated;
@@ -94,7 +93,10 @@ pub fn claim(
     if access == Access::Write && !matches!(examined.place, Place::Sim(_)) {
         let mut fresh = examine_path(&examined.target.name, examined.path.clone(), roots, Exclusive::Ask)?;
         if fresh.place != examined.place && !matches!(fresh.place, Place::Directory { .. }) {
-            return Err(TargetError::Changed { path: shown(&examined.path), what: "another has its name" });
+            return Err(TargetError::Changed {
+                path: shown(&examined.path),
+                what: "its path leads to something else",
+            });
         }
         fresh.target.index = examined.target.index;
         examined = fresh;
@@ -241,24 +243,24 @@ impl Claim {
     fn check(&self, fd: impl AsFd, node: &Expected) -> Result<(), TargetError> {
         let changed = |what| TargetError::Changed { path: shown(&self.path), what };
         let stat =
-            rustix::fs::fstat(&fd).map_err(|e| TargetError::from_io(&self.path, "looked at", e.into()))?;
+            rustix::fs::fstat(&fd).map_err(|e| TargetError::from_io(&self.path, "examined", e.into()))?;
         match node {
             Expected::File { dev, ino } if (stat.st_dev, stat.st_ino) != (*dev, *ino) => {
-                Err(changed("another file has its name"))
+                Err(changed("its path leads to another file"))
             }
             Expected::File { .. } => Ok(()),
             Expected::Block { number, .. } if DeviceNumber::from_raw(stat.st_rdev) != *number => {
-                Err(changed("another device has its name"))
+                Err(changed("its path leads to another device"))
             }
             Expected::Block { attachment, sys, .. } => {
                 let is_same =
                     |then: &Attachment| facts::disk_sequence(sys, &then.disk) == Some(then.sequence);
                 if !attachment.as_ref().is_none_or(is_same) {
-                    return Err(changed("its medium or backing file was changed"));
+                    return Err(changed("its medium or backing file has changed"));
                 }
                 // Behind the handle there may be a node of a tree that sysfs does not describe; the ioctl is the truth.
                 match probe::open_block_size(&fd) {
-                    Some(size) if size != self.target.size_bytes => Err(changed("its size was changed")),
+                    Some(size) if size != self.target.size_bytes => Err(changed("its size has changed")),
                     _ => Ok(()),
                 }
             }
@@ -272,7 +274,7 @@ fn hold(target: Target, path: PathBuf, access: Access, node: Expected) -> Result
     let handle = rustix::fs::open(&path, flags, Mode::empty())
         .map_err(|errno| TargetError::from_io(&path, "opened", errno.into()))?;
     let stat =
-        rustix::fs::fstat(&handle).map_err(|errno| TargetError::from_io(&path, "looked at", errno.into()))?;
+        rustix::fs::fstat(&handle).map_err(|errno| TargetError::from_io(&path, "examined", errno.into()))?;
     let is_same = match node {
         Expected::File { dev, ino } => (stat.st_dev, stat.st_ino) == (dev, ino),
         Expected::Block { number, .. } => DeviceNumber::from_raw(stat.st_rdev) == number,
@@ -280,6 +282,6 @@ fn hold(target: Target, path: PathBuf, access: Access, node: Expected) -> Result
     if is_same {
         Ok(Claim { target, path, access, held: Held::Node { handle, node }, recheck: None, test_file: None })
     } else {
-        Err(TargetError::Changed { path: shown(&path), what: "another has its name" })
+        Err(TargetError::Changed { path: shown(&path), what: "its path leads to something else" })
     }
 }

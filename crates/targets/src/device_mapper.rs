@@ -112,10 +112,8 @@ impl<'roots> Mapper<'roots> {
         // Documentation/admin-guide/device-mapper/thin-provisioning.rst
         let block_bytes = words(line).nth(2).and_then(|word| word.parse::<u64>().ok());
         let space = status.zip(block_bytes).and_then(|(status, block_sectors)| {
-            let (used_metadata, metadata) = words(status).nth(1)?.split_once('/')?;
-            let (used, total) = words(status).nth(2)?.split_once('/')?;
-            let (used, total): (u64, u64) = (used.parse().ok()?, total.parse().ok()?);
-            let (used_metadata, metadata): (u64, u64) = (used_metadata.parse().ok()?, metadata.parse().ok()?);
+            let (used_metadata, metadata) = used_of_total(words(status).nth(1)?)?;
+            let (used, total) = used_of_total(words(status).nth(2)?)?;
             let block_bytes = block_sectors.checked_mul(SECTOR_BYTES)?;
             Some(PoolSpace {
                 free_bytes: total.saturating_sub(used).saturating_mul(block_bytes),
@@ -131,8 +129,7 @@ impl<'roots> Mapper<'roots> {
         let status = self.ask(node, DmQuestion::Status).ok()?;
         let line = status.iter().find(|line| line.kind == "snapshot")?;
         // Documentation/admin-guide/device-mapper/snapshot.rst
-        let (used, total) = words(line).next()?.split_once('/')?;
-        let (used, total): (u64, u64) = (used.parse().ok()?, total.parse().ok()?);
+        let (used, total) = used_of_total(words(line).next()?)?;
         let bytes = |sectors: u64| sectors.saturating_mul(SECTOR_BYTES);
         Some(PoolSpace {
             free_bytes: bytes(total.saturating_sub(used)),
@@ -175,6 +172,12 @@ fn printed(line: &str) -> Option<DmLine> {
         kind: words.next()?.to_owned(),
         parameters: words.next().unwrap_or_default().to_owned(),
     })
+}
+
+/// `10/1024`.
+fn used_of_total(word: &str) -> Option<(u64, u64)> {
+    let (used, total) = word.split_once('/')?;
+    Some((used.parse().ok()?, total.parse().ok()?))
 }
 
 fn words(line: &DmLine) -> impl Iterator<Item = &str> {

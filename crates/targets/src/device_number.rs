@@ -34,7 +34,7 @@ impl FromStr for DeviceNumber {
             let (major, minor) = text.trim().split_once(':')?;
             Some(Self { major: major.parse().ok()?, minor: minor.parse().ok()? })
         };
-        parse().ok_or_else(|| format!("\"{}\" is no device number", text.escape_debug()))
+        parse().ok_or_else(|| format!("\"{}\" is not a device number", text.escape_debug()))
     }
 }
 

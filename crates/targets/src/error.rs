@@ -1,7 +1,7 @@
 //! What can go wrong with a target, and its words. It prints nothing.
 
 use crate::display::shown;
-use crate::refusal::Refusal;
+use crate::permission::Refusal;
 use rdsk_model::{Problem, ProblemKind};
 use rdsk_units::Bytes;
 use std::io;
@@ -23,15 +23,15 @@ pub enum TargetError {
     NotFound { path: String },
     #[error("{name} is the name of several devices: {}", crate::display::listed(candidates, 6))]
     Ambiguous { name: String, candidates: Vec<String> },
-    #[error("{name} does not exist here, and the kernel's name of a device is not taken for its path")]
+    #[error("{name} does not exist here, and a kernel name is not accepted as a path")]
     KernelName { name: String },
-    #[error("{path} is missing or is another device, though the kernel has one of this name")]
+    #[error("{path} is missing or is another device, although the kernel has a device of this name")]
     NoNode { path: String },
     #[error("{path} {what}")]
     NotMeasurable { path: String, what: &'static str },
     #[error("{path} is empty: it has 0 bytes")]
     Empty { path: String },
-    #[error("{path} is a directory: a test file must be made in it first")]
+    #[error("{path} is a directory: a test file must be created in it first")]
     IsDirectory { path: String },
     #[error("{path} is not a directory")]
     NotDirectory { path: String },
@@ -43,9 +43,9 @@ pub enum TargetError {
     TooLarge { path: String, wanted_bytes: u64, free_bytes: u64 },
     #[error("no space is left in {path} after {} of the test file", Bytes(*done_bytes).approx())]
     NoSpace { path: String, done_bytes: u64, source: io::Error },
-    #[error("{path} is not what was examined any more: {what}")]
+    #[error("{path} has changed since it was examined: {what}")]
     Changed { path: String, what: &'static str },
-    #[error("{path} is gone: the kernel knows it no more")]
+    #[error("{path} is gone: the kernel no longer lists it")]
     Gone { path: String, source: io::Error },
     #[error("{path} was claimed for reading and cannot be opened for writing")]
     ReadOnlyClaim { path: String },
@@ -55,9 +55,9 @@ pub enum TargetError {
         "the test file {path} was not really written: {hole_bytes} bytes of holes, {unwritten_bytes} unwritten"
     )]
     NotWritten { path: String, hole_bytes: u64, unwritten_bytes: u64 },
-    #[error("/proc is not mounted here, and what was judged cannot be opened without it")]
+    #[error("/proc is not mounted here, and without it the target that was checked cannot be opened")]
     NoProc,
-    #[error("interrupted while the test file was made")]
+    #[error("interrupted while the test file was created")]
     Interrupted,
     #[error("{path} cannot be {action}")]
     Io { path: String, action: &'static str, source: io::Error },
@@ -121,7 +121,9 @@ impl TargetError {
             Self::Sim { source, .. } => return Some(source.hint()),
             Self::KernelName { name } => return Some(format!("name it by its path: /dev/{name}")),
             Self::Ambiguous { .. } => "name one of them by its path; rdsk info tells them apart",
-            Self::NoNode { .. } => "have udev make its node, or mknod one as sysfs numbers it",
+            Self::NoNode { .. } => {
+                "let udev create its node, or create it with mknod and the number in sysfs"
+            }
             Self::NoLun { .. } => "leave the number out to measure the first one",
             Self::SimFile { .. } => {
                 "name a file as in sim:./mydisk.toml, or a system that rdsk sim list shows"
@@ -133,10 +135,10 @@ impl TargetError {
                 "name a directory, a file or a block device; lsblk lists the devices"
             }
             Self::Empty { .. } => {
-                "name a file with content, or a directory to have a test file made there; a loop device needs a file"
+                "name a file with content, or a directory to have a test file created there; a loop device needs a file"
             }
             Self::IsDirectory { .. } | Self::NotDirectory { .. } => {
-                "name a directory to have a test file made in it"
+                "name a directory to have a test file created in it"
             }
             Self::Denied { source, .. } => match source.raw_os_error() {
                 Some(libc::EACCES | libc::EPERM) => "run as root, or as a member of the group that owns it",
@@ -150,7 +152,7 @@ impl TargetError {
                 }
                 _ => "free some space, choose a smaller --size, or name another directory",
             },
-            Self::Changed { .. } => "look at it again with rdsk info",
+            Self::Changed { .. } => "examine it again with rdsk info",
             Self::DirectUnsupported { .. } => {
                 "measure it through the page cache, or name a file on a disk filesystem"
             }
@@ -158,7 +160,7 @@ impl TargetError {
             Self::NotWritten { .. } => "name a directory on a filesystem without deduplication or thin files",
             Self::Io { .. } | Self::Gone { .. } => "see dmesg for what the kernel says about the device",
             Self::Interrupted => {
-                "nothing was measured yet, and the file is removed; a smaller --size is made sooner"
+                "nothing was measured yet, and the file is removed; a smaller --size takes less time"
             }
             Self::ReadOnlyClaim { .. } | Self::NotOpenable { .. } => return None,
         };
@@ -236,7 +238,10 @@ mod tests {
         let source = io::Error::from_raw_os_error(libc::ENXIO);
         let problem = TargetError::Gone { path: "/dev/sdq".into(), source }.problem();
         assert_eq!((problem.code.as_str(), problem.kind), ("gone", ProblemKind::Io));
-        assert!(problem.message.starts_with("/dev/sdq is gone: the kernel knows it no more"), "{problem:?}");
+        assert!(
+            problem.message.starts_with("/dev/sdq is gone: the kernel no longer lists it"),
+            "{problem:?}"
+        );
     }
 
     #[test]

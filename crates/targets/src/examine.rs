@@ -4,7 +4,6 @@
 mod block;
 mod file;
 mod simulated;
-mod target;
 
 pub(crate) use block::Exclusive;
 #[cfg(test)]
@@ -12,13 +11,12 @@ pub(crate) use block::examine_node;
 
 use crate::display::shown;
 use crate::error::TargetError;
-use crate::examined::Examined;
-use crate::machine_state::MachineState;
-use crate::place::Place;
+use crate::examined::{Examined, Place};
+use crate::machine::Machine;
 use crate::roots::Roots;
 use crate::sim::SIM_PREFIX;
 use crate::uses::Found;
-use crate::{block_uses, file_uses, naming};
+use crate::{block_uses, file_uses, naming, probe};
 use block::examine_block;
 use file::{examine_directory, examine_file};
 use std::fs::{self, FileType};
@@ -54,8 +52,7 @@ pub(crate) fn examine_path(
     roots: &Roots,
     exclusive: Exclusive,
 ) -> Result<Examined, TargetError> {
-    let meta =
-        fs::symlink_metadata(&path).map_err(|error| TargetError::from_io(&path, "looked at", error))?;
+    let meta = fs::symlink_metadata(&path).map_err(|error| TargetError::from_io(&path, "examined", error))?;
     let kind = meta.file_type();
     if kind.is_block_device() {
         return examine_block(name, path, &meta, roots, exclusive);
@@ -72,7 +69,7 @@ pub(crate) fn examine_path(
 /// What uses an open device or file of the user now, but for who holds it exclusively, which is we ourselves.
 pub(crate) fn uses_now(path: &Path, place: &Place, roots: &Roots) -> Found {
     let mut found = Found::default();
-    let machine = MachineState::read(roots, &mut found);
+    let machine = Machine::read(roots, &mut found);
     match place {
         Place::Block { major_minor, .. } => match machine.tree.by_number(*major_minor) {
             Some(node) => {
@@ -122,8 +119,6 @@ const PSEUDO_TYPES: [u64; 14] = [
 ];
 
 fn pseudo_filesystem(path: &Path) -> Option<&'static str> {
-    let kind = rustix::fs::statfs(path).ok()?.f_type;
-    PSEUDO_TYPES
-        .contains(&(kind as u64 & 0xffff_ffff))
-        .then_some("is an interface of the kernel, not storage")
+    let is_pseudo = PSEUDO_TYPES.contains(&probe::filesystem_type(path)?);
+    is_pseudo.then_some("is an interface of the kernel, not storage")
 }

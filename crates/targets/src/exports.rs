@@ -2,7 +2,7 @@
 //! as configfs and sysfs list it. It reads small text files and judges nothing.
 
 use crate::device_number::DeviceNumber;
-use crate::machine_state::MachineState;
+use crate::machine::Machine;
 use crate::sysfs::{names_in, read_text};
 use crate::uses::{Found, UseKind};
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ pub(crate) enum ExportQuery<'look> {
 }
 
 /// Adds a use for each export of what matches the query, and a doubt for each that cannot be looked at.
-pub(crate) fn find(machine: &MachineState<'_>, query: &ExportQuery<'_>, found: &mut Found) {
+pub(crate) fn find(machine: &Machine<'_>, query: &ExportQuery<'_>, found: &mut Found) {
     let config = machine.roots.sys.join("kernel/config");
     for (module, directory) in
         [("nvmet", "nvmet"), ("target_core_mod", "target"), ("usb_f_mass_storage", "usb_gadget")]
@@ -74,7 +74,7 @@ pub(crate) fn find(machine: &MachineState<'_>, query: &ExportQuery<'_>, found: &
 }
 
 /// `None` where what is exported cannot be looked at.
-fn matches_query(machine: &MachineState<'_>, path: &Path, query: &ExportQuery<'_>) -> Option<bool> {
+fn matches_query(machine: &Machine<'_>, path: &Path, query: &ExportQuery<'_>) -> Option<bool> {
     if let Some(node) = machine.tree.by_path(path, &machine.roots.dev) {
         return Some(matches!(query, ExportQuery::Devices(numbers) if numbers.contains(&node.number)));
     }
@@ -95,9 +95,7 @@ fn nvmet(config: &Path) -> Vec<Export> {
         let namespaces = subsystems.join(&subsystem).join("namespaces");
         for namespace in names_in(&namespaces) {
             let directory = namespaces.join(&namespace);
-            let is_enabled = read_text(&directory.join("enable")).is_none_or(|text| text.trim() != "0");
-            let path = text_path(&directory.join("device_path"));
-            if let Some(path) = path.filter(|_| is_enabled) {
+            if let Some(path) = enabled_path(&directory) {
                 let by = format!("namespace {namespace} of the NVMe subsystem {subsystem}");
                 list.push(Export { what: ExportedObject::Path(path), by });
             }
@@ -108,12 +106,11 @@ fn nvmet(config: &Path) -> Vec<Export> {
 
 /// `nvmet/subsystems/NQN/passthru/device_path`: the character device of a controller, which serves all its namespaces and
 /// opens none of them.
-fn passed_through(machine: &MachineState<'_>, config: &Path) -> Vec<Export> {
+fn passed_through(machine: &Machine<'_>, config: &Path) -> Vec<Export> {
     let subsystems = config.join("nvmet/subsystems");
     let export = |subsystem: String| {
         let directory = subsystems.join(&subsystem).join("passthru");
-        let is_enabled = read_text(&directory.join("enable")).is_none_or(|text| text.trim() != "0");
-        let path = text_path(&directory.join("device_path")).filter(|_| is_enabled)?;
+        let path = enabled_path(&directory)?;
         let controller = path.file_name()?.to_string_lossy().into_owned();
         // The link of a namespace leads to its controller, or to a subsystem that lists its controllers.
         let hangs_on = |device: &Path| {
@@ -191,6 +188,12 @@ fn scst(sys: &Path) -> Vec<Export> {
         Some(Export { what: ExportedObject::Path(path), by: format!("the SCST device {name}") })
     };
     names_in(&devices).into_iter().filter_map(export).collect()
+}
+
+/// `device_path` of a namespace or a controller of nvmet, unless `enable` says that it is closed.
+fn enabled_path(directory: &Path) -> Option<PathBuf> {
+    let is_enabled = read_text(&directory.join("enable")).is_none_or(|text| text.trim() != "0");
+    text_path(&directory.join("device_path")).filter(|_| is_enabled)
 }
 
 /// The absolute path in the first line of a file.

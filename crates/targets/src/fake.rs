@@ -1,7 +1,7 @@
 //! Fake machines for the tests of this room: trees of sysfs, procfs and `/dev` in a scratch directory. No device of the
 //! real machine shows through.
 
-use crate::machine_state::MachineState;
+use crate::machine::Machine;
 use crate::roots::{Roots, ToolSource};
 use crate::uses::Found;
 use std::collections::BTreeMap;
@@ -114,10 +114,10 @@ impl Fake {
     }
 
     /// Runs `look` on the fake machine.
-    pub(crate) fn with<T>(&self, look: impl FnOnce(&MachineState<'_>, &mut Found) -> T) -> T {
+    pub(crate) fn with<T>(&self, look: impl FnOnce(&Machine<'_>, &mut Found) -> T) -> T {
         let roots = self.roots();
         let mut found = Found::default();
-        let machine = MachineState::read(&roots, &mut found);
+        let machine = Machine::read(&roots, &mut found);
         look(&machine, &mut found)
     }
 

@@ -3,7 +3,7 @@
 
 use crate::display::shown;
 use crate::exports::{self, ExportQuery};
-use crate::machine_state::MachineState;
+use crate::machine::Machine;
 use crate::mounts::mount_of;
 use crate::processes::{Inode, Openers, users_of_file};
 use crate::sysfs::Node;
@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// Finds the uses of the user's file at `path`.
-pub(crate) fn find(machine: &MachineState<'_>, path: &Path, inode: Inode) -> Found {
+pub(crate) fn find(machine: &Machine<'_>, path: &Path, inode: Inode) -> Found {
     let mut found = Found::default();
     backing(machine, inode, None, &mut found);
     swapped(machine, path, inode, &mut found);
@@ -26,7 +26,7 @@ pub(crate) fn find(machine: &MachineState<'_>, path: &Path, inode: Inode) -> Fou
 }
 
 /// Finds who else uses the backing files of the loop devices in the stack of `node`.
-pub(crate) fn find_below(machine: &MachineState<'_>, node: &Node) -> Found {
+pub(crate) fn find_below(machine: &Machine<'_>, node: &Node) -> Found {
     let mut found = Found::default();
     for below in machine.tree.stack(node).iter().filter_map(|name| machine.tree.get(name)) {
         if let Some(file) =
@@ -39,7 +39,7 @@ pub(crate) fn find_below(machine: &MachineState<'_>, node: &Node) -> Found {
 }
 
 /// Finds who else uses the backing file of the loop device `loop_name`.
-fn find_below_loop(machine: &MachineState<'_>, loop_name: &str, path: &Path) -> Found {
+fn find_below_loop(machine: &Machine<'_>, loop_name: &str, path: &Path) -> Found {
     let mut found = Found::default();
     match fs::metadata(path) {
         Ok(meta) => {
@@ -49,12 +49,12 @@ fn find_below_loop(machine: &MachineState<'_>, loop_name: &str, path: &Path) -> 
             exports::find(machine, &ExportQuery::File(inode), &mut found);
             users_of_file(&machine.roots.proc, path, inode, Openers::Any, &mut found);
         }
-        Err(error) => found.doubt(&format!("its backing file {} cannot be looked at ({error})", shown(path))),
+        Err(error) => found.doubt(&format!("its backing file {} cannot be examined ({error})", shown(path))),
     }
     found
 }
 
-fn backing(machine: &MachineState<'_>, inode: Inode, except: Option<&str>, found: &mut Found) {
+fn backing(machine: &Machine<'_>, inode: Inode, except: Option<&str>, found: &mut Found) {
     for node in machine.tree.nodes().filter(|node| Some(node.name.as_str()) != except) {
         let Some(file) = node.backing_file.as_deref() else { continue };
         if machine.backing(node).is_some_and(|backing| backing.inode == inode) {
@@ -66,7 +66,7 @@ fn backing(machine: &MachineState<'_>, inode: Inode, except: Option<&str>, found
     }
 }
 
-fn swapped(machine: &MachineState<'_>, path: &Path, inode: Inode, found: &mut Found) {
+fn swapped(machine: &Machine<'_>, path: &Path, inode: Inode, found: &mut Found) {
     let is_ours = |swap: &&std::path::PathBuf| {
         *swap == path || fs::metadata(swap).is_ok_and(|meta| (meta.dev(), meta.ino()) == inode)
     };

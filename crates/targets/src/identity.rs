@@ -12,13 +12,13 @@ pub(crate) use types::Names;
 pub use types::{Identity, IdentityKind, NoIdentity};
 
 use crate::display::listed;
-use crate::machine_state::MachineState;
+use crate::machine::Machine;
 use crate::sysfs::Node;
 use crate::tools::Lsblk;
 use rdsk_units::printable;
 
 /// Every name of a device. `lsblk` is what the program told of it alone.
-pub(crate) fn find(machine: &MachineState<'_>, node: &Node, lsblk: Option<&Lsblk>) -> Names {
+pub(crate) fn find(machine: &Machine<'_>, node: &Node, lsblk: Option<&Lsblk>) -> Names {
     let inventory = Inventory::read(machine);
     let whole = machine.tree.whole(node);
     let mut names = Names::default();
@@ -35,7 +35,7 @@ pub(crate) fn find(machine: &MachineState<'_>, node: &Node, lsblk: Option<&Lsblk
 
 /// Adds the names of `node` itself, each to the list that it belongs to.
 fn classify_names(
-    machine: &MachineState<'_>,
+    machine: &Machine<'_>,
     node: &Node,
     inventory: &Inventory,
     lsblk: Option<&Lsblk>,
@@ -64,7 +64,7 @@ fn classify_names(
                 |words: &[String]| words.iter().any(|word| !word.is_empty() && key.contains(word.as_str()));
             let is_link = identity.kind == IdentityKind::ById;
             (is_link && (is_shared || rests_on(&junk)) && !rests_on(&good))
-                .then(|| "it is made of what several devices have".to_owned())
+                .then(|| "it is built from what several devices have".to_owned())
         });
         match why {
             Some(why) => names.no_identities.push(NoIdentity { identity, why }),
@@ -86,13 +86,13 @@ fn is_hardware(kind: IdentityKind) -> bool {
 
 /// Why a name of `node` tells it from no other device; `None` where it does.
 fn rejection_reason(
-    machine: &MachineState<'_>,
+    machine: &Machine<'_>,
     node: &Node,
     identity: &Identity,
     inventory: &Inventory,
 ) -> Option<String> {
     if is_hardware(identity.kind) && !(is_distinctive(&identity.text) && has_serial_inside(&identity.text)) {
-        return Some("many devices call themselves so".to_owned());
+        return Some("many devices report the same".to_owned());
     }
     if is_kernel_name(machine, &identity.text) {
         return Some("the kernel may give this name to any device".to_owned());
@@ -139,7 +139,7 @@ fn has_serial_inside(wwn: &str) -> bool {
 }
 
 /// Whether a word is, or could be, what the kernel calls a device: another may have the name after the next boot.
-pub(crate) fn is_kernel_name(machine: &MachineState<'_>, word: &str) -> bool {
+pub(crate) fn is_kernel_name(machine: &Machine<'_>, word: &str) -> bool {
     const NUMBERED: [&str; 10] = ["dm-", "md", "loop", "zram", "nbd", "ram", "mmcblk", "sr", "nvme", "ublkb"];
     const LETTERED: [&str; 4] = ["sd", "vd", "xvd", "hd"];
     let bare = word.strip_prefix("/dev/").unwrap_or(word);

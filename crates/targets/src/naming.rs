@@ -5,7 +5,7 @@
 use crate::device_number::DeviceNumber;
 use crate::error::TargetError;
 use crate::identity::{self, Inventory};
-use crate::machine_state::MachineState;
+use crate::machine::Machine;
 use crate::roots::Roots;
 use crate::sysfs::Node;
 use crate::tools::Lsblk;
@@ -24,7 +24,7 @@ pub(crate) fn resolve(word: &str, roots: &Roots) -> Result<Option<PathBuf>, Targ
         return Ok(None);
     }
     let mut found = Found::default();
-    let machine = MachineState::read(roots, &mut found);
+    let machine = Machine::read(roots, &mut found);
     if machine.tree.get(word).is_some() {
         return Err(TargetError::KernelName { name: printable(word) });
     }
@@ -58,7 +58,7 @@ fn can_be_a_name(word: &str) -> bool {
     !word.is_empty() && word != "." && word != ".." && (!is_path || word.starts_with("/dev/"))
 }
 
-fn has_name(machine: &MachineState<'_>, node: &Node, inventory: &Inventory, word: &str) -> bool {
+fn has_name(machine: &Machine<'_>, node: &Node, inventory: &Inventory, word: &str) -> bool {
     identity::of_node(machine, node, inventory, None).iter().any(|identity| identity.is_named_by(word))
 }
 
@@ -108,7 +108,7 @@ impl<'word> Tag<'word> {
 }
 
 fn tagged<'machine>(
-    machine: &'machine MachineState<'_>,
+    machine: &'machine Machine<'_>,
     inventory: &Inventory,
     tag: &Tag<'_>,
 ) -> Vec<&'machine Node> {
@@ -126,7 +126,7 @@ fn tagged<'machine>(
 /// Those that no other one of the list is made of: the map over the paths of a LUN shows the same content as each path, and
 /// is what is meant.
 fn topmost<'list, 'machine>(
-    machine: &MachineState<'_>,
+    machine: &Machine<'_>,
     nodes: &'list [&'machine Node],
 ) -> &'list [&'machine Node] {
     let is_top = |top: &&Node| {
@@ -140,7 +140,7 @@ fn topmost<'list, 'machine>(
 }
 
 /// The node in `/dev` by the kernel's name, if it really is this device.
-fn node_path(machine: &MachineState<'_>, node: &Node) -> Result<PathBuf, TargetError> {
+fn node_path(machine: &Machine<'_>, node: &Node) -> Result<PathBuf, TargetError> {
     let path = machine.roots.dev.join(node.kernel_name());
     let is_it = fs::metadata(&path).is_ok_and(|meta| {
         meta.file_type().is_block_device() && DeviceNumber::from_raw(meta.rdev()) == node.number

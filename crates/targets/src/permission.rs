@@ -1,4 +1,7 @@
-//! What a plan does to a target and what the user has allowed. Data only; `authorize` decides.
+//! What a plan does to a target, what the user has allowed, and the refusal where that is not enough. Data only; `authorize`
+//! decides.
+
+use rdsk_model::{Problem, ProblemKind};
 
 /// What a plan does to a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,4 +29,22 @@ pub struct Permission {
     pub destroy: Option<String>,
     /// Whether a regular file may be overwritten.
     pub overwrite: Overwrite,
+}
+
+/// A refusal, fit to print.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// Stable name: `mounted`, `wrong-identity`.
+    pub code: &'static str,
+    /// What is refused and why.
+    pub message: String,
+    /// What the user can do.
+    pub hint: String,
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        Self::new(ProblemKind::Refused, refusal.code, refusal.message, refusal.hint)
+    }
 }

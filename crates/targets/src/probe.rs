@@ -75,6 +75,12 @@ pub(crate) fn nowait(fd: impl AsFd, size_bytes: u64, align_bytes: u64) -> Option
     }
 }
 
+/// `f_type` of the filesystem at `path`. The numbers are positive and fit 32 bits, whatever integer the architecture gives
+/// them in.
+pub(crate) fn filesystem_type(path: &Path) -> Option<u64> {
+    Some(rustix::fs::statfs(path).ok()?.f_type as u64 & 0xffff_ffff)
+}
+
 /// Size of the block device at `path` in bytes; `None` where it cannot be opened.
 pub(crate) fn block_size(path: &Path) -> Option<u64> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;

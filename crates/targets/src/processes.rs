@@ -2,6 +2,7 @@
 //! nothing of openers that did not ask for it themselves, so they are looked for one by one. It opens no target.
 
 use crate::device_number::DeviceNumber;
+use crate::probe;
 use crate::uses::{Found, UseKind};
 use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags};
 use std::collections::BTreeMap;
@@ -105,7 +106,7 @@ fn writers_now(proc: &Path, devices: &BTreeMap<NodeNumber, String>) -> Found {
         }
     }
     if unseen > 0 {
-        found.doubt(&format!("the open files of {unseen} processes of other users may not be looked at"));
+        found.doubt(&format!("the open files of {unseen} processes of other users may not be inspected"));
     }
     found
 }
@@ -171,10 +172,7 @@ fn has_open(process: &Process, names: &[String], path: &Path, inode: Inode, whic
 /// has a device number of its own, and keeps the numbers of the inodes where its layers lie on one filesystem.
 fn is_layer_of(link: &Path, stat: &Statx, path: &Path, inode: Inode) -> bool {
     const OVERLAY: u64 = 0x794c_7630;
-    // The type's number is positive and fits 32 bits, whatever integer the architecture gives it in.
-    let is_overlay = |path: &Path| {
-        rustix::fs::statfs(path).is_ok_and(|answer| answer.f_type as u64 & 0xffff_ffff == OVERLAY)
-    };
+    let is_overlay = |path: &Path| probe::filesystem_type(path) == Some(OVERLAY);
     stat.stx_ino == inode.1
         && fs::read_link(link).is_ok_and(|target| target.file_name() == path.file_name())
         && is_overlay(link) != is_overlay(path)

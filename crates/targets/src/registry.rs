@@ -86,7 +86,7 @@ impl TestFile {
             }
         }
         let path = shown(directory);
-        Err(TargetError::Changed { path, what: "another process removes the test files as they are made" })
+        Err(TargetError::Changed { path, what: "another process removes the test files as they are created" })
     }
 
     fn try_create(directory: &Path) -> Result<Option<Self>, TargetError> {

@@ -1,8 +1,8 @@
 //! Which bytes of which disks a device is made of, through partitions, device mapper, md and loop devices, and whether two
-//! devices share any. It works on what `MachineState` has read.
+//! devices share any. It works on what `Machine` has read.
 
 use crate::device_mapper::{Part, Role, Row, Span};
-use crate::machine_state::MachineState;
+use crate::machine::Machine;
 use crate::sysfs::{Node, SECTOR_BYTES, read_number};
 
 /// Layers of a stack, and pieces of a device; beyond them nothing is proven.
@@ -64,9 +64,10 @@ pub(crate) enum Sharing {
 
 impl Extents {
     /// Everything that `node` reaches.
-    pub(crate) fn of(machine: &MachineState<'_>, node: &Node, reach: Reach) -> Self {
+    pub(crate) fn of(machine: &Machine<'_>, node: &Node, reach: Reach) -> Self {
         let mut descent = Descent { machine, reach, extents: Self::default() };
-        descent.down(node, 0, size_of(node), &[], 0);
+        let whole = ByteRange { begin: 0, end: size_of(node), opaque_ranges: Vec::new(), depth: 0 };
+        descent.down(node, &whole);
         descent.extents
     }
 
@@ -112,78 +113,85 @@ fn overlap_of(one: &Extent, two: &Extent) -> Overlap {
     if one.medium == two.medium { overlap(one.begin, one.end, two.begin, two.end) } else { Overlap::No }
 }
 
+/// The part of a device that is followed down.
+#[derive(Clone)]
+struct ByteRange {
+    begin: u64,
+    end: u64,
+    /// The opaque layers on the way here, from above.
+    opaque_ranges: Vec<OpaqueRange>,
+    depth: usize,
+}
+
+impl ByteRange {
+    /// The bytes from `begin` to `end` of the next device down.
+    fn below(&self, begin: u64, end: u64) -> Self {
+        Self { begin, end, opaque_ranges: self.opaque_ranges.clone(), depth: self.depth + 1 }
+    }
+
+    /// The same bytes on the next device down, where they start `offset` bytes later.
+    fn shifted(&self, offset: u64) -> Self {
+        self.below(self.begin.saturating_add(offset), self.end.saturating_add(offset))
+    }
+
+    /// The same bytes of `node`, which does not say where below it they lie.
+    fn through(&self, node: &Node, volume: Option<u64>) -> Self {
+        let mut slice = self.clone();
+        let range = OpaqueRange { device: node.name.clone(), begin: self.begin, end: self.end, volume };
+        slice.opaque_ranges.push(range);
+        slice
+    }
+}
+
 struct Descent<'machine, 'roots> {
-    machine: &'machine MachineState<'roots>,
+    machine: &'machine Machine<'roots>,
     reach: Reach,
     extents: Extents,
 }
 
 impl Descent<'_, '_> {
-    fn down(&mut self, node: &Node, begin: u64, end: u64, opaque_ranges: &[OpaqueRange], depth: usize) {
-        if depth > MAX_DEPTH || self.extents.list.len() >= MAX_EXTENTS {
+    fn down(&mut self, node: &Node, slice: &ByteRange) {
+        if slice.depth > MAX_DEPTH || self.extents.list.len() >= MAX_EXTENTS {
             self.extents.guessed = Some(format!("the stack below {} is too large", node.shown()));
             self.extents.is_cut = true;
             return;
         }
         if let Some(parent) = node.parent.as_deref().and_then(|parent| self.machine.tree.get(parent)) {
             let start = read_number::<u64>(&node.directory.join("start")).unwrap_or(0);
-            let start = start.saturating_mul(SECTOR_BYTES);
-            return self.down(
-                parent,
-                begin.saturating_add(start),
-                end.saturating_add(start),
-                opaque_ranges,
-                depth + 1,
-            );
+            return self.down(parent, &slice.shifted(start.saturating_mul(SECTOR_BYTES)));
         }
         if let Some(below) = self.machine.device_below_loop(node) {
             let offset = read_number::<u64>(&node.directory.join("loop/offset")).unwrap_or(0);
-            return self.down(
-                below,
-                begin.saturating_add(offset),
-                end.saturating_add(offset),
-                opaque_ranges,
-                depth + 1,
-            );
+            return self.down(below, &slice.shifted(offset));
         }
         if node.slaves.is_empty() {
             let medium = self.machine.luns.medium(&node.name).to_owned();
-            self.extents.list.push(Extent { medium, begin, end, opaque_ranges: opaque_ranges.to_vec() });
+            let ByteRange { begin, end, opaque_ranges, .. } = slice.clone();
+            self.extents.list.push(Extent { medium, begin, end, opaque_ranges });
             return;
         }
         match self.machine.table(node) {
             Some(Ok(rows)) => {
-                for row in rows.iter().filter(|row| row.begin < end && begin < row.end) {
+                for row in rows.iter().filter(|row| row.begin < slice.end && slice.begin < row.end) {
+                    let (begin, end) = (slice.begin.max(row.begin), slice.end.min(row.end));
+                    let slice = ByteRange { begin, end, ..slice.clone() };
                     for part in &row.parts {
-                        self.part(
-                            node,
-                            (begin.max(row.begin), end.min(row.end)),
-                            (row, part),
-                            opaque_ranges,
-                            depth,
-                        );
+                        self.part(node, row, part, &slice);
                     }
                 }
-                self.unnamed(node, rows, (begin, end), opaque_ranges, depth);
+                self.anywhere(node, rows, slice);
             }
             Some(Err(reason)) => {
                 self.extents.guessed =
                     Some(format!("the table of {} cannot be read ({reason})", node.shown()));
-                self.anywhere(node, begin, end, opaque_ranges, depth);
+                self.anywhere(node, &[], slice);
             }
-            // md, bcache and others say of what they are made, and not where they put what.
-            None => self.anywhere(node, begin, end, opaque_ranges, depth),
+            // md, bcache and others report what they are made of, but not where they put what.
+            None => self.anywhere(node, &[], slice),
         }
     }
 
-    fn part(
-        &mut self,
-        node: &Node,
-        (begin, end): (u64, u64),
-        (row, part): (&Row, &Part),
-        opaque_ranges: &[OpaqueRange],
-        depth: usize,
-    ) {
+    fn part(&mut self, node: &Node, row: &Row, part: &Part, slice: &ByteRange) {
         if part.role == Role::Origin && self.reach == Reach::Writes {
             return;
         }
@@ -193,66 +201,29 @@ impl Descent<'_, '_> {
             return;
         };
         let size = size_of(below);
-        match part.span {
+        let next = match part.span {
             Span::Linear { offset } => {
                 let shift = |at: u64| (at - row.begin).saturating_add(offset);
-                self.down(below, shift(begin), shift(end), opaque_ranges, depth + 1);
+                slice.below(shift(slice.begin), shift(slice.end))
             }
-            Span::Within { begin: first, end: last } => {
-                let opaque_ranges = with(opaque_ranges, node, begin, end, None);
-                self.down(below, first, last, &opaque_ranges, depth + 1);
-            }
-            Span::Anywhere => {
-                let opaque_ranges = with(opaque_ranges, node, begin, end, None);
-                self.down(below, 0, size, &opaque_ranges, depth + 1);
-            }
-            Span::Volume { id } => {
-                let opaque_ranges = with(opaque_ranges, node, begin, end, None);
-                let opaque_ranges = with(&opaque_ranges, below, 0, size, Some(id));
-                self.down(below, 0, size, &opaque_ranges, depth + 1);
-            }
-        }
+            Span::Within { begin, end } => slice.through(node, None).below(begin, end),
+            Span::Anywhere => slice.through(node, None).below(0, size),
+            Span::Volume { id } => slice.through(node, None).below(0, size).through(below, Some(id)),
+        };
+        self.down(below, &next);
     }
 
-    /// What sysfs shows below a device and its table does not name, because some targets write a path or put a word before
-    /// the number.
-    fn unnamed(
-        &mut self,
-        node: &Node,
-        rows: &[Row],
-        (begin, end): (u64, u64),
-        opaque_ranges: &[OpaqueRange],
-        depth: usize,
-    ) {
-        let is_named = |below: &Node| {
-            rows.iter().flat_map(|row| &row.parts).any(|part: &Part| part.device == below.number)
-        };
+    /// What sysfs shows below a device and its table does not name: some targets write a path or put a word before the
+    /// number, and some devices have no table.
+    fn anywhere(&mut self, node: &Node, rows: &[Row], slice: &ByteRange) {
+        let is_named =
+            |below: &Node| rows.iter().flat_map(|row| &row.parts).any(|part| part.device == below.number);
         for below in node.slaves.iter().filter_map(|name| self.machine.tree.get(name)) {
             if !is_named(below) {
-                let opaque_ranges = with(opaque_ranges, node, begin, end, None);
-                self.down(below, 0, size_of(below), &opaque_ranges, depth + 1);
+                self.down(below, &slice.through(node, None).below(0, size_of(below)));
             }
         }
     }
-
-    fn anywhere(&mut self, node: &Node, begin: u64, end: u64, opaque_ranges: &[OpaqueRange], depth: usize) {
-        let opaque_ranges = with(opaque_ranges, node, begin, end, None);
-        for below in node.slaves.iter().filter_map(|name| self.machine.tree.get(name)) {
-            self.down(below, 0, size_of(below), &opaque_ranges, depth + 1);
-        }
-    }
-}
-
-fn with(
-    opaque_ranges: &[OpaqueRange],
-    node: &Node,
-    begin: u64,
-    end: u64,
-    volume: Option<u64>,
-) -> Vec<OpaqueRange> {
-    let mut opaque_ranges = opaque_ranges.to_vec();
-    opaque_ranges.push(OpaqueRange { device: node.name.clone(), begin, end, volume });
-    opaque_ranges
 }
 
 /// Size in bytes; a device that does not tell reaches everything.

@@ -34,7 +34,7 @@ pub fn load_system(name: &str) -> Result<System, TargetError> {
     let unreadable = |reason: String| TargetError::SimFile { path: shown.clone(), reason };
     let size = std::fs::metadata(name).map_err(|error| unreadable(error.to_string()))?;
     if !size.is_file() || size.len() > MAX_FILE_BYTES {
-        return Err(unreadable("it is no file of at most 1 MiB".into()));
+        return Err(unreadable("it is not a file of at most 1 MiB".into()));
     }
     let text = std::fs::read_to_string(name).map_err(|error| unreadable(error.to_string()))?;
     rdsk_disk::parse(name, &text).map_err(wrong)

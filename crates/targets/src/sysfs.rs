@@ -132,6 +132,11 @@ impl Tree {
         stack
     }
 
+    /// The same, as the kernel prints them.
+    pub(crate) fn kernel_names(&self, top: &Node) -> Vec<String> {
+        self.stack(top).iter().map(|name| name.replace('!', "/")).collect()
+    }
+
     /// The whole disks at the bottom of a device.
     pub(crate) fn bottoms(&self, top: &Node) -> BTreeSet<String> {
         let is_bottom =

@@ -3,7 +3,7 @@
 //! nothing.
 
 use crate::device_mapper::{Part, PoolSpace, Span};
-use crate::machine_state::MachineState;
+use crate::machine::Machine;
 use crate::sysfs::{Node, read_text};
 use crate::uses::{Found, UseKind};
 use rdsk_units::Bytes;
@@ -33,7 +33,7 @@ pub(crate) fn spare_bytes(space: PoolSpace) -> u64 {
 
 /// What the pools below `node` may give, the least; `None` where there is none. A pool that may not be asked gives
 /// nothing, and is a use.
-pub(crate) fn spare_below(machine: &MachineState<'_>, node: &Node, found: &mut Found) -> Option<u64> {
+pub(crate) fn spare_below(machine: &Machine<'_>, node: &Node, found: &mut Found) -> Option<u64> {
     let pools = pools(machine, node, found);
     let stores = snapshots(machine, node, found);
     pools.iter().chain(&stores).map(|(_, space)| spare_bytes(*space)).min()
@@ -42,10 +42,11 @@ pub(crate) fn spare_below(machine: &MachineState<'_>, node: &Node, found: &mut F
 /// Judges whether a file of `file_bytes`, or without it a directory in which `free_bytes` are free, may be written on the
 /// filesystem `kind` of `node`.
 pub(crate) fn check_filesystem(
-    machine: &MachineState<'_>,
+    machine: &Machine<'_>,
     node: &Node,
     kind: &str,
-    (file_bytes, free_bytes): (Option<u64>, u64),
+    file_bytes: Option<u64>,
+    free_bytes: u64,
     found: &mut Found,
 ) {
     let growth_bytes = match (file_bytes, COPY_ON_WRITE.contains(&kind)) {
@@ -55,23 +56,23 @@ pub(crate) fn check_filesystem(
         (None, false) => 1 << 20,
     };
     for (pool, space) in pools(machine, node, found) {
-        check((POOL, pool), space, growth_bytes, found);
+        check(POOL, pool, space, growth_bytes, found);
     }
     for (snapshot, space) in snapshots(machine, node, found) {
-        check((STORE, snapshot), space, growth_bytes, found);
+        check(STORE, snapshot, space, growth_bytes, found);
     }
 }
 
 /// Judges whether the device `node` may be written everywhere.
-pub(crate) fn check_device(machine: &MachineState<'_>, node: &Node, found: &mut Found) {
+pub(crate) fn check_device(machine: &Machine<'_>, node: &Node, found: &mut Found) {
     let size_bytes = node.size_bytes().unwrap_or(0);
     for (pool, space) in pools(machine, node, found) {
         let growth_bytes = growth_bytes(machine, node, pool, space).unwrap_or(size_bytes);
-        check((POOL, pool), space, growth_bytes, found);
+        check(POOL, pool, space, growth_bytes, found);
     }
 }
 
-fn check((what, node): (Resource, &Node), space: PoolSpace, growth_bytes: u64, found: &mut Found) {
+fn check(what: Resource, node: &Node, space: PoolSpace, growth_bytes: u64, found: &mut Found) {
     if growth_bytes > spare_bytes(space) {
         found.add(
             UseKind::ThinPool,
@@ -91,7 +92,7 @@ fn check((what, node): (Resource, &Node), space: PoolSpace, growth_bytes: u64, f
 /// What a volume may still take of its pool: what it has not got. Blocks that it shares with a snapshot are taken anew
 /// when they are written, so this is known only where all blocks in use are accounted for by the volumes that are active,
 /// each once; else `None`.
-fn growth_bytes(machine: &MachineState<'_>, node: &Node, pool: &Node, space: PoolSpace) -> Option<u64> {
+fn growth_bytes(machine: &Machine<'_>, node: &Node, pool: &Node, space: PoolSpace) -> Option<u64> {
     let is_volume_of = |node: &Node| {
         let rows = machine.table(node)?.as_ref().ok()?;
         let part = rows.first()?.parts.first()?;
@@ -111,7 +112,7 @@ fn growth_bytes(machine: &MachineState<'_>, node: &Node, pool: &Node, space: Poo
 
 /// The thin pools in the stack of a device.
 fn pools<'machine>(
-    machine: &'machine MachineState<'_>,
+    machine: &'machine Machine<'_>,
     node: &Node,
     found: &mut Found,
 ) -> Vec<(&'machine Node, PoolSpace)> {
@@ -130,7 +131,7 @@ fn pools<'machine>(
                     found.add(
                         UseKind::ThinPool,
                         &format!(
-                            "how full the thin pool {} below it is cannot be told ({reason})",
+                            "the fill level of the thin pool {} below it is not known ({reason})",
                             below.shown()
                         ),
                     );
@@ -144,7 +145,7 @@ fn pools<'machine>(
 /// The snapshots that keep what a write to `node` replaces or brings, each with its store: those of an origin in the
 /// stack, and a snapshot in the stack. One that is lost already loses nothing more.
 fn snapshots<'machine>(
-    machine: &'machine MachineState<'_>,
+    machine: &'machine Machine<'_>,
     node: &Node,
     found: &mut Found,
 ) -> Vec<(&'machine Node, PoolSpace)> {
@@ -159,7 +160,8 @@ fn snapshots<'machine>(
         if let Some(Err(reason)) = machine.table(below)
             && below.slaves.iter().any(keeps_old_data)
         {
-            let text = format!("how full the snapshots of {} are cannot be told ({reason})", below.shown());
+            let text =
+                format!("the fill level of the snapshots of {} is not known ({reason})", below.shown());
             found.add(UseKind::ThinPool, &text);
         }
         let Some(own) = row(below) else { continue };
@@ -262,7 +264,7 @@ mod tests {
         let checked = |fake: &Fake, name: &str, file_bytes| {
             fake.with(|machine, found| {
                 let node = machine.tree.get(name).unwrap();
-                check_filesystem(machine, node, "ext4", (file_bytes, 1 << 30), found);
+                check_filesystem(machine, node, "ext4", file_bytes, 1 << 30, found);
                 (
                     spare_below(machine, node, found),
                     found.uses.iter().map(|used| used.text.clone()).collect::<Vec<_>>(),
@@ -288,7 +290,7 @@ mod tests {
         }
         let unasked = snapshot("102400/204800 16").without_answer("table dm-2").without_answer("table dm-3");
         let said = checked(&unasked, "dm-2", None).1;
-        assert!(said[0].contains("how full the snapshots of dm-2 are cannot be told"), "{said:?}");
+        assert!(said[0].contains("the fill level of the snapshots of dm-2 is not known"), "{said:?}");
     }
 
     #[test]
@@ -296,7 +298,7 @@ mod tests {
         let said = |kind: &str, file_bytes, free_bytes| {
             fake(600, (65536, 11264)).with(|machine, found| {
                 let node = machine.tree.get("dm-1").unwrap();
-                check_filesystem(machine, node, kind, (file_bytes, free_bytes), found);
+                check_filesystem(machine, node, kind, file_bytes, free_bytes, found);
                 found.uses.len()
             })
         };

@@ -15,39 +15,30 @@ const MAX_ANSWER_BYTES: u64 = 4 << 20;
 
 /// A device as `lsblk` shows it.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
 pub(crate) struct Lsblk {
     /// Kernel name, or what the device mapper calls it.
-    #[serde(default, alias = "kname")]
+    #[serde(alias = "kname")]
     pub(crate) name: Option<String>,
     /// Serial number, from udev's database where that exists.
-    #[serde(default)]
     pub(crate) serial: Option<String>,
     /// World Wide Name.
-    #[serde(default)]
     pub(crate) wwn: Option<String>,
     /// Model.
-    #[serde(default)]
     pub(crate) model: Option<String>,
     /// Content.
-    #[serde(default)]
     pub(crate) fstype: Option<String>,
     /// Label of the content.
-    #[serde(default)]
     pub(crate) label: Option<String>,
     /// UUID of the content; of a member of an array that of the array.
-    #[serde(default)]
     pub(crate) uuid: Option<String>,
     /// UUID of the partition.
-    #[serde(default)]
     pub(crate) partuuid: Option<String>,
     /// Name of the partition.
-    #[serde(default)]
     pub(crate) partlabel: Option<String>,
     /// Where it is mounted; `[SWAP]` for swap.
-    #[serde(default)]
     pub(crate) mountpoint: Option<String>,
     /// What is stacked on it.
-    #[serde(default)]
     pub(crate) children: Vec<Lsblk>,
 }
 
@@ -150,7 +141,7 @@ fn run(
         reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
     };
     let (out, err) = (text(out), text(err));
-    if success { Ok(out) } else { Err(err.lines().next().unwrap_or("failed without a word").to_owned()) }
+    if success { Ok(out) } else { Err(err.lines().next().unwrap_or("failed without a message").to_owned()) }
 }
 
 /// Whether the program succeeded. One that is too slow is killed and left to a thread: where the kernel does not let it

@@ -203,7 +203,7 @@ fn members_are_refused_even_with_the_right_word() {
     let device = device(16);
     write_lvm_label(device.backing_path());
     let message = refused(&device, device.path(), "member");
-    assert!(message.contains("a part of something larger, or encrypted (LVM2_member)"), "{message}");
+    assert!(message.contains("part of something larger, or encrypted (LVM2_member)"), "{message}");
     let hint = refusal(device.path(), &backing(&device)).hint;
     assert!(hint.contains(&format!("wipefs --all {}", device.path().display())), "{hint}");
     run("wipefs", &["--quiet", "--all", device.path().to_str().unwrap()]);

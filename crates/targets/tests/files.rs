@@ -207,7 +207,7 @@ fn directories_tell_their_space_and_their_disk() {
         assert_eq!(refusal.code, "in-memory");
         assert_eq!(
             refusal.message,
-            "refusing to make a test file in /dev/shm: its filesystem is in memory, so there is no disk to measure"
+            "refusing to create a test file in /dev/shm: its filesystem is in memory, so there is no disk to measure"
         );
     }
 }

@@ -4,8 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::number::{Decimal, NumberFault};
-use crate::{SizeError, grouped};
+use crate::decimal::Decimal;
+use crate::{Quantity, QuantityError, Reason, grouped};
 
 /// Binary units from the largest, with their exponents of two.
 const BINARY_UNITS: [(&str, u32); 5] = [("PiB", 50), ("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
@@ -40,30 +40,31 @@ impl Bytes {
     /// bytes (at most 18 decimals). Spaces around the whole are ignored.
     ///
     /// # Errors
-    /// [`SizeError`] for anything else, overflow of 64 bits included. Zero is a size here; see
+    /// [`QuantityError`] for anything else, overflow of 64 bits included. Zero is a size here; see
     /// [`Bytes::parse_positive`].
-    pub fn parse(text: &str) -> Result<Bytes, SizeError> {
+    pub fn parse(text: &str) -> Result<Bytes, QuantityError> {
+        let error = |reason| QuantityError::new(Quantity::Size, text, reason);
         let trimmed = text.trim_matches(' ');
         if trimmed.is_empty() {
-            return Err(SizeError::Empty);
+            return Err(error(Reason::Empty));
         }
-        let (number, rest) = Decimal::take(trimmed).map_err(|fault| size_error(fault, text))?;
+        let (number, rest) = Decimal::take(trimmed).map_err(error)?;
         let suffix = rest.trim_start_matches(' ');
-        let unit = unit_bytes(suffix).ok_or_else(|| SizeError::UnknownSuffix {
-            input: text.to_owned(),
+        let unknown = || Reason::UnknownUnit {
             number: trimmed[..trimmed.len() - rest.len()].to_owned(),
-            suffix: suffix.to_owned(),
-        })?;
-        number.times(unit).map(Bytes).map_err(|fault| size_error(fault, text))
+            unit: suffix.to_owned(),
+        };
+        let unit = unit_bytes(suffix).ok_or_else(|| error(unknown()))?;
+        number.times(unit).map(Bytes).map_err(error)
     }
 
     /// As [`Bytes::parse`], for the many places where zero bytes make no sense.
     ///
     /// # Errors
-    /// As [`Bytes::parse`], and [`SizeError::Zero`].
-    pub fn parse_positive(text: &str) -> Result<Bytes, SizeError> {
+    /// As [`Bytes::parse`], and [`Reason::Zero`].
+    pub fn parse_positive(text: &str) -> Result<Bytes, QuantityError> {
         match Bytes::parse(text)? {
-            Bytes(0) => Err(SizeError::Zero { input: text.to_owned() }),
+            Bytes(0) => Err(QuantityError::new(Quantity::Size, text, Reason::Zero)),
             bytes => Ok(bytes),
         }
     }
@@ -130,9 +131,9 @@ impl fmt::Display for Bytes {
 }
 
 impl FromStr for Bytes {
-    type Err = SizeError;
+    type Err = QuantityError;
 
-    fn from_str(text: &str) -> Result<Bytes, SizeError> {
+    fn from_str(text: &str) -> Result<Bytes, QuantityError> {
         Bytes::parse(text)
     }
 }
@@ -153,17 +154,6 @@ fn unit_bytes(suffix: &str) -> Option<u64> {
         "PB" => 1_000_000_000_000_000,
         _ => return None,
     })
-}
-
-fn size_error(fault: NumberFault, input: &str) -> SizeError {
-    let input = input.to_owned();
-    match fault {
-        NumberFault::Negative => SizeError::Negative { input },
-        NumberFault::Sign => SizeError::Sign { input },
-        NumberFault::NotANumber => SizeError::NotANumber { input },
-        NumberFault::Overflow => SizeError::Overflow { input },
-        NumberFault::NotWhole => SizeError::NotWhole { input },
-    }
 }
 
 #[cfg(test)]

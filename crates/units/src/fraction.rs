@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{percent, printable};
+use crate::{Quantity, QuantityError, Reason, percent};
 
 /// A share of one, above 0 and below 1; `Fraction::parse` holds to that range.
 ///
@@ -15,51 +15,17 @@ use crate::{percent, printable};
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Fraction(pub f64);
 
-/// Why a text is not a share. The message says what is wrong; [`FractionError::hint`] what to write instead.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FractionError {
-    /// Nothing was written.
-    #[error("the share is empty")]
-    Empty,
-    /// The text is neither a plain decimal number nor one followed by `%`.
-    #[error("share \"{}\" is not a number", printable(.input))]
-    NotANumber {
-        /// The text as given.
-        input: String,
-    },
-    /// Zero, negative, or all and more.
-    #[error("share \"{}\" is not between 0 and 1", printable(.input))]
-    OutOfRange {
-        /// The text as given.
-        input: String,
-    },
-}
-
-impl FractionError {
-    /// A concrete thing to write instead, one line, without a full stop.
-    pub fn hint(&self) -> String {
-        match self {
-            FractionError::OutOfRange { input } if whole_percent(input) => {
-                format!("write {0}% for {0} percent", input.trim())
-            }
-            FractionError::OutOfRange { .. } => {
-                "write more than 0 % and less than 100 %, such as 2%".to_owned()
-            }
-            _ => "write a percentage or a share of one, such as 2% or 0.02".to_owned(),
-        }
-    }
-}
-
 impl Fraction {
     /// Reads `2%`, `2 %` or `0.02`: digits, at most one point with digits on both sides, no sign, no
     /// exponent.
     ///
     /// # Errors
-    /// [`FractionError`] for anything else and for shares outside (0, 1).
-    pub fn parse(text: &str) -> Result<Fraction, FractionError> {
+    /// [`QuantityError`] for anything else and for shares outside (0, 1).
+    pub fn parse(text: &str) -> Result<Fraction, QuantityError> {
+        let error = |reason| QuantityError::new(Quantity::Share, text, reason);
         let trimmed = text.trim_matches(' ');
         if trimmed.is_empty() {
-            return Err(FractionError::Empty);
+            return Err(error(Reason::Empty));
         }
         let (number, divisor) = match trimmed.strip_suffix('%') {
             Some(number) => (number.trim_end_matches(' '), 100.0),
@@ -67,13 +33,12 @@ impl Fraction {
         };
         // A negative number is understood well enough to say that it is out of range.
         let unsigned = number.strip_prefix('-').unwrap_or(number);
-        let value =
-            plain_number(unsigned).ok_or_else(|| FractionError::NotANumber { input: text.to_owned() })?;
+        let value = plain_number(unsigned).ok_or_else(|| error(Reason::NotANumber))?;
         let share = value / divisor;
         if share > 0.0 && share < 1.0 && unsigned == number {
             Ok(Fraction(share))
         } else {
-            Err(FractionError::OutOfRange { input: text.to_owned() })
+            Err(error(Reason::OutOfRange))
         }
     }
 }
@@ -85,9 +50,9 @@ impl fmt::Display for Fraction {
 }
 
 impl FromStr for Fraction {
-    type Err = FractionError;
+    type Err = QuantityError;
 
-    fn from_str(text: &str) -> Result<Fraction, FractionError> {
+    fn from_str(text: &str) -> Result<Fraction, QuantityError> {
         Fraction::parse(text)
     }
 }
@@ -97,11 +62,6 @@ fn plain_number(text: &str) -> Option<f64> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     if digits(whole) && digits(decimals) { text.parse().ok() } else { None }
-}
-
-/// Whether a refused text was most likely a percentage without its sign.
-fn whole_percent(text: &str) -> bool {
-    plain_number(text.trim()).is_some_and(|value| (1.0..100.0).contains(&value))
 }
 
 #[cfg(test)]

@@ -3,20 +3,18 @@
 //! never rounds what it parses.
 
 mod bytes;
+mod decimal;
+mod error;
 mod fraction;
-mod number;
+mod number_format;
 mod printable;
 mod rate;
-mod size_error;
 mod time;
-mod time_error;
-mod words;
 
 pub use bytes::Bytes;
-pub use fraction::{Fraction, FractionError};
+pub use error::{Quantity, QuantityError, Reason};
+pub use fraction::Fraction;
+pub use number_format::{count, grouped, percent};
 pub use printable::printable;
 pub use rate::Rate;
-pub use size_error::SizeError;
 pub use time::Nanos;
-pub use time_error::TimeError;
-pub use words::{count, grouped, percent};

@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::TimeError;
-use crate::number::{Decimal, NumberFault};
+use crate::decimal::Decimal;
+use crate::{Quantity, QuantityError, Reason};
 
 const NS_PER_S: u64 = 1_000_000_000;
 
@@ -28,27 +28,31 @@ impl Nanos {
     /// Units are lower case only; spaces are allowed between the parts.
     ///
     /// # Errors
-    /// [`TimeError`] for anything else, overflow of 64 bits and fractions of a nanosecond included.
-    pub fn parse(text: &str) -> Result<Nanos, TimeError> {
+    /// [`QuantityError`] for anything else, overflow of 64 bits and fractions of a nanosecond included.
+    pub fn parse(text: &str) -> Result<Nanos, QuantityError> {
+        let error = |reason| QuantityError::new(Quantity::Time, text, reason);
         let mut rest = text.trim_matches(' ');
         if rest.is_empty() {
-            return Err(TimeError::Empty);
+            return Err(error(Reason::Empty));
         }
         let mut total_ns = 0_u64;
         let mut previous: Option<(u64, Decimal)> = None;
         while !rest.is_empty() {
-            let (number, after_number) = Decimal::take(rest).map_err(|fault| time_error(fault, text))?;
+            let (number, after_number) = Decimal::take(rest).map_err(error)?;
             let (unit, after_unit) = take_unit(after_number.trim_start_matches(' '));
             let bare = unit.is_empty() && after_unit.is_empty() && previous.is_none();
             let unit_ns = if bare { Some(NS_PER_S) } else { unit_ns(unit) };
-            let unit_ns = unit_ns.ok_or_else(|| unknown_unit(text, unit, after_unit))?;
+            let unit_ns = unit_ns.ok_or_else(|| {
+                // Where no letter follows the number, whatever does follow it is what was not understood.
+                let unit = if unit.is_empty() { after_unit } else { unit };
+                let number = rest[..rest.len() - after_number.len()].to_owned();
+                error(Reason::UnknownUnit { number, unit: unit.to_owned() })
+            })?;
             if previous.is_some_and(|(larger_ns, number)| larger_ns <= unit_ns || number.has_fraction()) {
-                return Err(TimeError::OutOfOrder { input: text.to_owned() });
+                return Err(error(Reason::OutOfOrder));
             }
-            let part_ns = number.times(unit_ns).map_err(|fault| time_error(fault, text))?;
-            total_ns = total_ns
-                .checked_add(part_ns)
-                .ok_or_else(|| TimeError::Overflow { input: text.to_owned() })?;
+            let part_ns = number.times(unit_ns).map_err(error)?;
+            total_ns = total_ns.checked_add(part_ns).ok_or_else(|| error(Reason::Overflow))?;
             previous = Some((unit_ns, number));
             rest = after_unit.trim_start_matches(' ');
         }
@@ -58,10 +62,10 @@ impl Nanos {
     /// As [`Nanos::parse`], for the places where no time at all makes no sense.
     ///
     /// # Errors
-    /// As [`Nanos::parse`], and [`TimeError::Zero`].
-    pub fn parse_positive(text: &str) -> Result<Nanos, TimeError> {
+    /// As [`Nanos::parse`], and [`Reason::Zero`].
+    pub fn parse_positive(text: &str) -> Result<Nanos, QuantityError> {
         match Nanos::parse(text)? {
-            Nanos(0) => Err(TimeError::Zero { input: text.to_owned() }),
+            Nanos(0) => Err(QuantityError::new(Quantity::Time, text, Reason::Zero)),
             nanos => Ok(nanos),
         }
     }
@@ -80,9 +84,9 @@ impl fmt::Display for Nanos {
 }
 
 impl FromStr for Nanos {
-    type Err = TimeError;
+    type Err = QuantityError;
 
-    fn from_str(text: &str) -> Result<Nanos, TimeError> {
+    fn from_str(text: &str) -> Result<Nanos, QuantityError> {
         Nanos::parse(text)
     }
 }
@@ -152,23 +156,6 @@ fn unit_ns(unit: &str) -> Option<u64> {
         "h" => 3600 * NS_PER_S,
         _ => return None,
     })
-}
-
-/// Where no letter follows the number, whatever does follow it is what was not understood.
-fn unknown_unit(input: &str, unit: &str, after_unit: &str) -> TimeError {
-    let unit = if unit.is_empty() { after_unit } else { unit };
-    TimeError::UnknownUnit { input: input.to_owned(), unit: unit.to_owned() }
-}
-
-fn time_error(fault: NumberFault, input: &str) -> TimeError {
-    let input = input.to_owned();
-    match fault {
-        NumberFault::Negative => TimeError::Negative { input },
-        NumberFault::Sign => TimeError::Sign { input },
-        NumberFault::NotANumber => TimeError::NotANumber { input },
-        NumberFault::Overflow => TimeError::Overflow { input },
-        NumberFault::NotWhole => TimeError::TooFine { input },
-    }
 }
 
 #[cfg(test)]

@@ -1,86 +1,58 @@
 //! Flags that say when to stop: time and precision.
 
-use super::{Flag, one, value, valued};
-use crate::cli_args::CliArgs;
-use crate::subcommand::Subcommand;
-use clap::{Arg, ArgMatches};
+use super::{Flag, One, SWITCH, on, value};
+use crate::subcommand::Subcommand::{self, Align, Paths, Run, Scale, Stream};
 use rdsk_experiment::BudgetSource;
 use rdsk_units::Nanos;
 
-/// Shortest budget: two windows, below which no rate has an interval.
+/// Shortest budget: two windows; below that no rate has an interval.
 const MIN_BUDGET: Nanos = Nanos(100_000_000);
-
 /// Shortest time of one cell.
 const MIN_RUNTIME: Nanos = Nanos(10_000_000);
-
 /// Longest time: a week.
 const MAX_TIME: Nanos = Nanos(7 * 24 * 3_600_000_000_000);
 
-/// `--budget`
-pub(super) struct Budget;
-
-impl Flag for Budget {
-    fn name(&self) -> &'static str {
-        "budget"
-    }
-    fn subcommands(&self) -> &'static [Subcommand] {
-        Subcommand::MEASURING
-    }
-    fn arg(&self) -> Arg {
-        valued(self.name(), "TIME", "Time for everything, such as 20s or 5m [default: 60s]")
-            .value_parser(|text: &str| value::time_ns(text, MIN_BUDGET, MAX_TIME))
-    }
-    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
-        if let Some(budget_ns) = one(matches, self.name()) {
-            args.options.budget_ns = budget_ns;
-            args.options.budget_source = BudgetSource::Requested;
-        }
-    }
-}
-
-/// `--runtime`
-pub(super) struct Runtime;
-
-impl Flag for Runtime {
-    fn name(&self) -> &'static str {
-        "runtime"
-    }
-    fn subcommands(&self) -> &'static [Subcommand] {
-        Subcommand::WITH_TIMED_CELLS
-    }
-    fn arg(&self) -> Arg {
-        valued(self.name(), "TIME", "Time for each cell, instead of its share of a budget")
-            .value_parser(|text: &str| value::time_ns(text, MIN_RUNTIME, MAX_TIME))
-    }
-    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
-        args.options.runtime_ns = one(matches, self.name());
-    }
-}
-
-/// `--precision`
-pub(super) struct Precision;
-
-impl Flag for Precision {
-    fn name(&self) -> &'static str {
-        "precision"
-    }
-    fn subcommands(&self) -> &'static [Subcommand] {
-        Subcommand::WITH_ENGINES
-    }
-    fn arg(&self) -> Arg {
-        valued(
-            self.name(),
-            "SHARE",
-            "Stop a cell when the 95 % interval of its rate is this narrow [default: 2%]",
-        )
-        .value_parser(|text: &str| value::share(text))
-    }
-    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
-        if let Some(precision) = one(matches, self.name()) {
-            args.options.precision = precision;
-        }
-    }
-}
+pub(super) static FLAGS: &[Flag] = &[
+    Flag {
+        name: "budget",
+        value: One("TIME", |args, text| {
+            let budget_ns = value::time_ns(text, MIN_BUDGET, MAX_TIME);
+            budget_ns.map(|ns| (args.options.budget_ns, args.options.budget_source) = (ns, BudgetSource::Requested))
+        }),
+        uses: &[on(Subcommand::MEASURING, "Time for the whole run, such as 20s or 5m", "60s")],
+        details: "Less time gives wider intervals.",
+        example: "--budget 20s",
+        ..SWITCH
+    },
+    Flag {
+        name: "runtime",
+        value: One("TIME", |args, text| {
+            value::time_ns(text, MIN_RUNTIME, MAX_TIME).map(|ns| args.options.runtime_ns = Some(ns))
+        }),
+        uses: &[on(
+            &[Paths, Stream, Scale, Align],
+            "Time for each cell, instead of a share of the budget",
+            "",
+        )],
+        details: "A cell is one workload: one line or one column of the result.",
+        example: "--runtime 5s",
+        ..SWITCH
+    },
+    Flag {
+        name: "precision",
+        value: One("PERCENT", |args, text| {
+            value::share(text).map(|precision| args.options.precision = precision)
+        }),
+        uses: &[on(
+            &[Run, Paths, Stream, Scale, Align],
+            "Stop a cell once the 95 % confidence interval of its rate is this narrow",
+            "2%",
+        )],
+        details: "Half the width of the interval relative to the mean, such as 1% or 0.01.",
+        example: "--precision 1%",
+        ..SWITCH
+    },
+];
 
 #[cfg(test)]
 mod tests {

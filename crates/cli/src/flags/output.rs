@@ -1,37 +1,75 @@
-//! Flags that say what is shown and where.
+//! Flags about output: what is shown, in which form, and where.
 
-use super::value::BadValue;
-use super::{Flag, one, switch, value, valued};
-use crate::cli_args::{CliArgs, ColorWhen, JsonPlace, RunMode, Verbosity};
+use super::value::{self, BadValue};
+use super::{Flag, One, SWITCH, Switch, on};
+use crate::cli_args::{ColorWhen, JsonPlace, RunMode, Verbosity};
 use crate::subcommand::Subcommand;
-use clap::{Arg, ArgMatches};
 use rdsk_report::{Charset, Compactness};
 
 /// Longest label, in characters.
 const MAX_LABEL: usize = 200;
+const COLORS: &[&str] = &["auto", "always", "never"];
 
-/// `--json`
-pub(super) struct Json;
-
-impl Flag for Json {
-    fn name(&self) -> &'static str {
-        "json"
-    }
-    fn subcommands(&self) -> &'static [Subcommand] {
-        Subcommand::ALL
-    }
-    fn arg(&self) -> Arg {
-        valued(
-            self.name(),
-            "FILE",
-            "Write the result as JSON to FILE; - is standard output, without the page",
-        )
-        .value_parser(|text: &str| json_place(text))
-    }
-    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
-        args.json = one(matches, self.name());
-    }
-}
+pub(super) static FLAGS: &[Flag] = &[
+    Flag {
+        name: "json",
+        value: One("FILE", |args, text| json_place(text).map(|place| args.json = Some(place))),
+        uses: &[on(
+            Subcommand::ALL,
+            "Write the result as JSON to FILE; - is standard output, and replaces the text",
+            "",
+        )],
+        example: "--json result.json",
+        ..SWITCH
+    },
+    Flag {
+        name: "json-compact",
+        value: Switch(|args| args.compactness = Compactness::Compact),
+        uses: &[on(Subcommand::MEASURING, "Leave windows, series and histograms out of the JSON", "")],
+        example: "--json result.json --json-compact",
+        ..SWITCH
+    },
+    Flag {
+        name: "dry-run",
+        value: Switch(|args| args.run_mode = RunMode::PlanOnly),
+        uses: &[on(Subcommand::MEASURING, "Show what would be measured, without touching any target", "")],
+        example: "--dry-run",
+        ..SWITCH
+    },
+    Flag {
+        name: "label",
+        value: One("TEXT", |args, text| label(text).map(|label| args.label = Some(label))),
+        uses: &[on(Subcommand::MEASURING, "Name for the run, stored in the JSON", "")],
+        example: "--label before-upgrade --json result.json",
+        ..SWITCH
+    },
+    Flag {
+        name: "quiet",
+        short: Some('q'),
+        value: Switch(|args| args.verbosity = Verbosity::Quiet),
+        uses: &[on(Subcommand::MEASURING, "Show no progress and no warnings on standard error", "")],
+        example: "--quiet",
+        ..SWITCH
+    },
+    Flag {
+        name: "color",
+        value: One("WHEN", |args, text| {
+            value::word(text, COLORS, &[ColorWhen::Auto, ColorWhen::Always, ColorWhen::Never])
+                .map(|color| args.color = color)
+        }),
+        words: COLORS,
+        uses: &[on(Subcommand::MEASURING, "Colour the text", "auto")],
+        example: "--color never",
+        ..SWITCH
+    },
+    Flag {
+        name: "ascii",
+        value: Switch(|args| args.charset = Charset::Ascii),
+        uses: &[on(Subcommand::DRAWING, "Use only ASCII characters in the text", "")],
+        example: "--ascii",
+        ..SWITCH
+    },
+];
 
 /// Where `--json` points; also used on command lines that are wrong in another place.
 pub(crate) fn json_place(text: &str) -> Result<JsonPlace, BadValue> {
@@ -39,141 +77,15 @@ pub(crate) fn json_place(text: &str) -> Result<JsonPlace, BadValue> {
     Ok(if name == "-" { JsonPlace::Stdout } else { JsonPlace::File(name.into()) })
 }
 
-/// `--json-compact`
-pub(super) struct JsonCompact;
-
-impl Flag for JsonCompact {
-    fn name(&self) -> &'static str {
-        "json-compact"
+fn label(text: &str) -> Result<String, BadValue> {
+    let label = value::text(text)?;
+    if label.chars().count() > MAX_LABEL {
+        return Err(BadValue::new(
+            format!("the label is longer than {MAX_LABEL} characters"),
+            "write a shorter label",
+        ));
     }
-    fn subcommands(&self) -> &'static [Subcommand] {
-        Subcommand::MEASURING
-    }
-    fn arg(&self) -> Arg {
-        switch(self.name(), "Leave windows, series and histograms out of the JSON")
-    }
-    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
-        if matches.get_flag(self.name()) {
-            args.compactness = Compactness::Compact;
-        }
-    }
-}
-
-/// `--dry-run`
-pub(super) struct DryRun;
-
-impl Flag for DryRun {
-    fn name(&self) -> &'static str {
-        "dry-run"
-    }
-    fn subcommands(&self) -> &'static [Subcommand] {
-        Subcommand::MEASURING
-    }
-    fn arg(&self) -> Arg {
-        switch(self.name(), "Print what would be measured and stop; nothing is written, no file is made")
-    }
-    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
-        if matches.get_flag(self.name()) {
-            args.run_mode = RunMode::PlanOnly;
-        }
-    }
-}
-
-/// `--label`
-pub(super) struct Label;
-
-impl Flag for Label {
-    fn name(&self) -> &'static str {
-        "label"
-    }
-    fn subcommands(&self) -> &'static [Subcommand] {
-        Subcommand::MEASURING
-    }
-    fn arg(&self) -> Arg {
-        valued(self.name(), "TEXT", "A name for the run, kept in the Record").value_parser(|text: &str| {
-            let label = value::text(text)?;
-            if label.chars().count() > MAX_LABEL {
-                return Err(BadValue::new(
-                    format!("the label is longer than {MAX_LABEL} characters"),
-                    "write a shorter label",
-                ));
-            }
-            Ok(label.to_owned())
-        })
-    }
-    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
-        args.label = one(matches, self.name());
-    }
-}
-
-/// `--quiet`
-pub(super) struct Quiet;
-
-impl Flag for Quiet {
-    fn name(&self) -> &'static str {
-        "quiet"
-    }
-    fn subcommands(&self) -> &'static [Subcommand] {
-        Subcommand::MEASURING
-    }
-    fn arg(&self) -> Arg {
-        switch(self.name(), "No progress line and no warnings on standard error").short('q')
-    }
-    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
-        if matches.get_flag(self.name()) {
-            args.verbosity = Verbosity::Quiet;
-        }
-    }
-}
-
-/// `--color`
-pub(super) struct Color;
-
-impl Flag for Color {
-    fn name(&self) -> &'static str {
-        "color"
-    }
-    fn subcommands(&self) -> &'static [Subcommand] {
-        Subcommand::MEASURING
-    }
-    fn arg(&self) -> Arg {
-        valued(self.name(), "WHEN", "Colour the page: auto, always or never [default: auto]").value_parser(
-            |text: &str| match value::text(text)? {
-                "auto" => Ok(ColorWhen::Auto),
-                "always" => Ok(ColorWhen::Always),
-                "never" => Ok(ColorWhen::Never),
-                other => Err(BadValue::new(
-                    format!("\"{}\" is none of auto, always, never", rdsk_units::printable(other)),
-                    "write auto or always or never",
-                )),
-            },
-        )
-    }
-    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
-        if let Some(color) = one(matches, self.name()) {
-            args.color = color;
-        }
-    }
-}
-
-/// `--ascii`
-pub(super) struct Ascii;
-
-impl Flag for Ascii {
-    fn name(&self) -> &'static str {
-        "ascii"
-    }
-    fn subcommands(&self) -> &'static [Subcommand] {
-        Subcommand::DRAWING
-    }
-    fn arg(&self) -> Arg {
-        switch(self.name(), "Draw the page in ASCII only")
-    }
-    fn read(&self, matches: &ArgMatches, args: &mut CliArgs) {
-        if matches.get_flag(self.name()) {
-            args.charset = Charset::Ascii;
-        }
-    }
+    Ok(label.to_owned())
 }
 
 #[cfg(test)]

@@ -1,9 +1,6 @@
 //! How the values of flags are read, and what is said of a bad one. It knows no flag.
 
-use rdsk_model::EngineKind;
 use rdsk_units::{Bytes, Fraction, Nanos, printable};
-use std::fmt;
-use std::str::FromStr;
 
 /// Why a value is refused: what is wrong with it, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,14 +10,6 @@ pub(crate) struct BadValue {
     /// What to write.
     pub(crate) hint: String,
 }
-
-impl fmt::Display for BadValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for BadValue {}
 
 impl BadValue {
     /// A refusal.
@@ -97,23 +86,6 @@ pub(crate) fn time_or_zero_ns(value: &str, max: Nanos) -> Result<u64, BadValue> 
     time_ns(value, Nanos(0), max)
 }
 
-/// One of a few fixed words.
-pub(crate) fn one_of(value: &str, all: &[&str]) -> Result<String, BadValue> {
-    let value = text(value)?;
-    if all.contains(&value) {
-        return Ok(value.to_owned());
-    }
-    Err(BadValue::new(
-        format!("\"{}\" is none of {}", printable(value), all.join(", ")),
-        format!("write {}", all.join(" or ")),
-    ))
-}
-
-/// The path of a file that is only read.
-pub(crate) fn path(value: &str) -> Result<std::path::PathBuf, BadValue> {
-    text(value).map(Into::into)
-}
-
 /// A time as it is typed: `10ms`, `168h`.
 fn plain(time: Nanos) -> String {
     const HOUR_NS: u64 = 3_600_000_000_000;
@@ -163,24 +135,16 @@ fn number(value: &str) -> Result<u64, String> {
     digits.parse().map_err(|_| format!("\"{shown}\" is too large"))
 }
 
-/// One of a few words.
-pub(crate) fn word<T: FromStr + Copy + fmt::Display>(value: &str, all: &[T]) -> Result<T, BadValue> {
-    let words: Vec<String> = all.iter().map(ToString::to_string).collect();
+/// The value that stands at the place of its word.
+pub(crate) fn word<T: Copy>(value: &str, words: &[&str], values: &[T]) -> Result<T, BadValue> {
     let value = text(value)?;
-    match words.iter().position(|word| word == value) {
-        Some(index) => Ok(all[index]),
+    match words.iter().position(|word| *word == value) {
+        Some(index) => Ok(values[index]),
         None => Err(BadValue::new(
-            format!("\"{}\" is none of {}", printable(value), words.join(", ")),
+            format!("\"{}\" is not one of {}", printable(value), words.join(", ")),
             format!("write {}", words.join(" or ")),
         )),
     }
-}
-
-/// An engine of real targets. `uring` is the Record's word for `io_uring`, and taken as well.
-pub(crate) fn engine(value: &str) -> Result<EngineKind, BadValue> {
-    let value = if value == "io_uring" { EngineKind::Uring.as_str() } else { value };
-    let engines = [EngineKind::Sync, EngineKind::Threads, EngineKind::Aio, EngineKind::Uring];
-    word(value, &engines)
 }
 
 /// Processors as the kernel lists them: `0-3,8`.
@@ -238,7 +202,7 @@ mod tests {
             ("--json", "missing"),
         ] {
             let error = count(bad, 4096).unwrap_err();
-            assert!(error.message.contains(said), "{bad}: {error}");
+            assert!(error.message.contains(said), "{bad}: {error:?}");
         }
         assert_eq!(whole("0"), Ok(0));
         assert_eq!(whole("18446744073709551615"), Ok(u64::MAX));

@@ -4,8 +4,6 @@
 use super::usage;
 use crate::cli_args::CliArgs;
 use crate::subcommand::Subcommand;
-use clap::ArgMatches;
-use clap::parser::ValueSource;
 use rdsk_model::{EngineKind, Op, Problem};
 use rdsk_targets::Overwrite;
 use rdsk_units::{Bytes, Nanos};
@@ -13,42 +11,30 @@ use rdsk_units::{Bytes, Nanos};
 /// Most memory for the buffers of all I/Os in flight.
 const MAX_BUFFERS_BYTES: u64 = 4 << 30;
 
-/// Refuses what contradicts itself.
-pub(super) fn check(matches: &ArgMatches, args: &CliArgs) -> Result<(), Problem> {
-    let given = Given(matches);
-    output(given, args)?;
-    time(given, args)?;
+/// X.
+pub(super) fn check(args: &CliArgs) -> Result<(), Problem> {
+    output(args)?;
+    time(args)?;
     permission(args)?;
     sizes(args)?;
     processors(args)
 }
 
-/// Which flags were typed.
-#[derive(Clone, Copy)]
-struct Given<'a>(&'a ArgMatches);
-
-impl Given<'_> {
-    fn has(self, name: &str) -> bool {
-        let known = self.0.try_contains_id(name).unwrap_or(false);
-        known && self.0.value_source(name) == Some(ValueSource::CommandLine)
-    }
-}
-
-fn output(given: Given<'_>, args: &CliArgs) -> Result<(), Problem> {
-    if given.has("json-compact") && args.json.is_none() {
+fn output(args: &CliArgs) -> Result<(), Problem> {
+    if args.has("json-compact") && args.json.is_none() {
         return Err(usage("--json-compact needs --json", "add --json FILE, or leave --json-compact out"));
     }
     Ok(())
 }
 
-fn time(given: Given<'_>, args: &CliArgs) -> Result<(), Problem> {
-    if given.has("runtime") && given.has("budget") && args.subcommand != Subcommand::Scale {
+fn time(args: &CliArgs) -> Result<(), Problem> {
+    if args.has("runtime") && args.has("budget") && args.subcommand != Subcommand::Scale {
         return Err(usage(
-            "--runtime contradicts --budget",
+            "--runtime conflicts with --budget",
             "give --runtime for each cell, or --budget for everything",
         ));
     }
-    if let (true, Some(stagger_ns)) = (given.has("budget"), args.options.stagger_ns) {
+    if let (true, Some(stagger_ns)) = (args.has("budget"), args.options.stagger_ns) {
         let most = args.options.stream_counts.as_ref().and_then(|counts| counts.iter().max()).copied();
         let starts = u64::from(most.unwrap_or(1).saturating_sub(1));
         let budget_ns = args.options.budget_ns;
@@ -64,9 +50,9 @@ fn time(given: Given<'_>, args: &CliArgs) -> Result<(), Problem> {
             ));
         }
     }
-    if given.has("full") && given.has("points") {
+    if args.has("full") && args.has("points") {
         return Err(usage(
-            "--points contradicts --full",
+            "--points conflicts with --full",
             "give --full for every block, or --points for some",
         ));
     }
@@ -78,7 +64,7 @@ fn permission(args: &CliArgs) -> Result<(), Problem> {
     let destroy = args.permission.destroy.is_some();
     if overwrite && destroy {
         return Err(usage(
-            "--destroy contradicts --overwrite",
+            "--destroy conflicts with --overwrite",
             "--destroy is for a block device, --overwrite for a file; measure them one at a time",
         ));
     }
@@ -86,7 +72,7 @@ fn permission(args: &CliArgs) -> Result<(), Problem> {
     if only_reads && (overwrite || destroy) {
         let flag = if destroy { "--destroy" } else { "--overwrite" };
         return Err(usage(
-            format!("{flag} contradicts --rw read"),
+            format!("{flag} conflicts with --rw read"),
             format!("leave {flag} out, or add write to --rw"),
         ));
     }
@@ -105,7 +91,7 @@ fn sizes(args: &CliArgs) -> Result<(), Problem> {
     let depth = options.queue_depth.unwrap_or(1);
     if depth > 1 && options.engine == Some(EngineKind::Sync) {
         return Err(usage(
-            format!("--iodepth {depth} contradicts --engine sync"),
+            format!("--iodepth {depth} conflicts with --engine sync"),
             "the sync engine has one I/O in flight per stream; write --engine io_uring, aio or threads, or --streams for more",
         ));
     }
@@ -189,16 +175,16 @@ mod tests {
     #[test]
     fn contradictory_pairs_are_refused() {
         let cases: &[(&[&str], &str)] = &[
-            (&["paths", "--runtime", "1s", "--budget", "9s"], "--runtime contradicts --budget"),
+            (&["paths", "--runtime", "1s", "--budget", "9s"], "--runtime conflicts with --budget"),
             (&["run", "--json-compact"], "--json-compact needs --json"),
             (
                 &["scale", "--stagger", "1h", "--streams", "2", "--budget", "3s"],
                 "--stagger 1 h 00 min 00 s of 2 streams takes all of --budget 3.00 s",
             ),
-            (&["run", "--iodepth", "32", "--engine", "sync"], "--iodepth 32 contradicts --engine sync"),
-            (&["run", "x", "--destroy", "S", "--overwrite"], "--destroy contradicts --overwrite"),
-            (&["paths", "x", "--destroy", "S", "--rw", "read"], "--destroy contradicts --rw read"),
-            (&["run", "x", "--overwrite", "--rw", "read"], "--overwrite contradicts --rw read"),
+            (&["run", "--iodepth", "32", "--engine", "sync"], "--iodepth 32 conflicts with --engine sync"),
+            (&["run", "x", "--destroy", "S", "--overwrite"], "--destroy conflicts with --overwrite"),
+            (&["paths", "x", "--destroy", "S", "--rw", "read"], "--destroy conflicts with --rw read"),
+            (&["run", "x", "--overwrite", "--rw", "read"], "--overwrite conflicts with --rw read"),
             (&["run", "--destroy", "S"], "--destroy needs a target"),
             (&["run", "--overwrite"], "--overwrite needs a target"),
             (

@@ -1,20 +1,17 @@
-//! What clap found wrong, said in one line with a hint. It never shows clap's own text, which takes several lines.
+//! Usage errors that clap found, as one line with a hint. It never shows clap's own text, which takes several lines.
 
-use super::{flags_of, subcommand, usage};
-use crate::flags::{BadValue, FLAGS};
+use super::{subcommand_of, usage};
 use crate::subcommand::Subcommand;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use rdsk_model::Problem;
 use rdsk_units::printable;
-use std::error::Error as _;
 use std::ffi::OsString;
 
 /// The problem that one of clap's errors is.
 pub(super) fn problem(error: &clap::Error, words: &[OsString]) -> Problem {
-    let subcommand = subcommand(words);
+    let subcommand = subcommand_of(words);
     let flag = flag_name(error);
     match error.kind() {
-        ErrorKind::ValueValidation => bad_value(error, &flag),
         ErrorKind::InvalidValue | ErrorKind::WrongNumberOfValues | ErrorKind::TooFewValues => {
             usage(format!("{flag} has no value"), format!("write a value after {flag}"))
         }
@@ -34,34 +31,22 @@ pub(super) fn problem(error: &clap::Error, words: &[OsString]) -> Problem {
     }
 }
 
-fn bad_value(error: &clap::Error, flag: &str) -> Problem {
-    match error.source().and_then(|source| source.downcast_ref::<BadValue>()) {
-        Some(bad) => usage(format!("{flag}: {}", bad.message), bad.hint.clone()),
-        None => usage(first_line(&error.to_string()), format!("write another value after {flag}")),
-    }
-}
-
 fn unknown_argument(error: &clap::Error, flag: &str, subcommand: Option<Subcommand>) -> Problem {
     let shown = printable(flag);
     let bare = flag.trim_start_matches('-').split('=').next().unwrap_or_default();
-    let elsewhere = FLAGS.iter().find(|known| known.name() == bare);
+    let elsewhere = crate::flags::all().find(|known| known.name == bare);
     if let (Some(known), Some(subcommand)) = (elsewhere, subcommand) {
-        let subcommands: Vec<String> =
-            known.subcommands().iter().map(|subcommand| format!("rdsk {}", subcommand.name())).collect();
+        let takers: Vec<String> = known.subcommands().map(|taker| format!("rdsk {}", taker.name())).collect();
         return usage(
-            format!("{shown} has no meaning for rdsk {}", subcommand.name()),
-            format!("{shown} belongs to {}", subcommands.join(", ")),
+            format!("{shown} does not apply to rdsk {}", subcommand.name()),
+            format!("{shown} applies to {}", takers.join(", ")),
         );
     }
+    let hint = help_hint(subcommand);
     let hint = match (text(error, ContextKind::SuggestedArg), subcommand) {
-        (Some(suggested), _) => format!("{} is a flag; rdsk --help lists more", first_word(&suggested)),
-        (None, Some(subcommand)) if flags_of(subcommand).next().is_some() => {
-            format!(
-                "rdsk {} --help lists the flags; a target that begins with - comes after --",
-                subcommand.name()
-            )
-        }
-        _ => help_hint(subcommand),
+        (Some(suggested), _) => format!("did you mean {}? {hint}", first_word(&suggested)),
+        (None, Some(_)) => format!("{hint}; a target that begins with - comes after --"),
+        (None, None) => hint,
     };
     usage(format!("unknown flag {shown}"), hint)
 }
@@ -71,7 +56,7 @@ fn unknown_command(error: &clap::Error) -> Problem {
     let shown = printable(&name);
     let hint = match text(error, ContextKind::SuggestedSubcommand) {
         _ if name.contains('/') || name == "." => format!("rdsk run {shown} measures it"),
-        Some(suggested) => format!("rdsk {suggested} is a command; rdsk --help lists all"),
+        Some(suggested) => format!("did you mean rdsk {suggested}? {}", help_hint(None)),
         None => help_hint(None),
     };
     usage(format!("unknown command \"{shown}\""), hint)
@@ -125,15 +110,15 @@ mod tests {
     fn every_mistake_is_one_line_and_a_hint() {
         check(&[], "no command is given", "rdsk run");
         check(&["load"], "unknown command \"load\"", "rdsk --help");
-        check(&["rum"], "unknown command \"rum\"", "rdsk run is a command");
+        check(&["rum"], "unknown command \"rum\"", "did you mean rdsk run?");
         check(&["/dev/sdb"], "unknown command \"/dev/sdb\"", "rdsk run /dev/sdb");
         check(
             &["run", "--bs", "4k"],
-            "--bs has no meaning for rdsk run",
+            "--bs does not apply to rdsk run",
             "rdsk paths, rdsk stream, rdsk zones",
         );
-        check(&["info", "--destroy", "x"], "--destroy has no meaning for rdsk info", "rdsk run");
-        check(&["run", "--bugdet", "4"], "unknown flag --bugdet", "--budget");
+        check(&["info", "--destroy", "x"], "--destroy does not apply to rdsk info", "rdsk run");
+        check(&["run", "--bugdet", "4"], "unknown flag --bugdet", "did you mean --budget?");
         check(&["run", "-x"], "unknown flag -x", "after --");
         check(&["run", "--budget"], "--budget has no value", "write a value after --budget");
         check(&["run", "--seed", "1", "--seed", "2"], "--seed is given twice", "give --seed once");

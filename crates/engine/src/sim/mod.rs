@@ -1,45 +1,27 @@
 //! The simulated engine: the same jobs on the hosts of a [`SharedLab`], in virtual time. It opens nothing and sleeps
 //! never; an hour of disk time takes as long as its requests take to compute.
 
+mod clock;
+mod event_loop;
 mod session;
 mod streams;
 
-use crate::EngineError;
+use crate::error::EngineError;
 use crate::job::{Engine, Job, Session};
 use crate::offsets::Offsets;
-use crate::real::validate_shape;
+use crate::validate::{check_shape, check_span};
+pub use clock::SimClock;
 use rdsk_disk::{LunId, SharedLab};
-use rdsk_model::{Clock, ClockFacts, EngineKind, Host, StopFlag};
+use rdsk_model::{ClockFacts, EngineKind, Host};
 use rdsk_targets::Claim;
 use session::SimSession;
-
-/// The time of a lab, as programs on its hosts read it.
-#[derive(Clone, Debug)]
-pub struct SimClock {
-    lab: SharedLab,
-    resolution_ns: u64,
-}
-
-impl Clock for SimClock {
-    fn now_ns(&self) -> u64 {
-        let now_ns = self.lab.lock().now_ns();
-        now_ns - now_ns % self.resolution_ns
-    }
-
-    fn sleep_until_ns(&self, at_ns: u64, stop: &StopFlag) {
-        if !stop.is_raised() {
-            self.lab.lock().advance(at_ns);
-        }
-    }
-}
 
 /// The engine of simulated targets.
 #[derive(Clone, Debug)]
 pub struct SimEngine {
-    lab: SharedLab,
+    clock: SimClock,
     /// The LUN of each claim, by its position.
     luns: Vec<LunId>,
-    resolution_ns: u64,
     /// Opens so far; each stream of each open is a reader of its own.
     opens: usize,
 }
@@ -64,13 +46,13 @@ impl SimEngine {
             resolution_ns = simulated.system.params.host.clock_resolution_ns.max(resolution_ns);
             luns.push(LunId { host, lun: simulated.lun });
         }
-        Ok(Self { lab, luns, resolution_ns, opens: 0 })
+        Ok(Self { clock: SimClock { lab, resolution_ns }, luns, opens: 0 })
     }
 
     /// The lab, for an observer.
     #[must_use]
     pub fn lab(&self) -> SharedLab {
-        self.lab.clone()
+        self.clock.lab.clone()
     }
 
     /// The LUN of each claim, by its position.
@@ -82,13 +64,13 @@ impl SimEngine {
     /// The clock of the hosts: virtual, with the coarsest step of any of them.
     #[must_use]
     pub fn clock(&self) -> SimClock {
-        SimClock { lab: self.lab.clone(), resolution_ns: self.resolution_ns }
+        self.clock.clone()
     }
 
     /// The simulated machine as a Record states it.
     #[must_use]
     pub fn host(&self) -> Option<Host> {
-        let lab = self.lab.lock();
+        let lab = self.clock.lab.lock();
         let params = lab.host(self.luns.first()?.host).params();
         Some(Host {
             kernel: "simulated".into(),
@@ -99,7 +81,7 @@ impl SimEngine {
             page_bytes: Some(params.buffer_bytes),
             clock: ClockFacts {
                 source: "virtual".into(),
-                resolution_ns: self.resolution_ns,
+                resolution_ns: self.clock.resolution_ns,
                 read_cost_ns: 0,
             },
         })
@@ -109,7 +91,7 @@ impl SimEngine {
 impl Engine for SimEngine {
     fn open<'a>(&'a mut self, job: &Job<'a>) -> Result<Box<dyn Session + 'a>, EngineError> {
         let workload = job.workload;
-        validate_shape(workload)?;
+        check_shape(workload)?;
         if workload.engine != EngineKind::Sim {
             return Err(EngineError::Workload {
                 why: "a simulated target needs the simulated engine".into(),
@@ -122,18 +104,18 @@ impl Engine for SimEngine {
             let Some((claim, &lun)) = claimed else {
                 return Err(EngineError::NoClaim { index, claims: job.claims.len() });
             };
-            crate::real::check_span(workload, claim)?;
+            check_span(workload, claim)?;
             luns.push((index, lun));
         }
         let page_bytes = luns
             .iter()
-            .map(|(_, lun)| self.lab.lock().host(lun.host).params().buffer_bytes)
+            .map(|(_, lun)| self.clock.lab.lock().host(lun.host).params().buffer_bytes)
             .max()
             .unwrap_or(1);
         for stream in 0..workload.streams {
             Offsets::with_page(workload, job.visit, stream, page_bytes)?;
         }
         self.opens += 1;
-        Ok(Box::new(SimSession::new(self, job, luns, page_bytes)))
+        Ok(Box::new(SimSession::new(self.clock.clone(), job, luns, page_bytes, self.opens)))
     }
 }

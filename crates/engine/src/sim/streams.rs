@@ -1,25 +1,13 @@
 //! One stream of a simulated visit: what it has still to do and what it did. It makes no call itself.
 
-use crate::EngineError;
+use crate::error::EngineError;
 use crate::job::Job;
-use crate::offsets::{OffsetSource as _, Offsets, ends_with_cycle, placement_of};
+use crate::offsets::{OffsetSource as _, Offsets, placement_of};
 use crate::positions::{Position, PositionSource};
-use crate::real::share_of;
+use crate::stream_spec::Quota;
+use crate::work::StreamEnd;
 use rdsk_disk::LunId;
 use rdsk_model::{ChosenIo, IoError};
-
-/// Why a stream ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// It did all it was asked for.
-    Complete,
-    /// The time was up.
-    OutOfTime,
-    /// It was told to stop.
-    Halted,
-    /// A call failed.
-    Failed,
-}
 
 /// A stream.
 #[derive(Debug)]
@@ -38,8 +26,7 @@ pub(super) struct Stream<'a> {
     tail_bytes: u64,
     /// When it may begin, from the start of the visit.
     pub(super) turn_ns: u64,
-    pub(super) in_flight: u32,
-    pub(super) ended: Option<End>,
+    pub(super) ended: Option<StreamEnd>,
     pub(super) error: Option<IoError>,
     pub(super) start_ns: u64,
     pub(super) end_ns: u64,
@@ -59,10 +46,7 @@ impl<'a> Stream<'a> {
         let placement = placement_of(workload, index)?;
         let (target, lun) = luns[placement.target_position];
         let offsets = Offsets::with_page(workload, job.visit, index, page_bytes)?;
-        let (mut full_ops, mut tail_bytes) = share_of(job, index)?;
-        if ends_with_cycle(workload) && full_ops >= offsets.cycle() {
-            (full_ops, tail_bytes) = (offsets.cycle(), 0);
-        }
+        let Quota { full_ops, tail_bytes } = Quota::new(job, index, &offsets)?;
         Ok(Self {
             index,
             target,
@@ -73,7 +57,6 @@ impl<'a> Stream<'a> {
             full_ops,
             tail_bytes,
             turn_ns: workload.stagger_ns.saturating_mul(u64::from(index)),
-            in_flight: 0,
             ended: None,
             error: None,
             start_ns: 0,
@@ -99,7 +82,7 @@ impl<'a> Stream<'a> {
             None => self.next_of_span(),
         };
         if next.is_none() {
-            self.ended = Some(End::Complete);
+            self.ended = Some(StreamEnd::Complete);
         }
         next
     }
@@ -122,14 +105,14 @@ impl<'a> Stream<'a> {
     }
 
     /// Ends the stream, unless it has ended for another reason.
-    pub(super) fn end(&mut self, end: End) {
+    pub(super) fn end(&mut self, end: StreamEnd) {
         self.ended.get_or_insert(end);
     }
 
     /// Ends the stream with its first error.
     pub(super) fn fail(&mut self, offset_bytes: u64, errno: i32, message: String, now_ns: u64) {
         self.end_ns = now_ns;
-        self.ended = Some(End::Failed);
+        self.ended = Some(StreamEnd::Failed);
         let (target, stream) = (self.target, Some(self.index));
         self.error.get_or_insert(IoError { target, stream, offset_bytes, errno, message });
     }

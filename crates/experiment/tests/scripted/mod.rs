@@ -19,15 +19,15 @@ pub(crate) const SECOND: u64 = 1_000_000_000;
 
 /// Virtual time, shared by engine and runner.
 #[derive(Clone, Default)]
-pub(crate) struct Hands(Arc<AtomicU64>);
+pub(crate) struct VirtualClock(Arc<AtomicU64>);
 
-impl Hands {
+impl VirtualClock {
     fn pass(&self, ns: u64) {
         self.0.fetch_add(ns, Ordering::Relaxed);
     }
 }
 
-impl Clock for Hands {
+impl Clock for VirtualClock {
     fn now_ns(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -38,7 +38,7 @@ impl Clock for Hands {
 
 /// A disk of constant rate; buffered writes return at memory's rate and cost the disk's at the flush.
 pub(crate) struct Scripted {
-    pub(crate) clock: Hands,
+    pub(crate) clock: VirtualClock,
     pub(crate) bytes_per_s: f64,
     pub(crate) memory_bytes_per_s: f64,
     /// After so many I/Os of a visit each takes so long: a burst that is spent.
@@ -196,9 +196,9 @@ fn time_ns(bytes: u64, bytes_per_s: f64) -> u64 {
     (bytes as f64 / bytes_per_s * 1e9) as u64
 }
 
-struct Blind;
+struct NoObserver;
 
-impl Observer for Blind {
+impl Observer for NoObserver {
     fn begin(&mut self) {}
     fn end_io(&mut self) {}
     fn end(&mut self) -> VisitEvidence {
@@ -242,14 +242,14 @@ pub(crate) struct Seen {
     pub(crate) visits: Vec<u64>,
     pub(crate) elapsed_ns: u64,
     /// What was said of flushes.
-    pub(crate) heard: Vec<String>,
+    pub(crate) flush_events: Vec<String>,
 }
 
 /// A watch that keeps what is said of flushes.
 #[derive(Default)]
-struct Ear(Vec<String>);
+struct FlushLog(Vec<String>);
 
-impl Watch for Ear {
+impl Watch for FlushLog {
     fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::Settling { id, left_ns } => self.0.push(format!("{id} settles, {left_ns} ns left")),
@@ -260,7 +260,7 @@ impl Watch for Ear {
 }
 
 pub(crate) fn run(plan: &Plan, bytes_per_s: f64, shape: impl FnOnce(&mut Scripted, &StopFlag)) -> Seen {
-    let clock = Hands::default();
+    let clock = VirtualClock::default();
     let log = Rc::new(RefCell::new(Vec::new()));
     let stop = StopFlag::new();
     let mut disk = Scripted {
@@ -274,7 +274,7 @@ pub(crate) fn run(plan: &Plan, bytes_per_s: f64, shape: impl FnOnce(&mut Scripte
         log: Rc::clone(&log),
     };
     shape(&mut disk, &stop);
-    let mut ear = Ear::default();
+    let mut flush_log = FlushLog::default();
     let runner = Runner {
         resumed: &[],
         plan,
@@ -282,14 +282,14 @@ pub(crate) fn run(plan: &Plan, bytes_per_s: f64, shape: impl FnOnce(&mut Scripte
         claims: &[],
         engine: &mut disk,
         clock: &clock,
-        observer: &|_| Box::new(Blind),
+        observer: &|_| Box::new(NoObserver),
         members: &|_| None,
         cpu_count: Some(1),
         pin_cpus: &[],
-        watch: &mut ear,
+        watch: &mut flush_log,
         stop: &stop,
     };
     let outcome = runner.run();
     let visits = log.borrow().clone();
-    Seen { outcome, visits, elapsed_ns: clock.now_ns(), heard: ear.0 }
+    Seen { outcome, visits, elapsed_ns: clock.now_ns(), flush_events: flush_log.0 }
 }

@@ -135,8 +135,8 @@ fn wrong_words_are_refused() {
     }
     assert_eq!(
         refused(&disk(), &destroy("/dev/sdb")).message,
-        "refusing to write to /dev/sdb: \"/dev/sdb\" is no identity of it \
-         (the kernel's names change when disks are added or moved), and it holds gpt, ext4 \"home\""
+        "refusing to write to /dev/sdb: \"/dev/sdb\" is not one of its identities \
+         (kernel names change when disks are added or moved), and it holds gpt, ext4 \"home\""
     );
     let hostile = refused(&disk(), &destroy("\u{1b}[2J"));
     assert!(hostile.message.contains("\"\\x1b[2J\""), "{}", hostile.message);
@@ -168,7 +168,7 @@ fn files_need_overwrite_unless_they_are_ours() {
     assert_eq!(refusal.code, "needs-overwrite");
     assert_eq!(
         refusal.message,
-        "refusing to write to /srv/a.img: rdsk did not make this file, and writing would destroy its content"
+        "refusing to write to /srv/a.img: rdsk did not create this file, and writing would destroy its content"
     );
     let only_destroy = Permission { destroy: Some("WD 1".into()), overwrite: Overwrite::Refused };
     assert_eq!(refused(&file(false), &only_destroy).code, "needs-overwrite");

@@ -1,7 +1,7 @@
 //! Machines as people have them: what holds a disk must be found through every layer, and what does not must not.
 
 use crate::fake::Fake;
-use crate::machine_state::MachineState;
+use crate::machine::Machine;
 use crate::roots::Roots;
 use crate::uses::Found;
 use rdsk_testkit::{LoopDevice, Need, requires};
@@ -170,7 +170,7 @@ fn doubts_beside(name: &str, number: &str, dev: Option<&str>) -> Vec<String> {
     let fake = fake.roots();
     let roots = Roots { dev: dev.map_or_else(|| fake.dev.clone(), Into::into), ..fake };
     let mut found = Found::default();
-    let machine = MachineState::read(&roots, &mut found);
+    let machine = Machine::read(&roots, &mut found);
     super::find(&machine, machine.tree.get("sdb").unwrap()).doubts
 }
 
@@ -380,7 +380,7 @@ fn another_path_that_the_kernel_calls_busy_is_a_use() {
     let held = rustix::fs::open(real.path(), flags, rustix::fs::Mode::empty()).unwrap();
     assert_eq!(
         fake.uses("sda"),
-        ["OpenExclusive: sdb, another path to the same LUN, which the kernel calls busy"]
+        ["OpenExclusive: sdb, another path to the same LUN, which the kernel reports as busy"]
     );
     assert_eq!(fake.uses("sdc"), NONE);
     // A map over the paths holds them by its own right, and is what would be written.

@@ -1,14 +1,13 @@
 //! Examines a block device: what sysfs and the programs of util-linux know of it, what uses it, and what lies on it. It opens
 //! devices for reading only.
 
-use super::target::{blank_target, kernel_names};
+use super::file::blank_target;
 use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::error::TargetError;
-use crate::examined::Examined;
+use crate::examined::{Attachment, Examined, Place};
 use crate::identity::{self, Names};
-use crate::machine_state::MachineState;
-use crate::place::{Attachment, Place};
+use crate::machine::Machine;
 use crate::roots::Roots;
 use crate::signature::{self, Signature};
 use crate::sysfs::Node;
@@ -38,7 +37,7 @@ pub(super) fn examine_block(
     exclusive: Exclusive,
 ) -> Result<Examined, TargetError> {
     let mut found = Found::default();
-    let machine = MachineState::read(roots, &mut found);
+    let machine = Machine::read(roots, &mut found);
     let number = DeviceNumber::from_raw(meta.rdev());
     let node = machine.tree.by_number(number);
     let mut parts = BlockParts::default();
@@ -75,7 +74,7 @@ pub(super) fn examine_block(
     })
 }
 
-fn attachment(machine: &MachineState<'_>, node: &Node) -> Option<Attachment> {
+fn attachment(machine: &Machine<'_>, node: &Node) -> Option<Attachment> {
     let disk = machine.tree.whole(node).name.clone();
     facts::disk_sequence(&machine.roots.sys, &disk).map(|sequence| Attachment { disk, sequence })
 }
@@ -90,12 +89,7 @@ pub(crate) struct BlockParts {
 }
 
 /// Everything about a device that needs no open descriptor of ours.
-pub(crate) fn examine_node(
-    machine: &MachineState<'_>,
-    node: &Node,
-    path: &Path,
-    found: &mut Found,
-) -> BlockParts {
+pub(crate) fn examine_node(machine: &Machine<'_>, node: &Node, path: &Path, found: &mut Found) -> BlockParts {
     found.extend(block_uses::find(machine, node));
     found.extend(file_uses::find_below(machine, node));
     let mut device = facts::device(&machine.tree, node, &machine.mapper);
@@ -117,12 +111,12 @@ pub(crate) fn examine_node(
     }
     thin_pool::check_device(machine, node, found);
     let names = identity::find(machine, node, lsblk.as_ref());
-    BlockParts { stack: kernel_names(machine, node), device, names, signatures }
+    BlockParts { stack: machine.tree.kernel_names(node), device, names, signatures }
 }
 
 /// Labels of members and locks on the device, its partitions and the disk around it, whose other sectors they may be on.
 fn labels_that_belong(
-    machine: &MachineState<'_>,
+    machine: &Machine<'_>,
     node: &Node,
     own: &[Signature],
     path: &Path,

@@ -1,14 +1,12 @@
 //! Examines a regular file or a directory: its filesystem, the device under it, and what uses it. It opens files for reading
 //! only.
 
-use super::target::{blank_target, kernel_names};
 use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::error::TargetError;
-use crate::examined::Examined;
-use crate::machine_state::MachineState;
+use crate::examined::{Examined, Place};
+use crate::machine::Machine;
 use crate::mounts::{Mount, mount_of};
-use crate::place::Place;
 use crate::roots::Roots;
 use crate::sysfs::Node;
 use crate::uses::{Found, UseKind};
@@ -23,11 +21,9 @@ const MEMORY_TYPES: [u64; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
 /// Examines a directory, in which a test file may be created.
 pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Result<Examined, TargetError> {
     let mut found = Found::default();
-    let machine = MachineState::read(roots, &mut found);
-    let space = rustix::fs::statvfs(&path).map_err(|e| TargetError::from_io(&path, "looked at", e.into()))?;
-    let kind = rustix::fs::statfs(&path).map(|answer| answer.f_type);
-    // The types' numbers are positive and fit 32 bits, whatever integer the architecture gives them in.
-    if kind.is_ok_and(|kind| MEMORY_TYPES.contains(&(kind as u64 & 0xffff_ffff))) {
+    let machine = Machine::read(roots, &mut found);
+    let space = rustix::fs::statvfs(&path).map_err(|e| TargetError::from_io(&path, "examined", e.into()))?;
+    if probe::filesystem_type(&path).is_some_and(|kind| MEMORY_TYPES.contains(&kind)) {
         found.add(UseKind::InMemory, "its filesystem is in memory, so there is no disk to measure");
     }
     let mount = mount_of(&machine.mounts, &path);
@@ -42,7 +38,7 @@ pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Res
     let mut pool_spare_bytes = None;
     if let Some(node) = node_below(&path, &machine, mount) {
         let kind = mount.map_or("", |mount| mount.kind.as_str());
-        thin_pool::check_filesystem(&machine, node, kind, (None, free_bytes), &mut found);
+        thin_pool::check_filesystem(&machine, node, kind, None, free_bytes, &mut found);
         pool_spare_bytes = thin_pool::spare_below(&machine, node, &mut found);
     }
     found.sort_uses();
@@ -67,14 +63,14 @@ pub(super) fn examine_file(
         return Err(TargetError::Empty { path: shown(&path) });
     }
     let mut found = Found::default();
-    let machine = MachineState::read(roots, &mut found);
+    let machine = Machine::read(roots, &mut found);
     found.extend(file_uses::find(&machine, &path, (meta.dev(), meta.ino())));
     let mount = mount_of(&machine.mounts, &path);
     if let Some(node) = node_below(&path, &machine, mount) {
         let kind = mount.map_or("", |mount| mount.kind.as_str());
         let free_bytes =
             rustix::fs::statvfs(&path).map_or(0, |space| space.f_bavail.saturating_mul(space.f_frsize));
-        thin_pool::check_filesystem(&machine, node, kind, (Some(meta.len()), free_bytes), &mut found);
+        thin_pool::check_filesystem(&machine, node, kind, Some(meta.len()), free_bytes, &mut found);
     }
     found.sort_uses();
     let mut target = file_target(name, &path, meta.len(), &machine, mount);
@@ -89,7 +85,7 @@ pub(super) fn examine_file(
 /// The device under a file or directory.
 fn node_below<'machine>(
     path: &Path,
-    machine: &'machine MachineState<'_>,
+    machine: &'machine Machine<'_>,
     mount: Option<&Mount>,
 ) -> Option<&'machine Node> {
     let by_stat = fs::metadata(path).ok().map(|meta| DeviceNumber::from_raw(meta.dev()));
@@ -102,7 +98,7 @@ fn file_target(
     name: &str,
     path: &Path,
     size_bytes: u64,
-    machine: &MachineState<'_>,
+    machine: &Machine<'_>,
     mount: Option<&Mount>,
 ) -> Target {
     let node = node_below(path, machine, mount);
@@ -112,7 +108,25 @@ fn file_target(
         size_bytes,
         filesystem: mount.map(|mount| Filesystem { kind: mount.kind.clone(), options: options(mount) }),
         device: node.map(|node| facts::device(&machine.tree, node, &machine.mapper)),
-        stack: node.map(|node| kernel_names(machine, node)).unwrap_or_default(),
+        stack: node.map(|node| machine.tree.kernel_names(node)).unwrap_or_default(),
         ..blank_target(name, path)
+    }
+}
+
+/// A file of which nothing but its name is known yet.
+pub(super) fn blank_target(name: &str, path: &Path) -> Target {
+    Target {
+        index: 0,
+        name: name.to_owned(),
+        kind: TargetKind::File,
+        path: Some(path.to_string_lossy().into_owned()),
+        size_bytes: 0,
+        filesystem: None,
+        device: None,
+        stack: Vec::new(),
+        made_by_rdsk: false,
+        direct_io: None,
+        direct_align_bytes: None,
+        nowait: None,
     }
 }

@@ -2,8 +2,7 @@
 //! has no uses.
 
 use crate::error::TargetError;
-use crate::examined::Examined;
-use crate::place::Place;
+use crate::examined::{Examined, Place};
 use crate::sim::{Simulated, load_system, split};
 use crate::uses::Found;
 use rdsk_disk::{ArrayParams, DeviceParams, DiskParams, Host, System};

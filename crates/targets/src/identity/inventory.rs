@@ -2,7 +2,7 @@
 //! It asks `lsblk`, which asks udev; where udev does not run, `blkid` reads a single device. It never decides what a name
 //! is worth.
 
-use crate::machine_state::MachineState;
+use crate::machine::Machine;
 use crate::sysfs::Node;
 use crate::tools::{self, Lsblk};
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub(crate) struct Inventory {
 
 impl Inventory {
     /// Asks `lsblk` once for all devices.
-    pub(crate) fn read(machine: &MachineState<'_>) -> Self {
+    pub(crate) fn read(machine: &Machine<'_>) -> Self {
         let Ok(list) = tools::lsblk_all(&machine.roots.tools) else { return Self::default() };
         let named = |row: Lsblk| Some((row.name.clone()?.replace('/', "!"), row));
         Self { rows: list.into_iter().filter_map(named).collect(), is_available: true }
@@ -30,14 +30,14 @@ impl Inventory {
 
     /// What is known of the content of a device and of its place in a partition table, read from the device itself where
     /// udev tells neither.
-    pub(crate) fn content(&self, machine: &MachineState<'_>, node: &Node) -> Lsblk {
+    pub(crate) fn content(&self, machine: &Machine<'_>, node: &Node) -> Lsblk {
         let told = self.row(node).filter(|row| row.fstype.is_some() || row.partuuid.is_some());
         told.cloned().or_else(|| probed(machine, node)).unwrap_or_default()
     }
 }
 
 /// What `blkid` reads on a device.
-fn probed(machine: &MachineState<'_>, node: &Node) -> Option<Lsblk> {
+fn probed(machine: &Machine<'_>, node: &Node) -> Option<Lsblk> {
     let path = machine.roots.dev.join(node.kernel_name());
     let text = tools::blkid(&machine.roots.tools, &[&path], &node.name).ok()?;
     Some(parse(&text))

@@ -5,7 +5,7 @@ use super::inventory::Inventory;
 use super::types::{Identity, IdentityKind};
 use crate::facts;
 use crate::lvm::logical_volume;
-use crate::machine_state::MachineState;
+use crate::machine::Machine;
 use crate::sysfs::{Node, names_in, read_text};
 use crate::tools::Lsblk;
 use std::path::Path;
@@ -13,7 +13,7 @@ use std::path::Path;
 /// Every name of `node` itself that does not change with the order of disks, the best to type first. `lsblk` is what the
 /// program told of this device, which may have been asked alone.
 pub(crate) fn of_node(
-    machine: &MachineState<'_>,
+    machine: &Machine<'_>,
     node: &Node,
     inventory: &Inventory,
     lsblk: Option<&Lsblk>,
@@ -37,7 +37,7 @@ pub(crate) fn of_node(
 }
 
 /// Name and UUID of an array; empty for everything else.
-pub(super) fn of_array(machine: &MachineState<'_>, node: &Node, inventory: &Inventory) -> Vec<Identity> {
+pub(super) fn of_array(machine: &Machine<'_>, node: &Node, inventory: &Inventory) -> Vec<Identity> {
     let mut list = List::default();
     array(machine, node, inventory, &mut list);
     list.0
@@ -81,7 +81,7 @@ fn hardware(node: &Node, inventory: &Inventory, lsblk: Option<&Lsblk>, list: &mu
 
 /// Newer kernels tell it with the event of the partition, udev does where it runs, and the partition table always.
 pub(super) fn partition_uuid(
-    machine: &MachineState<'_>,
+    machine: &Machine<'_>,
     node: &Node,
     inventory: &Inventory,
     lsblk: Option<&Lsblk>,
@@ -111,7 +111,7 @@ fn mapped(node: &Node, list: &mut List) {
 }
 
 /// Name and UUID of an array. Its name is in no file of sysfs: it is a link's, or the label of any member.
-fn array(machine: &MachineState<'_>, node: &Node, inventory: &Inventory, list: &mut List) {
+fn array(machine: &Machine<'_>, node: &Node, inventory: &Inventory, list: &mut List) {
     if !node.directory.join("md").is_dir() {
         return;
     }
@@ -141,7 +141,7 @@ fn as_mdadm_writes(uuid: &str) -> String {
 }
 
 /// Calls `take` with the name of every link in a directory of `/dev` that leads to `node`.
-fn linked(machine: &MachineState<'_>, node: &Node, directory: &str, mut take: impl FnMut(&str)) {
+fn linked(machine: &Machine<'_>, node: &Node, directory: &str, mut take: impl FnMut(&str)) {
     let place = machine.roots.dev.join(directory);
     for name in names_in(&place) {
         if target(machine, &place.join(&name), directory, &name).is_some_and(|found| found.name == node.name)
@@ -152,7 +152,7 @@ fn linked(machine: &MachineState<'_>, node: &Node, directory: &str, mut take: im
 }
 
 fn target<'machine>(
-    machine: &'machine MachineState<'_>,
+    machine: &'machine Machine<'_>,
     link: &Path,
     directory: &str,
     name: &str,

@@ -5,13 +5,13 @@ use super::inventory::Inventory;
 use super::own;
 use super::types::{Identity, IdentityKind};
 use crate::facts;
-use crate::machine_state::MachineState;
+use crate::machine::Machine;
 use crate::sysfs::{Node, read_text};
 
 /// Kernel names of the other devices that `identity` of `node` is a name of as well: whole devices for the name of a whole
 /// device, partitions for that of a partition. Two loop devices over one file share its bytes too, and are found as a use.
 pub(super) fn devices_sharing(
-    machine: &MachineState<'_>,
+    machine: &Machine<'_>,
     node: &Node,
     identity: &Identity,
     inventory: &Inventory,

@@ -57,7 +57,7 @@ fn two_namespaces_have_their_own_names_and_not_the_serial() {
             "ById: nvme-eui.5649415054440001",
         ]
     );
-    let made = "nvme-QEMU_NVMe_Ctrl_NVTWO: it is made of what several devices have";
+    let made = "nvme-QEMU_NVMe_Ctrl_NVTWO: it is built from what several devices have";
     assert_eq!(bad, [shared("nvme1n1"), made.to_owned()]);
 }
 
@@ -79,7 +79,7 @@ fn what_two_paths_of_a_lun_share_names_neither() {
         [
             "2000: sda has it too",
             "naa.33333330000007d0: sda has it too",
-            "wwn-0x33333330000007d0: it is made of what several devices have"
+            "wwn-0x33333330000007d0: it is built from what several devices have"
         ]
     );
     // Whatever leads to one of them names the LUN.

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 /// The state of the machine at one moment.
 #[derive(Debug)]
-pub(crate) struct MachineState<'roots> {
+pub(crate) struct Machine<'roots> {
     /// Where it was read.
     pub(crate) roots: &'roots Roots,
     /// The block devices.
@@ -37,7 +37,7 @@ pub(crate) struct MachineState<'roots> {
     pub(crate) swaps: Vec<PathBuf>,
 }
 
-impl<'roots> MachineState<'roots> {
+impl<'roots> Machine<'roots> {
     /// Reads it. What cannot be read becomes a doubt.
     pub(crate) fn read(roots: &'roots Roots, found: &mut Found) -> Self {
         let tree = Tree::read(&roots.sys).unwrap_or_else(|error| {

@@ -1,6 +1,8 @@
 //! Exact decimal numbers at the head of a text, as every quantity here begins with one. Never uses floating
 //! point: `1.1G` is either a whole number of bytes or it is not.
 
+use crate::Reason;
+
 /// The most decimals that are read; ten to this power times any unit here still fits 128 bits.
 const MAX_DECIMALS: usize = 18;
 
@@ -12,27 +14,12 @@ pub(crate) struct Decimal {
     decimals: u32,
 }
 
-/// Why a number could not be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NumberFault {
-    /// The text starts with `-`.
-    Negative,
-    /// The text starts with `+`.
-    Sign,
-    /// No ASCII digits where they must be, such as `NaN`, `.5`, `5.` or digits of another script.
-    NotANumber,
-    /// More than 64 bits hold.
-    Overflow,
-    /// The number times its unit is not whole.
-    NotWhole,
-}
-
 impl Decimal {
     /// Reads a number from the start of `text`; gives it and the rest of the text.
-    pub(crate) fn take(text: &str) -> Result<(Decimal, &str), NumberFault> {
+    pub(crate) fn take(text: &str) -> Result<(Decimal, &str), Reason> {
         match text.chars().next() {
-            Some('-' | '\u{2212}') => return Err(NumberFault::Negative),
-            Some('+') => return Err(NumberFault::Sign),
+            Some('-' | '\u{2212}') => return Err(Reason::Negative),
+            Some('+') => return Err(Reason::Sign),
             _ => {}
         }
         let (whole_digits, rest) = take_digits(text)?;
@@ -43,7 +30,7 @@ impl Decimal {
         let (fraction_digits, rest) = take_digits(after_dot)?;
         let significant = fraction_digits.trim_end_matches('0');
         if significant.len() > MAX_DECIMALS {
-            return Err(NumberFault::NotWhole);
+            return Err(Reason::NotWhole);
         }
         let fraction = if significant.is_empty() { 0 } else { parse_u64(significant)? };
         let decimals = u32::try_from(significant.len()).expect("at most MAX_DECIMALS");
@@ -51,12 +38,12 @@ impl Decimal {
     }
 
     /// The number times `unit`, if that is whole and fits.
-    pub(crate) fn times(self, unit: u64) -> Result<u64, NumberFault> {
+    pub(crate) fn times(self, unit: u64) -> Result<u64, Reason> {
         let scale = 10_u128.pow(self.decimals);
         let scaled_fraction = self.fraction * u128::from(unit);
         let whole = self.whole * u128::from(unit) + scaled_fraction / scale;
-        let total = u64::try_from(whole).map_err(|_| NumberFault::Overflow)?;
-        if scaled_fraction.is_multiple_of(scale) { Ok(total) } else { Err(NumberFault::NotWhole) }
+        let total = u64::try_from(whole).map_err(|_| Reason::Overflow)?;
+        if scaled_fraction.is_multiple_of(scale) { Ok(total) } else { Err(Reason::NotWhole) }
     }
 
     /// Whether the number has decimals other than zeros.
@@ -65,14 +52,14 @@ impl Decimal {
     }
 }
 
-fn take_digits(text: &str) -> Result<(&str, &str), NumberFault> {
+fn take_digits(text: &str) -> Result<(&str, &str), Reason> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    if end == 0 { Err(NumberFault::NotANumber) } else { Ok(text.split_at(end)) }
+    if end == 0 { Err(Reason::NotANumber) } else { Ok(text.split_at(end)) }
 }
 
 /// Digits only, so the one way to fail is to be too large.
-fn parse_u64(digits: &str) -> Result<u128, NumberFault> {
-    digits.parse::<u64>().map(u128::from).map_err(|_| NumberFault::Overflow)
+fn parse_u64(digits: &str) -> Result<u128, Reason> {
+    digits.parse::<u64>().map(u128::from).map_err(|_| Reason::Overflow)
 }
 
 #[cfg(test)]
@@ -91,26 +78,26 @@ mod tests {
     #[test]
     fn refuses_what_is_no_plain_number() {
         let cases = [
-            ("", NumberFault::NotANumber),
-            ("NaN", NumberFault::NotANumber),
-            ("inf", NumberFault::NotANumber),
-            (".5", NumberFault::NotANumber),
-            ("5.", NumberFault::NotANumber),
-            ("٤", NumberFault::NotANumber),
-            ("-1", NumberFault::Negative),
-            ("−1", NumberFault::Negative),
-            ("+1", NumberFault::Sign),
-            ("18446744073709551616", NumberFault::Overflow),
-            ("1.0000000000000000001", NumberFault::NotWhole),
+            ("", Reason::NotANumber),
+            ("NaN", Reason::NotANumber),
+            ("inf", Reason::NotANumber),
+            (".5", Reason::NotANumber),
+            ("5.", Reason::NotANumber),
+            ("٤", Reason::NotANumber),
+            ("-1", Reason::Negative),
+            ("−1", Reason::Negative),
+            ("+1", Reason::Sign),
+            ("18446744073709551616", Reason::Overflow),
+            ("1.0000000000000000001", Reason::NotWhole),
         ];
-        for (text, fault) in cases {
-            assert_eq!(Decimal::take(text).unwrap_err(), fault, "{text:?}");
+        for (text, reason) in cases {
+            assert_eq!(Decimal::take(text).unwrap_err(), reason, "{text:?}");
         }
     }
 
     #[test]
     fn the_largest_fraction_does_not_overflow() {
         let (number, _) = Decimal::take("18446744073709551615.999999999999999999").unwrap();
-        assert_eq!(number.times(1 << 50), Err(NumberFault::Overflow));
+        assert_eq!(number.times(1 << 50), Err(Reason::Overflow));
     }
 }

@@ -1,0 +1,59 @@
+//! A target while a visit has it open, and how it is closed and made stable so that no error is lost.
+#![allow(unsafe_code, reason = "close(2) by number, to see its answer")]
+
+use crate::error::EngineError;
+use rdsk_model::{IoPath, Sync, TargetKind};
+use rdsk_targets::{Access, Claim, OpenMode};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
+
+/// An open target.
+#[derive(Debug)]
+pub(crate) struct OpenTarget<'a> {
+    /// Index of the target, as in the Record.
+    pub(crate) index: u32,
+    pub(crate) claim: &'a Claim,
+    /// `None` once it is closed.
+    pub(crate) fd: Option<OwnedFd>,
+}
+
+impl<'a> OpenTarget<'a> {
+    /// Opens a claimed target.
+    pub(crate) fn open(index: u32, claim: &'a Claim, mode: OpenMode) -> Result<Self, EngineError> {
+        Ok(Self { index, claim, fd: Some(claim.open(mode)?) })
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_ref().expect("closed only by settle, which ends the session").as_fd()
+    }
+
+    /// Closes the target and returns what the kernel says; a filesystem may report a failed write here.
+    pub(crate) fn close(&mut self) -> Result<(), EngineError> {
+        let Some(fd) = self.fd.take() else { return Ok(()) };
+        // SAFETY: the descriptor was owned here and is given up; nothing else knows its number.
+        if unsafe { libc::close(fd.into_raw_fd()) } == 0 {
+            return Ok(());
+        }
+        match io::Error::last_os_error() {
+            // Linux has closed it all the same.
+            error if error.raw_os_error() == Some(libc::EINTR) => Ok(()),
+            error => Err(self.flush_error("close", error)),
+        }
+    }
+
+    /// Flushes the target through a descriptor of its own, which need not be able to write. For a block device this sends
+    /// the flush that its last close did not.
+    pub(crate) fn make_stable(&self) -> Result<(), EngineError> {
+        let mode = OpenMode { access: Access::Read, path: IoPath::Buffered, sync: Sync::None };
+        let fd = self.claim.open(mode)?;
+        let flushed = match self.claim.target.kind {
+            TargetKind::Block => rustix::fs::fsync(&fd),
+            TargetKind::File | TargetKind::Sim => rustix::fs::fdatasync(&fd),
+        };
+        flushed.map_err(|errno| self.flush_error("flush", errno.into()))
+    }
+
+    fn flush_error(&self, action: &'static str, source: io::Error) -> EngineError {
+        EngineError::Flush { action, target: self.claim.target.name.clone(), source }
+    }
+}

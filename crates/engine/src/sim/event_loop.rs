@@ -1,0 +1,226 @@
+//! The I/O of a simulated visit, event by event: each stream makes its calls, the lab goes on to the next completion, and what
+//! completed is counted. It neither prepares nor settles anything.
+
+use super::clock::SimClock;
+use super::streams::Stream;
+use crate::counters::WINDOWS;
+use crate::job::{CacheCheck, Control, Ended, Flow, Job, Progress};
+use crate::positions::{MemberDeltas, Position};
+use crate::work::{CacheProbe, StreamEnd};
+use rdsk_disk::{Call, CallId, Done, Operation, Route, Stability};
+use rdsk_model::{CacheState, ChosenIo, IoPath, Op, PointRun, Points, Sync};
+use rdsk_stats::Histogram;
+use std::collections::HashMap;
+
+/// The error number of a simulated call that failed.
+pub(super) const EIO: i32 = libc::EIO;
+
+/// What is summed while the streams run.
+#[derive(Default)]
+pub(super) struct Totals {
+    pub(super) histogram: Histogram,
+    pub(super) latency_sum_ns: u128,
+    /// Bytes completed in each window.
+    pub(super) windows: Vec<u64>,
+    /// Width of a window; doubled whenever there are too many.
+    pub(super) width_ns: u64,
+    pub(super) points: PointRun,
+    pub(super) member_deltas: MemberDeltas,
+    pub(super) cache_probe: CacheProbe,
+}
+
+impl Totals {
+    /// Makes the windows wide enough for this time to lie in one of them. Nobody knows beforehand how long a virtual visit
+    /// takes, so they are merged in pairs as long as there are too many.
+    fn widen_to(&mut self, at_ns: u64) {
+        while at_ns / self.width_ns >= WINDOWS as u64 {
+            self.width_ns = self.width_ns.saturating_mul(2);
+            self.windows = self.windows.chunks(2).map(|pair| pair.iter().sum()).collect();
+        }
+    }
+
+    /// Counts bytes that completed at a time since the start.
+    fn count(&mut self, at_ns: u64, bytes: u64) {
+        self.widen_to(at_ns);
+        let window = usize::try_from(at_ns / self.width_ns).expect("below the number of windows");
+        if self.windows.len() <= window {
+            self.windows.resize(window + 1, 0);
+        }
+        self.windows[window] += bytes;
+    }
+}
+
+/// A call in flight.
+struct Pending {
+    stream: usize,
+    begin_ns: u64,
+    position: Position,
+}
+
+/// The streams of one visit and what they did.
+pub(super) struct EventLoop<'s, 'a> {
+    clock: &'s SimClock,
+    job: &'s Job<'a>,
+    /// Number of the first stream among all readers that the hosts' read-ahead tells apart.
+    first_reader: usize,
+    /// When the visit began, in the lab's time.
+    begin_ns: u64,
+    pub(super) streams: Vec<Stream<'a>>,
+    pub(super) totals: Totals,
+    pending: HashMap<(usize, CallId), Pending>,
+}
+
+impl<'s, 'a> EventLoop<'s, 'a> {
+    pub(super) fn new(
+        clock: &'s SimClock,
+        job: &'s Job<'a>,
+        first_reader: usize,
+        begin_ns: u64,
+        streams: Vec<Stream<'a>>,
+    ) -> Self {
+        let positions = job.workload.points.as_ref().map_or(0, Points::len);
+        let member_deltas = MemberDeltas::of(job.members, positions);
+        let totals = Totals { width_ns: job.window_ns.max(1), member_deltas, ..Totals::default() };
+        Self { clock, job, first_reader, begin_ns, streams, totals, pending: HashMap::new() }
+    }
+
+    /// Lets the streams run until nothing is in flight or to come; returns why they were told to stop, if they were.
+    pub(super) fn run(&mut self, control: &mut dyn Control) -> Option<Ended> {
+        let (lab, begin_ns) = (&self.clock.lab, self.begin_ns);
+        let stop_at_ns = begin_ns.saturating_add(self.job.limits.max_elapsed_ns);
+        let mut waiting: Vec<usize> = (0..self.streams.len()).rev().collect();
+        let mut halted = None;
+        let mut shown = 0;
+        loop {
+            let now_ns = lab.lock().now_ns();
+            let elapsed_ns = now_ns - begin_ns;
+            self.totals.widen_to(elapsed_ns);
+            if halted.is_none() {
+                halted = self.reason_to_halt(elapsed_ns, &mut shown, control);
+            }
+            if halted.is_some() {
+                self.streams.iter_mut().for_each(|stream| stream.end(StreamEnd::Halted));
+            } else if now_ns >= stop_at_ns {
+                self.streams.iter_mut().for_each(|stream| stream.end(StreamEnd::OutOfTime));
+            }
+            while let Some(index) = waiting.pop_if(|index| self.streams[*index].turn_ns <= elapsed_ns) {
+                self.streams[index].start(self.clock.reading_ns(now_ns));
+                for _ in 0..self.job.workload.queue_depth {
+                    self.issue(index);
+                }
+            }
+            let turn_ns = waiting
+                .last()
+                .filter(|&&index| !self.streams[index].is_over())
+                .map(|&index| begin_ns + self.streams[index].turn_ns);
+            let event_ns = if self.pending.is_empty() { None } else { lab.lock().next_ns() };
+            match (turn_ns, event_ns) {
+                (None, None) => return halted,
+                (Some(turn_ns), event_ns) if event_ns.is_none_or(|event_ns| turn_ns < event_ns) => {
+                    lab.lock().advance(turn_ns.min(stop_at_ns));
+                }
+                _ => {
+                    let (host, done) = lab.lock().advance_one();
+                    for done in done {
+                        let Some(call) = self.pending.remove(&(host, done.id)) else { continue };
+                        self.complete(&done, &call);
+                        if done.end_ns < stop_at_ns {
+                            self.issue(call.stream);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn reason_to_halt(
+        &mut self,
+        elapsed_ns: u64,
+        shown: &mut u64,
+        control: &mut dyn Control,
+    ) -> Option<Ended> {
+        if self.job.stop.is_raised() {
+            return Some(Ended::Interrupted);
+        }
+        let full = elapsed_ns / self.totals.width_ns;
+        if full == *shown {
+            return None;
+        }
+        *shown = full;
+        (self.show_progress(elapsed_ns, full, control) == Flow::Stop).then_some(Ended::Stopped)
+    }
+
+    /// Calls the Control with the windows that are full.
+    fn show_progress(&mut self, elapsed_ns: u64, full: u64, control: &mut dyn Control) -> Flow {
+        let full = usize::try_from(full).unwrap_or(usize::MAX);
+        if self.totals.windows.len() < full {
+            self.totals.windows.resize(full, 0);
+        }
+        control.window(&Progress {
+            elapsed_ns,
+            windows: &self.totals.windows[..full],
+            window_ns: self.totals.width_ns,
+            bytes: self.streams.iter().map(|stream| stream.bytes).sum(),
+            ops: self.streams.iter().map(|stream| stream.ops).sum(),
+        })
+    }
+
+    /// Makes the next call of a stream, unless it has ended.
+    fn issue(&mut self, index: usize) {
+        let workload = self.job.workload;
+        let stream = &mut self.streams[index];
+        let Some(position) = stream.next(&self.totals.points.chosen) else { return };
+        let Position { offset_bytes, bytes, .. } = position;
+        let call = Call {
+            operation: if workload.op == Op::Read { Operation::Read } else { Operation::Write },
+            route: if workload.path == IoPath::Direct { Route::Direct } else { Route::Buffered },
+            stability: if workload.sync == Sync::Dsync { Stability::Durable } else { Stability::Any },
+            lun: stream.lun.lun,
+            offset_bytes,
+            bytes,
+            stream: self.first_reader + index,
+        };
+        let mut lab = self.clock.lab.lock();
+        if self.job.cache_check == CacheCheck::EachRange && workload.cache != CacheState::Any {
+            let cached = lab.host(stream.lun.host).cached_bytes(stream.lun.lun, offset_bytes, bytes);
+            self.totals.cache_probe.count(workload.cache, cached, bytes);
+        }
+        stream.asked_bytes += bytes;
+        let begin_ns = self.clock.reading_ns(lab.now_ns());
+        match lab.submit(stream.lun.host, call) {
+            Ok(id) => {
+                let pending = Pending { stream: index, begin_ns, position };
+                self.pending.insert((stream.lun.host, id), pending);
+            }
+            Err(error) => {
+                stream.fail(offset_bytes, libc::EINVAL, format!("Invalid argument: {error}"), begin_ns);
+            }
+        }
+    }
+
+    /// Counts a call that completed.
+    fn complete(&mut self, done: &Done, call: &Pending) {
+        let end_ns = self.clock.reading_ns(done.end_ns);
+        let Position { index, offset_bytes, bytes } = call.position;
+        let (stream, totals) = (&mut self.streams[call.stream], &mut self.totals);
+        stream.end_ns = end_ns;
+        if let Err(fault) = done.outcome {
+            stream.fail(offset_bytes, EIO, format!("Input/output error: {fault}"), end_ns);
+            return;
+        }
+        stream.bytes += bytes;
+        stream.ops += 1;
+        let latency_ns = end_ns - call.begin_ns;
+        totals.histogram.record(latency_ns);
+        totals.latency_sum_ns += u128::from(latency_ns);
+        totals.count(end_ns - self.begin_ns, bytes);
+        if let Some(index) = index {
+            totals.points.order.push(index);
+            totals.points.latency_ns.push(latency_ns);
+            totals.member_deltas.note(self.job.members);
+        } else if self.job.workload.points.is_some() {
+            let members = totals.member_deltas.note_chosen(self.job.members);
+            totals.points.chosen.push(ChosenIo { offset_bytes, bytes, latency_ns, members });
+        }
+    }
+}

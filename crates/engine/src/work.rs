@@ -1,0 +1,289 @@
+//! What a stream counts and returns while an engine issues its I/O, and why it ended. Small steps that all engines share; it
+//! issues nothing.
+
+use crate::arena::Stamper;
+use crate::counters::StreamCounters;
+use crate::error::errno_text;
+use crate::job::Ended;
+use crate::start_barrier::StartBarrier;
+use crate::stream_spec::StreamSpec;
+use rdsk_model::{CacheState, IoError, Op, PointRun};
+use rdsk_stats::Histogram;
+use std::os::fd::BorrowedFd;
+
+/// When a stream stops.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds<'a> {
+    pub(crate) barrier: &'a StartBarrier,
+    /// No submission at or after this time.
+    pub(crate) deadline_ns: u64,
+}
+
+/// Why a stream ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StreamEnd {
+    /// It did everything that was requested.
+    Complete,
+    /// The time was up.
+    OutOfTime,
+    /// It was told to stop.
+    Halted,
+    /// An I/O failed.
+    Failed,
+}
+
+/// Why a visit ended: the strongest reason that holds. `halted` is why the streams were told to stop, if they were.
+pub(crate) fn ended(ends: impl Iterator<Item = StreamEnd> + Clone, halted: Option<Ended>) -> Ended {
+    let any = |wanted| ends.clone().any(|end| end == wanted);
+    if ends.clone().all(|end| end == StreamEnd::Failed) {
+        Ended::Failed
+    } else if any(StreamEnd::Halted) {
+        halted.unwrap_or(Ended::Interrupted)
+    } else if any(StreamEnd::OutOfTime) {
+        Ended::OutOfTime
+    } else {
+        Ended::Complete
+    }
+}
+
+/// What one stream did. Times are readings of the clock.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) end: StreamEnd,
+    pub(crate) error: Option<IoError>,
+    /// Places that could not be read or written while the others went on.
+    pub(crate) missed: Vec<IoError>,
+    pub(crate) latencies: Latencies,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) asked_bytes: u64,
+    pub(crate) bytes: u64,
+    pub(crate) ops: u64,
+    pub(crate) interrupted_calls: u64,
+    pub(crate) cache_probe: CacheProbe,
+    /// The latencies at chosen places.
+    pub(crate) points: Option<PointRun>,
+    /// I/Os that were complete when the call that submitted them returned; `None` where an engine cannot tell.
+    pub(crate) within_submit: Option<u64>,
+}
+
+impl Outcome {
+    /// A stream that never started.
+    pub(crate) fn nothing(now_ns: u64) -> Self {
+        Self {
+            end: StreamEnd::Halted,
+            error: None,
+            missed: Vec::new(),
+            latencies: Latencies::default(),
+            start_ns: now_ns,
+            end_ns: now_ns,
+            asked_bytes: 0,
+            bytes: 0,
+            ops: 0,
+            interrupted_calls: 0,
+            cache_probe: CacheProbe::default(),
+            points: None,
+            within_submit: None,
+        }
+    }
+}
+
+/// Takes the latency of every completed I/O.
+pub(crate) trait Recorder: Default {
+    /// Takes one.
+    fn record(&mut self, latency_ns: u64);
+    /// Everything that was taken.
+    fn finish(self) -> Latencies;
+}
+
+/// Latencies in a histogram, and their exact sum.
+#[derive(Debug, Default)]
+pub(crate) struct Latencies {
+    pub(crate) histogram: Histogram,
+    pub(crate) sum_ns: u64,
+}
+
+impl Recorder for Latencies {
+    #[inline]
+    fn record(&mut self, latency_ns: u64) {
+        self.histogram.record(latency_ns);
+        self.sum_ns += latency_ns;
+    }
+
+    fn finish(self) -> Latencies {
+        self
+    }
+}
+
+/// Takes nothing: what recording costs is measured against this.
+#[derive(Debug, Default)]
+pub(crate) struct NoLatencies;
+
+impl Recorder for NoLatencies {
+    #[inline]
+    fn record(&mut self, _latency_ns: u64) {}
+
+    fn finish(self) -> Latencies {
+        Latencies::default()
+    }
+}
+
+/// Looks at the page cache right before an I/O.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CacheProbe {
+    pub(crate) checked: u64,
+    pub(crate) wrong: u64,
+}
+
+impl CacheProbe {
+    /// Adds what another thread saw.
+    pub(crate) fn add(&mut self, more: Self) {
+        self.checked += more.checked;
+        self.wrong += more.wrong;
+    }
+
+    /// Checks whether the pages of a range are in the wanted state. A range whose state is unknown is not counted.
+    pub(crate) fn check(&mut self, fd: BorrowedFd<'_>, offset_bytes: u64, len: usize, wanted: CacheState) {
+        let len = len as u64;
+        let Ok(state) = rdsk_sys::cache::cachestat(fd, offset_bytes, len) else { return };
+        let page = rdsk_sys::cache::page_size();
+        let pages = (offset_bytes + len).div_ceil(page) - offset_bytes / page;
+        self.count(wanted, state.cached, pages);
+    }
+
+    /// Counts a range of which this much is cached, of this much in all, in pages or bytes.
+    pub(crate) fn count(&mut self, wanted: CacheState, cached: u64, whole: u64) {
+        self.checked += 1;
+        self.wrong += u64::from(!is_in_state(wanted, cached, whole));
+    }
+}
+
+/// Whether a range of which `cached` of `whole` are in the page cache is in the wanted state.
+pub(crate) fn is_in_state(wanted: CacheState, cached: u64, whole: u64) -> bool {
+    match wanted {
+        CacheState::Cold => cached == 0,
+        CacheState::Warm => cached >= whole,
+        CacheState::Any => true,
+    }
+}
+
+/// What lies between two I/Os, and what every engine counts.
+#[derive(Debug)]
+pub(crate) struct Work<'a, R> {
+    pub(crate) spec: StreamSpec<'a>,
+    pub(crate) bounds: Bounds<'a>,
+    pub(crate) counters: StreamCounters<'a>,
+    pub(crate) latencies: R,
+    pub(crate) stamper: Stamper,
+    pub(crate) cache_probe: CacheProbe,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) asked_bytes: u64,
+    pub(crate) interrupted_calls: u64,
+    pub(crate) within_submit: Option<u64>,
+    pub(crate) error: Option<IoError>,
+    pub(crate) missed: Vec<IoError>,
+}
+
+impl<'a, R: Recorder> Work<'a, R> {
+    pub(crate) fn new(
+        spec: StreamSpec<'a>,
+        bounds: Bounds<'a>,
+        counters: StreamCounters<'a>,
+        now_ns: u64,
+    ) -> Self {
+        Self {
+            spec,
+            bounds,
+            counters,
+            latencies: R::default(),
+            stamper: Stamper::new(spec.seed, spec.visit, spec.stream),
+            cache_probe: CacheProbe::default(),
+            start_ns: now_ns,
+            end_ns: now_ns,
+            asked_bytes: 0,
+            interrupted_calls: 0,
+            within_submit: None,
+            error: None,
+            missed: Vec::new(),
+        }
+    }
+
+    pub(crate) fn finish(self, end: StreamEnd) -> Outcome {
+        Outcome {
+            end,
+            error: self.error,
+            missed: self.missed,
+            latencies: self.latencies.finish(),
+            start_ns: self.start_ns,
+            end_ns: self.end_ns,
+            asked_bytes: self.asked_bytes,
+            bytes: self.counters.bytes,
+            ops: self.counters.ops,
+            interrupted_calls: self.interrupted_calls,
+            cache_probe: self.cache_probe,
+            points: None,
+            within_submit: self.within_submit,
+        }
+    }
+
+    /// Keeps the first error of the stream. `result` is the system's answer: a negative errno, or the bytes of a transfer
+    /// that was shorter than asked.
+    #[cold]
+    pub(crate) fn fail(&mut self, offset_bytes: u64, wanted: usize, result: i64) {
+        if self.error.is_none() {
+            self.error = Some(self.error_of(offset_bytes, wanted, result));
+        }
+    }
+
+    /// Keeps the error of one place, where the others go on.
+    #[cold]
+    pub(crate) fn miss(&mut self, offset_bytes: u64, wanted: usize, result: i64) {
+        let error = self.error_of(offset_bytes, wanted, result);
+        self.missed.push(error);
+    }
+
+    fn error_of(&self, offset_bytes: u64, wanted: usize, result: i64) -> IoError {
+        let (errno, message) = match i32::try_from(-result) {
+            Ok(errno) if errno > 0 => (errno, self.errno_message(errno)),
+            _ => {
+                let verb = if self.spec.op == Op::Read { "read" } else { "write" };
+                (0, format!("short {verb}: {result} of {wanted} bytes"))
+            }
+        };
+        let (target, stream) = (self.spec.target, Some(self.spec.stream));
+        IoError { target, stream, offset_bytes, errno, message }
+    }
+
+    fn errno_message(&self, errno: i32) -> String {
+        let text = errno_text(errno);
+        match self.spec.direct_align_bytes {
+            Some(align) if errno == libc::EINVAL => format!(
+                "{text}: direct I/O needs block sizes and offsets that are multiples of {align} bytes here"
+            ),
+            _ => text,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_strongest_reason_wins() {
+        use StreamEnd::{Complete, Failed, Halted, OutOfTime};
+        for (ends, halted, expected) in [
+            (vec![Complete, Complete], None, Ended::Complete),
+            (vec![Complete, OutOfTime], None, Ended::OutOfTime),
+            (vec![Failed, Failed], None, Ended::Failed),
+            (vec![Failed, OutOfTime], None, Ended::OutOfTime),
+            (vec![Failed, Complete], None, Ended::Complete),
+            (vec![Halted, Failed], Some(Ended::Stopped), Ended::Stopped),
+            (vec![Halted, OutOfTime], Some(Ended::Interrupted), Ended::Interrupted),
+            (vec![Complete, Complete], Some(Ended::Interrupted), Ended::Complete),
+        ] {
+            assert_eq!(ended(ends.iter().copied(), halted), expected, "{ends:?}");
+        }
+    }
+}

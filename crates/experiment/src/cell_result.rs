@@ -1,0 +1,133 @@
+//! Turns the totals of one cell into its result: the figures, and why the cell ended, in words.
+
+use crate::cell_totals::{CellTotals, MIN_VISITS};
+use rdsk_engine::Ended;
+use rdsk_model::{Cell, CellResult, EngineKind, Estimate, Extent, Latency, StopReason};
+use rdsk_units::{Bytes, Nanos, percent};
+
+/// What a result's words need to know besides the visits.
+pub(crate) struct ResultContext {
+    /// Wanted relative half-width of the interval.
+    pub(crate) precision: f64,
+    /// Time that the cell was given.
+    pub(crate) slice_ns: u64,
+    /// Whether a signal cut it short.
+    pub(crate) interrupted: bool,
+    /// What direct I/O on the target takes multiples of.
+    pub(crate) align_bytes: Option<u64>,
+}
+
+impl CellTotals {
+    /// The result of the cell.
+    pub(crate) fn result(&self, cell: &Cell, context: &ResultContext) -> CellResult {
+        let (stop, mut why) = self.reason(cell, context);
+        if self.goes_on_after_errors(&cell.workload) && !self.errors.is_empty() {
+            why.push_str(&format!("; {} of its places failed", self.errors.len()));
+        }
+        let ran = !self.visits.is_empty() && stop != StopReason::NotApplicable;
+        let elapsed_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
+        // Requests of many sizes have no one rate.
+        let mixed = cell
+            .workload
+            .points
+            .as_ref()
+            .is_some_and(|points| !points.block_bytes.is_empty() || points.chosen_first.is_some());
+        let bytes_per_s =
+            if ran && !mixed { self.estimate(cell.extent, cell.workload.block_bytes) } else { None };
+        let block_bytes = cell.workload.block_bytes as f64;
+        CellResult {
+            stop,
+            why,
+            elapsed_ns: ran.then_some(elapsed_ns),
+            engine: if ran { self.engine } else { None },
+            issuing: if ran { self.issuing.clone() } else { None },
+            asked_bytes: ran.then_some(self.asked_bytes),
+            bytes: ran.then(|| self.visits.iter().map(|visit| visit.bytes).sum()),
+            ops: ran.then(|| self.visits.iter().map(|visit| visit.ops).sum()),
+            bytes_per_s,
+            ops_per_s: bytes_per_s.map(|rate| Estimate {
+                mean: rate.mean / block_bytes,
+                low: rate.low.map(|low| low / block_bytes),
+                high: rate.high.map(|high| high / block_bytes),
+            }),
+            latency_ns: ran.then(|| Latency::from(&self.histogram)),
+            to_return_ns: ran.then(|| self.sum_of(|visit| visit.to_return_ns)).flatten(),
+            to_close_ns: ran.then(|| self.sum_of(|visit| visit.to_close_ns)).flatten(),
+            to_stable_ns: ran.then(|| self.sum_of(|visit| visit.to_stable_ns)).flatten(),
+            windows: ran.then(|| self.windows.clone()),
+            streams: if ran { self.streams.clone() } else { Vec::new() },
+            cpu_ns: ran.then_some(self.cpu),
+            errors: if stop == StopReason::NotApplicable { Vec::new() } else { self.errors.clone() },
+            in_flight_mean: (ran && elapsed_ns > 0).then(|| self.latency_sum_ns as f64 / elapsed_ns as f64),
+            warmup_ns: ran.then_some(self.warmup_ns),
+            interrupted_calls: ran.then_some(self.interrupted_calls),
+            visits: if ran { self.visits.clone() } else { Vec::new() },
+            points: if ran { self.points.clone() } else { Vec::new() },
+        }
+    }
+
+    fn reason(&self, cell: &Cell, context: &ResultContext) -> (StopReason, String) {
+        let ResultContext { precision, slice_ns, interrupted, align_bytes } = *context;
+        if let Some(why) = &cell.not_applicable {
+            return (StopReason::NotApplicable, why.clone());
+        }
+        if self.is_refused_by_kernel(&cell.workload) {
+            let multiple =
+                align_bytes.map_or_else(|| "the device's block".into(), |bytes| format!("{bytes} bytes"));
+            let system = if cell.workload.engine == EngineKind::Sim { "host" } else { "kernel" };
+            let why = format!(
+                "the {system} refused it (EINVAL): direct I/O here takes sizes and offsets in multiples of {multiple}"
+            );
+            return (StopReason::NotApplicable, why);
+        }
+        if let Some(failure) = &self.failure {
+            return (StopReason::Error, failure.message.clone());
+        }
+        if let Some(error) = self.errors.first().filter(|_| !self.goes_on_after_errors(&cell.workload)) {
+            return (StopReason::Error, error.message.clone());
+        }
+        if interrupted {
+            return (StopReason::Interrupted, "a signal ended the run".into());
+        }
+        if self.visits.is_empty() {
+            return (StopReason::Budget, "the time was used up before this cell's turn".into());
+        }
+        if self.has_no_overlap && self.measured_ns == 0 {
+            return (
+                StopReason::Complete,
+                "its streams never all ran at once, so there is no rate of all; more bytes, or starts less far apart, help"
+                    .into(),
+            );
+        }
+        let chosen: usize = self.points.iter().map(|run| run.chosen.len()).sum();
+        if chosen > 0 && self.ended == Some(Ended::Complete) {
+            let listed: usize = self.points.iter().map(|run| run.order.len()).sum();
+            let listed = if listed > 0 { format!(", and {listed} of the list") } else { String::new() };
+            let why = format!("{chosen} requests where the members' counters asked for them{listed}");
+            return (StopReason::Complete, why);
+        }
+        let width = self.half_width(cell);
+        let precise = width.is_some_and(|width| width <= precision);
+        if let Extent::Pass { bytes } | Extent::Passes { bytes } = cell.extent
+            && !(precise && self.visits.len() >= MIN_VISITS)
+            && self.visits.iter().all(|visit| visit.bytes >= bytes)
+        {
+            let passes = self.visits.len();
+            return (StopReason::Complete, format!("{passes} passes of {} are complete", Bytes(bytes)));
+        }
+        match width {
+            Some(width) if width <= precision => (
+                StopReason::Precision,
+                format!("the 95 % interval is ±{}, asked for ±{}", percent(width), percent(precision)),
+            ),
+            Some(width) => (
+                StopReason::Budget,
+                format!("its {} of the time were used up at ±{}", Nanos(slice_ns), percent(width)),
+            ),
+            None => (
+                StopReason::Budget,
+                format!("its {} of the time were too short for an interval", Nanos(slice_ns)),
+            ),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Examines, judges and claims the targets of a request, and creates the test files. Every target is judged before the
+//! first test file is created, so that a refusal of the last target finds nothing changed.
+
+use crate::question::Targets;
+use crate::registry::question;
+use crate::request::Request;
+use rdsk_model::{Event, Op, Problem, Target, Watch};
+use rdsk_targets::{
+    Access, Claim, Examined, Overwrite, Place, TestFileOptions, TestFileSize, claim, create_test_file,
+    each_lun, examine, remove_orphans,
+};
+
+/// Largest test file unless `--size` says otherwise.
+const MAX_TEST_FILE_BYTES: u64 = 1 << 30;
+/// The part of the budget that creating the test files may take: a fifth.
+const TEST_FILE_SHARE: u64 = 5;
+
+/// The claims on all targets, and what creating the test files showed.
+pub(crate) struct ClaimedTargets {
+    pub(crate) claims: Vec<Claim>,
+    /// Whether each may be written.
+    pub(crate) writable: Vec<bool>,
+    /// The lowest rate at which a test file was written.
+    pub(crate) test_file_bytes_per_s: Option<f64>,
+}
+
+impl ClaimedTargets {
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.claims.iter().any(|claim| claim.simulated().is_some())
+    }
+}
+
+/// A target that may be used in this way.
+pub(crate) struct JudgedTarget {
+    examined: Examined,
+    access: Access,
+}
+
+impl JudgedTarget {
+    pub(crate) fn is_writable(&self) -> bool {
+        self.access == Access::Write
+    }
+
+    /// The target as a plan sees it; a directory stands for the test file that would be created there.
+    pub(crate) fn planned(&self, index: u32, request: &Request) -> Result<Target, Problem> {
+        let mut target = Target { index, ..self.examined.target.clone() };
+        if let Place::Directory { .. } = self.examined.place {
+            let planned = rdsk_targets::plan_test_file(&self.examined, test_file_size(request, 1))
+                .map_err(|error| error.problem())?;
+            target.size_bytes = planned.size_bytes;
+            target.made_by_rdsk = true;
+        }
+        Ok(target)
+    }
+}
+
+/// Examines and judges every target, and opens nothing for writing.
+pub(crate) fn judge_all(request: &Request) -> Result<Vec<JudgedTarget>, Problem> {
+    let mut judged = Vec::new();
+    for name in &names(request)? {
+        let examined = examine(name, &request.roots).map_err(|error| error.problem())?;
+        let access = access(&examined, request);
+        rdsk_targets::authorize(&examined, access, &request.permission).map_err(Problem::from)?;
+        judged.push(JudgedTarget { examined, access });
+    }
+    crate::backend::refuse_mixed(judged.iter().map(|one| &one.examined))?;
+    Ok(judged)
+}
+
+/// Judges every target, then creates the test files and claims the rest; `notes` gets what was cleaned up on the way.
+pub(crate) fn claim_all(
+    request: &Request,
+    watch: &mut dyn Watch,
+    notes: &mut Vec<String>,
+) -> Result<ClaimedTargets, Problem> {
+    let judged = judge_all(request)?;
+    let is_directory = |one: &&JudgedTarget| matches!(one.examined.place, Place::Directory { .. });
+    let files = judged.iter().filter(is_directory).count() as u64;
+    let mut all = ClaimedTargets { claims: Vec::new(), writable: Vec::new(), test_file_bytes_per_s: None };
+    for (index, one) in (0..).zip(judged) {
+        all.writable.push(one.is_writable());
+        let mut claimed = if let Place::Directory { path, .. } = &one.examined.place {
+            for removed in remove_orphans(path).map_err(|error| error.problem())? {
+                notes.push(format!(
+                    "removed a test file that a killed run had left: {}",
+                    removed.path.display()
+                ));
+            }
+            let (claim, rate) = create_file(&one.examined, request, files, watch)?;
+            all.test_file_bytes_per_s =
+                Some(all.test_file_bytes_per_s.map_or(rate, |min: f64| min.min(rate)));
+            claim
+        } else {
+            claim(one.examined, one.access, &request.permission, &request.roots)
+                .map_err(|error| error.problem())?
+        };
+        claimed.target.index = index;
+        all.claims.push(claimed);
+    }
+    Ok(all)
+}
+
+/// The names of the targets; where streams are dealt round targets, a simulated system stands for all of its LUNs.
+fn names(request: &Request) -> Result<Vec<String>, Problem> {
+    match request.experiments[..] {
+        [only] if question(only).targets() == Targets::Together => {
+            let each = request.targets.iter().map(|name| each_lun(name).map_err(|error| error.problem()));
+            Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
+        }
+        _ => Ok(request.targets.clone()),
+    }
+}
+
+/// The claim on a new test file, and the rate at which it was written.
+fn create_file(
+    directory: &Examined,
+    request: &Request,
+    files: u64,
+    watch: &mut dyn Watch,
+) -> Result<(Claim, f64), Problem> {
+    let size = test_file_size(request, files);
+    let options = TestFileOptions { size, seed: request.options.seed, stop: request.stop.clone() };
+    let (claimed, made) = create_test_file(directory, &options, &request.roots, &mut |progress| {
+        watch.event(&Event::Making {
+            done_bytes: progress.done_bytes,
+            total_bytes: progress.total_bytes,
+            bytes_per_s: progress.bytes_per_s,
+        });
+    })
+    .map_err(|error| error.problem())?;
+    Ok((claimed, made.write_bytes_per_s))
+}
+
+/// The size of each of `files` test files.
+fn test_file_size(request: &Request, files: u64) -> TestFileSize {
+    match request.size_bytes {
+        Some(bytes) => TestFileSize::Fixed(bytes),
+        None => TestFileSize::Adaptive {
+            max_bytes: MAX_TEST_FILE_BYTES,
+            max_elapsed_ns: request.options.budget_ns / TEST_FILE_SHARE / files.max(1),
+        },
+    }
+}
+
+/// Directories get a test file, which is written, and simulated disks have nothing to lose; everything else is only read
+/// unless writing was requested.
+fn access(examined: &Examined, request: &Request) -> Access {
+    if let Place::Directory { .. } | Place::Sim(_) = examined.place {
+        return Access::Write;
+    }
+    let ops = request.options.ops.as_ref();
+    let is_requested = ops.is_some_and(|ops| ops.contains(&Op::Write));
+    // A flag that allows writing requests it, even if it is the flag of another kind of target: whoever typed it meant
+    // this target to be written, and must learn that it is not.
+    let is_allowed =
+        request.permission.overwrite == Overwrite::Allowed || request.permission.destroy.is_some();
+    let only_reads = ops.is_some_and(|ops| !ops.contains(&Op::Write));
+    if is_requested || (is_allowed && !only_reads) { Access::Write } else { Access::Read }
+}

@@ -1,0 +1,112 @@
+//! What an experiment knows when it plans its cells: one target, the options, the budget. It builds workloads and cells
+//! from them and looks at nothing else.
+
+use crate::options::PlanOptions;
+use rdsk_model::{
+    CacheState, Cell, EngineKind, Experiment, Extent, IoPath, Op, Pattern, StreamRange, Sync, Target,
+    TargetKind, Workload,
+};
+
+/// Page size that plans assume where a size must be "whole pages"; the engine asks the kernel for the real one.
+pub(crate) const PAGE_BYTES: u64 = 4096;
+
+/// Whether an experiment is all that was requested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// The command of this experiment: it has the whole budget.
+    Alone,
+    /// One of several experiments of `rdsk run`, which share the budget.
+    WholeRun,
+}
+
+/// What is known about one target when its cells are planned.
+pub(crate) struct PlanContext<'a> {
+    pub(crate) target: &'a Target,
+    /// Directions to measure, reads first.
+    pub(crate) ops: Vec<Op>,
+    /// Rate at which the test file was written; `None` for targets that existed before.
+    pub(crate) test_file_bytes_per_s: Option<f64>,
+    pub(crate) options: &'a PlanOptions,
+    pub(crate) scope: Scope,
+    /// What is left of the budget for all cells.
+    pub(crate) budget_ns: u64,
+}
+
+impl PlanContext<'_> {
+    /// Bytes from the offset to the end.
+    pub(crate) fn room_bytes(&self) -> u64 {
+        self.target.size_bytes.saturating_sub(self.options.offset_bytes)
+    }
+
+    /// The largest span of at most `max_bytes`, in whole blocks, but of one block at least.
+    pub(crate) fn span_bytes(&self, max_bytes: u64, block_bytes: u64) -> u64 {
+        let room_bytes = self.room_bytes().min(max_bytes.max(block_bytes));
+        room_bytes - room_bytes % block_bytes
+    }
+
+    /// A workload on this target, by one synchronous stream unless the depth says otherwise.
+    pub(crate) fn workload(&self, op: Op, path: IoPath, block_bytes: u64, span_bytes: u64) -> Workload {
+        Workload {
+            op,
+            pattern: Pattern::Sequential,
+            path,
+            sync: Sync::None,
+            cache: CacheState::Any,
+            block_bytes,
+            align_bytes: block_bytes,
+            shift_bytes: 0,
+            queue_depth: 1,
+            streams: 1,
+            stagger_ns: 0,
+            engine: match self.target.kind {
+                TargetKind::Sim => EngineKind::Sim,
+                _ => self.options.engine.unwrap_or(EngineKind::Sync),
+            },
+            targets: vec![self.target.index],
+            offset_bytes: self.options.offset_bytes,
+            span_bytes,
+            range: StreamRange::Disjoint,
+            points: None,
+            seed: self.options.seed,
+        }
+    }
+
+    /// A cell; direct cells on a target without direct I/O, and deep ones on the sync engine, become "n/a".
+    pub(crate) fn cell(
+        &self,
+        id: String,
+        experiment: Experiment,
+        mut workload: Workload,
+        extent: Extent,
+        weight: f64,
+    ) -> Cell {
+        if workload.queue_depth > 1 && self.options.engine.is_none() && workload.engine != EngineKind::Sim {
+            workload.engine = EngineKind::Uring;
+        }
+        let not_applicable = if workload.path == IoPath::Direct && self.target.direct_io == Some(false) {
+            Some("direct I/O is not supported on this filesystem".to_owned())
+        } else if workload.queue_depth > 1 && workload.engine == EngineKind::Sync {
+            Some("the sync engine has one I/O in flight per stream".to_owned())
+        } else if workload.span_bytes == 0 {
+            Some(format!("the target is smaller than one block of {} bytes", workload.block_bytes))
+        } else {
+            None
+        };
+        Cell { id, experiment, workload, extent, weight, not_applicable }
+    }
+}
+
+/// The direct path if the target has one, else the buffered one: for cells that measure the device, not the path.
+pub(crate) fn device_path(target: &Target) -> IoPath {
+    if target.direct_io == Some(false) { IoPath::Buffered } else { IoPath::Direct }
+}
+
+/// A block size as spelled in cell ids: `4k`, `1M`, `512`.
+pub(crate) fn size_word(bytes: u64) -> String {
+    for (unit_bytes, unit) in [(1 << 30, "G"), (1 << 20, "M"), (1 << 10, "k")] {
+        if bytes >= unit_bytes && bytes.is_multiple_of(unit_bytes) {
+            return format!("{}{unit}", bytes / unit_bytes);
+        }
+    }
+    bytes.to_string()
+}

@@ -1,0 +1,63 @@
+//! What an experiment is to the planner and the runner. Each experiment implements [`Question`] in a file of its own; only
+//! `registry` knows them all.
+
+use crate::context::PlanContext;
+use crate::options::PlanOptions;
+use rdsk_model::{Cell, PlaceChooser, Workload};
+
+/// Rounds over the cells: there and back, so that drift hits both sides of a comparison alike.
+pub(crate) const ROUNDS: u32 = 2;
+
+/// Which targets one cell of an experiment works on. Cells of each target come first in a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Targets {
+    /// One: every target has cells of its own.
+    Each,
+    /// All of them, streams dealt round; a simulated system stands for all of its LUNs.
+    Together,
+}
+
+/// An experiment. It plans and issues nothing; all methods are pure.
+///
+/// `all` is never empty and holds every target of the run, with the same options, scope and budget.
+pub(crate) trait Question: Sync {
+    /// The cells for one target, which is one of `all`; for the first one only if the targets are measured together.
+    /// Their ids start with the experiment's name.
+    fn cells(&self, context: &PlanContext<'_>, all: &[PlanContext<'_>]) -> Vec<Cell>;
+
+    /// Which targets one cell works on.
+    fn targets(&self) -> Targets {
+        Targets::Each
+    }
+
+    /// Rounds over the cells when nothing else is measured; several experiments together take [`ROUNDS`].
+    fn rounds(&self, _all: &[PlanContext<'_>]) -> u32 {
+        ROUNDS
+    }
+
+    /// What was left out or shortened to fit the budget, in words.
+    fn notes(&self, _all: &[PlanContext<'_>]) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Time in which the streams of all cells and rounds start one after the other; it measures nothing and is not shared
+    /// out.
+    fn ramps_ns(&self, _all: &[PlanContext<'_>]) -> u64 {
+        0
+    }
+
+    /// Whether the user chose the number of passes, so that they end when they are done and not with the budget.
+    fn has_fixed_passes(&self, _options: &PlanOptions) -> bool {
+        false
+    }
+
+    /// Whether the counters of an array's members are read around every request.
+    fn reads_members(&self) -> bool {
+        false
+    }
+
+    /// What chooses requests one by one from these counters.
+    fn chooser(&self, _workload: &Workload) -> Option<Box<dyn PlaceChooser>> {
+        None
+    }
+}

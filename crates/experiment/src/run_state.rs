@@ -1,0 +1,98 @@
+//! What the runner knows between two visits: the totals of all cells, the failures in a row, rates for what is written
+//! behind. It decides nothing about a single visit.
+
+use crate::cell_totals::{CellTotals, is_write_behind};
+use rdsk_engine::Run;
+use rdsk_model::{Cell, CellRecord, Op, Plan};
+use rdsk_observe::Observer;
+use rdsk_units::Nanos;
+use std::collections::BTreeMap;
+
+/// Cells in a row that may fail before the rest is given up: a dead disk would fail them all, slowly.
+const MAX_FAILURES_IN_A_ROW: u32 = 3;
+/// A flush that takes this long is noted if the budget ends meanwhile.
+const LONG_FLUSH_NS: u64 = 1_000_000_000;
+
+/// The state of one run over a plan.
+pub(crate) struct RunState {
+    pub(crate) totals: Vec<CellTotals>,
+    /// Time that each cell was given so far.
+    pub(crate) slices_ns: Vec<u64>,
+    /// Bytes per second until stable, last seen per target; limits the bytes of a write-behind visit.
+    pub(crate) stable_rates: BTreeMap<u32, f64>,
+    /// One observer per set of targets, created when first needed.
+    pub(crate) observers: BTreeMap<Vec<u32>, Box<dyn Observer>>,
+    pub(crate) failures_in_a_row: u32,
+    /// A flush went far beyond the budget. What was visited once is not visited again: its flush may hang too.
+    pub(crate) has_hung: bool,
+    pub(crate) visits_done: usize,
+    /// Visits that the plan asks for.
+    pub(crate) visits: usize,
+    /// When the run started.
+    pub(crate) start_ns: u64,
+    pub(crate) deadline_ns: u64,
+}
+
+impl RunState {
+    pub(crate) fn new(plan: &Plan, resumed: &[CellRecord], now_ns: u64) -> Self {
+        let applicable = plan.cells.iter().filter(|cell| cell.not_applicable.is_none()).count();
+        Self {
+            totals: plan.cells.iter().map(|cell| CellTotals::of(cell, resumed)).collect(),
+            slices_ns: vec![0; plan.cells.len()],
+            stable_rates: BTreeMap::new(),
+            observers: BTreeMap::new(),
+            failures_in_a_row: 0,
+            has_hung: false,
+            visits_done: 0,
+            visits: applicable * plan.order().len(),
+            start_ns: now_ns,
+            deadline_ns: now_ns.saturating_add(plan.budget_ns),
+        }
+    }
+
+    /// Whether so many cells failed that the rest is not run.
+    pub(crate) fn has_given_up(&self) -> bool {
+        self.failures_in_a_row >= MAX_FAILURES_IN_A_ROW
+    }
+
+    /// Whether the next visit of a cell is left out: it failed, its flush may hang, or an earlier run has done this round.
+    pub(crate) fn skips_visit(&mut self, index: usize, cell: &Cell) -> bool {
+        let totals = &mut self.totals[index];
+        let has_failed = totals.failure.is_some() || !totals.errors.is_empty();
+        (has_failed && !totals.goes_on_after_errors(&cell.workload))
+            || (self.has_hung && !totals.visits.is_empty())
+            || totals.skip_round()
+    }
+
+    /// The rate by which a write-behind visit of this cell is limited.
+    pub(crate) fn write_behind_rate(&self, cell: &Cell) -> Option<f64> {
+        cell.workload.targets.first().and_then(|target| self.stable_rates.get(target).copied())
+    }
+
+    /// Keeps the rate until stable of a cell whose writes are large enough to show it.
+    pub(crate) fn note_stable_rate(&mut self, cell: &Cell, run: &Run, index: usize) {
+        if cell.workload.op != Op::Write || cell.workload.block_bytes < 4096 || run.bytes == 0 {
+            return;
+        }
+        if let (Some(&target), Some(rate)) = (cell.workload.targets.first(), self.totals[index].stable_rate())
+            && (is_write_behind(&cell.workload) || cell.workload.block_bytes >= 1 << 20)
+        {
+            self.stable_rates.insert(target, rate);
+        }
+    }
+
+    /// Notes a flush that took most of what was left of the budget, or exceeded it: a flush cannot be cut short.
+    pub(crate) fn note_long_flush(&mut self, cell: &Cell, index: usize, took_ns: u64, now_ns: u64) {
+        let over_ns = now_ns.saturating_sub(self.deadline_ns);
+        // A smaller overrun is the ordinary end of a run.
+        if took_ns < LONG_FLUSH_NS || over_ns < LONG_FLUSH_NS {
+            return;
+        }
+        let (took, over) = (Nanos(took_ns), Nanos(over_ns.min(took_ns)));
+        self.totals[index].notes.push(format!(
+            "the flush after {} took {took}, {over} of it beyond the budget: a flush cannot be cut short",
+            cell.id
+        ));
+        self.has_hung = true;
+    }
+}
