@@ -7,8 +7,8 @@ use rdsk_testkit::{LoopDevice, Need, requires};
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
 use support::{
-    Counted, assert_near, brief, cell, count, device, figure, finding_on, identity, loop_device, rdsk,
-    record_of, sum_over_cells, verdict, word,
+    Counted, assert_near, brief, cell, count, device, figure, finding_on, identity, iostat_of, loop_device,
+    rdsk, record_of, sum_over_cells, verdict, word,
 };
 
 const NEEDS: [Need; 2] = [Need::Root, Need::Loop];
@@ -140,7 +140,7 @@ fn one_direct_writer_has_one_request_in_flight() {
         &identity(&disk),
     ]));
     let direct = cell(&record, "stream/write/direct");
-    let row = &device(direct, &disk)["iostat"];
+    let row = &iostat_of(device(direct, &disk));
     let aqu_sz = figure(row, "/aqu-sz");
     assert!(aqu_sz > 0.05 && aqu_sz <= 1.05, "aqu-sz {aqu_sz}: {}", brief(direct));
     assert_near("wareq-sz", figure(row, "/wareq-sz"), 4.0, 0.01);

@@ -35,7 +35,7 @@ pub fn execute(request: &Request, watch: &mut dyn Watch) -> Record {
         let path = left.path.display();
         record.notes.push(format!("the test file {path} could not be removed: {}", left.reason));
     }
-    record.findings = rdsk_finding::findings(&record);
+    record.findings = rdsk_finding::findings(&rdsk_analysis::Analysis::of(&record));
     record
 }
 

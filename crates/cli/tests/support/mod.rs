@@ -64,6 +64,13 @@ pub(crate) fn cell<'a>(record: &'a Value, id: &str) -> &'a Value {
     })
 }
 
+/// The row of `iostat -x` that follows from the counters of a device of a Record, by sysstat's names.
+pub(crate) fn iostat_of(device: &Value) -> Value {
+    let evidence = serde_json::from_value(device.clone()).expect("the evidence of a device");
+    let row = rdsk_analysis::iostat::iostat_row(&evidence).expect("counters over some time");
+    rdsk_analysis::iostat::COLUMNS.iter().map(|(name, figure)| (*name, figure(&row))).collect()
+}
+
 /// The number at a JSON pointer such as `/result/bytes_per_s/mean`.
 pub(crate) fn figure(value: &Value, pointer: &str) -> f64 {
     let found = value.pointer(pointer).and_then(Value::as_f64);

@@ -202,14 +202,7 @@ impl Observer for NoObserver {
     fn begin(&mut self) {}
     fn end_io(&mut self) {}
     fn end(&mut self) -> VisitEvidence {
-        VisitEvidence {
-            source: rdsk_model::EvidenceSource::None,
-            devices: Vec::new(),
-            stacks: Vec::new(),
-            requests: Vec::new(),
-            process: rdsk_model::ProcessIo::default(),
-            limits: Vec::new(),
-        }
+        VisitEvidence::none()
     }
     fn describe(&self) -> rdsk_model::Observer {
         rdsk_model::Observer {
