@@ -1,8 +1,7 @@
 //! What limits where more streams stop helping, from the counters of that cell, in a fixed order: a control group, the
 //! devices, one target of several, the queue, the processor, the making of the data. Without counters it is not known.
 
-use super::Point;
-use super::shares::TargetShare;
+use super::shares::{Point, TargetShare};
 use crate::{metrics, words};
 use rdsk_model::{CellRecord, EvidenceSource, Limit as GroupLimit, Record, TargetKind, VerdictCode};
 use rdsk_units::{percent, printable};

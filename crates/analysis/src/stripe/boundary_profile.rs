@@ -2,12 +2,10 @@
 //! the second one costs, and what one across the boundary costs, is distributed differently. It supposes nothing of how
 //! differently.
 
-use rdsk_stats::{kolmogorov_smirnov, quantile_sorted};
+use rdsk_stats::{ClassCounts, kolmogorov_smirnov, quantile_sorted};
 
-use super::{BoundaryStep, Sample};
+use super::answer::{BoundaryStep, Sample};
 
-/// Classes that the latencies of all levels are divided into, equally full.
-const CLASSES: usize = 8;
 /// Odd parts of a chunk that is no power of two.
 const ODD_PARTS: [u64; 3] = [3, 5, 7];
 /// Chance of a difference above which there is none.
@@ -31,12 +29,9 @@ pub(super) struct Level {
 #[derive(Clone, Debug)]
 pub(super) struct BoundaryProfile {
     levels: Vec<Level>,
-    after: Vec<Classes>,
-    across: Vec<Classes>,
+    after: ClassCounts,
+    across: ClassCounts,
 }
-
-/// How many latencies of a level lie in each class.
-type Classes = [usize; CLASSES];
 
 /// Reads the triples of a sweep out of samples in the order of issue. `None` with fewer than two levels.
 pub(super) fn boundary_profile(samples: &[Sample]) -> Option<BoundaryProfile> {
@@ -59,8 +54,10 @@ pub(super) fn boundary_profile(samples: &[Sample]) -> Option<BoundaryProfile> {
     if levels.len() < 2 {
         return None;
     }
-    let after = classed(&levels, |level| &level.after);
-    let across = classed(&levels, |level| &level.across);
+    let counts = |of: fn(&Level) -> &Vec<f64>| {
+        ClassCounts::of(&levels.iter().map(|level| of(level).as_slice()).collect::<Vec<&[f64]>>())
+    };
+    let (after, across) = (counts(|level| &level.after), counts(|level| &level.across));
     Some(BoundaryProfile { levels, after, across })
 }
 
@@ -90,7 +87,7 @@ impl BoundaryProfile {
     /// otherwise than two others): with `stripe_bytes` given, the kinder of both views counts.
     pub(super) fn log_odds(&self, chunk_bytes: u64, stripe_bytes: Option<u64>) -> f64 {
         let split = |bytes: u64| self.levels.partition_point(|level| (1_u64 << level.log2) < bytes);
-        let at = |splits: &[usize]| gain(&self.after, splits) + gain(&self.across, splits);
+        let at = |splits: &[usize]| self.after.log_odds(splits) + self.across.log_odds(splits);
         let chunk = split(chunk_bytes);
         let plain = at(&[chunk]);
         let stripe = stripe_bytes.map(|bytes| split(1 << bytes.trailing_zeros()));
@@ -186,50 +183,6 @@ impl BoundaryProfile {
 pub(super) fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values.sort_by(f64::total_cmp);
     values
-}
-
-/// The latencies of each level by class.
-fn classed(levels: &[Level], of: fn(&Level) -> &Vec<f64>) -> Vec<Classes> {
-    let all = sorted(levels.iter().flat_map(|level| of(level).iter().copied()).collect());
-    let limits: Vec<f64> =
-        (1..CLASSES).filter_map(|class| quantile_sorted(&all, class as f64 / CLASSES as f64)).collect();
-    let mut counts = vec![[0; CLASSES]; levels.len()];
-    for (level, count) in levels.iter().zip(&mut counts) {
-        for latency_ns in of(level) {
-            count[limits.partition_point(|limit| limit < latency_ns)] += 1;
-        }
-    }
-    counts
-}
-
-/// Log odds that the levels between the splits have other shares of the classes each, against that all have the same;
-/// unknown shares are integrated out (each mixture as likely as any other).
-fn gain(counts: &[Classes], splits: &[usize]) -> f64 {
-    let total = |counts: &[Classes]| {
-        let mut sum = [0; CLASSES];
-        for level in counts {
-            sum.iter_mut().zip(level).for_each(|(sum, count)| *sum += count);
-        }
-        evidence(&sum)
-    };
-    let mut from = 0;
-    let mut apart = 0.0;
-    for &split in splits {
-        apart += total(&counts[from..split]);
-        from = split;
-    }
-    apart + total(&counts[from..]) - total(counts)
-}
-
-/// Logarithm of the chance of these counts when all mixtures are equally likely.
-fn evidence(counts: &Classes) -> f64 {
-    let all: usize = counts.iter().sum();
-    log_factorial(CLASSES - 1) + counts.iter().map(|&count| log_factorial(count)).sum::<f64>()
-        - log_factorial(all + CLASSES - 1)
-}
-
-fn log_factorial(n: usize) -> f64 {
-    (2..=n).map(|k| (k as f64).ln()).sum()
 }
 
 #[cfg(test)]

@@ -3,14 +3,10 @@
 use rdsk_model::Op;
 use rdsk_stats::median;
 
+use super::answer::{Advice, Answer, Figure, SURE, SizePoint, exact as bytes};
 use super::boundary_profile::BoundaryProfile;
-use super::fit::Fit;
-use super::inference::{
-    Candidate, MAX_DATA, Row, SEEN_LOG_ODDS, Saving, chance_of_gain, whole_against_partial,
-};
+use super::candidates::{Candidate, FLOOR, Fit, MAX_DATA, Row, SEEN_LOG_ODDS, Saving};
 use super::shape::{Layout, Redundancy};
-use super::{Advice, Answer, Figure, SizePoint};
-use super::{SURE, exact as bytes};
 use crate::words::{nanos, plural};
 
 /// Log odds are divided by this before they become a probability: deviations are neither normal nor independent.
@@ -74,13 +70,13 @@ pub(super) fn conclude(case: &Case<'_>) -> Answer {
         return none("no layout of the candidates explains the latencies");
     };
     let shares = shares(case, &best.layout);
-    let gain_p = chance_of_gain(case.null, &best.fit, case.candidates.len());
+    let gain_p = gain_p_value(case, best);
     let chunk_bytes = best.layout.chunk_bytes;
     let odds = case.profile.log_odds(chunk_bytes, Some(best.layout.stripe_bytes()));
     let is_seen = odds >= SEEN_LOG_ODDS && case.profile.p_value(chunk_bytes) < UNLIKELY;
     let saving = match best.layout.redundancy {
         Redundancy::None => None,
-        Redundancy::Parity => whole_against_partial(case.rows, &best.layout),
+        Redundancy::Parity => Saving::of(case.rows, &best.layout),
     };
     if shares.none >= 0.5 || (!is_seen && gain_p > DOUBTFUL) {
         let why = "neither size nor place of a request makes its cost step as a stripe would";
@@ -105,6 +101,12 @@ pub(super) fn conclude(case: &Case<'_>) -> Answer {
         return Answer { none_confidence: AMBIGUOUS, ..none(&why) };
     }
     claim(case, best, shares, &proof)
+}
+
+/// Chance that the layout's figures explain as much as they do if they mean nothing, over all layouts that were tried.
+fn gain_p_value(case: &Case<'_>, best: &Candidate) -> f64 {
+    let tried = case.candidates.len() as f64;
+    (best.fit.gain_p_value(case.null, FLOOR) * tried).clamp(f64::MIN_POSITIVE, 1.0)
 }
 
 fn reads_margin(case: &Case<'_>, best: &Layout) -> f64 {

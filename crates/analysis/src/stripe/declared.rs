@@ -1,21 +1,12 @@
 //! The kernel's own words of an array beside what was counted: md's and device mapper's level, chunk and layout, and the
 //! hints of the queue. It reads no sysfs; it is given the words.
 
-use super::exact;
+use super::answer::exact;
 use super::layouts::{Level, Rotation};
 use super::matching::Match;
-use super::members::MemberLayout;
+use super::member_layout::{Declared, MemberLayout};
 use rdsk_model::ArrayFacts;
 use rdsk_units::printable;
-
-/// What the kernel says, held against what was counted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Declared {
-    /// Whether nothing that it says was counted otherwise.
-    pub agrees: bool,
-    /// A sentence with its words.
-    pub text: String,
-}
 
 /// Compares; `None` where the kernel names neither a level nor a chunk.
 pub(super) fn compare(layout: &MemberLayout, words: &ArrayFacts) -> Option<Declared> {

@@ -1,15 +1,15 @@
 //! A cell of `stripe`, read: the latencies, the members' counters where they were seen, and the kernel's hints, side by side.
 //! Derived from a Record when asked for; it puts nothing into words but what its parts do.
 
-use super::{
-    AdaptiveProbes, AdaptiveRun, Agreement, Answer, MemberEvidence, MemberLayout, Sample, conclude, infer,
-    infer_from_members, members, sysfs_hints,
-};
+use super::adaptive_probes::AdaptiveProbes;
+use super::answer::{Answer, Figure, SURE, Sample};
+use super::conclude;
+use super::inference::infer;
+use super::member_layout::MemberLayout;
+use super::members::{AdaptiveRun, MemberEvidence, infer_from_members, unrest};
+use super::sysfs_hints::{self, Agreement};
 use crate::metrics::is_of_memory;
 use rdsk_model::{CellRecord, ChosenIo, Device, Experiment, Op, Record, TargetKind, VerdictCode};
-
-/// Confidence from which on a size is said without a "perhaps".
-pub const SURE: f64 = 0.9;
 
 /// The most confidence in latencies that others' I/O may have changed.
 const IN_DOUBT: f64 = 0.5;
@@ -44,7 +44,7 @@ impl StripeResult {
     #[must_use]
     pub fn agrees(&self) -> bool {
         let Some(counted) = self.counted.as_ref().filter(|_| self.timed > 0) else { return true };
-        let is = |timed: Option<super::Figure>, bytes: Option<u64>| timed.map(|figure| figure.bytes) == bytes;
+        let is = |timed: Option<Figure>, bytes: Option<u64>| timed.map(|figure| figure.bytes) == bytes;
         is(self.answer.chunk, counted.chunk_bytes) && is(self.answer.stripe, counted.stripe_bytes)
     }
 
@@ -240,7 +240,7 @@ fn doubt_array(answer: &mut Answer, device: Option<&Device>, layout: Option<&Mem
     if layout.is_none() && array.source != "sim" {
         doubt(answer, "no member's counters followed these requests, so nothing of this is sure");
     }
-    for why in members::unrest(array) {
+    for why in unrest(array) {
         doubt(answer, &format!("{why}, so nothing of this is sure"));
     }
 }

@@ -1,6 +1,6 @@
 //! Whether the kernel's hints say the same as the measurement. It reads no sysfs; it is given the figures.
 
-use super::Answer;
+use super::answer::Answer;
 use crate::words::bytes;
 
 /// How a measurement and the kernel's hints relate.

@@ -1,7 +1,7 @@
 //! LatencyBands: latencies that lie in a band of their own behind the main line, and what makes them, as far as it can be
 //! tested. Derived from a cell of `zones`; where no test tells the cause it says so.
 
-use super::{Places, Zone};
+use super::positions::{Places, Zone, rotates};
 use rdsk_model::{CellRecord, Record, VerdictCode};
 use rdsk_stats::{BandOptions, bands, dithered, median};
 
@@ -226,9 +226,9 @@ fn cause(record: &Record, cell: &CellRecord, lates: &Lates, bands: &[LatencyBand
     if let Some(every) = period(&slow, count) {
         return Cause::Periodic { every };
     }
-    let rotates = super::rotates(record, cell);
+    let is_rotational = rotates(record, cell);
     let largest = bands.iter().max_by_key(|band| band.count);
-    if let Some(band) = largest.filter(|_| rotates) {
+    if let Some(band) = largest.filter(|_| is_rotational) {
         let off = |rpm: &f64| (band.offset_ns / (60e9 / rpm) - 1.0).abs();
         let nearest = SPEEDS.iter().min_by(|left, right| off(left).total_cmp(&off(right)));
         if let Some(rpm) = nearest.filter(|rpm| off(rpm) <= NEAR) {
