@@ -18,7 +18,7 @@ pub struct Point<'a> {
     pub fairness: Option<Fairness>,
     /// What each target gave, in the order of the workload.
     pub targets: Vec<TargetShare>,
-    /// How far the starts were from the times asked for, in ns: the most that a start differed from its turn, or, where all
+    /// How far the starts were from the requested times, in ns: the most that a start differed from its turn, or, where all
     /// were to start together, from the first start to the last. `None` for a single stream.
     pub skew_ns: Option<u64>,
     /// The rate over that of one stream with the same block size; `None` where that was not measured.
@@ -224,7 +224,7 @@ fn targets(cell: &CellRecord) -> Vec<TargetShare> {
 }
 
 /// Busy time during the I/O over the time in which the target had streams: a target whose first stream began late was idle
-/// before for no fault of its own.
+/// before for a reason that is not its own.
 fn busy_share(cell: &CellRecord, target: u32, elapsed_ns: u64) -> Option<f64> {
     let busy_ns = cell
         .evidence

@@ -1,6 +1,6 @@
-//! The chunk from small requests around the multiples of each candidate: where two neighbours lie on two members, what
-//! the second one costs, and what one across the boundary costs, is distributed differently. It supposes nothing of how
-//! differently.
+//! The chunk from small requests around the multiples of each candidate: if two neighbours lie on two members, the latency
+//! of the second one, and that of a request across the boundary, is distributed differently. How differently is not
+//! assumed.
 
 use rdsk_stats::{ClassCounts, kolmogorov_smirnov, quantile_sorted};
 
@@ -10,7 +10,7 @@ use super::answer::{BoundaryStep, Sample};
 const ODD_PARTS: [u64; 3] = [3, 5, 7];
 /// Chance of a difference above which there is none.
 const INDISTINCT: f64 = 0.01;
-/// Share of a latency from which on a difference is taken for that of moving parts.
+/// Share of a latency from which on a difference is taken for mechanical.
 const MOTION: f64 = 0.1;
 
 /// The small requests of one level: boundaries that are odd multiples of one power of two.
@@ -25,7 +25,7 @@ pub(super) struct Level {
     pub(super) multiples: Vec<u64>,
 }
 
-/// What the profile says.
+/// Latency around boundaries, level by level.
 #[derive(Clone, Debug)]
 pub(super) struct BoundaryProfile {
     levels: Vec<Level>,
@@ -84,7 +84,7 @@ impl BoundaryProfile {
 
     /// How many times (as a natural logarithm) likelier the latencies are if the chunk is this than if there is none.
     /// Boundaries of stripes may differ from those of other chunks (the parity moves on; two spindles stand to each other
-    /// otherwise than two others): with `stripe_bytes` given, the kinder of both views counts.
+    /// otherwise than two others): with `stripe_bytes` given, the better of both views counts.
     pub(super) fn log_odds(&self, chunk_bytes: u64, stripe_bytes: Option<u64>) -> f64 {
         let split = |bytes: u64| self.levels.partition_point(|level| (1_u64 << level.log2) < bytes);
         let at = |splits: &[usize]| self.after.log_odds(splits) + self.across.log_odds(splits);
@@ -97,7 +97,7 @@ impl BoundaryProfile {
         }
     }
 
-    /// The most that any full stripe gives a chunk.
+    /// The best log odds of a chunk over all full stripes.
     pub(super) fn best_case(&self, chunk_bytes: u64) -> f64 {
         let stripes =
             self.levels.iter().map(|level| 1_u64 << level.log2).filter(|&bytes| bytes > chunk_bytes);
@@ -138,7 +138,7 @@ impl BoundaryProfile {
     }
 
     /// Whether what follows its neighbour takes another time, or one less regular, on another member than on the same, as
-    /// with media that turn; memory does not know where the last request was.
+    /// with rotating media; memory does not know where the last request was.
     pub(super) fn has_mechanical_delay(&self, chunk_bytes: u64) -> bool {
         let (below, from) = self.parted(chunk_bytes, |level| &level.after);
         let at = |of: &[f64], p| quantile_sorted(of, p).unwrap_or(0.0);
@@ -163,7 +163,7 @@ impl BoundaryProfile {
         (take(&self.levels[..split]), take(&self.levels[split..]))
     }
 
-    /// The points for the page.
+    /// The figures for the page.
     pub(super) fn steps(&self) -> Vec<BoundaryStep> {
         let step = |level: &Level| {
             let after = sorted(level.after.clone());
@@ -236,10 +236,10 @@ mod tests {
 
     #[test]
     fn a_crossing_that_only_costs_more_is_no_shared_work() {
-        let dearer =
+        let more_expensive =
             climbed(|log2, visit| (500_000 + visit, if log2 < 14 { 500_000 } else { 900_000 } + visit));
-        assert_eq!(best(&dearer), 1 << 14);
-        assert!(!dearer.shares_work(1 << 14) && !dearer.has_mechanical_delay(1 << 14));
+        assert_eq!(best(&more_expensive), 1 << 14);
+        assert!(!more_expensive.shares_work(1 << 14) && !more_expensive.has_mechanical_delay(1 << 14));
         let cheaper =
             climbed(|log2, visit| (500_000 + visit, if log2 < 14 { 500_000 } else { 300_000 } + visit));
         assert!(cheaper.shares_work(1 << 14));

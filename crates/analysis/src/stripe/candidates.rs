@@ -45,11 +45,11 @@ impl Row {
 pub(super) struct Candidate {
     pub(super) layout: Layout,
     pub(super) fit: Fit,
-    /// Against a device without a stripe, natural logarithm, of the sizes and of the ladder together.
+    /// Against a device without a stripe, natural logarithm, of the sizes and of the boundary profile together.
     pub(super) log_odds: f64,
 }
 
-/// What whole stripes spare.
+/// What full stripes save.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Saving {
     pub(super) whole_ns: f64,

@@ -1,5 +1,5 @@
-//! The kernel's own words of an array beside what was counted: md's and device mapper's level, chunk and layout, and the
-//! hints of the queue. It reads no sysfs; it is given the words.
+//! The kernel's description of an array beside what was counted: md's and device mapper's level, chunk and layout, and the
+//! hints of the queue. It reads no sysfs; it is given the description.
 
 use super::answer::exact;
 use super::layouts::{Level, Rotation};
@@ -33,9 +33,9 @@ pub(super) fn compare(layout: &MemberLayout, words: &ArrayFacts) -> Option<Decla
     said.extend(rotation.map(|rotation| rotation.name().to_owned()));
     said.extend(words.members.map(|members| format!("{members} members")));
     let relation = match (agrees, layout.chunk_bytes.is_some() || layout.level.is_some()) {
-        (true, true) => "the same was counted",
-        (true, false) => "nothing that was counted contradicts it",
-        (false, _) => "something else was counted",
+        (true, true) => "the counters agree",
+        (true, false) => "no counter contradicts it",
+        (false, _) => "the counters show another layout",
     };
     let who =
         if words.device.is_empty() { String::new() } else { format!(" of {}", printable(&words.device)) };

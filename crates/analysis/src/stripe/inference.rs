@@ -1,5 +1,5 @@
-//! From the latencies of a sweep to the geometry: every layout of the candidates is asked how well it explains them. What
-//! a turn, a byte or a read costs is fitted for each layout anew; no property of any device is supposed.
+//! From the latencies of a sweep to the geometry: every candidate layout is fitted to them. What a revolution, a byte or a
+//! read costs is fitted for each layout anew; no property of any device is assumed.
 
 use rdsk_model::Op;
 use rdsk_stats::{LeastSquares, median};
@@ -26,7 +26,7 @@ const RULED_OUT_LOG_ODDS: f64 = 60.0;
 
 /// Chance of such a difference from which on it is beyond doubt, whatever else there is.
 const BEYOND_DOUBT: f64 = 1e-4;
-/// Part of a stripe's saving from which on a part of it spares as much.
+/// Share of a stripe's saving from which on a part of the stripe counts as saving as much.
 const AS_MUCH: f64 = 0.7;
 
 /// Reads the latencies of a sweep, given in the order of issue.
@@ -40,7 +40,7 @@ pub fn infer(op: Op, samples: &[Sample]) -> Answer {
     let profile = boundary_profile(samples);
     let rows = rows(samples);
     let Some(profile) = profile.filter(|_| rows.len() >= MIN_SAMPLES) else {
-        let why = format!("{} of {} samples are too few to tell anything", rows.len(), samples.len());
+        let why = format!("{} of {} samples are too few for a conclusion", rows.len(), samples.len());
         return inconclusive(op, &rows, None, why);
     };
     let null = fit(&rows, None);
@@ -48,7 +48,7 @@ pub fn infer(op: Op, samples: &[Sample]) -> Answer {
     conclude(&Case { op, rows: &rows, profile: &profile, null: &null, candidates: &candidates })
 }
 
-/// The samples that sizes are judged by: those of no triple, not the first at a site, and no outliers.
+/// The samples that sizes are fitted to: those of no triple, not the first at a site, and no outliers.
 fn rows(samples: &[Sample]) -> Vec<Row> {
     let span = samples.iter().map(|sample| sample.offset_bytes + sample.bytes).max().unwrap_or(0).max(1);
     let mut chosen: Vec<&Sample> = Vec::new();
@@ -149,7 +149,7 @@ fn candidates(op: Op, rows: &[Row], profile: &BoundaryProfile, null: &Fit) -> Ve
             }
         }
     }
-    // Nothing without parity spares anything by being whole.
+    // Without parity, a full stripe saves nothing.
     let is_beyond_doubt = |one: &Candidate| {
         one.layout.redundancy == Redundancy::Parity
             && Saving::of(rows, &one.layout)
@@ -162,7 +162,7 @@ fn candidates(op: Op, rows: &[Row], profile: &BoundaryProfile, null: &Fit) -> Ve
     candidates
 }
 
-/// `None` where a layout explains the samples only by turns and bytes that cost less than nothing.
+/// `None` where a layout explains the samples only by revolutions and bytes that cost less than nothing.
 fn candidate(rows: &[Row], profile: &BoundaryProfile, null: &Fit, layout: Layout) -> Option<Candidate> {
     let fit = fit(rows, Some(&layout));
     let cost = &fit.factors[PLAIN..];
@@ -185,7 +185,7 @@ fn candidate(rows: &[Row], profile: &BoundaryProfile, null: &Fit, layout: Layout
     (cost[1] > 0.0 || cost[2] + cost[7] > 0.0).then_some(Candidate { layout, fit, log_odds })
 }
 
-/// Whether a part of the presumed stripe already is a whole one: it spares as much against parts of its own.
+/// Whether a part of the presumed stripe already is a whole one: it saves as much against parts of its own.
 fn is_several(rows: &[Row], layout: &Layout, saving: Saving) -> bool {
     let spares = |saving: Saving| 1.0 - saving.whole_ns / saving.partial_ns;
     (2..layout.data)

@@ -1,5 +1,5 @@
-//! The geometry from what each member was asked for each small request: counted, not inferred from times. What counters
-//! alone leave open, the kernel's words may decide; nothing that they contradict is said for sure.
+//! The geometry from what each member did for each small request: counted, not inferred from latency. What counters alone
+//! leave open, the kernel's description may decide; what it contradicts is not certain.
 
 use super::adaptive_probes::{AdaptiveProbes, Boundaries, common};
 use super::answer::exact;
@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 /// Writes that make a member read, of all small ones, from which on there is parity: the stripe cache hides most of them.
 const CAUSED_READS: f64 = 0.05;
 
-/// A walk and what its requests were answered with.
+/// Adaptive probes and what was counted for each request.
 #[derive(Clone, Copy, Debug)]
 pub struct AdaptiveRun<'a> {
-    /// Where it run.
+    /// How the requests were chosen.
     pub probes: AdaptiveProbes,
     /// Its requests.
     pub chosen: &'a [ChosenIo],
@@ -27,9 +27,9 @@ pub struct AdaptiveRun<'a> {
 /// All that members' counters and the kernel say of an array.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemberEvidence<'a> {
-    /// The walk of reads.
+    /// The reads.
     pub reads: Option<AdaptiveRun<'a>>,
-    /// The walk of writes.
+    /// The writes.
     pub writes: Option<AdaptiveRun<'a>>,
     /// The kernel's words.
     pub words: Option<&'a ArrayFacts>,
@@ -88,7 +88,7 @@ impl Grid {
     }
 }
 
-/// Reads the walks; `None` where no request reached a member.
+/// The layout from the counters; `None` where no request reached a member.
 #[must_use]
 pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
     let (reads, writes) = (Side::of(seen.reads), Side::of(seen.writes));
@@ -112,7 +112,7 @@ pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
         ));
     }
     if sides().any(|side| side.units.is_disturbed()) {
-        layout.doubts.push("members moved more than was asked of them: others are at work on them".into());
+        layout.doubts.push("members moved more bytes than these requests: other I/O reaches them".into());
     }
     if sides().any(|side| side.boundaries.is_none()) {
         layout.doubts.push("the requests ended before all boundaries were found".into());
@@ -121,7 +121,7 @@ pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
     match best(&reads, &writes, total) {
         Some(best) => {
             if best.scope == Scope::Begin {
-                layout.doubts.push("places further on do not follow the layout of the first chunks".into());
+                layout.doubts.push("offsets further on do not follow the layout of the first chunks".into());
             }
             tell(&mut layout, seen, &best, total);
         }
@@ -129,7 +129,7 @@ pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
     }
     layout.declared = seen.words.and_then(|words| declared::compare(&layout, words));
     if layout.declared.as_ref().is_some_and(|declared| !declared.agrees) {
-        layout.doubts.push("the kernel's own words are others".into());
+        layout.doubts.push("the kernel names another layout".into());
     }
     Some(layout)
 }
@@ -151,7 +151,7 @@ pub(super) fn unrest(words: &ArrayFacts) -> Vec<String> {
     let activity = words.activity.as_ref().filter(|word| !["idle", "frozen"].contains(&word.as_str()));
     let activity = activity.map(|word| format!("{name} is busy with a {}", printable(word)));
     let missing = words.degraded.filter(|&missing| missing > 0);
-    let missing = missing.map(|missing| format!("{name} lacks {missing} of its members"));
+    let missing = missing.map(|missing| format!("{name} is missing {missing} of its members"));
     activity.into_iter().chain(missing).collect()
 }
 
@@ -198,7 +198,7 @@ fn best(reads: &Option<Side>, writes: &Option<Side>, total: u64) -> Option<Best>
 
 /// What was seen of each chunk; `None` where one chunk lies on different members.
 fn chunks(grid: Grid, reads: &Option<Side>, writes: &Option<Side>, scope: Scope) -> Option<Vec<Chunk>> {
-    /// Chunks that a walk visits one after the other.
+    /// Chunks that are visited one after the other.
     const FIRST: u64 = 32;
     let mut all: BTreeMap<u64, Chunk> = BTreeMap::new();
     let mut contradictions = 0_usize;
@@ -238,7 +238,7 @@ fn tell(layout: &mut MemberLayout, seen: &MemberEvidence<'_>, best: &Best, total
     let Some(data) = same(&found, |one| one.known.data()) else {
         let names = declared::names(&found);
         layout.evidence.push(format!(
-            "the member changes every {chunk}, as it does on {names}: reads alone do not tell which"
+            "the member changes every {chunk}, as it does on {names}: reads alone do not show which"
         ));
         return;
     };
@@ -255,7 +255,7 @@ fn tell(layout: &mut MemberLayout, seen: &MemberEvidence<'_>, best: &Best, total
         layout.needs_words = true;
         let others: Vec<Match> = all.iter().filter(|one| !found.contains(one)).copied().collect();
         layout.evidence.push(format!(
-            "reads alone would fit {} as well; the kernel's words decide",
+            "reads alone would fit {} as well; the kernel's own description decides",
             declared::names(&others)
         ));
     }
@@ -309,9 +309,7 @@ fn without_layout(layout: &mut MemberLayout, reads: &Option<Side>, writes: &Opti
         (layout.copies, layout.parity_members) = (Some(copies), Some(0));
         if copies > 1 {
             layout.level = Some(Level::Raid1);
-            layout
-                .evidence
-                .push(format!("every write reaches the same {copies} members: copies, and no stripe"));
+            layout.evidence.push(format!("every write reaches the same {copies} members: copies, no stripe"));
         } else {
             layout.evidence.push("every write reaches the same member: no stripe".into());
         }
@@ -322,12 +320,12 @@ fn without_layout(layout: &mut MemberLayout, reads: &Option<Side>, writes: &Opti
         return;
     }
     if is_in_a_row(reads) && is_in_a_row(writes) {
-        layout.evidence.push("one member lies behind the other: no stripe".into());
+        layout.evidence.push("the members are concatenated: no stripe".into());
         return;
     }
-    layout.evidence.push("no layout that is known explains which members are reached".into());
+    layout.evidence.push("no known layout explains which members are reached".into());
     if layout.doubts.is_empty() {
-        layout.doubts.push("no layout that is known explains which members are reached".into());
+        layout.doubts.push("no known layout explains which members are reached".into());
     }
 }
 

@@ -1,6 +1,7 @@
-//! The geometry of an array from the latencies of chosen requests: which requests to make ([`sweep()`]), what they say
-//! ([`infer`]), where to ask next while the members' own counters show what each request reached ([`AdaptiveProbes`]), what they
-//! say ([`infer_from_members`]), and whether the kernel's hints agree ([`compare_with_sysfs`]). It issues no I/O, and what latency cannot tell it does not tell.
+//! The chunk and the full stripe of an array, by two methods. From latency: [`sweep()`] lists the requests, [`infer`] fits
+//! layouts to their latencies. From the members' own counters: [`AdaptiveProbes`] chooses one request after the other,
+//! [`infer_from_members`] finds the layouts that explain which members each one reached. [`stripe`] puts both beside the
+//! kernel's hints ([`compare_with_sysfs`]). No I/O is issued here, and what the evidence does not show stays open.
 
 mod adaptive_probes;
 mod answer;

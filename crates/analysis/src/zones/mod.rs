@@ -1,6 +1,6 @@
 //! What the latencies at chosen places say of a disk: the samples of each position, the zones of equal rate, the scatter,
-//! bands behind the main line, drift between the passes, and the time that was not spent in I/O. Derived from a Record
-//! when asked for; it puts nothing into words.
+//! bands slower than the main mode, drift between the passes, and the time that was not spent in I/O. Derived from a
+//! Record; the sentences are made elsewhere.
 
 mod latency_bands;
 mod positions;
@@ -65,7 +65,7 @@ pub struct Zones {
     /// Scatter of a sample around the median of its position, as a share of it: the median absolute deviation, scaled as
     /// for normal scatter. `None` with fewer than two passes.
     pub scatter: Option<f64>,
-    /// Bands behind the main line; `None` where there are none.
+    /// Bands slower than the main mode; `None` where there are none.
     pub latency_bands: Option<LatencyBands>,
     /// A difference between the passes; `None` where there is none.
     pub drift: Option<Drift>,

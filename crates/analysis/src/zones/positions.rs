@@ -58,7 +58,7 @@ fn device<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Device> {
     record.targets.iter().find(|target| target.index == *index)?.device.as_ref()
 }
 
-/// Whether the device says that it turns.
+/// Whether the device reports that it is rotational.
 pub fn rotates(record: &Record, cell: &CellRecord) -> bool {
     device(record, cell).and_then(|device| device.rotational) == Some(true)
 }

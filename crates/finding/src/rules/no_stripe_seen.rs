@@ -1,4 +1,4 @@
-//! `no-stripe-seen`: neither size nor place of a request makes its cost step as a stripe would. It does not say that there
+//! `no-stripe-seen`: latency has no steps by size or offset as a stripe would cause. It does not say that there
 //! is none.
 
 use super::Rule;
