@@ -4,7 +4,7 @@
 use crate::context::{PlanContext, size_word};
 use crate::options::Positions;
 use crate::question::Question;
-use rdsk_analysis::stripe::{SweepOptions, WALK_REQUESTS, Walk, sweep};
+use rdsk_analysis::stripe::{AdaptiveProbes, MAX_ADAPTIVE_PROBES, SweepOptions, sweep};
 use rdsk_model::{
     Cell, ChosenFirst, EngineKind, Experiment, Extent, IoPath, Op, PlaceChooser, Points, Sync, TargetKind,
     Workload,
@@ -49,7 +49,7 @@ impl Question for Stripe {
     }
 
     fn chooser(&self, workload: &Workload) -> Option<Box<dyn PlaceChooser>> {
-        Some(Box::new(Walk::of(workload)))
+        Some(Box::new(AdaptiveProbes::of(workload)))
     }
 }
 
@@ -87,7 +87,7 @@ fn cell(context: &PlanContext<'_>, op: Op, requests: Requests, has_members: bool
     workload.align_bytes = wish.unit_bytes();
     // Durable writes: a write cache would hide the members.
     workload.sync = if op == Op::Write { Sync::Dsync } else { Sync::None };
-    let chosen = if has_members { WALK_REQUESTS as u64 * wish.unit_bytes() } else { 0 };
+    let chosen = if has_members { MAX_ADAPTIVE_PROBES as u64 * wish.unit_bytes() } else { 0 };
     let bytes = points.pass_bytes(largest) + chosen;
     let has_positions = !points.is_empty() || (has_members && room_bytes >= MIN_UNITS * wish.unit_bytes());
     workload.points = has_positions.then_some(points);
