@@ -121,7 +121,7 @@ mod tests {
             device: vec![device],
             requests: vec![Request { target: 0, op: Op::Read, bytes: 4096, count: reads }],
             bios: vec![bio("this"), bio("other")],
-            device_latency_ns: Some(latency(&vec![1_000 * reads; 10])),
+            device_latency_ns: Some(latency(&[1_000 * reads; 10])),
             process,
             ..Evidence::none()
         }
