@@ -3,6 +3,7 @@
 //! what `zones`, `scale` and `stripe` measured. Each is a pure function of what was counted. It does no I/O, reads no clock,
 //! draws nothing and advises nothing.
 
+mod analysis;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 pub mod iostat;
@@ -15,4 +16,5 @@ mod verdict;
 pub mod words;
 pub mod zones;
 
+pub use analysis::Analysis;
 pub use verdict::{verdict, verdict_with_cpus};

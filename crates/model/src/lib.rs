@@ -5,6 +5,7 @@ pub mod clock;
 pub mod diskstat;
 pub mod event;
 pub mod evidence;
+pub mod finding;
 pub mod latency;
 pub mod members;
 pub mod plan;
@@ -21,13 +22,12 @@ pub use evidence::{
     Bio, Counted, DeviceEvidence, Evidence, EvidenceSource, ExtentEvidence, IntervalCounters, Limit,
     PageCache, PageCacheState, ProcessIo, Request,
 };
+pub use finding::{Confidence, Finding, Severity};
 pub use latency::{Estimate, Latency};
 pub use members::{ChosenIo, MemberCounters, MemberIo, NextPlace, PlaceChooser};
 pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
-pub use record::{
-    CellRecord, ClockFacts, Confidence, Finding, Host, Observer, Record, Status, Verdict, VerdictCode,
-};
+pub use record::{CellRecord, ClockFacts, Host, Observer, Record, Status, Verdict, VerdictCode};
 pub use result::{
     CellResult, ColdCheck, CpuTime, IoError, Issuing, Overlap, PointRun, StopReason, StreamResult, Trial,
     Visit, Windows,

@@ -2,6 +2,7 @@
 //! key; what was not measured is null, never 0. It holds data and draws nothing.
 
 use crate::evidence::{Evidence, EvidenceSource};
+use crate::finding::Finding;
 use crate::plan::Experiment;
 use crate::problem::Problem;
 use crate::result::CellResult;
@@ -116,35 +117,6 @@ pub struct CellRecord {
     pub evidence: Evidence,
     /// What it means; `None` for a cell that never ran.
     pub verdict: Option<Verdict>,
-}
-
-words!(
-    /// Whether a finding was measured or inferred.
-    Confidence {
-        /// The counters show it.
-        Measured = "measured",
-        /// It follows from figures that fit no other cause we know.
-        Inferred = "inferred",
-    }
-);
-
-/// Evidence explained.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Finding {
-    /// Stable code, also the name of its page in docs/findings/.
-    pub code: String,
-    /// One line.
-    pub title: String,
-    /// The explanation in plain words.
-    pub text: String,
-    /// The counters that it rests on, each a `name = value` in words.
-    pub evidence: Vec<String>,
-    /// Measured or inferred.
-    pub confidence: Confidence,
-    /// What to do about it, where something can be done.
-    pub advice: Option<String>,
-    /// Ids of the cells.
-    pub cells: Vec<String>,
 }
 
 /// One run.

@@ -77,7 +77,7 @@ fn draw_group(page: &mut Page, record: &Record, columns: &[&CellRecord]) {
     head.extend(columns.iter().map(|cell| column(cell)));
     page.table_with(&head, &rows, &[1]);
     cells::draw_whys(page, record, columns, |cell| column(cell).into());
-    findings::draw_comparisons(page, record, |id| columns.iter().any(|cell| cell.id == id));
+    findings::draw_beside(page, record, columns);
     page.blank();
 }
 

@@ -53,7 +53,7 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
     let rows: Vec<Vec<String>> = cells.iter().map(|cell| summary(op, cell)).collect();
     page.table_with(&heads, &rows, &[heads.len() - 1]);
     cells::draw_whys(page, record, cells, mode);
-    findings::draw_comparisons(page, record, |id| cells.iter().any(|cell| cell.id == id));
+    findings::draw_beside(page, record, cells);
     let rows: Vec<(String, Iostat)> =
         cells.iter().filter_map(|cell| Some((mode(cell), iostat_row(cells::device(cell)?)?))).collect();
     if rows.is_empty() {

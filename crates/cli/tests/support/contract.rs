@@ -1,5 +1,5 @@
-//! The contract of `--json`: every name of schema `rdsk.record/1` with the type of its value, and what must agree with
-//! what. It looks at documents and runs nothing.
+//! The contract of `--json`: every name of schema `rdsk.record/1` with the type of its value, and what must be
+//! consistent. It checks documents and runs nothing.
 
 use std::collections::BTreeSet;
 
@@ -112,7 +112,7 @@ const DEVICE: Shape = Object(&[
 
 const CELL: Shape = Object(&[
     ("id", Text),
-    ("experiment", Word(&["headline", "paths", "stream", "align", "zones", "scale"])),
+    ("experiment", EXPERIMENT),
     ("workload", WORKLOAD),
     ("result", RESULT),
     ("evidence", EVIDENCE),
@@ -290,14 +290,19 @@ const VERDICT: Shape = Object(&[
     ("text", Text),
 ]);
 
+const EXPERIMENT: Shape = Word(&["headline", "paths", "stream", "align", "zones", "scale", "stripe"]);
+
 const FINDING: Shape = Object(&[
     ("code", Text),
+    ("severity", Word(&["invalid", "uncertain", "cause", "cost", "remark"])),
     ("title", Text),
     ("text", Text),
     ("evidence", List(&Text)),
     ("confidence", Word(&["measured", "inferred"])),
     ("advice", TEXT_OR_NULL),
     ("cells", List(&Text)),
+    ("experiment", OrNull(&EXPERIMENT)),
+    ("covers_verdicts", Flag),
 ]);
 
 /// Everything that is wrong with a Record, each with its place; empty when it keeps the contract.
