@@ -34,7 +34,7 @@ impl StopFlag {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether stopping was asked for. A relaxed load: cheap enough for a hot loop.
+    /// Whether a stop was requested. A relaxed load: cheap enough for a hot loop.
     #[inline]
     #[must_use]
     pub fn is_raised(&self) -> bool {

@@ -147,7 +147,7 @@ impl Bio {
     }
 }
 
-/// The page cache over the span at one instant. `None` where the kernel does not tell.
+/// The page cache over the span at one instant. `None` if the kernel does not report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageCacheState {
     /// Bytes in pages that are cached.

@@ -1,4 +1,4 @@
-//! The Plan: an ordered list of cells, each one workload asked for by one experiment. Pure data; `--dry-run` prints it.
+//! The Plan: an ordered list of cells, each one workload requested by one experiment. Pure data; `--dry-run` prints it.
 
 use crate::workload::{Workload, words};
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ pub enum Extent {
     },
 }
 
-/// One workload asked for by one experiment.
+/// One workload requested by one experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// Unique in the Record and readable: `paths/write/buffered`.
@@ -71,7 +71,7 @@ pub struct Plan {
     pub cells: Vec<Cell>,
     /// Wall time that all cells together may take.
     pub budget_ns: u64,
-    /// Time of one cell in all its visits, where it was asked for (`--runtime`); replaces the share of the budget.
+    /// Time of one cell in all its visits, if requested (`--runtime`); replaces the share of the budget.
     pub runtime_ns: Option<u64>,
     /// Wanted relative half-width of the 95 % confidence interval, between 0 and 1.
     pub precision: f64,

@@ -33,7 +33,7 @@ words!(
         Hole = "hole",
         /// The processor is the limit.
         CpuBound = "cpu-bound",
-        /// The time went into making the data.
+        /// The time went into data generation.
         SourceBound = "source-bound",
         /// A limit of the control group is the limit.
         Throttled = "throttled",
@@ -41,7 +41,7 @@ words!(
         Disturbed = "disturbed",
         /// No counters reach the device.
         Unverified = "unverified",
-        /// The cell ended before it could tell.
+        /// The cell ended before that was known.
         Incomplete = "incomplete",
     }
 );

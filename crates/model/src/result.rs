@@ -8,7 +8,7 @@ use std::fmt;
 words!(
     /// Why a cell ended.
     StopReason {
-        /// The interval is as narrow as asked for.
+        /// The interval is as narrow as requested.
         Precision = "precision",
         /// The share of the time was used up.
         Budget = "budget",
@@ -18,7 +18,7 @@ words!(
         Interrupted = "interrupted",
         /// An I/O failed.
         Error = "error",
-        /// The cell has no meaning here; `why` tells.
+        /// The cell has no meaning here; `why` says why.
         NotApplicable = "not_applicable",
     }
 );
@@ -43,17 +43,17 @@ pub struct StreamResult {
     pub ops: u64,
 }
 
-/// One pass over the chosen places of a workload; shorter than their list when its time was used up.
+/// One pass over the chosen positions of a workload; shorter than their list if its time was used up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PointRun {
-    /// Which place, as a position in the workload's list, in the order of visiting.
+    /// Index in the workload's list of positions, in the order of visiting.
     pub order: Vec<u32>,
     /// Latency at each, in the same order.
     pub latency_ns: Vec<u64>,
-    /// Places that were asked for and failed; they are not in `order`, and `errors` of the cell names them.
+    /// Positions that failed; they are not in `order`, and `errors` of the cell names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<u32>,
-    /// What the members of an array were asked for each, in the same order; empty where nobody looked.
+    /// What each member of an array was asked to do for each, in the same order; empty if nobody counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Vec<crate::MemberIo>>,
     /// The requests whose places were chosen as the run went on, before those of the list, in their order.
@@ -177,7 +177,7 @@ pub struct CellResult {
     /// How that came about; `None` in Records before it was recorded, and for cells that never ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issuing: Option<Issuing>,
-    /// Bytes asked for in I/Os that were issued.
+    /// Bytes requested in I/Os that were issued.
     pub asked_bytes: Option<u64>,
     /// Bytes completed.
     pub bytes: Option<u64>,

@@ -144,6 +144,6 @@ pub struct Target {
     pub direct_io: Option<bool>,
     /// Smallest size and alignment that direct I/O accepts (`statx` `STATX_DIOALIGN`, else the logical block).
     pub direct_align_bytes: Option<u64>,
-    /// Whether reads can be asked for without blocking (`RWF_NOWAIT`); without it `io_uring` runs on worker threads.
+    /// Whether reads can be issued without blocking (`RWF_NOWAIT`); without it `io_uring` runs on worker threads.
     pub nowait: Option<bool>,
 }

@@ -71,7 +71,7 @@ words!(
 words!(
     /// What makes written data durable.
     Sync {
-        /// Nothing is asked for.
+        /// Nothing is requested.
         None = "none",
         /// Every write returns only when its data is durable (`O_DSYNC`).
         Dsync = "dsync",
@@ -91,7 +91,7 @@ words!(
     }
 );
 words!(
-    /// Who issues the I/O. An engine that stands earlier takes over where a later one is not to be had.
+    /// Who issues the I/O. An engine that stands earlier takes over if a later one is not available.
     EngineKind {
         /// One blocking system call per I/O.
         Sync = "sync",
@@ -232,7 +232,7 @@ impl Workload {
         }
     }
 
-    /// Time from the first start of a stream to the last, as asked for, in ns.
+    /// Time from the first start of a stream to the last, as requested, in ns.
     #[must_use]
     pub fn ramp_ns(&self) -> u64 {
         self.stagger_ns.saturating_mul(u64::from(self.streams.saturating_sub(1)))

@@ -4,7 +4,7 @@
 use crate::stack::{Spread, Stack};
 use rdsk_model::Counted;
 
-/// Chooses for one target; `counts` tells whether the counters of a device are known. `None` where neither the target's
+/// Chooses for one target; `counts` says whether the counters of a device are known. `None` where neither the target's
 /// devices nor enough of those below them count.
 #[must_use]
 pub fn counted(stack: &Stack, counts: &impl Fn(&str) -> bool) -> Option<Counted> {

@@ -20,8 +20,8 @@ use std::time::Duration;
 pub const DEFAULT_SAMPLE_WIDTH_NS: u64 = 50_000_000;
 
 /// The kernel counts a request shortly after it has woken the waiting process, so the last one of a visit may not be
-/// counted yet when the visit ends. While requests are in flight we look again, this often at most: somebody else's
-/// requests may be in flight for ever.
+/// counted yet when the visit ends. While requests are in flight the counters are read again, at most this often: another
+/// program's requests may be in flight all the time.
 const MAX_RESAMPLES: u32 = 10;
 const RESAMPLE_AFTER: Duration = Duration::from_micros(50);
 
@@ -116,7 +116,7 @@ impl KernelObserver {
         samples
     }
 
-    /// Samples once nothing is in flight any more, or after some looks.
+    /// Samples once nothing is in flight any more, or after some attempts.
     fn settled_samples(&mut self) -> Samples {
         let mut samples = self.samples();
         for _ in 0..MAX_RESAMPLES {

@@ -1,4 +1,4 @@
-//! Memory as `/proc/meminfo` tells, of the whole machine. It says nothing of one file or one process.
+//! Memory as `/proc/meminfo` reports it, of the whole machine. It says nothing of one file or one process.
 
 use crate::{ObserveError, read_text};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Where the control-group filesystems are mounted, as `/proc/self/mountinfo` tells. It mounts nothing.
+//! Where the control-group filesystems are mounted, as `/proc/self/mountinfo` lists them. It mounts nothing.
 
 use std::path::{Component, Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What the kernel charged to a process, as `/proc/PID/io` tells. It needs no privilege for our own process, and says
+//! What the kernel charged to a process, as `/proc/PID/io` reports it. It needs no privilege for our own process, and says
 //! nothing of what kernel threads did for it.
 
 use crate::{ObserveError, read_text};

@@ -1,5 +1,5 @@
 //! The observer of simulated targets: the counters of the hosts' own models, in the units and shapes of the kernel's, and
-//! what only a model knows besides. It reads the lab, and changes nothing in it but where the largest queue is counted from.
+//! what only a model knows besides. It reads the lab and changes nothing in it but the start of the interval whose largest queue is counted.
 
 use crate::series::Series;
 use crate::visit::{DeviceCounts, DeviceVisit, Observer, VisitEvidence};

@@ -6,13 +6,14 @@ use crate::stack::Stack;
 use rdsk_model::{Bio, DiskStat, EvidenceSource, IntervalCounters, Limit, ProcessIo, Request};
 use rdsk_stats::Histogram;
 
-/// Somebody who counts beside a visit: begin, end of I/O, end, in this order, visit after visit.
+/// Counts while a visit runs: `begin`, `end_io`, `end`, in this order, visit after visit. The one trait that a source of
+/// evidence implements.
 pub trait Observer: Send {
     /// Just before the first I/O.
     fn begin(&mut self);
-    /// When the last I/O returned: the iostat row covers the time from `begin` to here.
+    /// When the last I/O returned: `during_io` covers the time from `begin` to here.
     fn end_io(&mut self);
-    /// When the data is stable: the counters of devices cover the time from `begin` to here.
+    /// When the data is stable: `until_stable` covers the time from `begin` to here.
     fn end(&mut self) -> VisitEvidence;
     /// How the evidence was gathered, over all visits so far.
     fn describe(&self) -> rdsk_model::Observer;
