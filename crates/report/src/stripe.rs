@@ -5,21 +5,22 @@ use crate::cells;
 use crate::chart::{self, Axes, Series};
 use crate::figures::{MISSING, significant};
 use crate::page::{Page, Tone};
-use rdsk_analysis::stripe::{MemberLayout, SURE, StripeResult, stripe};
+use rdsk_analysis::Analysis;
+use rdsk_analysis::stripe::{MemberLayout, SURE, StripeResult};
 use rdsk_model::{CellRecord, Experiment, Op, Record};
 use rdsk_units::{Bytes, percent};
 
 /// A size that is less likely than this is not shown: it would only be read as an answer.
 const WORTH_SAYING: f64 = 0.5;
 
-pub(crate) fn draw(page: &mut Page, record: &Record) {
+pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
     page.heading("STRIPE: chunk and full stripe, from what requests take");
-    for cell in cells::of(record, Experiment::Stripe) {
-        match stripe(record, cell) {
-            Some(result) => draw_cell(page, record, cell, &result),
+    for cell in cells::of(analysis, Experiment::Stripe) {
+        match analysis.stripe(cell) {
+            Some(reading) => draw_cell(page, analysis, cell, reading),
             // Reads beside writes: what they say is in the words of those.
             None if !cell.result.points.is_empty() => {}
-            None => cells::draw_whys(page, record, &[cell], |cell| cell.id.clone()),
+            None => cells::draw_whys(page, analysis, &[cell], |cell| cell.id.clone()),
         }
     }
 }
