@@ -7,7 +7,7 @@ use crate::planner::{PlanError, plan};
 use crate::request::Request;
 use crate::runner::Runner;
 use rdsk_model::{
-    CellRecord, Observer, Plan, Problem, ProblemKind, Record, EvidenceSource, SCHEMA, Status, Target, Watch,
+    CellRecord, EvidenceSource, Observer, Plan, Problem, ProblemKind, Record, SCHEMA, Status, Target, Watch,
 };
 use rdsk_targets::test_files_left;
 use rdsk_units::Nanos;
@@ -54,7 +54,12 @@ pub fn empty_record(command: Vec<String>, label: Option<String>) -> Record {
         error: None,
         host: None,
         targets: Vec::new(),
-        observer: Observer { source: EvidenceSource::None, why_not_higher: None, lost_events: 0, cost_ns_per_io: None },
+        observer: Observer {
+            source: EvidenceSource::None,
+            why_not_higher: None,
+            lost_events: 0,
+            cost_ns_per_io: None,
+        },
         cells: Vec::new(),
         findings: Vec::new(),
         notes: Vec::new(),

@@ -22,7 +22,7 @@ use behaviour::Programmed;
 use fuser::{BackgroundSession, Config, MountOption, Session};
 use queue::{Queue, lock};
 use rustix::thread::CpuSet;
-use serve::{DiskState, Disk, FILE_NAME, OneFile, RunningModel};
+use serve::{Disk, DiskState, FILE_NAME, OneFile, RunningModel};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -127,7 +127,8 @@ impl Builder {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         let store = Store::new(capacity_bytes, self.write_cache)?;
-        let state = Mutex::new(DiskState { model: self.model.start(), store, path_ns: 0, last_arrival_ns: 0 });
+        let state =
+            Mutex::new(DiskState { model: self.model.start(), store, path_ns: 0, last_arrival_ns: 0 });
         let disk = Arc::new(Disk { capacity_bytes, state, queue: Queue::new(self.cpu) });
         Ok(FuseDisk { mounted: Arc::new(Mounted::new(disk)?) })
     }

@@ -13,7 +13,8 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         name: "points",
         value: One("N", |args, text| {
-            value::count(text, MAX_POINTS).map(|count| args.options.positions = Positions::Count(u64::from(count)))
+            value::count(text, MAX_POINTS)
+                .map(|count| args.options.positions = Positions::Count(u64::from(count)))
         }),
         uses: &[
             on(&[Zones], "Positions to visit in each pass", "up to 200, as the budget allows"),
@@ -74,7 +75,10 @@ mod tests {
     #[test]
     fn order() {
         let order = |word| parsed(&["zones", "--order", word]).unwrap().options.position_order;
-        assert_eq!((order("ascending"), order("shuffled")), (PositionOrder::Ascending, PositionOrder::Shuffled));
+        assert_eq!(
+            (order("ascending"), order("shuffled")),
+            (PositionOrder::Ascending, PositionOrder::Shuffled)
+        );
         refuses("zones", "--order", &["", "random", "asc"]);
     }
 }
