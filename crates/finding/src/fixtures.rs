@@ -6,6 +6,6 @@ pub use rdsk_analysis::fixtures::*;
 #[must_use]
 pub fn run() -> rdsk_model::Record {
     let mut record = rdsk_analysis::fixtures::run();
-    record.findings = crate::findings(&record);
+    record.findings = crate::findings(&rdsk_analysis::Analysis::of(&record));
     record
 }

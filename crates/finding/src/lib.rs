@@ -6,4 +6,4 @@
 pub mod fixtures;
 mod rules;
 
-pub use rules::{REMARKS, RULES, Rule, findings};
+pub use rules::{Needs, RULES, Rule, findings};

@@ -2,19 +2,16 @@
 //! page docs/findings/CODE.md. A rule whose counters are missing says nothing; it never guesses.
 
 mod buffered_write_in_memory;
-mod cached_read;
 mod cold_not_reached;
 mod common;
-mod cpu_bound;
 mod direct_refused;
 mod direct_vs_buffered;
-mod disturbed;
 mod drift;
 mod durable_write_cost;
 mod few_samples;
-mod hole_read;
 mod larger_blocks_help;
 mod latency_bands;
+mod level_shifts;
 mod loop_backing_cached;
 mod misaligned_write;
 mod no_stripe_seen;
@@ -26,6 +23,7 @@ mod queue_depth_not_reached;
 mod read_modify_write;
 mod requests_merged;
 mod requests_split;
+mod restated_verdicts;
 mod scale_knee;
 mod single_writer_depth;
 mod slow_start;
@@ -34,32 +32,66 @@ mod speed_by_position;
 mod stalls;
 mod stripe_geometry;
 mod stripe_hints_differ;
-mod throttled;
 mod unfair_streams;
 mod uring_on_workers;
 mod write_cache_full;
 mod write_cache_volatile;
 
-use rdsk_model::{Finding, Record};
+use rdsk_analysis::Analysis;
+use rdsk_model::{Confidence, Experiment, Finding, Severity};
 
-/// One rule: looks at a Record and explains what it recognises.
+/// One rule: looks at what a Record means and explains what it recognises.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     /// Stable kebab-case name, also that of its page in docs/findings/.
     pub code: &'static str,
-    /// Its findings; empty when it recognises nothing or a counter that it needs is missing.
-    pub check: fn(&Record) -> Vec<Finding>,
+    /// How much its findings matter.
+    pub severity: Severity,
+    /// What it cannot do without.
+    pub needs: Needs,
+    /// The experiment whose page shows its findings beside the table.
+    pub experiment: Option<Experiment>,
+    /// Its findings; empty when it recognises nothing or something that it needs is missing.
+    pub check: fn(&Analysis<'_>) -> Vec<Finding>,
 }
 
-/// Every rule, the most important first: those that take the meaning from a figure, those that make it unsure, then
-/// causes, then costs, then remarks.
+/// What a rule rests on; without it the rule is silent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Counters of the system: of the device, the process, the page cache, the processor or a control group.
+    Counters,
+    /// Times, rates and counts that rdsk takes itself.
+    OwnTimes,
+    /// The workload, and what the target says of itself.
+    Facts,
+}
+
+impl Rule {
+    /// A finding of this rule, measured, to be completed by the methods of [`Finding`].
+    fn finding(&self, title: impl Into<String>, text: impl Into<String>) -> Finding {
+        Finding {
+            code: self.code.into(),
+            severity: self.severity,
+            title: title.into(),
+            text: text.into(),
+            evidence: Vec::new(),
+            confidence: Confidence::Measured,
+            advice: None,
+            cells: Vec::new(),
+            experiment: self.experiment,
+            covers_verdicts: false,
+        }
+    }
+}
+
+/// Every rule, the gravest [`Severity`] first.
 pub const RULES: &[Rule] = &[
-    hole_read::RULE,
-    cached_read::RULE,
+    restated_verdicts::HOLE_READ,
+    restated_verdicts::CACHED_READ,
     buffered_write_in_memory::RULE,
     loop_backing_cached::RULE,
-    disturbed::RULE,
-    throttled::RULE,
+    restated_verdicts::DISTURBED,
+    restated_verdicts::THROTTLED,
     cold_not_reached::RULE,
     few_samples::RULE,
     write_cache_full::RULE,
@@ -73,7 +105,7 @@ pub const RULES: &[Rule] = &[
     stripe_hints_differ::RULE,
     no_stripe_seen::RULE,
     slow_start::RULE,
-    cpu_bound::RULE,
+    restated_verdicts::CPU_BOUND,
     queue_depth_not_reached::RULE,
     uring_on_workers::RULE,
     one_target_limits::RULE,
@@ -92,21 +124,10 @@ pub const RULES: &[Rule] = &[
     larger_blocks_help::RULE,
 ];
 
-/// The codes of findings that explain how storage works and warn of nothing: a title is enough for them.
-pub const REMARKS: &[&str] = &[
-    "write-cache-volatile",
-    "single-writer-depth",
-    "requests-merged",
-    "requests-split",
-    "page-write-no-read",
-    "direct-refused",
-    "larger-blocks-help",
-];
-
 /// The findings of all rules, in the order of [`RULES`]. The cells' verdicts must have been given before.
 #[must_use]
-pub fn findings(record: &Record) -> Vec<Finding> {
-    RULES.iter().flat_map(|rule| (rule.check)(record)).collect()
+pub fn findings(analysis: &Analysis<'_>) -> Vec<Finding> {
+    RULES.iter().flat_map(|rule| (rule.check)(analysis)).collect()
 }
 
 #[cfg(test)]
@@ -143,28 +164,6 @@ mod tests {
         }
     }
 
-    /// Rules that rest on something else than counters of the kernel: the workload, the target's facts, our own times.
-    const NEED_NO_COUNTERS: &[&str] = &[
-        "queue-depth-not-reached",
-        "uring-on-workers",
-        "slow-start",
-        "drift",
-        "write-cache-full",
-        "slows-down",
-        "stalls",
-        "write-cache-volatile",
-        "direct-refused",
-        "durable-write-cost",
-        "misaligned-write",
-        "few-samples",
-        "speed-by-position",
-        "latency-bands",
-        "passes-differ",
-        "stripe-geometry",
-        "stripe-hints-differ",
-        "no-stripe-seen",
-    ];
-
     #[test]
     fn without_counters_nothing_is_claimed_of_them() {
         let mut record = fixtures::run();
@@ -177,8 +176,9 @@ mod tests {
             cell.result.cpu_ns = None;
         }
         let record = fixtures::record(record.targets, record.cells);
-        for finding in findings(&record) {
-            assert!(NEED_NO_COUNTERS.contains(&finding.code.as_str()), "{finding:#?}");
+        for finding in findings(&Analysis::of(&record)) {
+            let rule = RULES.iter().find(|rule| rule.code == finding.code).unwrap();
+            assert_ne!(rule.needs, Needs::Counters, "{finding:#?}");
         }
     }
 
@@ -222,7 +222,7 @@ mod tests {
             "root",
         ];
         let record = simulated();
-        let found = findings(&record);
+        let found = findings(&Analysis::of(&record));
         let real: BTreeSet<String> =
             fixtures::run().findings.into_iter().map(|finding| finding.code).collect();
         let codes: BTreeSet<String> = found.iter().map(|finding| finding.code.clone()).collect();
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_run_gives_findings_in_the_order_of_the_rules() {
-        let found = findings(&fixtures::run());
+        let found = findings(&Analysis::of(&fixtures::run()));
         let positions: Vec<usize> = found
             .iter()
             .map(|finding| RULES.iter().position(|rule| rule.code == finding.code).unwrap())
@@ -252,14 +252,19 @@ mod tests {
     }
 
     #[test]
-    fn remarks_are_codes_of_rules() {
-        for code in REMARKS {
-            assert!(RULES.iter().any(|rule| rule.code == *code), "{code}");
+    fn the_gravest_rules_come_first() {
+        assert!(RULES.is_sorted_by_key(|rule| rule.severity));
+        for finding in fixtures::run().findings {
+            let rule = RULES.iter().find(|rule| rule.code == finding.code).unwrap();
+            assert_eq!(finding.severity, rule.severity, "{}", rule.code);
         }
     }
 
     #[test]
     fn a_record_without_cells_has_no_findings() {
-        assert_eq!(findings(&fixtures::record(vec![fixtures::disk()], Vec::new())), Vec::new());
+        assert_eq!(
+            findings(&Analysis::of(&fixtures::record(vec![fixtures::disk()], Vec::new()))),
+            Vec::new()
+        );
     }
 }

@@ -2,8 +2,10 @@
 //! seen), Event and Watch (what is happening), Clock (what time is). It does no I/O, reads no clock and draws nothing.
 
 pub mod clock;
+pub mod diskstat;
 pub mod event;
 pub mod evidence;
+pub mod finding;
 pub mod members;
 pub mod plan;
 pub mod problem;
@@ -12,18 +14,20 @@ pub mod target;
 pub mod workload;
 
 pub use clock::{Clock, StopFlag};
+pub use diskstat::{DiskStat, SECTOR_BYTES};
 pub use event::{Event, Silent, Watch};
 pub use evidence::{
-    Bio, Counted, DeviceEvidence, Evidence, EvidenceSource, ExtentEvidence, Iostat, Limit, PageCache,
-    PageCacheState, ProcessIo, Request,
+    Bio, Counted, DeviceEvidence, Evidence, EvidenceSource, ExtentEvidence, IntervalCounters, Limit,
+    PageCache, PageCacheState, ProcessIo, Request,
 };
+pub use finding::{Confidence, Finding, Severity};
 pub use members::{ChosenIo, MemberCounters, MemberIo, NextPlace, PlaceChooser};
 pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
 pub use record::{
-    CellRecord, CellResult, ClockFacts, ColdCheck, Confidence, CpuTime, Estimate, Finding, Host, IoError,
-    Issuing, Latency, Observer, Overlap, PointRun, Record, Status, StopReason, StreamResult, Trial, Verdict,
-    VerdictCode, Visit, Windows,
+    CellRecord, CellResult, ClockFacts, ColdCheck, CpuTime, Estimate, Host, IoError, Issuing, Latency,
+    Observer, Overlap, PointRun, Record, Status, StopReason, StreamResult, Trial, Verdict, VerdictCode,
+    Visit, Windows,
 };
 pub use target::{ArrayFacts, Device, Filesystem, Layer, Target, TargetKind};
 pub use workload::{

@@ -2,6 +2,7 @@
 //! key; what was not measured is null, never 0. It holds data and a few derived readings, and draws nothing.
 
 use crate::evidence::{Evidence, EvidenceSource};
+use crate::finding::Finding;
 use crate::plan::Experiment;
 use crate::problem::Problem;
 use crate::target::Target;
@@ -144,6 +145,27 @@ pub struct Latency {
     pub max: Option<u64>,
     /// base64 of HdrHistogram V2; left out by a compact record.
     pub histogram: Option<String>,
+}
+
+impl Latency {
+    /// The latencies of both; `None` where one of them was recorded without its histogram.
+    #[must_use]
+    pub fn of_both(one: &Self, other: &Self) -> Option<Self> {
+        if one.count == 0 || other.count == 0 {
+            return Some(if one.count == 0 { other.clone() } else { one.clone() });
+        }
+        let histogram = |of: &Self| Histogram::from_base64(of.histogram.as_deref()?).ok();
+        let mut sum = histogram(one)?;
+        sum.merge(&histogram(other)?);
+        let weighted = |of: &Self| Some(of.mean? * of.count as f64);
+        // The encoded histogram has no exact end and no exact sum; the Record has them beside it.
+        Some(Self {
+            min: one.min.min(other.min),
+            mean: weighted(one).zip(weighted(other)).map(|(a, b)| (a + b) / (one.count + other.count) as f64),
+            max: one.max.max(other.max),
+            ..Self::from(&sum)
+        })
+    }
 }
 
 impl From<&Histogram> for Latency {
@@ -384,35 +406,6 @@ pub struct CellRecord {
     pub evidence: Evidence,
     /// What it means; `None` for a cell that never ran.
     pub verdict: Option<Verdict>,
-}
-
-words!(
-    /// Whether a finding was measured or inferred.
-    Confidence {
-        /// The counters show it.
-        Measured = "measured",
-        /// It follows from figures that fit no other cause we know.
-        Inferred = "inferred",
-    }
-);
-
-/// Evidence explained.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Finding {
-    /// Stable code, also the name of its page in docs/findings/.
-    pub code: String,
-    /// One line.
-    pub title: String,
-    /// The explanation in plain words.
-    pub text: String,
-    /// The counters that it rests on, each a `name = value` in words.
-    pub evidence: Vec<String>,
-    /// Measured or inferred.
-    pub confidence: Confidence,
-    /// What to do about it, where something can be done.
-    pub advice: Option<String>,
-    /// Ids of the cells.
-    pub cells: Vec<String>,
 }
 
 /// One run.

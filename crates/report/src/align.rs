@@ -14,8 +14,6 @@ const COLUMNS: [(CacheState, IoPath); 4] = [
     (CacheState::Cold, IoPath::Buffered),
     (CacheState::Cold, IoPath::Direct),
 ];
-/// Codes of the findings whose advice belongs on this page.
-const ADVISERS: [&str; 3] = ["misaligned-write", "read-modify-write", "direct-refused"];
 
 /// Block size and shift: one row.
 type Key = (u64, u64);
@@ -83,8 +81,7 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord], footnotes
 
 /// What to do, each advice once.
 fn draw_advice(page: &mut Page, record: &Record) {
-    let is_ours = |code: &str| ADVISERS.contains(&code);
-    let found = record.findings.iter().filter(|finding| is_ours(&finding.code));
+    let found = record.findings.iter().filter(|finding| finding.experiment == Some(Experiment::Align));
     let mut said: Vec<&str> = Vec::new();
     for finding in found {
         // Who is told to align writes need not be told to write whole pages as well.

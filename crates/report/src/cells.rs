@@ -1,4 +1,4 @@
-//! Reading cells for the pages: choosing them, their verdict word, why one has no figure. It judges nothing; verdicts
+//! StripeResult cells for the pages: choosing them, their verdict word, why one has no figure. It judges nothing; verdicts
 //! stand in the Record.
 
 use crate::page::{Page, Tone};
@@ -74,16 +74,11 @@ pub(crate) fn is_device(cell: &CellRecord) -> bool {
         && !matches!(cell.result.stop, StopReason::Error | StopReason::Interrupted)
 }
 
-/// Findings that explain a verdict for all its cells at once, with the same figures.
-const EXPLAINING: [&str; 2] = ["buffered-write-in-memory", "disturbed"];
-
 /// Whether the verdict needs its sentence: the figure is not the device's, not that of memory on purpose, and no finding
 /// explains it.
 fn needs_word(record: &Record, cell: &CellRecord) -> bool {
-    let is_explained = record
-        .findings
-        .iter()
-        .any(|finding| EXPLAINING.contains(&finding.code.as_str()) && finding.cells.contains(&cell.id));
+    let is_explained =
+        record.findings.iter().any(|finding| finding.covers_verdicts && finding.cells.contains(&cell.id));
     let is_warm_read = cell.workload.op == Op::Read && cell.workload.cache == CacheState::Warm;
     let is_memory = cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::PageCache);
     !(is_device(cell) || is_explained || is_memory && is_warm_read)

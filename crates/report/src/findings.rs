@@ -2,29 +2,21 @@
 //! few lines stands in the JSON and on the finding's page of the documentation.
 
 use crate::page::{Page, Tone};
-use rdsk_finding::REMARKS;
-use rdsk_model::{Confidence, Finding, Record};
+use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record, Severity};
 
 /// Citations shown per finding; the JSON has them all.
 const MAX_SHOWN: usize = 2;
 /// Characters of explanation, about two lines: whole sentences as long as they fit, the first in any case.
 const MAX_TEXT: usize = 150;
 
-/// The code of the finding that the pages of the experiments show beside their tables.
-const COMPARISON: &str = "direct-vs-buffered";
+/// The pages that draw their findings beside their tables.
+const DRAWING_THEIR_OWN: [Option<Experiment>; 2] = [Some(Experiment::Paths), Some(Experiment::Stream)];
 
-/// Which findings are drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
-    All,
-    /// Without the comparisons, which stand on the pages above.
-    NotYetShown,
-}
-
-pub(crate) fn draw(page: &mut Page, record: &Record, which: Which) {
-    let is_drawn = |finding: &&Finding| which == Which::All || finding.code != COMPARISON;
+/// The findings that no page above has drawn: in full, and the remarks by their titles.
+pub(crate) fn draw(page: &mut Page, record: &Record) {
+    let is_drawn = |finding: &&Finding| !DRAWING_THEIR_OWN.contains(&finding.experiment);
     let (remarks, findings): (Vec<&Finding>, Vec<&Finding>) =
-        record.findings.iter().filter(is_drawn).partition(|finding| REMARKS.contains(&finding.code.as_str()));
+        record.findings.iter().filter(is_drawn).partition(|finding| finding.severity == Severity::Remark);
     if findings.is_empty() && remarks.is_empty() {
         return;
     }
@@ -38,10 +30,12 @@ pub(crate) fn draw(page: &mut Page, record: &Record, which: Which) {
     }
 }
 
-/// The comparisons of direct and buffered whose cells all satisfy a condition, a sentence or two each.
-pub(crate) fn draw_comparisons(page: &mut Page, record: &Record, is_shown: impl Fn(&str) -> bool) {
-    let is_ours =
-        |finding: &&Finding| finding.code == COMPARISON && finding.cells.iter().all(|id| is_shown(id));
+/// The findings of a page that speak of these cells only, a sentence or two each.
+pub(crate) fn draw_beside(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
+    let is_shown = |id: &String| cells.iter().any(|cell| cell.id == *id);
+    let is_ours = |finding: &&Finding| {
+        DRAWING_THEIR_OWN.contains(&finding.experiment) && finding.cells.iter().all(is_shown)
+    };
     for finding in record.findings.iter().filter(is_ours) {
         page.sentence(Tone::Plain, "  ", format!("{}. {}", capital(&finding.title), finding.text));
     }

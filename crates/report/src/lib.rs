@@ -24,86 +24,60 @@ pub use document::{Compactness, json};
 pub use plan::plan_text;
 pub use style::{Charset, Color, Style};
 
-use findings::Which;
 use page::Page;
+use rdsk_analysis::Analysis;
 use rdsk_model::{Experiment, Record};
 
 /// The whole Record as one text: what was measured, the headline, a page per experiment, the findings, the notes. Ends
 /// with a line feed; no line is wider than [`Style::width`].
 #[must_use]
 pub fn text(record: &Record, style: Style) -> String {
+    text_of(&Analysis::of(record), style)
+}
+
+/// As [`text()`], for a caller who has the Analysis already.
+#[must_use]
+pub fn text_of(analysis: &Analysis<'_>, style: Style) -> String {
     let mut page = Page::default();
-    header::draw(&mut page, record);
-    header::draw_status(&mut page, record);
+    header::draw(&mut page, analysis);
+    header::draw_status(&mut page, analysis);
     for &experiment in Experiment::ALL {
-        if cells::of(record, experiment).next().is_some() {
-            draw(&mut page, record, experiment);
+        if cells::of(analysis, experiment).next().is_some() {
+            draw(&mut page, analysis, experiment);
         }
     }
-    findings::draw(&mut page, record, Which::NotYetShown);
-    header::draw_end(&mut page, record);
+    findings::draw(&mut page, analysis);
+    header::draw_end(&mut page, analysis);
     page.render(style)
 }
 
 /// One experiment's page alone; says so when the Record has no cells of it.
 #[must_use]
-pub fn experiment(record: &Record, experiment: Experiment, style: Style) -> String {
+pub fn experiment(analysis: &Analysis<'_>, experiment: Experiment, style: Style) -> String {
     let mut page = Page::default();
-    if cells::of(record, experiment).next().is_some() {
-        draw(&mut page, record, experiment);
+    if cells::of(analysis, experiment).next().is_some() {
+        draw(&mut page, analysis, experiment);
     } else {
         page.line(format!("No cell of the experiment {experiment} was measured."));
     }
     page.render(style)
 }
 
-/// The headline: the few figures that everybody asks for first.
-#[must_use]
-pub fn headline(record: &Record, style: Style) -> String {
-    experiment(record, Experiment::Headline, style)
-}
-
-/// Direct against buffered.
-#[must_use]
-pub fn paths(record: &Record, style: Style) -> String {
-    experiment(record, Experiment::Paths, style)
-}
-
-/// One stream, watched by iostat.
-#[must_use]
-pub fn stream(record: &Record, style: Style) -> String {
-    experiment(record, Experiment::Stream, style)
-}
-
-/// Write latency by size and alignment.
-#[must_use]
-pub fn align(record: &Record, style: Style) -> String {
-    experiment(record, Experiment::Align, style)
-}
-
-/// The findings alone.
-#[must_use]
-pub fn findings(record: &Record, style: Style) -> String {
-    let mut page = Page::default();
-    findings::draw(&mut page, record, Which::All);
-    page.render(style)
-}
-
-fn draw(page: &mut Page, record: &Record, experiment: Experiment) {
-    if let Some(why) = cells::nothing_completed(record, experiment) {
+fn draw(page: &mut Page, analysis: &Analysis<'_>, experiment: Experiment) {
+    if let Some(why) = cells::nothing_completed(analysis, experiment) {
         page.blank();
         let name = experiment.as_str().to_uppercase();
         page.sentence(page::Tone::Heading, format!("{name}: "), format!("nothing completed: {why}"));
         return;
     }
     match experiment {
-        Experiment::Headline => headline::draw(page, record),
-        Experiment::Paths => paths::draw(page, record),
-        Experiment::Stream => stream::draw(page, record),
-        Experiment::Align => align::draw(page, record),
-        Experiment::Zones => zones::draw(page, record),
-        Experiment::Scale => scale::draw(page, record),
-        Experiment::Stripe => stripe::draw(page, record),
+        Experiment::Headline => headline::draw(page, analysis),
+        Experiment::Paths => paths::draw(page, analysis),
+        Experiment::Stream => stream::draw(page, analysis),
+        Experiment::Align => align::draw(page, analysis),
+        Experiment::Zones => zones::draw(page, analysis),
+        Experiment::Scale => scale::draw(page, analysis),
+        Experiment::Stripe => stripe::draw(page, analysis),
     }
 }
 

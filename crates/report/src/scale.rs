@@ -5,7 +5,8 @@ use crate::cells;
 use crate::chart::{self, Axes, Series};
 use crate::figures::{MISSING, Unit, or_missing, significant};
 use crate::page::{Page, Tone};
-use rdsk_analysis::scale::{Grid, Line, Point, analyse};
+use rdsk_analysis::Analysis;
+use rdsk_analysis::scale::{Grid, Line, Point};
 use rdsk_model::{CellRecord, Op, Record};
 use rdsk_units::{Bytes, Nanos, percent, printable};
 
@@ -18,13 +19,13 @@ const NAME_COLUMNS: usize = 16;
 /// Targets beside each other.
 const TARGETS: usize = 3;
 
-pub(crate) fn draw(page: &mut Page, record: &Record) {
+pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
     page.heading("SCALE: block size × streams, MiB/s while all streams run");
-    let grids = analyse(record);
-    for grid in &grids {
-        draw_grid(page, record, grid);
+    let grids = analysis.scale();
+    for grid in grids {
+        draw_grid(page, analysis, grid);
     }
-    draw_directions(page, &grids);
+    draw_directions(page, grids);
 }
 
 /// One direction over the same targets.
@@ -330,7 +331,7 @@ mod tests {
 
     fn text(record: &Record) -> String {
         let mut page = Page::default();
-        draw(&mut page, record);
+        draw(&mut page, &Analysis::of(record));
         page.render(Style::default())
     }
 

@@ -11,6 +11,10 @@ fn plain() -> Style {
     Style::default()
 }
 
+fn alone(record: &Record, page: Experiment) -> String {
+    experiment(&Analysis::of(record), page, plain())
+}
+
 #[track_caller]
 fn fits(text: &str) {
     for line in text.lines() {
@@ -32,16 +36,16 @@ fn the_whole_run() {
 fn pages_alone() {
     let run = fixtures::run();
     for (name, page) in [
-        ("headline", headline(&run, plain())),
-        ("paths", paths(&run, plain())),
-        ("stream", stream(&run, plain())),
-        ("align", align(&run, plain())),
+        ("headline", alone(&run, Experiment::Headline)),
+        ("paths", alone(&run, Experiment::Paths)),
+        ("stream", alone(&run, Experiment::Stream)),
+        ("align", alone(&run, Experiment::Align)),
     ] {
         fits(&page);
         insta::assert_snapshot!(name, page);
     }
     assert_eq!(
-        paths(&record(vec![disk()], Vec::new()), plain()),
+        alone(&record(vec![disk()], Vec::new()), Experiment::Paths),
         "No cell of the experiment paths was measured.\n"
     );
 }
@@ -69,7 +73,7 @@ fn no_row_stands_under_a_depth_that_it_had_not() {
             cell.result.issuing =
                 Some(rdsk_model::Issuing { within_submit: within, ..rdsk_model::Issuing::default() });
         });
-        headline(&record(vec![disk()], vec![cell]), plain())
+        alone(&record(vec![disk()], vec![cell]), Experiment::Headline)
     };
     for (in_flight, within, label) in [
         (31.8, None, "random read, 4 KiB, depth 32 "),
@@ -130,7 +134,7 @@ fn an_interrupted_record() {
             cell.result.windows = None;
             let rate = cell.result.bytes_per_s.as_mut().unwrap();
             (rate.low, rate.high) = (None, None);
-            cell.evidence.device[0].iostat = None;
+            cell.evidence.device[0].diskstat = None;
             cell.evidence.device[0].in_flight_series.clear();
         });
     let mut record = record(vec![file()], vec![write]);
@@ -269,7 +273,7 @@ fn the_documents_show_the_pages_as_they_are() {
     let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/experiments");
     for &name in Experiment::ALL {
         let text = std::fs::read_to_string(docs.join(format!("{name}.md"))).unwrap();
-        let page = experiment(&run, name, plain());
+        let page = alone(&run, name);
         assert!(
             text.contains(page.trim_end()),
             "docs/experiments/{name}.md does not show the page as it is now"
@@ -285,10 +289,7 @@ fn every_key_of_the_record_is_documented() {
             serde_json::Value::Object(map) => {
                 for (key, value) in map {
                     found.insert(key.clone());
-                    // The keys of the iostat row are explained in docs/iostat.md.
-                    if key != "iostat" {
-                        keys(value, found);
-                    }
+                    keys(value, found);
                 }
             }
             serde_json::Value::Array(list) => list.iter().for_each(|value| keys(value, found)),
@@ -306,8 +307,7 @@ fn every_key_of_the_record_is_documented() {
         assert!(words.contains(key.as_str()), "docs/record.md does not explain \"{key}\"");
     }
     let iostat = std::fs::read_to_string(docs.join("iostat.md")).unwrap();
-    let row = &run["cells"][0]["evidence"]["device"][0]["iostat"];
-    for column in row.as_object().unwrap().keys() {
+    for (column, _) in rdsk_analysis::iostat::COLUMNS {
         assert!(iostat.contains(&format!("`{column}`")), "docs/iostat.md does not explain {column}");
     }
 }

@@ -5,7 +5,8 @@ use crate::cells;
 use crate::chart::{self, Axes, Series};
 use crate::figures::{MISSING, Unit, significant};
 use crate::page::{Page, Tone};
-use rdsk_analysis::zones::{Zones, zones};
+use rdsk_analysis::Analysis;
+use rdsk_analysis::zones::Zones;
 use rdsk_model::{CellRecord, Experiment, Pattern, Record};
 use rdsk_units::{Bytes, percent};
 
@@ -16,24 +17,24 @@ const FEW_PASSES: usize = 2;
 const MOST_ZONES: usize = 16;
 const MOST_BANDS: usize = 4;
 
-pub(crate) fn draw(page: &mut Page, record: &Record) {
+pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
     page.heading("ZONES: speed by position");
-    let groups = cells::groups_by(record, Experiment::Zones, |cell| cell.workload.op);
+    let groups = cells::groups_by(analysis, Experiment::Zones, |cell| cell.workload.op);
     for cells in groups {
-        draw_group(page, record, &cells);
+        draw_group(page, analysis, &cells);
     }
 }
 
 /// One direction: all block sizes on all targets.
-fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
+fn draw_group(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
     let Some(first) = cells.first() else { return };
     let op = first.workload.op;
     let order = match first.workload.pattern {
         Pattern::Random => "in shuffled order",
         Pattern::Sequential => "in ascending order",
     };
-    let seen: Vec<(&CellRecord, Zones)> =
-        cells.iter().filter_map(|cell| Some((*cell, zones(record, cell)?))).collect();
+    let seen: Vec<(&CellRecord, &Zones)> =
+        cells.iter().filter_map(|cell| Some((*cell, analysis.zones(cell)?))).collect();
     let places = seen.iter().map(|(_, zones)| zones.positions.len()).max().unwrap_or(0);
     page.sentence(Tone::Plain, "  ", format!("{op}, up to {places} positions, {order}"));
     let heads = [
@@ -47,20 +48,20 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
         "util\n%",
         "verdict",
     ];
-    let rows: Vec<Vec<String>> = seen.iter().map(|(cell, zones)| row(record, cell, zones)).collect();
+    let rows: Vec<Vec<String>> = seen.iter().map(|(cell, zones)| row(analysis, cell, zones)).collect();
     page.table_with(&heads, &rows, &[heads.len() - 1]);
-    cells::draw_whys(page, record, cells, |cell| Bytes(cell.workload.block_bytes).to_string());
-    draw_curve(page, record, &seen);
+    cells::draw_whys(page, analysis, cells, |cell| Bytes(cell.workload.block_bytes).to_string());
+    draw_curve(page, analysis, &seen);
     // What memory or a hole answered says nothing of a disk.
-    let of_device: Vec<(&CellRecord, Zones)> =
+    let of_device: Vec<(&CellRecord, &Zones)> =
         seen.into_iter().filter(|(cell, _)| !rdsk_analysis::metrics::is_of_memory(cell)).collect();
-    draw_zones(page, record, &of_device);
-    draw_bands(page, record, &of_device);
+    draw_zones(page, analysis, &of_device);
+    draw_bands(page, analysis, &of_device);
     draw_advice(page, &of_device);
 }
 
 /// The zones of each target, of the block size that tells them best.
-fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, Zones)]) {
+fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) {
     let mut targets: Vec<&[u32]> = Vec::new();
     for (cell, _) in seen {
         if !targets.contains(&cell.workload.targets.as_slice()) {
@@ -96,7 +97,7 @@ fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, Zones)]) {
 }
 
 /// Bands behind the main line, a row each.
-fn draw_bands(page: &mut Page, record: &Record, seen: &[(&CellRecord, Zones)]) {
+fn draw_bands(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) {
     let mut rows = Vec::new();
     for (cell, zones) in seen {
         let Some(latency_bands) = &zones.latency_bands else { continue };
@@ -142,7 +143,7 @@ fn row(record: &Record, cell: &CellRecord, zones: &Zones) -> Vec<String> {
     ]
 }
 
-fn draw_curve(page: &mut Page, record: &Record, seen: &[(&CellRecord, Zones)]) {
+fn draw_curve(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) {
     let series: Vec<Series> = seen
         .iter()
         .map(|(cell, zones)| Series {
@@ -165,9 +166,9 @@ fn draw_curve(page: &mut Page, record: &Record, seen: &[(&CellRecord, Zones)]) {
 }
 
 /// The smallest block size whose samples agree, among those that were measured more than once.
-fn draw_advice(page: &mut Page, seen: &[(&CellRecord, Zones)]) {
+fn draw_advice(page: &mut Page, seen: &[(&CellRecord, &Zones)]) {
     let repeated: Vec<&Zones> =
-        seen.iter().map(|(_, zones)| zones).filter(|zones| zones.passes >= FEW_PASSES).collect();
+        seen.iter().map(|(_, zones)| *zones).filter(|zones| zones.passes >= FEW_PASSES).collect();
     if repeated.is_empty() {
         return;
     }

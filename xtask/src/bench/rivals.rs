@@ -88,8 +88,8 @@ impl Runner {
     }
 }
 
-/// Runs a program that answers in JSON; gives besides the processor time of the process and all that it started, in ns,
-/// as the shell's `times` has it.
+/// Runs a program that answers in JSON; also returns the processor time of the process and its children, in ns, as
+/// reported by the shell's `times`.
 fn timed(command: &mut Command) -> Result<(Value, f64)> {
     let mut shell = Command::new("sh");
     shell.args(["-c", r#""$@"; code=$?; times >&2; exit $code"#, "sh"]);
@@ -118,7 +118,7 @@ pub(crate) fn build(what: &[&str]) -> Result<PathBuf> {
     crate::build::executable(&crate::root(), &[&["--release"], what].concat())
 }
 
-/// Runs a program that answers in JSON, possibly after a line of talk.
+/// Runs a program that answers in JSON, possibly after other output.
 pub(crate) fn json(command: &mut Command) -> Result<Value> {
     let output = checked(command)?;
     let text = String::from_utf8_lossy(&output.stdout);

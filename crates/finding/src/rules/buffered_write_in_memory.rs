@@ -1,18 +1,24 @@
-//! `buffered-write-in-memory`: write(2) returned when memory had the data, long before the device had it.
+//! `buffered-write-in-memory`: write(2) returned when memory had the data, long before the device did.
 
-use super::Rule;
-use super::common::{cells, cite, cite_all, has_verdict, how_many, ids};
-use rdsk_analysis::{metrics, words};
-use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Op, Record, VerdictCode};
+use super::common::{cells, cite, cite_all, has_verdict, how_many};
+use super::{Needs, Rule};
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{CellRecord, Experiment, Finding, Op, Severity, VerdictCode};
 
-pub(super) const RULE: Rule = Rule { code: "buffered-write-in-memory", check };
+pub(super) const RULE: Rule = Rule {
+    code: "buffered-write-in-memory",
+    severity: Severity::Invalid,
+    needs: Needs::Counters,
+    experiment: None,
+    check,
+};
 
-/// How much longer stable must take than returning before it is worth a word.
+/// Minimum ratio of the time until stable to the time until return.
 const LATER: f64 = 1.1;
 
-fn check(record: &Record) -> Vec<Finding> {
-    // The align experiment asks what a write into memory costs; there it is the question, not a mistake.
-    let cells = cells(record, |cell| {
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    // The align experiment measures writes into memory on purpose.
+    let cells = cells(analysis, |cell| {
         cell.workload.op == Op::Write
             && cell.experiment != Experiment::Align
             && has_verdict(cell, VerdictCode::PageCache)
@@ -27,19 +33,19 @@ fn check(record: &Record) -> Vec<Finding> {
             dirty.map_or(String::new(), |dirty| format!(", dirty at the return = {}", words::bytes(dirty)));
         cite(cell, "to_return", format_args!("{returned}, to_stable = {stable}{dirty}"))
     });
-    vec![Finding {
-        code: RULE.code.into(),
-        title: format!("writes stopped in memory: {}", how_many(&cells)),
-        text: format!(
-            "write(2) returns when memory has the data; until the device had it took up to {} as long, and only that \
-             time says what the device can do.",
-            words::times(worst)
-        ),
-        evidence,
-        confidence: Confidence::Measured,
-        advice: Some("quote the rate until stable, or write with direct, dsync or fsync_at_end".into()),
-        cells: ids(&cells),
-    }]
+    vec![RULE
+            .finding(
+                format!("writes stopped in memory: {}", how_many(&cells)),
+                format!(
+                    "write(2) returns as soon as memory has the data. The device needed up to {} as long, and only that time \
+                     shows what the device can do.",
+                    words::times(worst)
+                ),
+            )
+            .evidence(evidence)
+            .advice("quote the rate until stable, or write with direct, dsync or fsync_at_end")
+            .cells(cells)
+            .covering_verdicts()]
 }
 
 /// Time until stable over time until return.

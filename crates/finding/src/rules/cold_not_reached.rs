@@ -1,29 +1,34 @@
-//! `cold-not-reached`: the page cache could not be emptied before a cell that was to start cold.
+//! `cold-not-reached`: the page cache could not be emptied before a cell that should start cold.
 
-use super::Rule;
-use super::common::{cells, cite, cite_all, how_many, ids, is_simulated};
-use rdsk_analysis::{metrics, words};
-use rdsk_model::{CacheState, CellRecord, ColdCheck, Confidence, Finding, Record};
+use super::common::{cells, cite, cite_all, how_many, is_simulated};
+use super::{Needs, Rule};
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{CacheState, CellRecord, ColdCheck, Finding, Severity};
 
-pub(super) const RULE: Rule = Rule { code: "cold-not-reached", check };
+pub(super) const RULE: Rule = Rule {
+    code: "cold-not-reached",
+    severity: Severity::Uncertain,
+    needs: Needs::Counters,
+    experiment: None,
+    check,
+};
 
-/// What may stay cached of the span, and how many of the looked-at ranges may be cached: a page of readahead that
-/// comes back is no failure.
+/// Share of the span, and of the checked ranges, that may stay cached: a page that readahead brought back is no failure.
 const TOLERATED: f64 = 0.01;
 
-fn check(record: &Record) -> Vec<Finding> {
-    let cells = cells(record, |cell| cell.workload.cache == CacheState::Cold && worst(cell).is_some());
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let cells = cells(analysis, |cell| cell.workload.cache == CacheState::Cold && worst(cell).is_some());
     let Some(first) = cells.first() else { return Vec::new() };
-    let (text, advice) = if is_simulated(record, first) {
+    let (text, advice) = if is_simulated(analysis, first) {
         (
-            "The model of the host was told to forget the buffers of the span, and still held some: they are dirty.",
-            "compare with the direct cells, which need no cache to be empty",
+            "The simulated host was told to drop the buffers of the span and still held some, because they are dirty.",
+            "compare with the direct cells, which need no empty cache",
         )
     } else {
         (
-            "The kernel was asked to forget the pages of the span, and cachestat(2) still found some: they are dirty, \
-             mapped, or in use, or the container denies drop_caches.",
-            "run as root outside the container, end the programs that use the file, or compare with the direct cells",
+            "The kernel was asked to drop the pages of the span, but cachestat(2) still found some: they are dirty, mapped or \
+             in use, or the container denies drop_caches.",
+            "run as root outside the container, stop the programs that use the file, or compare with the direct cells",
         )
     };
     let evidence = cite_all(&cells, |cell| {
@@ -35,18 +40,15 @@ fn check(record: &Record) -> Vec<Finding> {
         };
         cite(cell, "cached before the first I/O", format_args!("{cached}{ranges}"))
     });
-    vec![Finding {
-        code: RULE.code.into(),
-        title: format!("the page cache was not empty: {}", how_many(&cells)),
-        text: text.into(),
-        evidence,
-        confidence: Confidence::Measured,
-        advice: Some(advice.into()),
-        cells: ids(&cells),
-    }]
+    vec![
+        RULE.finding(format!("the page cache was not empty: {}", how_many(&cells)), text)
+            .evidence(evidence)
+            .advice(advice)
+            .cells(cells),
+    ]
 }
 
-/// The worst check among the visits, when it is bad enough.
+/// The worst check among the visits, when it is above the tolerance.
 fn worst(cell: &CellRecord) -> Option<ColdCheck> {
     let span = (cell.workload.span_bytes * cell.workload.targets.len().max(1) as u64).max(1);
     let badness = |check: &ColdCheck| {
@@ -67,7 +69,7 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{cell, file, record, with};
-    use rdsk_model::{IoPath, Op};
+    use rdsk_model::{IoPath, Op, Record};
 
     fn cold(cached_bytes: Option<u64>, ranges_wrong: u64) -> Record {
         let cell = with(cell("c", Op::Read, IoPath::Buffered, 1 << 20, 64, 500_000_000), |cell| {

@@ -1,32 +1,24 @@
-//! What the rules share: choosing cells, citing a counter. It decides nothing.
+//! What the rules share: choosing cells and citing counters. It decides nothing.
 
 use rdsk_model::{CellRecord, EvidenceSource, Record, StopReason, Target, TargetKind, VerdictCode};
 
-/// Citations of one finding at most; a finding over a hundred cells stays readable.
-const MAX_CITED: usize = 8;
+/// Maximum number of citations per finding, so that one over a hundred cells stays readable.
+pub(super) const MAX_CITED: usize = 8;
 
 /// The cells that completed something and satisfy a condition.
 pub(super) fn cells(record: &Record, condition: impl Fn(&CellRecord) -> bool) -> Vec<&CellRecord> {
     record.cells.iter().filter(|cell| ran(cell) && condition(cell)).collect()
 }
 
-/// The cells with a verdict.
-pub(super) fn with_verdict(record: &Record, code: VerdictCode) -> Vec<&CellRecord> {
-    cells(record, |cell| has_verdict(cell, code))
-}
-
+/// Whether this is the verdict of a cell.
 pub(super) fn has_verdict(cell: &CellRecord, code: VerdictCode) -> bool {
     cell.verdict.as_ref().is_some_and(|verdict| verdict.code == code)
 }
 
-/// Whether the device's own speed is what the cell shows: nothing but the device, its limits or the processor decided.
+/// Whether the I/O of the cell reached the device, so that the device, a limit or the processor set its speed.
 pub(super) fn reached_device(cell: &CellRecord) -> bool {
     use VerdictCode::{CpuBound, Device, SourceBound, Throttled};
     [Device, Throttled, CpuBound, SourceBound].iter().any(|&code| has_verdict(cell, code))
-}
-
-pub(super) fn ids(cells: &[&CellRecord]) -> Vec<String> {
-    cells.iter().map(|cell| cell.id.clone()).collect()
 }
 
 /// One citation: `paths/read/direct: aqu-sz = 0.98`.
@@ -34,7 +26,7 @@ pub(super) fn cite(cell: &CellRecord, name: &str, value: impl std::fmt::Display)
     format!("{}: {name} = {value}", cell.id)
 }
 
-/// The citations of several cells, the first of them only when they are very many.
+/// The citations of the first cells.
 pub(super) fn cite_all(cells: &[&CellRecord], one: impl Fn(&CellRecord) -> String) -> Vec<String> {
     cells.iter().take(MAX_CITED).map(|cell| one(cell)).collect()
 }
@@ -45,20 +37,15 @@ pub(super) fn target<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Ta
     record.targets.iter().find(|target| target.index == *index)
 }
 
-/// Whether a model of a host and a disk was measured: no kernel, no logs and no files of a system stand behind its figures.
+/// Whether a model of a host and a disk was measured, without a kernel, its logs and its files.
 pub(super) fn is_simulated(record: &Record, cell: &CellRecord) -> bool {
     cell.evidence.source == EvidenceSource::Sim
         || target(record, cell).is_some_and(|target| target.kind == TargetKind::Sim)
 }
 
-/// Who reads, writes and merges on behalf of the program.
+/// The system that reads, writes and merges for the program.
 pub(super) fn system(record: &Record, cell: &CellRecord) -> &'static str {
     if is_simulated(record, cell) { "host" } else { "kernel" }
-}
-
-/// Verdict texts as citations.
-pub(super) fn cite_verdict(cell: &CellRecord) -> String {
-    cite(cell, "verdict", cell.verdict.as_ref().map_or("", |verdict| verdict.text.as_str()))
 }
 
 /// `1 cell`, or `3 cells`, with the first id where there is only one.
@@ -77,12 +64,13 @@ fn ran(cell: &CellRecord) -> bool {
 pub(super) mod testing {
     //! What every rule's tests assert.
     use crate::rules::Rule;
+    use rdsk_analysis::Analysis;
     use rdsk_model::{Finding, Record};
 
     /// The rule's only finding over a Record, after the checks that hold for every finding.
     #[track_caller]
     pub(crate) fn fires(rule: Rule, record: &Record) -> Finding {
-        let mut found = (rule.check)(record);
+        let mut found = (rule.check)(&Analysis::of(record));
         assert_eq!(found.len(), 1, "{found:#?}");
         let finding = found.remove(0);
         assert_eq!(finding.code, rule.code);
@@ -97,6 +85,6 @@ pub(super) mod testing {
     /// The rule says nothing.
     #[track_caller]
     pub(crate) fn silent(rule: Rule, record: &Record) {
-        assert_eq!((rule.check)(record), Vec::new());
+        assert_eq!((rule.check)(&Analysis::of(record)), Vec::new());
     }
 }

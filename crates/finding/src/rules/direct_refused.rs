@@ -1,45 +1,48 @@
-//! `direct-refused`: cells that could not run because direct I/O does not take their size or place.
+//! `direct-refused`: cells that could not run because direct I/O does not accept their size or offset.
 
-use super::Rule;
-use super::common::{cite, cite_all, how_many, ids, is_simulated, target};
-use rdsk_model::{CellRecord, Confidence, Finding, IoPath, Record, StopReason};
+use super::common::{cite, cite_all, how_many, is_simulated, target};
+use super::{Needs, Rule};
+use rdsk_analysis::Analysis;
+use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Record, Severity, StopReason};
 use rdsk_units::{Bytes, printable};
 
-pub(super) const RULE: Rule = Rule { code: "direct-refused", check };
+pub(super) const RULE: Rule = Rule {
+    code: "direct-refused",
+    severity: Severity::Remark,
+    needs: Needs::Facts,
+    experiment: Some(Experiment::Align),
+    check,
+};
 
-fn check(record: &Record) -> Vec<Finding> {
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let is_refused = |cell: &&CellRecord| {
         cell.workload.path == IoPath::Direct
             && cell.result.stop == StopReason::NotApplicable
-            && is_about_direct(record, cell)
+            && is_about_direct(analysis, cell)
     };
-    let cells: Vec<&CellRecord> = record.cells.iter().filter(is_refused).collect();
+    let cells: Vec<&CellRecord> = analysis.cells.iter().filter(is_refused).collect();
     let Some(first) = cells.first() else { return Vec::new() };
-    let multiple = target(record, first).and_then(|target| target.direct_align_bytes).map(Bytes);
+    let multiple = target(analysis, first).and_then(|target| target.direct_align_bytes).map(Bytes);
     let advice = match multiple {
         Some(multiple) => format!("use sizes and offsets that are multiples of {multiple} with direct I/O"),
-        None => "use multiples of the logical block size, or the buffered path".into(),
+        None => "use multiples of the logical block size, or buffered I/O".into(),
     };
-    vec![Finding {
-        code: RULE.code.into(),
-        title: format!("direct I/O is not possible: {}", how_many(&cells)),
-        text: if is_simulated(record, first) {
-            "Direct I/O hands the request to the device as it is, and a device takes whole blocks only."
-                .into()
-        } else {
-            "O_DIRECT hands the request to the device as it is, and a device takes whole blocks only. The kernel refuses \
-             other sizes, offsets and buffers with EINVAL; some filesystems refuse direct I/O altogether."
-                .into()
-        },
-        evidence: cite_all(&cells, |cell| cite(cell, "reason", printable(&cell.result.why))),
-        confidence: Confidence::Measured,
-        advice: Some(advice),
-        cells: ids(&cells),
-    }]
+    let text = if is_simulated(analysis, first) {
+        "Direct I/O passes the request to the device as it is, and a device accepts whole blocks only."
+    } else {
+        "O_DIRECT passes the request to the device as it is, and a device accepts whole blocks only. The kernel rejects \
+         other sizes, offsets and buffer addresses with EINVAL; some filesystems do not support direct I/O at all."
+    };
+    vec![
+        RULE.finding(format!("direct I/O is not possible: {}", how_many(&cells)), text)
+            .evidence(cite_all(&cells, |cell| cite(cell, "reason", printable(&cell.result.why))))
+            .advice(advice)
+            .cells(cells),
+    ]
 }
 
-/// Whether it is for direct I/O that the cell could not run: buffered I/O would not help an engine that has no depth, or a
-/// target that holds too few blocks.
+/// Whether direct I/O is the reason why the cell could not run: buffered I/O would not help an engine without queue depth,
+/// or a target with too few blocks.
 fn is_about_direct(record: &Record, cell: &CellRecord) -> bool {
     target(record, cell).is_some_and(|target| target.direct_io == Some(false))
         || cell.result.why.contains("direct I/O")

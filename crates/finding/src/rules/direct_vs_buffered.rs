@@ -1,45 +1,52 @@
-//! `direct-vs-buffered`: which of the two paths is faster here, by how much, and what the counters show as the cause.
+//! `direct-vs-buffered`: which of the two paths is faster, by how much, and which cause the counters show.
 
-use super::Rule;
 use super::common::{cite, has_verdict};
 use super::path_cause::{self as cause, depth, request_bytes};
-use rdsk_analysis::{metrics, words};
+use super::{Needs, Rule};
+use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{
-    CacheState, CellRecord, Confidence, Estimate, Experiment, Finding, IoPath, Op, Record, Sync, VerdictCode,
+    CacheState, CellRecord, Confidence, Estimate, Experiment, Finding, IoPath, Op, Severity, Sync,
+    VerdictCode,
 };
 
-pub(super) const RULE: Rule = Rule { code: "direct-vs-buffered", check };
+pub(super) const RULE: Rule = Rule {
+    code: "direct-vs-buffered",
+    severity: Severity::Cause,
+    needs: Needs::Counters,
+    experiment: Some(Experiment::Paths),
+    check,
+};
 
-/// Rates within this factor count as equal where their intervals allow it.
+/// Rates within this factor count as equal when their intervals overlap.
 const EQUAL: f64 = 1.1;
-/// Rates within this factor are called equal even where their intervals are apart: no path is chosen for 5 %.
+/// Rates within this factor count as equal even when their intervals do not overlap: 5 % decides nothing.
 const SAME: f64 = 1.05;
-/// Half-width from which an interval is too wide to call two rates equal.
+/// Relative half-width above which an interval is too wide to call two rates equal.
 const WIDE: f64 = 0.1;
 
-/// Without intervals, a factor that chance does not make: one pass of each differed by up to 1.6 on a busy machine.
+/// Without intervals, a factor that is not chance: single passes differed by up to 1.6 on a busy machine.
 const PLAIN: f64 = 2.0;
 
-/// What two rates say of each other.
+/// How two rates compare.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Comparison {
-    /// The same, as far as the figures go.
+    /// The same within the precision of the figures.
     Equal,
     /// The intervals overlap and are too wide, or the means too far apart, to call them equal.
     Unclear,
-    /// One is so many times as fast; the range is what the two intervals allow.
+    /// One is `mean` times as fast; the range follows from the two intervals.
     Faster { mean: f64, range: Option<(f64, f64)> },
 }
 
-fn check(record: &Record) -> Vec<Finding> {
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let measures_path =
         |cell: &&CellRecord| matches!(cell.experiment, Experiment::Paths | Experiment::Stream);
     let direct =
-        record.cells.iter().filter(measures_path).filter(|cell| cell.workload.path == IoPath::Direct);
+        analysis.cells.iter().filter(measures_path).filter(|cell| cell.workload.path == IoPath::Direct);
     direct
         .filter_map(|direct| {
-            let buffered = record.cells.iter().filter(measures_path).find(|cell| {
-                // The warm cell asks what memory gives; it is no twin.
+            let buffered = analysis.cells.iter().filter(measures_path).find(|cell| {
+                // The warm cell measures memory and is not comparable.
                 cell.workload.path == IoPath::Buffered
                     && cell.workload.cache != CacheState::Warm
                     && cell.experiment == direct.experiment
@@ -85,19 +92,17 @@ fn explain(direct: &CellRecord, buffered: &CellRecord) -> Option<Finding> {
             )
         }
     };
-    Some(Finding {
-        code: RULE.code.into(),
-        title,
-        text,
-        evidence: vec![counted(direct, direct_rate), counted(buffered, buffered_rate)],
-        confidence,
-        advice: None,
-        cells: vec![direct.id.clone(), buffered.id.clone()],
-    })
+    Some(
+        RULE.finding(title, text)
+            .evidence([counted(direct, direct_rate), counted(buffered, buffered_rate)])
+            .confidence(confidence)
+            .cells([direct, buffered])
+            .shown_on(direct.experiment),
+    )
 }
 
-/// The rate that says what the device does: reads as measured, writes until stable. `None` where the cell shows
-/// something else than the device, or was not counted.
+/// The rate of the device: reads as measured, writes until stable. `None` when the cell did not measure the device, or was
+/// not counted.
 fn rate(cell: &CellRecord) -> Option<Estimate> {
     use VerdictCode::{Hole, Incomplete, PageCache, Unverified};
     if [Hole, Incomplete, Unverified].iter().any(|&code| has_verdict(cell, code)) {
@@ -115,8 +120,8 @@ fn rate(cell: &CellRecord) -> Option<Estimate> {
     }
 }
 
-/// The 95 % interval round the mean rate until stable. Where the data was stable when the last write returned, it is as
-/// wide as that of the windows; otherwise it comes from the passes, and there is none with fewer than two.
+/// The 95 % interval of the mean rate until stable. If the data was stable when the last write returned, it is as wide as
+/// that of the windows; otherwise it comes from the passes and needs at least two.
 fn spread(cell: &CellRecord, mean: f64) -> Option<(f64, f64)> {
     let result = &cell.result;
     let is_stable_at_return =
@@ -136,10 +141,10 @@ fn spread(cell: &CellRecord, mean: f64) -> Option<(f64, f64)> {
 fn equal_text(a: Estimate, b: Estimate) -> &'static str {
     match (a.low, a.high, b.low, b.high) {
         (Some(a_low), Some(a_high), Some(b_low), Some(b_high)) if a_low <= b_high && b_low <= a_high => {
-            "The difference lies within the intervals of the two rates."
+            "The intervals of the two rates overlap."
         }
         (Some(_), Some(_), Some(_), Some(_)) => "The two rates differ by less than 5 %.",
-        _ => "The two rates differ by less than 10 %, and one pass each allows no finer answer.",
+        _ => "The two rates differ by less than 10 %, and one pass each cannot resolve less.",
     }
 }
 
@@ -149,13 +154,13 @@ fn unclear_text(direct: Estimate, buffered: Estimate) -> String {
     let (direct_figure, buffered_figure) = (mebibytes(direct), mebibytes(buffered));
     match direct.half_width().zip(buffered.half_width()) {
         Some((one, other)) => format!(
-            "{direct_figure} against {buffered_figure} MiB/s, {}: the intervals overlap, and more passes are needed to \
-             tell.",
+            "{direct_figure} against {buffered_figure} MiB/s, {}: the intervals overlap, and only more passes can tell \
+             them apart.",
             words::plus_minus(one.max(other))
         ),
         None => format!(
-            "{direct_figure} against {buffered_figure} MiB/s from too few passes for an interval: chance makes such \
-             differences."
+            "{direct_figure} against {buffered_figure} MiB/s from too few passes for an interval: such a difference may be \
+             chance."
         ),
     }
 }
@@ -206,13 +211,13 @@ mod tests {
     #[test]
     fn names_the_faster_path_and_the_depth() {
         let [direct, buffered] = cells(Op::Read, 500_000_000, 250_000_000);
-        let buffered = with(buffered, |cell| cell.evidence.device[0].in_flight_mean = Some(2.85));
+        let buffered = with(buffered, |cell| crate::fixtures::set_depth(&mut cell.evidence.device[0], 2.85));
         let finding = fires(RULE, &record(vec![file()], vec![direct, buffered]));
         assert_eq!(finding.title, "reads: buffered is 2.00 × as fast as direct");
         assert_eq!(
             finding.text,
-            "The 95 % interval is 1.96 to 2.04. It keeps 3.00 × as many requests in flight: readahead asks for the \
-             next blocks before the program does."
+            "The 95 % interval is 1.96 to 2.04. It keeps 3.00 × as many requests in flight: readahead fetches the \
+             next blocks before the program requests them."
         );
         assert_eq!(finding.confidence, Confidence::Measured);
         assert_eq!(

@@ -1,23 +1,24 @@
 //! `drift`: the second half of a cell ran at another rate than the first. A sudden fall is left to `slows-down` and
 //! `write-cache-full`.
 
-use super::Rule;
-use super::common::{cells, cite, cite_all, how_many, ids};
-use rdsk_analysis::rate_series;
-use rdsk_analysis::trend::{Trend, trend};
+use super::common::{cells, cite, cite_all, how_many};
+use super::{Needs, Rule};
+use rdsk_analysis::Analysis;
+use rdsk_analysis::trend::Trend;
 use rdsk_analysis::words;
-use rdsk_model::{Confidence, Finding, Record};
+use rdsk_model::{Finding, Severity};
 
-pub(super) const RULE: Rule = Rule { code: "drift", check };
+pub(super) const RULE: Rule =
+    Rule { code: "drift", severity: Severity::Uncertain, needs: Needs::OwnTimes, experiment: None, check };
 
-fn check(record: &Record) -> Vec<Finding> {
-    let cells = cells(record, |cell| {
-        matches!(trend(cell), Some(Trend::Drift { .. })) && rate_series::level_shifts(cell).is_empty()
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let cells = cells(analysis, |cell| {
+        matches!(analysis.trend(cell), Some(Trend::Drift { .. })) && analysis.level_shifts(cell).is_empty()
     });
     if cells.is_empty() {
         return Vec::new();
     }
-    let evidence = cite_all(&cells, |cell| match trend(cell) {
+    let evidence = cite_all(&cells, |cell| match analysis.trend(cell) {
         Some(Trend::Drift { first, second }) => cite(
             cell,
             "first half of the windows",
@@ -25,17 +26,15 @@ fn check(record: &Record) -> Vec<Finding> {
         ),
         _ => cite(cell, "windows", "steady"),
     });
-    vec![Finding {
-        code: RULE.code.into(),
-        title: format!("the rate changed on the way: {}", how_many(&cells)),
-        text: "Every part of the second half lies beyond every part of the first, by more than 20 % in the mean: heat, a full \
-               cache, others on the device, or another part of the disk do that."
-            .into(),
-        evidence,
-        confidence: Confidence::Measured,
-        advice: Some("run longer with --budget and look at the rate by time; quote the rate of the last part".into()),
-        cells: ids(&cells),
-    }]
+    vec![RULE
+            .finding(
+                format!("the rate changed over time: {}", how_many(&cells)),
+                "Every part of the second half is faster, or every part slower, than the first half, and the means differ by \
+                 more than 20 %. Heat, a full cache, other I/O on the device or another part of the disk can cause this.",
+            )
+            .evidence(evidence)
+            .advice("run longer with --budget and look at the rate over time; quote the rate of the last part")
+            .cells(cells)]
 }
 
 #[cfg(test)]

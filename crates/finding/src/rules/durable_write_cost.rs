@@ -1,26 +1,32 @@
 //! `durable-write-cost`: what it costs that each write returns only when its data is durable.
 
-use super::Rule;
 use super::common::{cells, cite, is_simulated, target};
-use rdsk_analysis::{metrics, words};
-use rdsk_model::{CellRecord, Confidence, Device, Finding, IoPath, Op, Record, Sync};
+use super::{Needs, Rule};
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{CellRecord, Confidence, Device, Finding, IoPath, Op, Record, Severity, Sync};
 use rdsk_units::printable;
 
-pub(super) const RULE: Rule = Rule { code: "durable-write-cost", check };
+pub(super) const RULE: Rule = Rule {
+    code: "durable-write-cost",
+    severity: Severity::Cost,
+    needs: Needs::Counters,
+    experiment: None,
+    check,
+};
 
 /// A factor below this is no cost.
 const DEARER: f64 = 1.1;
 /// What files add; a simulated host has none.
 const JOURNAL: &str = " On a filesystem a durable write may also have to commit the journal.";
 
-fn check(record: &Record) -> Vec<Finding> {
-    let durable = cells(record, |cell| {
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let durable = cells(analysis, |cell| {
         cell.workload.op == Op::Write
             && cell.workload.path == IoPath::Direct
             && cell.workload.sync == Sync::Dsync
             && super::common::reached_device(cell)
     });
-    durable.into_iter().filter_map(|cell| explain(record, plain_twin(record, cell)?, cell)).collect()
+    durable.into_iter().filter_map(|cell| explain(analysis, plain_twin(analysis, cell)?, cell)).collect()
 }
 
 /// The direct cell that differs in nothing but the sync.
@@ -57,16 +63,28 @@ fn explain(record: &Record, plain: &CellRecord, durable: &CellRecord) -> Option<
     if let Some(device) = device {
         evidence.push(format!("{}: {}", printable(&device.name), cache_state(device, source)));
     }
-    Some(Finding {
-        code: RULE.code.into(),
-        title,
-        text: format!("{}{}", cause(device, per_write(durable)), if is_dearer && !is_simulated(record, durable) { JOURNAL } else { "" }),
-        evidence,
-        confidence: if metrics::flushes(durable).is_some() { Confidence::Measured } else { Confidence::Inferred },
-        advice: is_dearer.then(|| {
-            "write more per sync (larger blocks, group commit), or use a device whose cache survives a power cut".into()
-        }),
-        cells: vec![plain.id.clone(), durable.id.clone()],
+    let finding = RULE
+        .finding(
+            title,
+            format!(
+                "{}{}",
+                cause(device, per_write(durable)),
+                if is_dearer && !is_simulated(record, durable) { JOURNAL } else { "" }
+            ),
+        )
+        .evidence(evidence)
+        .confidence(if metrics::flushes(durable).is_some() {
+            Confidence::Measured
+        } else {
+            Confidence::Inferred
+        })
+        .cells([plain, durable]);
+    Some(if is_dearer {
+        finding.advice(
+            "write more per sync (larger blocks, group commit), or use a device whose cache survives a power cut",
+        )
+    } else {
+        finding
     })
 }
 

@@ -1,17 +1,23 @@
 //! `few-samples`: too few I/Os for the percentile that is asked for, or an interval that stayed wide.
 
-use super::Rule;
-use super::common::{cells, cite, cite_all, how_many, ids};
-use rdsk_analysis::words;
-use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Pattern, Record, StopReason, Sync};
+use super::common::{cells, cite, cite_all, how_many};
+use super::{Needs, Rule};
+use rdsk_analysis::{Analysis, words};
+use rdsk_model::{CellRecord, Experiment, Finding, Pattern, Severity, StopReason, Sync};
 
-pub(super) const RULE: Rule = Rule { code: "few-samples", check };
+pub(super) const RULE: Rule = Rule {
+    code: "few-samples",
+    severity: Severity::Uncertain,
+    needs: Needs::OwnTimes,
+    experiment: None,
+    check,
+};
 
 /// An interval of this relative half-width at the end of the time is worth a word.
 const WIDE: f64 = 0.1;
 
-fn check(record: &Record) -> Vec<Finding> {
-    let cells = cells(record, |cell| lacks_median(cell) || lacks_p99(cell) || is_wide(cell));
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let cells = cells(analysis, |cell| lacks_median(cell) || lacks_p99(cell) || is_wide(cell));
     if cells.is_empty() {
         return Vec::new();
     }
@@ -21,17 +27,8 @@ fn check(record: &Record) -> Vec<Finding> {
         let half = half.map_or_else(|| "none".into(), words::plus_minus);
         cite(cell, "I/Os", format_args!("{count}, interval = {half}"))
     });
-    vec![Finding {
-        code: RULE.code.into(),
-        title: format!("too little was measured to be sure: {}", how_many(&cells)),
-        text: "These cells ended with an interval wider than ±10 %, or with too few I/Os for their percentiles (p99 needs \
-               1000)."
-            .into(),
-        evidence,
-        confidence: Confidence::Measured,
-        advice: Some("give more --budget, or ask for fewer cells".into()),
-        cells: ids(&cells),
-    }]
+    vec![RULE.finding(format!("too little was measured to be sure: {}", how_many(&cells)), "These cells ended with an interval wider than ±10 %, or with too few I/Os for their percentiles (p99 needs \
+               1000).").evidence(evidence).advice("give more --budget, or ask for fewer cells").cells(cells)]
 }
 
 fn lacks_median(cell: &CellRecord) -> bool {
@@ -56,7 +53,7 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, disk, latency, record, with};
-    use rdsk_model::{IoPath, Op};
+    use rdsk_model::{IoPath, Op, Record};
 
     fn headline(count: u64, half_width: f64, stop: StopReason) -> Record {
         let cell = with(fixtures::cell("h", Op::Read, IoPath::Direct, 4096, count, 500_000_000), |cell| {

@@ -1,23 +1,26 @@
 //! `larger-blocks-help`: the same streams move clearly more with larger blocks.
 
-use super::Rule;
-use super::common::{cite, reached_device};
-use rdsk_analysis::scale::{Grid, Point, analyse};
-use rdsk_analysis::words;
-use rdsk_model::{Confidence, Finding, Record};
+use super::common::{MAX_CITED, cite, reached_device};
+use super::{Needs, Rule};
+use rdsk_analysis::scale::{Grid, Point};
+use rdsk_analysis::{Analysis, words};
+use rdsk_model::{Finding, Severity};
 use rdsk_units::Bytes;
 
-pub(super) const RULE: Rule = Rule { code: "larger-blocks-help", check };
+pub(super) const RULE: Rule = Rule {
+    code: "larger-blocks-help",
+    severity: Severity::Remark,
+    needs: Needs::Counters,
+    experiment: None,
+    check,
+};
 
 /// From this factor between the smallest blocks and the best it is worth a word.
 const FACTOR: f64 = 1.25;
 /// A block size with this part of the best rate is large enough.
 const ENOUGH: f64 = 0.9;
-/// Citations of one finding at most.
-const MAX_CITED: usize = 8;
-
-fn check(record: &Record) -> Vec<Finding> {
-    analyse(record).iter().filter_map(of_grid).collect()
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    analysis.scale().iter().filter_map(of_grid).collect()
 }
 
 /// The stream count at which it helps most.
@@ -34,16 +37,13 @@ fn of_grid(grid: &Grid<'_>) -> Option<Finding> {
     let most = best.bytes_per_s()?;
     let enough = points.iter().find(|point| point.bytes_per_s().is_some_and(|rate| rate >= ENOUGH * most))?;
     let size = |point: &Point<'_>| Bytes(point.cell.workload.block_bytes);
-    Some(Finding {
-        code: RULE.code.into(),
-        title: format!(
+    Some(RULE.finding(format!(
             "{}s of {} are {} as fast as those of {}",
             grid.op,
             size(best),
             words::times(factor),
             size(first)
-        ),
-        text: format!(
+        ), format!(
             "With {}, blocks of {} give {} and blocks of {} give {}. Every I/O costs the same time besides its bytes, and \
              larger blocks pay it less often; {} have nine tenths of the best rate.",
             words::plural(u64::from(first.count()), "stream"),
@@ -52,19 +52,14 @@ fn of_grid(grid: &Grid<'_>) -> Option<Finding> {
             size(best),
             words::rate(most),
             size(enough),
-        ),
-        evidence: points
+        )).evidence(points
             .iter()
             .take(MAX_CITED)
             .map(|point| cite(point.cell, "bytes_per_s", words::rate(point.bytes_per_s().unwrap_or(0.0))))
-            .collect(),
-        confidence: Confidence::Measured,
-        advice: Some(format!(
+).advice(format!(
             "use blocks of at least {} (--bs, or what the program calls its buffer)",
             size(enough)
-        )),
-        cells: points.iter().map(|point| point.cell.id.clone()).collect(),
-    })
+        )).cells(points.iter().map(|point| point.cell)))
 }
 
 fn is_sound(point: &Point<'_>) -> bool {

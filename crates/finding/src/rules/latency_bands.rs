@@ -1,19 +1,27 @@
-//! `latency-bands`: the I/Os at one position fall into bands, and what makes them. It names a cause only where a test shows
-//! it.
+//! `latency-bands`: the latencies at one position fall into bands, and what causes them. It names a cause only when a test
+//! shows it.
 
-use super::Rule;
 use super::common::{cells, cite};
+use super::{Needs, Rule};
 use rdsk_analysis::metrics::is_of_memory;
-use rdsk_analysis::words;
-use rdsk_analysis::zones::{Cause, LatencyBands, zones};
-use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
+use rdsk_analysis::zones::{Cause, LatencyBands};
+use rdsk_analysis::{Analysis, words};
+use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Severity};
 
-pub(super) const RULE: Rule = Rule { code: "latency-bands", check };
+pub(super) const RULE: Rule = Rule {
+    code: "latency-bands",
+    severity: Severity::Cause,
+    needs: Needs::OwnTimes,
+    experiment: None,
+    check,
+};
 
-fn check(record: &Record) -> Vec<Finding> {
-    let mut by_cause: Vec<(Cause, Vec<(&CellRecord, LatencyBands)>)> = Vec::new();
-    for cell in cells(record, |cell| cell.experiment == Experiment::Zones && !is_of_memory(cell)) {
-        let Some(latency_bands) = zones(record, cell).and_then(|zones| zones.latency_bands) else { continue };
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let mut by_cause: Vec<(Cause, Vec<(&CellRecord, &LatencyBands)>)> = Vec::new();
+    for cell in cells(analysis, |cell| cell.experiment == Experiment::Zones && !is_of_memory(cell)) {
+        let Some(latency_bands) = analysis.zones(cell).and_then(|zones| zones.latency_bands.as_ref()) else {
+            continue;
+        };
         match by_cause.iter_mut().find(|(cause, _)| *cause == latency_bands.cause) {
             Some((_, same)) => same.push((cell, latency_bands)),
             None => by_cause.push((latency_bands.cause, vec![(cell, latency_bands)])),
@@ -22,39 +30,39 @@ fn check(record: &Record) -> Vec<Finding> {
     by_cause.iter().map(|(cause, seen)| finding(*cause, seen)).collect()
 }
 
-fn finding(cause: Cause, seen: &[(&CellRecord, LatencyBands)]) -> Finding {
+fn finding(cause: Cause, seen: &[(&CellRecord, &LatencyBands)]) -> Finding {
     let (first, latency_bands) = &seen[0];
     let late: f64 = latency_bands.bands.iter().map(|band| band.share).sum();
     let largest = latency_bands.bands.iter().max_by_key(|band| band.count);
     let offset = largest.map_or_else(String::new, |band| nanos(band.offset_ns));
     let text = format!(
-        "Behind the main line {} of the I/Os of {} lie in {}{offset} later. {}",
+        "{} of the I/Os of {} are slower than the main mode, in {}{offset} later. {}",
         rdsk_units::percent(late),
         first.id,
         match latency_bands.bands.len() {
-            1 => "a band of their own, ".to_owned(),
-            many => format!("{many} bands of their own, most of them "),
+            1 => "one band, ".to_owned(),
+            many => format!("{many} bands, most of them "),
         },
         why(cause)
     );
-    Finding {
-        code: RULE.code.into(),
-        // The main line is the fast one, however few are on it.
-        title: if late > 0.5 {
-            format!(
-                "only {} of the I/Os are not {offset} late: {}",
-                rdsk_units::percent(1.0 - late),
-                cause.word()
-            )
-        } else {
-            format!("{} of the I/Os are {offset} late: {}", rdsk_units::percent(late), cause.word())
-        },
-        text,
-        evidence: seen.iter().take(6).map(|(cell, latency_bands)| cited(cell, latency_bands)).collect(),
-        confidence: if cause == Cause::Unknown { Confidence::Measured } else { Confidence::Inferred },
-        advice: Some(advice(cause).into()),
-        cells: seen.iter().map(|(cell, _)| cell.id.clone()).collect(),
-    }
+    // The main mode is the fastest, however few I/Os are in it.
+    let title = if late > 0.5 {
+        format!(
+            "only {} of the I/Os are not {offset} late: {}",
+            rdsk_units::percent(1.0 - late),
+            cause.word()
+        )
+    } else {
+        format!("{} of the I/Os are {offset} late: {}", rdsk_units::percent(late), cause.word())
+    };
+    RULE.finding(title, text)
+        .evidence(seen.iter().take(6).map(|(cell, latency_bands)| cited(cell, latency_bands)))
+        .confidence(match cause {
+            Cause::Unknown => Confidence::Measured,
+            _ => Confidence::Inferred,
+        })
+        .advice(advice(cause))
+        .cells(seen.iter().map(|(cell, _)| *cell))
 }
 
 fn cited(cell: &CellRecord, latency_bands: &LatencyBands) -> String {
@@ -74,41 +82,43 @@ fn nanos(ns: f64) -> String {
 fn why(cause: Cause) -> String {
     match cause {
         Cause::Clock { resolution_ns } => format!(
-            "They are steps of the clock, not of the disk: it moves in steps of {}, and with that much blur the bands are \
-             gone.",
+            "They are an artefact of the clock, not of the disk: it advances in steps of {}, and adding noise of that size \
+             removes the bands.",
             words::nanos(resolution_ns)
         ),
-        Cause::OtherIo => "The device moved bytes for others meanwhile, and their requests stood in the way.".into(),
+        Cause::OtherIo => "The device served other I/O at the same time, and these I/Os had to wait for it.".into(),
         Cause::StartOfPass { share } => format!(
-            "{} of the late ones are among the first of a pass: what is idle takes time to get going.",
+            "{} of the late I/Os are among the first of a pass: an idle device takes time to resume.",
             rdsk_units::percent(share)
         ),
         Cause::MissedRevolution { revolution_ns } => format!(
-            "That is one turn of the disk, {} at {:.0} rpm: the next block had gone by under the head when it was asked for.",
+            "That is one revolution of the disk, {} at {:.0} rpm: the next block had already passed under the head when it was \
+             requested.",
             nanos(revolution_ns),
             60e9 / revolution_ns
         ),
         Cause::Periodic { every } => format!(
-            "Every {} I/O is late, wherever it goes: something counts I/Os, such as a cache that is emptied or a table that \
-             is written.",
+            "Every {} I/O is late, at any offset: something counts I/Os, such as a cache that is flushed or a table that is \
+             written.",
             ordinal(every)
         ),
         Cause::Unknown => {
-            "Neither the clock's steps, nor others' I/O, nor the start of a pass, nor a turn of a disk explains them.".into()
+            "Neither the resolution of the clock, nor other I/O, nor the start of a pass, nor a revolution of a disk explains \
+             them.".into()
         }
     }
 }
 
 fn advice(cause: Cause) -> &'static str {
     match cause {
-        Cause::Clock { .. } => "believe the mean of many I/Os, not the bands; use larger blocks",
-        Cause::OtherIo => "repeat it when the device is quiet",
-        Cause::StartOfPass { .. } => "measure longer passes, or leave the first I/Os of each out",
+        Cause::Clock { .. } => "trust the mean of many I/Os, not the bands; use larger blocks",
+        Cause::OtherIo => "repeat the run when the device is idle",
+        Cause::StartOfPass { .. } => "measure longer passes, or leave out the first I/Os of each",
         Cause::MissedRevolution { .. } => {
-            "ask with larger blocks or with several I/Os at once, so that the next one waits at the disk"
+            "use larger blocks or several I/Os in flight, so that the disk always has the next request"
         }
         Cause::Periodic { .. } | Cause::Unknown => {
-            "look at the points in the Record (result.points) by position and by time"
+            "look at the points in the Record (result.points) by position and over time"
         }
     }
 }

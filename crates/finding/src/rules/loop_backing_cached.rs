@@ -1,20 +1,26 @@
 //! `loop-backing-cached`: a loop device without direct I/O works on the page cache of its backing file, so its own
-//! counters move although no disk does.
+//! counters move although those of the disk do not.
 
-use super::Rule;
-use super::common::{cells, cite, cite_all, how_many, ids, reached_device, target};
-use rdsk_analysis::{metrics, words};
-use rdsk_model::{CellRecord, Confidence, Finding, Op, Record};
+use super::common::{cells, cite, cite_all, how_many, reached_device, target};
+use super::{Needs, Rule};
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{CellRecord, Confidence, Finding, Op, Record, Severity};
 
-pub(super) const RULE: Rule = Rule { code: "loop-backing-cached", check };
+pub(super) const RULE: Rule = Rule {
+    code: "loop-backing-cached",
+    severity: Severity::Invalid,
+    needs: Needs::Counters,
+    experiment: None,
+    check,
+};
 
-/// The disk below moved as much as the loop device from this share on.
+/// From this share of the loop device's bytes on, the disk below counts as having moved the same.
 const SAME_SHARE: f64 = 0.9;
 
-fn check(record: &Record) -> Vec<Finding> {
-    let cells = cells(record, |cell| {
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let cells = cells(analysis, |cell| {
         reached_device(cell)
-            && is_cached_loop(record, cell)
+            && is_cached_loop(analysis, cell)
             && below_share(cell).is_none_or(|share| share < SAME_SHARE)
     });
     if cells.is_empty() {
@@ -33,17 +39,16 @@ fn check(record: &Record) -> Vec<Finding> {
         let dio = format!("0, {} moved = {}{below}", rdsk_units::printable(device), words::bytes(moved));
         cite(cell, "loop/dio", dio)
     });
-    vec![Finding {
-        code: RULE.code.into(),
-        title: format!("the loop device works in memory: {}", how_many(&cells)),
-        text: "Without direct I/O the loop device works through the page cache of its backing file, with O_DIRECT on the \
-               loop device too."
-            .into(),
-        evidence,
-        confidence: if is_counted { Confidence::Measured } else { Confidence::Inferred },
-        advice: Some("set it up again with losetup --direct-io=on, or measure the backing file".into()),
-        cells: ids(&cells),
-    }]
+    vec![RULE
+            .finding(
+                format!("the loop device works in memory: {}", how_many(&cells)),
+                "Without direct I/O of its own, the loop device goes through the page cache of its backing file, even when \
+                 the program uses O_DIRECT on the loop device.",
+            )
+            .evidence(evidence)
+            .confidence(if is_counted { Confidence::Measured } else { Confidence::Inferred })
+            .advice("set it up again with losetup --direct-io=on, or measure the backing file")
+            .cells(cells)]
 }
 
 fn is_cached_loop(record: &Record, cell: &CellRecord) -> bool {

@@ -1,36 +1,41 @@
-//! `misaligned-write`: the same write costs more when its offset is no multiple of a page.
+//! `misaligned-write`: the same write takes longer when its offset is not a multiple of the page size.
 
-use super::Rule;
 use super::common::{cells, cite, target};
-use super::read_modify_write::read_per_write;
-use rdsk_analysis::{metrics, words};
-use rdsk_model::{CellRecord, Confidence, Finding, Op, Record, Workload};
+use super::{Needs, Rule};
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{CellRecord, Experiment, Finding, Op, Record, Severity, Workload};
 use rdsk_units::Bytes;
 
-pub(super) const RULE: Rule = Rule { code: "misaligned-write", check };
+pub(super) const RULE: Rule = Rule {
+    code: "misaligned-write",
+    severity: Severity::Cost,
+    needs: Needs::OwnTimes,
+    experiment: Some(Experiment::Align),
+    check,
+};
 
-/// How much dearer the shifted write must be.
-const DEARER: f64 = 1.2;
+/// Minimum ratio of the latency of the shifted write to that of the aligned one.
+const MIN_FACTOR: f64 = 1.2;
 
-fn check(record: &Record) -> Vec<Finding> {
-    let page_bytes = metrics::page_bytes(record);
-    let shifted = cells(record, |cell| {
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let page_bytes = metrics::page_bytes(analysis);
+    let shifted = cells(analysis, |cell| {
         cell.workload.op == Op::Write && !cell.workload.shift_bytes.is_multiple_of(page_bytes)
     });
     let pairs: Vec<(&CellRecord, &CellRecord, f64)> = shifted
         .into_iter()
         .filter_map(|cell| {
-            let aligned = aligned_twin(record, cell)?;
+            let aligned = aligned_twin(analysis, cell)?;
             Some((aligned, cell, latency(cell)? / latency(aligned)?))
         })
-        .filter(|(_, _, factor)| *factor >= DEARER)
+        .filter(|(_, _, factor)| *factor >= MIN_FACTOR)
         .collect();
     let Some((aligned, _, _)) = pairs.first() else { return Vec::new() };
     let worst = pairs.iter().map(|(_, _, factor)| *factor).fold(0.0, f64::max);
-    let evidence = pairs
+    let evidence: Vec<String> = pairs
         .iter()
         .map(|(aligned, cell, factor)| {
-            let reads = read_per_write(cell)
+            let reads = metrics::read_bytes_per_io(cell)
                 .map_or(String::new(), |bytes| format!(", read per write = {} B", words::figure(bytes)));
             cite(
                 cell,
@@ -39,26 +44,19 @@ fn check(record: &Record) -> Vec<Finding> {
             )
         })
         .collect();
-    let multiple = safe_multiple(record, aligned);
-    vec![Finding {
-        code: RULE.code.into(),
-        title: format!("misaligned writes take up to {} as long", words::times(worst)),
-        text: "A write of whole pages that starts inside a page changes two pages in part, and each may have to be read \
-               first."
-            .into(),
-        evidence,
-        confidence: Confidence::Measured,
-        advice: Some(format!("write multiples of {multiple} at offsets that are multiples of {multiple}")),
-        cells: pairs.iter().flat_map(|(aligned, cell, _)| [*aligned, *cell]).fold(Vec::new(), |mut ids, cell| {
-            if !ids.contains(&cell.id) {
-                ids.push(cell.id.clone());
-            }
-            ids
-        }),
-    }]
+    let multiple = safe_multiple(analysis, aligned);
+    vec![RULE
+            .finding(
+                format!("misaligned writes take up to {} as long", words::times(worst)),
+                "A write of whole pages that starts inside a page changes two pages partially, and each may have to be read \
+                 first.",
+            )
+            .evidence(evidence)
+            .advice(format!("write multiples of {multiple} at offsets that are multiples of {multiple}"))
+            .cells(pairs.iter().flat_map(|(aligned, cell, _)| [*aligned, *cell]))]
 }
 
-/// The cell that differs in nothing but the shift, which is 0.
+/// The cell that differs in the shift only, which is 0.
 fn aligned_twin<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a CellRecord> {
     let mut wanted = cell.workload.clone();
     wanted.shift_bytes = 0;
@@ -82,13 +80,13 @@ fn stays_in_its_pages(workload: &Workload, page_bytes: u64) -> bool {
         || (align > 0 && page_bytes.is_multiple_of(align) && workload.block_bytes <= align)
 }
 
-/// Median latency in nanoseconds, the mean where there are too few for a median.
+/// Median latency in nanoseconds, or the mean when there are too few for a median.
 fn latency(cell: &CellRecord) -> Option<f64> {
     let latency = cell.result.latency_ns.as_ref()?;
     latency.p50.map(|p50| p50 as f64).or(latency.mean).filter(|&ns| ns > 0.0)
 }
 
-/// The smallest size and alignment that is safe: a page, or the device's physical block where that is larger.
+/// The smallest safe size and alignment: a page, or the device's physical block when that is larger.
 fn safe_multiple(record: &Record, cell: &CellRecord) -> Bytes {
     let physical = target(record, cell)
         .and_then(|target| target.device.as_ref())

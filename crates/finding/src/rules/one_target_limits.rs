@@ -1,16 +1,20 @@
-//! `one-target-limits`: of several targets some are busy all the time or held by a control group, while the others could do
-//! more.
+//! `one-target-limits`: some of several targets are busy all the time or limited by a control group, while the others could
+//! do more.
 
-use super::Rule;
-use rdsk_analysis::scale::{Cause, Limit, Point, analyse, name, of_point};
-use rdsk_analysis::words;
-use rdsk_model::{Confidence, Finding, Op, Record};
+use super::common::MAX_CITED;
+use super::{Needs, Rule};
+use rdsk_analysis::scale::{Cause, Limit, Point, name, of_point};
+use rdsk_analysis::{Analysis, words};
+use rdsk_model::{Finding, Op, Record, Severity};
 use rdsk_units::Bytes;
 
-pub(super) const RULE: Rule = Rule { code: "one-target-limits", check };
-
-/// Citations of one finding at most.
-const MAX_CITED: usize = 8;
+pub(super) const RULE: Rule = Rule {
+    code: "one-target-limits",
+    severity: Severity::Cause,
+    needs: Needs::Counters,
+    experiment: None,
+    check,
+};
 
 /// A cell in which some targets were the limit.
 struct Hit<'a> {
@@ -19,12 +23,11 @@ struct Hit<'a> {
     cause: Cause,
 }
 
-fn check(record: &Record) -> Vec<Finding> {
-    let grids = analyse(record);
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let mut groups: Vec<Vec<Hit<'_>>> = Vec::new();
-    for grid in &grids {
+    for grid in analysis.scale() {
         for point in grid.lines.iter().flat_map(|line| &line.points) {
-            let Limit::SomeTargets(cause) = of_point(record, point) else { continue };
+            let Limit::SomeTargets(cause) = of_point(analysis, point) else { continue };
             let hit = Hit { op: grid.op, point, cause };
             let is_same = |group: &&mut Vec<Hit<'_>>| {
                 group
@@ -37,31 +40,28 @@ fn check(record: &Record) -> Vec<Finding> {
             }
         }
     }
-    groups.iter().filter_map(|group| finding(record, group)).collect()
+    groups.iter().filter_map(|group| finding(analysis, group)).collect()
 }
 
-/// One finding for the cells of one direction with the same targets; the words are those of the last.
+/// One finding for the cells of one direction with the same targets; its text is that of the last.
 fn finding(record: &Record, group: &[Hit<'_>]) -> Option<Finding> {
     let Hit { op, point, cause } = group.last()?;
     let names: Vec<String> = cause.targets.iter().map(|&target| name(record, target)).collect();
     let what = if names.len() == 1 { "one target is".into() } else { format!("{} targets are", names.len()) };
-    Some(Finding {
-        code: RULE.code.into(),
-        title: format!("{what} the limit of {op}s by several streams"),
-        text: format!(
-            "{} can do no more: with {} of {}, {}. Streams on the others do not make up for it.",
-            words::list(&names),
-            words::plural(u64::from(point.count()), "stream"),
-            Bytes(point.cell.workload.block_bytes),
-            cause.text
-        ),
-        evidence: group.iter().flat_map(|hit| hit.cause.evidence.clone()).take(MAX_CITED).collect(),
-        confidence: Confidence::Measured,
-        advice: Some(
-            "put more of the load on the other targets, or give this one its own controller or a higher limit".into(),
-        ),
-        cells: group.iter().map(|hit| hit.point.cell.id.clone()).collect(),
-    })
+    Some(RULE
+            .finding(
+                format!("{what} the limit of {op}s by several streams"),
+                format!(
+                    "{} can do no more: with {} of {}, {}. Streams on the other targets do not make up for it.",
+                    words::list(&names),
+                    words::plural(u64::from(point.count()), "stream"),
+                    Bytes(point.cell.workload.block_bytes),
+                    cause.text
+                ),
+            )
+            .evidence(group.iter().flat_map(|hit| hit.cause.evidence.clone()).take(MAX_CITED))
+            .advice("move more of the load to the other targets, or give this one its own controller or a higher limit")
+            .cells(group.iter().map(|hit| hit.point.cell)))
 }
 
 #[cfg(test)]
@@ -92,9 +92,7 @@ mod tests {
                     let mut one = device.clone();
                     (one.target, one.name, one.reads, one.read_bytes) =
                         (target, format!("sd{target}"), Some(ops), Some(bytes));
-                    if let Some(row) = &mut one.iostat {
-                        row.util_percent = busy * 100.0;
-                    }
+                    crate::fixtures::set_busy(&mut one, busy);
                     cell.evidence.device.push(one);
                 }
             });

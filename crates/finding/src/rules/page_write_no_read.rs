@@ -1,49 +1,54 @@
-//! `page-write-no-read`: whole pages were written without reading, beside partial pages that were not.
+//! `page-write-no-read`: whole pages were written without reading, in contrast to partial pages.
 
-use super::Rule;
-use super::common::{cells, cite, cite_all, how_many, ids, system};
-use super::read_modify_write::{affected, read_per_write};
-use rdsk_analysis::{metrics, words};
-use rdsk_model::{CacheState, Confidence, Finding, IoPath, Op, Record};
+use super::common::{cells, cite, cite_all, how_many, system};
+use super::read_modify_write::affected;
+use super::{Needs, Rule};
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{CacheState, Finding, IoPath, Op, Severity};
 use rdsk_units::Bytes;
 
-pub(super) const RULE: Rule = Rule { code: "page-write-no-read", check };
+pub(super) const RULE: Rule = Rule {
+    code: "page-write-no-read",
+    severity: Severity::Remark,
+    needs: Needs::Counters,
+    experiment: None,
+    check,
+};
 
-/// Pages read per write up to which there were none: the file's metadata has to be read once.
+/// Pages read per write that still count as none: the file's metadata has to be read once.
 const PAGES_PER_WRITE: f64 = 0.05;
 
-fn check(record: &Record) -> Vec<Finding> {
-    // Alone this is what everybody expects; it is worth a word only as the contrast that names the cause.
-    if affected(record).is_empty() {
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    // This is the normal case; it matters only as the contrast that shows the cause.
+    if affected(analysis).is_empty() {
         return Vec::new();
     }
-    let page_bytes = metrics::page_bytes(record);
-    let cells = cells(record, |cell| {
+    let page_bytes = metrics::page_bytes(analysis);
+    let cells = cells(analysis, |cell| {
         cell.workload.op == Op::Write
             && cell.workload.path == IoPath::Buffered
             && cell.workload.cache == CacheState::Cold
             && !metrics::writes_partial_pages(&cell.workload, page_bytes)
-            && read_per_write(cell).is_some_and(|bytes| bytes <= PAGES_PER_WRITE * page_bytes as f64)
+            && metrics::read_bytes_per_io(cell)
+                .is_some_and(|bytes| bytes <= PAGES_PER_WRITE * page_bytes as f64)
     });
     let Some(first) = cells.first() else { return Vec::new() };
     let evidence = cite_all(&cells, |cell| {
-        let per_write = words::figure(read_per_write(cell).unwrap_or(0.0));
+        let per_write = words::figure(metrics::read_bytes_per_io(cell).unwrap_or(0.0));
         cite(cell, "process.read_bytes per write", format_args!("{per_write} B"))
     });
-    vec![Finding {
-        code: RULE.code.into(),
-        title: format!("whole pages were written without reading: {}", how_many(&cells)),
-        text: format!(
-            "A write that replaces all of a page needs nothing of what the page held, so the {} does not read it. \
-             From {} on, aligned, the reads that smaller writes cause are gone.",
-            system(record, first),
-            Bytes(page_bytes)
-        ),
-        evidence,
-        confidence: Confidence::Measured,
-        advice: None,
-        cells: ids(&cells),
-    }]
+    vec![RULE
+            .finding(
+                format!("whole pages were written without reading: {}", how_many(&cells)),
+                format!(
+                    "A write that replaces a whole page needs none of its old content, so the {} does not read it. For \
+                     aligned writes of {} or more, the reads that smaller writes cause are gone.",
+                    system(analysis, first),
+                    Bytes(page_bytes)
+                ),
+            )
+            .evidence(evidence)
+            .cells(cells)]
 }
 
 #[cfg(test)]

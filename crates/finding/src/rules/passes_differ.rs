@@ -1,38 +1,44 @@
-//! `passes-differ`: the same positions took longer in one pass than in another. What changed it cannot tell.
+//! `passes-differ`: the same positions took longer in one pass than in another. It cannot tell what changed.
 
-use super::Rule;
 use super::common::{cells, cite};
+use super::{Needs, Rule};
+use rdsk_analysis::Analysis;
 use rdsk_analysis::metrics::is_of_memory;
-use rdsk_analysis::zones::{Drift, zones};
-use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
+use rdsk_analysis::zones::Drift;
+use rdsk_model::{CellRecord, Experiment, Finding, Severity};
 
-pub(super) const RULE: Rule = Rule { code: "passes-differ", check };
+pub(super) const RULE: Rule = Rule {
+    code: "passes-differ",
+    severity: Severity::Uncertain,
+    needs: Needs::OwnTimes,
+    experiment: None,
+    check,
+};
 
-fn check(record: &Record) -> Vec<Finding> {
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let drifts: Vec<(&CellRecord, Drift)> =
-        cells(record, |cell| cell.experiment == Experiment::Zones && !is_of_memory(cell))
+        cells(analysis, |cell| cell.experiment == Experiment::Zones && !is_of_memory(cell))
             .into_iter()
-            .filter_map(|cell| Some((cell, zones(record, cell)?.drift?)))
+            .filter_map(|cell| Some((cell, analysis.zones(cell)?.drift?)))
             .collect();
     let most = drifts.iter().max_by(|left, right| size(&left.1).total_cmp(&size(&right.1)));
     let Some((cell, drift)) = most else { return Vec::new() };
-    vec![Finding {
-        code: RULE.code.into(),
-        title: format!("passes over the same positions differ by {}", rdsk_units::percent(size(drift))),
-        text: format!(
-            "Pass {} of {} took {} more than is usual at the same positions, pass {} {} less. Heat, a cache that filled or \
-             emptied, or others on the device changed between them.",
-            drift.slowest + 1,
-            cell.id,
-            rdsk_units::percent(drift.slowest_by),
-            drift.fastest + 1,
-            rdsk_units::percent(-drift.fastest_by),
-        ),
-        evidence: drifts.iter().take(6).map(|(cell, drift)| cited(cell, drift)).collect(),
-        confidence: Confidence::Measured,
-        advice: Some("repeat with more passes (--runs) and look whether the later ones agree".into()),
-        cells: drifts.iter().map(|(cell, _)| cell.id.clone()).collect(),
-    }]
+    vec![RULE
+            .finding(
+                format!("passes over the same positions differ by {}", rdsk_units::percent(size(drift))),
+                format!(
+                    "Pass {} of {} took {} more than is usual at the same positions, pass {} took {} less. Heat, a cache that \
+                     filled or emptied, or other I/O on the device changed between them.",
+                    drift.slowest + 1,
+                    cell.id,
+                    rdsk_units::percent(drift.slowest_by),
+                    drift.fastest + 1,
+                    rdsk_units::percent(-drift.fastest_by),
+                ),
+            )
+            .evidence(drifts.iter().take(6).map(|(cell, drift)| cited(cell, drift)))
+            .advice("repeat with more passes (--runs) and check whether the later ones agree")
+            .cells(drifts.iter().map(|(cell, _)| *cell))]
 }
 
 fn size(drift: &Drift) -> f64 {

@@ -1,20 +1,20 @@
 //! Why one of two paths is faster: the first difference between their counters that explains it, with the figures. It
-//! compares no rates and names no cause that no counter shows.
+//! compares no rates and names no cause without a counter that shows it.
 
 use super::requests_merged::mean_request;
 use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Confidence, IoPath, Op, Sync};
 use rdsk_units::percent;
 
-/// What requests must differ by to be named as a cause.
+/// Minimum ratio of request counts, sizes or depths to be named as a cause.
 const MARKED: f64 = 1.5;
-/// Sizes and depths within this factor are alike.
+/// Sizes and depths within this factor count as alike.
 const ALIKE: f64 = 1.25;
-/// Share of the time per byte between the two that processor time must explain.
+/// Share of the difference in time per byte that processor time must explain.
 const CPU_SHARE: f64 = 0.5;
-/// Below this `%util` the device waits for the program between requests.
+/// Below this `%util` the device is idle between requests.
 const BUSY_PERCENT: f64 = 90.0;
-/// How many points of `%util` the slower path must lie below the faster one.
+/// Minimum difference in `%util` between the faster and the slower path, in percentage points.
 const IDLER_PERCENT: f64 = 10.0;
 
 /// The cause in one or two sentences, and whether it was measured or is inferred.
@@ -37,10 +37,11 @@ pub(super) fn counted(cell: &CellRecord) -> String {
 
 /// Mean number of requests in flight; `None` where it was not counted or nothing was in flight.
 pub(super) fn depth(cell: &CellRecord) -> Option<f64> {
-    cell.evidence.device.first()?.in_flight_mean.filter(|&depth| depth > 0.0)
+    let row = rdsk_analysis::iostat::iostat_row(cell.evidence.device.first()?)?;
+    Some(row.aqu_sz).filter(|&depth| depth > 0.0)
 }
 
-/// Mean size of the cell's requests; `None` where a tenth of them or more may be flushes, which have no size.
+/// Mean size of the cell's requests; `None` when a tenth of them or more may be flushes, which have no size.
 pub(super) fn request_bytes(cell: &CellRecord) -> Option<f64> {
     let requests = metrics::device_requests(cell, cell.workload.op)?;
     let is_known = metrics::flushes(cell).is_none_or(|flushes| flushes * 10 < requests);
@@ -75,13 +76,13 @@ fn requests(faster: &CellRecord, slower: &CellRecord) -> Option<(String, Confide
         Some(of(faster)? / of(slower)?).filter(|factor| *factor >= MARKED)
     };
     let ahead = match (faster.workload.path, faster.workload.op) {
-        (IoPath::Buffered, Op::Read) => "readahead asks for the next blocks before the program does",
+        (IoPath::Buffered, Op::Read) => "readahead fetches the next blocks before the program requests them",
         (IoPath::Buffered, Op::Write) if faster.workload.sync == Sync::None => {
-            "writeback sends many blocks at once while the program goes on"
+            "writeback submits many blocks at once while the program continues"
         }
-        (IoPath::Buffered, Op::Write) => "the page cache sends a write in parts",
+        (IoPath::Buffered, Op::Write) => "the page cache splits a write into parts",
         (IoPath::Direct, _) => {
-            "its large blocks go to the device whole or in parts that are in flight together"
+            "the block layer passes its large blocks on whole, or splits them into requests that are in flight together"
         }
     };
     let text = match (more(depth), more(request_bytes)) {
@@ -104,31 +105,31 @@ fn processor(faster: &CellRecord, slower: &CellRecord) -> Option<(String, Confid
         return None;
     }
     let why = match slower.workload.path {
-        IoPath::Buffered => "the page cache is filled and every byte copied",
+        IoPath::Buffered => "the page cache has to be filled and every byte copied",
         IoPath::Direct => "each of its I/Os is a request of its own",
     };
     let micros = |cell| words::figure(cpu_per_byte(cell).unwrap_or(0.0) * f64::from(1 << 20) / 1e3);
     let text = format!(
-        "The slower path takes more of the processor, {} against {} µs per MiB: {why}.",
+        "The slower path takes more processor time, {} against {} µs per MiB: {why}.",
         micros(slower),
         micros(faster)
     );
     Some((text, Confidence::Inferred))
 }
 
-/// A device that stands still between the requests of the slower path, more than on the faster one.
+/// A device that is idle between the requests of the slower path, more than on the faster one.
 fn idle(faster: &CellRecord, slower: &CellRecord) -> Option<(String, Confidence)> {
     let (busy, idle) = (util(faster)?, util(slower)?);
     let text = format!(
-        "On the slower path the device waits for the program between requests: it is busy {} of the time (%util), on \
-         the faster one {}.",
+        "On the slower path the device is idle between requests: it is busy {} of the time (%util), on the faster path \
+         {}.",
         percent(idle / 100.0),
         percent(busy / 100.0)
     );
     (idle < BUSY_PERCENT && idle + IDLER_PERCENT <= busy).then_some((text, Confidence::Inferred))
 }
 
-/// What the counters show where none of them explains the rate.
+/// What the counters show when none of them explains the rate.
 fn hidden(faster: &CellRecord, slower: &CellRecord) -> String {
     let apart = |of: fn(&CellRecord) -> Option<f64>| {
         let (fast, slow) = (of(faster)?, of(slower)?);
@@ -136,13 +137,12 @@ fn hidden(faster: &CellRecord, slower: &CellRecord) -> String {
     };
     match (apart(request_bytes), apart(depth)) {
         (Some((fast, slow, true)), _) => format!(
-            "Its requests are of {} against {} KiB, which does not explain it; these counters do not show the cause.",
+            "Its requests average {} against {} KiB, which does not explain the difference; these counters do not show the cause.",
             words::figure(fast / 1024.0),
             words::figure(slow / 1024.0)
         ),
         (Some((_, _, false)), Some((_, _, false))) => {
-            "The requests are alike in size and number in flight; these counters do not show the cause."
-                .into()
+            "Request size and queue depth are alike; these counters do not show the cause.".into()
         }
         _ => "These counters do not show the cause.".into(),
     }
@@ -184,7 +184,7 @@ mod tests {
     }
 
     fn util(cell: &mut CellRecord, percent: f64) {
-        cell.evidence.device[0].iostat.as_mut().unwrap().util_percent = percent;
+        crate::fixtures::set_busy(&mut cell.evidence.device[0], percent / 100.0);
     }
 
     #[test]
@@ -197,18 +197,18 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_device_waits_for_the_program() {
+    fn a_device_may_be_idle_between_requests() {
         let (text, _) = pair(|_, slower| util(slower, 60.0));
-        assert!(text.contains("waits for the program") && text.contains("60.0 %"), "{text}");
+        assert!(text.contains("is idle between requests") && text.contains("60.0 %"), "{text}");
         assert!(pair(|faster, slower| (util(faster, 65.0), util(slower, 60.0)).0).0.contains("do not show"));
         assert!(pair(|_, slower| util(slower, 91.0)).0.contains("do not show"));
     }
 
     #[test]
     fn what_is_not_alike_is_not_called_alike() {
-        assert!(pair(|_, _| ()).0.starts_with("The requests are alike"));
+        assert!(pair(|_, _| ()).0.starts_with("Request size and queue depth are alike"));
         let (text, _) = pair(|_, slower| slower.evidence.device[0].reads = Some(30));
-        assert!(text.starts_with("Its requests are of 1024 against 2185 KiB"), "{text}");
+        assert!(text.starts_with("Its requests average 1024 against 2185 KiB"), "{text}");
         let (blind, _) = pair(|faster, slower| {
             (faster.evidence.device, slower.evidence.device) = (Vec::new(), Vec::new());
         });

@@ -1,22 +1,28 @@
-//! `queue-depth-not-reached`: fewer I/Os were in flight than the workload asks for.
+//! `queue-depth-not-reached`: fewer I/Os were in flight than requested.
 
-use super::Rule;
-use super::common::{cells, cite, cite_all, how_many, ids};
-use rdsk_analysis::{metrics, words};
-use rdsk_model::{CellRecord, Confidence, EngineKind, Finding, Record};
+use super::common::{cells, cite, cite_all, how_many};
+use super::{Needs, Rule};
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{CellRecord, EngineKind, Finding, Severity};
 
-pub(super) const RULE: Rule = Rule { code: "queue-depth-not-reached", check };
+pub(super) const RULE: Rule = Rule {
+    code: "queue-depth-not-reached",
+    severity: Severity::Cause,
+    needs: Needs::OwnTimes,
+    experiment: None,
+    check,
+};
 
-/// I/Os per visit and place in the queue below which filling and draining it is all there is.
-const LEAST_ROUNDS: u64 = 10;
+/// Minimum number of I/Os per visit and queue slot; with fewer, the visit only fills and drains the queue.
+const MIN_ROUNDS: u64 = 10;
 
-fn check(record: &Record) -> Vec<Finding> {
-    // Streams that start one after the other are not meant to be full from the beginning.
-    let cells = cells(record, |cell| {
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    // Streams that start one after the other do not fill the queue from the start.
+    let cells = cells(analysis, |cell| {
         let wanted = metrics::wanted_depth(&cell.workload);
         wanted > 1
             && cell.workload.stagger_ns == 0
-            && cell.result.ops.is_some_and(|ops| ops / metrics::passes(cell) >= LEAST_ROUNDS * wanted)
+            && cell.result.ops.is_some_and(|ops| ops / metrics::passes(cell) >= MIN_ROUNDS * wanted)
             && !metrics::has_reached_depth(cell)
     });
     let within = cells.iter().filter(|cell| metrics::is_done_within_submit(cell)).count();
@@ -24,40 +30,35 @@ fn check(record: &Record) -> Vec<Finding> {
     if cells.is_empty() {
         return Vec::new();
     }
-    vec![Finding {
-        code: RULE.code.into(),
-        title: format!("the queue never filled: {}", how_many(&cells)),
-        text: text(within, cells.len()).into(),
-        evidence: cite_all(&cells, depth),
-        confidence: Confidence::Measured,
-        advice: Some(
-            if within == cells.len() {
-                "for more in flight take --engine threads, or several --streams"
-            } else if cells.iter().all(|cell| cell.result.engine == Some(EngineKind::Threads)) {
-                "look for a processor that is busy: each I/O in flight takes a thread of its own, and there are at most 1024 threads"
-            } else {
-                "look for a processor that is busy, or for a device that completes faster than one thread submits"
-            }
-            .into(),
-        ),
-        cells: ids(&cells),
-    }]
+    let advice = if within == cells.len() {
+        "use --engine threads or several --streams to have more in flight"
+    } else if cells.iter().all(|cell| cell.result.engine == Some(EngineKind::Threads)) {
+        "look for a busy processor: each I/O in flight needs a thread of its own, and there are at most 1024 threads"
+    } else {
+        "look for a busy processor, or for a device that completes faster than one thread submits"
+    };
+    vec![
+        RULE.finding(format!("the queue never filled: {}", how_many(&cells)), text(within, cells.len()))
+            .evidence(cite_all(&cells, depth))
+            .advice(advice)
+            .cells(cells),
+    ]
 }
 
-/// Why the queue was shorter, as far as the engines know.
+/// Why the queue was shorter, as far as the engine can tell.
 fn text(within: usize, all: usize) -> &'static str {
     match within {
         0 => {
-            "The mean number of I/Os in flight stayed below what was asked for; the figure belongs to the depth that was \
+            "The mean number of I/Os in flight stayed below the requested depth; the figure belongs to the depth that was \
              reached."
         }
         _ if within == all => {
-            "The device, or a driver above it, does each I/O within the call that submits it (io_submit), one after the \
+            "The device, or a driver above it, completes each I/O within the call that submits it (io_submit), one after the \
              other: there is no queue, and the figure is that of one I/O in flight per stream."
         }
         _ => {
-            "The mean number of I/Os in flight stayed below what was asked for, in some cells because each I/O was done within \
-             the call that submits it, one after the other; the figure belongs to the depth that was reached."
+            "The mean number of I/Os in flight stayed below the requested depth, in some cells because each I/O completed \
+             within the call that submits it, one after the other; the figure belongs to the depth that was reached."
         }
     }
 }
@@ -80,13 +81,13 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{cell, deepen, disk, record, with};
-    use rdsk_model::{IoPath, Op};
+    use rdsk_model::{IoPath, Op, Record};
 
     #[test]
-    fn threads_are_not_told_that_one_thread_submits() {
+    fn the_advice_for_threads_does_not_blame_one_submitting_thread() {
         let mut record = at(Some(16.0));
         record.cells[0].result.engine = Some(EngineKind::Threads);
-        let advice = check(&record).remove(0).advice.unwrap();
+        let advice = check(&Analysis::of(&record)).remove(0).advice.unwrap();
         assert!(advice.contains("1024 threads") && !advice.contains("one thread submits"), "{advice}");
     }
 

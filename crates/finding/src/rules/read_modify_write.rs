@@ -1,55 +1,55 @@
 //! `read-modify-write`: buffered writes of part of a page made the kernel read the rest of it first.
 
-use super::Rule;
-use super::common::{cells, cite, cite_all, how_many, ids, system};
-use rdsk_analysis::{metrics, words};
-use rdsk_model::{CellRecord, Confidence, Finding, IoPath, Op, Record};
+use super::common::{cells, cite, cite_all, how_many, system};
+use super::{Needs, Rule};
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Op, Record, Severity};
 use rdsk_units::Bytes;
 
-pub(super) const RULE: Rule = Rule { code: "read-modify-write", check };
+pub(super) const RULE: Rule = Rule {
+    code: "read-modify-write",
+    severity: Severity::Cost,
+    needs: Needs::Counters,
+    experiment: Some(Experiment::Align),
+    check,
+};
 
-/// Pages read per write from which the reads are the writes' own: fewer may be metadata.
+/// Minimum number of pages read per write; fewer may be metadata.
 const PAGES_PER_WRITE: f64 = 0.5;
 
-fn check(record: &Record) -> Vec<Finding> {
-    let cells = affected(record);
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let cells = affected(analysis);
     let Some(first) = cells.first() else { return Vec::new() };
-    let (page, system) = (Bytes(metrics::page_bytes(record)), system(record, first));
+    let (page, system) = (Bytes(metrics::page_bytes(analysis)), system(analysis, first));
     let evidence = cite_all(&cells, |cell| {
         let ops = words::plural(cell.result.ops.unwrap_or(0), "write");
-        let per_write = words::figure(read_per_write(cell).unwrap_or(0.0));
+        let per_write = words::figure(metrics::read_bytes_per_io(cell).unwrap_or(0.0));
         let block = Bytes(cell.workload.block_bytes);
         cite(cell, "process.read_bytes / write", format_args!("{per_write} B, {ops} of {block}"))
     });
-    vec![Finding {
-        code: RULE.code.into(),
-        title: format!("writes made the {system} read first: {}", how_many(&cells)),
-        text: format!(
-            "A write that changes part of a page of {page} that is not cached waits until the {system} has read that page \
-             from the device."
-        ),
-        evidence,
-        confidence: Confidence::Measured,
-        advice: Some(format!("write whole pages: multiples of {page} at multiples of {page}")),
-        cells: ids(&cells),
-    }]
+    vec![RULE
+            .finding(
+                format!("writes made the {system} read first: {}", how_many(&cells)),
+                format!(
+                    "A write that changes part of a page of {page} that is not cached waits until the {system} has read that \
+                     page from the device."
+                ),
+            )
+            .evidence(evidence)
+            .advice(format!("write whole pages: multiples of {page} at multiples of {page}"))
+            .cells(cells)]
 }
 
-/// The cells whose partial pages were read, by the process's own account.
+/// The cells whose partial pages were read, by the I/O counters of the process.
 pub(super) fn affected(record: &Record) -> Vec<&CellRecord> {
     let page_bytes = metrics::page_bytes(record);
     cells(record, |cell| {
         cell.workload.op == Op::Write
             && cell.workload.path == IoPath::Buffered
             && metrics::writes_partial_pages(&cell.workload, page_bytes)
-            && read_per_write(cell).is_some_and(|bytes| bytes >= PAGES_PER_WRITE * page_bytes as f64)
+            && metrics::read_bytes_per_io(cell)
+                .is_some_and(|bytes| bytes >= PAGES_PER_WRITE * page_bytes as f64)
     })
-}
-
-/// Bytes that the kernel fetched for the process per write.
-pub(super) fn read_per_write(cell: &CellRecord) -> Option<f64> {
-    let ops = cell.result.ops.filter(|&ops| ops > 0)?;
-    Some(metrics::ratio(metrics::process_bytes(cell, Op::Read)?, ops))
 }
 
 #[cfg(test)]

@@ -1,59 +1,63 @@
-//! `requests-merged`: the device saw larger requests than the program made.
+//! `requests-merged`: the device saw larger requests than the program issued.
 
-use super::Rule;
-use super::common::{cells, cite, cite_all, has_verdict, how_many, ids, is_simulated};
-use rdsk_analysis::{metrics, words};
-use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Op, Record, VerdictCode};
+use super::common::{cells, cite, cite_all, has_verdict, how_many, is_simulated};
+use super::{Needs, Rule};
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{CellRecord, Experiment, Finding, Op, Severity, VerdictCode};
 use rdsk_units::Bytes;
 
-pub(super) const RULE: Rule = Rule { code: "requests-merged", check };
+pub(super) const RULE: Rule = Rule {
+    code: "requests-merged",
+    severity: Severity::Remark,
+    needs: Needs::Counters,
+    experiment: None,
+    check,
+};
 
-/// How much larger the mean request must be.
+/// Minimum ratio of the mean request to the block size.
 const LARGER: f64 = 1.25;
-/// Requests below which a mean size means little.
+/// Minimum number of requests for a meaningful mean size.
 const MIN_REQUESTS: u64 = 10;
-/// The device must have moved our bytes and hardly others, or the mean is not ours.
+/// Bytes that the device moved over those completed: outside this range the mean is not ours.
 const OURS: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 
-/// Flushes per request from which the rules about sizes say nothing.
+/// Maximum number of flushes per request for the rules about sizes.
 const MAX_FLUSH_SHARE: f64 = 0.01;
 
-fn check(record: &Record) -> Vec<Finding> {
-    let page_bytes = metrics::page_bytes(record);
-    let cells = cells(record, |cell| {
-        // A partial page becomes a whole one; that is no merge.
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let page_bytes = metrics::page_bytes(analysis);
+    let cells = cells(analysis, |cell| {
+        // A partial page that becomes a whole one is no merge.
         sizes_are_known(cell)
             && mean_request(cell).is_some_and(|bytes| {
                 bytes >= LARGER * cell.workload.block_bytes as f64 && bytes > page_bytes as f64
             })
     });
     let Some(first) = cells.first() else { return Vec::new() };
-    let merger = if is_simulated(record, first) { "the host" } else { "the block layer" };
-    vec![Finding {
-        code: RULE.code.into(),
-        title: format!("the device saw larger requests: {}", how_many(&cells)),
-        text: format!(
-            "Between the program and the device neighbouring blocks became one request: readahead asks for more than the \
-             program did, writeback gathers dirty pages, and {merger} merges neighbours in the queue (counted as merges). \
-             Larger requests cost less per byte."
-        ),
-        evidence: cite_all(&cells, sizes),
-        confidence: Confidence::Measured,
-        advice: None,
-        cells: ids(&cells),
-    }]
+    let merger = if is_simulated(analysis, first) { "the host" } else { "the block layer" };
+    vec![RULE
+            .finding(
+                format!("the device saw larger requests: {}", how_many(&cells)),
+                format!(
+                    "Neighbouring blocks became one request on their way to the device: readahead fetches more than the \
+                     program requested, writeback gathers dirty pages, and {merger} merges neighbours in the queue (counted \
+                     as merges). Larger requests cost less per byte."
+                ),
+            )
+            .evidence(cite_all(&cells, sizes))
+            .cells(cells)]
 }
 
-/// Whether the counters tell data requests apart from flushes: a device without FUA counts each flush among its writes,
-/// as a request of no bytes, so a mean over many of them is nobody's size.
+/// Whether the counters separate data requests from flushes: a device without FUA counts each flush among its writes, as a
+/// request of no bytes, so a mean over many of them is not a meaningful request size.
 pub(super) fn sizes_are_known(cell: &CellRecord) -> bool {
     let requests = metrics::device_requests(cell, cell.workload.op).unwrap_or(0);
     metrics::flushes(cell).is_none_or(|flushes| flushes as f64 <= MAX_FLUSH_SHARE * requests as f64)
 }
 
-/// Mean size of the requests that moved a cell's bytes until they were stable; `None` when it would not be ours.
+/// Mean size of the requests that moved a cell's bytes until they were stable; `None` when others' I/O is among them.
 pub(super) fn mean_request(cell: &CellRecord) -> Option<f64> {
-    // Requests of chosen sizes have no one size to be compared with.
+    // Requests of several sizes have no single block size to compare with.
     let is_mixed = cell.workload.points.as_ref().is_some_and(|points| !points.block_bytes.is_empty());
     if is_mixed || cell.experiment == Experiment::Align || has_verdict(cell, VerdictCode::Disturbed) {
         return None;
@@ -64,7 +68,7 @@ pub(super) fn mean_request(cell: &CellRecord) -> Option<f64> {
     OURS.contains(&share).then(|| metrics::ratio(moved, requests))
 }
 
-/// The citation of both rules about sizes: what was asked for, what the device saw.
+/// The citation of both rules about sizes: what was requested, what the device saw.
 pub(super) fn sizes(cell: &CellRecord) -> String {
     let (op, block) = (cell.workload.op, Bytes(cell.workload.block_bytes));
     let asked = words::plural(cell.result.ops.unwrap_or(0), "I/O");

@@ -1,38 +1,45 @@
-//! `requests-split`: the device saw smaller requests than the program made.
+//! `requests-split`: the device saw smaller requests than the program issued.
 
-use super::Rule;
-use super::common::{cells, cite_all, how_many, ids, is_simulated, target};
+use super::common::{cells, cite_all, how_many, is_simulated, target};
 use super::requests_merged::{mean_request, sizes, sizes_are_known};
-use rdsk_model::{Confidence, Finding, IoPath, Record};
+use super::{Needs, Rule};
+use rdsk_analysis::Analysis;
+use rdsk_model::{Finding, IoPath, Severity};
 use rdsk_units::{Bytes, printable};
 
-pub(super) const RULE: Rule = Rule { code: "requests-split", check };
+pub(super) const RULE: Rule = Rule {
+    code: "requests-split",
+    severity: Severity::Remark,
+    needs: Needs::Counters,
+    experiment: None,
+    check,
+};
 
-/// How much smaller the mean request must be: the journal's few small ones do not do that.
+/// Maximum ratio of the mean request to the block size: a few small requests of the journal do not reach it.
 const SMALLER: f64 = 0.8;
 
-/// How direct and how buffered I/O is cut up by a kernel, ...
+/// How a kernel splits direct and buffered I/O, ...
 const REAL: (&str, &str) = (
-    "A direct I/O larger than the device takes at once is cut up: queue/max_sectors_kb is the limit, and where the pages of \
-     the buffer do not lie together, queue/max_segments is reached before it. The parts are in flight together.",
-    "Buffered reads are fetched in pieces of the readahead window (queue/read_ahead_kb), and writeback sends what it finds \
-     dirty.",
+    "A direct I/O larger than the device accepts in one request is split: queue/max_sectors_kb is the limit, and when the \
+     pages of the buffer are not contiguous, queue/max_segments is reached first. The parts are in flight together.",
+    "Buffered reads are fetched in pieces of the readahead window (queue/read_ahead_kb), and writeback submits the pages \
+     that it finds dirty.",
 );
-/// ... and by the model of a host.
+/// ... and how a simulated host does.
 const SIMULATED: (&str, &str) = (
-    "A direct I/O larger than the host's largest physical request is cut up; how many parts are in flight together is the \
-     host's own figure.",
+    "A direct I/O larger than the host's largest physical request is split; how many parts are in flight together is a \
+     parameter of the host.",
     "The host reads and writes through buffers of a fixed size, and merges few or none of them.",
 );
 
-fn check(record: &Record) -> Vec<Finding> {
-    let cells = cells(record, |cell| {
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let cells = cells(analysis, |cell| {
         sizes_are_known(cell)
             && mean_request(cell).is_some_and(|bytes| bytes <= SMALLER * cell.workload.block_bytes as f64)
     });
     let Some(first) = cells.first() else { return Vec::new() };
-    let is_simulated = is_simulated(record, first);
-    let device = target(record, first).and_then(|target| target.device.as_ref());
+    let is_simulated = is_simulated(analysis, first);
+    let device = target(analysis, first).and_then(|target| target.device.as_ref());
     let mut evidence = cite_all(&cells, sizes);
     if let Some((device, largest)) = device.and_then(|device| Some((device, device.max_request_bytes?))) {
         let name = if is_simulated { "largest request" } else { "queue/max_sectors_kb" };
@@ -46,15 +53,11 @@ fn check(record: &Record) -> Vec<Finding> {
         (true, false) => direct.into(),
         _ => buffered.into(),
     };
-    vec![Finding {
-        code: RULE.code.into(),
-        title: format!("the device saw smaller requests: {}", how_many(&cells)),
-        text,
-        evidence,
-        confidence: Confidence::Measured,
-        advice: None,
-        cells: ids(&cells),
-    }]
+    vec![
+        RULE.finding(format!("the device saw smaller requests: {}", how_many(&cells)), text)
+            .evidence(evidence)
+            .cells(cells),
+    ]
 }
 
 #[cfg(test)]

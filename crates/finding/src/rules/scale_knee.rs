@@ -1,27 +1,26 @@
-//! `scale-knee`: from some number of streams on more of them gain next to nothing, and the counters show what limits.
+//! `scale-knee`: beyond some number of streams, more of them gain next to nothing, and the counters show the limit.
 
-use super::Rule;
-use rdsk_analysis::scale::{Grid, Limit, Line, Stop, analyse};
-use rdsk_analysis::words;
-use rdsk_model::{Confidence, Finding, Op, Record};
+use super::common::MAX_CITED;
+use super::{Needs, Rule};
+use rdsk_analysis::scale::{Grid, Limit, Line, Stop};
+use rdsk_analysis::{Analysis, words};
+use rdsk_model::{Confidence, Finding, Op, Severity};
 use rdsk_units::{Bytes, percent};
 
-pub(super) const RULE: Rule = Rule { code: "scale-knee", check };
+pub(super) const RULE: Rule =
+    Rule { code: "scale-knee", severity: Severity::Cause, needs: Needs::Counters, experiment: None, check };
 
-/// A change of the rate per doubling that is called a loss.
+/// A change of the rate per doubling from which on it is called a loss.
 const LOSS: f64 = -0.1;
-/// Citations of one finding at most.
-const MAX_CITED: usize = 8;
-
-fn check(record: &Record) -> Vec<Finding> {
-    analyse(record).iter().flat_map(of_grid).collect()
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    analysis.scale().iter().flat_map(of_grid).collect()
 }
 
 /// One finding for all block sizes with the same knee and the same limit.
 fn of_grid(grid: &Grid<'_>) -> Vec<Finding> {
     let mut groups: Vec<Vec<(&Line<'_>, &Stop)>> = Vec::new();
     for line in &grid.lines {
-        // That one target of several is the limit is said by a rule of its own.
+        // A rule of its own reports that one target of several is the limit.
         let Some(stop) = line.knee.as_ref().filter(|stop| !matches!(stop.limit, Limit::SomeTargets(_)))
         else {
             continue;
@@ -57,8 +56,8 @@ fn finding(op: Op, group: &[(&Line<'_>, &Stop)]) -> Option<Finding> {
             .chain(stop.limit.cause().map(|cause| cause.evidence.clone()).unwrap_or_default())
     });
     let text = format!(
-        "Here {}. With blocks of {}, going on from {} to {} changes the rate by {} per doubling, at most by {}; less than 10 % \
-         is the rule for a knee.",
+        "Here {}. With blocks of {}, going from {} to {} changes the rate by {} per doubling, at most by {}; a knee is a \
+         gain of less than 10 %.",
         cause.text,
         Bytes(line.block_bytes),
         words::plural(u64::from(stop.streams), "stream"),
@@ -66,30 +65,26 @@ fn finding(op: Op, group: &[(&Line<'_>, &Stop)]) -> Option<Finding> {
         percent(stop.knee.gain),
         percent(stop.knee.most_gain),
     );
-    Some(Finding {
-        code: RULE.code.into(),
-        title: format!(
-            "{op}s {} beyond {}: {}",
-            if stop.knee.gain <= LOSS { "lose" } else { "gain nothing" },
-            words::plural(u64::from(stop.streams), "stream"),
-            reason(&stop.limit)
-        ),
-        text: if sizes.len() > 1 {
-            format!("{text} The same holds for {}.", words::list(&sizes[1..]))
-        } else {
-            text
-        },
-        evidence: evidence.take(MAX_CITED).collect(),
-        confidence: match stop.limit {
-            Limit::SharedPath(_) | Limit::QueueFull(_) => Confidence::Inferred,
-            _ => Confidence::Measured,
-        },
-        advice: Some(advice(&stop.limit).into()),
-        cells: group
-            .iter()
-            .filter_map(|(line, stop)| Some(line.points.get(stop.knee.index)?.cell.id.clone()))
-            .collect(),
-    })
+    let text = match &sizes[..] {
+        [_] => text,
+        _ => format!("{text} The same applies to {}.", words::list(&sizes[1..])),
+    };
+    let title = format!(
+        "{op}s {} beyond {}: {}",
+        if stop.knee.gain <= LOSS { "lose" } else { "gain nothing" },
+        words::plural(u64::from(stop.streams), "stream"),
+        reason(&stop.limit)
+    );
+    Some(
+        RULE.finding(title, text)
+            .evidence(evidence.take(MAX_CITED))
+            .confidence(match stop.limit {
+                Limit::SharedPath(_) | Limit::QueueFull(_) => Confidence::Inferred,
+                _ => Confidence::Measured,
+            })
+            .advice(advice(&stop.limit))
+            .cells(group.iter().filter_map(|(line, stop)| Some(line.points.get(stop.knee.index)?.cell))),
+    )
 }
 
 fn reason(limit: &Limit) -> &'static str {
@@ -99,8 +94,8 @@ fn reason(limit: &Limit) -> &'static str {
         Limit::SharedPath(_) => "the targets share a path",
         Limit::QueueFull(_) => "the queue is full",
         Limit::Cpu(_) => "the processors are busy",
-        Limit::Source(_) => "making the data takes the time",
-        Limit::Unknown => "the reason is not known",
+        Limit::Source(_) => "data generation is the limit",
+        Limit::Unknown => "the reason is unknown",
     }
 }
 
@@ -108,14 +103,14 @@ fn advice(limit: &Limit) -> &'static str {
     match limit {
         Limit::Throttled(_) => "raise the limit, or measure outside the limited group",
         Limit::DeviceBusy(_) | Limit::SomeTargets(_) => {
-            "use as many streams as at the knee; more only wait for each other. More targets, or larger blocks, may give more"
+            "use as many streams as at the knee; more of them only wait. More targets or larger blocks may help"
         }
-        Limit::SharedPath(_) => "put the targets on controllers of their own and measure again",
+        Limit::SharedPath(_) => "put the targets on separate controllers and measure again",
         Limit::QueueFull(_) => {
-            "use as many streams as at the knee, or let the device take more requests at once"
+            "use as many streams as at the knee, or raise the number of requests that the device accepts"
         }
-        Limit::Cpu(_) => "larger blocks (--bs) cost less processor time for each byte",
-        Limit::Source(_) | Limit::Unknown => "measure reads, which need no data to be made",
+        Limit::Cpu(_) => "larger blocks (--bs) take less processor time per byte",
+        Limit::Source(_) | Limit::Unknown => "measure reads, which need no generated data",
     }
 }
 

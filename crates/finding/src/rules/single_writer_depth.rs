@@ -1,17 +1,23 @@
 //! `single-writer-depth`: one synchronous direct stream has one request in flight, so it measures latency.
 
-use super::Rule;
-use super::common::{cells, cite, cite_all, how_many, ids, reached_device};
-use rdsk_analysis::{metrics, words};
-use rdsk_model::{Confidence, Experiment, Finding, IoPath, Record};
+use super::common::{cells, cite, cite_all, how_many, reached_device};
+use super::{Needs, Rule};
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{Experiment, Finding, IoPath, Severity};
 
-pub(super) const RULE: Rule = Rule { code: "single-writer-depth", check };
+pub(super) const RULE: Rule = Rule {
+    code: "single-writer-depth",
+    severity: Severity::Remark,
+    needs: Needs::Counters,
+    experiment: None,
+    check,
+};
 
-/// Above this mean depth the requests were split and overlapped: then it is not latency alone.
+/// Above this mean depth requests were split and overlapped, so the rate is not latency alone.
 const MAX_DEPTH: f64 = 1.05;
 
-fn check(record: &Record) -> Vec<Finding> {
-    let cells = cells(record, |cell| {
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let cells = cells(analysis, |cell| {
         cell.experiment == Experiment::Stream
             && cell.workload.path == IoPath::Direct
             && metrics::wanted_depth(&cell.workload) == 1
@@ -30,18 +36,16 @@ fn check(record: &Record) -> Vec<Finding> {
         });
         cite(cell, "aqu-sz", format_args!("{}{from_latency}", words::figure(aqu_sz)))
     });
-    vec![Finding {
-        code: RULE.code.into(),
-        title: format!("one stream, one request in flight: {}", how_many(&cells)),
-        text: "A program that waits for each direct read or write before the next never has more than one request \
-               outstanding. The rate is the block size over the latency of one request; what the device can do with a \
-               full queue is another figure."
-            .into(),
-        evidence,
-        confidence: Confidence::Measured,
-        advice: Some("raise --bs, --iodepth or --streams to measure bandwidth instead of latency".into()),
-        cells: ids(&cells),
-    }]
+    vec![RULE
+            .finding(
+                format!("one stream, one request in flight: {}", how_many(&cells)),
+                "A program that waits for each direct read or write before it issues the next never has more than one \
+                 request outstanding. The rate is the block size divided by the latency of one request; the rate with a \
+                 full queue is another figure.",
+            )
+            .evidence(evidence)
+            .advice("raise --bs, --iodepth or --streams to measure bandwidth instead of latency")
+            .cells(cells)]
 }
 
 #[cfg(test)]
@@ -49,13 +53,13 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, disk, record, with};
-    use rdsk_model::Op;
+    use rdsk_model::{Op, Record};
 
     fn stream(aqu_sz: f64, path: IoPath, streams: u32) -> Record {
         let cell = with(fixtures::cell("s", Op::Write, path, 16384, 2000, 500_000_000), |cell| {
             cell.experiment = Experiment::Stream;
             cell.workload.streams = streams;
-            cell.evidence.device[0].iostat.as_mut().unwrap().aqu_sz = aqu_sz;
+            fixtures::set_depth(&mut cell.evidence.device[0], aqu_sz);
         });
         record(vec![disk()], vec![cell])
     }

@@ -1,37 +1,36 @@
 //! `slow-start`: the first part of a cell was slower than the steady rest.
 
-use super::Rule;
-use super::common::{cells, cite, cite_all, how_many, ids};
-use rdsk_analysis::trend::{Trend, trend};
-use rdsk_analysis::words;
-use rdsk_model::{Confidence, Finding, Record};
+use super::common::{cells, cite, cite_all, how_many};
+use super::{Needs, Rule};
+use rdsk_analysis::trend::Trend;
+use rdsk_analysis::{Analysis, words};
+use rdsk_model::{Finding, Severity};
 
-pub(super) const RULE: Rule = Rule { code: "slow-start", check };
+pub(super) const RULE: Rule =
+    Rule { code: "slow-start", severity: Severity::Cause, needs: Needs::OwnTimes, experiment: None, check };
 
-fn check(record: &Record) -> Vec<Finding> {
-    let cells = cells(record, |cell| matches!(trend(cell), Some(Trend::SlowStart { .. })));
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let cells = cells(analysis, |cell| matches!(analysis.trend(cell), Some(Trend::LowStart { .. })));
     if cells.is_empty() {
         return Vec::new();
     }
-    let evidence = cite_all(&cells, |cell| match trend(cell) {
-        Some(Trend::SlowStart { first, rest }) => cite(
+    let evidence = cite_all(&cells, |cell| match analysis.trend(cell) {
+        Some(Trend::LowStart { first, rest }) => cite(
             cell,
             "first quarter of the windows",
             format_args!("{}, the rest = {}", words::rate(first.mean), words::rate(rest.mean)),
         ),
         _ => cite(cell, "windows", "steady"),
     });
-    vec![Finding {
-        code: RULE.code.into(),
-        title: format!("slower at the start: {}", how_many(&cells)),
-        text: "The first quarter of the measured windows was slower than the rest, which held steady: a device that wakes \
-               up, or a cache that fills, looks like this."
-            .into(),
-        evidence,
-        confidence: Confidence::Measured,
-        advice: Some("give more --budget, so that the start weighs less in the mean".into()),
-        cells: ids(&cells),
-    }]
+    vec![RULE
+            .finding(
+                format!("slower at the start: {}", how_many(&cells)),
+                "The first quarter of the measured windows was slower than the rest, which held steady: a device that wakes \
+                 up or a cache that fills looks like this.",
+            )
+            .evidence(evidence)
+            .advice("give more --budget, so that the start weighs less in the mean")
+            .cells(cells)]
 }
 
 #[cfg(test)]

@@ -1,107 +1,87 @@
 //! `slows-down`: the rate of a cell fell to a lower level and stayed there. It leaves a full write cache to
 //! `write-cache-full`.
 
-use super::Rule;
-use super::common::{cells, cite, how_many, ids, target};
-use super::write_cache_full;
+use super::common::{MAX_CITED, how_many, target};
+use super::level_shifts::{Shifted, cited, share, shifted};
+use super::{Needs, Rule};
 use rdsk_analysis::rate_series::{self, LevelShift, RateSeries};
-use rdsk_analysis::{metrics, words};
-use rdsk_model::{CellRecord, Confidence, Finding, Pattern, Record};
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{CellRecord, Finding, Pattern, Record, Severity};
 
-pub(super) const RULE: Rule = Rule { code: "slows-down", check };
+pub(super) const RULE: Rule = Rule {
+    code: "slows-down",
+    severity: Severity::Uncertain,
+    needs: Needs::OwnTimes,
+    experiment: None,
+    check,
+};
 
-/// Citations of one finding at most.
-const MAX_CITED: usize = 8;
-/// How far apart the changes of several cells may lie and still be one event.
+/// Changes of several cells up to this far apart count as one event.
 const ONE_EVENT_NS: u64 = 1_000_000_000;
-/// Share of a rotational device that a sequential cell must cross for its tracks to be a candidate.
+/// Minimum share of a rotational device that a sequential cell must cover for slower tracks to be a candidate.
 const CROSSED: f64 = 0.05;
 
-fn check(record: &Record) -> Vec<Finding> {
-    let fallen: Vec<(&CellRecord, Vec<LevelShift>)> = cells(record, |_| true)
-        .into_iter()
-        .map(|cell| (cell, rate_series::level_shifts(cell)))
-        .filter(|(cell, falls)| !falls.is_empty() && write_cache_full::grounds(record, cell, falls).is_none())
-        .collect();
-    // What was seen within a visit is known best.
-    let seen = fallen.iter().find(|(_, falls)| falls[0].within_visit);
-    let Some((first, falls)) = seen.or(fallen.first()) else { return Vec::new() };
-    let cells: Vec<&CellRecord> = fallen.iter().map(|(cell, _)| *cell).collect();
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let fallen: Vec<Shifted<'_>> =
+        shifted(analysis).into_iter().filter(|one| one.support.is_none()).collect();
+    // A fall within a visit is known best.
+    let seen = fallen.iter().find(|one| one.falls[0].within_visit);
+    let Some(&Shifted { cell: first, falls, .. }) = seen.or(fallen.first()) else { return Vec::new() };
+    let cells: Vec<&CellRecord> = fallen.iter().map(|one| one.cell).collect();
     let fall = &falls[0];
     let mixed = first.result.bytes_per_s.map_or(String::new(), |rate| {
-        format!(" The mean, {}, mixes the two levels and is no steady figure.", words::rate(rate.mean))
+        format!(" The mean, {}, mixes the two levels and is not a steady figure.", words::rate(rate.mean))
     });
     let text = format!(
-        "After {} of I/O and {}{} the rate fell at once, {} to {}, and stayed low{}.{mixed}{} Heat, spent burst credits, \
-         an internal cache that is full{} or another user of the device look alike here.",
+        "After {} of I/O and {}{} the rate fell suddenly, from {} to {}, and stayed low{}.{mixed}{} Heat, used-up burst \
+         credits, a full internal cache{} or other I/O on the device look the same here.",
         words::nanos(fall.at_ns),
         words::bytes(fall.bytes),
         if cells.len() > 1 { format!(" of {}", first.id) } else { String::new() },
         words::rate(fall.fast),
         words::rate(fall.slow),
-        recovery(first, falls),
-        one_event(record, &fallen),
-        if cells.iter().any(|cell| crosses_tracks(record, cell)) { ", other tracks of the disk" } else { "" },
+        recovery(analysis, first, falls),
+        one_event(analysis, &fallen),
+        if cells.iter().any(|cell| crosses_tracks(analysis, cell)) {
+            ", slower tracks of the disk"
+        } else {
+            ""
+        },
     );
-    vec![Finding {
-        code: RULE.code.into(),
-        title: format!("slows down to {} of its rate: {}", share(fall), how_many(&cells)),
-        text,
-        evidence: fallen.iter().take(MAX_CITED).map(|(cell, falls)| cited(cell, &falls[0])).collect(),
-        confidence: Confidence::Measured,
-        advice: Some(
-            "quote both levels, the lower one for work that lasts; let the device rest and repeat the run to see whether \
-             the higher one comes back"
-                .into(),
-        ),
-        cells: ids(&cells),
-    }]
+    vec![RULE
+            .finding(format!("slows down to {} of its rate: {}", share(fall), how_many(&cells)), text)
+            .evidence(fallen.iter().take(MAX_CITED).map(|one| cited(one.cell, &one.falls[0])))
+            .advice(
+                "quote both levels, the lower one for sustained work; let the device rest and repeat the run to see whether the \
+                 higher one comes back",
+            )
+            .cells(cells)]
 }
 
-/// The citation of a fall: when, after how much, from where to where.
-pub(super) fn cited(cell: &CellRecord, fall: &LevelShift) -> String {
-    let (when, bytes) = (words::nanos(fall.at_ns), words::bytes(fall.bytes));
-    let place = if fall.within_visit { "" } else { ", between two visits" };
-    cite(
-        cell,
-        "windows",
-        format_args!(
-            "{} before, {} after ({}) {when} of I/O and {bytes}{place}",
-            words::rate(fall.fast),
-            words::rate(fall.slow),
-            share(fall)
-        ),
-    )
-}
-
-fn share(fall: &LevelShift) -> String {
-    rdsk_units::percent(fall.slow / fall.fast)
-}
-
-/// Whether a later visit began on the higher level again.
-fn recovery(cell: &CellRecord, falls: &[LevelShift]) -> String {
-    let again = rate_series::rate_series(cell).map_or(0, |course| fast_beginnings(&course, &falls[0]));
+/// Whether a later visit started at the higher level again.
+fn recovery(analysis: &Analysis<'_>, cell: &CellRecord, falls: &[LevelShift]) -> String {
+    let again = analysis.rate_series(cell).map_or(0, |course| fast_starts(course, &falls[0]));
     match again {
         0 => String::new(),
-        1 => " until the visit ended; a later visit began fast again".into(),
-        many => format!(" until the visit ended; {many} later visits began fast again"),
+        1 => " until the visit ended; a later visit started fast again".into(),
+        many => format!(" until the visit ended; {many} later visits started fast again"),
     }
 }
 
-/// Visits behind a fall that begin on its higher level.
-fn fast_beginnings(course: &RateSeries, fall: &LevelShift) -> usize {
+/// Number of visits after a fall that start at its higher level.
+fn fast_starts(course: &RateSeries, fall: &LevelShift) -> usize {
     let middle = f64::midpoint(fall.fast, fall.slow);
     let seconds = metrics::seconds(course.width_ns);
-    let begins_fast = |bytes: &[u64]| {
+    let starts_fast = |bytes: &[u64]| {
         let first: Vec<f64> = bytes.iter().take(5).map(|&bytes| bytes as f64 / seconds).collect();
-        rate_series::level(&first) > middle
+        rdsk_stats::interquartile_mean(&first) > middle
     };
-    course.segments[fall.segment + 1..].iter().filter(|segment| begins_fast(&segment.bytes)).count()
+    course.segments[fall.segment + 1..].iter().filter(|segment| starts_fast(&segment.bytes)).count()
 }
 
-/// Whether one event explains the falls of all cells, and when it was.
-fn one_event(record: &Record, fallen: &[(&CellRecord, Vec<LevelShift>)]) -> String {
-    let times: Vec<(u64, u64)> = fallen.iter().map(|(_, falls)| falls[0].run_ns).collect();
+/// When the falls happened, if one event explains those of all cells.
+fn one_event(record: &Record, fallen: &[Shifted<'_>]) -> String {
+    let times: Vec<(u64, u64)> = fallen.iter().map(|one| one.falls[0].run_ns).collect();
     let earliest = times.iter().map(|(begin, _)| *begin).max().unwrap_or(0);
     let latest = times.iter().map(|(_, end)| *end).min().unwrap_or(0);
     if !rate_series::has_times(record) || earliest > latest + ONE_EVENT_NS {
@@ -110,13 +90,13 @@ fn one_event(record: &Record, fallen: &[(&CellRecord, Vec<LevelShift>)]) -> Stri
     let whose = if fallen.len() > 1 { " for all of these cells" } else { "" };
     let (begin, end) = (words::nanos(earliest.min(latest)), words::nanos(earliest.max(latest)));
     if begin == end || earliest.abs_diff(latest) <= ONE_EVENT_NS {
-        format!(" Counted from the start of the run that was at {end}{whose}.")
+        format!(" That was {end} after the start of the run{whose}.")
     } else {
-        format!(" Counted from the start of the run that was between {begin} and {end}{whose}.")
+        format!(" That was between {begin} and {end} after the start of the run{whose}.")
     }
 }
 
-/// Whether the cell went over enough of a turning disk to reach slower tracks.
+/// Whether the cell covered enough of a rotational disk to reach slower tracks.
 fn crosses_tracks(record: &Record, cell: &CellRecord) -> bool {
     let device = target(record, cell).and_then(|target| target.device.as_ref());
     let Some(size) = device.and_then(|device| device.size_bytes).filter(|&size| size > 0) else {
@@ -141,8 +121,8 @@ mod tests {
         let finding = fires(RULE, &record(vec![disk()], vec![cell]));
         assert!(finding.title.starts_with("slows down to 33"), "{}", finding.title);
         assert!(finding.text.contains("After 30.0 s of I/O and 3.5"), "{}", finding.text);
-        assert!(finding.text.contains("is no steady figure"), "{}", finding.text);
-        assert!(!finding.text.contains("start of the run"), "no visit tells when it began: {}", finding.text);
+        assert!(finding.text.contains("is not a steady figure"), "{}", finding.text);
+        assert!(!finding.text.contains("start of the run"), "no visit says when it began: {}", finding.text);
         assert!(finding.evidence[0].contains("(33"), "{:?}", finding.evidence);
     }
 
@@ -159,15 +139,19 @@ mod tests {
         let write = begun("w", Op::Write, &[steady(400, 90.0), steady(400, 30.0)], &[15, 80]);
         let finding = fires(RULE, &record(vec![disk()], vec![read, write]));
         assert_eq!(finding.cells, ["r", "w"]);
-        assert!(finding.text.contains("that was at 60.0 s for all of these cells"), "{}", finding.text);
+        assert!(
+            finding.text.contains("That was 60.0 s after the start of the run for all of these cells"),
+            "{}",
+            finding.text
+        );
         assert!(finding.evidence[1].contains("between two visits"), "{:?}", finding.evidence);
     }
 
     #[test]
-    fn a_visit_that_begins_fast_again_is_told() {
+    fn a_visit_that_starts_fast_again_is_told() {
         let visits = [falling(100, 100, 120.0, 40.0), falling(150, 60, 120.0, 40.0)];
         let finding = fires(RULE, &record(vec![disk()], vec![laid_out("r", Op::Read, &visits)]));
-        assert!(finding.text.contains("a later visit began fast again"), "{}", finding.text);
+        assert!(finding.text.contains("a later visit started fast again"), "{}", finding.text);
     }
 
     #[test]
@@ -203,6 +187,6 @@ mod tests {
             device.size_bytes = Some(8192 * MIB);
         }
         let near = fires(RULE, &record(vec![target], vec![cell]));
-        assert!(near.text.contains("other tracks"), "{}", near.text);
+        assert!(near.text.contains("slower tracks"), "{}", near.text);
     }
 }

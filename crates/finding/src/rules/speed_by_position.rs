@@ -1,27 +1,33 @@
-//! `speed-by-position`: the rate falls or steps along the target. It says nothing of a target that is as fast everywhere.
+//! `speed-by-position`: the rate changes along the target. It is silent on a target that is equally fast everywhere.
 
-use super::Rule;
 use super::common::{cells, cite};
+use super::{Needs, Rule};
 use rdsk_analysis::metrics::is_of_memory;
-use rdsk_analysis::words;
-use rdsk_analysis::zones::{TIGHT, Zones, zones};
-use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
+use rdsk_analysis::zones::{TIGHT, Zones};
+use rdsk_analysis::{Analysis, words};
+use rdsk_model::{CellRecord, Experiment, Finding, Severity};
 
-pub(super) const RULE: Rule = Rule { code: "speed-by-position", check };
+pub(super) const RULE: Rule = Rule {
+    code: "speed-by-position",
+    severity: Severity::Cause,
+    needs: Needs::OwnTimes,
+    experiment: None,
+    check,
+};
 
-/// Difference between the fastest and the slowest zone from which on it matters.
-const MATTERS: f64 = 1.05;
+/// Minimum ratio between the fastest and the slowest zone.
+const MIN_RATIO: f64 = 1.05;
 
-fn check(record: &Record) -> Vec<Finding> {
-    let read: Vec<(&CellRecord, Zones)> =
-        cells(record, |cell| cell.experiment == Experiment::Zones && !is_of_memory(cell))
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let read: Vec<(&CellRecord, &Zones)> =
+        cells(analysis, |cell| cell.experiment == Experiment::Zones && !is_of_memory(cell))
             .into_iter()
-            .filter_map(|cell| Some((cell, zones(record, cell)?)))
-            .filter(|(_, zones)| zones.zones.len() > 1 && ratio(zones) >= MATTERS)
-            // With blocks that are small for a turning disk, the way of the arm differs more than the tracks do.
-            .filter(|(cell, zones)| is_steady(zones) || !rdsk_analysis::zones::rotates(record, cell))
+            .filter_map(|cell| Some((cell, analysis.zones(cell)?)))
+            .filter(|(_, zones)| zones.zones.len() > 1 && ratio(zones) >= MIN_RATIO)
+            // With small blocks on a rotational disk, seeks differ more than the tracks do.
+            .filter(|(cell, zones)| is_steady(zones) || !rdsk_analysis::zones::rotates(analysis, cell))
             .collect();
-    // The block size that scatters least tells it best; that of one pass is not known and comes last.
+    // The block size with the least scatter shows it best; that of a single pass is unknown and comes last.
     let scatter = |zones: &Zones| zones.scatter.unwrap_or(f64::INFINITY);
     let best = read.iter().min_by(|left, right| scatter(&left.1).total_cmp(&scatter(&right.1)));
     let Some((cell, zones)) = best else { return Vec::new() };
@@ -33,31 +39,32 @@ fn check(record: &Record) -> Vec<Finding> {
         words::bytes(fast.begin_bytes),
         words::rate(slow.bytes_per_s),
         words::bytes(slow.begin_bytes),
-        if rdsk_analysis::zones::rotates(record, cell) {
-            "A turning disk has more sectors on its outer tracks, which pass in the same time."
+        if rdsk_analysis::zones::rotates(analysis, cell) {
+            "A rotational disk has more sectors on its outer tracks, and every track takes the same time."
         } else {
-            "The device does not say that it turns; caches, other members of an array or another medium can do this, too."
+            "The device does not report itself as rotational; caches, the members of an array or another medium can cause this \
+             too."
         }
     );
-    vec![Finding {
-        code: RULE.code.into(),
-        title: format!("speed depends on the position: {} between its zones", words::times(ratio(zones))),
-        text,
-        evidence: read.iter().take(4).map(|(cell, zones)| cited(cell, zones)).collect(),
-        confidence: Confidence::Measured,
-        advice: Some(match fast.first {
+    vec![
+        RULE.finding(
+            format!("speed depends on the position: {} between its zones", words::times(ratio(zones))),
+            text,
+        )
+        .evidence(read.iter().take(4).map(|(cell, zones)| cited(cell, zones)))
+        .advice(match fast.first {
             0 => format!(
-                "quote the rate with its position; put what must be fast into the first {}",
+                "quote the rate with its position; put data that must be fast into the first {}",
                 words::bytes(fast.end_bytes)
             ),
             _ => format!(
-                "quote the rate with its position; put what must be fast between {} and {}",
+                "quote the rate with its position; put data that must be fast between {} and {}",
                 words::bytes(fast.begin_bytes),
                 words::bytes(fast.end_bytes)
             ),
-        }),
-        cells: read.iter().map(|(cell, _)| cell.id.clone()).collect(),
-    }]
+        })
+        .cells(read.iter().map(|(cell, _)| *cell)),
+    ]
 }
 
 fn is_steady(zones: &Zones) -> bool {

@@ -1,45 +1,44 @@
-//! `stalls`: for a while no I/O completed, amid others that did. It tells how often, how long and how far apart, and knows no
-//! cause.
+//! `stalls`: for a while no I/O completed although some were waiting. It reports how often, how long and how far apart, and names
+//! no cause.
 
-use super::Rule;
-use super::common::{cells, cite, how_many, ids, is_simulated};
+use super::common::{MAX_CITED, cells, cite, how_many, is_simulated};
+use super::{Needs, Rule};
 use rdsk_analysis::rate_series::{self, RateSeries};
-use rdsk_analysis::{metrics, words};
-use rdsk_model::{CellRecord, Confidence, Finding, Record};
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{CellRecord, Finding, Record, Severity};
 
-pub(super) const RULE: Rule = Rule { code: "stalls", check };
+pub(super) const RULE: Rule =
+    Rule { code: "stalls", severity: Severity::Uncertain, needs: Needs::OwnTimes, experiment: None, check };
 
-/// Citations of one finding at most.
-const MAX_CITED: usize = 8;
-/// A window of at most this share of the median made no progress.
+/// A window with at most this share of the median made no progress.
 const NO_PROGRESS: f64 = 0.05;
-/// A neighbour of such a window below this share belongs to the stall in part.
+/// A neighbour of such a window below this share belongs partly to the stall.
 const IN_PART: f64 = 0.7;
-/// From this time on standing still is a stall, or from 20 median latencies where that is less, ...
+/// No progress for this long is a stall, or for 20 median latencies when that is less, ...
 const LONG_NS: u64 = 250_000_000;
 const LONG_LATENCIES: u64 = 20;
-/// ... but never less than this (two windows may be empty by chance), nor than five median latencies.
-const LEAST_NS: u64 = 100_000_000;
-const LEAST_LATENCIES: u64 = 5;
-/// Standard deviations (1.4826 median absolute deviations) that must lie between the median and no progress. In noisier
-/// series a few windows come near to nothing by chance, and a stall must last so many.
+/// ... but never for less than this (two windows may be empty by chance), nor than five median latencies.
+const MIN_NS: u64 = 100_000_000;
+const MIN_LATENCIES: u64 = 5;
+/// Minimum number of standard deviations (1.4826 median absolute deviations) between the median and no progress. In noisier
+/// series a few windows are nearly empty by chance, and a stall must last this many windows.
 const CLEAR: f64 = 4.0;
-const LEAST_WINDOWS_IN_NOISE: u64 = 20;
-/// An I/O must have waited through most of a stall; else the program was not asking.
+const MIN_WINDOWS_IN_NOISE: u64 = 20;
+/// An I/O must have waited for at least this share of a stall; otherwise the program had requested nothing.
 const WAITED: f64 = 0.5;
-/// Spread (largest less least over the mean) below which lengths and distances are one figure.
+/// Spread (maximum less minimum, over the mean) below which lengths and distances count as one figure.
 const REGULAR: f64 = 0.1;
-/// Events from which their distance is spoken of. Distances may be multiples of the smallest, as some events are missed
-/// between visits: so near to a multiple (in periods) must three of them be, and so near more than three.
-const LEAST_EVENTS: usize = 3;
+/// Minimum number of stalls for a period. Distances may be multiples of the smallest, since stalls between visits are
+/// missed: the maximum distance from a multiple, in periods, for three stalls and for more.
+const MIN_EVENTS: usize = 3;
 const NEAR_OF_THREE: f64 = 0.01;
 const NEAR: f64 = 0.05;
-const MOST_MISSED: f64 = 10.0;
+const MAX_MISSED: f64 = 10.0;
 
 /// One stall.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Stall {
-    /// When it began: from the start of the run, or of the cell's I/O where visits do not tell when they were.
+    /// When it began: from the start of the run, or of the cell's I/O if visits have no start times.
     begin_ns: u64,
     lasts_ns: u64,
 }
@@ -50,11 +49,11 @@ struct Stalled<'a> {
     stalls: Vec<Stall>,
 }
 
-fn check(record: &Record) -> Vec<Finding> {
-    let has_times = rate_series::has_times(record);
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let has_times = rate_series::has_times(analysis);
     let mut groups: Vec<(&[u32], Vec<Stalled<'_>>, u64)> = Vec::new();
-    for cell in cells(record, |_| true) {
-        let Some(course) = rate_series::rate_series(cell) else { continue };
+    for cell in cells(analysis, |_| true) {
+        let Some(course) = analysis.rate_series(cell) else { continue };
         let stalls = stalls(cell, &course, has_times);
         let targets = cell.workload.targets.as_slice();
         let position = groups.iter().position(|(known, ..)| *known == targets).unwrap_or_else(|| {
@@ -70,7 +69,7 @@ fn check(record: &Record) -> Vec<Finding> {
     groups
         .iter()
         .filter(|(_, stalled, _)| !stalled.is_empty())
-        .map(|(_, stalled, elapsed_ns)| finding(record, stalled, *elapsed_ns, has_times))
+        .map(|(_, stalled, elapsed_ns)| finding(analysis, stalled, *elapsed_ns, has_times))
         .collect()
 }
 
@@ -78,17 +77,18 @@ fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times:
     let cells: Vec<&CellRecord> = stalled.iter().map(|one| one.cell).collect();
     let mut all: Vec<Stall> = stalled.iter().flat_map(|one| one.stalls.iter().copied()).collect();
     all.sort_by_key(|stall| stall.begin_ns);
-    // Times of several cells, or of several visits, lie on one line only where all are counted from the start of the run.
-    let is_one_line = has_times || (cells.len() == 1 && cells[0].result.visits.len() <= 1);
-    let every = if is_one_line { period(&all) } else { None };
+    // Times of several cells or visits are comparable only when all are counted from the start of the run.
+    let is_comparable = has_times || (cells.len() == 1 && cells[0].result.visits.len() <= 1);
+    let every = if is_comparable { period(&all) } else { None };
     let lost_ns: u64 = all.iter().map(|stall| stall.lasts_ns).sum();
     let lengths = lengths(&all);
     let times = if all.len() == 1 { "Once".into() } else { format!("{} times", all.len()) };
     let regular = every.map_or(String::new(), |ns| format!(", every {}", words::nanos(ns)));
     let text = format!(
-        "{times}{regular}, no I/O completed for {lengths} while one was waiting, amid others that took {} as usual. That \
-         is {} of the I/O time lost. Garbage collection or folding in a flash drive, error recovery and retries, thermal \
-         protection, a failover of the path or a limit above this machine do that; from here they cannot be told apart.",
+        "{times}{regular}, no I/O completed for {lengths} although at least one was waiting; the others took {} as usual. \
+         That is {} of the I/O time lost. Garbage collection or folding in a flash drive, error recovery and retries, \
+         thermal protection, a path failover or a limit outside this machine can cause this; these figures cannot tell \
+         them apart.",
         cells[0]
             .result
             .latency_ns
@@ -97,27 +97,21 @@ fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times:
             .map_or_else(|| "an unknown time".into(), words::nanos),
         rdsk_units::percent(metrics::ratio(lost_ns, elapsed_ns.max(1))),
     );
-    Finding {
-        code: RULE.code.into(),
-        title: match every {
-            Some(ns) => format!("stalls every {}, {lengths}: {}", words::nanos(ns), how_many(&cells)),
-            None => {
-                format!("{} of {lengths}: {}", words::plural(all.len() as u64, "stall"), how_many(&cells))
-            }
-        },
-        text,
-        evidence: stalled.iter().take(MAX_CITED).map(cited).collect(),
-        confidence: Confidence::Measured,
-        advice: Some(format!(
-            "{}; the median hides stalls, so quote the largest latency beside it",
+    let title = match every {
+        Some(ns) => format!("stalls every {}, {lengths}: {}", words::nanos(ns), how_many(&cells)),
+        None => format!("{} of {lengths}: {}", words::plural(all.len() as u64, "stall"), how_many(&cells)),
+    };
+    RULE.finding(title, text)
+        .evidence(stalled.iter().take(MAX_CITED).map(cited))
+        .advice(format!(
+            "{}; the median hides stalls, so quote the maximum latency beside it",
             if is_simulated(record, cells[0]) {
-                "the figures of the model say what it was given (rdsk sim show)"
+                "the parameters of the model say what was configured (rdsk sim show)"
             } else {
                 "look into the device's and the system's logs at these times"
             }
-        )),
-        cells: ids(&cells),
-    }
+        ))
+        .cells(cells)
 }
 
 fn cited(one: &Stalled<'_>) -> String {
@@ -136,8 +130,8 @@ fn cited(one: &Stalled<'_>) -> String {
     )
 }
 
-/// The stalls of a cell: runs of windows without progress that are long enough and in which an I/O waited. One at the very
-/// beginning of a visit is left out, since its own beginning was not seen, and a device may have been asleep.
+/// The stalls of a cell: runs of windows without progress that are long enough and in which an I/O waited. One at the start
+/// of a visit is left out, since its own start was not seen and the device may have been asleep.
 fn stalls(cell: &CellRecord, course: &RateSeries, has_times: bool) -> Vec<Stall> {
     let Some(latency) = &cell.result.latency_ns else { return Vec::new() };
     let (Some(typical_ns), Some(max_ns)) = (typical_ns(latency), latency.max) else { return Vec::new() };
@@ -148,9 +142,9 @@ fn stalls(cell: &CellRecord, course: &RateSeries, has_times: bool) -> Vec<Stall>
     let is_noisy = (1.0 - NO_PROGRESS) * median < CLEAR * deviation;
     let least_ns = LONG_NS
         .min(LONG_LATENCIES.saturating_mul(typical_ns))
-        .max(LEAST_NS)
-        .max(LEAST_LATENCIES.saturating_mul(typical_ns))
-        .max(if is_noisy { LEAST_WINDOWS_IN_NOISE * course.width_ns } else { 0 });
+        .max(MIN_NS)
+        .max(MIN_LATENCIES.saturating_mul(typical_ns))
+        .max(if is_noisy { MIN_WINDOWS_IN_NOISE * course.width_ns } else { 0 });
     let is_empty = |bytes: u64| bytes as f64 <= NO_PROGRESS * median;
     let mut found = Vec::new();
     for segment in course.segments.iter().filter(|_| median > 0.0) {
@@ -162,7 +156,7 @@ fn stalls(cell: &CellRecord, course: &RateSeries, has_times: bool) -> Vec<Stall>
             begin = from + count;
             let missing_ns = |bytes: Option<&u64>| missing_ns(bytes, median, course.width_ns);
             let late_ns = missing_ns(windows.get(from - 1));
-            // What was waiting at the end of a visit completed just there.
+            // What was waiting at the end of a visit completed right then.
             let early_ns =
                 if begin == windows.len() { segment.rest_ns } else { missing_ns(windows.get(begin)) };
             let lasts_ns = course.width_ns * count as u64 + late_ns + early_ns;
@@ -217,10 +211,10 @@ fn is_one_figure(least: u64, most: u64, mean: u64) -> bool {
     ((most - least) as f64) < REGULAR * mean as f64
 }
 
-/// The distance at which stalls begin, where there is one: three or more at equal distances, or at whole multiples of the
-/// smallest, because the run was between two visits when the others came.
+/// The period of the stalls, if there is one: three or more at equal distances, or at whole multiples of the smallest,
+/// because the others happened between two visits.
 fn period(stalls: &[Stall]) -> Option<u64> {
-    if stalls.len() < LEAST_EVENTS {
+    if stalls.len() < MIN_EVENTS {
         return None;
     }
     let gaps: Vec<u64> = stalls.windows(2).map(|pair| pair[1].begin_ns - pair[0].begin_ns).collect();
@@ -231,8 +225,8 @@ fn period(stalls: &[Stall]) -> Option<u64> {
         return Some(mean);
     }
     let multiples: Vec<f64> = gaps.iter().map(|&gap| gap as f64 / least.max(1) as f64).collect();
-    let near = if stalls.len() == LEAST_EVENTS { NEAR_OF_THREE } else { NEAR };
-    let is_near = |&multiple: &f64| (multiple - multiple.round()).abs() <= near && multiple <= MOST_MISSED;
+    let near = if stalls.len() == MIN_EVENTS { NEAR_OF_THREE } else { NEAR };
+    let is_near = |&multiple: &f64| (multiple - multiple.round()).abs() <= near && multiple <= MAX_MISSED;
     let periods: f64 = multiples.iter().map(|multiple| multiple.round()).sum();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a span of time")]
     let period = (span as f64 / periods) as u64;
@@ -292,7 +286,7 @@ mod tests {
             finding.text
         );
         assert!(finding.text.contains("6.7 % of the I/O time"), "{}", finding.text);
-        assert!(finding.text.contains("cannot be told apart"));
+        assert!(finding.text.contains("cannot tell them apart"));
         assert_eq!(
             finding.evidence,
             ["w: windows without progress = 4 stalls of 2.00 s each, latency max = 2.00 s, p50 = 8.00 ms"]

@@ -1,24 +1,30 @@
-//! `stripe-geometry`: the target stores data in chunks on several members, and how large a full stripe is. It is silent
-//! where neither latencies nor counters show one.
+//! `stripe-geometry`: the target stores data in chunks on several members, and the size of a full stripe. It is silent when
+//! neither latencies nor counters show one.
 
-use super::Rule;
 use super::common::{cells, cite};
-use rdsk_analysis::stripe::{MemberLayout, Reading, SURE, exact, stripe};
-use rdsk_analysis::words;
-use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
+use super::{Needs, Rule};
+use rdsk_analysis::stripe::{MemberLayout, SURE, StripeResult, exact};
+use rdsk_analysis::{Analysis, words};
+use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Severity};
 use rdsk_units::percent;
 
-pub(super) const RULE: Rule = Rule { code: "stripe-geometry", check };
+pub(super) const RULE: Rule = Rule {
+    code: "stripe-geometry",
+    severity: Severity::Cause,
+    needs: Needs::OwnTimes,
+    experiment: None,
+    check,
+};
 
-fn check(record: &Record) -> Vec<Finding> {
-    cells(record, |cell| cell.experiment == Experiment::Stripe)
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    cells(analysis, |cell| cell.experiment == Experiment::Stripe)
         .into_iter()
-        .filter_map(|cell| finding(cell, &stripe(record, cell)?))
+        .filter_map(|cell| finding(cell, analysis.stripe(cell)?))
         .collect()
 }
 
-fn finding(cell: &CellRecord, reading: &Reading) -> Option<Finding> {
-    let (chunk_bytes, chunk_confidence) = reading.chunk().filter(|_| reading.tells())?;
+fn finding(cell: &CellRecord, reading: &StripeResult) -> Option<Finding> {
+    let (chunk_bytes, chunk_confidence) = reading.chunk().filter(|_| reading.is_conclusive())?;
     let chunk = exact(chunk_bytes);
     let sure = reading.stripe().filter(|&(_, confidence)| confidence >= SURE);
     let title = match sure {
@@ -32,11 +38,11 @@ fn finding(cell: &CellRecord, reading: &Reading) -> Option<Finding> {
                 None => "",
             }
         ),
-        None if chunk_confidence >= SURE => format!("chunks of {chunk}; the full stripe is not sure"),
-        None => format!("perhaps chunks of {chunk}; nothing is sure"),
+        None if chunk_confidence >= SURE => format!("chunks of {chunk}; the full stripe is not certain"),
+        None => format!("perhaps chunks of {chunk}; nothing is certain"),
     };
     let counted = reading.counted.as_ref();
-    // What was counted needs no inference beside it; the page has both.
+    // Counted evidence needs no inference beside it; the page has both.
     let reasons: Vec<String> = counted.map_or_else(
         || reading.answer.evidence.clone(),
         |layout| layout.evidence.iter().chain(&layout.doubts).cloned().collect(),
@@ -58,22 +64,20 @@ fn finding(cell: &CellRecord, reading: &Reading) -> Option<Finding> {
         ));
         evidence.extend(layout.level.map(|level| cite(cell, "level", level.name())));
         evidence.extend(
-            layout.declared.as_ref().map(|declared| cite(cell, "the kernel's words", &declared.text)),
+            layout.declared.as_ref().map(|declared| cite(cell, "as the kernel reports it", &declared.text)),
         );
     }
-    Some(Finding {
-        code: RULE.code.into(),
-        title,
-        text: words::sentence(&reasons.join("; ")),
-        evidence,
-        confidence: if counted.is_some_and(MemberLayout::is_sure) {
-            Confidence::Measured
-        } else {
-            Confidence::Inferred
-        },
-        advice: Some(reading.advice()),
-        cells: vec![cell.id.clone()],
-    })
+    Some(
+        RULE.finding(title, words::sentence(&reasons.join("; ")))
+            .evidence(evidence)
+            .confidence(if counted.is_some_and(MemberLayout::is_sure) {
+                Confidence::Measured
+            } else {
+                Confidence::Inferred
+            })
+            .advice(reading.advice())
+            .cells([cell]),
+    )
 }
 
 #[cfg(test)]
@@ -81,7 +85,7 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use rdsk_analysis::fixtures::stripe::{array, single};
-    use rdsk_model::VerdictCode;
+    use rdsk_model::{Record, VerdictCode};
 
     #[test]
     fn fires_on_an_array_and_not_on_one_device() {
@@ -94,7 +98,13 @@ mod tests {
     #[test]
     fn memory_and_too_few_requests_say_nothing_of_stripes() {
         let silent_on = |record: &Record| {
-            assert_eq!(crate::findings(record).iter().filter(|one| one.code.contains("stripe")).count(), 0);
+            assert_eq!(
+                crate::findings(&Analysis::of(record))
+                    .iter()
+                    .filter(|one| one.code.contains("stripe"))
+                    .count(),
+                0
+            );
         };
         for code in [VerdictCode::Hole, VerdictCode::PageCache] {
             let mut record = array(64 << 10, 3);

@@ -1,43 +1,46 @@
-//! `stripe-hints-differ`: the kernel's hints name another geometry than the measurement. Which of them is right it cannot
-//! say where members cannot be counted.
+//! `stripe-hints-differ`: the kernel's hints name another geometry than the measurement. Without member counters it cannot
+//! say which of them is right.
 
-use super::Rule;
 use super::common::{cells, cite, target};
-use rdsk_analysis::stripe::{Agreement, Reading, SURE, stripe};
-use rdsk_analysis::words;
-use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record};
+use super::{Needs, Rule};
+use rdsk_analysis::stripe::{Agreement, SURE, StripeResult};
+use rdsk_analysis::{Analysis, words};
+use rdsk_model::{CellRecord, Experiment, Finding, Record, Severity};
 
-pub(super) const RULE: Rule = Rule { code: "stripe-hints-differ", check };
+pub(super) const RULE: Rule = Rule {
+    code: "stripe-hints-differ",
+    severity: Severity::Cause,
+    needs: Needs::OwnTimes,
+    experiment: None,
+    check,
+};
 
-fn check(record: &Record) -> Vec<Finding> {
-    let differing = cells(record, |cell| cell.experiment == Experiment::Stripe).into_iter().filter_map(|cell| {
-        let reading = stripe(record, cell)?;
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let differing = cells(analysis, |cell| cell.experiment == Experiment::Stripe).into_iter().filter_map(|cell| {
+        let reading = analysis.stripe(cell)?;
         let (agreement, text) = reading.hints.clone()?;
-        let is_sure = reading.tells() && reading.chunk().is_some_and(|(_, confidence)| confidence >= SURE)
+        let is_sure = reading.is_conclusive() && reading.chunk().is_some_and(|(_, confidence)| confidence >= SURE)
             || reading.none_confidence() >= SURE;
         if !is_sure || !matches!(agreement, Agreement::Differs | Agreement::NotSeen) {
             return None;
         }
-        Some(Finding {
-            code: RULE.code.into(),
-            title: "the kernel's hints name another stripe than the one that was seen".into(),
-            text: format!(
-                "{text}. mkfs and partition tools lay out by these hints: what follows a wrong one straddles stripes."
-            ),
-            evidence: evidence(record, cell, &reading),
-            confidence: Confidence::Inferred,
-            advice: Some(
-                "give mkfs the measured sizes (ext4: -E stride=,stripe-width=; xfs: -d su=,sw=), or look why a \
-                 layer below hides its geometry"
-                    .into(),
-            ),
-            cells: vec![cell.id.clone()],
-        })
+        Some(RULE
+                .finding(
+                    "the kernel's hints name another stripe than the one that was measured",
+                    format!("{text}. mkfs and partitioning tools use these hints: data placed by a wrong one straddles stripes."),
+                )
+                .evidence(evidence(analysis, cell, reading))
+                .inferred()
+                .advice(
+                    "give mkfs the measured sizes (ext4: -E stride=,stripe-width=; xfs: -d su=,sw=), or find out why a layer \
+                     below hides its geometry",
+                )
+                .cells([cell]))
     });
     differing.collect()
 }
 
-fn evidence(record: &Record, cell: &CellRecord, reading: &Reading) -> Vec<String> {
+fn evidence(record: &Record, cell: &CellRecord, reading: &StripeResult) -> Vec<String> {
     let device = target(record, cell).and_then(|target| target.device.as_ref());
     let hints = device.map(|device| {
         let (minimum, optimal) = (device.minimum_io_bytes.unwrap_or(0), device.optimal_io_bytes.unwrap_or(0));

@@ -1,20 +1,23 @@
-//! `unfair-streams`: streams that ask for the same get unequal shares.
+//! `unfair-streams`: streams with the same workload get unequal shares.
 
-use super::Rule;
-use super::common::{cite, reached_device};
-use rdsk_analysis::scale::{Point, StreamShare, analyse, name};
-use rdsk_analysis::words;
-use rdsk_model::{Confidence, Finding, Record};
+use super::common::{MAX_CITED, cite, reached_device};
+use super::{Needs, Rule};
+use rdsk_analysis::scale::{Point, StreamShare, name};
+use rdsk_analysis::{Analysis, words};
+use rdsk_model::{Finding, Severity};
 
-pub(super) const RULE: Rule = Rule { code: "unfair-streams", check };
+pub(super) const RULE: Rule = Rule {
+    code: "unfair-streams",
+    severity: Severity::Cause,
+    needs: Needs::Counters,
+    experiment: None,
+    check,
+};
 
 /// Jain's index below this is unfair: of two streams one has at least twice as much as the other.
 const UNFAIR: f64 = 0.9;
-/// Citations of one finding at most.
-const MAX_CITED: usize = 8;
-
-fn check(record: &Record) -> Vec<Finding> {
-    let grids = analyse(record);
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let grids = analysis.scale();
     let points = grids.iter().flat_map(|grid| &grid.lines).flat_map(|line| &line.points);
     let unfair: Vec<(&Point<'_>, f64)> =
         points.filter_map(|point| Some((point, unfairness(point)?))).collect();
@@ -29,43 +32,45 @@ fn check(record: &Record) -> Vec<Finding> {
             .targets
             .iter()
             .map(|share| {
-                format!("{} on {}", words::plural(share.streams as u64, "stream"), name(record, share.target))
+                format!(
+                    "{} on {}",
+                    words::plural(share.streams as u64, "stream"),
+                    name(analysis, share.target)
+                )
             })
             .collect();
         format!(
-            "Streams on the same target get the same; it is the targets that differ: {}.",
+            "Streams on the same target get equal shares, but the targets differ: {}.",
             words::list(&each)
         )
     } else {
         "Streams on the same target differ: some are served before others.".to_owned()
     };
-    vec![Finding {
-        code: RULE.code.into(),
-        title: format!("streams get unequal shares: Jain's index down to {jain:.2}"),
-        text: format!("In {} the fastest stream has {} and the slowest {}. {why}", worst.cell.id, words::rate(fast), words::rate(slow)),
-        evidence: unfair
-            .iter()
-            .take(MAX_CITED)
-            .map(|(point, jain)| {
-                let (slow, fast) = ends(point);
-                let range = format!("{jain:.2}, slowest {}, fastest {}", words::rate(slow), words::rate(fast));
-                cite(point.cell, "Jain's index", range)
-            })
-            .collect(),
-        confidence: Confidence::Measured,
-        advice: Some(
-            if by_target {
-                "deal the streams out so that each target has as many as the others, or name targets that are alike"
-            } else {
-                "a total says nothing of its slowest user here; look at the streams of the Record"
-            }
-            .into(),
-        ),
-        cells: unfair.iter().map(|(point, _)| point.cell.id.clone()).collect(),
-    }]
+    vec![
+        RULE.finding(
+            format!("streams get unequal shares: Jain's index down to {jain:.2}"),
+            format!(
+                "In {} the fastest stream reaches {} and the slowest {}. {why}",
+                worst.cell.id,
+                words::rate(fast),
+                words::rate(slow)
+            ),
+        )
+        .evidence(unfair.iter().take(MAX_CITED).map(|(point, jain)| {
+            let (slow, fast) = ends(point);
+            let range = format!("{jain:.2}, slowest {}, fastest {}", words::rate(slow), words::rate(fast));
+            cite(point.cell, "Jain's index", range)
+        }))
+        .advice(if by_target {
+            "distribute the streams so that each target has the same number, or name targets that are alike"
+        } else {
+            "the total says nothing about the slowest stream; look at the streams in the Record"
+        })
+        .cells(unfair.iter().map(|(point, _)| point.cell)),
+    ]
 }
 
-/// Jain's index where it is low, says something of the device, and not merely that some streams began earlier.
+/// Jain's index when it is low because of the device, and not because some streams started earlier.
 fn unfairness(point: &Point<'_>) -> Option<f64> {
     let fairness = point.fairness.filter(|fairness| !fairness.has_ramp)?;
     (fairness.jain < UNFAIR && reached_device(point.cell)).then_some(fairness.jain)
@@ -93,7 +98,7 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{cell, disk, record, with};
-    use rdsk_model::{Experiment, IoPath, Op, StreamResult};
+    use rdsk_model::{Experiment, IoPath, Op, Record, StreamResult};
 
     fn of(rates: &[u64], step_ns: u64) -> Record {
         let total: u64 = rates.iter().sum();

@@ -1,17 +1,23 @@
-//! `uring-on-workers`: the target takes no I/O without blocking, so `io_uring` hands it to worker threads.
+//! `uring-on-workers`: the target does not support non-blocking I/O, so `io_uring` passes it to worker threads.
 
-use super::Rule;
-use super::common::{cells, cite_all, how_many, ids, target};
-use rdsk_analysis::{metrics, words};
-use rdsk_model::{CellRecord, Confidence, EngineKind, Finding, Record};
+use super::common::{cells, cite_all, how_many, target};
+use super::{Needs, Rule};
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{CellRecord, EngineKind, Finding, Severity};
 
-pub(super) const RULE: Rule = Rule { code: "uring-on-workers", check };
+pub(super) const RULE: Rule = Rule {
+    code: "uring-on-workers",
+    severity: Severity::Cause,
+    needs: Needs::Facts,
+    experiment: None,
+    check,
+};
 
-fn check(record: &Record) -> Vec<Finding> {
-    let cells = cells(record, |cell| {
-        // The engine that really issued the I/O: another one may have taken over, or been faster.
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let cells = cells(analysis, |cell| {
+        // The engine that issued the I/O: another one may have taken over, or been faster.
         cell.result.engine == Some(EngineKind::Uring)
-            && target(record, cell).is_some_and(|target| target.nowait == Some(false))
+            && target(analysis, cell).is_some_and(|target| target.nowait == Some(false))
     });
     if cells.is_empty() {
         return Vec::new();
@@ -23,17 +29,15 @@ fn check(record: &Record) -> Vec<Finding> {
         let tried = tried(cell).map_or(String::new(), |tried| format!("; tried beforehand: {tried}"));
         super::common::cite(cell, "RWF_NOWAIT supported", format_args!("no{cpu}{tried}"))
     });
-    vec![Finding {
-        code: RULE.code.into(),
-        title: format!("io_uring works through kernel threads here: {}", how_many(&cells)),
-        text: "The target refuses I/O that must not block (RWF_NOWAIT), so io_uring passes every request to a worker \
-               thread, which costs a switch of threads each."
-            .into(),
-        evidence,
-        confidence: Confidence::Measured,
-        advice: Some("compare with --engine aio for direct I/O, and with --engine threads".into()),
-        cells: ids(&cells),
-    }]
+    vec![RULE
+            .finding(
+                format!("io_uring works through kernel threads here: {}", how_many(&cells)),
+                "The target does not support non-blocking I/O (RWF_NOWAIT), so io_uring passes every request to a worker \
+                 thread, which costs a context switch each.",
+            )
+            .evidence(evidence)
+            .advice("compare with --engine aio for direct I/O, and with --engine threads")
+            .cells(cells)]
 }
 
 /// The trials that led to this engine: `aio 512000/s, uring 498000/s`.

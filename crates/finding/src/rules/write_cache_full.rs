@@ -1,93 +1,39 @@
 //! `write-cache-full`: writes fell to the rate of the medium once a cache inside the device was full. It claims that only
-//! where reads, repetition or the kind of device speak for it.
+//! when reads, repetition or the kind of device support it.
 
-use super::Rule;
-use super::common::{cells, cite, how_many, ids, target};
-use super::slows_down::cited;
+use super::common::{MAX_CITED, cells, cite, how_many};
+use super::level_shifts::{Shifted, Support, cited, shifted};
+use super::{Needs, Rule};
 use rdsk_analysis::rate_series::{self, LevelShift};
-use rdsk_analysis::{metrics, words};
-use rdsk_model::{CellRecord, Confidence, Finding, Op, Record, Visit};
+use rdsk_analysis::{Analysis, words};
+use rdsk_model::{CellRecord, Finding, Op, Severity};
 
-pub(super) const RULE: Rule = Rule { code: "write-cache-full", check };
+pub(super) const RULE: Rule = Rule {
+    code: "write-cache-full",
+    severity: Severity::Uncertain,
+    needs: Needs::OwnTimes,
+    experiment: None,
+    check,
+};
 
-/// Citations of one finding at most.
-const MAX_CITED: usize = 8;
-/// Reads after the fall of at least this share of the reads before it held.
-const HELD: f64 = 0.9;
-/// Reads of at most this share fell, too.
-const FELL: f64 = 0.8;
-/// Windows of reads on each side of the fall from which they are compared; whole visits where there are fewer, from so many
-/// I/Os on each side.
-const LEAST_WINDOWS: usize = 10;
-const LEAST_OPS: u64 = 50;
-/// Falls of several visits after the same bytes: the largest is at most so much more than the least.
-const SAME_BYTES: f64 = 1.2;
-
-/// What speaks for a cache.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Grounds {
-    /// The reads of this cell held their rate: before and after, in bytes per second.
-    ReadsHeld { cell: String, before: f64, after: f64 },
-    /// So many visits fell after the same bytes.
-    SameBytes { visits: usize },
-    /// The device does not turn, and nothing speaks against it.
-    Flash,
-}
-
-/// What speaks for a full write cache as the cause of these falls; `None` where nothing does, or where reads fell, too.
-pub(super) fn grounds(record: &Record, cell: &CellRecord, falls: &[LevelShift]) -> Option<Grounds> {
-    if cell.workload.op != Op::Write {
-        return None;
-    }
-    let fall = falls.first()?;
-    let mut held = None;
-    let reads = cells(record, |read| {
-        read.workload.op == Op::Read && read.workload.targets == cell.workload.targets && read.id != cell.id
-    });
-    for read in reads {
-        if !rate_series::level_shifts(read).is_empty() {
-            return None;
-        }
-        let Some((before, after)) = levels(record, read, fall.run_ns) else { continue };
-        if after <= FELL * before {
-            return None;
-        }
-        if after >= HELD * before {
-            held = held.or(Some(Grounds::ReadsHeld { cell: read.id.clone(), before, after }));
-        }
-    }
-    let in_visits: Vec<u64> =
-        falls.iter().filter(|fall| fall.within_visit).map(|fall| fall.visit_bytes).collect();
-    held.or_else(|| same_bytes(&in_visits)).or_else(|| {
-        let device = target(record, cell).and_then(|target| target.device.as_ref());
-        let is_flash = device.is_some_and(|device| device.rotational == Some(false));
-        (is_flash && !in_visits.is_empty()).then_some(Grounds::Flash)
-    })
-}
-
-fn check(record: &Record) -> Vec<Finding> {
-    let full: Vec<(&CellRecord, Vec<LevelShift>, Grounds)> =
-        cells(record, |cell| cell.workload.op == Op::Write)
-            .into_iter()
-            .filter_map(|cell| {
-                let falls = rate_series::level_shifts(cell);
-                let grounds = grounds(record, cell, &falls)?;
-                Some((cell, falls, grounds))
-            })
-            .collect();
-    // The first fall of the run has the least written before it that may be in the cache.
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let full: Vec<(Shifted<'_>, Support)> = shifted(analysis)
+        .into_iter()
+        .filter_map(|mut one| one.support.take().map(|support| (one, support)))
+        .collect();
+    // Before the first fall of the run, the least data that may be in the cache was written.
     let all =
-        full.iter().flat_map(|(cell, falls, grounds)| falls.iter().map(move |fall| (*cell, *fall, grounds)));
+        full.iter().flat_map(|(one, support)| one.falls.iter().map(move |fall| (one.cell, *fall, support)));
     let first = all.min_by_key(|(_, fall, _)| (!fall.within_visit, fall.run_ns, u64::MAX - fall.visit_bytes));
-    let Some((first, fall, grounds)) = first else { return Vec::new() };
-    let cells: Vec<&CellRecord> = full.iter().map(|(cell, ..)| *cell).collect();
+    let Some((first, fall, support)) = first else { return Vec::new() };
+    let cells: Vec<&CellRecord> = full.iter().map(|(one, _)| one.cell).collect();
     let mut evidence: Vec<String> =
-        full.iter().take(MAX_CITED).map(|(cell, falls, _)| cited(cell, &falls[0])).collect();
-    if let Grounds::ReadsHeld { cell, before, after } = grounds {
+        full.iter().take(MAX_CITED).map(|(one, _)| cited(one.cell, &one.falls[0])).collect();
+    if let Support::ReadsHeld { cell, before, after } = support {
         let (before, after) = (words::rate(*before), words::rate(*after));
         evidence.push(format!("{cell}: reads before the fall = {before}, after it = {after}"));
     }
-    let written = written_before(record, first, &fall);
+    let written = written_before(analysis, first, &fall);
     if written > 0 {
         evidence.push(cite(first, "written by earlier visits of the run", words::bytes(written)));
     }
@@ -96,7 +42,7 @@ fn check(record: &Record) -> Vec<Finding> {
         .bytes_per_s
         .map_or(String::new(), |rate| format!(" The mean, {}, mixes the two.", words::rate(rate.mean)));
     let (fast, slow) = (words::rate(fall.fast), words::rate(fall.slow));
-    // What earlier visits wrote is part of the size where it is most of what was written.
+    // What earlier visits wrote belongs to the size when it is most of what was written.
     let size = if fall.visit_bytes >= written { fall.visit_bytes } else { fall.visit_bytes + written };
     let (title, fell, advice) = if fall.within_visit {
         (
@@ -114,27 +60,25 @@ fn check(record: &Record) -> Vec<Finding> {
             "measure past the cache, with --bytes of several times its size".into(),
         )
     };
-    vec![Finding {
-        code: RULE.code.into(),
-        title: format!("{title}: {}", how_many(&cells)),
-        text: format!(
-            "{fell}: that is the rate that lasts.{mixed} {} {}",
-            capacity(&fall, written),
-            why(grounds)
-        ),
-        evidence,
-        confidence: Confidence::Inferred,
-        advice: Some(format!("{advice}, and quote the rate that lasts; the fast one returns after a rest")),
-        cells: ids(&cells),
-    }]
+    let text =
+        format!("{fell}: that is the sustained rate.{mixed} {} {}", capacity(&fall, written), why(support));
+    vec![
+        RULE.finding(format!("{title}: {}", how_many(&cells)), text)
+            .evidence(evidence)
+            .inferred()
+            .advice(format!(
+                "{advice}, and quote the sustained rate; the fast one returns after the device has been idle"
+            ))
+            .cells(cells),
+    ]
 }
 
-/// How much the cache holds: at most all that the run had written, if the cache was empty when it began; at least what the
-/// visit that fell wrote, less what drains meanwhile if it drains at the lower rate while it fills, which is not seen.
+/// How much the cache holds: at most all that the run had written, if the cache was empty at its start; at least what the
+/// visit that fell wrote, less what drains meanwhile if it drains at the lower rate while it fills, which cannot be seen.
 fn capacity(fall: &LevelShift, written: u64) -> String {
     if !fall.within_visit {
         return format!(
-            "It was full when {} had been written in this run; how much it holds was not seen.",
+            "The cache was full when {} had been written in this run; its size was not seen.",
             words::bytes(written.max(fall.bytes))
         );
     }
@@ -147,82 +91,41 @@ fn capacity(fall: &LevelShift, written: u64) -> String {
     let (least, most) = (words::bytes(least), words::bytes(fall.visit_bytes));
     if written == 0 {
         return format!(
-            "The cache holds {most} if it only empties at rest, and {least} if it empties at the lower rate meanwhile."
+            "The cache holds {most} if it drains only when idle, and {least} if it also drains at the lower rate while it fills."
         );
     }
     format!(
-        "Earlier visits of the run had written {}: the cache holds {} if nothing of that had left it, and {least} to {most} if \
-         all had.",
+        "Earlier visits of the run had written {}: the cache holds {} if it still contained all of that, and {least} to {most} \
+         if it contained none.",
         words::bytes(written),
         words::bytes(written + fall.visit_bytes),
     )
 }
 
-fn why(grounds: &Grounds) -> String {
-    match grounds {
-        Grounds::ReadsHeld { .. } => {
-            "Reads kept their rate, so it is not the whole device that became slower: the SLC cache of a flash drive or \
-             the memory of a disk or an array is full."
+fn why(support: &Support) -> String {
+    match support {
+        Support::ReadsHeld { .. } => {
+            "Reads kept their rate, so the device as a whole did not become slower: the SLC cache of a flash drive or the memory \
+             of a disk or an array is full."
                 .into()
         }
-        Grounds::SameBytes { visits } => format!(
-            "{visits} visits fell after the same bytes, which is the mark of a size: an SLC cache, or the memory of a disk \
-             or an array."
+        Support::SameBytes { visits } => format!(
+            "{visits} visits fell after the same number of bytes, which indicates a fixed size: an SLC cache, or the memory of a \
+             disk or an array."
         ),
-        Grounds::Flash => "On a device that does not turn an SLC cache is the likeliest cause; no reads ran before and \
-                           after to rule out heat or spent credits."
+        Support::Flash => "On a device that is not rotational an SLC cache is the likeliest cause; no reads ran before and after to rule out \
+             heat or used-up burst credits."
             .into(),
     }
 }
 
-/// Rates of a read cell before and after a time of the run: levels where both sides have enough windows, else those of
-/// whole visits with enough I/Os.
-fn levels(record: &Record, read: &CellRecord, (earliest_ns, latest_ns): (u64, u64)) -> Option<(f64, f64)> {
-    if !rate_series::has_times(record) {
-        return None;
-    }
-    let course = rate_series::rate_series(read)?;
-    let (mut before, mut after) = (Vec::new(), Vec::new());
-    for segment in &course.segments {
-        for (index, &bytes) in segment.bytes.iter().enumerate() {
-            let begin_ns = segment.start_ns + course.width_ns * index as u64;
-            let rate = bytes as f64 / metrics::seconds(course.width_ns);
-            if begin_ns + course.width_ns <= earliest_ns {
-                before.push(rate);
-            } else if begin_ns >= latest_ns {
-                after.push(rate);
-            }
-        }
-    }
-    if before.len() >= LEAST_WINDOWS && after.len() >= LEAST_WINDOWS {
-        return Some((rate_series::level(&before), rate_series::level(&after)));
-    }
-    let rate = |is_on_side: &dyn Fn(&Visit) -> bool| {
-        let visits = || read.result.visits.iter().filter(|visit| is_on_side(visit));
-        let elapsed_ns: u64 = visits().map(|visit| visit.elapsed_ns).sum();
-        let bytes: u64 = visits().map(|visit| visit.bytes).sum();
-        let is_enough = visits().map(|visit| visit.ops).sum::<u64>() >= LEAST_OPS && elapsed_ns > 0;
-        is_enough.then(|| bytes as f64 / metrics::seconds(elapsed_ns))
-    };
-    Some((
-        rate(&|visit| visit.start_ns + visit.elapsed_ns <= earliest_ns)?,
-        rate(&|visit| visit.start_ns >= latest_ns)?,
-    ))
-}
-
-fn same_bytes(bytes: &[u64]) -> Option<Grounds> {
-    let (least, most) = (*bytes.iter().min()?, *bytes.iter().max()?);
-    let is_same = bytes.len() >= 2 && most as f64 <= SAME_BYTES * least as f64;
-    is_same.then_some(Grounds::SameBytes { visits: bytes.len() })
-}
-
-/// Bytes that visits before the one that fell had written to the same targets; 0 where visits do not tell when they were.
-fn written_before(record: &Record, cell: &CellRecord, fall: &LevelShift) -> u64 {
-    if !rate_series::has_times(record) {
+/// Bytes that visits before the one that fell had written to the same targets; 0 if visits have no start times.
+fn written_before(analysis: &Analysis<'_>, cell: &CellRecord, fall: &LevelShift) -> u64 {
+    if !rate_series::has_times(analysis) {
         return fall.bytes - fall.visit_bytes;
     }
-    let begin_ns = rate_series::rate_series(cell).map_or(0, |course| course.segments[fall.segment].start_ns);
-    cells(record, |other| other.workload.op == Op::Write && other.workload.targets == cell.workload.targets)
+    let begin_ns = analysis.rate_series(cell).map_or(0, |course| course.segments[fall.segment].start_ns);
+    cells(analysis, |other| other.workload.op == Op::Write && other.workload.targets == cell.workload.targets)
         .iter()
         .flat_map(|other| &other.result.visits)
         .filter(|visit| visit.start_ns < begin_ns)
@@ -237,7 +140,7 @@ mod tests {
     use super::*;
     use crate::fixtures::{disk, record, with};
     use rdsk_analysis::fixtures::rates::{falling, laid_out, steady};
-    use rdsk_model::Target;
+    use rdsk_model::{Record, Target};
 
     const S: u64 = 1_000_000_000;
 
@@ -298,13 +201,13 @@ mod tests {
         let visits = [falling(200, 300, 800.0, 200.0), falling(190, 300, 800.0, 200.0)];
         let twice = laid_out("w", Op::Write, &visits);
         let finding = only(RULE, slows_down::RULE, &record(vec![disk()], vec![twice]));
-        assert!(finding.text.contains("2 visits fell after the same bytes"), "{}", finding.text);
+        assert!(finding.text.contains("2 visits fell after the same number of bytes"), "{}", finding.text);
         let visits = [falling(200, 300, 800.0, 200.0), falling(100, 300, 800.0, 200.0)];
         only(slows_down::RULE, RULE, &record(vec![disk()], vec![laid_out("w", Op::Write, &visits)]));
     }
 
     #[test]
-    fn earlier_writes_are_told() {
+    fn earlier_writes_are_reported() {
         let earlier = begun(laid_out("e", Op::Write, &[steady(40, 800.0)]), &[10]);
         let finding = only(RULE, slows_down::RULE, &record(vec![flash()], vec![earlier, write()]));
         assert!(finding.title.starts_with("write cache full after 7.8"), "{}", finding.title);
@@ -318,11 +221,11 @@ mod tests {
             finding.evidence
         );
         assert_eq!(
-            written_before(
-                &record(vec![flash()], vec![write()]),
-                &write(),
-                &rate_series::level_shifts(&write())[0]
-            ),
+            {
+                let record = record(vec![flash()], vec![write()]);
+                let analysis = Analysis::of(&record);
+                written_before(&analysis, &record.cells[0], &analysis.level_shifts(&record.cells[0])[0])
+            },
             0
         );
     }
@@ -339,7 +242,7 @@ mod tests {
         let finding = only(RULE, slows_down::RULE, &record(vec![disk()], vec![reads.clone(), write()]));
         assert_eq!(finding.title, "write cache full: w");
         assert!(finding.text.contains("full when 2.3"), "{}", finding.text);
-        assert!(finding.text.contains("how much it holds was not seen"), "{}", finding.text);
+        assert!(finding.text.contains("its size was not seen"), "{}", finding.text);
         let few = with(reads, |cell| cell.result.visits[1].ops = 40);
         only(slows_down::RULE, RULE, &record(vec![flash()], vec![few, write()]));
     }

@@ -1,52 +1,56 @@
-//! `write-cache-volatile`: plain direct writes rest in a cache of the device that a power cut empties.
+//! `write-cache-volatile`: plain direct writes stay in a device cache that loses its data when the power fails.
 
-use super::Rule;
-use super::common::{cells, cite, cite_all, how_many, ids, is_simulated, target};
-use rdsk_analysis::metrics;
-use rdsk_model::{CellRecord, Confidence, Experiment, Finding, IoPath, Op, Record, Sync};
+use super::common::{cells, cite, cite_all, how_many, is_simulated, target};
+use super::{Needs, Rule};
+use rdsk_analysis::{Analysis, metrics};
+use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Op, Severity, Sync};
 use rdsk_units::printable;
 
-pub(super) const RULE: Rule = Rule { code: "write-cache-volatile", check };
+pub(super) const RULE: Rule = Rule {
+    code: "write-cache-volatile",
+    severity: Severity::Remark,
+    needs: Needs::Facts,
+    experiment: None,
+    check,
+};
 
-fn check(record: &Record) -> Vec<Finding> {
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let is_volatile = |cell: &CellRecord| {
-        let device = target(record, cell).and_then(|target| target.device.as_ref());
+        let device = target(analysis, cell).and_then(|target| target.device.as_ref());
         device.is_some_and(|device| device.write_cache.as_deref() == Some("write back"))
     };
-    let all = cells(record, |cell| {
+    let all = cells(analysis, |cell| {
         cell.workload.op == Op::Write
             && cell.workload.path == IoPath::Direct
             && cell.workload.sync == Sync::None
             && is_volatile(cell)
     });
-    // The many cells of the align table add nothing where others say it.
+    // The many cells of the align table add nothing when other cells show it.
     let others: Vec<&CellRecord> =
         all.iter().copied().filter(|cell| cell.experiment != Experiment::Align).collect();
     let cells = if others.is_empty() { all } else { others };
     let Some(first) = cells.first() else { return Vec::new() };
-    let device = target(record, first).and_then(|target| target.device.as_ref());
+    let device = target(analysis, first).and_then(|target| target.device.as_ref());
     let name = device.map_or_else(String::new, |device| printable(&device.name));
-    let source = if is_simulated(record, first) { "" } else { "queue/" };
+    let source = if is_simulated(analysis, first) { "" } else { "queue/" };
     let mut evidence = vec![format!("{name}: {source}write_cache = write back")];
     evidence.extend(cite_all(&cells, |cell| {
         let flushes =
             metrics::flushes(cell).map_or_else(|| "not counted".into(), |flushes| flushes.to_string());
         cite(cell, "flushes", format_args!("{flushes} for {} writes", cell.result.ops.unwrap_or(0)))
     }));
-    vec![Finding {
-        code: RULE.code.into(),
-        title: format!("written, but not yet safe: {}", how_many(&cells)),
-        text: format!(
-            "{name} says that it has a volatile write cache. A direct write returns when that cache has the data; only \
-             a flush (fsync, dsync) brings it to the medium. What was written last may be lost when the power fails."
-        ),
-        evidence,
-        confidence: Confidence::Inferred,
-        advice: Some(
-            "compare with the dsync cells; a cache with a battery should report write through".into(),
-        ),
-        cells: ids(&cells),
-    }]
+    vec![RULE
+            .finding(
+                format!("written, but not yet safe: {}", how_many(&cells)),
+                format!(
+                    "{name} reports a volatile write cache. A direct write returns when that cache has the data; only a flush \
+                     (fsync, dsync) brings it to the medium. A power failure may lose what was written last."
+                ),
+            )
+            .evidence(evidence)
+            .inferred()
+            .advice("compare with the dsync cells; a battery-backed cache should report write through")
+            .cells(cells)]
 }
 
 #[cfg(test)]

@@ -1,0 +1,205 @@
+//! Findings that say in one place what the same verdict says of many cells: `hole-read`, `cached-read`, `disturbed`,
+//! `throttled` and `cpu-bound`. They add no judgement of their own.
+
+use super::common::{cells, cite, cite_all, has_verdict, how_many};
+use super::{Needs, Rule};
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{CacheState, CellRecord, Finding, Op, Severity, VerdictCode};
+use rdsk_units::{Bytes, percent};
+
+/// One verdict in the words of a finding.
+struct Restated {
+    verdict: VerdictCode,
+    /// Which of the cells with this verdict are worth a finding.
+    is_news: fn(&CellRecord) -> bool,
+    title: &'static str,
+    text: &'static str,
+    evidence: fn(&CellRecord) -> String,
+    advice: &'static str,
+    covers_verdicts: bool,
+}
+
+const fn rule(code: &'static str, severity: Severity, check: fn(&Analysis<'_>) -> Vec<Finding>) -> Rule {
+    Rule { code, severity, needs: Needs::Counters, experiment: None, check }
+}
+
+pub(super) const HOLE_READ: Rule = rule("hole-read", Severity::Invalid, |analysis| {
+    Restated {
+        verdict: VerdictCode::Hole,
+        is_news: |_| true,
+        title: "holes were read, not a disk",
+        text: "Parts of the file were never written. The filesystem returns zeros for them without reading a device, even \
+               with O_DIRECT, so the figure is partly or wholly that of memory.",
+        evidence: cite_hole,
+        advice: "measure a file that was really written, or give a directory and let rdsk write a test file",
+        covers_verdicts: false,
+    }
+    .findings(HOLE_READ, analysis)
+});
+
+pub(super) const CACHED_READ: Rule = rule("cached-read", Severity::Invalid, |analysis| {
+    Restated {
+        verdict: VerdictCode::PageCache,
+        // A warm cell measures memory on purpose: nothing to warn of.
+        is_news: |cell| cell.workload.op == Op::Read && cell.workload.cache != CacheState::Warm,
+        title: "memory answered reads",
+        text: "Some or all of the data was still in memory, so the figure mixes the speed of memory with that of the \
+               device.",
+        evidence: cite_verdict,
+        advice: "use direct I/O, read a span larger than memory, or run where rdsk may drop the cache",
+        covers_verdicts: false,
+    }
+    .findings(CACHED_READ, analysis)
+});
+
+pub(super) const DISTURBED: Rule = rule("disturbed", Severity::Invalid, |analysis| {
+    Restated {
+        verdict: VerdictCode::Disturbed,
+        is_news: |_| true,
+        title: "others used the device",
+        text: "The device moved more data than the cell requested. Other I/O takes time from the measurement and makes it \
+               less steady.",
+        evidence: cite_verdict,
+        advice: "stop whatever else uses the device, or repeat the run when it is idle",
+        covers_verdicts: true,
+    }
+    .findings(DISTURBED, analysis)
+});
+
+pub(super) const THROTTLED: Rule = rule("throttled", Severity::Invalid, |analysis| {
+    Restated {
+        verdict: VerdictCode::Throttled,
+        is_news: |_| true,
+        title: "a control group sets the rate",
+        text: "The control group that rdsk runs in limits the I/O of this device, and the measured rate is that limit. The \
+               device itself is at least as fast.",
+        evidence: cite_verdict,
+        advice: "run outside the limited group (container, slice), or raise the limit in the file named above",
+        covers_verdicts: false,
+    }
+    .findings(THROTTLED, analysis)
+});
+
+pub(super) const CPU_BOUND: Rule = rule("cpu-bound", Severity::Cause, |analysis| {
+    Restated {
+        verdict: VerdictCode::CpuBound,
+        is_news: |_| true,
+        title: "the processor is the limit",
+        text: "Processor time of this process fills nearly all of the elapsed time: a faster device would give the same \
+               figure.",
+        evidence: cite_cpu,
+        advice: "raise --streams or --bs to see what the device can do beyond one processor",
+        covers_verdicts: false,
+    }
+    .findings(CPU_BOUND, analysis)
+});
+
+impl Restated {
+    fn findings(&self, rule: Rule, analysis: &Analysis<'_>) -> Vec<Finding> {
+        let cells = cells(analysis, |cell| has_verdict(cell, self.verdict) && (self.is_news)(cell));
+        if cells.is_empty() {
+            return Vec::new();
+        }
+        let finding = rule
+            .finding(format!("{}: {}", self.title, how_many(&cells)), self.text)
+            .evidence(cite_all(&cells, self.evidence))
+            .advice(self.advice)
+            .cells(cells);
+        vec![if self.covers_verdicts { finding.covering_verdicts() } else { finding }]
+    }
+}
+
+fn cite_verdict(cell: &CellRecord) -> String {
+    cite(cell, "verdict", cell.verdict.as_ref().map_or("", |verdict| verdict.text.as_str()))
+}
+
+fn cite_hole(cell: &CellRecord) -> String {
+    let holes = metrics::hole_share(cell).map_or_else(|| "unknown".into(), percent);
+    let moved =
+        metrics::device_bytes(cell, Op::Read).map_or("not counted".into(), |moved| Bytes(moved).approx());
+    cite(cell, "share never written", format_args!("{holes}, device read = {moved}"))
+}
+
+fn cite_cpu(cell: &CellRecord) -> String {
+    let cpu_ns = metrics::cpu_ns(cell).unwrap_or(0);
+    let per_io = words::nanos(cpu_ns / cell.result.ops.unwrap_or(1).max(1));
+    let share = percent(metrics::ratio(cpu_ns, cell.result.elapsed_ns.unwrap_or(1).max(1)));
+    cite(cell, "cpu per I/O", format_args!("{per_io}, cpu / elapsed = {share}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::{cell, disk, file, read_from_memory, record, with};
+    use rdsk_model::{CpuTime, ExtentEvidence, IoPath, Limit};
+
+    #[test]
+    fn fires_on_a_sparse_file_and_is_silent_on_a_written_one() {
+        let sparse = ExtentEvidence { mapped_bytes: 0, unwritten_bytes: 0, hole_bytes: 64 << 20, extents: 0 };
+        let hole = with(cell("h", Op::Read, IoPath::Direct, 1 << 20, 64, 2_000_000), |cell| {
+            *cell = read_from_memory(cell.clone());
+            cell.workload.path = IoPath::Direct;
+            cell.evidence.extents = Some(sparse);
+        });
+        let finding = fires(HOLE_READ, &record(vec![file()], vec![hole.clone()]));
+        assert_eq!(finding.evidence, ["h: share never written = 100 %, device read = 0 B"]);
+        let written = with(cell("w", Op::Read, IoPath::Direct, 1 << 20, 64, 2_000_000), |cell| {
+            cell.evidence.extents = Some(ExtentEvidence { mapped_bytes: 64 << 20, hole_bytes: 0, ..sparse });
+        });
+        silent(HOLE_READ, &record(vec![file()], vec![written]));
+    }
+
+    #[test]
+    fn fires_on_a_cached_read_and_is_silent_on_a_cold_or_a_warm_one() {
+        let cold = cell("c", Op::Read, IoPath::Buffered, 1 << 20, 64, 500_000_000);
+        let cached = read_from_memory(cold.clone());
+        let finding = fires(CACHED_READ, &record(vec![disk()], vec![cold.clone(), cached.clone()]));
+        assert!(finding.evidence[0].contains("sda read 0 B"), "{:?}", finding.evidence);
+        let warm = with(cached, |cell| cell.workload.cache = CacheState::Warm);
+        silent(CACHED_READ, &record(vec![disk()], vec![cold, warm]));
+    }
+
+    #[test]
+    fn fires_on_foreign_reads_and_is_silent_on_our_own() {
+        let own = cell("own", Op::Read, IoPath::Direct, 1 << 20, 64, 500_000_000);
+        let shared = with(own.clone(), |cell| {
+            cell.id = "shared".into();
+            cell.evidence.device[0].read_bytes = Some(90 << 20);
+        });
+        let finding = fires(DISTURBED, &record(vec![disk()], vec![own.clone(), shared]));
+        assert_eq!(finding.cells, ["shared"]);
+        assert!(finding.evidence[0].contains("26 MiB for others"), "{:?}", finding.evidence);
+        silent(DISTURBED, &record(vec![disk()], vec![own]));
+    }
+
+    #[test]
+    fn fires_at_the_limit_and_is_silent_below_it() {
+        let limited = |ops_per_s| {
+            with(cell("t", Op::Read, IoPath::Direct, 4096, 512, 2_000_000_000), |cell| {
+                cell.evidence.limits = vec![Limit {
+                    target: 0,
+                    device: "sda".into(),
+                    source: "/sys/fs/cgroup/x/io.max".into(),
+                    op: Op::Read,
+                    bytes_per_s: None,
+                    ops_per_s: Some(ops_per_s),
+                }];
+            })
+        };
+        let finding = fires(THROTTLED, &record(vec![disk()], vec![limited(256)]));
+        assert!(finding.evidence[0].contains("io.max"), "{:?}", finding.evidence);
+        silent(THROTTLED, &record(vec![disk()], vec![limited(10_000)]));
+    }
+
+    #[test]
+    fn fires_on_a_busy_processor_and_is_silent_on_an_idle_one() {
+        let idle = cell("z", Op::Read, IoPath::Direct, 4096, 100_000, 100_000_000);
+        let busy = with(idle.clone(), |cell| {
+            cell.result.cpu_ns = Some(CpuTime { user: 15_000_000, system: 80_000_000 });
+        });
+        let finding = fires(CPU_BOUND, &record(vec![disk()], vec![busy]));
+        assert_eq!(finding.evidence, ["z: cpu per I/O = 950 ns, cpu / elapsed = 95.0 %"]);
+        silent(CPU_BOUND, &record(vec![disk()], vec![idle]));
+    }
+}

@@ -1,0 +1,123 @@
+//! What a rule says about a Record: the explanation of evidence, how far to trust it and how much it matters. It is data;
+//! `rdsk-finding` fills it and a page draws it.
+
+use crate::Experiment;
+use crate::record::CellRecord;
+use crate::workload::words;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+words!(
+    /// Whether a finding was measured or inferred.
+    Confidence {
+        /// The counters show it.
+        Measured = "measured",
+        /// It follows from figures that fit no other cause we know.
+        Inferred = "inferred",
+    }
+);
+words!(
+    /// What a finding does to the figures of its cells, the gravest first.
+    Severity {
+        /// The figure is not that of the device.
+        Invalid = "invalid",
+        /// The figure is not one steady figure, or not a sure one.
+        Uncertain = "uncertain",
+        /// It says what makes the figure what it is.
+        Cause = "cause",
+        /// It says what a way of writing costs.
+        Cost = "cost",
+        /// It explains how storage works and warns of nothing: a title is enough.
+        Remark = "remark",
+    }
+);
+
+impl Severity {
+    /// What Records count as that do not say: drawn in full, and no warning.
+    fn unknown() -> Self {
+        Self::Cause
+    }
+}
+
+/// Evidence explained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Stable code, also the name of its page in docs/findings/.
+    pub code: String,
+    /// How much it matters.
+    #[serde(default = "Severity::unknown")]
+    pub severity: Severity,
+    /// One line.
+    pub title: String,
+    /// The explanation in plain words.
+    pub text: String,
+    /// The counters that it rests on, each a `name = value` in words.
+    pub evidence: Vec<String>,
+    /// Measured or inferred.
+    pub confidence: Confidence,
+    /// What to do about it, where something can be done.
+    pub advice: Option<String>,
+    /// Ids of the cells.
+    pub cells: Vec<String>,
+    /// The experiment whose page shows it beside the table; `None` where it stands among the findings only.
+    #[serde(default)]
+    pub experiment: Option<Experiment>,
+    /// Whether it says all that the verdicts of its cells say, so that no page has to repeat them.
+    #[serde(default)]
+    pub covers_verdicts: bool,
+}
+
+/// A finding is put together step by step: it is measured and has no advice unless one of these says otherwise.
+impl Finding {
+    /// The counters that it rests on.
+    #[must_use]
+    pub fn evidence(mut self, lines: impl IntoIterator<Item = String>) -> Self {
+        self.evidence = lines.into_iter().collect();
+        self
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn advice(mut self, advice: impl Into<String>) -> Self {
+        self.advice = Some(advice.into());
+        self
+    }
+
+    /// It follows from figures that fit no other cause.
+    #[must_use]
+    pub fn inferred(self) -> Self {
+        self.confidence(Confidence::Inferred)
+    }
+
+    /// Measured or inferred.
+    #[must_use]
+    pub fn confidence(mut self, confidence: Confidence) -> Self {
+        self.confidence = confidence;
+        self
+    }
+
+    /// The cells it speaks of, each once.
+    #[must_use]
+    pub fn cells<'a>(mut self, cells: impl IntoIterator<Item = &'a CellRecord>) -> Self {
+        for cell in cells {
+            if !self.cells.contains(&cell.id) {
+                self.cells.push(cell.id.clone());
+            }
+        }
+        self
+    }
+
+    /// The page that shows it, where that depends on the cells.
+    #[must_use]
+    pub fn shown_on(mut self, experiment: Experiment) -> Self {
+        self.experiment = Some(experiment);
+        self
+    }
+
+    /// It says all that the verdicts of its cells say.
+    #[must_use]
+    pub fn covering_verdicts(mut self) -> Self {
+        self.covers_verdicts = true;
+        self
+    }
+}
