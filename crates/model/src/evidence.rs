@@ -2,7 +2,7 @@
 //! which `analysis` derives rates, means and the columns of iostat.
 
 use crate::diskstat::DiskStat;
-use crate::record::Latency;
+use crate::latency::Latency;
 use crate::workload::{Op, words};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -73,7 +73,8 @@ pub struct DeviceEvidence {
     pub in_flight_max: Option<u64>,
     /// Time with at least one request in flight.
     pub busy_ns: Option<u64>,
-    /// The visits, in the order of the result's; empty where one of them was not counted.
+    /// The visits, in the order of the result's; empty where one of them was not counted. A cell that the host refused has one
+    /// for the attempt.
     #[serde(default)]
     pub visits: Vec<IntervalCounters>,
     /// Their time, summed: that of the I/O, without the flush after it.

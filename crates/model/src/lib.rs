@@ -6,10 +6,12 @@ pub mod diskstat;
 pub mod event;
 pub mod evidence;
 pub mod finding;
+pub mod latency;
 pub mod members;
 pub mod plan;
 pub mod problem;
 pub mod record;
+pub mod result;
 pub mod target;
 pub mod workload;
 
@@ -21,12 +23,13 @@ pub use evidence::{
     PageCache, PageCacheState, ProcessIo, Request,
 };
 pub use finding::{Confidence, Finding, Severity};
+pub use latency::{Estimate, Latency};
 pub use members::{ChosenIo, MemberCounters, MemberIo, NextPlace, PlaceChooser};
 pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
-pub use record::{
-    CellRecord, CellResult, ClockFacts, ColdCheck, CpuTime, Estimate, Host, IoError, Issuing, Latency,
-    Observer, Overlap, PointRun, Record, Status, StopReason, StreamResult, Trial, Verdict, VerdictCode,
+pub use record::{CellRecord, ClockFacts, Host, Observer, Record, Status, Verdict, VerdictCode};
+pub use result::{
+    CellResult, ColdCheck, CpuTime, IoError, Issuing, Overlap, PointRun, StopReason, StreamResult, Trial,
     Visit, Windows,
 };
 pub use target::{ArrayFacts, Device, Filesystem, Layer, Target, TargetKind};

@@ -1,11 +1,8 @@
 //! Whose counters stand for a target: its own where they count, else those of the devices below it. It chooses among devices
 //! whose counters others have read.
 
-use crate::limits::block_path;
 use crate::stack::{Spread, Stack};
 use rdsk_model::Counted;
-use std::fs;
-use std::path::{Path, PathBuf};
 
 /// Chooses for one target; `counts` tells whether the counters of a device are known. `None` where neither the target's
 /// devices nor enough of those below them count.
@@ -70,30 +67,4 @@ fn widest(a: Spread, b: Spread) -> Spread {
 fn product(above: Spread, below: Spread) -> Spread {
     let most = above.most.zip(below.most).map(|(above, below)| above * below);
     Spread { least: above.least * below.least, most }
-}
-
-/// The hidden devices `nvme0c0n1`, … of the paths of `nvme0n1`, sorted; none where it is no multipath device.
-pub(crate) fn nvme_paths(name: &str, sys: &Path) -> Vec<PathBuf> {
-    let Some((subsystem, namespace)) = name.strip_prefix("nvme").and_then(|rest| rest.split_once('n')) else {
-        return Vec::new();
-    };
-    if !is_number(subsystem) || !is_number(namespace) {
-        return Vec::new();
-    }
-    let Ok(entries) = fs::read_dir(sys.join("class/block")) else { return Vec::new() };
-    let (prefix, suffix) = (format!("nvme{subsystem}c"), format!("n{namespace}"));
-    let mut paths: Vec<PathBuf> = entries
-        .flatten()
-        .filter_map(|entry| {
-            let entry = entry.file_name();
-            let controller = entry.to_str()?.strip_prefix(&prefix)?.strip_suffix(&suffix)?;
-            is_number(controller).then(|| block_path(sys, &entry.to_string_lossy()))
-        })
-        .collect();
-    paths.sort();
-    paths
-}
-
-pub(crate) fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -6,7 +6,7 @@ use crate::counted::counted;
 use crate::delta::delta;
 use crate::limits::limits;
 use crate::process::{charged_between, read_process_io};
-use crate::sampler::{Course, Courses, Sampled, Sampler};
+use crate::sampler::{AllSeries, DeviceSeries, Sampled, Sampler};
 use crate::series::Series;
 use crate::stack::Stack;
 use crate::visit::{DeviceCounts, DeviceVisit, Observer, VisitEvidence};
@@ -22,8 +22,8 @@ pub const DEFAULT_SAMPLE_WIDTH_NS: u64 = 50_000_000;
 /// The kernel counts a request shortly after it has woken the waiting process, so the last one of a visit may not be
 /// counted yet when the visit ends. While requests are in flight we look again, this often at most: somebody else's
 /// requests may be in flight for ever.
-const LOOKS_FOR_THE_LAST: u32 = 10;
-const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
+const MAX_RESAMPLES: u32 = 10;
+const RESAMPLE_AFTER: Duration = Duration::from_micros(50);
 
 /// Why nothing above sysfs is used.
 const NO_BPF: &str = "rdsk reads no BPF evidence yet";
@@ -119,11 +119,11 @@ impl KernelObserver {
     /// Samples once nothing is in flight any more, or after some looks.
     fn settled_samples(&mut self) -> Samples {
         let mut samples = self.samples();
-        for _ in 0..LOOKS_FOR_THE_LAST {
+        for _ in 0..MAX_RESAMPLES {
             if samples.iter().flatten().all(|stat| stat.in_flight == 0) {
                 break;
             }
-            std::thread::sleep(BETWEEN_LOOKS);
+            std::thread::sleep(RESAMPLE_AFTER);
             samples = self.samples();
         }
         samples
@@ -141,11 +141,11 @@ impl KernelObserver {
         let Begun { begin_ns, first, process, sampler, sampled, io: _ } = begun;
         let ends: Vec<Option<DiskStat>> =
             sampled.iter().map(|&index| last[index].as_ref().ok().copied()).collect();
-        let Courses { courses, cost_ns } = sampler.finish(end_ns, &ends);
+        let AllSeries { devices: seen, cost_ns } = sampler.finish(end_ns, &ends);
         self.sampling_ns = self.sampling_ns.saturating_add(cost_ns);
-        let mut course_of: Vec<Option<Course>> = self.devices.iter().map(|_| None).collect();
-        for (index, course) in sampled.into_iter().zip(courses) {
-            course_of[index] = Some(course);
+        let mut series_of: Vec<Option<DeviceSeries>> = self.devices.iter().map(|_| None).collect();
+        for (index, one) in sampled.into_iter().zip(seen) {
+            series_of[index] = Some(one);
         }
         let interval_ns = io.end_ns.saturating_sub(begin_ns);
         let raw = (0..self.devices.len())
@@ -155,9 +155,9 @@ impl KernelObserver {
             .collect();
         let counts = self.trusted(raw);
         let mut devices = Vec::with_capacity(self.devices.len());
-        for ((device, counts), course) in self.devices.iter().zip(counts).zip(course_of) {
-            let (series, in_flight_max) = match course {
-                Some(course) => (course.series, course.in_flight_max),
+        for ((device, counts), seen) in self.devices.iter().zip(counts).zip(series_of) {
+            let (series, in_flight_max) = match seen {
+                Some(seen) => (seen.series, seen.in_flight_max),
                 None => (Series::new(self.sample_width_ns), None),
             };
             if let (true, Ok(counts)) = (device.own, &counts) {
@@ -312,7 +312,7 @@ impl Observer for KernelObserver {
     }
 }
 
-/// The differences between three samples of a device: at the begin, at the end of the I/O, and when all was stable.
+/// The differences between three samples of a device: at the start, at the end of the I/O, and when everything was stable.
 fn counts(device: &Watched, [first, io, last]: [&Result<DiskStat, String>; 3], interval_ns: u64) -> Counts {
     let first = first.as_ref().map_err(Clone::clone)?;
     let between = |after: &Result<DiskStat, String>| -> Result<DiskStat, String> {

@@ -19,6 +19,7 @@ pub mod series;
 pub mod sim;
 pub mod stack;
 pub mod sum;
+mod sysfs;
 pub mod visit;
 mod watched;
 

@@ -3,6 +3,7 @@
 
 use crate::mounts::{CgroupMount, CgroupVersion, cgroup_mounts};
 use crate::stack::Stack;
+use crate::sysfs::block_path;
 use rdsk_model::{Limit, Op, Target};
 use std::path::Path;
 
@@ -68,11 +69,6 @@ fn devices_of(sys: &Path, target: &Target, stacks: &[Stack]) -> Vec<Limited> {
         }
     }
     found
-}
-
-/// Where sysfs keeps a block device of this kernel name; a slash in a name (`cciss/c0d0`) is `!` there.
-pub(crate) fn block_path(sys: &Path, name: &str) -> std::path::PathBuf {
-    sys.join("class/block").join(name.replace('/', "!"))
 }
 
 /// A line of `/proc/PID/cgroup` is `id:controllers:group`; version 2 has id 0 and no controllers.

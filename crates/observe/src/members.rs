@@ -8,7 +8,7 @@ use rdsk_model::{MemberCounters, MemberIo, Target};
 use std::path::{Path, PathBuf};
 
 /// Devices on top of each other that are followed down to the one with several below it.
-const MOST_LEVELS: usize = 8;
+const MAX_LEVELS: usize = 8;
 
 /// The devices right below an array, with their `stat` files open.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl KernelMembers {
     pub fn of(target: &Target, sys: &Path) -> Option<Self> {
         let device = target.device.as_ref()?;
         let mut directory = sys.join("dev/block").join(&device.major_minor);
-        for _ in 0..MOST_LEVELS {
+        for _ in 0..MAX_LEVELS {
             let (holder, name) = holder_of(&directory)?;
             let below = below(&name, &holder, sys)?;
             match (below.share, below.directories.as_slice()) {

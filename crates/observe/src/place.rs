@@ -1,15 +1,15 @@
 //! Where a byte of a target lies on the disks below it, and whether the target's device is still there: the words that an
 //! error of the kernel lacks. It reads sysfs and asks device mapper; it opens no target.
 
-use crate::limits::block_path;
 use crate::read_trimmed;
+use crate::sysfs::block_path;
 use rdsk_model::{IoError, SECTOR_BYTES, Target, TargetKind};
 use rdsk_sys::dm::{DmLine, DmQuestion, lines};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Devices on top of each other that are followed down.
-const MOST_LEVELS: usize = 8;
+const MAX_LEVELS: usize = 8;
 
 /// What is to be said beside a failed I/O: that the device is gone, or which byte of the disk below it was. `None` where
 /// there is nothing to add.
@@ -66,7 +66,7 @@ fn on_disk(
         sys.join("dev/block").join(&target.device.as_ref()?.major_minor).canonicalize().ok()?;
     let mut byte = offset_bytes;
     let mut moved = false;
-    for _ in 0..MOST_LEVELS {
+    for _ in 0..MAX_LEVELS {
         let Some((below, there)) = one_down(&directory, byte, sys, table) else { break };
         (directory, byte, moved) = (below, there, true);
     }

@@ -1,5 +1,5 @@
-//! A thread that looks at the counters of devices many times a second while a visit runs, to know their course and not
-//! only their sum. It is always joined, and costs one `pread` per device and sample.
+//! A thread that looks at the counters of devices many times a second while a visit runs, to know how they moved and not
+//! only by how much. It is always joined, and costs one `pread` per device and sample.
 
 use crate::diskstat::StatFile;
 use crate::series::Series;
@@ -14,9 +14,9 @@ pub(crate) struct Sampled {
     pub(crate) first: DiskStat,
 }
 
-/// The course of one device.
+/// What was seen of one device by time.
 #[derive(Debug)]
-pub(crate) struct Course {
+pub(crate) struct DeviceSeries {
     pub(crate) series: Series,
     pub(crate) in_flight_max: Option<u64>,
     last: DiskStat,
@@ -25,9 +25,9 @@ pub(crate) struct Course {
 
 /// What the thread leaves behind.
 #[derive(Debug, Default)]
-pub(crate) struct Courses {
-    /// In the order of the devices that were asked for; empty when there was no thread.
-    pub(crate) courses: Vec<Course>,
+pub(crate) struct AllSeries {
+    /// In the order of the devices that were given; empty when there was no thread.
+    pub(crate) devices: Vec<DeviceSeries>,
     /// Time that taking samples took: an upper bound of its processor time.
     pub(crate) cost_ns: u64,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Courses {
 #[derive(Debug)]
 pub(crate) struct Sampler {
     stop: Arc<StopBell>,
-    thread: Option<JoinHandle<Courses>>,
+    thread: Option<JoinHandle<AllSeries>>,
 }
 
 /// Raised once; whoever sleeps on it wakes at once.
@@ -47,7 +47,7 @@ struct StopBell {
 }
 
 impl Sampler {
-    /// Starts to sample every `width_ns`, from `begin_ns` on. Without devices, or where no thread is to be had, nothing
+    /// Starts to sample every `width_ns`, from `begin_ns` on. Without devices, or where no thread can be started, nothing
     /// is sampled, and the counters of the visit are all there is.
     pub(crate) fn start(devices: Vec<Sampled>, begin_ns: u64, width_ns: u64, clock: Arc<dyn Clock>) -> Self {
         let stop = Arc::new(StopBell::default());
@@ -65,18 +65,18 @@ impl Sampler {
 
     /// Stops and joins. `last` are the samples at the end of the visit, taken at `end_ns`, so that each series ends with
     /// it and adds up to the same bytes; `None` where there is none.
-    pub(crate) fn finish(mut self, end_ns: u64, last: &[Option<DiskStat>]) -> Courses {
-        let mut courses = self.join();
-        for (course, last) in courses.courses.iter_mut().zip(last) {
+    pub(crate) fn finish(mut self, end_ns: u64, last: &[Option<DiskStat>]) -> AllSeries {
+        let mut sampled = self.join();
+        for (seen, last) in sampled.devices.iter_mut().zip(last) {
             if let Some(last) = last {
-                course.continue_to(last, end_ns);
+                seen.continue_to(last, end_ns);
             }
         }
-        courses
+        sampled
     }
 
     /// A sampler that panicked has nothing to tell; the visit's own counters are not touched by that.
-    fn join(&mut self) -> Courses {
+    fn join(&mut self) -> AllSeries {
         self.stop.raise();
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
@@ -105,7 +105,7 @@ impl StopBell {
     }
 }
 
-impl Course {
+impl DeviceSeries {
     fn continue_to(&mut self, stat: &DiskStat, now_ns: u64) {
         let moved = stat.moved_bytes().saturating_sub(self.last.moved_bytes());
         self.series.push(now_ns.saturating_sub(self.last_ns), moved, stat.in_flight);
@@ -115,12 +115,18 @@ impl Course {
     }
 }
 
-fn sample(devices: &[Sampled], begin_ns: u64, width_ns: u64, clock: &dyn Clock, stop: &StopBell) -> Courses {
+fn sample(
+    devices: &[Sampled],
+    begin_ns: u64,
+    width_ns: u64,
+    clock: &dyn Clock,
+    stop: &StopBell,
+) -> AllSeries {
     let width_ns = width_ns.max(1);
     let mut cost_ns = 0;
-    let mut courses: Vec<Course> = devices
+    let mut series: Vec<DeviceSeries> = devices
         .iter()
-        .map(|device| Course {
+        .map(|device| DeviceSeries {
             series: Series::new(width_ns),
             in_flight_max: None,
             last: device.first,
@@ -130,10 +136,10 @@ fn sample(devices: &[Sampled], begin_ns: u64, width_ns: u64, clock: &dyn Clock, 
     let mut next_ns = begin_ns.saturating_add(width_ns);
     while !stop.wait(next_ns.saturating_sub(clock.now_ns())) {
         let now_ns = clock.now_ns();
-        for (device, course) in devices.iter().zip(&mut courses) {
+        for (device, seen) in devices.iter().zip(&mut series) {
             // A device that cannot be read now is read later: that sample covers the time in between.
             if let Ok(stat) = device.file.read() {
-                course.continue_to(&stat, now_ns);
+                seen.continue_to(&stat, now_ns);
             }
         }
         // Deadlines lie on a grid, so that a late sample does not shift those after it.
@@ -141,7 +147,7 @@ fn sample(devices: &[Sampled], begin_ns: u64, width_ns: u64, clock: &dyn Clock, 
         next_ns = next_ns.saturating_add(width_ns.saturating_mul(missed + 1));
         cost_ns += clock.now_ns().saturating_sub(now_ns);
     }
-    Courses { courses, cost_ns }
+    AllSeries { devices: series, cost_ns }
 }
 
 #[cfg(test)]
@@ -160,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_course_adds_up_to_the_last_sample() {
+    fn the_series_adds_up_to_the_last_sample() {
         let directory = tempfile::tempdir().unwrap();
         let clock = Arc::new(RealClock::default());
         let device = device(directory.path(), "10 0 80 0 0 0 0 0 0 0 0");
@@ -171,15 +177,15 @@ mod tests {
         std::thread::sleep(Duration::from_millis(60));
         let last = parse_stat("21 0 168 0 5 0 40 0 0 0 0").unwrap();
         let end_ns = clock.now_ns();
-        let courses = sampler.finish(end_ns, &[Some(last)]);
-        let course = &courses.courses[0];
-        assert_eq!(course.series.bytes().iter().sum::<u64>(), (88 + 40) * 512);
-        assert_eq!(course.in_flight_max, Some(7));
-        let covered_ns: u64 = course.series.slots().iter().map(|slot| slot.covered_ns).sum();
+        let sampled = sampler.finish(end_ns, &[Some(last)]);
+        let seen = &sampled.devices[0];
+        assert_eq!(seen.series.bytes().iter().sum::<u64>(), (88 + 40) * 512);
+        assert_eq!(seen.in_flight_max, Some(7));
+        let covered_ns: u64 = seen.series.slots().iter().map(|slot| slot.covered_ns).sum();
         assert_eq!(covered_ns, end_ns - begin_ns);
-        assert_eq!(course.series.in_flight().first(), Some(&0));
-        assert!(course.series.in_flight().contains(&7));
-        assert!(courses.cost_ns > 0);
+        assert_eq!(seen.series.in_flight().first(), Some(&0));
+        assert!(seen.series.in_flight().contains(&7));
+        assert!(sampled.cost_ns > 0);
     }
 
     #[test]
@@ -200,6 +206,6 @@ mod tests {
     fn no_devices_no_thread() {
         let sampler = Sampler::start(vec![], 0, WIDTH_NS, Arc::new(RealClock::default()));
         assert!(sampler.thread.is_none());
-        assert!(sampler.finish(1, &[]).courses.is_empty());
+        assert!(sampler.finish(1, &[]).devices.is_empty());
     }
 }

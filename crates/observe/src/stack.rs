@@ -1,8 +1,8 @@
 //! What a target stands on, as sysfs shows it: the devices that a filesystem spreads over, and below each device those that
 //! carry its data. It says how many bytes the lower ones write for each byte from above; it reads no counter.
 
-use crate::limits::block_path;
-use crate::{counted, read_trimmed};
+use crate::read_trimmed;
+use crate::sysfs::block_path;
 use rdsk_model::Target;
 use rdsk_sys::dm::{has_paths, only_describes};
 use std::collections::BTreeMap;
@@ -10,9 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Devices on top of each other that are followed down.
-const MOST_LEVELS: usize = 8;
+const MAX_LEVELS: usize = 8;
 /// Devices that are looked at below one target.
-const MOST_DEVICES: usize = 512;
+const MAX_DEVICES: usize = 512;
 
 /// Bytes that several devices write together for each byte that the one above is asked to write.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -114,10 +114,10 @@ impl Stack {
                 (name.clone(), if is_own { own.clone() } else { block_path(sys, name) })
             })
             .collect();
-        for _ in 0..MOST_LEVELS {
+        for _ in 0..MAX_LEVELS {
             let mut next = Vec::new();
             for (name, directory) in level {
-                if stack.below.contains_key(&name) || stack.below.len() >= MOST_DEVICES {
+                if stack.below.contains_key(&name) || stack.below.len() >= MAX_DEVICES {
                     continue;
                 }
                 let Some(below) = below(&name, &directory, sys) else { continue };
@@ -151,7 +151,7 @@ impl Stack {
 /// The devices that carry the data of the device of this name, whose directory in sysfs is given; `None` for one that stands
 /// on nothing, and for a partition, whose disk counts more than it.
 pub(crate) fn below(name: &str, directory: &Path, sys: &Path) -> Option<Below> {
-    let paths = counted::nvme_paths(name, sys);
+    let paths = crate::sysfs::nvme_paths(name, sys);
     if !paths.is_empty() {
         let kind = Some("paths".to_owned());
         return Some(Below { directories: paths, share: Share::Paths, spread: Spread::ONCE, kind });

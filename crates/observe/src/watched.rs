@@ -1,11 +1,10 @@
 //! One block device whose counters are watched: where they are, and how far they can be trusted. It says why where they
 //! cannot, and never guesses.
 
-use crate::counted::{is_number, nvme_paths};
 use crate::diskstat::StatFile;
-use crate::limits::block_path;
 use crate::read_trimmed;
 use crate::stack::Stack;
+use crate::sysfs::{block_path, is_number, nvme_paths};
 use rdsk_model::{DiskStat, Target};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

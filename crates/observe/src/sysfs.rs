@@ -1,0 +1,35 @@
+//! Where sysfs keeps block devices. It finds names and paths and reads no counter.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where sysfs keeps a block device of this kernel name; a slash in a name (`cciss/c0d0`) is `!` there.
+pub(crate) fn block_path(sys: &Path, name: &str) -> PathBuf {
+    sys.join("class/block").join(name.replace('/', "!"))
+}
+
+/// The hidden devices `nvme0c0n1`, … of the paths of `nvme0n1`, sorted; none where it is no multipath device.
+pub(crate) fn nvme_paths(name: &str, sys: &Path) -> Vec<PathBuf> {
+    let Some((subsystem, namespace)) = name.strip_prefix("nvme").and_then(|rest| rest.split_once('n')) else {
+        return Vec::new();
+    };
+    if !is_number(subsystem) || !is_number(namespace) {
+        return Vec::new();
+    }
+    let Ok(entries) = fs::read_dir(sys.join("class/block")) else { return Vec::new() };
+    let (prefix, suffix) = (format!("nvme{subsystem}c"), format!("n{namespace}"));
+    let mut paths: Vec<PathBuf> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let entry = entry.file_name();
+            let controller = entry.to_str()?.strip_prefix(&prefix)?.strip_suffix(&suffix)?;
+            is_number(controller).then(|| block_path(sys, &entry.to_string_lossy()))
+        })
+        .collect();
+    paths.sort();
+    paths
+}
+
+pub(crate) fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
