@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use rdsk_analysis::stripe::{Level, Reading, SURE, stripe};
+use rdsk_analysis::stripe::{Level, SURE, StripeResult, stripe};
 use rdsk_model::{Op, Record};
 use rdsk_testkit::guest::campaign::note;
 use rdsk_testkit::guest::{Booted, Call, Disk, Outcome, Scenario, Tier};
@@ -133,7 +133,7 @@ mdadm --quiet --create /dev/md0 --run --level=6 --raid-devices=5 --chunk=64 $A $
     extended(
         "RAID 5 that lacks a member",
         "mdadm --quiet --create /dev/md0 --run --assume-clean --level=5 --raid-devices=4 --chunk=64 $A $B $C missing",
-        Truth::Unsure("lacks 1 of its members"),
+        Truth::Unsure("is missing 1 of its members"),
     ),
 ];
 
@@ -236,7 +236,7 @@ call write rdsk stripe $on --rw write --destroy stripe-under-test --quiet --budg
         (said.join("; "), None)
     }
 
-    fn complaint(&self, reading: &Reading, op: Op, requests: usize) -> Option<String> {
+    fn complaint(&self, reading: &StripeResult, op: Op, requests: usize) -> Option<String> {
         let sure =
             |figure: Option<(u64, f64)>| figure.filter(|&(_, sure)| sure >= SURE).map(|(bytes, _)| bytes);
         let seen = (sure(reading.chunk()), sure(reading.stripe()));
@@ -275,7 +275,7 @@ call write rdsk stripe $on --rw write --destroy stripe-under-test --quiet --budg
 }
 
 /// The reading of a call's Record, and the requests of all its cells to count by.
-fn reading(call: &Call, op: Op) -> Result<(Reading, usize), String> {
+fn reading(call: &Call, op: Op) -> Result<(StripeResult, usize), String> {
     if call.code != 0 {
         return Err(call.said());
     }
@@ -285,7 +285,7 @@ fn reading(call: &Call, op: Op) -> Result<(Reading, usize), String> {
     Ok((stripe(&record, cell).ok_or("no request was made")?, requests))
 }
 
-fn words(reading: &Reading, requests: usize) -> String {
+fn words(reading: &StripeResult, requests: usize) -> String {
     let size = |figure: Option<(u64, f64)>| {
         figure.map_or_else(
             || "none".to_owned(),
