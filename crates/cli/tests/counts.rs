@@ -1,5 +1,5 @@
-//! Truth: so many requests asked for are so many done, so many in the evidence, and so many in the kernel's counters
-//! read from outside; depth is what was asked for; the same seed does the same work on both engines.
+//! Truth: the number of requested I/Os is the number done, the number in the evidence, and the number in the kernel's
+//! counters read independently; the depth is the requested one; the same seed does the same work on both engines.
 
 mod support;
 
@@ -153,7 +153,7 @@ fn one_direct_writer_has_one_request_in_flight() {
 }
 
 #[test]
-fn thirty_two_asked_for_are_thirty_two_in_flight() {
+fn thirty_two_requested_are_thirty_two_in_flight() {
     if !requires(&[NEEDS[0], NEEDS[1], Need::IoUring]) {
         return;
     }

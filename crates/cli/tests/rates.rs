@@ -1,4 +1,4 @@
-//! Truth: known rates. A loop device that a control group holds to an exact rate, GNU dd, iostat and fio beside rdsk.
+//! Truth: known rates. A loop device that a control group throttles to an exact rate, with GNU dd, iostat and fio beside rdsk.
 
 mod support;
 

@@ -3,7 +3,7 @@
 
 mod support;
 
-use rdsk_analysis::stripe::{Agreement, Reading, SURE, stripe};
+use rdsk_analysis::stripe::{Agreement, SURE, StripeResult, stripe};
 use rdsk_disk::{ArrayParams, Device, DeviceParams, RaidLevel, RamParams};
 use rdsk_model::Record;
 use rdsk_stats::rng::SplitMix64;
@@ -18,7 +18,7 @@ const KIB: u64 = 1024;
 const ATTEMPTS: usize = 4;
 
 /// A Record's first cell, read; with and without what the members' counters say.
-fn read(record: Value) -> (Record, Reading, Reading) {
+fn read(record: Value) -> (Record, StripeResult, StripeResult) {
     let record: Record = serde_json::from_value(record).expect("rdsk reads its own Records");
     let whole = stripe(&record, &record.cells[0]).expect("its requests were made");
     let mut blind = record.clone();

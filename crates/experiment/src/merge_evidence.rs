@@ -1,9 +1,9 @@
-//! The counters of a cell that was continued: what an earlier run counted and what this one did, as if it had been one run.
-//! Sums are added; what cannot be merged is left out.
+//! The evidence of a resumed cell: what the earlier run counted and what this one counted, as if they were one run. Sums
+//! are added; what cannot be merged is left out.
 
 use rdsk_model::{DeviceEvidence, Evidence, Latency, PageCache, PageCacheState, ProcessIo};
 
-/// Both parts together. Where this run did nothing more, the earlier evidence stands alone.
+/// Both parts together. If this run did nothing more, the earlier evidence stays as it is.
 pub(crate) fn merge(then: &Evidence, now: Evidence) -> Evidence {
     if now.device.is_empty() && now.process == ProcessIo::default() {
         return Evidence { extents: now.extents.or(then.extents), ..then.clone() };
@@ -23,7 +23,7 @@ pub(crate) fn merge(then: &Evidence, now: Evidence) -> Evidence {
         requests,
         bios,
         device_latency_ns: timed.and_then(|(then, now)| Latency::of_both(then, now)),
-        // The weaker of the two: no part may rest on more than it has.
+        // The weaker of the two sources.
         source: now.source.max(then.source),
         page_cache: now.page_cache.zip(then.page_cache).map(|(now, then)| PageCache {
             before: of_cache(then.before, now.before),
@@ -75,7 +75,7 @@ fn of_device(then: &DeviceEvidence, now: &DeviceEvidence) -> DeviceEvidence {
         visits,
         diskstat,
         waiting_ns: sum(then.waiting_ns, now.waiting_ns),
-        // Two courses with a pause of unknown length between them are none.
+        // Two series with a pause of unknown length between them are not one series.
         in_flight_series: Vec::new(),
         bytes_series: Vec::new(),
         series_width_ns: None,

@@ -1,4 +1,4 @@
-//! Reading cells for the pages: choosing them, their verdict word, why one has no figure. It judges nothing; verdicts
+//! StripeResult cells for the pages: choosing them, their verdict word, why one has no figure. It judges nothing; verdicts
 //! stand in the Record.
 
 use crate::page::{Page, Tone};

@@ -13,8 +13,6 @@ pub(crate) struct Ours {
     pub(crate) depth: u32,
     /// Completions per wait, or `default`.
     pub(crate) batch: &'static str,
-    /// `on` or `off`.
-    pub(crate) recording: &'static str,
 }
 
 /// One way to run fio.
@@ -58,7 +56,7 @@ impl Runner {
         let mut command = confinement.command(&self.hammer);
         command.arg(target.path()).args([target.io_path(), ours.engine]);
         command.args([ours.depth.to_string().as_str(), ours.batch]);
-        command.args([self.seconds.to_string(), self.cpu.to_string()]).arg(ours.recording);
+        command.args([self.seconds.to_string(), self.cpu.to_string()]);
         let (answer, cpu_ns) = timed(&mut command)?;
         let rate = answer["ops_per_s"].as_f64().context("ops_per_s is a number")?;
         Ok(Done { rate, cpu_ns: cpu_ns / (rate * f64::from(self.seconds)) })

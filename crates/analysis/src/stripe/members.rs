@@ -1,12 +1,13 @@
-//! The geometry from what each member was asked for each small request: counted, not inferred from times. What counters
-//! alone leave open, the kernel's words may decide; nothing that they contradict is said for sure.
+//! The geometry from what each member did for each small request: counted, not inferred from latency. What counters alone
+//! leave open, the kernel's description may decide; what it contradicts is not certain.
 
-use super::declared::{self, Declared};
-use super::exact;
-use super::labels::{Labels, Mask};
-use super::layouts::{Level, Rotation};
+use super::adaptive_probes::{AdaptiveProbes, Boundaries, common};
+use super::answer::exact;
+use super::declared;
+use super::layouts::Level;
 use super::matching::{self, Begin, Chunk, Match, comes_round, matches};
-use super::walk::{Trail, Walk, common};
+use super::member_layout::MemberLayout;
+use super::unit_members::{Mask, UnitMembers};
 use rdsk_model::{ArrayFacts, ChosenIo, MemberIo, Op};
 use rdsk_units::printable;
 use std::collections::BTreeMap;
@@ -14,11 +15,11 @@ use std::collections::BTreeMap;
 /// Writes that make a member read, of all small ones, from which on there is parity: the stripe cache hides most of them.
 const CAUSED_READS: f64 = 0.05;
 
-/// A walk and what its requests were answered with.
+/// Adaptive probes and what was counted for each request.
 #[derive(Clone, Copy, Debug)]
-pub struct Walked<'a> {
-    /// Where it walked.
-    pub walk: Walk,
+pub struct AdaptiveRun<'a> {
+    /// How the requests were chosen.
+    pub probes: AdaptiveProbes,
     /// Its requests.
     pub chosen: &'a [ChosenIo],
 }
@@ -26,10 +27,10 @@ pub struct Walked<'a> {
 /// All that members' counters and the kernel say of an array.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemberEvidence<'a> {
-    /// The walk of reads.
-    pub reads: Option<Walked<'a>>,
-    /// The walk of writes.
-    pub writes: Option<Walked<'a>>,
+    /// The reads.
+    pub reads: Option<AdaptiveRun<'a>>,
+    /// The writes.
+    pub writes: Option<AdaptiveRun<'a>>,
     /// The kernel's words.
     pub words: Option<&'a ArrayFacts>,
     /// Kernel name of the target's device; of an array itself it is that of the words.
@@ -38,68 +39,26 @@ pub struct MemberEvidence<'a> {
     pub hints: Option<(u64, u64)>,
 }
 
-/// A layout that the counters agree with.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MemberLayout {
-    /// The level, where only one agrees.
-    pub level: Option<Level>,
-    /// How its parity moves, where only one way agrees.
-    pub rotation: Option<Rotation>,
-    /// Bytes on one member before the next; `None` where no boundary was seen, as with mirrors.
-    pub chunk_bytes: Option<u64>,
-    /// Data of one full stripe; `None` where the counters agree with none, or with several.
-    pub stripe_bytes: Option<u64>,
-    /// Where the first full stripe begins, or the first chunk; `None` where it makes no difference or is not known.
-    pub start_offset_bytes: Option<u64>,
-    /// Members that were reached at all.
-    pub members: u64,
-    /// Members of each stripe that hold parity; `None` where it is not known.
-    pub parity_members: Option<u64>,
-    /// Members that hold the same data; 1 without copies, `None` where it is not known.
-    pub copies: Option<u64>,
-    /// Writes during which some member was read.
-    pub writes_with_reads: u64,
-    /// Writes that were made for this.
-    pub writes: u64,
-    /// Bytes that members were read for the sake of writes.
-    pub caused_read_bytes: u64,
-    /// Whether the counters leave several full stripes open, and the kernel's words decided between them.
-    pub needs_words: bool,
-    /// The reasons, one sentence each.
-    pub evidence: Vec<String>,
-    /// Why nothing of this is sure; empty where it is.
-    pub doubts: Vec<String>,
-    /// Whether the kernel says the same, and in which words; `None` where it says nothing.
-    pub declared: Option<Declared>,
-}
-
-impl MemberLayout {
-    /// Whether what was counted holds beyond doubt.
-    #[must_use]
-    pub fn is_sure(&self) -> bool {
-        self.doubts.is_empty()
-    }
-}
-
 /// One direction, read.
 struct Side {
-    walk: Walk,
-    labels: Labels,
-    trail: Option<Trail>,
+    probes: AdaptiveProbes,
+    units: UnitMembers,
+    boundaries: Option<Boundaries>,
 }
 
 impl Side {
-    fn of(walked: Option<Walked<'_>>) -> Option<Self> {
-        let Walked { walk, chosen } = walked?;
-        let labels = walk.labels(chosen);
-        (labels.least() > 0).then(|| Self { trail: walk.trail(&labels), walk, labels })
+    fn of(run: Option<AdaptiveRun<'_>>) -> Option<Self> {
+        let AdaptiveRun { probes, chosen } = run?;
+        let units = probes.unit_members(chosen);
+        (units.least() > 0).then(|| Self { boundaries: probes.found(&units), probes, units })
     }
 
     /// The chunk and a place where one begins, in bytes of the target.
     fn grid(&self) -> Option<Grid> {
-        let trail = self.trail.as_ref()?;
-        let chunk_bytes = trail.chunk? * self.walk.unit_bytes;
-        let origin_bytes = (self.walk.begin_bytes + trail.origin * self.walk.unit_bytes) % chunk_bytes;
+        let boundaries = self.boundaries.as_ref()?;
+        let chunk_bytes = boundaries.chunk? * self.probes.unit_bytes;
+        let origin_bytes =
+            (self.probes.begin_bytes + boundaries.origin * self.probes.unit_bytes) % chunk_bytes;
         Some(Grid { chunk_bytes, origin_bytes })
     }
 }
@@ -129,7 +88,7 @@ impl Grid {
     }
 }
 
-/// Reads the walks; `None` where no request reached a member.
+/// The layout from the counters; `None` where no request reached a member.
 #[must_use]
 pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
     let (reads, writes) = (Side::of(seen.reads), Side::of(seen.writes));
@@ -140,29 +99,29 @@ pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
     let total =
         [seen.reads, seen.writes].into_iter().flatten().flat_map(|one| one.chosen).map(|io| io.members.len());
     let total = total.max().unwrap_or(0) as u64;
-    let used: Mask = sides().fold(0, |all, side| all | side.labels.used());
+    let used: Mask = sides().fold(0, |all, side| all | side.units.used());
     let mut layout = MemberLayout { members: u64::from(used.count_ones()), ..MemberLayout::default() };
     count_caused(&mut layout, seen.writes);
-    let reach = writes.as_ref().map_or(1, |side| u64::from(side.labels.least()));
+    let reach = writes.as_ref().map_or(1, |side| u64::from(side.units.least()));
     if let Some(side) = &writes {
         layout.evidence.push(format!(
             "each of {} small writes reaches {} of {} members",
-            side.labels.requests(),
+            side.units.requests(),
             reach,
             layout.members
         ));
     }
-    if sides().any(|side| side.labels.is_disturbed()) {
-        layout.doubts.push("members moved more than was asked of them: others are at work on them".into());
+    if sides().any(|side| side.units.is_disturbed()) {
+        layout.doubts.push("members moved more bytes than these requests: other I/O reaches them".into());
     }
-    if sides().any(|side| side.trail.is_none()) {
+    if sides().any(|side| side.boundaries.is_none()) {
         layout.doubts.push("the requests ended before all boundaries were found".into());
     }
     layout.doubts.extend(seen.words.into_iter().flat_map(unrest));
     match best(&reads, &writes, total) {
         Some(best) => {
             if best.scope == Scope::Begin {
-                layout.doubts.push("places further on do not follow the layout of the first chunks".into());
+                layout.doubts.push("offsets further on do not follow the layout of the first chunks".into());
             }
             tell(&mut layout, seen, &best, total);
         }
@@ -170,17 +129,17 @@ pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
     }
     layout.declared = seen.words.and_then(|words| declared::compare(&layout, words));
     if layout.declared.as_ref().is_some_and(|declared| !declared.agrees) {
-        layout.doubts.push("the kernel's own words are others".into());
+        layout.doubts.push("the kernel names another layout".into());
     }
     Some(layout)
 }
 
-fn count_caused(layout: &mut MemberLayout, writes: Option<Walked<'_>>) {
-    let Some(walked) = writes else { return };
+fn count_caused(layout: &mut MemberLayout, writes: Option<AdaptiveRun<'_>>) {
+    let Some(run) = writes else { return };
     let read = |one: &ChosenIo| one.members.iter().map(|io: &MemberIo| io.read_bytes).sum::<u64>();
     let caused: Vec<u64> =
-        walked.chosen.iter().map(read).filter(|&bytes| bytes >= walked.walk.unit_bytes).collect();
-    layout.writes = walked.chosen.len() as u64;
+        run.chosen.iter().map(read).filter(|&bytes| bytes >= run.probes.unit_bytes).collect();
+    layout.writes = run.chosen.len() as u64;
     layout.writes_with_reads = caused.len() as u64;
     layout.caused_read_bytes = caused.iter().sum();
 }
@@ -192,7 +151,7 @@ pub(super) fn unrest(words: &ArrayFacts) -> Vec<String> {
     let activity = words.activity.as_ref().filter(|word| !["idle", "frozen"].contains(&word.as_str()));
     let activity = activity.map(|word| format!("{name} is busy with a {}", printable(word)));
     let missing = words.degraded.filter(|&missing| missing > 0);
-    let missing = missing.map(|missing| format!("{name} lacks {missing} of its members"));
+    let missing = missing.map(|missing| format!("{name} is missing {missing} of its members"));
     activity.into_iter().chain(missing).collect()
 }
 
@@ -222,8 +181,7 @@ fn best(reads: &Option<Side>, writes: &Option<Side>, total: u64) -> Option<Best>
         Grid { chunk_bytes, origin_bytes: read.origin_bytes % chunk_bytes }
     });
     // Where every member holds everything, reads that go anywhere may look like chunks for a while.
-    let is_mirror =
-        writes.as_ref().is_some_and(|side| side.labels.used().count_ones() == side.labels.least());
+    let is_mirror = writes.as_ref().is_some_and(|side| side.units.used().count_ones() == side.units.least());
     let scopes: &[Scope] = if is_mirror { &[Scope::All] } else { &[Scope::All, Scope::Begin] };
     for &scope in scopes {
         for grid in [both, written, read].into_iter().flatten() {
@@ -240,15 +198,15 @@ fn best(reads: &Option<Side>, writes: &Option<Side>, total: u64) -> Option<Best>
 
 /// What was seen of each chunk; `None` where one chunk lies on different members.
 fn chunks(grid: Grid, reads: &Option<Side>, writes: &Option<Side>, scope: Scope) -> Option<Vec<Chunk>> {
-    /// Chunks that a walk visits one after the other.
+    /// Chunks that are visited one after the other.
     const FIRST: u64 = 32;
     let mut all: BTreeMap<u64, Chunk> = BTreeMap::new();
     let mut contradictions = 0_usize;
     for (op, side) in [(Op::Read, reads), (Op::Write, writes)] {
         let Some(side) = side else { continue };
-        let (begin, unit) = (side.walk.begin_bytes, side.walk.unit_bytes);
+        let (begin, unit) = (side.probes.begin_bytes, side.probes.unit_bytes);
         let first = grid.number(begin);
-        for (at, members) in side.labels.iter() {
+        for (at, members) in side.units.iter() {
             let number = grid.number(begin + at * unit);
             if scope == Scope::Begin && number >= first + FIRST {
                 continue;
@@ -280,7 +238,7 @@ fn tell(layout: &mut MemberLayout, seen: &MemberEvidence<'_>, best: &Best, total
     let Some(data) = same(&found, |one| one.known.data()) else {
         let names = declared::names(&found);
         layout.evidence.push(format!(
-            "the member changes every {chunk}, as it does on {names}: reads alone do not tell which"
+            "the member changes every {chunk}, as it does on {names}: reads alone do not show which"
         ));
         return;
     };
@@ -297,7 +255,7 @@ fn tell(layout: &mut MemberLayout, seen: &MemberEvidence<'_>, best: &Best, total
         layout.needs_words = true;
         let others: Vec<Match> = all.iter().filter(|one| !found.contains(one)).copied().collect();
         layout.evidence.push(format!(
-            "reads alone would fit {} as well; the kernel's words decide",
+            "reads alone would fit {} as well; the kernel's own description decides",
             declared::names(&others)
         ));
     }
@@ -335,25 +293,23 @@ fn same<T: PartialEq>(found: &[Match], of: impl Fn(&Match) -> T) -> Option<T> {
 /// No known layout: mirrors, one device behind the other, one member of several, or something else.
 fn without_layout(layout: &mut MemberLayout, reads: &Option<Side>, writes: &Option<Side>) {
     let is_constant = |side: &Option<Side>| {
-        side.as_ref().is_none_or(|side| side.labels.used().count_ones() == side.labels.least())
+        side.as_ref().is_none_or(|side| side.units.used().count_ones() == side.units.least())
     };
     let is_in_a_row = |side: &Option<Side>| {
         side.as_ref().is_none_or(|side| {
             let all =
-                side.labels.iter().map(|(number, mask)| Chunk { number, read: Some(mask), written: None });
+                side.units.iter().map(|(number, mask)| Chunk { number, read: Some(mask), written: None });
             !comes_round(&all.collect::<Vec<Chunk>>())
         })
     };
     if let Some(side) = writes
         && is_constant(writes)
     {
-        let copies = u64::from(side.labels.least());
+        let copies = u64::from(side.units.least());
         (layout.copies, layout.parity_members) = (Some(copies), Some(0));
         if copies > 1 {
             layout.level = Some(Level::Raid1);
-            layout
-                .evidence
-                .push(format!("every write reaches the same {copies} members: copies, and no stripe"));
+            layout.evidence.push(format!("every write reaches the same {copies} members: copies, no stripe"));
         } else {
             layout.evidence.push("every write reaches the same member: no stripe".into());
         }
@@ -364,12 +320,12 @@ fn without_layout(layout: &mut MemberLayout, reads: &Option<Side>, writes: &Opti
         return;
     }
     if is_in_a_row(reads) && is_in_a_row(writes) {
-        layout.evidence.push("one member lies behind the other: no stripe".into());
+        layout.evidence.push("the members are concatenated: no stripe".into());
         return;
     }
-    layout.evidence.push("no layout that is known explains which members are reached".into());
+    layout.evidence.push("no known layout explains which members are reached".into());
     if layout.doubts.is_empty() {
-        layout.doubts.push("no layout that is known explains which members are reached".into());
+        layout.doubts.push("no known layout explains which members are reached".into());
     }
 }
 

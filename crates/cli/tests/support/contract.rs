@@ -1,5 +1,5 @@
-//! The contract of `--json`: every name of schema `rdsk.record/1` with the type of its value, and what must agree with
-//! what. It looks at documents and runs nothing.
+//! The contract of `--json`: every name of schema `rdsk.record/1` with the type of its value, and what must be
+//! consistent. It checks documents and runs nothing.
 
 use std::collections::BTreeSet;
 

@@ -1,29 +1,29 @@
-//! A cell of `stripe`, read: the latencies, the members' counters where they were seen, and the kernel's hints, side by side.
-//! Derived from a Record when asked for; it puts nothing into words but what its parts do.
+//! The result of a cell of `stripe`: the latencies, the members' counters if they were seen, and the kernel's hints, side by
+//! side. Derived from a Record.
 
-use super::{
-    Agreement, Answer, MemberEvidence, MemberLayout, Sample, Walk, Walked, agree, infer, infer_from_members,
-    judge, members,
-};
+use super::adaptive_probes::AdaptiveProbes;
+use super::answer::{Answer, Figure, SURE, Sample};
+use super::conclude;
+use super::inference::infer;
+use super::member_layout::MemberLayout;
+use super::members::{AdaptiveRun, MemberEvidence, infer_from_members, unrest};
+use super::sysfs_hints::{self, Agreement};
 use crate::metrics::is_of_memory;
 use rdsk_model::{CellRecord, ChosenIo, Device, Experiment, Op, Record, TargetKind, VerdictCode};
-
-/// Confidence from which on a size is said without a "perhaps".
-pub const SURE: f64 = 0.9;
 
 /// The most confidence in latencies that others' I/O may have changed.
 const IN_DOUBT: f64 = 0.5;
 
-/// Everything that a cell says of the geometry.
+/// What a cell shows of the geometry.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reading {
+pub struct StripeResult {
     /// What the latencies say; offsets count from the first byte of the cell's span.
     pub answer: Answer,
     /// What the members' counters say; `None` where they were not seen, or did not move.
     pub counted: Option<MemberLayout>,
     /// How the kernel's hints relate to it; `None` where there are none.
     pub hints: Option<(Agreement, String)>,
-    /// Whether the requests reached a device at all; without that nothing is said.
+    /// Whether the requests reached a device at all; if not, there is no conclusion.
     pub is_of_device: bool,
     /// First byte of the cell's span.
     pub begin_bytes: u64,
@@ -39,12 +39,12 @@ pub struct Reading {
     pub largest_bytes: u64,
 }
 
-impl Reading {
+impl StripeResult {
     /// Whether the latencies say the same as the counters; true where only one of the two speaks.
     #[must_use]
     pub fn agrees(&self) -> bool {
         let Some(counted) = self.counted.as_ref().filter(|_| self.timed > 0) else { return true };
-        let is = |timed: Option<super::Figure>, bytes: Option<u64>| timed.map(|figure| figure.bytes) == bytes;
+        let is = |timed: Option<Figure>, bytes: Option<u64>| timed.map(|figure| figure.bytes) == bytes;
         is(self.answer.chunk, counted.chunk_bytes) && is(self.answer.stripe, counted.stripe_bytes)
     }
 
@@ -66,9 +66,9 @@ impl Reading {
         }
     }
 
-    /// Whether enough was seen to say anything at all, be it that there is no stripe.
+    /// Whether enough was seen for a conclusion, which may be that there is no stripe.
     #[must_use]
-    pub fn tells(&self) -> bool {
+    pub fn is_conclusive(&self) -> bool {
         self.is_of_device && (self.chunk().is_some() || self.none_confidence() > 0.0)
     }
 
@@ -100,15 +100,15 @@ impl Reading {
             (self.chunk(), self.stripe().filter(|&(_, sure)| sure >= SURE))
         else {
             return match (&self.counted, self.chunk()) {
-                (Some(_), Some((chunk, _))) => judge::chunk_advice(chunk),
-                (Some(_), None) => judge::NO_ADVICE.to_owned(),
+                (Some(_), Some((chunk, _))) => conclude::chunk_advice(chunk),
+                (Some(_), None) => conclude::NO_ADVICE.to_owned(),
                 (None, _) => self.answer.advice.text.clone(),
             };
         };
-        judge::advice(chunk, stripe, self.parity() == Some(true), self.start_offset_bytes())
+        conclude::advice(chunk, stripe, self.parity() == Some(true), self.start_offset_bytes())
     }
 
-    /// Where the first full stripe of the target begins, in bytes from its begin and less than a full stripe; `None` where it
+    /// Where the first full stripe of the target begins, in bytes from its start and less than a full stripe; `None` where it
     /// makes no difference or is not known.
     #[must_use]
     pub fn start_offset_bytes(&self) -> Option<u64> {
@@ -127,7 +127,7 @@ fn sureness(counted: &MemberLayout) -> f64 {
 /// Reads a cell of `stripe`; `None` where none of its requests was made, and of reads that only stand beside the writes of the
 /// same target: what those say rests on both.
 #[must_use]
-pub fn stripe(record: &Record, cell: &CellRecord) -> Option<Reading> {
+pub fn stripe(record: &Record, cell: &CellRecord) -> Option<StripeResult> {
     let workload = &cell.workload;
     let points = workload.points.as_ref()?;
     let mut samples = Vec::new();
@@ -150,15 +150,15 @@ pub fn stripe(record: &Record, cell: &CellRecord) -> Option<Reading> {
     let requests = samples.len() + own.len() + beside_chosen;
     let mut answer = infer(workload.op, &samples);
     if cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Disturbed) {
-        doubt(&mut answer, "others used the device meanwhile, so nothing of this is sure");
+        doubt(&mut answer, "other I/O used the device meanwhile, so none of this is certain");
     }
     let layout = counted(record, cell, beside);
     doubt_array(&mut answer, device(record, cell), layout.as_ref());
     // Members that share the data in a way that no layout explains: no latency explains it better.
     if layout.as_ref().is_some_and(|layout| layout.chunk_bytes.is_none()) {
-        doubt(&mut answer, "the members' counters show no chunk, so nothing of this is sure");
+        doubt(&mut answer, "the members' counters show no chunk, so none of this is certain");
     }
-    let mut reading = Reading {
+    let mut result = StripeResult {
         hints: None,
         answer,
         // Enough was counted: the sweep was not planned to be made any more.
@@ -171,8 +171,8 @@ pub fn stripe(record: &Record, cell: &CellRecord) -> Option<Reading> {
         smallest_bytes: sizes().min().unwrap_or(0),
         largest_bytes: sizes().max().unwrap_or(0),
     };
-    reading.hints = hints(device(record, cell), &reading);
-    Some(reading)
+    result.hints = hints(device(record, cell), &result);
+    Some(result)
 }
 
 /// The cell of the other direction on the same target.
@@ -195,7 +195,7 @@ fn counted(record: &Record, cell: &CellRecord, beside: Option<&CellRecord>) -> O
     let of = |op: Op| {
         let is_it = |one: &&CellRecord| one.workload.op == op && !chosen(one).is_empty();
         let cell = [Some(cell), beside].into_iter().flatten().find(is_it)?;
-        Some(Walked { walk: walk(cell)?, chosen: chosen(cell) })
+        Some(AdaptiveRun { probes: probes(cell)?, chosen: chosen(cell) })
     };
     if chosen(cell).is_empty() {
         return None;
@@ -221,11 +221,11 @@ fn is_its_device(record: &Record, cell: &CellRecord) -> bool {
     target.is_some_and(|target| target.kind != TargetKind::File)
 }
 
-/// The walk that a cell's places were chosen by, as its workload says it.
-fn walk(cell: &CellRecord) -> Option<Walk> {
+/// The adaptive probes that chose the requests of a cell, from its workload.
+fn probes(cell: &CellRecord) -> Option<AdaptiveProbes> {
     let workload = &cell.workload;
     workload.points.as_ref()?.chosen_first?;
-    Some(Walk::of(workload))
+    Some(AdaptiveProbes::of(workload))
 }
 
 fn device<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Device> {
@@ -238,10 +238,10 @@ fn device<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Device> {
 fn doubt_array(answer: &mut Answer, device: Option<&Device>, layout: Option<&MemberLayout>) {
     let Some(array) = device.and_then(|device| device.array.as_ref()) else { return };
     if layout.is_none() && array.source != "sim" {
-        doubt(answer, "no member's counters followed these requests, so nothing of this is sure");
+        doubt(answer, "no member's counters followed these requests, so none of this is certain");
     }
-    for why in members::unrest(array) {
-        doubt(answer, &format!("{why}, so nothing of this is sure"));
+    for why in unrest(array) {
+        doubt(answer, &format!("{why}, so none of this is certain"));
     }
 }
 
@@ -254,11 +254,11 @@ fn doubt(answer: &mut Answer, why: &str) {
     answer.evidence.push(why.to_owned());
 }
 
-fn hints(device: Option<&Device>, reading: &Reading) -> Option<(Agreement, String)> {
+fn hints(device: Option<&Device>, result: &StripeResult) -> Option<(Agreement, String)> {
     let device = device?;
     let bytes = |figure: Option<(u64, f64)>| figure.map(|(bytes, _)| bytes);
-    let seen = (bytes(reading.chunk()), bytes(reading.stripe()));
-    Some(agree::compare(seen, device.minimum_io_bytes?, device.optimal_io_bytes.unwrap_or(0)))
+    let seen = (bytes(result.chunk()), bytes(result.stripe()));
+    Some(sysfs_hints::compare(seen, device.minimum_io_bytes?, device.optimal_io_bytes.unwrap_or(0)))
 }
 
 #[cfg(test)]
@@ -321,7 +321,7 @@ mod tests {
         }
     }
 
-    fn of(record: &Record) -> Reading {
+    fn of(record: &Record) -> StripeResult {
         stripe(record, &record.cells[0]).unwrap()
     }
 
@@ -391,11 +391,13 @@ mod tests {
         };
         for code in [VerdictCode::Hole, VerdictCode::PageCache] {
             let record = judged(code);
-            assert!(!of(&record).tells());
+            assert!(!of(&record).is_conclusive());
         }
         let disturbed = of(&judged(VerdictCode::Disturbed));
         assert!(
-            disturbed.tells() && disturbed.stripe().unwrap().1 < SURE && disturbed.chunk().unwrap().1 < SURE
+            disturbed.is_conclusive()
+                && disturbed.stripe().unwrap().1 < SURE
+                && disturbed.chunk().unwrap().1 < SURE
         );
     }
 
@@ -405,7 +407,7 @@ mod tests {
         let run = &mut record.cells[0].result.points[0];
         run.order.truncate(100);
         run.latency_ns.truncate(100);
-        assert!(!of(&record).tells());
+        assert!(!of(&record).is_conclusive());
     }
 
     #[test]

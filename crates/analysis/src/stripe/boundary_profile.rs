@@ -1,18 +1,16 @@
-//! The chunk from small requests around the multiples of each candidate: where two neighbours lie on two members, what
-//! the second one costs, and what one across the boundary costs, is distributed differently. It supposes nothing of how
-//! differently.
+//! The chunk from small requests around the multiples of each candidate: if two neighbours lie on two members, the latency
+//! of the second one, and that of a request across the boundary, is distributed differently. How differently is not
+//! assumed.
 
-use rdsk_stats::{kolmogorov_smirnov, quantile_sorted};
+use rdsk_stats::{ClassCounts, kolmogorov_smirnov, quantile_sorted};
 
-use super::{LadderStep, Sample};
+use super::answer::{BoundaryStep, Sample};
 
-/// Classes that the latencies of all levels are divided into, equally full.
-const CLASSES: usize = 8;
 /// Odd parts of a chunk that is no power of two.
 const ODD_PARTS: [u64; 3] = [3, 5, 7];
 /// Chance of a difference above which there is none.
 const INDISTINCT: f64 = 0.01;
-/// Share of a latency from which on a difference is taken for that of moving parts.
+/// Share of a latency from which on a difference is taken for mechanical.
 const MOTION: f64 = 0.1;
 
 /// The small requests of one level: boundaries that are odd multiples of one power of two.
@@ -27,23 +25,20 @@ pub(super) struct Level {
     pub(super) multiples: Vec<u64>,
 }
 
-/// What the ladder says.
+/// Latency around boundaries, level by level.
 #[derive(Clone, Debug)]
-pub(super) struct Ladder {
+pub(super) struct BoundaryProfile {
     levels: Vec<Level>,
-    after: Vec<Classes>,
-    across: Vec<Classes>,
+    after: ClassCounts,
+    across: ClassCounts,
 }
 
-/// How many latencies of a level lie in each class.
-type Classes = [usize; CLASSES];
-
 /// Reads the triples of a sweep out of samples in the order of issue. `None` with fewer than two levels.
-pub(super) fn ladder(samples: &[Sample]) -> Option<Ladder> {
+pub(super) fn boundary_profile(samples: &[Sample]) -> Option<BoundaryProfile> {
     let mut levels: Vec<Level> = Vec::new();
     for triple in samples.windows(3) {
         let Some(at) = boundary(triple) else { continue };
-        let log2 = at.trailing_zeros().min(super::sweep::LARGEST_BOUNDARY_LOG2);
+        let log2 = at.trailing_zeros().min(super::sweep::MAX_BOUNDARY_LOG2);
         let index = match levels.iter().position(|level| level.log2 == log2) {
             Some(index) => index,
             None => {
@@ -59,9 +54,11 @@ pub(super) fn ladder(samples: &[Sample]) -> Option<Ladder> {
     if levels.len() < 2 {
         return None;
     }
-    let after = classed(&levels, |level| &level.after);
-    let across = classed(&levels, |level| &level.across);
-    Some(Ladder { levels, after, across })
+    let counts = |of: fn(&Level) -> &Vec<f64>| {
+        ClassCounts::of(&levels.iter().map(|level| of(level).as_slice()).collect::<Vec<&[f64]>>())
+    };
+    let (after, across) = (counts(|level| &level.after), counts(|level| &level.across));
+    Some(BoundaryProfile { levels, after, across })
 }
 
 /// The boundary that three requests surround as the sweep's triples do.
@@ -79,7 +76,7 @@ pub(super) fn is_triple(triple: &[Sample]) -> bool {
         && across.offset_bytes + unit == at
 }
 
-impl Ladder {
+impl BoundaryProfile {
     /// The chunks that are considered, ascending: all levels but the lowest.
     pub(super) fn candidates(&self) -> Vec<u64> {
         self.levels.iter().skip(1).map(|level| 1_u64 << level.log2).collect()
@@ -87,10 +84,10 @@ impl Ladder {
 
     /// How many times (as a natural logarithm) likelier the latencies are if the chunk is this than if there is none.
     /// Boundaries of stripes may differ from those of other chunks (the parity moves on; two spindles stand to each other
-    /// otherwise than two others): with `stripe_bytes` given, the kinder of both views counts.
+    /// otherwise than two others): with `stripe_bytes` given, the better of both views counts.
     pub(super) fn log_odds(&self, chunk_bytes: u64, stripe_bytes: Option<u64>) -> f64 {
         let split = |bytes: u64| self.levels.partition_point(|level| (1_u64 << level.log2) < bytes);
-        let at = |splits: &[usize]| gain(&self.after, splits) + gain(&self.across, splits);
+        let at = |splits: &[usize]| self.after.log_odds(splits) + self.across.log_odds(splits);
         let chunk = split(chunk_bytes);
         let plain = at(&[chunk]);
         let stripe = stripe_bytes.map(|bytes| split(1 << bytes.trailing_zeros()));
@@ -100,8 +97,8 @@ impl Ladder {
         }
     }
 
-    /// The most that any full stripe gives a chunk.
-    pub(super) fn kindest(&self, chunk_bytes: u64) -> f64 {
+    /// The best log odds of a chunk over all full stripes.
+    pub(super) fn best_case(&self, chunk_bytes: u64) -> f64 {
         let stripes =
             self.levels.iter().map(|level| 1_u64 << level.log2).filter(|&bytes| bytes > chunk_bytes);
         let plain = self.log_odds(chunk_bytes, None);
@@ -141,8 +138,8 @@ impl Ladder {
     }
 
     /// Whether what follows its neighbour takes another time, or one less regular, on another member than on the same, as
-    /// with media that turn; memory does not know where the last request was.
-    pub(super) fn shows_motion(&self, chunk_bytes: u64) -> bool {
+    /// with rotating media; memory does not know where the last request was.
+    pub(super) fn has_mechanical_delay(&self, chunk_bytes: u64) -> bool {
         let (below, from) = self.parted(chunk_bytes, |level| &level.after);
         let at = |of: &[f64], p| quantile_sorted(of, p).unwrap_or(0.0);
         let spread = |of: &[f64]| at(of, 0.9) - at(of, 0.1);
@@ -166,12 +163,12 @@ impl Ladder {
         (take(&self.levels[..split]), take(&self.levels[split..]))
     }
 
-    /// The points for the page.
-    pub(super) fn steps(&self) -> Vec<LadderStep> {
+    /// The figures for the page.
+    pub(super) fn steps(&self) -> Vec<BoundaryStep> {
         let step = |level: &Level| {
             let after = sorted(level.after.clone());
             let across = sorted(level.across.clone());
-            Some(LadderStep {
+            Some(BoundaryStep {
                 boundary_bytes: 1 << level.log2,
                 count: after.len(),
                 after_median_ns: quantile_sorted(&after, 0.5)?,
@@ -188,57 +185,13 @@ pub(super) fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-/// The latencies of each level by class.
-fn classed(levels: &[Level], of: fn(&Level) -> &Vec<f64>) -> Vec<Classes> {
-    let all = sorted(levels.iter().flat_map(|level| of(level).iter().copied()).collect());
-    let limits: Vec<f64> =
-        (1..CLASSES).filter_map(|class| quantile_sorted(&all, class as f64 / CLASSES as f64)).collect();
-    let mut counts = vec![[0; CLASSES]; levels.len()];
-    for (level, count) in levels.iter().zip(&mut counts) {
-        for latency_ns in of(level) {
-            count[limits.partition_point(|limit| limit < latency_ns)] += 1;
-        }
-    }
-    counts
-}
-
-/// Log odds that the levels between the splits have other shares of the classes each, against that all have the same;
-/// unknown shares are integrated out (each mixture as likely as any other).
-fn gain(counts: &[Classes], splits: &[usize]) -> f64 {
-    let total = |counts: &[Classes]| {
-        let mut sum = [0; CLASSES];
-        for level in counts {
-            sum.iter_mut().zip(level).for_each(|(sum, count)| *sum += count);
-        }
-        evidence(&sum)
-    };
-    let mut from = 0;
-    let mut apart = 0.0;
-    for &split in splits {
-        apart += total(&counts[from..split]);
-        from = split;
-    }
-    apart + total(&counts[from..]) - total(counts)
-}
-
-/// Logarithm of the chance of these counts when all mixtures are equally likely.
-fn evidence(counts: &Classes) -> f64 {
-    let all: usize = counts.iter().sum();
-    log_factorial(CLASSES - 1) + counts.iter().map(|&count| log_factorial(count)).sum::<f64>()
-        - log_factorial(all + CLASSES - 1)
-}
-
-fn log_factorial(n: usize) -> f64 {
-    (2..=n).map(|k| (k as f64).ln()).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Triples at odd multiples of 4 KiB to 4 MiB; `cost` gives the latencies after and across by the power of two and
     /// the number of the visit.
-    fn climbed(cost: impl Fn(u32, u64) -> (u64, u64)) -> Ladder {
+    fn climbed(cost: impl Fn(u32, u64) -> (u64, u64)) -> BoundaryProfile {
         let mut samples = Vec::new();
         for log2 in 12..=22_u32 {
             for visit in 0..20 {
@@ -250,43 +203,43 @@ mod tests {
                 samples.push(small(at - 4096, 8192, across));
             }
         }
-        ladder(&samples).unwrap()
+        boundary_profile(&samples).unwrap()
     }
 
-    fn best(ladder: &Ladder) -> u64 {
-        let odds = |chunk: &u64| ladder.log_odds(*chunk, None);
-        ladder.candidates().into_iter().max_by(|a, b| odds(a).total_cmp(&odds(b))).unwrap()
+    fn best(profile: &BoundaryProfile) -> u64 {
+        let odds = |chunk: &u64| profile.log_odds(*chunk, None);
+        profile.candidates().into_iter().max_by(|a, b| odds(a).total_cmp(&odds(b))).unwrap()
     }
 
     #[test]
     fn other_scatter_of_the_same_middle_is_a_step() {
         let scatter = |visit: u64| 8_000_000 + visit * 7919 % 20 * 100_000 - 1_000_000;
-        let ladder = climbed(|log2, visit| {
+        let profile = climbed(|log2, visit| {
             (if log2 < 16 { 8_000_000 + visit } else { scatter(visit) }, 9_000_000 + visit)
         });
-        assert_eq!(best(&ladder), 1 << 16);
-        assert!(ladder.log_odds(1 << 16, None) > 20.0 && ladder.p_value(1 << 16) < 1e-6);
-        assert!(ladder.shows_motion(1 << 16));
+        assert_eq!(best(&profile), 1 << 16);
+        assert!(profile.log_odds(1 << 16, None) > 20.0 && profile.p_value(1 << 16) < 1e-6);
+        assert!(profile.has_mechanical_delay(1 << 16));
     }
 
     #[test]
     fn no_difference_is_no_step() {
-        let ladder = climbed(|log2, visit| {
+        let profile = climbed(|log2, visit| {
             let noise = (u64::from(log2) * 31 + visit * 17) % 20 * 1000;
             (8_000_000 + noise, 9_000_000 + noise)
         });
-        for chunk in ladder.candidates() {
-            assert!(ladder.kindest(chunk) < 0.0, "{chunk}");
-            assert!(!ladder.shows_motion(chunk) && ladder.p_value(chunk) > 0.01);
+        for chunk in profile.candidates() {
+            assert!(profile.best_case(chunk) < 0.0, "{chunk}");
+            assert!(!profile.has_mechanical_delay(chunk) && profile.p_value(chunk) > 0.01);
         }
     }
 
     #[test]
     fn a_crossing_that_only_costs_more_is_no_shared_work() {
-        let dearer =
+        let more_expensive =
             climbed(|log2, visit| (500_000 + visit, if log2 < 14 { 500_000 } else { 900_000 } + visit));
-        assert_eq!(best(&dearer), 1 << 14);
-        assert!(!dearer.shares_work(1 << 14) && !dearer.shows_motion(1 << 14));
+        assert_eq!(best(&more_expensive), 1 << 14);
+        assert!(!more_expensive.shares_work(1 << 14) && !more_expensive.has_mechanical_delay(1 << 14));
         let cheaper =
             climbed(|log2, visit| (500_000 + visit, if log2 < 14 { 500_000 } else { 300_000 } + visit));
         assert!(cheaper.shares_work(1 << 14));
@@ -294,7 +247,7 @@ mod tests {
 
     #[test]
     fn stripes_may_differ_from_chunks() {
-        let ladder = climbed(|log2, visit| {
+        let profile = climbed(|log2, visit| {
             let after = match log2 {
                 ..15 => 8_000_000,
                 15..18 => 3_000_000,
@@ -302,8 +255,8 @@ mod tests {
             };
             (after + visit * 100, 9_000_000)
         });
-        assert!(ladder.log_odds(1 << 15, Some(3 << 18)) > ladder.log_odds(1 << 15, None));
-        assert!(ladder.kindest(1 << 15) >= ladder.log_odds(1 << 15, Some(1 << 18)));
+        assert!(profile.log_odds(1 << 15, Some(3 << 18)) > profile.log_odds(1 << 15, None));
+        assert!(profile.best_case(1 << 15) >= profile.log_odds(1 << 15, Some(1 << 18)));
     }
 
     #[test]
@@ -313,8 +266,8 @@ mod tests {
         assert!(!is_triple(&[one(4096, 4096), one(8192, 4096), one(8192, 8192)]));
         assert!(!is_triple(&[one(0, 4096), one(8192, 4096), one(4096, 8192)]));
         assert!(
-            ladder(&[one(4096, 4096), one(8192, 4096), one(4096, 8192)]).is_none(),
-            "one level is no ladder"
+            boundary_profile(&[one(4096, 4096), one(8192, 4096), one(4096, 8192)]).is_none(),
+            "one level is no profile"
         );
     }
 }
