@@ -12,28 +12,12 @@ pub(crate) const ALLOWED: &[(&[&str], &str)] = &[
         "a device may be an array of devices, or a device with faults",
     ),
     (
-        &["crates/stats/src/codec.rs", "crates/stats/src/histogram.rs"],
-        "a histogram and its encoding, which has the same bounds",
-    ),
-    (
         &["crates/model/src/evidence.rs", "crates/model/src/finding.rs", "crates/model/src/record.rs"],
         "to be broken: Latency belongs to a file of its own",
     ),
     (
         &["crates/observe/src/counted.rs", "crates/observe/src/limits.rs", "crates/observe/src/stack.rs"],
         "to be broken: the paths of devices in sysfs belong to a file of their own",
-    ),
-    (
-        &["crates/analysis/src/stripe/declared.rs", "crates/analysis/src/stripe/members.rs"],
-        "to be broken: the layout that the members show belongs to a file of its own",
-    ),
-    (
-        &[
-            "crates/analysis/src/stripe/infer.rs",
-            "crates/analysis/src/stripe/judge.rs",
-            "crates/analysis/src/stripe/reading.rs",
-        ],
-        "to be broken: candidates belong to a file of their own",
     ),
 ];
 
