@@ -74,7 +74,7 @@ pub fn has_times(record: &Record) -> bool {
 
 /// The windows of a cell whose progress is that of its device. `None` for cells that memory answered, whose writes stop in
 /// memory first, that a control group slows down in bursts, or that failed; and for visits shorter than a window.
-pub fn rate_series(cell: &CellRecord) -> Option<RateSeries> {
+pub(crate) fn rate_series(cell: &CellRecord) -> Option<RateSeries> {
     if !follows_device(cell) {
         return None;
     }
@@ -109,7 +109,7 @@ pub fn rate_series(cell: &CellRecord) -> Option<RateSeries> {
 /// maximally selected rank sum (Wilcoxon's statistic at every split, the largest taken; Lausen and Schumacher 1992), deflated
 /// for the correlation of neighbouring windows and held against a bound of 1 false alarm in 1000 series; it must be sudden,
 /// of a fifth at least, and both levels must hold.
-pub fn level_shifts(cell: &CellRecord) -> Vec<LevelShift> {
+pub(crate) fn level_shifts(cell: &CellRecord) -> Vec<LevelShift> {
     let Some(series) = rate_series(cell) else { return Vec::new() };
     let rates = |segment: &Segment| -> Vec<f64> {
         segment.bytes.iter().map(|&bytes| bytes as f64 / metrics::seconds(series.width_ns)).collect()

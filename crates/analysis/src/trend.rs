@@ -43,7 +43,7 @@ pub enum Trend {
 
 /// The change of a cell's rate, when there is one beyond both intervals, beyond every batch of the other part, and of
 /// more than 20 %.
-pub fn trend(cell: &CellRecord) -> Option<Trend> {
+pub(crate) fn trend(cell: &CellRecord) -> Option<Trend> {
     let of_memory =
         |code| matches!(code, VerdictCode::PageCache | VerdictCode::Hole | VerdictCode::Incomplete);
     if cell.verdict.as_ref().is_some_and(|verdict| of_memory(verdict.code))

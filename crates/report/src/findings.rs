@@ -46,7 +46,7 @@ fn capital(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// `the rate changed on the way: 2 cells [drift]`.
+/// `the rate changed over time: 2 cells [drift]`.
 fn headed(finding: &Finding) -> String {
     let inferred = if finding.confidence == Confidence::Inferred { ", inferred" } else { "" };
     format!("{} [{}{inferred}]", finding.title, finding.code)

@@ -22,7 +22,8 @@ pub use declared::Declared;
 pub use infer::infer;
 pub use layouts::{Level, Rotation};
 pub use members::{MemberEvidence, MemberLayout, Walked, infer_from_members};
-pub use reading::{Reading, SURE, stripe};
+pub(crate) use reading::stripe;
+pub use reading::{Reading, SURE};
 pub use sweep::{Probe, SITE_BYTES, SweepOptions, sweep};
 pub use walk::{WALK_REQUESTS, Walk};
 
