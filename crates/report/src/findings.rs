@@ -1,12 +1,12 @@
-//! The findings: what the counters explain, with the figures they rest on. It adds nothing to them; what does not fit a
-//! few lines stands in the JSON and on the finding's page of the documentation.
+//! The findings: what the counters explain, with the figures they rest on. It adds nothing to them; what does not fit in
+//! a few lines is in the JSON and on the documentation page of the finding.
 
 use crate::page::{Page, Tone};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record, Severity};
 
 /// Citations shown per finding; the JSON has them all.
 const MAX_SHOWN: usize = 2;
-/// Characters of explanation, about two lines: whole sentences as long as they fit, the first in any case.
+/// Characters of explanation, about two lines: whole sentences as long as they fit, and always the first.
 const MAX_TEXT: usize = 150;
 
 /// The pages that draw their findings beside their tables.
