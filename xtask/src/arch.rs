@@ -106,7 +106,7 @@ fn check_room(root: &Path, room: &str, directory: &Path, found: &mut Findings) -
     let uses = modules::uses(&modules);
     violations.extend(circles::violations(&uses, &directory.to_string_lossy(), circles::ALLOWED));
     found.violations.extend(violations);
-    // The test kit is no part of the program, as tests are none.
+    // The test kit is not part of the program, like tests.
     if room != "testkit" {
         found.crate_lines.push((room.to_owned(), lines));
     }

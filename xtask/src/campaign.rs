@@ -1,5 +1,5 @@
 //! `cargo xtask campaign NAME`: series of tests that take too long for every change. A campaign runs test programs with
-//! everything enabled, and makes of the notes that they leave a page under docs/campaigns.
+//! everything enabled, and turns the notes that they leave into a page under docs/campaigns.
 
 use crate::{step, suite, tools};
 use anyhow::{Context as _, Result, bail, ensure};
@@ -14,9 +14,9 @@ struct Campaign {
     name: &'static str,
     /// What it is, in the list and on its page.
     about: &'static str,
-    /// What cargo is asked to run.
+    /// The arguments of cargo.
     cargo: &'static [&'static str],
-    /// What the machine must have for it.
+    /// What the machine must have.
     needs: &'static str,
     /// Longest time in seconds.
     limit_s: u64,
@@ -52,7 +52,7 @@ struct Note {
 /// Runs the campaign that the arguments name and writes its page; without a name, prints the list.
 ///
 /// # Errors
-/// When there is no such campaign, when it cannot be started, and when it noted nothing.
+/// When there is no such campaign, when it cannot be started, or when it left no notes.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
     let name = match arguments {
         [] => {
@@ -83,7 +83,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
     let failure = suite::failure_of(ending);
     ensure!(
         !notes.is_empty(),
-        "the campaign noted nothing ({})",
+        "the campaign left no notes ({})",
         failure.as_deref().unwrap_or("yet it passed")
     );
     let page = root.join("docs/campaigns").join(format!("{}.md", campaign.name));

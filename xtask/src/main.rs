@@ -1,7 +1,7 @@
-//! What the project does to itself: test, ci, arch, docs, bench, campaign. It is the one place that knows how the tests are run, and it is
-//! never part of the program.
+//! The project's own tasks: test, ci, arch, docs, same-records, bench, campaign. It is the one place that knows how the tests are
+//! run, and it is never part of the program.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner talks to whoever started it")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner prints for its user")]
 
 mod arch;
 mod bench;
@@ -20,14 +20,14 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test [--only STEP[,STEP]]   everything that must pass; steps: tools, fmt, clippy, build, test, reports, doc
+  test [--only STEP[,STEP]]   all checks that must pass; steps: tools, fmt, clippy, build, test, reports, doc
   ci                          the same, as the build server runs it: a skip of something installable fails
   arch                        the architecture checks alone (they are part of test, too)
-  docs [--check]              make the pages of docs/reports anew; with --check, say where they differ (part of test)
+  docs [--check]              write the pages of docs/reports; with --check, report where they differ (part of test)
   same-records OTHER_RDSK [--this RDSK] [--only TEXT]
                               measure every simulated system with every experiment by two programs; fails if a value differs
   bench [--pairs N] [--seconds N] [--only TEXT]
-                              ratios against the installed fio, pair by pair; memory and start of the program;
+                              ratios against the installed fio, pair by pair; memory and start time of the program;
                               speed by position against dd and zcav
   campaign [NAME]             a long series of tests with a page of results in docs/campaigns; without a name, the list";
 

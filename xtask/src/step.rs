@@ -49,7 +49,7 @@ pub(crate) fn run(
         .process_group(0)
         .spawn()
         .with_context(|| format!("cannot start {program}"))?;
-    let lines = read_lines(child.stdout.take().expect("standard output was asked for as a pipe"));
+    let lines = read_lines(child.stdout.take().expect("standard output is a pipe"));
     let deadline = Instant::now() + limit;
     loop {
         pass_on(&lines, on_line);
@@ -66,7 +66,7 @@ pub(crate) fn run(
     }
 }
 
-/// A flag that SIGINT, SIGTERM and SIGHUP raise; children live in groups of their own and would not hear the terminal.
+/// A flag that SIGINT, SIGTERM and SIGHUP raise; children are in process groups of their own, which get no signals of the terminal.
 ///
 /// # Errors
 /// When the handlers cannot be installed.
@@ -80,7 +80,7 @@ pub(crate) fn interruption() -> anyhow::Result<Arc<AtomicBool>> {
 
 fn read_lines(pipe: impl Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = channel();
-    // The thread is not joined: something that outlives the child may hold the pipe open for ever.
+    // The thread is not joined: something that outlives the child may keep the pipe open forever.
     thread::spawn(move || {
         let mut reader = BufReader::new(pipe);
         let mut line = Vec::new();
@@ -113,7 +113,7 @@ fn drain(lines: &Receiver<String>, on_line: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Asks the whole group to end, then makes it.
+/// Asks the whole group to end, then kills it.
 fn end(child: &mut Child) -> anyhow::Result<()> {
     let group = Pid::from_child(child);
     for signal in [Signal::TERM, Signal::KILL] {

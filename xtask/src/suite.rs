@@ -1,5 +1,5 @@
 //! Everything that must pass before a change is good: tools, fmt, clippy, build, test, doc, each with a time limit, and a
-//! summary that hides no skip. A failed step never keeps the next one from running, unless it cannot.
+//! summary that shows every skip. A failed step does not prevent the next one, unless that depends on it.
 
 use crate::step::{self, Ending};
 use crate::test_counts::TestCounts;
@@ -12,12 +12,12 @@ use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// What a skip of something that could have been installed is.
+/// How to treat a skip because of something that could have been installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strictness {
     /// A line in the summary.
     MaySkip,
-    /// A failure: where the build server runs, root and the installed programs are promised.
+    /// A failure: the build server promises root and the installed programs.
     InstallableMustRun,
 }
 
@@ -42,7 +42,7 @@ const STEPS: &[(&str, &[&str], u64)] = &[
     ("doc", &["doc", "--no-deps", "--workspace"], 900),
 ];
 
-/// What one step came to.
+/// The result of one step.
 struct Done {
     name: &'static str,
     failure: Option<String>,

@@ -1,9 +1,9 @@
-//! Counts tests from the lines that test programs print, and joins them with the skips that tests noted. It runs nothing.
+//! Counts tests from the output of test programs, and combines them with the skips that tests noted. It runs nothing.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// What the test programs said.
+/// The counts that test programs printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TestCounts {
     /// Tests that ran to their end, those included that skipped themselves.
@@ -16,10 +16,10 @@ pub(crate) struct TestCounts {
     pub(crate) failures: Vec<String>,
 }
 
-/// Passed, failed and skipped as people mean it: a test that skipped itself did not pass.
+/// Passed, failed and skipped as users understand it: a test that skipped itself did not pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Totals {
-    /// Tests that tested.
+    /// Tests that passed.
     pub(crate) passed: u64,
     /// Tests that failed.
     pub(crate) failed: u64,
@@ -34,7 +34,7 @@ impl fmt::Display for Totals {
 }
 
 impl TestCounts {
-    /// Takes one line of a test program's output.
+    /// Parses one line of a test program's output.
     pub(crate) fn line(&mut self, line: &str) {
         let line = without_colour(line);
         let line = line.trim();

@@ -1,5 +1,5 @@
-//! The programs that the tests call, the Debian packages that bring them, and their installation. It installs only what
-//! is missing, and only where it is root on a Debian.
+//! The programs that the tests call, the Debian packages that contain them, and their installation. It installs only
+//! what is missing, and only as root on a Debian.
 
 use crate::step::{self, Ending};
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Each program with the package that brings it, in the order of the names.
+/// Each program with the package that contains it, in the order of the names.
 pub(crate) const TOOLS: &[(&str, &str)] = &[
     ("blkdiscard", "util-linux"),
     ("blkid", "util-linux"),
@@ -66,12 +66,12 @@ const MODULE: &str = "kernel/drivers/scsi/scsi_debug.ko";
 const SYSTEM_DIRECTORIES: &[&str] = &["/usr/local/sbin", "/usr/sbin", "/sbin"];
 const APT_LIMIT: Duration = Duration::from_secs(600);
 
-/// What came of the installation.
+/// The result of the installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Installed {
-    /// Every program is there.
+    /// Every program is available.
     Complete,
-    /// Some are not; each with the reason why tests that need it will be skipped.
+    /// Some are missing; each with the reason why tests that need it will be skipped.
     Lacking(Vec<String>),
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn search_path() -> String {
     path
 }
 
-/// Installs what is missing, where that is possible; says what is still missing otherwise.
+/// Installs what is missing, if that is possible; else reports what is still missing.
 ///
 /// # Errors
 /// When apt-get cannot be started.
@@ -97,7 +97,7 @@ pub(crate) fn install(interrupted: &AtomicBool) -> anyhow::Result<Installed> {
     }
     let packages: BTreeSet<&str> = missing.iter().map(|(_, package)| *package).collect();
     let reason = if !Path::new("/usr/bin/apt-get").exists() {
-        "this is no Debian, so install it by its own means".to_owned()
+        "not a Debian; install it with the package manager of this system".to_owned()
     } else if !rustix::process::geteuid().is_root() {
         let all: Vec<&str> = packages.iter().copied().collect();
         format!("not root; as root: apt-get install {}", all.join(" "))
@@ -128,7 +128,7 @@ fn apt_install(packages: &BTreeSet<&str>, interrupted: &AtomicBool) -> anyhow::R
         let mut arguments = vec!["install", "--yes", "--no-install-recommends"];
         arguments.extend(packages);
         if apt(&arguments, interrupted)? == Ending::Succeeded {
-            return Ok("its package is installed but does not bring it".into());
+            return Ok("its package is installed but does not contain it".into());
         }
     }
     Ok("apt-get install failed".into())
@@ -136,7 +136,7 @@ fn apt_install(packages: &BTreeSet<&str>, interrupted: &AtomicBool) -> anyhow::R
 
 fn apt(arguments: &[&str], interrupted: &AtomicBool) -> anyhow::Result<Ending> {
     let mut command = Command::new("apt-get");
-    // Another installation under way is waited for rather than failed on.
+    // Wait for another installation in progress instead of failing.
     command.args(["--quiet", "-o", "DPkg::Lock::Timeout=120"]).args(arguments);
     command.env("DEBIAN_FRONTEND", "noninteractive").env("PATH", search_path());
     step::run(&mut command, APT_LIMIT, interrupted, &mut |line| println!("{line}"))
@@ -270,7 +270,7 @@ mod tests {
         assert!(carried > 0, "no guest carries any program: the search is broken");
     }
 
-    /// A test that asks for a program which nobody installs would be skipped for ever.
+    /// A test that asks for a program which nobody installs would always be skipped.
     #[test]
     fn every_program_that_tests_ask_for_is_installed() {
         let root = crate::root();

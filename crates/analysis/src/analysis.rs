@@ -3,7 +3,7 @@
 
 use crate::rate_series::{self, LevelShift, RateSeries};
 use crate::scale::{self, Grid};
-use crate::stripe::{self, Reading};
+use crate::stripe::{self, StripeResult};
 use crate::trend::{self, Trend};
 use crate::zones::{self, Zones};
 use rdsk_model::{CellRecord, Record};
@@ -23,7 +23,7 @@ pub struct Analysis<'a> {
 #[derive(Debug, Default)]
 struct Derived {
     zones: OnceCell<Option<Zones>>,
-    stripe: OnceCell<Option<Reading>>,
+    stripe: OnceCell<Option<StripeResult>>,
     rate_series: OnceCell<Option<RateSeries>>,
     level_shifts: OnceCell<Vec<LevelShift>>,
     trend: OnceCell<Option<Trend>>,
@@ -46,7 +46,7 @@ impl<'a> Analysis<'a> {
     /// The geometry that a cell of `stripe` shows; `None` when it made no request, and for reads that only accompany the
     /// writes of the same target.
     #[must_use]
-    pub fn stripe(&self, cell: &CellRecord) -> Option<&Reading> {
+    pub fn stripe(&self, cell: &CellRecord) -> Option<&StripeResult> {
         self.derived(cell).stripe.get_or_init(|| stripe::stripe(self.record, cell)).as_ref()
     }
 

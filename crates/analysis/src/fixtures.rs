@@ -10,11 +10,13 @@ pub mod zones;
 pub use run::run;
 
 use rdsk_model::{
-    CacheState, CellRecord, CellResult, ClockFacts, ColdCheck, CpuTime, Device, DeviceEvidence, EngineKind,
-    Estimate, Evidence, EvidenceSource, Experiment, Filesystem, Host, IoPath, Iostat, Latency, Observer, Op,
-    PageCache, PageCacheState, Pattern, ProcessIo, Record, SCHEMA, Status, StopReason, Sync, Target,
-    TargetKind, Visit, Windows, Workload,
+    CacheState, CellRecord, CellResult, ClockFacts, ColdCheck, CpuTime, Device, DeviceEvidence, DiskStat,
+    EngineKind, Estimate, Evidence, EvidenceSource, Experiment, Filesystem, Host, IoPath, Latency, Observer,
+    Op, PageCache, PageCacheState, Pattern, ProcessIo, Record, SCHEMA, SECTOR_BYTES, Status, StopReason,
+    Sync, Target, TargetKind, Visit, Windows, Workload,
 };
+
+const NS_PER_MS: u64 = 1_000_000;
 
 /// A whole SATA disk `sda` with a volatile write cache and no FUA.
 #[must_use]
@@ -111,9 +113,8 @@ pub fn kept_in_memory(cell: CellRecord, return_ns: u64, stable_ns: u64) -> CellR
             visit.to_stable_ns = Some(stable_ns);
         }
         let device = &mut cell.evidence.device[0];
-        device.iostat = Some(Iostat::default());
+        device.diskstat = Some(DiskStat::default());
         device.interval_ns = Some(return_ns);
-        device.in_flight_mean = Some(0.0);
         if let Some(page_cache) = &mut cell.evidence.page_cache {
             page_cache.after = PageCacheState { cached_bytes: Some(bytes), dirty_bytes: Some(bytes) };
         }
@@ -129,8 +130,7 @@ pub fn read_from_memory(cell: CellRecord) -> CellRecord {
         let device = &mut cell.evidence.device[0];
         device.reads = Some(0);
         device.read_bytes = Some(0);
-        device.in_flight_mean = Some(0.0);
-        device.iostat = Some(Iostat::default());
+        device.diskstat = Some(DiskStat::default());
     })
 }
 
@@ -309,17 +309,16 @@ pub fn latency(count: u64, p50: u64) -> Latency {
 }
 
 fn device_evidence(op: Op, block_bytes: u64, ops: u64, elapsed_ns: u64) -> DeviceEvidence {
-    let (bytes, seconds) = (block_bytes * ops, elapsed_ns as f64 / 1e9);
-    let (rate, kilobytes, size) =
-        (ops as f64 / seconds, bytes as f64 / 1024.0 / seconds, block_bytes as f64 / 1024.0);
-    let wait_ms = elapsed_ns as f64 / 1e6 / ops.max(1) as f64 * 0.95;
-    let row = match op {
-        Op::Read => {
-            Iostat { r_s: rate, rkb_s: kilobytes, r_await: wait_ms, rareq_sz: size, ..Iostat::default() }
-        }
-        Op::Write => {
-            Iostat { w_s: rate, wkb_s: kilobytes, w_await: wait_ms, wareq_sz: size, ..Iostat::default() }
-        }
+    let bytes = block_bytes * ops;
+    let (ticks_ms, sectors) = (elapsed_ns / 100 * 95 / NS_PER_MS, bytes.div_ceil(SECTOR_BYTES));
+    let any = DiskStat {
+        io_ticks_ms: elapsed_ns / 100 * 96 / NS_PER_MS,
+        time_in_queue_ms: ticks_ms,
+        ..DiskStat::default()
+    };
+    let counters = match op {
+        Op::Read => DiskStat { read_ios: ops, read_sectors: sectors, read_ticks_ms: ticks_ms, ..any },
+        Op::Write => DiskStat { write_ios: ops, write_sectors: sectors, write_ticks_ms: ticks_ms, ..any },
     };
     let of = |wanted: Op, value: u64| Some(if op == wanted { value } else { 0 });
     DeviceEvidence {
@@ -334,11 +333,10 @@ fn device_evidence(op: Op, block_bytes: u64, ops: u64, elapsed_ns: u64) -> Devic
         splits: None,
         flushes: Some(0),
         discards: Some(0),
-        in_flight_mean: Some(0.95),
         in_flight_max: Some(1),
         busy_ns: Some(elapsed_ns / 100 * 96),
         interval_ns: Some(elapsed_ns),
-        iostat: Some(Iostat { aqu_sz: 0.95, util_percent: 96.0, ..row }),
+        diskstat: Some(counters),
         in_flight_series: vec![1; 10],
         bytes_series: vec![bytes / 10; 10],
         series_width_ns: Some(elapsed_ns / 10),
@@ -381,6 +379,22 @@ fn host() -> Host {
     }
 }
 
+/// Gives a device another mean depth (`aqu-sz`) over its interval, to the millisecond.
+pub fn set_depth(device: &mut DeviceEvidence, mean: f64) {
+    let in_queue_ms = mean * device.interval_ns.unwrap_or(0) as f64 / NS_PER_MS as f64;
+    if let Some(counters) = &mut device.diskstat {
+        counters.time_in_queue_ms = in_queue_ms.round() as u64;
+    }
+}
+
+/// Gives a device another share of its interval in which it was busy (`%util`), to the millisecond.
+pub fn set_busy(device: &mut DeviceEvidence, share: f64) {
+    let busy_ms = share * device.interval_ns.unwrap_or(0) as f64 / NS_PER_MS as f64;
+    if let Some(counters) = &mut device.diskstat {
+        counters.io_ticks_ms = busy_ms.round() as u64;
+    }
+}
+
 /// Makes a workload random at a depth on `io_uring`, with the figures that a full queue has.
 pub fn deepen(cell: &mut CellRecord, queue_depth: u32, in_flight_mean: f64) {
     cell.workload.pattern = Pattern::Random;
@@ -389,10 +403,7 @@ pub fn deepen(cell: &mut CellRecord, queue_depth: u32, in_flight_mean: f64) {
     cell.result.engine = Some(cell.workload.engine);
     cell.result.in_flight_mean = Some(in_flight_mean);
     let device = &mut cell.evidence.device[0];
-    device.in_flight_mean = Some(in_flight_mean);
-    if let Some(row) = &mut device.iostat {
-        row.aqu_sz = in_flight_mean;
-    }
+    set_depth(device, in_flight_mean);
     if let (Some(latency), Some(ops), Some(elapsed_ns)) =
         (&mut cell.result.latency_ns, cell.result.ops, cell.result.elapsed_ns)
     {

@@ -1,7 +1,8 @@
 //! Metrics of a cell from its counters: sums over its devices, shares, rates until stable. Derived on request, never
 //! stored, and `None` if one of the counters is missing. It judges nothing.
 
-use rdsk_model::{CellRecord, DeviceEvidence, EvidenceSource, Iostat, Op, Record, VerdictCode, Workload};
+use crate::iostat::{Iostat, iostat_row};
+use rdsk_model::{CellRecord, DeviceEvidence, EvidenceSource, Op, Record, VerdictCode, Workload};
 
 /// The unit in which the page cache holds files on most machines, in bytes; see [`page_bytes`].
 pub const PAGE_BYTES: u64 = 4096;
@@ -78,7 +79,7 @@ pub fn busy_share(cell: &CellRecord, device: &DeviceEvidence) -> Option<f64> {
     let visits = (cell.result.visits.len() as u64).max(1);
     let is_exact = cell.evidence.source == EvidenceSource::Sim;
     let is_long = is_exact || interval_ns >= MIN_BUSY_NS * visits;
-    is_long.then_some((device.iostat?.util_percent / 100.0).min(1.0))
+    is_long.then_some((iostat_row(device)?.util_percent / 100.0).min(1.0))
 }
 
 /// Bytes that the devices moved in one direction, until everything was stable.
@@ -104,27 +105,25 @@ pub fn device_requests(cell: &CellRecord, op: Op) -> Option<u64> {
     devices(cell)?.into_iter().map(requests).sum()
 }
 
-/// Bytes that the devices moved in one direction by the time the last I/O returned: the iostat rows over their
-/// intervals.
+/// Bytes that the devices moved in one direction by the time the last I/O returned.
 #[must_use]
-pub fn row_bytes(cell: &CellRecord, op: Op) -> Option<f64> {
+pub fn returned_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
     devices(cell)?
         .into_iter()
         .map(|device| {
-            let row = device.iostat?;
-            let kilobytes_per_s = match op {
-                Op::Read => row.rkb_s,
-                Op::Write => row.wkb_s,
-            };
-            Some(kilobytes_per_s * 1024.0 * seconds(device.interval_ns?))
+            let during_io = device.diskstat.filter(|_| device.interval_ns.is_some_and(|ns| ns > 0))?;
+            Some(match op {
+                Op::Read => during_io.read_bytes(),
+                Op::Write => during_io.write_bytes(),
+            })
         })
         .sum()
 }
 
 /// The iostat row of the first target's device.
 #[must_use]
-pub fn row(cell: &CellRecord) -> Option<&Iostat> {
-    devices(cell)?.first()?.iostat.as_ref()
+pub fn row(cell: &CellRecord) -> Option<Iostat> {
+    iostat_row(devices(cell)?.first()?)
 }
 
 /// Mean request size that the first target's device saw in one direction, in bytes (`rareq-sz`, `wareq-sz`); `None`
@@ -300,7 +299,7 @@ mod tests {
         let mut cell = fixtures::cell("x", Op::Read, IoPath::Direct, 1 << 20, 64, 500_000_000);
         let share = |cell: &CellRecord| busy_share(cell, &cell.evidence.device[0]);
         assert!((share(&cell).unwrap() - 0.96).abs() < 1e-9);
-        cell.evidence.device[0].iostat.as_mut().unwrap().util_percent = 126.0;
+        fixtures::set_busy(&mut cell.evidence.device[0], 1.26);
         assert_eq!(share(&cell), Some(1.0));
         cell.evidence.device[0].interval_ns = Some(15_000_000);
         assert_eq!(share(&cell), None);

@@ -2,8 +2,8 @@
 //! is seen. The inference is given offsets, sizes and times only.
 
 use rdsk_analysis::stripe::{
-    Agreement, Answer, Level, MemberEvidence, MemberLayout, Sample, SweepOptions, Walk, Walked,
-    compare_with_sysfs, infer, infer_from_members, sweep,
+    AdaptiveProbes, AdaptiveRun, Agreement, Answer, Level, MemberEvidence, MemberLayout, Sample,
+    SweepOptions, compare_with_sysfs, infer, infer_from_members, sweep,
 };
 use rdsk_disk::{
     ArrayParams, BesidesParams, Device, DeviceParams, DiskParams, Force, RaidLevel, RamParams, Request,
@@ -288,12 +288,13 @@ fn reads_tell_the_chunk_and_are_not_sure_of_the_stripe() {
     assert!(right >= 5, "{right} of 6 chunks");
 }
 
-/// A walk over an array, one request after the other.
-fn walk(device: &mut Device, op: Op, seed: u64) -> (Walk, Vec<ChosenIo>) {
-    let walk = Walk { op, begin_bytes: 0, span_bytes: device.capacity_bytes(), unit_bytes: 4096, seed };
+/// Adaptive probes over an array, one request after the other.
+fn ask_all(device: &mut Device, op: Op, seed: u64) -> (AdaptiveProbes, Vec<ChosenIo>) {
+    let probes =
+        AdaptiveProbes { op, begin_bytes: 0, span_bytes: device.capacity_bytes(), unit_bytes: 4096, seed };
     let mut chosen: Vec<ChosenIo> = Vec::new();
     let mut now_ns = 0;
-    while let NextPlace::Ask { offset_bytes, bytes } = walk.next(&chosen) {
+    while let NextPlace::Ask { offset_bytes, bytes } = probes.next(&chosen) {
         let request = match op {
             Op::Read => Request::read(offset_bytes, bytes),
             Op::Write => Request { force: Force::Media, ..Request::write(offset_bytes, bytes) },
@@ -309,17 +310,17 @@ fn walk(device: &mut Device, op: Op, seed: u64) -> (Walk, Vec<ChosenIo>) {
         });
         chosen.push(ChosenIo { offset_bytes, bytes, latency_ns: 1, members: members.collect() });
     }
-    (walk, chosen)
+    (probes, chosen)
 }
 
 fn counted(params: &ArrayParams, seed: u64) -> MemberLayout {
     let mut device = Device::new(&DeviceParams::Array(params.clone()), seed);
-    let (written, writes) = walk(&mut device, Op::Write, seed);
-    let (read, reads) = walk(&mut device, Op::Read, seed);
+    let (written, writes) = ask_all(&mut device, Op::Write, seed);
+    let (read, reads) = ask_all(&mut device, Op::Read, seed);
     assert!(writes.len() + reads.len() <= 700, "{params:?}: {} and {}", writes.len(), reads.len());
     let seen = MemberEvidence {
-        reads: Some(Walked { walk: read, chosen: &reads }),
-        writes: Some(Walked { walk: written, chosen: &writes }),
+        reads: Some(AdaptiveRun { probes: read, chosen: &reads }),
+        writes: Some(AdaptiveRun { probes: written, chosen: &writes }),
         ..MemberEvidence::default()
     };
     infer_from_members(&seen).expect("every request reached a member")
@@ -386,8 +387,8 @@ fn the_page_has_its_curves_and_the_advice_follows_the_stripe() {
     assert_eq!((seen.advice.write_bytes, seen.advice.align_bytes), (Some(256 * KIB), Some(256 * KIB)));
     let whole = seen.sizes.iter().find(|point| point.bytes == 256 * KIB).unwrap();
     assert!(whole.aligned_median_ns.unwrap() < 0.8 * whole.other_median_ns.unwrap(), "{:#?}", seen.sizes);
-    assert_eq!(seen.ladder.len(), 11);
-    assert!(seen.ladder.iter().all(|step| step.count >= 10), "{:#?}", seen.ladder);
+    assert_eq!(seen.boundary_profile.len(), 11);
+    assert!(seen.boundary_profile.iter().all(|step| step.count >= 10), "{:#?}", seen.boundary_profile);
     let (agreement, _) = compare_with_sysfs(&seen, 64 * KIB, 256 * KIB);
     assert_eq!(agreement, Agreement::Agrees);
     assert_eq!(compare_with_sysfs(&seen, 128 * KIB, 256 * KIB).0, Agreement::Differs);

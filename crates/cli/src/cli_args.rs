@@ -25,10 +25,10 @@ pub(crate) enum RunMode {
     PlanOnly,
 }
 
-/// How much is said while the run goes on.
+/// How much is printed during the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verbosity {
-    /// The progress line, where there is a terminal, and warnings.
+    /// The progress line, on a terminal, and warnings.
     Normal,
     /// Errors only.
     Quiet,
@@ -52,11 +52,11 @@ pub(crate) struct CliArgs {
     pub(crate) subcommand: Subcommand,
     /// The names of the flags that were given.
     pub(crate) given: Vec<&'static str>,
-    /// Names as typed; empty where none was given.
+    /// Names as typed; empty if none was given.
     pub(crate) targets: Vec<String>,
-    /// The questions; empty for `info`.
+    /// What to measure; empty for `info` and `sim`.
     pub(crate) experiments: Vec<Experiment>,
-    /// What the plan is to look like.
+    /// The options of the plan.
     pub(crate) options: PlanOptions,
     /// Size of the test file.
     pub(crate) size_bytes: Option<u64>,
@@ -72,7 +72,7 @@ pub(crate) struct CliArgs {
     pub(crate) run_mode: RunMode,
     /// The user's name for the run.
     pub(crate) label: Option<String>,
-    /// How much is said.
+    /// How much is printed.
     pub(crate) verbosity: Verbosity,
     /// Colour.
     pub(crate) color: ColorWhen,

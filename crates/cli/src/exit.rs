@@ -19,7 +19,7 @@ pub(crate) const fn of(kind: ProblemKind) -> u8 {
     }
 }
 
-/// The code for a run: an interruption before all else, then the problem that ended it, then cells that failed.
+/// The code for a run: an interruption first, then the problem that ended it, then cells that failed.
 pub(crate) fn of_record(record: &Record) -> u8 {
     match (record.status, &record.error) {
         (Status::Interrupted, _) => INTERRUPTED,

@@ -1,5 +1,5 @@
-//! Records of runs that never began: what `--json` gives when the command line or the environment is wrong. It prints
-//! nothing.
+//! Records of runs that never started: what `--json` writes after a usage error or in an environment that does not fit.
+//! It prints nothing.
 
 use rdsk_model::{Problem, ProblemKind, Record, Status};
 

@@ -1,5 +1,5 @@
-//! Says that a flush is being waited for, and how long already, while the run stands still in it: on the progress line, and
-//! where there is none, or the budget is over, as a warning now and then. It never touches the run.
+//! Reports how long the run has been waiting for a flush: on the progress line, and as a warning when there is no such line
+//! or the wait is long. It never touches the run.
 
 use crate::out;
 use indicatif::ProgressBar;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// How often the line changes.
 const TICK: Duration = Duration::from_secs(1);
-/// A flush that takes longer is said beside the line too; then again each time it has taken twice as long.
+/// A flush that takes longer causes a warning as well; then again each time it has taken twice as long.
 const FIRST_WARNING: Duration = Duration::from_secs(5);
 
 /// A thread that wakes once a second while a flush is under way, and sleeps otherwise.
@@ -39,18 +39,18 @@ struct Waiting {
 }
 
 impl FlushClock {
-    /// Speaks on a line, or without one in warnings alone; `None` is silent.
+    /// Reports on a line, or in warnings alone without one; `None` is silent.
     pub(crate) fn new(line: Option<Option<ProgressBar>>) -> Self {
         let Some(line) = line else { return Self { shared: None } };
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("rdsk-flush-clock".to_owned());
-        // Without a thread nobody speaks; the run does not depend on it.
+        // Without a thread nothing is reported; the run does not depend on it.
         let started = thread.spawn(move || theirs.tick(line.as_ref()));
         Self { shared: started.ok().map(|_| shared) }
     }
 
-    /// A flush begins.
+    /// A flush starts.
     pub(crate) fn begin(&self, id: &str, left_ns: u64) {
         let Some(shared) = &self.shared else { return };
         let left = Duration::from_nanos(left_ns);
@@ -109,7 +109,7 @@ impl Shared {
     }
 }
 
-/// What is said after so much waiting.
+/// The report after so much waiting.
 fn words(waiting: &Waiting, waited: Duration) -> String {
     let over = waited.saturating_sub(waiting.left).as_secs();
     let over = if over > 0 { format!(", {over} s beyond the budget") } else { String::new() };
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_tell_how_long_and_how_far_beyond() {
+    fn the_report_says_how_long_and_how_far_beyond() {
         let waiting = Waiting {
             id: "paths/write/direct".into(),
             since: Instant::now(),

@@ -1,5 +1,5 @@
 //! `rdsk info`: what a target is, what it sits on, and what would be refused and why. It opens nothing for writing and
-//! measures nothing; the judgement is that of the room `targets`, the same that a run would meet.
+//! measures nothing; the crate `targets` judges, as it does for a run.
 
 mod device;
 mod document;
@@ -8,7 +8,7 @@ pub(crate) mod rows;
 mod tree;
 
 use crate::cli_args::CliArgs;
-use crate::json_file::Sink;
+use crate::json_file::{self, Sink};
 use crate::{exit, out, panic_hook};
 use rdsk_model::{Problem, ProblemKind, TargetKind};
 use rdsk_report::Charset;
@@ -18,25 +18,25 @@ use std::path::Path;
 
 pub(crate) use document::document;
 
-/// What `info` tells of one target.
+/// What `info` shows of one target.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct TargetInfo {
     /// The name as typed.
     pub(crate) name: String,
     /// What was found, or why nothing could be.
-    pub(crate) found: Result<Known, Problem>,
+    pub(crate) found: Result<Facts, Problem>,
 }
 
 /// What is known of a target, and the judgements over it.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct Facts {
     /// The facts.
     pub(crate) examined: Examined,
     /// Whether it may be read.
     pub(crate) reading: Result<(), Problem>,
     /// Whether it may be written without a flag.
     pub(crate) writing: Result<(), Problem>,
-    /// The flag that speaks for writing, and whether it may be written with it; `None` where no flag can.
+    /// The flag that allows writing, and whether the target may be written with it; `None` if no flag can.
     pub(crate) with_flag: Option<(String, Result<(), Problem>)>,
 }
 
@@ -44,26 +44,20 @@ pub(crate) struct Known {
 pub(crate) fn show(args: &CliArgs) -> u8 {
     let sink = match args.json.as_ref().map(|place| Sink::prepare(place, &args.targets)).transpose() {
         Ok(sink) => sink,
-        Err(problem) => return failed(&problem),
+        Err(problem) => return out::failure(&problem),
     };
     let roots = Roots::default();
     let names = if args.targets.is_empty() { everything(&roots.sys) } else { args.targets.clone() };
-    let told: Vec<Told> = names.into_iter().map(|name| tell(name, &roots)).collect();
+    let infos: Vec<TargetInfo> = names.into_iter().map(|name| inspect(name, &roots)).collect();
     let mut code = exit::DONE;
-    let shown = match &sink {
-        Some(sink) => sink.write(&document(&told, None)),
-        None => Ok(()),
-    }
-    .and_then(|()| match &sink {
-        Some(Sink::Stdout) => Ok(()),
-        _ => out::data(&page::page(&told, charset(args, |name| std::env::var(name).ok()))).map(drop),
-    });
+    let page = || page::page(&infos, charset(args, |name| std::env::var(name).ok()));
+    let shown = json_file::output(sink.as_ref(), || document(&infos, None), page);
     if let Err(problem) = shown {
-        code = failed(&problem);
+        code = out::failure(&problem);
     }
-    for problem in told.iter().filter_map(|told| told.found.as_ref().err()) {
+    for problem in infos.iter().filter_map(|info| info.found.as_ref().err()) {
         out::problem(problem);
-        // Of devices that nobody named, one that has just gone is no failure of the command.
+        // If nobody named the devices, one that has just disappeared is no failure of the command.
         if code == exit::DONE && !args.targets.is_empty() {
             code = exit::of(problem.kind);
         }
@@ -71,7 +65,7 @@ pub(crate) fn show(args: &CliArgs) -> u8 {
     code
 }
 
-/// Lines of Unicode where the locale can show them.
+/// Unicode if the locale can show it.
 fn charset(args: &CliArgs, variable: impl Fn(&str) -> Option<String>) -> Charset {
     let names = ["LC_ALL", "LC_CTYPE", "LANG"];
     let locale = names.into_iter().filter_map(variable).find(|value| !value.is_empty());
@@ -86,19 +80,14 @@ fn charset(args: &CliArgs, variable: impl Fn(&str) -> Option<String>) -> Charset
     }
 }
 
-fn failed(problem: &Problem) -> u8 {
-    out::problem(problem);
-    exit::of(problem.kind)
-}
-
-fn tell(name: String, roots: &Roots) -> Told {
+fn inspect(name: String, roots: &Roots) -> TargetInfo {
     let found = panic_hook::catch(|| examine(&name, roots).map_err(|error| error.problem()))
         .and_then(|found| found)
-        .map(known);
-    Told { name, found }
+        .map(facts);
+    TargetInfo { name, found }
 }
 
-fn known(examined: Examined) -> Known {
+fn facts(examined: Examined) -> Facts {
     let none = || Permission { destroy: None, overwrite: Overwrite::Refused };
     let ask =
         |access, permission: &Permission| authorize(&examined, access, permission).map_err(Problem::from);
@@ -115,10 +104,10 @@ fn known(examined: Examined) -> Known {
     };
     let reading = ask(Access::Read, &none()).and_then(|()| readable(&examined));
     let writing = ask(Access::Write, &none());
-    Known { reading, writing, with_flag, examined }
+    Facts { reading, writing, with_flag, examined }
 }
 
-/// Whether the kernel lets this process read it at all: rights of the file, and the device rules of a container.
+/// Whether the kernel lets this process read it: file permissions, and the device rules of a container.
 fn readable(examined: &Examined) -> Result<(), Problem> {
     if let Place::Directory { .. } | Place::Sim(_) = examined.place {
         return Ok(());
@@ -133,7 +122,7 @@ fn readable(examined: &Examined) -> Result<(), Problem> {
     })
 }
 
-/// A word as a shell takes it, safe to print.
+/// A word quoted for the shell, safe to print.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-:@%+=,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -1,4 +1,4 @@
-//! Signals: the first asks the run to stop and keep what it has; another one, or five seconds without an end, removes the
+//! Signals: the first one stops the run, which keeps what it has; a second one, or five seconds without an end, removes the
 //! test files and ends the process. It never touches a target.
 
 use crate::exit;
@@ -13,33 +13,33 @@ use std::time::{Duration, Instant};
 /// How long a run may take to stop: a slow disk must finish the I/O in flight and its flush.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A second signal so soon after the first is the same one: a terminal and a parent both pass it on.
+/// A second signal so soon after the first counts as the same: a terminal and a parent process both send it.
 const SAME_SIGNAL: Duration = Duration::from_millis(200);
 
-/// How long output that is under way may take to its end; it may hang on a reader that does not read.
+/// How long output may take to finish; it may block on a reader that does not read.
 const OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
 
 const RUNNING: u8 = 0;
 const ENDING: u8 = 1;
 const ABANDONED: u8 = 2;
 
-/// What is done in the place of the run that does not end: telling the user and writing the document.
+/// What is done for a run that does not end: telling the user and writing the document.
 pub(crate) type OnAbandon = Box<dyn Fn() + Send + Sync>;
 
-/// The watch over signals. It lasts until the process ends.
+/// Handles signals until the process ends.
 #[derive(Debug)]
 pub(crate) struct Guard {
     state: Arc<AtomicU8>,
 }
 
 impl Guard {
-    /// Begins to watch.
+    /// Starts to handle signals.
     ///
     /// # Errors
     /// When the kernel does not let us handle the signals or start a thread.
     pub(crate) fn new(stop: StopFlag, on_abandon: OnAbandon) -> io::Result<Self> {
         let mut wanted = vec![SIGINT, SIGTERM];
-        // Under nohup the hang-up is ignored, and a run started so is meant to outlive its terminal.
+        // Under nohup SIGHUP is ignored, since the run is meant to outlive its terminal.
         if !is_ignored(SIGHUP) {
             wanted.push(SIGHUP);
         }
@@ -54,7 +54,7 @@ impl Guard {
                 first = Some(Instant::now());
                 stop.raise();
                 if shared.load(Ordering::SeqCst) == ENDING {
-                    // The files are gone and only output is left.
+                    // The test files are removed and only output is left.
                     std::thread::sleep(OUTPUT_TIMEOUT);
                     leave();
                 }
@@ -63,13 +63,13 @@ impl Guard {
                     std::thread::sleep(STOP_TIMEOUT);
                     abandon(&state, words.as_ref());
                 });
-                // Without a watchdog the second signal is all there is.
+                // Without a watchdog only a second signal ends the run.
                 drop(patient);
             }
             let is_another = |_: &i32| first.is_none_or(|first| first.elapsed() >= SAME_SIGNAL);
             if signals.find(is_another).is_some() {
                 abandon(&shared, on_abandon.as_ref());
-                // It had ended, and writes.
+                // The run has ended, and its output is being written.
                 std::thread::sleep(OUTPUT_TIMEOUT);
                 leave();
             }
@@ -77,8 +77,8 @@ impl Guard {
         Ok(Self { state })
     }
 
-    /// The run has ended by itself and its output begins. Does not return when the watchdog was first, since then the
-    /// output is its business.
+    /// The run has ended by itself and its output starts. Does not return if the watchdog was first, which then writes the
+    /// output.
     pub(crate) fn run_ended(&self) {
         if self.state.compare_exchange(RUNNING, ENDING, Ordering::SeqCst, Ordering::SeqCst).is_err() {
             loop {
@@ -88,17 +88,18 @@ impl Guard {
     }
 }
 
-/// A write beyond `ulimit -f` shall fail with `EFBIG`, and not kill the process, which would leave the test file behind.
+/// Makes a write beyond `ulimit -f` fail with `EFBIG` instead of killing the process, which would leave the test file
+/// behind.
 pub(crate) fn survive_file_limits() {
-    // A handler, even one for a flag that nobody reads, is what makes the call return; the programs that are run later
-    // get the default back. Without it the limit is as deadly as it was.
+    // Any handler makes the call return, even one that sets a flag that nobody reads; programs that are run later get the
+    // default back.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
-/// Ends the process in the place of a run that does not; returns when the run ended after all.
+/// Ends the process if the run has not ended; returns if it has.
 fn abandon(state: &AtomicU8, on_abandon: &(dyn Fn() + Send + Sync)) {
     if state.compare_exchange(RUNNING, ABANDONED, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-        // The kernel keeps a file as long as an I/O on it hangs; what there is to say does not wait for that.
+        // Removing a file blocks as long as an I/O on it hangs; the report does not wait for that.
         let removing =
             std::thread::Builder::new().name("remover".into()).spawn(rdsk_targets::remove_all_test_files_now);
         on_abandon();

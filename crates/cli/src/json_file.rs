@@ -1,4 +1,4 @@
-//! Where the JSON document goes. A file is looked at before anything is measured, and replaced in one step at the end.
+//! Where the JSON document goes. A file is checked before anything is measured, and replaced in one step at the end.
 //! It never writes to a device other than a terminal, `/dev/null` or `/dev/full`, and never replaces a file that is not a
 //! document of rdsk.
 
@@ -26,7 +26,7 @@ pub(crate) enum Sink {
 }
 
 impl Sink {
-    /// Looks at the place, without changing what is there.
+    /// Checks the place, without changing what is there.
     ///
     /// # Errors
     /// When it cannot be written, is one of the targets, or holds something that is not JSON.
@@ -48,7 +48,7 @@ impl Sink {
             return Ok(Self::Plain(path.clone()));
         }
         if !kind.is_file() {
-            let what = if kind.is_dir() { "a directory" } else { "no regular file" };
+            let what = if kind.is_dir() { "a directory" } else { "not a regular file" };
             return Err(refused(path, what));
         }
         if targets.iter().any(|target| is_same(target, &metadata)) {
@@ -60,16 +60,16 @@ impl Sink {
             ));
         }
         if !is_replaceable(path).map_err(|error| unwritable(path, &error))? {
-            return Err(refused(path, "a file that exists and holds no document of rdsk"));
+            return Err(refused(path, "an existing file that is not a document of rdsk"));
         }
         // The file that a symlink names is replaced, and the symlink stays.
         existing_file(&fs::canonicalize(path).map_err(|error| unwritable(path, &error))?)
     }
 
-    /// Writes the document, with one line end behind it.
+    /// Writes the document and a newline.
     ///
     /// # Errors
-    /// When the disk is full or the place has gone. A reader of standard output that has left is no error.
+    /// When the disk is full or the place is gone. A closed pipe is no error.
     pub(crate) fn write(&self, document: &str) -> Result<(), Problem> {
         let document = format!("{}\n", document.trim_end());
         let (path, written) = match self {
@@ -90,20 +90,33 @@ impl Sink {
     }
 }
 
+/// Writes the document if one was requested, and prints the page unless the document takes its place.
+///
+/// # Errors
+/// When either cannot be written.
+pub(crate) fn output(
+    sink: Option<&Sink>,
+    document: impl FnOnce() -> String,
+    page: impl FnOnce() -> String,
+) -> Result<(), Problem> {
+    sink.map_or(Ok(()), |sink| sink.write(&document()))?;
+    if sink == Some(&Sink::Stdout) { Ok(()) } else { out::data(&page()).map(drop) }
+}
+
 fn new_file(path: &Path) -> Result<Sink, Problem> {
-    // A symlink that leads nowhere would be replaced by the document; whoever made it meant something else.
+    // The document would replace a dangling symlink, and whoever created that meant something else.
     if fs::symlink_metadata(path).is_ok() {
-        return Err(refused(path, "a symlink that leads nowhere"));
+        return Err(refused(path, "a dangling symlink"));
     }
     if path.file_name().is_none() {
-        return Err(refused(path, "no name of a file"));
+        return Err(refused(path, "not a file name"));
     }
     try_directory(path).map_err(|error| unwritable(path, &error))?;
     Ok(Sink::Replaced(path.to_owned()))
 }
 
 fn existing_file(path: &Path) -> Result<Sink, Problem> {
-    // Opening without truncating changes nothing, and tells what a later write would meet.
+    // Opening without truncating changes nothing, and fails as a later write would.
     OpenOptions::new().write(true).open(path).map_err(|error| unwritable(path, &error))?;
     Ok(match try_directory(path) {
         Ok(()) => Sink::Replaced(path.to_owned()),
@@ -111,15 +124,15 @@ fn existing_file(path: &Path) -> Result<Sink, Problem> {
     })
 }
 
-/// Makes and removes a file beside `path`, the only sure way to know that one can be made.
+/// Creates and removes a file beside `path`, the only sure way to know that one can be created.
 fn try_directory(path: &Path) -> io::Result<()> {
     let temporary = beside(path);
     new_temporary(&temporary)?;
     fs::remove_file(&temporary)
 }
 
-/// Whether a file is empty or begins as a document of rdsk does. "Looks like JSON" would not do: `[` begins Cargo.toml and
-/// every INI file, and `{` somebody's package.json.
+/// Whether a file is empty or starts like a document of rdsk. Looking like JSON is not enough: Cargo.toml and every INI
+/// file start with `[`, and package.json with `{`.
 fn is_replaceable(path: &Path) -> io::Result<bool> {
     let mut start = Vec::new();
     File::open(path)?.take(256).read_to_end(&mut start)?;
@@ -148,7 +161,7 @@ fn replaced(path: &Path, document: &str) -> io::Result<()> {
         })
         .and_then(|()| fs::rename(&temporary, path));
     if result.is_err() {
-        // The first error is the one to tell; a temporary file that cannot be removed has an unmistakable name.
+        // The first error is the one to report; a temporary file that cannot be removed has an unmistakable name.
         let _ = fs::remove_file(&temporary);
     }
     result
@@ -161,8 +174,8 @@ fn in_place(path: &Path, document: &str) -> io::Result<()> {
 }
 
 fn plain(path: &Path, document: &str) -> io::Result<()> {
-    // A pipe that nobody reads would hold the opening up for ever; this way it is an error (ENXIO). Writing to one that is
-    // read may wait again, as long as its reader does.
+    // Opening a pipe that nobody reads would block for ever; this way it fails (ENXIO). Writing to one that is read may
+    // block again, as long as its reader does.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).expect("a flag of open(2) fits its argument");
     let mut file = OpenOptions::new().write(true).custom_flags(flags).open(path)?;
     rustix::fs::fcntl_setfl(&file, OFlags::empty())?;

@@ -1,4 +1,4 @@
-//! The command line of rdsk: flags, wiring, exit codes. It is the only room that prints, and it measures nothing itself.
+//! The command line of rdsk: flags, wiring, exit codes. It is the only crate that prints, and it measures nothing itself.
 
 mod cli_args;
 mod exit;
@@ -31,10 +31,7 @@ fn main() -> ExitCode {
     let code = match parse::parse(&words) {
         Ok(Parsed::Text(text)) => match out::data(&text) {
             Ok(_) => exit::DONE,
-            Err(problem) => {
-                out::problem(&problem);
-                exit::of(problem.kind)
-            }
+            Err(problem) => out::failure(&problem),
         },
         Ok(Parsed::Args(args)) => match args.subcommand {
             Subcommand::Info => info::show(&args),
@@ -46,7 +43,7 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// A command line that makes no sense: says why, in the document too where one was asked for.
+/// Reports a usage error, in the document too if one was requested.
 fn misused(problem: &Problem, words: &[OsString]) -> u8 {
     if let Some(place) = parse::json_place(words)
         && let Ok(sink) = Sink::prepare(&place, &[])
@@ -58,11 +55,10 @@ fn misused(problem: &Problem, words: &[OsString]) -> u8 {
                 rdsk_report::json(&record, rdsk_report::Compactness::Full)
             }
         };
-        // The mistake is what to tell; that its document found no place is of less weight.
+        // The usage error matters more than a document that could not be written.
         let _ = sink.write(&document);
     }
-    out::problem(problem);
-    exit::of(problem.kind)
+    out::failure(problem)
 }
 
 /// The command line as text, for the Record.

@@ -1,9 +1,9 @@
-//! The commands that measure: hands the request over, shows progress, and gives out the Record as document and page.
-//! What is measured and how is the business of `experiment`.
+//! The commands that measure: passes the request on, shows progress, and outputs the Record as document and page. What is
+//! measured, and how, is up to `experiment`.
 
 use crate::cli_args::{CliArgs, ColorWhen, RunMode, Verbosity};
 use crate::interrupt::{Guard, OnAbandon};
-use crate::json_file::Sink;
+use crate::json_file::{self, Sink};
 use crate::progress::Progress;
 use crate::{exit, failure, out, panic_hook};
 use rdsk_experiment::{Request, execute, plan_only};
@@ -14,9 +14,9 @@ use rdsk_units::printable;
 use std::io::IsTerminal as _;
 use std::path::Path;
 
-/// The page is never wider, whatever the terminal: it can be quoted in a mail.
+/// The page is never wider, whatever the terminal, so that it can be quoted in a mail.
 const MAX_WIDTH: usize = 80;
-/// Below this nothing can be drawn; the terminal wraps.
+/// Narrower than this nothing can be drawn; the terminal wraps.
 const MIN_WIDTH: usize = 40;
 
 /// Runs a measuring command and gives its exit code. `command` is the command line for the Record.
@@ -27,7 +27,7 @@ pub(crate) fn measure(args: &CliArgs, command: Vec<String>) -> u8 {
         None => None,
         Some(place) => match Sink::prepare(place, &request.targets) {
             Ok(sink) => Some(sink),
-            // The document cannot be written, so that standard error is the only place to tell it.
+            // The document cannot be written, so the problem goes to standard error alone.
             Err(problem) => return failed(&problem, &request, None, args),
         },
     };
@@ -69,36 +69,36 @@ fn earlier(path: &Path) -> Result<Record, Problem> {
         )
     };
     let facts = std::fs::metadata(path).map_err(|error| problem(error.to_string()))?;
-    // A pipe has no end, a device no Record.
+    // A pipe may never end, and a device holds no Record.
     if !facts.is_file() {
-        return Err(problem("it is no regular file".into()));
+        return Err(problem("it is not a regular file".into()));
     }
     let document = std::fs::read(path).map_err(|error| problem(error.to_string()))?;
-    serde_json::from_slice(&document).map_err(|error| problem(format!("it is no Record of rdsk: {error}")))
+    serde_json::from_slice(&document).map_err(|error| problem(format!("it is not a Record of rdsk: {error}")))
 }
 
 fn run(args: &CliArgs, request: &Request, sink: Option<&Sink>, stop: StopFlag) -> u8 {
     let guard = match Guard::new(stop, on_abandon(args, request, sink)) {
         Ok(guard) => guard,
         Err(error) => {
-            let problem = short_of("watch for signals", &error);
+            let problem = cannot_start("watch for signals", &error);
             return failed(&problem, request, sink, args);
         }
     };
     let mut progress = Progress::new(args.verbosity);
-    // The kernel hands a signal to the main thread. Were that one waiting for a disk, in a sleep that no signal ends, the
-    // signal would wait with it; so the disk is another thread's business.
+    // The kernel delivers a signal to the main thread. If that one waited for a disk in uninterruptible sleep, the signal
+    // would wait too; so another thread runs the I/O.
     let ended = std::thread::scope(|scope| {
         let work = std::thread::Builder::new().name("run".into());
         let work = work
             .spawn_scoped(scope, || panic_hook::catch(|| execute(request, &mut progress)))
-            .map_err(|error| short_of("start a thread for the run", &error))?;
+            .map_err(|error| cannot_start("start a thread for the run", &error))?;
         work.join().expect("a panic is caught inside")
     });
     progress.clear();
     guard.run_ended();
     match ended {
-        Ok(record) => give_out(&record, args, sink),
+        Ok(record) => output_record(&record, args, sink),
         Err(problem) => {
             rdsk_targets::remove_all_test_files_now();
             failed(&problem, request, sink, args)
@@ -106,15 +106,15 @@ fn run(args: &CliArgs, request: &Request, sink: Option<&Sink>, stop: StopFlag) -
     }
 }
 
-/// What a run cannot begin without.
-fn short_of(action: &str, error: &std::io::Error) -> Problem {
+/// A problem for what a run cannot start without.
+fn cannot_start(action: &str, error: &std::io::Error) -> Problem {
     let hint = "raise the limits on threads (ulimit -u), open files (ulimit -n) and memory (ulimit -v)";
     Problem::new(ProblemKind::Refused, "signals", format!("cannot {action}: {error}"), hint)
 }
 
-/// The document first, since it is what cannot be had again; then the page; then what went wrong, so that it stands
-/// last on the screen.
-fn give_out(record: &Record, args: &CliArgs, sink: Option<&Sink>) -> u8 {
+/// The document first, since it cannot be produced again; then the page; then errors, so that they are last on the
+/// screen.
+fn output_record(record: &Record, args: &CliArgs, sink: Option<&Sink>) -> u8 {
     let mut code = exit::of_record(record);
     let mut complain = |problem: &Problem| {
         out::problem(problem);
@@ -133,19 +133,11 @@ fn give_out(record: &Record, args: &CliArgs, sink: Option<&Sink>) -> u8 {
     {
         complain(&problem);
     }
-    match &record.error {
-        Some(problem) => out::problem(problem),
-        None => {
-            if let Some(problem) = cell_errors(record) {
-                out::problem(&problem);
-            }
-        }
+    if let Some(problem) = record.error.clone().or_else(|| cell_errors(record)) {
+        complain(&problem);
     }
-    if let Some(problem) = file_left() {
-        out::problem(&problem);
-        if code == exit::DONE {
-            code = exit::of(problem.kind);
-        }
+    if let Some(problem) = leftover_test_file() {
+        complain(&problem);
     }
     if let Some(text) = panic_hook::unreported()
         && args.verbosity == Verbosity::Normal
@@ -156,7 +148,7 @@ fn give_out(record: &Record, args: &CliArgs, sink: Option<&Sink>) -> u8 {
 }
 
 /// A test file that is still there, as on a filesystem that turned read-only during the run.
-fn file_left() -> Option<Problem> {
+fn leftover_test_file() -> Option<Problem> {
     let left = rdsk_targets::test_files_left().into_iter().next()?;
     let path = left.path.display();
     Some(Problem::new(
@@ -164,7 +156,7 @@ fn file_left() -> Option<Problem> {
         "file-left",
         format!("the test file {path} could not be removed: {}", left.reason),
         format!(
-            "remove it when the filesystem takes writes again, or let the next run there do it: rm {path}"
+            "remove it when the filesystem is writable again, or let the next run there do it: rm {path}"
         ),
     ))
 }
@@ -185,7 +177,7 @@ fn cell_errors(record: &Record) -> Option<Problem> {
             error.offset_bytes,
             error.message
         ),
-        "the kernel's log tells more: dmesg | tail",
+        "see the kernel log: dmesg | tail",
     ))
 }
 
@@ -194,21 +186,9 @@ fn show_plan(args: &CliArgs, request: &Request, sink: Option<&Sink>) -> u8 {
         Ok(planned) => planned,
         Err(problem) => return failed(&problem, request, sink, args),
     };
-    let shown = match sink {
-        Some(sink) => sink.write(&plan_document(&plan, &targets)),
-        None => Ok(()),
-    }
-    .and_then(|()| match sink {
-        Some(Sink::Stdout) => Ok(()),
-        _ => out::data(&rdsk_report::plan_text(&plan, &targets)).map(drop),
-    });
-    match shown {
-        Ok(()) => exit::DONE,
-        Err(problem) => {
-            out::problem(&problem);
-            exit::of(problem.kind)
-        }
-    }
+    let page = || rdsk_report::plan_text(&plan, &targets);
+    let shown = json_file::output(sink, || plan_document(&plan, &targets), page);
+    shown.map_or_else(|problem| out::failure(&problem), |()| exit::DONE)
 }
 
 fn plan_document(plan: &Plan, targets: &[Target]) -> String {
@@ -221,18 +201,17 @@ fn plan_document(plan: &Plan, targets: &[Target]) -> String {
     format!("{document:#}")
 }
 
-/// A command that ended before there was a Record: says why, in the document too.
+/// Reports a command that ended before there was a Record, in the document too.
 fn failed(problem: &Problem, request: &Request, sink: Option<&Sink>, args: &CliArgs) -> u8 {
     if let Some(sink) = sink {
         let record = failure::failed_record(request.command.clone(), request.label.clone(), problem.clone());
-        // The problem at hand is the one to tell; that its document found no place is of less weight.
+        // This problem matters more than a document that could not be written.
         let _ = sink.write(&rdsk_report::json(&record, args.compactness));
     }
-    out::problem(problem);
-    exit::of(problem.kind)
+    out::failure(problem)
 }
 
-/// What the watchdog says for a run that does not end.
+/// What the watchdog reports for a run that does not end.
 fn on_abandon(args: &CliArgs, request: &Request, sink: Option<&Sink>) -> OnAbandon {
     let (request, sink, args) = (request.clone(), sink.cloned(), args.clone());
     Box::new(move || {
@@ -273,6 +252,7 @@ fn is_colour_welcome(variable: impl Fn(&str) -> Option<std::ffi::OsString>) -> b
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn colour_is_refused_by_no_color_and_by_dumb_terminals() {
@@ -293,5 +273,29 @@ mod tests {
         let request = request(&args, vec!["rdsk".into()], &StopFlag::new());
         assert_eq!(request.targets, ["."]);
         assert_eq!(request.experiments.len(), 6);
+    }
+
+    #[test]
+    fn the_help_names_the_default_block_sizes() {
+        for (subcommand, sizes) in [
+            ("paths", "1M"),
+            ("stream", "16k"),
+            ("zones", "1M,5M,10M,20M"),
+            ("align", "1,27,512,2k,4k,8k,16k,64k"),
+            ("scale", "16k,32k,64k,128k,256k,512k,1M,2M"),
+        ] {
+            let blocks = |line: &[&str]| {
+                let args = crate::flags::testing::parsed(line).unwrap();
+                let (plan, _) = plan_only(&request(&args, vec![], &StopFlag::new())).unwrap();
+                plan.cells.iter().map(|cell| cell.workload.block_bytes).collect::<BTreeSet<_>>()
+            };
+            let line = [subcommand, "sim:wd2500", "--budget", "2h"];
+            assert_eq!(blocks(&line), blocks(&[&line[..], &["--bs", sizes]].concat()), "{subcommand}");
+            let help = crate::parse::parse(&["rdsk".into(), subcommand.into(), "-h".into()]).unwrap();
+            let sizes = if subcommand == "scale" { "16k to 2M in powers of 2" } else { sizes };
+            let crate::parse::Parsed::Text(help) = help else { panic!("no help") };
+            let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.contains(&format!("Block sizes [default: {sizes}")), "{subcommand}: {help}");
+        }
     }
 }

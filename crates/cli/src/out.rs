@@ -1,5 +1,5 @@
-//! All printing of rdsk. Data goes to standard output, talk to standard error; a reader that has left (`| head -1`) is
-//! a quiet end and not an error. Nothing else in the workspace prints but test tools.
+//! All printing of rdsk. Data goes to standard output, messages to standard error; a reader that has closed its end
+//! (`| head -1`) is no error. Nothing else in the workspace prints, except test tools.
 
 use rdsk_model::{Problem, ProblemKind};
 use rdsk_units::printable;
@@ -14,10 +14,10 @@ pub(crate) enum Reader {
     Gone,
 }
 
-/// Writes a text to standard output, with a line end where it has none.
+/// Writes a text to standard output, with a newline at the end.
 ///
 /// # Errors
-/// When the text cannot be written for another reason than that nobody reads: a full disk, a closed descriptor.
+/// When the text cannot be written for a reason other than a closed pipe: a full disk, a closed descriptor.
 pub(crate) fn data(text: &str) -> Result<Reader, Problem> {
     let ending = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
     let mut stdout = io::stdout().lock();
@@ -32,17 +32,23 @@ pub(crate) fn data(text: &str) -> Result<Reader, Problem> {
             ProblemKind::Io,
             "stdout",
             format!("cannot write to standard output: {error}"),
-            "point standard output at a place with room, or use --json FILE",
+            "redirect standard output to a place with room, or use --json FILE",
         )),
     }
 }
 
-/// Says a problem on standard error: one `error:` line and, where something helps, one `hint:` line.
+/// Prints a problem to standard error: one `error:` line and, if something helps, one `hint:` line.
 pub(crate) fn problem(problem: &Problem) {
     write_stderr(&problem_text(problem));
 }
 
-/// Says a warning on standard error.
+/// Prints a problem that ends the command, and gives the exit code for it.
+pub(crate) fn failure(ended_by: &Problem) -> u8 {
+    problem(ended_by);
+    crate::exit::of(ended_by.kind)
+}
+
+/// Prints a warning to standard error.
 pub(crate) fn warning(text: &str) {
     write_stderr(&format!("warning: {}\n", one_line(text)));
 }
@@ -57,12 +63,12 @@ fn problem_text(problem: &Problem) -> String {
     text
 }
 
-/// Messages quote names that come from outside; a line end in one of them must not begin a line of ours.
+/// Messages quote names from outside; a newline in one of them must not start a new line of ours.
 fn one_line(text: &str) -> String {
     printable(&text.replace('\n', " "))
 }
 
-/// In one write, so that lines of two threads do not mix. When standard error is closed there is nobody left to tell.
+/// In one write, so that lines of two threads do not mix. If standard error is closed, nobody can be told.
 fn write_stderr(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

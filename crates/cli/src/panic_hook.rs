@@ -1,15 +1,15 @@
-//! Faults of rdsk itself: a panic becomes a problem of one line, after the stack was unwound and with it every test
-//! file removed. It mends nothing.
+//! Bugs of rdsk itself: a panic becomes a problem of one line, after the stack was unwound and every test file removed. It
+//! repairs nothing.
 
 use rdsk_model::{Problem, ProblemKind};
 use std::panic::{AssertUnwindSafe, PanicHookInfo};
 use std::sync::Mutex;
 
-/// The first panic that no problem has told yet.
+/// The first panic that was not reported yet.
 static FIRST: Mutex<Option<String>> = Mutex::new(None);
 
-/// Takes the place of the standard message, which is long and goes between the lines of the progress. With
-/// `RUST_BACKTRACE` set the standard message stays, since somebody is looking for the fault.
+/// Replaces the standard message, which is long and breaks the progress line. With `RUST_BACKTRACE` set the standard
+/// message stays, since somebody is debugging.
 pub(crate) fn install() {
     if std::env::var_os("RUST_BACKTRACE").is_none_or(|value| value == "0") {
         std::panic::set_hook(Box::new(remember));
@@ -27,12 +27,12 @@ pub(crate) fn catch<T>(action: impl FnOnce() -> T) -> Result<T, Problem> {
             ProblemKind::Io,
             "internal",
             format!("internal error: {text}"),
-            "this is a fault of rdsk; please report it with the command line and this message",
+            "this is a bug in rdsk; please report it with the command line and this message",
         )
     })
 }
 
-/// A panic, of any thread, that has not been told yet.
+/// A panic of any thread that was not reported yet.
 pub(crate) fn unreported() -> Option<String> {
     FIRST.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
 }

@@ -13,7 +13,7 @@ use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
 use rdsk_model::{Problem, ProblemKind};
 use std::ffi::{OsStr, OsString};
 
-/// Width of every help text, whatever the terminal: it can be quoted and compared.
+/// Width of every help text, whatever the terminal, so that it can be quoted and compared.
 const HELP_WIDTH: usize = 80;
 
 /// What a command line is.
@@ -25,7 +25,7 @@ pub(crate) enum Parsed {
     Text(String),
 }
 
-/// Reads a command line, the program's name first.
+/// Parses a command line, the program's name first.
 ///
 /// # Errors
 /// A problem of kind `Usage`, with a message of one line and a hint.
@@ -56,7 +56,7 @@ fn is_given(matches: &ArgMatches, flag: &Flag) -> bool {
     is_taken && matches.value_source(flag.name) == Some(ValueSource::CommandLine)
 }
 
-/// Where a command line that is wrong elsewhere wants its JSON, so that the mistake can be told there too.
+/// Where a command line with a usage error wants its JSON, so that the error can be reported there too.
 pub(crate) fn json_place(words: &[OsString]) -> Option<JsonPlace> {
     let words: Vec<&str> = words.iter().skip(1).filter_map(|word| word.to_str()).collect();
     let end = words.iter().position(|word| *word == "--").unwrap_or(words.len());
@@ -68,7 +68,7 @@ pub(crate) fn json_place(words: &[OsString]) -> Option<JsonPlace> {
     crate::flags::json_place(value).ok()
 }
 
-/// The command that a command line names, even one that is wrong elsewhere.
+/// The subcommand of a command line, even of one with a usage error.
 pub(crate) fn subcommand_of(words: &[OsString]) -> Option<Subcommand> {
     named(words.get(1)?.to_str()?)
 }
@@ -98,9 +98,9 @@ fn command() -> Command {
         .after_help(
             "TARGET is a directory (a test file is created in it and removed), a file, a block device (by its path, an \
              identity such as vg/lv, or a tag such as PARTUUID=...) or a simulated disk (sim:NAME); the default is the \
-             current directory. Files of yours and block devices are only read, unless a flag allows \
-             writing.\n\nExamples:\n  rdsk run\n      measure the filesystem of the current directory, one minute\n  \
-             rdsk run /dev/sdb --budget 20s\n      measure a block device, read only\n  rdsk info /dev/sdb\n      what \
+             current directory. Files of yours and block devices are only read, unless --overwrite \
+             or --destroy allows writing.\n\nExamples:\n  rdsk run\n      measure the filesystem of the current directory, one minute\n  \
+             rdsk run /dev/sdb --budget 20s\n      measure a block device, only reading\n  rdsk info /dev/sdb\n      what \
              it is, what would be refused, and why\n\nrdsk COMMAND --help explains the flags of a command.\n\nExit \
              codes: 0 done, 2 usage error, 3 refused or not possible here, 4 I/O failed, 130 interrupted",
         )

@@ -1,5 +1,4 @@
-//! The progress line on standard error: a Watch. It shows nothing where there is no terminal, and never touches
-//! standard output.
+//! The progress line on standard error: a Watch. It shows nothing without a terminal, and never touches standard output.
 
 use crate::cli_args::Verbosity;
 use crate::flush_clock::FlushClock;
@@ -10,20 +9,20 @@ use rdsk_units::{Bytes, Nanos, Rate, count};
 use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 
-/// Redraws per second; more would be read by nobody and cost the measurement.
+/// Redraws per second; more would be unreadable and disturb the measurement.
 const REDRAWS_PER_S: u8 = 10;
 
 /// The progress line and the warnings.
 #[derive(Debug)]
 pub(crate) struct Progress {
     verbosity: Verbosity,
-    /// The line; `None` where there is no terminal or none is args.
+    /// The line; `None` without a terminal, or when none is wanted.
     line: Option<ProgressBar>,
-    /// Warnings that were said; each is said once.
+    /// Warnings that were printed; each is printed once.
     said: BTreeSet<String>,
     /// The visit under way, as `3/46`.
     visit: String,
-    /// Says how long a flush takes, while the run itself waits for it.
+    /// Shows how long a flush takes, while the run itself waits for it.
     flush: FlushClock,
 }
 
@@ -36,7 +35,7 @@ impl Progress {
         Self { verbosity, line, said: BTreeSet::new(), visit: String::new(), flush }
     }
 
-    /// Wipes the line away, for good.
+    /// Removes the line, for good.
     pub(crate) fn clear(&mut self) {
         if let Some(line) = self.line.take() {
             line.finish_and_clear();
@@ -72,7 +71,7 @@ impl Watch for Progress {
                 self.show(visit_line(id, &self.visit, Some((bytes_per_s, ops_per_s)), left_ns));
             }
             Event::Making { done_bytes, total_bytes, bytes_per_s } => {
-                self.show(making_line(done_bytes, total_bytes, bytes_per_s));
+                self.show(creating_line(done_bytes, total_bytes, bytes_per_s));
             }
             Event::Settling { id, left_ns } => self.flush.begin(id, left_ns),
             Event::Settled => self.flush.end(),
@@ -99,9 +98,9 @@ fn visit_line(id: &str, visit: &str, rates: Option<(f64, f64)>, left_ns: u64) ->
     }
 }
 
-fn making_line(done_bytes: u64, total_bytes: u64, bytes_per_s: f64) -> String {
+fn creating_line(done_bytes: u64, total_bytes: u64, bytes_per_s: f64) -> String {
     format!(
-        "making the test file: {} of {}  {}",
+        "creating the test file: {} of {}  {}",
         Bytes(done_bytes).approx(),
         Bytes(total_bytes).approx(),
         Rate { bytes_per_s }
@@ -113,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_tells_cell_visit_time_and_rate_in_80_columns() {
+    fn the_line_shows_cell_visit_time_and_rate_in_80_columns() {
         let line = visit_line(
             "align/write/uncached-buffered/65536",
             "106/112",
@@ -125,13 +124,13 @@ mod tests {
         let first = visit_line("paths/read/direct", "1/46", None, 900_000_000);
         assert_eq!(first, "paths/read/direct              1/46  <1 s left");
         assert_eq!(
-            making_line(412 << 20, 1 << 30, 2.2e8),
-            "making the test file: 412 MiB of 1 GiB  209.8 MiB/s"
+            creating_line(412 << 20, 1 << 30, 2.2e8),
+            "creating the test file: 412 MiB of 1 GiB  209.8 MiB/s"
         );
     }
 
     #[test]
-    fn a_warning_is_said_once() {
+    fn a_warning_is_printed_once() {
         let mut progress = Progress {
             verbosity: Verbosity::Normal,
             line: None,

@@ -1,5 +1,4 @@
-//! `rdsk sim`: which simulated systems there are, from which report, and with which figures. It shows their texts and
-//! simulates nothing.
+//! `rdsk sim`: the simulated systems, the reports that they come from, and their parameters. It simulates nothing.
 
 use crate::cli_args::CliArgs;
 use crate::info::rows::Rows;
@@ -12,50 +11,35 @@ use rdsk_targets::load_system;
 use rdsk_units::{Bytes, Nanos, printable};
 use serde_json::{Value, json};
 
-/// Shows what was asked for and gives the exit code.
+/// Shows what was requested and gives the exit code.
 pub(crate) fn show(args: &CliArgs) -> u8 {
-    let told = match told(args) {
-        Ok(told) => told,
-        Err(problem) => return failed(&problem),
-    };
-    let shown = match args.json.as_ref().map(|place| Sink::prepare(place, &[])).transpose() {
-        Err(problem) => Err(problem),
-        Ok(None) => out::data(&told.page).map(drop),
-        Ok(Some(sink)) => {
-            let mut document =
-                serde_json::to_string_pretty(&told.document).expect("a Value always serializes");
-            document.push('\n');
-            sink.write(&document)
-        }
-    };
-    shown.map_or_else(|problem| failed(&problem), |()| exit::DONE)
+    let shown = answer(args).and_then(|answer| match &args.json {
+        None => out::data(&answer.page).map(drop),
+        Some(place) => Sink::prepare(place, &[])?.write(&format!("{:#}", answer.document)),
+    });
+    shown.map_or_else(|problem| out::failure(&problem), |()| exit::DONE)
 }
 
-fn failed(problem: &Problem) -> u8 {
-    out::problem(problem);
-    exit::of(problem.kind)
-}
-
-/// The same in two forms.
-struct Told {
+/// The answer in two forms.
+struct Answer {
     page: String,
     document: Value,
 }
 
-fn told(args: &CliArgs) -> Result<Told, Problem> {
+fn answer(args: &CliArgs) -> Result<Answer, Problem> {
     let words: Vec<&str> = args.targets.iter().map(String::as_str).collect();
     match words[..] {
         [] | ["list"] => list(),
         ["show", name] => shown(name),
         ["show"] => Err(usage("show needs a name", "rdsk sim list shows the names")),
         _ => Err(usage(
-            format!("\"{}\" is nothing that rdsk sim does", printable(&words.join(" "))),
+            format!("rdsk sim does not know \"{}\"", printable(&words.join(" "))),
             "write rdsk sim list, or rdsk sim show NAME",
         )),
     }
 }
 
-fn list() -> Result<Told, Problem> {
+fn list() -> Result<Answer, Problem> {
     let mut rows = Rows::new("Simulated systems; measure one as sim:NAME\n", 22);
     let mut document = Vec::new();
     for name in NAMES {
@@ -63,10 +47,10 @@ fn list() -> Result<Told, Problem> {
         rows.add(name, &format!("{} ({})", system.params.about, system.params.report));
         document.push(json!({ "name": name, "about": system.params.about, "report": system.params.report }));
     }
-    Ok(Told { page: rows.text, document: Value::Array(document) })
+    Ok(Answer { page: rows.text, document: Value::Array(document) })
 }
 
-fn shown(name: &str) -> Result<Told, Problem> {
+fn shown(name: &str) -> Result<Answer, Problem> {
     let name = name.strip_prefix(rdsk_targets::SIM_PREFIX).unwrap_or(name);
     let system = load_system(name).map_err(|error| error.problem())?;
     let text = match rdsk_disk::source(name) {
@@ -80,7 +64,7 @@ fn shown(name: &str) -> Result<Told, Problem> {
         "system": system.params,
         "toml": text,
     });
-    Ok(Told { page: page(&system, &text), document })
+    Ok(Answer { page: page(&system, &text), document })
 }
 
 fn page(system: &System, text: &str) -> String {
@@ -121,7 +105,7 @@ fn page(system: &System, text: &str) -> String {
         }
     }
     let safe: Vec<String> = text.lines().map(printable).collect();
-    format!("{}\nIts figures, with their sources:\n\n{}\n", rows.text, safe.join("\n"))
+    format!("{}\nIts parameters, with their sources:\n\n{}\n", rows.text, safe.join("\n"))
 }
 
 fn device(params: &DeviceParams) -> String {
@@ -140,14 +124,10 @@ fn device(params: &DeviceParams) -> String {
             )
         }
         DeviceParams::Ram(ram) => {
-            format!(
-                "a store of memory of {}, {} commands at once",
-                Bytes(ram.capacity_bytes).approx(),
-                ram.servers
-            )
+            format!("memory of {}, {} commands at once", Bytes(ram.capacity_bytes).approx(), ram.servers)
         }
         DeviceParams::Ssd(ssd) => format!(
-            "flash of {}, {} dies, pages of {}, a fast part of {}",
+            "an SSD of {}, {} dies, pages of {}, an SLC cache of {}",
             Bytes(ssd.capacity_bytes).approx(),
             ssd.dies,
             Bytes(ssd.page_bytes),

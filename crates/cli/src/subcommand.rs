@@ -100,7 +100,7 @@ static RUN: About = About {
     examples: &[
         ("rdsk run", "the filesystem of the current directory, one minute"),
         ("rdsk run /mnt/data --budget 20s", "another filesystem, faster but less precisely"),
-        ("rdsk run /dev/sdb", "a block device, read only"),
+        ("rdsk run /dev/sdb", "a block device, only reading"),
         ("rdsk run --only headline --json result.json", "the headline figures, kept as JSON"),
         ("rdsk run /dev/sdb --dry-run", "what would be measured, without measuring it"),
     ],
@@ -123,8 +123,8 @@ static STREAM: About = About {
     name: "stream",
     experiments: &[Experiment::Stream],
     summary: "Measure one reader or writer, and show what iostat would show",
-    details: "Reads are buffered and direct; writes are buffered and direct, each with and without O_DSYNC. Beside each \
-              stand the columns of iostat -x, the queue depth among them.",
+    details: "Reads are buffered and direct; writes are buffered and direct, each with and without O_DSYNC. Each is \
+              shown with the columns of iostat -x, including the queue depth.",
     targets: TARGETS,
     examples: &[
         ("rdsk stream --bs 16k", "one writer and one reader, 16 KiB each"),
@@ -188,9 +188,10 @@ static STRIPE: About = About {
     name: "stripe",
     experiments: &[Experiment::Stripe],
     summary: "Find the chunk and the full stripe of an array from the cost of requests",
-    details: "Requests of chosen sizes at chosen offsets are issued one at a time; their cost steps at the boundaries. Direct \
-              O_DSYNC writes if writing is allowed; else reads, which show the chunk but leave the stripe uncertain. If the \
-              members of the array have counters, these are read around every request and give exact sizes.",
+    details: "Requests of chosen sizes at chosen offsets are issued one at a time; their cost steps at the boundaries of \
+              chunks and stripes. They are direct O_DSYNC writes if writing is allowed, else reads, which show the chunk \
+              but leave the stripe uncertain. If the members of the array have counters, these are read around every \
+              request and give exact sizes.",
     targets: TARGETS,
     examples: &[
         ("rdsk stripe /dev/md0", "an array that is only read: its chunk"),

@@ -1,5 +1,5 @@
-//! Every option with nonsense, overflow, zero, a negative, an unknown suffix, nothing; contradictory pairs; unknown
-//! commands and flags: exit 2, one line and a hint, nothing on standard output, nothing made.
+//! Every option with nonsense, overflow, zero, a negative, an unknown suffix, nothing; conflicting flags; unknown
+//! commands and flags: exit 2, one line and a hint, nothing on standard output, nothing created.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;
@@ -72,11 +72,11 @@ fn every_option_refuses_nonsense() {
 }
 
 #[test]
-fn contradictory_pairs_are_refused() {
+fn conflicting_flags_are_refused() {
     for (line, message) in [
         (&["paths", "--runtime", "1s", "--budget", "9s"][..], "--runtime conflicts with --budget"),
         (&["zones", "--full", "--points", "9"], "--points conflicts with --full"),
-        (&["stream", "--streams", "1,2"], "--streams of stream takes one number"),
+        (&["stream", "--streams", "1,2"], "rdsk stream takes one number of --streams"),
         (&["run", "--json-compact"], "--json-compact needs --json"),
         (&["run", "--iodepth", "32", "--engine", "sync"], "--iodepth 32 conflicts with --engine sync"),
         (&["stream", "--iodepth", "2", "--engine", "sync"], "--iodepth 2 conflicts with --engine sync"),
@@ -111,7 +111,7 @@ fn what_is_not_there_is_unknown() {
 }
 
 #[test]
-fn a_record_tells_the_mistake_on_standard_output() {
+fn a_record_reports_the_usage_error_on_standard_output() {
     for line in [
         &["paths", "--json", "-", "--bs", "99999999T"][..],
         &["paths", "--bs", "-4k", "--json=-"],
@@ -132,7 +132,7 @@ fn a_record_tells_the_mistake_on_standard_output() {
 }
 
 #[test]
-fn a_record_tells_the_mistake_in_a_file() {
+fn a_record_reports_the_usage_error_in_a_file() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("r.json");
     let run = rdsk(["run", "--budget", "soon", "--json", path.to_str().unwrap()]);

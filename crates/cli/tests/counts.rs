@@ -1,5 +1,5 @@
-//! Truth: so many requests asked for are so many done, so many in the evidence, and so many in the kernel's counters
-//! read from outside; depth is what was asked for; the same seed does the same work on both engines.
+//! Truth: the number of requested I/Os is the number done, the number in the evidence, and the number in the kernel's
+//! counters read independently; the depth is the requested one; the same seed does the same work on both engines.
 
 mod support;
 
@@ -7,8 +7,8 @@ use rdsk_testkit::{LoopDevice, Need, requires};
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
 use support::{
-    Counted, assert_near, brief, cell, count, device, figure, finding_on, identity, loop_device, rdsk,
-    record_of, sum_over_cells, verdict, word,
+    Counted, assert_near, brief, cell, count, device, figure, finding_on, identity, iostat_of, loop_device,
+    rdsk, record_of, sum_over_cells, verdict, word,
 };
 
 const NEEDS: [Need; 2] = [Need::Root, Need::Loop];
@@ -140,7 +140,7 @@ fn one_direct_writer_has_one_request_in_flight() {
         &identity(&disk),
     ]));
     let direct = cell(&record, "stream/write/direct");
-    let row = &device(direct, &disk)["iostat"];
+    let row = &iostat_of(device(direct, &disk));
     let aqu_sz = figure(row, "/aqu-sz");
     assert!(aqu_sz > 0.05 && aqu_sz <= 1.05, "aqu-sz {aqu_sz}: {}", brief(direct));
     assert_near("wareq-sz", figure(row, "/wareq-sz"), 4.0, 0.01);
@@ -153,7 +153,7 @@ fn one_direct_writer_has_one_request_in_flight() {
 }
 
 #[test]
-fn thirty_two_asked_for_are_thirty_two_in_flight() {
+fn thirty_two_requested_are_thirty_two_in_flight() {
     if !requires(&[NEEDS[0], NEEDS[1], Need::IoUring]) {
         return;
     }

@@ -1,5 +1,5 @@
-//! The depth that was asked for is the depth that was had, whichever engine issues the I/O, also where a sandbox forbids
-//! io_uring: rdsk reads a disk of known latency and many servers, and its counts are held against the disk's log.
+//! The requested depth is reached, whichever engine issues the I/O, even if a sandbox forbids io_uring: rdsk reads a disk of
+//! known latency that serves many requests at once, and its counts are compared with the disk's log.
 //!
 //! `kernel.io_uring_disabled` answers EPERM, too (io_uring/io_uring.c of the kernel), but holds for the whole machine, so no
 //! test sets it; every error number has its test in the engine.
@@ -9,9 +9,8 @@ mod support;
 use rdsk_testkit::sandbox::Errno;
 use rdsk_testkit::{Behaviour, Call, FuseDisk, LoopDevice, Need, requires, without};
 use serde_json::Value;
-use std::time::Duration;
 use support::{
-    MIB, brief, cell, count, device as counters_of, figure, rdsk, record_of, sum_over_cells, word,
+    MIB, brief, cell, count, device as counters_of, figure, rdsk, record_of, settle, sum_over_cells, word,
 };
 
 const NEEDS: [Need; 4] = [Need::Root, Need::Fuse, Need::Loop, Need::IoUring];
@@ -28,7 +27,7 @@ struct Way {
     errno: Errno,
     flags: &'static [&'static str],
     engine: &'static str,
-    /// Whether another engine than the planned one issues, which must be said.
+    /// Whether another engine than the planned one issues the I/O, which must be reported.
     is_fallback: bool,
     /// What the disk takes for a read.
     latency_ns: u64,
@@ -128,7 +127,7 @@ fn a_forbidden_ring_costs_neither_depth_nor_rate() {
     }
 }
 
-/// Mean in flight within 5 % of what was asked for.
+/// Mean in flight within 5 % of the requested depth.
 fn is_full(depth: &f64) -> bool {
     (depth / DEPTH as f64 - 1.0).abs() <= 0.05
 }
@@ -162,17 +161,4 @@ fn held_against_the_log(disk: &FuseDisk, device: &LoopDevice, record: &Value, wa
     assert_eq!(cells.iter().sum::<u64>(), sum_over_cells(record, device, "/read_bytes"));
     // The disk never had more in flight than was asked for.
     assert!(count(counters, "/in_flight_max") <= DEPTH, "{}", brief(direct));
-}
-
-/// Waits until whoever looks at a new or just closed device has done so.
-fn settle(disk: &FuseDisk) {
-    let mut before = disk.counts();
-    loop {
-        std::thread::sleep(Duration::from_millis(100));
-        let now = disk.counts();
-        if now == before {
-            return;
-        }
-        before = now;
-    }
 }

@@ -1,5 +1,5 @@
-//! Every way out of a run: signals, a reader that leaves, a kill, a full disk. The exit code is right, the document is
-//! there, and no test file stays.
+//! Every exit path of a run: signals, a closed pipe, a kill, a full disk. The exit code is right, the document is there,
+//! and no test file is left.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;
@@ -207,7 +207,7 @@ fn on_a_terminal_the_progress_is_shown_and_wiped_away() {
     script.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").current_dir(scratch.path());
     let run = cli::run(script, LONG);
     assert_eq!(run.status_code, Some(0), "{}", run.stdout);
-    for shown in ["making the test file", "stream/read/direct", "IOPS", " left"] {
+    for shown in ["creating the test file", "stream/read/direct", "IOPS", " left"] {
         assert!(run.stdout.contains(shown), "{shown} is missing in {:?}", run.stdout);
     }
     let last = run.stdout.trim_end().rsplit('\r').next().unwrap();

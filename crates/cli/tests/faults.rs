@@ -1,4 +1,4 @@
-//! What goes wrong outside: disks that fail or fill up, targets that go away or are none. The real binary says what
+//! Faults outside rdsk: disks that fail or fill up, targets that disappear or are none. The real binary reports what
 //! happened, keeps what it measured, leaves no test file, and never hangs.
 
 #[path = "support/checked_run.rs"]
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 
 use checked_run::{
-    Answer, Asked, ask, assert_nothing_left, directory, rdsk, start, start_command, test_files, wait_until,
+    Answer, Started, ask, assert_nothing_left, directory, rdsk, start, start_command, test_files, wait_until,
     word, written_file,
 };
 use rdsk_testkit::cli;
@@ -40,16 +40,16 @@ fn moved_bytes(device: &LoopDevice) -> u64 {
 }
 
 /// Starts a run and waits until the device has moved so much that only a measurement can have done it.
-fn start_and_wait_for(device: &LoopDevice, line: &str, bytes: u64) -> Asked {
+fn start_and_wait_for(device: &LoopDevice, line: &str, bytes: u64) -> Started {
     let before = moved_bytes(device);
-    let asked = start(line);
-    asked.wait_until("the device is busy", || moved_bytes(device) > before + bytes);
-    asked
+    let started = start(line);
+    started.wait_until("the device is busy", || moved_bytes(device) > before + bytes);
+    started
 }
 
 /// Waits until a test file of at least `bytes` is in `place`.
-fn wait_for_file(asked: &Asked, place: &Path, bytes: u64) {
-    asked.wait_until("the test file is there", || {
+fn wait_for_file(started: &Started, place: &Path, bytes: u64) {
+    started.wait_until("the test file is there", || {
         test_files(place).iter().any(|file| fs::metadata(file).is_ok_and(|file| file.len() >= bytes))
     });
 }
@@ -81,9 +81,9 @@ fn a_disk_that_fails_in_mid_run() {
     }
     let device = LoopDevice::builder().size(64 * MIB).create().unwrap();
     let line = format!("stream {} --rw read --runtime 20s --precision 0.1%", word(device.path()));
-    let asked = start_and_wait_for(&device, &line, 16 * MIB);
+    let started = start_and_wait_for(&device, &line, 16 * MIB);
     device.truncate_backing(4 * MIB).unwrap();
-    let answer = asked.answer().expect_code(4);
+    let answer = started.answer().expect_code(4);
     let failed = errors(&answer);
     assert!(!failed.is_empty(), "{}", answer.said());
     for error in failed {
@@ -163,14 +163,14 @@ fn a_test_file_that_does_not_fit() {
     // The hint holds what it promises, and a tenth stays free.
     let hint = ask(&format!("paths {place} --size 1G")).error_and_hint().1;
     let size = hint.split("--size ").nth(1).unwrap_or_else(|| panic!("no size in: {hint}"));
-    let asked = start(&format!("paths {place} --size {size} --bytes 1M --runtime 200ms"));
+    let started = start(&format!("paths {place} --size {size} --bytes 1M --runtime 200ms"));
     let mut least = u64::MAX;
     wait_until("the test file comes and goes", || {
         let stat = rustix::fs::statvfs(mount.path()).unwrap();
         least = least.min(stat.f_bavail * 100 / stat.f_blocks);
         least < 20 && test_files(mount.path()).is_empty()
     });
-    asked.answer().expect_code(0);
+    started.answer().expect_code(0);
     assert!((9..20).contains(&least), "{least} % were free");
     // Without --size it fits by itself.
     let answer = ask(&format!("run {place} --budget 1s")).expect_code(0);
@@ -185,17 +185,17 @@ fn crowded_out(device: &LoopDevice) -> Answer {
     let limits = Limits { write_bps: Some(16 * MIB), ..Limits::default() };
     let throttle = BlkioThrottle::new(device.major_minor(), limits).expect("looked for by requires()");
     let line = format!("paths {} --size 32M --bytes 1M --runtime 50ms --json -", word(mount.path()));
-    let asked = start_command(throttle.command(rdsk(&line)));
-    wait_for_file(&asked, mount.path(), MIB);
+    let started = start_command(throttle.command(rdsk(&line)));
+    wait_for_file(&started, mount.path(), MIB);
     let mut other = fs::File::create(mount.path().join("other")).expect("there is space yet");
     // It stands still while the space goes, so that no disk is too slow for that.
-    asked.signal(cli::Signal::STOP);
+    started.signal(cli::Signal::STOP);
     let chunk = vec![1_u8; 1 << 20];
     while other.write_all(&chunk).is_ok() {}
     let _ = other.sync_data();
     assert_eq!(test_files(mount.path()).len(), 1, "too late: the file was made");
-    asked.signal(cli::Signal::CONT);
-    let answer = asked.answer();
+    started.signal(cli::Signal::CONT);
+    let answer = started.answer();
     assert_nothing_left(mount.path());
     answer
 }
@@ -220,13 +220,14 @@ fn a_filesystem_that_fills_up_while_the_file_is_made() {
 #[test]
 fn a_test_file_that_another_unlinks() {
     let place = directory();
-    let asked = start(&format!("stream {} --size 16M --runtime 500ms --precision 0.1%", word(place.path())));
-    wait_for_file(&asked, place.path(), 16 * MIB);
-    asked.wait_for_io(2000);
+    let started =
+        start(&format!("stream {} --size 16M --runtime 500ms --precision 0.1%", word(place.path())));
+    wait_for_file(&started, place.path(), 16 * MIB);
+    started.wait_for_io(2000);
     for file in test_files(place.path()) {
         fs::remove_file(file).unwrap();
     }
-    let answer = asked.answer();
+    let answer = started.answer();
     // The descriptor still leads to the file, so that the figures are good; otherwise the run says what happened.
     match answer.code() {
         0 => assert!(answer.cells().iter().all(|cell| cell["result"]["bytes"].as_u64() > Some(0))),
@@ -267,16 +268,16 @@ fn a_device_that_is_detached_in_mid_run() {
     let before = checked_run::file_hash(&innocent);
     let line = format!("stream {} --rw write --runtime 4s", word(device.path()));
     let line = format!("{line} --precision 0.1% --destroy {}", word(device.backing_path()));
-    let asked = start_and_wait_for(&device, &line, 4 * MIB);
+    let started = start_and_wait_for(&device, &line, 4 * MIB);
     done(Command::new("losetup").arg("--detach").arg(device.path()));
     // The kernel lets it go at the next close, and the number is soon another disk's.
     let name = word(device.path());
     let mut attached = None;
-    asked.wait_until("the number is free", || {
+    started.wait_until("the number is free", || {
         attached = Attached::to(name, &innocent);
         attached.is_some()
     });
-    let answer = asked.answer();
+    let answer = started.answer();
     drop(attached);
     assert_eq!(
         checked_run::file_hash(&innocent),

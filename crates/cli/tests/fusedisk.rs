@@ -1,20 +1,19 @@
 //! Truth: a real block device whose behaviour is programmed. `rdsk` reads a loop device over a disk that answers each
-//! request after a known time; what it says must be what was programmed, and its counts must be those of the disk's log.
+//! request after a known time; what rdsk reports must be what was programmed, and its counts must be those of the disk's log.
 //!
-//! The way through the kernel comes on top of what is programmed. A loop of plain pread(2), which knows nothing of rdsk,
-//! measures it, and the disk takes it off. Another program on the machine makes the way longer for a while, so a figure
-//! counts when one of a few attempts has it.
+//! The kernel's overhead comes on top of what is programmed. A loop of plain pread(2), independent of rdsk, measures it, and
+//! the disk subtracts it. Another program on the machine may increase it for a while, so one of a few attempts must show
+//! the figure.
 
 mod support;
 
 use rdsk_testkit::{Behaviour, FuseDisk, LoopDevice, Need, requires};
 use serde_json::Value;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 use support::plain::calibrate;
 use support::{
     Counted, MIB, assert_near, brief, cell, count, device as device_counters, figure, rdsk, record_of,
-    sum_over_cells,
+    settle, sum_over_cells,
 };
 
 const NEEDS: [Need; 3] = [Need::Root, Need::Fuse, Need::Loop];
@@ -152,18 +151,5 @@ fn counts_are_those_of_the_log() {
         assert_eq!((kernel.reads, kernel.read_bytes), (served.reads, served.read_bytes));
         assert_eq!((kernel.write_bytes, served.writes, served.errors), (0, 0, 0));
         eprintln!("depth {depth}: {} requests in the evidence and in the log", own.len());
-    }
-}
-
-/// Waits until whoever looks at a new or just closed device has done so.
-fn settle(disk: &FuseDisk) {
-    let mut before = disk.counts();
-    loop {
-        std::thread::sleep(Duration::from_millis(100));
-        let now = disk.counts();
-        if now == before {
-            return;
-        }
-        before = now;
     }
 }

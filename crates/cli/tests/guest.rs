@@ -1,5 +1,5 @@
-//! rdsk on the devices that people have, in a virtual machine: md, LVM, device mapper, NVMe, SCSI. Each test is a group of
-//! scenarios that share one boot. What a guest is and how a scenario is added stands in docs/guest.md.
+//! rdsk on the devices that people use, in a virtual machine: md, LVM, device mapper, NVMe, SCSI. Each test is a group of
+//! scenarios that share one boot. docs/guest.md explains the guest and how to add a scenario.
 
 #[path = "guest/faults.rs"]
 mod faults;

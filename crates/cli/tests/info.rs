@@ -54,7 +54,7 @@ fn a_file_is_read_and_not_written() {
 }
 
 #[test]
-fn what_cannot_be_looked_at_is_told_beside_the_rest() {
+fn what_cannot_be_examined_is_reported_beside_the_rest() {
     let scratch = common::scratch();
     let name = scratch.path().to_str().unwrap();
     let run = rdsk(["info", "/nonexistent", name]);
@@ -72,7 +72,7 @@ fn what_cannot_be_looked_at_is_told_beside_the_rest() {
 }
 
 #[test]
-fn a_mistake_is_told_in_the_schema_of_info() {
+fn a_usage_error_is_reported_in_the_schema_of_info() {
     let run = rdsk(["info", "--json", "-", "--bs", "4k"]);
     assert_eq!(run.status_code, Some(2));
     let document = cli::json(&run);

@@ -1,5 +1,5 @@
-//! Where `--json` may point: what cannot be written is noticed before anything is measured or made, and what is no JSON
-//! is never replaced.
+//! Where `--json` may point: a place that cannot be written is noticed before anything is measured or created, and a file
+//! that is not JSON of rdsk is never replaced.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;
@@ -72,7 +72,7 @@ fn a_block_device_is_never_the_document() {
 }
 
 #[test]
-fn what_the_environment_refuses_is_told_in_the_document() {
+fn what_the_environment_refuses_is_in_the_document() {
     for (line, code) in [
         (["run", "/nonexistent/target", "--json", "-"], 3),
         (["paths", "/dev/null", "--json", "-"], 3),

@@ -1,4 +1,4 @@
-//! Truth: known rates. A loop device that a control group holds to an exact rate, GNU dd, iostat and fio beside rdsk.
+//! Truth: known rates. A loop device that a control group throttles to an exact rate, with GNU dd, iostat and fio beside rdsk.
 
 mod support;
 
@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use support::{
-    Counted, LONG, MIB, assert_near, brief, cell, complete, count, device, figure, identity, loop_device,
-    rdsk, record_of, sum_over_cells, tool, verdict, word,
+    Counted, LONG, MIB, assert_near, brief, cell, complete, count, device, figure, identity, iostat_of,
+    loop_device, rdsk, record_of, sum_over_cells, tool, verdict, word,
 };
 
 const NEEDS: [Need; 3] = [Need::Root, Need::Loop, Need::BlkioThrottle];
@@ -268,7 +268,7 @@ fn the_row_is_that_of_iostat() {
 
     // The seconds that lie wholly within the cell of 4 KiB have no requests of another size.
     let counters = device(cell(&record, "headline/read/random-qd1"), &disk);
-    let ours = &counters["iostat"];
+    let ours = &iostat_of(counters);
     let is_pure =
         |row: &&Value| column_of(row, "r/s") > 100.0 && (column_of(row, "rareq-sz") - 4.0).abs() < 0.01;
     let pure: Vec<&Value> = rows.iter().copied().filter(is_pure).collect();

@@ -1,5 +1,5 @@
 //! `--json -` gives a document that parses and follows the contract, whatever happened; and the checker of the contract,
-//! which every other test of faults leans on, notices what it must.
+//! which every other test of faults relies on, finds violations.
 
 #[path = "support/checked_run.rs"]
 mod checked_run;

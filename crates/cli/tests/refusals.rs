@@ -1,5 +1,5 @@
 //! Nothing is overwritten that was not named, by its identity, to be overwritten: the real binary against real devices
-//! in every kind of use. Each refusal leaves the content as it was, exits with 3, and says why and what to do.
+//! in every kind of use. Each refusal leaves the content unchanged, exits with 3, and says why and what to do.
 
 #[path = "support/checked_run.rs"]
 mod checked_run;

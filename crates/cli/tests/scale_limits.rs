@@ -1,4 +1,4 @@
-//! `rdsk scale` on loop devices that a control group holds to known rates: sums, totals of each target, and the target that
+//! `rdsk scale` on loop devices that a control group throttles to known rates: sums, totals of each target, and the target that
 //! limits. They are compared with their own counters, since a throttle on a busy machine is late.
 
 mod support;

@@ -1,4 +1,4 @@
-//! Signals, and readers that leave, in the middle of things: the run ends soon, with what it has, and no test file stays.
+//! Signals and closed pipes during a run: it ends soon, with what it has, and no test file is left.
 //! What a SIGKILL leaves is found by the next run, and what another run still uses is left alone.
 
 #[path = "support/checked_run.rs"]
@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use checked_run::{Asked, ask, assert_nothing_left, directory, rdsk, start, start_command, test_files, word};
+use checked_run::{
+    Started, ask, assert_nothing_left, directory, rdsk, start, start_command, test_files, word,
+};
 use rdsk_testkit::cli::{self, Ended, Run, Signal};
 use rdsk_testkit::{BlkioThrottle, Limits, LoopDevice, Need, requires};
 use serde_json::Value;
@@ -20,25 +22,26 @@ const SLOW_FILESYSTEM: [Need; 4] = [Need::Root, Need::Loop, Need::Ext4, Need::Bl
 const SOON: Duration = Duration::from_secs(8);
 
 /// Waits until the test file in `place` has `bytes`, and gives its path.
-fn wait_for_file(asked: &Asked, place: &Path, bytes: u64) -> PathBuf {
+fn wait_for_file(started: &Started, place: &Path, bytes: u64) -> PathBuf {
     let mut found = None;
-    asked.wait_until("the test file is there", || {
+    started.wait_until("the test file is there", || {
         found = test_files(place)
             .into_iter()
             .find(|file| fs::metadata(file).is_ok_and(|file| file.len() >= bytes));
         found.is_some()
     });
-    found
-        .unwrap_or_else(|| panic!("process {} ended without a test file in {}", asked.pid(), place.display()))
+    found.unwrap_or_else(|| {
+        panic!("process {} ended without a test file in {}", started.pid(), place.display())
+    })
 }
 
 /// A long run over a file of 16 MiB in `place`, in the middle of a cell.
-fn in_a_cell(place: &Path, more: &str) -> Asked {
+fn in_a_cell(place: &Path, more: &str) -> Started {
     let line = format!("stream {} --size 16M --runtime 30s --precision 0.1% {more}", word(place));
-    let asked = start_command(rdsk(&line));
-    wait_for_file(&asked, place, 16 * MIB);
-    asked.wait_for_io(4000);
-    asked
+    let started = start_command(rdsk(&line));
+    wait_for_file(&started, place, 16 * MIB);
+    started.wait_for_io(4000);
+    started
 }
 
 fn assert_interrupted_in_a_cell(record: &Value) {
@@ -54,10 +57,10 @@ fn assert_interrupted_in_a_cell(record: &Value) {
 fn each_signal_ends_a_cell_and_keeps_what_it_saw() {
     let places: Vec<_> = [Signal::INT, Signal::TERM, Signal::HUP].map(|signal| (signal, directory())).into();
     for (signal, place) in &places {
-        let asked = in_a_cell(place.path(), "--json -");
+        let started = in_a_cell(place.path(), "--json -");
         let sent = Instant::now();
-        asked.signal(*signal);
-        let answer = asked.answer().expect_code(130);
+        started.signal(*signal);
+        let answer = started.answer().expect_code(130);
         assert!(sent.elapsed() < SOON, "{signal:?}: {:?}", sent.elapsed());
         assert_interrupted_in_a_cell(&answer.record);
         assert_nothing_left(place.path());
@@ -69,9 +72,9 @@ fn the_page_and_the_document_of_an_interrupted_run_are_kept() {
     let place = directory();
     let documents = directory();
     let document = documents.path().join("record.json");
-    let asked = in_a_cell(place.path(), &format!("--json {}", word(&document)));
-    asked.signal(Signal::INT);
-    let run = asked.end();
+    let started = in_a_cell(place.path(), &format!("--json {}", word(&document)));
+    started.signal(Signal::INT);
+    let run = started.end();
     assert_eq!(run.ended, Ended::Exited(130), "{}", run.stderr);
     assert!(run.stdout.lines().count() > 3, "no page: {}", run.stdout);
     assert!(run.stderr.contains("error: "), "{}", run.stderr);
@@ -94,11 +97,11 @@ fn each_signal_ends_the_making_of_the_file() {
     let throttle = BlkioThrottle::new(device.major_minor(), limits).unwrap();
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let line = format!("run {} --size 64M --json -", word(mount.path()));
-        let asked = start_command(throttle.command(rdsk(&line)));
-        wait_for_file(&asked, mount.path(), 1);
+        let started = start_command(throttle.command(rdsk(&line)));
+        wait_for_file(&started, mount.path(), 1);
         let sent = Instant::now();
-        asked.signal(signal);
-        let answer = asked.answer().expect_code(130);
+        started.signal(signal);
+        let answer = started.answer().expect_code(130);
         assert!(sent.elapsed() < SOON, "{signal:?}: {:?}", sent.elapsed());
         assert_eq!(answer.record["status"], "interrupted");
         assert!(answer.cells().is_empty());
@@ -121,19 +124,19 @@ fn a_disk_that_is_stuck_does_not_keep_the_last_words() {
     let documents = directory();
     let document = documents.path().join("record.json");
     let line = format!("run {} --size 32M --json {}", word(mount.path()), word(&document));
-    let asked = start_command(throttle.command(rdsk(&line)));
-    wait_for_file(&asked, mount.path(), 0);
+    let started = start_command(throttle.command(rdsk(&line)));
+    wait_for_file(&started, mount.path(), 0);
     std::thread::sleep(Duration::from_millis(300));
-    asked.signal(Signal::INT);
+    started.signal(Signal::INT);
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(test_files(mount.path()).len(), 1, "the disk is not as slow as this test needs it");
     // The second signal gives up. The kernel lets go of the file and of the process when the block is written; what
     // there is to say does not wait for that.
     let sent = Instant::now();
-    asked.signal(Signal::INT);
-    asked.wait_until("the document is there", || document.exists());
+    started.signal(Signal::INT);
+    started.wait_until("the document is there", || document.exists());
     let told = sent.elapsed();
-    let run = asked.end();
+    let run = started.end();
     assert_eq!(run.ended, Ended::Exited(130), "{}", run.stderr);
     assert!(told < Duration::from_secs(3), "it was silent for {told:?}: {}", run.stderr);
     assert!(run.stderr.contains("error: "), "{}", run.stderr);
@@ -183,10 +186,10 @@ fn an_ignored_hang_up_stays_ignored() {
     );
     let mut nohup = cli::rdsk("sh");
     nohup.args(["-c", &format!("trap '' HUP; exec {} {line}", env!("CARGO_BIN_EXE_rdsk"))]);
-    let asked = start_command(nohup);
-    wait_for_file(&asked, place.path(), 4 * MIB);
-    asked.signal(Signal::HUP);
-    let answer = asked.answer().expect_code(0);
+    let started = start_command(nohup);
+    wait_for_file(&started, place.path(), 4 * MIB);
+    started.signal(Signal::HUP);
+    let answer = started.answer().expect_code(0);
     assert_eq!(answer.record["status"], "complete");
     assert_nothing_left(place.path());
 }
@@ -304,7 +307,7 @@ fn readers_that_leave() {
 }
 
 #[test]
-fn a_failure_is_told_although_nobody_reads() {
+fn a_failure_is_reported_although_nobody_reads() {
     for reader in ["| true", "| head -1", ">&-"] {
         let run = piped("run /nonexistent --json -", reader);
         assert_eq!(run.stderr.lines().last(), Some("code 3"), "{reader}: {}", run.stderr);

@@ -42,7 +42,7 @@ fn a_simulated_run_says_that_it_is_one_and_takes_virtual_time() {
     }
 }
 
-/// The host counts every request, waiting ones apart, and tells each size.
+/// The host counts every request, waiting ones apart, and reports each size.
 #[test]
 fn the_evidence_is_the_hosts_own() {
     let record = record_of(rdsk(&[&"paths", &"sim:hpux-k460", &"--bytes", &"10M", &"--rw", &"read,write"]));

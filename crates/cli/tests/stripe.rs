@@ -4,7 +4,7 @@
 mod support;
 
 use rdsk_analysis::Analysis;
-use rdsk_analysis::stripe::{Agreement, Reading, SURE};
+use rdsk_analysis::stripe::{Agreement, SURE, StripeResult};
 use rdsk_disk::{ArrayParams, Device, DeviceParams, RaidLevel, RamParams};
 use rdsk_model::Record;
 use rdsk_stats::rng::SplitMix64;
@@ -19,7 +19,7 @@ const KIB: u64 = 1024;
 const ATTEMPTS: usize = 4;
 
 /// A Record's first cell, read; with and without what the members' counters say.
-fn read(record: Value) -> (Record, Reading, Reading) {
+fn read(record: Value) -> (Record, StripeResult, StripeResult) {
     let record: Record = serde_json::from_value(record).expect("rdsk reads its own Records");
     let first = |record: &Record| Analysis::of(record).stripe(&record.cells[0]).cloned();
     let whole = first(&record).expect("its requests were made");

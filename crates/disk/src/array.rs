@@ -1,11 +1,11 @@
 //! RAID 0, 1, 5 and 6 over equal members: which member is asked what, and when all have answered. Parity is counted, not
-//! computed. A write of part of a stripe reads what it needs in the way that costs fewer requests. What the kernel does besides
-//! (flushes, bitmap, superblock, stripe cache, merging) is there where the figures ask for it.
+//! computed. A write of part of a stripe reads what it needs in the way that costs fewer requests. The extra work of the
+//! kernel (flushes, bitmap, superblock, stripe cache, merging) is modelled if the parameters include it.
 //!
-//! A request's completion is told when it arrives, so nothing that comes later can change it: a member that has read for a
-//! partial write stands by until the write's parity is known, and does not slip another request's work between them. That
-//! costs nothing to one request at a time, to reads and to whole stripes; of many small writes at once it costs up to 43 %
-//! of what members that never wait for each other would do (4 KiB random writes on `raid5` at depth 4 and more: 69 of 121
+//! The completion time of a request is computed when it arrives, so nothing later can change it: a member that has read for a
+//! partial write is idle until the write's parity is known, and serves no other request in between. That costs nothing for
+//! one request at a time, for reads and for whole stripes; with many small writes at once it costs up to 43 % of the rate of
+//! members that never wait for each other (4 KiB random writes on `raid5` at depth 4 and more: 69 of 121
 //! per second; on `raid6` 56 of 81).
 
 use std::collections::VecDeque;
@@ -14,10 +14,10 @@ use crate::device::Device;
 use crate::params::{ArrayParams, RaidLevel};
 use crate::request::{Completion, Force, Op, Request};
 
-/// What the kernel's page, a row of its stripe cache and a page of its bitmap hold.
+/// Bytes of a kernel page, which is also a row of its stripe cache and a page of its bitmap.
 const PAGE_BYTES: u64 = 4096;
 
-/// What a member was asked.
+/// The requests that a member received. `rdsk_model::MemberIo` has the same fields; neither room may import the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemberCounts {
     /// Reads.
@@ -58,7 +58,7 @@ struct Part {
 }
 
 impl Array {
-    /// An array whose figures were checked; member n gets the seed plus n, so that spindles are not in step.
+    /// An array with checked parameters; member n gets the seed plus n, so that spindles are not in step.
     pub fn new(params: &ArrayParams, seed: u64) -> Array {
         let members =
             (0..params.members as u64).map(|n| Device::new(&params.member, seed.wrapping_add(n))).collect();
@@ -85,7 +85,7 @@ impl Array {
         self.params.chunk_bytes * self.params.data_members() as u64
     }
 
-    /// What each member was asked so far.
+    /// The requests that each member received so far.
     pub fn counts(&self) -> &[MemberCounts] {
         &self.counts
     }
@@ -117,15 +117,15 @@ impl Array {
         Completion { start_ns, end_ns: end_ns.max(start_ns), outcome }
     }
 
-    /// Every member counts a flush as a write of no bytes, where what the kernel does besides is modelled.
+    /// Every member counts a flush as a write of no bytes, if the extra work of the kernel is modelled.
     fn count_flush(&mut self) {
         if self.params.besides.is_some() {
             self.counts.iter_mut().for_each(|counts| counts.writes += 1);
         }
     }
 
-    /// What goes to all members beside a write: bitmap, superblock, and the flush that makes it durable. Gives when the write
-    /// itself may begin.
+    /// What goes to all members with a write: bitmap, superblock, and the flush that makes it durable. Returns the time at
+    /// which the write itself may start.
     fn write_besides(&mut self, now_ns: u64, force: Force) -> u64 {
         let Some(besides) = self.params.besides else { return now_ns };
         if force == Force::Media {
@@ -160,7 +160,7 @@ impl Array {
         known
     }
 
-    /// When the host sees a write as done: at once while the protected cache has room.
+    /// When the write completes for the host: at once while the protected cache has room.
     fn seen_by_host(&mut self, received_ns: u64, written_ns: u64, bytes: u64) -> u64 {
         if self.params.write_back_bytes == 0 || bytes > self.params.write_back_bytes {
             return written_ns;

@@ -1,5 +1,5 @@
-//! What a disk's cache holds: segments that reads ran ahead into, and writes that are not on the media yet. It moves no
-//! heads and knows no time but the read stream's anchor.
+//! The content of a disk's cache: segments filled by read-ahead, and writes that are not on the media yet. It moves no heads
+//! and knows no time except the read stream's anchor.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ impl Extent {
     }
 }
 
-/// The read stream that the head is on: it passed `anchor` at `anchor_ns` and reads on up to `limit`.
+/// The current read stream: the head passed `anchor` at `anchor_ns` and continues up to `limit`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadStream {
     pub(crate) first: u64,
@@ -71,7 +71,7 @@ impl Segments {
         self.kept.push_back(extent);
     }
 
-    /// Forgets what a write made old.
+    /// Drops what a write made stale.
     pub(crate) fn forget(&mut self, written: &Extent) {
         self.kept.retain(|extent| !extent.overlaps(written));
     }
@@ -115,7 +115,7 @@ impl Dirty {
         self.extents.iter().find(reaches).map_or(0, Extent::sectors)
     }
 
-    /// Whether the range would join or replace what is there, and so need no place of its own.
+    /// Whether the range would join or replace an extent, and so need none of its own.
     pub(crate) fn joins(&self, range: &Extent) -> bool {
         self.extents.iter().any(|extent| extent.end == range.first || extent.contains(range))
     }
@@ -132,7 +132,7 @@ impl Dirty {
         self.sectors += range.sectors();
     }
 
-    /// Takes out what overlaps; what sticks out stays.
+    /// Removes what overlaps; the rest of an extent stays.
     pub(crate) fn remove(&mut self, range: &Extent) {
         if !self.overlaps(range) {
             return;

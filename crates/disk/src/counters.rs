@@ -1,4 +1,4 @@
-//! What a host counted at one LUN: the evidence of a simulated run. It is a running total; differences are windows.
+//! The counters of a host for one LUN: the evidence of a simulated run. They are running totals; windows are differences.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct Counters {
     pub write_bytes: u64,
     /// Flushes completed.
     pub flushes: u64,
-    /// Time from making to completion of the reads that completed, summed, in ns.
+    /// Time from creation to completion of the completed reads, summed, in ns.
     pub read_ns: u128,
     /// The same of the writes.
     pub write_ns: u128,
@@ -29,7 +29,7 @@ pub struct Counters {
     pub read_merges: u64,
     /// Buffers that joined another's write request.
     pub write_merges: u64,
-    /// Cuts made in direct calls larger than a request may be.
+    /// Splits of direct calls that are larger than a request may be.
     pub splits: u64,
     /// Reads made because a write needed the rest of its buffer.
     pub reads_caused_by_writes: u64,

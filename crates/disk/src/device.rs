@@ -13,18 +13,18 @@ use crate::ssd::Ssd;
 pub enum Device {
     /// A disk with mechanics.
     Disk(Box<Disk>),
-    /// A store of memory.
+    /// Memory.
     Ram(Ram),
     /// Flash.
     Ssd(Box<Ssd>),
     /// RAID over members.
     Array(Box<Array>),
-    /// Any of these with faults.
+    /// Any of these, with faults.
     Faulty(Box<Faulty>),
 }
 
 impl Device {
-    /// Builds the device of a LUN; `seed` decides what real devices leave to chance (where the platter stands at time 0).
+    /// Builds the device of a LUN; `seed` decides what is random in real devices (the angle of the platter at time 0).
     pub fn of_lun(params: &LunParams, seed: u64) -> Device {
         let device = Device::new(&params.device, seed);
         match &params.faults {
@@ -54,8 +54,8 @@ impl Device {
         }
     }
 
-    /// Takes a request at `now_ns` and says when it is done. Arrivals must not go back in time; one that does is taken to
-    /// arrive together with the one before it.
+    /// Takes a request at `now_ns` and returns its completion. Arrivals must not go back in time; one that does is treated as
+    /// arriving together with the previous one.
     pub fn submit(&mut self, now_ns: u64, request: Request) -> Completion {
         let capacity_bytes = self.capacity_bytes();
         if request.op != Op::Flush && request.end_bytes() > capacity_bytes {
@@ -71,7 +71,7 @@ impl Device {
         }
     }
 
-    /// What each member of an array was asked; empty for a single device.
+    /// The requests that each member of an array received; empty for a single device.
     pub fn member_counts(&self) -> Vec<MemberCounts> {
         match self {
             Device::Array(array) => array.counts().to_vec(),

@@ -1,12 +1,12 @@
-//! A disk: one command after the other over an interface into a cache, and one arm. It merges and reorders nothing that
-//! its own write cache has not accepted; queues are the host's.
+//! A disk: one command after the other over an interface into a cache, and one arm. It merges and reorders only what its own
+//! write cache has accepted; queues belong to the host.
 
 use crate::cache::{Dirty, Extent, InFlightWrite, ReadStream, Segments};
 use crate::mechanics::Mechanics;
 use crate::params::{DestageOrder, DiskParams, WriteCacheParams};
 use crate::request::{Completion, Force, Op, Request, SECTOR_BYTES};
 
-/// Sectors that a destage moves before it looks again what is nearest: small enough that room is freed steadily.
+/// Sectors that a destage moves before it chooses the nearest piece again: small enough that space is freed steadily.
 const DESTAGE_SECTORS: u64 = 128;
 
 /// A disk with its mechanics and caches.
@@ -19,16 +19,16 @@ pub struct Disk {
     last_arrival_ns: u64,
     /// When the interface can take the next command.
     port_free_ns: f64,
-    /// When the arm can do something else; a read stream may be broken off at any time.
+    /// When the arm is free; a read stream may be interrupted at any time.
     arm_free_ns: f64,
     cylinder: u64,
-    /// How far the platter had turned at time 0.
+    /// Rotation of the platter at time 0.
     turned_ns: f64,
     stream: Option<ReadStream>,
     segments: Segments,
     dirty: Dirty,
     destaging: Destage,
-    /// The piece that was last given to the arm; it holds its place in the cache until it is on the media.
+    /// The last piece given to the arm; it occupies the cache until it is on the media.
     in_flight: InFlightWrite,
 }
 
@@ -40,7 +40,7 @@ enum Destage {
 }
 
 impl Disk {
-    /// A disk whose figures were checked; the seed decides where the platter stands at time 0.
+    /// A disk with checked parameters; the seed decides the angle of the platter at time 0.
     #[expect(clippy::cast_precision_loss, reason = "any angle will do")]
     pub fn new(params: &DiskParams, seed: u64) -> Disk {
         let mechanics = Mechanics::new(params);
@@ -98,7 +98,7 @@ impl Disk {
         half_written.iter().chain(self.dirty.extents()).map(on_device).collect()
     }
 
-    /// Forgets all that is not on the media, as a power failure does, and gives it.
+    /// Discards everything that is not on the media, as a power failure does, and returns it.
     pub fn cut_power(&mut self, now_ns: u64) -> Vec<Extent> {
         let lost = self.volatile(now_ns);
         self.dirty = Dirty::default();
@@ -119,7 +119,7 @@ impl Disk {
             return over_interface_ns;
         }
         if self.dirty.overlaps(&range) {
-            // Half in the cache, half on the media: the simple firmware writes first and reads then.
+            // Partly in the cache, partly on the media: the simple firmware writes first, then reads.
             self.destage_all(ready_ns);
         }
         if let Some(media_ns) = self.read_from_stream(ready_ns, &range) {
@@ -140,7 +140,7 @@ impl Disk {
         over_interface_ns.max(media_ns)
     }
 
-    /// When the running read stream has passed the whole range, if it will.
+    /// When the current read stream has passed the whole range, if it will.
     fn read_from_stream(&mut self, ready_ns: f64, range: &Extent) -> Option<f64> {
         let ahead = self.params.read_ahead_bytes / SECTOR_BYTES;
         let stream = self.stream?;
@@ -150,7 +150,7 @@ impl Disk {
         let mut stream = stream;
         let paused_ns = self.passed_ns(&stream, stream.limit);
         if paused_ns < ready_ns && range.end > stream.limit.saturating_sub(ahead / 2) {
-            // The segment was full and the head went by; it reads on when the place comes round again.
+            // The segment was full and the head passed on; it continues when the position comes round again.
             let again_ns = self.mechanics.position_ns(
                 ready_ns + self.turned_ns,
                 self.mechanics.cylinder_of(stream.limit.min(self.last_sector())),
@@ -189,7 +189,7 @@ impl Disk {
         stream.anchor_ns + self.mechanics.transfer_ns(stream.anchor, end.saturating_sub(stream.anchor))
     }
 
-    /// Ends the read stream at `now_ns`; what it read stays a segment.
+    /// Ends the read stream at `now_ns`; what it read remains as a segment.
     fn break_stream(&mut self, now_ns: f64) {
         let Some(stream) = self.stream.take() else { return };
         let passed_ns = (now_ns - stream.anchor_ns).max(0.0);
@@ -199,7 +199,7 @@ impl Disk {
         self.segments.keep(Extent { first: stream.first, end: reached });
     }
 
-    /// Seeks, waits and passes over the range; gives the time of its end.
+    /// Seeks, waits and passes over the range; returns the time of its end.
     fn pass_over(&mut self, begin_ns: f64, range: &Extent) -> f64 {
         let begin_ns = begin_ns.max(self.arm_free_ns);
         let position_ns = self.mechanics.position_ns(begin_ns + self.turned_ns, self.cylinder, range.first);
@@ -209,7 +209,7 @@ impl Disk {
         end_ns
     }
 
-    /// Writes a range to the media; gives the time of its end. A part of a physical sector is read first and written when it
+    /// Writes a range to the media; returns the time of its end. A partial physical sector is read first and written when it
     /// comes round again.
     fn write_over(&mut self, begin_ns: f64, range: &Extent) -> f64 {
         let unit = self.params.physical_sector_bytes / SECTOR_BYTES;
@@ -223,7 +223,7 @@ impl Disk {
             let read_ns = self.pass_over(begin_ns, &whole);
             return self.pass_over(read_ns, &whole);
         }
-        // A long range is not read as a whole; the first and the last unit cost their turns one after the other.
+        // A long range is not read as a whole; the first and the last unit each cost a revolution.
         let mut end_ns = begin_ns;
         if head {
             end_ns = self.pass_over(end_ns, &Extent { first: whole.first, end: whole.first + unit });
@@ -266,7 +266,7 @@ impl Disk {
         }
     }
 
-    /// Destages until the range finds room; gives the time when it does.
+    /// Destages until the range fits; returns the time when it does.
     fn make_room(&mut self, ready_ns: f64, range: &Extent, cache: WriteCacheParams) -> f64 {
         let mut room_ns = ready_ns;
         loop {
@@ -291,8 +291,8 @@ impl Disk {
         }
     }
 
-    /// Whether more than so many quarters of the cache are used: of its bytes, its pieces, or the segment of the run that a
-    /// range ended.
+    /// Whether more than `quarters` of the cache are used: of its bytes, its pieces, or the segment of the run that a range
+    /// ended.
     fn is_over(&self, range: &Extent, cache: WriteCacheParams, quarters: u64) -> bool {
         let run = if cache.segment_bytes > 0 { self.dirty.run_before(range.end) } else { 0 };
         4 * self.dirty.len() as u64 > quarters * cache.extents as u64
@@ -300,7 +300,7 @@ impl Disk {
             || 4 * run * SECTOR_BYTES > quarters * cache.segment_bytes
     }
 
-    /// A request larger than its segment is written out while it is received; gives the time when the rest fits.
+    /// A request larger than its segment is written out while it is received; returns the time when the rest fits.
     fn keep_to_segment(&mut self, ready_ns: f64, range: &Extent, cache: WriteCacheParams) -> f64 {
         let mut fits_ns = ready_ns;
         let first_piece = Extent { first: range.first, end: range.end.min(range.first + DESTAGE_SECTORS) };
@@ -312,7 +312,7 @@ impl Disk {
         fits_ns
     }
 
-    /// Begins to destage, unless the arm is at it already; it did not know before `now_ns` that there would be need.
+    /// Starts to destage, unless the arm already does; the need was not known before `now_ns`.
     fn destage_from(&mut self, now_ns: f64) {
         if self.destaging == Destage::Resting {
             self.destaging = Destage::Running;
@@ -334,8 +334,8 @@ impl Disk {
         done_ns
     }
 
-    /// What the arm did for the write cache before `now_ns`, while no command kept it: a cache three quarters full is emptied
-    /// to the half (one of segments wholly), and all of it once the disk has been idle for some time.
+    /// Destages what the arm wrote before `now_ns` between commands: a cache three quarters full is emptied to one half (one with
+    /// segments completely), and completely once the disk has been idle for some time.
     fn destage_until(&mut self, now_ns: f64) {
         let Some(cache) = self.params.write_cache else { return };
         let idle_ns = self.port_free_ns + cache.delay_ns as f64;
@@ -355,7 +355,7 @@ impl Disk {
         self.destaging = Destage::Resting;
     }
 
-    /// Moves one piece to the media from `begin_ns` on; gives the time when it is there.
+    /// Writes one piece to the media from `begin_ns` on; returns the time when it is there.
     fn destage_one(&mut self, begin_ns: f64) -> f64 {
         self.break_stream(begin_ns);
         let begin_ns = begin_ns.max(self.arm_free_ns);
@@ -371,7 +371,7 @@ impl Disk {
         };
         let Some(chosen) = chosen.copied() else { return begin_ns };
         let unit = self.params.physical_sector_bytes / SECTOR_BYTES;
-        // A run is not broken off within a physical sector.
+        // A run is not interrupted within a physical sector.
         let broken_off = (chosen.first + DESTAGE_SECTORS) / unit * unit;
         let piece = Extent { first: chosen.first, end: chosen.end.min(broken_off) };
         let end_ns = self.write_over(begin_ns, &piece);
@@ -381,12 +381,12 @@ impl Disk {
     }
 }
 
-/// Whether a run with more behind it is too much for its segment; one request alone may be larger than that.
+/// Whether a run and the sectors that follow exceed its segment; a single request may be larger.
 fn overfills_segment(run: u64, more: u64, cache: WriteCacheParams) -> bool {
     cache.segment_bytes > 0 && run > 0 && (run + more) * SECTOR_BYTES > cache.segment_bytes
 }
 
-/// A completion is seen at the next whole nanosecond.
+/// A completion is rounded up to whole nanoseconds.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

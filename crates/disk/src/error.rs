@@ -1,4 +1,4 @@
-//! What can be wrong with a system's figures and with a call to a host. It says what and where; the caller prints.
+//! Errors in a system's parameters and in a call to a host. They name what and where; the caller prints.
 
 use crate::request::Fault;
 
@@ -11,17 +11,17 @@ pub enum ParamError {
         /// The name as given.
         name: String,
     },
-    /// The text is no TOML, or has keys or types that no system has.
+    /// The text is not TOML, or has unknown keys or wrong types.
     #[error("{}: {}", place(*.line, key.as_deref()), rdsk_units::printable(.reason))]
     Malformed {
         /// Line in the text, from 1; `None` where the text is a variant of another and the line is not known.
         line: Option<usize>,
         /// The key, with its tables, where the text is TOML.
         key: Option<String>,
-        /// What the parser said.
+        /// The parser's message.
         reason: String,
     },
-    /// A figure that no device or host can have.
+    /// A value that no device or host can have.
     #[error("{}: {reason}", place(*.line, Some(.key)))]
     Impossible {
         /// Line in the text, from 1; `None` where the key does not stand in the text (a variant's base, or a default).
@@ -34,7 +34,7 @@ pub enum ParamError {
 }
 
 impl ParamError {
-    /// What to do about it, one line, without a full stop.
+    /// What to do about it: one line, without a full stop.
     pub fn hint(&self) -> String {
         match self {
             ParamError::UnknownName { .. } => {

@@ -1,5 +1,5 @@
-//! What goes wrong with a device: bad ranges, stalls, a silent slow-down. The device itself is untouched: it lives in a time
-//! of its own, which stands still during a stall and runs slower after a slow-down.
+//! Faults of a device: bad ranges, stalls, a silent slow-down. The device itself is unchanged: it has its own time, which stops
+//! during a stall and runs slower after a slow-down.
 
 use crate::device::Device;
 use crate::params::FaultParams;
@@ -13,7 +13,7 @@ pub struct Faulty {
 }
 
 impl Faulty {
-    /// Gives a device faults whose figures were checked.
+    /// Adds faults with checked parameters to a device.
     pub fn new(inner: Device, params: &FaultParams) -> Faulty {
         Faulty { inner, params: params.clone() }
     }

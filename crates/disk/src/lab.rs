@@ -1,5 +1,5 @@
-//! Several simulated hosts on one virtual clock: what a run over simulated targets shares between the engine that makes
-//! the calls and the observer that counts beside it. It decides nothing of what is called.
+//! Several simulated hosts on one virtual clock, shared by the engine that makes the calls and the observer that reads the
+//! counters. It does not decide what is called.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +8,7 @@ use crate::error::HostError;
 use crate::host::{Call, CallId, Done, Host};
 use crate::systems::System;
 
-/// Names a LUN of one of the hosts.
+/// Identifies a LUN of one of the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LunId {
     /// Position of the host in the lab.
@@ -17,7 +17,7 @@ pub struct LunId {
     pub lun: usize,
 }
 
-/// What was seen of a LUN during one step of a sampling.
+/// The activity of a LUN during one step of a sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Bytes moved in the step, both directions.
@@ -36,11 +36,12 @@ struct Sampling {
     samples: Vec<Sample>,
 }
 
-/// Samples kept of one LUN; nobody knows beforehand how long a virtual time is sampled. Even, so that pairs fit.
+/// Maximum number of samples kept of one LUN, since the duration is not known in advance. Even, so that samples can be
+/// merged in pairs.
 const MAX_SAMPLES: usize = 1 << 16;
 
 impl Sampling {
-    /// Makes one sample of two, for steps of twice the width.
+    /// Merges two samples into one, for steps of twice the width.
     fn fold(&mut self) {
         let one = |pair: &[Sample]| Sample {
             bytes: pair.iter().map(|sample| sample.bytes).sum(),
@@ -67,7 +68,7 @@ impl Lab {
         Lab::default()
     }
 
-    /// The host of a system; the one of this name that is there already, or a new one whose chance comes from `seed`.
+    /// The host of a system: the existing one of this name, or a new one seeded with `seed`.
     pub fn host_of(&mut self, system: &System, seed: u64) -> usize {
         if let Some(known) = self.names.iter().position(|name| *name == system.name) {
             return known;
@@ -131,8 +132,8 @@ impl Lab {
         self.hosts.iter().filter_map(Host::next_ns).min()
     }
 
-    /// Lets the next thing happen, and time with it; gives the calls that returned, with the position of their host.
-    /// Empty and without effect when nothing is to happen.
+    /// Processes the next event and advances the time to it; returns the calls that returned, with the position of their
+    /// host. Without an event it does nothing.
     pub fn advance_one(&mut self) -> (usize, Vec<Done>) {
         let ahead = |(index, host): (usize, &Host)| host.next_ns().map(|at_ns| (at_ns, index));
         let Some((at_ns, index)) = self.hosts.iter().enumerate().filter_map(ahead).min() else {
@@ -143,7 +144,7 @@ impl Lab {
         (index, self.hosts[index].advance_one())
     }
 
-    /// Looks at a LUN every `width_ns` from now on, until [`Lab::take_samples`].
+    /// Samples a LUN every `width_ns` from now on, until [`Lab::take_samples`].
     pub fn sample(&mut self, lun: LunId, width_ns: u64) {
         let bytes_before = self.moved_bytes(lun);
         let (width_ns, samples) = (width_ns.max(1), Vec::new());
@@ -152,8 +153,8 @@ impl Lab {
         self.samplings.push(Sampling { lun, width_ns, next_ns, bytes_before, samples });
     }
 
-    /// What was seen of a LUN since [`Lab::sample`], one entry per whole step, and the width of a step in ns, which is a power
-    /// of two times the one asked for; ends the sampling.
+    /// The samples of a LUN since [`Lab::sample`], one per whole step, and the width of a step in ns, which is a power of two
+    /// times the requested one; ends the sampling.
     pub fn take_samples(&mut self, lun: LunId) -> (u64, Vec<Sample>) {
         self.sample_until(self.now_ns);
         match self.samplings.iter().position(|sampling| sampling.lun == lun) {
@@ -170,7 +171,7 @@ impl Lab {
         counters.read_bytes + counters.write_bytes
     }
 
-    /// Takes every sample that is due before what happens at `at_ns`; nothing changes between two events.
+    /// Takes every sample that is due before the event at `at_ns`; nothing changes between two events.
     fn sample_until(&mut self, at_ns: u64) {
         for position in 0..self.samplings.len() {
             while self.samplings[position].next_ns <= at_ns {
@@ -190,7 +191,7 @@ impl Lab {
         }
     }
 
-    /// Lets everything happen up to `until_ns`; calls that return meanwhile are forgotten.
+    /// Processes all events up to `until_ns`; calls that return meanwhile are dropped.
     pub fn advance(&mut self, until_ns: u64) {
         while self.next_ns().is_some_and(|at_ns| at_ns <= until_ns) {
             self.advance_one();
@@ -202,7 +203,7 @@ impl Lab {
         self.now_ns = self.now_ns.max(until_ns);
     }
 
-    /// Makes a call now and waits for its return; other calls' returns are forgotten.
+    /// Makes a call now and waits for its return; returns of other calls are dropped.
     ///
     /// # Errors
     /// As [`Lab::submit`].
@@ -238,9 +239,9 @@ impl SharedLab {
         SharedLab::default()
     }
 
-    /// The lab itself. Nobody may keep it over a call into another room.
+    /// The lab itself. The guard must not be held across a call into another room.
     pub fn lock(&self) -> MutexGuard<'_, Lab> {
-        // A panic elsewhere ends the run anyway; the lab's data are whole between its calls.
+        // A panic elsewhere ends the run anyway; the lab's data is consistent between its calls.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

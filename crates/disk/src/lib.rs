@@ -1,5 +1,5 @@
 //! The room `disk`: physical models of disks, arrays, paths and of the hosts above them, in virtual time: a request and its
-//! arrival in, the time of its completion out. It does no I/O, reads no clock and draws nothing at random but from a seed.
+//! arrival in, the time of its completion out. It does no I/O, reads no clock and draws random numbers only from a seed.
 
 mod array;
 mod builtin;

@@ -1,14 +1,14 @@
-//! Where the data lies under the heads and how long it takes to come by: zones, rotation, switches, seeks. It knows no
-//! cache, no command and no queue.
+//! The position of data under the heads and the time to reach it: zones, rotation, switches, seeks. It models no cache, no
+//! command and no queue.
 //!
-//! Every sector has a *stream position*: the time in ns that a head needs to come to it when it reads the whole disk from
+//! Every sector has a *stream position*: the time in ns that a head needs to reach it when it reads the whole disk from
 //! sector 0 without a pause. Tracks are skewed by exactly their switch times, so the position modulo one revolution is also
 //! the sector's angle, and reading a range takes the difference of its ends' positions.
 
 use crate::params::DiskParams;
 
-/// A sector that comes by within this time before the end of a whole turn was not missed; it was reached with the rounding of
-/// a completion to whole nanoseconds.
+/// A sector that arrives within this time before the end of a revolution was not missed: the difference is the rounding of a
+/// completion to whole nanoseconds.
 const ROUNDING_NS: f64 = 4.0;
 
 /// A disk's mechanics. Positions are sectors, times nanoseconds.
@@ -68,7 +68,7 @@ impl SeekCurve {
 }
 
 impl Mechanics {
-    /// The mechanics of a disk whose figures were checked.
+    /// The mechanics of a disk with checked parameters.
     pub fn new(params: &DiskParams) -> Mechanics {
         let mut mechanics = Mechanics {
             rev_ns: 60e9 / params.rpm,
@@ -115,7 +115,7 @@ impl Mechanics {
             + on_track as f64 * self.rev_ns / zone.sectors_per_track as f64
     }
 
-    /// Time to pass over `sectors` from `sector` on, switches included, from the begin of the first to the end of the last.
+    /// Time to pass over `sectors` from `sector` on, switches included, from the start of the first to the end of the last.
     pub fn transfer_ns(&self, sector: u64, sectors: u64) -> f64 {
         if sectors == 0 {
             return 0.0;
@@ -125,7 +125,7 @@ impl Mechanics {
         self.stream_ns(last) - self.stream_ns(sector) + self.rev_ns / zone.sectors_per_track as f64
     }
 
-    /// The sector that begins at or next after a stream position, as a reading head meets it; at most `limit`.
+    /// The sector that starts at or next after a stream position, as a reading head reaches it; at most `limit`.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -152,7 +152,7 @@ impl Mechanics {
         zone.first_cylinder + (sector - zone.first_sector) / (zone.sectors_per_track * self.heads)
     }
 
-    /// Time from `now_ns` with the head on `cylinder` until it stands before `sector`: seek, then rotation.
+    /// Time from `now_ns` with the head on `cylinder` until it reaches `sector`: seek, then rotation.
     pub fn position_ns(&self, now_ns: f64, cylinder: u64, sector: u64) -> f64 {
         let seek_ns = self.seek.time_ns(self.cylinder_of(sector).abs_diff(cylinder));
         let wait_ns = (self.stream_ns(sector) - now_ns - seek_ns).rem_euclid(self.rev_ns);

@@ -1,12 +1,12 @@
-//! The ways from a host to its LUNs: controllers and their buses, each one transfer after the other. It merges nothing and
-//! queues without limit; limits are the host's.
+//! The paths from a host to its LUNs: controllers and their buses, each one transfer after the other. It merges nothing and
+//! queues without limit; limits belong to the host.
 
 use crate::device::Device;
 use crate::disk::whole_ns;
 use crate::params::{ControllerParams, Hold, SystemParams};
 use crate::request::{Completion, Op, Request};
 
-/// A host's LUNs and the controllers that they hang on.
+/// A host's LUNs and the controllers that they are attached to.
 #[derive(Clone, Debug)]
 pub struct Paths {
     controllers: Vec<Controller>,
@@ -26,7 +26,7 @@ struct Lun {
 }
 
 impl Paths {
-    /// The paths of a system whose figures were checked.
+    /// The paths of a system with checked parameters.
     pub fn new(system: &SystemParams, seed: u64) -> Paths {
         let controllers = system.controllers.iter();
         let luns = system.luns.iter().zip(seed..);
@@ -56,8 +56,8 @@ impl Paths {
         &self.luns[lun].device
     }
 
-    /// Takes a request for a LUN at `now_ns`. What is written crosses the bus before the device sees it, what is read after
-    /// the device gave it.
+    /// Takes a request for a LUN at `now_ns`. Written data crosses the bus before the device receives it, read data after the
+    /// device returned it.
     ///
     /// # Panics
     /// When there is no such LUN.
@@ -90,7 +90,7 @@ impl Paths {
 }
 
 impl Controller {
-    /// When the transfer begins and when it is across.
+    /// Start and end of the transfer.
     fn cross(&mut self, now_ns: u64, request: &Request) -> (u64, u64) {
         let bytes_per_s = match request.op {
             Op::Read => self.params.read_bytes_per_s,

@@ -1,4 +1,4 @@
-//! A store of memory: a few servers, each one request after the other, and a buffer for writes; no mechanics.
+//! Memory: a few servers, each one request after the other, and a buffer for writes; no mechanics.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use crate::disk::whole_ns;
 use crate::params::RamParams;
 use crate::request::{Completion, Op, Request};
 
-/// A store of memory.
+/// A memory device.
 #[derive(Clone, Debug)]
 pub struct Ram {
     params: RamParams,
@@ -18,7 +18,7 @@ pub struct Ram {
 }
 
 impl Ram {
-    /// A store whose figures were checked.
+    /// A device with checked parameters.
     pub fn new(params: &RamParams) -> Ram {
         Ram {
             params: params.clone(),
@@ -61,7 +61,7 @@ impl Ram {
         Completion { start_ns: start_ns.min(end_ns), end_ns, outcome: Ok(()) }
     }
 
-    /// When a write is in the buffer: at once, or when as many before it are stored as it needs room.
+    /// When a write is in the buffer: at once, or when enough earlier ones are stored to make room.
     fn buffer(&mut self, arrival_ns: u64, stored_ns: u64, bytes: u64) -> u64 {
         let mut received_ns = arrival_ns;
         while let Some(&(done_ns, gone_bytes)) = self.buffered.front() {

@@ -1,4 +1,4 @@
-//! What a device is asked and what it answers: plain data, shared by every model. It decides nothing.
+//! A request to a device and its completion: plain data, shared by every model. It decides nothing.
 
 /// Bytes of a sector.
 pub(crate) const SECTOR_BYTES: u64 = 512;
@@ -10,7 +10,7 @@ pub enum Op {
     Read,
     /// Data to the device.
     Write,
-    /// Everything accepted so far onto stable media; offset and size are ignored.
+    /// Writes everything accepted so far to stable media; offset and size are ignored.
     Flush,
 }
 
@@ -81,10 +81,10 @@ pub enum Fault {
 /// When and how a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// When the device began to work on it, in ns; never before its arrival.
+    /// When the device started it, in ns; never before its arrival.
     pub start_ns: u64,
-    /// When its completion is seen, in ns; never before `start_ns`.
+    /// When it completed, in ns; never before `start_ns`.
     pub end_ns: u64,
-    /// What became of it.
+    /// Success, or why it failed.
     pub outcome: Result<(), Fault>,
 }

@@ -1,5 +1,5 @@
-//! Flash: pages over parallel dies, a fast part that fills and drains, and garbage collections that hold everything up. It
-//! knows no mapping and no wear.
+//! Flash: pages over parallel dies, a fast part that fills and drains, and garbage collections that block everything. It models
+//! no mapping and no wear.
 
 use crate::disk::whole_ns;
 use crate::params::SsdParams;
@@ -19,7 +19,7 @@ pub struct Ssd {
 }
 
 impl Ssd {
-    /// A device whose figures were checked, its fast part empty.
+    /// A device with checked parameters, its fast part empty.
     pub fn new(params: &SsdParams) -> Ssd {
         Ssd {
             params: params.clone(),
@@ -55,7 +55,7 @@ impl Ssd {
         request.offset_bytes / self.params.page_bytes..request.end_bytes().div_ceil(self.params.page_bytes)
     }
 
-    /// Dies are dealt pages in turn.
+    /// Pages are distributed over the dies in turn.
     fn die_of(&self, page: u64) -> usize {
         usize::try_from(page % self.params.dies as u64)
             .expect("less than the number of dies, which is a usize")
@@ -102,7 +102,7 @@ impl Ssd {
         self.slc_seen_ns = self.slc_seen_ns.max(now_ns);
     }
 
-    /// Finds a place for one page: how long its programming takes, after a garbage collection if one is due.
+    /// Time to program one page, after a garbage collection if one is due.
     fn take_place(&mut self) -> f64 {
         let page_bytes = self.params.page_bytes;
         let every = self.params.gc_every_bytes;

@@ -5,7 +5,7 @@ use crate::builtin::source;
 use crate::error::ParamError;
 use crate::params::SystemParams;
 
-/// How many systems may extend each other.
+/// Longest chain of systems that extend each other.
 const MAX_BASES: usize = 4;
 
 /// A system with its name.
@@ -13,7 +13,7 @@ const MAX_BASES: usize = 4;
 pub struct System {
     /// The name under which it was loaded.
     pub name: String,
-    /// Its figures, checked.
+    /// Its parameters, checked.
     pub params: SystemParams,
 }
 
@@ -26,8 +26,8 @@ pub fn load(name: &str) -> Result<System, ParamError> {
     parse(name, text)
 }
 
-/// Reads and checks a system's text. A text that begins with `extends = "NAME"` need only say what differs from the built-in
-/// system of that name; lists are taken element by element.
+/// Parses and checks a system's text. A text that starts with `extends = "NAME"` needs only what differs from the built-in
+/// system of that name; lists are merged element by element.
 ///
 /// # Errors
 /// [`ParamError`], with line, key and reason as far as they are known.
@@ -47,7 +47,7 @@ pub fn parse(name: &str, text: &str) -> Result<System, ParamError> {
     Ok(System { name: name.to_owned(), params })
 }
 
-/// The table with everything that it does not say taken from the systems it extends.
+/// The table, completed from the systems that it extends.
 fn with_bases(mut table: toml::Table, text: &str, bases: usize) -> Result<toml::Table, ParamError> {
     let Some(extends) = table.remove("extends") else { return Ok(table) };
     let wrong = |reason: &str| ParamError::Impossible {

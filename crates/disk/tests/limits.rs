@@ -97,7 +97,7 @@ fn what_would_never_end_or_fill_the_memory_is_refused() {
         ),
         ("[host]\nqueue_limit = 1_000_000_000_000\n".into(), "host.queue_limit", "is more than 1048576"),
         ("[host]\nclock_resolution_ns = 0\n".into(), "host.clock_resolution_ns", "must be above zero"),
-        ("[[luns]]\n[luns.faults.stall]\nevery_ns = 5\nlasts_ns = 5\n".into(), "every_ns", "for ever"),
+        ("[[luns]]\n[luns.faults.stall]\nevery_ns = 5\nlasts_ns = 5\n".into(), "every_ns", "forever"),
         ("luns = [1]\n".into(), "luns[0]", "invalid type"),
     ] {
         let error = refused(&text);

@@ -1,16 +1,16 @@
 //! Random 4 KiB reads on one processor, as fast as the engine can: the benchmark's counterpart to one fio job.
 //!
-//! `hammer PATH direct|buffered sync|threads|aio|uring|free DEPTH BATCH SECONDS CPU on|off` prints one JSON object: `ops_per_s`, `cpu_ns_per_op`, `in_flight`, …
+//! `hammer PATH direct|buffered sync|threads|aio|uring|free DEPTH BATCH SECONDS CPU` prints one JSON object: `ops_per_s`, `cpu_ns_per_op`, `in_flight`, …
 //! `free` lets the engine choose as rdsk does. BATCH is how many completions a wait asks for, or `default`.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "the benchmark reads its answer, and people the trials"
+    reason = "the benchmark reads its output, and people the trials"
 )]
 
 use rdsk_engine::{
     CacheCheck, Control, Engine as _, EnginePolicy, Flow, Job, Limits, Pinning, Progress, RealEngine,
-    Recording, WaitBatch,
+    WaitBatch,
 };
 use rdsk_model::{EngineKind, IoPath, Pattern, StopFlag, Workload};
 use rdsk_targets::{Access, Permission, Roots, claim, examine};
@@ -27,10 +27,9 @@ impl Control for ToTheEnd {
 #[expect(clippy::cast_precision_loss, reason = "rates for people")]
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [path, io_path, engine, depth, batch, seconds, cpu, recording] = words.as_slice() else {
+    let [path, io_path, engine, depth, batch, seconds, cpu] = words.as_slice() else {
         return Err(
-            "usage: hammer PATH direct|buffered sync|threads|aio|uring|free DEPTH BATCH SECONDS CPU on|off"
-                .into(),
+            "usage: hammer PATH direct|buffered sync|threads|aio|uring|free DEPTH BATCH SECONDS CPU".into()
         );
     };
     let roots = Roots::default();
@@ -62,9 +61,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         pinning: Pinning::Cpus(vec![cpu.parse()?]),
         stop: StopFlag::new(),
     };
-    let recording = if recording == "off" { Recording::Off } else { Recording::On };
     let policy = if engine == "free" { EnginePolicy::Fastest } else { EnginePolicy::Requested };
-    let mut engine = RealEngine { recording, policy, ..RealEngine::default() };
+    let mut engine = RealEngine { policy, ..RealEngine::default() };
     engine.tuning.wait_batch = match batch.as_str() {
         "default" => engine.tuning.wait_batch,
         count => WaitBatch::Fixed(count.parse()?),

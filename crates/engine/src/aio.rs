@@ -1,13 +1,13 @@
-//! The engine by Linux AIO: per stream one context, a batch of I/Os per `io_submit`, completions taken from the kernel's
-//! ring without a system call where they are there already. For direct I/O: through the page cache `io_submit` waits. How
-//! a stream goes on is decided in `async_loop`.
+//! The Linux AIO engine: one context per stream, a batch of I/Os per `io_submit`, completions read from the kernel's ring
+//! without a system call if they are already there. For direct I/O: with buffered I/O `io_submit` blocks. The loop is in
+//! `async_loop`.
 #![allow(unsafe_code, reason = "requests carry addresses")]
 
 use crate::arena::Arena;
 use crate::async_loop::{self, IoQueue, MAX_WAIT_NS};
 use crate::error::{EngineError, errno_text};
 use crate::ring::WaitBatch;
-use crate::work::{Outcome, Recorder, Work};
+use crate::work::{Outcome, Work};
 use rdsk_sys::aio::{Completion, Context, Request, Transfer};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -20,12 +20,12 @@ pub enum AioSource {
     /// `io_setup(2)`.
     #[default]
     Kernel,
-    /// Every context is refused with `EPERM`, as a sandbox does; for tests of the way out.
+    /// Every context is refused with `EPERM`, as a sandbox does; for tests of the fallback.
     Forbidden,
 }
 
-/// Contexts that are made and idle, for the next visit of the same depth. Destroying one waits for the kernel's readers
-/// (RCU) for tens of milliseconds, which must lie between no two visits and in no flush.
+/// Idle contexts, for the next visit of the same depth. Destroying one waits tens of milliseconds for an RCU grace period,
+/// which must not happen between visits or during a flush.
 #[derive(Clone, Debug, Default)]
 pub struct Contexts(Arc<Mutex<Vec<(usize, Context)>>>);
 
@@ -36,7 +36,7 @@ impl Contexts {
     /// A context for `depth` I/Os, an idle one if there is one.
     ///
     /// # Errors
-    /// When the kernel gives none: another engine has to do.
+    /// When the kernel creates none: another engine takes over.
     pub(crate) fn take(&self, source: AioSource, depth: usize) -> io::Result<Context> {
         if source == AioSource::Forbidden {
             return Err(io::Error::from_raw_os_error(libc::EPERM));
@@ -47,7 +47,7 @@ impl Contexts {
         }
         let requests = u32::try_from(depth).unwrap_or(u32::MAX);
         Context::new(requests).or_else(|error| {
-            // Idle ones of other depths may hold what the system allows.
+            // Idle contexts of other depths may use up the system's limit.
             if idle.is_empty() || error.raw_os_error() != Some(libc::EAGAIN) {
                 return Err(error);
             }
@@ -56,7 +56,7 @@ impl Contexts {
         })
     }
 
-    /// Keeps a context in which nothing is in flight and nothing is left to be taken.
+    /// Keeps a context that has nothing in flight and no completion left to read.
     pub(crate) fn give_back(&self, depth: usize, context: Context) {
         let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < MAX_IDLE {
@@ -65,12 +65,12 @@ impl Contexts {
     }
 }
 
-/// Why there is no context, in words.
+/// Why there is no context, as text.
 pub(crate) fn forbidden_message(error: &io::Error) -> String {
     let words = errno_text(error.raw_os_error().unwrap_or(0));
     match error.raw_os_error() {
         Some(libc::EAGAIN) => {
-            format!("Linux AIO has no room for so many requests here ({words}; see fs.aio-max-nr)")
+            format!("Linux AIO has no room for this many requests here ({words}; see fs.aio-max-nr)")
         }
         _ => format!("Linux AIO is forbidden here ({words})"),
     }
@@ -79,28 +79,28 @@ pub(crate) fn forbidden_message(error: &io::Error) -> String {
 /// Issues the I/O of one stream, the whole blocks first, then the shorter one.
 ///
 /// # Errors
-/// [`EngineError::Aio`] when the context itself stops working. I/O may then be in flight, so the arena is given up.
-pub(crate) fn run<R: Recorder>(
-    mut work: Work<'_, R>,
+/// [`EngineError::Aio`] when the context itself stops working. I/O may then be in flight, so the arena is leaked.
+pub(crate) fn run(
+    mut work: Work<'_>,
     arena: Arena,
     context: Context,
     contexts: &Contexts,
     wait_batch: WaitBatch,
 ) -> Result<Outcome, EngineError> {
-    // The context goes away before the memory, whichever way this function ends.
+    // The context is dropped before the memory, whichever way this function ends.
     let mut arena = ManuallyDrop::new(arena);
     let spec = work.spec;
     let mut queue = AioQueue::new(context, spec.fd, spec.depth);
     let depth = u32::try_from(spec.depth).unwrap_or(u32::MAX);
     let end = async_loop::run(&mut work, &mut arena, &mut queue, depth, wait_batch)
         .map_err(|source| EngineError::Aio { stream: spec.stream, source })?;
-    work.within_submit = Some(queue.within_submit);
+    work.outcome.within_submit = Some(queue.within_submit);
     contexts.give_back(spec.depth, queue.context);
     drop(ManuallyDrop::into_inner(arena));
     Ok(work.finish(end))
 }
 
-/// A context at work.
+/// A context in use.
 struct AioQueue<'a> {
     context: Context,
     fd: BorrowedFd<'a>,
@@ -109,14 +109,14 @@ struct AioQueue<'a> {
     /// The batch in which a slot was pushed last.
     batches: Box<[u64]>,
     batch: u64,
-    /// Slots in line; those before `sent` are submitted.
+    /// Slots in line; those before `sent` have been submitted.
     line: Vec<u32>,
-    /// Where the requests of a submission lie; kept for its memory only.
+    /// Addresses of the requests of a submission; kept only to reuse its memory.
     pointers: Vec<*mut Request>,
     sent: usize,
-    /// Completions that were not handed over yet.
+    /// Completions not handed over yet.
     seen: Vec<Completion>,
-    /// I/Os that the submission itself refused, with the negative error number.
+    /// I/Os that `io_submit` refused, with the negative error number.
     refused: Vec<(u32, i64)>,
     /// I/Os that were complete when the call that submitted them returned.
     within_submit: u64,
@@ -139,7 +139,7 @@ impl<'a> AioQueue<'a> {
         }
     }
 
-    /// Submits what is in line, as far as the context takes it.
+    /// Submits what is in line, as far as the context accepts it.
     #[inline]
     fn submit(&mut self) {
         let first = self.requests.as_mut_ptr();
@@ -208,7 +208,7 @@ impl IoQueue for AioQueue<'_> {
 
     #[inline]
     fn completions(&mut self, mut each: impl FnMut(u32, i64)) {
-        // What completed since the wait lies in the ring and costs nothing to take.
+        // What completed since the wait is in the ring and costs nothing to read.
         self.context.reap(&mut self.seen);
         for completion in self.seen.drain(..) {
             each(slot(completion.data), completion.result);

@@ -8,22 +8,22 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-/// Size and alignment of a huge page, on every architecture that this runs on today.
+/// Size and alignment of a huge page on every architecture rdsk runs on today.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Slots begin on this boundary: a page, and the strictest alignment that direct I/O asks for.
+/// Slots start on this boundary: a page, and the strictest alignment that direct I/O requires.
 const SLOT_ALIGN_BYTES: usize = 4096;
 
-/// Bytes that share one stamp: no two blocks of this size that are written are ever equal.
+/// Bytes that share one stamp: no two written blocks of this size are ever equal.
 const STAMP_EVERY_BYTES: usize = 4096;
 
-/// Stamps are cut to the block when it is smaller.
+/// Size of a stamp; truncated if the block is smaller.
 const STAMP_BYTES: usize = 32;
 
 /// Whether the memory is filled with random data, which writes need, or left as zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
-    /// Left as the kernel gives it, but touched, so that no page fault falls into a measurement.
+    /// Left as the kernel provides it, but touched, so that no page fault occurs during the measurement.
     Touched,
     /// Random bytes from this seed.
     Random {
@@ -47,10 +47,10 @@ pub struct Arena {
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// An arena of `slots` slots of at least `slot_bytes` bytes each, filled as asked.
+    /// An arena of `slots` slots of at least `slot_bytes` bytes each, filled as requested.
     ///
     /// # Errors
-    /// [`EngineError::Memory`] when the kernel gives none.
+    /// [`EngineError::Memory`] when the kernel provides none.
     pub fn new(slots: usize, slot_bytes: usize, fill: Fill) -> Result<Self, EngineError> {
         let wanted = u64::try_from(slots)
             .unwrap_or(u64::MAX)
@@ -90,7 +90,7 @@ impl Arena {
         self.slot_stride_bytes
     }
 
-    /// Where a slot begins.
+    /// Address of a slot.
     #[inline]
     #[must_use]
     pub fn slot_pointer(&self, slot: usize) -> *mut u8 {
@@ -110,7 +110,7 @@ impl Arena {
         unsafe { std::slice::from_raw_parts_mut(self.slot_pointer(slot), len) }
     }
 
-    /// Every slot, for those who work on different ones at the same time.
+    /// Every slot, for threads that work on different ones at the same time.
     pub fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
         let used_bytes = self.slots * self.slot_stride_bytes;
         // SAFETY: the arena spans slots × stride bytes from `base`, initialised, and `&mut self` makes the slice unique.
@@ -135,7 +135,7 @@ impl Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        // While a panic unwinds, I/O may still be in flight into this memory; then it is left to the end of the process.
+        // While a panic unwinds, I/O may still be in flight into this memory; it then stays mapped until the process ends.
         if std::thread::panicking() {
             return;
         }
@@ -150,10 +150,10 @@ fn map_huge(bytes: usize) -> rustix::io::Result<(NonNull<c_void>, usize)> {
     map(bytes, MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::POPULATE)
 }
 
-/// Ordinary pages, one huge page more than wanted so that a boundary lies inside, and a request for huge ones.
+/// Ordinary pages with advice to use huge ones, and one huge page more than needed so that a boundary lies inside.
 fn map_aligned(bytes: usize) -> rustix::io::Result<(NonNull<c_void>, usize)> {
     let (mapping, mapping_bytes) = map(bytes + HUGE_PAGE_BYTES, MapFlags::PRIVATE)?;
-    // A kernel without transparent huge pages answers EINVAL; ordinary pages work as well, only slower.
+    // A kernel without transparent huge pages returns EINVAL; ordinary pages work too, only slower.
     // SAFETY: the advice changes no content of our own fresh mapping.
     let _ = unsafe { rustix::mm::madvise(mapping.as_ptr(), mapping_bytes, Advice::LinuxHugepage) };
     Ok((mapping, mapping_bytes))
@@ -167,7 +167,7 @@ fn map(bytes: usize, flags: MapFlags) -> rustix::io::Result<(NonNull<c_void>, us
     NonNull::new(address).map(|pointer| (pointer, bytes)).ok_or(rustix::io::Errno::NOMEM)
 }
 
-/// Makes every 4 KiB of blocks that are about to be written unlike any other.
+/// Makes every 4 KiB of written data unique.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamper {
     key: u64,
@@ -175,7 +175,7 @@ pub struct Stamper {
 }
 
 impl Stamper {
-    /// A stamper of one stream of one visit.
+    /// The stamper of one stream of one visit.
     #[must_use]
     pub fn new(seed: u64, visit: u32, stream: u32) -> Self {
         Self { key: mix(mix(seed, u64::from(visit)), u64::from(stream)), sequence: 0 }
@@ -187,8 +187,8 @@ impl Stamper {
         Self { key: mix(self.key, thread.wrapping_add(1)), ..self }
     }
 
-    /// Writes the stamp of the block that goes to `offset_bytes` into each of its pages: key, sequence number, offset
-    /// of the page, and a mix of the three, little-endian, as much of it as fits.
+    /// Stamps each page of the block that goes to `offset_bytes`: key, sequence number, offset of the page, and a mix of
+    /// the three, little-endian, as much as fits.
     #[inline]
     pub fn stamp(&mut self, block: &mut [u8], offset_bytes: u64) {
         let mut page_offset = offset_bytes;
@@ -201,7 +201,7 @@ impl Stamper {
             if let Some(head) = page.first_chunk_mut::<STAMP_BYTES>() {
                 *head = stamp;
             } else {
-                // A block of a few bytes takes the end of the stamp, where the mix changes most.
+                // A block of a few bytes gets the end of the stamp, where the mix changes most.
                 let len = page.len();
                 page.copy_from_slice(&stamp[STAMP_BYTES - len..]);
             }

@@ -1,17 +1,17 @@
-//! The monotonic clock of the real engines, and what is known of it: source, resolution, cost. It never sets a clock
+//! The monotonic clock of the real engine, and what is known about it: source, resolution, cost. It never sets a clock
 //! and never reads the wall clock.
 
 use rdsk_model::{Clock, ClockFacts, StopFlag};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// How long a sleeper goes without looking at the stop flag.
+/// How often a sleep checks the stop flag.
 const STOP_POLL_NS: u64 = 10_000_000;
 
-/// Readings that the facts rest on; 10 000 take less than a millisecond.
+/// Readings that the facts are based on; 10 000 take less than a millisecond.
 const READINGS: usize = 10_000;
 
-/// `CLOCK_MONOTONIC`, read without a system call where the kernel's source allows it.
+/// `CLOCK_MONOTONIC`, read without a system call if the kernel's clock source allows it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MonotonicClock;
 
@@ -39,8 +39,8 @@ pub(crate) fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Looks at the clock itself: the kernel's source (`tsc`, `hpet`, …; `unknown` where sysfs is hidden), the smallest
-/// step between two different readings, and the median cost of a reading.
+/// Measures the clock: the kernel's source (`tsc`, `hpet`, …; `unknown` if sysfs is hidden), the smallest step between two
+/// different readings, and the median cost of a reading.
 #[must_use]
 pub fn measure_clock() -> ClockFacts {
     let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";

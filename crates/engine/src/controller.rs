@@ -1,5 +1,5 @@
-//! The calling thread's part of a run: start the streams, look at them window by window, ask the Control, stop them, and
-//! add up what they did. It issues no I/O but the `fdatasync` at the end.
+//! The calling thread's part of a run: start the streams, follow them window by window, call the Control, stop them, and
+//! add up what they did. It issues no I/O except the `fdatasync` at the end.
 
 use crate::clock::now_ns;
 use crate::counters::{SharedCounters, WINDOWS};
@@ -7,7 +7,7 @@ use crate::error::{EngineError, errno_text};
 use crate::job::{Control, Ended, Flow, Progress, Run};
 use crate::open_target::OpenTarget;
 use crate::start_barrier::{HaltOnPanic, Release, StartBarrier};
-use crate::stream::{RunConfig, StreamDone, run_stream};
+use crate::stream::{RunConfig, run_stream};
 use crate::stream_spec::StreamSpec;
 use crate::work::{Outcome, ended};
 use rdsk_model::{ColdCheck, CpuTime, EngineKind, IoError, Issuing, PageCacheState, StopFlag, StreamResult};
@@ -16,10 +16,10 @@ use rdsk_sys::usage::{Usage, process_usage};
 use std::any::Any;
 use std::time::Duration;
 
-/// The controller looks at the stop flag at least this often.
+/// The controller checks the stop flag at least this often.
 const MAX_SLEEP_NS: u64 = 20_000_000;
 
-/// The control is called at least this often, however wide the windows are, so that whoever watches sees the run go on.
+/// The Control is called at least this often, however wide the windows are, so that a progress display keeps moving.
 const MAX_SILENCE_NS: u64 = 200_000_000;
 
 /// Windows before the current one that are read again, because a completion may be published after its window ended.
@@ -36,8 +36,8 @@ pub(crate) fn run_streams(
 ) -> Result<(Run, u64), EngineError> {
     let barrier = StartBarrier::default();
     let counters: Vec<SharedCounters> = specs.iter().map(|_| SharedCounters::new()).collect();
-    let (dones, halted, cpu_before) = std::thread::scope(|scope| {
-        // Should the Control panic, the scope waits for the streams before the panic goes on.
+    let (outcomes, halted, cpu_before) = std::thread::scope(|scope| {
+        // If the Control panics, the scope waits for the streams before the panic continues.
         let barrier = &barrier;
         let _halts = HaltOnPanic(barrier);
         let mut handles = Vec::with_capacity(specs.len());
@@ -59,21 +59,21 @@ pub(crate) fn run_streams(
         let windows = Vec::with_capacity(WINDOWS);
         let mut watcher = Watcher { config, barrier, counters: &counters, windows, shown_ns: 0 };
         let halted = watcher.watch(handles.len(), stop, control);
-        let mut dones = Vec::with_capacity(handles.len());
+        let mut outcomes = Vec::with_capacity(handles.len());
         for (handle, spec) in handles.into_iter().zip(specs) {
             match handle.join() {
-                Ok(Ok(done)) => dones.push(done),
+                Ok(Ok(outcome)) => outcomes.push(outcome),
                 Ok(Err(error)) => _ = failed.get_or_insert(error),
                 Err(panic) => _ = failed.get_or_insert(panicked(spec.stream, panic.as_ref())),
             }
         }
         match failed {
             Some(error) => Err(error),
-            None => Ok((dones, halted, cpu_before)),
+            None => Ok((outcomes, halted, cpu_before)),
         }
     })?;
-    let begin_ns = issued(&dones).map(|outcome| outcome.start_ns).min().unwrap_or_else(now_ns);
-    let mut run = add_up(specs, &dones, halted, begin_ns);
+    let begin_ns = issued(&outcomes).map(|outcome| outcome.start_ns).min().unwrap_or_else(now_ns);
+    let mut run = add_up(specs, &outcomes, halted, begin_ns);
     run.windows = windows_of(&counters, config, run.to_return_ns);
     run.window_ns = config.window_ns;
     if !sync_targets.is_empty() && run.ended != Ended::Failed {
@@ -156,51 +156,54 @@ fn window_bytes(counters: &[SharedCounters], index: usize) -> u64 {
     counters.iter().map(|shared| shared.window(index)).sum()
 }
 
-fn add_up(specs: &[StreamSpec<'_>], dones: &[StreamDone], halted: Option<Ended>, begin_ns: u64) -> Run {
+fn add_up(specs: &[StreamSpec<'_>], outcomes: &[Outcome], halted: Option<Ended>, begin_ns: u64) -> Run {
     let mut histogram = Histogram::new();
-    for done in dones {
-        histogram.merge(&done.outcome.latencies.histogram);
+    for outcome in outcomes {
+        histogram.merge(&outcome.latencies.histogram);
     }
-    let outcomes = || dones.iter().map(|done| &done.outcome);
-    let to_return_ns = issued(dones).map(|outcome| outcome.end_ns).max().unwrap_or(begin_ns) - begin_ns;
-    let mut notes: Vec<String> = dones.iter().filter_map(|done| done.note.clone()).collect();
+    let to_return_ns = issued(outcomes).map(|outcome| outcome.end_ns).max().unwrap_or(begin_ns) - begin_ns;
+    let mut notes: Vec<String> = outcomes.iter().filter_map(|outcome| outcome.note.clone()).collect();
     notes.dedup();
-    let within_submit = outcomes().map(|outcome| outcome.within_submit).sum();
+    let sum = |of: fn(&Outcome) -> u64| outcomes.iter().map(of).sum();
+    let within_submit = outcomes.iter().map(|outcome| outcome.within_submit).sum();
     Run {
-        ended: ended(outcomes().map(|outcome| outcome.end), halted),
+        ended: ended(&outcomes.iter().map(|outcome| outcome.end), halted),
         elapsed_ns: to_return_ns,
         to_return_ns,
-        asked_bytes: outcomes().map(|outcome| outcome.asked_bytes).sum(),
-        bytes: outcomes().map(|outcome| outcome.bytes).sum(),
-        ops: outcomes().map(|outcome| outcome.ops).sum(),
+        asked_bytes: sum(|outcome| outcome.asked_bytes),
+        bytes: sum(|outcome| outcome.bytes),
+        ops: sum(|outcome| outcome.ops),
         histogram,
-        latency_sum_ns: outcomes().map(|outcome| u128::from(outcome.latencies.sum_ns)).sum(),
+        latency_sum_ns: outcomes.iter().map(|outcome| u128::from(outcome.latencies.sum_ns)).sum(),
         windows: Vec::new(),
         window_ns: 0,
-        points: outcomes().find_map(|outcome| outcome.points.clone()),
+        points: outcomes.iter().find_map(|outcome| outcome.points.clone()),
         streams: specs
             .iter()
-            .zip(outcomes())
+            .zip(outcomes.iter())
             .map(|(spec, outcome)| stream(spec, outcome, begin_ns))
             .collect(),
-        errors: outcomes().flat_map(|outcome| outcome.missed.iter().chain(&outcome.error).cloned()).collect(),
+        errors: outcomes
+            .iter()
+            .flat_map(|outcome| outcome.missed.iter().chain(&outcome.error).cloned())
+            .collect(),
         cpu: CpuTime::default(),
         page_cache: PageCacheState::default(),
         check: ColdCheck {
             cached_bytes: None,
-            ranges_checked: outcomes().map(|outcome| outcome.cache_probe.checked).sum(),
-            ranges_wrong: outcomes().map(|outcome| outcome.cache_probe.wrong).sum(),
+            ranges_checked: sum(|outcome| outcome.cache_probe.checked),
+            ranges_wrong: sum(|outcome| outcome.cache_probe.wrong),
         },
-        interrupted_calls: outcomes().map(|outcome| outcome.interrupted_calls).sum(),
-        engine: dones.iter().map(|done| done.engine).min().unwrap_or(EngineKind::Sync),
+        interrupted_calls: sum(|outcome| outcome.interrupted_calls),
+        engine: outcomes.iter().map(|outcome| outcome.engine).min().unwrap_or(EngineKind::Sync),
         issuing: Issuing { within_submit, ..Issuing::default() },
         notes,
     }
 }
 
-/// The streams that issued anything.
-fn issued(dones: &[StreamDone]) -> impl Iterator<Item = &Outcome> {
-    dones.iter().map(|done| &done.outcome).filter(|outcome| outcome.asked_bytes > 0)
+/// The streams that issued any I/O.
+fn issued(outcomes: &[Outcome]) -> impl Iterator<Item = &Outcome> {
+    outcomes.iter().filter(|outcome| outcome.asked_bytes > 0)
 }
 
 fn stream(spec: &StreamSpec<'_>, outcome: &Outcome, begin_ns: u64) -> StreamResult {

@@ -3,11 +3,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Windows of one run. The width is chosen so that the longest allowed run needs half of them, because what is in
-/// flight at the end may complete later.
+/// Windows of one run. The width is chosen so that the longest allowed run needs half of them, because I/O in flight at
+/// the end may complete later.
 pub(crate) const WINDOWS: usize = 4096;
 
-/// The counters of one stream, alone on their cache lines (128 bytes: lines are fetched in pairs).
+/// The counters that one stream publishes, alone on their cache lines (128 bytes: lines are fetched in pairs).
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct SharedCounters {
@@ -33,7 +33,7 @@ impl SharedCounters {
     }
 }
 
-/// The wanted width, doubled until the longest run fits into half the windows.
+/// The requested width, doubled until the longest run fits into half the windows.
 pub(crate) fn window_width_ns(wanted_ns: u64, max_elapsed_ns: u64) -> u64 {
     let mut width_ns = wanted_ns.max(1);
     while max_elapsed_ns / width_ns >= (WINDOWS / 2) as u64 {
@@ -42,7 +42,7 @@ pub(crate) fn window_width_ns(wanted_ns: u64, max_elapsed_ns: u64) -> u64 {
     width_ns
 }
 
-/// A stream's own side of its board.
+/// A stream's own side of its shared counters.
 #[derive(Debug)]
 pub(crate) struct StreamCounters<'a> {
     shared: &'a SharedCounters,
@@ -56,7 +56,7 @@ pub(crate) struct StreamCounters<'a> {
 }
 
 impl<'a> StreamCounters<'a> {
-    /// A tally whose windows begin at `begin_ns`.
+    /// Counters whose windows start at `begin_ns`.
     pub(crate) fn new(shared: &'a SharedCounters, begin_ns: u64, width_ns: u64) -> Self {
         let window_end_ns = begin_ns.saturating_add(width_ns);
         Self { shared, bytes: 0, ops: 0, begin_ns, width_ns, window_index: 0, window_end_ns, window_bytes: 0 }
@@ -76,7 +76,7 @@ impl<'a> StreamCounters<'a> {
         self.shared.ops.store(self.ops, Ordering::Relaxed);
     }
 
-    /// Goes on to the window of `now_ns`; the last one takes everything that comes after it.
+    /// Moves on to the window of `now_ns`; the last one takes everything after it.
     #[cold]
     fn next_window(&mut self, now_ns: u64) {
         let index = (now_ns - self.begin_ns) / self.width_ns;

@@ -1,30 +1,30 @@
-//! Which engine issues the I/O of a visit: the one that the workload names, or the next one that is to be had here, or, where
-//! the workload leaves it open and a device takes no requests without waiting, the one that was fastest in a short trial.
-//! It decides and issues nothing; the trials are made in `engine_trial`.
+//! Which engine issues the I/O of a visit: the one that the workload names; the next available one; or, if the user
+//! requested none and the target does not support `RWF_NOWAIT`, the fastest in a short trial. It decides and issues
+//! nothing; the trials are in `engine_trial`.
 
 use crate::aio::{self, AioSource, Contexts};
 use crate::ring::{self, NoRing, RingSource};
 use crate::thread_pool;
 use rdsk_model::{EngineKind, IoPath, Issuing, Trial, Workload};
 
-/// Whether the workload's engine was asked for, or may give way to a faster one.
+/// Whether the user requested the workload's engine, or a faster one may replace it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EnginePolicy {
-    /// Somebody wants this engine; another one takes over only where it is not to be had.
+    /// This engine was requested; another one takes over only if it is not available.
     #[default]
     Requested,
     /// Any engine of the same depth will do.
     Fastest,
 }
 
-/// The engine of a visit and how it was found.
+/// The engine of a visit and how it was chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EngineChoice {
     pub(crate) engine: EngineKind,
     pub(crate) issuing: Issuing,
 }
 
-/// What is to be had here: nothing to say, or why not.
+/// Which engines are available here, or why not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Available {
     ring: Result<(), String>,
@@ -32,7 +32,7 @@ pub(crate) struct Available {
 }
 
 impl Available {
-    /// Asks for what the workload may need, and for nothing else: AIO only where the ring is not to be had.
+    /// Probes only what the workload may need: AIO only if the ring is not available.
     pub(crate) fn of(
         workload: &Workload,
         ring: impl FnOnce() -> Result<(), String>,
@@ -49,8 +49,8 @@ impl Available {
     }
 }
 
-/// Whether rings are to be had, or why not. Another failure than a refusal is met again, and reported, when the stream
-/// makes its ring.
+/// Whether rings are available, or why not. A failure other than a refusal happens again, and is reported, when the stream
+/// creates its ring.
 pub(crate) fn ring_available(source: RingSource) -> Result<(), String> {
     match ring::probe(source) {
         Ok(()) | Err(NoRing::Failed(_)) => Ok(()),
@@ -58,25 +58,23 @@ pub(crate) fn ring_available(source: RingSource) -> Result<(), String> {
     }
 }
 
-/// Whether an AIO context of this depth is to be had, or why not.
+/// Whether an AIO context of this depth is available, or why not.
 pub(crate) fn aio_available(contexts: &Contexts, source: AioSource, depth: usize) -> Result<(), String> {
     let context = contexts.take(source, depth).map_err(|error| aio::forbidden_message(&error))?;
     contexts.give_back(depth, context);
     Ok(())
 }
 
-/// The engine that the workload gets, before any trial.
+/// The engine for the workload, before any trial.
 pub(crate) fn initial(workload: &Workload, available: &Available) -> EngineChoice {
     let is_direct = workload.path == IoPath::Direct;
-    // One at a time needs no thread of its own.
+    // A queue depth of 1 needs no thread of its own.
     let threads = if workload.queue_depth == 1 { EngineKind::Sync } else { EngineKind::Threads };
     let (engine, reasons) = match (workload.engine, &available.ring, &available.aio) {
         (EngineKind::Uring, Err(ring), Ok(())) if is_direct => (EngineKind::Aio, vec![ring.clone()]),
         (EngineKind::Uring, Err(ring), Err(aio)) if is_direct => (threads, vec![ring.clone(), aio.clone()]),
         (EngineKind::Uring, Err(ring), _) => (threads, vec![ring.clone()]),
-        (EngineKind::Aio, _, _) if !is_direct => {
-            (threads, vec!["Linux AIO waits within io_submit for buffered I/O".into()])
-        }
+        (EngineKind::Aio, _, _) if !is_direct => (threads, vec!["io_submit blocks on buffered I/O".into()]),
         (EngineKind::Aio, _, Err(aio)) => (threads, vec![aio.clone()]),
         (engine, _, _) => (engine, Vec::new()),
     };
@@ -86,35 +84,35 @@ pub(crate) fn initial(workload: &Workload, available: &Available) -> EngineChoic
 
 fn issues(engine: EngineKind) -> &'static str {
     match engine {
-        EngineKind::Sync => "the sync engine issues the I/O, one at a time as asked",
-        EngineKind::Threads => "threads issue the I/O, one for each in flight",
+        EngineKind::Sync => "the sync engine issues the I/O, one at a time as requested",
+        EngineKind::Threads => "threads issue the I/O, one per I/O in flight",
         EngineKind::Aio => "Linux AIO issues the I/O",
         EngineKind::Uring => "io_uring issues the I/O",
         EngineKind::Sim => "the simulated host issues the I/O",
     }
 }
 
-/// What is to be said where an engine of threads has fewer than the depth asks for.
+/// The note if the threads engine has fewer threads than the queue depth requires.
 pub(crate) fn fewer_threads(workload: &Workload) -> Option<String> {
     let (depth, streams) = (workload.queue_depth as usize, workload.streams as usize);
     let size = thread_pool::size(depth, streams);
     (size < depth).then(|| {
         format!(
-            "the engine of threads has at most {} threads in all: {} of {depth} I/Os are in flight per stream",
+            "the threads engine has at most {} threads in total: {} of {depth} I/Os are in flight per stream",
             thread_pool::MAX_THREADS,
             size
         )
     })
 }
 
-/// Engines that are tried, in the order in which they are preferred where they are alike.
+/// The engines of a trial, in order of preference if they perform alike.
 pub(crate) const TRIAL_ENGINES: [EngineKind; 3] = [EngineKind::Aio, EngineKind::Uring, EngineKind::Threads];
 
-/// Rates and processor times closer than this are alike: a trial of a few milliseconds shows no more.
+/// Rates and processor times that differ by less are alike: a trial of a few milliseconds resolves no more.
 const ALIKE: f64 = 0.1;
 
-/// The engine that the trials speak for: the fastest; among those that are about as fast the one that takes the least
-/// processor time; among those alike in both the first of [`TRIED`]. `None` where nothing completed.
+/// The best engine of the trials: the fastest; of those about as fast the one with the least processor time; of those alike
+/// in both the first of [`TRIAL_ENGINES`]. `None` if nothing completed.
 pub(crate) fn fastest(trials: &[Trial]) -> Option<EngineKind> {
     let rate = |trial: &Trial| trial.ops as f64 / trial.elapsed_ns.max(1) as f64;
     let cost = |trial: &Trial| trial.cpu_ns as f64 / trial.ops.max(1) as f64;
@@ -128,11 +126,11 @@ pub(crate) fn fastest(trials: &[Trial]) -> Option<EngineKind> {
     fast().filter(is_cheap).min_by_key(rank).map(|trial| trial.engine)
 }
 
-/// Why the trials led away from `io_uring`.
+/// Why the trials chose another engine than `io_uring`.
 pub(crate) fn why_chosen(engine: EngineKind, tried: usize) -> String {
-    let lead = "the target takes no requests without waiting (no RWF_NOWAIT)";
+    let lead = "the target does not support RWF_NOWAIT";
     if tried < 2 {
-        return format!("{lead} and is slow enough that issuing costs nothing beside it: {}", issues(engine));
+        return format!("{lead} and is so slow that the cost of issuing does not matter: {}", issues(engine));
     }
     format!("{lead}, and this was the fastest of {tried} engines in a short trial: {}", issues(engine))
 }
@@ -146,72 +144,30 @@ mod tests {
     }
 
     #[test]
-    fn every_engine_has_one_that_takes_over() {
+    fn every_engine_has_a_fallback() {
         use EngineKind::{Aio, Sync, Threads, Uring};
         use IoPath::{Buffered, Direct};
         let yes = || Ok(());
         let no = |text: &str| Err(text.to_owned());
+        let by = |reason: &str, issuer: &str| Some(format!("{reason}: {issuer}"));
+        let threads = "threads issue the I/O, one per I/O in flight";
+        let aio_issues = "Linux AIO issues the I/O";
+        let sync = "the sync engine issues the I/O, one at a time as requested";
         for (engine, path, depth, ring, aio, expected, why) in [
             (Uring, Direct, 32, yes(), yes(), Uring, None),
-            (Uring, Direct, 32, no("r"), yes(), Aio, Some("r: Linux AIO issues the I/O")),
-            (
-                Uring,
-                Buffered,
-                32,
-                no("r"),
-                yes(),
-                Threads,
-                Some("r: threads issue the I/O, one for each in flight"),
-            ),
-            (
-                Uring,
-                Direct,
-                32,
-                no("r"),
-                no("a"),
-                Threads,
-                Some("r, and a: threads issue the I/O, one for each in flight"),
-            ),
-            (
-                Uring,
-                Buffered,
-                1,
-                no("r"),
-                yes(),
-                Sync,
-                Some("r: the sync engine issues the I/O, one at a time as asked"),
-            ),
-            (Uring, Direct, 1, no("r"), yes(), Aio, Some("r: Linux AIO issues the I/O")),
+            (Uring, Direct, 32, no("r"), yes(), Aio, by("r", aio_issues)),
+            (Uring, Buffered, 32, no("r"), yes(), Threads, by("r", threads)),
+            (Uring, Direct, 32, no("r"), no("a"), Threads, by("r, and a", threads)),
+            (Uring, Buffered, 1, no("r"), yes(), Sync, by("r", sync)),
+            (Uring, Direct, 1, no("r"), yes(), Aio, by("r", aio_issues)),
             (Aio, Direct, 32, yes(), yes(), Aio, None),
-            (
-                Aio,
-                Direct,
-                32,
-                yes(),
-                no("a"),
-                Threads,
-                Some("a: threads issue the I/O, one for each in flight"),
-            ),
-            (
-                Aio,
-                Buffered,
-                8,
-                yes(),
-                yes(),
-                Threads,
-                Some(
-                    "Linux AIO waits within io_submit for buffered I/O: threads issue the I/O, one for each in flight",
-                ),
-            ),
+            (Aio, Direct, 32, yes(), no("a"), Threads, by("a", threads)),
+            (Aio, Buffered, 8, yes(), yes(), Threads, by("io_submit blocks on buffered I/O", threads)),
             (Threads, Direct, 8, yes(), yes(), Threads, None),
             (Sync, Buffered, 1, yes(), yes(), Sync, None),
         ] {
             let choice = initial(&workload(engine, path, depth), &Available { ring, aio });
-            assert_eq!(
-                (choice.engine, choice.issuing.why.as_deref()),
-                (expected, why),
-                "{engine} {path} {depth}"
-            );
+            assert_eq!((choice.engine, choice.issuing.why), (expected, why), "{engine} {path} {depth}");
         }
     }
 
@@ -227,14 +183,14 @@ mod tests {
         assert_eq!(available.aio, Err("Linux AIO is forbidden here (Operation not permitted)".into()));
         let sync = workload(EngineKind::Sync, IoPath::Direct, 1);
         assert_eq!(refused(&sync), Available { ring: Ok(()), aio: Ok(()) });
-        // Who can have a ring does not ask for AIO.
+        // If a ring is available, AIO is not probed.
         let with_ring =
             Available::of(&workload(EngineKind::Uring, IoPath::Direct, 4), || Ok(()), |_| unreachable!());
         assert_eq!(with_ring, Available { ring: Ok(()), aio: Ok(()) });
     }
 
     #[test]
-    fn the_limit_of_threads_is_said() {
+    fn the_limit_of_threads_is_reported() {
         assert_eq!(fewer_threads(&workload(EngineKind::Threads, IoPath::Direct, 1024)), None);
         let said = fewer_threads(&workload(EngineKind::Threads, IoPath::Direct, 4096)).unwrap();
         assert!(said.contains("at most 1024 threads") && said.contains("1024 of 4096"), "{said}");

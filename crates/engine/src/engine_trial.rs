@@ -1,5 +1,5 @@
 //! Short trials of the engines on a target: random reads for a few milliseconds each, before a visit is prepared and before
-//! anything is counted. It only ever reads, from offsets of its own, and keeps nothing but counts and times.
+//! anything is counted. It only reads, at offsets of its own, and keeps only counts and times.
 
 use crate::controller::run_streams;
 use crate::engine_choice::TRIAL_ENGINES;
@@ -7,7 +7,7 @@ use crate::error::EngineError;
 use crate::job::{CacheCheck, Control, Flow, Job, Limits, Progress, Run};
 use crate::open_target::OpenTarget;
 use crate::random::mix;
-use crate::stream::{Recording, RunConfig};
+use crate::stream::RunConfig;
 use crate::stream_spec::StreamSpec;
 use rdsk_model::{CacheState, EngineKind, IoPath, Op, Pattern, Sync, Trial, Workload};
 use rdsk_targets::{Access, OpenMode};
@@ -15,19 +15,20 @@ use rdsk_targets::{Access, OpenMode};
 /// No read is submitted later than this after the start of one trial.
 const TRIAL_NS: u64 = 4_000_000;
 
-/// In flight during a trial, at most: enough to tell the engines apart, and soon drained.
+/// Most I/Os in flight during a trial: enough to distinguish the engines, and soon drained.
 const MAX_DEPTH: u32 = 16;
 
-/// Each engine is tried so often; its best trial counts, because another program can only slow it down.
+/// Trials per engine. The best one counts, because other programs can only slow it down.
 const ROUNDS: usize = 2;
 
-/// A device that completes less often than every 50 µs does not show what issuing costs.
+/// On a device that completes less than one I/O per 50 µs, the cost of issuing does not show.
 const SLOW_NS: u64 = 50_000;
 
-/// Makes the seed of the trials differ from that of every visit, so that no read of a visit finds its data fetched.
+/// Makes the seed of the trials differ from that of every visit, so that no visit reads data that a trial has already
+/// fetched.
 const SEED: u64 = 0x7472_6961_6c73;
 
-/// Nobody watches a trial.
+/// A Control that never stops a trial.
 struct Unwatched;
 
 impl Control for Unwatched {
@@ -36,8 +37,8 @@ impl Control for Unwatched {
     }
 }
 
-/// Tries every engine on the job's first target; those that fail are left out. Where the device is slow and AIO hands it
-/// its reads without waiting, one trial is enough: it is as fast as any.
+/// Tries every engine on the job's first target and leaves out those that fail. If the device is slow and `io_submit` does
+/// not wait for its reads, the AIO trial is enough: AIO is then as fast as any engine.
 ///
 /// # Errors
 /// When the target cannot be opened for reading or nothing can be issued.
@@ -50,7 +51,7 @@ pub(crate) fn trials(
     let mode = OpenMode { access: Access::Read, path: IoPath::Direct, sync: Sync::None };
     let target = [OpenTarget::open(index, claim, mode)?];
     let workload = reading(job.workload);
-    // The limits of the visit are not those of the trial.
+    // A trial has limits of its own.
     let limits = Limits { max_bytes: None, max_ops: None, max_elapsed_ns: TRIAL_NS };
     let job = Job {
         workload: &workload,
@@ -64,18 +65,14 @@ pub(crate) fn trials(
     };
     let spec = StreamSpec::new(&job, 0, &target)?;
     let mut best: Vec<Trial> = Vec::with_capacity(TRIAL_ENGINES.len());
-    for round in 0..ROUNDS {
-        // There and back, so that drift hits all alike.
-        let order: Vec<EngineKind> = match round % 2 {
-            0 => TRIAL_ENGINES.to_vec(),
-            _ => TRIAL_ENGINES.iter().rev().copied().collect(),
-        };
+    let mut order = TRIAL_ENGINES;
+    for _ in 0..ROUNDS {
         for kind in order {
             if job.stop.is_raised() {
                 return Ok(best);
             }
-            // What cannot even start is left out like what fails.
-            let config = RunConfig { recording: Recording::On, ..config(kind, &job) };
+            // An engine that cannot start is left out like one that fails.
+            let config = config(kind, &job);
             let result = run_streams(&config, &[spec], job.pinning.cpus(), &[], &job.stop, &mut Unwatched);
             let Ok((run, _)) = result else { continue };
             if run.engine != kind || !run.errors.is_empty() {
@@ -94,11 +91,13 @@ pub(crate) fn trials(
         if best.iter().all(is_slow) {
             break;
         }
+        // Forwards, then backwards, so that drift affects all alike.
+        order.reverse();
     }
     Ok(best)
 }
 
-/// The trial's own workload: reads where the visit goes, random ones, never from the page cache.
+/// The trial's own workload: random direct reads in the span of the visit.
 fn reading(workload: &Workload) -> Workload {
     Workload {
         op: Op::Read,
@@ -136,7 +135,7 @@ fn is_slow(trial: &Trial) -> bool {
     trial.elapsed_ns > trial.ops.saturating_mul(SLOW_NS)
 }
 
-/// Whether most reads were done within their submission, one after the other.
+/// Whether most reads completed during their submission, one after the other.
 fn is_within(trial: &Trial) -> bool {
     trial.within_submit.is_some_and(|within| within * 2 > trial.ops)
 }

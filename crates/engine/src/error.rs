@@ -1,17 +1,17 @@
-//! What can keep an engine from issuing anything at all. A failed I/O is no error here: it is data of the Run.
+//! What can prevent an engine from issuing any I/O. A failed I/O is not an error here: it is data of the Run.
 
 use rdsk_model::{Problem, ProblemKind};
 use rdsk_targets::TargetError;
 use std::io;
 
-/// Why a job could not be done.
+/// Why a job could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The target could not be opened.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// The workload names a target that the job brought no claim for.
-    #[error("the workload names target {index}, and only {claims} were claimed")]
+    /// The workload names a target for which the job has no claim.
+    #[error("the workload names target {index}, but only {claims} were claimed")]
     NoClaim {
         /// Position that the workload names.
         index: u32,
@@ -26,7 +26,7 @@ pub enum EngineError {
     },
     /// The span has no room for one block per stream.
     #[error(
-        "{span_bytes} bytes from offset {offset_bytes} hold no block of {block_bytes} bytes for each of {streams} streams"
+        "{span_bytes} bytes from offset {offset_bytes} have no room for a block of {block_bytes} bytes for each of {streams} streams"
     )]
     Span {
         /// First byte of the span.
@@ -41,7 +41,7 @@ pub enum EngineError {
     /// No memory for the I/O buffers.
     #[error("cannot get {bytes} bytes of memory for I/O buffers")]
     Memory {
-        /// Bytes that were wanted.
+        /// Bytes requested.
         bytes: u64,
         /// The system's answer.
         source: io::Error,
@@ -54,7 +54,7 @@ pub enum EngineError {
         /// The system's answer.
         source: io::Error,
     },
-    /// A ring stopped working, or could not be made for another reason than that it is forbidden.
+    /// A ring stopped working, or could not be created for a reason other than being forbidden.
     #[error("io_uring failed in stream {stream}")]
     Ring {
         /// Number of the stream.
@@ -70,7 +70,7 @@ pub enum EngineError {
         /// The system's answer.
         source: io::Error,
     },
-    /// A thread panicked: a fault of ours.
+    /// A thread panicked: a bug in rdsk.
     #[error("the thread of stream {stream} panicked: {message}")]
     Panicked {
         /// Number of the stream.
@@ -78,7 +78,7 @@ pub enum EngineError {
         /// What the panic said.
         message: String,
     },
-    /// The page cache could not be brought into the wanted state.
+    /// The page cache could not be brought into the requested state.
     #[error("cannot prepare the page cache of {target}")]
     Cache {
         /// Name of the target.
@@ -105,7 +105,7 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// The error as the Record and the command line state it.
+    /// The error as the Record and the command line show it.
     #[must_use]
     pub fn problem(&self) -> Problem {
         let message = with_causes(self);
@@ -115,7 +115,7 @@ impl EngineError {
                 ProblemKind::Io,
                 "internal",
                 message,
-                "this is a fault of rdsk; please report it with the command line",
+                "this is a bug in rdsk; please report it with the command line",
             ),
             Self::Workload { .. } => Problem::plain(ProblemKind::Usage, "bad-workload", message),
             Self::Span { .. } => Problem::new(
@@ -142,7 +142,7 @@ impl EngineError {
             Self::Aio { .. } => Problem::new(ProblemKind::Io, "aio", message, "try --engine threads"),
             Self::Cache { .. } => Problem::plain(ProblemKind::Io, "page-cache", message),
             Self::Flush { .. } => {
-                Problem::new(ProblemKind::Io, "flush", message, "look at the kernel's log with dmesg")
+                Problem::new(ProblemKind::Io, "flush", message, "check the kernel log with dmesg")
             }
             Self::Interrupted { .. } => Problem::plain(ProblemKind::Interrupted, "interrupted", message),
         }
@@ -160,7 +160,7 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// The system's words for an error number, without the number.
+/// The system's text for an error number, without the number.
 pub(crate) fn errno_text(errno: i32) -> String {
     let text = std::io::Error::from_raw_os_error(errno).to_string();
     match text.find(" (os error") {

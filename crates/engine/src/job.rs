@@ -1,5 +1,5 @@
-//! What an engine is asked to do and what it answers: Job in, Run and Settled out, and the traits between the runner and
-//! every engine, real or simulated. Plain data and two traits; it issues nothing itself.
+//! What an engine is given and what it returns: Job in, Run and Settled out, and the traits between the runner and every
+//! engine, real or simulated. It issues nothing itself.
 
 use crate::error::EngineError;
 use rdsk_model::{
@@ -14,16 +14,16 @@ use rdsk_targets::Claim;
 pub enum CacheCheck {
     /// The whole span once, after preparing.
     Span,
-    /// Besides, the range of every I/O just before it, outside its latency.
+    /// Also the range of every I/O just before it, outside its latency.
     EachRange,
 }
 
 /// Where the threads of the streams run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pinning {
-    /// Wherever the scheduler puts them.
+    /// On any processor the scheduler picks.
     Free,
-    /// Stream n on the n-th of these processors, round and round; never empty.
+    /// Stream n on the n-th of these processors, round robin; never empty.
     Cpus(Vec<usize>),
 }
 
@@ -37,12 +37,12 @@ impl Pinning {
     }
 }
 
-/// Where a visit ends by itself. All streams together; the elapsed time is always limited.
+/// When a visit ends by itself, over all streams together. The elapsed time is always limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes asked for; a multiple of the block size is not required, the rest is one shorter I/O.
+    /// Bytes to request. Need not be a multiple of the block size; the rest is one shorter I/O.
     pub max_bytes: Option<u64>,
-    /// I/Os.
+    /// I/Os to issue.
     pub max_ops: Option<u64>,
     /// Time after which no further I/O is submitted.
     pub max_elapsed_ns: u64,
@@ -51,23 +51,23 @@ pub struct Limits {
 /// One visit of one cell.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
-    /// What is asked.
+    /// What to issue.
     pub workload: &'a Workload,
     /// The workload's targets, indexed by [`Workload::targets`].
     pub claims: &'a [Claim],
-    /// Where it ends.
+    /// When it ends.
     pub limits: Limits,
     /// Number of the visit within its cell; mixed into the seed, so that visits draw different offsets.
     pub visit: u32,
-    /// Chosen places that are left out at the start of the visit's order, because an earlier run has visited them.
+    /// Chosen positions to skip at the start of the visit's order, because an earlier run has visited them.
     pub first_position: u32,
-    /// The members of an array, read before and after each I/O at a chosen place.
+    /// Counters of an array's members, read before and after each I/O at a chosen position.
     pub members: Option<&'a dyn MemberCounters>,
-    /// Who chooses places by them before those of the list.
+    /// Chooses positions from these counters, before those of the list.
     pub chooser: Option<&'a dyn PlaceChooser>,
     /// How the cache state is checked.
     pub cache_check: CacheCheck,
-    /// Width of a rate window; made wider by the engine when the longest possible run would need too many.
+    /// Width of a rate window. The engine widens it if the longest possible run would need too many windows.
     pub window_ns: u64,
     /// Where the streams run.
     pub pinning: Pinning,
@@ -87,7 +87,7 @@ pub enum Flow {
 /// The runner's view of a visit in progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    /// Since the first submission.
+    /// Time since the first submission.
     pub elapsed_ns: u64,
     /// Bytes completed in each full window so far, oldest first, all streams together.
     pub windows: &'a [u64],
@@ -110,7 +110,7 @@ pub trait Control {
 pub struct Prepared {
     /// The page cache over the span, right before the first I/O; summed over targets.
     pub page_cache: PageCacheState,
-    /// Whether the wanted state was reached; `None` when the workload does not ask for one.
+    /// Whether the requested state was reached; `None` if the workload requests none.
     pub reached: Option<bool>,
 }
 
@@ -121,7 +121,7 @@ pub enum Ended {
     Complete,
     /// `max_elapsed_ns` was reached.
     OutOfTime,
-    /// The Control said so.
+    /// The Control stopped it.
     Stopped,
     /// The stop flag was raised.
     Interrupted,
@@ -129,16 +129,16 @@ pub enum Ended {
     Failed,
 }
 
-/// What the I/O of one visit was.
+/// The result of the I/O of one visit.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// Why it ended.
     pub ended: Ended,
-    /// From just before the first submission to the last completion seen (the `fdatasync` of `fsync_at_end` included).
+    /// From just before the first submission to the last completion, including the `fdatasync` of `fsync_at_end`.
     pub elapsed_ns: u64,
     /// The part of `elapsed_ns` up to the return of the last I/O, without the `fdatasync` at the end.
     pub to_return_ns: u64,
-    /// Bytes asked for in submitted I/Os.
+    /// Bytes requested by submitted I/Os.
     pub asked_bytes: u64,
     /// Bytes completed.
     pub bytes: u64,
@@ -152,7 +152,7 @@ pub struct Run {
     pub windows: Vec<u64>,
     /// Width of a window.
     pub window_ns: u64,
-    /// The latencies at chosen places; `None` for a workload without any.
+    /// The latencies at chosen positions; `None` for a workload without any.
     pub points: Option<PointRun>,
     /// The streams; times from the first submission of the visit.
     pub streams: Vec<StreamResult>,
@@ -166,15 +166,15 @@ pub struct Run {
     pub check: ColdCheck,
     /// Calls that a signal interrupted and that were repeated.
     pub interrupted_calls: u64,
-    /// Who really issued the I/O; where streams differ, the earliest of [`EngineKind`].
+    /// The engine that issued the I/O; if streams differ, the first of them in the order of [`EngineKind`].
     pub engine: EngineKind,
-    /// How that came about.
+    /// How that engine was chosen.
     pub issuing: Issuing,
     /// What the user should know: a fallback and its reason.
     pub notes: Vec<String>,
 }
 
-/// When the data of a visit was safe, counted from its first submission.
+/// When the data of a visit was on stable storage, counted from its first submission.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settled {
     /// Return of the last close; on a block device it flushes the page cache.
@@ -183,12 +183,12 @@ pub struct Settled {
     pub to_stable_ns: Option<u64>,
 }
 
-/// Somebody who can do jobs: the real engines, the simulated one.
+/// Runs jobs: the real engine or the simulated one.
 pub trait Engine {
     /// Opens what the job needs. Nothing is read or written yet.
     ///
     /// # Errors
-    /// When the target went away, is now in use, or does not take the flags (`EINVAL` for `O_DIRECT`).
+    /// When the target is gone, is in use by now, or rejects the flags (`EINVAL` for `O_DIRECT`).
     fn open<'a>(&'a mut self, job: &Job<'a>) -> Result<Box<dyn Session + 'a>, EngineError>;
 }
 
@@ -199,7 +199,7 @@ pub trait Session {
     /// # Errors
     /// When the cache cannot be changed or the warm-up reads fail.
     fn prepare(&mut self) -> Result<Prepared, EngineError>;
-    /// Issues the I/O until a limit, the control or the stop flag ends it. I/O errors are data, not `Err`.
+    /// Issues the I/O until a limit, the Control or the stop flag ends it. I/O errors are data, not `Err`.
     ///
     /// # Errors
     /// When nothing could be issued at all: no threads, no ring, no memory.
@@ -207,6 +207,6 @@ pub trait Session {
     /// Closes, then makes everything stable.
     ///
     /// # Errors
-    /// When close or flush fail: written data may be lost.
+    /// When the close or the flush fails: written data may be lost.
     fn settle(self: Box<Self>) -> Result<Settled, EngineError>;
 }

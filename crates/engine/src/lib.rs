@@ -1,5 +1,5 @@
-//! The room `engine`: it issues the I/O of one visit of one cell, counts it, and says when the data was safe. It takes
-//! Claims, never paths; it judges nothing and prints nothing.
+//! The room `engine`: it issues the I/O of one visit of one cell, counts it, and reports when the data was on stable
+//! storage. It takes Claims, never paths; it judges nothing and prints nothing.
 
 mod aio;
 pub mod arena;
@@ -41,4 +41,3 @@ pub use offsets::capacity;
 pub use real::{ChoiceCache, RealEngine};
 pub use ring::{RingSource, UringTuning, WaitBatch};
 pub use sim::{SimClock, SimEngine};
-pub use stream::Recording;

@@ -1,11 +1,11 @@
-//! Where each I/O of a stream goes: deterministic for a workload, a visit and a stream, and the same on every engine.
-//! It never leaves the span, and it issues nothing.
+//! The offset of each I/O of a stream: deterministic for a workload, a visit and a stream, and the same on every engine. It
+//! never leaves the span, and it issues nothing.
 
 use crate::error::EngineError;
 use crate::random::{Permutation, WyRand, mix};
 use rdsk_model::{CacheState, IoPath, Pattern, StreamRange, Workload};
 
-/// A stream's place in a workload: which target it uses, and which part of it.
+/// Which target a stream uses, and which part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// Position in [`Workload::targets`].
@@ -16,7 +16,7 @@ pub struct Placement {
     pub parts: u64,
 }
 
-/// Deals the streams round the targets in order.
+/// Assigns the streams to the targets round robin.
 ///
 /// # Errors
 /// [`EngineError::Workload`] when the workload names no target.
@@ -31,7 +31,7 @@ pub fn placement_of(workload: &Workload, stream: u32) -> Result<Placement, Engin
     Ok(Placement { target_position, part: u64::from(stream) / targets, parts })
 }
 
-/// A stream's place as far as its range goes: streams that share their range all have the whole of it.
+/// The range of a stream: streams that share their range all have the whole of it.
 fn range_of(workload: &Workload, stream: u32) -> Result<Placement, EngineError> {
     let placement = placement_of(workload, stream)?;
     Ok(match workload.range {
@@ -40,9 +40,9 @@ fn range_of(workload: &Workload, stream: u32) -> Result<Placement, EngineError> 
     })
 }
 
-/// The I/Os that one cycle of a workload holds, all streams together: after so many, offsets come again. Sequential: one
-/// pass over the span. Random with a wanted cache state: every unit of cache pages once. Other random workloads draw
-/// with replacement and have no cycle: `u64::MAX`. 0 when the span has no room.
+/// The I/Os in one cycle of a workload, all streams together; after that, offsets repeat. Sequential: one pass over the
+/// span. Random with a requested cache state: every unit of cache pages once. Other random workloads draw with replacement
+/// and have no cycle: `u64::MAX`. 0 if the span has no room.
 #[must_use]
 pub fn capacity(workload: &Workload) -> u64 {
     let per_target = Geometry::of(workload, rdsk_sys::cache::page_size()).cycle(workload);
@@ -50,7 +50,7 @@ pub fn capacity(workload: &Workload) -> u64 {
     per_target.saturating_mul(used)
 }
 
-/// Whether a visit has to end with its cycle: beyond it a cold workload through the page cache would find its own pages.
+/// Whether a visit has to end with its cycle: after it, a cold buffered workload would hit pages that it cached itself.
 #[must_use]
 pub fn ends_with_cycle(workload: &Workload) -> bool {
     workload.cache == CacheState::Cold && workload.path == IoPath::Buffered
@@ -61,18 +61,18 @@ pub fn ends_with_cycle(workload: &Workload) -> bool {
 pub enum Offsets {
     /// One block after the other, wrapping at the end of the stream's part.
     Sequential(Sequential),
-    /// Every aligned place of the span with the same probability, with replacement.
+    /// Every aligned position of the span with the same probability, with replacement.
     Uniform(Uniform),
     /// Every unit of cache pages once per cycle, in random order.
     Permuted(Permuted),
 }
 
-/// A source of offsets whose kind is known at compile time, so that hot loops decide nothing.
+/// A source of offsets whose kind is known at compile time, so that hot loops do not branch on it.
 pub trait OffsetSource {
     /// The next offset in bytes.
     fn next_offset(&mut self) -> u64;
-    /// Where one last, shorter I/O of `len_bytes` goes: behind the last block of a sequential pass where the span still
-    /// has room, else wherever the next block would go.
+    /// The offset of the last, shorter I/O of `len_bytes`: after the last block of a sequential pass if the span still has
+    /// room, else where the next block would go.
     fn tail_offset(&mut self, len_bytes: u64) -> u64 {
         let _ = len_bytes;
         self.next_offset()
@@ -83,13 +83,13 @@ impl Offsets {
     /// The offsets of a stream in a visit.
     ///
     /// # Errors
-    /// [`EngineError::Span`] when the span has no place for every stream, [`EngineError::Workload`] for sizes of 0 or
+    /// [`EngineError::Span`] when the span has no room for every stream, [`EngineError::Workload`] for sizes of 0 or
     /// beyond 2^63.
     pub fn new(workload: &Workload, visit: u32, stream: u32) -> Result<Self, EngineError> {
         Self::with_page(workload, visit, stream, rdsk_sys::cache::page_size())
     }
 
-    /// The same where the cache has pages of `page_bytes`: those of a simulated host.
+    /// The same for a page cache with pages of `page_bytes`, such as that of a simulated host.
     ///
     /// # Errors
     /// As [`Offsets::new`].
@@ -136,7 +136,7 @@ impl Offsets {
         }
     }
 
-    /// I/Os of this stream in one cycle; `u64::MAX` where there is no cycle.
+    /// I/Os of this stream in one cycle; `u64::MAX` if there is no cycle.
     #[must_use]
     pub fn cycle(&self) -> u64 {
         match self {
@@ -258,7 +258,7 @@ struct Geometry {
     step: u64,
     /// Cache pages that one random I/O may touch, as one unit.
     unit: u64,
-    /// Where the first unit begins.
+    /// Start of the first unit.
     unit_base: u64,
     /// `shift_bytes` modulo `align`.
     residue: u64,
@@ -316,7 +316,7 @@ impl Geometry {
         }
     }
 
-    /// Units of the span; the last one may be cut short by the end of the span if a block still fits.
+    /// Units of the span; the last one may be shorter if a block still fits before the end of the span.
     fn units(&self) -> u64 {
         let room = self.end.saturating_sub(self.unit_base);
         let whole = room / self.unit;
@@ -327,7 +327,7 @@ impl Geometry {
         whole + u64::from(fits)
     }
 
-    /// First place and number of places of a block inside one unit.
+    /// First position and number of positions of a block inside one unit.
     #[inline]
     fn positions_in_unit(&self, unit: u64) -> (u64, u64) {
         let begin = self.unit_base + unit * self.unit;
@@ -362,17 +362,15 @@ pub(crate) fn share(total: u64, part: u64, parts: u64) -> u64 {
 
 fn check_sizes(workload: &Workload) -> Result<(), EngineError> {
     // The kernel's offsets have 63 bits.
-    let (largest, limit) = (i64::MAX.unsigned_abs(), 1u64 << 62);
-    let sizes = [
-        ("block size", workload.block_bytes, 1),
-        ("alignment", workload.align_bytes, 1),
-        ("shift", workload.shift_bytes, 0),
-    ];
-    let places = [("offset", workload.offset_bytes, 0), ("span", workload.span_bytes, 1)];
-    let sizes = sizes.map(|(name, value, least)| (name, value, least, limit));
-    let places = places.map(|(name, value, least)| (name, value, least, largest));
-    for (name, value, least, most) in sizes.into_iter().chain(places) {
-        if value < least || value > most {
+    let (max_offset, max_size) = (i64::MAX.unsigned_abs(), 1u64 << 62);
+    for (name, value, min, max) in [
+        ("block size", workload.block_bytes, 1, max_size),
+        ("alignment", workload.align_bytes, 1, max_size),
+        ("shift", workload.shift_bytes, 0, max_size),
+        ("offset", workload.offset_bytes, 0, max_offset),
+        ("span", workload.span_bytes, 1, max_offset),
+    ] {
+        if value < min || value > max {
             return Err(EngineError::Workload { why: format!("its {name} is {value} bytes") });
         }
     }

@@ -1,5 +1,5 @@
-//! A target while a visit has it open, and how it is closed and made stable so that no error is lost.
-#![allow(unsafe_code, reason = "close(2) by number, to see its answer")]
+//! A target while a visit has it open. Closing and flushing report the errors of earlier writes.
+#![allow(unsafe_code, reason = "close(2) by number, to see its result")]
 
 use crate::error::EngineError;
 use rdsk_model::{IoPath, Sync, TargetKind};
@@ -35,7 +35,7 @@ impl<'a> OpenTarget<'a> {
             return Ok(());
         }
         match io::Error::last_os_error() {
-            // Linux has closed it all the same.
+            // Linux has closed it nevertheless.
             error if error.raw_os_error() == Some(libc::EINTR) => Ok(()),
             error => Err(self.flush_error("close", error)),
         }

@@ -1,54 +1,50 @@
-//! The sync engine's loop over chosen positions, which keeps the latency of each. Over listed positions the loop allocates
-//! nothing; its memory is taken before it starts. Between positions that are chosen one by one it does, outside their latencies.
+//! The sync engine's loop over chosen positions, which keeps the latency of each. Over listed positions it allocates
+//! nothing; its memory is reserved before it starts. Between positions that are chosen one by one it does, outside their
+//! latencies.
 
 use crate::arena::Arena;
 use crate::clock::now_ns;
 use crate::positions::{MemberDeltas, Position, PositionSource};
 use crate::sync::{answer, transfer};
-use crate::work::{Outcome, Recorder, StreamEnd, Work};
+use crate::work::{Outcome, StreamEnd, Work};
 use rdsk_model::{ChosenIo, Op, PointRun};
 
-/// Places one after the other that may fail before the pass is given up: then it is the device that fails, not the place.
+/// So many failed positions in a row end the pass: then the device fails, not the position.
 const FAILED_IN_A_ROW: u32 = 4;
-/// Places of a pass that may fail in all.
+/// Positions of a pass that may fail in total.
 const MAX_MISSED: usize = 64;
 
-/// Whether an error is that of a place on the medium: a bad sector, or a part of a stack that answers none. A device that
-/// went away, or a request that it does not take, fails everywhere.
-fn is_of_this_place(result: &std::io::Result<usize>) -> bool {
+/// Whether an error belongs to this position: a bad sector, or a part of a stack that does not respond. A device that is
+/// gone, or a request that it rejects, fails everywhere.
+fn is_of_this_position(result: &std::io::Result<usize>) -> bool {
     let errno = result.as_ref().err().and_then(std::io::Error::raw_os_error);
     errno.is_some_and(|errno| [libc::EIO, libc::ENODATA, libc::EILSEQ, libc::EREMOTEIO].contains(&errno))
 }
 
-/// A run that has seen nothing yet.
-fn with_room_for(places: usize) -> PointRun {
+/// An empty run with room for so many positions.
+fn with_room_for(positions: usize) -> PointRun {
     PointRun {
-        order: Vec::with_capacity(places),
-        latency_ns: Vec::with_capacity(places),
+        order: Vec::with_capacity(positions),
+        latency_ns: Vec::with_capacity(positions),
         failed: Vec::new(),
         members: Vec::new(),
         chosen: Vec::new(),
     }
 }
 
-/// Issues the I/O of one stream over chosen places. A place that cannot be read is kept as an error, and the others go on.
-pub(crate) fn run<R: Recorder>(
-    mut work: Work<'_, R>,
-    arena: &mut Arena,
-    mut source: PositionSource<'_>,
-) -> Outcome {
+/// Issues the I/O of one stream over chosen positions. A position that fails is kept as an error, and the pass goes on.
+pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSource<'_>) -> Outcome {
     let spec = work.spec;
     let buffer = arena.slot(0, spec.block_bytes);
     let mut seen = with_room_for(source.left());
     let mut member_deltas = MemberDeltas::of(source.members(), source.left());
-    work.start_ns = now_ns();
-    work.end_ns = work.start_ns;
+    work.start();
     let mut failed_in_a_row = 0;
     let end = loop {
         if work.bounds.barrier.is_halted() {
             break StreamEnd::Halted;
         }
-        if work.end_ns >= work.bounds.deadline_ns {
+        if work.outcome.end_ns >= work.bounds.deadline_ns {
             break StreamEnd::OutOfTime;
         }
         let Some(position) = source.next(&seen.chosen) else { break StreamEnd::Complete };
@@ -58,31 +54,31 @@ pub(crate) fn run<R: Recorder>(
             work.stamper.stamp(buffer, position.offset_bytes);
         }
         if let Some(wanted) = spec.check {
-            work.cache_probe.check(spec.fd, position.offset_bytes, len, wanted);
+            work.outcome.cache_probe.check(spec.fd, position.offset_bytes, len, wanted);
         }
-        work.asked_bytes += position.bytes;
+        work.outcome.asked_bytes += position.bytes;
         if position.index.is_none() {
             member_deltas.renew(source.members());
         }
         let begin_ns = now_ns();
         let result = match spec.op {
             Op::Read => {
-                transfer::<false>(spec.fd, buffer, position.offset_bytes, &mut work.interrupted_calls)
+                transfer::<false>(spec.fd, buffer, position.offset_bytes, &mut work.outcome.interrupted_calls)
             }
             Op::Write => {
-                transfer::<true>(spec.fd, buffer, position.offset_bytes, &mut work.interrupted_calls)
+                transfer::<true>(spec.fd, buffer, position.offset_bytes, &mut work.outcome.interrupted_calls)
             }
         };
         let end_ns = now_ns();
-        work.end_ns = end_ns;
+        work.outcome.end_ns = end_ns;
         match result {
             Ok(moved) if moved == len => {}
             other => {
                 failed_in_a_row += 1;
-                let may_go_on = is_of_this_place(&other)
+                let may_go_on = is_of_this_position(&other)
                     && failed_in_a_row < FAILED_IN_A_ROW
-                    && work.missed.len() < MAX_MISSED;
-                // A place that the counters asked for has no answer then, and none can be chosen after it.
+                    && work.outcome.missed.len() < MAX_MISSED;
+                // Without its result, no further position can be chosen from the counters.
                 let Some(index) = position.index.filter(|_| may_go_on) else {
                     work.fail(position.offset_bytes, len, answer(&other));
                     break StreamEnd::Failed;
@@ -94,7 +90,7 @@ pub(crate) fn run<R: Recorder>(
             }
         }
         failed_in_a_row = 0;
-        work.latencies.record(end_ns - begin_ns);
+        work.outcome.latencies.record(end_ns - begin_ns);
         work.counters.add(end_ns, position.bytes, 1);
         let Some(index) = position.index else {
             let Position { offset_bytes, bytes, .. } = position;

@@ -1,12 +1,10 @@
-//! Chosen places: which comes next, and the loop of the sync engine over them, which keeps the latency of each. Over listed
-//! places the loop allocates nothing; its memory is taken before it starts. Between places that are chosen one by one it does,
-//! outside the time of each.
+//! Chosen positions: which comes next, and what the counters of an array's members show around each I/O. It issues nothing.
 
 use crate::job::Job;
 use crate::random::{Permutation, mix};
 use rdsk_model::{ChosenFirst, ChosenIo, MemberCounters, MemberIo, NextPlace, Pattern, PlaceChooser, Points};
 
-/// The places of one visit in their order.
+/// The positions of one visit in their order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PositionSource<'a> {
     points: &'a Points,
@@ -14,13 +12,13 @@ pub(crate) struct PositionSource<'a> {
     order: Option<Permutation>,
     next: u64,
     members: Option<&'a dyn MemberCounters>,
-    /// Who chooses places before those of the list; `None` when nobody does, or no longer.
+    /// Chooses positions before those of the list; `None` once it has finished.
     chooser: Option<&'a dyn PlaceChooser>,
-    /// What may be asked: from the first byte of the span to the last.
+    /// First byte of the span and the byte after its last.
     span: (u64, u64),
 }
 
-/// The members of an array around each I/O: the counters before it, and what every I/O so far added to them.
+/// The counters of an array's members: their values before the next I/O, and what every I/O so far added.
 #[derive(Debug, Default)]
 pub(crate) struct MemberDeltas {
     before: Vec<MemberIo>,
@@ -29,7 +27,7 @@ pub(crate) struct MemberDeltas {
 }
 
 impl MemberDeltas {
-    /// Room for so many I/Os, and the first reading.
+    /// Reserves room for so many I/Os and takes the first reading.
     pub(crate) fn of(members: Option<&dyn MemberCounters>, ops: usize) -> Self {
         let Some(members) = members else { return Self::default() };
         let count = members.count();
@@ -38,7 +36,7 @@ impl MemberDeltas {
         Self { after: before.clone(), before, seen: Vec::with_capacity(count * ops) }
     }
 
-    /// Reads the counters after an I/O, which are those before the next.
+    /// Reads the counters after an I/O; they are also those before the next.
     #[inline]
     pub(crate) fn note(&mut self, members: Option<&dyn MemberCounters>) {
         let Some(members) = members else { return };
@@ -47,7 +45,7 @@ impl MemberDeltas {
         self.before.copy_from_slice(&self.after);
     }
 
-    /// The same after an I/O at a place that the counters asked for: what it added is handed back.
+    /// The same after an I/O at a position that was chosen from the counters; returns what it added.
     pub(crate) fn note_chosen(&mut self, members: Option<&dyn MemberCounters>) -> Vec<MemberIo> {
         let Some(members) = members else { return Vec::new() };
         members.read(&mut self.after);
@@ -56,7 +54,8 @@ impl MemberDeltas {
         seen
     }
 
-    /// Reads the counters again just before an I/O, so that what others did since the last one is not taken for its.
+    /// Reads the counters again just before an I/O, so that I/O of other programs since the last one is not attributed to
+    /// it.
     pub(crate) fn renew(&mut self, members: Option<&dyn MemberCounters>) {
         if let Some(members) = members {
             members.read(&mut self.before);
@@ -76,17 +75,17 @@ impl MemberDeltas {
     }
 }
 
-/// One place.
+/// One position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Position {
-    /// Position in the list; `None` for a place that the members' counters asked for.
+    /// Index in the list; `None` for a position chosen from the members' counters.
     pub(crate) index: Option<u32>,
     pub(crate) offset_bytes: u64,
     pub(crate) bytes: u64,
 }
 
 impl<'a> PositionSource<'a> {
-    /// The places of a visit; `None` for a workload without any.
+    /// The positions of a visit; `None` for a workload without any.
     pub(crate) fn of(job: &Job<'a>) -> Option<Self> {
         let workload = job.workload;
         let points = workload.points.as_ref()?;
@@ -103,8 +102,8 @@ impl<'a> PositionSource<'a> {
         })
     }
 
-    /// The next place that the members' counters ask for, given what those before showed. One out of the span, or larger
-    /// than a block, is never asked: the list goes on instead.
+    /// The next position chosen from the members' counters, given what the earlier ones showed. One outside the span, or
+    /// larger than a block, is not used; the list follows instead.
     fn next_chosen(&mut self, seen: &[ChosenIo]) -> Option<Position> {
         let next = self.chooser?.next(seen);
         match next {
@@ -124,17 +123,17 @@ impl<'a> PositionSource<'a> {
         None
     }
 
-    /// Places that are left.
+    /// Positions that are left.
     pub(crate) fn left(&self) -> usize {
         self.points.len().saturating_sub(usize::try_from(self.next).unwrap_or(usize::MAX))
     }
 
-    /// Who reads the members' counters.
+    /// Reads the members' counters.
     pub(crate) fn members(&self) -> Option<&'a dyn MemberCounters> {
         self.members
     }
 
-    /// The next place, given what the chosen ones so far showed; `None` after the last.
+    /// The next position, given what the chosen ones so far showed; `None` after the last.
     #[inline]
     pub(crate) fn next(&mut self, seen: &[ChosenIo]) -> Option<Position> {
         if self.chooser.is_some()
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn every_place_is_visited_once_in_its_own_order_per_visit() {
+    fn every_position_is_visited_once_in_its_own_order_per_visit() {
         let shuffled = workload(Pattern::Random, Vec::new());
         let (first, second) = (order(&shuffled, 0, 0), order(&shuffled, 1, 0));
         assert_ne!(first, second);
@@ -193,7 +192,7 @@ mod tests {
             sorted.sort_unstable();
             assert_eq!(sorted, (0..100).collect::<Vec<_>>());
         }
-        assert_eq!(order(&shuffled, 0, 40), first[40..], "a run that goes on takes the same order up again");
+        assert_eq!(order(&shuffled, 0, 40), first[40..], "a resumed run continues the same order");
         assert_eq!(order(&workload(Pattern::Sequential, Vec::new()), 3, 0), (0..100).collect::<Vec<_>>());
     }
 }

@@ -1,4 +1,4 @@
-//! Makes the page cache cold or warm over a span, and looks whether it is. It believes nothing that it has not checked.
+//! Makes the page cache cold or warm over a span and checks the result. It reports only what it has checked.
 
 use crate::error::EngineError;
 use crate::job::Prepared;
@@ -20,10 +20,10 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Size of the reads that warm the cache.
 const WARM_BYTES: usize = 1 << 20;
 
-/// Brings the cache over the span of every target into the wanted state.
+/// Brings the cache over the span of every target into the requested state.
 ///
 /// # Errors
-/// When reading for the warm-up or writing back fails, or the stop flag is raised meanwhile.
+/// When reading for the warm-up fails, or the stop flag is raised meanwhile.
 pub(crate) fn prepare(
     workload: &Workload,
     targets: &[OpenTarget<'_>],
@@ -41,7 +41,7 @@ pub(crate) fn prepare(
     Ok(Prepared { page_cache: page_cache(workload, targets.iter().map(OpenTarget::fd)), reached })
 }
 
-/// The page cache over the span, summed over the targets; `None` where the kernel does not tell for one of them.
+/// The page cache over the span, summed over the targets; `None` if it is unknown for one of them.
 pub(crate) fn page_cache<'a>(
     workload: &Workload,
     fds: impl Iterator<Item = BorrowedFd<'a>>,
@@ -69,7 +69,7 @@ fn pages_of(workload: &Workload) -> (u64, u64, u64) {
     (begin, end - begin, (end - begin) / page)
 }
 
-/// Empties the cache over the span; says whether it is empty. What the kernel refuses shows in the answer.
+/// Empties the cache over the span and returns whether it is empty, which covers what the kernel refused.
 fn cool(workload: &Workload, target: &OpenTarget<'_>) -> bool {
     let fd = target.fd();
     let (begin, len, _) = pages_of(workload);
@@ -77,7 +77,7 @@ fn cool(workload: &Workload, target: &OpenTarget<'_>) -> bool {
         let dropped = if attempt == 0 {
             drop_cached(fd, begin, len)
         } else {
-            // Large folios that reach out of the span go only with the rest of the file.
+            // Large folios that extend beyond the span are dropped only with the rest of the file.
             std::thread::sleep(PAUSE);
             let _ = (target.claim.target.kind == TargetKind::Block).then(|| drop_block_device(fd));
             drop_cached(fd, 0, 0)
@@ -90,12 +90,13 @@ fn cool(workload: &Workload, target: &OpenTarget<'_>) -> bool {
     false
 }
 
-/// Reads the span through the page cache until all of it is cached; says whether it is.
+/// Reads the span through the page cache until all of it is cached; returns whether it is.
 fn warm(workload: &Workload, target: &OpenTarget<'_>, stop: &StopFlag) -> Result<bool, EngineError> {
     let (_, _, pages) = pages_of(workload);
     let mode = OpenMode { access: Access::Read, path: IoPath::Buffered, sync: Sync::None };
     let reader = target.claim.open(mode)?;
-    // Read-ahead beyond the span would still be under way when the measurement begins, and pass for the reads of others.
+    // Read-ahead beyond the span would still be in progress when the measurement starts, and count as reads of other
+    // programs.
     let _ = rustix::fs::fadvise(&reader, 0, None, rustix::fs::Advice::Random);
     let mut buffer = vec![0u8; WARM_BYTES];
     for _ in 0..2 {
@@ -111,7 +112,7 @@ fn warm(workload: &Workload, target: &OpenTarget<'_>, stop: &StopFlag) -> Result
             }
             let len = usize::try_from(end - offset).unwrap_or(usize::MAX).min(WARM_BYTES);
             match pread2(&reader, &mut buffer[..len], offset, Flags::NONE) {
-                // The target became shorter; the check that follows says so.
+                // The target became shorter; the check that follows shows it.
                 Ok(0) => break,
                 Ok(moved) => offset += moved as u64,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -1,4 +1,4 @@
-//! Random numbers for offsets and data: small, fast, the same on every machine for the same seed. Not for secrets.
+//! Random numbers for offsets and data: small, fast, the same on every machine for the same seed. Not for cryptography.
 
 /// wyrand: one 64 × 64 → 128 bit multiplication per number, state of 64 bits; passes BigCrush (Wang Yi, wyhash).
 #[derive(Clone, Copy, Debug)]
@@ -16,14 +16,14 @@ impl WyRand {
     }
 
     /// A number below `bound`, by multiplication and shift. For bounds below 2^40 no number is favoured by more than
-    /// one part in 2^24, far below what any run could see.
+    /// one part in 2^24, far below what any run could detect.
     #[inline]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         multiply_shift(self.next(), bound)
     }
 }
 
-/// Two numbers into one that depends on every bit of both.
+/// Combines two numbers into one that depends on every bit of both.
 #[inline]
 pub(crate) fn mix(left: u64, right: u64) -> u64 {
     let once = fold(left ^ 0x9e37_79b9_7f4a_7c15, right ^ 0xd1b5_4a32_d192_ed03);
@@ -58,7 +58,7 @@ impl Permutation {
         Self { len, half_bits: bits.div_ceil(2).max(1), key }
     }
 
-    /// Where `index` goes; `index` must be below the length.
+    /// What `index` maps to; `index` must be below the length.
     #[inline]
     pub(crate) fn apply(&self, index: u64) -> u64 {
         debug_assert!(index < self.len);
@@ -93,8 +93,8 @@ mod tests {
                 let permutation = Permutation::new(len, key);
                 let mut hit = vec![false; usize::try_from(len).unwrap()];
                 for index in 0..len {
-                    let place = usize::try_from(permutation.apply(index)).unwrap();
-                    assert!(!std::mem::replace(&mut hit[place], true), "len {len} key {key}");
+                    let position = usize::try_from(permutation.apply(index)).unwrap();
+                    assert!(!std::mem::replace(&mut hit[position], true), "len {len} key {key}");
                 }
             }
         }

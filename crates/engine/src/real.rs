@@ -1,5 +1,5 @@
-//! The engine of real targets: validates a job, opens each of its targets once, and hands out the session. It issues
-//! nothing itself.
+//! The engine of real targets: checks a job, opens each of its targets once, chooses the engine that issues, and creates
+//! the session. It issues nothing itself.
 
 use crate::aio::{AioSource, Contexts};
 use crate::clock::MonotonicClock;
@@ -12,25 +12,25 @@ use crate::offsets::Offsets;
 use crate::open_target::OpenTarget;
 use crate::ring::{RingSource, UringTuning};
 use crate::session::RealSession;
-use crate::stream::{Recording, RunConfig};
+use crate::stream::RunConfig;
 use crate::thread_pool;
 use crate::validate::{check_shape, check_span};
 use rdsk_model::{CacheState, EngineKind, IoPath, Issuing, Op, Pattern, Workload};
 use rdsk_targets::{Access, Claim, OpenMode};
 use std::os::fd::BorrowedFd;
 
-/// What was found out of the machine and of targets, so that each probe and each trial is made once.
+/// What probes and trials found, so that each runs once.
 #[derive(Clone, Debug, Default)]
 pub struct ChoiceCache {
-    /// Whether rings are to be had; `None` before it was tried.
+    /// Whether rings are available; `None` before the probe.
     ring: Option<Result<(), String>>,
     choices: Vec<(TrialKey, EngineChoice)>,
 }
 
-/// Workloads for which one trial stands: same first target, block size, span and depth.
+/// What workloads share a trial by: first target, block size, offset, span and depth.
 type TrialKey = (Option<u32>, u64, u64, u64, u32);
 
-/// The real engines, in real time.
+/// The engine of real targets, in real time.
 #[derive(Clone, Debug, Default)]
 pub struct RealEngine {
     /// Its clock.
@@ -41,20 +41,18 @@ pub struct RealEngine {
     pub ring_source: RingSource,
     /// Where AIO contexts come from.
     pub aio_source: AioSource,
-    /// AIO contexts that are made and idle.
+    /// Idle AIO contexts.
     pub contexts: Contexts,
-    /// Whether a workload's engine may give way to a faster one.
+    /// Whether a faster engine may replace the workload's.
     pub policy: EnginePolicy,
-    /// What was chosen so far.
+    /// Results of probes and trials so far.
     pub choice_cache: ChoiceCache,
-    /// Whether latencies are recorded.
-    pub recording: Recording,
 }
 
 impl Engine for RealEngine {
     fn open<'a>(&'a mut self, job: &Job<'a>) -> Result<Box<dyn Session + 'a>, EngineError> {
         let workload = job.workload;
-        validate(workload)?;
+        check_workload(workload)?;
         let mut targets = Vec::new();
         let used = workload.targets.len().min(workload.streams as usize);
         for &index in &workload.targets[..used] {
@@ -63,11 +61,11 @@ impl Engine for RealEngine {
                 .get(index as usize)
                 .ok_or(EngineError::NoClaim { index, claims: job.claims.len() })?;
             check_span(workload, claim)?;
-            let target = OpenTarget::open(index, claim, mode_of(workload))?;
+            let target = OpenTarget::open(index, claim, open_mode(workload))?;
             advise(workload, target.fd());
             targets.push(target);
         }
-        // Offsets are made once here, so that a span without room is refused before anything is prepared.
+        // Offsets are created once here, so that a span without room is refused before anything is prepared.
         for stream in 0..workload.streams {
             Offsets::new(workload, job.visit, stream)?;
         }
@@ -77,7 +75,7 @@ impl Engine for RealEngine {
 }
 
 impl RealEngine {
-    /// The engine of a visit: the workload's or what takes its place.
+    /// The engine of a visit: the workload's or its replacement.
     fn choose(&mut self, job: &Job<'_>) -> Result<EngineChoice, EngineError> {
         let workload = job.workload;
         let ring_source = self.ring_source;
@@ -119,14 +117,13 @@ impl RealEngine {
             aio_source: self.aio_source,
             contexts: self.contexts.clone(),
             tuning: self.tuning,
-            recording: self.recording,
             window_ns: window_width_ns(job.window_ns, job.limits.max_elapsed_ns),
             max_elapsed_ns: job.limits.max_elapsed_ns,
             stagger_ns: workload.stagger_ns,
         }
     }
 
-    /// Whether rings go through worker threads on every target, and another engine may be faster.
+    /// Whether `io_uring` uses worker threads on every target, so that another engine may be faster.
     fn wants_trial(&self, first: &EngineChoice, job: &Job<'_>) -> bool {
         let workload = job.workload;
         let waits = |&index: &u32| {
@@ -141,7 +138,7 @@ impl RealEngine {
     }
 }
 
-fn mode_of(workload: &Workload) -> OpenMode {
+fn open_mode(workload: &Workload) -> OpenMode {
     let access = match workload.op {
         Op::Read => Access::Read,
         Op::Write => Access::Write,
@@ -149,19 +146,19 @@ fn mode_of(workload: &Workload) -> OpenMode {
     OpenMode { access, path: workload.path, sync: workload.sync }
 }
 
-/// Random reads of a cold file must not fetch the pages of other I/Os: the kernel reads ahead where it finds neighbours
-/// cached, which every random cycle leads to.
+/// Random reads of a cold file must not fetch the pages of other I/Os: the kernel reads ahead if it finds neighbouring
+/// pages cached, which happens in every random cycle.
 fn advise(workload: &Workload, fd: BorrowedFd<'_>) {
     let random = workload.pattern == Pattern::Random;
     if random && workload.path == IoPath::Buffered && workload.cache == CacheState::Cold {
-        // A target that takes no advice has no read-ahead to fear; the check of the cache shows what happened.
+        // A target that rejects the advice has no read-ahead; the check of the cache shows the effect.
         let _ = rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::Random);
     }
 }
 
-fn validate(workload: &Workload) -> Result<(), EngineError> {
+fn check_workload(workload: &Workload) -> Result<(), EngineError> {
     if workload.engine == EngineKind::Sim {
-        return Err(EngineError::Workload { why: "the real engines do not simulate".into() });
+        return Err(EngineError::Workload { why: "a real target cannot use the simulated engine".into() });
     }
     if workload.engine != EngineKind::Sync && workload.points.is_some() {
         return Err(EngineError::Workload { why: "chosen positions need the sync engine".into() });

@@ -1,5 +1,5 @@
-//! How a ring is made: the best set of flags that the kernel takes, registered buffers, file and ring, and how many
-//! completions one wait asks for. It submits nothing.
+//! Creates a ring: the best set of flags that the kernel accepts, registered buffers and file; and decides how many
+//! completions one wait requests. It submits nothing.
 #![allow(unsafe_code, reason = "buffers are registered by address")]
 
 use crate::arena::Arena;
@@ -14,46 +14,46 @@ pub enum RingSource {
     /// `io_uring_setup(2)`.
     #[default]
     Kernel,
-    /// Every ring is refused with `EPERM`, as a sandbox does; for tests of the way out.
+    /// Every ring is refused with `EPERM`, as a sandbox does; for tests of the fallback.
     Forbidden,
 }
 
-/// How many completions a wait asks for before it returns.
+/// How many completions a wait requests before it returns.
 ///
-/// One wait for several completions saves system calls and wake-ups, and the first of them is seen later: its latency
-/// grows by up to the time that the others take, and its slot stands empty for as long.
+/// One wait for several completions saves system calls and wake-ups, but the first of them is seen later: its latency
+/// grows by up to the time that the others take, and its slot stays empty for as long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitBatch {
     /// Every wait ends with the first completion.
     One,
-    /// So many, at most the I/Os in flight; for experiments with the trade itself.
+    /// This many, at most the I/Os in flight; for experiments with the trade-off.
     Fixed(u32),
-    /// One in `one_in` of the queue depth, so that by Little's law a completion is seen late by half of 1/`one_in` of the
-    /// mean latency on average, whatever the device; fewer where that many took longer than `most_delay_ns` lately,
-    /// which leaves one on every slow device, and one below a queue depth of 16. A device that suddenly stalls in the
-    /// middle of a batch is noticed after 10 ms, when every wait ends.
+    /// 1/`one_in` of the queue depth, so that by Little's law a completion is seen late by half of 1/`one_in` of the mean
+    /// latency on average on any device. Fewer if that many recently took longer than `max_delay_ns`, which leaves one on
+    /// every slow device; and one below a queue depth of 16. If a device suddenly stalls in the middle of a batch, this is
+    /// noticed after 10 ms, when every wait ends.
     ///
     /// The kernel's own `min_wait_usec` (6.12) would notice it sooner, but arms a timer that is nearly always the next
-    /// to expire: on a virtual machine that took a third of the rate (295 000 against 440 000 IOPS, 2026-11).
+    /// to expire: on a virtual machine that cost a third of the rate (295 000 against 440 000 IOPS, 2026-11).
     Adaptive {
-        /// Part of the queue depth: 8 for an eighth.
+        /// Divisor of the queue depth: 8 for an eighth.
         one_in: u32,
-        /// Completion delay that is never exceeded knowingly.
+        /// Completion delay that the expected batch time must not exceed.
         max_delay_ns: u64,
     },
 }
 
-/// Who in the kernel carries an I/O to the target.
+/// Which kernel thread issues an I/O to the target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Issue {
-    /// The submitting thread: the target can be asked not to wait.
+    /// The submitting thread: the target supports `RWF_NOWAIT`.
     #[default]
     Inline,
-    /// Worker threads (io-wq): the target cannot. Entries say so at once (`IOSQE_ASYNC`), which saves the attempt.
+    /// Worker threads (io-wq): the target does not. Entries carry `IOSQE_ASYNC`, which saves the attempt.
     Workers,
 }
 
-/// What can be tuned about the `io_uring` engine.
+/// Tuning of the `io_uring` engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UringTuning {
     /// Completions per wait.
@@ -61,13 +61,13 @@ pub struct UringTuning {
 }
 
 impl Default for UringTuning {
-    /// An eighth of the queue, at most 50 µs: a mean latency is at most 6 % and never more than 50 µs too long.
+    /// An eighth of the queue, at most 50 µs: the mean latency is at most 6 % and never more than 50 µs too long.
     fn default() -> Self {
         Self { wait_batch: WaitBatch::Adaptive { one_in: 8, max_delay_ns: 50_000 } }
     }
 }
 
-/// Smallest queue depth at which waiting for several completions can pay.
+/// Smallest queue depth at which waiting for several completions can pay off.
 const MIN_BATCH_DEPTH: u32 = 16;
 
 /// The rate of completions, smoothed, and the batch that follows from it.
@@ -86,11 +86,11 @@ impl Batcher {
             WaitBatch::Adaptive { one_in, .. } if depth >= MIN_BATCH_DEPTH => (depth / one_in.max(1)).max(1),
             WaitBatch::Adaptive { .. } => 1,
         };
-        // Nothing is known at first: begin with waiting for one.
+        // Nothing is known at first: wait for one.
         Self { wait_batch, ceiling, interval_ns: 1_000_000 }
     }
 
-    /// Takes note of a batch: so many completions in so much time.
+    /// Notes the time and the completions of a batch.
     #[inline]
     pub(crate) fn observe(&mut self, elapsed_ns: u64, completions: u32) {
         if self.ceiling > 1 {
@@ -99,7 +99,7 @@ impl Batcher {
         }
     }
 
-    /// How many completions the next wait asks for.
+    /// How many completions the next wait requests.
     #[inline]
     pub(crate) fn want(&self) -> u32 {
         match self.wait_batch {
@@ -116,7 +116,7 @@ impl Batcher {
 /// Why a stream got no ring.
 #[derive(Debug)]
 pub(crate) enum NoRing {
-    /// The kernel, a sandbox or a limit forbids it: the sync engine takes over.
+    /// The kernel, a sandbox or a limit forbids it: another engine takes over.
     Forbidden(io::Error),
     /// Anything else.
     Failed(io::Error),
@@ -129,7 +129,7 @@ pub(crate) struct Ring {
     pub(crate) slots_per_buffer: Option<usize>,
 }
 
-/// Makes a ring for `depth` I/Os over the arena's slots on one file.
+/// Creates a ring for `depth` I/Os over the arena's slots on one file.
 pub(crate) fn make(
     source: RingSource,
     depth: u32,
@@ -144,15 +144,15 @@ pub(crate) fn make(
     uring.submitter().register_files(&[fd.as_raw_fd()]).map_err(NoRing::Failed)?;
     if issue == Issue::Workers {
         // Each I/O in flight occupies a worker, and the kernel's default of four per processor would keep the queue
-        // shallower than asked. A kernel that cannot (before 5.15) keeps its default.
+        // shallower than requested. A kernel before 5.15 cannot change it and keeps its default.
         let _ = uring.submitter().register_iowq_max_workers(&mut [depth, 0]);
     }
-    // Where locked memory is limited the buffers stay unregistered, which is slower and measures the same.
+    // If locked memory is limited, the buffers stay unregistered, which is slower but measures the same.
     let slots_per_buffer = register_arena(&uring, arena).ok();
     Ok(Ring { uring, slots_per_buffer })
 }
 
-/// Whether a ring can be had here: tried with a small one.
+/// Whether a ring can be created here, tried with a small one.
 pub(crate) fn probe(source: RingSource) -> Result<(), NoRing> {
     match source {
         RingSource::Kernel => best_ring(1).map(drop).map_err(no_ring),
@@ -160,9 +160,9 @@ pub(crate) fn probe(source: RingSource) -> Result<(), NoRing> {
     }
 }
 
-/// What an error of io_uring_setup(2) means: `EPERM` is the answer of kernel.io_uring_disabled and of most sandboxes,
-/// `ENOSYS` that of kernels built without it and of some sandboxes, `EACCES` that of security modules, `ENOMEM` that of a
-/// limit on locked memory before 5.12.
+/// What an error of io_uring_setup(2) means: `EPERM` comes from kernel.io_uring_disabled and most sandboxes, `ENOSYS`
+/// from kernels built without it and some sandboxes, `EACCES` from security modules, `ENOMEM` from a limit on locked
+/// memory before 5.12.
 fn no_ring(error: io::Error) -> NoRing {
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES | libc::ENOSYS | libc::ENOMEM) => NoRing::Forbidden(error),
@@ -170,12 +170,12 @@ fn no_ring(error: io::Error) -> NoRing {
     }
 }
 
-/// Why there is no ring, in words.
+/// Why there is no ring, as text.
 pub(crate) fn forbidden_message(error: &io::Error) -> String {
     format!("io_uring is forbidden here ({})", errno_text(error.raw_os_error().unwrap_or(0)))
 }
 
-/// Tries the sets of flags from the best to none; older kernels answer `EINVAL` to those that they do not know.
+/// Tries the sets of flags from the best to none; older kernels return `EINVAL` for flags they do not know.
 fn best_ring(depth: u32) -> io::Result<IoUring> {
     type Flags = fn(&mut Builder<squeue::Entry, cqueue::Entry>);
     let sets: [Flags; 4] = [
@@ -204,7 +204,7 @@ fn best_ring(depth: u32) -> io::Result<IoUring> {
     Err(refused)
 }
 
-/// Registers the arena as one buffer, or as several where it exceeds the 1 GiB that one buffer may have.
+/// Registers the arena as one buffer, or as several if it exceeds the limit of 1 GiB per buffer.
 fn register_arena(uring: &IoUring, arena: &Arena) -> io::Result<usize> {
     const MAX_BYTES: usize = 1 << 30;
     let stride = arena.slot_stride_bytes();

@@ -1,4 +1,4 @@
-//! One visit: the open targets, then prepare, run, settle. It knows when the last close must be the last.
+//! One visit of the real engine: prepare the open targets, run, settle. It closes every target before it flushes.
 
 use crate::clock::now_ns;
 use crate::controller::run_streams;
@@ -11,7 +11,7 @@ use crate::stream::RunConfig;
 use crate::stream_spec::StreamSpec;
 use rdsk_model::{EngineKind, Issuing, Op, PageCacheState, Sync};
 
-/// A session of the real engines.
+/// A session of the real engine.
 #[derive(Debug)]
 pub(crate) struct RealSession<'a> {
     config: RunConfig,
@@ -34,20 +34,20 @@ impl<'a> RealSession<'a> {
         Self { config, issuing, job: job.clone(), targets, prepared: Prepared::default(), begin_ns: None }
     }
 
-    /// The page cache over the span now, summed over targets; unknown when it is unknown for one of them.
+    /// The page cache over the span now, summed over targets; unknown if it is unknown for one of them.
     fn page_cache(&self) -> PageCacheState {
         prepare::page_cache(self.job.workload, self.targets.iter().map(OpenTarget::fd))
     }
 
-    /// What is to be said of the engine that really issued the I/O.
+    /// Notes about the engine that issued the I/O.
     fn notes(&self, engine: EngineKind) -> Vec<String> {
         match engine {
             EngineKind::Uring => {
                 let slow = self.targets.iter().filter(|target| target.claim.target.nowait == Some(false));
                 slow.map(|target| {
                     format!(
-                        "{} takes no requests without waiting (RWF_NOWAIT): the kernel issues them on worker threads, \
-                         which costs processor time and order",
+                        "{} does not support RWF_NOWAIT: the kernel issues its requests from worker threads, which costs \
+                         processor time and may reorder them",
                         target.claim.target.name
                     )
                 })
@@ -79,7 +79,7 @@ impl Session for RealSession<'_> {
             run_streams(&self.config, &specs, job.pinning.cpus(), sync_targets, &job.stop, control)?;
         run.page_cache = self.page_cache();
         run.check.cached_bytes = self.prepared.page_cache.cached_bytes;
-        // A choice among engines that are all to be had is no fallback, and needs no note.
+        // A choice among available engines is not a fallback and needs no note.
         if self.issuing.trials.is_empty() {
             run.notes.extend(self.issuing.why.clone());
         }

@@ -1,5 +1,5 @@
 //! Where the streams of a run wait for each other and for the start, and where the controller waits for them. A stream
-//! that fails or panics can never make anyone wait for ever. It measures nothing.
+//! that fails or panics never blocks the others. It measures nothing.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ pub(crate) struct StartBarrier {
     changed: Condvar,
     /// Raised to make every stream submit nothing more.
     halt: AtomicBool,
-    /// When the first stream went through; 0 before.
+    /// When the first stream passed the barrier; 0 before.
     start_ns: AtomicU64,
 }
 
@@ -23,16 +23,16 @@ struct State {
     release: Option<Release>,
 }
 
-/// How the gate was opened.
+/// How the barrier was released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Release {
-    /// Go.
+    /// All streams start.
     Start,
     /// Some stream cannot start, so none does.
     Abort,
 }
 
-/// A stream's presence in the run: its end is noticed whichever way it ends.
+/// A stream in the run. Its end is noticed whichever way it ends.
 #[derive(Debug)]
 pub(crate) struct Participant<'a> {
     barrier: &'a StartBarrier,
@@ -44,19 +44,19 @@ impl StartBarrier {
         Participant { barrier: self }
     }
 
-    /// Waits until every one of `streams` is ready or finished; says how many are ready.
+    /// Waits until every one of `streams` is ready or finished; returns how many are ready.
     pub(crate) fn wait_until_ready(&self, streams: usize) -> usize {
         let waiting = |state: &mut State| state.ready + state.finished < streams;
         self.changed.wait_while(self.lock(), waiting).unwrap_or_else(PoisonError::into_inner).ready
     }
 
-    /// Lets the streams go, or sends them home.
+    /// Releases the waiting streams. The first release counts.
     pub(crate) fn release(&self, release: Release) {
         self.lock().release.get_or_insert(release);
         self.changed.notify_all();
     }
 
-    /// Waits at most `timeout` for the end of `streams` streams; says whether all have ended.
+    /// Waits at most `timeout` for the end of `streams` streams; returns whether all have ended.
     pub(crate) fn wait_finished(&self, streams: usize, timeout: Duration) -> bool {
         let waiting = |state: &mut State| state.finished < streams;
         let (state, _) = self
@@ -77,7 +77,7 @@ impl StartBarrier {
         self.halt.load(Ordering::Relaxed)
     }
 
-    /// The start of the run: the time at which the first stream asked.
+    /// The start of the run: the time at which the first stream called this.
     pub(crate) fn start_at(&self, now_ns: u64) -> u64 {
         match self.start_ns.compare_exchange(0, now_ns.max(1), Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => now_ns.max(1),
@@ -85,7 +85,7 @@ impl StartBarrier {
         }
     }
 
-    /// The start of the run; `None` before the first stream went through.
+    /// The start of the run; `None` before the first stream passed the barrier.
     pub(crate) fn started_ns(&self) -> Option<u64> {
         Some(self.start_ns.load(Ordering::Relaxed)).filter(|&start_ns| start_ns > 0)
     }
@@ -96,7 +96,7 @@ impl StartBarrier {
 }
 
 impl Participant<'_> {
-    /// Says that this stream could start, and waits until it may.
+    /// Reports that this stream is ready, and waits for the release.
     pub(crate) fn ready(&self) -> Release {
         let mut state = self.barrier.lock();
         state.ready += 1;
@@ -106,7 +106,7 @@ impl Participant<'_> {
             .changed
             .wait_while(state, |state| state.release.is_none())
             .unwrap_or_else(PoisonError::into_inner);
-        state.release.expect("the wait ends when the gate is open")
+        state.release.expect("the wait ends with the release")
     }
 }
 

@@ -1,5 +1,5 @@
-//! The life of one stream's thread: get ready, wait at the gate, wait for its turn, issue, hand back. It decides which
-//! engine really issues, and says so.
+//! One stream's thread from start to end: set up, wait at the barrier, wait for its turn, issue, return. It decides which
+//! engine issues the I/O and reports it.
 
 use crate::aio::{AioSource, Contexts};
 use crate::arena::{Arena, Fill};
@@ -9,48 +9,29 @@ use crate::error::EngineError;
 use crate::ring::{self, NoRing, Ring, RingSource, UringTuning};
 use crate::start_barrier::{Release, StartBarrier};
 use crate::stream_spec::StreamSpec;
-use crate::work::{Bounds, Latencies, NoLatencies, Outcome, Recorder, Work};
+use crate::work::{Bounds, Outcome, Work};
 use crate::{aio, position_loop, sync, thread_pool, uring};
 use rdsk_model::{EngineKind, IoPath, Op};
 use rdsk_sys::aio::Context;
 use std::time::Duration;
-
-/// Whether latencies are recorded; switched off only to measure what recording costs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Recording {
-    /// Every one.
-    #[default]
-    On,
-    /// None: the histogram of the Run stays empty.
-    Off,
-}
 
 /// How all streams of a run issue their I/O.
 #[derive(Debug)]
 pub(crate) struct RunConfig {
     pub(crate) engine: EngineKind,
     pub(crate) path: IoPath,
-    /// Threads of a stream on the engine of threads.
+    /// Threads per stream of the threads engine.
     pub(crate) pool_threads: usize,
     pub(crate) ring_source: RingSource,
     pub(crate) aio_source: AioSource,
     pub(crate) contexts: Contexts,
     pub(crate) tuning: UringTuning,
-    pub(crate) recording: Recording,
     pub(crate) window_ns: u64,
     pub(crate) max_elapsed_ns: u64,
     pub(crate) stagger_ns: u64,
 }
 
-/// What one stream did, and with which engine.
-#[derive(Debug)]
-pub(crate) struct StreamDone {
-    pub(crate) outcome: Outcome,
-    pub(crate) engine: EngineKind,
-    pub(crate) note: Option<String>,
-}
-
-/// What a stream issues its I/O with.
+/// What issues the I/O of a stream.
 enum Issuer {
     Sync,
     Threads,
@@ -69,66 +50,52 @@ impl Issuer {
     }
 }
 
-/// How long a stream that waits for its turn goes without a look at the flags.
+/// How often a stream that waits for its turn checks the flags.
 const TURN_POLL_NS: u64 = 5_000_000;
 
-/// Runs one stream from its setup to its end.
+/// Runs one stream from setup to end.
 ///
 /// # Errors
-/// When the stream could not start: no processor, no memory, no ring for another reason than that it is forbidden.
+/// When the stream could not start: no processor, no memory, or no ring for a reason other than being forbidden.
 pub(crate) fn run_stream(
     config: &RunConfig,
     barrier: &StartBarrier,
     spec: StreamSpec<'_>,
     shared: &SharedCounters,
     cpu: Option<usize>,
-) -> Result<StreamDone, EngineError> {
+) -> Result<Outcome, EngineError> {
     let participant = barrier.join();
     if let Some(cpu) = cpu {
         let pinned = rdsk_sys::timer::pin_to_cpu(cpu);
         pinned.map_err(|source| EngineError::Thread { stream: spec.stream, source })?;
     }
-    let start = || match participant.ready() {
-        Release::Abort => None,
-        Release::Start => wait_for_start(config, barrier, &spec),
-    };
-    match config.recording {
-        Recording::On => issue::<Latencies>(config, barrier, spec, shared, start),
-        Recording::Off => issue::<NoLatencies>(config, barrier, spec, shared, start),
-    }
-}
-
-/// Gets the means, waits for the start, issues.
-fn issue<R: Recorder + Send>(
-    config: &RunConfig,
-    barrier: &StartBarrier,
-    spec: StreamSpec<'_>,
-    shared: &SharedCounters,
-    start: impl FnOnce() -> Option<Started>,
-) -> Result<StreamDone, EngineError> {
     let fill = match spec.op {
         Op::Read => Fill::Touched,
         Op::Write => Fill::Random { seed: crate::random::mix(spec.seed, u64::from(spec.stream)) },
     };
-    let (issuer, mut arena, mut note) = issuer_of(config, &spec, fill)?;
+    let (issuer, mut arena, note) = issuer_of(config, &spec, fill)?;
     let engine = issuer.engine();
     let work = || {
-        let Started { begin_ns, deadline_ns } = start()?;
-        let bounds = Bounds { barrier, deadline_ns };
-        let counters = StreamCounters::new(shared, begin_ns, config.window_ns);
-        Some(Work::<R>::new(spec, bounds, counters, now_ns()))
-    };
-    let outcome = match issuer {
-        Issuer::Threads => {
-            let (outcome, fewer) = thread_pool::run(spec, &mut arena, work)?;
-            note = note.or(fewer);
-            outcome
+        if participant.ready() == Release::Abort {
+            return None;
         }
+        let begin_ns = barrier.start_at(now_ns());
+        let deadline_ns = begin_ns.saturating_add(config.max_elapsed_ns);
+        let turn_ns = begin_ns.saturating_add(config.stagger_ns.saturating_mul(u64::from(spec.stream)));
+        if !sleep_until(barrier, turn_ns.min(deadline_ns)) {
+            return None;
+        }
+        let counters = StreamCounters::new(shared, begin_ns, config.window_ns);
+        Some(Work::new(spec, Bounds { barrier, deadline_ns }, counters))
+    };
+    let wait_batch = config.tuning.wait_batch;
+    let outcome = match issuer {
+        Issuer::Threads => thread_pool::run(spec, &mut arena, work)?,
         issuer => match (work(), issuer) {
-            (None, _) => Outcome::nothing(now_ns()),
-            (Some(work), Issuer::Ring(ring)) => uring::run(work, arena, *ring, config.tuning.wait_batch)?,
+            (None, _) => Outcome::nothing(),
+            (Some(work), Issuer::Ring(ring)) => uring::run(work, arena, *ring, wait_batch)?,
             (Some(work), Issuer::Aio(context)) => {
-                aio::run(work, arena, context, &config.contexts, config.tuning.wait_batch)?
+                aio::run(work, arena, context, &config.contexts, wait_batch)?
             }
             (Some(work), Issuer::Sync | Issuer::Threads) => match spec.positions {
                 Some(positions) => position_loop::run(work, &mut arena, positions),
@@ -136,10 +103,10 @@ fn issue<R: Recorder + Send>(
             },
         },
     };
-    Ok(StreamDone { outcome, engine, note })
+    Ok(Outcome { engine, note: note.or(outcome.note), ..outcome })
 }
 
-/// What the stream's engine needs, or that of the next one that is to be had here, with the reason.
+/// What the stream's engine needs, or the next available one with the reason.
 fn issuer_of(
     config: &RunConfig,
     spec: &StreamSpec<'_>,
@@ -177,30 +144,16 @@ fn joined(first: Option<String>, second: &str) -> String {
     first.map_or_else(|| second.to_owned(), |first| format!("{first}, and {second}"))
 }
 
-/// A stream's turn.
-struct Started {
-    begin_ns: u64,
-    deadline_ns: u64,
-}
-
-/// Waits for the stream's turn after the start of the run; `None` when the run was halted before.
-fn wait_for_start(config: &RunConfig, barrier: &StartBarrier, spec: &StreamSpec<'_>) -> Option<Started> {
-    let begin_ns = barrier.start_at(now_ns());
-    let turn_ns = begin_ns.saturating_add(config.stagger_ns.saturating_mul(u64::from(spec.stream)));
-    let deadline_ns = begin_ns.saturating_add(config.max_elapsed_ns);
-    wait_for_turn(barrier, turn_ns.min(deadline_ns)).then_some(Started { begin_ns, deadline_ns })
-}
-
-/// Sleeps until a time; false when the run was halted before.
-fn wait_for_turn(barrier: &StartBarrier, turn_ns: u64) -> bool {
+/// Sleeps until a time; false if the run was halted before.
+fn sleep_until(barrier: &StartBarrier, at_ns: u64) -> bool {
     loop {
         if barrier.is_halted() {
             return false;
         }
         let now = now_ns();
-        if now >= turn_ns {
+        if now >= at_ns {
             return true;
         }
-        std::thread::sleep(Duration::from_nanos((turn_ns - now).min(TURN_POLL_NS)));
+        std::thread::sleep(Duration::from_nanos((at_ns - now).min(TURN_POLL_NS)));
     }
 }

@@ -1,17 +1,17 @@
-//! The sync engine: one blocking pread or pwrite at a time per stream. One loop, made anew by the compiler for each kind
-//! of offsets, direction and check, so that nothing is decided per I/O that was known before. It allocates nothing.
+//! The sync engine: one blocking pread or pwrite at a time per stream. One loop, compiled separately for each kind of
+//! offsets, direction and check, so that no I/O branches on what is known beforehand. It allocates nothing.
 
 use crate::arena::Arena;
 use crate::clock::now_ns;
 use crate::offsets::{OffsetSource, Offsets};
-use crate::work::{Outcome, Recorder, StreamEnd, Work};
+use crate::work::{Outcome, StreamEnd, Work};
 use rdsk_model::{CacheState, Op};
 use rdsk_sys::io::{Flags, pread2, pwrite2};
 use std::io;
 use std::os::fd::BorrowedFd;
 
 /// Issues the I/O of one stream, the whole blocks first, then the shorter one.
-pub(crate) fn run<R: Recorder>(work: Work<'_, R>, arena: &mut Arena) -> Outcome {
+pub(crate) fn run(work: Work<'_>, arena: &mut Arena) -> Outcome {
     match work.spec.offsets {
         Offsets::Sequential(offsets) => with_offsets(work, arena, offsets),
         Offsets::Uniform(offsets) => with_offsets(work, arena, offsets),
@@ -19,38 +19,37 @@ pub(crate) fn run<R: Recorder>(work: Work<'_, R>, arena: &mut Arena) -> Outcome 
     }
 }
 
-fn with_offsets<R: Recorder, O: OffsetSource>(work: Work<'_, R>, arena: &mut Arena, offsets: O) -> Outcome {
+fn with_offsets<O: OffsetSource>(work: Work<'_>, arena: &mut Arena, offsets: O) -> Outcome {
     match (work.spec.op, work.spec.check) {
-        (Op::Read, None) => all::<R, O, false, false>(work, arena, offsets),
-        (Op::Read, Some(_)) => all::<R, O, false, true>(work, arena, offsets),
-        (Op::Write, None) => all::<R, O, true, false>(work, arena, offsets),
-        (Op::Write, Some(_)) => all::<R, O, true, true>(work, arena, offsets),
+        (Op::Read, None) => all::<O, false, false>(work, arena, offsets),
+        (Op::Read, Some(_)) => all::<O, false, true>(work, arena, offsets),
+        (Op::Write, None) => all::<O, true, false>(work, arena, offsets),
+        (Op::Write, Some(_)) => all::<O, true, true>(work, arena, offsets),
     }
 }
 
-fn all<R: Recorder, O: OffsetSource, const WRITE: bool, const CHECK: bool>(
-    mut work: Work<'_, R>,
+fn all<O: OffsetSource, const WRITE: bool, const CHECK: bool>(
+    mut work: Work<'_>,
     arena: &mut Arena,
     mut offsets: O,
 ) -> Outcome {
     let spec = work.spec;
     let buffer = arena.slot(0, spec.block_bytes);
-    work.start_ns = now_ns();
-    work.end_ns = work.start_ns;
+    work.start();
     let mut next = || offsets.next_offset();
-    let mut end = blocks::<R, WRITE, CHECK>(&mut work, buffer, spec.full_ops, &mut next);
+    let mut end = blocks::<WRITE, CHECK>(&mut work, buffer, spec.full_ops, &mut next);
     if end == StreamEnd::Complete && spec.tail_bytes > 0 {
         let mut tail = || offsets.tail_offset(spec.tail_bytes as u64);
-        end = blocks::<R, WRITE, CHECK>(&mut work, &mut buffer[..spec.tail_bytes], 1, &mut tail);
+        end = blocks::<WRITE, CHECK>(&mut work, &mut buffer[..spec.tail_bytes], 1, &mut tail);
     }
     work.finish(end)
 }
 
 /// The hot loop. For plain reads nothing lies between two I/Os, so the end of one is the start of the next: one clock
-/// reading each. Stamping and looking at the cache lie outside the latency, which costs a second reading.
+/// reading each. Stamping and checking the cache are outside the latency, which costs a second reading.
 #[inline]
-pub(crate) fn blocks<R: Recorder, const WRITE: bool, const CHECK: bool>(
-    work: &mut Work<'_, R>,
+pub(crate) fn blocks<const WRITE: bool, const CHECK: bool>(
+    work: &mut Work<'_>,
     buffer: &mut [u8],
     ops: u64,
     next_offset: &mut impl FnMut() -> u64,
@@ -58,7 +57,7 @@ pub(crate) fn blocks<R: Recorder, const WRITE: bool, const CHECK: bool>(
     let fd = work.spec.fd;
     let len = buffer.len();
     let wanted = work.spec.check.unwrap_or(CacheState::Any);
-    let mut begin_ns = work.end_ns;
+    let mut begin_ns = work.outcome.end_ns;
     for _ in 0..ops {
         if work.bounds.barrier.is_halted() {
             return StreamEnd::Halted;
@@ -71,15 +70,15 @@ pub(crate) fn blocks<R: Recorder, const WRITE: bool, const CHECK: bool>(
             work.stamper.stamp(buffer, offset);
         }
         if CHECK {
-            work.cache_probe.check(fd, offset, len, wanted);
+            work.outcome.cache_probe.check(fd, offset, len, wanted);
         }
         if WRITE || CHECK {
             begin_ns = now_ns();
         }
-        work.asked_bytes += len as u64;
-        let result = transfer::<WRITE>(fd, buffer, offset, &mut work.interrupted_calls);
+        work.outcome.asked_bytes += len as u64;
+        let result = transfer::<WRITE>(fd, buffer, offset, &mut work.outcome.interrupted_calls);
         let end_ns = now_ns();
-        work.end_ns = end_ns;
+        work.outcome.end_ns = end_ns;
         match result {
             Ok(moved) if moved == len => {}
             other => {
@@ -87,7 +86,7 @@ pub(crate) fn blocks<R: Recorder, const WRITE: bool, const CHECK: bool>(
                 return StreamEnd::Failed;
             }
         }
-        work.latencies.record(end_ns - begin_ns);
+        work.outcome.latencies.record(end_ns - begin_ns);
         work.counters.add(end_ns, len as u64, 1);
         begin_ns = end_ns;
     }
@@ -116,11 +115,11 @@ pub(crate) fn transfer<const WRITE: bool>(
 }
 
 #[cold]
-pub(crate) fn fail<R: Recorder>(work: &mut Work<'_, R>, offset: u64, len: usize, result: &io::Result<usize>) {
+pub(crate) fn fail(work: &mut Work<'_>, offset: u64, len: usize, result: &io::Result<usize>) {
     work.fail(offset, len, answer(result));
 }
 
-/// The system's answer as one number: a negative errno, or the bytes that were moved.
+/// The result as one number: a negative errno, or the bytes that were transferred.
 pub(crate) fn answer(result: &io::Result<usize>) -> i64 {
     match result {
         Ok(moved) => i64::try_from(*moved).unwrap_or(i64::MAX),

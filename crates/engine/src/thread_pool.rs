@@ -1,6 +1,6 @@
-//! The engine of threads: per stream one thread for each I/O in flight, each with its own buffer and blocking system calls,
-//! all drawing from the stream's one order of offsets. For buffered I/O at depth, and where neither rings nor AIO are to be
-//! had. The last, shorter I/O is issued by the stream's own thread when all others are done.
+//! The threads engine: per stream one thread for each I/O in flight, each with its own buffer and blocking system calls,
+//! all drawing from the stream's one sequence of offsets. For buffered I/O at depth, and if neither rings nor AIO are
+//! available. The stream's own thread issues the last, shorter I/O when all others are done.
 
 use crate::arena::{Arena, Stamper};
 use crate::clock::now_ns;
@@ -9,33 +9,33 @@ use crate::offsets::{OffsetSource, Offsets};
 use crate::start_barrier::HaltOnPanic;
 use crate::stream_spec::StreamSpec;
 use crate::sync::{self, fail, transfer};
-use crate::work::{CacheProbe, Outcome, Recorder, StreamEnd, Work};
+use crate::work::{CacheProbe, Outcome, StreamEnd, Work};
 use rdsk_model::Op;
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 
-/// Threads of all streams together. More are only scheduled, and a process may seldom have more.
+/// Threads of all streams together. More would only wait for a processor, and few processes may have more.
 pub(crate) const MAX_THREADS: usize = 1024;
 
-/// A thread reads a clock and makes system calls; it needs no more.
+/// Stack of a thread, which only reads a clock and makes system calls.
 const STACK_BYTES: usize = 128 << 10;
 
-/// Threads of one of so many streams of this depth.
+/// Threads of each of `streams` streams of this queue depth.
 pub(crate) fn size(depth: usize, streams: usize) -> usize {
     depth.min((MAX_THREADS / streams.max(1)).max(1))
 }
 
 /// Issues the I/O of one stream with as many threads as the arena has slots. The threads are started first; `start` waits
-/// for the others and gives the work, or `None` when nothing is to be done. The note says when fewer could be started.
+/// for the other streams and returns the work, or `None` if there is none. The note reports if fewer could be started.
 ///
 /// # Errors
-/// [`EngineError::Thread`] when not one thread could be started.
-pub(crate) fn run<'a, R: Recorder + Send>(
+/// [`EngineError::Thread`] when no thread could be started.
+pub(crate) fn run<'a>(
     spec: StreamSpec<'a>,
     arena: &mut Arena,
-    start: impl FnOnce() -> Option<Work<'a, R>>,
-) -> Result<(Outcome, Option<String>), EngineError> {
+    start: impl FnOnce() -> Option<Work<'a>>,
+) -> Result<Outcome, EngineError> {
     let pool = ThreadPool { state: Mutex::new(PoolState::Waiting), changed: Condvar::new() };
     let wanted = arena.slots();
     let note = std::thread::scope(|scope| {
@@ -54,9 +54,9 @@ pub(crate) fn run<'a, R: Recorder + Send>(
                 if number == 0 {
                     return Err(EngineError::Thread { stream: spec.stream, source });
                 }
-                let words = errno_text(source.raw_os_error().unwrap_or(0));
+                let text = errno_text(source.raw_os_error().unwrap_or(0));
                 note = Some(format!(
-                    "only {number} of {wanted} threads could be started ({words}): so many I/Os are in flight"
+                    "only {number} of {wanted} threads could be started ({text}), so only {number} I/Os are in flight"
                 ));
                 break;
             }
@@ -67,52 +67,52 @@ pub(crate) fn run<'a, R: Recorder + Send>(
         Ok(note)
     })?;
     let state = pool.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let PoolState::Running(mut shared) = state else { return Ok((Outcome::nothing(now_ns()), note)) };
+    let PoolState::Running(mut shared) = state else { return Ok(Outcome { note, ..Outcome::nothing() }) };
     let mut end = shared.end.unwrap_or(StreamEnd::Complete);
     if end == StreamEnd::Complete && spec.tail_bytes > 0 {
         end = shared.tail(arena.slot(0, spec.tail_bytes));
     }
-    Ok((shared.work.finish(end), note))
+    Ok(Outcome { note, ..shared.work.finish(end) })
 }
 
 /// The threads of one stream.
-struct ThreadPool<'a, R> {
-    state: Mutex<PoolState<'a, R>>,
+struct ThreadPool<'a> {
+    state: Mutex<PoolState<'a>>,
     changed: Condvar,
 }
 
-/// What the threads find.
-enum PoolState<'a, R> {
-    /// The stream has not begun.
+/// What the threads have to do.
+enum PoolState<'a> {
+    /// Wait: the stream has not started.
     Waiting,
-    /// There is work.
-    Running(Box<SharedWork<'a, R>>),
-    /// There will be none.
+    /// Issue I/O.
+    Running(Box<SharedWork<'a>>),
+    /// End: there is no work.
     Closed,
 }
 
-/// One thread's own things.
+/// What one thread starts with.
 struct Worker<'a, 'b> {
     spec: StreamSpec<'a>,
     buffer: &'b mut [u8],
     number: u32,
 }
 
-impl<'a, R: Recorder> ThreadPool<'a, R> {
-    fn lock(&self) -> MutexGuard<'_, PoolState<'a, R>> {
+impl<'a> ThreadPool<'a> {
+    fn lock(&self) -> MutexGuard<'_, PoolState<'a>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn start(&self, shared: SharedWork<'a, R>) {
+    fn start(&self, shared: SharedWork<'a>) {
         *self.lock() = PoolState::Running(Box::new(shared));
         self.changed.notify_all();
     }
 
-    /// The life of one thread: one lock per I/O, which gives in the last and takes out the next.
+    /// One thread from start to end. It locks once per I/O, to report the last one and take the next.
     fn work(&self, worker: Worker<'_, '_>) {
         let Worker { spec, buffer, number } = worker;
         let len = buffer.len();
-        let waiting = |state: &mut PoolState<'a, R>| matches!(state, PoolState::Waiting);
+        let waiting = |state: &mut PoolState<'a>| matches!(state, PoolState::Waiting);
         let mut state = self.changed.wait_while(self.lock(), waiting).unwrap_or_else(PoisonError::into_inner);
         let PoolState::Running(shared) = &mut *state else { return };
         let _halts = HaltOnPanic(shared.work.bounds.barrier);
@@ -125,8 +125,8 @@ impl<'a, R: Recorder> ThreadPool<'a, R> {
         loop {
             let PoolState::Running(shared) = &mut *state else { return };
             let Some(offset) = shared.draw(last_ns, len) else {
-                shared.work.cache_probe.add(own.cache_probe);
-                shared.work.interrupted_calls += interrupted_calls;
+                shared.work.outcome.cache_probe.add(own.cache_probe);
+                shared.work.outcome.interrupted_calls += interrupted_calls;
                 return;
             };
             drop(state);
@@ -144,14 +144,14 @@ impl<'a, R: Recorder> ThreadPool<'a, R> {
     }
 }
 
-/// What lies before an I/O, outside its latency.
+/// What a thread needs before an I/O, outside its latency.
 struct WorkerState {
     stamper: Stamper,
     cache_probe: CacheProbe,
 }
 
 impl WorkerState {
-    /// Stamps what is written, looks at the cache where that is asked for, and reads the clock.
+    /// Stamps what is written, checks the cache if requested, and reads the clock.
     fn prepare(&mut self, spec: &StreamSpec<'_>, buffer: &mut [u8], offset: u64) -> u64 {
         if spec.op == Op::Write {
             self.stamper.stamp(buffer, offset);
@@ -164,17 +164,16 @@ impl WorkerState {
 }
 
 /// The work of one stream while its threads share it.
-struct SharedWork<'a, R> {
-    work: Work<'a, R>,
+struct SharedWork<'a> {
+    work: Work<'a>,
     offsets: Box<dyn OffsetSource + Send>,
     left: u64,
     end: Option<StreamEnd>,
 }
 
-impl<'a, R: Recorder> SharedWork<'a, R> {
-    fn new(mut work: Work<'a, R>) -> Self {
-        work.start_ns = now_ns();
-        work.end_ns = work.start_ns;
+impl<'a> SharedWork<'a> {
+    fn new(mut work: Work<'a>) -> Self {
+        work.start();
         let offsets: Box<dyn OffsetSource + Send> = match work.spec.offsets {
             Offsets::Sequential(offsets) => Box::new(offsets),
             Offsets::Uniform(offsets) => Box::new(offsets),
@@ -183,7 +182,7 @@ impl<'a, R: Recorder> SharedWork<'a, R> {
         Self { left: work.spec.full_ops, work, offsets, end: None }
     }
 
-    /// The offset of the next I/O; `None` when the stream has come to its end.
+    /// The offset of the next I/O; `None` when the stream has ended.
     fn draw(&mut self, now_ns: u64, len: usize) -> Option<u64> {
         if self.end.is_none() {
             self.end = if self.work.bounds.barrier.is_halted() {
@@ -198,16 +197,16 @@ impl<'a, R: Recorder> SharedWork<'a, R> {
             return None;
         }
         self.left -= 1;
-        self.work.asked_bytes += len as u64;
+        self.work.outcome.asked_bytes += len as u64;
         Some(self.offsets.next_offset())
     }
 
     fn done(&mut self, offset: u64, len: usize, result: &io::Result<usize>, begin_ns: u64, end_ns: u64) {
-        // Threads come here in another order than they read their clocks; the stream's time goes forwards only.
-        let now_ns = end_ns.max(self.work.end_ns);
-        self.work.end_ns = now_ns;
+        // Threads arrive here in another order than they read the clock; the stream's time must not go backwards.
+        let now_ns = end_ns.max(self.work.outcome.end_ns);
+        self.work.outcome.end_ns = now_ns;
         if result.as_ref().is_ok_and(|&moved| moved == len) {
-            self.work.latencies.record(end_ns - begin_ns);
+            self.work.outcome.latencies.record(end_ns - begin_ns);
             self.work.counters.add(now_ns, len as u64, 1);
         } else {
             fail(&mut self.work, offset, len, result);
@@ -215,24 +214,24 @@ impl<'a, R: Recorder> SharedWork<'a, R> {
         }
     }
 
-    /// The one shorter I/O at the end, by the stream's own thread.
+    /// The last, shorter I/O, issued by the stream's own thread.
     fn tail(&mut self, buffer: &mut [u8]) -> StreamEnd {
         let len = buffer.len() as u64;
         let mut next = || self.offsets.tail_offset(len);
         let work = &mut self.work;
         match (work.spec.op, work.spec.check) {
-            (Op::Read, None) => sync::blocks::<R, false, false>(work, buffer, 1, &mut next),
-            (Op::Read, Some(_)) => sync::blocks::<R, false, true>(work, buffer, 1, &mut next),
-            (Op::Write, None) => sync::blocks::<R, true, false>(work, buffer, 1, &mut next),
-            (Op::Write, Some(_)) => sync::blocks::<R, true, true>(work, buffer, 1, &mut next),
+            (Op::Read, None) => sync::blocks::<false, false>(work, buffer, 1, &mut next),
+            (Op::Read, Some(_)) => sync::blocks::<false, true>(work, buffer, 1, &mut next),
+            (Op::Write, None) => sync::blocks::<true, false>(work, buffer, 1, &mut next),
+            (Op::Write, Some(_)) => sync::blocks::<true, true>(work, buffer, 1, &mut next),
         }
     }
 }
 
-/// Sends home those who still wait, whichever way the start went.
-struct CloseOnDrop<'c, 'a, R>(&'c ThreadPool<'a, R>);
+/// Ends threads that still wait, whether or not the start succeeded.
+struct CloseOnDrop<'c, 'a>(&'c ThreadPool<'a>);
 
-impl<R> Drop for CloseOnDrop<'_, '_, R> {
+impl Drop for CloseOnDrop<'_, '_> {
     fn drop(&mut self) {
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*state, PoolState::Waiting) {

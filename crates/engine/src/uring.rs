@@ -1,12 +1,12 @@
-//! The `io_uring` engine: per stream one ring, a batch of I/Os submitted and reaped in one system call. How a stream goes
-//! on is decided in `async_loop`.
+//! The `io_uring` engine: one ring per stream, a batch of I/Os submitted and reaped in one system call. The loop is in
+//! `async_loop`.
 #![allow(unsafe_code, reason = "entries of the submission queue carry addresses")]
 
 use crate::arena::Arena;
 use crate::async_loop::{self, IoQueue, MAX_WAIT_NS};
 use crate::error::EngineError;
 use crate::ring::{Issue, Ring, WaitBatch};
-use crate::work::{Outcome, Recorder, Work};
+use crate::work::{Outcome, Work};
 use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{CompletionQueue, SubmissionQueue, Submitter, opcode, squeue};
 use std::io;
@@ -15,20 +15,20 @@ use std::mem::ManuallyDrop;
 /// Issues the I/O of one stream, the whole blocks first, then the shorter one.
 ///
 /// # Errors
-/// [`EngineError::Ring`] when the ring itself stops working. I/O may then be in flight for ever, so the arena is given up.
-pub(crate) fn run<R: Recorder>(
-    mut work: Work<'_, R>,
+/// [`EngineError::Ring`] when the ring itself stops working. I/O may then stay in flight, so the arena is leaked.
+pub(crate) fn run(
+    mut work: Work<'_>,
     arena: Arena,
     mut ring: Ring,
     wait_batch: WaitBatch,
 ) -> Result<Outcome, EngineError> {
-    // Declared in this order so that the ring goes away before the memory, whichever way this function ends.
+    // Declared in this order so that the ring is dropped before the memory, whichever way this function ends.
     let mut arena = ManuallyDrop::new(arena);
     let spec = work.spec;
     let fixed = ring.slots_per_buffer;
     let depth = u32::try_from(spec.depth).unwrap_or(u32::MAX).min(ring.uring.params().sq_entries());
     let (mut submitter, sq, cq) = ring.uring.split();
-    // Without a registered ring every call looks the descriptor up, which is slower and measures the same.
+    // Without a registered ring every call looks the descriptor up, which is slower but measures the same.
     let _ = submitter.register_ring_fd();
     let flags = match spec.issue {
         Issue::Inline => squeue::Flags::empty(),
@@ -48,7 +48,7 @@ pub(crate) fn run<R: Recorder>(
     Ok(work.finish(end))
 }
 
-/// A ring at work.
+/// A ring in use.
 struct UringQueue<'r> {
     submitter: Submitter<'r>,
     sq: SubmissionQueue<'r>,
@@ -62,7 +62,7 @@ struct UringQueue<'r> {
 impl IoQueue for UringQueue<'_> {
     #[inline]
     fn push<const WRITE: bool>(&mut self, number: u32, pointer: *mut u8, offset: u64, len: usize) {
-        // A slot is at most as long as a block, and blocks of 4 GiB and more are refused when the job is opened.
+        // A slot is at most as long as a block, and blocks over 1 GiB are refused when the job is opened.
         let len = u32::try_from(len).expect("blocks are shorter than 4 GiB");
         let entry: squeue::Entry = match (self.fixed, WRITE) {
             (Some(per_buffer), true) => {
@@ -93,13 +93,13 @@ impl IoQueue for UringQueue<'_> {
         match result {
             Ok(_) => Ok(()),
             Err(error) => match error.raw_os_error() {
-                // The wait was over: time to look at the flags.
+                // The wait timed out: check the flags.
                 Some(libc::ETIME) => Ok(()),
                 Some(libc::EINTR) => {
                     *interrupted_calls += 1;
                     Ok(())
                 }
-                // The kernel is short of something; reaping gives it back.
+                // The kernel is short of a resource; reaping frees it.
                 Some(libc::EAGAIN | libc::EBUSY) => Ok(()),
                 _ => Err(error),
             },
@@ -120,7 +120,7 @@ impl IoQueue for UringQueue<'_> {
     }
 }
 
-/// The registered buffer that a slot lies in.
+/// The registered buffer that contains a slot.
 #[inline]
 fn buffer(number: u32, slots_per_buffer: usize) -> u16 {
     u16::try_from(number as usize / slots_per_buffer).unwrap_or(u16::MAX)

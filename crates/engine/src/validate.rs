@@ -1,16 +1,17 @@
-//! What no engine can do: workloads that contradict themselves or leave their target are refused before anything is opened.
+//! Checks of a workload that hold for every engine: one that contradicts itself or exceeds its target is refused before any
+//! I/O. It issues nothing.
 
 use crate::error::EngineError;
 use rdsk_model::{EngineKind, Op, Sync, Workload};
 use rdsk_targets::Claim;
 
-/// Blocks are counted in 32 bits by `io_uring`, and no device takes as much at once.
+/// `io_uring` has 32 bits for the block size, and no device takes that much at once.
 const MAX_BLOCK_BYTES: u64 = 1 << 30;
 
 /// I/Os in flight per stream; the kernel's own limit for a ring.
 const MAX_DEPTH: u32 = 32_768;
 
-/// Streams, each a thread.
+/// Streams; each is a thread.
 const MAX_STREAMS: u32 = 4_096;
 
 /// Checks the shape of a workload.
@@ -43,7 +44,7 @@ pub(crate) fn check_span(workload: &Workload, claim: &Claim) -> Result<(), Engin
     }
     Err(EngineError::Workload {
         why: format!(
-            "{} bytes from offset {} reach beyond the {size_bytes} bytes of {}",
+            "{} bytes from offset {} extend beyond the {size_bytes} bytes of {}",
             workload.span_bytes, workload.offset_bytes, claim.target.name
         ),
     })
@@ -54,13 +55,13 @@ fn check_positions(workload: &Workload) -> Result<(), EngineError> {
     let Some(points) = &workload.points else { return Ok(()) };
     let invalid = |why: &str| Err(EngineError::Workload { why: format!("its chosen positions {why}") });
     if workload.streams != 1 || workload.queue_depth != 1 {
-        return invalid("take one stream with one I/O in flight");
+        return invalid("need one stream with one I/O in flight");
     }
     if (points.is_empty() && points.chosen_first.is_none()) || u32::try_from(points.len()).is_err() {
-        return invalid("are none, or more than 2^32");
+        return invalid("are none or more than 2^32");
     }
     if !points.block_bytes.is_empty() && points.block_bytes.len() != points.offset_bytes.len() {
-        return invalid("and their sizes are not the same number");
+        return invalid("differ in number from their sizes");
     }
     let end = workload.offset_bytes.saturating_add(workload.span_bytes);
     for index in 0..points.len() {
@@ -70,7 +71,7 @@ fn check_positions(workload: &Workload) -> Result<(), EngineError> {
             && bytes <= workload.block_bytes
             && bytes > 0;
         if !inside {
-            return invalid("reach out of the span, or are larger than the block size");
+            return invalid("extend beyond the span or are larger than the block size");
         }
     }
     Ok(())

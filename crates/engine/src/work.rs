@@ -1,13 +1,14 @@
-//! What a stream counts and returns while an engine issues its I/O, and why it ended. Small steps that all engines share; it
-//! issues nothing.
+//! What a stream counts and returns while an engine issues its I/O, and why it ended. Small steps that all engines share;
+//! it issues nothing.
 
 use crate::arena::Stamper;
+use crate::clock::now_ns;
 use crate::counters::StreamCounters;
 use crate::error::errno_text;
 use crate::job::Ended;
 use crate::start_barrier::StartBarrier;
 use crate::stream_spec::StreamSpec;
-use rdsk_model::{CacheState, IoError, Op, PointRun};
+use rdsk_model::{CacheState, EngineKind, IoError, Op, PointRun};
 use rdsk_stats::Histogram;
 use std::os::fd::BorrowedFd;
 
@@ -24,7 +25,7 @@ pub(crate) struct Bounds<'a> {
 pub(crate) enum StreamEnd {
     /// It did everything that was requested.
     Complete,
-    /// The time was up.
+    /// The time ran out.
     OutOfTime,
     /// It was told to stop.
     Halted,
@@ -33,7 +34,7 @@ pub(crate) enum StreamEnd {
 }
 
 /// Why a visit ended: the strongest reason that holds. `halted` is why the streams were told to stop, if they were.
-pub(crate) fn ended(ends: impl Iterator<Item = StreamEnd> + Clone, halted: Option<Ended>) -> Ended {
+pub(crate) fn ended(ends: &(impl Iterator<Item = StreamEnd> + Clone), halted: Option<Ended>) -> Ended {
     let any = |wanted| ends.clone().any(|end| end == wanted);
     if ends.clone().all(|end| end == StreamEnd::Failed) {
         Ended::Failed
@@ -51,7 +52,7 @@ pub(crate) fn ended(ends: impl Iterator<Item = StreamEnd> + Clone, halted: Optio
 pub(crate) struct Outcome {
     pub(crate) end: StreamEnd,
     pub(crate) error: Option<IoError>,
-    /// Places that could not be read or written while the others went on.
+    /// Errors at positions that could not be read or written while the stream went on.
     pub(crate) missed: Vec<IoError>,
     pub(crate) latencies: Latencies,
     pub(crate) start_ns: u64,
@@ -61,15 +62,20 @@ pub(crate) struct Outcome {
     pub(crate) ops: u64,
     pub(crate) interrupted_calls: u64,
     pub(crate) cache_probe: CacheProbe,
-    /// The latencies at chosen places.
+    /// The latencies at chosen positions.
     pub(crate) points: Option<PointRun>,
-    /// I/Os that were complete when the call that submitted them returned; `None` where an engine cannot tell.
+    /// I/Os that were complete when the call that submitted them returned; `None` if the engine does not know.
     pub(crate) within_submit: Option<u64>,
+    /// The engine that issued the I/O.
+    pub(crate) engine: EngineKind,
+    /// Why it was another engine than planned, or a shallower queue.
+    pub(crate) note: Option<String>,
 }
 
 impl Outcome {
-    /// A stream that never started.
-    pub(crate) fn nothing(now_ns: u64) -> Self {
+    /// The outcome of a stream that never started.
+    pub(crate) fn nothing() -> Self {
+        let now_ns = now_ns();
         Self {
             end: StreamEnd::Halted,
             error: None,
@@ -84,16 +90,10 @@ impl Outcome {
             cache_probe: CacheProbe::default(),
             points: None,
             within_submit: None,
+            engine: EngineKind::Sync,
+            note: None,
         }
     }
-}
-
-/// Takes the latency of every completed I/O.
-pub(crate) trait Recorder: Default {
-    /// Takes one.
-    fn record(&mut self, latency_ns: u64);
-    /// Everything that was taken.
-    fn finish(self) -> Latencies;
 }
 
 /// Latencies in a histogram, and their exact sum.
@@ -103,32 +103,15 @@ pub(crate) struct Latencies {
     pub(crate) sum_ns: u64,
 }
 
-impl Recorder for Latencies {
+impl Latencies {
     #[inline]
-    fn record(&mut self, latency_ns: u64) {
+    pub(crate) fn record(&mut self, latency_ns: u64) {
         self.histogram.record(latency_ns);
         self.sum_ns += latency_ns;
     }
-
-    fn finish(self) -> Latencies {
-        self
-    }
 }
 
-/// Takes nothing: what recording costs is measured against this.
-#[derive(Debug, Default)]
-pub(crate) struct NoLatencies;
-
-impl Recorder for NoLatencies {
-    #[inline]
-    fn record(&mut self, _latency_ns: u64) {}
-
-    fn finish(self) -> Latencies {
-        Latencies::default()
-    }
-}
-
-/// Looks at the page cache right before an I/O.
+/// Checks the page cache right before an I/O, and counts what it found.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CacheProbe {
     pub(crate) checked: u64,
@@ -136,7 +119,7 @@ pub(crate) struct CacheProbe {
 }
 
 impl CacheProbe {
-    /// Adds what another thread saw.
+    /// Adds what another thread counted.
     pub(crate) fn add(&mut self, more: Self) {
         self.checked += more.checked;
         self.wrong += more.wrong;
@@ -151,14 +134,14 @@ impl CacheProbe {
         self.count(wanted, state.cached, pages);
     }
 
-    /// Counts a range of which this much is cached, of this much in all, in pages or bytes.
+    /// Counts a range of which `cached` of `whole` pages or bytes are in the page cache.
     pub(crate) fn count(&mut self, wanted: CacheState, cached: u64, whole: u64) {
         self.checked += 1;
         self.wrong += u64::from(!is_in_state(wanted, cached, whole));
     }
 }
 
-/// Whether a range of which `cached` of `whole` are in the page cache is in the wanted state.
+/// Whether a range of which `cached` of `whole` pages or bytes are in the page cache is in the wanted state.
 pub(crate) fn is_in_state(wanted: CacheState, cached: u64, whole: u64) -> bool {
     match wanted {
         CacheState::Cold => cached == 0,
@@ -169,78 +152,46 @@ pub(crate) fn is_in_state(wanted: CacheState, cached: u64, whole: u64) -> bool {
 
 /// What lies between two I/Os, and what every engine counts.
 #[derive(Debug)]
-pub(crate) struct Work<'a, R> {
+pub(crate) struct Work<'a> {
     pub(crate) spec: StreamSpec<'a>,
     pub(crate) bounds: Bounds<'a>,
     pub(crate) counters: StreamCounters<'a>,
-    pub(crate) latencies: R,
     pub(crate) stamper: Stamper,
-    pub(crate) cache_probe: CacheProbe,
-    pub(crate) start_ns: u64,
-    pub(crate) end_ns: u64,
-    pub(crate) asked_bytes: u64,
-    pub(crate) interrupted_calls: u64,
-    pub(crate) within_submit: Option<u64>,
-    pub(crate) error: Option<IoError>,
-    pub(crate) missed: Vec<IoError>,
+    /// What was done so far, without `end`, `bytes` and `ops`.
+    pub(crate) outcome: Outcome,
 }
 
-impl<'a, R: Recorder> Work<'a, R> {
-    pub(crate) fn new(
-        spec: StreamSpec<'a>,
-        bounds: Bounds<'a>,
-        counters: StreamCounters<'a>,
-        now_ns: u64,
-    ) -> Self {
-        Self {
-            spec,
-            bounds,
-            counters,
-            latencies: R::default(),
-            stamper: Stamper::new(spec.seed, spec.visit, spec.stream),
-            cache_probe: CacheProbe::default(),
-            start_ns: now_ns,
-            end_ns: now_ns,
-            asked_bytes: 0,
-            interrupted_calls: 0,
-            within_submit: None,
-            error: None,
-            missed: Vec::new(),
-        }
+impl<'a> Work<'a> {
+    pub(crate) fn new(spec: StreamSpec<'a>, bounds: Bounds<'a>, counters: StreamCounters<'a>) -> Self {
+        let stamper = Stamper::new(spec.seed, spec.visit, spec.stream);
+        Self { spec, bounds, counters, stamper, outcome: Outcome::nothing() }
+    }
+
+    /// Starts the stream's own time.
+    pub(crate) fn start(&mut self) -> u64 {
+        let now_ns = now_ns();
+        (self.outcome.start_ns, self.outcome.end_ns) = (now_ns, now_ns);
+        now_ns
     }
 
     pub(crate) fn finish(self, end: StreamEnd) -> Outcome {
-        Outcome {
-            end,
-            error: self.error,
-            missed: self.missed,
-            latencies: self.latencies.finish(),
-            start_ns: self.start_ns,
-            end_ns: self.end_ns,
-            asked_bytes: self.asked_bytes,
-            bytes: self.counters.bytes,
-            ops: self.counters.ops,
-            interrupted_calls: self.interrupted_calls,
-            cache_probe: self.cache_probe,
-            points: None,
-            within_submit: self.within_submit,
-        }
+        Outcome { end, bytes: self.counters.bytes, ops: self.counters.ops, ..self.outcome }
     }
 
-    /// Keeps the first error of the stream. `result` is the system's answer: a negative errno, or the bytes of a transfer
-    /// that was shorter than asked.
+    /// Keeps the first error of the stream. `result` is what the system returned: a negative errno, or the bytes of a
+    /// transfer that was shorter than requested.
     #[cold]
     pub(crate) fn fail(&mut self, offset_bytes: u64, wanted: usize, result: i64) {
-        if self.error.is_none() {
-            self.error = Some(self.error_of(offset_bytes, wanted, result));
+        if self.outcome.error.is_none() {
+            self.outcome.error = Some(self.error_of(offset_bytes, wanted, result));
         }
     }
 
-    /// Keeps the error of one place, where the others go on.
+    /// Keeps the error at one position when the stream goes on.
     #[cold]
     pub(crate) fn miss(&mut self, offset_bytes: u64, wanted: usize, result: i64) {
         let error = self.error_of(offset_bytes, wanted, result);
-        self.missed.push(error);
+        self.outcome.missed.push(error);
     }
 
     fn error_of(&self, offset_bytes: u64, wanted: usize, result: i64) -> IoError {
@@ -283,7 +234,7 @@ mod tests {
             (vec![Halted, OutOfTime], Some(Ended::Interrupted), Ended::Interrupted),
             (vec![Complete, Complete], Some(Ended::Interrupted), Ended::Complete),
         ] {
-            assert_eq!(ended(ends.iter().copied(), halted), expected, "{ends:?}");
+            assert_eq!(ended(&ends.iter().copied(), halted), expected, "{ends:?}");
         }
     }
 }

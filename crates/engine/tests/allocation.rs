@@ -14,7 +14,7 @@ struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
-// SAFETY: everything is handed on to the system's allocator unchanged.
+// SAFETY: every call goes to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
@@ -36,7 +36,7 @@ fn allocations(workload: &Workload, path: &std::path::Path, count: u64) -> u64 {
     let mut job = job(workload, &claims, ops(count));
     // One window for all, so that only the I/Os differ.
     job.window_ns = 60_000_000_000;
-    // Opening for writing looks at every process of the machine, of which there are more and fewer.
+    // Opening for writing checks every process of the machine, whose number changes.
     let mut engine = RealEngine::default();
     let mut session = engine.open(&job).unwrap();
     session.prepare().unwrap();
@@ -67,7 +67,7 @@ fn allocations_do_not_grow_with_the_number_of_ios() {
                 let workload = Workload { op, path: io_path, cache, ..random(4 << 20, engine, queue_depth) };
                 allocations(&workload, &path, 100);
                 let few = allocations(&workload, &path, 100);
-                // Direct I/O costs what the disk takes for it.
+                // Direct I/O takes as long as the disk does.
                 let count = if io_path == IoPath::Direct { 5_000 } else { 50_000 };
                 let many = allocations(&workload, &path, count);
                 assert!(many <= few + 8, "{engine} {op} {cache}: {few} for 100 I/Os, {many} for {count}");

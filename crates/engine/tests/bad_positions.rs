@@ -1,4 +1,4 @@
-//! A pass over chosen places goes on after a bad one and names it, and gives up where the device fails everywhere.
+//! A pass over chosen positions goes on after a bad one and reports it, and gives up if the device fails everywhere.
 
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
@@ -13,16 +13,18 @@ use std::ops::Range;
 
 const MIB: u64 = 1 << 20;
 const BLOCK: u64 = 64 << 10;
-const PLACES: u64 = 64;
+const POSITIONS: u64 = 64;
 
-/// One pass over places a quarter of a MiB apart, of a disk that cannot read these bytes.
+/// One pass over positions a quarter of a MiB apart, on a disk that cannot read these bytes.
 fn pass(bad: &[Range<u64>]) -> rdsk_engine::Run {
     let behaviour = Behaviour { errors: bad.to_vec(), ..Behaviour::single(10_000) };
     let disk = FuseDisk::builder().capacity(16 * MIB).device(behaviour).mount().unwrap();
     let device = disk.loop_device().unwrap();
     let claims = [reading(device.path())];
-    let points =
-        Points { offset_bytes: (0..PLACES).map(|place| place * MIB / 4).collect(), ..Points::default() };
+    let points = Points {
+        offset_bytes: (0..POSITIONS).map(|position| position * MIB / 4).collect(),
+        ..Points::default()
+    };
     let workload = Workload {
         pattern: Pattern::Random,
         block_bytes: BLOCK,
@@ -32,24 +34,24 @@ fn pass(bad: &[Range<u64>]) -> rdsk_engine::Run {
         points: Some(points),
         ..Workload::sequential_read(16 * MIB)
     };
-    visit(&job(&workload, &claims, ops(PLACES))).1
+    visit(&job(&workload, &claims, ops(POSITIONS))).1
 }
 
 #[test]
-fn the_other_places_go_on() {
+fn the_other_positions_go_on() {
     if !requires(&[Need::Root, Need::Loop, Need::Fuse]) {
         return;
     }
-    // Two places; the second lies between two places and harms none of them.
+    // Two bad ranges; the second lies between two positions and affects neither.
     let run = pass(&[5 * MIB..5 * MIB + 4096, 9 * MIB + BLOCK..9 * MIB + 2 * BLOCK]);
     assert_eq!(run.ended, Ended::Complete);
     let [error] = run.errors.as_slice() else { panic!("{:?}", run.errors) };
     assert_eq!((error.errno, error.offset_bytes, error.stream), (libc::EIO, 5 * MIB, Some(0)));
     let seen = run.points.unwrap();
     assert_eq!(seen.failed, [20]);
-    assert_eq!((seen.order.len() as u64, seen.latency_ns.len() as u64), (PLACES - 1, PLACES - 1));
+    assert_eq!((seen.order.len() as u64, seen.latency_ns.len() as u64), (POSITIONS - 1, POSITIONS - 1));
     assert!(!seen.order.contains(&20));
-    assert_eq!((run.ops, run.bytes), (PLACES - 1, (PLACES - 1) * BLOCK));
+    assert_eq!((run.ops, run.bytes), (POSITIONS - 1, (POSITIONS - 1) * BLOCK));
 }
 
 #[test]

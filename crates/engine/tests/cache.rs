@@ -1,4 +1,4 @@
-//! Cold is cold and warm is warm, by the kernel's own word; and on a block device the last close flushes.
+//! Cold is cold and warm is warm, as the kernel reports it; and on a block device the last close flushes.
 
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
@@ -16,10 +16,10 @@ fn buffered(cache: CacheState, engine: EngineKind, queue_depth: u32) -> Workload
     Workload { path: IoPath::Buffered, cache, ..random(SPAN, engine, queue_depth) }
 }
 
-/// A kernel that takes cold pages back of its own accord (DAMON's pageout, every few seconds) may take some of these
-/// too, within the instant; so fewer pages than I/Os may be left in some attempts, and more of them in none.
+/// A kernel that reclaims cold pages on its own (DAMON's pageout, every few seconds) may reclaim some of these at once; so
+/// some attempts may leave fewer pages than I/Os, but none may leave more.
 #[test]
-fn cold_is_cold_and_every_range_was_looked_at() {
+fn cold_is_cold_and_every_range_was_checked() {
     const ATTEMPTS: usize = 4;
     if !requires(&[Need::Cachestat, Need::IoUring]) {
         return;
@@ -77,7 +77,7 @@ fn warm_is_warm() {
 }
 
 #[test]
-fn left_alone_the_cache_is_only_looked_at() {
+fn an_unspecified_cache_state_is_only_checked() {
     let (_directory, path) = file_of(SPAN);
     let claims = [reading(&path)];
     let workload = buffered(CacheState::Any, EngineKind::Sync, 1);
@@ -85,8 +85,8 @@ fn left_alone_the_cache_is_only_looked_at() {
     assert_eq!(prepared.reached, None);
 }
 
-/// A loop device's flush writes the backing file back, which takes as long as that disk likes; so the disk below is one
-/// that says when it served what.
+/// A loop device's flush writes the backing file back, which takes as long as the disk below takes; so that disk is one
+/// that logs when it served what.
 #[test]
 fn the_close_of_a_block_device_is_the_last_and_flushes() {
     if !requires(&[Need::Root, Need::Loop, Need::Fuse, Need::IoUring]) {

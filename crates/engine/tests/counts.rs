@@ -1,4 +1,4 @@
-//! What was asked for is what was done, by the engine's count and by the kernel's, on both engines.
+//! What was requested is what was done, by the engine's count and by the kernel's, on every engine.
 
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
@@ -106,7 +106,7 @@ fn all_engines_do_the_same_work() {
 }
 
 #[test]
-fn the_queue_is_as_deep_as_asked() {
+fn the_queue_is_as_deep_as_requested() {
     if !requires(&[Need::Root, Need::Loop, Need::IoUring]) {
         return;
     }
@@ -180,17 +180,17 @@ fn a_forbidden_ring_is_replaced_and_said() {
 }
 
 #[test]
-fn aio_gives_buffered_io_to_threads_and_says_so() {
+fn aio_leaves_buffered_io_to_threads_and_reports_it() {
     let (_directory, path) = file_of(1 << 20);
     let claims = [reading(&path)];
     let workload = Workload { path: IoPath::Buffered, ..random(1 << 20, EngineKind::Aio, 8) };
     let (_, run, _) = visit(&job(&workload, &claims, ops(100)));
     assert_eq!((run.ops, run.engine), (100, EngineKind::Threads));
-    assert!(run.notes[0].starts_with("Linux AIO waits within io_submit for buffered I/O"), "{:?}", run.notes);
+    assert!(run.notes[0].starts_with("io_submit blocks on buffered I/O"), "{:?}", run.notes);
 }
 
 #[test]
-fn more_threads_than_there_may_be_are_said_to_be_fewer() {
+fn the_limit_of_threads_is_reported() {
     let (_directory, path) = file_of(1 << 20);
     let claims = [reading(&path)];
     let workload = Workload { path: IoPath::Buffered, ..random(1 << 20, EngineKind::Threads, 1200) };

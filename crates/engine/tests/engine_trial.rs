@@ -1,5 +1,5 @@
-//! On a device that takes no request without waiting the engine is chosen by a trial: it is made once, counted apart, and
-//! its figures are handed on.
+//! On a device without RWF_NOWAIT the engine is chosen by a trial, which runs once, is counted apart, and reports its
+//! figures.
 
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
@@ -52,13 +52,13 @@ fn the_trial_is_made_once_and_counted_apart() {
         assert_eq!(trial.within_submit, within, "{trial:?}");
     }
     assert_eq!(issuing.why.is_some(), engine != EngineKind::Uring, "{issuing:?}");
-    // The second visit, and one that writes nothing else than reads of the same size, rest on the same trials.
+    // The second visit uses the same trials.
     let (of_trial, of_run, same, again) = seen(&mut free, &device, &workload);
     assert_eq!((of_trial, of_run, same, &again.trials), (0, 3000, engine, &issuing.trials));
 }
 
 #[test]
-fn who_asks_for_an_engine_gets_it_without_a_trial() {
+fn a_requested_engine_is_used_without_a_trial() {
     if !requires(&[Need::Root, Need::Zram, Need::IoUring]) {
         return;
     }
@@ -71,7 +71,7 @@ fn who_asks_for_an_engine_gets_it_without_a_trial() {
         assert!(issuing.trials.is_empty() && issuing.why.is_none(), "{issuing:?}");
         assert_eq!(issuing.within_submit, (engine == EngineKind::Aio).then_some(3000));
     }
-    // Where no ring is to be had there is nothing to choose.
+    // If no ring is available there is nothing to choose.
     let forbidden = RealEngine {
         policy: EnginePolicy::Fastest,
         ring_source: RingSource::Forbidden,
@@ -83,7 +83,7 @@ fn who_asks_for_an_engine_gets_it_without_a_trial() {
 }
 
 #[test]
-fn a_device_with_a_queue_does_nothing_within_the_submission() {
+fn a_device_with_a_queue_completes_nothing_within_the_submission() {
     if !requires(&[Need::Root, Need::Fuse, Need::Loop]) {
         return;
     }
@@ -93,7 +93,7 @@ fn a_device_with_a_queue_does_nothing_within_the_submission() {
     let claims = [reading(device.path())];
     let workload = Workload { op: Op::Read, ..random(BYTES as u64, EngineKind::Aio, 8) };
     let (_, run, _) = visit(&job(&workload, &claims, ops(200)));
-    // The caller may lose its processor between the submission and the look, for longer than the disk takes.
+    // The caller may lose its processor between the submission and the check, for longer than the disk takes.
     let within = run.issuing.within_submit.unwrap();
     assert!(within < 100, "{within} of {} were done within their submission", run.ops);
 }

@@ -1,4 +1,4 @@
-//! What goes wrong has a defined outcome: errors are data, nothing hangs, nothing is lost.
+//! Failures have a defined outcome: errors are data, nothing hangs, nothing is lost.
 
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
@@ -14,7 +14,7 @@ const ENGINES: [(EngineKind, u32); 4] =
     [(EngineKind::Sync, 1), (EngineKind::Threads, 8), (EngineKind::Aio, 8), (EngineKind::Uring, 8)];
 
 #[test]
-fn a_truncated_backing_file_is_an_io_error_with_its_place() {
+fn a_truncated_backing_file_is_an_io_error_with_its_offset() {
     if !requires(&[Need::Root, Need::Loop, Need::IoUring]) {
         return;
     }
@@ -89,7 +89,7 @@ fn a_short_transfer_is_an_error() {
 }
 
 #[test]
-fn unaligned_direct_io_fails_in_plain_words() {
+fn unaligned_direct_io_explains_the_alignment() {
     if !requires(&[Need::Root, Need::Loop, Need::IoUring]) {
         return;
     }

@@ -1,4 +1,4 @@
-//! The simulated engine against what is known of the systems it runs on: exact counts, exact times, streams, limits,
+//! The simulated engine against what is known about the systems it runs on: exact counts, exact times, streams, limits,
 //! errors, the state of the cache. All in virtual time, so every figure is asserted exactly or to a rounding.
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
@@ -79,7 +79,7 @@ fn littles_law_and_the_windows_add_up() {
 }
 
 #[test]
-fn streams_start_apart_and_are_dealt_round_the_luns() {
+fn streams_start_apart_and_go_to_the_luns_in_turn() {
     let claims = [claimed("sim:tms-ramsan-2/0"), claimed("sim:tms-ramsan-2/1")];
     let mut engine = SimEngine::new(&claims, 1).unwrap();
     let workload =
@@ -120,7 +120,7 @@ fn a_stream_that_meets_a_bad_range_ends_alone() {
 }
 
 #[test]
-fn the_cache_is_made_cold_and_warm_and_looked_at() {
+fn the_cache_is_made_cold_and_warm_and_checked() {
     let small = |cache| {
         move |workload: &mut Workload| {
             workload.path = IoPath::Buffered;
@@ -162,7 +162,7 @@ fn direct_io_that_the_host_does_not_take_is_einval() {
 }
 
 #[test]
-fn chosen_places_are_visited_once_and_told_one_by_one() {
+fn chosen_positions_are_visited_once_and_reported_one_by_one() {
     let points = Points { offset_bytes: (0..50).map(|index| index << 30).collect(), ..Points::default() };
     let (run, _) = once(
         claimed("sim:freebsd-wd800jd"),

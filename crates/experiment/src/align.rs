@@ -1,5 +1,5 @@
-//! `align`: latency by size and by alignment, in and out of the page cache, direct and buffered; then the offset moved
-//! apart from the size, which the report names and did not do. It plans cells and runs nothing.
+//! `align`: latency by size and by alignment, cached and uncached, direct and buffered; then by offset at a fixed size,
+//! which the report names and did not measure. It plans cells and issues nothing.
 
 use crate::context::{PAGE_BYTES, PlanContext, Scope};
 use crate::question::Question;
@@ -9,12 +9,13 @@ use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern};
 const SIZES: [u64; 8] = [1, 27, 512, 2048, 4096, 8192, 16384, 65536];
 /// The report's file.
 const SPAN_BYTES: u64 = 64 << 20;
-/// Least span in a run on a slow disk: 1024 pages to choose from.
+/// Smallest span on a slow disk, as part of a whole run: 1024 pages to choose from.
 const MIN_SPAN_BYTES: u64 = 4 << 20;
 /// I/Os of the first visit; the runner grows it while preparing and settling are cheap.
 const FIRST_OPS: u64 = 32;
 const WEIGHT: f64 = 0.4;
-/// Making a span warm may take this share of the budget in a run, reckoned at the rate of making the file.
+/// Reading a span into the cache may take this share of the budget of a whole run, estimated from the rate at which the
+/// test file was written.
 const WARM_SHARE: f64 = 0.001;
 
 const COLUMNS: [(&str, CacheState, IoPath); 4] = [
@@ -24,7 +25,7 @@ const COLUMNS: [(&str, CacheState, IoPath); 4] = [
     ("uncached-direct", CacheState::Cold, IoPath::Direct),
 ];
 
-/// Offsets moved apart from size: by a sector, by a byte, and so that a block crosses a page.
+/// Shifts of the offset: by a sector, by a byte, and so that a block crosses a page.
 const SHIFTS: [u64; 3] = [512, 1, PAGE_BYTES / 2];
 
 /// Latency by size and by alignment.
@@ -52,7 +53,7 @@ impl Question for Align {
     }
 }
 
-/// Writes are the question; reads stand in where nothing may be written, and both are done when both are asked for.
+/// Writes, or reads if nothing may be written; both if both are requested.
 fn directions(context: &PlanContext<'_>) -> Vec<Op> {
     match (&context.options.ops, context.ops.contains(&Op::Write)) {
         (None, true) => vec![Op::Write],

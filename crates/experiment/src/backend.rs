@@ -1,5 +1,5 @@
-//! The backend that a plan runs on: an engine, its clock, an observer beside it. Real targets get the kernel's, simulated
-//! ones those of their lab; nobody else knows the difference.
+//! The backend that a plan runs on: an engine, its clock and an observer. Real targets get the kernel's, simulated ones
+//! those of their lab; nothing above knows the difference.
 
 use crate::options::PlanOptions;
 use rdsk_engine::{Engine, EngineError, EnginePolicy, MonotonicClock, RealEngine, SimEngine, measure_clock};
@@ -8,23 +8,23 @@ use rdsk_observe::{KernelMembers, KernelObserver, Observer, SimMembers, SimObser
 use rdsk_targets::{Claim, Examined, Place, Roots};
 use std::sync::Arc;
 
-/// Makes the observer of the targets with the given indices.
+/// Creates the observer of the targets with the given indices.
 pub(crate) type Observers = Box<dyn Fn(&[u32]) -> Box<dyn Observer>>;
 
-/// Finds the members of the target with the given index, where it is an array.
+/// Finds the members of the target with the given index, if it is an array.
 pub(crate) type Members = Box<dyn Fn(u32) -> Option<Box<dyn MemberCounters>>>;
 
-/// What is to be said beside a failed I/O, where something is.
+/// Names the disk and position behind a failed I/O, if they are known.
 pub(crate) type ErrorLocation = Box<dyn Fn(&IoError) -> Option<String>>;
 
-/// Who measures.
+/// What measures.
 pub(crate) struct Backend {
     pub(crate) engine: Box<dyn Engine>,
     pub(crate) clock: Box<dyn Clock>,
     pub(crate) observer: Observers,
     pub(crate) members: Members,
     pub(crate) error_location: ErrorLocation,
-    /// The machine that is measured on.
+    /// The machine that is measured.
     pub(crate) host: Option<Host>,
 }
 
@@ -32,12 +32,12 @@ impl Backend {
     /// The backend for these claims, all real or all simulated.
     ///
     /// # Errors
-    /// When they are mixed.
+    /// If they are mixed.
     pub(crate) fn of(claims: &[Claim], roots: &Roots, options: &PlanOptions) -> Result<Self, EngineError> {
         if claims.iter().any(|claim| claim.simulated().is_some()) {
             simulated(claims, options.seed)
         } else {
-            // An engine that nobody asked for may give way to a faster one of the same depth.
+            // Unless an engine was requested, a faster one of the same depth may replace it.
             let policy =
                 if options.engine.is_some() { EnginePolicy::Requested } else { EnginePolicy::Fastest };
             Ok(real(claims, roots, policy))
@@ -91,13 +91,13 @@ fn simulated(claims: &[Claim], seed: u64) -> Result<Backend, EngineError> {
         host: engine.host(),
         observer: Box::new(observer),
         members: Box::new(members),
-        // A model's disk has no other below it.
+        // A simulated disk has no other below it.
         error_location: Box::new(|_: &IoError| None),
         engine: Box::new(engine),
     })
 }
 
-/// Refuses real and simulated targets in one run: they live in different times.
+/// Refuses real and simulated targets in one run: they have no clock in common.
 pub(crate) fn refuse_mixed<'a>(examined: impl Iterator<Item = &'a Examined>) -> Result<(), Problem> {
     let mut kinds = examined.map(|one| matches!(one.place, Place::Sim(_)));
     let first = kinds.next();

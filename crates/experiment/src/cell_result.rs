@@ -1,11 +1,11 @@
-//! Turns the totals of one cell into its result: the figures, and why the cell ended, in words.
+//! Turns the totals of one cell into its result: the figures, and in words why the cell ended. It measures nothing.
 
 use crate::cell_totals::{CellTotals, MIN_VISITS};
 use rdsk_engine::Ended;
 use rdsk_model::{Cell, CellResult, EngineKind, Estimate, Extent, Latency, StopReason};
 use rdsk_units::{Bytes, Nanos, percent};
 
-/// What a result's words need to know besides the visits.
+/// What a result depends on besides the totals.
 pub(crate) struct ResultContext {
     /// Wanted relative half-width of the interval.
     pub(crate) precision: f64,
@@ -22,11 +22,11 @@ impl CellTotals {
     pub(crate) fn result(&self, cell: &Cell, context: &ResultContext) -> CellResult {
         let (stop, mut why) = self.reason(cell, context);
         if self.goes_on_after_errors(&cell.workload) && !self.errors.is_empty() {
-            why.push_str(&format!("; {} of its places failed", self.errors.len()));
+            why.push_str(&format!("; {} of its positions failed", self.errors.len()));
         }
         let ran = !self.visits.is_empty() && stop != StopReason::NotApplicable;
         let elapsed_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
-        // Requests of many sizes have no one rate.
+        // Requests of different sizes have no common rate.
         let mixed = cell
             .workload
             .points
@@ -95,7 +95,7 @@ impl CellTotals {
         if self.has_no_overlap && self.measured_ns == 0 {
             return (
                 StopReason::Complete,
-                "its streams never all ran at once, so there is no rate of all; more bytes, or starts less far apart, help"
+                "its streams never all ran at once, so there is no common rate; more bytes or a shorter --stagger help"
                     .into(),
             );
         }

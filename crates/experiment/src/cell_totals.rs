@@ -11,10 +11,10 @@ use rdsk_observe::EvidenceSum;
 use rdsk_stats::{Histogram, Interval};
 use std::collections::VecDeque;
 
-/// Visits that an interval over visits needs; with fewer the windows are used.
+/// Visits needed for an interval over visits; with fewer the windows are used.
 pub(crate) const MIN_VISITS: usize = 6;
 
-/// Everything that the visits of one cell saw.
+/// The sums over all visits of one cell.
 #[derive(Default)]
 pub(crate) struct CellTotals {
     pub(crate) visits: Vec<Visit>,
@@ -31,21 +31,21 @@ pub(crate) struct CellTotals {
     pub(crate) rates_of_overlap: bool,
     /// Whether in some visit the streams never all ran at once.
     pub(crate) has_no_overlap: bool,
-    /// The latencies at chosen places, one entry per visit.
+    /// The latencies at chosen positions, one entry per visit.
     pub(crate) points: Vec<PointRun>,
-    /// Rounds that an earlier run has done.
+    /// Rounds that the resumed run completed.
     pub(crate) skip_rounds: u32,
-    /// Places, among the visits, of the passes that it began and did not end; each is gone on with in turn.
+    /// Indices of the visits that the resumed run started and did not complete; each is continued in turn.
     pub(crate) partial: VecDeque<usize>,
     pub(crate) histogram: Histogram,
     pub(crate) latency_sum_ns: u128,
     pub(crate) asked_bytes: u64,
-    /// Who issued the I/O; a visit that fell back marks the whole cell.
+    /// The engine that issued the I/O; a visit that fell back to another one marks the whole cell.
     pub(crate) engine: Option<EngineKind>,
-    /// How that came about.
+    /// How the engine was chosen.
     pub(crate) issuing: Option<Issuing>,
     pub(crate) windows: Windows,
-    /// Bytes per second of every window behind the warm-up.
+    /// Bytes per second of every window after the warm-up.
     pub(crate) samples: Vec<f64>,
     /// Bytes per second of every visit.
     pub(crate) visit_rates: Vec<f64>,
@@ -64,7 +64,7 @@ impl CellTotals {
         let overlap = overlap_of(run);
         match overlap.filter(|_| self.rates_of_overlap) {
             Some(overlap) if overlap.covered_ns > 0 => self.add_overlap(run, &overlap),
-            // Of streams that hardly met, the rate of the whole time would be that of the waiting.
+            // If the streams hardly overlapped, the rate over the whole time would mostly count waiting.
             Some(overlap) if !is_most(run, &overlap) => self.has_no_overlap = true,
             _ => self.add_rates(extent, run),
         }
@@ -81,7 +81,7 @@ impl CellTotals {
         self.cpu.system += run.cpu.system;
         self.interrupted_calls += run.interrupted_calls;
         for error in &run.errors {
-            // Each pass meets the same bad place again.
+            // Each pass hits the same bad position again.
             if !self.errors.contains(error) {
                 self.errors.push(error.clone());
             }
@@ -113,7 +113,7 @@ impl CellTotals {
         self.join_partial();
     }
 
-    /// Puts what the last visit did behind the part of the same pass that an earlier run did.
+    /// Appends the last visit to the part of the same pass that the resumed run did.
     fn join_partial(&mut self) {
         let Some(position) = self.partial.pop_front() else { return };
         let (Some(more), Some(mut rest)) = (self.visits.pop(), self.points.pop()) else { return };
@@ -132,8 +132,8 @@ impl CellTotals {
         run.members.append(&mut rest.members);
     }
 
-    /// The first reason and the first trials stand for the cell; what was done within submissions adds up, and is unknown
-    /// where it is unknown for one visit.
+    /// Keeps the first reason and the first trials; adds up what completed within submissions, which is unknown if it is
+    /// unknown for one visit.
     fn add_issuing(&mut self, more: &Issuing) {
         let Some(sum) = &mut self.issuing else {
             self.issuing = Some(more.clone());
@@ -156,7 +156,7 @@ impl CellTotals {
         }
     }
 
-    /// Adds what all streams did together; the ramp and the end are in the Record beside it.
+    /// Adds what all streams did together; the ramp and the end stay out.
     fn add_overlap(&mut self, run: &Run, overlap: &Overlap) {
         self.measured_bytes += overlap.bytes;
         self.measured_ns += overlap.covered_ns;
@@ -167,7 +167,7 @@ impl CellTotals {
 
     fn add_rates(&mut self, extent: Extent, run: &Run) {
         let rates = window_rates(run);
-        // Only a timed cell has a warm-up to cut: a pass is a whole, and samples are each made anew.
+        // Only a timed cell has a warm-up to cut: a pass counts as a whole, and every sample starts anew.
         let cut = if extent == Extent::Timed { warm_up(&rates) } else { 0 };
         let cut_bytes: u64 = run.windows.iter().take(cut).sum();
         let cut_ns = run.window_ns * cut as u64;
@@ -258,12 +258,12 @@ impl CellTotals {
         }
         let mean = per_second(self.measured_bytes, self.measured_ns);
         let ops = (self.measured_bytes as f64 / block_bytes as f64).max(1.0);
-        // The windows leave out the end of a visit that fills none. Where I/Os are as long as a visit, all that completed
-        // lies there: the windows then agree on a rate that is not the mean, and must not lend it their certainty.
+        // The windows leave out the end of a visit that does not fill one. If an I/O takes as long as a visit, everything
+        // completes there: the windows then agree on a rate that is not the mean, and their interval does not apply to it.
         let interval = self
             .interval(extent)
             .map(|(_, interval)| ((interval.high - interval.low) / 2.0).max((interval.mean - mean).abs()))
-            // Where the time ends between two completions is chance, so no count is surer than by one.
+            // The time ends at random between two completions, so every count is uncertain by one I/O.
             .map(|half| half.max(mean / ops));
         Some(Estimate {
             mean,
@@ -272,12 +272,12 @@ impl CellTotals {
         })
     }
 
-    /// A time of all visits together; a visit that does not know it makes the sum unknown.
+    /// A time summed over all visits; unknown if one visit does not know it.
     pub(crate) fn sum_of(&self, time: impl Fn(&Visit) -> Option<u64>) -> Option<u64> {
         self.visits.iter().try_fold(0, |sum, visit| Some(sum + time(visit)?))
     }
 
-    /// Whether what failed was places of a pass whose other places went on, so that later passes have a meaning.
+    /// Whether only some positions of a pass failed while the others went on, so that later passes make sense.
     pub(crate) fn goes_on_after_errors(&self, workload: &Workload) -> bool {
         workload.points.is_some() && self.ended != Some(Ended::Failed) && self.failure.is_none()
     }
@@ -291,7 +291,7 @@ impl CellTotals {
     }
 }
 
-/// Whether a workload returns before its data reaches the device, so that time to return says nothing of the device.
+/// Whether a workload returns before its data reaches the device, so that the time to return says nothing about the device.
 pub(crate) fn is_write_behind(workload: &Workload) -> bool {
     workload.op == Op::Write && workload.path == IoPath::Buffered && workload.sync == Sync::None
 }
@@ -307,8 +307,8 @@ fn window_rates(run: &Run) -> Vec<f64> {
     run.windows.iter().take(full).map(|&bytes| per_second(bytes, run.window_ns)).collect()
 }
 
-/// Windows at the start that do not belong to the steady state. A start without which most windows would be empty is no
-/// warm-up but the I/O itself: MSER-5 would take the emptiness after a burst for the steadiest state of all.
+/// Windows at the start that do not belong to the steady state. If most windows after it are empty, the start is no
+/// warm-up but the I/O itself: MSER-5 would take the empty windows after a burst for the steadiest state.
 fn warm_up(rates: &[f64]) -> usize {
     let cut = rdsk_stats::mser5(rates).cut;
     let kept = &rates[cut..];
@@ -321,7 +321,7 @@ fn fold(windows: &mut Windows) {
     windows.bytes = windows.bytes.chunks(2).map(|pair| pair.iter().sum()).collect();
 }
 
-/// Adds one visit's page cache; a visit that could not be read makes the sum unknown.
+/// Adds one visit's page cache; the sum is unknown if one visit could not be read.
 fn add_state(sum: &mut PageCacheState, more: PageCacheState, first: bool) {
     let add = |sum: Option<u64>, more: Option<u64>| if first { more } else { Some(sum? + more?) };
     sum.cached_bytes = add(sum.cached_bytes, more.cached_bytes);

@@ -81,10 +81,7 @@ pub(crate) fn claim_all(
         all.writable.push(one.is_writable());
         let mut claimed = if let Place::Directory { path, .. } = &one.examined.place {
             for removed in remove_orphans(path).map_err(|error| error.problem())? {
-                notes.push(format!(
-                    "removed a test file that a killed run had left: {}",
-                    removed.path.display()
-                ));
+                notes.push(format!("removed a test file left by a killed run: {}", removed.path.display()));
             }
             let (claim, rate) = create_file(&one.examined, request, files, watch)?;
             all.test_file_bytes_per_s =

@@ -1,5 +1,5 @@
 //! From a Request to a Record: examine, judge, claim, plan, run, find. It always gives a Record, whatever went wrong,
-//! and lets every claim go, and with it every test file, before it returns.
+//! and releases every claim, and with it every test file, before it returns.
 
 use crate::backend::Backend;
 use crate::claims::{ClaimedTargets, claim_all, judge_all};
@@ -13,10 +13,10 @@ use rdsk_targets::test_files_left;
 use rdsk_units::Nanos;
 use std::time::Instant;
 
-/// Overrun of the budget that is not worth a word.
+/// Smallest overrun of the budget that is noted.
 const MIN_OVERRUN_NS: u64 = 1_000_000_000;
 
-/// Runs the request and tells everything that was seen.
+/// Runs the request and returns everything that was seen.
 pub fn execute(request: &Request, watch: &mut dyn Watch) -> Record {
     let began = Instant::now();
     let mut record = empty_record(request.command.clone(), request.label.clone());
@@ -26,7 +26,7 @@ pub fn execute(request: &Request, watch: &mut dyn Watch) -> Record {
             if problem.kind == ProblemKind::Interrupted { Status::Interrupted } else { Status::Failed };
         record.error = Some(problem);
     }
-    // A simulated run's time is the virtual one, which it has already taken.
+    // A simulated run has already set its virtual time.
     if record.elapsed_ns == 0 {
         record.elapsed_ns = elapsed_ns(began);
     }
@@ -39,7 +39,7 @@ pub fn execute(request: &Request, watch: &mut dyn Watch) -> Record {
     record
 }
 
-/// A Record of nothing yet: no cells, no error. For runs that ended before they could measure anything, too.
+/// A Record without cells and errors, for runs that have measured nothing yet or ended before they could.
 #[must_use]
 pub fn empty_record(command: Vec<String>, label: Option<String>) -> Record {
     Record {
@@ -66,9 +66,9 @@ pub fn empty_record(command: Vec<String>, label: Option<String>) -> Record {
     }
 }
 
-/// Says when the run took much longer than it was given: I/O that was under way when its time ended is waited for.
+/// Notes that the run took much longer than its budget: I/O that is in flight when the time ends is waited for.
 fn note_overrun(request: &Request, planned_ns: Option<u64>, record: &mut Record) {
-    // Complete passes that were asked for by number, and runtimes per cell, have their own end.
+    // A requested number of passes, or a runtime per cell, ends by itself.
     let Some(planned_ns) = planned_ns else { return };
     let budget_ns = request.options.budget_ns.max(planned_ns);
     if request.options.runtime_ns.is_none()
@@ -76,7 +76,7 @@ fn note_overrun(request: &Request, planned_ns: Option<u64>, record: &mut Record)
         && !record.cells.is_empty()
     {
         record.notes.push(format!(
-            "the run took {} of a budget of {}: every cell gets some I/O, and what is under way is waited for",
+            "the run took {} of a budget of {}: every cell gets some I/O, and I/O in flight is waited for",
             Nanos(record.elapsed_ns),
             Nanos(budget_ns)
         ));
@@ -86,7 +86,7 @@ fn note_overrun(request: &Request, planned_ns: Option<u64>, record: &mut Record)
 /// The plan that `execute` would follow, without opening anything for writing and without creating a file.
 ///
 /// # Errors
-/// Whatever would refuse or fail the request before the first I/O.
+/// Whatever refuses or fails the request before the first I/O.
 pub fn plan_only(request: &Request) -> Result<(Plan, Vec<Target>), Problem> {
     let judged = judge_all(request)?;
     let planned = (0..).zip(&judged).map(|(index, one)| one.planned(index, request));
@@ -185,7 +185,7 @@ fn plan_problem(error: &PlanError) -> Problem {
         PlanError::OffsetBeyondEnd { .. } => "name a smaller --offset",
         PlanError::SimulatedEngine { .. } => "leave --engine out",
         PlanError::Nothing(_) => {
-            "writing a device needs --destroy IDENTITY, a file --overwrite; or ask for --rw read"
+            "writing a device needs --destroy IDENTITY, a file --overwrite; or --rw read measures reads only"
         }
     };
     let kind = match error {

@@ -1,12 +1,12 @@
-//! The headline: the few figures that everybody asks for first. It plans cells and runs nothing.
+//! The headline: the few figures that everybody wants first. It plans cells and issues nothing.
 
 use crate::context::{PlanContext, device_path};
 use crate::question::Question;
 use rdsk_model::{Cell, Experiment, Extent, Op, Pattern, Sync};
 
-/// In flight for the sequential cells: enough for a disk that needs several requests to stream.
+/// I/Os in flight in the sequential cells: enough for a disk that needs several requests to stream.
 const SEQUENTIAL_DEPTH: u32 = 8;
-/// In flight for the deep random cells, unless `--iodepth` says otherwise.
+/// I/Os in flight in the deep random cells unless `--iodepth` says otherwise.
 const RANDOM_DEPTH: u32 = 32;
 const SEQUENTIAL_BYTES: u64 = 1 << 20;
 const RANDOM_BYTES: u64 = 4096;
@@ -20,7 +20,7 @@ impl Question for Headline {
         let deep = context.options.queue_depth.unwrap_or(RANDOM_DEPTH);
         let mut cells = Vec::new();
         for &op in &context.ops {
-            // A target smaller than 1 MiB is still streamed, in the largest blocks that it holds.
+            // A target smaller than 1 MiB is streamed in the largest blocks that it holds.
             let holds_bytes = 1 << context.room_bytes().max(1).ilog2();
             let block_bytes = SEQUENTIAL_BYTES.min(holds_bytes).max(RANDOM_BYTES);
             cells.push(cell(context, op, Pattern::Sequential, block_bytes, SEQUENTIAL_DEPTH, Sync::None));

@@ -1,6 +1,6 @@
-//! One file per question: each experiment turns the user's options and the facts of the targets into cells of a Plan;
-//! the runner visits the cells through whatever engine and observer it is given and sums up what they saw. It never
-//! opens a path and never prints, and the runner reads no clock but the one it is handed.
+//! From a request to a Record. Each experiment is one file: it turns options and facts of the targets into cells of a
+//! Plan. The runner visits the cells with the engine and observer that it is given and sums up what they saw. This crate
+//! opens no path and prints nothing; the runner reads no clock but the one that it is given.
 
 mod align;
 mod backend;

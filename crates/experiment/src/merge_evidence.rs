@@ -1,9 +1,9 @@
-//! The counters of a cell that was continued: what an earlier run counted and what this one did, as if it had been one run.
-//! Sums are added, means weighted by the time that they stand for; what cannot be merge is left out.
+//! The evidence of a resumed cell: what the earlier run counted and what this one counted, as if they were one run. Sums
+//! are added; what cannot be merged is left out.
 
-use rdsk_model::{DeviceEvidence, Evidence, Iostat, PageCache, PageCacheState, ProcessIo};
+use rdsk_model::{DeviceEvidence, Evidence, Latency, PageCache, PageCacheState, ProcessIo};
 
-/// Both parts together. Where this run did nothing more, the earlier evidence stands alone.
+/// Both parts together. If this run did nothing more, the earlier evidence stays as it is.
 pub(crate) fn merge(then: &Evidence, now: Evidence) -> Evidence {
     if now.device.is_empty() && now.process == ProcessIo::default() {
         return Evidence { extents: now.extents.or(then.extents), ..then.clone() };
@@ -15,8 +15,15 @@ pub(crate) fn merge(then: &Evidence, now: Evidence) -> Evidence {
             |then| of_device(then, &one),
         )
     };
+    let (mut requests, mut bios) = (then.requests.clone(), then.bios.clone());
+    now.requests.into_iter().for_each(|one| one.add_to(&mut requests));
+    now.bios.into_iter().for_each(|one| one.add_to(&mut bios));
+    let timed = then.device_latency_ns.as_ref().zip(now.device_latency_ns.as_ref());
     Evidence {
-        // The weaker of the two: no part may rest on more than it has.
+        requests,
+        bios,
+        device_latency_ns: timed.and_then(|(then, now)| Latency::of_both(then, now)),
+        // The weaker of the two sources.
         source: now.source.max(then.source),
         page_cache: now.page_cache.zip(then.page_cache).map(|(now, then)| PageCache {
             before: of_cache(then.before, now.before),
@@ -43,11 +50,12 @@ fn of_cache(then: PageCacheState, now: PageCacheState) -> PageCacheState {
 }
 
 fn of_device(then: &DeviceEvidence, now: &DeviceEvidence) -> DeviceEvidence {
-    let weights = then.interval_ns.zip(now.interval_ns).map(|(then, now)| (then as f64, now as f64));
-    let mean = |then: Option<f64>, now: Option<f64>| {
-        let (weight_then, weight_now) = weights.filter(|(then, now)| then + now > 0.0)?;
-        Some((then? * weight_then + now? * weight_now) / (weight_then + weight_now))
-    };
+    let diskstat = then.diskstat.zip(now.diskstat).map(|(mut sum, more)| {
+        sum.add(&more);
+        sum
+    });
+    // The visits of both, unless those of one part are not known.
+    let visits = if diskstat.is_some() { [then.visits.as_slice(), &now.visits].concat() } else { Vec::new() };
     DeviceEvidence {
         target: now.target,
         name: now.name.clone(),
@@ -60,110 +68,102 @@ fn of_device(then: &DeviceEvidence, now: &DeviceEvidence) -> DeviceEvidence {
         splits: sum(then.splits, now.splits),
         flushes: sum(then.flushes, now.flushes),
         discards: sum(then.discards, now.discards),
-        in_flight_mean: mean(then.in_flight_mean, now.in_flight_mean),
-        waiting_mean: mean(then.waiting_mean, now.waiting_mean),
         reads_caused_by_writes: sum(then.reads_caused_by_writes, now.reads_caused_by_writes),
         in_flight_max: then.in_flight_max.max(now.in_flight_max),
         busy_ns: sum(then.busy_ns, now.busy_ns),
         interval_ns: sum(then.interval_ns, now.interval_ns),
-        iostat: then
-            .iostat
-            .zip(now.iostat)
-            .zip(weights)
-            .map(|((then, now), weights)| row(&then, &now, weights)),
-        // Two courses with a pause of unknown length between them are none.
+        visits,
+        diskstat,
+        waiting_ns: sum(then.waiting_ns, now.waiting_ns),
+        // Two series with a pause of unknown length between them are not one series.
         in_flight_series: Vec::new(),
         bytes_series: Vec::new(),
         series_width_ns: None,
     }
 }
 
-/// The row over both intervals: rates weighted by time, times and sizes by the requests that they are means of.
-fn row(then: &Iostat, now: &Iostat, (time_then, time_now): (f64, f64)) -> Iostat {
-    let weighted = |then: f64, now: f64, weight_then: f64, weight_now: f64| match weight_then + weight_now {
-        0.0 => 0.0,
-        all => (then * weight_then + now * weight_now) / all,
-    };
-    let by_time = |of: fn(&Iostat) -> f64| weighted(of(then), of(now), time_then, time_now);
-    let by_requests = |of: fn(&Iostat) -> f64, rate: fn(&Iostat) -> f64| {
-        weighted(of(then), of(now), rate(then) * time_then, rate(now) * time_now)
-    };
-    // Merges are counted among what was asked for, not among the requests that were issued.
-    let merged =
-        |merges: f64, requests: f64| if merges > 0.0 { 100.0 * merges / (merges + requests) } else { 0.0 };
-    let mut row = Iostat {
-        r_s: by_time(|row| row.r_s),
-        rkb_s: by_time(|row| row.rkb_s),
-        rrqm_s: by_time(|row| row.rrqm_s),
-        r_await: by_requests(|row| row.r_await, |row| row.r_s),
-        rareq_sz: by_requests(|row| row.rareq_sz, |row| row.r_s),
-        w_s: by_time(|row| row.w_s),
-        wkb_s: by_time(|row| row.wkb_s),
-        wrqm_s: by_time(|row| row.wrqm_s),
-        w_await: by_requests(|row| row.w_await, |row| row.w_s),
-        wareq_sz: by_requests(|row| row.wareq_sz, |row| row.w_s),
-        d_s: by_time(|row| row.d_s),
-        dkb_s: by_time(|row| row.dkb_s),
-        drqm_s: by_time(|row| row.drqm_s),
-        d_await: by_requests(|row| row.d_await, |row| row.d_s),
-        dareq_sz: by_requests(|row| row.dareq_sz, |row| row.d_s),
-        f_s: by_time(|row| row.f_s),
-        f_await: by_requests(|row| row.f_await, |row| row.f_s),
-        aqu_sz: by_time(|row| row.aqu_sz),
-        util_percent: by_time(|row| row.util_percent),
-        ..Iostat::default()
-    };
-    row.rrqm_percent = merged(row.rrqm_s, row.r_s);
-    row.wrqm_percent = merged(row.wrqm_s, row.w_s);
-    row.drqm_percent = merged(row.drqm_s, row.d_s);
-    row
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdsk_model::EvidenceSource;
+    use rdsk_model::{Bio, DiskStat, EvidenceSource, IntervalCounters, Op, Request};
 
-    fn part(reads: u64, interval_ns: u64, r_s: f64, r_await: f64, util_percent: f64) -> Evidence {
+    fn latency(values_ns: &[u64]) -> Latency {
+        let mut histogram = rdsk_stats::Histogram::new();
+        values_ns.iter().for_each(|&ns| histogram.record(ns));
+        Latency::from(&histogram)
+    }
+
+    fn part(reads: u64, interval_ns: u64) -> Evidence {
+        let diskstat = DiskStat { read_ios: reads, read_ticks_ms: 2 * reads, ..DiskStat::default() };
         let device = DeviceEvidence {
             name: "sda".into(),
             reads: Some(reads),
             read_bytes: Some(reads * 4096),
+            splits: Some(1),
+            visits: vec![IntervalCounters { interval_ns, diskstat }],
             interval_ns: Some(interval_ns),
-            iostat: Some(Iostat { r_s, r_await, util_percent, ..Iostat::default() }),
+            diskstat: Some(diskstat),
+            waiting_ns: Some(10 * reads),
             bytes_series: vec![1, 2],
             ..DeviceEvidence::default()
         };
         let process = ProcessIo { read_bytes: Some(reads * 4096), write_bytes: None };
-        Evidence { source: EvidenceSource::Sysfs, device: vec![device], process, ..Evidence::none() }
+        let bio = |task: &str| Bio {
+            target: 0,
+            op: Op::Read,
+            syscall: Some("pread64".into()),
+            task: task.into(),
+            count: reads,
+            bytes: reads * 4096,
+        };
+        Evidence {
+            source: EvidenceSource::Sysfs,
+            device: vec![device],
+            requests: vec![Request { target: 0, op: Op::Read, bytes: 4096, count: reads }],
+            bios: vec![bio("this"), bio("other")],
+            device_latency_ns: Some(latency(&vec![1_000 * reads; 10])),
+            process,
+            ..Evidence::none()
+        }
     }
 
     #[test]
-    fn sums_are_added_and_means_weighted() {
-        let (then, now) = (part(100, 1_000, 100.0, 2.0, 50.0), part(300, 3_000, 100.0, 4.0, 90.0));
+    fn all_counters_are_added() {
+        let (then, now) = (part(100, 1_000), part(300, 3_000));
         let both = merge(&then, now);
         let device = &both.device[0];
         assert_eq!((device.reads, device.read_bytes), (Some(400), Some(400 * 4096)));
         assert_eq!(both.process.read_bytes, Some(400 * 4096));
-        let row = device.iostat.unwrap();
-        assert!((row.r_s - 100.0).abs() < 1e-9 && (row.r_await - 3.5).abs() < 1e-9, "{row:?}");
-        assert!((row.util_percent - 80.0).abs() < 1e-9, "{row:?}");
+        let io = device.diskstat.unwrap();
+        assert_eq!((io.read_ios, io.read_ticks_ms, device.interval_ns), (400, 800, Some(4_000)));
+        assert_eq!((device.waiting_ns, device.splits), (Some(4_000), Some(2)));
+        assert_eq!(device.visits.iter().map(|visit| visit.interval_ns).collect::<Vec<_>>(), [1_000, 3_000]);
         assert!(device.bytes_series.is_empty());
+        assert_eq!(both.requests, [Request { target: 0, op: Op::Read, bytes: 4096, count: 400 }]);
+        let bios: Vec<_> = both.bios.iter().map(|bio| (bio.task.as_str(), bio.count, bio.bytes)).collect();
+        assert_eq!(bios, [("this", 400, 400 * 4096), ("other", 400, 400 * 4096)]);
+        let latency = both.device_latency_ns.unwrap();
+        assert_eq!((latency.count, latency.min, latency.max), (20, Some(100_000), Some(300_000)));
+        assert!((latency.mean.unwrap() - 200_000.0).abs() < 1e-6, "{latency:?}");
     }
 
     #[test]
     fn what_one_part_does_not_know_nobody_knows() {
-        let mut then = part(100, 1_000, 100.0, 2.0, 50.0);
+        let mut then = part(100, 1_000);
         then.device[0].reads = None;
-        assert_eq!(merge(&then, part(1, 1, 1.0, 1.0, 1.0)).device[0].reads, None);
+        then.device[0].diskstat = None;
+        then.device_latency_ns = None;
+        let both = merge(&then, part(1, 1));
+        assert_eq!((both.device[0].reads, both.device[0].diskstat), (None, None));
+        assert!(both.device[0].visits.is_empty() && both.device_latency_ns.is_none());
         then.device[0].name = "sdb".into();
-        let other = merge(&then, part(1, 1, 1.0, 1.0, 1.0));
+        let other = merge(&then, part(1, 1));
         assert_eq!((other.device[0].name.as_str(), other.device[0].read_bytes), ("sda", None));
     }
 
     #[test]
     fn a_run_that_did_nothing_more_leaves_the_evidence_as_it_was() {
-        let then = part(100, 1_000, 100.0, 2.0, 50.0);
+        let then = part(100, 1_000);
         assert_eq!(merge(&then, Evidence::none()), then);
     }
 }

@@ -25,24 +25,24 @@ pub enum Positions {
 /// In which order `zones` visits its positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PositionOrder {
-    /// At random, anew in every pass.
+    /// Shuffled anew in every pass.
     Shuffled,
     /// From the first to the last, as the report did.
     Ascending,
 }
 
-/// What the plan is to look like. `None` leaves the choice to the experiment.
+/// The options of a plan. `None` leaves the choice to the experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanOptions {
-    /// Wall time of everything, test file included; positive.
+    /// Wall time of the whole run, test file included; positive.
     pub budget_ns: u64,
     /// Where the budget comes from.
     pub budget_source: BudgetSource,
     /// Time per cell in all its visits; replaces the share of the budget.
     pub runtime_ns: Option<u64>,
-    /// Wanted relative half-width of the interval, between 0 and 1.
+    /// Requested relative half-width of the interval, between 0 and 1.
     pub precision: f64,
-    /// Directions asked for; `None` means reads, and writes where they are allowed.
+    /// Requested directions; `None` means reads, and writes if they are allowed.
     pub ops: Option<Vec<Op>>,
     /// Block sizes (`--bs`); each at least 1.
     pub block_bytes: Option<Vec<u64>>,
@@ -56,7 +56,7 @@ pub struct PlanOptions {
     pub stream_counts: Option<Vec<u32>>,
     /// Time between the starts of two streams of `scale` (`--stagger`); 0 starts all at once.
     pub stagger_ns: Option<u64>,
-    /// Whether the streams of `scale` have parts of their own (`--shared-range`).
+    /// Whether each stream of `scale` has a range of its own (`--shared-range`).
     pub range: StreamRange,
     /// Positions of `zones`.
     pub positions: Positions,
@@ -66,7 +66,7 @@ pub struct PlanOptions {
     pub runs: Option<u32>,
     /// Order of offsets of `stream`'s cells.
     pub pattern: Pattern,
-    /// Who issues the I/O (`--engine`); `None` takes sync at depth 1 and `io_uring` above, or what is faster on the target.
+    /// What issues the I/O (`--engine`); `None` takes sync at depth 1 and `io_uring` above, or what is faster on the target.
     pub engine: Option<EngineKind>,
     /// Processors to pin streams to (`--pin`); empty leaves them free.
     pub pin_cpus: Vec<usize>,

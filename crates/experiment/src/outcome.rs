@@ -1,25 +1,25 @@
-//! What running a plan gives, and what it says when cells failed.
+//! The outcome of running a plan, and the problem that it reports if cells failed. Plain data.
 
 use crate::cell_totals::CellTotals;
 use rdsk_model::{CellRecord, EngineKind, Problem, ProblemKind};
 
-/// What running a plan gave.
+/// The outcome of running a plan.
 #[derive(Debug)]
 pub struct Outcome {
     /// One record per cell of the plan, in its order.
     pub cells: Vec<CellRecord>,
     /// Whether a signal ended it.
     pub interrupted: bool,
-    /// The first failure, when cells failed.
+    /// The first failure, if cells failed.
     pub problem: Option<Problem>,
-    /// What engines and observers had to say, once each.
+    /// Notes of engines and observers, each of them once.
     pub notes: Vec<String>,
-    /// How the evidence was gathered; `None` when no cell ran.
+    /// How the evidence was collected; `None` if no cell ran.
     pub observer: Option<rdsk_model::Observer>,
 }
 
-/// What failed first, with the cell's name before it. A refusal or a shortage that let nothing be measured stays what it
-/// is; a target that was lost on the way is failed I/O.
+/// The first failure, with the name of its cell. If nothing was measured before it, it keeps its kind; a target that is
+/// lost during the run counts as failed I/O.
 pub(crate) fn first_problem(cells: &[CellRecord], all_totals: &[CellTotals]) -> Option<Problem> {
     let is_failed = |cell: &CellRecord| cell.result.stop == rdsk_model::StopReason::Error;
     let (failed, totals) = cells.iter().zip(all_totals).find(|(cell, _)| is_failed(cell))?;
@@ -30,7 +30,7 @@ pub(crate) fn first_problem(cells: &[CellRecord], all_totals: &[CellTotals]) -> 
         return Some(Problem { kind, message, ..problem.clone() });
     }
     let hint = if failed.workload.engine == EngineKind::Sim {
-        "the figures of the system say where it fails (rdsk sim show); the record keeps those up to the error"
+        "the description of the system says where it fails (rdsk sim show); the record keeps the figures up to the error"
     } else {
         "look at the kernel's log (dmesg) for the device; the record keeps the figures up to the error"
     };

@@ -1,16 +1,15 @@
-//! The part of a visit in which all streams ran: what they did together, apart from the ramp before it and the end after
-//! it. Numbers in, numbers out.
+//! The part of a visit in which all streams ran, without the ramp before it and the end after it. Pure computation.
 
 use rdsk_engine::Run;
 use rdsk_model::{Overlap, StreamResult};
 
-/// The windows that lie wholly in the overlap, as positions in the run's list, but for the time of one I/O at its start: an
-/// I/O counts when it completes, so until the last stream has completed its first one, the windows lack what was under way.
+/// The windows that lie wholly in the overlap, as indices into the run's list, without the time of one I/O at its start: an
+/// I/O counts when it completes, so until the last stream has completed its first one, the windows miss what is in flight.
 pub(crate) fn windows_of(run: &Run, overlap: &Overlap) -> std::ops::Range<usize> {
     let width_ns = run.window_ns.max(1);
     let end = position(run, overlap.end_ns / width_ns);
     let settled = position(run, overlap.start_ns.saturating_add(mean_latency_ns(run)).div_ceil(width_ns));
-    // An overlap that is hardly longer than one I/O has no settled part.
+    // An overlap that is hardly longer than one I/O has no steady part.
     let from = if settled < end { settled } else { position(run, overlap.start_ns.div_ceil(width_ns)) };
     from..end.max(from)
 }
@@ -23,20 +22,20 @@ fn mean_latency_ns(run: &Run) -> u64 {
     u64::try_from(run.latency_sum_ns / u128::from(run.ops.max(1))).unwrap_or(u64::MAX)
 }
 
-/// Whether all streams ran for most of the time of a run, so that its whole time may stand for an overlap that is too short
+/// Whether all streams ran for most of the time of a run, so that the whole run may replace an overlap that is too short
 /// for windows.
 pub(crate) fn is_most(run: &Run, overlap: &Overlap) -> bool {
     (overlap.end_ns - overlap.start_ns) as f64 >= MOST_OF_TIME * run.elapsed_ns as f64
 }
 
-/// An overlap of fewer windows has no rate of its own.
+/// Windows that an overlap needs for a rate of its own.
 const MIN_WINDOWS: u64 = 4;
 
-/// What is called most of the time.
+/// The share that counts as most of the time.
 const MOST_OF_TIME: f64 = 0.8;
 
-/// The overlap of a run of several streams. Streams that failed are no part of it: it begins when the last of them has
-/// ended, since what they did would be counted among what the others did. Without two others there is none.
+/// The overlap of a run of several streams. It excludes streams that failed and starts when the last of them has ended,
+/// because the windows would count their bytes too. It needs at least two streams that did not fail.
 pub(crate) fn overlap_of(run: &Run) -> Option<Overlap> {
     let has_failed = |index: u32| run.errors.iter().any(|error| error.stream == Some(index));
     let (failed, whole): (Vec<_>, Vec<_>) = run.streams.iter().partition(|stream| has_failed(stream.index));
@@ -58,13 +57,13 @@ pub(crate) fn overlap_of(run: &Run) -> Option<Overlap> {
     Some(if whole_time { of_whole_streams(&whole, overlap) } else { of_windows(run, overlap) })
 }
 
-/// Starts and ends that differ by no more than this part of the overlap, or by an I/O or two, are no ramp.
+/// Starts and ends that differ by at most this part of the overlap, or by two I/Os, are no ramp.
 const SHORT_SPREAD: u64 = 20;
 
 /// Streams that ran together from first to last: the sum of the rates of their targets, each over the time from its first
-/// start to its last completion, so that a device that was never idle is not seen faster than it is. It needs no windows,
-/// which miss what is under way at their ends: ten streams that take turns, or a throttle that lets through what it allows
-/// for a tenth of a second at once, complete in bursts, and whether one burst more lies in the windows is chance.
+/// start to its last completion, so that a device that was never idle does not look faster than it is. It needs no
+/// windows, which miss what is in flight at their ends: ten streams that take turns, or a throttle that admits the I/O of a
+/// tenth of a second at once, complete in bursts, and it is random whether one more burst falls into the windows.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -88,12 +87,12 @@ fn of_whole_streams(streams: &[&StreamResult], overlap: Overlap) -> Overlap {
     Overlap { bytes, covered_ns: (bytes as f64 / bytes_per_ns).round() as u64, ..overlap }
 }
 
-/// Streams that began or ended one after the other: what the windows tell, up to and including the completion that ended
-/// the first of them. The overlap begins behind a completion, so it must end with one.
+/// Streams that started or ended one after the other: what the windows count, up to and including the completion that ended
+/// the first of them. The overlap starts after a completion, so it must end with one.
 fn of_windows(run: &Run, overlap: Overlap) -> Overlap {
     let windows = windows_of(run, &overlap);
     let width_ns = run.window_ns.max(1);
-    // The window in which the first stream ended is counted whole, so it must be a small part.
+    // The whole window in which the first stream ended is counted, so it must be a small part.
     if windows.is_empty() || overlap.end_ns - overlap.start_ns < MIN_WINDOWS * width_ns {
         return overlap;
     }

@@ -1,5 +1,5 @@
 //! `paths`: the same bytes direct ("raw") and buffered ("block"), as the HP-UX report did with dd, plus the buffered
-//! read from a warm cache that fools people. It plans cells and runs nothing.
+//! read from a warm cache that is often mistaken for the disk. It plans cells and issues nothing.
 
 use crate::context::{PlanContext, Scope, size_word};
 use crate::question::Question;
@@ -10,7 +10,7 @@ const BLOCK_BYTES: u64 = 1 << 20;
 /// The report's 100 MB.
 const PASS_BYTES: u64 = 100 << 20;
 const WEIGHT: f64 = 2.0;
-/// As part of a whole run a pass may use this share of the budget, reckoned at the rate of making the file.
+/// In a whole run a pass may use this share of the budget, estimated from the rate at which the test file was written.
 const PASS_SHARE: f64 = 0.012;
 
 /// Direct against buffered.
@@ -50,7 +50,7 @@ impl Question for Paths {
     }
 }
 
-/// The bytes of a pass: what was asked for, else the report's, scaled to the disk when the pass is part of a run.
+/// The bytes of a pass: as requested, else the report's, scaled to the disk in a whole run.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

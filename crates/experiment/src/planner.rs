@@ -6,7 +6,7 @@ use crate::question::{Question, ROUNDS, Targets};
 use crate::registry::question;
 use rdsk_model::{Cell, EngineKind, Experiment, Extent, Op, Plan, Target, TargetKind, UNLIMITED_NS};
 
-/// Why no plan can be made; usage errors all.
+/// Why there is no plan.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// The target holds less than one block.
@@ -16,7 +16,7 @@ pub enum PlanError {
         target: String,
         /// Its size.
         size_bytes: u64,
-        /// The smallest block that was to be used.
+        /// The smallest requested block.
         block_bytes: u64,
     },
     /// The offset leaves nothing to measure.
@@ -26,15 +26,15 @@ pub enum PlanError {
         target: String,
         /// Its size.
         size_bytes: u64,
-        /// The offset asked for.
+        /// The requested offset.
         offset_bytes: u64,
     },
-    /// An engine was asked for on a target that has its own.
+    /// An engine was requested for a target that has its own.
     #[error("{target} is simulated: the engine {engine} cannot issue its I/O")]
     SimulatedEngine {
         /// Name of the target.
         target: String,
-        /// The engine asked for.
+        /// The requested engine.
         engine: EngineKind,
     },
     /// The options leave no cell.
@@ -46,7 +46,7 @@ pub enum PlanError {
 /// rate at which the test file was written, if there is one; `budget_ns` is what is left of the time.
 ///
 /// # Errors
-/// If a target has no room for one block behind the offset, or the options leave no cell.
+/// If a target has no room for one block after the offset, or the options leave no cell.
 pub fn plan(
     experiments: &[Experiment],
     targets: &[Target],

@@ -1,4 +1,4 @@
-//! What the user asked for, parsed and checked, before any target was looked at. Plain data; it looks at nothing.
+//! What the user requested, parsed and checked, before any target is examined. Plain data.
 
 use crate::PlanOptions;
 use rdsk_model::{Experiment, Record, StopFlag};
@@ -11,7 +11,7 @@ pub struct Request {
     pub command: Vec<String>,
     /// The user's name for the run.
     pub label: Option<String>,
-    /// The questions, in order; never empty.
+    /// The experiments, in order; never empty.
     pub experiments: Vec<Experiment>,
     /// Names of targets as typed; never empty.
     pub targets: Vec<String>,
@@ -19,11 +19,11 @@ pub struct Request {
     pub permission: Permission,
     /// Size of the test file; `None` adapts it to the disk, up to 1 GiB.
     pub size_bytes: Option<u64>,
-    /// A Record whose passes over chosen places are continued.
+    /// A Record whose passes over chosen positions are continued.
     pub resume: Option<Box<Record>>,
-    /// What the plan is to look like.
+    /// The options of the plan.
     pub options: PlanOptions,
-    /// Where the kernel's files are; the real ones but in tests.
+    /// Where the kernel's files are; only tests use others than the real ones.
     pub roots: Roots,
     /// Raised by signals.
     pub stop: StopFlag,

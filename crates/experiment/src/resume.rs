@@ -1,5 +1,5 @@
-//! Goes on with passes over chosen places that an earlier Record holds: which passes are complete, where the last one
-//! stopped, and whether the Record is of the same target and question at all.
+//! Continues passes over chosen positions from an earlier Record: which passes are complete, where the last one stopped,
+//! and whether the Record has the same target and workload at all. It reads no file.
 
 use crate::cell_totals::CellTotals;
 use rdsk_model::{
@@ -9,7 +9,7 @@ use rdsk_model::{
 /// The cells of an earlier Record that this plan continues.
 ///
 /// # Errors
-/// When the Record is of other targets, or none of its cells is one of this plan's with the same places.
+/// If the Record has other targets, or none of its cells is one of this plan with the same positions.
 pub(crate) fn cells_of(
     earlier: &Record,
     targets: &[Target],
@@ -28,7 +28,7 @@ pub(crate) fn cells_of(
     if !same {
         return Err(refusal(
             format!("record {} is not of this target", rdsk_units::printable(&earlier.id)),
-            "name the target that the record is of, under the same name and of the same size",
+            "name the target of the record, with the same name and size",
         ));
     }
     let cells: Vec<CellRecord> = earlier
@@ -40,8 +40,8 @@ pub(crate) fn cells_of(
         .collect();
     if cells.is_empty() {
         return Err(refusal(
-            format!("record {} has no pass over the same places", rdsk_units::printable(&earlier.id)),
-            "give the same --bs, --points, --order, --rw and --seed as the first time",
+            format!("record {} has no pass over the same positions", rdsk_units::printable(&earlier.id)),
+            "use the same --bs, --points, --order, --rw and --seed as the first time",
         ));
     }
     notes.push(format!(
@@ -52,7 +52,7 @@ pub(crate) fn cells_of(
     Ok(cells)
 }
 
-/// What no run of rdsk can have left in a Record.
+/// Why no run of rdsk can have written this Record.
 fn damage(earlier: &Record) -> Option<String> {
     if earlier.schema != SCHEMA {
         return Some(format!("its schema is {}, not {SCHEMA}", rdsk_units::printable(&earlier.schema)));
@@ -60,11 +60,11 @@ fn damage(earlier: &Record) -> Option<String> {
     let cells = earlier.cells.iter().filter(|cell| !cell.result.points.is_empty());
     cells
         .filter(|cell| !is_sound(cell))
-        .map(|cell| format!("the passes of {} do not fit its places", cell.id))
+        .map(|cell| format!("the passes of {} do not fit its positions", cell.id))
         .next()
 }
 
-/// Every pass has a visit that moved its bytes, and visits each place once at most.
+/// Every pass has a visit that moved its bytes, and visits each position at most once.
 fn is_sound(cell: &CellRecord) -> bool {
     let Some(points) = &cell.workload.points else { return false };
     let passes = &cell.result.points;
@@ -89,7 +89,7 @@ fn held(cell: &CellRecord) -> String {
     format!("{} {}", cell.id, cell.result.points.len())
 }
 
-/// Names and sizes alone do not tell two disks apart; the serial number does, where there is one.
+/// Names and sizes alone do not tell two disks apart; the serial number does, if there is one.
 fn is_same(then: &Target, now: &Target) -> bool {
     let serial = |target: &Target| target.device.as_ref().and_then(|device| device.serial.clone());
     (&then.name, then.kind, then.size_bytes) == (&now.name, now.kind, now.size_bytes)
@@ -107,7 +107,7 @@ fn is_continued(cell: &Cell, then: &CellRecord) -> bool {
 }
 
 impl CellTotals {
-    /// A totals that begins with what an earlier Record holds of the cell.
+    /// Totals that start with what an earlier Record holds of the cell.
     pub(crate) fn of(cell: &Cell, earlier: &[CellRecord]) -> Self {
         let mut totals = CellTotals::default();
         totals.rates_of_overlap = cell.workload.streams > 1;
@@ -125,19 +125,19 @@ impl CellTotals {
         totals
     }
 
-    /// Whether the next round of this cell was done before.
+    /// Whether the resumed run completed the next round of this cell; counts it as done.
     pub(crate) fn skip_round(&mut self) -> bool {
         let skip = self.skip_rounds > 0;
         self.skip_rounds = self.skip_rounds.saturating_sub(1);
         skip
     }
 
-    /// The number of the next visit: that of a pass which an earlier run began, or a new one.
+    /// The number of the next visit: that of a pass that the resumed run started, or a new one.
     pub(crate) fn next_visit(&self) -> u32 {
         u32::try_from(self.partial.front().copied().unwrap_or(self.visits.len())).unwrap_or(u32::MAX)
     }
 
-    /// How many places of the next visit an earlier run has visited.
+    /// How many positions of the next visit the resumed run has visited.
     pub(crate) fn first_point(&self) -> u32 {
         let done = self.partial.front().and_then(|&position| self.points.get(position));
         u32::try_from(done.map_or(0, |run| run.order.len() + run.failed.len())).unwrap_or(u32::MAX)

@@ -1,5 +1,5 @@
-//! What the runner knows between two visits: the totals of all cells, the failures in a row, rates for what is written
-//! behind. It decides nothing about a single visit.
+//! What the runner keeps between visits: the totals of all cells, consecutive failures, stable write rates. It does nothing
+//! within a visit.
 
 use crate::cell_totals::{CellTotals, is_write_behind};
 use rdsk_engine::Run;
@@ -8,7 +8,7 @@ use rdsk_observe::Observer;
 use rdsk_units::Nanos;
 use std::collections::BTreeMap;
 
-/// Cells in a row that may fail before the rest is given up: a dead disk would fail them all, slowly.
+/// Cells in a row that may fail before the run ends: a dead disk would fail them all, slowly.
 const MAX_FAILURES_IN_A_ROW: u32 = 3;
 /// A flush that takes this long is noted if the budget ends meanwhile.
 const LONG_FLUSH_NS: u64 = 1_000_000_000;
@@ -23,10 +23,10 @@ pub(crate) struct RunState {
     /// One observer per set of targets, created when first needed.
     pub(crate) observers: BTreeMap<Vec<u32>, Box<dyn Observer>>,
     pub(crate) failures_in_a_row: u32,
-    /// A flush went far beyond the budget. What was visited once is not visited again: its flush may hang too.
+    /// A flush far exceeded the budget. Cells that were visited once are not visited again: their flush may hang too.
     pub(crate) has_hung: bool,
     pub(crate) visits_done: usize,
-    /// Visits that the plan asks for.
+    /// Visits in the plan.
     pub(crate) visits: usize,
     /// When the run started.
     pub(crate) start_ns: u64,

@@ -1,5 +1,5 @@
 //! Visits the cells of a Plan in ABBA order through an engine, with an observer beside every visit, within the budget.
-//! It decides when a cell has had enough; it never opens a path, prints, or reads a clock other than the engine's.
+//! It never opens a path, prints, or reads a clock other than the engine's.
 
 use crate::cell_result::ResultContext;
 use crate::cell_totals::CellTotals;
@@ -16,7 +16,7 @@ use rdsk_observe::Observer;
 use rdsk_stats::StopRule;
 use rdsk_targets::Claim;
 
-/// Visits of one cell within one slice; a guard, far above what a slice of seconds needs.
+/// Most visits of one cell within one slice; a guard, far above what a slice of seconds needs.
 const VISITS_PER_SLICE: u32 = 200;
 
 /// Everything that running a plan needs.
@@ -27,21 +27,21 @@ pub struct Runner<'a> {
     pub targets: &'a [Target],
     /// The right to use them, in the same order.
     pub claims: &'a [Claim],
-    /// Cells of an earlier Record that are continued, by their ids.
+    /// Cells of an earlier Record that are continued; found by their ids.
     pub resumed: &'a [CellRecord],
-    /// Who issues the I/O.
+    /// What issues the I/O.
     pub engine: &'a mut dyn Engine,
-    /// The time that the engine lives in, handed in beside it because sessions borrow the engine.
+    /// The engine's clock; a field of its own because sessions borrow the engine.
     pub clock: &'a dyn Clock,
-    /// Makes the observer of the targets with these indices.
+    /// Creates the observer of the targets with these indices.
     pub observer: &'a dyn Fn(&[u32]) -> Box<dyn Observer>,
-    /// Finds the members of the target with this index, where it is an array whose members can be seen.
+    /// Finds the members of the target with this index, if it is an array whose members are visible.
     pub members: &'a dyn Fn(u32) -> Option<Box<dyn MemberCounters>>,
-    /// Processors that the process may use, where known; the verdict on the processor rests on it.
+    /// Processors that the process may use, if known; the verdict on processor time needs it.
     pub cpu_count: Option<u32>,
     /// Processors to pin streams to; empty leaves them free.
     pub pin_cpus: &'a [usize],
-    /// Who watches.
+    /// What receives the events.
     pub watch: &'a mut dyn Watch,
     /// Raised by signals.
     pub stop: &'a StopFlag,
@@ -69,7 +69,7 @@ impl Runner<'_> {
         self.finish(&state)
     }
 
-    /// The time for the first of the visits that are left: what was asked for, else its share of the time that is left.
+    /// The time for the first of the visits that are left: as requested, else its share of the time that is left.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -87,7 +87,7 @@ impl Runner<'_> {
         ((left_ns * share) as u64).max(MIN_RUN_NS)
     }
 
-    /// Spends one slice on one cell: one visit, or as many as the slice allows where visits are short by nature.
+    /// Spends one slice on one cell: one visit, or as many short ones as fit.
     fn spend_slice(&mut self, index: usize, slice_ns: u64, state: &mut RunState) {
         let plan = self.plan;
         let cell = &plan.cells[index];
@@ -108,7 +108,7 @@ impl Runner<'_> {
             let limits = limits(cell, ops, until_ns.saturating_sub(began_ns), state.write_behind_rate(cell));
             let ended = match self.visit(index, limits, until_ns, slice_ns, state) {
                 Ok(ended) => ended,
-                // Preparing was cut short by the signal that ends the run; nothing failed.
+                // The signal that ends the run cut the preparation short; nothing failed.
                 Err(_) if self.stop.is_raised() => return,
                 Err(error) => {
                     state.totals[index].failure = Some(error.problem());
@@ -180,7 +180,7 @@ impl Runner<'_> {
             timed: cell.extent == Extent::Timed,
             id: &cell.id,
             watch: self.watch,
-            // Preparing has used up some of the slice; a quarter of it is left for the I/O whatever it took.
+            // Preparation has used some of the slice; the I/O gets at least a quarter of it.
             run_ns: until_ns.saturating_sub(now_ns).max(slice_ns / 4).max(MIN_RUN_NS),
             left_ns: state.deadline_ns.saturating_sub(now_ns),
             last: (0, 0, 0),
@@ -206,7 +206,7 @@ impl Runner<'_> {
         Ok(run.ended)
     }
 
-    /// Adds a visit to the totals; a failed close or flush is kept as the cell's failure beside the figures.
+    /// Adds a visit to the totals; a failed close or flush is the cell's failure, and its figures are kept.
     fn add_visit(
         &mut self,
         cell: &Cell,

@@ -1,5 +1,5 @@
-//! `scale`: block size × streams × targets, each stream a reader or writer of its own, started one after the other and
-//! dealt round the targets. It plans cells and runs nothing.
+//! `scale`: block size × streams × targets, each stream an independent reader or writer, started one after the other
+//! and assigned to the targets in turn. It plans cells and issues nothing.
 
 use crate::context::{PlanContext, Scope, device_path, size_word};
 use crate::options::BudgetSource;
@@ -12,12 +12,12 @@ const SIZES: [u64; 8] = [16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512
 const STREAMS: [u32; 3] = [1, 3, 10];
 /// The report's pause between two starts.
 const STAGGER_NS: u64 = 5_000_000_000;
-/// Block sizes and stream counts in a run of everything.
+/// Block sizes and stream counts in a whole run.
 const SIZES_IN_RUN: [u64; 2] = [64 << 10, 1 << 20];
 const STREAMS_IN_RUN: [u32; 2] = [1, 4];
-/// Least time of a cell with all its streams running.
+/// Shortest time of a cell with all its streams running.
 const MIN_CELL_NS: u64 = 500_000_000;
-/// Starting one stream after the other takes at most this part of a cell's time, unless the pause was asked for.
+/// Starting one stream after the other takes at most half of a cell's time, unless the pause was requested.
 const RAMP_SHARE: u64 = 2;
 const WEIGHT: f64 = 1.0;
 
@@ -43,7 +43,7 @@ impl Question for Scale {
         Targets::Together
     }
 
-    // Every visit has its ramp, so one round is enough where nothing else is measured.
+    // Every visit has its ramp, so there is one round if nothing else is measured.
     fn rounds(&self, all: &[PlanContext<'_>]) -> u32 {
         if all[0].scope == Scope::Alone && grid(&all[0]).stagger_ns > 0 { 1 } else { ROUNDS }
     }
@@ -66,7 +66,7 @@ impl Question for Scale {
     }
 }
 
-/// The grid.
+/// The grid of cells.
 #[derive(Clone, Debug, PartialEq)]
 struct Grid {
     sizes: Vec<u64>,
@@ -88,8 +88,8 @@ impl Grid {
     }
 }
 
-/// The grid that fits the time: what was asked for stays; else the pause is shortened first, then block sizes are left
-/// out, every second one at a time.
+/// The grid that fits the time: what was requested stays; else the pause is shortened first, then every second block size
+/// is left out, repeatedly.
 fn grid(context: &PlanContext<'_>) -> Grid {
     let options = context.options;
     let in_run = context.scope == Scope::WholeRun;
@@ -121,7 +121,7 @@ fn shorten(grid: &mut Grid, context: &PlanContext<'_>) {
     if options.stagger_ns.is_none() {
         let share_ns = budget_ns / grid.cells(ops).max(1);
         let most = u64::from(grid.streams.iter().max().copied().unwrap_or(1).saturating_sub(1)).max(1);
-        // In whole 100 ms, so that the plan reads well.
+        // In steps of 100 ms, so that the plan reads well.
         let fitting_ns = share_ns / RAMP_SHARE / most / 100_000_000 * 100_000_000;
         grid.stagger_ns = grid.stagger_ns.min(fitting_ns);
     }
@@ -164,7 +164,7 @@ fn cell(contexts: &[PlanContext<'_>], grid: &Grid, op: Op, block_bytes: u64, str
     }
     let per_target = u64::from(streams).div_ceil(contexts.len() as u64);
     let extent = match context.options.pass_bytes {
-        // Whole blocks: a shorter last one would be none for direct I/O.
+        // Whole blocks: direct I/O cannot issue a shorter last one.
         Some(bytes) => {
             let whole = (bytes - bytes % block_bytes).max(block_bytes);
             Extent::Pass { bytes: whole.saturating_mul(u64::from(streams)) }

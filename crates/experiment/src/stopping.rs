@@ -1,19 +1,19 @@
-//! How much of a cell one visit does and when it has had enough: limits, growth, the judge at the end of every window. It
-//! decides from numbers and issues nothing.
+//! How much I/O one visit does and when a cell is precise enough: limits, growth, the decision at the end of every window.
+//! It decides from numbers and issues nothing.
 
 use crate::cell_totals::{CellTotals, is_write_behind, per_second};
 use rdsk_engine::{CacheCheck, Control, Ended, Flow, Limits, Progress};
 use rdsk_model::{CacheState, Cell, Event, Extent, IoPath, Op, Watch};
 use rdsk_stats::{Stop, StopRule};
 
-/// Least time for the I/O of a visit, whatever preparing took.
+/// Shortest time for the I/O of a visit, however long preparation took.
 pub(crate) const MIN_RUN_NS: u64 = 5_000_000;
-/// Bytes of the first visit of a cell that writes behind, before the device's rate is known.
+/// Bytes of the first visit of a write-behind cell, before the device's rate is known.
 const FIRST_WRITE_BEHIND_BYTES: u64 = 1 << 20;
-/// Visits that a cell of samples needs before its interval is believed.
+/// Visits that a cell of samples needs before its interval counts.
 const MIN_SAMPLES: usize = 8;
 
-/// Decides after each window whether the cell is precise enough, and tells whoever watches.
+/// Decides after each window whether the cell is precise enough, and reports the window's rates.
 pub(crate) struct StopPolicy<'a> {
     pub(crate) rule: StopRule,
     pub(crate) previous_rates: &'a [f64],
@@ -22,9 +22,9 @@ pub(crate) struct StopPolicy<'a> {
     pub(crate) watch: &'a mut dyn Watch,
     /// Time for the I/O of this visit.
     pub(crate) run_ns: u64,
-    /// Time left of the budget when the I/O began.
+    /// Time left of the budget when the I/O started.
     pub(crate) left_ns: u64,
-    /// Time in which the streams start one after the other; its windows say nothing of all of them together.
+    /// Time in which the streams start one after the other; its windows do not show all of them together.
     pub(crate) ramp_ns: u64,
     /// Elapsed time, bytes and I/Os at the window before.
     pub(crate) last: (u64, u64, u64),
@@ -45,7 +45,7 @@ impl Control for StopPolicy<'_> {
         if progress.elapsed_ns >= self.run_ns && progress.ops > 0 {
             return Flow::Stop;
         }
-        // A count is no surer than by one, so fewer I/Os than this cannot be precise enough.
+        // Every count is uncertain by one I/O, so fewer I/Os than this cannot be precise enough.
         if !self.timed || (progress.ops as f64) * self.rule.precision < 1.0 {
             return Flow::Continue;
         }
@@ -74,8 +74,8 @@ pub(crate) fn limits(cell: &Cell, ops: Option<u64>, left_ns: u64, stable_rate: O
         Extent::Pass { bytes } | Extent::Passes { bytes } => Some(bytes),
         _ => None,
     };
-    // Memory takes a write-behind cell's data at once, and the flush afterwards is what costs time; so it is measured
-    // out by what the device is known to take.
+    // Memory takes a write-behind cell's data at once, and the flush afterwards takes the time; so the bytes are limited
+    // by the rate that the device is known to sustain.
     let allowance_bytes = is_write_behind(&cell.workload).then(|| match (stable_rate, pass_bytes) {
         (Some(rate), _) => ((rate * left_ns as f64 / 1e9 * 0.7) as u64).max(block_bytes),
         (None, Some(bytes)) => bytes,
@@ -85,7 +85,7 @@ pub(crate) fn limits(cell: &Cell, ops: Option<u64>, left_ns: u64, stable_rate: O
     let max_bytes = match (pass_bytes, allowance_bytes) {
         (Some(pass), Some(allowance)) if allowance < pass => Some(whole_blocks(allowance)),
         (Some(pass), _) => Some(pass),
-        // Beyond one round the same pages would be written again while they are dirty, which costs the device nothing.
+        // After one round the same pages would be written again while they are dirty, which costs the device nothing.
         (None, allowance) => allowance.map(|bytes| whole_blocks(bytes.min(cell.workload.span_bytes))),
     };
     Limits { max_bytes, max_ops: ops, max_elapsed_ns: left_ns.max(MIN_RUN_NS) }
@@ -101,9 +101,9 @@ pub(crate) fn is_enough(cell: &Cell, totals: &CellTotals, precision: f64, ended:
     }
 }
 
-/// I/Os of the next visit of samples: twice as many while the I/O is a small part of what the visit cost. Direct writes
-/// grow as long as the time allows: every visit ends with a flush and so begins with the device's own cache empty, and
-/// only a long one shows what the device does when that is full.
+/// I/Os of the next visit of samples: twice as many while the I/O takes a small part of the visit. Direct writes grow as
+/// long as the time allows: every visit ends with a flush and so starts with an empty cache in the device, and only a long
+/// one shows what the device does when that cache is full.
 pub(crate) fn next_ops(cell: &Cell, ops: u64, totals: &CellTotals, visit_ns: u64, left_ns: u64) -> u64 {
     let io_ns = totals.visits.last().map_or(0, |visit| visit.elapsed_ns);
     let fills_a_cache = cell.workload.op == Op::Write && cell.workload.path == IoPath::Direct;
@@ -119,8 +119,8 @@ pub(crate) fn cache_check(cell: &Cell) -> CacheCheck {
     }
 }
 
-/// Windows of 50 ms, or of a half, a quarter … of that where the slice is so short that an interval would have too few.
-/// The slices of one cell differ, and windows can only be joined where the wider ones hold the narrower ones exactly.
+/// Windows of 50 ms, or of a half, a quarter … of that if the slice is too short for an interval. The slices of one cell
+/// differ, and windows can only be joined if the wider ones are multiples of the narrower ones.
 pub(crate) fn window_ns(slice_ns: u64) -> u64 {
     const WIDEST_NS: u64 = 50_000_000;
     const HALVINGS: u32 = 5;

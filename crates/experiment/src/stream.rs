@@ -1,5 +1,5 @@
-//! `stream`: one reader and one writer at one block size through every path and kind of sync, watched by the columns of
-//! iostat. It plans cells and runs nothing.
+//! `stream`: one reader and one writer at one block size, on every path and with every kind of sync, shown in the columns
+//! of iostat. It plans cells and issues nothing.
 
 use crate::context::{PlanContext, size_word};
 use crate::question::Question;
@@ -7,7 +7,7 @@ use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, Sync
 
 /// dd's block in the report.
 const BLOCK_BYTES: u64 = 16 << 10;
-/// The span of the buffered cells: its cache can be dropped and checked in little time.
+/// The span of the buffered cells: small enough to drop and check its cache quickly.
 const BUFFERED_SPAN_BYTES: u64 = 1 << 30;
 const WEIGHT: f64 = 2.0;
 
@@ -45,7 +45,7 @@ impl Question for Stream {
                     if path == IoPath::Direct {
                         workload.queue_depth = context.options.queue_depth.unwrap_or(1);
                     }
-                    // A random or a read workload must find its pages absent, or it would measure memory.
+                    // Reads and random I/O must find no cached pages, or they would measure memory.
                     if path == IoPath::Buffered && (op == Op::Read || workload.pattern == Pattern::Random) {
                         workload.cache = CacheState::Cold;
                     }

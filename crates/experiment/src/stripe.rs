@@ -1,25 +1,26 @@
-//! `stripe`: the chunk and the full stripe of an array, from what requests of chosen sizes at chosen offsets take. Which
-//! ones those are decides [`rdsk_analysis::stripe::sweep`]. It plans cells and runs nothing.
+//! `stripe`: the chunk and the full stripe of an array, from the cost of requests of chosen sizes at chosen offsets.
+//! [`rdsk_analysis::stripe`] chooses them. It plans cells and issues nothing.
 
 use crate::context::{PlanContext, size_word};
 use crate::options::Positions;
 use crate::question::Question;
-use rdsk_analysis::stripe::{SweepOptions, WALK_REQUESTS, Walk, sweep};
+use rdsk_analysis::stripe::{AdaptiveProbes, MAX_ADAPTIVE_PROBES, SweepOptions, sweep};
 use rdsk_model::{
     Cell, ChosenFirst, EngineKind, Experiment, Extent, IoPath, Op, PlaceChooser, Points, Sync, TargetKind,
     Workload,
 };
 use rdsk_units::Bytes;
 
-/// What a request may have at most where the kernel does not say what it leaves whole.
+/// Largest request if the kernel does not say which sizes it does not split.
 const DEFAULT_MAX_REQUEST_BYTES: u64 = 1 << 20;
-/// Fewest units of a span in which places are chosen one by one.
+/// Units that a span must have for requests that are chosen one by one.
 const MIN_UNITS: u64 = 16;
 /// The largest chunk that the sweep looks for.
 const MAX_CHUNK_BYTES: u64 = 4 << 20;
 
-/// One cell per direction: writes where they are allowed, else reads; both where both are asked for. On an array whose members
-/// can be seen, reads of chosen places stand beside the writes, since who holds the data and who the parity takes both.
+/// One cell per direction: writes if they are allowed, else reads; both if both are requested. On an array whose members
+/// are visible, reads of chosen positions accompany the writes: it takes both to tell which member holds data and which
+/// holds parity.
 pub(crate) struct Stripe;
 
 impl Question for Stripe {
@@ -48,21 +49,21 @@ impl Question for Stripe {
     }
 
     fn chooser(&self, workload: &Workload) -> Option<Box<dyn PlaceChooser>> {
-        Some(Box::new(Walk::of(workload)))
+        Some(Box::new(AdaptiveProbes::of(workload)))
     }
 }
 
-/// Which places a cell visits.
+/// Which requests a cell issues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Requests {
-    /// Those of the sweep, behind those that the members' counters ask for where they can be seen.
+    /// Those that the members' counters call for, if they are visible, then those of the sweep.
     Listed,
-    /// Those that the members' counters ask for, only.
+    /// Only those that the members' counters call for.
     Chosen,
 }
 
 fn cell(context: &PlanContext<'_>, op: Op, requests: Requests, has_members: bool) -> Cell {
-    // From a multiple of every chunk that is looked for, so that boundaries lie at multiples.
+    // From a multiple of the largest chunk, so that boundaries lie at multiples.
     let begin = context.options.offset_bytes.next_multiple_of(MAX_CHUNK_BYTES);
     let room_bytes = context.target.size_bytes.saturating_sub(begin);
     let wish = sweep_options(context, room_bytes);
@@ -71,7 +72,7 @@ fn cell(context: &PlanContext<'_>, op: Op, requests: Requests, has_members: bool
     let points = Points {
         offset_bytes: probes.iter().map(|probe| begin + probe.offset_bytes).collect(),
         block_bytes: probes.iter().map(|probe| probe.bytes).collect(),
-        // In virtual time both can be had, and a model's latencies are a check of what is counted.
+        // Virtual time allows both, and a model's latencies verify what is counted.
         chosen_first: has_members.then_some(if is_virtual {
             ChosenFirst::Besides
         } else {
@@ -79,14 +80,14 @@ fn cell(context: &PlanContext<'_>, op: Op, requests: Requests, has_members: bool
         }),
     };
     let largest = probes.iter().map(|probe| probe.bytes).max().unwrap_or(wish.unit_bytes());
-    // Past the page cache: it would hide where a request goes.
+    // Direct: the page cache would hide where a request goes.
     let mut workload = context.workload(op, IoPath::Direct, largest, room_bytes);
     workload.offset_bytes = begin;
     workload.engine = if is_virtual { EngineKind::Sim } else { EngineKind::Sync };
     workload.align_bytes = wish.unit_bytes();
-    // Else a write cache would answer for the members.
+    // Durable writes: a write cache would hide the members.
     workload.sync = if op == Op::Write { Sync::Dsync } else { Sync::None };
-    let chosen = if has_members { WALK_REQUESTS as u64 * wish.unit_bytes() } else { 0 };
+    let chosen = if has_members { MAX_ADAPTIVE_PROBES as u64 * wish.unit_bytes() } else { 0 };
     let bytes = points.pass_bytes(largest) + chosen;
     let has_positions = !points.is_empty() || (has_members && room_bytes >= MIN_UNITS * wish.unit_bytes());
     workload.points = has_positions.then_some(points);
@@ -103,13 +104,14 @@ fn cell(context: &PlanContext<'_>, op: Op, requests: Requests, has_members: bool
     cell
 }
 
-/// The sweep for a target: requests that the kernel hands on whole, since the parts of a cut one run side by side.
+/// The sweep for a target: requests that the kernel does not split, because the parts of a split one run in parallel.
 fn sweep_options(context: &PlanContext<'_>, room_bytes: u64) -> SweepOptions {
     let align_bytes = context.target.direct_align_bytes.unwrap_or(512);
     let usual = SweepOptions::new(room_bytes, align_bytes, context.options.seed);
     let device = context.target.device.as_ref();
     let whole = device.and_then(|device| device.max_request_bytes).unwrap_or(DEFAULT_MAX_REQUEST_BYTES);
-    // md cuts at its chunks and says so as if it were the largest request; what is larger goes to several members, as it should.
+    // md splits at its chunks and reports the chunk as the largest request; larger requests go to several members, which is
+    // what the sweep needs.
     let is_cut_by_md =
         device.and_then(|device| device.array.as_ref()).is_some_and(|array| array.source == "md");
     let whole = if is_cut_by_md { whole.max(DEFAULT_MAX_REQUEST_BYTES) } else { whole };

@@ -1,32 +1,32 @@
-//! `zones`: speed by position. Every pass visits the same positions in an order of its own, so that no read-ahead turns them
-//! into one stream and drift shows as a difference between passes. It plans cells and runs nothing.
+//! `zones`: speed by position. Every pass visits the same positions in a different order, so that read-ahead cannot turn
+//! them into one stream and drift shows as a difference between passes. It plans cells and issues nothing.
 
 use crate::context::{PlanContext, Scope, device_path, size_word};
 use crate::options::{BudgetSource, PlanOptions, PositionOrder, Positions};
 use crate::question::Question;
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, Points, TargetKind};
 
-/// The report's block sizes; they are decimal words there, and the sizes of dd's `bs=1m` all the same.
+/// The report's block sizes; it calls them MB, and they are those of dd's `bs=1m`.
 const SIZES: [u64; 4] = [1 << 20, 5 << 20, 10 << 20, 20 << 20];
-/// Positions on the target.
+/// Positions on the target, unless requested or shortened.
 const POSITIONS: u64 = 200;
 /// Passes.
 const RUNS: u32 = 10;
-/// Fewest passes and positions that a plan is shortened to.
+/// A plan is shortened to no fewer passes and positions.
 const MIN_RUNS: u32 = 3;
 const MIN_POSITIONS: u64 = 40;
-/// Positions in a run of everything.
+/// Positions in a whole run.
 const POSITIONS_IN_RUN: u64 = 40;
-/// What a device is taken to do when nothing is known of it, in bytes per second: a disk with mechanics, any other.
+/// Assumed rate of a device in bytes per second, if none is known: a rotational disk, any other device.
 const GUESSED_DISK: f64 = 100e6;
 const GUESSED_OTHER: f64 = 500e6;
-/// Kernel names of devices that virtual machines and files stand for: virtio, Xen, loop.
+/// Kernel names of virtual devices: virtio, Xen, loop.
 const VIRTUAL: [&str; 3] = ["vd", "xvd", "loop"];
-/// Time for one I/O besides its bytes: a seek and half a revolution.
+/// Time of one I/O besides the transfer: a seek and half a revolution.
 const GUESSED_SEEK_S: f64 = 0.013;
-/// The part of the budget that the passes are planned for.
+/// The part of the budget that the passes may take.
 const PLANNED_SHARE: f64 = 0.8;
-/// A block is at most this part of the room, or there would be no positions to tell apart.
+/// Blocks that the target must hold at least, to tell positions apart.
 const MIN_BLOCKS: u64 = 8;
 
 /// Speed by position.
@@ -59,7 +59,7 @@ impl Question for Zones {
     }
 }
 
-/// The size of the whole question.
+/// The size of the measurement.
 #[derive(Clone, Debug, PartialEq)]
 struct Shape {
     sizes: Vec<u64>,
@@ -69,7 +69,7 @@ struct Shape {
     note: Option<String>,
 }
 
-/// The shape for the slowest of the targets: what was asked for stays, the rest is shortened until it fits the time.
+/// The shape for all targets: what was requested stays, the rest is shortened until it fits the time.
 fn shape(contexts: &[PlanContext<'_>]) -> Shape {
     let PlanContext { options, scope, .. } = contexts[0];
     let in_run = scope == Scope::WholeRun;
@@ -87,7 +87,7 @@ fn shape(contexts: &[PlanContext<'_>]) -> Shape {
     let runs = options.runs.unwrap_or(if in_run { 2 } else { RUNS });
     let mut shape = Shape { sizes, positions, runs, note: None };
     let is_simulated = contexts.iter().all(|context| context.target.kind == TargetKind::Sim);
-    // Virtual time costs nothing, unless it is asked to.
+    // Virtual time costs nothing unless a budget is requested.
     let is_free = is_simulated && options.budget_source == BudgetSource::Default;
     if !in_run && !Zones.has_fixed_passes(options) && !is_free {
         shorten(&mut shape, contexts);
@@ -124,9 +124,9 @@ fn shorten(shape: &mut Shape, contexts: &[PlanContext<'_>]) {
     }
 }
 
-/// What the shape is reckoned to take on one target.
+/// The estimated time of the shape on one target.
 fn seconds(shape: &Shape, context: &PlanContext<'_>) -> f64 {
-    // Virtual devices hand on or make up that they turn.
+    // What a virtual device reports as rotational says nothing about the disk below it.
     let is_virtual = |name: &str| VIRTUAL.iter().any(|prefix| name.starts_with(prefix));
     let device = context.target.device.as_ref().filter(|device| !is_virtual(&device.name));
     let rotates = device.and_then(|device| device.rotational) == Some(true);
@@ -150,7 +150,7 @@ fn cell(context: &PlanContext<'_>, shape: &Shape, op: Op, block_bytes: u64) -> C
     let mut workload = context.workload(op, path, block_bytes, room_bytes);
     workload.engine = match context.target.kind {
         TargetKind::Sim => workload.engine,
-        // Each place is visited by itself, which a ring has no use for.
+        // One position at a time: a ring has no advantage.
         _ => rdsk_model::EngineKind::Sync,
     };
     workload.pattern = match context.options.position_order {
@@ -186,8 +186,8 @@ fn cell(context: &PlanContext<'_>, shape: &Shape, op: Op, block_bytes: u64) -> C
     cell
 }
 
-/// `count` blocks spread evenly over the room, the first at its begin and the last at its end; where they fill it, one
-/// behind the other.
+/// `count` blocks spread evenly over the room, the first at its start and the last at its end; one after the other if they
+/// fill it.
 fn spread(begin: u64, room_bytes: u64, block_bytes: u64, align_bytes: u64, count: u64) -> Points {
     let last = room_bytes.saturating_sub(block_bytes);
     let fills = count.saturating_mul(block_bytes) + block_bytes > room_bytes;

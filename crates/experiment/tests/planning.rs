@@ -27,7 +27,7 @@ fn target(size_bytes: u64) -> Target {
 
 fn planned(experiments: &[Experiment], target: &Target, writable: bool, options: &PlanOptions) -> Plan {
     plan(experiments, std::slice::from_ref(target), &[writable], Some(1e9), options, 48_000_000_000)
-        .expect("the tests plan on ground that holds a plan")
+        .expect("the targets of the tests hold a plan")
 }
 
 #[test]
@@ -162,16 +162,16 @@ fn several_targets_have_cells_of_their_own() {
     assert!(plan.cells.iter().any(|cell| cell.id == "paths/read/direct@1" && cell.workload.targets == [1]));
 }
 
-/// What stands for a file or another machine's disk may say that it turns; it is not taken for slow for that.
+/// A virtual device may report that it is rotational; its plan is not shortened for that.
 #[test]
-fn a_virtual_device_is_not_taken_for_a_turning_one() {
+fn a_virtual_device_is_not_taken_for_a_rotational_one() {
     let of = |name: &str| {
         let device = Device { name: name.into(), rotational: Some(true), ..Device::default() };
         let target = Target { device: Some(device), made_by_rdsk: false, ..target(100 << 30) };
         let options = PlanOptions::default();
         plan(&[Experiment::Zones], &[target], &[false], None, &options, 60_000_000_000).unwrap()
     };
-    let (turning, virtio) = (of("sda"), of("vda"));
-    assert!(turning.rounds < virtio.rounds || turning.cells.len() < virtio.cells.len());
-    assert!(turning.notes.iter().any(|note| note.contains("shortened")), "{:?}", turning.notes);
+    let (rotational, virtio) = (of("sda"), of("vda"));
+    assert!(rotational.rounds < virtio.rounds || rotational.cells.len() < virtio.cells.len());
+    assert!(rotational.notes.iter().any(|note| note.contains("shortened")), "{:?}", rotational.notes);
 }

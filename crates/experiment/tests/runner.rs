@@ -69,7 +69,7 @@ fn every_cell_gets_something_within_the_budget_whatever_the_disk() {
 
 #[test]
 fn a_runtime_is_each_cells_own() {
-    // A disk that is noisy to no end, so that no precision ends a cell early; the first cell overruns, the others do not pay.
+    // A disk so noisy that no cell ends early by precision; the first cell overruns, the others do not lose time.
     let mut cells = vec![cell(1 << 30, Extent::Timed), cell(4096, Extent::Timed), cell(8192, Extent::Timed)];
     cells.iter_mut().for_each(|cell| cell.weight = 1.0);
     let mut plan = plan(cells, 6 * SECOND);
@@ -224,7 +224,7 @@ fn a_flush_that_hangs_is_told_and_costs_the_budget_once() {
         notes.iter().any(|note| note.contains("the flush after") && note.contains("beyond the budget")),
         "{notes:?}"
     );
-    // Flushes that end in time are no news.
+    // Flushes that end in time are not noted.
     let seen = run(&plan(cells(), budget_ns), 1e8, |_, _| ());
     assert_eq!((seen.visits.len(), seen.outcome.notes.len()), (6, 0), "{:?}", seen.outcome.notes);
 }

@@ -1,6 +1,7 @@
-//! What was counted while a cell ran: the kernel's counters of each device, the page cache, the process. Raw numbers;
-//! the columns of iostat stand beside them because people look for them by name.
+//! What was counted while a cell ran: the kernel's counters of each device, the page cache, the process. Raw numbers, from
+//! which `analysis` derives rates, means and the columns of iostat.
 
+use crate::diskstat::DiskStat;
 use crate::record::Latency;
 use crate::workload::{Op, words};
 use serde::{Deserialize, Serialize};
@@ -22,53 +23,22 @@ words!(
     }
 );
 
-/// One row of `iostat -x`, computed from two samples as sysstat does; the keys are sysstat's own column names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(
-    missing_docs,
-    reason = "each field is the sysstat column that its rename states; docs/iostat.md explains them"
-)]
-pub struct Iostat {
-    #[serde(rename = "r/s")]
-    pub r_s: f64,
-    #[serde(rename = "rkB/s")]
-    pub rkb_s: f64,
-    #[serde(rename = "rrqm/s")]
-    pub rrqm_s: f64,
-    #[serde(rename = "%rrqm")]
-    pub rrqm_percent: f64,
-    pub r_await: f64,
-    #[serde(rename = "rareq-sz")]
-    pub rareq_sz: f64,
-    #[serde(rename = "w/s")]
-    pub w_s: f64,
-    #[serde(rename = "wkB/s")]
-    pub wkb_s: f64,
-    #[serde(rename = "wrqm/s")]
-    pub wrqm_s: f64,
-    #[serde(rename = "%wrqm")]
-    pub wrqm_percent: f64,
-    pub w_await: f64,
-    #[serde(rename = "wareq-sz")]
-    pub wareq_sz: f64,
-    #[serde(rename = "d/s")]
-    pub d_s: f64,
-    #[serde(rename = "dkB/s")]
-    pub dkb_s: f64,
-    #[serde(rename = "drqm/s")]
-    pub drqm_s: f64,
-    #[serde(rename = "%drqm")]
-    pub drqm_percent: f64,
-    pub d_await: f64,
-    #[serde(rename = "dareq-sz")]
-    pub dareq_sz: f64,
-    #[serde(rename = "f/s")]
-    pub f_s: f64,
-    pub f_await: f64,
-    #[serde(rename = "aqu-sz")]
-    pub aqu_sz: f64,
-    #[serde(rename = "%util")]
-    pub util_percent: f64,
+/// What a device counted between the first I/O of a visit and the return of its last one, before close and flush: what the
+/// `iostat -x` row over the I/O follows from (`rdsk_analysis::iostat`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IntervalCounters {
+    /// How long that was.
+    pub interval_ns: u64,
+    /// The growth of the kernel's counters.
+    pub diskstat: DiskStat,
+}
+
+impl IntervalCounters {
+    /// Adds a later visit.
+    pub fn add(&mut self, later: &Self) {
+        self.interval_ns = self.interval_ns.saturating_add(later.interval_ns);
+        self.diskstat.add(&later.diskstat);
+    }
 }
 
 /// What one device did during a cell, until its data was stable. Sizes count the kernel's 512-byte sectors, in bytes.
@@ -96,11 +66,6 @@ pub struct DeviceEvidence {
     pub flushes: Option<u64>,
     /// Completed discards.
     pub discards: Option<u64>,
-    /// Mean number of requests in the device and its queue (iostat's `aqu-sz`).
-    pub in_flight_mean: Option<f64>,
-    /// The part of `in_flight_mean` that waited to be given to the device; known to simulated hosts only.
-    #[serde(default)]
-    pub waiting_mean: Option<f64>,
     /// Reads that the host made because a write needed the rest of its buffer; known to simulated hosts only.
     #[serde(default)]
     pub reads_caused_by_writes: Option<u64>,
@@ -108,10 +73,15 @@ pub struct DeviceEvidence {
     pub in_flight_max: Option<u64>,
     /// Time with at least one request in flight.
     pub busy_ns: Option<u64>,
-    /// The interval that the iostat row is computed over: the I/O itself, without the flush after it.
+    /// The visits, in the order of the result's; empty where one of them was not counted.
+    #[serde(default)]
+    pub visits: Vec<IntervalCounters>,
+    /// Their time, summed: that of the I/O, without the flush after it.
     pub interval_ns: Option<u64>,
-    /// The `iostat -x` row over that interval.
-    pub iostat: Option<Iostat>,
+    /// Their counters, summed.
+    pub diskstat: Option<DiskStat>,
+    /// Requests × time of waiting to be given to the device, over the same time; known to simulated hosts only.
+    pub waiting_ns: Option<u64>,
     /// Queue depth (kernel counter `inflight`) by time, one sample per `series_width_ns`.
     pub in_flight_series: Vec<u64>,
     /// Bytes moved (both directions) per sample.
@@ -148,6 +118,32 @@ pub struct Bio {
     pub count: u64,
     /// Their bytes.
     pub bytes: u64,
+}
+
+impl Request {
+    /// Adds these to the others of the same target, direction and size.
+    pub fn add_to(self, sum: &mut Vec<Self>) {
+        let same =
+            |known: &&mut Self| (known.target, known.op, known.bytes) == (self.target, self.op, self.bytes);
+        match sum.iter_mut().find(same) {
+            Some(known) => known.count += self.count,
+            None => sum.push(self),
+        }
+    }
+}
+
+impl Bio {
+    /// Adds these to the others of the same origin.
+    pub fn add_to(self, sum: &mut Vec<Self>) {
+        let same = |known: &&mut Self| {
+            (known.target, known.op) == (self.target, self.op)
+                && (&known.syscall, &known.task) == (&self.syscall, &self.task)
+        };
+        match sum.iter_mut().find(same) {
+            Some(known) => (known.count, known.bytes) = (known.count + self.count, known.bytes + self.bytes),
+            None => sum.push(self),
+        }
+    }
 }
 
 /// The page cache over the span at one instant. `None` where the kernel does not tell.

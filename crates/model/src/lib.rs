@@ -2,6 +2,7 @@
 //! seen), Event and Watch (what is happening), Clock (what time is). It does no I/O, reads no clock and draws nothing.
 
 pub mod clock;
+pub mod diskstat;
 pub mod event;
 pub mod evidence;
 pub mod finding;
@@ -13,10 +14,11 @@ pub mod target;
 pub mod workload;
 
 pub use clock::{Clock, StopFlag};
+pub use diskstat::{DiskStat, SECTOR_BYTES};
 pub use event::{Event, Silent, Watch};
 pub use evidence::{
-    Bio, Counted, DeviceEvidence, Evidence, EvidenceSource, ExtentEvidence, Iostat, Limit, PageCache,
-    PageCacheState, ProcessIo, Request,
+    Bio, Counted, DeviceEvidence, Evidence, EvidenceSource, ExtentEvidence, IntervalCounters, Limit,
+    PageCache, PageCacheState, ProcessIo, Request,
 };
 pub use finding::{Confidence, Finding, Severity};
 pub use members::{ChosenIo, MemberCounters, MemberIo, NextPlace, PlaceChooser};

@@ -147,6 +147,27 @@ pub struct Latency {
     pub histogram: Option<String>,
 }
 
+impl Latency {
+    /// The latencies of both; `None` where one of them was recorded without its histogram.
+    #[must_use]
+    pub fn of_both(one: &Self, other: &Self) -> Option<Self> {
+        if one.count == 0 || other.count == 0 {
+            return Some(if one.count == 0 { other.clone() } else { one.clone() });
+        }
+        let histogram = |of: &Self| Histogram::from_base64(of.histogram.as_deref()?).ok();
+        let mut sum = histogram(one)?;
+        sum.merge(&histogram(other)?);
+        let weighted = |of: &Self| Some(of.mean? * of.count as f64);
+        // The encoded histogram has no exact end and no exact sum; the Record has them beside it.
+        Some(Self {
+            min: one.min.min(other.min),
+            mean: weighted(one).zip(weighted(other)).map(|(a, b)| (a + b) / (one.count + other.count) as f64),
+            max: one.max.max(other.max),
+            ..Self::from(&sum)
+        })
+    }
+}
+
 impl From<&Histogram> for Latency {
     fn from(histogram: &Histogram) -> Self {
         let some = histogram.count() > 0;

@@ -1,7 +1,7 @@
 //! What a device did between two samples of its counters, exactly, or the reason why that cannot be known. It rounds
 //! nothing and scales nothing.
 
-use crate::diskstat::{DiskStat, SECTOR_BYTES};
+use rdsk_model::DiskStat;
 
 /// A counter that fell: the device was registered anew between the samples, so their difference means nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,86 +15,16 @@ pub struct CountersWentBack {
     pub after: u64,
 }
 
-/// The growth of each counter of [`DiskStat`] between two samples; `None` where the kernel does not count it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the fields are those of DiskStat, and mean the same")]
-pub struct DiskDelta {
-    pub read_ios: u64,
-    pub read_merges: u64,
-    pub read_sectors: u64,
-    pub read_ticks_ms: u64,
-    pub write_ios: u64,
-    pub write_merges: u64,
-    pub write_sectors: u64,
-    pub write_ticks_ms: u64,
-    pub io_ticks_ms: u64,
-    pub time_in_queue_ms: u64,
-    pub discard_ios: Option<u64>,
-    pub discard_merges: Option<u64>,
-    pub discard_sectors: Option<u64>,
-    pub discard_ticks_ms: Option<u64>,
-    pub flush_ios: Option<u64>,
-    pub flush_ticks_ms: Option<u64>,
-}
-
-impl DiskDelta {
-    /// Bytes read.
-    #[must_use]
-    pub fn read_bytes(&self) -> u64 {
-        self.read_sectors.saturating_mul(SECTOR_BYTES)
-    }
-
-    /// Bytes written.
-    #[must_use]
-    pub fn write_bytes(&self) -> u64 {
-        self.write_sectors.saturating_mul(SECTOR_BYTES)
-    }
-
-    /// Whether the device completed nothing and merged nothing.
-    #[must_use]
-    pub fn is_zero(&self) -> bool {
-        let none = |field: Option<u64>| field.unwrap_or(0) == 0;
-        self.read_ios == 0
-            && self.write_ios == 0
-            && self.read_sectors == 0
-            && self.write_sectors == 0
-            && none(self.discard_ios)
-            && none(self.flush_ios)
-    }
-
-    /// Adds what happened in another stretch of time. A counter that one of the two does not have is unknown in the sum.
-    pub fn add(&mut self, more: &Self) {
-        let plus = |sum: &mut Option<u64>, more: Option<u64>| {
-            *sum = sum.zip(more).map(|(a, b)| a.saturating_add(b));
-        };
-        self.read_ios = self.read_ios.saturating_add(more.read_ios);
-        self.read_merges = self.read_merges.saturating_add(more.read_merges);
-        self.read_sectors = self.read_sectors.saturating_add(more.read_sectors);
-        self.read_ticks_ms = self.read_ticks_ms.saturating_add(more.read_ticks_ms);
-        self.write_ios = self.write_ios.saturating_add(more.write_ios);
-        self.write_merges = self.write_merges.saturating_add(more.write_merges);
-        self.write_sectors = self.write_sectors.saturating_add(more.write_sectors);
-        self.write_ticks_ms = self.write_ticks_ms.saturating_add(more.write_ticks_ms);
-        self.io_ticks_ms = self.io_ticks_ms.saturating_add(more.io_ticks_ms);
-        self.time_in_queue_ms = self.time_in_queue_ms.saturating_add(more.time_in_queue_ms);
-        plus(&mut self.discard_ios, more.discard_ios);
-        plus(&mut self.discard_merges, more.discard_merges);
-        plus(&mut self.discard_sectors, more.discard_sectors);
-        plus(&mut self.discard_ticks_ms, more.discard_ticks_ms);
-        plus(&mut self.flush_ios, more.flush_ios);
-        plus(&mut self.flush_ticks_ms, more.flush_ticks_ms);
-    }
-}
-
-/// The growth from one sample to a later one of the same device. `in_flight` is a level, not a counter, and has none.
+/// The growth from one sample to a later one of the same device. `in_flight` is a level, not a counter: that of the later
+/// one is kept.
 ///
 /// # Errors
 /// A counter that fell, unless it is a time in milliseconds that wrapped at 2³².
-pub fn delta(before: &DiskStat, after: &DiskStat) -> Result<DiskDelta, CountersWentBack> {
+pub fn delta(before: &DiskStat, after: &DiskStat) -> Result<DiskStat, CountersWentBack> {
     let optional = |field: &'static str, grow: Grow, before: Option<u64>, after: Option<u64>| {
         before.zip(after).map(|(before, after)| grow(field, before, after)).transpose()
     };
-    Ok(DiskDelta {
+    Ok(DiskStat {
         read_ios: count("read_ios", before.read_ios, after.read_ios)?,
         read_merges: count("read_merges", before.read_merges, after.read_merges)?,
         read_sectors: count("read_sectors", before.read_sectors, after.read_sectors)?,
@@ -103,6 +33,7 @@ pub fn delta(before: &DiskStat, after: &DiskStat) -> Result<DiskDelta, CountersW
         write_merges: count("write_merges", before.write_merges, after.write_merges)?,
         write_sectors: count("write_sectors", before.write_sectors, after.write_sectors)?,
         write_ticks_ms: ticks("write_ticks_ms", before.write_ticks_ms, after.write_ticks_ms)?,
+        in_flight: after.in_flight,
         io_ticks_ms: ticks("io_ticks_ms", before.io_ticks_ms, after.io_ticks_ms)?,
         time_in_queue_ms: ticks("time_in_queue_ms", before.time_in_queue_ms, after.time_in_queue_ms)?,
         discard_ios: optional("discard_ios", count, before.discard_ios, after.discard_ios)?,
@@ -139,9 +70,10 @@ fn ticks(field: &'static str, before: u64, after: u64) -> Result<u64, CountersWe
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diskstat::parse_stat;
 
     fn stat(text: &str) -> DiskStat {
-        DiskStat::parse(text).unwrap()
+        parse_stat(text).unwrap()
     }
 
     #[test]
@@ -152,8 +84,8 @@ mod tests {
         assert_eq!((delta.read_ios, delta.read_bytes()), (23, 94_208));
         assert_eq!((delta.write_ios, delta.write_bytes()), (0, 0));
         assert_eq!((delta.flush_ios, delta.flush_ticks_ms), (Some(1), Some(7)));
-        assert!(!delta.is_zero());
-        assert!(super::delta(&before, &before).unwrap().is_zero());
+        assert!(!delta.is_idle());
+        assert!(super::delta(&before, &before).unwrap().is_idle());
     }
 
     #[test]

@@ -3,8 +3,7 @@
 //! and needs no privilege.
 
 use crate::counted::counted;
-use crate::delta::{DiskDelta, delta};
-use crate::diskstat::DiskStat;
+use crate::delta::delta;
 use crate::limits::limits;
 use crate::process::{charged_between, read_process_io};
 use crate::sampler::{Course, Courses, Sampled, Sampler};
@@ -12,7 +11,7 @@ use crate::series::Series;
 use crate::stack::Stack;
 use crate::visit::{DeviceCounts, DeviceVisit, Observer, VisitEvidence};
 use crate::watched::{Watched, watched_devices};
-use rdsk_model::{Clock, EvidenceSource, ProcessIo, Target};
+use rdsk_model::{Clock, DiskStat, EvidenceSource, IntervalCounters, ProcessIo, Target};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -148,14 +147,10 @@ impl KernelObserver {
         for (index, course) in sampled.into_iter().zip(courses) {
             course_of[index] = Some(course);
         }
-        let io_interval_ns = io.end_ns.saturating_sub(begin_ns);
+        let interval_ns = io.end_ns.saturating_sub(begin_ns);
         let raw = (0..self.devices.len())
             .map(|index| {
-                counts(
-                    &self.devices[index],
-                    [&first[index], &io.samples[index], &last[index]],
-                    io_interval_ns,
-                )
+                counts(&self.devices[index], [&first[index], &io.samples[index], &last[index]], interval_ns)
             })
             .collect();
         let counts = self.trusted(raw);
@@ -166,7 +161,8 @@ impl KernelObserver {
                 None => (Series::new(self.sample_width_ns), None),
             };
             if let (true, Ok(counts)) = (device.own, &counts) {
-                let ios = counts.during_io.read_ios.saturating_add(counts.during_io.write_ios);
+                let io = counts.during_io.diskstat;
+                let ios = io.read_ios.saturating_add(io.write_ios);
                 self.observed_ios = self.observed_ios.saturating_add(ios);
             }
             let name = device.name.clone();
@@ -183,14 +179,14 @@ impl KernelObserver {
         };
         let limits = limits(&self.thread, &self.sys, &self.targets, &self.stacks);
         let stacks = self.stacks.clone();
-        VisitEvidence { source: self.source, devices, stacks, requests: Vec::new(), process, limits }
+        VisitEvidence { source: self.source, devices, stacks, process, limits, ..VisitEvidence::none() }
     }
 
     /// The counts of all devices without those that stood still and prove nothing by it. Standing still proves something
     /// where the counters were seen to move before, and where what is below stood still too.
     fn trusted(&mut self, mut raw: Vec<Counts>) -> Vec<Counts> {
         for (device, counts) in self.devices.iter_mut().zip(&raw) {
-            if counts.as_ref().is_ok_and(|counts| !counts.until_stable.is_zero()) {
+            if counts.as_ref().is_ok_and(|counts| !counts.until_stable.is_idle()) {
                 device.moves();
             }
         }
@@ -198,7 +194,7 @@ impl KernelObserver {
             .devices
             .iter()
             .enumerate()
-            .filter(|(index, _)| raw[*index].as_ref().is_ok_and(|counts| counts.until_stable.is_zero()))
+            .filter(|(index, _)| raw[*index].as_ref().is_ok_and(|counts| counts.until_stable.is_idle()))
             .filter_map(|(index, device)| Some((index, device.why_zero_is_unknown()?)))
             .filter(|(index, _)| !self.was_quiet_below(&self.devices[*index], &raw))
             .collect();
@@ -225,7 +221,7 @@ impl KernelObserver {
         let below = Stack { tops: lower.names.clone(), over: None, ..stack.clone() };
         counted(&below, &counts).is_some_and(|counted| {
             let mut quiet = counted.devices.iter().filter_map(|name| of(name)?.1.as_ref().ok());
-            quiet.all(|counts| counts.until_stable.is_zero())
+            quiet.all(|counts| counts.until_stable.is_idle())
         })
     }
 
@@ -288,14 +284,7 @@ impl Observer for KernelObserver {
 
     fn end(&mut self) -> VisitEvidence {
         let Some(mut begun) = self.visit.take() else {
-            return VisitEvidence {
-                source: EvidenceSource::None,
-                devices: Vec::new(),
-                stacks: Vec::new(),
-                requests: Vec::new(),
-                process: ProcessIo::default(),
-                limits: Vec::new(),
-            };
+            return VisitEvidence::none();
         };
         let process = read_process_io(&self.process).ok();
         let last = self.settled_samples();
@@ -324,17 +313,14 @@ impl Observer for KernelObserver {
 }
 
 /// The differences between three samples of a device: at the begin, at the end of the I/O, and when all was stable.
-fn counts(
-    device: &Watched,
-    [first, io, last]: [&Result<DiskStat, String>; 3],
-    io_interval_ns: u64,
-) -> Counts {
+fn counts(device: &Watched, [first, io, last]: [&Result<DiskStat, String>; 3], interval_ns: u64) -> Counts {
     let first = first.as_ref().map_err(Clone::clone)?;
-    let between = |after: &Result<DiskStat, String>| -> Result<DiskDelta, String> {
+    let between = |after: &Result<DiskStat, String>| -> Result<DiskStat, String> {
         delta(first, after.as_ref().map_err(Clone::clone)?)
             .map_err(|back| format!("counters of {}: {back}", device.name))
     };
-    Ok(DeviceCounts { until_stable: between(last)?, during_io: between(io)?, io_interval_ns, model: None })
+    let during_io = IntervalCounters { interval_ns, diskstat: between(io)? };
+    Ok(DeviceCounts { until_stable: between(last)?, during_io, ..DeviceCounts::default() })
 }
 
 fn source_of(is_counted: bool, process: Option<ProcessIo>) -> EvidenceSource {

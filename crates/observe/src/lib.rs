@@ -1,6 +1,5 @@
-//! The room `observe`: what the kernel counted while a cell ran. It reads sysfs and procfs, derives the columns of
-//! `iostat -x`, and hands raw evidence to whoever asked; it never opens anything for writing, judges nothing and prints
-//! nothing.
+//! The room `observe`: what the kernel counted while a cell ran. It reads sysfs and procfs and hands raw evidence to whoever
+//! asked; it never opens anything for writing, derives no rate, judges nothing and prints nothing.
 //!
 //! A better source of evidence (BPF) is another [`Observer`]: the runner knows only the trait and [`EvidenceSum`].
 
@@ -8,7 +7,6 @@ pub mod counted;
 pub mod delta;
 pub mod diskstat;
 pub mod host;
-pub mod iostat;
 pub mod kernel;
 pub mod limits;
 pub mod members;
@@ -25,16 +23,15 @@ pub mod visit;
 mod watched;
 
 pub use counted::counted;
-pub use delta::{CountersWentBack, DiskDelta, delta};
-pub use diskstat::{DiskStat, DiskstatsLine, read_stat};
+pub use delta::{CountersWentBack, delta};
+pub use diskstat::{DiskstatsLine, parse_diskstats, parse_stat, read_stat};
 pub use host::host;
-pub use iostat::{iostat_row, row_of};
 pub use kernel::{DEFAULT_SAMPLE_WIDTH_NS, KernelObserver};
 pub use limits::limits;
 pub use members::{KernelMembers, SimMembers};
 pub use memory::Meminfo;
 pub use series::Series;
-pub use sim::{ModelCounts, SimObserver};
+pub use sim::SimObserver;
 pub use stack::Stack;
 pub use sum::EvidenceSum;
 pub use visit::{DeviceCounts, DeviceVisit, Observer, VisitEvidence};

@@ -1,7 +1,7 @@
 //! The members of an array between one I/O and the next: the kernel's counters of the devices right below it, or those of
 //! a simulated array. It finds the members and reads; what the figures mean it does not know.
 
-use crate::diskstat::{SECTOR_BYTES, StatFile};
+use crate::diskstat::StatFile;
 use crate::stack::{Share, below};
 use rdsk_disk::{LunId, SharedLab};
 use rdsk_model::{MemberCounters, MemberIo, Target};
@@ -59,9 +59,9 @@ impl MemberCounters for KernelMembers {
             let Ok(stat) = file.read() else { continue };
             *into = MemberIo {
                 reads: stat.read_ios,
-                read_bytes: stat.read_sectors.saturating_mul(SECTOR_BYTES),
+                read_bytes: stat.read_bytes(),
                 writes: stat.write_ios,
-                write_bytes: stat.write_sectors.saturating_mul(SECTOR_BYTES),
+                write_bytes: stat.write_bytes(),
             };
         }
     }

@@ -3,13 +3,11 @@
 
 use crate::limits::block_path;
 use crate::read_trimmed;
-use rdsk_model::{IoError, Target, TargetKind};
+use rdsk_model::{IoError, SECTOR_BYTES, Target, TargetKind};
 use rdsk_sys::dm::{DmLine, DmQuestion, lines};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// The kernel's sector, whatever the device's block size.
-const SECTOR_BYTES: u64 = 512;
 /// Devices on top of each other that are followed down.
 const MOST_LEVELS: usize = 8;
 

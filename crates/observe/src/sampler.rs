@@ -1,9 +1,9 @@
 //! A thread that looks at the counters of devices many times a second while a visit runs, to know their course and not
 //! only their sum. It is always joined, and costs one `pread` per device and sample.
 
-use crate::diskstat::{DiskStat, StatFile};
+use crate::diskstat::StatFile;
 use crate::series::Series;
-use rdsk_model::Clock;
+use rdsk_model::{Clock, DiskStat};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -147,6 +147,7 @@ fn sample(devices: &[Sampled], begin_ns: u64, width_ns: u64, clock: &dyn Clock, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diskstat::parse_stat;
     use crate::kernel::tests::{RealClock, write};
     use std::time::Instant;
 
@@ -155,7 +156,7 @@ mod tests {
     fn device(directory: &std::path::Path, text: &str) -> Sampled {
         let path = directory.join("stat");
         write(&path, text);
-        Sampled { file: Arc::new(StatFile::open(path).unwrap()), first: DiskStat::parse(text).unwrap() }
+        Sampled { file: Arc::new(StatFile::open(path).unwrap()), first: parse_stat(text).unwrap() }
     }
 
     #[test]
@@ -168,7 +169,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(60));
         write(&directory.path().join("stat"), "20 0 160 0 5 0 40 0 7 0 0");
         std::thread::sleep(Duration::from_millis(60));
-        let last = DiskStat::parse("21 0 168 0 5 0 40 0 0 0 0").unwrap();
+        let last = parse_stat("21 0 168 0 5 0 40 0 0 0 0").unwrap();
         let end_ns = clock.now_ns();
         let courses = sampler.finish(end_ns, &[Some(last)]);
         let course = &courses.courses[0];

@@ -1,12 +1,10 @@
 //! The observer of simulated targets: the counters of the hosts' own models, in the units and shapes of the kernel's, and
 //! what only a model knows besides. It reads the lab, and changes nothing in it but where the largest queue is counted from.
 
-use crate::delta::DiskDelta;
-use crate::diskstat::SECTOR_BYTES;
 use crate::series::Series;
 use crate::visit::{DeviceCounts, DeviceVisit, Observer, VisitEvidence};
 use rdsk_disk::{Counters, LunId, SharedLab};
-use rdsk_model::{EvidenceSource, Op, ProcessIo, Request};
+use rdsk_model::{DiskStat, EvidenceSource, IntervalCounters, Op, ProcessIo, Request, SECTOR_BYTES};
 
 const NS_PER_MS: u128 = 1_000_000;
 /// Step of the series of queue depth and bytes: that of the kernel's observer.
@@ -25,26 +23,8 @@ struct Watched {
     id: LunId,
     begin: Counters,
     end_io: Counters,
-}
-
-/// What a model of a host counts and a kernel does not, as growth over one visit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ModelCounts {
-    /// Requests × time of waiting to be given to the device, during the I/O.
-    pub waiting_ns: u128,
-    /// Cuts made in calls larger than a request may be, until stable.
-    pub splits: u64,
-    /// Reads made because a write needed the rest of its buffer, until stable.
-    pub reads_caused_by_writes: u64,
-}
-
-impl ModelCounts {
-    /// Adds those of another visit.
-    pub fn add(&mut self, more: &Self) {
-        self.waiting_ns += more.waiting_ns;
-        self.splits += more.splits;
-        self.reads_caused_by_writes += more.reads_caused_by_writes;
-    }
+    /// Requests at the host when the last I/O returned.
+    in_flight: u64,
 }
 
 impl SimObserver {
@@ -56,6 +36,7 @@ impl SimObserver {
             id,
             begin: Counters::default(),
             end_io: Counters::default(),
+            in_flight: 0,
         };
         Self { luns: luns.iter().map(watched).collect(), lab }
     }
@@ -75,6 +56,8 @@ impl Observer for SimObserver {
         let mut lab = self.lab.lock();
         for one in &mut self.luns {
             one.end_io = lab.counters(one.id);
+            let (waiting, active) = lab.host(one.id.host).queue(one.id.lun);
+            one.in_flight = (waiting + active) as u64;
         }
     }
 
@@ -95,8 +78,7 @@ impl Observer for SimObserver {
             }
             devices.push(device(one, lab.device_name(one.id), series, &end));
         }
-        let (stacks, limits) = (Vec::new(), Vec::new());
-        VisitEvidence { source: EvidenceSource::Sim, devices, stacks, requests, process, limits }
+        VisitEvidence { source: EvidenceSource::Sim, devices, requests, process, ..VisitEvidence::none() }
     }
 
     fn describe(&self) -> rdsk_model::Observer {
@@ -111,16 +93,14 @@ impl Observer for SimObserver {
 
 fn device(one: &Watched, name: String, series: Series, end: &Counters) -> DeviceVisit {
     let during_io = one.end_io.since(&one.begin);
-    let whole = end.since(&one.begin);
+    let until_stable = end.since(&one.begin);
+    let diskstat = DiskStat { in_flight: one.in_flight, ..growth(&one.begin, &one.end_io) };
     let counts = DeviceCounts {
         until_stable: growth(&one.begin, end),
-        during_io: growth(&one.begin, &one.end_io),
-        io_interval_ns: during_io.at_ns,
-        model: Some(ModelCounts {
-            waiting_ns: during_io.waiting_ns,
-            splits: whole.splits,
-            reads_caused_by_writes: whole.reads_caused_by_writes,
-        }),
+        during_io: IntervalCounters { interval_ns: during_io.at_ns, diskstat },
+        splits: Some(until_stable.splits),
+        waiting_ns: u64::try_from(during_io.waiting_ns).ok(),
+        reads_caused_by_writes: Some(until_stable.reads_caused_by_writes),
     };
     DeviceVisit {
         target: one.target,
@@ -131,13 +111,13 @@ fn device(one: &Watched, name: String, series: Series, end: &Counters) -> Device
     }
 }
 
-/// The growth in the kernel's units. Times are cut to whole milliseconds at both ends, as the kernel's are.
-fn growth(before: &Counters, after: &Counters) -> DiskDelta {
+/// The growth in the kernel's units, without the number in flight. Times are cut to whole milliseconds at both ends, as the kernel's are.
+fn growth(before: &Counters, after: &Counters) -> DiskStat {
     let ticks =
         |before: u128, after: u128| u64::try_from(after / NS_PER_MS - before / NS_PER_MS).unwrap_or(u64::MAX);
     let queued = |counters: &Counters| counters.waiting_ns + counters.active_ns;
     let flushes = after.flushes - before.flushes;
-    DiskDelta {
+    DiskStat {
         read_ios: after.reads - before.reads,
         read_merges: after.read_merges - before.read_merges,
         read_sectors: after.read_bytes / SECTOR_BYTES - before.read_bytes / SECTOR_BYTES,
@@ -146,6 +126,7 @@ fn growth(before: &Counters, after: &Counters) -> DiskDelta {
         write_merges: after.write_merges - before.write_merges,
         write_sectors: after.write_bytes / SECTOR_BYTES - before.write_bytes / SECTOR_BYTES,
         write_ticks_ms: ticks(before.write_ns, after.write_ns),
+        in_flight: 0,
         io_ticks_ms: ticks(u128::from(before.busy_ns), u128::from(after.busy_ns)),
         time_in_queue_ms: ticks(queued(before), queued(after)),
         discard_ios: None,
@@ -213,6 +194,10 @@ mod tests {
         let sizes: Vec<(Op, u64, u64)> =
             evidence.requests.iter().map(|request| (request.op, request.bytes, request.count)).collect();
         assert_eq!(sizes, [(Op::Read, 4096, 32), (Op::Write, 4096, 32)]);
-        assert!(device.iostat.is_some_and(|row| row.r_s > 0.0));
+        assert!(device.diskstat.is_some_and(|growth| growth.read_ios > 0));
+        assert_eq!(device.visits.len(), 2);
+        let mut sum = device.visits[0];
+        sum.add(&device.visits[1]);
+        assert_eq!((Some(sum.interval_ns), Some(sum.diskstat)), (device.interval_ns, device.diskstat));
     }
 }

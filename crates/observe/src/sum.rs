@@ -1,13 +1,15 @@
-//! The evidence of a cell from the evidence of its visits: counters add, series follow one another, and the row of
-//! iostat is computed from the sums. What one visit does not know, the sum does not know either.
+//! The evidence of a cell from the evidence of its visits: counters add, histograms merge, and series follow one another.
+//! What one visit does not know, the sum does not know either.
 
 use crate::counted::counted;
-use crate::iostat::row_of;
 use crate::process::charged_in_both;
 use crate::series::Series;
 use crate::stack::Stack;
 use crate::visit::{DeviceCounts, DeviceVisit, VisitEvidence};
-use rdsk_model::{DeviceEvidence, Evidence, EvidenceSource, Limit, ProcessIo, Request};
+use rdsk_model::{
+    Bio, DeviceEvidence, Evidence, EvidenceSource, IntervalCounters, Latency, Limit, ProcessIo, Request,
+};
+use rdsk_stats::Histogram;
 
 const NS_PER_MS: u64 = 1_000_000;
 
@@ -21,6 +23,8 @@ pub struct EvidenceSum {
     limits: Vec<Limit>,
     stacks: Vec<Stack>,
     requests: Vec<Request>,
+    bios: Vec<Bio>,
+    device_latency: Option<Histogram>,
     problems: Vec<String>,
 }
 
@@ -31,6 +35,8 @@ struct DeviceSum {
     /// Visits that knew this device; fewer than all means that the sum is unknown.
     visits: u64,
     counts: Option<DeviceCounts>,
+    /// What each visit counted during its I/O; of use only with `counts`.
+    of_visits: Vec<IntervalCounters>,
     in_flight_max: Option<u64>,
     series: Series,
 }
@@ -44,9 +50,16 @@ impl EvidenceSum {
         // The best source comes first in `EvidenceSource`, so the larger one is the weaker; a sum is as weak as its weakest
         // part.
         self.source = Some(self.source.map_or(visit.source, |source| source.max(visit.source)));
-        for request in visit.requests {
-            self.add_request(request);
-        }
+        visit.requests.into_iter().for_each(|request| request.add_to(&mut self.requests));
+        visit.bios.into_iter().for_each(|bio| bio.add_to(&mut self.bios));
+        self.device_latency = match (self.device_latency.take(), visit.device_latency) {
+            (Some(mut sum), Some(more)) => {
+                sum.merge(&more);
+                Some(sum)
+            }
+            (None, first) if self.visits == 1 => first,
+            _ => None,
+        };
         for device in visit.devices {
             self.add_device(device);
         }
@@ -86,19 +99,11 @@ impl EvidenceSum {
             counted: self.stacks.iter().filter_map(counted).collect(),
             device,
             requests: self.requests,
+            bios: self.bios,
+            device_latency_ns: self.device_latency.as_ref().map(Latency::from),
             process: self.process,
             limits: self.limits,
             ..Evidence::none()
-        }
-    }
-
-    fn add_request(&mut self, more: Request) {
-        let same = |known: &&mut Request| {
-            (known.target, known.op, known.bytes) == (more.target, more.op, more.bytes)
-        };
-        match self.requests.iter_mut().find(same) {
-            Some(known) => known.count += more.count,
-            None => self.requests.push(more),
         }
     }
 
@@ -115,6 +120,7 @@ impl EvidenceSum {
                 target: visit.target,
                 name: visit.name,
                 visits: 1,
+                of_visits: visit.counts.iter().map(|counts| counts.during_io).collect(),
                 counts: visit.counts.ok(),
                 in_flight_max: visit.in_flight_max,
                 series: visit.series,
@@ -122,6 +128,7 @@ impl EvidenceSum {
             return;
         };
         sum.visits += 1;
+        sum.of_visits.extend(visit.counts.iter().map(|counts| counts.during_io));
         sum.counts = match (sum.counts, visit.counts) {
             (Some(mut counts), Ok(more)) => {
                 counts.add(&more);
@@ -139,32 +146,27 @@ impl DeviceSum {
         let Some(counts) = self.counts.filter(|_| self.visits == visits) else {
             return DeviceEvidence { target: self.target, name: self.name, ..DeviceEvidence::default() };
         };
-        let whole = counts.until_stable;
-        // No time, no rate: a row of zeros would claim that nothing happened.
-        let row = (counts.io_interval_ns > 0).then(|| row_of(&counts.during_io, counts.io_interval_ns));
+        let DeviceCounts { until_stable, during_io, splits, waiting_ns, reads_caused_by_writes } = counts;
         let sampled = !self.series.slots().is_empty();
         DeviceEvidence {
             target: self.target,
             name: self.name,
-            reads: Some(whole.read_ios),
-            read_bytes: Some(whole.read_bytes()),
-            writes: Some(whole.write_ios),
-            write_bytes: Some(whole.write_bytes()),
-            read_merges: Some(whole.read_merges),
-            write_merges: Some(whole.write_merges),
-            splits: counts.model.map(|model| model.splits),
-            flushes: whole.flush_ios,
-            discards: whole.discard_ios,
-            in_flight_mean: row.map(|row| row.aqu_sz),
-            in_flight_max: self.in_flight_max.max(row.map(|row| least_peak(row.aqu_sz))),
-            waiting_mean: counts
-                .model
-                .filter(|_| counts.io_interval_ns > 0)
-                .map(|model| model.waiting_ns as f64 / counts.io_interval_ns as f64),
-            reads_caused_by_writes: counts.model.map(|model| model.reads_caused_by_writes),
-            busy_ns: Some(whole.io_ticks_ms.saturating_mul(NS_PER_MS)),
-            interval_ns: Some(counts.io_interval_ns),
-            iostat: row,
+            reads: Some(until_stable.read_ios),
+            read_bytes: Some(until_stable.read_bytes()),
+            writes: Some(until_stable.write_ios),
+            write_bytes: Some(until_stable.write_bytes()),
+            read_merges: Some(until_stable.read_merges),
+            write_merges: Some(until_stable.write_merges),
+            splits,
+            flushes: until_stable.flush_ios,
+            discards: until_stable.discard_ios,
+            reads_caused_by_writes,
+            in_flight_max: self.in_flight_max.max(least_peak(&during_io)),
+            busy_ns: Some(until_stable.io_ticks_ms.saturating_mul(NS_PER_MS)),
+            visits: self.of_visits,
+            interval_ns: Some(during_io.interval_ns),
+            diskstat: Some(during_io.diskstat),
+            waiting_ns,
             in_flight_series: self.series.in_flight(),
             bytes_series: self.series.bytes(),
             series_width_ns: sampled.then(|| self.series.width_ns()),
@@ -172,25 +174,32 @@ impl DeviceSum {
     }
 }
 
-/// The least depth that must have been reached for this mean. Twenty looks a second miss most peaks, and a peak below the
-/// mean would be nonsense. The mean rests on times in whole milliseconds, so a little above a whole number is that number.
-fn least_peak(mean_depth: f64) -> u64 {
+/// The depth that must have been reached for the mean depth (`aqu-sz`) of this interval; `None` without an interval. Twenty
+/// samples a second miss most peaks, and a peak below the mean would be nonsense. The mean rests on times in whole
+/// milliseconds, so a little above a whole number is that number.
+fn least_peak(counters: &IntervalCounters) -> Option<u64> {
     const ROUNDING: f64 = 0.05;
+    if counters.interval_ns == 0 {
+        return None;
+    }
+    let in_queue_ns = counters.diskstat.time_in_queue_ms as f64 * NS_PER_MS as f64;
+    let mean_depth = in_queue_ns / counters.interval_ns as f64;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a mean depth is finite, not negative after max, and far below 2^53"
     )]
     let peak = (mean_depth - ROUNDING).max(0.0).ceil() as u64;
-    peak
+    Some(peak)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delta::{DiskDelta, delta};
-    use crate::diskstat::DiskStat;
+    use crate::delta::delta;
+    use crate::diskstat::parse_stat;
     use proptest::prelude::*;
+    use rdsk_model::DiskStat;
 
     fn visit(counts: Result<DeviceCounts, String>, process: ProcessIo) -> VisitEvidence {
         let series = Series::new(100);
@@ -199,16 +208,15 @@ mod tests {
         VisitEvidence {
             source: EvidenceSource::Sysfs,
             devices: vec![device],
-            stacks: Vec::new(),
-            requests: Vec::new(),
             process,
-            limits: Vec::new(),
+            ..VisitEvidence::none()
         }
     }
 
-    fn between(before: &DiskStat, after: &DiskStat, io_interval_ns: u64) -> VisitEvidence {
+    fn between(before: &DiskStat, after: &DiskStat, interval_ns: u64) -> VisitEvidence {
         let grown = delta(before, after).unwrap();
-        let counts = DeviceCounts { until_stable: grown, during_io: grown, io_interval_ns, model: None };
+        let during_io = IntervalCounters { interval_ns, diskstat: grown };
+        let counts = DeviceCounts { until_stable: grown, during_io, ..DeviceCounts::default() };
         let process = ProcessIo { read_bytes: Some(grown.read_bytes()), write_bytes: None };
         visit(Ok(counts), process)
     }
@@ -216,12 +224,11 @@ mod tests {
     #[test]
     fn the_peak_depth_is_never_below_the_mean() {
         let peak = |time_in_queue_ms: u64| {
-            let delta = DiskDelta { read_ios: 5, time_in_queue_ms, ..DiskDelta::default() };
+            let delta = DiskStat { read_ios: 5, time_in_queue_ms, ..DiskStat::default() };
             let counts = DeviceCounts {
                 until_stable: delta,
-                during_io: delta,
-                io_interval_ns: 1_000 * NS_PER_MS,
-                model: None,
+                during_io: IntervalCounters { interval_ns: 1_000 * NS_PER_MS, diskstat: delta },
+                ..DeviceCounts::default()
             };
             let mut sum = EvidenceSum::default();
             sum.add(visit(Ok(counts), ProcessIo::default()));
@@ -239,20 +246,21 @@ mod tests {
     #[test]
     fn one_unknown_visit_makes_the_sum_unknown() {
         let counts = DeviceCounts {
-            until_stable: DiskDelta { read_ios: 5, ..DiskDelta::default() },
+            until_stable: DiskStat { read_ios: 5, ..DiskStat::default() },
             ..DeviceCounts::default()
         };
         let process = ProcessIo { read_bytes: Some(1), write_bytes: Some(2) };
         let mut sum = EvidenceSum::default();
         sum.add(visit(Ok(counts), process));
         assert_eq!(sum.clone().finish().device[0].reads, Some(5));
-        assert_eq!(sum.clone().finish().device[0].iostat, None, "without an interval there is no row");
+        assert_eq!(sum.clone().finish().device[0].visits.len(), 1);
         sum.add(visit(Err("read_ios went back".to_owned()), ProcessIo::default()));
         sum.add(visit(Ok(counts), process));
         assert_eq!(sum.problems(), ["read_ios went back"]);
         let evidence = sum.finish();
         assert_eq!(evidence.source, EvidenceSource::Sysfs);
-        assert_eq!((evidence.device[0].reads, evidence.device[0].iostat), (None, None));
+        assert_eq!((evidence.device[0].reads, evidence.device[0].diskstat), (None, None));
+        assert!(evidence.device[0].visits.is_empty());
         assert_eq!(evidence.process, ProcessIo::default());
     }
 
@@ -286,7 +294,7 @@ mod tests {
             for (counter, grown) in counters.iter_mut().zip(step) {
                 *counter += u64::from(*grown >> 8);
             }
-            samples.push(DiskStat::parse(&counters.map(|counter| counter.to_string()).join(" ")).unwrap());
+            samples.push(parse_stat(&counters.map(|counter| counter.to_string()).join(" ")).unwrap());
         }
         samples
     }
@@ -306,7 +314,13 @@ mod tests {
             }
             let mut whole = EvidenceSum::default();
             whole.add(between(&samples[0], &samples[samples.len() - 1], interval_ns));
-            prop_assert_eq!(sum.finish(), whole.finish());
+            let (mut sum, mut whole) = (sum.finish(), whole.finish());
+            prop_assert_eq!(sum.device[0].visits.len(), samples.len() - 1);
+            let mut visits = IntervalCounters { interval_ns: 0, diskstat: delta(&samples[0], &samples[0]).unwrap() };
+            sum.device[0].visits.iter().for_each(|visit| visits.add(visit));
+            prop_assert_eq!(&vec![visits], &whole.device[0].visits);
+            (sum.device[0].visits, whole.device[0].visits) = (Vec::new(), Vec::new());
+            prop_assert_eq!(sum, whole);
         }
     }
 }

@@ -1,11 +1,10 @@
 //! The trait between the runner and every observer, and what one visit of a cell leaves behind: raw differences, so
 //! that visits can be added without error. Plain data; it reads nothing.
 
-use crate::delta::DiskDelta;
 use crate::series::Series;
-use crate::sim::ModelCounts;
 use crate::stack::Stack;
-use rdsk_model::{EvidenceSource, Limit, ProcessIo, Request};
+use rdsk_model::{Bio, DiskStat, EvidenceSource, IntervalCounters, Limit, ProcessIo, Request};
+use rdsk_stats::Histogram;
 
 /// Somebody who counts beside a visit: begin, end of I/O, end, in this order, visit after visit.
 pub trait Observer: Send {
@@ -19,7 +18,8 @@ pub trait Observer: Send {
     fn describe(&self) -> rdsk_model::Observer;
 }
 
-/// What was counted during one visit.
+/// What was counted during one visit. [`VisitEvidence::none`] is what an observer starts from: it fills in what it counts
+/// and leaves the rest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VisitEvidence {
     /// The best source that worked.
@@ -28,12 +28,33 @@ pub struct VisitEvidence {
     pub devices: Vec<DeviceVisit>,
     /// What each target stands on; empty where each target is its own device, and that device counts.
     pub stacks: Vec<Stack>,
-    /// Requests by direction and exact size; empty where the observer does not tell them apart.
+    /// Requests by direction and exact size, until stable; empty where the observer does not tell them apart.
     pub requests: Vec<Request>,
+    /// Bios by the call and the task that submitted them, until stable; empty where the observer does not see them.
+    pub bios: Vec<Bio>,
+    /// Time from issuing to completion of each request (D2C), until stable; `None` where the observer does not time them.
+    pub device_latency: Option<Histogram>,
     /// What the kernel charged to the process from `begin` to `end_io`.
     pub process: ProcessIo,
     /// Limits in force at the end.
     pub limits: Vec<Limit>,
+}
+
+impl VisitEvidence {
+    /// Nothing was counted.
+    #[must_use]
+    pub fn none() -> Self {
+        Self {
+            source: EvidenceSource::None,
+            devices: Vec::new(),
+            stacks: Vec::new(),
+            requests: Vec::new(),
+            bios: Vec::new(),
+            device_latency: None,
+            process: ProcessIo::default(),
+            limits: Vec::new(),
+        }
+    }
 }
 
 /// One device during one visit.
@@ -55,24 +76,25 @@ pub struct DeviceVisit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounts {
     /// From `begin` to `end`.
-    pub until_stable: DiskDelta,
+    pub until_stable: DiskStat,
     /// From `begin` to `end_io`.
-    pub during_io: DiskDelta,
-    /// Time from `begin` to `end_io`.
-    pub io_interval_ns: u64,
-    /// What only a simulated host counts.
-    pub model: Option<ModelCounts>,
+    pub during_io: IntervalCounters,
+    /// I/Os that were cut up because they were larger than a request may be, until stable.
+    pub splits: Option<u64>,
+    /// Requests × time of waiting to be given to the device, during the I/O.
+    pub waiting_ns: Option<u64>,
+    /// Reads made because a write needed the rest of its buffer, until stable.
+    pub reads_caused_by_writes: Option<u64>,
 }
 
 impl DeviceCounts {
-    /// Adds the counts of another visit.
+    /// Adds the counts of another visit; what one of the two does not know is unknown in the sum.
     pub fn add(&mut self, more: &Self) {
+        let sum = |one: Option<u64>, other: Option<u64>| one?.checked_add(other?);
         self.until_stable.add(&more.until_stable);
         self.during_io.add(&more.during_io);
-        self.io_interval_ns = self.io_interval_ns.saturating_add(more.io_interval_ns);
-        self.model = self.model.zip(more.model).map(|(mut sum, more)| {
-            sum.add(&more);
-            sum
-        });
+        self.splits = sum(self.splits, more.splits);
+        self.waiting_ns = sum(self.waiting_ns, more.waiting_ns);
+        self.reads_caused_by_writes = sum(self.reads_caused_by_writes, more.reads_caused_by_writes);
     }
 }

@@ -2,11 +2,11 @@
 //! cannot, and never guesses.
 
 use crate::counted::{is_number, nvme_paths};
-use crate::diskstat::{DiskStat, StatFile};
+use crate::diskstat::StatFile;
 use crate::limits::block_path;
 use crate::read_trimmed;
 use crate::stack::Stack;
-use rdsk_model::Target;
+use rdsk_model::{DiskStat, Target};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
 use rdsk_model::{Clock, Device, EvidenceSource, Op, StopFlag, Target, TargetKind};
-use rdsk_observe::{DiskStat, EvidenceSum, KernelObserver, Observer as _, iostat_row, limits, read_stat};
+use rdsk_observe::{EvidenceSum, KernelObserver, Observer as _, delta, limits, read_stat};
 use rdsk_testkit::{BlkioThrottle, DirectIo, Limits, LoopDevice, Need, requires};
 use rustix::fs::{Mode, OFlags};
 use std::path::Path;
@@ -100,7 +100,7 @@ fn twenty_three_reads_are_twenty_three() {
         let visit = observer.end();
         let counts = visit.devices[0].counts.clone().unwrap();
         assert_eq!(counts.until_stable.read_ios, 23);
-        assert_eq!(counts.during_io, counts.until_stable);
+        assert_eq!(counts.during_io.diskstat, counts.until_stable);
         sum.add(visit);
     }
     let evidence = sum.finish();
@@ -109,12 +109,12 @@ fn twenty_three_reads_are_twenty_three() {
     assert_eq!((seen.reads, seen.read_bytes, seen.read_merges), (Some(69), Some(3 * 94_208), Some(0)));
     assert_eq!((seen.writes, seen.flushes), (Some(0), Some(0)));
     assert_eq!(seen.bytes_series.iter().sum::<u64>(), 3 * 94_208);
-    let row = seen.iostat.unwrap();
-    assert_eq!((row.rareq_sz, row.rrqm_percent, row.w_s), (4.0, 0.0, 0.0));
-    let interval_s = std::time::Duration::from_nanos(seen.interval_ns.unwrap()).as_secs_f64();
-    assert!((row.r_s * interval_s - 69.0).abs() < 1e-6, "{row:?}");
+    let io = seen.diskstat.unwrap();
+    assert_eq!((io.read_ios, io.read_sectors, io.read_merges, io.write_ios), (69, 69 * 8, 0, 0));
+    assert_eq!((seen.visits.len(), io.in_flight), (3, 0));
+    let interval_ms = seen.interval_ns.unwrap() as f64 / 1e6;
     // One reader that waits for each answer; the kernel's times are milliseconds.
-    assert!(row.aqu_sz <= 1.05, "{row:?}");
+    assert!(io.time_in_queue_ms as f64 <= 1.05 * interval_ms, "{io:?} in {interval_ms} ms");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn the_last_read_is_never_missed() {
         }
         observer.end_io();
         let visit = observer.end();
-        assert_eq!(visit.devices[0].counts.as_ref().unwrap().during_io.read_ios, 23);
+        assert_eq!(visit.devices[0].counts.as_ref().unwrap().during_io.diskstat.read_ios, 23);
         sum.add(visit);
     }
     println!("300 visits of 23 reads took {:?}", start.elapsed());
@@ -277,66 +277,24 @@ fn the_installed_iostat_agrees() {
     let (after, interval) = (stat(), start.elapsed());
     reader.kill().unwrap();
     reader.wait().unwrap();
-    let row = iostat_row(&before, &after, u64::try_from(interval.as_nanos()).unwrap()).unwrap();
+    let grown = delta(&before, &after).unwrap();
+    let per_s = |count: u64| count as f64 / interval.as_secs_f64();
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let theirs = &document["sysstat"]["hosts"][0]["statistics"][0]["disk"][0];
     let column = |name: &str| theirs[name].as_f64().unwrap_or_else(|| panic!("no {name} in {theirs}"));
-    assert!((row.rareq_sz - 16.0).abs() < 1e-9 && (column("rareq-sz") - 16.0).abs() < 1e-9);
-    for (name, ours) in [("r/s", row.r_s), ("rkB/s", row.rkb_s)] {
+    assert_eq!(grown.read_sectors, 32 * grown.read_ios);
+    assert!((column("rareq-sz") - 16.0).abs() < 1e-9);
+    for (name, ours) in [("r/s", per_s(grown.read_ios)), ("rkB/s", per_s(grown.read_sectors) / 2.0)] {
         let ratio = ours / column(name);
         assert!((0.93..1.07).contains(&ratio), "{name}: {ours} against {}", column(name));
     }
-    for (name, ours) in [("w/s", row.w_s), ("wkB/s", row.wkb_s), ("rrqm", row.rrqm_percent), ("f/s", row.f_s)]
-    {
-        assert!(ours.abs() < 1e-9 && column(name).abs() < 1e-9, "{name}: {ours} against {}", column(name));
+    let flushes = grown.flush_ios.unwrap_or(0);
+    for (name, ours) in [
+        ("w/s", grown.write_ios),
+        ("wkB/s", grown.write_sectors),
+        ("rrqm", grown.read_merges),
+        ("f/s", flushes),
+    ] {
+        assert!(ours == 0 && column(name).abs() < 1e-9, "{name}: {ours} against {}", column(name));
     }
-}
-
-/// iostat is given counters and an uptime of our choice, and prints every column of our row to the last digit.
-#[test]
-fn the_installed_iostat_computes_every_column_alike() {
-    if !requires(&[Need::Root, Need::Tool("iostat"), Need::Tool("unshare"), Need::Tool("mount")]) {
-        return;
-    }
-    let lines = DiskStat::parse_diskstats(include_str!("fixtures/loop-work.txt")).unwrap();
-    let texts: Vec<&str> = include_str!("fixtures/loop-work.txt")
-        .lines()
-        .map(|line| line.split_once(" loop0 ").expect("the fixture is of loop0").1)
-        .collect();
-    for (stats, texts) in lines.chunks_exact(2).zip(texts.chunks_exact(2)) {
-        let row = iostat_row(&stats[0].stat, &stats[1].stat, 2_000_000_000).unwrap();
-        let ours = serde_json::to_value(row).unwrap();
-        let theirs = iostat_of(texts[0], texts[1]);
-        for (name, ours) in ours.as_object().unwrap() {
-            // JSON of sysstat leaves the percent sign out.
-            let column = theirs[name.trim_start_matches('%')].as_f64().unwrap();
-            let ours = ours.as_f64().unwrap();
-            assert!((ours - column).abs() <= 0.005 + 1e-9, "{name}: {ours} against {column}");
-        }
-    }
-}
-
-/// The row that iostat prints for a device whose `stat` file changes from `before` to `after` while an uptime of two
-/// seconds passes. The uptime is ours by a bind mount in a mount namespace of its own.
-fn iostat_of(before: &str, after: &str) -> serde_json::Value {
-    const SCRIPT: &str = r#"
-        mount --bind "$1/uptime" /proc/uptime || exit 3
-        (sleep 0.5; cat "$1/after" > "$1/block/disk9/stat"; echo "1002.00 1.00" > "$1/uptime") &
-        iostat -x -d -k -y --dec=2 -o JSON -f "$1" disk9 1 1
-        wait"#;
-    let directory = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
-    std::fs::create_dir_all(directory.path().join("block/disk9")).unwrap();
-    write("block/disk9/stat", before);
-    write("after", after);
-    write("uptime", "1000.00 1.00\n");
-    let output = Command::new("unshare")
-        .args(["--mount", "sh", "-c", SCRIPT, "sh"])
-        .arg(directory.path())
-        .env("LC_ALL", "C")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    document["sysstat"]["hosts"][0]["statistics"][0]["disk"][0].clone()
 }

@@ -4,6 +4,7 @@ use crate::cells::{self, verdict_word};
 use crate::figures::{Unit, or_missing, plus_minus, significant, whole};
 use crate::findings;
 use crate::page::{Page, Tone};
+use rdsk_analysis::iostat::iostat_row;
 use rdsk_analysis::metrics::{self, passes};
 use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Op, Record};
 use rdsk_units::Bytes;
@@ -57,7 +58,7 @@ fn draw_group(page: &mut Page, record: &Record, columns: &[&CellRecord]) {
     }));
     rows.push(row("merges", columns, |cell| per_pass(cell, metrics::merges(cell, op))));
     rows.push(row("in flight (aqu-sz)", columns, |cell| {
-        or_missing(cells::device(cell).and_then(|device| device.in_flight_mean).map(significant))
+        or_missing(cells::device(cell).and_then(iostat_row).map(|row| significant(row.aqu_sz)))
     }));
     if op == Op::Write {
         rows.push(unit_row("reads caused", columns, Unit::of_sizes, |cell| {

@@ -7,8 +7,9 @@ use crate::findings;
 use crate::header::write_cache;
 use crate::page::{Page, Tone};
 use crate::spark;
+use rdsk_analysis::iostat::{COLUMNS, Column, Iostat, iostat_row};
 use rdsk_analysis::metrics;
-use rdsk_model::{CellRecord, Experiment, IoPath, Iostat, Op, Record, Sync};
+use rdsk_model::{CellRecord, Experiment, IoPath, Op, Record, Sync};
 use rdsk_units::Bytes;
 
 /// Columns of one curve.
@@ -20,9 +21,6 @@ const PAGE_WIDTH: usize = 80;
 const LIGHT: f64 = 0.01;
 /// What stands above the modes in a table of iostat's columns.
 const LEAD: &str = "iostat -x";
-
-/// A column of iostat: sysstat's name and the figure.
-type Column = (&'static str, fn(&Iostat) -> f64);
 
 pub(crate) fn draw(page: &mut Page, record: &Record) {
     let mut blocks: Vec<u64> =
@@ -57,7 +55,7 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
     cells::draw_whys(page, record, cells, mode);
     findings::draw_beside(page, record, cells);
     let rows: Vec<(String, Iostat)> =
-        cells.iter().filter_map(|cell| Some((mode(cell), cells::device(cell)?.iostat?))).collect();
+        cells.iter().filter_map(|cell| Some((mode(cell), iostat_row(cells::device(cell)?)?))).collect();
     if rows.is_empty() {
         page.line("  No device counters, so no iostat row.");
     } else {
@@ -92,32 +90,6 @@ fn summary(op: Op, cell: &CellRecord) -> Vec<String> {
     row.push(verdict_word(cell));
     row
 }
-
-/// The columns of `iostat -x`, in sysstat's order.
-const COLUMNS: [Column; 22] = [
-    ("r/s", |row| row.r_s),
-    ("rkB/s", |row| row.rkb_s),
-    ("rrqm/s", |row| row.rrqm_s),
-    ("%rrqm", |row| row.rrqm_percent),
-    ("r_await", |row| row.r_await),
-    ("rareq-sz", |row| row.rareq_sz),
-    ("w/s", |row| row.w_s),
-    ("wkB/s", |row| row.wkb_s),
-    ("wrqm/s", |row| row.wrqm_s),
-    ("%wrqm", |row| row.wrqm_percent),
-    ("w_await", |row| row.w_await),
-    ("wareq-sz", |row| row.wareq_sz),
-    ("d/s", |row| row.d_s),
-    ("dkB/s", |row| row.dkb_s),
-    ("drqm/s", |row| row.drqm_s),
-    ("%drqm", |row| row.drqm_percent),
-    ("d_await", |row| row.d_await),
-    ("dareq-sz", |row| row.dareq_sz),
-    ("f/s", |row| row.f_s),
-    ("f_await", |row| row.f_await),
-    ("aqu-sz", |row| row.aqu_sz),
-    ("%util", |row| row.util_percent),
-];
 
 /// Whether a column's kind of request is at least 1 % of the row's requests or bytes.
 fn is_of_weight(name: &str, row: &Iostat) -> bool {

@@ -6,7 +6,7 @@ use crate::chart::{self, Axes, Series};
 use crate::figures::{MISSING, significant};
 use crate::page::{Page, Tone};
 use rdsk_analysis::Analysis;
-use rdsk_analysis::stripe::{MemberLayout, Reading, SURE};
+use rdsk_analysis::stripe::{MemberLayout, SURE, StripeResult};
 use rdsk_model::{CellRecord, Experiment, Op, Record};
 use rdsk_units::{Bytes, percent};
 
@@ -25,51 +25,51 @@ pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
     }
 }
 
-fn draw_cell(page: &mut Page, record: &Record, cell: &CellRecord, reading: &Reading) {
+fn draw_cell(page: &mut Page, record: &Record, cell: &CellRecord, result: &StripeResult) {
     let op = match cell.workload.op {
         Op::Write => "durable direct writes",
         Op::Read => "direct reads",
     };
     let target = cells::target_name(record, cell).map_or_else(String::new, |name| format!("{name}: "));
-    let made = if reading.requests < reading.planned {
-        format!("{} of {} requests", reading.requests, reading.planned)
+    let made = if result.requests < result.planned {
+        format!("{} of {} requests", result.requests, result.planned)
     } else {
-        format!("{} requests", reading.requests)
+        format!("{} requests", result.requests)
     };
-    let op = match &reading.counted {
-        Some(layout) if layout.writes > 0 && reading.requests > reading.timed => {
+    let op = match &result.counted {
+        Some(layout) if layout.writes > 0 && result.requests > result.timed => {
             "direct reads and durable direct writes"
         }
         _ => op,
     };
-    let sizes = match (Bytes(reading.smallest_bytes), Bytes(reading.largest_bytes)) {
+    let sizes = match (Bytes(result.smallest_bytes), Bytes(result.largest_bytes)) {
         (smallest, largest) if smallest == largest => smallest.to_string(),
         (smallest, largest) => format!("{smallest} to {largest}"),
     };
     page.sentence(Tone::Plain, "  ", format!("{target}{op} one at a time, {made} of {sizes}"));
     cells::draw_whys(page, record, &[cell], |cell| cell.id.clone());
-    if !reading.is_of_device {
+    if !result.is_of_device {
         page.line("  These requests did not reach a device, so they say nothing about its stripes.");
         return;
     }
-    draw_answer(page, reading);
-    draw_reasons(page, reading);
-    draw_offsets(page, reading);
-    draw_sizes(page, reading);
-    if reading.tells() {
-        page.sentence(Tone::Plain, "  Advice: ", format!("{}.", reading.advice()));
+    draw_answer(page, result);
+    draw_reasons(page, result);
+    draw_offsets(page, result);
+    draw_sizes(page, result);
+    if result.is_conclusive() {
+        page.sentence(Tone::Plain, "  Advice: ", format!("{}.", result.advice()));
     }
 }
 
 /// What was found, a line each, with its confidence.
-fn draw_answer(page: &mut Page, reading: &Reading) {
-    let Some(chunk) = reading.chunk() else {
-        if !reading.tells() {
+fn draw_answer(page: &mut Page, result: &StripeResult) {
+    let Some(chunk) = result.chunk() else {
+        if !result.is_conclusive() {
             page.line("  There were too few requests to tell whether there is a stripe.");
             return;
         }
-        let sure = reading.none_confidence();
-        if let Some(layout) = &reading.counted {
+        let sure = result.none_confidence();
+        if let Some(layout) = &result.counted {
             let words = if sure >= SURE { "No stripe" } else { "No stripe is seen, which is not certain" };
             let level = layout.level.map_or_else(String::new, |level| format!(": {}", level.name()));
             page.sentence(Tone::Plain, "  ", format!("{words}{level}."));
@@ -83,13 +83,13 @@ fn draw_answer(page: &mut Page, reading: &Reading) {
             format!(
                 "{words} (confidence {}). Full stripes of more than {} are beyond these requests.",
                 percent(sure),
-                Bytes(reading.largest_bytes / 2)
+                Bytes(result.largest_bytes / 2)
             ),
         );
         return;
     };
     let row = |name: &str, bytes: u64, confidence: f64, words: String| {
-        let how = match &reading.counted {
+        let how = match &result.counted {
             Some(layout) if layout.is_sure() => "counted".to_owned(),
             Some(_) => "counted, not certain".to_owned(),
             None if confidence >= SURE => percent(confidence),
@@ -101,33 +101,33 @@ fn draw_answer(page: &mut Page, reading: &Reading) {
         vec![name.to_owned(), Bytes(bytes).to_string(), how, words]
     };
     let mut rows = vec![row("chunk", chunk.0, chunk.1, String::new())];
-    if let Some((bytes, confidence)) = reading.stripe() {
-        let what = if reading.counted.as_ref().is_some_and(has_copies) {
+    if let Some((bytes, confidence)) = result.stripe() {
+        let what = if result.counted.as_ref().is_some_and(has_copies) {
             "chunks side by side"
         } else {
             "data members"
         };
         let members = format!("{} {what} of {}", bytes / chunk.0, Bytes(chunk.0));
         let mut words = row("full stripe", bytes, confidence, members);
-        if reading.counted.as_ref().is_some_and(|layout| layout.needs_words && layout.is_sure()) {
+        if result.counted.as_ref().is_some_and(|layout| layout.needs_words && layout.is_sure()) {
             words[2] = "from the kernel".into();
         }
         rows.push(words);
     }
-    let parity = match reading.parity() {
+    let parity = match result.parity() {
         Some(true) => "yes",
         Some(false) => "no",
         None => MISSING,
     };
     rows.push(vec!["parity".into(), parity.into(), String::new(), String::new()]);
-    if let Some(begin) = reading.start_offset_bytes().filter(|&begin| begin > 0) {
+    if let Some(begin) = result.start_offset_bytes().filter(|&begin| begin > 0) {
         rows.push(vec!["first stripe at".into(), Bytes(begin).to_string(), String::new(), String::new()]);
     }
     page.table_with(&["", "size", "confidence", ""], &rows, &[3]);
-    if let Some(level) = reading.counted.as_ref().and_then(level_words) {
+    if let Some(level) = result.counted.as_ref().and_then(level_words) {
         page.sentence(Tone::Plain, "  level: ", format!("{level}."));
     }
-    if let Some(words) = parity_words(reading) {
+    if let Some(words) = parity_words(result) {
         page.sentence(Tone::Plain, "  parity reads: ", words);
     }
 }
@@ -146,8 +146,8 @@ fn level_words(layout: &MemberLayout) -> Option<String> {
 }
 
 /// The reads that partial stripes caused, where they were counted.
-fn parity_words(reading: &Reading) -> Option<String> {
-    let layout = reading.counted.as_ref().filter(|layout| layout.writes > 0)?;
+fn parity_words(result: &StripeResult) -> Option<String> {
+    let layout = result.counted.as_ref().filter(|layout| layout.writes > 0)?;
     if layout.writes_with_reads == 0 {
         return Some("no write made a member read.".into());
     }
@@ -159,12 +159,12 @@ fn parity_words(reading: &Reading) -> Option<String> {
     ))
 }
 
-fn draw_reasons(page: &mut Page, reading: &Reading) {
-    let counted = reading.counted.iter().flat_map(|layout| &layout.evidence);
+fn draw_reasons(page: &mut Page, result: &StripeResult) {
+    let counted = result.counted.iter().flat_map(|layout| &layout.evidence);
     for reason in counted {
         page.sentence(Tone::Plain, "  counted: ", format!("{reason}."));
     }
-    if let Some(layout) = &reading.counted {
+    if let Some(layout) = &result.counted {
         if let Some(declared) = &layout.declared {
             page.sentence(Tone::Plain, "  words: ", format!("{}.", declared.text));
         }
@@ -172,36 +172,36 @@ fn draw_reasons(page: &mut Page, reading: &Reading) {
             page.sentence(Tone::Plain, "  uncertain: ", format!("{doubt}."));
         }
     }
-    if reading.timed == 0 {
-        draw_hints(page, reading);
+    if result.timed == 0 {
+        draw_hints(page, result);
         return;
     }
-    if !reading.agrees() {
+    if !result.agrees() {
         page.sentence(Tone::Plain, "  timed: ", "the latencies of these requests alone do not show it.");
         return;
     }
-    for reason in &reading.answer.evidence {
+    for reason in &result.answer.evidence {
         page.sentence(Tone::Plain, "  timed: ", format!("{reason}."));
     }
-    draw_hints(page, reading);
+    draw_hints(page, result);
 }
 
-fn draw_hints(page: &mut Page, reading: &Reading) {
-    if let Some((_, text)) = &reading.hints {
+fn draw_hints(page: &mut Page, result: &StripeResult) {
+    if let Some((_, text)) = &result.hints {
         page.sentence(Tone::Plain, "  hints: ", format!("{text}."));
     }
 }
 
-fn draw_offsets(page: &mut Page, reading: &Reading) {
-    if reading.answer.ladder.is_empty() {
+fn draw_offsets(page: &mut Page, result: &StripeResult) {
+    if result.answer.boundary_profile.is_empty() {
         return;
     }
     page.blank();
-    let unit = Bytes(reading.smallest_bytes);
+    let unit = Bytes(result.smallest_bytes);
     page.line(format!("  Cost over offset, ms: requests of {unit} and {} at a boundary", Bytes(unit.0 * 2)));
-    let rows: Vec<Vec<String>> = reading
+    let rows: Vec<Vec<String>> = result
         .answer
-        .ladder
+        .boundary_profile
         .iter()
         .map(|step| {
             vec![
@@ -210,7 +210,7 @@ fn draw_offsets(page: &mut Page, reading: &Reading) {
                 millis(step.after_median_ns),
                 millis(step.after_spread_ns),
                 millis(step.across_median_ns),
-                if reading.chunk().is_some_and(|(chunk, _)| chunk == step.boundary_bytes) {
+                if result.chunk().is_some_and(|(chunk, _)| chunk == step.boundary_bytes) {
                     "< the chunk".into()
                 } else {
                     String::new()
@@ -222,13 +222,13 @@ fn draw_offsets(page: &mut Page, reading: &Reading) {
     page.table_with(&heads, &rows, &[heads.len() - 1]);
 }
 
-fn draw_sizes(page: &mut Page, reading: &Reading) {
-    let sizes = &reading.answer.sizes;
+fn draw_sizes(page: &mut Page, result: &StripeResult) {
+    let sizes = &result.answer.sizes;
     if sizes.is_empty() {
         return;
     }
     page.blank();
-    let whole = if reading.chunk().is_some() { "whole stripes" } else { "at their size" };
+    let whole = if result.chunk().is_some() { "whole stripes" } else { "at their size" };
     page.line("  Cost over size, ms (medians)");
     let heads = ["sizes from", "count", whole, "count", "others"];
     let rows: Vec<Vec<String>> = sizes

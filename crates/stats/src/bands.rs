@@ -9,9 +9,9 @@ pub struct BandOptions {
     /// Probability of finding several in samples of any distribution with one mode, at most; between 0 and 1.
     pub false_alarm: f64,
     /// Smallest share of the samples that is called a band; between 0 and 0.5.
-    pub least_share: f64,
+    pub min_share: f64,
     /// Bands whose centres are nearer than this are one, in the samples' unit.
-    pub least_distance: f64,
+    pub min_distance: f64,
     /// How many samples say as much as one: 1 when all are independent, more when some repeat others.
     pub repeats: f64,
 }
@@ -19,7 +19,7 @@ pub struct BandOptions {
 impl Default for BandOptions {
     /// One false alarm in a hundred, bands of 2 % of independent samples, however near.
     fn default() -> Self {
-        Self { false_alarm: 0.01, least_share: 0.02, least_distance: 0.0, repeats: 1.0 }
+        Self { false_alarm: 0.01, min_share: 0.02, min_distance: 0.0, repeats: 1.0 }
     }
 }
 
@@ -48,7 +48,7 @@ pub struct Bands {
 }
 
 /// Fewest samples that can tell.
-const LEAST: usize = 20;
+const MIN_SAMPLES: usize = 20;
 /// Points at which the density is reckoned.
 const GRID: usize = 1024;
 /// A valley that separates two clusters is at most this part of the lower of the peaks beside it.
@@ -66,7 +66,7 @@ const VALLEY: f64 = 0.5;
 pub fn bands(samples: &[f64], options: &BandOptions) -> Bands {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    if sorted.len() < LEAST || sorted[0] >= sorted[sorted.len() - 1] {
+    if sorted.len() < MIN_SAMPLES || sorted[0] >= sorted[sorted.len() - 1] {
         let bands = band(&sorted, sorted.len()).into_iter().collect();
         return Bands { p_value: 1.0, bands };
     }
@@ -102,7 +102,7 @@ fn divided(sorted: &[f64], repeats: f64) -> f64 {
     let count = sorted.len() as f64 / repeats;
     let parts = [1, 2, 4, 8].map(|part| sorted.len() / part);
     let ends = parts[1..].iter().flat_map(|&part| [&sorted[..part], &sorted[sorted.len() - part..]]);
-    let says_much = |part: &&[f64]| part.len() as f64 / repeats >= LEAST as f64;
+    let says_much = |part: &&[f64]| part.len() as f64 / repeats >= MIN_SAMPLES as f64;
     let tests: Vec<&[f64]> = [sorted].into_iter().chain(ends).filter(says_much).collect();
     let p_value = |part: &&[f64]| dip_p_value(dip(part), count * part.len() as f64 / sorted.len() as f64);
     let least = tests.iter().map(p_value).fold(1.0, f64::min);
@@ -112,7 +112,7 @@ fn divided(sorted: &[f64], repeats: f64) -> f64 {
 /// The places in the sorted samples where a new cluster begins.
 fn cuts(sorted: &[f64], options: &BandOptions) -> Vec<usize> {
     // Stray samples beyond these belong to the outermost clusters and shall not spread the grid.
-    let stray = options.least_share / 4.0;
+    let stray = options.min_share / 4.0;
     let end = |p: f64| crate::quantile_sorted(sorted, p).unwrap_or(sorted[0]);
     let (from, to) = (end(stray), end(1.0 - stray));
     if to <= from {
@@ -128,8 +128,8 @@ fn cuts(sorted: &[f64], options: &BandOptions) -> Vec<usize> {
             (place_of(ends[0], &place), place(ends[1]), place_to(ends[2], sorted, &place));
         let share = |from: usize, to: usize| (to - from) as f64 / sorted.len() as f64;
         let centre = |from: usize, to: usize| crate::quantile_sorted(&sorted[from..to], 0.5).unwrap_or(0.0);
-        share(first, cut).min(share(cut, last)) < options.least_share
-            || centre(cut, last) - centre(first, cut) < options.least_distance
+        share(first, cut).min(share(cut, last)) < options.min_share
+            || centre(cut, last) - centre(first, cut) < options.min_distance
     }) {
         valleys.remove(worst);
     }
@@ -293,7 +293,7 @@ mod tests {
         let centres: Vec<f64> = seen.bands.iter().map(|band| band.centre.round()).collect();
         assert_eq!(centres, [0.0, 5.0, 9.0]);
         assert_eq!(seen.bands.iter().map(|band| band.count).sum::<usize>(), samples.len());
-        let near = bands(&samples, &BandOptions { least_distance: 20.0, ..BandOptions::default() });
+        let near = bands(&samples, &BandOptions { min_distance: 20.0, ..BandOptions::default() });
         assert_eq!(near.bands.len(), 1);
     }
 

@@ -1,6 +1,7 @@
 //! Change points: where the level of a series steps. Ranks only, so that outliers and the shape of the scatter do not
 //! matter; it knows nothing of what the numbers are.
 
+use crate::ranks::{RankSums, strongest};
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 /// A step in a series.
@@ -20,7 +21,7 @@ pub struct ChangeOptions {
     /// Probability of finding a step in a series of independent samples that has none; between 0 and 1.
     pub false_alarm: f64,
     /// Fewest samples between two steps, at least 2.
-    pub least_samples: usize,
+    pub min_samples: usize,
     /// Most steps; the strongest are found first.
     pub most: usize,
 }
@@ -28,7 +29,7 @@ pub struct ChangeOptions {
 impl Default for ChangeOptions {
     /// One false alarm in a hundred series, five samples, 32 steps.
     fn default() -> Self {
-        Self { false_alarm: 0.01, least_samples: 5, most: 32 }
+        Self { false_alarm: 0.01, min_samples: 5, most: 32 }
     }
 }
 
@@ -44,13 +45,13 @@ impl Default for ChangeOptions {
 /// at most `most` steps. Samples must be finite; equal ones share their rank.
 #[must_use]
 pub fn change_points(samples: &[f64], options: &ChangeOptions) -> Vec<ChangePoint> {
-    let least = options.least_samples.max(2);
+    let least = options.min_samples.max(2);
     // Searching the parts again makes about as many tests once more for every step, of which there are a few.
     let bound = options.false_alarm / (4 * samples.len().max(2)) as f64;
     let mut steps: Vec<usize> = Vec::new();
     let split = |from: usize, to: usize| {
         let segment = &samples[from..to];
-        let (at, score) = strongest(segment, least)?;
+        let (at, score) = strongest_split(segment, least)?;
         let p_single = p_value(score, to - from);
         if p_single <= bound {
             return Some(Split { from, at: from + at, to, p_value: p_single, score });
@@ -100,85 +101,32 @@ fn p_value(score: f64, samples: usize) -> f64 {
 }
 
 /// The split of a segment with the largest standardized rank sum, and that sum; `None` where it is too short.
-fn strongest(segment: &[f64], least: usize) -> Option<(usize, f64)> {
+fn strongest_split(segment: &[f64], least: usize) -> Option<(usize, f64)> {
     if segment.len() < 2 * least {
         return None;
     }
-    let ranks = ranks(segment);
-    let total = segment.len() as f64;
-    let mean = (total + 1.0) / 2.0;
-    let spread = ranks.iter().map(|rank| (rank - mean).powi(2)).sum::<f64>() / (total - 1.0);
-    if spread <= 0.0 {
-        return None;
-    }
-    let mut sum = 0.0;
-    let mut best: Option<(usize, f64)> = None;
-    for (index, rank) in ranks.iter().enumerate().take(segment.len() - least) {
-        sum += rank - mean;
-        let left = (index + 1) as f64;
-        if index + 1 < least {
-            continue;
-        }
-        let score = sum.abs() / (spread * left * (total - left) / total).sqrt();
-        if best.is_none_or(|(_, most)| score > most) {
-            best = Some((index + 1, score));
-        }
-    }
-    best
+    let sums = RankSums::of(segment)?;
+    strongest((least..=segment.len() - least).map(|at| (at, sums.score(0, at).abs())))
 }
 
 /// Where arcs may begin and end at most; longer segments are looked at in steps, and each step of the series is moved to its
 /// place later.
-const MOST_ENDS: usize = 512;
+const MAX_ENDS: usize = 512;
 
-/// The begin of the part in the middle of a segment whose ranks differ most from those of all the rest, and its standardized
+/// The start of the part in the middle of a segment whose ranks differ most from those of all the rest, and its standardized
 /// rank sum; `None` where the segment is too short for three parts.
 fn strongest_arc(segment: &[f64], least: usize) -> Option<(usize, f64)> {
     if segment.len() < 3 * least {
         return None;
     }
-    let ranks = ranks(segment);
-    let total = segment.len() as f64;
-    let mean = (total + 1.0) / 2.0;
-    let spread = ranks.iter().map(|rank| (rank - mean).powi(2)).sum::<f64>() / (total - 1.0);
-    if spread <= 0.0 {
-        return None;
-    }
-    let mut sums = vec![0.0];
-    sums.extend(ranks.iter().scan(0.0, |sum, rank| {
-        *sum += rank - mean;
-        Some(*sum)
-    }));
+    let sums = RankSums::of(segment)?;
     let ends: Vec<usize> =
-        (least..=segment.len() - least).step_by(segment.len().div_ceil(MOST_ENDS)).collect();
-    let mut best: Option<(usize, f64)> = None;
-    for (place, &from) in ends.iter().enumerate() {
-        for &to in ends[place..].iter().filter(|&&to| to - from >= least) {
-            let inside = (to - from) as f64;
-            let score = (sums[to] - sums[from]).abs() / (spread * inside * (total - inside) / total).sqrt();
-            if best.is_none_or(|(_, most)| score > most) {
-                best = Some((from, score));
-            }
-        }
-    }
-    best
-}
-
-/// The rank of each sample from 1; equal ones have the mean of theirs.
-pub(crate) fn ranks(samples: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..samples.len()).collect();
-    order.sort_by(|&left, &right| samples[left].total_cmp(&samples[right]));
-    let mut ranks = vec![0.0; samples.len()];
-    let mut from = 0;
-    while from < order.len() {
-        let same = |&index: &usize| samples[index] == samples[order[from]];
-        let to = from + order[from..].iter().take_while(|index| same(index)).count().max(1);
-        for &index in &order[from..to] {
-            ranks[index] = (from + to + 1) as f64 / 2.0;
-        }
-        from = to;
-    }
-    ranks
+        (least..=segment.len() - least).step_by(segment.len().div_ceil(MAX_ENDS)).collect();
+    strongest(ends.iter().enumerate().flat_map(|(place, &from)| {
+        let (ends, sums) = (&ends, &sums);
+        let long_enough = ends[place..].iter().filter(move |&&to| to - from >= least);
+        long_enough.map(move |&to| (from, sums.score(from, to).abs()))
+    }))
 }
 
 /// Moves each step to where its two neighbouring segments fit best.
@@ -236,7 +184,7 @@ mod tests {
     fn a_level_that_returns_is_found() {
         for seed in 0..50 {
             let bump = series(&[(16, 20.0), (16, 80.0), (16, 20.0)], 0.02, seed);
-            let options = ChangeOptions { least_samples: 3, ..ChangeOptions::default() };
+            let options = ChangeOptions { min_samples: 3, ..ChangeOptions::default() };
             let seen: Vec<usize> = change_points(&bump, &options).iter().map(|step| step.index).collect();
             assert_eq!(seen, [16, 32], "seed {seed}");
         }

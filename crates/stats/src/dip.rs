@@ -2,7 +2,7 @@
 //! not where they are.
 
 /// Samples that the dip is computed of; more are thinned to so many order statistics, which keeps the shape.
-const MOST: usize = 20_000;
+const MAX_SAMPLES: usize = 20_000;
 
 /// The dip of a sample: the largest distance between its distribution and the nearest one with a single mode, from
 /// 1/(2n) to 1/4 (Hartigan and Hartigan 1985). `sorted` must be ascending and finite; 0 when it is empty.
@@ -13,8 +13,10 @@ const MOST: usize = 20_000;
 #[must_use]
 pub fn dip(sorted: &[f64]) -> f64 {
     let thinned: Vec<f64>;
-    let sorted = if sorted.len() > MOST {
-        thinned = (0..MOST).map(|place| sorted[(2 * place + 1) * sorted.len() / (2 * MOST)]).collect();
+    let sorted = if sorted.len() > MAX_SAMPLES {
+        thinned = (0..MAX_SAMPLES)
+            .map(|place| sorted[(2 * place + 1) * sorted.len() / (2 * MAX_SAMPLES)])
+            .collect();
         &thinned
     } else {
         sorted
@@ -47,7 +49,7 @@ pub fn dip(sorted: &[f64]) -> f64 {
 /// interpolated in the square, as it falls like that of a Gaussian.
 #[must_use]
 pub fn dip_p_value(dip: f64, samples: f64) -> f64 {
-    let scaled = dip * samples.clamp(1.0, MOST as f64).sqrt();
+    let scaled = dip * samples.clamp(1.0, MAX_SAMPLES as f64).sqrt();
     let square = scaled * scaled;
     let Some(above) = TAIL.iter().position(|&(limit, _)| scaled < limit) else {
         return extrapolate(square);

@@ -17,7 +17,7 @@ pub fn friedman_p_value(blocks: &[Vec<f64>]) -> Option<f64> {
     let mut sums = vec![0.0; columns];
     let mut spread = 0.0;
     for row in blocks {
-        for (sum, rank) in sums.iter_mut().zip(crate::change::ranks(row)) {
+        for (sum, rank) in sums.iter_mut().zip(crate::ranks::ranks(row)) {
             *sum += rank - middle;
             spread += (rank - middle).powi(2);
         }

@@ -7,12 +7,12 @@ use statrs::distribution::{Binomial, ContinuousCDF as _, DiscreteCDF as _, Stude
 use crate::order::{lag1, mean, sorted, stddev};
 
 /// An interval from fewer samples would be decided by chance alone.
-const LEAST_SAMPLES: usize = 4;
+const MIN_SAMPLES: usize = 4;
 /// Batches are not made fewer than this: few batches make wide and erratic intervals, and 10 to 30 are enough
 /// (Schmeiser 1982).
-const LEAST_BATCHES: usize = 8;
+const MIN_BATCHES: usize = 8;
 /// Correlation beyond this is not corrected further; the interval is then wide enough to say "not known".
-const MOST_CORRELATION: f64 = 0.9;
+const MAX_CORRELATION: f64 = 0.9;
 /// A series whose running total strays less than this (in units of σ√n) is paced; chance strays so little in
 /// fewer than 1 of 1000 independent series (the distribution of Kuiper 1960).
 const PACED_STRAY: f64 = 0.6;
@@ -71,7 +71,7 @@ impl Interval {
 /// assert!(interval.half_width_rel() < 0.01);
 /// ```
 pub fn batch_interval(samples: &[f64]) -> Option<Interval> {
-    if samples.len() < LEAST_SAMPLES || !samples.iter().all(|x| x.is_finite()) {
+    if samples.len() < MIN_SAMPLES || !samples.iter().all(|x| x.is_finite()) {
         return None;
     }
     let (mean, sigma) = (mean(samples)?, stddev(samples)?);
@@ -82,7 +82,7 @@ pub fn batch_interval(samples: &[f64]) -> Option<Interval> {
     let r = lag1(&batches);
     let count = batches.len() as f64;
     // The estimate of a correlation is too low by about 1/n (Marriott and Pope 1954).
-    let inflation = match (r + 1.0 / count).clamp(0.0, MOST_CORRELATION) {
+    let inflation = match (r + 1.0 / count).clamp(0.0, MAX_CORRELATION) {
         0.0 => 1.0,
         r => ((1.0 + r) / (1.0 - r)).sqrt(),
     };
@@ -150,7 +150,7 @@ fn uncorrelated_batches(samples: &[f64], mean: f64) -> Vec<f64> {
             mean + (totals[end] - totals[start]) / (end - start) as f64
         };
         let batches: Vec<f64> = (0..count).map(batch_mean).collect();
-        if count / 2 < LEAST_BATCHES || lag1(&batches).abs() < 2.0 / (count as f64).sqrt() {
+        if count / 2 < MIN_BATCHES || lag1(&batches).abs() < 2.0 / (count as f64).sqrt() {
             return batches;
         }
         count /= 2;

@@ -2,7 +2,7 @@
 //! surely gains too little; it knows nothing of what they count.
 
 /// A gain per doubling below this is not worth the doubling.
-pub const LEAST_GAIN: f64 = 0.1;
+pub const MIN_GAIN: f64 = 0.1;
 
 /// The rate at one count of whatever is put in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,7 +26,7 @@ pub struct Knee {
     pub most_gain: f64,
 }
 
-/// The knee of a curve: the smallest count from which the step to the next larger one gains less than [`LEAST_GAIN`] per
+/// The knee of a curve: the smallest count from which the step to the next larger one gains less than [`MIN_GAIN`] per
 /// doubling of the count. A step whose intervals do not exclude such a gain is no knee, nor is one without intervals. `None`
 /// where no step is one: then more may still help, or too little is known.
 ///
@@ -42,7 +42,7 @@ pub struct Knee {
 #[must_use]
 pub fn knee(levels: &[Level]) -> Option<Knee> {
     let steps = levels.windows(2).enumerate();
-    steps.filter_map(|(index, pair)| step(index, &pair[0], &pair[1])).find(|knee| knee.most_gain < LEAST_GAIN)
+    steps.filter_map(|(index, pair)| step(index, &pair[0], &pair[1])).find(|knee| knee.most_gain < MIN_GAIN)
 }
 
 fn step(index: usize, from: &Level, to: &Level) -> Option<Knee> {
@@ -141,7 +141,7 @@ mod tests {
             let (one, two) = (knee(&levels(&pairs, 0.01)), knee(&levels(&other, 0.01)));
             // A gain at the bound itself may fall to either side by rounding.
             if let (Some(one), Some(two)) = (one, two) {
-                prop_assert!(one.index == two.index || (one.most_gain - LEAST_GAIN).abs() < 1e-6 || (two.most_gain - LEAST_GAIN).abs() < 1e-6);
+                prop_assert!(one.index == two.index || (one.most_gain - MIN_GAIN).abs() < 1e-6 || (two.most_gain - MIN_GAIN).abs() < 1e-6);
             }
         }
 
@@ -163,10 +163,10 @@ mod tests {
             for pair in all[..=end.min(pairs.len() - 1)].windows(2) {
                 let doublings = (f64::from(pair[1].count) / f64::from(pair[0].count)).log2();
                 let most = pair[1].interval.unwrap().1 / pair[0].interval.unwrap().0;
-                prop_assert!(most >= (1.0 + LEAST_GAIN).powf(doublings) * (1.0 - 1e-9));
+                prop_assert!(most >= (1.0 + MIN_GAIN).powf(doublings) * (1.0 - 1e-9));
             }
             if let Some(knee) = found {
-                prop_assert!(knee.gain <= knee.most_gain && knee.most_gain < LEAST_GAIN);
+                prop_assert!(knee.gain <= knee.most_gain && knee.most_gain < MIN_GAIN);
             }
         }
     }

@@ -10,12 +10,15 @@ mod friedman;
 mod histogram;
 mod interval;
 mod knee;
+mod level_shift;
 #[cfg(test)]
 mod noise;
 mod order;
+mod ranks;
 pub mod rng;
 mod steady;
 mod stopping;
+mod trend;
 mod two_samples;
 
 pub use bands::{Band, BandOptions, Bands, bands, dithered};
@@ -25,8 +28,10 @@ pub use dip::{dip, dip_p_value};
 pub use friedman::friedman_p_value;
 pub use histogram::Histogram;
 pub use interval::{Interval, batch_interval, mean_interval, median_interval};
-pub use knee::{Knee, LEAST_GAIN, Level, knee};
+pub use knee::{Knee, Level, MIN_GAIN, knee};
+pub use level_shift::{LevelShift, interquartile_mean, level_shift};
 pub use order::{jain, lag1, mad, mean, median, quantile_sorted, stddev};
 pub use steady::{Steadiness, Warmup, mser5};
 pub use stopping::{Stop, StopRule};
+pub use trend::{Part, Trend, trend};
 pub use two_samples::{kolmogorov_smirnov, smaller_p_value};

@@ -69,6 +69,11 @@ pub fn jain(shares: &[f64]) -> f64 {
     if squares == 0.0 { 1.0 } else { sum * sum / (shares.len() as f64 * squares) }
 }
 
+/// So many parts of equal length, in order; a remainder at the end is left out. Fewer where there are fewer samples.
+pub(crate) fn batches(samples: &[f64], count: usize) -> impl Iterator<Item = &[f64]> {
+    samples.chunks_exact((samples.len() / count).max(1)).take(count)
+}
+
 /// An ascending copy; the total order puts NaN last instead of failing.
 pub(crate) fn sorted(samples: &[f64]) -> Vec<f64> {
     let mut copy = samples.to_vec();

@@ -1,6 +1,9 @@
 //! The workspace's seeded generator of pseudo-random numbers: simulations and tests draw the same on every machine. It is no
 //! source of secrets, and reads no entropy.
 
+/// What is added to the state for each number.
+const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// `SplitMix64` (G. L. Steele, D. Lea and C. H. Flood, "Fast splittable pseudorandom number generators", 2014): one addition
 /// and three xor-shifts per number, state of 64 bits. The same seed gives the same sequence.
 ///
@@ -17,6 +20,12 @@ impl SplitMix64 {
     #[must_use]
     pub const fn new(seed: u64) -> SplitMix64 {
         SplitMix64(seed)
+    }
+
+    /// The sequence of a seed from its number `index` on, counted from 0.
+    #[must_use]
+    pub const fn from_index(seed: u64, index: u64) -> SplitMix64 {
+        SplitMix64(seed.wrapping_add(index.wrapping_mul(GAMMA)))
     }
 
     /// The next number; every value is as likely as any other.
@@ -56,7 +65,7 @@ impl SplitMix64 {
     }
 
     fn mixed(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0 = self.0.wrapping_add(GAMMA);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb)
@@ -77,6 +86,7 @@ mod tests {
     fn a_seed_gives_the_same_numbers_for_ever() {
         let mut rng = SplitMix64::new(1_234_567);
         assert_eq!([rng.next_u64(), rng.next_u64()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
+        assert_eq!(SplitMix64::from_index(1_234_567, 1).next_u64(), 3_203_168_211_198_807_973);
         let mut rng = SplitMix64::new(7);
         let uniform: Vec<f64> = (0..3).map(|_| rng.uniform()).collect();
         let below: Vec<u64> = (0..5).map(|_| rng.below(1000)).collect();

@@ -4,7 +4,7 @@
 /// Samples per batch in MSER-5.
 const BATCH: usize = 5;
 /// The statistic rests on at least this many batches; with fewer, chance alone makes the end look steady.
-const LEAST_BATCHES: usize = 5;
+const MIN_BATCHES: usize = 5;
 /// The second half must be this much better than the first before a series is called unsteady, because the
 /// minimum of a steady series may lie anywhere by chance.
 const CLEARLY_BETTER: f64 = 0.5;
@@ -37,7 +37,7 @@ pub struct Warmup {
 pub fn mser5(samples: &[f64]) -> Warmup {
     let batches: Vec<f64> =
         samples.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
-    if batches.len() < 2 * LEAST_BATCHES {
+    if batches.len() < 2 * MIN_BATCHES {
         return Warmup { cut: 0, steady: Steadiness::TooShort };
     }
     let half = batches.len() / 2;
@@ -50,7 +50,7 @@ pub fn mser5(samples: &[f64]) -> Warmup {
         mean += delta / count;
         squares += delta * (batch - mean);
         let error = squares / (count * count);
-        if index > half && batches.len() - index >= LEAST_BATCHES {
+        if index > half && batches.len() - index >= MIN_BATCHES {
             second_half = second_half.min(error);
         }
         // With equal errors the smaller cut wins: a constant series loses nothing.

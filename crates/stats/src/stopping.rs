@@ -5,7 +5,7 @@ use crate::{Interval, batch_interval, mser5};
 
 /// No decision before this many windows, and none on fewer after the warm-up cut: a handful of windows agree
 /// by chance too often.
-const LEAST_WINDOWS: usize = 20;
+const MIN_WINDOWS: usize = 20;
 
 /// Stop when the 95 % confidence interval of the mean is narrow enough.
 ///
@@ -47,7 +47,7 @@ impl StopRule {
         let Some(checkpoint) = last_checkpoint(windows.len()) else { return Stop::Continue };
         let seen = &windows[..checkpoint];
         let kept = &seen[mser5(seen).cut..];
-        if kept.len() < LEAST_WINDOWS {
+        if kept.len() < MIN_WINDOWS {
             return Stop::Continue;
         }
         match batch_interval(kept) {
@@ -60,7 +60,7 @@ impl StopRule {
 /// The largest checkpoint that `count` windows have reached.
 fn last_checkpoint(count: usize) -> Option<usize> {
     let next = |checkpoint: &usize| Some(checkpoint + checkpoint.div_ceil(4));
-    std::iter::successors(Some(LEAST_WINDOWS), next).take_while(|&checkpoint| checkpoint <= count).last()
+    std::iter::successors(Some(MIN_WINDOWS), next).take_while(|&checkpoint| checkpoint <= count).last()
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Linux AIO: io_setup(2), io_submit(2), io_getevents(2), io_destroy(2), and the ring of completions that the kernel maps
-//! into the process beside them. The numbers and layouts are the kernel's (include/uapi/linux/aio_abi.h, and `struct
+//! into the process. The numbers and layouts are the kernel's (include/uapi/linux/aio_abi.h, and `struct
 //! aio_ring` of fs/aio.c). It decides nothing: what an error means, and how long to wait, is the caller's business.
 #![allow(unsafe_code, reason = "system calls that carry addresses, and the kernel's ring")]
 
@@ -70,7 +70,7 @@ impl Request {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Completion {
-    /// As it went in with the request.
+    /// As given with the request.
     pub data: u64,
     request: u64,
     /// Bytes moved, or a negative error number.
@@ -98,7 +98,7 @@ struct RingHead {
 #[derive(Debug)]
 pub struct Context {
     id: libc::c_ulong,
-    /// Where its ring can be read without a system call; `None` when it looks other than expected.
+    /// The ring, which can be read without a system call; `None` if its layout is not the expected one.
     ring: Option<*const RingHead>,
 }
 
@@ -128,14 +128,14 @@ impl Context {
         Ok(Self { id, ring: is_known.then_some(ring) })
     }
 
-    /// Submits requests in order; says how many the kernel took. It may take fewer than there are.
+    /// Submits requests in order; returns how many the kernel accepted, which may be fewer.
     ///
     /// # Safety
     /// Each request's buffer must stay valid, and be used by nobody else, until its completion was reaped; so must each
     /// request's place in memory until this returns: the kernel copies it, and writes into it.
     ///
     /// # Errors
-    /// Those of io_submit(2), about the first request that was not taken: `EAGAIN` when the context is full, `EINVAL` and
+    /// Those of io_submit(2), about the first request that was not accepted: `EAGAIN` when the context is full, `EINVAL` and
     /// `EBADF` for a request that makes no sense.
     #[inline]
     pub unsafe fn submit(&mut self, requests: &[*mut Request]) -> io::Result<usize> {
@@ -144,7 +144,7 @@ impl Context {
         checked(unsafe { libc::syscall(libc::SYS_io_submit, self.id, count, requests.as_ptr()) })
     }
 
-    /// Completions that lie in the ring, appended to `into` up to its capacity, without a system call; says how many.
+    /// Appends the completions in the ring to `into` up to its capacity, without a system call; returns how many.
     #[inline]
     pub fn reap(&mut self, into: &mut Vec<Completion>) -> usize {
         let Some(ring) = self.ring else { return 0 };
@@ -170,8 +170,8 @@ impl Context {
         taken
     }
 
-    /// Waits until `least` completions are there or the time is over; appends what there is, up to the capacity of `into`,
-    /// and says how many.
+    /// Waits until `least` completions are available or the time is over; appends them up to the capacity of `into`, and
+    /// returns how many.
     ///
     /// # Errors
     /// Those of io_getevents(2): `EINTR` when a signal came first.

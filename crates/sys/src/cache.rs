@@ -1,4 +1,4 @@
-//! What the page cache holds of a file, and how to make it let go. It never judges whether a cache is cold enough.
+//! What the page cache holds of a file, and how to drop it. It never decides whether a cache is cold enough.
 #![allow(unsafe_code, reason = "cachestat(2), mmap(2) and mincore(2) have no safe wrapper")]
 
 use std::io;
@@ -15,8 +15,8 @@ const SYS_CACHESTAT: libc::c_long = 451;
 /// Bytes mapped at a time by the mincore fallback, so that its residency vector stays at 256 KiB (4 KiB pages).
 const MINCORE_WINDOW_BYTES: u64 = 1 << 30;
 
-/// Most bytes that the mincore fallback looks at. It asks page by page, about 10 ms for each GiB: a whole disk of terabytes
-/// would take minutes before each cell, and one of 8 EiB for ever (seen on 6.1, 2026-11).
+/// Most bytes that the mincore fallback examines. It asks page by page, about 10 ms for each GiB: a whole disk of terabytes
+/// would take minutes before each cell, and one of 8 EiB forever (seen on 6.1, 2026-11).
 pub const MAX_MINCORE_BYTES: u64 = 16 << 30;
 
 /// Where a [`CacheStat`] comes from, which decides how much it knows.
@@ -39,9 +39,9 @@ pub struct CacheStat {
     pub dirty: Option<u64>,
     /// Pages being written to the device now. `None` when the source cannot tell.
     pub writeback: Option<u64>,
-    /// Pages that were once in the cache and are not any more, as far as the kernel still remembers.
+    /// Pages that were evicted from the cache, as far as the kernel still remembers.
     pub evicted: Option<u64>,
-    /// Those of `evicted` that would have stayed, had memory been less short. `None` when the source cannot tell.
+    /// Those of `evicted` that would have stayed with more memory. `None` when the source cannot tell.
     pub recently_evicted: Option<u64>,
 }
 
@@ -77,9 +77,9 @@ pub fn page_size() -> u64 {
 /// forbids it, mincore(2), which needs a descriptor open for reading and knows only `cached`.
 ///
 /// # Errors
-/// Those of the calls. `PermissionDenied` where the kernel would hide the answer: it tells the cache state only to
+/// Those of the calls. `PermissionDenied` where the kernel would hide the answer: it shows the cache state only to
 /// those who own the file or may write it, and mincore(2) answers "all resident" to everybody else, which would be
-/// a false figure and is therefore not passed on. `FileTooLarge` where mincore(2) would have to look at more than
+/// a false figure and is therefore not passed on. `FileTooLarge` where mincore(2) would have to examine more than
 /// [`MAX_MINCORE_BYTES`].
 pub fn cachestat(fd: impl AsFd, offset: u64, len: u64) -> io::Result<CacheStat> {
     let fd = fd.as_fd();
@@ -99,8 +99,8 @@ pub fn cachestat(fd: impl AsFd, offset: u64, len: u64) -> io::Result<CacheStat> 
 ///
 /// The write-back covers the whole file, because a dirty page is not dropped. The kernel may keep pages: those
 /// only partly in the range, those that others map or lock, and, where the filesystem caches in large folios, the
-/// whole folio that reaches out of the range. On ext4 of Linux 6.18 a 256 KiB write became one folio of 64 pages, and
-/// dropping its first 16 pages dropped none. Look with [`cachestat`] afterwards, or drop the whole file.
+/// whole folio that extends beyond the range. On ext4 of Linux 6.18 a 256 KiB write became one folio of 64 pages, and
+/// dropping its first 16 pages dropped none. Check with [`cachestat`] afterwards, or drop the whole file.
 ///
 /// # Errors
 /// Those of fdatasync(2) and posix_fadvise(2); `InvalidInput` when a range exceeds 2^63 bytes.
@@ -161,7 +161,7 @@ fn cachestat_call(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<Cache
 }
 
 /// Whether the kernel gives this process the true residency of the file: the rule of `can_do_mincore()` in
-/// mm/mincore.c (since 5.2), without `CAP_FOWNER`, which errs on the silent side.
+/// mm/mincore.c (since 5.2), without `CAP_FOWNER`, which errs on the side of no answer.
 fn mincore_tells_the_truth(fd: BorrowedFd<'_>) -> io::Result<bool> {
     if rustix::fs::fstat(fd)?.st_uid == rustix::process::geteuid().as_raw() {
         return Ok(true);

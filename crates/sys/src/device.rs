@@ -1,4 +1,4 @@
-//! What the kernel says of an open block device. It never opens one, and never changes one.
+//! What the kernel reports about an open block device. It never opens one, and never changes one.
 #![allow(unsafe_code, reason = "these ioctls have no safe wrapper")]
 
 use std::io;
@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use rustix::ioctl::{Getter, Opcode, ioctl, opcode};
 
 const BLKROGET: Opcode = opcode::none(0x12, 94);
-// The kernel defines these two with size_t in the number, whatever they really hand back.
+// The kernel defines these two with size_t in the number, whatever they really return.
 const BLKBSZGET: Opcode = opcode::read::<usize>(0x12, 112);
 const BLKGETSIZE64: Opcode = opcode::read::<usize>(0x12, 114);
 
@@ -49,7 +49,7 @@ pub fn is_read_only(fd: impl AsFd) -> io::Result<bool> {
     Ok(unsafe { ioctl(fd, Getter::<BLKROGET, libc::c_int>::new()) }? != 0)
 }
 
-/// What a loop device keeps its data in, by numbers as in stat(2): a name may be gone, or belong to another file by now.
+/// The backing file of a loop device, by numbers as in stat(2): its name may be gone, or belong to another file by now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopBacking {
     /// `st_dev` of the backing file.
@@ -60,7 +60,7 @@ pub struct LoopBacking {
     pub rdev: u64,
 }
 
-/// What the open loop device keeps its data in (`LOOP_GET_STATUS64`).
+/// The backing file of the open loop device (`LOOP_GET_STATUS64`).
 ///
 /// # Errors
 /// `ENXIO` when nothing is attached; `ENOTTY` when `fd` is no loop device.

@@ -1,4 +1,4 @@
-//! What device mapper says of its devices: the table of each, and the state of its targets. It opens nothing, changes
+//! What device mapper reports about its devices: the table of each, and the state of its targets. It opens nothing, changes
 //! nothing, and never hands out the key of an encrypted device.
 #![allow(unsafe_code, reason = "these ioctls have no safe wrapper")]
 
@@ -20,7 +20,7 @@ pub struct DmLine {
     pub parameters: String,
 }
 
-/// Whether a device of this name and UUID holds none of the data of the device above it, only what describes them: LVM's
+/// Whether a device of this name and UUID holds none of the data of the device above it, only metadata: LVM's
 /// hidden volumes of metadata (lvmthin(7), lvmraid(7)).
 #[must_use]
 pub fn only_describes(mapped_name: &str, uuid: &str) -> bool {
@@ -36,7 +36,7 @@ pub fn has_paths(uuid: &str) -> bool {
     uuid.starts_with("mpath-")
 }
 
-/// What is asked for.
+/// What is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DmQuestion {
     /// The table: what the device is made of.
@@ -49,12 +49,12 @@ pub enum DmQuestion {
 const DM_TABLE_STATUS: Opcode = opcode::read_write::<Header>(0xfd, 12);
 const STATUS_TABLE: u32 = 1 << 4;
 const BUFFER_FULL: u32 = 1 << 8;
-/// Asking must not make a thin pool commit its metadata.
+/// The query must not make a thin pool commit its metadata.
 const NO_FLUSH: u32 = 1 << 11;
-/// The kernel wipes its own copy of what it hands over.
+/// The kernel wipes its own copy of what it returns.
 const SECURE_DATA: u32 = 1 << 15;
 const VERSION: [u32; 3] = [4, 0, 0];
-/// A first guess, and the most that is asked for: a table of some hundred thousand lines.
+/// Size of the first buffer, and the maximum: a table of some hundred thousand lines.
 const FIRST_BYTES: usize = 16 << 10;
 const MAX_BYTES: usize = 64 << 20;
 const HEADER_BYTES: usize = size_of::<Header>();
@@ -173,7 +173,7 @@ unsafe impl Ioctl for TableStatus<'_> {
     }
 }
 
-/// Reads `target_count` specs, each followed by its parameters and, from the begin of the data, the place of the next.
+/// Reads `target_count` specs, each followed by its parameters and, from the start of the data, the offset of the next.
 fn parse(bytes: &[u8], header: &Header) -> io::Result<Vec<DmLine>> {
     let bad = || io::Error::new(io::ErrorKind::InvalidData, "device mapper's answer is not understood");
     let start = usize::try_from(header.data_start).map_err(|_| bad())?;

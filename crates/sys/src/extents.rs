@@ -1,4 +1,4 @@
-//! Where the bytes of a file lie on its device, or that they lie nowhere: the FIEMAP ioctl and sums over its answer.
+//! Where the bytes of a file are on its device, or that they are nowhere: the FIEMAP ioctl and sums over its answer.
 //! It never reads the file's data.
 #![allow(unsafe_code, reason = "FS_IOC_FIEMAP has no safe wrapper")]
 
@@ -80,7 +80,7 @@ pub const MAX_EXTENTS: usize = 1 << 20;
 /// reach beyond the span.
 ///
 /// # Errors
-/// `EOPNOTSUPP` or `ENOTTY` where the filesystem has no extents to tell (tmpfs, block devices); `InvalidData` when the
+/// `EOPNOTSUPP` or `ENOTTY` where the filesystem reports no extents (tmpfs, block devices); `InvalidData` when the
 /// filesystem makes no progress or has more than [`MAX_EXTENTS`] extents there.
 pub fn extents(fd: impl AsFd, offset: u64, len: u64, sync: ExtentSync) -> io::Result<Vec<Extent>> {
     let fd = fd.as_fd();

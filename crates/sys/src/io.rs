@@ -1,5 +1,5 @@
 //! Positioned reads and writes with the per-call flags of preadv2(2) and pwritev2(2). One call, no allocation, no
-//! retry: a short transfer, EINTR and EAGAIN go to the caller, who knows what they mean for a measurement.
+//! retry: a short transfer, EINTR and EAGAIN are the caller's to handle.
 
 use std::io;
 use std::io::{IoSlice, IoSliceMut};
@@ -62,7 +62,7 @@ pub enum NowaitSupport {
     Yes,
     /// The kernel refuses (`EOPNOTSUPP`): io_uring hands each I/O to a worker thread.
     No,
-    /// The probe met another error and shows nothing.
+    /// The probe failed with another error and shows nothing.
     Unknown {
         /// The error's number, see errno(3).
         errno: i32,
@@ -98,7 +98,7 @@ pub fn pwrite2(fd: impl AsFd, buffer: &[u8], offset: u64, flags: Flags) -> io::R
 /// Tries one read with NOWAIT at `offset`, which must lie inside the file.
 ///
 /// `buffer` must satisfy the descriptor's alignment when it is open with `O_DIRECT`. The probe may start a read of that
-/// many bytes on the device, so it belongs before a measurement, not into it.
+/// many bytes on the device, so do it before a measurement, not during one.
 #[must_use]
 pub fn supports_nowait(fd: impl AsFd, buffer: &mut [u8], offset: u64) -> NowaitSupport {
     match rustix::io::preadv2(fd, &mut [IoSliceMut::new(buffer)], offset, Flags::NOWAIT.raw()) {

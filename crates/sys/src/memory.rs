@@ -1,4 +1,4 @@
-//! What the C library does with memory that the program has freed, and a mapping to be noticed. It measures nothing.
+//! What the C library does with freed memory, and a mapping that tests can detect. It measures nothing.
 #![allow(unsafe_code, reason = "mallopt(3), mmap(2) and munmap(2) have no safe wrapper")]
 
 use rustix::mm::{MapFlags, ProtFlags};
@@ -7,24 +7,24 @@ use std::io;
 use std::os::fd::AsFd;
 use std::ptr::{self, NonNull};
 
-/// Allocations from this size on are given back to the kernel when they are freed: glibc's own default.
+/// Allocations from this size on are returned to the kernel when they are freed: glibc's own default.
 #[cfg(target_env = "gnu")]
 const GIVEN_BACK_BYTES: i32 = 128 << 10;
 
-/// Lets the C library give large freed allocations back to the kernel, always. glibc raises the size from which on it does so
-/// whenever a larger one is freed, up to 32 MiB; then lists that were needed one after the other stand in memory side by side
-/// (a whole disk of 763 190 latencies: 119 MB in place of 78). Elsewhere it does nothing.
+/// Makes the C library always return large freed allocations to the kernel. glibc raises the size from which it does so
+/// whenever a larger one is freed, up to 32 MiB; then lists that are needed one after the other are in memory at the same time
+/// (a whole disk of 763 190 latencies: 119 MB instead of 78). With other C libraries it does nothing.
 pub fn give_back_freed() {
     #[cfg(target_env = "gnu")]
     // SAFETY: mallopt changes a setting of the allocator and touches no allocation.
     unsafe {
-        // It fails for nonsense only, and then all stays as it was.
+        // It fails only for invalid arguments, and then changes nothing.
         let _ = libc::mallopt(libc::M_MMAP_THRESHOLD, GIVEN_BACK_BYTES);
     }
 }
 
-/// A shared, writable mapping of an open file, held until it is dropped. It shows nothing of what it maps: it is for tests of
-/// those who must notice that somebody maps a file, and so it is safe to have.
+/// A shared, writable mapping of an open file, held until it is dropped. It gives no access to what it maps: it is for tests
+/// of code that must detect a mapped file, and so it is safe.
 #[derive(Debug)]
 pub struct SharedMapping {
     start: NonNull<c_void>,

@@ -1,5 +1,5 @@
-//! What the process and its threads have used of the processors and of memory, as getrusage(2) counts it.
-//! It never samples by itself: two readings and their difference are the caller's.
+//! Processor time and memory used by the process and its threads, as getrusage(2) counts them. It never samples by itself: the
+//! caller takes two readings and their difference.
 #![allow(unsafe_code, reason = "getrusage(2) has no safe wrapper")]
 
 use std::io;
@@ -12,9 +12,9 @@ pub struct Usage {
     pub user_ns: u64,
     /// Processor time in the kernel on behalf of the caller, nanoseconds.
     pub system_ns: u64,
-    /// Times the processor was given up, mostly to wait.
+    /// Voluntary context switches, mostly to wait.
     pub voluntary_switches: u64,
-    /// Times the processor was taken away.
+    /// Involuntary context switches.
     pub involuntary_switches: u64,
     /// Page faults served without I/O.
     pub minor_faults: u64,
@@ -69,7 +69,7 @@ fn nanoseconds(time: libc::timeval) -> u64 {
     count(time.tv_sec) * 1_000_000_000 + count(time.tv_usec) * 1000
 }
 
-/// The kernel's counters are signed by type only; a negative one would be its error, and reads as nothing.
+/// The kernel's counters are never negative although their type is signed; a negative one would be an error and is read as 0.
 fn count(value: impl TryInto<u64>) -> u64 {
     value.try_into().unwrap_or(0)
 }

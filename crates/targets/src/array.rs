@@ -1,23 +1,23 @@
-//! What the kernel says of the array that a device is or lies on: md's own files in sysfs, device mapper's table where one may
-//! ask for it. It opens no disk, compares nothing and judges nothing.
+//! What the kernel reports about the array that a device is or lies on: md's files in sysfs, and device mapper's table
+//! if it may be read. It opens no disk, compares nothing and decides nothing.
 
 use crate::device_mapper::Mapper;
 use crate::sysfs::{Node, SECTOR_BYTES, Tree, read_number, read_text};
 use rdsk_model::ArrayFacts;
 use rdsk_sys::dm::{DmLine, DmQuestion, has_paths, only_describes};
 
-/// Devices on top of each other that are followed down to the one with several below it.
+/// Stacked devices that are followed down to the one with several below it.
 const MAX_LEVELS: usize = 8;
 
-/// The words of the first device at or below `node` whose data lie on several others; `None` where there is none.
+/// The facts of the first device at or below `node` whose data lie on several others; `None` if there is none.
 pub(crate) fn facts(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Option<ArrayFacts> {
     let mut at = tree.whole(node);
     for _ in 0..MAX_LEVELS {
         if at.directory.join("md").is_dir() && !at.slaves.is_empty() {
             return Some(of_md(at));
         }
-        // Paths lead to one device, whose members are out of sight.
-        if has_paths(&uuid(at)) {
+        // Several paths lead to one device, whose members cannot be seen.
+        if has_paths(at.dm_uuid().trim()) {
             return None;
         }
         let lower: Vec<&Node> = at.slaves.iter().filter_map(|name| tree.get(name)).collect();
@@ -31,16 +31,12 @@ pub(crate) fn facts(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Option<Arr
     None
 }
 
-fn uuid(node: &Node) -> String {
-    read_text(&node.directory.join("dm/uuid")).unwrap_or_default().trim().to_owned()
-}
-
 fn holds_data(node: &Node) -> bool {
-    let mapped_name = read_text(&node.directory.join("dm/name")).unwrap_or_default();
-    !only_describes(mapped_name.trim(), &uuid(node))
+    let mapped_name = node.mapped_name.as_deref().unwrap_or_default();
+    !only_describes(mapped_name.trim(), node.dm_uuid().trim())
 }
 
-/// The files of `Documentation/admin-guide/md.rst`; a file that an array's level does not have is no word.
+/// The files of `Documentation/admin-guide/md.rst`; a file that does not exist at an array's level gives no value.
 fn of_md(node: &Node) -> ArrayFacts {
     let md = node.directory.join("md");
     let word = |name: &str| read_text(&md.join(name)).map(|text| text.trim().to_owned());
@@ -62,8 +58,8 @@ fn of_dm(node: &Node, mapper: &Mapper<'_>) -> ArrayFacts {
     worded(silent, &ask(DmQuestion::Table), &ask(DmQuestion::Status))
 }
 
-/// The words of a table of one line (`Documentation/admin-guide/device-mapper`: striped, dm-raid); several lines are one
-/// device after the other.
+/// The facts from a table of one line (`Documentation/admin-guide/device-mapper`: striped, dm-raid); several lines are
+/// several devices, one after the other.
 fn worded(silent: ArrayFacts, table: &[DmLine], status: &[DmLine]) -> ArrayFacts {
     let [line] = table else {
         let level = (table.len() > 1).then(|| "linear".to_owned());
@@ -84,7 +80,7 @@ fn worded(silent: ArrayFacts, table: &[DmLine], status: &[DmLine]) -> ArrayFacts
             let states: Vec<&str> =
                 status.first().map_or_else(Vec::new, |line| line.parameters.split_whitespace().collect());
             // <type> <#members> <health> <sync ratio> <sync action> <mismatches> …
-            // `D` has failed, `-` is not there at all.
+            // `D` has failed, `-` is missing.
             let is_missing = |one: &char| ['D', '-'].contains(one);
             let missing = states.get(2).map(|health| health.chars().filter(is_missing).count() as u64);
             let kind = words.first().map(|word| (*word).to_owned()).unwrap_or_default();
@@ -117,7 +113,7 @@ mod tests {
         worded(ArrayFacts { source: "dm".into(), ..ArrayFacts::default() }, table, status)
     }
 
-    /// The array below the device `name` of a tree whose device mapper answers nothing.
+    /// The array below the device `name` of a tree, if device mapper gives no answers.
     fn found(fake: &FakeSys, name: &str) -> Option<(String, Option<String>)> {
         let tree = Tree::read(&fake.sys()).unwrap();
         let facts = facts(&tree, tree.get(name).unwrap(), &Mapper::Answers(&BTreeMap::new()))?;

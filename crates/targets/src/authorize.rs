@@ -1,5 +1,5 @@
-//! Judges whether a target may be read or written: a pure function of what was examined. A use in progress refuses every
-//! write; no flag overrides it.
+//! Decides whether a target may be read or written: a pure function of what was examined. A use in progress refuses
+//! every write; no flag overrides it.
 
 use crate::display::{listed, quoted, shown};
 use crate::examined::{Examined, Place};
@@ -9,10 +9,10 @@ use crate::signature;
 use crate::uses::{Use, UseKind};
 use rdsk_units::printable;
 
-/// Judges. Reading is always allowed; of a directory, `Write` asks whether a test file may be made in it.
+/// Decides. Reading is always allowed; for a directory, `Write` asks whether a test file may be created in it.
 ///
 /// # Errors
-/// The refusal, with what holds the target and what would allow the write, if anything would.
+/// The refusal, with what uses the target and what would allow the write, if anything would.
 pub fn authorize(examined: &Examined, access: Access, permission: &Permission) -> Result<(), Refusal> {
     if access == Access::Read {
         return Ok(());
@@ -27,7 +27,7 @@ pub fn authorize(examined: &Examined, access: Access, permission: &Permission) -
     }
 }
 
-/// Judges what uses a target that was judged before, as it is now.
+/// Checks again, with the uses as they are now, a target that was authorized before.
 ///
 /// # Errors
 /// The refusal.
@@ -99,7 +99,7 @@ fn why_none(none: &NoIdentity) -> String {
     format!("{} {}: {}", none.identity.kind.noun(), printable(&none.identity.text), none.why)
 }
 
-/// Refuses where something could not be looked at.
+/// Refuses if something could not be examined.
 fn prove(examined: &Examined) -> Result<(), Refusal> {
     if examined.doubts.is_empty() {
         return Ok(());

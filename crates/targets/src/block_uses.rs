@@ -1,7 +1,7 @@
-//! What uses a block device: itself, its partitions, the disk it is a part of, everything stacked on these through every
-//! layer, and whatever shares sectors with it sideways: overlapping partitions and device-mapper devices, snapshots,
-//! other paths of the same LUN. It asks sysfs, procfs, configfs and device mapper; the kernel's own word (`O_EXCL`) is
-//! asked for by `probe`.
+//! What uses a block device: itself, its partitions, the disk it is part of, everything stacked on these through every
+//! layer, and whatever shares sectors with it without being stacked on it: overlapping partitions and device-mapper
+//! devices, snapshots, other paths of the same LUN. It asks sysfs, procfs, configfs and device mapper; `probe` asks the
+//! kernel itself (`O_EXCL`).
 
 use crate::exports::{self, ExportQuery};
 use crate::facts;
@@ -17,18 +17,19 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Mount points whose disk carries the running system.
 const SYSTEM_POINTS: [&str; 5] = ["/", "/usr", "/boot", "/boot/efi", "/efi"];
 
-/// How a device is tied to the one that was asked about.
+/// How a device is related to the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Relation {
     /// The device itself, its partition, or the disk that it is a part of: the same blocks.
     Same,
-    /// Made of one of these.
+    /// Built on one of these.
     Holder,
-    /// One that it is made of.
+    /// One that it is built on.
     Below,
-    /// One that has some of its sectors, and neither is made of the other.
+    /// One that shares some of its sectors, and neither is built on the other.
     Overlapping,
-    /// One that reaches the whole pool of which it is a volume. LVM keeps such a one for every pool, and nobody uses it.
+    /// One that spans the whole pool of which it is a volume. LVM keeps such a device for every pool, and nobody uses
+    /// it.
     Pool,
     /// Another path to its LUN, or a partition seen on that path.
     OtherPath,
@@ -36,7 +37,6 @@ enum Relation {
 
 type Related<'machine> = Vec<(&'machine Node, Relation)>;
 
-/// Finds the uses of `node`.
 pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> Found {
     let mut found = Found::default();
     let mut related = stacked(machine, node);
@@ -52,7 +52,7 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> Found {
     for (holder, relation) in &related {
         match relation {
             Relation::Holder => found.add(UseKind::Holder, &holder.shown()),
-            // A partition or a path that nobody uses keeps nobody's data but its own disk's.
+            // An unused partition or path holds no data but that of its own disk.
             Relation::Overlapping if holder.parent.is_none() => {
                 found.add(UseKind::SharedSectors, &holder.shown());
             }
@@ -85,8 +85,8 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> Found {
     found
 }
 
-/// Asks the kernel who holds the devices that share sectors with the target and are reached past it. Those that a visible
-/// holder has are told by the holder, and what the target is made of is held by it.
+/// Asks the kernel who holds the devices that share sectors with the target without being stacked on it. Devices with a
+/// visible holder are reported with the holder, and what the target is built on is held by the target itself.
 fn held_exclusively(machine: &Machine<'_>, related: &Related<'_>, found: &mut Found) {
     for (other, relation) in related {
         let is_past = matches!(relation, Relation::Overlapping | Relation::OtherPath);
@@ -123,8 +123,8 @@ fn takes_no_writes(machine: &Machine<'_>, node: &Node, found: &mut Found) {
     }
 }
 
-/// Every device whose content a write to `node` would change by way of the stack, and every device that shares `node`'s
-/// blocks by its partition table. Other partitions of the same disk are not among them.
+/// Every device whose content a write to `node` would change through the stack, and every device that shares `node`'s
+/// blocks through its partition table. Other partitions of the same disk are not among them.
 fn stacked<'machine>(machine: &'machine Machine<'_>, node: &'machine Node) -> Related<'machine> {
     let mut list = vec![(node, Relation::Same)];
     let same = node.partitions.iter().chain(&node.parent).chain(logical_partitions(machine, node));
@@ -135,7 +135,7 @@ fn stacked<'machine>(machine: &'machine Machine<'_>, node: &'machine Node) -> Re
     while index < list.len() {
         let (current, relation) = list[index];
         index += 1;
-        // The partitions of a holder hold as much as the holder.
+        // The partitions of a holder count as the holder does.
         let parts = current.partitions.iter().filter(|_| relation == Relation::Holder);
         let stacked = current.holders.iter().chain(parts).filter_map(|name| machine.tree.get(name));
         let looped = loops.iter().filter(|(_, below)| below.name == current.name).map(|(node, _)| *node);
@@ -148,7 +148,7 @@ fn stacked<'machine>(machine: &'machine Machine<'_>, node: &'machine Node) -> Re
     list
 }
 
-/// An extended partition holds the table of the logical ones, which it is not made of as the kernel shows it: a partition
+/// An extended partition holds the table of the logical ones, but the kernel does not show it below them: a partition
 /// of two sectors, or one block, among the first four, on a disk that has a fifth (block/partitions/msdos.c).
 fn logical_partitions<'machine>(
     machine: &'machine Machine<'_>,
@@ -168,7 +168,7 @@ fn logical_partitions<'machine>(
         .filter(move |name| machine.tree.get(name).and_then(index).is_some_and(|index| index > 4))
 }
 
-/// Adds the devices that share sectors with `node` and do not stand above it.
+/// Adds the devices that share sectors with `node` and are not stacked on it.
 fn add_overlapping<'machine>(
     machine: &'machine Machine<'_>,
     node: &'machine Node,
@@ -206,7 +206,7 @@ fn is_on_other_path(machine: &Machine<'_>, node: &Node, other: &Node) -> bool {
     machine.tree.bottoms(node).iter().any(|own| machine.luns.are_paths(own, disk))
 }
 
-/// The name of a device, with how it is tied where the name does not tell.
+/// The name of a device, with its relation unless the name says enough.
 fn with_relation(name: &str, relation: Relation) -> String {
     match relation {
         Relation::Same | Relation::Holder => name.to_owned(),
@@ -229,7 +229,7 @@ fn mounted(machine: &Machine<'_>, related: &Related<'_>, found: &mut Found) {
         seen.insert(device.name.clone());
         found.add(UseKind::Mounted, with_relation(&shown(mount, device), relation).trim_end_matches(','));
     }
-    // mountinfo names one device of a btrfs filesystem; sysfs has them all, as long as it is mounted anywhere.
+    // mountinfo names one device of a btrfs filesystem; sysfs lists all of them, as long as it is mounted anywhere.
     let registered = machine.roots.sys.join("fs/btrfs");
     for filesystem in names_in(&registered) {
         for member in names_in(&registered.join(&filesystem).join("devices")) {
@@ -251,7 +251,7 @@ fn shown(mount: &Mount, device: &Node) -> String {
     }
 }
 
-/// Any device, a partition not in use included, that shares a whole disk with the running system.
+/// Any device, unused partitions included, that shares a whole disk with the running system.
 fn system_disk(machine: &Machine<'_>, node: &Node, found: &mut Found) {
     let media = |node: &Node| -> BTreeSet<String> {
         machine.tree.bottoms(node).iter().map(|disk| machine.luns.medium(disk).to_owned()).collect()

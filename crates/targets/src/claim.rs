@@ -1,5 +1,6 @@
-//! The Claim: the right to use a target, held by whoever examined and judged it. Everything that is opened for measuring
-//! is opened here, from a handle on the very thing that was judged. A Claim for reading never gives a writable descriptor.
+//! The Claim: the right to use a target, after it was examined and the access was authorized. Everything that is opened
+//! for measuring is opened here, from a handle on the very inode that was checked. A Claim for reading never gives a
+//! writable descriptor.
 
 use crate::authorize::{authorize, authorize_uses};
 use crate::device_number::DeviceNumber;
@@ -34,8 +35,8 @@ impl OpenMode {
     pub const READ: Self = Self { access: Access::Read, path: IoPath::Buffered, sync: Sync::None };
 }
 
-/// A target that was examined, judged fit for what the plan does to it, and is held. It is held with `O_PATH`, which does
-/// not count as an opener: the last close of what [`Claim::open`] gave is the device's last close.
+/// A target that was examined, authorized for what the plan does to it, and is held. It is held with `O_PATH`, which
+/// does not count as an opener: the last close of a descriptor from [`Claim::open`] is the device's last close.
 #[derive(Debug)]
 pub struct Claim {
     /// The facts for the Record.
@@ -43,20 +44,20 @@ pub struct Claim {
     path: PathBuf,
     access: Access,
     held: Held,
-    /// `None` where only reading was claimed, and for files of rdsk's own.
+    /// `None` if only reading was claimed, and for files that rdsk created.
     recheck: Option<Box<Recheck>>,
-    /// Removed when the Claim goes.
+    /// Removed when the Claim is dropped.
     test_file: Option<TestFile>,
 }
 
-/// What a Claim has in its hand.
+/// What a Claim holds.
 #[derive(Debug)]
 enum Held {
     Node { handle: OwnedFd, node: Expected },
     Sim(Simulated),
 }
 
-/// What was judged, to compare with what was opened.
+/// What was checked, to compare with what was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Expected {
     File { dev: u64, ino: u64 },
@@ -64,7 +65,22 @@ enum Expected {
 }
 
 impl Expected {
-    /// Whether it is a device that sysfs has no more.
+    /// Whether `fd`, which was opened by `path`, is this file or device.
+    fn check_inode(&self, fd: impl AsFd, path: &Path) -> Result<(), TargetError> {
+        let stat =
+            rustix::fs::fstat(fd).map_err(|errno| TargetError::from_io(path, "examined", errno.into()))?;
+        let (is_same, what) = match self {
+            Self::File { dev, ino } => {
+                ((stat.st_dev, stat.st_ino) == (*dev, *ino), "its path leads to another file")
+            }
+            Self::Block { number, .. } => {
+                (DeviceNumber::from_raw(stat.st_rdev) == *number, "its path leads to another device")
+            }
+        };
+        if is_same { Ok(()) } else { Err(TargetError::Changed { path: shown(path), what }) }
+    }
+
+    /// Whether it is a device that sysfs no longer lists.
     fn is_gone(&self) -> bool {
         let Self::Block { number, sys, .. } = self else { return false };
         let numbers = sys.join("dev/block");
@@ -72,17 +88,17 @@ impl Expected {
     }
 }
 
-/// What is needed to judge a thing of the user's again, once it is open for writing.
+/// What is needed to check the user's target again once it is open for writing.
 #[derive(Debug)]
 struct Recheck {
     examined: Examined,
     roots: Roots,
 }
 
-/// Claims a target. For writing it is examined again here, so that time between the two does no harm.
+/// Claims a target. For writing it is examined again here, because it may have changed in the meantime.
 ///
 /// # Errors
-/// The refusal; or when the target is a directory, changed since it was examined, or cannot be opened for reading.
+/// The refusal; or if the target is a directory, has changed since it was examined, or cannot be opened for reading.
 pub fn claim(
     examined: Examined,
     access: Access,
@@ -120,9 +136,11 @@ pub fn claim(
     }
     let path = if claim.target.direct_io == Some(true) { IoPath::Direct } else { IoPath::Buffered };
     if access == Access::Write {
-        // Whether it opens for writing is asked before anything is measured: rights, immutable files, running programs.
+        // Whether it opens for writing is tested before anything is measured: permissions, immutable files, running
+        // programs.
         let open = claim.open(OpenMode { access, path: IoPath::Buffered, sync: Sync::None })?;
-        // While nobody else can take it, everything is judged once more: a label may have come since the last look.
+        // While nobody else can take it, everything is checked once more: a signature may have been written since
+        // the last look.
         let now = examine_path(&claim.target.name, claim.path.clone(), roots, Exclusive::Ours)?;
         authorize(&now, access, permission)?;
         drop(open);
@@ -146,7 +164,7 @@ impl Claim {
         self.target.size_bytes
     }
 
-    /// The simulated LUN; `None` for what exists.
+    /// The simulated LUN; `None` for a real target.
     #[must_use]
     pub fn simulated(&self) -> Option<&Simulated> {
         match &self.held {
@@ -155,19 +173,19 @@ impl Claim {
         }
     }
 
-    /// What is held, symlinks resolved.
+    /// The path of what is held, symlinks resolved.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens what is held. A writable descriptor of a block device is exclusive (`O_EXCL`): nobody can mount the device
-    /// while it is open, and a second one cannot be had, so streams share it. Once it is open, whether anybody uses the
-    /// target is judged again, so that nobody who came between the first judgement and this moment is overlooked.
+    /// Opens what is held. A writable descriptor of a block device is exclusive (`O_EXCL`): nobody can mount the
+    /// device while it is open, and a second one is not available, so streams share it. Once it is open, the uses of
+    /// the target are checked again, so that nobody who came in the meantime is overlooked.
     ///
     /// # Errors
-    /// [`TargetError::ReadOnlyClaim`] for a write by a Claim for reading; a refusal when the device came into use
-    /// meanwhile (`EBUSY`); [`TargetError::Changed`] when another thing answers; [`TargetError::DirectUnsupported`];
+    /// [`TargetError::ReadOnlyClaim`] for a write by a Claim for reading; a refusal if the device has come into use
+    /// (`EBUSY`); [`TargetError::Changed`] if the path leads to something else; [`TargetError::DirectUnsupported`];
     /// [`TargetError::NotOpenable`] for a simulated target.
     pub fn open(&self, mode: OpenMode) -> Result<OwnedFd, TargetError> {
         let Held::Node { handle, node } = &self.held else {
@@ -192,13 +210,13 @@ impl Claim {
         if mode.sync == Sync::Dsync {
             flags |= OFlags::DSYNC;
         }
-        // The link leads to the held inode itself, whatever its path leads to by now.
+        // The link leads to the held inode itself, wherever its path leads to by now.
         let link = format!("/proc/self/fd/{}", handle.as_raw_fd());
         let fd = probe::open_retrying_busy(Path::new(&link), flags).map_err(|errno| match errno {
             Errno::INVAL if mode.path == IoPath::Direct => {
                 TargetError::DirectUnsupported { path: shown(&self.path) }
             }
-            // What is held cannot be missing; the way to it is.
+            // What is held cannot be missing; the way to it can.
             Errno::NOENT | Errno::NOTDIR if !Path::new("/proc/self/fd").exists() => TargetError::NoProc,
             Errno::NXIO | Errno::NODEV if node.is_gone() => {
                 TargetError::Gone { path: shown(&self.path), source: errno.into() }
@@ -213,8 +231,8 @@ impl Claim {
         Ok(fd)
     }
 
-    /// How `len` bytes from `offset` lie on the filesystem now, dirty pages written out first; `None` for a block device
-    /// and where the filesystem does not tell.
+    /// How `len` bytes from `offset` are allocated on the filesystem now, dirty pages written out first; `None` for a
+    /// block device and if the filesystem does not report it.
     #[must_use]
     pub fn allocation(&self, offset: u64, len: u64) -> Option<ExtentEvidence> {
         match self.held {
@@ -225,7 +243,7 @@ impl Claim {
         }
     }
 
-    /// Holds a file that rdsk has just made. `target` describes it except for what only an open file tells.
+    /// Holds a file that rdsk has just created. `target` describes it except for what only an open file reports.
     pub(crate) fn of_test_file(mut target: Target, file: TestFile) -> Result<Self, TargetError> {
         let path = file.path().to_owned();
         let (dev, ino) = file.inode();
@@ -238,50 +256,29 @@ impl Claim {
         Ok(claim)
     }
 
-    /// Compares what was opened with what was judged. A device that is open cannot change hands any more, so this comes
-    /// after opening.
+    /// Compares what was opened with what was checked. An open device can no longer be replaced, so this comes after
+    /// opening.
     fn check(&self, fd: impl AsFd, node: &Expected) -> Result<(), TargetError> {
-        let changed = |what| TargetError::Changed { path: shown(&self.path), what };
-        let stat =
-            rustix::fs::fstat(&fd).map_err(|e| TargetError::from_io(&self.path, "examined", e.into()))?;
-        match node {
-            Expected::File { dev, ino } if (stat.st_dev, stat.st_ino) != (*dev, *ino) => {
-                Err(changed("its path leads to another file"))
-            }
-            Expected::File { .. } => Ok(()),
-            Expected::Block { number, .. } if DeviceNumber::from_raw(stat.st_rdev) != *number => {
-                Err(changed("its path leads to another device"))
-            }
-            Expected::Block { attachment, sys, .. } => {
-                let is_same =
-                    |then: &Attachment| facts::disk_sequence(sys, &then.disk) == Some(then.sequence);
-                if !attachment.as_ref().is_none_or(is_same) {
-                    return Err(changed("its medium or backing file has changed"));
-                }
-                // Behind the handle there may be a node of a tree that sysfs does not describe; the ioctl is the truth.
-                match probe::open_block_size(&fd) {
-                    Some(size) if size != self.target.size_bytes => Err(changed("its size has changed")),
-                    _ => Ok(()),
-                }
-            }
+        node.check_inode(&fd, &self.path)?;
+        let Expected::Block { attachment, sys, .. } = node else { return Ok(()) };
+        let changed = |what| Err(TargetError::Changed { path: shown(&self.path), what });
+        let is_same = |then: &Attachment| facts::disk_sequence(sys, &then.disk) == Some(then.sequence);
+        if !attachment.as_ref().is_none_or(is_same) {
+            return changed("its medium or backing file has changed");
+        }
+        // The handle may be a node in a tree that sysfs does not describe; the ioctl is authoritative.
+        match probe::open_block_size(&fd) {
+            Some(size) if size != self.target.size_bytes => changed("its size has changed"),
+            _ => Ok(()),
         }
     }
 }
 
-/// Takes the handle and looks whether it is the right one.
+/// Takes the handle and checks that it is the right one.
 fn hold(target: Target, path: PathBuf, access: Access, node: Expected) -> Result<Claim, TargetError> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let handle = rustix::fs::open(&path, flags, Mode::empty())
         .map_err(|errno| TargetError::from_io(&path, "opened", errno.into()))?;
-    let stat =
-        rustix::fs::fstat(&handle).map_err(|errno| TargetError::from_io(&path, "examined", errno.into()))?;
-    let is_same = match node {
-        Expected::File { dev, ino } => (stat.st_dev, stat.st_ino) == (dev, ino),
-        Expected::Block { number, .. } => DeviceNumber::from_raw(stat.st_rdev) == number,
-    };
-    if is_same {
-        Ok(Claim { target, path, access, held: Held::Node { handle, node }, recheck: None, test_file: None })
-    } else {
-        Err(TargetError::Changed { path: shown(&path), what: "its path leads to something else" })
-    }
+    node.check_inode(&handle, &path)?;
+    Ok(Claim { target, path, access, held: Held::Node { handle, node }, recheck: None, test_file: None })
 }

@@ -1,5 +1,5 @@
-//! What the devices of device mapper are made of, range by range, from device mapper's own tables. It asks the kernel, or
-//! the answers of a test, and decides nothing.
+//! What device-mapper devices are built on, range by range, from device mapper's own tables. It asks the kernel, or the
+//! answers of a test, and decides nothing.
 
 use crate::device_number::DeviceNumber;
 use crate::roots::{Roots, ToolSource};
@@ -9,27 +9,24 @@ use rustix::fs::{Mode, OFlags};
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// A range of a device and what it is made of.
+/// A range of a device and what it is built on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
-    /// First byte of the range.
     pub(crate) begin: u64,
-    /// The byte behind its end.
+    /// The byte after its end.
     pub(crate) end: u64,
     /// The kind of target: `linear`, `snapshot`.
     pub(crate) kind: String,
-    /// The devices below.
     pub(crate) parts: Vec<Part>,
 }
 
 /// One device below a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// Which.
     pub(crate) device: DeviceNumber,
     /// Where on it.
     pub(crate) span: Span,
-    /// Whether writes reach it.
+    /// Whether writes reach the device.
     pub(crate) role: Role,
 }
 
@@ -45,48 +42,46 @@ pub(crate) enum Span {
     Within {
         /// Its first byte.
         begin: u64,
-        /// The byte behind its end.
+        /// The byte after its end.
         end: u64,
     },
-    /// Anywhere.
     Anywhere,
-    /// In blocks of a pool that no other volume of the pool has, but for snapshots, which the pool keeps apart.
+    /// In blocks of a pool that belong to this volume alone, except snapshots, which the pool keeps apart.
     Volume {
         /// The number of the volume in its pool.
         id: u64,
     },
 }
 
-/// What a device below is to a row.
+/// What a device below is used for by a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// It is read and written.
     Data,
-    /// It is read only: writes go elsewhere.
+    /// It is only read: writes go elsewhere.
     Origin,
 }
 
 /// How full a thin pool is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PoolSpace {
-    /// Bytes that no volume has yet.
+    /// Bytes that are allocated to no volume.
     pub(crate) free_bytes: u64,
-    /// Bytes in all.
     pub(crate) total_bytes: u64,
-    /// Part of the metadata in use, in percent.
+    /// Metadata in use, in percent.
     pub(crate) metadata_percent: u64,
 }
 
-/// A handle for questions to device mapper.
+/// A handle for queries to device mapper.
 #[derive(Debug)]
 pub(crate) enum Mapper<'roots> {
     Kernel(io::Result<OwnedFd>),
-    /// Lines as dmsetup(8) prints them, by question and kernel name: `table dm-0`, `status dm-0`.
+    /// Lines as dmsetup(8) prints them, by query and kernel name: `table dm-0`, `status dm-0`.
     Answers(&'roots std::collections::BTreeMap<String, String>),
 }
 
 impl<'roots> Mapper<'roots> {
-    /// Opens the control node for reading, which is enough for questions.
+    /// Opens the control node for reading, which is enough for queries.
     pub(crate) fn open(roots: &'roots Roots) -> Self {
         match &roots.tools {
             ToolSource::Answers(answers) => Self::Answers(answers),
@@ -98,12 +93,11 @@ impl<'roots> Mapper<'roots> {
         }
     }
 
-    /// The table of a device.
     pub(crate) fn table(&self, node: &Node) -> Result<Vec<Row>, String> {
         Ok(self.ask(node, DmQuestion::Table)?.iter().map(row).collect())
     }
 
-    /// How full the pool `node` is; `None` where it is no thin pool.
+    /// How full the pool `node` is; `None` if it is not a thin pool.
     pub(crate) fn pool_space(&self, node: &Node) -> Result<Option<PoolSpace>, String> {
         let table = self.ask(node, DmQuestion::Table)?;
         let Some(line) = table.iter().find(|line| line.kind == "thin-pool") else { return Ok(None) };
@@ -124,7 +118,8 @@ impl<'roots> Mapper<'roots> {
         space.map(Some).ok_or_else(|| "the state of the thin pool is not understood".to_owned())
     }
 
-    /// How full the store of the snapshot `node` is; `None` where it is lost already, or is none.
+    /// How full the store of the snapshot `node` is; `None` if the snapshot is already lost, or the device is not
+    /// one.
     pub(crate) fn store_space(&self, node: &Node) -> Option<PoolSpace> {
         let status = self.ask(node, DmQuestion::Status).ok()?;
         let line = status.iter().find(|line| line.kind == "snapshot")?;
@@ -138,14 +133,14 @@ impl<'roots> Mapper<'roots> {
         })
     }
 
-    /// Bytes that a thin volume has of its pool; `None` where that cannot be told.
+    /// Bytes that a thin volume has allocated in its pool; `None` if that is not known.
     pub(crate) fn mapped_bytes(&self, node: &Node) -> Option<u64> {
         let status = self.ask(node, DmQuestion::Status).ok()?;
         let line = status.iter().find(|line| line.kind == "thin")?;
         words(line).next()?.parse::<u64>().ok()?.checked_mul(SECTOR_BYTES)
     }
 
-    /// The lines of an answer, as the kernel words them.
+    /// The lines of an answer, as the kernel prints them.
     pub(crate) fn ask(&self, node: &Node, question: DmQuestion) -> Result<Vec<DmLine>, String> {
         match self {
             Self::Kernel(Err(error)) => Err(error.to_string()),
@@ -184,8 +179,8 @@ fn words(line: &DmLine) -> impl Iterator<Item = &str> {
     line.parameters.split(' ').filter(|word| !word.is_empty())
 }
 
-/// The parameters of each kind of target are described in Documentation/admin-guide/device-mapper. Whatever is not known,
-/// or does not read as described, is taken to reach every device that it names, anywhere.
+/// The parameters of each kind of target are described in Documentation/admin-guide/device-mapper. An unknown target,
+/// or one that does not read as described, is assumed to reach every device that it names, anywhere.
 fn row(line: &DmLine) -> Row {
     let begin = line.start_sectors.saturating_mul(SECTOR_BYTES);
     let end = begin.saturating_add(line.length_sectors.saturating_mul(SECTOR_BYTES));

@@ -1,4 +1,4 @@
-//! The number by which the kernel knows a block device. It names a device only as long as that device stays.
+//! The number by which the kernel knows a block device. It refers to a device only as long as that device exists.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,9 +1,9 @@
-//! Names made fit for messages: paths, and identities that a shell must read back unchanged. It judges nothing.
+//! Names made safe for messages: paths, and identities that a shell must read back unchanged. It decides nothing.
 
 use rdsk_units::printable;
 use std::path::Path;
 
-/// A path for a message: no control characters, bytes that are no text replaced.
+/// A path for a message: no control characters, bytes that are not text replaced.
 pub(crate) fn shown(path: &Path) -> String {
     printable(&path.to_string_lossy())
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a target, and its words. It prints nothing.
+//! What can go wrong with a target, with messages and hints. It prints nothing.
 
 use crate::display::shown;
 use crate::permission::Refusal;
@@ -7,7 +7,7 @@ use rdsk_units::Bytes;
 use std::io;
 use std::path::Path;
 
-/// An error of this room. Paths inside are safe to print.
+/// An error of this room. The paths in it are safe to print.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the fields are what the messages above them say; sizes are in bytes")]
 pub enum TargetError {

@@ -1,5 +1,5 @@
-//! Examines a name: what it is, what it lies on, what uses it. Symlinks are resolved first, so that what is judged is what
-//! will be opened. It opens for reading only, and it judges nothing.
+//! Examines a name: what it is, what it lies on, what uses it. Symlinks are resolved first, so that what is checked is
+//! what will be opened. It opens for reading only and decides nothing.
 
 mod block;
 mod file;
@@ -23,11 +23,12 @@ use std::fs::{self, FileType};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
-/// Examines `name`: a directory, a regular file or a block device, or a symlink to one; `sim:` names a simulated target. A
-/// word that is no path that exists may be an identity of a device, or a tag of mount(8) such as `PARTUUID=`.
+/// Examines `name`: a directory, a regular file or a block device, or a symlink to one; `sim:` names a simulated
+/// target. A word that is not an existing path may be an identity of a device, or a tag of mount(8) such as
+/// `PARTUUID=`.
 ///
 /// # Errors
-/// When there is no such thing, it may not be looked at, it is neither of the three, or it holds no byte.
+/// If there is no such thing, it may not be examined, it is none of the three, or it is empty.
 pub fn examine(name: &str, roots: &Roots) -> Result<Examined, TargetError> {
     if let Some(simulated) = name.strip_prefix(SIM_PREFIX) {
         return simulated::examine(name, simulated);
@@ -36,7 +37,7 @@ pub fn examine(name: &str, roots: &Roots) -> Result<Examined, TargetError> {
     let path = match fs::canonicalize(given) {
         Ok(path) => path,
         Err(error) => {
-            // A path that exists always wins; one that may not be looked at may exist.
+            // An existing path always wins; one that may not be examined may exist.
             let is_missing = matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR));
             let named = if is_missing { naming::resolve(name, roots)? } else { None };
             named.ok_or_else(|| TargetError::from_io(given, "found", error))?
@@ -45,7 +46,7 @@ pub fn examine(name: &str, roots: &Roots) -> Result<Examined, TargetError> {
     examine_path(name, path, roots, Exclusive::Ask)
 }
 
-/// Examines what stands at `path`, of which no part may be a symlink any more.
+/// Examines what `path` leads to; no part of it may be a symlink.
 pub(crate) fn examine_path(
     name: &str,
     path: PathBuf,
@@ -66,7 +67,7 @@ pub(crate) fn examine_path(
     if kind.is_dir() { examine_directory(name, path, roots) } else { examine_file(name, path, &meta, roots) }
 }
 
-/// What uses an open device or file of the user now, but for who holds it exclusively, which is we ourselves.
+/// What uses an open device or file of the user now, except exclusive openers: that is this process itself.
 pub(crate) fn uses_now(path: &Path, place: &Place, roots: &Roots) -> Found {
     let mut found = Found::default();
     let machine = Machine::read(roots, &mut found);
@@ -99,7 +100,7 @@ fn describe(kind: FileType) -> &'static str {
     }
 }
 
-/// `f_type` of filesystems whose files are switches of the kernel: proc, sysfs, debugfs, tracefs, securityfs, cgroup,
+/// `f_type` of filesystems whose files are interfaces of the kernel: proc, sysfs, debugfs, tracefs, securityfs, cgroup,
 /// cgroup2, bpf, pstore, efivarfs, configfs, selinuxfs, devpts, binfmt_misc.
 const PSEUDO_TYPES: [u64; 14] = [
     0x9fa0,

@@ -9,18 +9,18 @@ use crate::uses::{Found, Use};
 use rdsk_model::{ExtentEvidence, Target};
 use std::path::PathBuf;
 
-/// Where a target is, and how it is told apart from whatever takes its name later.
+/// Where a target is, and how it is told apart from anything that takes its name later.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Place {
-    /// A directory, in which a test file can be made.
+    /// A directory in which a test file can be created.
     Directory {
         /// Its path, symlinks resolved.
         path: PathBuf,
-        /// What an ordinary user may still write.
+        /// Bytes available to an ordinary user.
         free_bytes: u64,
         /// Size of the filesystem.
         total_bytes: u64,
-        /// What a thin pool below may give, of which a tenth stays free; `None` where there is none.
+        /// What a thin pool below can still provide, keeping a tenth free; `None` if there is none.
         pool_spare_bytes: Option<u64>,
     },
     /// A regular file.
@@ -29,22 +29,22 @@ pub enum Place {
         dev: u64,
         /// `st_ino`.
         ino: u64,
-        /// Whether rdsk made it for this run.
+        /// Whether rdsk created it for this run.
         own: bool,
     },
     /// A block device.
     Block {
         /// Its number.
         major_minor: DeviceNumber,
-        /// The kernel's count of attachments of its disk; `None` before Linux 5.15.
+        /// The kernel's attachment count of its disk; `None` before Linux 5.15.
         attachment: Option<Attachment>,
     },
     /// A LUN of a simulated system.
     Sim(Simulated),
 }
 
-/// Which attachment of a disk was examined. The number of a loop device stays when it gets another file, and so does that
-/// of a drive with another medium; the kernel's count (`diskseq`) does not.
+/// Which attachment of a disk was examined. A loop device keeps its number when it gets another file, and so does a
+/// drive with another medium; the kernel's count (`diskseq`) changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attachment {
     /// The whole disk, as sysfs spells it.
@@ -53,7 +53,7 @@ pub struct Attachment {
     pub sequence: u64,
 }
 
-/// A target and everything that a judgement needs.
+/// A target and everything that the permission check needs.
 #[derive(Clone, Debug)]
 pub struct Examined {
     /// The facts for the Record.
@@ -62,17 +62,17 @@ pub struct Examined {
     pub path: PathBuf,
     /// Where it is.
     pub place: Place,
-    /// What `--destroy` would have to say; empty for files and for devices that have no identity.
+    /// Values that `--destroy` accepts; empty for files and for devices without an identity.
     pub identities: Vec<Identity>,
-    /// What a device calls itself that is no identity, because others may have it or have it.
+    /// Names of the device that are not identities, because other devices have them or may have them.
     pub no_identities: Vec<NoIdentity>,
-    /// What uses it, the weightiest first.
+    /// What uses it, the most serious first.
     pub uses: Vec<Use>,
-    /// What could not be looked at, so that it is not proven to be unused; safe to print.
+    /// What could not be examined, so that it is not proven to be unused; safe to print.
     pub doubts: Vec<String>,
-    /// What lies on a device.
+    /// Signatures found on a device.
     pub signatures: Vec<Signature>,
-    /// How a file lies on its filesystem; `None` where the filesystem does not tell.
+    /// How a file is allocated on its filesystem; `None` if the filesystem does not report it.
     pub allocation: Option<ExtentEvidence>,
 }
 

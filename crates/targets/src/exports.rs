@@ -1,5 +1,5 @@
-//! What the kernel serves to other hosts without any process that holds it open: nvmet, LIO, SCST, USB gadgets and Xen,
-//! as configfs and sysfs list it. It reads small text files and judges nothing.
+//! What the kernel serves to other hosts without a process that holds it open: nvmet, LIO, SCST, USB gadgets and Xen,
+//! as configfs and sysfs list it. It reads small text files and decides nothing.
 
 use crate::device_number::DeviceNumber;
 use crate::machine::Machine;
@@ -16,23 +16,22 @@ struct Export {
     by: String,
 }
 
-/// What is exported, as the kernel tells it.
+/// What is exported, as the kernel reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ExportedObject {
     Path(PathBuf),
     Devices(BTreeSet<DeviceNumber>),
 }
 
-/// What a target is, for the comparison with what is exported.
+/// What a target is, to compare it with what is exported.
 #[derive(Clone, Debug)]
 pub(crate) enum ExportQuery<'look> {
-    /// Any of these devices.
     Devices(&'look BTreeSet<DeviceNumber>),
     /// The file with this `st_dev` and `st_ino`.
     File((u64, u64)),
 }
 
-/// Adds a use for each export of what matches the query, and a doubt for each that cannot be looked at.
+/// Adds a use for each export that matches the query, and a doubt for each that cannot be examined.
 pub(crate) fn find(machine: &Machine<'_>, query: &ExportQuery<'_>, found: &mut Found) {
     let config = machine.roots.sys.join("kernel/config");
     for (module, directory) in
@@ -73,7 +72,7 @@ pub(crate) fn find(machine: &Machine<'_>, query: &ExportQuery<'_>, found: &mut F
     }
 }
 
-/// `None` where what is exported cannot be looked at.
+/// `None` if the exported object cannot be examined.
 fn matches_query(machine: &Machine<'_>, path: &Path, query: &ExportQuery<'_>) -> Option<bool> {
     if let Some(node) = machine.tree.by_path(path, &machine.roots.dev) {
         return Some(matches!(query, ExportQuery::Devices(numbers) if numbers.contains(&node.number)));
@@ -87,7 +86,7 @@ fn matches_query(machine: &Machine<'_>, path: &Path, query: &ExportQuery<'_>) ->
     })
 }
 
-/// `nvmet/subsystems/NQN/namespaces/N/device_path`, where `enable` says that it is open.
+/// `nvmet/subsystems/NQN/namespaces/N/device_path`, if `enable` reports it as open.
 fn nvmet(config: &Path) -> Vec<Export> {
     let subsystems = config.join("nvmet/subsystems");
     let mut list = Vec::new();
@@ -143,7 +142,7 @@ fn xen(sys: &Path) -> Vec<Export> {
     names_in(&devices).into_iter().filter_map(export).collect()
 }
 
-/// `target/core/HBA/NAME`: the path in `udev_path`, else in the line of `info` that fileio and iblock write.
+/// `target/core/HBA/NAME`: the path in `udev_path`, else the one in the line of `info` that fileio and iblock write.
 fn lio(config: &Path) -> Vec<Export> {
     let core = config.join("target/core");
     let mut list = Vec::new();
@@ -180,7 +179,7 @@ fn gadgets(config: &Path) -> Vec<Export> {
     list
 }
 
-/// `scst_tgt/devices/NAME/filename`: the path, and a mark in a line of its own.
+/// `scst_tgt/devices/NAME/filename`: the path, followed by a mark in a line of its own.
 fn scst(sys: &Path) -> Vec<Export> {
     let devices = sys.join("kernel/scst_tgt/devices");
     let export = |name: String| {
@@ -190,7 +189,7 @@ fn scst(sys: &Path) -> Vec<Export> {
     names_in(&devices).into_iter().filter_map(export).collect()
 }
 
-/// `device_path` of a namespace or a controller of nvmet, unless `enable` says that it is closed.
+/// `device_path` of a namespace or a controller of nvmet, unless `enable` reports it as closed.
 fn enabled_path(directory: &Path) -> Option<PathBuf> {
     let is_enabled = read_text(&directory.join("enable")).is_none_or(|text| text.trim() != "0");
     text_path(&directory.join("device_path")).filter(|_| is_enabled)
@@ -203,7 +202,7 @@ fn text_path(file: &Path) -> Option<PathBuf> {
     path.is_absolute().then_some(path)
 }
 
-/// The absolute path behind `key`, up to two blanks or the end of the line, as LIO separates its words.
+/// The absolute path after `key`, up to two blanks or the end of the line, as LIO separates its fields.
 fn after(info: &str, key: &str) -> Option<PathBuf> {
     let rest = info.split_once(key)?.1;
     let end = rest.find(['\n', '\t']).or_else(|| rest.find("  ")).unwrap_or(rest.len());
@@ -257,7 +256,7 @@ mod tests {
         let passed = "sys/kernel/config/nvmet/subsystems/nqn.p/passthru";
         fake.file(&format!("{passed}/device_path"), "/dev/nvme1\n");
         fake.file(&format!("{passed}/enable"), "1\n");
-        // nvme1n1 hangs on the controller itself, nvme2n1 on a subsystem in which the controller is.
+        // nvme1n1 belongs to the controller itself, nvme2n1 to a subsystem that contains the controller.
         fake.file("sys/class/nvme/nvme1/serial", "S1\n");
         std::os::unix::fs::symlink("../../class/nvme/nvme1", fake.path("sys/block/nvme1n1/device")).unwrap();
         fake.file("sys/block/nvme2n1/device/nvme1/serial", "S1\n");

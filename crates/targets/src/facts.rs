@@ -1,4 +1,5 @@
-//! The facts of one block device, from sysfs and device mapper: the fields of [`rdsk_model::Device`]. It opens no device and judges nothing.
+//! The facts of one block device, from sysfs and device mapper: the fields of [`rdsk_model::Device`]. It opens no
+//! device and decides nothing.
 
 use crate::device_mapper::Mapper;
 use crate::device_number::DeviceNumber;
@@ -7,7 +8,8 @@ use crate::sysfs::{Node, SECTOR_BYTES, Tree, names_in, read_number, read_text};
 use rdsk_model::Device;
 use std::path::{Path, PathBuf};
 
-/// Reads everything that sysfs tells, and what device mapper says of an array. Queue attributes of a partition are those of its disk.
+/// Reads everything that sysfs reports, and what device mapper reports about an array. Queue attributes of a partition
+/// are those of its disk.
 pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
     let whole = tree.whole(node);
     let queue = whole.directory.join("queue");
@@ -44,8 +46,8 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
     }
 }
 
-/// The character devices through which commands reach a disk past its block device, by name: SCSI generic, block SCSI
-/// generic, NVMe generic.
+/// The character devices that send commands to a disk without going through its block device, by name: SCSI generic,
+/// block SCSI generic, NVMe generic.
 pub(crate) fn command_nodes(sys: &Path, node: &Node) -> Vec<(String, DeviceNumber)> {
     let mut directories: Vec<PathBuf> = ["device/scsi_generic", "device/bsg"]
         .iter()
@@ -89,7 +91,7 @@ fn unit_serial_number(page: &[u8]) -> Option<String> {
     some_text(&text)
 }
 
-/// `none [mq-deadline] kyber` → `mq-deadline`; a lone word is itself.
+/// `none [mq-deadline] kyber` → `mq-deadline`; a single word is taken as it is.
 fn active_scheduler(text: &str) -> Option<String> {
     let bracketed = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(name, _)| name);
     some_text(bracketed.unwrap_or(text))
@@ -145,7 +147,7 @@ mod tests {
             let device = |name: &str| device(&machine.tree, machine.tree.get(name).unwrap(), &machine.mapper);
             assert_eq!(device("sda").zoned.as_deref(), Some("host-managed"));
             assert_eq!(device("sda").zone_bytes, Some(256 << 20));
-            // Of other devices this attribute is a bound that requests may not cross.
+            // On other devices this attribute is a boundary that requests must not cross.
             assert_eq!((device("md0").zoned.as_deref(), device("md0").zone_bytes), (Some("none"), None));
         });
     }

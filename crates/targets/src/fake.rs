@@ -53,8 +53,8 @@ impl Fake {
         self
     }
 
-    /// Stacks the device `upper` on `lower`, both as paths below sys/block. A device-mapper device lies linearly on all
-    /// that it is stacked on, unless an answer says otherwise.
+    /// Stacks the device `upper` on `lower`, both as paths below sys/block. A device-mapper device is linear over all
+    /// devices below it, unless an answer says otherwise.
     pub(crate) fn stack(mut self, upper: &str, lower: &str) -> Self {
         if upper.starts_with("dm-") {
             let number = fs::read_to_string(self.path(&format!("sys/block/{lower}/dev"))).unwrap();
@@ -121,7 +121,7 @@ impl Fake {
         look(&machine, &mut found)
     }
 
-    /// The uses of a device, as `kind: text` in order of weight.
+    /// The uses of a device, as `kind: text`, the most serious first.
     pub(crate) fn uses(&self, name: &str) -> Vec<String> {
         self.with(|machine, _| {
             let mut found = crate::block_uses::find(machine, machine.tree.get(name).unwrap());

@@ -1,5 +1,5 @@
-//! What uses a regular file: loop devices, swap, exports to other hosts, other processes. The same looks serve the backing
-//! file of a loop device. It reads procfs, configfs and stat(2) and opens nothing.
+//! What uses a regular file: loop devices, swap, exports to other hosts, other processes. The same checks serve the
+//! backing file of a loop device. It reads procfs, configfs and stat(2) and opens nothing.
 
 use crate::display::shown;
 use crate::exports::{self, ExportQuery};

@@ -1,5 +1,5 @@
-//! What a device is called by something that does not change when disks are plugged in another order. The kernel's own
-//! name (`sdb`) is none of these, nor is a name that two present disks have. It reads links and compares words.
+//! Names of a device that do not change when disks are plugged in another order. The kernel name (`sdb`) is not one,
+//! nor is a name that two present disks share. It reads links and compares names.
 
 mod inventory;
 mod own;
@@ -17,15 +17,15 @@ use crate::sysfs::Node;
 use crate::tools::Lsblk;
 use rdsk_units::printable;
 
-/// Every name of a device. `lsblk` is what the program told of it alone.
+/// Every name of a device. `lsblk` is what the program reported about this device alone.
 pub(crate) fn find(machine: &Machine<'_>, node: &Node, lsblk: Option<&Lsblk>) -> Names {
     let inventory = Inventory::read(machine);
     let whole = machine.tree.whole(node);
     let mut names = Names::default();
-    // What `lsblk` says of a partition's serial number is said of its disk.
+    // The serial number that `lsblk` reports for a partition is that of its disk.
     classify_names(machine, whole, &inventory, lsblk, &mut names);
     if node.name != whole.name {
-        // The disk's links are names of the disk; the partition has its own.
+        // The disk's links name the disk; the partition has its own.
         names.identities.retain(|identity| identity.kind != IdentityKind::ById);
         names.no_identities.retain(|none| none.identity.kind != IdentityKind::ById);
         classify_names(machine, node, &inventory, lsblk, &mut names);
@@ -33,7 +33,7 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node, lsblk: Option<&Lsblk>) ->
     names
 }
 
-/// Adds the names of `node` itself, each to the list that it belongs to.
+/// Adds the names of `node` itself, each to the list it belongs to.
 fn classify_names(
     machine: &Machine<'_>,
     node: &Node,
@@ -57,8 +57,8 @@ fn classify_names(
     }
     for identity in own::of_node(machine, node, inventory, lsblk) {
         let why = rejection_reason(&identity).or_else(|| {
-            // udev makes these names of serial number and World Wide Name, and gives the link to one of those who share
-            // them; so does a name of the content of a LUN lead to one of its paths.
+            // udev builds these names from serial number and World Wide Name, and points the link at one of the
+            // devices that share them; a name of the content of a LUN leads to one of its paths in the same way.
             let key = shared::key(&identity.text);
             let rests_on =
                 |words: &[String]| words.iter().any(|word| !word.is_empty() && key.contains(word.as_str()));
@@ -84,7 +84,7 @@ fn is_hardware(kind: IdentityKind) -> bool {
     )
 }
 
-/// Why a name of `node` tells it from no other device; `None` where it does.
+/// Why a name of `node` does not distinguish it from other devices; `None` if it does.
 fn rejection_reason(
     machine: &Machine<'_>,
     node: &Node,
@@ -97,7 +97,7 @@ fn rejection_reason(
     if is_kernel_name(machine, &identity.text) {
         return Some("the kernel may give this name to any device".to_owned());
     }
-    // Where nobody can say what the others are called, a name that only udev knows may be anybody's.
+    // If the names of the other devices are not known, a name that only udev knows may belong to any of them.
     let known_to_kernel = match identity.kind {
         IdentityKind::Serial => crate::facts::serial(&node.directory).is_some(),
         IdentityKind::Wwn => !crate::facts::wwns(node).is_empty(),
@@ -114,8 +114,8 @@ fn rejection_reason(
     }
 }
 
-/// Cheap bridges and sticks share serial numbers such as `000000000000`, `0123456789ABCDEF`; such a word proves nothing. A
-/// short one is what the device has, as long as it is no mere number in a row.
+/// Cheap bridges and sticks share serial numbers such as `000000000000`, `0123456789ABCDEF`; such a number proves
+/// nothing. A short one is accepted as long as it is not just digits in sequence.
 fn is_distinctive(word: &str) -> bool {
     const MIN_LETTERS: usize = 3;
     let letters = shared::key(word);
@@ -128,8 +128,8 @@ fn is_distinctive(word: &str) -> bool {
             .any(is_counting)
 }
 
-/// The kernel makes the World Wide Name of an NVMe namespace that has none of the controller's serial number, in hexadecimal:
-/// `nvme.1b36-4e5631-51454d55-00000001`. It is worth as much as that.
+/// For an NVMe namespace without a World Wide Name the kernel builds one from the controller's serial number, in
+/// hexadecimal: `nvme.1b36-4e5631-51454d55-00000001`. It is as distinctive as that number.
 fn has_serial_inside(wwn: &str) -> bool {
     let Some(serial) = wwn.strip_prefix("nvme.").and_then(|rest| rest.split('-').nth(1)) else { return true };
     let pairs =
@@ -138,7 +138,7 @@ fn has_serial_inside(wwn: &str) -> bool {
     bytes.is_some_and(|bytes| is_distinctive(&String::from_utf8_lossy(&bytes)))
 }
 
-/// Whether a word is, or could be, what the kernel calls a device: another may have the name after the next boot.
+/// Whether a word is, or could be, a kernel name: another device may have it after the next boot.
 pub(crate) fn is_kernel_name(machine: &Machine<'_>, word: &str) -> bool {
     const NUMBERED: [&str; 10] = ["dm-", "md", "loop", "zram", "nbd", "ram", "mmcblk", "sr", "nvme", "ublkb"];
     const LETTERED: [&str; 4] = ["sd", "vd", "xvd", "hd"];

@@ -1,9 +1,9 @@
 //! Labels of devices that belong to something larger or hold something encrypted. Such a device looks unused while its
-//! array, volume group or pool is not assembled, and losing it breaks more than the device.
+//! array, volume group or pool is not assembled, and losing it breaks more than the device itself.
 
 use crate::signature::Signature;
 
-/// Whether a label, in the words of libblkid, is of that kind. Members of md, LVM, ZFS, DDF and vendors' arrays are all
+/// Whether a label, as libblkid names it, is of that kind. Members of md, LVM, ZFS, DDF and vendors' arrays are all
 /// called `…_member`.
 pub(crate) fn belongs_elsewhere(signature: &Signature) -> bool {
     const OTHERS: [&str; 13] = [
@@ -17,7 +17,7 @@ pub(crate) fn belongs_elsewhere(signature: &Signature) -> bool {
         "vdo",
         "jbd",
         "xfs_external_log",
-        // The memory of a machine that sleeps.
+        // The memory of a suspended machine.
         "swsuspend",
         "DM_snapshot_cow",
         "DM_integrity",

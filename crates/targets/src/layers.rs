@@ -1,15 +1,16 @@
-//! What a device is made of, as a tree with the members of an array side by side: kind, size and name of each. It reads
-//! sysfs only.
+//! What a device is built on, as a tree with the members of an array side by side: kind, size and name of each. It
+//! reads only sysfs.
 
 use crate::lvm::logical_volume;
 use crate::sysfs::{Node, Tree, read_text};
 use rdsk_model::Layer;
 
-/// Levels and devices of a tree; what is below them is left out. A disk stands in the tree once for each of its partitions.
+/// Levels and devices of a tree; what is below them is left out. A disk appears in the tree once for each of its
+/// partitions.
 const MAX_LEVELS: usize = 16;
 const MAX_LAYERS: usize = 512;
 
-/// What a device is made of, each with what that is made of.
+/// What a device is built on, each with what that is built on.
 pub(crate) fn below(tree: &Tree, node: &Node) -> Vec<Layer> {
     let mut left = MAX_LAYERS;
     layers_below(tree, node, MAX_LEVELS, &mut left)
@@ -54,8 +55,8 @@ pub(crate) fn kind(node: &Node) -> String {
     }
 }
 
-/// Who made a device of the device mapper, from the prefix of its UUID: `LVM`, `CRYPT-LUKS2`, `mpath`. The kernel does not
-/// tell its targets in sysfs.
+/// Who created a device-mapper device, from the prefix of its UUID: `LVM`, `CRYPT-LUKS2`, `mpath`. The kernel does not
+/// report its targets in sysfs.
 fn maker(uuid: &str) -> Option<String> {
     let mut parts = uuid.split('-');
     let first = parts.next()?;
@@ -65,10 +66,7 @@ fn maker(uuid: &str) -> Option<String> {
 
 /// `vg/lv`, or the name in `/dev/mapper`.
 pub(crate) fn mapped_name(node: &Node) -> Option<String> {
-    let name = node.mapped_name.as_deref()?;
-    let uuid = read_text(&node.directory.join("dm/uuid")).unwrap_or_default();
-    let volume = logical_volume(name, &uuid).map(|(group, volume)| format!("{group}/{volume}"));
-    Some(volume.unwrap_or_else(|| name.to_owned()))
+    logical_volume(node).or_else(|| node.mapped_name.clone())
 }
 
 #[cfg(test)]
@@ -111,7 +109,7 @@ mod tests {
         assert_eq!((disk.kind.as_deref(), disk.mapped_name, disk.below), (Some("disk"), None, Vec::new()));
     }
 
-    /// Each level stands on two partitions of the one below it, so that paths double with each.
+    /// Each level is built on two partitions of the one below it, so that paths double with each.
     #[test]
     fn a_tree_that_would_never_end_is_cut() {
         let mut fake = crate::fake::Fake::new();

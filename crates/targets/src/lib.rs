@@ -1,5 +1,6 @@
-//! The room `targets`: files, block devices and simulated disks, examined, judged, and only then claimed. It is the only room that opens
-//! anything for writing, and it never does so before the judgement; examining opens for reading only.
+//! The room `targets`: files, block devices and simulated disks are examined, the requested access is authorized, and
+//! only then are they claimed. It is the only room that opens anything for writing, and never before that check;
+//! examining opens for reading only.
 
 mod array;
 mod authorize;

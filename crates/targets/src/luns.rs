@@ -1,5 +1,5 @@
-//! Which disks are one and the same: the paths of a LUN, as their World Wide Names tell, or serial number, model and size
-//! where there is no such name. It reads sysfs and judges nothing.
+//! Which disks are the same: the paths of a LUN, by their World Wide Names, or by serial number, model and size if
+//! there is no such name. It reads sysfs and decides nothing.
 
 use crate::facts;
 use crate::sysfs::{Node, Tree, read_text};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Luns(BTreeMap<String, String>);
 
 impl Luns {
-    /// Compares all disks that are made of nothing else.
+    /// Compares all disks that are built on nothing else.
     pub(crate) fn read(tree: &Tree) -> Self {
         let mut by_word: BTreeMap<String, String> = BTreeMap::new();
         let mut first_of: BTreeMap<String, String> = BTreeMap::new();
@@ -32,24 +32,25 @@ impl Luns {
         self.0.get(disk).map_or(disk, String::as_str)
     }
 
-    /// Whether two different disks are one LUN.
+    /// Whether two different disks are paths of one LUN.
     pub(crate) fn are_paths(&self, one: &str, other: &str) -> bool {
         one != other && self.medium(one) == self.medium(other)
     }
 }
 
-/// What tells a disk.
+/// What a disk is recognized by.
 #[derive(Debug, Default)]
 struct LookupKeys {
-    /// By which it is found among the others.
+    /// What it looks for among the others.
     find_by: Vec<String>,
-    /// By which the others find it.
+    /// What the others can find it by.
     found_by: Vec<String>,
 }
 
-/// Serial numbers alone tell no disk, since cheap bridges share them and the namespaces of one NVMe controller do; taken
-/// for paths are therefore only disks of one model and size with one serial number, and no NVMe namespaces. Two disks with
-/// World Wide Names are what these say: the logical disks of a controller may all have its serial number and model.
+/// A serial number alone does not identify a disk, because cheap bridges share them and so do the namespaces of one
+/// NVMe controller; only disks of one model and size with one serial number are therefore taken for paths, and no NVMe
+/// namespaces. If two disks have World Wide Names, these decide: the logical disks of a controller may all have its
+/// serial number and model.
 fn words(node: &Node) -> LookupKeys {
     let wwns: Vec<String> = facts::wwns(node).iter().map(|wwn| format!("wwn {wwn}")).collect();
     let mut words = LookupKeys { find_by: wwns.clone(), found_by: wwns.clone() };
@@ -99,12 +100,12 @@ mod tests {
                 assert!(!machine.luns.are_paths(one, other), "{one} {other}");
             }
         });
-        // A controller's logical disks have its serial number and model, and names of their own.
+        // A controller's logical disks share its serial number and model, and have names of their own.
         let named = fake
             .attribute("sdd/device/wwid", "naa.600508b1001c0001\n")
             .attribute("sde/device/wwid", "naa.600508b1001c0002\n");
         named.with(|machine, _| assert!(!machine.luns.are_paths("sdd", "sde")));
-        // A path whose name could not be read is still known by the rest.
+        // A path whose name could not be read is still recognized by the rest.
         let half = named.attribute("sde/device/wwid", "\n");
         half.with(|machine, _| assert!(machine.luns.are_paths("sdd", "sde")));
         let fake = half.attribute("sdd/device/wwid", "\n");

@@ -1,8 +1,15 @@
-//! The names that LVM gives its devices: volume group and logical volume, taken apart again. It reads no device.
+//! The names that LVM gives its devices, split into volume group and logical volume. It opens no device.
 
-/// Volume group and logical volume of a device of LVM, which doubles each hyphen within a name (lvm(8), "Valid Names"). The
+use crate::sysfs::Node;
+
+/// `vg/lv` of an LVM device; `None` for every other device.
+pub(crate) fn logical_volume(node: &Node) -> Option<String> {
+    split(node.mapped_name.as_deref()?, &node.dm_uuid()).map(|(group, volume)| format!("{group}/{volume}"))
+}
+
+/// Volume group and logical volume of an LVM device. LVM doubles each hyphen within a name (lvm(8), "Valid Names"). The
 /// hidden parts of a volume have a third part in the name or a suffix to the UUID's 64 characters.
-pub(crate) fn logical_volume(name: &str, uuid: &str) -> Option<(String, String)> {
+fn split(name: &str, uuid: &str) -> Option<(String, String)> {
     const UUID_CHARACTERS: usize = 64;
     if uuid.strip_prefix("LVM-")?.len() != UUID_CHARACTERS {
         return None;
@@ -29,8 +36,7 @@ mod tests {
     #[test]
     fn names_of_lvm_are_taken_apart() {
         let uuid = format!("LVM-{}", "a".repeat(64));
-        let parted =
-            |name: &str| logical_volume(name, &uuid).map(|(group, volume)| format!("{group}/{volume}"));
+        let parted = |name: &str| split(name, &uuid).map(|(group, volume)| format!("{group}/{volume}"));
         assert_eq!(parted("vg-lv").as_deref(), Some("vg/lv"));
         assert_eq!(parted("v--g-l--v").as_deref(), Some("v-g/l-v"));
         assert_eq!(parted("a---b").as_deref(), Some("a-/b"));
@@ -39,7 +45,7 @@ mod tests {
             assert_eq!(parted(name), None, "{name}");
         }
         for uuid in ["", "CRYPT-x", &format!("{uuid}-tdata"), "LVM-short"] {
-            assert_eq!(logical_volume("vg-lv", uuid), None, "{uuid}");
+            assert_eq!(split("vg-lv", uuid), None, "{uuid}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Everything that is read once per examination: the devices, what loop devices keep their data in, the mounts, the swap
-//! spaces, the tables of device mapper. It answers which device a mount or a swap space lies on, and judges nothing.
+//! Everything that is read once per examination: the devices, the backing files of loop devices, the mounts, the swap
+//! spaces, the tables of device mapper. It answers which device a mount or a swap space lies on, and decides nothing.
 
 use crate::device_mapper::{Mapper, Row};
 use crate::device_number::DeviceNumber;
@@ -20,20 +20,18 @@ use std::path::PathBuf;
 pub(crate) struct Machine<'roots> {
     /// Where it was read.
     pub(crate) roots: &'roots Roots,
-    /// The block devices.
     pub(crate) tree: Tree,
     /// Which disks are paths of one LUN.
     pub(crate) luns: Luns,
-    /// Device mapper, to be asked.
+    /// Device mapper, for queries.
     pub(crate) mapper: Mapper<'roots>,
-    /// What device-mapper devices are made of, by kernel name, or why that cannot be told.
+    /// What device-mapper devices are built on, by kernel name, or why that is not known.
     tables: BTreeMap<String, Result<Vec<Row>, String>>,
-    /// What loop devices that sysfs shows as attached keep their data in, by kernel name: `None` for those that were detached
-    /// meanwhile. Those that nobody tells of are missing.
+    /// The backing of loop devices that sysfs shows as attached, by kernel name: `None` for those that have been
+    /// detached since. Those for which no source reports one are missing.
     backings: BTreeMap<String, Option<Backing>>,
     /// The mounts of every namespace that can be seen.
     pub(crate) mounts: Vec<Mount>,
-    /// The swap spaces.
     pub(crate) swaps: Vec<PathBuf>,
 }
 
@@ -55,17 +53,17 @@ impl<'roots> Machine<'roots> {
         Self { roots, luns: Luns::read(&tree), tree, mapper, tables, backings, mounts, swaps }
     }
 
-    /// What a device-mapper device is made of, or why that cannot be told; `None` for every other device.
+    /// What a device-mapper device is built on, or why that is not known; `None` for every other device.
     pub(crate) fn table(&self, node: &Node) -> Option<&Result<Vec<Row>, String>> {
         self.tables.get(&node.name)
     }
 
-    /// The file that a loop device keeps its data in.
+    /// The backing of a loop device.
     pub(crate) fn backing(&self, node: &Node) -> Option<Backing> {
         self.backings.get(&node.name).copied().flatten()
     }
 
-    /// Loop devices over a file of which nothing but its lost name is known: any file or device may be it.
+    /// Loop devices over a file of which only a deleted name is known: any file or device may be it.
     pub(crate) fn lost_backings(&self) -> impl Iterator<Item = &Node> {
         self.tree.nodes().filter(|node| {
             let lost = |path: &PathBuf| path.to_string_lossy().ends_with(" (deleted)");
@@ -73,7 +71,7 @@ impl<'roots> Machine<'roots> {
         })
     }
 
-    /// The device under a mount: by its number, else by its source (btrfs), else by where an overlay writes.
+    /// The device under a mount: by its number, else by its source (btrfs), else by an overlay's upper directory.
     pub(crate) fn device_of_mount(&self, mount: &Mount) -> Option<&Node> {
         self.tree
             .by_number(mount.number)
@@ -90,7 +88,7 @@ impl<'roots> Machine<'roots> {
         self.tree.by_path(path, &self.roots.dev)
     }
 
-    /// The block device that a loop device keeps its data in; `None` where that is a file.
+    /// The block device that backs a loop device; `None` if a file does.
     pub(crate) fn device_below_loop(&self, node: &Node) -> Option<&Node> {
         match self.backing(node).and_then(|backing| backing.device) {
             Some(number) => self.tree.by_number(number),
@@ -99,18 +97,17 @@ impl<'roots> Machine<'roots> {
     }
 }
 
-/// What a loop device keeps its data in, beyond its name.
+/// What backs a loop device, besides its name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Backing {
-    /// `st_dev` and `st_ino`.
     pub(crate) inode: (u64, u64),
-    /// Where it is a block device.
+    /// Set if it is a block device.
     device: Option<DeviceNumber>,
 }
 
-/// Asks the loop device itself, because its file may have lost the name that sysfs shows and have others; where it may
-/// not be asked, the name has to do. The outer `None` is for what neither tells, the inner for a device that was detached
-/// after sysfs was read, as the kernel's ENXIO says: it keeps its data nowhere.
+/// Asks the loop device itself, because its file may have lost the name that sysfs shows and have others; if it may not
+/// be asked, the name has to do. The outer `None` means that neither answers, the inner that the device was detached
+/// after sysfs was read, as the kernel's ENXIO says: nothing backs it.
 fn backing_of(node: &Node, roots: &Roots) -> Option<Option<Backing>> {
     let by_kernel = || {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;

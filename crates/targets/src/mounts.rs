@@ -1,5 +1,5 @@
 //! What is mounted and what is swapped to, from procfs, in every mount namespace that can be seen. It reads text and
-//! judges nothing.
+//! decides nothing.
 
 use crate::device_number::DeviceNumber;
 use crate::uses::Found;
@@ -10,10 +10,10 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-/// Processes whose mount namespace is looked at. A limit on everything; beyond it a doubt is raised.
+/// Processes whose mount namespace is examined. Everything has a limit; beyond this one a doubt is raised.
 const MAX_PROCESSES: usize = 1 << 16;
 
-/// In whose tree something is mounted.
+/// In whose mount namespace something is mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Namespace {
     /// This process sees it.
@@ -27,9 +27,7 @@ pub(crate) enum Namespace {
 pub(crate) struct Mount {
     /// `st_dev` of its files; major 0 for filesystems without one device, among them btrfs and overlay.
     pub(crate) number: DeviceNumber,
-    /// Where.
     pub(crate) point: PathBuf,
-    /// Options of the mount.
     pub(crate) options: String,
     /// `ext4`.
     pub(crate) kind: String,
@@ -37,7 +35,6 @@ pub(crate) struct Mount {
     pub(crate) source: PathBuf,
     /// Options of the filesystem.
     pub(crate) super_options: String,
-    /// In whose tree.
     pub(crate) namespace: Namespace,
 }
 
@@ -71,7 +68,7 @@ pub(crate) fn read_mounts(proc: &Path, found: &mut Found) -> Vec<Mount> {
         entries.filter_map(Result::ok).map(|entry| entry.file_name()).filter(|name| is_process(name));
     for process in processes.by_ref().take(MAX_PROCESSES) {
         let directory = proc.join(process);
-        // Not every process may be looked at; whoever may not be looked at here is held off by O_EXCL in the end.
+        // Not every process may be examined; in the end O_EXCL protects what a hidden one uses.
         let Ok(namespace) = fs::read_link(directory.join("ns/mnt")) else { continue };
         if seen.insert(namespace) {
             mounts.extend(read_table(&directory.join("mountinfo"), Namespace::Other).unwrap_or_default());
@@ -96,7 +93,7 @@ pub(crate) fn read_swaps(proc: &Path, found: &mut Found) -> Vec<PathBuf> {
     }
 }
 
-/// The mount that a file lies in: the last of those whose point is the longest beginning of its path.
+/// The mount that contains a file: the last of those whose mount point is the longest prefix of its path.
 pub(crate) fn mount_of<'list>(mounts: &'list [Mount], path: &Path) -> Option<&'list Mount> {
     mounts
         .iter()

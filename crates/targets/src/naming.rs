@@ -1,6 +1,6 @@
-//! Finds the device that a word names when no path has that name: an identity such as a World Wide Name or `vg/lv`, or a
-//! tag as mount(8) takes it (`UUID=`, `LABEL=`, `PARTUUID=`, `PARTLABEL=`, `ID=`). The kernel's own names are no such words,
-//! and a word that several devices answer to is never settled by guessing.
+//! Finds the device that a word names if no path has that name: an identity such as a World Wide Name or `vg/lv`, or a
+//! tag of mount(8) (`UUID=`, `LABEL=`, `PARTUUID=`, `PARTLABEL=`, `ID=`). Kernel names are not accepted, and a word
+//! that names several devices is never resolved by guessing.
 
 use crate::device_number::DeviceNumber;
 use crate::error::TargetError;
@@ -15,10 +15,10 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-/// The node of the one device that `word` names; `None` where it is no name of any device.
+/// The node of the one device that `word` names; `None` if it names no device.
 ///
 /// # Errors
-/// When several devices have the name, when it is a name of the kernel's without its path, or the node is missing.
+/// If several devices have the name, if it is a kernel name without its path, or if the node is missing.
 pub(crate) fn resolve(word: &str, roots: &Roots) -> Result<Option<PathBuf>, TargetError> {
     if !can_be_a_name(word) {
         return Ok(None);
@@ -52,7 +52,7 @@ pub(crate) fn resolve(word: &str, roots: &Roots) -> Result<Option<PathBuf>, Targ
     }
 }
 
-/// A relative path of the user's (`./x`, `../x`) and one outside `/dev` mean files.
+/// A relative path (`./x`, `../x`) and one outside `/dev` mean files.
 fn can_be_a_name(word: &str) -> bool {
     let is_path = ["/", "./", "../"].iter().any(|start| word.starts_with(start));
     !word.is_empty() && word != "." && word != ".." && (!is_path || word.starts_with("/dev/"))
@@ -73,7 +73,7 @@ enum Tag<'word> {
 }
 
 impl<'word> Tag<'word> {
-    /// `UUID=…`, with or without quotation marks, or the link of udev of the same meaning.
+    /// `UUID=…`, with or without quotation marks, or the udev link of the same meaning.
     fn parse(word: &'word str) -> Option<Self> {
         let value = |tag: &str, directory: &str| {
             let value = word.strip_prefix(tag).or_else(|| word.strip_prefix(directory))?;
@@ -123,8 +123,8 @@ fn tagged<'machine>(
     machine.tree.nodes().filter(|node| tag.is_of(&inventory.content(machine, node))).collect()
 }
 
-/// Those that no other one of the list is made of: the map over the paths of a LUN shows the same content as each path, and
-/// is what is meant.
+/// Those that are below no other device of the list: the map over the paths of a LUN shows the same content as each
+/// path, and is what is meant.
 fn topmost<'list, 'machine>(
     machine: &Machine<'_>,
     nodes: &'list [&'machine Node],
@@ -139,7 +139,7 @@ fn topmost<'list, 'machine>(
     }
 }
 
-/// The node in `/dev` by the kernel's name, if it really is this device.
+/// The node in `/dev` under the kernel name, if it really is this device.
 fn node_path(machine: &Machine<'_>, node: &Node) -> Result<PathBuf, TargetError> {
     let path = machine.roots.dev.join(node.kernel_name());
     let is_it = fs::metadata(&path).is_ok_and(|meta| {

@@ -1,5 +1,5 @@
-//! Finds and removes test files that a killed rdsk left behind. A file is one only if everything fits: the strict name, a
-//! regular file, our user, one link, the mark, and no lock. It never follows a link and never waits.
+//! Finds and removes test files that a killed rdsk left behind. A file is one only if everything matches: the exact
+//! name, a regular file, our user, one link, the mark, and no lock. It never follows a link and never waits.
 
 use crate::error::TargetError;
 use crate::registry::{MARK_NAME, MARK_VALUE, is_file_name};
@@ -20,7 +20,7 @@ pub struct RemovedOrphan {
 /// Removes the orphans in `directory`. A file that any process still holds locked stays.
 ///
 /// # Errors
-/// When the directory cannot be read. A file that cannot be judged or removed is left, silently.
+/// If the directory cannot be read. A file that cannot be checked or removed is left, silently.
 pub fn remove_orphans(directory: &Path) -> Result<Vec<RemovedOrphan>, TargetError> {
     let failed = |error: std::io::Error| match error.raw_os_error() {
         Some(libc::ENOTDIR) => TargetError::NotDirectory { path: crate::display::shown(directory) },
@@ -38,7 +38,7 @@ pub fn remove_orphans(directory: &Path) -> Result<Vec<RemovedOrphan>, TargetErro
     Ok(removed)
 }
 
-/// Removes the file if it is an orphan; returns its size then.
+/// Removes the file if it is an orphan, and then returns its size.
 fn remove(parent: &OwnedFd, name: &str) -> Option<u64> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(parent, name, flags, Mode::empty()).ok()?;
@@ -62,8 +62,8 @@ fn may_be_ours(stat: &Stat) -> bool {
         && stat.st_uid == rustix::process::geteuid().as_raw()
 }
 
-/// A file without the mark on a filesystem that has marks is not ours, unless it was left before it got one, and then it
-/// is empty. Where there are no marks the strict name decides.
+/// A file without the mark on a filesystem that supports marks is not ours, unless it was left before it was marked,
+/// and then it is empty. Without support for marks the exact name decides.
 fn is_marked(file: impl AsFd, stat: &Stat) -> bool {
     let mut value = [0u8; 8];
     match rustix::fs::fgetxattr(file, MARK_NAME, &mut value) {

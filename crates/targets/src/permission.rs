@@ -1,5 +1,5 @@
-//! What a plan does to a target, what the user has allowed, and the refusal where that is not enough. Data only; `authorize`
-//! decides.
+//! What a plan does to a target, what the user has allowed, and the refusal if that is not enough. Data only;
+//! `authorize` decides.
 
 use rdsk_model::{Problem, ProblemKind};
 
@@ -25,13 +25,13 @@ pub enum Overwrite {
 /// What the user allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permission {
-    /// The word after `--destroy`: the identity of the one device that may be overwritten.
+    /// The value of `--destroy`: the identity of the one device that may be overwritten.
     pub destroy: Option<String>,
     /// Whether a regular file may be overwritten.
     pub overwrite: Overwrite,
 }
 
-/// A refusal, fit to print.
+/// A refusal, safe to print.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {

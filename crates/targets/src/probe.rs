@@ -1,5 +1,6 @@
-//! Questions that only an open descriptor answers: is the device held exclusively, does it take direct I/O, can reads be
-//! asked for without waiting. Everything here but `open_retrying_busy` opens for reading only.
+//! Questions that only an open descriptor answers: is the device held exclusively, does it support direct I/O and reads
+//! that do not wait, how large is it, how is the file allocated. Everything here but `open_retrying_busy` opens for
+//! reading only.
 
 use crate::uses::{Found, UseKind};
 use rdsk_model::ExtentEvidence;
@@ -12,15 +13,15 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Flags of every look: not waiting for a medium, a FIFO's writer or a modem, not becoming anybody's terminal.
+/// Flags of every probe: do not wait for a medium, a FIFO's writer or a modem, and do not become anybody's terminal.
 const PROBE_FLAGS: OFlags =
     OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-/// How long a device may be busy before somebody is taken to use it.
+/// How long a device may be busy before it counts as in use.
 const BUSY_RETRY_TIME: Duration = Duration::from_millis(250);
 
-/// Asks the kernel whether anybody holds the device, with `O_RDONLY | O_EXCL`. The kernel counts mounts, swap, LVM, md and
-/// programs that asked for `O_EXCL`, on the device, its partitions and its disk, in every namespace.
+/// Asks the kernel whether anybody holds the device, with `O_RDONLY | O_EXCL`. The kernel counts mounts, swap, LVM, md
+/// and programs that opened it with `O_EXCL`, on the device, its partitions and its disk, in every namespace.
 pub(crate) fn exclusive(path: &Path, found: &mut Found) {
     match open_retrying_busy(path, PROBE_FLAGS | OFlags::EXCL) {
         Ok(_) => {}
@@ -29,9 +30,9 @@ pub(crate) fn exclusive(path: &Path, found: &mut Found) {
     }
 }
 
-/// Opens, and asks again for a moment where the device is busy: programs that udev starts (mdadm) hold a device exclusively
-/// while they look at it, and a child that was forked keeps our own descriptors until it becomes another program. Whoever
-/// uses the device holds it for longer.
+/// Opens, and retries for a moment if the device is busy: programs that udev starts (mdadm) hold a device exclusively
+/// while they inspect it, and a forked child keeps our own descriptors until it executes another program. A real user
+/// holds the device for longer.
 pub(crate) fn open_retrying_busy(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let end = Instant::now() + BUSY_RETRY_TIME;
     loop {
@@ -42,7 +43,7 @@ pub(crate) fn open_retrying_busy(path: &Path, flags: OFlags) -> Result<OwnedFd, 
     }
 }
 
-/// Whether direct I/O opens; `None` where opening fails for another reason.
+/// Whether direct I/O opens; `None` if opening fails for another reason.
 pub(crate) fn direct_io(path: &Path) -> Option<bool> {
     match rustix::fs::open(path, PROBE_FLAGS | OFlags::DIRECT, Mode::empty()) {
         Ok(_) => Some(true),
@@ -51,15 +52,15 @@ pub(crate) fn direct_io(path: &Path) -> Option<bool> {
     }
 }
 
-/// Alignment in bytes that direct I/O wants, from statx(2) (Linux 6.1 and later); `None` where it does not tell.
+/// Alignment in bytes that direct I/O requires, from statx(2) (Linux 6.1 and later); `None` if it is not reported.
 pub(crate) fn direct_align(path: &Path) -> Option<u64> {
     let answer = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::DIOALIGN).ok()?;
     let told = StatxFlags::from_bits_retain(answer.stx_mask).contains(StatxFlags::DIOALIGN);
     (told && answer.stx_dio_offset_align > 0).then_some(u64::from(answer.stx_dio_offset_align))
 }
 
-/// Whether a read of the first bytes can be asked for with `RWF_NOWAIT`; `None` where that cannot be tried. `fd` may be
-/// open with `O_DIRECT`.
+/// Whether reads of the first bytes support `RWF_NOWAIT`; `None` if that cannot be tried. `fd` may be open with
+/// `O_DIRECT`.
 pub(crate) fn nowait(fd: impl AsFd, size_bytes: u64, align_bytes: u64) -> Option<bool> {
     const MAX_ALIGN: usize = 1 << 16;
     let length = usize::try_from(align_bytes).ok()?.next_power_of_two().clamp(4096, MAX_ALIGN);
@@ -81,7 +82,7 @@ pub(crate) fn filesystem_type(path: &Path) -> Option<u64> {
     Some(rustix::fs::statfs(path).ok()?.f_type as u64 & 0xffff_ffff)
 }
 
-/// Size of the block device at `path` in bytes; `None` where it cannot be opened.
+/// Size of the block device at `path` in bytes; `None` if it cannot be opened.
 pub(crate) fn block_size(path: &Path) -> Option<u64> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     open_block_size(rustix::fs::open(path, flags, Mode::empty()).ok()?)
@@ -92,13 +93,13 @@ pub(crate) fn open_block_size(fd: impl AsFd) -> Option<u64> {
     rdsk_sys::device::block_device_size(fd).ok()
 }
 
-/// How a file lies on its filesystem; `None` where that cannot be told.
+/// How a file is allocated on its filesystem; `None` if that is not known.
 pub(crate) fn allocation_of(path: &Path, offset: u64, len: u64) -> Option<ExtentEvidence> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
     allocation(rustix::fs::open(path, flags, Mode::empty()).ok()?, offset, len)
 }
 
-/// Sums up FIEMAP. Data among the metadata, or not placed yet, is data and no hole, so it counts as mapped.
+/// Sums up FIEMAP. Data stored inline or not yet placed are data, not a hole, so they count as mapped.
 pub(crate) fn allocation(fd: impl AsFd, offset: u64, len: u64) -> Option<ExtentEvidence> {
     let list = extents(fd, offset, len, ExtentSync::Flush).ok()?;
     let sum = summarise(&list, offset, len);

@@ -1,5 +1,5 @@
-//! Which processes have a file or a block device open, or mapped for writing, as procfs tells. The kernel's `O_EXCL` says
-//! nothing of openers that did not ask for it themselves, so they are looked for one by one. It opens no target.
+//! Which processes have a file or a block device open, or mapped for writing, according to procfs. The kernel's
+//! `O_EXCL` does not cover openers that did not use it themselves, so every process is checked. It opens no target.
 
 use crate::device_number::DeviceNumber;
 use crate::probe;
@@ -11,9 +11,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Processes whose open files are looked at; beyond them nothing is proven.
+/// Processes whose open files are checked; beyond them nothing is proven.
 const MAX_PROCESSES: usize = 1 << 16;
-/// How often, and how long apart, is looked again at whoever has a target open.
+/// How often, and how far apart, the openers of a target are checked again.
 const MAX_RECHECKS: usize = 4;
 const RECHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// The number of the kernel's first PID namespace (include/linux/proc_ns.h, PROC_PID_INIT_INO). In another one the
@@ -26,7 +26,6 @@ pub(crate) type Inode = (u64, u64);
 /// Which open descriptors of others count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Openers {
-    /// Every one.
     Any,
     /// Those that may write.
     Writers,
@@ -46,28 +45,27 @@ impl Process {
     }
 }
 
-/// A device node as procfs lets it be told: a block device, or a character device through which a disk takes commands.
+/// A device node as procfs identifies it: a block device, or a character device through which a disk takes commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NodeNumber {
-    /// A block device.
     Block(DeviceNumber),
     /// A character device: `sg3`, `bsg/0:0:0:0`, `ng0n1`.
     Character(DeviceNumber),
 }
 
-/// Adds a use for each process that may write to one of `devices`, which are given by number with their name, and a
-/// doubt where processes may not be looked at.
+/// Adds a use for each process that may write to one of `devices`, given by number with their names, and a doubt if
+/// processes may not be inspected.
 pub(crate) fn writers(proc: &Path, devices: &BTreeMap<NodeNumber, String>, found: &mut Found) {
     found.extend(persistent(|| writers_now(proc, devices)));
 }
 
-/// Adds a use for each process that has the file open, or mapped for writing. What may not be looked at is passed over.
+/// Adds a use for each process that has the file open, or mapped for writing. What may not be inspected is skipped.
 pub(crate) fn users_of_file(proc: &Path, path: &Path, inode: Inode, which: Openers, found: &mut Found) {
     found.extend(persistent(|| users_of_file_now(proc, path, inode, which)));
 }
 
-/// Looks again where something was found, and keeps what stays: who opens a device to read its label has closed it by
-/// then, and a process that was just forked has started its program, which closes what it inherited.
+/// Checks again if something was found, and keeps what persists: a process that opens a device to read its label has
+/// closed it by then, and a forked one has started its program, which closes what it inherited.
 fn persistent(look: impl Fn() -> Found) -> Found {
     let mut found = look();
     for _ in 0..MAX_RECHECKS {
@@ -123,7 +121,7 @@ fn users_of_file_now(proc: &Path, path: &Path, inode: Inode, which: Openers) -> 
     found
 }
 
-/// All other processes that procfs shows, and a doubt where it does not show all of them.
+/// All other processes that procfs shows, and a doubt if it does not show all of them.
 fn others(proc: &Path, found: &mut Found) -> Vec<Process> {
     let own = std::process::id().to_string();
     let Ok(entries) = fs::read_dir(proc) else {
@@ -143,7 +141,7 @@ fn others(proc: &Path, found: &mut Found) -> Vec<Process> {
     ids.map(|id| Process { directory: proc.join(&id), id }).collect()
 }
 
-/// Names of the descriptors; `None` where they may not be looked at. A process that has ended has none.
+/// Names of the descriptors; `None` if they may not be inspected. A process that has ended has none.
 fn descriptors(process: &Process) -> Option<Vec<String>> {
     match fs::read_dir(process.directory.join("fd")) {
         Ok(entries) => Some(entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()),
@@ -152,8 +150,8 @@ fn descriptors(process: &Process) -> Option<Vec<String>> {
     }
 }
 
-/// The inode's number that the kernel prints (5.14 and later; before, the last name, which hard links and bind mounts
-/// change) is compared first, so that stat(2), which may hang on a dead server, is called for likely files only.
+/// The inode number that the kernel prints (5.14 and later; before, the file name, which hard links and bind mounts
+/// change) is compared first, so that stat(2), which may hang on a dead server, is called only for likely files.
 fn has_open(process: &Process, names: &[String], path: &Path, inode: Inode, which: Openers) -> bool {
     names.iter().any(|name| {
         let link = process.directory.join("fd").join(name);
@@ -168,8 +166,8 @@ fn has_open(process: &Process, names: &[String], path: &Path, inode: Inode, whic
     })
 }
 
-/// Whether one of the two is a file of an overlay filesystem and the other the file of the layer that it shows: an overlay
-/// has a device number of its own, and keeps the numbers of the inodes where its layers lie on one filesystem.
+/// Whether one of the two is a file of an overlay filesystem and the other the file of the layer that it shows: an
+/// overlay has a device number of its own, and keeps the inode numbers if its layers lie on one filesystem.
 fn is_layer_of(link: &Path, stat: &Statx, path: &Path, inode: Inode) -> bool {
     const OVERLAY: u64 = 0x794c_7630;
     let is_overlay = |path: &Path| probe::filesystem_type(path) == Some(OVERLAY);
@@ -178,8 +176,8 @@ fn is_layer_of(link: &Path, stat: &Statx, path: &Path, inode: Inode) -> bool {
         && is_overlay(link) != is_overlay(path)
 }
 
-/// The device that a descriptor leads to. Sockets, pipes and the like are told by their words, before anything is asked of
-/// a file.
+/// The device that a descriptor leads to. Sockets, pipes and the like are recognized by their link text, before the
+/// file is queried.
 fn device_behind(link: &Path) -> Option<NodeNumber> {
     let target = fs::read_link(link).ok()?;
     if !target.is_absolute() {
@@ -213,7 +211,7 @@ fn inode_in(process: &Path, descriptor: &str) -> Option<u64> {
     info.lines().find_map(|line| line.strip_prefix("ino:"))?.trim().parse().ok()
 }
 
-/// Whether a descriptor may write; one that cannot be asked is taken to.
+/// Whether a descriptor may write; if that is not known, it is assumed to.
 fn writes(process: &Path, descriptor: &str) -> bool {
     const ACCESS_MODE: u32 = 0o3;
     let info = fs::read_to_string(process.join("fdinfo").join(descriptor)).unwrap_or_default();
@@ -223,9 +221,9 @@ fn writes(process: &Path, descriptor: &str) -> bool {
         .is_none_or(|flags| flags & ACCESS_MODE != 0)
 }
 
-/// A shared mapping that may be written to.
+/// A shared, writable mapping.
 struct Mapping {
-    /// As procfs prints it, for where the file itself cannot be asked.
+    /// As procfs prints it, in case the file itself cannot be queried.
     inode_number: u64,
     stat: Option<Statx>,
 }
@@ -239,8 +237,8 @@ impl Mapping {
     }
 }
 
-/// The shared, writable mappings of files (proc_pid_maps(5)). Each is asked through `map_files`, because the device
-/// number in the text is not the one that stat(2) gives on every filesystem.
+/// The shared, writable mappings of files (proc_pid_maps(5)). Each is queried through `map_files`, because on some
+/// filesystems the device number in the text is not the one that stat(2) gives.
 fn mappings(process: &Process) -> Vec<Mapping> {
     let maps = fs::read(process.directory.join("maps")).unwrap_or_default();
     let mut list = Vec::new();

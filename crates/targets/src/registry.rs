@@ -1,5 +1,5 @@
-//! The test files of this process, so that every way out removes them: the end of a Claim, a panic that unwinds, and the
-//! watchdog of signals. It removes a name only while it still leads to the file that was made.
+//! The test files of this process, so that they are removed however it ends: when a Claim is dropped, when a panic
+//! unwinds, and by the signal watchdog. It removes a name only while it still leads to the file that was created.
 
 use crate::display::shown;
 use crate::error::TargetError;
@@ -11,19 +11,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use ulid::Ulid;
 
-/// The extended attribute that marks a test file where the filesystem has such attributes. The content cannot: the tests
+/// The extended attribute that marks a test file on filesystems that support it. The content cannot mark it: the tests
 /// overwrite it.
 pub(crate) const MARK_NAME: &str = "user.rdsk.test-file";
-/// Its value.
 pub(crate) const MARK_VALUE: &[u8] = b"1";
-/// Attempts to make a file. Each fails only when another process cleans up at the very same moment.
+/// Attempts to create a file. Each fails only if another process cleans up at the very same moment.
 const ATTEMPTS: usize = 8;
 
 static FILES: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
 static LEFT: Mutex<Vec<TestFileLeft>> = Mutex::new(Vec::new());
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
-/// A file to be removed. The directory is held open, so that it is found after a `chdir` or a rename.
+/// A file to be removed. The directory is kept open, so that it is found after a `chdir` or a rename.
 #[derive(Debug)]
 struct Entry {
     id: u64,
@@ -40,11 +39,11 @@ impl Entry {
             Ok(stat) if (stat.st_dev, stat.st_ino) == self.inode => {
                 rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty())
             }
-            // Another file has the name, or none has it: ours is gone.
+            // Another file has the name, or none does: ours is gone.
             Ok(_) | Err(Errno::NOENT) => Ok(()),
             Err(errno) => Err(errno),
         };
-        // On a filesystem that has turned read-only it stays; the next run there would find it as an orphan.
+        // On a filesystem that has turned read-only it stays; the next run there finds it as an orphan.
         if let Err(errno) = removed {
             let left = TestFileLeft { path: self.path.clone(), reason: errno.to_string() };
             LEFT.lock().unwrap_or_else(PoisonError::into_inner).push(left);
@@ -55,13 +54,13 @@ impl Entry {
 /// A test file that could not be removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestFileLeft {
-    /// Where it was made.
+    /// Where it was created.
     pub path: PathBuf,
-    /// Why it stays, in the kernel's words.
+    /// Why it was not removed, in the kernel's words.
     pub reason: String,
 }
 
-/// The test files of this process that could not be removed so far, for whoever tells the user where they lie.
+/// The test files of this process that could not be removed so far, to be reported to the user.
 #[must_use]
 pub fn test_files_left() -> Vec<TestFileLeft> {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -73,12 +72,12 @@ pub(crate) struct TestFile {
     id: u64,
     path: PathBuf,
     inode: (u64, u64),
-    /// Carries the lock that says "still in use" to the next run.
+    /// Carries the lock that tells the next run that the file is in use.
     file: OwnedFd,
 }
 
 impl TestFile {
-    /// Makes an empty file with a name of its own in `directory`.
+    /// Creates an empty file with a unique name in `directory`.
     pub(crate) fn create(directory: &Path) -> Result<Self, TargetError> {
         for _ in 0..ATTEMPTS {
             if let Some(file) = Self::try_create(directory)? {
@@ -98,7 +97,8 @@ impl TestFile {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let (file, inode) = {
-            // Held while the file comes into being, so that a signal finds it in the list or does not find it at all.
+            // Held while the file is created, so that a signal either finds it in the list or does not find it at
+            // all.
             let mut files = files();
             let file = rustix::fs::openat(&parent, &name, flags, Mode::RUSR | Mode::WUSR).map_err(failed)?;
             let stat = rustix::fs::fstat(&file).map_err(failed)?;
@@ -107,18 +107,17 @@ impl TestFile {
             (file, inode)
         };
         let test_file = Self { id, path, inode, file };
-        // A filesystem without locks gives none to the next run either, which then leaves the file alone.
+        // On a filesystem without locks the next run gets none either, and then leaves the file alone.
         let locked = rustix::fs::flock(&test_file.file, FlockOperation::NonBlockingLockExclusive);
         let links = rustix::fs::fstat(&test_file.file).map_err(failed)?.st_nlink;
         if locked == Err(Errno::WOULDBLOCK) || links == 0 {
             return Ok(None);
         }
-        // Without attributes the name alone must tell.
+        // Without attributes only the name identifies the file.
         let _ = rustix::fs::fsetxattr(&test_file.file, MARK_NAME, MARK_VALUE, XattrFlags::empty());
         Ok(Some(test_file))
     }
 
-    /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -128,7 +127,6 @@ impl TestFile {
         self.inode
     }
 
-    /// For writing.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
@@ -143,27 +141,27 @@ impl Drop for TestFile {
     }
 }
 
-/// Removes every test file that this process still has. For the watchdog of signals: it may be called from any thread and
-/// more than once. Descriptors that are open stay usable until they are closed.
+/// Removes every test file that this process still has. For the signal watchdog: it may be called from any thread and
+/// more than once. Open descriptors stay usable until they are closed.
 pub fn remove_all_test_files_now() {
     for entry in files().drain(..) {
         entry.remove();
     }
 }
 
-/// The name of a test file: 26 letters and digits of a ULID between a fixed beginning and end.
+/// The name of a test file: the 26 characters of a ULID between a fixed prefix and suffix.
 pub(crate) fn file_name(id: Ulid) -> String {
     format!(".rdsk-test-{id}.tmp")
 }
 
-/// Whether a name is one that [`file_name`] gives, letter by letter.
+/// Whether a name is exactly one that [`file_name`] gives.
 pub(crate) fn is_file_name(name: &str) -> bool {
     let id = name.strip_prefix(".rdsk-test-").and_then(|rest| rest.strip_suffix(".tmp"));
     id.and_then(|id| Ulid::from_string(id).ok()).is_some_and(|id| file_name(id) == name)
 }
 
 fn files() -> MutexGuard<'static, Vec<Entry>> {
-    // A panic elsewhere leaves the list whole, and the files must go all the same.
+    // A panic elsewhere leaves the list intact, and the files must be removed anyway.
     FILES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -20,11 +20,11 @@ pub struct Roots {
 /// Where the answers of `lsblk` and `wipefs` come from.
 #[derive(Clone, Debug)]
 pub enum ToolSource {
-    /// Programs in these directories, the first that has one. Never those of `PATH`: the caller may be root, and the
-    /// directory may be anybody's.
+    /// Programs in these directories, the first that has one. Never those of `PATH`: the caller may be root, and
+    /// anybody may own the directory.
     Directories(Vec<PathBuf>),
-    /// Answers that are given: the standard output by program and kernel name, as in `wipefs sda`. No entry is a program
-    /// that failed.
+    /// Prepared answers: the standard output by program and kernel name, as in `wipefs sda`. A missing entry is a
+    /// program that failed.
     Answers(BTreeMap<String, String>),
 }
 

@@ -1,20 +1,20 @@
-//! Which bytes of which disks a device is made of, through partitions, device mapper, md and loop devices, and whether two
-//! devices share any. It works on what `Machine` has read.
+//! Which bytes of which disks a device is built on, through partitions, device mapper, md and loop devices, and whether
+//! two devices share any. It works on what `Machine` has read.
 
 use crate::device_mapper::{Part, Role, Row, Span};
 use crate::machine::Machine;
 use crate::sysfs::{Node, SECTOR_BYTES, read_number};
 
-/// Layers of a stack, and pieces of a device; beyond them nothing is proven.
+/// Layers of a stack, and ranges of a device; beyond them nothing is proven.
 const MAX_DEPTH: usize = 32;
 const MAX_EXTENTS: usize = 1 << 16;
 
-/// What is asked of a device.
+/// Which bytes of a device are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// The bytes that writes to it change.
     Writes,
-    /// The bytes that its content rests on.
+    /// The bytes that its content depends on.
     DependsOn,
 }
 
@@ -25,11 +25,11 @@ struct Extent {
     medium: String,
     begin: u64,
     end: u64,
-    /// The layers on the way down that do not say where exactly they put what, from above.
+    /// The layers on the way down that do not report where exactly they put data, from above.
     opaque_ranges: Vec<OpaqueRange>,
 }
 
-/// A range of a layer below which places are not known.
+/// A range of a layer below which positions are not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct OpaqueRange {
     device: String,
@@ -52,18 +52,15 @@ pub(crate) struct Extents {
 /// Whether two devices share bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sharing {
-    /// They share none.
     No,
-    /// They do.
     Yes,
-    /// One is a volume of a pool, and the other reaches the whole pool.
+    /// One is a volume of a pool, and the other spans the whole pool.
     ByPool,
-    /// They may; why that cannot be told.
+    /// They may; why that is not known.
     Perhaps(String),
 }
 
 impl Extents {
-    /// Everything that `node` reaches.
     pub(crate) fn of(machine: &Machine<'_>, node: &Node, reach: Reach) -> Self {
         let mut descent = Descent { machine, reach, extents: Self::default() };
         let whole = ByteRange { begin: 0, end: size_of(node), opaque_ranges: Vec::new(), depth: 0 };
@@ -71,7 +68,6 @@ impl Extents {
         descent.extents
     }
 
-    /// Whether the two share bytes.
     pub(crate) fn share(&self, other: &Self) -> Sharing {
         if self.is_cut || other.is_cut {
             let why = self.guessed.iter().chain(&other.guessed).next();
@@ -88,7 +84,7 @@ impl Extents {
     }
 }
 
-/// Whether two ranges meet; the closest comes last.
+/// Whether two ranges overlap; the closest relation comes last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Overlap {
     No,
@@ -96,7 +92,7 @@ enum Overlap {
     Yes,
 }
 
-/// Where both pass through the same layer, that layer keeps them apart or does not; below it nothing can be compared.
+/// If both pass through the same layer, that layer keeps them apart or does not; below it nothing can be compared.
 fn overlap_of(one: &Extent, two: &Extent) -> Overlap {
     let overlap = |begin: u64, end: u64, other_begin: u64, other_end: u64| {
         if begin < other_end && other_begin < end { Overlap::Yes } else { Overlap::No }
@@ -134,7 +130,7 @@ impl ByteRange {
         self.below(self.begin.saturating_add(offset), self.end.saturating_add(offset))
     }
 
-    /// The same bytes of `node`, which does not say where below it they lie.
+    /// The same bytes of `node`, which does not report where below it they lie.
     fn through(&self, node: &Node, volume: Option<u64>) -> Self {
         let mut slice = self.clone();
         let range = OpaqueRange { device: node.name.clone(), begin: self.begin, end: self.end, volume };
@@ -226,7 +222,7 @@ impl Descent<'_, '_> {
     }
 }
 
-/// Size in bytes; a device that does not tell reaches everything.
+/// Size in bytes; a device that does not report it reaches everything.
 fn size_of(node: &Node) -> u64 {
     node.size_bytes().unwrap_or(u64::MAX)
 }
@@ -360,7 +356,7 @@ mod tests {
         assert!(matches!(Extents::default().share(&cut), Sharing::Perhaps(_)));
     }
 
-    /// As LVM makes them: origin, its real place, and a snapshot with a store of its own.
+    /// As LVM creates them: origin, its real volume, and a snapshot with a store of its own.
     #[test]
     fn a_snapshot_rests_on_its_origin_and_writes_beside_it() {
         let mut fake = Fake::new().disk("sda", "8:0");

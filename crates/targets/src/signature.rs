@@ -1,4 +1,4 @@
-//! What lies on a device, as `wipefs --no-act --json` finds it. It only reads the answer.
+//! What is on a device, as `wipefs --no-act --json` finds it. It only reads the answer.
 
 use rdsk_units::printable;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 pub struct Signature {
     /// What: `ext4`, `gpt`, `LVM2_member`; safe to print.
     pub kind: String,
-    /// Where the sign is; `None` where only `lsblk` could be asked.
+    /// Where the signature is; `None` if only `lsblk` could be asked.
     pub offset_bytes: Option<u64>,
     /// Its label; safe to print.
     pub label: Option<String>,
@@ -17,7 +17,7 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// A signature from untrusted words.
+    /// A signature from untrusted text.
     pub(crate) fn new(kind: &str, offset_bytes: Option<u64>, label: Option<&str>) -> Self {
         let kind = printable(kind);
         let label = label.filter(|label| !label.is_empty()).map(printable);
@@ -26,7 +26,7 @@ impl Signature {
     }
 }
 
-/// Reads the answer; nothing at all is no signature.
+/// Reads the answer; an empty one is no signature.
 pub(crate) fn parse(answer: &str) -> Result<Vec<Signature>, String> {
     #[derive(Deserialize)]
     struct Answer {

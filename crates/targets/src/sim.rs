@@ -1,14 +1,14 @@
-//! Simulated targets: `sim:NAME` and `sim:./file.toml`, each with `/LUN` behind it where there are several. Nothing that
-//! exists is touched by writing to one, so nothing is judged.
+//! Simulated targets: `sim:NAME` and `sim:./file.toml`, each followed by `/LUN` if there are several. Writing to one
+//! touches nothing real, so every access is allowed.
 
 use crate::error::TargetError;
 use rdsk_disk::{Device as Model, System};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a simulated target's name begins with.
+/// The prefix of a simulated target's name.
 pub const SIM_PREFIX: &str = "sim:";
-/// Largest text of a system that is read; the built-in ones have a few KiB.
+/// Largest file of a system that is read; the built-in ones have a few KiB.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// One LUN of a simulated system.
@@ -20,10 +20,11 @@ pub struct Simulated {
     pub lun: usize,
 }
 
-/// The system that a name means, without the prefix: a built-in one, or a file when it holds a slash or ends in `.toml`.
+/// The system that a name refers to, without the prefix: a built-in one, or a file if it contains a slash or ends in
+/// `.toml`.
 ///
 /// # Errors
-/// When there is no such system or file, or its text describes no system: with line, key and reason.
+/// If there is no such system or file, or its text does not describe a system: with line, key and reason.
 pub fn load_system(name: &str) -> Result<System, TargetError> {
     let shown = rdsk_units::printable(name);
     let is_file = name.contains('/') || Path::new(name).extension().is_some_and(|end| end == "toml");
@@ -40,8 +41,8 @@ pub fn load_system(name: &str) -> Result<System, TargetError> {
     rdsk_disk::parse(name, &text).map_err(wrong)
 }
 
-/// The names of all LUNs of a simulated target that names none: `sim:tms-ramsan-2` is `sim:tms-ramsan-2/0` and `/1`. Every
-/// other name stays as it is.
+/// The names of all LUNs of a simulated target if the name has no LUN: `sim:tms-ramsan-2` is `sim:tms-ramsan-2/0` and
+/// `/1`. Every other name stays as it is.
 ///
 /// # Errors
 /// As [`load_system`].
@@ -55,7 +56,7 @@ pub fn each_lun(name: &str) -> Result<Vec<String>, TargetError> {
     Ok((0..luns).map(|lun| format!("{name}/{lun}")).collect())
 }
 
-/// The name of the system and the number of the LUN, where one is named.
+/// The name of the system and the number of the LUN, if the name has one.
 pub(crate) fn split(rest: &str) -> (&str, Option<usize>) {
     match rest.rsplit_once('/') {
         Some((system, lun)) if !system.is_empty() && system != "." && system != ".." => match lun.parse() {
@@ -67,7 +68,7 @@ pub(crate) fn split(rest: &str) -> (&str, Option<usize>) {
 }
 
 impl Simulated {
-    /// The model of the LUN's device as it is at time 0; `seed` decides what is chance.
+    /// The model of the LUN's device as it is at time 0; `seed` determines what is random.
     #[must_use]
     pub fn device(&self, seed: u64) -> Model {
         Model::of_lun(&self.system.params.luns[self.lun], seed)

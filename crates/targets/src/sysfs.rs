@@ -1,5 +1,5 @@
-//! The block devices as sysfs shows them: names, numbers, partitions, what is made of what. It reads small text files and
-//! opens no device.
+//! The block devices as sysfs shows them: names, numbers, partitions, and what is built on what. It reads small text
+//! files and opens no device.
 
 use crate::device_number::DeviceNumber;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,19 +14,16 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Node {
     /// Kernel name as in sysfs, where `/` is spelled `!`.
     pub(crate) name: String,
-    /// Its number.
     pub(crate) number: DeviceNumber,
-    /// Its directory.
     pub(crate) directory: PathBuf,
     /// The whole disk that a partition belongs to.
     pub(crate) parent: Option<String>,
-    /// Its partitions.
     pub(crate) partitions: Vec<String>,
-    /// What it is made of.
+    /// What it is built on.
     pub(crate) slaves: Vec<String>,
-    /// What is made of it.
+    /// What is built on it.
     pub(crate) holders: Vec<String>,
-    /// `dm/name` or `md` name: what people call it.
+    /// `dm/name` or `md` name: the name that people use.
     pub(crate) mapped_name: Option<String>,
     /// `loop/backing_file`, exactly; a deleted file ends in ` (deleted)`.
     pub(crate) backing_file: Option<PathBuf>,
@@ -50,6 +47,11 @@ impl Node {
             (None, Some(file)) => format!("{name} ({})", file.display()),
             (None, None) => name,
         }
+    }
+
+    /// `dm/uuid` of a device-mapper device; empty for every other device.
+    pub(crate) fn dm_uuid(&self) -> String {
+        read_text(&self.directory.join("dm/uuid")).unwrap_or_default()
     }
 
     /// The name as the kernel prints it.
@@ -100,12 +102,10 @@ impl Tree {
         self.nodes.get(name)
     }
 
-    /// The device of a number.
     pub(crate) fn by_number(&self, number: DeviceNumber) -> Option<&Node> {
         self.get(self.numbers.get(&number)?)
     }
 
-    /// All devices.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.values()
     }
@@ -154,7 +154,7 @@ impl Tree {
         {
             return self.by_number(DeviceNumber::from_raw(meta.rdev()));
         }
-        // The node may be missing where the kernel's name is known all the same, as in a container.
+        // The node may be missing although the kernel name is known, as in a container.
         let rest = below_dev?.to_string_lossy();
         if let Some(mapped) = rest.strip_prefix("mapper/") {
             return self.nodes().find(|node| node.mapped_name.as_deref() == Some(mapped));
@@ -163,7 +163,7 @@ impl Tree {
     }
 }
 
-/// A small text file without its last line end; `None` where it is missing or cannot be read.
+/// A small text file without its last line end; `None` if it is missing or cannot be read.
 pub(crate) fn read_text(path: &Path) -> Option<String> {
     let bytes = fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes);
@@ -196,7 +196,7 @@ fn read_node(name: &str, directory: &Path, parent: Option<String>) -> Option<Nod
     })
 }
 
-/// Sorted names in a directory; none where it is missing.
+/// Sorted names in a directory; none if it is missing.
 pub(crate) fn names_in(directory: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
     let mut names: Vec<String> =

@@ -1,5 +1,5 @@
-//! Makes the test file: plans its size so that a tenth of the filesystem stays free, makes it under a name of its own,
-//! writes it really, and checks that no byte of it is a hole. It touches no other file.
+//! Creates the test file: plans its size so that a tenth of the filesystem stays free, creates it under a unique name,
+//! writes real data, and checks that no byte of it is a hole. It touches no other file.
 
 use crate::authorize::authorize;
 use crate::claim::Claim;
@@ -16,32 +16,32 @@ use rdsk_model::{StopFlag, Target};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How a test file is to be made.
+/// How a test file is to be created.
 #[derive(Clone, Debug)]
 pub struct TestFileOptions {
     /// Its size.
     pub size: TestFileSize,
-    /// Of its data; the same seed gives the same bytes.
+    /// Seed of its data; the same seed gives the same bytes.
     pub seed: u64,
-    /// Raised by signals; asked before every MiB.
+    /// Raised by signals; checked before every MiB.
     pub stop: StopFlag,
 }
 
-/// A test file that would be made.
+/// A test file that would be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestFilePlan {
     /// In which directory.
     pub directory: PathBuf,
     /// Its size; an adaptive one may end up smaller on a slow disk.
     pub size_bytes: u64,
-    /// Bytes that a test file may have there at most.
+    /// Bytes that a test file may use there at most.
     pub may_use_bytes: u64,
 }
 
-/// Plans the size by what was examined: a tenth of the filesystem stays free.
+/// Plans the size from what was examined: a tenth of the filesystem stays free.
 ///
 /// # Errors
-/// [`TargetError::TooLarge`] when it does not fit; when `directory` is no directory.
+/// [`TargetError::TooLarge`] if it does not fit; if `directory` is not a directory.
 pub fn plan_test_file(directory: &Examined, size: TestFileSize) -> Result<TestFilePlan, TargetError> {
     match &directory.place {
         Place::Directory { path, free_bytes, total_bytes, pool_spare_bytes } => {
@@ -51,12 +51,13 @@ pub fn plan_test_file(directory: &Examined, size: TestFileSize) -> Result<TestFi
     }
 }
 
-/// Makes a test file in a directory and claims it for writing. The file goes when the Claim does, and on every error. The
-/// directory is examined again first, since others, or our own last test file, may have used up its space meanwhile.
+/// Creates a test file in a directory and claims it for writing. The file is removed when the Claim is dropped, and on
+/// every error. The directory is examined again first, since others, or our own last test file, may have used up its
+/// space.
 ///
 /// # Errors
 /// The refusal of the directory; too little space, before or while writing; [`TargetError::Interrupted`];
-/// [`TargetError::NotWritten`] when the filesystem kept holes all the same; an I/O error.
+/// [`TargetError::NotWritten`] if the filesystem still kept holes; an I/O error.
 pub fn create_test_file(
     directory: &Examined,
     options: &TestFileOptions,
@@ -83,7 +84,7 @@ pub fn create_test_file(
         stop: &options.stop,
     };
     let made = testfile_writer::write(&file, &fill, watch)?;
-    // Where the filesystem does not tell, as NFS, nothing speaks against it.
+    // If the filesystem does not report it, as NFS, nothing speaks against it.
     if let Some(lies) =
         probe::allocation(file.fd(), 0, made.bytes).filter(|lies| lies.mapped_bytes < made.bytes)
     {

@@ -1,25 +1,19 @@
-//! The bytes that a test file is made of: incompressible, nowhere repeated, and the same for the same seed. No randomness
+//! The content of a test file: incompressible, without repetition, and the same for the same seed. Not random enough
 //! for secrets.
 
-/// Bytes that one step gives.
+use rdsk_stats::rng::SplitMix64;
+
+/// Bytes of one number of the generator.
 const WORD_BYTES: usize = 8;
 
-/// Fills `buffer` with the bytes that belong at `offset` (a multiple of 8) of the file of `seed`. Word n is SplitMix64's
-/// n-th output (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014), which repeats after 2^64 words.
+/// Fills `buffer` with the bytes that belong at `offset` (a multiple of 8) of the file of `seed`. Word n is the n-th number of
+/// the seed's sequence, which repeats after 2^64 words.
 pub(crate) fn fill(seed: u64, offset: u64, buffer: &mut [u8]) {
-    const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut state = seed.wrapping_add((offset / 8).wrapping_mul(GAMMA));
+    let mut rng = SplitMix64::from_index(seed, offset / 8);
     for word in buffer.chunks_mut(WORD_BYTES) {
-        state = state.wrapping_add(GAMMA);
-        let bytes = mix(state).to_le_bytes();
+        let bytes = rng.next_u64().to_le_bytes();
         word.copy_from_slice(&bytes[..word.len()]);
     }
-}
-
-fn mix(mut value: u64) -> u64 {
-    value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 #[cfg(test)]

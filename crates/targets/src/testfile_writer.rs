@@ -1,5 +1,5 @@
-//! Fills a test file with real data until it is large enough or the time is up. It writes to the one descriptor that it is
-//! given, and keeps the flush inside the time.
+//! Fills a test file with real data until it is large enough or the time is up. It writes only to the descriptor it is
+//! given, and counts the flush as part of the time.
 
 use crate::display::shown;
 use crate::error::TargetError;
@@ -11,11 +11,11 @@ use rustix::io::Errno;
 use std::time::{Duration, Instant};
 
 pub(crate) const MIB: u64 = 1 << 20;
-/// Bytes per write, and the step in which an adaptive file grows.
+/// Bytes per write, and the step by which an adaptive file grows.
 const CHUNK_BYTES: usize = 1 << 20;
-/// An adaptive file grows to this size even when its time is up, as long as twice the time is not.
+/// An adaptive file grows to this size even after its time is up, until twice the time is used.
 pub(crate) const MIN_ADAPTIVE_BYTES: u64 = 16 * MIB;
-/// Most bytes between two flushes, so that a write into the page cache cannot pretend to be fast for long.
+/// Maximum bytes between two flushes, so that writes into the page cache cannot appear fast for long.
 const MAX_UNFLUSHED_BYTES: u64 = 64 * MIB;
 /// Alignment that satisfies `O_DIRECT` on every filesystem known.
 const ALIGN: usize = 4096;
@@ -23,12 +23,12 @@ const ALIGN: usize = 4096;
 const ALIGN_BYTES: u64 = 4096;
 const PROGRESS_EVERY: Duration = Duration::from_millis(50);
 
-/// How large a test file shall be.
+/// How large a test file is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TestFileSize {
     /// Exactly this many bytes, or an error.
     Fixed(u64),
-    /// As large as the filesystem and the time allow, in whole MiB where that is possible.
+    /// As large as the filesystem and the time allow, in whole MiB if possible.
     Adaptive {
         /// At most this many bytes.
         max_bytes: u64,
@@ -37,18 +37,18 @@ pub enum TestFileSize {
     },
 }
 
-/// How far the making is.
+/// How far the creation of the file has come.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TestFileProgress {
     /// Bytes so far.
     pub done_bytes: u64,
-    /// Bytes in the end; an adaptive file may end before.
+    /// Final size in bytes; an adaptive file may end earlier.
     pub total_bytes: u64,
     /// Rate since the start, flushes included.
     pub bytes_per_s: f64,
 }
 
-/// What making a test file was.
+/// The outcome of creating a test file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CreatedTestFile {
     /// Size of the file.
@@ -57,20 +57,19 @@ pub struct CreatedTestFile {
     pub elapsed_ns: u64,
     /// `bytes` over `elapsed_ns`.
     pub write_bytes_per_s: f64,
-    /// Whether it was written past the page cache.
+    /// Whether it was written with direct I/O.
     pub path: IoPath,
 }
 
 /// What to write.
 #[derive(Clone, Debug)]
 pub(crate) struct FillOptions<'a> {
-    /// Size of the file unless the time ends it.
+    /// Size of the file unless the time runs out first.
     pub(crate) goal_bytes: u64,
     /// Time for an adaptive file.
     pub(crate) max_elapsed: Option<Duration>,
-    /// Of the data.
     pub(crate) seed: u64,
-    /// Asked before every MiB.
+    /// Checked before every MiB.
     pub(crate) stop: &'a StopFlag,
 }
 
@@ -81,8 +80,9 @@ pub(crate) fn write(
     watch: &mut dyn FnMut(TestFileProgress),
 ) -> Result<CreatedTestFile, TargetError> {
     let mut writer = Writer::new(file);
-    // One reservation keeps the file in one piece, and it is the quickest way to learn of a quota. It leaves the size alone,
-    // because FAT would fill a larger size with zeros first. Filesystems that cannot reserve do without.
+    // One reservation keeps the file contiguous, and it is the quickest way to find out about a quota. It does not
+    // change the size, because FAT would first fill a larger size with zeros. Filesystems without reservations do
+    // without.
     let reserved = rustix::fs::fallocate(file.fd(), FallocateFlags::KEEP_SIZE, 0, options.goal_bytes);
     if let Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) = reserved {
         return Err(writer.failed(errno));
@@ -117,14 +117,14 @@ pub(crate) fn write(
     Ok(made)
 }
 
-/// A file under way.
+/// A file being written.
 struct Writer<'file> {
     file: &'file TestFile,
     path: IoPath,
     start: Instant,
     done_bytes: u64,
     unflushed_bytes: u64,
-    /// Bytes between flushes: small at first, because how slow the disk is shows only in a flush.
+    /// Bytes between flushes: few at first, because only a flush shows how slow the disk is.
     flush_every_bytes: u64,
     last_flush: Duration,
     /// When the last flush ended.
@@ -164,7 +164,7 @@ impl<'file> Writer<'file> {
         let end = self.done_bytes + bytes_in(chunk);
         let mut rest = chunk;
         while !rest.is_empty() {
-            // The last piece of an odd size cannot go past the page cache.
+            // The last piece of an odd size cannot be written with direct I/O.
             if self.path == IoPath::Direct && !bytes_in(rest).is_multiple_of(ALIGN_BYTES) {
                 self.go_buffered()?;
             }
@@ -172,7 +172,7 @@ impl<'file> Writer<'file> {
                 Ok(0) => return Err(self.failed(Errno::NOSPC)),
                 Ok(written) => rest = &rest[written..],
                 Err(Errno::INTR) => {}
-                // Some filesystems take the flag and then refuse the write.
+                // Some filesystems accept the flag and then refuse the write.
                 Err(Errno::INVAL) if self.path == IoPath::Direct => self.go_buffered()?,
                 Err(errno) => return Err(self.failed(errno)),
             }
@@ -193,7 +193,7 @@ impl<'file> Writer<'file> {
         }
         let since = self.flushed_at;
         self.flush()?;
-        // The next stretch may be twice as long where this one took but a small part of the time.
+        // The next interval may be twice as long if this one took only a small part of the time.
         if limit.is_none_or(|limit| since.elapsed() < limit / 8) {
             self.flush_every_bytes = (2 * self.flush_every_bytes).min(MAX_UNFLUSHED_BYTES);
         }
@@ -225,7 +225,7 @@ impl<'file> Writer<'file> {
 
     fn made(&self) -> CreatedTestFile {
         let elapsed = self.start.elapsed();
-        // A file that is made in no measurable time has no rate; a nanosecond keeps the figure finite.
+        // A file that is created in no measurable time has no rate; a nanosecond keeps the figure finite.
         let seconds = elapsed.as_secs_f64().max(1e-9);
         CreatedTestFile {
             bytes: self.done_bytes,

@@ -1,19 +1,20 @@
-//! Thin pools below a target and the stores of snapshots beside it: how much they can still give, so that a run never fills
-//! one up, because a full pool breaks every volume in it and a full store its snapshot. It asks device mapper and changes
-//! nothing.
+//! Thin pools below a target and the stores of snapshots beside it: how much they can still provide, so that a run
+//! never fills one up. A full pool breaks every volume in it, and a full store its snapshot. It asks device mapper and
+//! changes nothing.
 
 use crate::device_mapper::{Part, PoolSpace, Span};
 use crate::machine::Machine;
-use crate::sysfs::{Node, read_text};
+use crate::sysfs::Node;
 use crate::uses::{Found, UseKind};
 use rdsk_units::Bytes;
 
-/// Part of a pool's metadata that may be in use, in percent.
+/// Metadata of a pool that may be in use, in percent.
 const MAX_METADATA_PERCENT: u64 = 90;
-/// Filesystems that write a changed block to another place, so that overwriting a file takes new blocks of a pool.
+/// Filesystems that write a changed block to another position, so that overwriting a file allocates new blocks of a
+/// pool.
 const COPY_ON_WRITE: [&str; 5] = ["btrfs", "bcachefs", "zfs", "f2fs", "nilfs2"];
 
-/// What fills up, in words.
+/// What fills up, for messages.
 #[derive(Clone, Copy, Debug)]
 struct Resource {
     noun: &'static str,
@@ -23,7 +24,7 @@ struct Resource {
 const POOL: Resource = Resource { noun: "the thin pool", loss: "its volumes break" };
 const STORE: Resource = Resource { noun: "the store of the snapshot", loss: "the snapshot is lost" };
 
-/// What a thin pool may give: a tenth of it stays free.
+/// What a thin pool can provide: a tenth of it stays free.
 pub(crate) fn spare_bytes(space: PoolSpace) -> u64 {
     if space.metadata_percent > MAX_METADATA_PERCENT {
         return 0;
@@ -31,16 +32,16 @@ pub(crate) fn spare_bytes(space: PoolSpace) -> u64 {
     space.free_bytes.saturating_sub(space.total_bytes.div_ceil(10))
 }
 
-/// What the pools below `node` may give, the least; `None` where there is none. A pool that may not be asked gives
-/// nothing, and is a use.
+/// What the pools below `node` can provide, the smallest of them; `None` if there is none. A pool that may not be
+/// queried provides nothing, and counts as a use.
 pub(crate) fn spare_below(machine: &Machine<'_>, node: &Node, found: &mut Found) -> Option<u64> {
     let pools = pools(machine, node, found);
     let stores = snapshots(machine, node, found);
     pools.iter().chain(&stores).map(|(_, space)| spare_bytes(*space)).min()
 }
 
-/// Judges whether a file of `file_bytes`, or without it a directory in which `free_bytes` are free, may be written on the
-/// filesystem `kind` of `node`.
+/// Adds a use if writing a file of `file_bytes`, or without it a directory in which `free_bytes` are free, on the
+/// filesystem `kind` of `node` could fill a pool or a store.
 pub(crate) fn check_filesystem(
     machine: &Machine<'_>,
     node: &Node,
@@ -52,7 +53,7 @@ pub(crate) fn check_filesystem(
     let growth_bytes = match (file_bytes, COPY_ON_WRITE.contains(&kind)) {
         (_, true) => free_bytes,
         (Some(bytes), false) => bytes,
-        // The test file is made as large as the pool allows.
+        // The test file is created as large as the pool allows.
         (None, false) => 1 << 20,
     };
     for (pool, space) in pools(machine, node, found) {
@@ -63,7 +64,7 @@ pub(crate) fn check_filesystem(
     }
 }
 
-/// Judges whether the device `node` may be written everywhere.
+/// Adds a use if writing the whole device `node` could fill a pool.
 pub(crate) fn check_device(machine: &Machine<'_>, node: &Node, found: &mut Found) {
     let size_bytes = node.size_bytes().unwrap_or(0);
     for (pool, space) in pools(machine, node, found) {
@@ -89,8 +90,8 @@ fn check(what: Resource, node: &Node, space: PoolSpace, growth_bytes: u64, found
     }
 }
 
-/// What a volume may still take of its pool: what it has not got. Blocks that it shares with a snapshot are taken anew
-/// when they are written, so this is known only where all blocks in use are accounted for by the volumes that are active,
+/// What a volume may still allocate in its pool: what is not mapped yet. Blocks that it shares with a snapshot are
+/// allocated anew when they are written, so this is known only if the active volumes account for all blocks in use,
 /// each once; else `None`.
 fn growth_bytes(machine: &Machine<'_>, node: &Node, pool: &Node, space: PoolSpace) -> Option<u64> {
     let is_volume_of = |node: &Node| {
@@ -124,9 +125,9 @@ fn pools<'machine>(
         match machine.mapper.pool_space(below) {
             Ok(Some(space)) => list.push((below, space)),
             Ok(None) => {}
-            // LVM's names tell a pool even to those who may not ask for its table.
+            // LVM's names identify a pool even to those who may not read its table.
             Err(reason) => {
-                let uuid = read_text(&below.directory.join("dm/uuid")).unwrap_or_default();
+                let uuid = below.dm_uuid();
                 if uuid.ends_with("-tpool") || uuid.ends_with("-pool") {
                     found.add(
                         UseKind::ThinPool,
@@ -142,8 +143,8 @@ fn pools<'machine>(
     list
 }
 
-/// The snapshots that keep what a write to `node` replaces or brings, each with its store: those of an origin in the
-/// stack, and a snapshot in the stack. One that is lost already loses nothing more.
+/// The snapshots that keep what a write to `node` replaces or adds, each with its store: those of an origin in the
+/// stack, and a snapshot in the stack. One that is already lost has nothing more to lose.
 fn snapshots<'machine>(
     machine: &'machine Machine<'_>,
     node: &Node,
@@ -152,11 +153,9 @@ fn snapshots<'machine>(
     let row = |node: &Node| machine.table(node)?.as_ref().ok()?.first();
     let mut list = Vec::new();
     for below in machine.tree.stack(node).iter().filter_map(|name| machine.tree.get(name)) {
-        let keeps_old_data = |name: &String| {
-            let uuid = machine.tree.get(name).and_then(|node| read_text(&node.directory.join("dm/uuid")));
-            uuid.is_some_and(|uuid| uuid.ends_with("-real"))
-        };
-        // LVM's names tell an origin even to those who may not ask for its table.
+        let keeps_old_data =
+            |name: &String| machine.tree.get(name).is_some_and(|node| node.dm_uuid().ends_with("-real"));
+        // LVM's names identify an origin even to those who may not read its table.
         if let Some(Err(reason)) = machine.table(below)
             && below.slaves.iter().any(keeps_old_data)
         {

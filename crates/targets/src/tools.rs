@@ -1,5 +1,5 @@
-//! Runs `lsblk`, `wipefs` and `blkid` of util-linux, which know the formats of disks better than we should. It runs them for
-//! reading only, from the system's directories, with a limit on time and on what they say.
+//! Runs `lsblk`, `wipefs` and `blkid` of util-linux, which know the on-disk formats better than we should. It runs them
+//! for reading only, from the system's directories, with limits on time and output.
 
 use crate::roots::ToolSource;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A program that has not answered by then is taken for failed: a disk that hangs must not hang us.
+/// A program that has not answered by then counts as failed: a disk that hangs must not hang us.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_ANSWER_BYTES: u64 = 4 << 20;
 
@@ -17,24 +17,19 @@ const MAX_ANSWER_BYTES: u64 = 4 << 20;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Lsblk {
-    /// Kernel name, or what the device mapper calls it.
+    /// Kernel name, or device mapper's name.
     #[serde(alias = "kname")]
     pub(crate) name: Option<String>,
     /// Serial number, from udev's database where that exists.
     pub(crate) serial: Option<String>,
-    /// World Wide Name.
     pub(crate) wwn: Option<String>,
-    /// Model.
     pub(crate) model: Option<String>,
     /// Content.
     pub(crate) fstype: Option<String>,
-    /// Label of the content.
     pub(crate) label: Option<String>,
     /// UUID of the content; of a member of an array that of the array.
     pub(crate) uuid: Option<String>,
-    /// UUID of the partition.
     pub(crate) partuuid: Option<String>,
-    /// Name of the partition.
     pub(crate) partlabel: Option<String>,
     /// Where it is mounted; `[SWAP]` for swap.
     pub(crate) mountpoint: Option<String>,
@@ -55,7 +50,7 @@ impl Lsblk {
     }
 }
 
-/// What `lsblk` says of a device.
+/// What `lsblk` reports about a device.
 pub(crate) fn lsblk(source: &ToolSource, path: &Path, name: &str) -> Result<Lsblk, String> {
     const COLUMNS: &str = "NAME,SERIAL,WWN,MODEL,FSTYPE,LABEL,PARTUUID,MOUNTPOINT";
     let text = answer(source, "lsblk", &["--json", "--output", COLUMNS], &[path], name)?;
@@ -63,7 +58,7 @@ pub(crate) fn lsblk(source: &ToolSource, path: &Path, name: &str) -> Result<Lsbl
     rows.into_iter().next().ok_or_else(|| "lsblk does not know the device".to_owned())
 }
 
-/// What `lsblk` says of every device, each by the name that the kernel has for it, in no order.
+/// What `lsblk` reports about every device, each by its kernel name, in no order.
 pub(crate) fn lsblk_all(source: &ToolSource) -> Result<Vec<Lsblk>, String> {
     const COLUMNS: &str = "KNAME,SERIAL,WWN,FSTYPE,LABEL,UUID,PARTUUID,PARTLABEL";
     lsblk_rows(&answer(source, "lsblk", &["--json", "--list", "--all", "--output", COLUMNS], &[], "*")?)
@@ -79,13 +74,14 @@ fn lsblk_rows(text: &str) -> Result<Vec<Lsblk>, String> {
     Ok(answer.blockdevices)
 }
 
-/// What `blkid --probe` reads on the devices themselves: lines `KEY=value`, a blank line between two devices, of which each
-/// begins with `DEVNAME=`. `lsblk` asks udev, and says nothing where that does not run. `name` stands for the devices.
+/// What `blkid --probe` reads from the devices themselves: lines `KEY=value`, with a blank line between devices, each
+/// starting with `DEVNAME=`. `lsblk` asks udev, and reports nothing if that does not run. `name` stands for the
+/// devices.
 pub(crate) fn blkid(source: &ToolSource, paths: &[&Path], name: &str) -> Result<String, String> {
     answer(source, "blkid", &["--probe", "--output", "export"], paths, name)
 }
 
-/// What `wipefs --no-act` says of a device: JSON, or nothing where it finds nothing.
+/// What `wipefs --no-act` reports about a device: JSON, or nothing if it finds nothing.
 pub(crate) fn wipefs(source: &ToolSource, path: &Path, name: &str) -> Result<String, String> {
     answer(source, "wipefs", &["--no-act", "--json"], &[path], name)
 }
@@ -132,7 +128,8 @@ fn run(
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| error.to_string())?;
-    // Without a thread for a pipe the pipe is closed, and the program fails: no answer, which is a doubt and no fault.
+    // Without a thread for a pipe the pipe is closed, and the program fails: no answer, which is a doubt and not an
+    // error.
     let reader = |pipe: Pipe| thread::Builder::new().spawn(move || read_limited(pipe)).ok();
     let out = child.stdout.take().and_then(|pipe| reader(Box::new(pipe)));
     let err = child.stderr.take().and_then(|pipe| reader(Box::new(pipe)));
@@ -144,8 +141,8 @@ fn run(
     if success { Ok(out) } else { Err(err.lines().next().unwrap_or("failed without a message").to_owned()) }
 }
 
-/// Whether the program succeeded. One that is too slow is killed and left to a thread: where the kernel does not let it
-/// go, waiting for it here would only make two that hang.
+/// Whether the program succeeded. One that is too slow is killed and left to a thread: if the kernel does not let it
+/// go, waiting here would only make two that hang.
 fn wait(mut child: Child) -> Result<bool, String> {
     let end = Instant::now() + TIMEOUT;
     let mut pause = Duration::from_millis(1);
@@ -177,8 +174,8 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
 
-    /// A directory with one program. A child copies it into place: a descriptor of our own that is open for writing could
-    /// be inherited by a program that another test starts just now, and the script would be "busy".
+    /// A directory with one program. A child process copies it into place: a program that another test starts just
+    /// now could inherit a descriptor of ours that is open for writing, and the script would be "busy".
     fn source_with(program: &str, script: &str) -> (tempfile::TempDir, ToolSource) {
         let directory = tempfile::tempdir().unwrap();
         let (source, path) = (directory.path().join("source"), directory.path().join(program));

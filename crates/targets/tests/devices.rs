@@ -1,4 +1,4 @@
-//! Refusals and claims on real loop devices. After every refusal the device holds what it held.
+//! Refusals and claims on real loop devices. After every refusal the content of the device is unchanged.
 #![allow(clippy::unwrap_used, reason = "the functions beside the tests fail the test by panicking")]
 
 mod support;
@@ -141,7 +141,7 @@ fn a_backing_file_open_elsewhere_is_refused() {
         return;
     }
     let device = device(8);
-    // The shell opens the file as its descriptor 3 and becomes a program that only waits.
+    // The shell opens the file as its descriptor 3 and executes a program that only waits.
     let script = "exec 3<>\"$1\"; echo ready; exec sleep 60";
     let mut other = std::process::Command::new("sh")
         .args(["-c", script, "sh"])
@@ -287,7 +287,7 @@ fn a_mount_between_claim_and_open_is_refused_by_the_kernel() {
         TargetError::Refused(refusal) => assert_eq!(refusal.code, "in-use"),
         other => panic!("{other}"),
     }
-    // A Claim taken only now looks again, whatever was examined before.
+    // A Claim taken only now examines the device again, whatever was examined before.
     match super_claim(examined, &device) {
         TargetError::Refused(refusal) => assert_eq!(refusal.code, "mounted"),
         other => panic!("{other}"),
@@ -329,7 +329,7 @@ fn another_file_under_the_same_device_is_noticed() {
     let other = tempfile::NamedTempFile::new().unwrap();
     other.as_file().set_len(8 * MIB).unwrap();
     run("losetup", &["--detach", &number]);
-    // Another test may have taken the number meanwhile, and gives it back when it ends.
+    // Another test may have taken the number in the meantime, and gives it back when it ends.
     let attached = (0..600).any(|_| {
         let mut losetup = std::process::Command::new("losetup");
         let output = losetup.arg(&number).arg(other.path()).output().unwrap();
@@ -356,9 +356,9 @@ fn a_claim_is_no_opener() {
     let device = device(8);
     let claim = claimed(device.path(), Access::Write, &backing(&device));
     assert!(claim.open(write_mode()).is_ok());
-    // With any opener left the kernel would only mark the device and detach it at the last close.
+    // With any opener left, the kernel would only mark the device and detach it at the last close.
     run("losetup", &["--detach", device.path().to_str().unwrap()]);
-    // A program that another test starts may have the descriptor above for a moment; a Claim would have it for good.
+    // A program that another test starts may have the descriptor above for a moment; a Claim would keep it.
     let detached = (0..100).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(20));
         device.sysfs("loop/backing_file").ok().as_deref() != device.backing_path().to_str()
@@ -390,7 +390,7 @@ fn a_claim_for_reading_never_writes() {
     }
 }
 
-/// Looks at the disk of this very machine, for reading only, and takes no claim on it.
+/// Examines the disk of this machine, for reading only, and does not claim it.
 #[test]
 fn the_disk_under_this_system_is_refused() {
     use std::os::unix::fs::MetadataExt as _;
@@ -485,7 +485,7 @@ fn a_partition_is_found_and_written_by_its_own_uuid_only() {
     };
     let (own, other) = (uuid(&nodes[0]), uuid(&nodes[1]));
     assert_ne!(own, other);
-    // A copy of the disk has partitions of the same name, which then names none of them.
+    // A copy of the disk has partitions of the same name, which then identifies none of them.
     let copy = self::device(32);
     std::fs::copy(device.backing_path(), copy.backing_path()).unwrap();
     run("partx", &["--update", copy.path().to_str().unwrap()]);
@@ -517,7 +517,7 @@ fn a_path_that_exists_wins_over_a_name_and_kernel_names_need_their_path() {
     let device = device(8);
     let error = examine(device.name(), &Roots::default()).unwrap_err();
     assert_eq!(error.hint().unwrap(), format!("name it by its path: {}", device.path().display()));
-    // The backing file is an identity of the loop device, and a file of its own.
+    // The backing file is an identity of the loop device, and a file in its own right.
     let examined = examine(device.backing_path().to_str().unwrap(), &Roots::default()).unwrap();
     assert_eq!(examined.target.kind, rdsk_model::TargetKind::File);
 }

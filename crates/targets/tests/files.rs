@@ -1,4 +1,4 @@
-//! Regular files of the user, and everything that is no file.
+//! Regular files of the user, and everything that is not a file.
 #![allow(clippy::unwrap_used, reason = "the functions beside the tests fail the test by panicking")]
 
 mod support;
@@ -50,7 +50,7 @@ fn a_file_replaced_after_the_look_is_noticed() {
         let error = claim(examined.clone(), access, &overwrite(), &Roots::default()).unwrap_err();
         assert!(matches!(error, TargetError::Changed { .. }), "{error}");
     }
-    // The Claim holds the file itself, which has no name any more.
+    // The Claim holds the file itself, which no longer has a name.
     let mut text = [0; 3];
     rustix::io::pread(claimed_before.open(OpenMode::READ).unwrap(), &mut text, 0).unwrap();
     assert_eq!(&text, b"one");

@@ -1,5 +1,5 @@
-//! A device or file that another process has open or mapped is refused for writing, though the kernel would allow it:
-//! who does not ask for O_EXCL does not get into O_EXCL's way.
+//! A device or file that another process has open or mapped is refused for writing, although the kernel would allow it:
+//! O_EXCL does not conflict with an opener that does not use it.
 #![allow(clippy::unwrap_used, reason = "the functions beside the tests fail the test by panicking")]
 
 mod support;
@@ -29,7 +29,8 @@ fn word(device: &LoopDevice) -> rdsk_targets::Permission {
     destroy(device.backing_path().to_str().unwrap())
 }
 
-/// Refused while it is held, with the process and these words, unchanged by then, and claimed when it is let go.
+/// Refused while it is held, with the process and these words in the message and the content unchanged, and claimed
+/// after it is released.
 fn refused_while_held(device: &LoopDevice, target: &Path, held: &Path, how: Hold, words: &str) {
     let before = device.content_hash().unwrap();
     let holder = Holder::start(CHILD, how, held);
@@ -52,7 +53,7 @@ fn a_device_that_a_process_may_write_to() {
     refused_while_held(&device, device.path(), device.path(), Hold::Writing, &open);
     let mapped = format!("has {} mapped for writing", device.name());
     refused_while_held(&device, device.path(), device.path(), Hold::Mapped, &mapped);
-    // Who only reads loses nothing that the user did not name.
+    // An opener that only reads loses nothing that the user did not name.
     let reader = Holder::start(CHILD, Hold::Reading, device.path());
     authorize(&look(device.path()), Access::Write, &word(&device)).unwrap();
     drop(reader);
@@ -106,7 +107,7 @@ fn a_file_that_is_mapped_and_not_open() {
     drop(claimed(&file, Access::Write, &overwrite()));
 }
 
-/// What a container has open shows as a file of its overlay, under another device number.
+/// A file that a container has open shows as a file of its overlay, under another device number.
 #[test]
 fn a_file_of_a_layer_that_is_open_through_the_overlay() {
     if !requires(&[Need::Root]) {
@@ -145,7 +146,7 @@ fn a_file_of_a_layer_that_is_open_through_the_overlay() {
     assert!(free.is_none_or(|authorized| authorized.is_ok()));
 }
 
-/// Between two opens of a claim somebody may come who is in nobody's way.
+/// Between two opens of a claim another process may open the target, and nothing prevents it.
 #[test]
 fn every_open_for_writing_checks_uses_again() {
     if !loops() {

@@ -1,4 +1,5 @@
-//! The life of a test file: made really, removed on every way out, found again after a kill, and never somebody else's.
+//! The life of a test file: written with real data, removed on every exit, found again after a kill, and never a file
+//! of the user's.
 #![allow(clippy::unwrap_used, reason = "the functions beside the tests fail the test by panicking")]
 
 mod support;
@@ -107,7 +108,7 @@ fn the_watchdog_removes_it_from_another_thread() {
     std::thread::spawn(remove_all_test_files_now).join().unwrap();
     assert!(names(directory.path()).is_empty());
     remove_all_test_files_now();
-    // Whoever is in the middle of measuring goes on undisturbed, and a new file of that name is not ours to remove.
+    // A measurement in progress goes on undisturbed, and a new file of that name is not ours to remove.
     claim.open(OpenMode::READ).unwrap();
     let path = claim.path().to_owned();
     fs::write(&path, "of somebody else").unwrap();
@@ -175,7 +176,7 @@ fn an_orphan_goes_and_a_file_in_use_stays() {
     let (claim, _) = make(directory.path(), &fixed(MIB)).unwrap();
     assert_eq!(remove_orphans(directory.path()).unwrap(), [], "the lock is held");
     assert!(claim.path().exists());
-    // What a SIGKILL leaves: the file with its mark, and no lock. A copy of everything but the lock is the same.
+    // What SIGKILL leaves: the file with its mark, and no lock. A copy of everything but the lock is the same.
     let orphan = directory.path().join(".rdsk-test-01ARZ3NDEKTSV4RRFFQ69G5FAV.tmp");
     fs::copy(claim.path(), &orphan).unwrap();
     let unmarked = remove_orphans(directory.path()).unwrap();
@@ -193,7 +194,7 @@ fn an_orphan_goes_and_a_file_in_use_stays() {
     assert_eq!(names(directory.path()), [claim.path()]);
 }
 
-/// Names the directory in which a copy of this test program makes a test file and waits to be killed.
+/// Names the directory in which a copy of this test program creates a test file and waits to be killed.
 const CHILD_VARIABLE: &str = "RDSK_TEST_KILLED_CHILD";
 
 #[test]

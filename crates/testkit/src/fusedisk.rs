@@ -1,9 +1,9 @@
 //! A disk of known behaviour in real time: one file served through FUSE, whose requests take as long as a model of
-//! `rdsk-disk` or a programmed [`Behaviour`] says, and a loop device over it. It measures nothing: it is the truth that
-//! others are measured against.
+//! `rdsk-disk` or a programmed [`Behaviour`] says, and a loop device over it. It measures nothing: it is the reference
+//! for measurements.
 //!
-//! What is programmed is the time from a request's arrival here to its answer. The way through the kernel comes on top,
-//! unless it was measured and is taken off ([`FuseDisk::set_path_ns`]).
+//! What is programmed is the time from a request's arrival here to its answer. The path through the kernel is added to it,
+//! unless it was measured and is subtracted ([`FuseDisk::set_path_ns`]).
 
 mod behaviour;
 mod log;
@@ -34,7 +34,7 @@ use store::Store;
 
 /// Threads that answer. One waits for the next answer's time while others may still copy data to the kernel.
 const ANSWERING_THREADS: usize = 4;
-/// Capacity where nothing else says it.
+/// Default capacity.
 const DEFAULT_BYTES: u64 = 64 << 20;
 
 /// Where the times of requests come from.
@@ -67,7 +67,7 @@ impl Model {
     }
 }
 
-/// How a [`FuseDisk`] shall be.
+/// The options of a [`FuseDisk`].
 #[derive(Clone, Debug)]
 pub struct Builder {
     capacity_bytes: Option<u64>,
@@ -99,7 +99,7 @@ impl Builder {
     }
 
     /// Serves on one processor, [`FuseDisk::cpu`], the last of those that are allowed. A reader that is bound to the same
-    /// has the shortest way here and back, since no processor must be woken: 20 µs instead of 35 on a virtual machine of
+    /// processor has the shortest path, since no other one must be woken: 20 µs instead of 35 on a virtual machine of
     /// two processors (Linux 6.18, measured 2026-11).
     #[must_use]
     pub fn on_one_cpu(mut self) -> Self {
@@ -141,7 +141,7 @@ pub struct FuseDisk {
 }
 
 impl FuseDisk {
-    /// Begins to describe a disk: 64 MiB that answer at once.
+    /// A builder with the defaults: 64 MiB that answer at once.
     #[must_use]
     pub fn builder() -> Builder {
         Builder {
@@ -164,7 +164,7 @@ impl FuseDisk {
         self.disk().capacity_bytes
     }
 
-    /// The processor that serves, if it is one.
+    /// The processor that serves, if it is bound to one.
     #[must_use]
     pub fn cpu(&self) -> Option<usize> {
         self.disk().queue.cpu()
@@ -173,7 +173,7 @@ impl FuseDisk {
     /// A loop device over the file, with direct I/O. It keeps the disk for as long as it exists.
     ///
     /// # Errors
-    /// What losetup said.
+    /// Those of losetup.
     pub fn loop_device(&self) -> io::Result<LoopDevice> {
         let below: Arc<Mounted> = Arc::clone(&self.mounted);
         LoopDevice::builder().over(self.file()).direct_io(DirectIo::On).keep_until_drop(below).create()
@@ -191,18 +191,18 @@ impl FuseDisk {
         self.disk().queue.log().counts
     }
 
-    /// Begins log and sums anew.
+    /// Clears log and sums.
     pub fn clear_log(&self) {
         *self.disk().queue.log() = log::Log::default();
     }
 
-    /// Cuts the power: what is in the device fails with EIO, and a volatile cache forgets what was not flushed. The power
-    /// is back at once. A model of a real device knows nothing of it: before anything else it finishes what it began.
+    /// Cuts the power: what is in the device fails with EIO, and a volatile cache loses what was not flushed. The power
+    /// is back at once. A model of a real device does not support it and first completes what is in flight.
     ///
     /// # Errors
     /// Those of restoring the content, which is in memory.
     pub fn cut_power(&self) -> io::Result<()> {
-        // Under this lock no request arrives, so that none is half before the cut and half after it.
+        // No request arrives under this lock, so each one is entirely before or after the cut.
         let mut state = lock(&self.disk().state);
         self.disk().queue.cut();
         state.model.cut(self.disk().queue.now_ns());
@@ -215,16 +215,16 @@ impl FuseDisk {
         lock(&self.disk().state).store.volatile_bytes()
     }
 
-    /// Lets requests that arrive from now on behave otherwise. The new device is idle; what is in the old one is answered
-    /// in its time.
+    /// Changes the behaviour for requests that arrive from now on. The new device is idle; what is in the old one is answered
+    /// at its due time.
     pub fn set_behaviour(&self, behaviour: Behaviour) {
         lock(&self.disk().state).model = Model::from(behaviour).start();
     }
 
-    /// Takes the way through the kernel off, there and back, in ns: a request counts as arrived half of it ago, and its
-    /// answer leaves half of it early, so that who is that far away sees what was programmed, and a busy server is not
-    /// idle while an answer is under way. The way is for a program that knows nothing of this disk to measure; it is 0 until
-    /// then.
+    /// Subtracts the time of the path through the kernel, both directions, in ns: a request counts as arrived half of it
+    /// earlier, and its reply is sent half of it early, so that a program at the other end sees what was programmed, and a busy
+    /// server is not idle while a reply is on its way. A program independent of this disk has to measure the path; until
+    /// then it is 0.
     pub fn set_path_ns(&self, path_ns: u64) {
         lock(&self.disk().state).path_ns = path_ns;
     }

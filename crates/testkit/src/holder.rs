@@ -1,5 +1,5 @@
-//! Another process that holds a file or a device in a chosen way, for tests of who notices it. The process is the test's own
-//! program, started again for one test that does nothing but hold.
+//! Another process that holds a file or a device in a chosen way, for tests of what detects it. The process is the test's own
+//! program, started again for one test that only holds.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -47,7 +47,7 @@ impl Hold {
 #[derive(Debug)]
 pub struct Holder {
     process: Child,
-    /// Kept, because the process ends with a complaint where nobody listens.
+    /// Kept open, because the process fails when it writes to a closed pipe.
     _output: BufReader<ChildStdout>,
 }
 
@@ -55,7 +55,7 @@ impl Holder {
     /// Starts it. `test` is the name of a test of this program that is `#[ignore]`d and calls [`hold`].
     ///
     /// # Panics
-    /// When it does not come to hold the thing.
+    /// When it does not hold the object.
     #[must_use]
     pub fn start(test: &str, how: Hold, path: &Path) -> Self {
         let program = std::env::current_exe().expect("a test knows its program");
@@ -83,17 +83,17 @@ impl Holder {
 
 impl Drop for Holder {
     fn drop(&mut self) {
-        // The end of its input is the sign to let go; a process that is gone already needs none.
+        // The end of its input makes the process stop holding; one that is gone already needs no signal.
         drop(self.process.stdin.take());
         let _ = self.process.wait();
     }
 }
 
-/// The body of the test that holds: holds what the environment names, says so, and waits for the end of its input. Without
+/// The body of the test that holds: holds what the environment names, reports it, and waits for the end of its input. Without
 /// a name it does nothing, so that `--ignored` alone passes.
 ///
 /// # Panics
-/// When the thing cannot be held.
+/// When the object cannot be held.
 pub fn hold() {
     let (Ok(how), Some(what)) = (std::env::var(HOW_VARIABLE), std::env::var_os(WHAT_VARIABLE)) else {
         return;
@@ -110,7 +110,7 @@ pub fn hold() {
     let mut out = std::io::stdout();
     writeln!(out, "\n{READY}").and_then(|()| out.flush()).expect("the test that started this one listens");
     let mut rest = Vec::new();
-    // An error of reading is an end as well.
+    // A read error also ends it.
     let _ = std::io::stdin().read_to_end(&mut rest);
 }
 

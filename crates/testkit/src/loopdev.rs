@@ -176,7 +176,7 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Begins to describe a device: 64 MiB, sectors of 512 bytes, not direct, writable.
+    /// A builder with the defaults: 64 MiB, sectors of 512 bytes, not direct, writable.
     #[must_use]
     pub fn builder() -> Builder {
         Builder {
@@ -337,7 +337,7 @@ impl Drop for LoopDevice {
         if let Err(error) = output_of(Command::new("losetup").arg("--detach").arg(&self.path)) {
             eprintln!("cannot detach {}: {error}", self.path.display());
         }
-        // While somebody has the device open the kernel only marks it, and detaches it at the last close.
+        // While the device is open the kernel only marks it, and detaches it at the last close.
         if !wait_until(Duration::from_secs(5), || !self.is_attached()) {
             eprintln!("{} is still in use and stays attached until that ends", self.path.display());
         }

@@ -1,5 +1,5 @@
-//! Says what a test needs, and skips it aloud where that is missing. It never skips in silence: the line goes to
-//! standard error and to a file for the summary, and where the need was promised to be there the test fails instead.
+//! Declares what a test needs, and skips it visibly if that is missing: the line goes to standard error and to a file for the
+//! summary. If the need was promised to be available, the test fails instead.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::tool::find_tool;
 
 /// Names a file to which every skip appends its line.
 pub const SKIPS_VARIABLE: &str = "RDSK_SKIPS";
-/// Lists, separated by commas, the needs whose absence is a failure and no reason to skip: `root,loop,tool:fio`.
+/// Lists, separated by commas, the needs whose absence is a failure instead of a skip: `root,loop,tool:fio`.
 pub const MUST_HAVE_VARIABLE: &str = "RDSK_MUST_HAVE";
 
 /// Something that not every machine has. The comment gives the name used in `RDSK_MUST_HAVE`.
@@ -60,7 +60,7 @@ impl Need {
         }
     }
 
-    /// Tries whether it is there.
+    /// Tests whether it is available.
     ///
     /// # Errors
     /// The reason why not, in a few words.
@@ -103,7 +103,7 @@ impl fmt::Display for Need {
     }
 }
 
-/// Whether everything the test needs is there. If not, says so; the test then returns at once:
+/// Whether everything the test needs is available. If not, it reports that; the test then returns at once:
 ///
 /// ```
 /// use rdsk_testkit::{Need, requires};
@@ -113,7 +113,7 @@ impl fmt::Display for Need {
 /// ```
 ///
 /// # Panics
-/// When something is missing that `RDSK_MUST_HAVE` promises, and when that variable holds a name that is none.
+/// When something is missing that `RDSK_MUST_HAVE` promises, and when that variable holds an unknown name.
 #[must_use]
 pub fn requires(needs: &[Need]) -> bool {
     let must_have = std::env::var(MUST_HAVE_VARIABLE).unwrap_or_default();
@@ -156,7 +156,7 @@ fn judge(test: &str, missing: &[(Need, String)], must_have: &BTreeSet<String>) -
     Verdict::Skip(format!("SKIPPED {test}: {reasons}"))
 }
 
-/// A misspelt name would let a promised test be skipped for ever, so it is no name but a failure.
+/// A misspelt name would silently skip a promised test, so it is a failure.
 fn parse_must_have(list: &str) -> BTreeSet<String> {
     const NAMES: [&str; 10] =
         ["root", "loop", "fuse", "io_uring", "cachestat", "blkio_throttle", "ext4", "xfs", "zram", "guest"];

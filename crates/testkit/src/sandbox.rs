@@ -24,7 +24,7 @@ impl Call {
     }
 }
 
-/// Does something on a thread for which these calls fail with `errno`, and for every program that is started there.
+/// Runs a function on a thread for which these calls fail with `errno`, and for every program that is started there.
 ///
 /// # Panics
 /// When the kernel takes no filter, and when `what` panics.

@@ -1,5 +1,5 @@
-//! Sizes in bytes: the one parser of sizes and the ways to write them. Never guesses what an ambiguous suffix
-//! meant; it refuses and names the two readings.
+//! Sizes in bytes: the one parser of sizes and the ways to write them. It never guesses what an ambiguous suffix means;
+//! it refuses and names the two readings.
 
 use std::fmt;
 use std::str::FromStr;
@@ -58,7 +58,7 @@ impl Bytes {
         number.times(unit).map(Bytes).map_err(error)
     }
 
-    /// As [`Bytes::parse`], for the many places where zero bytes make no sense.
+    /// As [`Bytes::parse`], for the many values that must not be zero.
     ///
     /// # Errors
     /// As [`Bytes::parse`], and [`Reason::Zero`].
@@ -69,7 +69,7 @@ impl Bytes {
         }
     }
 
-    /// The size as words and to the byte: `100 MiB (104,857,600 bytes)`. Below 1 KiB only `512 bytes`.
+    /// The size in a binary unit and to the byte: `100 MiB (104,857,600 bytes)`. Below 1 KiB only `512 bytes`.
     pub fn exact(self) -> String {
         let bytes = if self.0 == 1 { "byte" } else { "bytes" };
         let all = format!("{} {bytes}", grouped(self.0));
@@ -138,7 +138,7 @@ impl FromStr for Bytes {
     }
 }
 
-/// How many bytes one of a suffix is; none if it is no suffix of ours.
+/// How many bytes one unit of a suffix is; `None` if the suffix is unknown.
 fn unit_bytes(suffix: &str) -> Option<u64> {
     Some(match suffix {
         "" | "B" => 1,

@@ -1,9 +1,9 @@
-//! Exact decimal numbers at the head of a text, as every quantity here begins with one. Never uses floating
-//! point: `1.1G` is either a whole number of bytes or it is not.
+//! Exact decimal numbers at the start of a text, as every quantity here begins with one. Never uses floating point:
+//! `1.1G` is either a whole number of bytes or it is not.
 
 use crate::Reason;
 
-/// The most decimals that are read; ten to this power times any unit here still fits 128 bits.
+/// The maximum number of decimals; ten to this power times any unit here still fits 128 bits.
 const MAX_DECIMALS: usize = 18;
 
 /// An unsigned decimal number as it was written: `whole + fraction / 10^decimals`.
@@ -57,7 +57,7 @@ fn take_digits(text: &str) -> Result<(&str, &str), Reason> {
     if end == 0 { Err(Reason::NotANumber) } else { Ok(text.split_at(end)) }
 }
 
-/// Digits only, so the one way to fail is to be too large.
+/// Digits only, so it can fail only by being too large.
 fn parse_u64(digits: &str) -> Result<u128, Reason> {
     digits.parse::<u64>().map(u128::from).map_err(|_| Reason::Overflow)
 }

@@ -25,7 +25,7 @@ pub enum Reason {
     Sign,
     /// No ASCII digits where they must be, such as `NaN`, `.5`, `5.` or digits of another script.
     NotANumber,
-    /// The number is followed by something that is no unit.
+    /// The number is followed by something that is not a unit.
     UnknownUnit {
         /// The number before it, as given.
         number: String,
@@ -40,7 +40,7 @@ pub enum Reason {
     NotWhole,
     /// Zero where something must be moved or time must pass; only `parse_positive` reports this.
     Zero,
-    /// A share that is zero, negative, or all and more.
+    /// A share that is not above zero and below one.
     OutOfRange,
 }
 
@@ -148,7 +148,7 @@ impl QuantityError {
     }
 }
 
-/// What the writer of a wrong suffix most likely meant: both readings are named, none is chosen for them.
+/// What a wrong suffix most likely meant: both readings are named, none is chosen.
 fn suffix_hint(number: &str, suffix: &str) -> String {
     let lower = suffix.to_ascii_lowercase();
     match lower.as_str() {

@@ -1,4 +1,4 @@
-//! A share strictly between nothing and all, as `--precision` takes it. Never accepts a bare `2` for 2 %.
+//! A share between 0 and 1, both excluded, as `--precision` takes it. Never accepts a bare `2` for 2 %.
 
 use std::fmt;
 use std::str::FromStr;
@@ -31,7 +31,7 @@ impl Fraction {
             Some(number) => (number.trim_end_matches(' '), 100.0),
             None => (trimmed, 1.0),
         };
-        // A negative number is understood well enough to say that it is out of range.
+        // A negative number is understood well enough to report that it is out of range.
         let unsigned = number.strip_prefix('-').unwrap_or(number);
         let value = plain_number(unsigned).ok_or_else(|| error(Reason::NotANumber))?;
         let share = value / divisor;
@@ -57,7 +57,7 @@ impl FromStr for Fraction {
     }
 }
 
-/// The standard parser also takes `inf`, `1e-3` and `.5`; those who write them mean something we cannot know.
+/// The standard parser also takes `inf`, `1e-3` and `.5`; what they mean here would be a guess.
 fn plain_number(text: &str) -> Option<f64> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,6 +1,5 @@
-//! Quantities and their words: how rdsk reads `4k` and `500ms`, and how it writes `4 KiB` and `1.23 ms`.
-//! This room turns text into numbers and numbers into text; it never does I/O, never reads a clock and
-//! never rounds what it parses.
+//! Quantities as text: how rdsk reads `4k` and `500ms`, and how it writes `4 KiB` and `1.23 ms`. This room turns text
+//! into numbers and numbers into text; it never does I/O, never reads a clock and never rounds what it parses.
 
 mod bytes;
 mod decimal;

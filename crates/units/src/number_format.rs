@@ -1,4 +1,4 @@
-//! Counts and shares in few characters, for tables. Never loses the size of a number: `<0.1 %` is not `0 %`.
+//! Counts and shares in few characters, for tables. Never hides that a number is not zero: `<0.1 %` is not `0 %`.
 
 /// A count in three significant digits: `256`, `12.5`, `1.59M`, `410k`. Whole numbers below 1000 stay as they
 /// are; above come `k`, `M`, `G` and `T`, powers of 1000. Not finite: `n/a`.
@@ -30,8 +30,8 @@ pub fn count(value: f64) -> String {
     format!("{scaled:.decimals$}{suffix}")
 }
 
-/// A share of one as a percentage with one decimal: `2.0 %`. What is not nothing is never written as nothing
-/// (`<0.1 %`), and what is not all never as all (`>99.9 %`). Not finite: `n/a`.
+/// A share of one as a percentage with one decimal: `2.0 %`. A share above 0 is never written as 0 (`<0.1 %`), and one
+/// below 1 never as 100 (`>99.9 %`). Not finite: `n/a`.
 ///
 /// ```
 /// assert_eq!(rdsk_units::percent(0.02), "2.0 %");

@@ -1,5 +1,5 @@
-//! Names from devices, files and other people made safe for a terminal. Never changes ordinary text, and
-//! makes no page of markup safe: that is the report's business.
+//! Names from devices, files and other people made safe for a terminal. Never changes ordinary text. It does not escape
+//! HTML: that is the report's business.
 
 use std::fmt::Write as _;
 
@@ -26,8 +26,8 @@ pub fn printable(text: &str) -> String {
     safe
 }
 
-/// Format characters that change how their neighbours look or are not seen at all (Unicode Standard Annex #9
-/// for the bidirectional ones; the separators break lines in some terminals; the tags hide whole texts).
+/// Format characters that change how their neighbours look or are invisible (Unicode Standard Annex #9 for the
+/// bidirectional ones; the separators break lines in some terminals; the tags hide whole texts).
 fn misleads(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'

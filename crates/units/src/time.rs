@@ -1,4 +1,4 @@
-//! Durations in nanoseconds: their parser and how they are written. Never reads a clock.
+//! Durations in nanoseconds: their parser and how they are written. It never reads a clock.
 
 use std::fmt;
 use std::str::FromStr;
@@ -43,7 +43,7 @@ impl Nanos {
             let bare = unit.is_empty() && after_unit.is_empty() && previous.is_none();
             let unit_ns = if bare { Some(NS_PER_S) } else { unit_ns(unit) };
             let unit_ns = unit_ns.ok_or_else(|| {
-                // Where no letter follows the number, whatever does follow it is what was not understood.
+                // If no letter follows the number, whatever does follow it is the unknown unit.
                 let unit = if unit.is_empty() { after_unit } else { unit };
                 let number = rest[..rest.len() - after_number.len()].to_owned();
                 error(Reason::UnknownUnit { number, unit: unit.to_owned() })
@@ -59,7 +59,7 @@ impl Nanos {
         Ok(Nanos(total_ns))
     }
 
-    /// As [`Nanos::parse`], for the places where no time at all makes no sense.
+    /// As [`Nanos::parse`], for the values that must not be zero.
     ///
     /// # Errors
     /// As [`Nanos::parse`], and [`Reason::Zero`].
@@ -98,7 +98,7 @@ impl From<Nanos> for Duration {
 }
 
 impl From<Duration> for Nanos {
-    /// A duration above 584 years becomes the longest that fits; nothing measured lasts that long.
+    /// A duration above 584 years becomes the longest that fits; no measurement lasts that long.
     fn from(duration: Duration) -> Nanos {
         Nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
     }

@@ -1,4 +1,4 @@
-//! What the texts of the project keep: length and first line of files, lints switched on, a reason beside each dependency,
+//! Rules for the texts of the project: length and first line of files, lints switched on, a reason beside each dependency,
 //! links that lead somewhere, a size that no crate exceeds. Pure functions of the texts.
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! The floors of the house over the manifests: who imports whom, who reaches whom, and who brings which library. It
-//! reads what `cargo metadata` says and changes nothing.
+//! The floors of the rooms, checked against the manifests: which crate imports which, directly or not. It reads the output of
+//! `cargo metadata` and changes nothing.
 
 use anyhow::Context;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// The floor of each room. A crate imports lower floors only, so rooms of one floor never know each other.
+/// The floor of each room. A crate imports lower floors only, so rooms of one floor are independent.
 pub(crate) const FLOORS: &[(&str, u32)] = &[
     ("rdsk-units", 1),
     ("rdsk-stats", 1),
@@ -26,11 +26,11 @@ pub(crate) const FLOORS: &[(&str, u32)] = &[
     ("xtask", 7),
 ];
 
-/// Rooms that explain and draw; everything they show can be made again from a Record alone.
+/// Rooms that explain and draw; everything they show can be derived from a Record alone.
 const DRAWING: &[&str] = &["rdsk-analysis", "rdsk-finding", "rdsk-report"];
-/// Rooms that touch the machine, which the drawing ones must not reach by any way.
+/// Rooms that touch the machine, which the drawing ones must not depend on, directly or not.
 const TOUCHING: &[&str] = &["rdsk-engine", "rdsk-targets", "rdsk-observe", "rdsk-sys"];
-/// Rooms whose errors are for people only, so that an error without a type will do.
+/// Rooms whose errors are only shown to users, so that an untyped error is enough.
 const ANYHOW: &[&str] = &["rdsk", "xtask"];
 
 /// Whether a dependency is part of the program or of its tests only.

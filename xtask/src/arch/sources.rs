@@ -1,5 +1,5 @@
-//! The rules that the sources keep: who may write, print, be unsafe, look at the machine. Each rule is a pure function of
-//! one file's tokens; walking the tree is done by the parent module.
+//! Rules for the sources: who may write, print, use `unsafe`, access the machine. Each rule is a pure function of one file's
+//! tokens; the parent module walks the tree.
 
 use super::tokens::{Token, occurrences, path_uses};
 
@@ -19,11 +19,11 @@ pub(crate) struct Source<'a> {
 /// The files outside `targets` that write something of their own, each with what; none of them ever opens a target.
 const WRITERS: &[(&str, &str)] = &[(
     "crates/cli/src/json_file.rs",
-    "the document that --json asks for, never a block device and never a target",
+    "the document that --json requests, never a block device and never a target",
 )];
 /// Rooms that may write anything: the one that claims targets, and the two that are not part of the program.
 const WRITING_ROOMS: &[&str] = &["targets", "testkit", "xtask"];
-/// Rooms that hold the calls no library makes safe.
+/// Rooms that make the calls for which no library has a safe wrapper.
 const UNSAFE_ROOMS: &[&str] = &["sys", "engine"];
 /// Rooms that talk to people.
 const PRINTING_ROOMS: &[&str] = &["cli", "testkit", "xtask"];

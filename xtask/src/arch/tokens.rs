@@ -14,7 +14,7 @@ pub(crate) struct Token {
     pub(crate) test: bool,
 }
 
-/// What stands for every literal, so that no rule is fooled by a text that speaks of code.
+/// What stands for every literal, so that no rule matches text inside a literal.
 const LITERAL: &str = "\"…\"";
 
 /// The tokens of a source file.

@@ -1,5 +1,5 @@
-//! What the benchmark reads, and where it runs: a zram device and a page-cached file of its own, one processor. Both are
-//! removed afterwards; nothing that existed before is touched.
+//! The environment of the benchmark: its own zram device and page-cached file, on one processor. Both are removed afterwards;
+//! nothing that existed before is touched.
 
 use anyhow::{Context as _, Result, bail};
 use std::fs::{self, File, OpenOptions};
@@ -12,7 +12,7 @@ const BYTES: usize = 16 << 20;
 
 const ZRAM_CONTROL: &str = "/sys/class/zram-control";
 
-/// Something to read.
+/// What is read.
 pub(crate) enum BenchTarget {
     /// A zram device made for this run, by its number.
     Zram(u32),
@@ -24,7 +24,7 @@ impl BenchTarget {
     /// A zram device full of data that does not compress.
     pub(crate) fn zram() -> Result<Self> {
         if !rustix::process::geteuid().is_root() || !Path::new(ZRAM_CONTROL).exists() {
-            bail!("no zram device can be made: it takes root and the zram driver");
+            bail!("no zram device can be created: that needs root and the zram driver");
         }
         let number =
             fs::read_to_string(format!("{ZRAM_CONTROL}/hot_add")).context("cannot add a zram device")?;
@@ -94,7 +94,7 @@ fn fill(file: &mut File) -> Result<()> {
 pub(crate) struct Confinement {
     /// A cpuset of cgroup v1 with the one processor.
     group: Option<PathBuf>,
-    /// Whether programs run before all ordinary ones (`SCHED_FIFO`).
+    /// Whether programs run with real-time priority (`SCHED_FIFO`).
     realtime: bool,
 }
 
@@ -119,7 +119,7 @@ impl Confinement {
     pub(crate) fn describe(&self) -> String {
         let workers = match self.group {
             Some(_) => "the kernel's workers are confined to the same processor",
-            None => "the kernel's workers are not confined (no cpuset group can be made)",
+            None => "the kernel's workers are not confined (no cpuset group can be created)",
         };
         let others = if self.realtime {
             "runs have real-time priority"

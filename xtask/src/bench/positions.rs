@@ -35,7 +35,7 @@ const ZCAV_BLOCK_BYTES: u64 = 4 * MIB;
 const DISK_BYTES: u64 = POINTS * ZCAV_BLOCK_BYTES;
 /// How far the medians of a position may lie apart.
 const GOAL: f64 = 0.03;
-/// How long the disk may take to come and to go.
+/// How long the disk may take to start and to stop.
 const GRACE: Duration = Duration::from_secs(15);
 
 /// Who reads.
@@ -52,7 +52,7 @@ const PROGRAMS: [Program; 3] = [Program::Rdsk, Program::Dd, Program::Zcav];
 /// What one pass found: the number of the position and MB/s there, in the order of visiting.
 type Pass = Vec<(usize, f64)>;
 
-/// Prints the table, or why there is none. Each round is a pass of all three programs.
+/// Prints the table, or why it cannot be measured. Each round is a pass of all three programs.
 pub(crate) fn report(rounds: usize) {
     if let Some(lacking) = lacking() {
         println!("{NAME}: skipped: {lacking}");
@@ -64,7 +64,7 @@ pub(crate) fn report(rounds: usize) {
 /// What this machine lacks.
 fn lacking() -> Option<String> {
     if !rustix::process::geteuid().is_root() || !Path::new("/dev/fuse").exists() {
-        return Some("no disk of known speed can be made: it takes root and /dev/fuse".into());
+        return Some("no disk of known speed can be created: that needs root and /dev/fuse".into());
     }
     let needed = [("zcav", "bonnie++"), ("losetup", "mount"), ("setpriv", "util-linux"), ("dd", "coreutils")];
     let path = search_path();
@@ -127,7 +127,7 @@ fn print_table(offsets: &[u64], medians: &[[f64; 3]]) {
         let (middle, worst) = apart(medians.iter().map(|rates| rates[0] / rates[column]));
         let mark = if worst <= GOAL { "" } else { "  missed" };
         println!(
-            "against {name}: {:.1} % apart in the middle, {:.1} % at the worst position (goal: {:.0} %){mark}",
+            "against {name}: {:.1} % apart in the median, {:.1} % at the worst position (goal: {:.0} %){mark}",
             middle * 100.0,
             worst * 100.0,
             GOAL * 100.0
@@ -251,7 +251,7 @@ fn zcav_seconds(text: &str) -> Vec<f64> {
     text.lines().filter_map(third).collect()
 }
 
-/// A program that ends when we do, whatever ends us.
+/// A program that is killed when this process ends.
 fn tied(program: &Path) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "TERM"]).arg(program);
@@ -273,7 +273,7 @@ impl Disk {
             command.arg("--zone").arg(format!("{}-{}={rate}MB/s", range.start, range.end));
         }
         let mut server = command.stdout(Stdio::piped()).spawn().context("cannot start the FUSE disk")?;
-        let output = server.stdout.take().context("standard output was asked for as a pipe")?;
+        let output = server.stdout.take().context("standard output is a pipe")?;
         // From here on Drop ends it, also when it says nothing.
         let mut disk = Self { server, device: PathBuf::new() };
         let (sender, lines) = channel();
@@ -282,7 +282,8 @@ impl Disk {
             BufReader::new(output).lines().map_while(Result::ok).all(|line| sender.send(line).is_ok())
         });
         for _file_then_device in 0..2 {
-            let line = lines.recv_timeout(GRACE).context("the FUSE disk did not come; it said why above")?;
+            let line =
+                lines.recv_timeout(GRACE).context("the FUSE disk did not start; it reported why above")?;
             disk.device = line.into();
         }
         if !disk.device.starts_with("/dev") {

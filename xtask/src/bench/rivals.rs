@@ -13,8 +13,6 @@ pub(crate) struct Ours {
     pub(crate) depth: u32,
     /// Completions per wait, or `default`.
     pub(crate) batch: &'static str,
-    /// `on` or `off`.
-    pub(crate) recording: &'static str,
 }
 
 /// One way to run fio.
@@ -58,7 +56,7 @@ impl Runner {
         let mut command = confinement.command(&self.hammer);
         command.arg(target.path()).args([target.io_path(), ours.engine]);
         command.args([ours.depth.to_string().as_str(), ours.batch]);
-        command.args([self.seconds.to_string(), self.cpu.to_string()]).arg(ours.recording);
+        command.args([self.seconds.to_string(), self.cpu.to_string()]);
         let (answer, cpu_ns) = timed(&mut command)?;
         let rate = answer["ops_per_s"].as_f64().context("ops_per_s is a number")?;
         Ok(Done { rate, cpu_ns: cpu_ns / (rate * f64::from(self.seconds)) })
@@ -90,8 +88,8 @@ impl Runner {
     }
 }
 
-/// Runs a program that answers in JSON; gives besides the processor time of the process and all that it started, in ns,
-/// as the shell's `times` has it.
+/// Runs a program that answers in JSON; also returns the processor time of the process and its children, in ns, as
+/// reported by the shell's `times`.
 fn timed(command: &mut Command) -> Result<(Value, f64)> {
     let mut shell = Command::new("sh");
     shell.args(["-c", r#""$@"; code=$?; times >&2; exit $code"#, "sh"]);
@@ -120,7 +118,7 @@ pub(crate) fn build(what: &[&str]) -> Result<PathBuf> {
     crate::build::executable(&crate::root(), &[&["--release"], what].concat())
 }
 
-/// Runs a program that answers in JSON, possibly after a line of talk.
+/// Runs a program that answers in JSON, possibly after other output.
 pub(crate) fn json(command: &mut Command) -> Result<Value> {
     let output = checked(command)?;
     let text = String::from_utf8_lossy(&output.stdout);

@@ -1,5 +1,5 @@
-//! The reports that show graphs: speed by position, and block size × streams × LUNs. What is compared are the statements made
-//! about the graphs; the figures are read from Records as the program's own pages read them.
+//! The reports that show graphs: speed by position, and block size × streams × LUNs. The statements made about the graphs are
+//! compared; the figures are read from Records as the program's own pages read them.
 
 use super::measured::{number, record};
 use super::page::{Allowed, Cell, Report, Table};
@@ -49,8 +49,8 @@ pub(super) fn zones(program: &Path) -> anyhow::Result<Report> {
             cell("5 MiB: MiB/s at the outer end", mebibytes(outer), Allowed::AtLeast(0.0)),
             cell("5 MiB: MiB/s at the inner end", mebibytes(inner), Allowed::AtLeast(0.0)),
             cell("5 MiB: outer rate over inner rate; the curve falls", outer / inner, Allowed::AtLeast(1.2)),
-            cell("1 MiB: % of the I/Os in a shadow", banded(small), Allowed::AtLeast(2.0)),
-            cell("5 MiB: % of the I/Os in a shadow", banded(large), Allowed::AtMost(0.0)),
+            cell("1 MiB: % of the I/Os in a latency band", banded(small), Allowed::AtLeast(2.0)),
+            cell("5 MiB: % of the I/Os in a latency band", banded(large), Allowed::AtMost(0.0)),
             cell("1 MiB: % of the time that the disk is busy", busy(small), Allowed::AtMost(85.0)),
             cell("5 MiB: % of the time that the disk is busy", busy(large), Allowed::AtMost(95.0)),
         ],
@@ -58,13 +58,13 @@ pub(super) fn zones(program: &Path) -> anyhow::Result<Report> {
     Ok(Report {
         name: "zones",
         title: "Speed by position (FreeBSD, October 2005)",
-        text: "The question: how fast is a disk at each position, and how large must the blocks be to tell? A whole WD800JD was \
+        text: "The question: how fast is a disk at each position, and how large must the blocks be to show it? A whole WD800JD was \
                read and written in blocks of 1, 5, 10 and 20 MB, each by a dd of its own.\n\nThe report shows graphs and no \
                table, so what is compared are its statements: the rate falls from the outer to the inner end; with blocks of 1 \
-               MB \"shadows\" lie behind the main line, with 5 MB they do not; the disk is never saturated (systat showed 85 % at \
-               most). The model needs no clock to make the latency_bands: the next dd starts so late after the last that with small \
-               blocks the sector has gone by under the head, and a turn of 8.33 ms is lost. The report's two samples of 1 MB, \
-               14.5 and 21.4 ms, are 6.9 ms apart; what its clock added to that it could not tell either.",
+               MB \"shadows\" appear, bands slower than the main mode, with 5 MB they do not; the disk is never saturated (systat \
+               showed 85 % at most). The model needs no clock error to show these bands: the next dd starts so late after the \
+               previous one that with small blocks the sector has passed the head, and a revolution of 8.33 ms is lost. The \
+               report's two samples of 1 MB, 14.5 and 21.4 ms, are 6.9 ms apart; how much its clock added is unknown.",
         tables: vec![as_in_report],
     })
 }
@@ -82,8 +82,8 @@ pub(super) fn scale(program: &Path) -> anyhow::Result<Report> {
         for (streams, (low, high)) in [(1, SINGLE), (3, CONCURRENT), (10, CONCURRENT)] {
             let ahead = ahead(record, streams);
             let what = |end: &str| format!("{streams} at once, writes over reads, {end} of the block sizes");
-            cells.push(cell(what("least"), *ahead.start(), Allowed::Range(low, high)));
-            cells.push(cell(what("most"), *ahead.end(), Allowed::Range(low, high)));
+            cells.push(cell(what("smallest ratio"), *ahead.start(), Allowed::Range(low, high)));
+            cells.push(cell(what("largest ratio"), *ahead.end(), Allowed::Range(low, high)));
         }
         cells.push(cell(
             "single reads, 256 KiB over 16 KiB: the block size matters",
@@ -101,7 +101,7 @@ pub(super) fn scale(program: &Path) -> anyhow::Result<Report> {
     for (pair, words) in records.windows(2).zip(["2 controllers over 1", "3 controllers over 2"]) {
         for op in ["read", "write"] {
             for streams in [3, 10] {
-                let what = format!("{streams} {op}s at once, {words}, least of the block sizes");
+                let what = format!("{streams} {op}s at once, {words}, smallest ratio of the block sizes");
                 cells.push(cell(what, more((&pair[0].0, &pair[1].0), op, streams), Allowed::AtLeast(1.05)));
             }
         }
@@ -125,7 +125,7 @@ fn rate(record: &Value, op: &str, size: &str, streams: u32) -> f64 {
     number(record, &format!("scale/{op}/{size}/{streams}"), "/result/bytes_per_s/mean")
 }
 
-/// By what factor writes are ahead of reads, from the least to the most over the block sizes. NaN makes no range.
+/// Ratio of writes over reads, from the smallest to the largest over the block sizes. A missing value gives NaN for both.
 fn ahead(record: &Value, streams: u32) -> RangeInclusive<f64> {
     let ratios = SIZES.map(|size| rate(record, "write", size, streams) / rate(record, "read", size, streams));
     if ratios.iter().any(|ratio| ratio.is_nan()) {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// What may lie between a report's figure and rdsk's.
+/// The allowed difference between a report's figure and rdsk's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Allowed {
     /// A share of the report's figure.
@@ -22,7 +22,7 @@ pub(crate) enum Allowed {
 pub(crate) struct Cell {
     /// What it is: the row and the column.
     pub(crate) what: String,
-    /// What the report printed; `None` for a variant that the report has no figure of.
+    /// What the report printed; `None` for a variant without a figure in the report.
     pub(crate) report: Option<f64>,
     /// What rdsk gives.
     pub(crate) rdsk: f64,
@@ -31,7 +31,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// Whether rdsk's figure is as near as it must be.
+    /// Whether rdsk's figure is within the tolerance.
     fn is_inside(&self) -> bool {
         match (self.report, self.allowed) {
             (_, Allowed::AtMost(most)) => self.rdsk <= most,

@@ -3,6 +3,8 @@
 
 use super::measured::{number, record};
 use super::page::{Allowed, Cell, Report, Table};
+use rdsk_analysis::iostat::{COLUMNS, iostat_row, waiting_mean};
+use rdsk_model::DeviceEvidence;
 use serde_json::Value;
 use std::path::Path;
 
@@ -13,6 +15,19 @@ const STREAM: Allowed = Allowed::Share(0.10);
 const ALIGN: Allowed = Allowed::Share(0.10);
 const ALIGN_CACHED: Allowed = Allowed::Share(0.20);
 const CACHE_OFF: Allowed = Allowed::Factor(2.0);
+
+/// What was counted of the first device of a cell.
+fn device(record: &Value, id: &str) -> Option<DeviceEvidence> {
+    let cell = record["cells"].as_array()?.iter().find(|cell| cell["id"] == id)?;
+    serde_json::from_value(cell.pointer("/evidence/device/0")?.clone()).ok()
+}
+
+/// A column of `iostat -x` of that device; NaN where there is none.
+fn iostat(record: &Value, id: &str, column: &str) -> f64 {
+    let row = device(record, id).and_then(|device| iostat_row(&device));
+    let figure = COLUMNS.iter().find(|(name, _)| *name == column).map(|(_, figure)| figure);
+    row.zip(figure).map_or(f64::NAN, |(row, figure)| figure(&row))
+}
 
 /// The page of `paths`.
 pub(super) fn paths(program: &Path) -> anyhow::Result<Report> {
@@ -59,11 +74,6 @@ pub(super) fn stream(program: &Path) -> anyhow::Result<Report> {
     let mut tables = Vec::new();
     let san = "stream sim:solaris-san --rw write --bs 16k --bytes 2G";
     let record_san = record(program, san)?;
-    let iostat = |record: &Value, id: &str, column: &str| {
-        number(record, id, &format!("/evidence/device/0/iostat/{}", column.replace('/', "~1")))
-    };
-    let device =
-        |record: &Value, id: &str, key: &str| number(record, id, &format!("/evidence/device/0/{key}"));
     let cell = |what: &str, report: f64, rdsk: f64, allowed: Allowed| Cell {
         what: what.to_owned(),
         report: Some(report),
@@ -71,8 +81,8 @@ pub(super) fn stream(program: &Path) -> anyhow::Result<Report> {
         allowed,
     };
     let (block, raw) = ("stream/write/buffered", "stream/write/direct");
-    let waiting = device(&record_san, block, "waiting_mean");
-    let active = device(&record_san, block, "in_flight_mean") - waiting;
+    let waiting = device(&record_san, block).and_then(|device| waiting_mean(&device)).unwrap_or(f64::NAN);
+    let active = iostat(&record_san, block, "aqu-sz") - waiting;
     let requests = iostat(&record_san, block, "w/s");
     tables.push(Table {
         title: "Solaris, block device, 16 KB blocks".into(),
@@ -94,12 +104,12 @@ pub(super) fn stream(program: &Path) -> anyhow::Result<Report> {
         cells: vec![
             cell("w/s", 2805.0, iostat(&record_san, raw, "w/s"), STREAM),
             cell("MB/s (of 1024 KB)", 43.8, iostat(&record_san, raw, "wkB/s") / 1024.0, STREAM),
-            cell("actv", 0.9, device(&record_san, raw, "in_flight_mean"), Allowed::AtMost(1.0)),
+            cell("actv", 0.9, iostat(&record_san, raw, "aqu-sz"), Allowed::AtMost(1.0)),
             cell("asvc_t, ms", 0.3, iostat(&record_san, raw, "w_await"), STREAM),
             cell("%b", 87.0, iostat(&record_san, raw, "%util"), STREAM),
         ],
     });
-    tables.extend(linux(program, &iostat, &cell)?);
+    tables.extend(linux(program, &cell)?);
     Ok(Report {
         name: "stream",
         title: "One dd, watched by iostat (Solaris and Linux)",
@@ -115,11 +125,7 @@ pub(super) fn stream(program: &Path) -> anyhow::Result<Report> {
     })
 }
 
-fn linux(
-    program: &Path,
-    iostat: &dyn Fn(&Value, &str, &str) -> f64,
-    cell: &dyn Fn(&str, f64, f64, Allowed) -> Cell,
-) -> anyhow::Result<Vec<Table>> {
+fn linux(program: &Path, cell: &dyn Fn(&str, f64, f64, Allowed) -> Cell) -> anyhow::Result<Vec<Table>> {
     let (block, raw) = ("stream/write/buffered", "stream/write/direct");
     let large = "stream sim:linux-disk --rw write --bs 16k --bytes 4G";
     let small = "stream sim:linux-disk --rw write --bs 8k --bytes 1G";

@@ -7,7 +7,7 @@ use super::compare::{Changes, Derived};
 /// The differences that are allowed now.
 pub(super) const CHANGES: Changes<'static> = Changes {
     ignored: &["id", "command", "rdsk_version", "started_at"],
-    renamed: &[],
+    renamed: &[("observer.rung", "observer.source"), ("cells[].evidence.rung", "cells[].evidence.source")],
     added: &[],
     derived: DERIVED,
     words: &[

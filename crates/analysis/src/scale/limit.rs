@@ -250,8 +250,8 @@ fn shared_path(at: &Point<'_>, next: &Point<'_>, cause: Cause) -> Limit {
 
 fn queue_full(cell: &CellRecord) -> Option<Limit> {
     let devices = metrics::devices(cell)?;
-    let waiting =
-        devices.iter().map(|device| device.waiting_mean).try_fold(0.0_f64, |sum, one| Some(sum + one?))?;
+    let mut each = devices.iter().map(|device| crate::iostat::waiting_mean(device));
+    let waiting = each.try_fold(0.0_f64, |sum, one| Some(sum + one?))?;
     let targets: Vec<u32> = devices.iter().map(|device| device.target).collect();
     (waiting >= WAITING).then(|| {
         let waiting = words::figure(waiting);

@@ -54,7 +54,7 @@ fn streams(targets: u32, rates: &[u64], stagger_ns: u64) -> CellRecord {
 
 fn busy(cell: &mut CellRecord, shares: &[f64]) {
     for (device, share) in cell.evidence.device.iter_mut().zip(shares) {
-        device.iostat.as_mut().unwrap().util_percent = share * 100.0;
+        crate::fixtures::set_busy(device, *share);
     }
 }
 
@@ -214,7 +214,8 @@ fn queue_processor_and_nothing() {
     let idle = |cell: &mut CellRecord| busy(cell, &[0.5]);
     let Limit::QueueFull(_) = limit_of(&flat(|cell| {
         idle(cell);
-        cell.evidence.device[0].waiting_mean = Some(3.0);
+        let device = &mut cell.evidence.device[0];
+        device.waiting_ns = device.interval_ns.map(|interval_ns| 3 * interval_ns);
     })) else {
         panic!()
     };

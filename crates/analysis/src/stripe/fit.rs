@@ -1,13 +1,13 @@
 //! Least squares with a handful of unknowns. It knows nothing of disks.
 
 /// The unknowns that a fit has at most.
-pub(super) const MOST: usize = 13;
+pub(super) const MAX_UNKNOWNS: usize = 13;
 
 /// The sums that a fit needs, row by row.
 #[derive(Clone, Debug)]
 pub(super) struct Sums {
-    products: [[f64; MOST]; MOST],
-    with_target: [f64; MOST],
+    products: [[f64; MAX_UNKNOWNS]; MAX_UNKNOWNS],
+    with_target: [f64; MAX_UNKNOWNS],
     squares: f64,
     rows: usize,
 }
@@ -15,7 +15,7 @@ pub(super) struct Sums {
 /// A fit.
 #[derive(Clone, Debug)]
 pub(super) struct Fit {
-    pub(super) factors: [f64; MOST],
+    pub(super) factors: [f64; MAX_UNKNOWNS],
     /// Sum of the squared deviations.
     pub(super) squares: f64,
     pub(super) rows: usize,
@@ -25,16 +25,21 @@ pub(super) struct Fit {
 
 impl Sums {
     pub(super) fn new() -> Sums {
-        Sums { products: [[0.0; MOST]; MOST], with_target: [0.0; MOST], squares: 0.0, rows: 0 }
+        Sums {
+            products: [[0.0; MAX_UNKNOWNS]; MAX_UNKNOWNS],
+            with_target: [0.0; MAX_UNKNOWNS],
+            squares: 0.0,
+            rows: 0,
+        }
     }
 
     /// Adds a row, already multiplied with its weight.
-    pub(super) fn add(&mut self, row: &[f64; MOST], target: f64) {
-        for i in 0..MOST {
+    pub(super) fn add(&mut self, row: &[f64; MAX_UNKNOWNS], target: f64) {
+        for i in 0..MAX_UNKNOWNS {
             if row[i] == 0.0 {
                 continue;
             }
-            for j in i..MOST {
+            for j in i..MAX_UNKNOWNS {
                 self.products[i][j] += row[i] * row[j];
             }
             self.with_target[i] += row[i] * target;
@@ -45,27 +50,27 @@ impl Sums {
 
     /// Solves by elimination with the largest remaining diagonal first; an unknown that others determine stays 0.
     pub(super) fn solve(&self) -> Fit {
-        let mut m = [[0.0; MOST + 1]; MOST];
-        let scale: Vec<f64> = (0..MOST).map(|i| self.products[i][i].sqrt().max(1e-300)).collect();
-        for i in 0..MOST {
-            for j in 0..MOST {
+        let mut m = [[0.0; MAX_UNKNOWNS + 1]; MAX_UNKNOWNS];
+        let scale: Vec<f64> = (0..MAX_UNKNOWNS).map(|i| self.products[i][i].sqrt().max(1e-300)).collect();
+        for i in 0..MAX_UNKNOWNS {
+            for j in 0..MAX_UNKNOWNS {
                 let product = if i <= j { self.products[i][j] } else { self.products[j][i] };
                 m[i][j] = product / scale[i] / scale[j];
             }
-            m[i][MOST] = self.with_target[i] / scale[i];
+            m[i][MAX_UNKNOWNS] = self.with_target[i] / scale[i];
         }
-        let mut used = [false; MOST];
+        let mut used = [false; MAX_UNKNOWNS];
         let mut squares = self.squares;
         let mut rank = 0;
         loop {
-            let free = (0..MOST).filter(|&i| !used[i]);
+            let free = (0..MAX_UNKNOWNS).filter(|&i| !used[i]);
             let Some(pivot) = free.max_by(|&a, &b| m[a][a].total_cmp(&m[b][b])) else { break };
             if m[pivot][pivot] < 1e-8 {
                 break;
             }
             used[pivot] = true;
             rank += 1;
-            squares -= m[pivot][MOST] * m[pivot][MOST] / m[pivot][pivot];
+            squares -= m[pivot][MAX_UNKNOWNS] * m[pivot][MAX_UNKNOWNS] / m[pivot][pivot];
             let row = m[pivot];
             for (i, other) in m.iter_mut().enumerate() {
                 if i != pivot {
@@ -74,9 +79,9 @@ impl Sums {
                 }
             }
         }
-        let mut factors = [0.0; MOST];
-        for i in (0..MOST).filter(|&i| used[i]) {
-            factors[i] = m[i][MOST] / m[i][i] / scale[i];
+        let mut factors = [0.0; MAX_UNKNOWNS];
+        for i in (0..MAX_UNKNOWNS).filter(|&i| used[i]) {
+            factors[i] = m[i][MAX_UNKNOWNS] / m[i][i] / scale[i];
         }
         Fit { factors, squares: squares.max(0.0), rows: self.rows, rank }
     }
@@ -101,7 +106,7 @@ mod tests {
         let mut sums = Sums::new();
         for n in 0..20 {
             let x = f64::from(n);
-            let mut row = [0.0; MOST];
+            let mut row = [0.0; MAX_UNKNOWNS];
             (row[0], row[1], row[2]) = (1.0, x, 3.0 * x);
             sums.add(&row, 5.0 + 2.0 * x);
         }

@@ -1,13 +1,13 @@
 //! Which of the known layouts explain what the members were asked: for each, roles are dealt to members so that as much as
 //! possible agrees, and what does not is counted. It knows no sizes and says nothing.
 
-use super::labels::Mask;
 use super::layouts::{self, Known};
+use super::unit_members::Mask;
 
 /// The share of chunks that may contradict a layout: others' I/O that went on through all repetitions.
 const DISTURBED: f64 = 0.02;
 /// Members up to which every begin of the first chunk is tried.
-const MOST_SHIFTED: u64 = 24;
+const MAX_SHIFTED: u64 = 24;
 
 /// A chunk, numbered from one boundary on, and the members that a read and a write of it reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub(super) fn matches(chunks: &[Chunk], members: u64, begin: Begin) -> Vec<Match
 
 /// Every place of a layout at which it explains the chunks; one where there are too many to try.
 pub(super) fn anywhere(known: Known, chunks: &[Chunk], members: u64) -> Vec<Match> {
-    let shifts = if known.members <= MOST_SHIFTED { known.period() } else { 1 };
+    let shifts = if known.members <= MAX_SHIFTED { known.period() } else { 1 };
     let all = (0..shifts).map(|shift| Match { known, shift });
     all.filter(|one| explains(*one, chunks, members)).collect()
 }

@@ -1,12 +1,12 @@
 //! The geometry from what each member was asked for each small request: counted, not inferred from times. What counters
 //! alone leave open, the kernel's words may decide; nothing that they contradict is said for sure.
 
+use super::adaptive_probes::{AdaptiveProbes, Boundaries, common};
 use super::declared::{self, Declared};
 use super::exact;
-use super::labels::{Labels, Mask};
 use super::layouts::{Level, Rotation};
 use super::matching::{self, Begin, Chunk, Match, comes_round, matches};
-use super::walk::{Trail, Walk, common};
+use super::unit_members::{Mask, UnitMembers};
 use rdsk_model::{ArrayFacts, ChosenIo, MemberIo, Op};
 use rdsk_units::printable;
 use std::collections::BTreeMap;
@@ -16,9 +16,9 @@ const CAUSED_READS: f64 = 0.05;
 
 /// A walk and what its requests were answered with.
 #[derive(Clone, Copy, Debug)]
-pub struct Walked<'a> {
-    /// Where it walked.
-    pub walk: Walk,
+pub struct AdaptiveRun<'a> {
+    /// Where it run.
+    pub probes: AdaptiveProbes,
     /// Its requests.
     pub chosen: &'a [ChosenIo],
 }
@@ -27,9 +27,9 @@ pub struct Walked<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemberEvidence<'a> {
     /// The walk of reads.
-    pub reads: Option<Walked<'a>>,
+    pub reads: Option<AdaptiveRun<'a>>,
     /// The walk of writes.
-    pub writes: Option<Walked<'a>>,
+    pub writes: Option<AdaptiveRun<'a>>,
     /// The kernel's words.
     pub words: Option<&'a ArrayFacts>,
     /// Kernel name of the target's device; of an array itself it is that of the words.
@@ -83,23 +83,24 @@ impl MemberLayout {
 
 /// One direction, read.
 struct Side {
-    walk: Walk,
-    labels: Labels,
-    trail: Option<Trail>,
+    probes: AdaptiveProbes,
+    units: UnitMembers,
+    boundaries: Option<Boundaries>,
 }
 
 impl Side {
-    fn of(walked: Option<Walked<'_>>) -> Option<Self> {
-        let Walked { walk, chosen } = walked?;
-        let labels = walk.labels(chosen);
-        (labels.least() > 0).then(|| Self { trail: walk.trail(&labels), walk, labels })
+    fn of(run: Option<AdaptiveRun<'_>>) -> Option<Self> {
+        let AdaptiveRun { probes, chosen } = run?;
+        let units = probes.unit_members(chosen);
+        (units.least() > 0).then(|| Self { boundaries: probes.found(&units), probes, units })
     }
 
     /// The chunk and a place where one begins, in bytes of the target.
     fn grid(&self) -> Option<Grid> {
-        let trail = self.trail.as_ref()?;
-        let chunk_bytes = trail.chunk? * self.walk.unit_bytes;
-        let origin_bytes = (self.walk.begin_bytes + trail.origin * self.walk.unit_bytes) % chunk_bytes;
+        let boundaries = self.boundaries.as_ref()?;
+        let chunk_bytes = boundaries.chunk? * self.probes.unit_bytes;
+        let origin_bytes =
+            (self.probes.begin_bytes + boundaries.origin * self.probes.unit_bytes) % chunk_bytes;
         Some(Grid { chunk_bytes, origin_bytes })
     }
 }
@@ -140,22 +141,22 @@ pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
     let total =
         [seen.reads, seen.writes].into_iter().flatten().flat_map(|one| one.chosen).map(|io| io.members.len());
     let total = total.max().unwrap_or(0) as u64;
-    let used: Mask = sides().fold(0, |all, side| all | side.labels.used());
+    let used: Mask = sides().fold(0, |all, side| all | side.units.used());
     let mut layout = MemberLayout { members: u64::from(used.count_ones()), ..MemberLayout::default() };
     count_caused(&mut layout, seen.writes);
-    let reach = writes.as_ref().map_or(1, |side| u64::from(side.labels.least()));
+    let reach = writes.as_ref().map_or(1, |side| u64::from(side.units.least()));
     if let Some(side) = &writes {
         layout.evidence.push(format!(
             "each of {} small writes reaches {} of {} members",
-            side.labels.requests(),
+            side.units.requests(),
             reach,
             layout.members
         ));
     }
-    if sides().any(|side| side.labels.is_disturbed()) {
+    if sides().any(|side| side.units.is_disturbed()) {
         layout.doubts.push("members moved more than was asked of them: others are at work on them".into());
     }
-    if sides().any(|side| side.trail.is_none()) {
+    if sides().any(|side| side.boundaries.is_none()) {
         layout.doubts.push("the requests ended before all boundaries were found".into());
     }
     layout.doubts.extend(seen.words.into_iter().flat_map(unrest));
@@ -175,12 +176,12 @@ pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
     Some(layout)
 }
 
-fn count_caused(layout: &mut MemberLayout, writes: Option<Walked<'_>>) {
-    let Some(walked) = writes else { return };
+fn count_caused(layout: &mut MemberLayout, writes: Option<AdaptiveRun<'_>>) {
+    let Some(run) = writes else { return };
     let read = |one: &ChosenIo| one.members.iter().map(|io: &MemberIo| io.read_bytes).sum::<u64>();
     let caused: Vec<u64> =
-        walked.chosen.iter().map(read).filter(|&bytes| bytes >= walked.walk.unit_bytes).collect();
-    layout.writes = walked.chosen.len() as u64;
+        run.chosen.iter().map(read).filter(|&bytes| bytes >= run.probes.unit_bytes).collect();
+    layout.writes = run.chosen.len() as u64;
     layout.writes_with_reads = caused.len() as u64;
     layout.caused_read_bytes = caused.iter().sum();
 }
@@ -222,8 +223,7 @@ fn best(reads: &Option<Side>, writes: &Option<Side>, total: u64) -> Option<Best>
         Grid { chunk_bytes, origin_bytes: read.origin_bytes % chunk_bytes }
     });
     // Where every member holds everything, reads that go anywhere may look like chunks for a while.
-    let is_mirror =
-        writes.as_ref().is_some_and(|side| side.labels.used().count_ones() == side.labels.least());
+    let is_mirror = writes.as_ref().is_some_and(|side| side.units.used().count_ones() == side.units.least());
     let scopes: &[Scope] = if is_mirror { &[Scope::All] } else { &[Scope::All, Scope::Begin] };
     for &scope in scopes {
         for grid in [both, written, read].into_iter().flatten() {
@@ -246,9 +246,9 @@ fn chunks(grid: Grid, reads: &Option<Side>, writes: &Option<Side>, scope: Scope)
     let mut contradictions = 0_usize;
     for (op, side) in [(Op::Read, reads), (Op::Write, writes)] {
         let Some(side) = side else { continue };
-        let (begin, unit) = (side.walk.begin_bytes, side.walk.unit_bytes);
+        let (begin, unit) = (side.probes.begin_bytes, side.probes.unit_bytes);
         let first = grid.number(begin);
-        for (at, members) in side.labels.iter() {
+        for (at, members) in side.units.iter() {
             let number = grid.number(begin + at * unit);
             if scope == Scope::Begin && number >= first + FIRST {
                 continue;
@@ -335,19 +335,19 @@ fn same<T: PartialEq>(found: &[Match], of: impl Fn(&Match) -> T) -> Option<T> {
 /// No known layout: mirrors, one device behind the other, one member of several, or something else.
 fn without_layout(layout: &mut MemberLayout, reads: &Option<Side>, writes: &Option<Side>) {
     let is_constant = |side: &Option<Side>| {
-        side.as_ref().is_none_or(|side| side.labels.used().count_ones() == side.labels.least())
+        side.as_ref().is_none_or(|side| side.units.used().count_ones() == side.units.least())
     };
     let is_in_a_row = |side: &Option<Side>| {
         side.as_ref().is_none_or(|side| {
             let all =
-                side.labels.iter().map(|(number, mask)| Chunk { number, read: Some(mask), written: None });
+                side.units.iter().map(|(number, mask)| Chunk { number, read: Some(mask), written: None });
             !comes_round(&all.collect::<Vec<Chunk>>())
         })
     };
     if let Some(side) = writes
         && is_constant(writes)
     {
-        let copies = u64::from(side.labels.least());
+        let copies = u64::from(side.units.least());
         (layout.copies, layout.parity_members) = (Some(copies), Some(0));
         if copies > 1 {
             layout.level = Some(Level::Raid1);

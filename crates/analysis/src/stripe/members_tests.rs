@@ -27,10 +27,10 @@ enum Besides {
 }
 
 impl Array {
-    fn walk(&self, op: Op) -> Vec<ChosenIo> {
-        let walk = walk_of(op);
+    fn ask_all(&self, op: Op) -> Vec<ChosenIo> {
+        let probes = probes_of(op);
         let mut chosen = Vec::new();
-        while let NextPlace::Ask { offset_bytes, bytes } = walk.next(&chosen) {
+        while let NextPlace::Ask { offset_bytes, bytes } = probes.next(&chosen) {
             let members = self.serve(op, offset_bytes, bytes, chosen.len() as u64);
             chosen.push(ChosenIo { offset_bytes, bytes, latency_ns: 1, members });
         }
@@ -75,20 +75,20 @@ impl Array {
     }
 
     fn told(&self) -> MemberLayout {
-        let (reads, writes) = (self.walk(Op::Read), self.walk(Op::Write));
+        let (reads, writes) = (self.ask_all(Op::Read), self.ask_all(Op::Write));
         assert!(reads.len() <= 350 && writes.len() <= 350, "{} and {} requests", reads.len(), writes.len());
-        let walked = |op, chosen| Some(Walked { walk: walk_of(op), chosen });
+        let run = |op, chosen| Some(AdaptiveRun { probes: probes_of(op), chosen });
         let seen = MemberEvidence {
-            reads: walked(Op::Read, &reads),
-            writes: walked(Op::Write, &writes),
+            reads: run(Op::Read, &reads),
+            writes: run(Op::Write, &writes),
             ..MemberEvidence::default()
         };
         infer_from_members(&seen).unwrap()
     }
 }
 
-fn walk_of(op: Op) -> Walk {
-    Walk { op, begin_bytes: 0, span_bytes: 256 << 20, unit_bytes: 4 * K, seed: 3 }
+fn probes_of(op: Op) -> AdaptiveProbes {
+    AdaptiveProbes { op, begin_bytes: 0, span_bytes: 256 << 20, unit_bytes: 4 * K, seed: 3 }
 }
 
 #[test]
@@ -130,8 +130,8 @@ fn read_only(level: Level, words: Option<&ArrayFacts>, hints: Option<(u64, u64)>
     let all = layouts::all(4);
     let known = all.into_iter().find(|one| one.level() == level).unwrap();
     let reads =
-        Array { known, chunk_bytes: 64 * K, shift_bytes: 0, besides: Besides::Nothing }.walk(Op::Read);
-    let reads = Some(Walked { walk: walk_of(Op::Read), chosen: &reads });
+        Array { known, chunk_bytes: 64 * K, shift_bytes: 0, besides: Besides::Nothing }.ask_all(Op::Read);
+    let reads = Some(AdaptiveRun { probes: probes_of(Op::Read), chosen: &reads });
     infer_from_members(&MemberEvidence { reads, words, hints, ..MemberEvidence::default() }).unwrap()
 }
 
@@ -183,10 +183,10 @@ fn other_words_of_the_kernel_leave_nothing_sure() {
         let words = words(level, layout, chunk_bytes);
         let known = layouts::all(4).into_iter().find(|one| one.level() == Level::Raid5).unwrap();
         let array = Array { known, chunk_bytes: 64 * K, shift_bytes: 0, besides: Besides::Nothing };
-        let (reads, writes) = (array.walk(Op::Read), array.walk(Op::Write));
+        let (reads, writes) = (array.ask_all(Op::Read), array.ask_all(Op::Write));
         let seen = MemberEvidence {
-            reads: Some(Walked { walk: walk_of(Op::Read), chosen: &reads }),
-            writes: Some(Walked { walk: walk_of(Op::Write), chosen: &writes }),
+            reads: Some(AdaptiveRun { probes: probes_of(Op::Read), chosen: &reads }),
+            writes: Some(AdaptiveRun { probes: probes_of(Op::Write), chosen: &writes }),
             words: Some(&words),
             ..MemberEvidence::default()
         };
@@ -217,18 +217,18 @@ fn mirrors_and_devices_in_a_row_have_no_stripe() {
         members.iter().map(one).collect()
     };
     let told = |of: &dyn Fn(Op, u64, usize) -> Vec<bool>| {
-        let walked = |op| {
+        let run = |op| {
             let mut chosen = Vec::new();
-            while let NextPlace::Ask { offset_bytes, bytes } = walk_of(op).next(&chosen) {
+            while let NextPlace::Ask { offset_bytes, bytes } = probes_of(op).next(&chosen) {
                 let members = io(op, &of(op, offset_bytes, chosen.len()));
                 chosen.push(ChosenIo { offset_bytes, bytes, latency_ns: 1, members });
             }
             chosen
         };
-        let (reads, writes) = (walked(Op::Read), walked(Op::Write));
+        let (reads, writes) = (run(Op::Read), run(Op::Write));
         let seen = MemberEvidence {
-            reads: Some(Walked { walk: walk_of(Op::Read), chosen: &reads }),
-            writes: Some(Walked { walk: walk_of(Op::Write), chosen: &writes }),
+            reads: Some(AdaptiveRun { probes: probes_of(Op::Read), chosen: &reads }),
+            writes: Some(AdaptiveRun { probes: probes_of(Op::Write), chosen: &writes }),
             ..MemberEvidence::default()
         };
         infer_from_members(&seen)

@@ -1,31 +1,31 @@
 //! The geometry of an array from the latencies of chosen requests: which requests to make ([`sweep()`]), what they say
-//! ([`infer`]), where to ask next while the members' own counters show what each request reached ([`Walk`]), what they
+//! ([`infer`]), where to ask next while the members' own counters show what each request reached ([`AdaptiveProbes`]), what they
 //! say ([`infer_from_members`]), and whether the kernel's hints agree ([`compare_with_sysfs`]). It issues no I/O, and what latency cannot tell it does not tell.
 
-mod agree;
+mod adaptive_probes;
+mod boundary_profile;
+mod conclude;
 mod declared;
 mod fit;
-mod infer;
-mod judge;
-mod labels;
-mod ladder;
+mod inference;
 mod layouts;
 mod matching;
 mod members;
-mod reading;
+mod result;
 mod shape;
 mod sweep;
-mod walk;
+mod sysfs_hints;
+mod unit_members;
 
-pub use agree::{Agreement, compare_with_sysfs};
+pub use adaptive_probes::{AdaptiveProbes, MAX_ADAPTIVE_PROBES};
 pub use declared::Declared;
-pub use infer::infer;
+pub use inference::infer;
 pub use layouts::{Level, Rotation};
-pub use members::{MemberEvidence, MemberLayout, Walked, infer_from_members};
-pub(crate) use reading::stripe;
-pub use reading::{Reading, SURE};
+pub use members::{AdaptiveRun, MemberEvidence, MemberLayout, infer_from_members};
+pub(crate) use result::stripe;
+pub use result::{SURE, StripeResult};
 pub use sweep::{Probe, SITE_BYTES, SweepOptions, sweep};
-pub use walk::{WALK_REQUESTS, Walk};
+pub use sysfs_hints::{Agreement, compare_with_sysfs};
 
 use rdsk_model::Op;
 use rdsk_units::Bytes;
@@ -59,7 +59,7 @@ pub struct Figure {
 
 /// What the small requests around the odd multiples of one power of two took.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LadderStep {
+pub struct BoundaryStep {
     /// The power of two.
     pub boundary_bytes: u64,
     /// Boundaries visited.
@@ -116,7 +116,7 @@ pub struct Answer {
     /// The reasons, one sentence each.
     pub evidence: Vec<String>,
     /// Cost over offset: by the largest power of two that the boundary is a multiple of.
-    pub ladder: Vec<LadderStep>,
+    pub boundary_profile: Vec<BoundaryStep>,
     /// Cost over size.
     pub sizes: Vec<SizePoint>,
     /// What follows for the writer.

@@ -7,13 +7,13 @@ use rdsk_stats::rng::SplitMix64;
 /// not drowned by long seeks.
 pub const SITE_BYTES: u64 = 256 << 20;
 /// Boundaries are tried up to multiples of this.
-pub(super) const LARGEST_BOUNDARY_LOG2: u32 = 22;
+pub(super) const MAX_BOUNDARY_LOG2: u32 = 22;
 /// Requests at one site.
 const SITE_PROBES: usize = 60;
 /// Odd parts of a full stripe: those of 1 to 16 data disks.
 const ODD_PARTS: [u64; 8] = [1, 3, 5, 7, 9, 11, 13, 15];
 /// The smallest whole-stripe candidate.
-const SMALLEST_WHOLE_BYTES: u64 = 32 << 10;
+const MIN_WHOLE_BYTES: u64 = 32 << 10;
 
 /// One request of the sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,14 +119,12 @@ pub fn sweep(options: &SweepOptions) -> Vec<Probe> {
 
 fn kinds(probes: usize, unit: u64, largest: u64, rng: &mut SplitMix64) -> Vec<Kind> {
     let mut kinds = Vec::new();
-    let highest = LARGEST_BOUNDARY_LOG2.min((largest / 2).ilog2());
+    let highest = MAX_BOUNDARY_LOG2.min((largest / 2).ilog2());
     let levels: Vec<u32> = (unit.ilog2()..=highest).collect();
     let whole: Vec<u64> = ODD_PARTS
         .iter()
         .flat_map(|odd| (0..40).map(move |power| odd << power))
-        .filter(|&bytes| {
-            bytes >= SMALLEST_WHOLE_BYTES.max(unit) && bytes <= largest && bytes.is_multiple_of(unit)
-        })
+        .filter(|&bytes| bytes >= MIN_WHOLE_BYTES.max(unit) && bytes <= largest && bytes.is_multiple_of(unit))
         .collect();
     // Nine of twenty requests belong to triples, six are whole candidates, five are anything.
     let triples = (probes * 9 / 60).max(levels.len());

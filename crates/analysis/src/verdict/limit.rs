@@ -40,7 +40,7 @@ fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
     let part = Some(target_part(facts, limit.target)).filter(|_| passes_all);
     let result = &facts.cell.result;
     let is_at = |rate: f64, limit: u64| limit > 0 && (rate / limit as f64 - 1.0).abs() <= LIMIT_TOLERANCE;
-    let row = device.and_then(|device| device.iostat);
+    let row = device.and_then(crate::iostat::iostat_row);
     let name = device.map_or_else(|| "the device".to_owned(), |device| printable(&device.name));
     let source = printable(&limit.source);
     let op = limit.op;

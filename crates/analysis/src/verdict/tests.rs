@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fixtures::{self, cell, kept_in_memory, read_from_memory, with, without_counters};
-use rdsk_model::{ExtentEvidence, Filesystem, IoPath, Limit, Pattern, Sync, TargetKind};
+use rdsk_model::{ExtentEvidence, Filesystem, IoPath, Limit, Pattern, SECTOR_BYTES, Sync, TargetKind};
 
 const MIB: u64 = 1 << 20;
 const HALF_SECOND: u64 = 500_000_000;
@@ -30,8 +30,7 @@ fn device_reads(cell: CellRecord, bytes: u64) -> CellRecord {
 fn device_writes(cell: CellRecord, bytes: u64) -> CellRecord {
     with(cell, |cell| {
         cell.evidence.device[0].write_bytes = Some(bytes);
-        let kilobytes_per_s = bytes as f64 / 1024.0 / 0.5;
-        cell.evidence.device[0].iostat.as_mut().unwrap().wkb_s = kilobytes_per_s;
+        cell.evidence.device[0].diskstat.as_mut().unwrap().write_sectors = bytes / SECTOR_BYTES;
     })
 }
 
@@ -194,7 +193,8 @@ fn page_cache_writes() {
     );
     let absorbed = |share: f64| {
         with(write(IoPath::Buffered), |cell| {
-            cell.evidence.device[0].iostat.as_mut().unwrap().wkb_s *= share;
+            let counters = cell.evidence.device[0].diskstat.as_mut().unwrap();
+            counters.write_sectors = (counters.write_sectors as f64 * share) as u64;
         })
     };
     check(&absorbed(0.89), fixtures::file(), VerdictCode::PageCache, "89.0 %");
@@ -375,7 +375,7 @@ fn nothing_is_said_of_what_was_not_counted() {
         cell.result.bytes_per_s = None;
         cell.result.ops_per_s = None;
         cell.evidence.page_cache = None;
-        cell.evidence.device[0].iostat = None;
+        cell.evidence.device[0].diskstat = None;
     });
     check(&bare, fixtures::disk(), VerdictCode::Device, "100 %");
     assert_eq!(fixtures::disk().kind, TargetKind::Block);
@@ -425,7 +425,7 @@ fn mirrored(mut cell: CellRecord, each: u64) -> CellRecord {
     cell.evidence.device.push(second);
     for device in &mut cell.evidence.device {
         device.write_bytes = Some(each);
-        device.iostat.as_mut().unwrap().wkb_s = each as f64 / 1024.0 / 0.5;
+        device.diskstat.as_mut().unwrap().write_sectors = each / SECTOR_BYTES;
     }
     cell.evidence.counted = vec![rdsk_model::Counted {
         target: 0,

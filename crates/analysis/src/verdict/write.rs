@@ -81,7 +81,8 @@ fn through_pages(facts: &Facts<'_>) -> Option<String> {
 /// The share that the device had written when the last write returned, without what was still dirty, so that the writes
 /// of others do not count as ours.
 fn absorbed(facts: &Facts<'_>) -> Option<f64> {
-    let counted = metrics::row_bytes(facts.cell, Op::Write)? / facts.bytes as f64 / facts.written.least;
+    let counted =
+        metrics::returned_bytes(facts.cell, Op::Write)? as f64 / facts.bytes as f64 / facts.written.least;
     let dirty = facts.cell.evidence.page_cache.and_then(|cache| cache.after.dirty_bytes);
     let clean = dirty.map_or(1.0, |dirty| 1.0 - metrics::ratio(dirty.min(facts.bytes), facts.bytes));
     Some(counted.min(clean).min(1.0))

@@ -8,9 +8,9 @@ use rdsk_stats::{BandOptions, bands, dithered, median};
 /// Probability of reporting bands where the samples have one mode.
 pub const FALSE_ALARM: f64 = 0.001;
 /// Smallest share of the samples that is called a band.
-pub const LEAST_SHARE: f64 = 0.02;
+pub const MIN_SHARE: f64 = 0.02;
 /// Bands nearer to each other than this part of the median latency are one.
-const LEAST_DISTANCE: f64 = 0.1;
+const MIN_DISTANCE: f64 = 0.1;
 /// The main line is the fast part of the samples; slower ones are what is looked for.
 const MAIN_LINE: f64 = 0.1;
 /// Revolutions per minute of nearly all disks that are or were made.
@@ -19,7 +19,7 @@ const SPEEDS: [f64; 5] = [4200.0, 5400.0, 7200.0, 10_000.0, 15_000.0];
 const NEAR: f64 = 0.04;
 /// The part of a pass that is called its start, and the share of late samples that must lie there.
 const START: f64 = 0.05;
-const MOST: f64 = 0.8;
+const START_SHARE: f64 = 0.8;
 /// Late I/Os are periodic where this share of them has another one period behind, and few enough are late at all.
 const PERIODIC: f64 = 0.7;
 const RARE: f64 = 0.35;
@@ -115,8 +115,8 @@ pub(super) fn latency_bands(
         median(&places.positions.iter().map(|position| position.median_ns).collect::<Vec<f64>>())?;
     let options = BandOptions {
         false_alarm: FALSE_ALARM,
-        least_share: LEAST_SHARE,
-        least_distance: typical_ns * LEAST_DISTANCE,
+        min_share: MIN_SHARE,
+        min_distance: typical_ns * MIN_DISTANCE,
         repeats: repeats(&lates),
     };
     let found = bands(late_ns, &options);
@@ -220,7 +220,7 @@ fn cause(record: &Record, cell: &CellRecord, lates: &Lates, bands: &[LatencyBand
         begin += length;
     }
     let share = first as f64 / slow.len().max(1) as f64;
-    if share >= MOST {
+    if share >= START_SHARE {
         return Cause::StartOfPass { share };
     }
     if let Some(every) = period(&slow, count) {

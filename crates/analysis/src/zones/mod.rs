@@ -4,7 +4,7 @@
 
 mod latency_bands;
 
-pub use latency_bands::{Cause, FALSE_ALARM, LEAST_SHARE, LatencyBand, LatencyBands};
+pub use latency_bands::{Cause, FALSE_ALARM, LatencyBand, LatencyBands, MIN_SHARE};
 
 use rdsk_model::{CellRecord, Device, Record};
 use rdsk_stats::{ChangeOptions, change_points, friedman_p_value, median, median_interval};
@@ -18,15 +18,15 @@ const MAD_TO_DEVIATION: f64 = 1.4826;
 /// Probability of a boundary where the rate is the same everywhere, for a whole curve.
 pub const BOUNDARY_FALSE_ALARM: f64 = 0.01;
 /// Rates nearer to each other than this are one zone.
-pub const LEAST_STEP: f64 = 0.01;
+pub const MIN_STEP: f64 = 0.01;
 /// Fewest positions of a zone.
-const LEAST_POSITIONS: usize = 3;
+const MIN_POSITIONS: usize = 3;
 /// Most boundaries; a slope has as many steps as one wants to see.
-const MOST_BOUNDARIES: usize = 31;
+const MAX_BOUNDARIES: usize = 31;
 /// Probability of passes that differ as much by chance, below which they are said to differ.
 pub const DRIFT_FALSE_ALARM: f64 = 0.001;
 /// Difference between the slowest and the fastest pass from which on it matters.
-pub const LEAST_DRIFT: f64 = 0.02;
+pub const MIN_DRIFT: f64 = 0.02;
 
 /// One position and what was seen there.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -238,11 +238,8 @@ fn position(offset_bytes: u64, samples: &[u64]) -> Option<Position> {
 /// are too small to matter.
 fn steps(positions: &[Position], block_bytes: u64) -> Vec<Zone> {
     let medians: Vec<f64> = positions.iter().map(|position| position.median_ns).collect();
-    let options = ChangeOptions {
-        false_alarm: BOUNDARY_FALSE_ALARM,
-        least_samples: LEAST_POSITIONS,
-        most: MOST_BOUNDARIES,
-    };
+    let options =
+        ChangeOptions { false_alarm: BOUNDARY_FALSE_ALARM, min_samples: MIN_POSITIONS, most: MAX_BOUNDARIES };
     let mut cuts: Vec<usize> = change_points(&medians, &options).iter().map(|step| step.index).collect();
     let level = |from: usize, to: usize| median(&medians[from..to]).unwrap_or(1.0);
     let size = |cuts: &[usize], at: usize| {
@@ -253,7 +250,7 @@ fn steps(positions: &[Position], block_bytes: u64) -> Vec<Zone> {
     loop {
         let smallest = (0..cuts.len()).map(|at| (size(&cuts, at), at)).min_by(|a, b| a.0.total_cmp(&b.0));
         match smallest {
-            Some((step, at)) if step < LEAST_STEP => drop(cuts.remove(at)),
+            Some((step, at)) if step < MIN_STEP => drop(cuts.remove(at)),
             _ => break,
         }
     }
@@ -296,7 +293,7 @@ fn drift(cell: &CellRecord, places: &Places) -> Option<Drift> {
         fastest,
         fastest_by: levels[fastest] - 1.0,
     };
-    (levels[slowest] / levels[fastest] - 1.0 >= LEAST_DRIFT).then_some(drift)
+    (levels[slowest] / levels[fastest] - 1.0 >= MIN_DRIFT).then_some(drift)
 }
 
 /// Elapsed time that no latency accounts for, per I/O.

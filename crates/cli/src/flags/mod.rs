@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flag_with_a_value_misses_it_in_one_line() {
+    fn every_missing_value_is_one_line_and_a_hint() {
         for flag in all().filter(|flag| !matches!(flag.value, Switch(_))) {
             let subcommand = flag.subcommands().next().unwrap().name();
             let dashed = format!("--{}", flag.name);

@@ -16,7 +16,7 @@ pub(super) static FLAGS: &[Flag] = &[
         value: One("FILE", |args, text| json_place(text).map(|place| args.json = Some(place))),
         uses: &[on(
             Subcommand::ALL,
-            "Write the result as JSON to FILE; - is standard output, and replaces the text",
+            "Write the result as JSON to FILE, or with - to standard output instead of the text",
             "",
         )],
         example: "--json result.json",
@@ -71,7 +71,7 @@ pub(super) static FLAGS: &[Flag] = &[
     },
 ];
 
-/// Where `--json` points; also used on command lines that are wrong in another place.
+/// Where `--json` points; also used on command lines with a usage error elsewhere.
 pub(crate) fn json_place(text: &str) -> Result<JsonPlace, BadValue> {
     let name = value::text(text)?;
     Ok(if name == "-" { JsonPlace::Stdout } else { JsonPlace::File(name.into()) })

@@ -51,7 +51,7 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         name: "resume",
         value: One("FILE", |args, text| value::text(text).map(|path| args.resume = Some(path.into()))),
-        uses: &[on(&[Zones], "Continue an interrupted run from its JSON file, as written by --json", "")],
+        uses: &[on(&[Zones], "Continue the passes of an interrupted run, from the JSON that it wrote", "")],
         example: "/dev/sdb --resume zones.json",
         ..SWITCH
     },

@@ -1,4 +1,4 @@
-//! How the values of flags are read, and what is said of a bad one. It knows no flag.
+//! How the values of flags are parsed, and what is reported about a bad one. It knows no flag.
 
 use rdsk_units::{Bytes, Fraction, Nanos, printable};
 
@@ -12,13 +12,13 @@ pub(crate) struct BadValue {
 }
 
 impl BadValue {
-    /// A refusal.
+    /// A bad value.
     pub(crate) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { message: message.into(), hint: hint.into() }
     }
 }
 
-/// A text that may begin with one minus but is no flag, and is not empty.
+/// A text that may start with one minus but is no flag, and is not empty.
 pub(crate) fn text(value: &str) -> Result<&str, BadValue> {
     if value.trim().is_empty() {
         return Err(BadValue::new("the value is empty", "write a value after the flag"));
@@ -80,7 +80,7 @@ pub(crate) fn time_or_zero_ns(value: &str, max: Nanos) -> Result<u64, BadValue> 
     let digits = text(value)?.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     if !digits.is_empty() && digits.bytes().all(|byte| byte == b'0') {
         let unit = &value[digits.len()..];
-        // The unit is read as that of one, so that a wrong one is refused for zero too.
+        // The unit is checked with a 1 before it, so that a wrong one is refused for zero too.
         return time_ns(&format!("1{unit}"), Nanos(0), Nanos(u64::MAX)).map(|_| 0);
     }
     time_ns(value, Nanos(0), max)
@@ -135,7 +135,7 @@ fn number(value: &str) -> Result<u64, String> {
     digits.parse().map_err(|_| format!("\"{shown}\" is too large"))
 }
 
-/// The value that stands at the place of its word.
+/// The value for a word: `values` are in the order of `words`.
 pub(crate) fn word<T: Copy>(value: &str, words: &[&str], values: &[T]) -> Result<T, BadValue> {
     let value = text(value)?;
     match words.iter().position(|word| *word == value) {
@@ -159,10 +159,10 @@ pub(crate) fn cpu_list(value: &str) -> Result<Vec<usize>, BadValue> {
             number.filter(|&cpu| cpu < MAX_CPUS)
         };
         let (Some(first), Some(last)) = (cpu(first), cpu(last)) else {
-            return Err(bad(format!("\"{}\" is no list of processors", printable(value))));
+            return Err(bad(format!("\"{}\" is not a list of processors", printable(value))));
         };
         if first > last {
-            return Err(bad(format!("\"{}\" runs backwards", printable(part))));
+            return Err(bad(format!("\"{}\" ends before it starts", printable(part))));
         }
         for cpu in first..=last {
             if !cpus.contains(&cpu) {

@@ -16,7 +16,7 @@ const PATTERNS: &[&str] = &["sequential", "random"];
 pub(super) static FLAGS: &[Flag] = &[
     Flag {
         name: "only",
-        value: List("EXPERIMENT,...", |args, texts| {
+        value: List("NAME,...", |args, texts| {
             let experiments = unique(texts, |text| value::word(text, EXPERIMENTS, IN_RUN));
             experiments.map(|experiments| args.experiments = experiments)
         }),
@@ -32,8 +32,9 @@ pub(super) static FLAGS: &[Flag] = &[
         }),
         words: OPS,
         uses: &[
+            on(&[Run], "Measure reads, writes or both", "what each experiment does by itself"),
             on(
-                &[Run, Paths, Stream, Scale],
+                &[Paths, Stream, Scale],
                 "Measure reads, writes or both",
                 "both if writing is allowed, else read",
             ),

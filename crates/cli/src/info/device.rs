@@ -6,7 +6,7 @@ use rdsk_model::Device;
 use rdsk_report::Charset;
 use rdsk_units::{Bytes, printable};
 
-/// What `queue/max_sectors_kb` says where there is no limit: the largest number of KiB that the kernel's type holds.
+/// What `queue/max_sectors_kb` says without a limit: the largest number of KiB that the kernel's type holds.
 const NO_LIMIT_BYTES: u64 = (i32::MAX as u64) << 10;
 
 /// The rows of a device.
@@ -33,8 +33,8 @@ pub(super) fn rows(rows: &mut Rows, device: &Device, charset: Charset) {
     }
     if let Some(file) = &device.backing_file {
         let path = match device.loop_direct_io {
-            Some(true) => ", direct I/O below",
-            Some(false) => ", through the page cache below",
+            Some(true) => ", with direct I/O",
+            Some(false) => ", through the page cache",
             None => "",
         };
         rows.add("backing file", &format!("{}{path}", printable(file)));
@@ -85,7 +85,7 @@ fn write_cache(device: &Device) -> String {
 fn requests(device: &Device) -> Option<String> {
     let mut parts = Vec::new();
     match device.max_request_bytes {
-        Some(bytes) if bytes >= NO_LIMIT_BYTES => parts.push("no limit of its own".to_owned()),
+        Some(bytes) if bytes >= NO_LIMIT_BYTES => parts.push("no size limit".to_owned()),
         Some(bytes) => parts.push(format!("at most {}", Bytes(bytes))),
         None => {}
     }
@@ -99,8 +99,8 @@ fn requests(device: &Device) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// What the minimum and the optimal I/O of a device are besides. The kernel says it of arrays (ABI/stable/sysfs-block): md
-/// sets them to chunk and stripe. Of a device of the device mapper it depends on the target, which sysfs does not name.
+/// What the minimum and the optimal I/O size stand for. On arrays they are chunk and stripe (ABI/stable/sysfs-block): md
+/// sets them so. On a device of the device mapper this depends on the dm target, which sysfs does not name.
 fn striped(device: &Device) -> [&'static str; 2] {
     let kind = device.kind.as_deref().unwrap_or_default();
     let is_array = ["md raid0", "md raid4", "md raid5", "md raid6", "md raid10"].contains(&kind);
@@ -119,8 +119,8 @@ fn zoned(device: &Device) -> Option<String> {
     let kind = device.zoned.as_deref().filter(|zoned| *zoned != "none")?;
     let size = device.zone_bytes.map(|bytes| format!(", zones of {}", Bytes(bytes))).unwrap_or_default();
     let order = match kind {
-        "host-managed" => ", each written in order only",
-        "host-aware" => ", each best written in order",
+        "host-managed" => ", must be written in order",
+        "host-aware" => ", best written in order",
         _ => "",
     };
     Some(format!("{}{size}{order}", printable(kind)))
@@ -132,7 +132,7 @@ mod tests {
     use rdsk_model::Target;
 
     #[test]
-    fn a_device_is_told_from_its_facts() {
+    fn the_rows_of_a_device_show_its_facts() {
         let device = Device {
             name: "sdb".into(),
             major_minor: "8:16".into(),
@@ -179,11 +179,11 @@ mod tests {
   stack        sdb  16 GiB
                └─ sdb1  8 GiB, partition
   blocks       512 bytes logical, 4096 bytes physical, misaligned by -1 bytes
-  requests     no limit of its own, minimum I/O 64 KiB, optimal I/O 192 KiB
+  requests     no size limit, minimum I/O 64 KiB, optimal I/O 192 KiB
   write cache  write back (volatile), no FUA
   scheduler    mq-deadline, rotational, counters off (queue/iostats is 0)
   direct I/O   yes, in multiples of 512 bytes
-  NOWAIT       no: io_uring runs on worker threads here
+  NOWAIT       no: io_uring uses worker threads here
 ";
         assert_eq!(rows.text, expected);
     }
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn zones_are_told_where_there_are_any() {
+    fn zones_are_shown_if_there_are_any() {
         let device = |zoned: &str| Device {
             zoned: Some(zoned.into()),
             zone_bytes: Some(256 << 20),
@@ -231,11 +231,11 @@ mod tests {
         };
         assert_eq!(
             zoned(&device("host-managed")).unwrap(),
-            "host-managed, zones of 256 MiB, each written in order only"
+            "host-managed, zones of 256 MiB, must be written in order"
         );
         assert_eq!(
             zoned(&device("host-aware")).unwrap(),
-            "host-aware, zones of 256 MiB, each best written in order"
+            "host-aware, zones of 256 MiB, best written in order"
         );
         assert_eq!(zoned(&device("none")), None);
         assert_eq!(zoned(&Device::default()), None);

@@ -1,32 +1,32 @@
 //! `rdsk info --json`: the document, schema `rdsk.info/1`. It draws nothing.
 
-use super::{Known, Told};
+use super::{Facts, TargetInfo};
 use rdsk_model::Problem;
 use rdsk_targets::Place;
 use serde_json::{Value, json};
 
-/// The document over all targets; `error` is what kept the command from looking at them.
-pub(crate) fn document(told: &[Told], error: Option<&Problem>) -> String {
-    let failed = error.is_some() || told.iter().any(|told| told.found.is_err());
+/// The document on all targets; `error` is what kept the command from examining them.
+pub(crate) fn document(infos: &[TargetInfo], error: Option<&Problem>) -> String {
+    let failed = error.is_some() || infos.iter().any(|info| info.found.is_err());
     let document = json!({
         "schema": "rdsk.info/1",
         "rdsk_version": env!("CARGO_PKG_VERSION"),
         "status": if failed { "failed" } else { "complete" },
         "error": error,
-        "targets": told.iter().map(target).collect::<Vec<Value>>(),
+        "targets": infos.iter().map(target).collect::<Vec<Value>>(),
     });
     format!("{document:#}")
 }
 
-fn target(told: &Told) -> Value {
-    match &told.found {
-        Err(problem) => json!({ "name": told.name, "error": problem }),
-        Ok(known) => with_facts(told, known),
+fn target(info: &TargetInfo) -> Value {
+    match &info.found {
+        Err(problem) => json!({ "name": info.name, "error": problem }),
+        Ok(facts) => with_facts(info, facts),
     }
 }
 
-fn with_facts(told: &Told, known: &Known) -> Value {
-    let examined = &known.examined;
+fn with_facts(info: &TargetInfo, facts: &Facts) -> Value {
+    let examined = &facts.examined;
     let (place, free_bytes, total_bytes) = match &examined.place {
         Place::Directory { free_bytes, total_bytes, .. } => {
             ("directory", Some(*free_bytes), Some(*total_bytes))
@@ -61,7 +61,7 @@ fn with_facts(told: &Told, known: &Known) -> Value {
         })
         .collect();
     json!({
-        "name": told.name,
+        "name": info.name,
         "error": null,
         "place": place,
         "free_bytes": free_bytes,
@@ -73,9 +73,9 @@ fn with_facts(told: &Told, known: &Known) -> Value {
         "doubts": examined.doubts,
         "signatures": signatures,
         "allocation": examined.allocation,
-        "reading": answer(&known.reading),
-        "writing": answer(&known.writing),
-        "writing_with_flag": known.with_flag.as_ref().map(|(flag, given)| {
+        "reading": answer(&facts.reading),
+        "writing": answer(&facts.writing),
+        "writing_with_flag": facts.with_flag.as_ref().map(|(flag, given)| {
             json!({ "flag": flag, "allowed": given.is_ok(), "refusal": given.as_ref().err() })
         }),
     })

@@ -1,7 +1,7 @@
 //! `rdsk info` as text, at most 80 columns wide unless a single word is wider. It draws and decides nothing.
 
 use super::rows::Rows;
-use super::{Known, Told};
+use super::{Facts, TargetInfo};
 use rdsk_model::{ExtentEvidence, Problem, Target};
 use rdsk_report::Charset;
 use rdsk_targets::{Examined, IdentityKind, Place, UseKind};
@@ -10,11 +10,11 @@ use rdsk_units::{Bytes, printable};
 /// Columns before the text of a row.
 pub(super) const INDENT: usize = 15;
 
-/// One paragraph per target that could be looked at.
-pub(super) fn page(told: &[Told], charset: Charset) -> String {
-    let paragraphs: Vec<String> = told
+/// One paragraph per target that could be examined.
+pub(super) fn page(infos: &[TargetInfo], charset: Charset) -> String {
+    let paragraphs: Vec<String> = infos
         .iter()
-        .filter_map(|told| told.found.as_ref().ok().map(|known| paragraph(&told.name, known, charset)))
+        .filter_map(|info| info.found.as_ref().ok().map(|facts| paragraph(&info.name, facts, charset)))
         .collect();
     paragraphs.join("\n")
 }
@@ -59,8 +59,8 @@ pub(super) const fn use_word(kind: UseKind) -> &'static str {
     }
 }
 
-fn paragraph(name: &str, known: &Known, charset: Charset) -> String {
-    let examined = &known.examined;
+fn paragraph(name: &str, facts: &Facts, charset: Charset) -> String {
+    let examined = &facts.examined;
     let mut rows = Rows::new(&format!("{}: {}\n", printable(name), what(examined)), INDENT);
     place(&mut rows, examined);
     if let Some(device) = &examined.target.device {
@@ -85,9 +85,9 @@ fn paragraph(name: &str, known: &Known, charset: Charset) -> String {
         rows.add("in use", &format!("{}: {}", use_word(using.kind), using.text));
     }
     for doubt in &examined.doubts {
-        rows.add("not known", doubt);
+        rows.add("unknown", doubt);
     }
-    judgements(&mut rows, known);
+    judgements(&mut rows, facts);
     rows.text
 }
 
@@ -119,7 +119,7 @@ fn place(rows: &mut Rows, examined: &Examined) {
     }
 }
 
-/// Each mount option once, with a space behind each comma where the line may break.
+/// Each mount option once, with a space after each comma so that the line may break there.
 fn options(text: &str) -> String {
     let mut options: Vec<String> = Vec::new();
     for option in text.split(',').map(printable) {
@@ -140,7 +140,7 @@ pub(super) fn access(rows: &mut Rows, target: &Target) {
     }
     match target.nowait {
         Some(true) => rows.add("NOWAIT", "yes"),
-        Some(false) => rows.add("NOWAIT", "no: io_uring runs on worker threads here"),
+        Some(false) => rows.add("NOWAIT", "no: io_uring uses worker threads here"),
         None => {}
     }
 }
@@ -157,16 +157,16 @@ fn allocation(extents: &ExtentEvidence) -> String {
     format!("{}, in {} extents", parts.join(", "), extents.extents)
 }
 
-fn judgements(rows: &mut Rows, known: &Known) {
-    judgement(rows, "reading", &known.reading);
-    match (&known.writing, &known.with_flag) {
-        (Ok(()), None) if matches!(known.examined.place, Place::Directory { .. }) => {
-            rows.add("writing", "allowed, to a test file that is made for the run and removed");
+fn judgements(rows: &mut Rows, facts: &Facts) {
+    judgement(rows, "reading", &facts.reading);
+    match (&facts.writing, &facts.with_flag) {
+        (Ok(()), None) if matches!(facts.examined.place, Place::Directory { .. }) => {
+            rows.add("writing", "allowed, to a test file that is created for the run and removed");
         }
         (Err(_), Some((flag, Ok(())))) => {
             rows.add("writing", &format!("refused, but allowed with {flag}: its data would be lost"));
         }
-        // With its flag the refusal names what truly forbids it, and not the missing flag.
+        // With its flag, the refusal names what really forbids writing, and not the missing flag.
         (Err(_), Some((_, refused))) => judgement(rows, "writing", refused),
         (answer, _) => judgement(rows, "writing", answer),
     }
@@ -191,7 +191,7 @@ mod tests {
     use rdsk_targets::{Identity, NoIdentity, Roots};
 
     #[test]
-    fn mount_options_are_told_once() {
+    fn mount_options_are_shown_once() {
         assert_eq!(options("rw,relatime,rw,discard"), "rw, relatime, discard");
     }
 
@@ -237,7 +237,7 @@ mod tests {
             why: "sdb has it too".into(),
         }];
         let refused = || Err(Problem::new(rdsk_model::ProblemKind::Refused, "needs-destroy", "no", "add it"));
-        let known = Known {
+        let facts = Facts {
             examined,
             reading: Ok(()),
             writing: refused(),
@@ -252,7 +252,7 @@ mod tests {
                   ├─ vda  48 MiB, disk
                   └─ vdb  48 MiB, disk
   blocks       512 bytes logical, 4096 bytes physical
-  requests     no limit of its own, minimum I/O 512 B
+  requests     no size limit, minimum I/O 512 B
   write cache  unknown
   scheduler    unknown
   direct I/O   yes, in multiples of 512 bytes
@@ -263,6 +263,6 @@ mod tests {
   writing      refused, but allowed with --destroy v-g/l-v: its data would be
                lost
 ";
-        assert_eq!(paragraph("v-g/l-v", &known, Charset::Unicode), expected);
+        assert_eq!(paragraph("v-g/l-v", &facts, Charset::Unicode), expected);
     }
 }

@@ -1,4 +1,4 @@
-//! Rows of a page: a name and a text beside it, broken between words at 80 columns. It knows nothing of what they say.
+//! Rows of a page: a name and a text beside it, wrapped at 80 columns. It knows nothing about their content.
 
 const WIDTH: usize = 80;
 
@@ -11,7 +11,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// A page that begins with a heading; the texts of its rows begin at column `indent`, which is more than 2.
+    /// A page that starts with a heading; the texts of its rows start at column `indent`, which is more than 2.
     pub(crate) fn new(heading: &str, indent: usize) -> Self {
         Self { text: heading.to_owned(), indent }
     }
@@ -25,7 +25,7 @@ impl Rows {
         }
     }
 
-    /// Adds a row of lines that are not broken.
+    /// Adds a row of lines that are not wrapped.
     pub(crate) fn add_lines(&mut self, name: &str, lines: &[String]) {
         let mut name = name;
         for line in lines {

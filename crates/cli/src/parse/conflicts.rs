@@ -1,5 +1,5 @@
-//! Pairs of flags that cannot both be meant. Pure but for one question to the kernel: which processors this process
-//! may use.
+//! Flags that conflict with each other or with the command. Pure but for one question to the kernel: which processors
+//! this process may use.
 
 use super::usage;
 use crate::cli_args::CliArgs;
@@ -11,127 +11,122 @@ use rdsk_units::{Bytes, Nanos};
 /// Most memory for the buffers of all I/Os in flight.
 const MAX_BUFFERS_BYTES: u64 = 4 << 30;
 
-/// X.
+/// Refuses flags that conflict.
 pub(super) fn check(args: &CliArgs) -> Result<(), Problem> {
     output(args)?;
     time(args)?;
     permission(args)?;
     sizes(args)?;
+    depth_and_streams(args)?;
     processors(args)
 }
 
+fn refuse(is_conflict: bool, message: impl Into<String>, hint: impl Into<String>) -> Result<(), Problem> {
+    if is_conflict { Err(usage(message, hint)) } else { Ok(()) }
+}
+
 fn output(args: &CliArgs) -> Result<(), Problem> {
-    if args.has("json-compact") && args.json.is_none() {
-        return Err(usage("--json-compact needs --json", "add --json FILE, or leave --json-compact out"));
-    }
-    Ok(())
+    refuse(
+        args.has("json-compact") && args.json.is_none(),
+        "--json-compact needs --json",
+        "add --json FILE, or leave --json-compact out",
+    )
 }
 
 fn time(args: &CliArgs) -> Result<(), Problem> {
-    if args.has("runtime") && args.has("budget") && args.subcommand != Subcommand::Scale {
-        return Err(usage(
-            "--runtime conflicts with --budget",
-            "give --runtime for each cell, or --budget for everything",
-        ));
-    }
-    if let (true, Some(stagger_ns)) = (args.has("budget"), args.options.stagger_ns) {
-        let most = args.options.stream_counts.as_ref().and_then(|counts| counts.iter().max()).copied();
-        let starts = u64::from(most.unwrap_or(1).saturating_sub(1));
-        let budget_ns = args.options.budget_ns;
-        if stagger_ns.saturating_mul(starts) >= budget_ns {
-            return Err(usage(
-                format!(
-                    "--stagger {} of {} streams takes all of --budget {}",
-                    Nanos(stagger_ns),
-                    starts + 1,
-                    Nanos(budget_ns)
-                ),
-                "write a shorter --stagger or a longer --budget, or leave --budget out",
-            ));
-        }
-    }
-    if args.has("full") && args.has("points") {
-        return Err(usage(
-            "--points conflicts with --full",
-            "give --full for every block, or --points for some",
-        ));
-    }
-    Ok(())
+    refuse(
+        args.has("runtime") && args.has("budget") && args.subcommand != Subcommand::Scale,
+        "--runtime conflicts with --budget",
+        "give --runtime for each cell, or --budget for everything",
+    )?;
+    let budget_ns = args.options.budget_ns;
+    let stagger_ns = args.options.stagger_ns.unwrap_or(0);
+    let streams = max_streams(args);
+    refuse(
+        args.has("budget")
+            && args.has("stagger")
+            && stagger_ns.saturating_mul(u64::from(streams.saturating_sub(1))) >= budget_ns,
+        format!(
+            "--stagger {} of {streams} streams takes all of --budget {}",
+            Nanos(stagger_ns),
+            Nanos(budget_ns)
+        ),
+        "write a shorter --stagger or a longer --budget, or leave --budget out",
+    )?;
+    refuse(
+        args.has("full") && args.has("points"),
+        "--points conflicts with --full",
+        "give --full for every block, or --points for some",
+    )
+}
+
+fn max_streams(args: &CliArgs) -> u32 {
+    args.options.stream_counts.as_ref().and_then(|counts| counts.iter().max()).copied().unwrap_or(1)
 }
 
 fn permission(args: &CliArgs) -> Result<(), Problem> {
     let overwrite = args.permission.overwrite == Overwrite::Allowed;
     let destroy = args.permission.destroy.is_some();
-    if overwrite && destroy {
-        return Err(usage(
-            "--destroy conflicts with --overwrite",
-            "--destroy is for a block device, --overwrite for a file; measure them one at a time",
-        ));
-    }
+    refuse(
+        overwrite && destroy,
+        "--destroy conflicts with --overwrite",
+        "--destroy is for a block device, --overwrite for a file; measure them one at a time",
+    )?;
+    let flag = if destroy { "--destroy" } else { "--overwrite" };
     let only_reads = args.options.ops.as_ref().is_some_and(|ops| !ops.contains(&Op::Write));
-    if only_reads && (overwrite || destroy) {
-        let flag = if destroy { "--destroy" } else { "--overwrite" };
-        return Err(usage(
-            format!("{flag} conflicts with --rw read"),
-            format!("leave {flag} out, or add write to --rw"),
-        ));
-    }
-    if (overwrite || destroy) && args.targets.is_empty() {
-        let flag = if destroy { "--destroy" } else { "--overwrite" };
-        return Err(usage(
-            format!("{flag} needs a target"),
-            "name the device or the file; in a directory rdsk makes a file of its own",
-        ));
-    }
-    Ok(())
+    refuse(
+        only_reads && (overwrite || destroy),
+        format!("{flag} conflicts with --rw read"),
+        format!("leave {flag} out, or add write to --rw"),
+    )?;
+    refuse(
+        (overwrite || destroy) && args.targets.is_empty(),
+        format!("{flag} needs a target"),
+        "name the device or the file; in a directory rdsk creates a file of its own",
+    )
+}
+
+fn max_block_bytes(args: &CliArgs) -> Option<u64> {
+    args.options.block_bytes.as_ref().and_then(|sizes| sizes.iter().max()).copied()
 }
 
 fn sizes(args: &CliArgs) -> Result<(), Problem> {
+    let Some(pass_bytes) = args.options.pass_bytes else { return Ok(()) };
+    let block_bytes = max_block_bytes(args).unwrap_or(0);
+    refuse(
+        pass_bytes < block_bytes,
+        format!("--bytes {} is less than one block of --bs {}", Bytes(pass_bytes), Bytes(block_bytes)),
+        format!("write --bytes {} or more", Bytes(block_bytes)),
+    )?;
+    let size_bytes = args.size_bytes.unwrap_or(u64::MAX);
+    refuse(
+        args.options.offset_bytes.saturating_add(pass_bytes) > size_bytes,
+        format!("--bytes {} does not fit into --size {}", Bytes(pass_bytes), Bytes(size_bytes)),
+        "write a larger --size, or a smaller --bytes or --offset",
+    )
+}
+
+fn depth_and_streams(args: &CliArgs) -> Result<(), Problem> {
     let options = &args.options;
     let depth = options.queue_depth.unwrap_or(1);
-    if depth > 1 && options.engine == Some(EngineKind::Sync) {
-        return Err(usage(
-            format!("--iodepth {depth} conflicts with --engine sync"),
-            "the sync engine has one I/O in flight per stream; write --engine io_uring, aio or threads, or --streams for more",
-        ));
-    }
-    let largest = options.block_bytes.as_ref().and_then(|sizes| sizes.iter().max()).copied().unwrap_or(1);
-    if let Some(pass_bytes) = options.pass_bytes
-        && options.block_bytes.is_some()
-        && pass_bytes < largest
-    {
-        return Err(usage(
-            format!("--bytes {} is less than one block of --bs {}", Bytes(pass_bytes), Bytes(largest)),
-            format!("write --bytes {} or more", Bytes(largest)),
-        ));
-    }
-    if let (Some(size_bytes), Some(pass_bytes)) = (args.size_bytes, options.pass_bytes)
-        && options.offset_bytes.saturating_add(pass_bytes) > size_bytes
-    {
-        return Err(usage(
-            format!("--bytes {} does not fit into --size {}", Bytes(pass_bytes), Bytes(size_bytes)),
-            "write a larger --size, or a smaller --bytes or --offset",
-        ));
-    }
-    let counts = options.stream_counts.as_deref().unwrap_or(&[]);
-    if args.subcommand == Subcommand::Stream && counts.len() > 1 {
-        return Err(usage(
-            "--streams of stream takes one number",
-            "write one number here; rdsk scale compares several",
-        ));
-    }
-    let most_streams = counts.iter().max().copied().unwrap_or(1);
-    let buffers = u128::from(largest) * u128::from(depth) * u128::from(most_streams);
-    if buffers > u128::from(MAX_BUFFERS_BYTES) {
-        return Err(usage(
-            format!(
-                "--bs times --iodepth times --streams is more than {} of buffers",
-                Bytes(MAX_BUFFERS_BYTES)
-            ),
-            "make one of them smaller",
-        ));
-    }
-    Ok(())
+    refuse(
+        depth > 1 && options.engine == Some(EngineKind::Sync),
+        format!("--iodepth {depth} conflicts with --engine sync"),
+        "the sync engine has one I/O in flight per stream; write --engine io_uring, aio or threads, or --streams for more",
+    )?;
+    refuse(
+        args.subcommand == Subcommand::Stream
+            && options.stream_counts.as_ref().is_some_and(|counts| counts.len() > 1),
+        "rdsk stream takes one number of --streams",
+        "write one number here; rdsk scale compares several",
+    )?;
+    let block_bytes = max_block_bytes(args).unwrap_or(1);
+    refuse(
+        u128::from(block_bytes) * u128::from(depth) * u128::from(max_streams(args))
+            > u128::from(MAX_BUFFERS_BYTES),
+        format!("--bs times --iodepth times --streams is more than {} of buffers", Bytes(MAX_BUFFERS_BYTES)),
+        "make one of them smaller",
+    )
 }
 
 fn processors(args: &CliArgs) -> Result<(), Problem> {
@@ -139,16 +134,14 @@ fn processors(args: &CliArgs) -> Result<(), Problem> {
     if pinned.is_empty() {
         return Ok(());
     }
-    // A kernel that does not tell leaves the question to the engine.
+    // If the kernel does not say, the engine finds out.
     let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return Ok(()) };
     let usable = |cpu: usize| cpu < rustix::thread::CpuSet::MAX_CPU && allowed.is_set(cpu);
-    match pinned.iter().find(|&&cpu| !usable(cpu)) {
-        None => Ok(()),
-        Some(cpu) => Err(usage(
-            format!("--pin: processor {cpu} is not available to this process"),
-            format!("it may use {}", ranges((0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| usable(cpu)))),
-        )),
-    }
+    let Some(cpu) = pinned.iter().find(|&&cpu| !usable(cpu)) else { return Ok(()) };
+    Err(usage(
+        format!("--pin: processor {cpu} is not available to this process"),
+        format!("it may use {}", ranges((0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| usable(cpu)))),
+    ))
 }
 
 /// Processors as the kernel lists them: `0-3,8`.
@@ -173,7 +166,7 @@ mod tests {
     use crate::flags::testing::parsed;
 
     #[test]
-    fn contradictory_pairs_are_refused() {
+    fn conflicting_flags_are_refused() {
         let cases: &[(&[&str], &str)] = &[
             (&["paths", "--runtime", "1s", "--budget", "9s"], "--runtime conflicts with --budget"),
             (&["run", "--json-compact"], "--json-compact needs --json"),

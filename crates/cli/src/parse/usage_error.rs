@@ -23,10 +23,9 @@ pub(super) fn problem(error: &clap::Error, words: &[OsString]) -> Problem {
         ),
         ErrorKind::ArgumentConflict => usage(format!("{flag} is given twice"), format!("give {flag} once")),
         ErrorKind::TooManyValues => usage(format!("{flag} takes no value"), format!("write {flag} alone")),
-        ErrorKind::InvalidUtf8 => usage(
-            "a word of the command line is not UTF-8",
-            "name the target through a link with a plain name",
-        ),
+        ErrorKind::InvalidUtf8 => {
+            usage("a word of the command line is not UTF-8", "name the target by a symlink with a plain name")
+        }
         _ => usage(first_line(&error.to_string()), help_hint(subcommand)),
     }
 }
@@ -69,7 +68,7 @@ fn help_hint(subcommand: Option<Subcommand>) -> String {
     }
 }
 
-/// `--bs` from clap's `--bs <SIZE,...>`, or whatever word clap stumbled over.
+/// `--bs` from clap's `--bs <SIZE,...>`, or the word that clap did not accept.
 fn flag_name(error: &clap::Error) -> String {
     let name = text(error, ContextKind::InvalidArg).unwrap_or_default();
     match name.strip_prefix("--") {
@@ -102,12 +101,12 @@ mod tests {
     fn check(line: &[&str], message: &str, hint: &str) {
         let problem = parsed(line).expect_err(&format!("{line:?} was accepted"));
         assert_eq!(problem.message, message, "{line:?}");
-        let said = problem.hint.expect("every mistake has a hint");
+        let said = problem.hint.expect("every usage error has a hint");
         assert!(said.contains(hint), "{line:?}: {said}");
     }
 
     #[test]
-    fn every_mistake_is_one_line_and_a_hint() {
+    fn every_usage_error_is_one_line_and_a_hint() {
         check(&[], "no command is given", "rdsk run");
         check(&["load"], "unknown command \"load\"", "rdsk --help");
         check(&["rum"], "unknown command \"rum\"", "did you mean rdsk run?");

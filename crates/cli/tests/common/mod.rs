@@ -1,4 +1,4 @@
-//! What the tests of the command line share: the program, and what every answer must look like.
+//! What the tests of the command line share: the program, and the form of every answer.
 #![allow(
     dead_code,
     clippy::unwrap_used,

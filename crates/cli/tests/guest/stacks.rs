@@ -1,5 +1,5 @@
 //! What rdsk counts on stacks of real devices: no cell is `unverified` where counters exist, and the bytes of the members
-//! are those that were asked for, by the rule of the level.
+//! are the requested ones, by the rule of the level.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

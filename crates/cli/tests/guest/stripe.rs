@@ -1,5 +1,5 @@
 //! Truth: the chunk, the full stripe and the level of real arrays, by reads alone and with writes; and devices that have none.
-//! Each row makes an array, and `rdsk stripe` is asked twice. What it came to in the last campaign stands in
+//! Each row creates an array and runs `rdsk stripe` twice. The results of the last campaign are in
 //! docs/campaigns/stripe.md.
 
 #![allow(clippy::print_stderr, reason = "with --nocapture each row says what it was told to be")]
@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use rdsk_analysis::Analysis;
-use rdsk_analysis::stripe::{Level, Reading, SURE};
+use rdsk_analysis::stripe::{Level, SURE, StripeResult};
 use rdsk_model::{Op, Record};
 use rdsk_testkit::guest::campaign::note;
 use rdsk_testkit::guest::{Booted, Call, Disk, Outcome, Scenario, Tier};
@@ -18,7 +18,7 @@ use crate::guest;
 const KIB: u64 = 1024;
 const MIB: u64 = 1 << 20;
 /// Requests to count by, of both directions together.
-const MOST_REQUESTS: usize = 700;
+const MAX_REQUESTS: usize = 700;
 
 /// What an array must be told to be.
 #[derive(Clone, Copy)]
@@ -237,7 +237,7 @@ call write rdsk stripe $on --rw write --destroy stripe-under-test --quiet --budg
         (said.join("; "), None)
     }
 
-    fn complaint(&self, reading: &Reading, op: Op, requests: usize) -> Option<String> {
+    fn complaint(&self, reading: &StripeResult, op: Op, requests: usize) -> Option<String> {
         let sure =
             |figure: Option<(u64, f64)>| figure.filter(|&(_, sure)| sure >= SURE).map(|(bytes, _)| bytes);
         let seen = (sure(reading.chunk()), sure(reading.stripe()));
@@ -248,7 +248,7 @@ call write rdsk stripe $on --rw write --destroy stripe-under-test --quiet --budg
                 let is_right =
                     seen == (Some(chunk * KIB), Some(stripe * KIB)) && level == Some(name) && begins;
                 let declared = reading.counted.as_ref().and_then(|layout| layout.declared.as_ref());
-                if !is_right || requests > MOST_REQUESTS {
+                if !is_right || requests > MAX_REQUESTS {
                     return Some(format!("{seen:?} {level:?} begins {begins}, {requests} requests"));
                 }
                 (!declared.is_some_and(|declared| declared.agrees))
@@ -276,7 +276,7 @@ call write rdsk stripe $on --rw write --destroy stripe-under-test --quiet --budg
 }
 
 /// The reading of a call's Record, and the requests of all its cells to count by.
-fn reading(call: &Call, op: Op) -> Result<(Reading, usize), String> {
+fn reading(call: &Call, op: Op) -> Result<(StripeResult, usize), String> {
     if call.code != 0 {
         return Err(call.said());
     }
@@ -286,7 +286,7 @@ fn reading(call: &Call, op: Op) -> Result<(Reading, usize), String> {
     Ok((Analysis::of(&record).stripe(cell).cloned().ok_or("no request was made")?, requests))
 }
 
-fn words(reading: &Reading, requests: usize) -> String {
+fn words(reading: &StripeResult, requests: usize) -> String {
     let size = |figure: Option<(u64, f64)>| {
         figure.map_or_else(
             || "none".to_owned(),

@@ -1,5 +1,5 @@
-//! Asks the real binary one command line and holds every answer to the contract: it ends in time, its document follows
-//! the contract and its exit code, its talk is an `error:` and a `hint:` line. It expects nothing of the figures.
+//! Runs the real binary and checks every answer against the contract: it ends in time, its document follows the contract
+//! and matches the exit code, its messages are an `error:` and a `hint:` line. It checks no figures.
 #![allow(dead_code, reason = "each test file that includes this uses its own part of it")]
 
 #[path = "consistency.rs"]
@@ -17,13 +17,13 @@ use rdsk_testkit::cli::{self, Ended, Run, Running};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Whatever takes longer than this hangs. Every run here is asked for a few seconds at most.
+/// Whatever takes longer than this hangs. Every run here has a budget of a few seconds at most.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
 /// What one command line gave.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// The program's end and its talk.
+    /// How the program ended, and its output.
     pub(crate) run: Run,
     /// Its document, checked against the contract.
     pub(crate) record: Value,
@@ -35,7 +35,7 @@ impl Answer {
         self.run.status_code.expect("checked when the answer was taken")
     }
 
-    /// Asserts the exit code, with everything that was said as the message.
+    /// Asserts the exit code, with everything that was printed as the message.
     pub(crate) fn expect_code(self, code: i32) -> Self {
         assert_eq!(self.run.status_code, Some(code), "{}\n{}", self.run.command, self.said());
         self
@@ -77,23 +77,23 @@ pub(crate) fn ask(line: &str) -> Answer {
     answer(cli::run(rdsk(&format!("{line} --json -")), LIMIT))
 }
 
-/// Starts `rdsk LINE --json -`, for [`Asked::answer`].
-pub(crate) fn start(line: &str) -> Asked {
+/// Starts `rdsk LINE --json -`, for [`Started::answer`].
+pub(crate) fn start(line: &str) -> Started {
     start_command(rdsk(&format!("{line} --json -")))
 }
 
-/// Starts a command made of [`rdsk`], which must give its document on standard output.
-pub(crate) fn start_command(command: Command) -> Asked {
-    Asked { running: cli::start(command) }
+/// Starts a command built by [`rdsk`], which must write its document to standard output.
+pub(crate) fn start_command(command: Command) -> Started {
+    Started { running: cli::start(command) }
 }
 
 /// A command line under way.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct Started {
     running: Running,
 }
 
-impl Asked {
+impl Started {
     /// Its process.
     pub(crate) fn pid(&self) -> u32 {
         self.running.pid()
@@ -104,12 +104,12 @@ impl Asked {
         cli::signal(self.pid(), signal).expect("it is under way");
     }
 
-    /// Whether it has ended; asked while something is waited for that it will then never do.
+    /// Whether it has ended, and will never do what a test waits for.
     pub(crate) fn is_over(&self) -> bool {
         fs::read_link(format!("/proc/{}/exe", self.pid())).is_err()
     }
 
-    /// Waits until `holds`, or until it has ended, which [`Asked::answer`] then explains.
+    /// Waits until `holds`, or until it has ended, which [`Started::answer`] then explains.
     pub(crate) fn wait_until(&self, what: &str, mut holds: impl FnMut() -> bool) {
         wait_until(what, || holds() || self.is_over());
     }
@@ -154,7 +154,7 @@ pub(crate) fn error_and_hint(run: &Run) -> (String, String) {
     (only("error:"), only("hint:"))
 }
 
-/// Looks every millisecond until `holds` does; panics where it never does.
+/// Checks every millisecond until `holds` does; panics if it never does.
 pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {

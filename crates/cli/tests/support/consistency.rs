@@ -1,5 +1,5 @@
-//! What must agree with what inside one Record whose types are right: sums, orders, references, nulls. It looks at
-//! documents and runs nothing.
+//! What must be consistent within one Record of the right types: sums, orders, references, nulls. It checks documents and
+//! runs nothing.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::contract::list;
 
-/// Adds what does not agree.
+/// Adds what is inconsistent.
 pub(crate) fn check(record: &Value, found: &mut Vec<String>) {
     let mut say = |holds: bool, what: String| {
         if !holds {

@@ -1,5 +1,5 @@
-//! The contract of `--json`: every name of schema `rdsk.record/1` with the type of its value, and what must agree with
-//! what. It looks at documents and runs nothing.
+//! The contract of `--json`: every name of schema `rdsk.record/1` with the type of its value, and what must be
+//! consistent. It checks documents and runs nothing.
 
 use std::collections::BTreeSet;
 
@@ -241,38 +241,34 @@ const DEVICE_EVIDENCE: Shape = Object(&[
     ("splits", WHOLE_OR_NULL),
     ("flushes", WHOLE_OR_NULL),
     ("discards", WHOLE_OR_NULL),
-    ("in_flight_mean", NUMBER_OR_NULL),
-    ("waiting_mean", NUMBER_OR_NULL),
     ("reads_caused_by_writes", WHOLE_OR_NULL),
     ("in_flight_max", WHOLE_OR_NULL),
     ("busy_ns", WHOLE_OR_NULL),
-    ("iostat", OrNull(&IOSTAT)),
+    ("visits", List(&Object(&[("interval_ns", Whole), ("diskstat", DISKSTAT)]))),
+    ("interval_ns", WHOLE_OR_NULL),
+    ("diskstat", OrNull(&DISKSTAT)),
+    ("waiting_ns", WHOLE_OR_NULL),
 ]);
 
-/// The columns of sysstat's `iostat -x`, by their own names.
-const IOSTAT: Shape = Object(&[
-    ("r/s", Number),
-    ("rkB/s", Number),
-    ("rrqm/s", Number),
-    ("%rrqm", Number),
-    ("r_await", Number),
-    ("rareq-sz", Number),
-    ("w/s", Number),
-    ("wkB/s", Number),
-    ("wrqm/s", Number),
-    ("%wrqm", Number),
-    ("w_await", Number),
-    ("wareq-sz", Number),
-    ("d/s", Number),
-    ("dkB/s", Number),
-    ("drqm/s", Number),
-    ("%drqm", Number),
-    ("d_await", Number),
-    ("dareq-sz", Number),
-    ("f/s", Number),
-    ("f_await", Number),
-    ("aqu-sz", Number),
-    ("%util", Number),
+/// The kernel's seventeen fields; the last six are null where the kernel does not count them.
+const DISKSTAT: Shape = Object(&[
+    ("read_ios", Whole),
+    ("read_merges", Whole),
+    ("read_sectors", Whole),
+    ("read_ticks_ms", Whole),
+    ("write_ios", Whole),
+    ("write_merges", Whole),
+    ("write_sectors", Whole),
+    ("write_ticks_ms", Whole),
+    ("in_flight", Whole),
+    ("io_ticks_ms", Whole),
+    ("time_in_queue_ms", Whole),
+    ("discard_ios", WHOLE_OR_NULL),
+    ("discard_merges", WHOLE_OR_NULL),
+    ("discard_sectors", WHOLE_OR_NULL),
+    ("discard_ticks_ms", WHOLE_OR_NULL),
+    ("flush_ios", WHOLE_OR_NULL),
+    ("flush_ticks_ms", WHOLE_OR_NULL),
 ]);
 
 const VERDICT: Shape = Object(&[

@@ -1,5 +1,5 @@
 //! Ways to be in use: swap, by-id names, an LVM label, a filesystem with nothing left to write. Each is undone when
-//! dropped. It touches nothing but what the test made.
+//! dropped. It touches nothing but what the test created.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{FileExt as _, symlink};

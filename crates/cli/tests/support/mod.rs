@@ -1,11 +1,11 @@
-//! What the truth tests share: running the real binary for its Record, reading figures out of it, and the ground that
-//! it is run on. It judges nothing: the tests do.
+//! What the truth tests share: running the real binary for its Record, reading figures from it, and the devices and files
+//! that it runs on. It judges nothing: the tests do.
 #![allow(dead_code, reason = "every test binary uses its own part of this")]
 
 pub(crate) mod plain;
 
 use rdsk_testkit::cli::{self, Ended, Run};
-use rdsk_testkit::{DirectIo, LoopDevice};
+use rdsk_testkit::{DirectIo, FuseDisk, LoopDevice};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -34,7 +34,7 @@ pub(crate) fn rdsk(arguments: &[&dyn AsRef<OsStr>]) -> Command {
     command
 }
 
-/// Runs to the end and gives the Record of a run that did all it was asked for.
+/// Runs to the end and gives the Record of a complete run.
 pub(crate) fn record_of(command: Command) -> Value {
     complete(&cli::run(command, LONG))
 }
@@ -48,7 +48,7 @@ pub(crate) fn complete(run: &Run) -> Value {
     record
 }
 
-/// Runs a tool of the system to a good end and gives its standard output and its talk.
+/// Runs a tool of the system successfully, and gives its standard output and standard error.
 pub(crate) fn tool(command: Command) -> (String, String) {
     let run = cli::run(command, LONG);
     assert_eq!(run.ended, Ended::Exited(0), "{}\n{}", run.command, run.stderr);
@@ -62,6 +62,13 @@ pub(crate) fn cell<'a>(record: &'a Value, id: &str) -> &'a Value {
         let ids: Vec<_> = cells.iter().map(|cell| &cell["id"]).collect();
         panic!("there is no cell {id} among {ids:?}")
     })
+}
+
+/// The row of `iostat -x` that follows from the counters of a device of a Record, by sysstat's names.
+pub(crate) fn iostat_of(device: &Value) -> Value {
+    let evidence = serde_json::from_value(device.clone()).expect("the evidence of a device");
+    let row = rdsk_analysis::iostat::iostat_row(&evidence).expect("counters over some time");
+    rdsk_analysis::iostat::COLUMNS.iter().map(|(name, figure)| (*name, figure(&row))).collect()
 }
 
 /// The number at a JSON pointer such as `/result/bytes_per_s/mean`.
@@ -250,4 +257,17 @@ pub(crate) fn scale_rate(record: &Value, op: &str, size: &str, streams: u32) -> 
 /// The streams of the first visit of a cell of `scale`.
 pub(crate) fn streams(cell: &Value) -> &Vec<Value> {
     cell["result"]["visits"][0]["streams"].as_array().expect("a visit lists its streams")
+}
+
+/// Waits until nobody reads a new or just closed device any more, as udev does.
+pub(crate) fn settle(disk: &FuseDisk) {
+    let mut before = disk.counts();
+    loop {
+        std::thread::sleep(Duration::from_millis(100));
+        let now = disk.counts();
+        if now == before {
+            return;
+        }
+        before = now;
+    }
 }

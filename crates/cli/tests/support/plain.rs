@@ -1,5 +1,5 @@
-//! A loop of plain pread(2), which knows nothing of rdsk: it measures the way through the kernel to a disk of known
-//! behaviour, so that the disk can take it off.
+//! A loop of plain pread(2), independent of rdsk: it measures the kernel's overhead on the way to a disk of known behaviour,
+//! so that the disk can subtract it.
 
 use rdsk_testkit::{Behaviour, FuseDisk, LoopDevice};
 use rustix::thread::{CpuSet, sched_setaffinity};

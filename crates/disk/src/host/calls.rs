@@ -1,5 +1,5 @@
-//! What a call does, step by step: cut into requests past the cache, or buffer by buffer through it. Processor time is
-//! spent between the steps.
+//! The steps of a call: split into requests past the cache, or buffer by buffer through it. Processor time is spent between the
+//! steps.
 
 use super::pages::Unsafe;
 use super::queue::Purpose;
@@ -8,7 +8,7 @@ use crate::error::HostError;
 use crate::params::{CloseAction, Partial};
 use crate::request::{Fault, Request};
 
-/// The smallest thing that a processor moves between memory and cache.
+/// The unit that a processor moves between memory and its cache.
 const CACHE_LINE_BYTES: u64 = 64;
 
 /// A call in progress.
@@ -17,7 +17,7 @@ pub(super) struct CallState {
     id: CallId,
     call: Call,
     start_ns: u64,
-    /// The first byte not dealt with yet.
+    /// The first byte not handled yet.
     at: u64,
     /// Own requests in flight.
     in_flight: usize,
@@ -27,10 +27,10 @@ pub(super) struct CallState {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// What is dirty in the range of a direct call goes to the device first, so that the call and the cache agree (Linux:
-    /// `filemap_write_and_wait_range`). A write that fails on the way is told by the next sync or close.
+    /// Dirty data in the range of a direct call is written to the device first, so that the call and the cache agree (Linux:
+    /// `filemap_write_and_wait_range`). The next sync or close reports a write that fails here.
     WritingOut,
-    /// Moving data, or looking for the buffer to move them to.
+    /// Moving data, or looking for the buffer to move it to.
     Moving,
     /// The processor copies into or out of the buffer at `at`.
     Copying,
@@ -87,7 +87,7 @@ impl Host {
         }
     }
 
-    /// Brings a call as far as it comes without waiting.
+    /// Advances a call as far as possible without waiting.
     pub(super) fn step(&mut self, id: CallSlot) {
         let state = self.calls.get(id);
         match (state.phase, state.call.route) {
@@ -212,7 +212,7 @@ impl Host {
             return;
         }
         let new = cached.is_none();
-        // From now on it has what a reader may have: what it had, or what is being copied into it.
+        // From now on a reader may use it: it holds its old content, or what is being copied into it.
         self.luns[lun].pages.enter(page, self.params.cache_bytes / self.params.buffer_bytes).filled = true;
         self.copy(id, bytes, new);
     }
@@ -319,7 +319,7 @@ impl Host {
         self.step(id);
     }
 
-    /// All data are moved; what must be stable is made so.
+    /// All data is moved; what must be stable is made stable.
     fn moved(&mut self, id: CallSlot) {
         let state = self.calls.get_mut(id);
         let call = state.call;

@@ -1,5 +1,5 @@
-//! A host's way to its disks in virtual time: calls in, their returns out, and the requests that they made counted on the
-//! way. It runs no program: whoever calls decides what is called and when.
+//! A host in virtual time: calls in, their returns out, and the requests to the disks counted in between. It runs no program: the
+//! caller decides what is called and when.
 
 mod calls;
 mod pages;
@@ -32,7 +32,7 @@ pub enum Operation {
     Close,
 }
 
-/// Through the cache or past it.
+/// Through the page cache or past it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
     /// Through the host's buffers ("block").
@@ -69,10 +69,10 @@ pub struct Call {
     pub stream: usize,
 }
 
-/// Names a call; each call of a host has its own, counted from 0.
+/// Identifies a call of a host, counted from 0.
 pub type CallId = u64;
 
-/// Where a call in progress is kept; used again after it is done.
+/// Slot of a call in progress; reused after it is done.
 type CallSlot = usize;
 
 type RequestId = usize;
@@ -80,7 +80,7 @@ type RequestId = usize;
 /// A call that returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Its name.
+    /// Its identifier.
     pub id: CallId,
     /// The call.
     pub call: Call,
@@ -88,7 +88,7 @@ pub struct Done {
     pub start_ns: u64,
     /// When it returned, in ns.
     pub end_ns: u64,
-    /// What became of it.
+    /// Success, or why it failed.
     pub outcome: Result<(), Fault>,
 }
 
@@ -108,7 +108,7 @@ pub struct Host {
     params: HostParams,
     paths: Paths,
     now_ns: u64,
-    /// Events by time; those of the same time in the order they were made.
+    /// Events by time; those of the same time in the order of their creation.
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     events_made: u64,
     calls: Slab<CallState>,
@@ -121,7 +121,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// The host of a checked system at time 0, its caches empty. The seed decides what is chance.
+    /// The host of a checked system at time 0, its caches empty. The seed decides what is random.
     pub fn new(system: &SystemParams, seed: u64) -> Host {
         let paths = Paths::new(system, seed);
         let luns = (0..paths.luns()).map(|lun| LunState::new(paths.device(lun).capacity_bytes()));
@@ -141,7 +141,7 @@ impl Host {
         }
     }
 
-    /// The host's figures.
+    /// The host's parameters.
     pub fn params(&self) -> &HostParams {
         &self.params
     }
@@ -172,8 +172,8 @@ impl Host {
     /// [`HostError`] when the kernel would refuse it at once; nothing was done then.
     pub fn submit(&mut self, now_ns: u64, call: Call) -> Result<CallId, HostError> {
         self.check(&call)?;
-        // What happens at this very time happens after the call is made, so that a call returning now is not kept from who
-        // waits for it until something else happens.
+        // Events of this very time are processed after the call is made, so that a call returning now is not delayed until
+        // the next event.
         while self.next_ns().is_some_and(|at_ns| at_ns < now_ns) {
             self.happen();
         }
@@ -187,13 +187,13 @@ impl Host {
         Ok(id)
     }
 
-    /// Lets everything happen up to `until_ns`, included; gives the calls that returned since the last time, in order.
+    /// Processes all events up to and including `until_ns`; returns the calls that returned since the last time, in order.
     pub fn advance(&mut self, until_ns: u64) -> Vec<Done> {
         self.advance_to(until_ns);
         std::mem::take(&mut self.done)
     }
 
-    /// Lets the next thing happen; gives the calls that returned. Empty and without effect when nothing is to happen.
+    /// Processes the next event; returns the calls that returned. Without an event it does nothing.
     pub fn advance_one(&mut self) -> Vec<Done> {
         self.happen();
         std::mem::take(&mut self.done)
@@ -224,7 +224,7 @@ impl Host {
         self.luns[lun].counters.clone()
     }
 
-    /// The same without the times that are still running.
+    /// The same without the time since the last event.
     pub(crate) fn totals(&self, lun: usize) -> &Counters {
         &self.luns[lun].counters
     }
@@ -249,7 +249,7 @@ impl Host {
         self.luns[lun].pages.unsafe_pages() * self.params.buffer_bytes
     }
 
-    /// Puts clean buffers of a range out of the cache, as `POSIX_FADV_DONTNEED` does; takes no time.
+    /// Drops clean buffers of a range from the cache, as `POSIX_FADV_DONTNEED` does; takes no time.
     pub fn drop_cache(&mut self, lun: usize, offset_bytes: u64, bytes: u64) {
         let range = self.page_range(offset_bytes, bytes);
         self.luns[lun].pages.drop_clean(range);

@@ -5,26 +5,26 @@ use std::ops::Range;
 
 use super::CallSlot;
 
-/// Stale names of the eviction order that are never worth a sweep.
+/// Stale entries of the eviction order below which a sweep is not worthwhile.
 const MIN_SWEPT: usize = 1024;
 
-/// What of a range is not on the device.
+/// Whether a range is on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unsafe {
     /// All is.
     Nothing,
-    /// Something is dirty, and nothing of it on its way.
+    /// Something is dirty, and nothing of it is being written.
     Dirty,
-    /// Something is on its way.
+    /// Something is being written.
     Writing,
 }
 
 /// One buffer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Page {
-    /// Its data are there.
+    /// Its data is valid.
     pub(super) filled: bool,
-    /// It must be written and no request does so yet.
+    /// It must be written, and no request does so yet.
     pub(super) dirty: bool,
     /// A request writes it.
     pub(super) writing: bool,
@@ -38,7 +38,7 @@ pub(super) struct Page {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pages {
     pages: HashMap<u64, Page>,
-    /// Buffers in the order they came, for eviction; may name buffers that are gone, or one twice that went and came again.
+    /// Buffers in the order they came, for eviction; may name buffers that are gone, or one twice that came back.
     order: VecDeque<u64>,
     /// Dirty buffers with the time they became so, oldest first; may name buffers that are clean again.
     dirty: VecDeque<(u64, u64)>,
@@ -70,7 +70,7 @@ impl Pages {
     /// When the oldest dirty buffer became so.
     pub(super) fn oldest_ns(&mut self) -> Option<u64> {
         while let Some(&(page, since_ns)) = self.dirty.front() {
-            // One that is being written comes into the list again when that is done.
+            // A buffer that is being written returns to the list when that is done.
             if self.pages.get(&page).is_some_and(|page| page.dirty && !page.writing) {
                 return Some(since_ns);
             }
@@ -79,7 +79,7 @@ impl Pages {
         None
     }
 
-    /// What must be known of a range before it is gone round: whether a buffer in it is dirty or being written.
+    /// Whether a buffer of a range is dirty or being written, which decides whether direct I/O may bypass the cache.
     pub(super) fn unsafe_in(&self, range: &Range<u64>) -> Unsafe {
         let mut seen = Unsafe::Nothing;
         if self.unsafe_pages == 0 {
@@ -113,7 +113,7 @@ impl Pages {
         Some((first, count))
     }
 
-    /// Puts an empty buffer in, and the oldest clean ones out while there are more than `most`.
+    /// Inserts an empty buffer, and evicts the oldest clean ones while there are more than `most`.
     pub(super) fn enter(&mut self, page: u64, most: u64) -> &mut Page {
         if !self.pages.contains_key(&page) {
             self.order.push_back(page);
@@ -133,7 +133,7 @@ impl Pages {
         self.pages.entry(page).or_default()
     }
 
-    /// Marks a buffer's data as there; gives the calls that waited.
+    /// Marks a buffer's data as valid; returns the calls that waited.
     pub(super) fn fill(&mut self, page: u64) -> Vec<CallSlot> {
         let Some(page) = self.pages.get_mut(&page) else { return Vec::new() };
         page.reading = false;
@@ -201,7 +201,7 @@ impl Pages {
         }
     }
 
-    /// Puts out all clean buffers in a range of indices.
+    /// Drops all clean buffers in a range of indices.
     pub(super) fn drop_clean(&mut self, range: Range<u64>) {
         let clean = |page: &Page| !page.dirty && !page.writing && !page.reading;
         if range.end.saturating_sub(range.start) < self.pages.len() as u64 {
@@ -213,7 +213,7 @@ impl Pages {
         } else {
             self.pages.retain(|index, page| !range.contains(index) || !clean(page));
         }
-        // The names of buffers that are gone are swept up only now and then, so that many small ranges stay cheap.
+        // Entries of buffers that are gone are removed only occasionally, so that many small ranges stay cheap.
         if self.order.len() > 2 * self.pages.len() + MIN_SWEPT {
             let pages = &self.pages;
             let mut kept = HashSet::with_capacity(pages.len());

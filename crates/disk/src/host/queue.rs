@@ -1,4 +1,4 @@
-//! The request queue of one LUN: waiting and active apart, within the limits. It knows requests, not calls' meaning.
+//! The request queue of one LUN: waiting and active requests, within the limits. It knows requests, not what calls mean.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,7 +7,7 @@ use super::{CallSlot, Event, Host, RequestId};
 use crate::counters::Counters;
 use crate::request::{Completion, Fault, Op, Request};
 
-/// For whom a request is.
+/// The purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// A call waits for it itself.
@@ -29,7 +29,7 @@ pub(super) struct Queued {
     pub(super) made_ns: u64,
 }
 
-/// Whether write-behind makes requests.
+/// Whether write-behind submits requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
     /// As long as there is room.
@@ -38,12 +38,12 @@ pub(super) enum Flow {
     Paused,
 }
 
-/// What a stream of buffered reads has asked for.
+/// What a stream of buffered reads has requested.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ahead {
-    /// Where the reader was last; it may come again after it waited.
+    /// Last position of the reader; it may repeat it after a wait.
     pub(super) last: Option<u64>,
-    /// Where the next sequential read would begin.
+    /// Where the next sequential read would start.
     pub(super) next: u64,
     /// Up to where reads were issued.
     pub(super) end: u64,
@@ -67,7 +67,7 @@ pub(super) struct LunState {
     /// Direct calls that wait until what was dirty in their range is written.
     pub(super) settling: Vec<CallSlot>,
     pub(super) ahead: HashMap<usize, Ahead>,
-    /// A write that failed behind a call's back; the next sync or close says so.
+    /// A background write that failed; the next sync or close reports it.
     pub(super) write_fault: Option<Fault>,
     pub(super) counters: Counters,
 }
@@ -101,7 +101,7 @@ impl LunState {
 }
 
 impl Host {
-    /// Lets the largest queue of a LUN count anew from what is in it now.
+    /// Restarts the maximum of a LUN's queue from its present length.
     pub fn forget_peaks(&mut self, lun: usize) {
         let state = &mut self.luns[lun];
         state.counters.queue_max = state.queued();
@@ -124,7 +124,7 @@ impl Host {
         state.counters.queue_max = state.counters.queue_max.max(state.queued());
     }
 
-    /// Gives waiting requests to the device while it may have more.
+    /// Issues waiting requests to the device up to its limit.
     fn dispatch(&mut self, lun: usize) {
         while self.luns[lun].active < self.params.active_limit {
             let state = &mut self.luns[lun];
@@ -138,7 +138,7 @@ impl Host {
         }
     }
 
-    /// A request is done: counts it, gives the device the next, wakes who waited.
+    /// A request is done: counts it, issues the next one, wakes the waiting calls.
     pub(super) fn complete(&mut self, id: RequestId) {
         let queued = self.requests.remove(id);
         let outcome = queued.completion.map_or(Ok(()), |completion| completion.outcome);
@@ -180,7 +180,7 @@ impl Host {
         }
     }
 
-    /// Makes write requests of dirty buffers while there is reason and room.
+    /// Submits write requests for dirty buffers while it is due and the queue has room.
     pub(super) fn write_behind(&mut self, lun: usize) {
         loop {
             let state = &mut self.luns[lun];
@@ -217,7 +217,7 @@ impl Host {
         self.enqueue(lun, Request::write(offset_bytes, bytes), Purpose::WriteBehind);
     }
 
-    /// Wakes those who waited for fewer dirty buffers.
+    /// Wakes calls that waited for fewer dirty buffers.
     fn written_back(&mut self, lun: usize) {
         for call in std::mem::take(&mut self.luns[lun].settling) {
             self.step(call);

@@ -1,6 +1,6 @@
-//! Things named by small numbers that are used again. It knows nothing of what it holds.
+//! Values in numbered slots that are reused. It is generic over the values.
 
-/// Things with places; a place is used again after its thing is removed.
+/// Values in slots; a slot is reused after its value is removed.
 #[derive(Clone, Debug)]
 pub(super) struct Slab<T> {
     places: Vec<Option<T>>,

@@ -1,12 +1,12 @@
-//! Walks a system's figures and remembers where it is, so that a wrong one is named with its key. It reads no text.
+//! Checks the parameters of a system and tracks the path of keys, so that an error names the key. It reads no text.
 //!
-//! Every figure has a largest value, far above what any device or host has: within them nothing overflows, no request takes
-//! more steps than it has sectors, and the memory stays small.
+//! Every parameter has a maximum far above any real device or host: within these limits nothing overflows, no request takes more
+//! steps than it has sectors, and memory use stays small.
 
 /// Longest time that a device or a call may take for one thing.
 const LONGEST_NS: u64 = 1_000_000_000_000;
 
-/// Longest time that anything may wait for its turn: eleven days and a half.
+/// Longest time that anything may wait in a queue: eleven and a half days.
 const LONGEST_SPAN_NS: u64 = 1_000_000_000_000_000;
 
 /// Largest device, 2^60 bytes.
@@ -15,10 +15,10 @@ pub(crate) const MAX_BYTES: u64 = 1 << 60;
 /// Largest request that a host makes.
 pub(crate) const MAX_REQUEST_BYTES: u64 = 64 << 20;
 
-/// Most of what is kept in lists: servers, dies, segments, pieces.
+/// Longest list that is kept: servers, dies, segments, pieces.
 pub(crate) const MAX_PLACES: u64 = 4096;
 
-/// A figure that cannot be.
+/// An impossible parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
     /// The key with its tables: `luns[0].device.disk.rpm`.
@@ -46,7 +46,7 @@ impl Checker {
         checked
     }
 
-    /// Names a figure of this table as wrong.
+    /// The error for a parameter of this table.
     pub(crate) fn wrong(&self, key: &str, reason: &str) -> Wrong {
         let mut path = self.tables.clone();
         path.push(key.to_owned());
@@ -70,7 +70,7 @@ impl Checker {
         self.rate(key, value, (1e3, 1e15))
     }
 
-    /// A cost that may be nothing, in ns.
+    /// A cost that may be zero, in ns.
     pub(crate) fn cost(&self, key: &str, value: f64) -> Result<(), Wrong> {
         self.number(key, value)?;
         if value <= LONGEST_NS as f64 {
@@ -80,17 +80,17 @@ impl Checker {
         }
     }
 
-    /// A time that may be nothing.
+    /// A time that may be zero.
     pub(crate) fn time(&self, key: &str, ns: u64) -> Result<(), Wrong> {
         if ns <= LONGEST_NS { Ok(()) } else { Err(self.wrong(key, "is more than a thousand seconds")) }
     }
 
-    /// A time of waiting that may be nothing.
+    /// A waiting time that may be zero.
     pub(crate) fn span(&self, key: &str, ns: u64) -> Result<(), Wrong> {
         if ns <= LONGEST_SPAN_NS { Ok(()) } else { Err(self.wrong(key, "is more than eleven days")) }
     }
 
-    /// A count or size that may be nothing, at most `most`.
+    /// A count or size that may be zero, at most `most`.
     pub(crate) fn at_most(&self, key: &str, value: u64, most: u64) -> Result<(), Wrong> {
         if value <= most { Ok(()) } else { Err(self.wrong(key, &format!("is more than {most}"))) }
     }

@@ -1,4 +1,4 @@
-//! The figures of devices: disks, memory, flash, arrays, and what goes wrong with them. It computes nothing.
+//! The parameters of devices: disks, memory, flash and arrays. It simulates nothing.
 
 use super::{Checker, MAX_BYTES, MAX_DEVICES, MAX_PLACES, MAX_REQUEST_BYTES, Wrong};
 use crate::request::SECTOR_BYTES;
@@ -32,9 +32,9 @@ pub struct ZoneParams {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DestageOrder {
-    /// As they came.
+    /// In the order of their arrival.
     Fifo,
-    /// Whatever the head reaches soonest, rotation included.
+    /// The one that the head reaches first, rotation included.
     Nearest,
 }
 
@@ -44,14 +44,14 @@ pub enum DestageOrder {
 pub struct WriteCacheParams {
     /// Size; 0 when it is switched off.
     pub bytes: u64,
-    /// Separate pieces that the firmware keeps track of.
+    /// Separate pieces that the firmware tracks.
     pub extents: usize,
-    /// Order of destage.
+    /// Destage order.
     pub order: DestageOrder,
     /// How long the disk must be idle before it empties a cache that is not full, in ns.
     pub delay_ns: u64,
-    /// Most of one sequential run that the cache holds: the segment that the firmware gives it. A run that filled its
-    /// segment is written out until nothing of it is left. 0: a run may fill the cache.
+    /// Most bytes of one sequential run that the cache holds: its segment. A run that filled its segment is written out
+    /// completely. 0: a run may fill the cache.
     #[serde(default)]
     pub segment_bytes: u64,
 }
@@ -62,16 +62,16 @@ pub struct WriteCacheParams {
 pub struct DiskParams {
     /// Size; of the partition, where it is one.
     pub capacity_bytes: u64,
-    /// Where on the disk the first byte lies: the begin of a partition; 0 for a whole disk.
+    /// Position of the first byte on the disk: the start of a partition; 0 for a whole disk.
     #[serde(default)]
     pub partition_start_bytes: u64,
-    /// What the media are written in. A write that covers a part of one costs a turn: the disk reads it, and writes it
+    /// Unit in which the media are written. A partial write costs a revolution: the disk reads the sector and writes it
     /// when it comes round again.
     #[serde(default = "sector_bytes")]
     pub physical_sector_bytes: u64,
     /// Revolutions per minute.
     pub rpm: f64,
-    /// Surfaces, which is tracks per cylinder.
+    /// Surfaces, which are tracks per cylinder.
     pub heads: u64,
     /// Zones from the outer edge inwards.
     pub zones: Vec<ZoneParams>,
@@ -91,7 +91,7 @@ pub struct DiskParams {
     pub read_ahead_bytes: u64,
     /// Read segments kept.
     pub read_segments: usize,
-    /// The write cache; none when it is off.
+    /// The write cache; `None` when it is off.
     #[serde(default)]
     pub write_cache: Option<WriteCacheParams>,
 }
@@ -129,11 +129,11 @@ pub struct SsdParams {
     pub capacity_bytes: u64,
     /// Flash page.
     pub page_bytes: u64,
-    /// Dies that work in parallel; pages are dealt round them.
+    /// Dies that work in parallel; pages are distributed over them in turn.
     pub dies: usize,
     /// Time to read a page, in ns.
     pub read_ns: u64,
-    /// Time to program a page in its lasting form, in ns.
+    /// Time to program a page in its final form, in ns.
     pub program_ns: u64,
     /// Time that each command costs, in ns.
     pub command_ns: u64,
@@ -143,15 +143,15 @@ pub struct SsdParams {
     pub slc_bytes: u64,
     /// Time to program a page of it, in ns.
     pub slc_program_ns: u64,
-    /// Bytes per second at which the fast part is emptied while the device idles.
+    /// Bytes per second at which the fast part is emptied while the device is idle.
     pub slc_drain_bytes_per_s: f64,
     /// Bytes written between two garbage collections; 0 for none.
     pub gc_every_bytes: u64,
-    /// How long one holds up all dies, in ns.
+    /// How long one blocks all dies, in ns.
     pub gc_ns: u64,
 }
 
-/// How an array spreads its data.
+/// How an array distributes its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RaidLevel {
@@ -173,7 +173,7 @@ pub struct ArrayParams {
     pub level: RaidLevel,
     /// Number of members, parity included.
     pub members: usize,
-    /// Bytes that lie on one member before the next.
+    /// Consecutive bytes on one member.
     pub chunk_bytes: u64,
     /// Time that each command costs, in ns.
     pub command_ns: u64,
@@ -182,28 +182,28 @@ pub struct ArrayParams {
     /// A protected cache that completes writes at once while it has room; 0 for none.
     #[serde(default)]
     pub write_back_bytes: u64,
-    /// What the kernel does besides; nothing where it is left out.
+    /// The extra work of the kernel; none if left out.
     #[serde(default)]
     pub besides: Option<BesidesParams>,
     /// Each member.
     pub member: Box<DeviceParams>,
 }
 
-/// What Linux md does besides the reads and writes that a level needs (seen on 6.1: sums of counts tell nothing of the layout,
-/// sums of bytes do).
+/// The extra work of Linux md beyond the reads and writes that a level needs (seen on 6.1: sums of counts do not show the
+/// layout, sums of bytes do).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BesidesParams {
     /// Rows of 4 KiB that the stripe cache keeps: a small write to one of them reads nothing; 0 for none.
     #[serde(default)]
     pub cached_rows: usize,
-    /// A bitmap page of 4 KiB goes to every member before each so many writes; 0 for none.
+    /// A bitmap page of 4 KiB is written to every member before every n-th write; 0 for none.
     #[serde(default)]
     pub bitmap_every_writes: u64,
-    /// A superblock of 512 bytes goes to every member before each so many writes; 0 for none.
+    /// A superblock of 512 bytes is written to every member before every n-th write; 0 for none.
     #[serde(default)]
     pub superblock_every_writes: u64,
-    /// Only each so many-th write of several pages goes to a member as one request, the others page by page; 0 for all.
+    /// Only every n-th write of several pages goes to a member as one request, the others page by page; 0 for all.
     #[serde(default)]
     pub merged_every_writes: u64,
 }

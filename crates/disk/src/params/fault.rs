@@ -1,4 +1,4 @@
-//! The figures of what goes wrong with a device. It computes nothing.
+//! The parameters of a device's faults. It simulates nothing.
 
 use super::{Checker, Wrong};
 use serde::{Deserialize, Serialize};
@@ -13,11 +13,11 @@ pub struct ErrorRange {
     pub bytes: u64,
 }
 
-/// A device that stands still again and again.
+/// A device that stalls periodically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StallParams {
-    /// From the begin of one stall to the next, in ns.
+    /// From the start of one stall to the next, in ns.
     pub every_ns: u64,
     /// How long each lasts, in ns; it ends the period.
     pub lasts_ns: u64,
@@ -29,11 +29,11 @@ pub struct StallParams {
 pub struct SlowDown {
     /// When, in ns.
     pub after_ns: u64,
-    /// By which factor everything takes longer, above 1.
+    /// Factor by which everything takes longer, above 1.
     pub factor: f64,
 }
 
-/// What goes wrong with a device.
+/// The faults of a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultParams {
@@ -58,7 +58,7 @@ impl FaultParams {
                 c.positive("lasts_ns", stall.lasts_ns)?;
                 c.span("every_ns", stall.every_ns)?;
                 if stall.lasts_ns >= stall.every_ns {
-                    return Err(c.wrong("every_ns", "the device would stand still for ever"));
+                    return Err(c.wrong("every_ns", "the device would stall forever"));
                 }
                 Ok(())
             })?;

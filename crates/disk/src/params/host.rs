@@ -1,4 +1,4 @@
-//! The figures of a host: its buffers, its queues and what its calls cost. It computes nothing.
+//! The parameters of a host: its buffers, its queues and what its calls cost. It computes nothing.
 
 use super::{Checker, MAX_REQUEST_BYTES, Wrong};
 use serde::{Deserialize, Serialize};
@@ -43,20 +43,20 @@ pub struct CostParams {
     /// pinned); spent before the first request.
     #[serde(default)]
     pub direct_byte_ns: f64,
-    /// What chance adds to a direct call at most, every amount as likely as another: scheduling, a program being started.
+    /// Largest random addition to a direct call, uniformly distributed: scheduling, the start of a program.
     #[serde(default)]
     pub direct_chance_ns: f64,
     /// Each byte copied to or from the cache.
     pub byte_ns: f64,
-    /// Each cache line touched in a buffer of the cache, until the prefetcher helps.
+    /// Each cache line touched in a buffer of the cache, until the prefetcher takes over.
     pub line_ns: f64,
-    /// Lines after which it does.
+    /// Lines after which the prefetcher takes over.
     pub prefetch_lines: u64,
     /// Each buffer newly put into the cache: found, cleared, entered.
     pub new_buffer_ns: f64,
 }
 
-/// A host's way to its disks.
+/// A host: its cache, its queues and its costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostParams {
@@ -64,11 +64,11 @@ pub struct HostParams {
     pub buffer_bytes: u64,
     /// Size of the cache.
     pub cache_bytes: u64,
-    /// Largest buffered request that neighbours are merged into; the buffer's size for none.
+    /// Largest request that neighbouring buffers are merged into; the buffer's size for no merging.
     pub merge_bytes: u64,
-    /// Largest request of direct I/O; larger calls are cut.
+    /// Largest request of direct I/O; larger calls are split.
     pub direct_request_bytes: u64,
-    /// Pieces of one direct call in flight together.
+    /// Requests of one direct call in flight at once.
     pub direct_in_flight: usize,
     /// What direct offsets and sizes must be multiples of.
     pub sector_bytes: u64,
@@ -78,18 +78,18 @@ pub struct HostParams {
     pub read_ahead_bytes: u64,
     /// Requests in the queue, waiting and active, at which write-behind pauses (`nr_requests`; ZFS: its own limit per device).
     pub queue_limit: usize,
-    /// Requests that it may be ahead of that when it resumed below (batching); 0 for none.
+    /// How many requests it may add beyond that after it resumed (batching); 0 for none.
     #[serde(default)]
     pub queue_batch: usize,
     /// Requests given to a device at once (`ssd_max_throttle`, the device's queue).
     pub active_limit: usize,
-    /// Dirty bytes at which write-behind begins.
+    /// Dirty bytes at which write-behind starts.
     pub write_behind_bytes: u64,
-    /// Age of dirty data at which it begins anyway, in ns.
+    /// Age of dirty data at which it starts anyway, in ns.
     pub write_behind_ns: u64,
     /// Dirty bytes, those being written included, at which writers wait.
     pub dirty_limit_bytes: u64,
-    /// Step of the clock that programs read, in ns; 1 unless the figures say otherwise.
+    /// Step of the clock that programs read, in ns; 1 by default.
     #[serde(default = "finest_clock_ns")]
     pub clock_resolution_ns: u64,
     /// What the last close does.
@@ -129,7 +129,7 @@ impl HostParams {
         }
         if self.write_behind_bytes >= self.dirty_limit_bytes {
             return Err(
-                c.wrong("write_behind_bytes", "must be below dirty_limit_bytes, or writers wait for ever")
+                c.wrong("write_behind_bytes", "must be below dirty_limit_bytes, or writers wait forever")
             );
         }
         if self.direct_request_bytes < self.sector_bytes {

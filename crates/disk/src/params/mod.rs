@@ -1,4 +1,4 @@
-//! The figures of a simulated system: what stands in its TOML file, and which of them are possible. It computes nothing.
+//! The parameters of a simulated system, as its TOML file has them, and their validation. It simulates nothing.
 
 mod check;
 mod device;
@@ -27,7 +27,7 @@ pub struct SystemParams {
     pub report: String,
     /// The host.
     pub host: HostParams,
-    /// Controllers and buses; a LUN may also hang directly on the host.
+    /// Controllers and buses; a LUN may also be attached to the host directly.
     #[serde(default)]
     pub controllers: Vec<ControllerParams>,
     /// The LUNs, at least one.
@@ -44,7 +44,7 @@ pub struct ControllerParams {
     pub read_bytes_per_s: f64,
     /// Bytes per second from the host.
     pub write_bytes_per_s: f64,
-    /// Time that each command travels besides, without occupying anything, in ns.
+    /// Transit time of each command in addition, which occupies nothing, in ns.
     #[serde(default)]
     pub latency_ns: u64,
     /// How long a command keeps it.
@@ -59,26 +59,26 @@ pub enum Hold {
     /// While its bytes cross; the device works on others meanwhile.
     #[default]
     Transfer,
-    /// From its begin to its end, the work of the device included: a port that handles one command after the other.
+    /// From its start to its end, including the work of the device: a port that handles one command after the other.
     Command,
 }
 
-/// A LUN: a device and the way to it.
+/// A LUN: a device and the path to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LunParams {
-    /// Index of its controller; without one it hangs on the host.
+    /// Index of its controller; without one it is attached to the host.
     #[serde(default)]
     pub controller: Option<usize>,
     /// The device.
     pub device: DeviceParams,
-    /// What goes wrong with it.
+    /// Its faults.
     #[serde(default)]
     pub faults: Option<FaultParams>,
 }
 
 impl SystemParams {
-    /// Finds the first figure that cannot be.
+    /// Finds the first impossible parameter.
     pub(crate) fn check(&self) -> Result<(), Wrong> {
         let mut checker = Checker::default();
         checker.within("host", |c| self.host.check(c))?;

@@ -84,7 +84,7 @@ proptest! {
                 prop_assert!(seen.insert((target, offset / step, offset)));
                 first.get_or_insert(offset);
             }
-            prop_assert_eq!(offsets.next_offset(), first.unwrap(), "the pass begins again");
+            prop_assert_eq!(offsets.next_offset(), first.unwrap(), "the pass starts again");
         }
         prop_assert_eq!(u64::try_from(seen.len()).unwrap(), capacity(&workload));
     }
@@ -165,7 +165,7 @@ fn a_shift_across_pages_makes_units_of_two_pages() {
 }
 
 #[test]
-fn small_blocks_take_every_place_of_their_page() {
+fn small_blocks_take_every_position_in_their_page() {
     let workload = Workload {
         pattern: Pattern::Random,
         cache: CacheState::Cold,
@@ -174,9 +174,9 @@ fn small_blocks_take_every_place_of_their_page() {
         ..Workload::sequential_read(4096 * 4096)
     };
     let mut offsets = Offsets::new(&workload, 0, 0).unwrap();
-    let mut places = [0u32; 8];
-    (0..4096).for_each(|_| places[usize::try_from(offsets.next_offset() % 4096 / 512).unwrap()] += 1);
-    assert!(places.iter().all(|&count| count > 400), "{places:?}");
+    let mut positions = [0u32; 8];
+    (0..4096).for_each(|_| positions[usize::try_from(offsets.next_offset() % 4096 / 512).unwrap()] += 1);
+    assert!(positions.iter().all(|&count| count > 400), "{positions:?}");
 }
 
 #[test]

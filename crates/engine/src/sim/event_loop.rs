@@ -1,5 +1,5 @@
-//! The I/O of a simulated visit, event by event: each stream makes its calls, the lab goes on to the next completion, and what
-//! completed is counted. It neither prepares nor settles anything.
+//! The I/O of a simulated visit, event by event: each stream makes its calls, the lab goes on to the next completion, and
+//! what completed is counted. It neither prepares nor settles anything.
 
 use super::clock::SimClock;
 use super::streams::Stream;

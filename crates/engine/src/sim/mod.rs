@@ -1,5 +1,5 @@
-//! The simulated engine: the same jobs on the hosts of a [`SharedLab`], in virtual time. It opens nothing and sleeps
-//! never; an hour of disk time takes as long as its requests take to compute.
+//! The simulated engine: the same jobs on the hosts of a [`SharedLab`], in virtual time. It opens nothing and never sleeps;
+//! an hour of disk time takes as long as its requests take to compute.
 
 mod clock;
 mod event_loop;
@@ -22,13 +22,13 @@ pub struct SimEngine {
     clock: SimClock,
     /// The LUN of each claim, by its position.
     luns: Vec<LunId>,
-    /// Opens so far; each stream of each open is a reader of its own.
+    /// Opens so far; the hosts see each stream of each open as a separate reader.
     opens: usize,
 }
 
 impl SimEngine {
-    /// An engine over a lab with the hosts of all claims; LUNs of one system share their host. `seed` decides what real
-    /// devices leave to chance.
+    /// An engine over a lab with the hosts of all claims; LUNs of one system share their host. `seed` decides what is
+    /// random on real devices.
     ///
     /// # Errors
     /// [`EngineError::Workload`] when a claim is not simulated: real and virtual time cannot be compared in one run.

@@ -52,7 +52,7 @@ impl<'a> SimSession<'a> {
         PageCacheState { cached_bytes: Some(sum.0), dirty_bytes: Some(sum.1) }
     }
 
-    /// A call that belongs to no stream, waited for.
+    /// Makes a call that belongs to no stream, and waits for it.
     fn call(&self, lun: LunId, operation: Operation) -> Done {
         let call = Call {
             operation,
@@ -72,7 +72,7 @@ impl<'a> SimSession<'a> {
             .collect()
     }
 
-    /// Synchronises every target at the end of the I/O; gives what failed.
+    /// Synchronises every target at the end of the I/O; returns the errors.
     fn synchronise(&self) -> Vec<IoError> {
         let failed = |(target, lun): &(u32, LunId)| {
             let fault = self.call(*lun, Operation::Sync).outcome.err()?;
@@ -134,7 +134,7 @@ impl Session for SimSession<'_> {
         let to_return_ns = last_ns.unwrap_or(begin_ns) - begin_ns;
         let mut errors: Vec<IoError> = streams.iter().filter_map(|stream| stream.error.clone()).collect();
         let ends = streams.iter().map(|stream| stream.ended.unwrap_or(StreamEnd::Complete));
-        let ended = ended(ends, halted);
+        let ended = ended(&ends, halted);
         let mut elapsed_ns = to_return_ns;
         if self.job.workload.sync == Sync::FsyncAtEnd && ended != Ended::Failed {
             errors.extend(self.synchronise());

@@ -1,4 +1,4 @@
-//! One stream of a simulated visit: what it has still to do and what it did. It makes no call itself.
+//! One stream of a simulated visit: what it still has to do and what it did. It makes no call itself.
 
 use crate::error::EngineError;
 use crate::job::Job;
@@ -17,14 +17,14 @@ pub(super) struct Stream<'a> {
     pub(super) target: u32,
     pub(super) lun: LunId,
     offsets: Offsets,
-    /// Chosen places instead of the offsets.
+    /// Chosen positions instead of the offsets.
     positions: Option<PositionSource<'a>>,
     block_bytes: u64,
     /// Whole blocks that are left.
     full_ops: u64,
-    /// Length of one last, shorter call; 0 for none.
+    /// Length of the last, shorter call; 0 for none.
     tail_bytes: u64,
-    /// When it may begin, from the start of the visit.
+    /// When it may start, from the start of the visit.
     pub(super) turn_ns: u64,
     pub(super) ended: Option<StreamEnd>,
     pub(super) error: Option<IoError>,
@@ -72,7 +72,7 @@ impl<'a> Stream<'a> {
         self.end_ns = now_ns;
     }
 
-    /// The next call; `None` when the stream is over.
+    /// The next call; `None` when the stream has ended.
     pub(super) fn next(&mut self, seen: &[ChosenIo]) -> Option<Position> {
         if self.is_over() {
             return None;

@@ -34,7 +34,7 @@ fn claimed(path: &Path, access: Access, permission: &Permission) -> Claim {
     claim(examine(path.to_str().unwrap(), &roots).unwrap(), access, permission, &roots).unwrap()
 }
 
-/// A file that is really written, in a directory that goes away.
+/// A fully written file in a temporary directory.
 pub(crate) fn file_of(bytes: u64) -> (tempfile::TempDir, std::path::PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("target");
@@ -87,7 +87,7 @@ pub(crate) fn job<'a>(workload: &'a Workload, claims: &'a [Claim], limits: Limit
     }
 }
 
-/// Lets a visit run, and remembers what it was shown.
+/// Lets a visit run, and keeps what it was shown.
 #[derive(Debug, Default)]
 pub(crate) struct Watcher {
     pub(crate) calls: usize,

@@ -1,4 +1,4 @@
-//! A disk of constant rate in virtual time that does what a test's script says, and a run of the runner over it.
+//! A scripted disk of constant rate in virtual time, and a run of the runner over it.
 
 use rdsk_engine::{
     Control, Ended, Engine, EngineError, Flow, Job, Prepared, Progress, Run, Session, Settled,
@@ -41,11 +41,11 @@ pub(crate) struct Scripted {
     pub(crate) clock: VirtualClock,
     pub(crate) bytes_per_s: f64,
     pub(crate) memory_bytes_per_s: f64,
-    /// After so many I/Os of a visit each takes so long: a burst that is spent.
+    /// After this many I/Os of a visit each takes this long: a used-up burst.
     pub(crate) stall: Option<(u64, u64)>,
     /// Errno by cell offset 0 or by path.
     pub(crate) fail: Option<fn(&Workload) -> Option<i32>>,
-    /// What a flush takes beside writing what is in memory.
+    /// Extra time of a flush.
     pub(crate) hang_ns: u64,
     /// Raised after this many visits.
     pub(crate) raise_after: Option<(usize, StopFlag)>,
@@ -202,14 +202,7 @@ impl Observer for NoObserver {
     fn begin(&mut self) {}
     fn end_io(&mut self) {}
     fn end(&mut self) -> VisitEvidence {
-        VisitEvidence {
-            source: rdsk_model::EvidenceSource::None,
-            devices: Vec::new(),
-            stacks: Vec::new(),
-            requests: Vec::new(),
-            process: rdsk_model::ProcessIo::default(),
-            limits: Vec::new(),
-        }
+        VisitEvidence::none()
     }
     fn describe(&self) -> rdsk_model::Observer {
         rdsk_model::Observer {
@@ -241,11 +234,11 @@ pub(crate) struct Seen {
     pub(crate) outcome: Outcome,
     pub(crate) visits: Vec<u64>,
     pub(crate) elapsed_ns: u64,
-    /// What was said of flushes.
+    /// Events of flushes.
     pub(crate) flush_events: Vec<String>,
 }
 
-/// A watch that keeps what is said of flushes.
+/// A watch that keeps the events of flushes.
 #[derive(Default)]
 struct FlushLog(Vec<String>);
 

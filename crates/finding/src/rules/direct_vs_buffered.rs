@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn names_the_faster_path_and_the_depth() {
         let [direct, buffered] = cells(Op::Read, 500_000_000, 250_000_000);
-        let buffered = with(buffered, |cell| cell.evidence.device[0].in_flight_mean = Some(2.85));
+        let buffered = with(buffered, |cell| crate::fixtures::set_depth(&mut cell.evidence.device[0], 2.85));
         let finding = fires(RULE, &record(vec![file()], vec![direct, buffered]));
         assert_eq!(finding.title, "reads: buffered is 2.00 × as fast as direct");
         assert_eq!(

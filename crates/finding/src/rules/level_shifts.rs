@@ -122,7 +122,7 @@ fn levels(
         }
     }
     if before.len() >= MIN_WINDOWS && after.len() >= MIN_WINDOWS {
-        return Some((rate_series::level(&before), rate_series::level(&after)));
+        return Some((rdsk_stats::interquartile_mean(&before), rdsk_stats::interquartile_mean(&after)));
     }
     let rate = |is_on_side: &dyn Fn(&Visit) -> bool| {
         let visits = || read.result.visits.iter().filter(|visit| is_on_side(visit));

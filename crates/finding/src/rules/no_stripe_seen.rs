@@ -19,7 +19,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let blind =
         cells(analysis, |cell| cell.experiment == Experiment::Stripe).into_iter().filter_map(|cell| {
             let reading = analysis.stripe(cell)?;
-            if reading.chunk().is_some() || !reading.tells() {
+            if reading.chunk().is_some() || !reading.is_conclusive() {
                 return None;
             }
             let counted =

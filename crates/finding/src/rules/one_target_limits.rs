@@ -92,9 +92,7 @@ mod tests {
                     let mut one = device.clone();
                     (one.target, one.name, one.reads, one.read_bytes) =
                         (target, format!("sd{target}"), Some(ops), Some(bytes));
-                    if let Some(row) = &mut one.iostat {
-                        row.util_percent = busy * 100.0;
-                    }
+                    crate::fixtures::set_busy(&mut one, busy);
                     cell.evidence.device.push(one);
                 }
             });

@@ -37,7 +37,8 @@ pub(super) fn counted(cell: &CellRecord) -> String {
 
 /// Mean number of requests in flight; `None` where it was not counted or nothing was in flight.
 pub(super) fn depth(cell: &CellRecord) -> Option<f64> {
-    cell.evidence.device.first()?.in_flight_mean.filter(|&depth| depth > 0.0)
+    let row = rdsk_analysis::iostat::iostat_row(cell.evidence.device.first()?)?;
+    Some(row.aqu_sz).filter(|&depth| depth > 0.0)
 }
 
 /// Mean size of the cell's requests; `None` when a tenth of them or more may be flushes, which have no size.
@@ -183,7 +184,7 @@ mod tests {
     }
 
     fn util(cell: &mut CellRecord, percent: f64) {
-        cell.evidence.device[0].iostat.as_mut().unwrap().util_percent = percent;
+        crate::fixtures::set_busy(&mut cell.evidence.device[0], percent / 100.0);
     }
 
     #[test]

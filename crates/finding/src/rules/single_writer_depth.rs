@@ -59,7 +59,7 @@ mod tests {
         let cell = with(fixtures::cell("s", Op::Write, path, 16384, 2000, 500_000_000), |cell| {
             cell.experiment = Experiment::Stream;
             cell.workload.streams = streams;
-            cell.evidence.device[0].iostat.as_mut().unwrap().aqu_sz = aqu_sz;
+            fixtures::set_depth(&mut cell.evidence.device[0], aqu_sz);
         });
         record(vec![disk()], vec![cell])
     }

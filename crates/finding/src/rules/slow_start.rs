@@ -10,12 +10,12 @@ pub(super) const RULE: Rule =
     Rule { code: "slow-start", severity: Severity::Cause, needs: Needs::OwnTimes, experiment: None, check };
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let cells = cells(analysis, |cell| matches!(analysis.trend(cell), Some(Trend::SlowStart { .. })));
+    let cells = cells(analysis, |cell| matches!(analysis.trend(cell), Some(Trend::LowStart { .. })));
     if cells.is_empty() {
         return Vec::new();
     }
     let evidence = cite_all(&cells, |cell| match analysis.trend(cell) {
-        Some(Trend::SlowStart { first, rest }) => cite(
+        Some(Trend::LowStart { first, rest }) => cite(
             cell,
             "first quarter of the windows",
             format_args!("{}, the rest = {}", words::rate(first.mean), words::rate(rest.mean)),

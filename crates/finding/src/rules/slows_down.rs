@@ -74,7 +74,7 @@ fn fast_starts(course: &RateSeries, fall: &LevelShift) -> usize {
     let seconds = metrics::seconds(course.width_ns);
     let starts_fast = |bytes: &[u64]| {
         let first: Vec<f64> = bytes.iter().take(5).map(|&bytes| bytes as f64 / seconds).collect();
-        rate_series::level(&first) > middle
+        rdsk_stats::interquartile_mean(&first) > middle
     };
     course.segments[fall.segment + 1..].iter().filter(|segment| starts_fast(&segment.bytes)).count()
 }

@@ -3,7 +3,7 @@
 
 use super::common::{cells, cite};
 use super::{Needs, Rule};
-use rdsk_analysis::stripe::{MemberLayout, Reading, SURE, exact};
+use rdsk_analysis::stripe::{MemberLayout, SURE, StripeResult, exact};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Severity};
 use rdsk_units::percent;
@@ -23,8 +23,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         .collect()
 }
 
-fn finding(cell: &CellRecord, reading: &Reading) -> Option<Finding> {
-    let (chunk_bytes, chunk_confidence) = reading.chunk().filter(|_| reading.tells())?;
+fn finding(cell: &CellRecord, reading: &StripeResult) -> Option<Finding> {
+    let (chunk_bytes, chunk_confidence) = reading.chunk().filter(|_| reading.is_conclusive())?;
     let chunk = exact(chunk_bytes);
     let sure = reading.stripe().filter(|&(_, confidence)| confidence >= SURE);
     let title = match sure {

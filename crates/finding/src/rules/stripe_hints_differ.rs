@@ -3,7 +3,7 @@
 
 use super::common::{cells, cite, target};
 use super::{Needs, Rule};
-use rdsk_analysis::stripe::{Agreement, Reading, SURE};
+use rdsk_analysis::stripe::{Agreement, SURE, StripeResult};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{CellRecord, Experiment, Finding, Record, Severity};
 
@@ -19,7 +19,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let differing = cells(analysis, |cell| cell.experiment == Experiment::Stripe).into_iter().filter_map(|cell| {
         let reading = analysis.stripe(cell)?;
         let (agreement, text) = reading.hints.clone()?;
-        let is_sure = reading.tells() && reading.chunk().is_some_and(|(_, confidence)| confidence >= SURE)
+        let is_sure = reading.is_conclusive() && reading.chunk().is_some_and(|(_, confidence)| confidence >= SURE)
             || reading.none_confidence() >= SURE;
         if !is_sure || !matches!(agreement, Agreement::Differs | Agreement::NotSeen) {
             return None;
@@ -40,7 +40,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     differing.collect()
 }
 
-fn evidence(record: &Record, cell: &CellRecord, reading: &Reading) -> Vec<String> {
+fn evidence(record: &Record, cell: &CellRecord, reading: &StripeResult) -> Vec<String> {
     let device = target(record, cell).and_then(|target| target.device.as_ref());
     let hints = device.map(|device| {
         let (minimum, optimal) = (device.minimum_io_bytes.unwrap_or(0), device.optimal_io_bytes.unwrap_or(0));

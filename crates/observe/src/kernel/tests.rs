@@ -129,9 +129,9 @@ fn one_visit_from_begin_to_stable() {
     assert_eq!((device.writes, device.write_bytes), (Some(10), Some(80 * 512)));
     assert_eq!((device.flushes, device.busy_ns), (Some(1), Some(20_000_000)));
     assert_eq!(device.interval_ns, Some(500_000_000));
-    let row = device.iostat.unwrap();
-    assert_eq!((row.r_s, row.w_s, row.aqu_sz), (46.0, 0.0, 0.02), "the row ends with the I/O");
-    assert_eq!(device.in_flight_mean, Some(0.02));
+    let io = device.diskstat.unwrap();
+    assert_eq!((io.read_ios, io.write_ios, io.time_in_queue_ms), (23, 0, 10), "they end with the I/O");
+    assert_eq!(device.visits, [rdsk_model::IntervalCounters { interval_ns: 500_000_000, diskstat: io }]);
     assert_eq!(device.bytes_series.iter().sum::<u64>(), 94_208 + 80 * 512);
     let described = observer.describe();
     assert_eq!(described.source, EvidenceSource::Sysfs);
@@ -233,7 +233,7 @@ fn standing_still_proves_nothing_where_the_driver_does_not_count() {
     let visit = observer.end();
     assert!(visit.devices[0].counts.as_ref().unwrap_err().contains("ram0 stood still"));
     assert!(visit.devices[1].counts.as_ref().unwrap_err().contains("multipath"));
-    assert!(visit.devices[2].counts.as_ref().unwrap().until_stable.is_zero());
+    assert!(visit.devices[2].counts.as_ref().unwrap().until_stable.is_idle());
     observer.begin();
     tree.stat("259:1", READ_23);
     assert_eq!(observer.end().devices[1].counts.as_ref().unwrap().until_stable.read_ios, 23);

@@ -1,4 +1,4 @@
-//! Tables of judgements: every use refuses whatever the flags, and only the right word opens an unused device.
+//! Tables of decisions: every use refuses whatever the flags, and only the right word opens an unused device.
 
 use super::*;
 use crate::device_number::DeviceNumber;

@@ -1,4 +1,4 @@
-//! Machines as people have them: what holds a disk must be found through every layer, and what does not must not.
+//! Machines as people have them: what uses a disk must be found through every layer, and nothing else may be reported.
 
 use crate::fake::Fake;
 use crate::machine::Machine;
@@ -161,7 +161,7 @@ fn loops_over_devices_hold_them_both_ways() {
     assert_eq!(fake.uses("loop0")[1], "BackingFile: it keeps its data on sdb");
 }
 
-/// What is said to hold sdb beside a loop device whose file has lost its name, where `dev` has its node or not.
+/// What is reported to use sdb beside a loop device whose file has lost its name, with or without its node in `dev`.
 fn doubts_beside(name: &str, number: &str, dev: Option<&str>) -> Vec<String> {
     let fake = Fake::new()
         .disk("sdb", "8:16")
@@ -181,7 +181,7 @@ fn a_lost_backing_file_may_be_anything_until_its_device_is_detached() {
     if !requires(&[Need::Root, Need::Loop]) {
         return;
     }
-    // A device that was detached after sysfs had been read. Should another test take the number, it tells of its own file.
+    // A device that was detached after sysfs was read. Should another test take the number, it reports its own file.
     let gone = LoopDevice::builder().size(1 << 20).create().unwrap();
     let (name, number) = (gone.name().to_owned(), gone.major_minor().to_owned());
     drop(gone);
@@ -273,7 +273,7 @@ fn what_only_lsblk_sees_is_a_use_and_missing_programs_are_doubts() {
     });
 }
 
-/// The second path of a LUN, a partition that overlaps, a device-mapper device that overlaps, a snapshot, and a table of
+/// The second path of a LUN, an overlapping partition, an overlapping device-mapper device, a snapshot, and a table of
 /// logical partitions: none of them is above or below what is in use.
 #[test]
 fn what_shares_sectors_sideways_is_in_use_too() {
@@ -359,8 +359,8 @@ fn exports_and_host_managed_zones_are_uses() {
     }
 }
 
-/// The kernel itself may hold a path or an overlapping partition, with no label, mount or holder that shows: the realtime
-/// part of XFS, a filesystem that the mount table names otherwise.
+/// The kernel itself may hold a path or an overlapping partition, without a visible label, mount or holder: the
+/// realtime part of XFS, a filesystem that the mount table names otherwise.
 #[test]
 fn another_path_that_the_kernel_calls_busy_is_a_use() {
     if !requires(&[Need::Root, Need::Loop]) {
@@ -383,7 +383,7 @@ fn another_path_that_the_kernel_calls_busy_is_a_use() {
         ["OpenExclusive: sdb, another path to the same LUN, which the kernel reports as busy"]
     );
     assert_eq!(fake.uses("sdc"), NONE);
-    // A map over the paths holds them by its own right, and is what would be written.
+    // A map over the paths holds them in its own right, and is what would be written.
     let mapped = fake.disk("dm-0", "253:0").stack("dm-0", "sdb");
     assert_eq!(mapped.uses("dm-0"), NONE);
     drop(held);

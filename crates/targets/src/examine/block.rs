@@ -1,5 +1,5 @@
-//! Examines a block device: what sysfs and the programs of util-linux know of it, what uses it, and what lies on it. It opens
-//! devices for reading only.
+//! Examines a block device: what sysfs and the programs of util-linux know of it, what uses it, and which signatures
+//! are on it. It opens devices for reading only.
 
 use super::file::blank_target;
 use crate::device_number::DeviceNumber;
@@ -22,13 +22,11 @@ use std::path::{Path, PathBuf};
 /// Whether the kernel is asked who holds a device exclusively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exclusive {
-    /// It is.
     Ask,
-    /// It would name ourselves: the device is open with `O_EXCL` here.
+    /// It would report this process: the device is open with `O_EXCL` here.
     Ours,
 }
 
-/// Examines the block device at `path`.
 pub(super) fn examine_block(
     name: &str,
     path: PathBuf,
@@ -49,7 +47,7 @@ pub(super) fn examine_block(
     if size_bytes == 0 {
         return Err(TargetError::Empty { path: shown(&path) });
     }
-    // What weighs more says more than the kernel's "busy".
+    // A more serious use says more than the kernel's "busy".
     if exclusive == Exclusive::Ask && found.uses.iter().all(|used| used.kind > UseKind::OpenExclusive) {
         probe::exclusive(&path, &mut found);
     }
@@ -79,7 +77,7 @@ fn attachment(machine: &Machine<'_>, node: &Node) -> Option<Attachment> {
     facts::disk_sequence(&machine.roots.sys, &disk).map(|sequence| Attachment { disk, sequence })
 }
 
-/// What sysfs and the programs tell of a block device.
+/// What sysfs and the programs report about a block device.
 #[derive(Debug, Default)]
 pub(crate) struct BlockParts {
     pub(crate) device: Device,
@@ -88,7 +86,7 @@ pub(crate) struct BlockParts {
     pub(crate) signatures: Vec<Signature>,
 }
 
-/// Everything about a device that needs no open descriptor of ours.
+/// Everything about a device that can be found without a descriptor of our own.
 pub(crate) fn examine_node(machine: &Machine<'_>, node: &Node, path: &Path, found: &mut Found) -> BlockParts {
     found.extend(block_uses::find(machine, node));
     found.extend(file_uses::find_below(machine, node));
@@ -114,7 +112,8 @@ pub(crate) fn examine_node(machine: &Machine<'_>, node: &Node, path: &Path, foun
     BlockParts { stack: machine.tree.kernel_names(node), device, names, signatures }
 }
 
-/// Labels of members and locks on the device, its partitions and the disk around it, whose other sectors they may be on.
+/// Signatures of members and encryption on the device, its partitions and the disk around it, on whose other sectors
+/// they may be.
 fn labels_that_belong(
     machine: &Machine<'_>,
     node: &Node,
@@ -125,7 +124,7 @@ fn labels_that_belong(
     let mut labels: Vec<(String, Signature)> =
         own.iter().map(|signature| (node.name.clone(), signature.clone())).collect();
     for other in node.partitions.iter().chain(&node.parent).filter_map(|name| machine.tree.get(name)) {
-        // An extended partition is too short for labels, and a node may be missing: what is not there holds none.
+        // An extended partition is too short for signatures, and a node may be missing: a missing node holds none.
         let place = machine.roots.dev.join(other.kernel_name());
         let place = if place.exists() { place } else { path.with_file_name(other.kernel_name()) };
         match tools::wipefs(&machine.roots.tools, &place, &other.name)
@@ -141,7 +140,7 @@ fn labels_that_belong(
     labels
 }
 
-/// `lsblk` walks the same stack with other code: a mount that it sees and we did not is a use all the same.
+/// `lsblk` walks the same stack with other code: a mount that it sees and we did not is still a use.
 fn second_opinion(lsblk: &Lsblk, found: &mut Found) {
     if found.uses.iter().any(|used| matches!(used.kind, UseKind::Mounted | UseKind::Swap)) {
         return;

@@ -52,7 +52,6 @@ pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Res
     Ok(Examined::new(target, path, place, found))
 }
 
-/// Examines a regular file.
 pub(super) fn examine_file(
     name: &str,
     path: PathBuf,
@@ -113,7 +112,7 @@ fn file_target(
     }
 }
 
-/// A file of which nothing but its name is known yet.
+/// A file of which only the name is known yet.
 pub(super) fn blank_target(name: &str, path: &Path) -> Target {
     Target {
         index: 0,

@@ -1,5 +1,5 @@
-//! Examines a simulated LUN: its facts in the words of a real device. Nothing that exists is touched by writing to one, so it
-//! has no uses.
+//! Examines a simulated LUN: its facts in the terms of a real device. Writing to one touches nothing real, so it has no
+//! uses.
 
 use crate::error::TargetError;
 use crate::examined::{Examined, Place};
@@ -71,7 +71,7 @@ fn target(name: &str, system: &System, lun: usize) -> Target {
     }
 }
 
-/// The array that a device is.
+/// The parameters of an array, if the device is one.
 fn array_of(device: &DeviceParams) -> Option<&ArrayParams> {
     match device {
         DeviceParams::Array(array) => Some(array),
@@ -79,7 +79,7 @@ fn array_of(device: &DeviceParams) -> Option<&ArrayParams> {
     }
 }
 
-/// The mechanics at the bottom of a device, where it has any.
+/// The disk at the bottom of a device, if it has one.
 fn disk_of(device: &DeviceParams) -> Option<&DiskParams> {
     match device {
         DeviceParams::Disk(disk) => Some(disk),

@@ -1,6 +1,6 @@
-//! What the programs of util-linux know of every device: serial numbers and names that are not in sysfs, UUIDs and labels.
-//! It asks `lsblk`, which asks udev; where udev does not run, `blkid` reads a single device. It never decides what a name
-//! is worth.
+//! What the programs of util-linux know of every device: serial numbers and names that are not in sysfs, UUIDs and
+//! labels. It asks `lsblk`, which asks udev; if udev does not run, `blkid` reads a single device. It never decides what
+//! a name is worth.
 
 use crate::machine::Machine;
 use crate::sysfs::Node;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(crate) struct Inventory {
     rows: BTreeMap<String, Lsblk>,
-    /// Whether `lsblk` told of the devices at all.
+    /// Whether `lsblk` answered at all.
     pub(crate) is_available: bool,
 }
 
@@ -28,15 +28,15 @@ impl Inventory {
         self.rows.get(&node.name)
     }
 
-    /// What is known of the content of a device and of its place in a partition table, read from the device itself where
-    /// udev tells neither.
+    /// What is known of the content of a device and of its entry in a partition table, read from the device itself if
+    /// udev reports neither.
     pub(crate) fn content(&self, machine: &Machine<'_>, node: &Node) -> Lsblk {
         let told = self.row(node).filter(|row| row.fstype.is_some() || row.partuuid.is_some());
         told.cloned().or_else(|| probed(machine, node)).unwrap_or_default()
     }
 }
 
-/// What `blkid` reads on a device.
+/// What `blkid` reads from a device.
 fn probed(machine: &Machine<'_>, node: &Node) -> Option<Lsblk> {
     let path = machine.roots.dev.join(node.kernel_name());
     let text = tools::blkid(&machine.roots.tools, &[&path], &node.name).ok()?;
@@ -59,7 +59,7 @@ fn parse(text: &str) -> Lsblk {
     row
 }
 
-/// `my\ disk` is `my disk`: the format is made for a shell.
+/// `my\ disk` is `my disk`: the format is meant for a shell.
 fn unescaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     let mut letters = value.chars();

@@ -1,5 +1,5 @@
-//! What a device itself is called, from sysfs, from the links that udev makes, and from what `lsblk` and `blkid` know. A
-//! partition's disk is another device here. It does not ask whether others have the same name.
+//! The names of a device itself, from sysfs, from the links that udev creates, and from what `lsblk` and `blkid` know.
+//! A partition's disk is another device here. It does not ask whether others have the same name.
 
 use super::inventory::Inventory;
 use super::types::{Identity, IdentityKind};
@@ -10,8 +10,8 @@ use crate::sysfs::{Node, names_in, read_text};
 use crate::tools::Lsblk;
 use std::path::Path;
 
-/// Every name of `node` itself that does not change with the order of disks, the best to type first. `lsblk` is what the
-/// program told of this device, which may have been asked alone.
+/// Every name of `node` itself that does not change with the order of disks, the easiest to type first. `lsblk` is what
+/// the program reported when it was asked about this device alone.
 pub(crate) fn of_node(
     machine: &Machine<'_>,
     node: &Node,
@@ -19,7 +19,7 @@ pub(crate) fn of_node(
     lsblk: Option<&Lsblk>,
 ) -> Vec<Identity> {
     let mut list = List::default();
-    // Of a loop device over a block device the backing file would be a kernel name, which is no identity.
+    // For a loop device over a block device the backing file would be a kernel name, which is not an identity.
     if let Some(file) = &node.backing_file
         && machine.device_below_loop(node).is_none()
     {
@@ -48,8 +48,9 @@ struct List(Vec<Identity>);
 
 impl List {
     fn add(&mut self, kind: IdentityKind, text: &str) {
-        // Blanks around a serial number are the kernel's; those of a file belong to its name, and another file may have
-        // the name without them. A name that is no text cannot be told from others that are none either.
+        // Blanks around a serial number come from the kernel; those of a file belong to its name, and another file
+        // may have the name without them. A name that is not text cannot be told apart from others that are not
+        // text either.
         let text = if kind == IdentityKind::BackingFile { text } else { text.trim() };
         let is_lossy = text.contains(char::REPLACEMENT_CHARACTER);
         if !text.is_empty() && !is_lossy && self.0.iter().all(|known| known.text != text) {
@@ -58,7 +59,7 @@ impl List {
     }
 }
 
-/// Serial number, World Wide Name and what an NVMe namespace is called.
+/// Serial number, World Wide Name and the names of an NVMe namespace.
 fn hardware(node: &Node, inventory: &Inventory, lsblk: Option<&Lsblk>, list: &mut List) {
     let told = || lsblk.into_iter().chain(inventory.row(node));
     let serials = facts::serial(&node.directory).into_iter();
@@ -73,13 +74,14 @@ fn hardware(node: &Node, inventory: &Inventory, lsblk: Option<&Lsblk>, list: &mu
             list.add(kind, &text);
         }
     }
-    // The kernel puts a blank between two bytes.
+    // The kernel puts a blank between bytes.
     if let Some(text) = read_text(&node.directory.join("eui")) {
         list.add(IdentityKind::NamespaceEui, &text.replace(' ', ""));
     }
 }
 
-/// Newer kernels tell it with the event of the partition, udev does where it runs, and the partition table always.
+/// Newer kernels report it in the partition's uevent, udev reports it if it runs, and the partition table always has
+/// it.
 pub(super) fn partition_uuid(
     machine: &Machine<'_>,
     node: &Node,
@@ -99,24 +101,23 @@ pub(super) fn partition_uuid(
         .or_else(|| inventory.content(machine, node).partuuid)
 }
 
-/// What the device mapper calls a device.
+/// Device mapper's names of a device.
 fn mapped(node: &Node, list: &mut List) {
-    let uuid = read_text(&node.directory.join("dm/uuid")).unwrap_or_default();
     let Some(name) = &node.mapped_name else { return };
-    if let Some((group, volume)) = logical_volume(name, &uuid) {
-        list.add(IdentityKind::Volume, &format!("{group}/{volume}"));
+    if let Some(volume) = logical_volume(node) {
+        list.add(IdentityKind::Volume, &volume);
     }
     list.add(IdentityKind::MapperName, name);
-    list.add(IdentityKind::MapperUuid, &uuid);
+    list.add(IdentityKind::MapperUuid, &node.dm_uuid());
 }
 
-/// Name and UUID of an array. Its name is in no file of sysfs: it is a link's, or the label of any member.
+/// Name and UUID of an array. Its name is in no file of sysfs: it comes from a link, or from the label of any member.
 fn array(machine: &Machine<'_>, node: &Node, inventory: &Inventory, list: &mut List) {
     if !node.directory.join("md").is_dir() {
         return;
     }
     let mut add_name = |name: &str| {
-        // The name of an array that was made without one is the number that the kernel gave it then.
+        // The name of an array that was created without one is the number that the kernel gave it at the time.
         let own = name.rsplit(':').next().unwrap_or(name);
         if own.chars().any(|letter| !letter.is_ascii_digit()) {
             list.add(IdentityKind::ArrayName, name);
@@ -133,7 +134,8 @@ fn array(machine: &Machine<'_>, node: &Node, inventory: &Inventory, list: &mut L
     }
 }
 
-/// `e86d0cbf-5890-89d5-95b8-8c7d998c76ef` of sysfs is `e86d0cbf:589089d5:95b88c7d:998c76ef` in mdadm.conf and on the screen.
+/// `e86d0cbf-5890-89d5-95b8-8c7d998c76ef` in sysfs is `e86d0cbf:589089d5:95b88c7d:998c76ef` in mdadm.conf and in
+/// mdadm's output.
 fn as_mdadm_writes(uuid: &str) -> String {
     let digits: Vec<char> = uuid.chars().filter(char::is_ascii_hexdigit).collect();
     let words: Vec<String> = digits.chunks(8).map(|word| word.iter().collect()).collect();

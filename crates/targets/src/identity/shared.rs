@@ -1,5 +1,5 @@
-//! Which names several present disks have. A name that two of them answer to names neither. It compares words and opens
-//! nothing.
+//! Which names several present disks share. A name that two of them have identifies neither. It compares names and
+//! opens nothing.
 
 use super::inventory::Inventory;
 use super::own;
@@ -8,8 +8,8 @@ use crate::facts;
 use crate::machine::Machine;
 use crate::sysfs::{Node, read_text};
 
-/// Kernel names of the other devices that `identity` of `node` is a name of as well: whole devices for the name of a whole
-/// device, partitions for that of a partition. Two loop devices over one file share its bytes too, and are found as a use.
+/// Kernel names of the other devices that also have the name `identity` of `node`: whole devices for a whole device,
+/// partitions for a partition. Two loop devices over one file share its bytes too; that is reported as a use.
 pub(super) fn devices_sharing(
     machine: &Machine<'_>,
     node: &Node,
@@ -40,14 +40,14 @@ pub(super) fn devices_sharing(
             let uuid = own::partition_uuid(machine, other, inventory, None);
             uuid.is_some_and(|uuid| uuid.eq_ignore_ascii_case(&identity.text))
         }),
-        // Links lead to one device, the device mapper keeps its names apart, and a file is not compared here.
+        // Links lead to one device, device mapper keeps its names apart, and a file is not compared here.
         _ => return Vec::new(),
     };
     machine.tree.nodes().filter(is_rival).filter(|other| holds(other)).map(Node::kernel_name).collect()
 }
 
-/// Whether `area` is a hardware partition of the eMMC `whole`: `mmcblk0boot0`, `mmcblk0rpmb`, `mmcblk0gp0`. The serial
-/// number that they have as well is that of the whole.
+/// Whether `area` is a hardware partition of the eMMC `whole`: `mmcblk0boot0`, `mmcblk0rpmb`, `mmcblk0gp0`. They report
+/// the serial number of the whole device.
 fn is_area_of(area: &str, whole: &str) -> bool {
     let rest = area.strip_prefix(whole).filter(|_| whole.starts_with("mmcblk"));
     rest.is_some_and(|rest| ["boot", "rpmb", "gp"].iter().any(|kind| rest.starts_with(kind)))
@@ -65,8 +65,8 @@ fn wide_names(node: &Node, inventory: &Inventory) -> Vec<String> {
     facts::wwns(node).into_iter().chain(told).chain(namespace).collect()
 }
 
-/// What is compared: letters and digits without the word that says what kind of name it is, since sysfs and udev write the
-/// same name in different ways.
+/// What is compared: letters and digits without the prefix that gives the kind of name, since sysfs and udev write the
+/// same name differently.
 pub(super) fn key(text: &str) -> String {
     let text = text.trim().to_ascii_lowercase();
     let bare = ["naa.", "eui.", "uuid.", "t10.", "0x"].iter().find_map(|prefix| text.strip_prefix(prefix));

@@ -3,7 +3,7 @@
 use super::*;
 use crate::fake::Fake;
 
-/// The identities of a device as `kind: text`, and what is none.
+/// The identities of a device as `kind: text`, and its names that are not identities.
 fn names(fake: &Fake, name: &str) -> (Vec<String>, Vec<String>) {
     fake.with(|machine, _| {
         let names = find(machine, machine.tree.get(name).unwrap(), None);
@@ -82,15 +82,15 @@ fn what_two_paths_of_a_lun_share_names_neither() {
             "wwn-0x33333330000007d0: it is built from what several devices have"
         ]
     );
-    // Whatever leads to one of them names the LUN.
+    // A name that leads to one of them names the LUN.
     let (good, bad) = names(&both, "sda");
     assert_eq!((good.len(), bad.len()), (0, 3), "{bad:?}");
-    // A partition inherits what its disk is called, and what that is worth.
+    // A partition inherits the names of its disk, and what they are worth.
     let both = both.disk("sdb/sdb1", "8:17").by_id("wwn-0x33333330000007d0-part1", "sdb1");
     let (good, bad) = names(&both, "sdb1");
     assert_eq!(good, Vec::<String>::new());
     assert_eq!(bad.len(), 3, "{bad:?}");
-    // One path alone is the LUN.
+    // A single path is the LUN.
     let one = path_of_a_lun(Fake::new(), "sda", "8:0");
     assert_eq!(names(&one, "sda").0, ["Serial: 2000", "Wwn: naa.33333330000007d0"]);
 }
@@ -155,14 +155,14 @@ fn arrays_have_a_uuid_and_a_name() {
     let shown = "e86d0cbf:589089d5:95b88c7d:998c76ef";
     let fake = || array(Fake::new().disk("vda", "254:0"), "md0", "9:0", uuid).stack("md0", "vda");
     assert_eq!(names(&fake(), "md0").0, [format!("ArrayUuid: {shown}")]);
-    // The name is that of the members' superblocks, read from one of them where udev does not run.
+    // The name is that of the members' superblocks, read from one of them if udev does not run.
     let named = fake().answer("blkid vda", "TYPE=linux_raid_member\nLABEL=box:arr0\n");
     assert_eq!(names(&named, "md0").0, ["ArrayName: box:arr0".to_owned(), format!("ArrayUuid: {shown}")]);
     for label in ["box:0", "127"] {
         let unnamed = fake().answer("blkid vda", &format!("TYPE=linux_raid_member\nLABEL={label}\n"));
         assert_eq!(names(&unnamed, "md0").0.len(), 1, "{label}");
     }
-    // A filesystem's label on a member without metadata is no name of the array.
+    // A filesystem's label on a member without metadata is not a name of the array.
     assert_eq!(names(&fake().answer("blkid vda", "TYPE=ext4\nLABEL=home\n"), "md0").0.len(), 1);
     let identity = Identity { kind: IdentityKind::ArrayUuid, text: shown.into() };
     for word in [shown, uuid, "E86D0CBF:589089D5:95B88C7D:998C76EF"] {
@@ -278,7 +278,7 @@ fn names_that_the_kernel_gives_are_none() {
     });
 }
 
-/// The boot areas of an eMMC are disks of their own to the kernel, with the serial number of the whole.
+/// To the kernel the boot areas of an eMMC are disks of their own, with the serial number of the whole device.
 #[test]
 fn the_boot_areas_of_an_emmc_do_not_take_its_name() {
     let fake = crate::fake::Fake::new().disk("mmcblk0", "179:0");

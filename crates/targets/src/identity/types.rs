@@ -1,5 +1,5 @@
-//! The names of a device: those that tell it from every other, and those that do not. Data, and how a word is compared with
-//! them.
+//! The names of a device: those that distinguish it from every other, and those that do not. Data, and how a word is
+//! compared with them.
 
 /// Where an identity comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum IdentityKind {
     NamespaceEui,
     /// Volume group and logical volume, as in `vg/lv`.
     Volume,
-    /// What `/dev/mapper` calls it.
+    /// The name in `/dev/mapper`.
     MapperName,
     /// `dm/uuid`.
     MapperUuid,
@@ -33,7 +33,7 @@ pub enum IdentityKind {
 }
 
 impl IdentityKind {
-    /// What it is in a sentence.
+    /// The kind as a noun, for messages.
     #[must_use]
     pub const fn noun(self) -> &'static str {
         match self {
@@ -54,36 +54,36 @@ impl IdentityKind {
     }
 }
 
-/// One identity. For a partition, those of its disk count too.
+/// One identity. A partition also has the identities of its disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Where it comes from.
     pub kind: IdentityKind,
-    /// The word that `--destroy` must repeat; untrusted text.
+    /// The word that must follow `--destroy`; untrusted text.
     pub text: String,
 }
 
-/// What a device calls itself and yet is no identity.
+/// A name of a device that is not an identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoIdentity {
     /// The name.
     pub identity: Identity,
-    /// Why it proves nothing: `sdc has it too`; safe to print.
+    /// Why it identifies nothing: `sdc has it too`; safe to print.
     pub why: String,
 }
 
 /// The names of a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Names {
-    /// Those that tell it from every other, the best to type first.
+    /// Those that distinguish it from every other, the easiest to type first.
     pub(crate) identities: Vec<Identity>,
-    /// Those that do not.
     pub(crate) no_identities: Vec<NoIdentity>,
 }
 
 impl Identity {
-    /// Whether the user's word is this identity: letter by letter, except that UUIDs of arrays and partitions may be written
-    /// in capitals, and those of arrays in the ways of sysfs and of mdadm. The directory under `/dev` may stand before it.
+    /// Whether the user's word is this identity: exactly, except that UUIDs of arrays and partitions may be in
+    /// capitals, and those of arrays in the formats of sysfs and of mdadm. It may be preceded by the directory under
+    /// `/dev`.
     #[must_use]
     pub fn is_named_by(&self, word: &str) -> bool {
         let below = |prefix: &str| word.strip_prefix(prefix).unwrap_or(word);

@@ -1,4 +1,4 @@
-//! Words that name devices, on fake machines; what is found is told by its kernel name.
+//! Words that name devices, on fake machines; the device that is found is given by its kernel name.
 
 use super::*;
 use crate::fake::Fake;
@@ -37,7 +37,7 @@ fn fake() -> Fake {
         )
 }
 
-/// The kernel names that a word names, `-` for none and the code of an error.
+/// The kernel names that a word resolves to, `-` for none, or the code of an error.
 fn named(word: &str) -> String {
     named_on(&fake(), word)
 }
@@ -46,7 +46,7 @@ fn named_on(fake: &Fake, word: &str) -> String {
     match resolve(word, &fake.roots()) {
         Ok(None) => "-".into(),
         Ok(Some(path)) => path.display().to_string(),
-        // The nodes of a fake machine are no devices; which one was meant is in the message.
+        // The nodes of a fake machine are not devices; which one was meant is in the message.
         Err(TargetError::NoNode { path }) => path.trim_start_matches("/dev/").to_owned(),
         Err(TargetError::Ambiguous { candidates, .. }) => candidates.join(" "),
         Err(error) => error.code().to_owned(),
@@ -101,9 +101,9 @@ fn tags_name_devices_as_for_mount() {
 
 #[test]
 fn nothing_is_guessed() {
-    // Two disks answer to it, and neither is taken.
+    // Two disks have it, and neither is chosen.
     assert_eq!(named("DISK-B"), "/dev/sdb /dev/sdc");
-    // The kernel's names need their path.
+    // Kernel names need their path.
     for (word, wanted) in [("sda", "not-found"), ("dm-0", "not-found"), ("sdz", "-"), ("/dev/sda", "-")] {
         assert_eq!(named(word), wanted, "{word}");
     }

@@ -1,4 +1,4 @@
-//! The size of a test file, without making one.
+//! The size of a test file, without creating one.
 
 use super::*;
 

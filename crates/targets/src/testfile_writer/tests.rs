@@ -1,4 +1,4 @@
-//! Writing where there is no room, beyond what the plan allows.
+//! Writing without enough space, beyond what the plan allows.
 
 use super::*;
 use rdsk_testkit::{LoopDevice, Need, requires};
@@ -18,7 +18,7 @@ fn no_space_is_an_error_that_names_the_directory_and_leaves_nothing() {
     assert_eq!(error.code(), "no-space");
     assert!(error.to_string().contains(&shown(mount.path())), "{error}");
 
-    // Without a reservation the writes themselves meet the end.
+    // Without a reservation the writes themselves reach the end.
     let mut writer = Writer::new(&file);
     let chunk = vec![1; CHUNK_BYTES + ALIGN];
     let skip = chunk.as_ptr().align_offset(ALIGN);

@@ -27,7 +27,7 @@ pub(crate) fn overwrite() -> Permission {
     Permission { destroy: None, overwrite: Overwrite::Allowed }
 }
 
-/// The refusal of a write, from the judgement and from the claim, which must agree.
+/// The refusal of a write, from the permission check and from the claim, which must agree.
 pub(crate) fn refusal(path: &Path, permission: &Permission) -> Refusal {
     let examined = look(path);
     let authorized = authorize(&examined, Access::Write, permission).unwrap_err();
@@ -38,8 +38,8 @@ pub(crate) fn refusal(path: &Path, permission: &Permission) -> Refusal {
     authorized
 }
 
-/// A claim that must be had. A program that another test starts has our descriptors for a moment before it is itself,
-/// and holds what we have just closed; so "in use" is asked again for a while.
+/// A claim that must succeed. A program that another test starts keeps our descriptors for a moment before it executes,
+/// and so holds what we have just closed; "in use" is therefore retried for a while.
 #[track_caller]
 pub(crate) fn claimed(path: &Path, access: Access, permission: &Permission) -> Claim {
     for _ in 0..100 {

@@ -71,7 +71,7 @@ struct Arguments {
     with_loop: bool,
 }
 
-/// What it is told to do.
+/// The command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     Cut,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// flight, io_ticks and time in queue, and at the end flushes and their ticks.
 pub const STAT_FIELDS: usize = 17;
 
-/// What drives a disk, which decides where it lies in sysfs and which files tell its identity.
+/// What drives a disk, which decides its place in sysfs and the files that hold its identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FakeKind {
     /// SCSI, SATA, SAS, iSCSI: `device/{vendor,model,rev,wwid,vpd_pg80}`.
@@ -29,16 +29,16 @@ pub enum FakeKind {
         level: String,
         /// Members in use.
         raid_disks: u32,
-        /// Bytes on one member before the next one's turn.
+        /// Consecutive bytes on one member.
         chunk_bytes: u64,
     },
-    /// A loop device; its file is told by [`super::FakeSys::loop_backing`].
+    /// A loop device; its file is set by [`super::FakeSys::loop_backing`].
     Loop,
     /// Anything else without a parent device: zram, brd.
     Virtual,
 }
 
-/// A disk as the kernel describes it. Begin with one of the functions and change what matters:
+/// A disk as the kernel describes it. Start with one of the functions and change what matters:
 /// `FakeDisk { size_bytes: 1 << 40, ..FakeDisk::scsi("sdb") }`.
 #[derive(Clone, Debug)]
 pub struct FakeDisk {
@@ -101,7 +101,7 @@ pub struct FakeDisk {
 }
 
 impl FakeDisk {
-    /// A 4 TB rotating SATA disk: "sda" is 8:0, "sdb" 8:16.
+    /// A 4 TB rotational SATA disk: "sda" is 8:0, "sdb" 8:16.
     #[must_use]
     pub fn scsi(name: &str) -> Self {
         let letter = u32::from(name.bytes().last().unwrap_or(b'a').saturating_sub(b'a'));

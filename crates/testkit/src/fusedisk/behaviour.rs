@@ -1,5 +1,5 @@
-//! A simple device whose behaviour a test programs: what each part of it costs, how many requests it serves at once, what
-//! goes wrong. It keeps times only: content, clocks and the kernel are others'.
+//! A simple device whose behaviour a test programs: the time of each part of it, how many requests it serves at once, and its
+//! faults. It computes times only; it holds no content and reads no clock.
 
 use rdsk_disk::{Completion, Fault, Op, Request};
 use std::ops::Range;
@@ -7,10 +7,10 @@ use std::ops::Range;
 /// How many requests are served at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Server {
-    /// One after the other, in the order of arrival: the next begins when it has arrived and the one before is done.
+    /// One after the other, in the order of arrival: the next starts when it has arrived and the previous one is done.
     #[default]
     Single,
-    /// So many at once; a further one begins when the first of them is done. 0 is taken for 1.
+    /// So many at once; a further one starts when the first of them is done. 0 counts as 1.
     Parallel(usize),
 }
 
@@ -32,7 +32,7 @@ pub enum Cost {
     Rate(f64),
 }
 
-/// A device that does nothing for a while, again and again.
+/// A device that stalls periodically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
     /// From the end of one to the end of the next, in ns; longer than `lasts_ns`.
@@ -44,7 +44,7 @@ pub struct Stall {
 /// Some requests cost more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extra {
-    /// Every so-manieth read or write, counted from 1; 0 is never.
+    /// Every n-th read or write, counted from 1; 0 is never.
     pub every: u64,
     /// How much more, in ns.
     pub costs_ns: u64,
@@ -55,7 +55,7 @@ pub struct Extra {
 pub struct Behaviour {
     /// How many requests at once.
     pub server: Server,
-    /// What each read or write costs where no zone is, in ns.
+    /// What each read or write outside all zones costs, in ns.
     pub latency_ns: u64,
     /// Parts that cost something else; where they overlap the first counts.
     pub zones: Vec<Zone>,
@@ -130,11 +130,11 @@ impl Behaviour {
     }
 }
 
-/// A [`Behaviour`] at work: when its servers are free, and how many requests there were.
+/// The state of a [`Behaviour`]: when its servers are free, and how many requests there were.
 #[derive(Clone, Debug)]
 pub(crate) struct Programmed {
     behaviour: Behaviour,
-    /// When each server is free, in the device's own time, which stands still during a stall.
+    /// When each server is free, in the device's own time, which stops during a stall.
     free_ns: Vec<u64>,
     count: u64,
 }
@@ -169,7 +169,7 @@ impl Programmed {
         Completion { start_ns, end_ns, outcome: fault.map_or(Ok(()), Err) }
     }
 
-    /// Forgets what is under way at `now_ns`: the servers are free.
+    /// Drops what is in flight at `now_ns`: the servers are free.
     pub(crate) fn cut(&mut self, now_ns: u64) {
         let now_ns = self.own_ns(now_ns);
         self.free_ns.iter_mut().for_each(|free_ns| *free_ns = now_ns.min(*free_ns));
@@ -205,7 +205,7 @@ impl Programmed {
         periods * every_ns + (own_ns - periods * active_ns)
     }
 
-    /// Length of a period and of the activity in it; none where nothing stalls.
+    /// Length of a period and of the activity in it; `None` without stalls.
     fn period(&self) -> Option<(u64, u64)> {
         let stall = self.behaviour.stall?;
         let active_ns = stall.every_ns.checked_sub(stall.lasts_ns).filter(|active_ns| *active_ns > 0)?;

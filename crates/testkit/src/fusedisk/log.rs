@@ -1,16 +1,16 @@
-//! What the disk served: one entry per request, and their sums. It is memory only; whoever wants it in a file writes it.
+//! What the disk served: one entry per request, and their sums. It is in memory only.
 
 use rdsk_disk::Op;
 use std::collections::VecDeque;
 use std::fmt;
 
-/// Entries kept; older ones go. [`Counts`] miss none.
+/// Entries kept; older ones are dropped. [`Counts`] cover all.
 pub const LOG_ENTRIES: usize = 1 << 21;
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// As asked.
+    /// Successfully.
     Done,
     /// With EIO, because a byte could not be read or written; the first such byte.
     Bad(u64),
@@ -29,13 +29,13 @@ pub struct Served {
     pub bytes: u64,
     /// When it reached the disk.
     pub arrival_ns: u64,
-    /// When the device began to work on it.
+    /// When the device started it.
     pub start_ns: u64,
-    /// When it was to be answered.
+    /// When the reply was due.
     pub end_ns: u64,
-    /// When it really was. The difference is what the machine was late.
+    /// When it was answered. The difference is the delay of the machine.
     pub answered_ns: u64,
-    /// What became of it.
+    /// How it ended.
     pub outcome: Outcome,
 }
 
@@ -63,11 +63,11 @@ impl fmt::Display for Served {
 pub struct Counts {
     /// Reads.
     pub reads: u64,
-    /// Bytes that they asked for.
+    /// Bytes that they requested.
     pub read_bytes: u64,
     /// Writes.
     pub writes: u64,
-    /// Bytes that they brought.
+    /// Bytes that they wrote.
     pub write_bytes: u64,
     /// Flushes.
     pub flushes: u64,

@@ -1,5 +1,5 @@
-//! Answers that wait for their time: each request is answered when the device is done with it, not earlier, and as little
-//! later as the machine allows. It decides nothing of these times.
+//! Delayed replies: each request is answered when the device has completed it, not earlier, and as little later as the machine
+//! allows. It does not compute these times.
 
 use crate::fusedisk::log::{Log, Outcome, Served};
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long before its time an answer is waited for awake. The kernel wakes a sleeper some tens of µs late (on a virtual
-/// machine of two processors up to 50 µs, measured 2025).
+/// How long before its due time a reply is waited for by polling. The kernel wakes a sleeping thread some tens of µs late (on a
+/// virtual machine with two processors up to 50 µs, measured 2025).
 const SPIN_NS: u64 = 60_000;
 /// Spare buffers kept.
 const SPARE_BUFFERS: usize = 64;
@@ -30,15 +30,15 @@ pub(crate) enum Answer {
 /// A request that is in the device.
 #[derive(Debug)]
 pub(crate) struct Pending {
-    /// What will be in the log, but for the time at which it was really answered.
+    /// Its log entry, except for the actual time of the reply.
     pub(crate) served: Served,
-    /// When the answer leaves.
+    /// When the reply is due.
     pub(crate) due_ns: u64,
     pub(crate) answer: Answer,
 }
 
-/// Requests in the device, by the time of their answer. One thread at a time, the leader, waits for the first of them;
-/// when it goes to answer, the next thread leads.
+/// Requests in the device, by the due time of their replies. One thread at a time, the leader, waits for the first of them;
+/// when it sends the reply, the next thread becomes the leader.
 #[derive(Debug)]
 pub(crate) struct Queue {
     born: Instant,
@@ -47,7 +47,7 @@ pub(crate) struct Queue {
     state: Mutex<State>,
     leader: Condvar,
     followers: Condvar,
-    /// When the first is due, for a leader that waits awake and does not hold the lock.
+    /// When the first is due, for a leader that polls without the lock.
     first_due_ns: AtomicU64,
     log: Mutex<Log>,
     spare: Mutex<Vec<Vec<u8>>>,
@@ -55,7 +55,7 @@ pub(crate) struct Queue {
 
 #[derive(Debug, Default)]
 struct State {
-    /// By due time; the second number keeps requests that are due together in their order.
+    /// By due time; the second number keeps the order of requests that are due at the same time.
     pending: BTreeMap<(u64, u64), Pending>,
     pushed: u64,
     led: Led,
@@ -95,8 +95,8 @@ impl Queue {
         self.cpu
     }
 
-    /// Makes the calling thread wake in time: timers to the ns, and before the programs that use the disk, since a disk of
-    /// metal does not compete with them either. Where that is not allowed, times are a little worse and nothing else.
+    /// Gives the calling thread precise wake-ups: 1 ns of timer slack, and a higher priority than the programs that use the
+    /// disk, since a real disk does not compete with them either. Without the right to do so, times are a little less precise.
     pub(crate) fn prioritize_this_thread(&self) {
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let _ = rustix::process::setpriority_process(Some(gettid()), -20);
@@ -117,14 +117,14 @@ impl Queue {
         lock(&self.log)
     }
 
-    /// A buffer of `bytes` bytes of whatever.
+    /// A buffer of `bytes` bytes with unspecified content.
     pub(crate) fn buffer(&self, bytes: usize) -> Vec<u8> {
         let mut buffer = lock(&self.spare).pop().unwrap_or_default();
         buffer.resize(bytes, 0);
         buffer
     }
 
-    /// Leaves a request to be answered at its time.
+    /// Adds a request that is to be answered at its due time.
     pub(crate) fn push(&self, pending: Pending) {
         let mut state = lock(&self.state);
         let key = (pending.due_ns, state.pushed);
@@ -158,7 +158,7 @@ impl Queue {
         self.followers.notify_all();
     }
 
-    /// Answers requests in their time until [`Queue::end`]; to be called by several threads.
+    /// Answers requests at their due times until [`Queue::end`]; to be called by several threads.
     pub(crate) fn serve(&self) {
         self.prioritize_this_thread();
         let mut state = lock(&self.state);
@@ -218,7 +218,7 @@ impl Queue {
         self.first_due_ns.store(due_ns, Ordering::Release);
     }
 
-    /// Logs and answers. In this order, so that whoever has an answer finds it in the log.
+    /// Logs, then answers: a program that has a reply finds it in the log.
     fn answer(&self, pending: Pending) {
         let Pending { mut served, answer, .. } = pending;
         served.answered_ns = self.now_ns();
@@ -242,7 +242,7 @@ impl Queue {
     }
 }
 
-/// A panic elsewhere leaves nothing half done under these locks.
+/// A panic elsewhere leaves the data under these locks consistent.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

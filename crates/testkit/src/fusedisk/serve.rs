@@ -1,5 +1,5 @@
-//! The file system with one file in it: takes the kernel's requests, asks the device how long they take, and leaves them to
-//! the queue. It never waits itself, so that requests overlap as the device allows.
+//! The file system with one file in it: accepts the kernel's requests, asks the device how long they take, and adds them
+//! to the queue. It never waits itself, so that requests overlap as the device allows.
 
 use crate::fusedisk::behaviour::Programmed;
 use crate::fusedisk::log::{Outcome, Served};
@@ -21,14 +21,14 @@ use std::time::{Duration, UNIX_EPOCH};
 /// The name of the file.
 pub(crate) const FILE_NAME: &str = "disk";
 const FILE: INodeNo = INodeNo(2);
-/// Nothing ever changes but the content, so the kernel need not ask again.
+/// Only the content ever changes, so the kernel may cache attributes.
 const FOR_EVER: Duration = Duration::from_secs(1 << 30);
-/// More than any queue above has.
+/// More than any queue above can have.
 const MAX_IN_FLIGHT: u16 = 1024;
 /// The largest request that the kernel may send; by itself it sends no larger ones.
 const MAX_BYTES: u32 = 1 << 20;
 
-/// A device at work.
+/// The state of a device model.
 #[derive(Debug)]
 pub(crate) enum RunningModel {
     Simulated(Box<Device>),
@@ -43,7 +43,7 @@ impl RunningModel {
         }
     }
 
-    /// Forgets what is under way. A model of a real device has no notion of it and goes on as if nothing was.
+    /// Drops what is in flight. A model of a real device does not support it and continues unchanged.
     pub(crate) fn cut(&mut self, now_ns: u64) {
         if let Self::Programmed(programmed) = self {
             programmed.cut(now_ns);
@@ -51,12 +51,12 @@ impl RunningModel {
     }
 }
 
-/// What times and content come from. One lock, so that a power cut comes between requests.
+/// The source of times and content. One lock, so that a power cut happens between requests.
 #[derive(Debug)]
 pub(crate) struct DiskState {
     pub(crate) model: RunningModel,
     pub(crate) store: Store,
-    /// The way through the kernel, there and back, that is taken off.
+    /// The time of the path through the kernel, both directions, that is subtracted.
     pub(crate) path_ns: u64,
     /// No request arrives before another that came earlier.
     pub(crate) last_arrival_ns: u64,
@@ -70,7 +70,7 @@ pub(crate) struct Disk {
     pub(crate) queue: Queue,
 }
 
-/// What a request does to the content, with the way to its answer.
+/// What a request does to the content, with its reply.
 enum Asked<'data> {
     Read(ReplyData),
     Write(ReplyWrite, &'data [u8]),
@@ -78,7 +78,7 @@ enum Asked<'data> {
 }
 
 impl Disk {
-    /// Takes a request as it arrives.
+    /// Handles a request on arrival.
     fn take(&self, request: Request, asked: Asked<'_>) {
         let mut state = lock(&self.state);
         // Under the lock, so that the device never sees time go back.
@@ -105,8 +105,8 @@ impl Disk {
         self.queue.push(Pending { served, due_ns: end_ns.saturating_sub(back_ns), answer });
     }
 
-    /// Does to the content what is asked, at once: nobody can tell before the answer. On an error the request is answered
-    /// with EIO, by the reply's own end.
+    /// Changes the content at once: it cannot be seen before the reply. On an error the request is answered with EIO when
+    /// the reply is dropped.
     fn fill(
         &self,
         store: &mut Store,
@@ -143,7 +143,7 @@ pub(crate) struct OneFile {
 }
 
 impl OneFile {
-    /// The thread that takes requests is made by the library, so it is sharpened when it is first seen.
+    /// The library creates the thread that receives requests, so its priority is set on the first request.
     fn sharpen_once(&self) {
         thread_local!(static SHARP: Cell<bool> = const { Cell::new(false) });
         if !SHARP.replace(true) {
@@ -255,7 +255,7 @@ impl Filesystem for OneFile {
         self.disk.take(Request::flush(), Asked::Flush(reply));
     }
 
-    /// The close of a descriptor, which no device hears of.
+    /// The close of a descriptor, which does not reach a device.
     fn flush(&self, _: &fuser::Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
         reply.ok();
     }

@@ -1,5 +1,5 @@
-//! What the disk holds: really, in memory, as much as was written, and, where its write cache is volatile, apart from what
-//! is on stable media. It knows no time.
+//! The content of the disk, in memory, as much as was written; with a volatile write cache also the content of stable media. It
+//! knows no time.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 
-/// What happens to writes that were not flushed when the power goes.
+/// What happens to unflushed writes at a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriteCache {
     /// They stay.
@@ -20,9 +20,9 @@ pub enum WriteCache {
 /// The content of a disk.
 #[derive(Debug)]
 pub(crate) struct Store {
-    /// As the disk answers.
+    /// As the disk returns it.
     current: File,
-    /// As it would be after a power cut; none where that is the same.
+    /// As it would be after a power cut; `None` if that is the same.
     stable: Option<Stable>,
 }
 
@@ -55,7 +55,7 @@ impl Store {
         Ok(())
     }
 
-    /// A write onto stable media at once.
+    /// A write directly to stable media.
     pub(crate) fn write_through(&mut self, data: &[u8], offset_bytes: u64) -> io::Result<()> {
         self.write(data, offset_bytes)?;
         match &mut self.stable {
@@ -69,7 +69,7 @@ impl Store {
         }
     }
 
-    /// Everything onto stable media.
+    /// Moves everything to stable media.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         match &mut self.stable {
             Some(stable) => copy(&self.current, &stable.media, std::mem::take(&mut stable.dirty)),
@@ -77,7 +77,7 @@ impl Store {
         }
     }
 
-    /// Everything back to what is on stable media.
+    /// Reverts everything to what is on stable media.
     pub(crate) fn lose(&mut self) -> io::Result<()> {
         match &mut self.stable {
             Some(stable) => copy(&stable.media, &self.current, std::mem::take(&mut stable.dirty)),
@@ -127,7 +127,7 @@ impl Stable {
     }
 }
 
-/// A sparse file without a name, in memory, so that the machine's own disk has no part in the times.
+/// A sparse file without a name, in memory, so that the machine's own disk does not affect the times.
 fn memory(bytes: u64) -> io::Result<File> {
     let file = File::from(rustix::fs::memfd_create("rdsk-fusedisk", rustix::fs::MemfdFlags::CLOEXEC)?);
     file.set_len(bytes)?;

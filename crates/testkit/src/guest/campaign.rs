@@ -31,7 +31,7 @@ fn is_under_way(list: &str) -> bool {
     list.split(',').any(|name| name.trim() == "guest")
 }
 
-/// Notes for a campaign what became of one scenario: its group, its name, what it came to in a few words, its time.
+/// Records the result of one scenario for a campaign: its group, its name, the result in a few words, its time.
 ///
 /// # Panics
 /// When the file of notes takes no line.

@@ -2,7 +2,7 @@
 //! packaged kernel from a busybox initramfs, runs scenarios one after the other inside the same boot, and hands back
 //! what they said. It touches no disk but the sparse files that it makes, and it never outlives the test.
 //!
-//! How scenarios are written stands in docs/guest.md.
+//! docs/guest.md explains how to write scenarios.
 
 pub mod campaign;
 mod cpio;

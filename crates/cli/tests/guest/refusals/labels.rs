@@ -1,4 +1,4 @@
-//! Members and locks that are not active: nothing holds them, and losing them breaks more than they are.
+//! Inactive members and locks: nothing holds them, and losing one breaks more than itself.
 
 use rdsk_testkit::guest::Tier;
 

@@ -1,4 +1,4 @@
-//! Devices of which the sectors are in use by way of another device: neither is made of the other.
+//! Devices whose sectors are in use through another device, of which neither contains the other.
 
 use rdsk_testkit::guest::Tier;
 

@@ -8,26 +8,91 @@
 //! differences remain: sysstat measures the interval in hundredths of a second and we in nanoseconds, and where a
 //! counter went back sysstat prints a huge number and we give no row.
 
-use crate::delta::{CountersWentBack, DiskDelta, delta};
-use crate::diskstat::DiskStat;
-use rdsk_model::Iostat;
+use rdsk_model::{DeviceEvidence, DiskStat};
 
 const NS_PER_S: f64 = 1e9;
 const MS_PER_S: f64 = 1e3;
 const SECTORS_PER_KB: f64 = 2.0;
 
-/// The row between two samples that are `interval_ns` apart.
-///
-/// # Errors
-/// A counter went back between the samples.
-pub fn iostat_row(before: &DiskStat, after: &DiskStat, interval_ns: u64) -> Result<Iostat, CountersWentBack> {
-    Ok(row_of(&delta(before, after)?, interval_ns))
+/// One row of `iostat -x`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[allow(
+    missing_docs,
+    reason = "each field is the sysstat column that COLUMNS states; docs/iostat.md explains them"
+)]
+pub struct Iostat {
+    pub r_s: f64,
+    pub rkb_s: f64,
+    pub rrqm_s: f64,
+    pub rrqm_percent: f64,
+    pub r_await: f64,
+    pub rareq_sz: f64,
+    pub w_s: f64,
+    pub wkb_s: f64,
+    pub wrqm_s: f64,
+    pub wrqm_percent: f64,
+    pub w_await: f64,
+    pub wareq_sz: f64,
+    pub d_s: f64,
+    pub dkb_s: f64,
+    pub drqm_s: f64,
+    pub drqm_percent: f64,
+    pub d_await: f64,
+    pub dareq_sz: f64,
+    pub f_s: f64,
+    pub f_await: f64,
+    pub aqu_sz: f64,
+    pub util_percent: f64,
+}
+
+/// A column: sysstat's name and the figure.
+pub type Column = (&'static str, fn(&Iostat) -> f64);
+
+/// The columns of `iostat -x`, in sysstat's order of `iostat -x` with one direction after the other.
+pub const COLUMNS: [Column; 22] = [
+    ("r/s", |row| row.r_s),
+    ("rkB/s", |row| row.rkb_s),
+    ("rrqm/s", |row| row.rrqm_s),
+    ("%rrqm", |row| row.rrqm_percent),
+    ("r_await", |row| row.r_await),
+    ("rareq-sz", |row| row.rareq_sz),
+    ("w/s", |row| row.w_s),
+    ("wkB/s", |row| row.wkb_s),
+    ("wrqm/s", |row| row.wrqm_s),
+    ("%wrqm", |row| row.wrqm_percent),
+    ("w_await", |row| row.w_await),
+    ("wareq-sz", |row| row.wareq_sz),
+    ("d/s", |row| row.d_s),
+    ("dkB/s", |row| row.dkb_s),
+    ("drqm/s", |row| row.drqm_s),
+    ("%drqm", |row| row.drqm_percent),
+    ("d_await", |row| row.d_await),
+    ("dareq-sz", |row| row.dareq_sz),
+    ("f/s", |row| row.f_s),
+    ("f_await", |row| row.f_await),
+    ("aqu-sz", |row| row.aqu_sz),
+    ("%util", |row| row.util_percent),
+];
+
+/// The row of a device over the I/O of a cell; `None` where its counters are not known, and over no time: a row of zeros
+/// would claim that nothing happened.
+#[must_use]
+pub fn iostat_row(device: &DeviceEvidence) -> Option<Iostat> {
+    let interval_ns = device.interval_ns.filter(|&interval_ns| interval_ns > 0)?;
+    Some(row_of(&device.diskstat?, interval_ns))
+}
+
+/// Mean number of requests of a device that waited to be given to it, over the I/O of a cell; `None` where nobody counted.
+#[must_use]
+pub fn waiting_mean(device: &DeviceEvidence) -> Option<f64> {
+    let interval_ns = device.interval_ns.filter(|&interval_ns| interval_ns > 0)?;
+    Some(float(device.waiting_ns?) / float(interval_ns))
 }
 
 /// The row of a known growth over `interval_ns`. Every column is finite and not negative; without an interval the rates
 /// are 0, and a counter that the kernel does not have counts as 0, as in sysstat.
 #[must_use]
-pub fn row_of(delta: &DiskDelta, interval_ns: u64) -> Iostat {
+pub fn row_of(delta: &DiskStat, interval_ns: u64) -> Iostat {
     let per_s = |count: u64| over(float(count) * NS_PER_S, float(interval_ns));
     let read = Direction {
         ios: delta.read_ios,
@@ -143,8 +208,17 @@ mod tests {
         columns.map(|column| format!("{column:.2}")).join(" ")
     }
 
+    fn fields(text: &str) -> Vec<u64> {
+        text.split_ascii_whitespace().map(|word| word.parse().unwrap()).collect()
+    }
+
+    /// The row between two samples; a time that fell has wrapped at 2³².
     fn row(before: &str, after: &str, interval_ns: u64) -> Iostat {
-        iostat_row(&DiskStat::parse(before).unwrap(), &DiskStat::parse(after).unwrap(), interval_ns).unwrap()
+        let grown = |(before, after): (u64, u64)| {
+            if after < before { (1 << 32) - before + after } else { after - before }
+        };
+        let delta: Vec<u64> = fields(before).into_iter().zip(fields(after)).map(grown).collect();
+        row_of(&DiskStat::from_fields(&delta).unwrap(), interval_ns)
     }
 
     const FIRST: &str = "100 10 800 50 200 20 1600 400 0 300 450 5 1 40 7 3 2";
@@ -183,11 +257,12 @@ mod tests {
     /// with fsync; a discard and large reads), and what sysstat 12.6.1 printed for them over two seconds.
     #[test]
     fn real_work_as_sysstat_prints_it() {
-        let lines = DiskStat::parse_diskstats(include_str!("../tests/fixtures/loop-work.txt")).unwrap();
+        let lines: Vec<&str> = include_str!("../tests/fixtures/loop-work.txt").lines().collect();
         let expected = include_str!("../tests/fixtures/loop-work.expected");
+        let counters = |line: &'static str| line.split_once("loop").unwrap().1.split_once(' ').unwrap().1;
         let rows = lines
             .chunks_exact(2)
-            .map(|pair| printed(&iostat_row(&pair[0].stat, &pair[1].stat, 2_000_000_000).unwrap()));
+            .map(|pair| printed(&row(counters(pair[0]), counters(pair[1]), 2_000_000_000)));
         assert_eq!(rows.collect::<Vec<_>>(), expected.lines().collect::<Vec<_>>());
     }
 
@@ -204,8 +279,7 @@ mod tests {
             counters in proptest::array::uniform17(any::<u64>()),
             interval_ns in any::<u64>(),
         ) {
-            let text = counters.map(|counter| counter.to_string()).join(" ");
-            let row = row_of(&delta(&DiskStat::default_with_all(), &DiskStat::parse(&text).unwrap()).unwrap(), interval_ns);
+            let row = row_of(&DiskStat::from_fields(&counters).unwrap(), interval_ns);
             for column in printed(&row).split(' ') {
                 let value: f64 = column.parse().unwrap();
                 prop_assert!(value.is_finite() && value >= 0.0, "{column} of {row:?}");
@@ -214,9 +288,18 @@ mod tests {
         }
     }
 
-    impl DiskStat {
-        fn default_with_all() -> Self {
-            Self::parse("0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0").expect("seventeen zeros are counters")
+    #[test]
+    fn a_device_without_counters_or_time_has_no_row() {
+        let device =
+            |interval_ns, diskstat| DeviceEvidence { interval_ns, diskstat, ..DeviceEvidence::default() };
+        let read = DiskStat { read_ios: 5, ..DiskStat::default() };
+        assert_eq!(iostat_row(&device(Some(500_000_000), Some(read))).map(|row| row.r_s), Some(10.0));
+        for (interval_ns, diskstat) in [(Some(0), Some(read)), (None, Some(read)), (Some(1), None)] {
+            assert_eq!(iostat_row(&device(interval_ns, diskstat)), None);
         }
+        let mut waited = device(Some(1_000), Some(read));
+        assert_eq!(waiting_mean(&waited), None);
+        waited.waiting_ns = Some(2_500);
+        assert_eq!(waiting_mean(&waited), Some(2.5));
     }
 }

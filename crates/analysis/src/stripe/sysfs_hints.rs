@@ -81,7 +81,7 @@ mod tests {
             start_offset_bytes: None,
             none_confidence: 0.0,
             evidence: Vec::new(),
-            ladder: Vec::new(),
+            boundary_profile: Vec::new(),
             sizes: Vec::new(),
             advice: Advice { write_bytes: None, align_bytes: None, text: String::new() },
         }

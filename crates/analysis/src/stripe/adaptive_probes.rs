@@ -2,12 +2,12 @@
 //! then over the chunks and over random places, to hold the chunk against all of them. Every decision follows from the
 //! requests before it alone, so the same answers always lead to the same places. It issues nothing.
 
-use super::labels::{Labels, MOST_MEMBERS, Mask};
+use super::unit_members::{MAX_MEMBERS, Mask, UnitMembers};
 use rdsk_model::{ChosenIo, NextPlace, Op, PlaceChooser, Workload};
 use rdsk_stats::rng::SplitMix64;
 
 /// Requests of one walk, repetitions included.
-pub const WALK_REQUESTS: usize = 350;
+pub const MAX_ADAPTIVE_PROBES: usize = 350;
 /// Boundaries that are looked for one by one.
 const BOUNDARIES: usize = 4;
 /// Chunks whose first and last unit are asked.
@@ -17,15 +17,15 @@ const CHUNKS: u64 = 64;
 /// Random places that must agree.
 const RANDOM_PLACES: usize = 40;
 /// No larger chunk is looked for.
-const LARGEST_CHUNK_BYTES: u64 = 32 << 20;
+const MAX_CHUNK_BYTES: u64 = 32 << 20;
 /// Requests that may reach no member at all before the counters are taken to stand still.
 const BLIND_REQUESTS: usize = 24;
 /// Times that a chunk is corrected by a boundary inside it.
-const MOST_CORRECTIONS: usize = 8;
+const MAX_CORRECTIONS: usize = 8;
 
 /// Who walks over a span with requests of one unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Walk {
+pub struct AdaptiveProbes {
     /// Read or write.
     pub op: Op,
     /// First byte of the span.
@@ -43,39 +43,39 @@ struct Needs(u64);
 
 /// The boundaries that a walk found, in units.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Trail {
+pub(super) struct Boundaries {
     /// Distance of boundaries; `None` where there is at most one.
     pub(super) chunk: Option<u64>,
     /// A place where chunks begin.
     pub(super) origin: u64,
 }
 
-impl PlaceChooser for Walk {
+impl PlaceChooser for AdaptiveProbes {
     fn next(&self, seen: &[ChosenIo]) -> NextPlace {
-        let labels = self.labels(seen);
-        let is_blind = seen.len() >= BLIND_REQUESTS && labels.least() == 0;
-        let has_too_many = seen.first().is_some_and(|one| one.members.len() > MOST_MEMBERS);
+        let units = self.unit_members(seen);
+        let is_blind = seen.len() >= BLIND_REQUESTS && units.least() == 0;
+        let has_too_many = seen.first().is_some_and(|one| one.members.len() > MAX_MEMBERS);
         if is_blind || has_too_many || self.units() < 2 {
             return NextPlace::Untold;
         }
-        if seen.len() >= WALK_REQUESTS {
-            return told(&labels);
+        if seen.len() >= MAX_ADAPTIVE_PROBES {
+            return told(&units);
         }
-        match self.trail_over(&labels) {
+        match self.boundaries_and_places(&units) {
             Err(Needs(unit)) => NextPlace::Ask {
                 offset_bytes: self.begin_bytes + unit * self.unit_bytes,
                 bytes: self.unit_bytes,
             },
-            Ok(_) => told(&labels),
+            Ok(_) => told(&units),
         }
     }
 }
 
-fn told(labels: &Labels) -> NextPlace {
-    if labels.least() > 0 { NextPlace::Told } else { NextPlace::Untold }
+fn told(units: &UnitMembers) -> NextPlace {
+    if units.least() > 0 { NextPlace::Told } else { NextPlace::Untold }
 }
 
-impl Walk {
+impl AdaptiveProbes {
     /// The walk that a workload with places chosen first means.
     #[must_use]
     pub fn of(workload: &Workload) -> Self {
@@ -89,57 +89,57 @@ impl Walk {
     }
 
     /// What the requests of a walk reached.
-    pub(super) fn labels(&self, seen: &[ChosenIo]) -> Labels {
-        Labels::of(self.op, self.begin_bytes, self.unit_bytes, seen)
+    pub(super) fn unit_members(&self, seen: &[ChosenIo]) -> UnitMembers {
+        UnitMembers::of(self.op, self.begin_bytes, self.unit_bytes, seen)
     }
 
     /// The boundaries of a walk; `None` where it was cut short before they were found.
-    pub(super) fn trail(&self, labels: &Labels) -> Option<Trail> {
-        self.boundaries(labels).ok()
+    pub(super) fn found(&self, units: &UnitMembers) -> Option<Boundaries> {
+        self.boundaries(units).ok()
     }
 
     fn units(&self) -> u64 {
         self.span_bytes / self.unit_bytes.max(1)
     }
 
-    /// The whole walk: boundaries, then places that must agree with them.
-    fn trail_over(&self, labels: &Labels) -> Result<Trail, Needs> {
-        let trail = self.boundaries(labels)?;
+    /// The whole probes: boundaries, then places that must agree with them.
+    fn boundaries_and_places(&self, units: &UnitMembers) -> Result<Boundaries, Needs> {
+        let boundaries = self.boundaries(units)?;
         let mut rng = SplitMix64::new(self.seed);
         for _ in 0..RANDOM_PLACES {
-            ask(labels, rng.below(self.units()))?;
+            ask(units, rng.below(self.units()))?;
         }
-        Ok(trail)
+        Ok(boundaries)
     }
 
-    fn boundaries(&self, labels: &Labels) -> Result<Trail, Needs> {
-        let Some(first) = self.boundary_after(labels, 0)? else {
-            return Ok(Trail { chunk: None, origin: 0 });
+    fn boundaries(&self, units: &UnitMembers) -> Result<Boundaries, Needs> {
+        let Some(first) = self.boundary_after(units, 0)? else {
+            return Ok(Boundaries { chunk: None, origin: 0 });
         };
         let mut last = first;
         let mut chunk = 0;
         for _ in 1..BOUNDARIES {
-            let Some(next) = self.next_boundary(labels, last, chunk)? else { break };
+            let Some(next) = self.next_boundary(units, last, chunk)? else { break };
             chunk = common(chunk, next - last);
             last = next;
         }
-        for _ in 0..MOST_CORRECTIONS {
+        for _ in 0..MAX_CORRECTIONS {
             if chunk == 0 {
-                return Ok(Trail { chunk: None, origin: first });
+                return Ok(Boundaries { chunk: None, origin: first });
             }
-            match self.inside(labels, first, chunk)? {
+            match self.inside(units, first, chunk)? {
                 Some(boundary) => chunk = common(chunk, boundary - first),
                 None => break,
             }
         }
-        self.single_units(labels, first, chunk)?;
-        Ok(Trail { chunk: Some(chunk), origin: first % chunk })
+        self.single_units(units, first, chunk)?;
+        Ok(Boundaries { chunk: Some(chunk), origin: first % chunk })
     }
 
     /// The boundary after a unit: doubling the distance cannot jump over the next chunk, since it is as long as this one.
-    fn boundary_after(&self, labels: &Labels, from: u64) -> Result<Option<u64>, Needs> {
-        let here = ask(labels, from)?;
-        let most = (LARGEST_CHUNK_BYTES / self.unit_bytes).max(1);
+    fn boundary_after(&self, units: &UnitMembers, from: u64) -> Result<Option<u64>, Needs> {
+        let here = ask(units, from)?;
+        let most = (MAX_CHUNK_BYTES / self.unit_bytes).max(1);
         let last = (from + most).min(self.units() - 1);
         let (mut low, mut step) = (from, 1);
         loop {
@@ -147,62 +147,62 @@ impl Walk {
                 return Ok(None);
             }
             let high = (from + step).min(last);
-            if ask(labels, high)? != here {
-                return halve(labels, here, low, high).map(Some);
+            if ask(units, high)? != here {
+                return halve(units, here, low, high).map(Some);
             }
             (low, step) = (high, step * 2);
         }
     }
 
     /// The boundary after another one: where the last distance leads to, if it does.
-    fn next_boundary(&self, labels: &Labels, from: u64, chunk: u64) -> Result<Option<u64>, Needs> {
+    fn next_boundary(&self, units: &UnitMembers, from: u64, chunk: u64) -> Result<Option<u64>, Needs> {
         let expected = from + chunk;
         if chunk > 0 && expected < self.units() {
-            let here = ask(labels, from)?;
-            if ask(labels, expected - 1)? == here && ask(labels, expected)? != here {
+            let here = ask(units, from)?;
+            if ask(units, expected - 1)? == here && ask(units, expected)? != here {
                 return Ok(Some(expected));
             }
         }
-        self.boundary_after(labels, from)
+        self.boundary_after(units, from)
     }
 
     /// A boundary inside a presumed chunk.
-    fn inside(&self, labels: &Labels, origin: u64, chunk: u64) -> Result<Option<u64>, Needs> {
+    fn inside(&self, units: &UnitMembers, origin: u64, chunk: u64) -> Result<Option<u64>, Needs> {
         for number in 0..WHOLE_CHUNKS {
             let begin = origin + number * chunk;
             if begin + chunk > self.units() {
                 break;
             }
-            let (here, there) = (ask(labels, begin)?, ask(labels, begin + chunk - 1)?);
+            let (here, there) = (ask(units, begin)?, ask(units, begin + chunk - 1)?);
             if here != there {
-                return halve(labels, here, begin, begin + chunk - 1).map(Some);
+                return halve(units, here, begin, begin + chunk - 1).map(Some);
             }
         }
         Ok(None)
     }
 
     /// One unit of each of the chunks behind those.
-    fn single_units(&self, labels: &Labels, origin: u64, chunk: u64) -> Result<(), Needs> {
+    fn single_units(&self, units: &UnitMembers, origin: u64, chunk: u64) -> Result<(), Needs> {
         for number in WHOLE_CHUNKS..CHUNKS {
             let unit = origin + number * chunk + number % chunk;
             if unit >= self.units() {
                 break;
             }
-            ask(labels, unit)?;
+            ask(units, unit)?;
         }
         Ok(())
     }
 }
 
-fn ask(labels: &Labels, unit: u64) -> Result<Mask, Needs> {
-    labels.at(unit).ok_or(Needs(unit))
+fn ask(units: &UnitMembers, unit: u64) -> Result<Mask, Needs> {
+    units.at(unit).ok_or(Needs(unit))
 }
 
 /// The first unit after `low` that is not like it; `high` is not.
-fn halve(labels: &Labels, here: Mask, mut low: u64, mut high: u64) -> Result<u64, Needs> {
+fn halve(units: &UnitMembers, here: Mask, mut low: u64, mut high: u64) -> Result<u64, Needs> {
     while high - low > 1 {
         let middle = low + (high - low) / 2;
-        if ask(labels, middle)? == here {
+        if ask(units, middle)? == here {
             low = middle;
         } else {
             high = middle;

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 pub(super) type Mask = u128;
 
 /// Members that a mask has room for.
-pub(super) const MOST_MEMBERS: usize = 128;
+pub(super) const MAX_MEMBERS: usize = 128;
 /// Requests at one place before what they have in common is believed.
-const MOST_TRIES: usize = 6;
+const MAX_TRIES: usize = 6;
 /// Bytes beyond those asked from which on others moved data of their own; md's superblock has 512 to 1024.
-const LEAST_FOREIGN_BYTES: u64 = 4096;
+const MIN_FOREIGN_BYTES: u64 = 4096;
 /// The share of requests that may move other bytes than their own: superblocks, bitmaps, metadata.
 const DISTURBED: f64 = 0.1;
 
@@ -28,7 +28,7 @@ struct Seen {
 
 /// The places that were asked so far, by unit from the begin of the span.
 #[derive(Clone, Debug)]
-pub(super) struct Labels {
+pub(super) struct UnitMembers {
     seen: BTreeMap<u64, Seen>,
     /// Fewest members that a request reached.
     least: u32,
@@ -37,7 +37,7 @@ pub(super) struct Labels {
     requests: usize,
 }
 
-impl Labels {
+impl UnitMembers {
     /// Reads requests in the order of issue, each of one unit.
     pub(super) fn of(op: Op, begin_bytes: u64, unit_bytes: u64, chosen: &[ChosenIo]) -> Self {
         let mut seen: BTreeMap<u64, Seen> = BTreeMap::new();
@@ -66,7 +66,7 @@ impl Labels {
     pub(super) fn at(&self, unit: u64) -> Option<Mask> {
         let seen = self.seen.get(&unit)?;
         let is_sure = seen.is_clean && seen.members.count_ones() == self.least;
-        (is_sure || seen.tries >= MOST_TRIES).then_some(seen.members)
+        (is_sure || seen.tries >= MAX_TRIES).then_some(seen.members)
     }
 
     /// All units that need no further request.
@@ -90,7 +90,7 @@ impl Labels {
 
     /// Whether so many requests found others at work that nothing is sure.
     pub(super) fn is_disturbed(&self) -> bool {
-        self.noisy as f64 > DISTURBED * self.requests as f64 + MOST_TRIES as f64
+        self.noisy as f64 > DISTURBED * self.requests as f64 + MAX_TRIES as f64
     }
 }
 
@@ -103,13 +103,13 @@ fn bytes_of(op: Op, io: &MemberIo) -> u64 {
 
 /// The members that moved at least what was asked; superblocks and bitmaps are smaller on most arrays.
 fn reached(op: Op, one: &ChosenIo) -> Mask {
-    let members = one.members.iter().take(MOST_MEMBERS).enumerate();
+    let members = one.members.iter().take(MAX_MEMBERS).enumerate();
     members.filter(|(_, io)| bytes_of(op, io) >= one.bytes.max(1)).fold(0, |all, (at, _)| all | 1 << at)
 }
 
 /// Whether each member moved no more than was asked, but for a superblock.
 fn moved_only(op: Op, one: &ChosenIo) -> bool {
-    one.members.iter().map(|io| bytes_of(op, io)).all(|bytes| bytes < one.bytes + LEAST_FOREIGN_BYTES)
+    one.members.iter().map(|io| bytes_of(op, io)).all(|bytes| bytes < one.bytes + MIN_FOREIGN_BYTES)
 }
 
 #[cfg(test)]
@@ -125,25 +125,29 @@ mod tests {
     #[test]
     fn bytes_count_and_requests_do_not() {
         let one = [write(8192, &[0, 4096, 512, 4096])];
-        let labels = Labels::of(Op::Write, 4096, 4096, &one);
-        assert_eq!(labels.at(1), Some(0b1010));
-        assert_eq!((labels.at(0), labels.least(), labels.is_disturbed()), (None, 2, false));
+        let units = UnitMembers::of(Op::Write, 4096, 4096, &one);
+        assert_eq!(units.at(1), Some(0b1010));
+        assert_eq!((units.at(0), units.least(), units.is_disturbed()), (None, 2, false));
     }
 
     #[test]
     fn what_a_bitmap_adds_is_asked_again_and_taken_away() {
         let mut all = vec![write(0, &[4096, 4096, 4096, 8192])];
-        assert_eq!(Labels::of(Op::Write, 0, 4096, &all).at(0), None, "a member moved more than was asked");
+        assert_eq!(
+            UnitMembers::of(Op::Write, 0, 4096, &all).at(0),
+            None,
+            "a member moved more than was asked"
+        );
         all.push(write(4096, &[4096, 0, 0, 4096]));
-        assert_eq!(Labels::of(Op::Write, 0, 4096, &all).at(0), None, "others need fewer members");
+        assert_eq!(UnitMembers::of(Op::Write, 0, 4096, &all).at(0), None, "others need fewer members");
         all.push(write(0, &[0, 4096, 0, 4096]));
-        let labels = Labels::of(Op::Write, 0, 4096, &all);
-        assert_eq!((labels.at(0), labels.at(1)), (Some(0b1010), Some(0b1001)));
+        let units = UnitMembers::of(Op::Write, 0, 4096, &all);
+        assert_eq!((units.at(0), units.at(1)), (Some(0b1010), Some(0b1001)));
     }
 
     #[test]
     fn an_array_at_work_is_disturbed() {
         let all: Vec<ChosenIo> = (0..60).map(|n| write(n * 4096, &[65536, 65536, 4096])).collect();
-        assert!(Labels::of(Op::Write, 0, 4096, &all).is_disturbed());
+        assert!(UnitMembers::of(Op::Write, 0, 4096, &all).is_disturbed());
     }
 }

@@ -2,8 +2,8 @@
 //! Derived from a Record when asked for; it puts nothing into words but what its parts do.
 
 use super::{
-    Agreement, Answer, MemberEvidence, MemberLayout, Sample, Walk, Walked, agree, infer, infer_from_members,
-    judge, members,
+    AdaptiveProbes, AdaptiveRun, Agreement, Answer, MemberEvidence, MemberLayout, Sample, conclude, infer,
+    infer_from_members, members, sysfs_hints,
 };
 use crate::metrics::is_of_memory;
 use rdsk_model::{CellRecord, ChosenIo, Device, Experiment, Op, Record, TargetKind, VerdictCode};
@@ -16,7 +16,7 @@ const IN_DOUBT: f64 = 0.5;
 
 /// Everything that a cell says of the geometry.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reading {
+pub struct StripeResult {
     /// What the latencies say; offsets count from the first byte of the cell's span.
     pub answer: Answer,
     /// What the members' counters say; `None` where they were not seen, or did not move.
@@ -39,7 +39,7 @@ pub struct Reading {
     pub largest_bytes: u64,
 }
 
-impl Reading {
+impl StripeResult {
     /// Whether the latencies say the same as the counters; true where only one of the two speaks.
     #[must_use]
     pub fn agrees(&self) -> bool {
@@ -68,7 +68,7 @@ impl Reading {
 
     /// Whether enough was seen to say anything at all, be it that there is no stripe.
     #[must_use]
-    pub fn tells(&self) -> bool {
+    pub fn is_conclusive(&self) -> bool {
         self.is_of_device && (self.chunk().is_some() || self.none_confidence() > 0.0)
     }
 
@@ -100,12 +100,12 @@ impl Reading {
             (self.chunk(), self.stripe().filter(|&(_, sure)| sure >= SURE))
         else {
             return match (&self.counted, self.chunk()) {
-                (Some(_), Some((chunk, _))) => judge::chunk_advice(chunk),
-                (Some(_), None) => judge::NO_ADVICE.to_owned(),
+                (Some(_), Some((chunk, _))) => conclude::chunk_advice(chunk),
+                (Some(_), None) => conclude::NO_ADVICE.to_owned(),
                 (None, _) => self.answer.advice.text.clone(),
             };
         };
-        judge::advice(chunk, stripe, self.parity() == Some(true), self.start_offset_bytes())
+        conclude::advice(chunk, stripe, self.parity() == Some(true), self.start_offset_bytes())
     }
 
     /// Where the first full stripe of the target begins, in bytes from its begin and less than a full stripe; `None` where it
@@ -127,7 +127,7 @@ fn sureness(counted: &MemberLayout) -> f64 {
 /// Reads a cell of `stripe`; `None` where none of its requests was made, and of reads that only stand beside the writes of the
 /// same target: what those say rests on both.
 #[must_use]
-pub(crate) fn stripe(record: &Record, cell: &CellRecord) -> Option<Reading> {
+pub(crate) fn stripe(record: &Record, cell: &CellRecord) -> Option<StripeResult> {
     let workload = &cell.workload;
     let points = workload.points.as_ref()?;
     let mut samples = Vec::new();
@@ -158,7 +158,7 @@ pub(crate) fn stripe(record: &Record, cell: &CellRecord) -> Option<Reading> {
     if layout.as_ref().is_some_and(|layout| layout.chunk_bytes.is_none()) {
         doubt(&mut answer, "the members' counters show no chunk, so nothing of this is sure");
     }
-    let mut reading = Reading {
+    let mut result = StripeResult {
         hints: None,
         answer,
         // Enough was counted: the sweep was not planned to be made any more.
@@ -171,8 +171,8 @@ pub(crate) fn stripe(record: &Record, cell: &CellRecord) -> Option<Reading> {
         smallest_bytes: sizes().min().unwrap_or(0),
         largest_bytes: sizes().max().unwrap_or(0),
     };
-    reading.hints = hints(device(record, cell), &reading);
-    Some(reading)
+    result.hints = hints(device(record, cell), &result);
+    Some(result)
 }
 
 /// The cell of the other direction on the same target.
@@ -195,7 +195,7 @@ fn counted(record: &Record, cell: &CellRecord, beside: Option<&CellRecord>) -> O
     let of = |op: Op| {
         let is_it = |one: &&CellRecord| one.workload.op == op && !chosen(one).is_empty();
         let cell = [Some(cell), beside].into_iter().flatten().find(is_it)?;
-        Some(Walked { walk: walk(cell)?, chosen: chosen(cell) })
+        Some(AdaptiveRun { probes: probes(cell)?, chosen: chosen(cell) })
     };
     if chosen(cell).is_empty() {
         return None;
@@ -222,10 +222,10 @@ fn is_its_device(record: &Record, cell: &CellRecord) -> bool {
 }
 
 /// The walk that a cell's places were chosen by, as its workload says it.
-fn walk(cell: &CellRecord) -> Option<Walk> {
+fn probes(cell: &CellRecord) -> Option<AdaptiveProbes> {
     let workload = &cell.workload;
     workload.points.as_ref()?.chosen_first?;
-    Some(Walk::of(workload))
+    Some(AdaptiveProbes::of(workload))
 }
 
 fn device<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Device> {
@@ -254,11 +254,11 @@ fn doubt(answer: &mut Answer, why: &str) {
     answer.evidence.push(why.to_owned());
 }
 
-fn hints(device: Option<&Device>, reading: &Reading) -> Option<(Agreement, String)> {
+fn hints(device: Option<&Device>, result: &StripeResult) -> Option<(Agreement, String)> {
     let device = device?;
     let bytes = |figure: Option<(u64, f64)>| figure.map(|(bytes, _)| bytes);
-    let seen = (bytes(reading.chunk()), bytes(reading.stripe()));
-    Some(agree::compare(seen, device.minimum_io_bytes?, device.optimal_io_bytes.unwrap_or(0)))
+    let seen = (bytes(result.chunk()), bytes(result.stripe()));
+    Some(sysfs_hints::compare(seen, device.minimum_io_bytes?, device.optimal_io_bytes.unwrap_or(0)))
 }
 
 #[cfg(test)]
@@ -321,7 +321,7 @@ mod tests {
         }
     }
 
-    fn of(record: &Record) -> Reading {
+    fn of(record: &Record) -> StripeResult {
         stripe(record, &record.cells[0]).unwrap()
     }
 
@@ -391,11 +391,13 @@ mod tests {
         };
         for code in [VerdictCode::Hole, VerdictCode::PageCache] {
             let record = judged(code);
-            assert!(!of(&record).tells());
+            assert!(!of(&record).is_conclusive());
         }
         let disturbed = of(&judged(VerdictCode::Disturbed));
         assert!(
-            disturbed.tells() && disturbed.stripe().unwrap().1 < SURE && disturbed.chunk().unwrap().1 < SURE
+            disturbed.is_conclusive()
+                && disturbed.stripe().unwrap().1 < SURE
+                && disturbed.chunk().unwrap().1 < SURE
         );
     }
 
@@ -405,7 +407,7 @@ mod tests {
         let run = &mut record.cells[0].result.points[0];
         run.order.truncate(100);
         run.latency_ns.truncate(100);
-        assert!(!of(&record).tells());
+        assert!(!of(&record).is_conclusive());
     }
 
     #[test]

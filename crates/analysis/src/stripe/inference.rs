@@ -4,19 +4,19 @@
 use rdsk_model::Op;
 use rdsk_stats::{median, smaller_p_value};
 
-use super::fit::{Fit, MOST, Sums};
-use super::judge::{Case, judge, silent};
-use super::ladder::{Ladder, is_triple, ladder};
+use super::boundary_profile::{BoundaryProfile, boundary_profile, is_triple};
+use super::conclude::{Case, conclude, inconclusive};
+use super::fit::{Fit, MAX_UNKNOWNS, Sums};
 use super::shape::{Layout, PLAIN, Redundancy, SHAPE, plain};
 use super::sweep::SITE_BYTES;
 use super::{Answer, Probe, Sample};
 
 /// Data disks up to which layouts are considered.
-pub(super) const MOST_DATA: u64 = 24;
+pub(super) const MAX_DATA: u64 = 24;
 /// Latencies above this multiple of the median of their size are left out: something else happened.
 const OUTLIER: f64 = 4.0;
 /// Samples below which nothing is said.
-const FEWEST_SAMPLES: usize = 200;
+const MIN_SAMPLES: usize = 200;
 /// Log odds of the fits are divided by this before those of the small requests, which suppose less, are added.
 const FIT_TEMPER: f64 = 3.0;
 /// Log odds of the small requests from which on a chunk counts as seen by them.
@@ -60,7 +60,7 @@ pub(super) struct Candidate {
 /// Chance of a difference between whole stripes and parts from which on it is not believed.
 const DOUBTFUL_SAVING: f64 = 0.01;
 /// What partial stripes cost at least, as a multiple of whole ones, if reads are to be the reason.
-const LEAST_SAVING: f64 = 1.03;
+const MIN_SAVING: f64 = 1.03;
 
 /// Chance of such a difference from which on it is beyond doubt, whatever else there is.
 const BEYOND_DOUBT: f64 = 1e-4;
@@ -78,7 +78,7 @@ pub(super) struct Saving {
 impl Saving {
     /// Whether whole stripes cost less beyond doubt.
     pub(super) fn is_clear(self) -> bool {
-        self.p_value < DOUBTFUL_SAVING && self.partial_ns > LEAST_SAVING * self.whole_ns
+        self.p_value < DOUBTFUL_SAVING && self.partial_ns > MIN_SAVING * self.whole_ns
     }
 }
 
@@ -90,15 +90,15 @@ impl Saving {
 /// from reads the full stripe is told with little confidence.
 #[must_use]
 pub fn infer(op: Op, samples: &[Sample]) -> Answer {
-    let rungs = ladder(samples);
+    let profile = boundary_profile(samples);
     let rows = rows(samples);
-    let Some(rungs) = rungs.filter(|_| rows.len() >= FEWEST_SAMPLES) else {
+    let Some(profile) = profile.filter(|_| rows.len() >= MIN_SAMPLES) else {
         let why = format!("{} of {} samples are too few to tell anything", rows.len(), samples.len());
-        return silent(op, &rows, None, why);
+        return inconclusive(op, &rows, None, why);
     };
     let null = fit(&rows, None);
-    let candidates = candidates(op, &rows, &rungs, &null);
-    judge(&Case { op, rows: &rows, rungs: &rungs, null: &null, candidates: &candidates })
+    let candidates = candidates(op, &rows, &profile, &null);
+    conclude(&Case { op, rows: &rows, profile: &profile, null: &null, candidates: &candidates })
 }
 
 /// The samples that sizes are judged by: those of no triple, not the first at a site, and no outliers.
@@ -151,7 +151,7 @@ fn in_triple(samples: &[Sample], index: usize) -> bool {
 fn fit(rows: &[Row], layout: Option<&Layout>) -> Fit {
     let mut sums = Sums::new();
     for row in rows {
-        let mut figures = [0.0; MOST];
+        let mut figures = [0.0; MAX_UNKNOWNS];
         figures[..PLAIN].copy_from_slice(&plain(row.probe, row.place));
         if let Some(layout) = layout {
             figures[PLAIN..PLAIN + SHAPE].copy_from_slice(&layout.shape(row.probe, row.place));
@@ -163,22 +163,22 @@ fn fit(rows: &[Row], layout: Option<&Layout>) -> Fit {
     sums.solve()
 }
 
-fn candidates(op: Op, rows: &[Row], rungs: &Ladder, null: &Fit) -> Vec<Candidate> {
+fn candidates(op: Op, rows: &[Row], profile: &BoundaryProfile, null: &Fit) -> Vec<Candidate> {
     let largest = rows.iter().map(|row| row.probe.bytes).max().unwrap_or(0);
-    let chunks = rungs.candidates();
-    let best_odds = chunks.iter().map(|&chunk| rungs.kindest(chunk)).fold(0.0, f64::max);
+    let chunks = profile.candidates();
+    let best_odds = chunks.iter().map(|&chunk| profile.best_case(chunk)).fold(0.0, f64::max);
     let redundancies: &[Redundancy] =
         if op == Op::Write { &[Redundancy::None, Redundancy::Parity] } else { &[Redundancy::None] };
     let mut candidates = Vec::new();
     for chunk_bytes in chunks {
         // What the small requests rule out need not be fitted.
-        if rungs.kindest(chunk_bytes) < best_odds - RULED_OUT_LOG_ODDS {
+        if profile.best_case(chunk_bytes) < best_odds - RULED_OUT_LOG_ODDS {
             continue;
         }
-        for data in (2..=MOST_DATA).filter(|data| data * chunk_bytes < largest) {
+        for data in (2..=MAX_DATA).filter(|data| data * chunk_bytes < largest) {
             for &redundancy in redundancies {
                 let layout = Layout { chunk_bytes, data, redundancy, shift_chunks: 0 };
-                candidates.extend(candidate(rows, rungs, null, layout));
+                candidates.extend(candidate(rows, profile, null, layout));
             }
         }
     }
@@ -189,16 +189,16 @@ fn candidates(op: Op, rows: &[Row], rungs: &Ladder, null: &Fit) -> Vec<Candidate
     });
     // Stripes that do not begin at 0 are looked for where no others show themselves; boundaries of chunks must be seen.
     if op == Op::Write && !is_proven && best_odds >= SEEN_LOG_ODDS {
-        let near = |chunk: &u64| rungs.kindest(*chunk) >= best_odds - NEAR_LOG_ODDS;
-        for chunk_bytes in rungs.candidates().into_iter().filter(near) {
-            for data in (2..=MOST_DATA).filter(|data| data * chunk_bytes < largest) {
+        let near = |chunk: &u64| profile.best_case(*chunk) >= best_odds - NEAR_LOG_ODDS;
+        for chunk_bytes in profile.candidates().into_iter().filter(near) {
+            for data in (2..=MAX_DATA).filter(|data| data * chunk_bytes < largest) {
                 let shifted = (1..data).map(|shift_chunks| Layout {
                     chunk_bytes,
                     data,
                     redundancy: Redundancy::Parity,
                     shift_chunks,
                 });
-                candidates.extend(shifted.filter_map(|layout| candidate(rows, rungs, null, layout)));
+                candidates.extend(shifted.filter_map(|layout| candidate(rows, profile, null, layout)));
             }
         }
     }
@@ -216,10 +216,10 @@ fn candidates(op: Op, rows: &[Row], rungs: &Ladder, null: &Fit) -> Vec<Candidate
 }
 
 /// `None` where a layout explains the samples only by turns and bytes that cost less than nothing.
-fn candidate(rows: &[Row], rungs: &Ladder, null: &Fit, layout: Layout) -> Option<Candidate> {
+fn candidate(rows: &[Row], profile: &BoundaryProfile, null: &Fit, layout: Layout) -> Option<Candidate> {
     let fit = fit(rows, Some(&layout));
     let cost = &fit.factors[PLAIN..];
-    let odds = rungs.log_odds(layout.chunk_bytes, Some(layout.stripe_bytes()));
+    let odds = profile.log_odds(layout.chunk_bytes, Some(layout.stripe_bytes()));
     let saving = whole_against_partial(rows, &layout);
     let reads_seen = match layout.redundancy {
         // Without parity a part never costs more than the whole.

@@ -4,7 +4,7 @@
 
 use rdsk_stats::{kolmogorov_smirnov, quantile_sorted};
 
-use super::{LadderStep, Sample};
+use super::{BoundaryStep, Sample};
 
 /// Classes that the latencies of all levels are divided into, equally full.
 const CLASSES: usize = 8;
@@ -27,9 +27,9 @@ pub(super) struct Level {
     pub(super) multiples: Vec<u64>,
 }
 
-/// What the ladder says.
+/// What the profile says.
 #[derive(Clone, Debug)]
-pub(super) struct Ladder {
+pub(super) struct BoundaryProfile {
     levels: Vec<Level>,
     after: Vec<Classes>,
     across: Vec<Classes>,
@@ -39,11 +39,11 @@ pub(super) struct Ladder {
 type Classes = [usize; CLASSES];
 
 /// Reads the triples of a sweep out of samples in the order of issue. `None` with fewer than two levels.
-pub(super) fn ladder(samples: &[Sample]) -> Option<Ladder> {
+pub(super) fn boundary_profile(samples: &[Sample]) -> Option<BoundaryProfile> {
     let mut levels: Vec<Level> = Vec::new();
     for triple in samples.windows(3) {
         let Some(at) = boundary(triple) else { continue };
-        let log2 = at.trailing_zeros().min(super::sweep::LARGEST_BOUNDARY_LOG2);
+        let log2 = at.trailing_zeros().min(super::sweep::MAX_BOUNDARY_LOG2);
         let index = match levels.iter().position(|level| level.log2 == log2) {
             Some(index) => index,
             None => {
@@ -61,7 +61,7 @@ pub(super) fn ladder(samples: &[Sample]) -> Option<Ladder> {
     }
     let after = classed(&levels, |level| &level.after);
     let across = classed(&levels, |level| &level.across);
-    Some(Ladder { levels, after, across })
+    Some(BoundaryProfile { levels, after, across })
 }
 
 /// The boundary that three requests surround as the sweep's triples do.
@@ -79,7 +79,7 @@ pub(super) fn is_triple(triple: &[Sample]) -> bool {
         && across.offset_bytes + unit == at
 }
 
-impl Ladder {
+impl BoundaryProfile {
     /// The chunks that are considered, ascending: all levels but the lowest.
     pub(super) fn candidates(&self) -> Vec<u64> {
         self.levels.iter().skip(1).map(|level| 1_u64 << level.log2).collect()
@@ -101,7 +101,7 @@ impl Ladder {
     }
 
     /// The most that any full stripe gives a chunk.
-    pub(super) fn kindest(&self, chunk_bytes: u64) -> f64 {
+    pub(super) fn best_case(&self, chunk_bytes: u64) -> f64 {
         let stripes =
             self.levels.iter().map(|level| 1_u64 << level.log2).filter(|&bytes| bytes > chunk_bytes);
         let plain = self.log_odds(chunk_bytes, None);
@@ -142,7 +142,7 @@ impl Ladder {
 
     /// Whether what follows its neighbour takes another time, or one less regular, on another member than on the same, as
     /// with media that turn; memory does not know where the last request was.
-    pub(super) fn shows_motion(&self, chunk_bytes: u64) -> bool {
+    pub(super) fn has_mechanical_delay(&self, chunk_bytes: u64) -> bool {
         let (below, from) = self.parted(chunk_bytes, |level| &level.after);
         let at = |of: &[f64], p| quantile_sorted(of, p).unwrap_or(0.0);
         let spread = |of: &[f64]| at(of, 0.9) - at(of, 0.1);
@@ -167,11 +167,11 @@ impl Ladder {
     }
 
     /// The points for the page.
-    pub(super) fn steps(&self) -> Vec<LadderStep> {
+    pub(super) fn steps(&self) -> Vec<BoundaryStep> {
         let step = |level: &Level| {
             let after = sorted(level.after.clone());
             let across = sorted(level.across.clone());
-            Some(LadderStep {
+            Some(BoundaryStep {
                 boundary_bytes: 1 << level.log2,
                 count: after.len(),
                 after_median_ns: quantile_sorted(&after, 0.5)?,
@@ -238,7 +238,7 @@ mod tests {
 
     /// Triples at odd multiples of 4 KiB to 4 MiB; `cost` gives the latencies after and across by the power of two and
     /// the number of the visit.
-    fn climbed(cost: impl Fn(u32, u64) -> (u64, u64)) -> Ladder {
+    fn climbed(cost: impl Fn(u32, u64) -> (u64, u64)) -> BoundaryProfile {
         let mut samples = Vec::new();
         for log2 in 12..=22_u32 {
             for visit in 0..20 {
@@ -250,34 +250,34 @@ mod tests {
                 samples.push(small(at - 4096, 8192, across));
             }
         }
-        ladder(&samples).unwrap()
+        boundary_profile(&samples).unwrap()
     }
 
-    fn best(ladder: &Ladder) -> u64 {
-        let odds = |chunk: &u64| ladder.log_odds(*chunk, None);
-        ladder.candidates().into_iter().max_by(|a, b| odds(a).total_cmp(&odds(b))).unwrap()
+    fn best(profile: &BoundaryProfile) -> u64 {
+        let odds = |chunk: &u64| profile.log_odds(*chunk, None);
+        profile.candidates().into_iter().max_by(|a, b| odds(a).total_cmp(&odds(b))).unwrap()
     }
 
     #[test]
     fn other_scatter_of_the_same_middle_is_a_step() {
         let scatter = |visit: u64| 8_000_000 + visit * 7919 % 20 * 100_000 - 1_000_000;
-        let ladder = climbed(|log2, visit| {
+        let profile = climbed(|log2, visit| {
             (if log2 < 16 { 8_000_000 + visit } else { scatter(visit) }, 9_000_000 + visit)
         });
-        assert_eq!(best(&ladder), 1 << 16);
-        assert!(ladder.log_odds(1 << 16, None) > 20.0 && ladder.p_value(1 << 16) < 1e-6);
-        assert!(ladder.shows_motion(1 << 16));
+        assert_eq!(best(&profile), 1 << 16);
+        assert!(profile.log_odds(1 << 16, None) > 20.0 && profile.p_value(1 << 16) < 1e-6);
+        assert!(profile.has_mechanical_delay(1 << 16));
     }
 
     #[test]
     fn no_difference_is_no_step() {
-        let ladder = climbed(|log2, visit| {
+        let profile = climbed(|log2, visit| {
             let noise = (u64::from(log2) * 31 + visit * 17) % 20 * 1000;
             (8_000_000 + noise, 9_000_000 + noise)
         });
-        for chunk in ladder.candidates() {
-            assert!(ladder.kindest(chunk) < 0.0, "{chunk}");
-            assert!(!ladder.shows_motion(chunk) && ladder.p_value(chunk) > 0.01);
+        for chunk in profile.candidates() {
+            assert!(profile.best_case(chunk) < 0.0, "{chunk}");
+            assert!(!profile.has_mechanical_delay(chunk) && profile.p_value(chunk) > 0.01);
         }
     }
 
@@ -286,7 +286,7 @@ mod tests {
         let dearer =
             climbed(|log2, visit| (500_000 + visit, if log2 < 14 { 500_000 } else { 900_000 } + visit));
         assert_eq!(best(&dearer), 1 << 14);
-        assert!(!dearer.shares_work(1 << 14) && !dearer.shows_motion(1 << 14));
+        assert!(!dearer.shares_work(1 << 14) && !dearer.has_mechanical_delay(1 << 14));
         let cheaper =
             climbed(|log2, visit| (500_000 + visit, if log2 < 14 { 500_000 } else { 300_000 } + visit));
         assert!(cheaper.shares_work(1 << 14));
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn stripes_may_differ_from_chunks() {
-        let ladder = climbed(|log2, visit| {
+        let profile = climbed(|log2, visit| {
             let after = match log2 {
                 ..15 => 8_000_000,
                 15..18 => 3_000_000,
@@ -302,8 +302,8 @@ mod tests {
             };
             (after + visit * 100, 9_000_000)
         });
-        assert!(ladder.log_odds(1 << 15, Some(3 << 18)) > ladder.log_odds(1 << 15, None));
-        assert!(ladder.kindest(1 << 15) >= ladder.log_odds(1 << 15, Some(1 << 18)));
+        assert!(profile.log_odds(1 << 15, Some(3 << 18)) > profile.log_odds(1 << 15, None));
+        assert!(profile.best_case(1 << 15) >= profile.log_odds(1 << 15, Some(1 << 18)));
     }
 
     #[test]
@@ -313,8 +313,8 @@ mod tests {
         assert!(!is_triple(&[one(4096, 4096), one(8192, 4096), one(8192, 8192)]));
         assert!(!is_triple(&[one(0, 4096), one(8192, 4096), one(4096, 8192)]));
         assert!(
-            ladder(&[one(4096, 4096), one(8192, 4096), one(4096, 8192)]).is_none(),
-            "one level is no ladder"
+            boundary_profile(&[one(4096, 4096), one(8192, 4096), one(4096, 8192)]).is_none(),
+            "one level is no profile"
         );
     }
 }

@@ -3,9 +3,11 @@
 use rdsk_model::Op;
 use rdsk_stats::median;
 
+use super::boundary_profile::BoundaryProfile;
 use super::fit::Fit;
-use super::infer::{Candidate, MOST_DATA, Row, SEEN_LOG_ODDS, Saving, chance_of_gain, whole_against_partial};
-use super::ladder::Ladder;
+use super::inference::{
+    Candidate, MAX_DATA, Row, SEEN_LOG_ODDS, Saving, chance_of_gain, whole_against_partial,
+};
 use super::shape::{Layout, Redundancy};
 use super::{Advice, Answer, Figure, SizePoint};
 use super::{SURE, exact as bytes};
@@ -36,7 +38,7 @@ const UNUSUAL: f64 = 0.8;
 pub(super) struct Case<'a> {
     pub(super) op: Op,
     pub(super) rows: &'a [Row],
-    pub(super) rungs: &'a Ladder,
+    pub(super) profile: &'a BoundaryProfile,
     pub(super) null: &'a Fit,
     /// Likeliest first.
     pub(super) candidates: &'a [Candidate],
@@ -66,16 +68,16 @@ struct Proof {
 }
 
 /// Weighs the candidates.
-pub(super) fn judge(case: &Case<'_>) -> Answer {
-    let none = |why: &str| silent(case.op, case.rows, Some(case.rungs), why.to_owned());
+pub(super) fn conclude(case: &Case<'_>) -> Answer {
+    let none = |why: &str| inconclusive(case.op, case.rows, Some(case.profile), why.to_owned());
     let Some(best) = case.candidates.first() else {
         return none("no layout of the candidates explains the latencies");
     };
     let shares = shares(case, &best.layout);
     let gain_p = chance_of_gain(case.null, &best.fit, case.candidates.len());
     let chunk_bytes = best.layout.chunk_bytes;
-    let odds = case.rungs.log_odds(chunk_bytes, Some(best.layout.stripe_bytes()));
-    let is_seen = odds >= SEEN_LOG_ODDS && case.rungs.p_value(chunk_bytes) < UNLIKELY;
+    let odds = case.profile.log_odds(chunk_bytes, Some(best.layout.stripe_bytes()));
+    let is_seen = odds >= SEEN_LOG_ODDS && case.profile.p_value(chunk_bytes) < UNLIKELY;
     let saving = match best.layout.redundancy {
         Redundancy::None => None,
         Redundancy::Parity => whole_against_partial(case.rows, &best.layout),
@@ -85,7 +87,8 @@ pub(super) fn judge(case: &Case<'_>) -> Answer {
         return Answer { none_confidence: shares.none.clamp(AMBIGUOUS, SUREST), ..none(why) };
     }
     let reads_margin = reads_margin(case, &best.layout);
-    let is_striped = is_seen && (case.rungs.shows_motion(chunk_bytes) || case.rungs.shares_work(chunk_bytes));
+    let is_striped =
+        is_seen && (case.profile.has_mechanical_delay(chunk_bytes) || case.profile.shares_work(chunk_bytes));
     let proof = Proof { gain_p, is_seen, is_striped, saving, reads_margin };
     let is_proven = proof.is_whole_cheaper() && gain_p < DOUBTFUL;
     // What fits and boundaries say together may lean on a weaker proof by whole stripes, but not on none.
@@ -147,7 +150,7 @@ fn claim(case: &Case<'_>, best: &Candidate, shares: Shares, proof: &Proof) -> An
         chunk: Some(Figure {
             bytes: layout.chunk_bytes,
             confidence: shares.chunk.min(chunk_limit),
-            p_value: if proof.is_seen { case.rungs.p_value(layout.chunk_bytes) } else { proof.gain_p },
+            p_value: if proof.is_seen { case.profile.p_value(layout.chunk_bytes) } else { proof.gain_p },
         }),
         stripe: Some(Figure {
             bytes: layout.stripe_bytes(),
@@ -158,7 +161,7 @@ fn claim(case: &Case<'_>, best: &Candidate, shares: Shares, proof: &Proof) -> An
         start_offset_bytes: (has_parity && has_reads).then_some(layout.shift_chunks * layout.chunk_bytes),
         none_confidence: shares.none,
         evidence: reasons(case, &layout, proof),
-        ladder: case.rungs.steps(),
+        boundary_profile: case.profile.steps(),
         sizes: sizes(case.rows, Some(&layout)),
         advice: advice_of(&layout, parity, stripe_confidence),
     }
@@ -172,14 +175,14 @@ impl Proof {
 
 /// The most confidence that the chunk deserves: many chunks make the same full stripe, so the small requests must tell.
 fn chunk_limit(case: &Case<'_>, layout: &Layout, proof: &Proof) -> f64 {
-    let odds = case.rungs.log_odds(layout.chunk_bytes, Some(layout.stripe_bytes()));
+    let odds = case.profile.log_odds(layout.chunk_bytes, Some(layout.stripe_bytes()));
     let best_odds =
-        case.rungs.candidates().into_iter().map(|chunk| case.rungs.kindest(chunk)).fold(odds, f64::max);
+        case.profile.candidates().into_iter().map(|chunk| case.profile.best_case(chunk)).fold(odds, f64::max);
     // Where the boundaries of stripes alone explain as much, those of smaller chunks were not seen.
     let of_stripes = 1_u64 << layout.stripe_bytes().trailing_zeros();
     let is_owed =
-        of_stripes > layout.chunk_bytes && odds - case.rungs.log_odds(of_stripes, None) < SEEN_LOG_ODDS;
-    let is_odd = case.rungs.odd_part(layout.chunk_bytes).is_some();
+        of_stripes > layout.chunk_bytes && odds - case.profile.log_odds(of_stripes, None) < SEEN_LOG_ODDS;
+    let is_odd = case.profile.odd_part(layout.chunk_bytes).is_some();
     if is_owed || is_odd || !proof.is_seen || !(proof.is_striped || proof.is_whole_cheaper()) {
         AMBIGUOUS
     } else if best_odds > odds + CLEAR || case.op == Op::Read {
@@ -199,13 +202,13 @@ fn goes_round(case: &Case<'_>, layout: &Layout) -> bool {
 /// The most confidence that the full stripe deserves.
 fn limit(case: &Case<'_>, layout: &Layout, proof: &Proof) -> f64 {
     let has_parity = layout.redundancy == Redundancy::Parity;
-    if case.op == Op::Read || proof.gain_p > DOUBTFUL || layout.data == MOST_DATA {
+    if case.op == Op::Read || proof.gain_p > DOUBTFUL || layout.data == MAX_DATA {
         AMBIGUOUS
     } else if has_parity && !proof.is_whole_cheaper() {
         if proof.is_striped && proof.reads_margin > CLEAR { INDIRECT } else { AMBIGUOUS }
     } else if !has_parity && !goes_round(case, layout) {
         AMBIGUOUS
-    } else if !has_parity && !case.rungs.shows_motion(layout.chunk_bytes) {
+    } else if !has_parity && !case.profile.has_mechanical_delay(layout.chunk_bytes) {
         UNUSUAL
     } else {
         SUREST
@@ -220,7 +223,7 @@ fn reasons(case: &Case<'_>, layout: &Layout, proof: &Proof) -> Vec<String> {
         reasons.push(format!(
             "small requests at multiples of {} take other times than at multiples of less ({})",
             bytes(layout.chunk_bytes),
-            chance(case.rungs.p_value(layout.chunk_bytes))
+            chance(case.profile.p_value(layout.chunk_bytes))
         ));
     }
     if let Some(saving) = proof.saving {
@@ -252,7 +255,7 @@ fn reasons(case: &Case<'_>, layout: &Layout, proof: &Proof) -> Vec<String> {
         reasons.push(
             "reads go round all members, so members that hold parity are not told from others".to_owned(),
         );
-    } else if !has_parity && !case.rungs.shows_motion(layout.chunk_bytes) {
+    } else if !has_parity && !case.profile.has_mechanical_delay(layout.chunk_bytes) {
         reasons.push("no moving parts show, so that one device of parallel parts is possible".to_owned());
     }
     reasons
@@ -310,7 +313,7 @@ pub(super) fn advice(chunk_bytes: u64, stripe_bytes: u64, has_parity: bool, star
 }
 
 /// An answer that names no stripe.
-pub(super) fn silent(op: Op, rows: &[Row], rungs: Option<&Ladder>, why: String) -> Answer {
+pub(super) fn inconclusive(op: Op, rows: &[Row], profile: Option<&BoundaryProfile>, why: String) -> Answer {
     Answer {
         op,
         chunk: None,
@@ -319,7 +322,7 @@ pub(super) fn silent(op: Op, rows: &[Row], rungs: Option<&Ladder>, why: String) 
         start_offset_bytes: None,
         none_confidence: 0.0,
         evidence: vec![why],
-        ladder: rungs.map(Ladder::steps).unwrap_or_default(),
+        boundary_profile: profile.map(BoundaryProfile::steps).unwrap_or_default(),
         sizes: sizes(rows, None),
         advice: Advice { write_bytes: None, align_bytes: None, text: NO_ADVICE.to_owned() },
     }

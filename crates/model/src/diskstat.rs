@@ -1,0 +1,157 @@
+//! The kernel's seventeen counters of a block device, by the kernel's names and in the kernel's units: as totals, or as
+//! their growth over an interval. It holds and adds them; reading them is `observe`'s, the columns of iostat `analysis`'.
+
+use serde::{Deserialize, Serialize};
+
+/// The kernel's sector in every counter, whatever the device's block size.
+pub const SECTOR_BYTES: u64 = 512;
+
+/// The fields of `/sys/block/*/stat` in its order (Documentation/admin-guide/iostats.rst, Documentation/block/stat.rst).
+///
+/// Totals since the device was registered, or their growth between two samples. They move when a request *completes*. The
+/// `ticks` are milliseconds. `io_ticks_ms` grows by whole jiffies, so short intervals and fast devices show it coarsely.
+/// `None` means that the kernel does not count it: discards before 4.18, flushes before 5.5.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskStat {
+    /// Reads completed.
+    pub read_ios: u64,
+    /// Reads merged into a neighbour before they were issued.
+    pub read_merges: u64,
+    /// Sectors read.
+    pub read_sectors: u64,
+    /// Time that reads took, summed over reads.
+    pub read_ticks_ms: u64,
+    /// Writes completed.
+    pub write_ios: u64,
+    /// Writes merged into a neighbour before they were issued.
+    pub write_merges: u64,
+    /// Sectors written.
+    pub write_sectors: u64,
+    /// Time that writes took, summed over writes.
+    pub write_ticks_ms: u64,
+    /// Requests in the driver: the one field that also falls, so of an interval it is the number at its end.
+    pub in_flight: u64,
+    /// Time with at least one request in flight.
+    pub io_ticks_ms: u64,
+    /// Time that all requests took, summed; since 5.0 it is the sum of the four `ticks` of completed requests.
+    pub time_in_queue_ms: u64,
+    /// Discards completed.
+    pub discard_ios: Option<u64>,
+    /// Discards merged.
+    pub discard_merges: Option<u64>,
+    /// Sectors discarded.
+    pub discard_sectors: Option<u64>,
+    /// Time that discards took.
+    pub discard_ticks_ms: Option<u64>,
+    /// Flush requests completed; the kernel does not count them for partitions.
+    pub flush_ios: Option<u64>,
+    /// Time that flushes took.
+    pub flush_ticks_ms: Option<u64>,
+}
+
+impl DiskStat {
+    /// Fields that every kernel since 2.6.25 prints; 4.18 added four for discards, 5.5 two for flushes.
+    pub const MIN_FIELDS: usize = 11;
+    /// All fields that are known here.
+    pub const MAX_FIELDS: usize = 17;
+
+    /// From the numbers of a `stat` file in its order; those after the 17th are left alone, and fewer than 11 are no
+    /// counters.
+    #[must_use]
+    pub fn from_fields(fields: &[u64]) -> Option<Self> {
+        let &[
+            read_ios,
+            read_merges,
+            read_sectors,
+            read_ticks_ms,
+            write_ios,
+            write_merges,
+            write_sectors,
+            write_ticks_ms,
+            in_flight,
+            io_ticks_ms,
+            time_in_queue_ms,
+            ref more @ ..,
+        ] = fields
+        else {
+            return None;
+        };
+        let of_group =
+            |first: usize, last: usize, index: usize| more.get(first..=last).map(|group| group[index]);
+        let discard = |index| of_group(0, 3, index);
+        let flush = |index| of_group(4, 5, index);
+        Some(Self {
+            read_ios,
+            read_merges,
+            read_sectors,
+            read_ticks_ms,
+            write_ios,
+            write_merges,
+            write_sectors,
+            write_ticks_ms,
+            in_flight,
+            io_ticks_ms,
+            time_in_queue_ms,
+            discard_ios: discard(0),
+            discard_merges: discard(1),
+            discard_sectors: discard(2),
+            discard_ticks_ms: discard(3),
+            flush_ios: flush(0),
+            flush_ticks_ms: flush(1),
+        })
+    }
+
+    /// Adds the growth over a later interval. A counter that one of the two does not have is unknown in the sum.
+    pub fn add(&mut self, later: &Self) {
+        let plus = |sum: &mut Option<u64>, more: Option<u64>| {
+            *sum = sum.zip(more).map(|(a, b)| a.saturating_add(b));
+        };
+        self.read_ios = self.read_ios.saturating_add(later.read_ios);
+        self.read_merges = self.read_merges.saturating_add(later.read_merges);
+        self.read_sectors = self.read_sectors.saturating_add(later.read_sectors);
+        self.read_ticks_ms = self.read_ticks_ms.saturating_add(later.read_ticks_ms);
+        self.write_ios = self.write_ios.saturating_add(later.write_ios);
+        self.write_merges = self.write_merges.saturating_add(later.write_merges);
+        self.write_sectors = self.write_sectors.saturating_add(later.write_sectors);
+        self.write_ticks_ms = self.write_ticks_ms.saturating_add(later.write_ticks_ms);
+        self.in_flight = later.in_flight;
+        self.io_ticks_ms = self.io_ticks_ms.saturating_add(later.io_ticks_ms);
+        self.time_in_queue_ms = self.time_in_queue_ms.saturating_add(later.time_in_queue_ms);
+        plus(&mut self.discard_ios, later.discard_ios);
+        plus(&mut self.discard_merges, later.discard_merges);
+        plus(&mut self.discard_sectors, later.discard_sectors);
+        plus(&mut self.discard_ticks_ms, later.discard_ticks_ms);
+        plus(&mut self.flush_ios, later.flush_ios);
+        plus(&mut self.flush_ticks_ms, later.flush_ticks_ms);
+    }
+
+    /// Bytes read.
+    #[must_use]
+    pub fn read_bytes(&self) -> u64 {
+        self.read_sectors.saturating_mul(SECTOR_BYTES)
+    }
+
+    /// Bytes written.
+    #[must_use]
+    pub fn write_bytes(&self) -> u64 {
+        self.write_sectors.saturating_mul(SECTOR_BYTES)
+    }
+
+    /// Bytes read and written.
+    #[must_use]
+    pub fn moved_bytes(&self) -> u64 {
+        self.read_sectors.saturating_add(self.write_sectors).saturating_mul(SECTOR_BYTES)
+    }
+
+    /// Whether nothing was completed: a growth of zero.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        let none = |field: Option<u64>| field.unwrap_or(0) == 0;
+        self.read_ios == 0
+            && self.write_ios == 0
+            && self.read_sectors == 0
+            && self.write_sectors == 0
+            && none(self.discard_ios)
+            && none(self.flush_ios)
+    }
+}
