@@ -1,5 +1,5 @@
-//! How a cell went over time: its windows laid out over its visits, and the lasting falls of the rate among them. It says
-//! what happened and when, and explains nothing.
+//! The rate of a cell over time: its windows by visit, and the lasting falls of the rate among them. It reports what
+//! happened and when, and explains nothing.
 
 use crate::metrics;
 use rdsk_model::{CellRecord, IoPath, Op, Record, StopReason, Sync, VerdictCode, Visit};
@@ -207,7 +207,7 @@ enum Seen {
 
 /// Places a shift in a visit. One that no visit shows by itself lies near an end of one: a cache that empties at rest hides
 /// the change in the first windows, so it lies anywhere between the end of the visit before and what was seen, or between
-/// that and the beginning of the next visit.
+/// that and the start of the next visit.
 fn located(series: &RateSeries, segment: usize, shift: &rdsk_stats::LevelShift, seen: Seen) -> LevelShift {
     let this = &series.segments[segment];
     let offset_ns = series.width_ns * shift.index as u64;

@@ -2,7 +2,7 @@
 //! and releases every claim, and with it every test file, before it returns.
 
 use crate::backend::Backend;
-use crate::claims::{ClaimedTargets, claim_all, judge_all};
+use crate::claims::{ClaimedTargets, JudgedTarget, claim_all, judge_all};
 use crate::planner::{PlanError, plan};
 use crate::request::Request;
 use crate::runner::Runner;
@@ -91,7 +91,7 @@ pub fn plan_only(request: &Request) -> Result<(Plan, Vec<Target>), Problem> {
     let judged = judge_all(request)?;
     let planned = (0..).zip(&judged).map(|(index, one)| one.planned(index, request));
     let targets = planned.collect::<Result<Vec<_>, _>>()?;
-    let writable: Vec<bool> = judged.iter().map(|one| one.is_writable()).collect();
+    let writable: Vec<bool> = judged.iter().map(JudgedTarget::is_writable).collect();
     let budget_ns = request.options.budget_ns;
     let plan = plan(&request.experiments, &targets, &writable, None, &request.options, budget_ns)
         .map_err(|error| plan_problem(&error))?;

@@ -54,7 +54,7 @@ fn of_device(then: &DeviceEvidence, now: &DeviceEvidence) -> DeviceEvidence {
         sum.add(&more);
         sum
     });
-    // The visits of both, unless those of one part are not known.
+    // The visits of both, unless those of one part are unknown.
     let visits = if diskstat.is_some() { [then.visits.as_slice(), &now.visits].concat() } else { Vec::new() };
     DeviceEvidence {
         target: now.target,
@@ -121,7 +121,7 @@ mod tests {
             device: vec![device],
             requests: vec![Request { target: 0, op: Op::Read, bytes: 4096, count: reads }],
             bios: vec![bio("this"), bio("other")],
-            device_latency_ns: Some(latency(&vec![1_000 * reads; 10])),
+            device_latency_ns: Some(latency(&[1_000 * reads; 10])),
             process,
             ..Evidence::none()
         }

@@ -109,8 +109,7 @@ fn is_continued(cell: &Cell, then: &CellRecord) -> bool {
 impl CellTotals {
     /// Totals that start with what an earlier Record holds of the cell.
     pub(crate) fn of(cell: &Cell, earlier: &[CellRecord]) -> Self {
-        let mut totals = CellTotals::default();
-        totals.rates_of_overlap = cell.workload.streams > 1;
+        let mut totals = CellTotals { rates_of_overlap: cell.workload.streams > 1, ..CellTotals::default() };
         let (Some(then), Some(points)) = (continued(cell, earlier), &cell.workload.points) else {
             return totals;
         };

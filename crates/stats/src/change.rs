@@ -39,7 +39,7 @@ impl Default for ChangeOptions {
 /// ranks of its two parts differ most, if Student's t of these ranks (Conover and Iman 1981) is less likely by chance than
 /// the bound of Bonferroni over all splits allows, and its parts are searched in turn. A level that returns, a slow part in
 /// the middle of a disk for one, leaves no split whose two sides differ enough; where no split is found, the part in the
-/// middle that differs most from the rest is looked for (circular segmentation, Olshen and others 2004), and its begin is the
+/// middle that differs most from the rest is looked for (circular segmentation, Olshen and others 2004), and its start is the
 /// split. Each step is then moved to where the
 /// absolute deviations from the medians of its two neighbours are least. A slope is no step; it comes out as a staircase of
 /// at most `most` steps. Samples must be finite; equal ones share their rank.

@@ -4,12 +4,14 @@
 
 mod bands;
 mod change;
+mod class_counts;
 mod codec;
 mod dip;
 mod friedman;
 mod histogram;
 mod interval;
 mod knee;
+mod least_squares;
 mod level_shift;
 #[cfg(test)]
 mod noise;
@@ -23,12 +25,14 @@ mod two_samples;
 
 pub use bands::{Band, BandOptions, Bands, bands, dithered};
 pub use change::{ChangeOptions, ChangePoint, change_points};
+pub use class_counts::ClassCounts;
 pub use codec::HistogramError;
 pub use dip::{dip, dip_p_value};
 pub use friedman::friedman_p_value;
 pub use histogram::Histogram;
 pub use interval::{Interval, batch_interval, mean_interval, median_interval};
 pub use knee::{Knee, Level, MIN_GAIN, knee};
+pub use least_squares::{Fit, LeastSquares};
 pub use level_shift::{LevelShift, interquartile_mean, level_shift};
 pub use order::{jain, lag1, mad, mean, median, quantile_sorted, stddev};
 pub use steady::{Steadiness, Warmup, mser5};

@@ -1,8 +1,7 @@
 //! What limits where more streams stop helping, from the counters of that cell, in a fixed order: a control group, the
-//! devices, one target of several, the queue, the processor, the making of the data. Without counters it is not known.
+//! devices, one target of several, the queue, the processor, data generation. Without counters it is not known.
 
-use super::Point;
-use super::shares::TargetShare;
+use super::shares::{Point, TargetShare};
 use crate::{metrics, words};
 use rdsk_model::{CellRecord, EvidenceSource, Limit as GroupLimit, Record, TargetKind, VerdictCode};
 use rdsk_units::{percent, printable};
@@ -33,7 +32,7 @@ pub enum Limit {
     QueueFull(Cause),
     /// The processors.
     Cpu(Cause),
-    /// Making the data to write.
+    /// Generating the data to write.
     Source(Cause),
     /// No counter shows it.
     Unknown,
@@ -61,7 +60,7 @@ impl Limit {
             Self::SomeTargets(_) => "one target",
             Self::QueueFull(_) => "queue full",
             Self::Cpu(_) => "processor",
-            Self::Source(_) => "making data",
+            Self::Source(_) => "data generation",
             Self::Unknown => "not known",
         }
     }

@@ -7,7 +7,7 @@ mod shares;
 
 pub use limit::{BUSY, Cause, IDLE, Limit, limit};
 pub use limit::{name, of_point};
-pub use shares::{Fairness, Ramp, StreamShare, TargetShare};
+pub use shares::{Fairness, Point, Ramp, StreamShare, TargetShare};
 
 use rdsk_model::{CellRecord, Experiment, Op, Record};
 use rdsk_stats::{Knee, Level, knee};
@@ -45,42 +45,6 @@ pub struct Stop {
     pub next_streams: u32,
     /// What limits at the knee.
     pub limit: Limit,
-}
-
-/// One cell, read.
-#[derive(Clone, Debug)]
-pub struct Point<'a> {
-    /// The cell itself; its `bytes_per_s` is the rate while all streams ran.
-    pub cell: &'a CellRecord,
-    /// The time before the last stream began, of the first visit; `None` for a single stream and where all began at once.
-    pub ramp: Option<Ramp>,
-    /// What each stream had, by index.
-    pub streams: Vec<StreamShare>,
-    /// How evenly; `None` for a single stream.
-    pub fairness: Option<Fairness>,
-    /// What each target gave, in the order of the workload.
-    pub targets: Vec<TargetShare>,
-    /// How far the starts were from the times asked for, in ns: the most that a start differed from its turn, or, where all
-    /// were to start together, from the first start to the last. `None` for a single stream.
-    pub skew_ns: Option<u64>,
-    /// The rate over that of one stream with the same block size; `None` where that was not measured.
-    pub speed_up: Option<f64>,
-    /// Indices of the streams that failed.
-    pub failed: Vec<u32>,
-}
-
-impl Point<'_> {
-    /// Number of streams.
-    #[must_use]
-    pub fn count(&self) -> u32 {
-        self.cell.workload.streams
-    }
-
-    /// Bytes per second while all streams ran.
-    #[must_use]
-    pub fn bytes_per_s(&self) -> Option<f64> {
-        self.cell.result.bytes_per_s.map(|rate| rate.mean)
-    }
 }
 
 impl Grid<'_> {

@@ -1,10 +1,45 @@
 //! One cell of `scale`, read: who had how much of it, and when. Sums over visits; it knows no other cell.
 
-use super::Point;
 use rdsk_model::{CellRecord, StreamResult, Visit};
 
 /// A ramp of up to this part of the elapsed time does not blur the shares of the streams.
 const SHORT_RAMP: f64 = 0.1;
+
+/// One cell, read.
+#[derive(Clone, Debug)]
+pub struct Point<'a> {
+    /// The cell itself; its `bytes_per_s` is the rate while all streams ran.
+    pub cell: &'a CellRecord,
+    /// The time before the last stream began, of the first visit; `None` for a single stream and where all began at once.
+    pub ramp: Option<Ramp>,
+    /// What each stream had, by index.
+    pub streams: Vec<StreamShare>,
+    /// How evenly; `None` for a single stream.
+    pub fairness: Option<Fairness>,
+    /// What each target gave, in the order of the workload.
+    pub targets: Vec<TargetShare>,
+    /// How far the starts were from the requested times, in ns: the most that a start differed from its turn, or, where all
+    /// were to start together, from the first start to the last. `None` for a single stream.
+    pub skew_ns: Option<u64>,
+    /// The rate over that of one stream with the same block size; `None` where that was not measured.
+    pub speed_up: Option<f64>,
+    /// Indices of the streams that failed.
+    pub failed: Vec<u32>,
+}
+
+impl Point<'_> {
+    /// Number of streams.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.cell.workload.streams
+    }
+
+    /// Bytes per second while all streams ran.
+    #[must_use]
+    pub fn bytes_per_s(&self) -> Option<f64> {
+        self.cell.result.bytes_per_s.map(|rate| rate.mean)
+    }
+}
 
 /// The time in which streams began one after the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -189,7 +224,7 @@ fn targets(cell: &CellRecord) -> Vec<TargetShare> {
 }
 
 /// Busy time during the I/O over the time in which the target had streams: a target whose first stream began late was idle
-/// before for no fault of its own.
+/// before for a reason that is not its own.
 fn busy_share(cell: &CellRecord, target: u32, elapsed_ns: u64) -> Option<f64> {
     let busy_ns = cell
         .evidence

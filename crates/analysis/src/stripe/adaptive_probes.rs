@@ -1,12 +1,12 @@
-//! Where to ask next, one small request at a time: from one boundary between members to the next by doubling and halving,
-//! then over the chunks and over random places, to hold the chunk against all of them. Every decision follows from the
-//! requests before it alone, so the same answers always lead to the same places. It issues nothing.
+//! Which small request comes next while members are counted: from one boundary between members to the next by doubling and
+//! halving, then one in each chunk and at random offsets, to check the chunk size. Every choice follows from the earlier
+//! requests alone, so the same counters always lead to the same offsets. No I/O is issued here.
 
 use super::unit_members::{MAX_MEMBERS, Mask, UnitMembers};
 use rdsk_model::{ChosenIo, NextPlace, Op, PlaceChooser, Workload};
 use rdsk_stats::rng::SplitMix64;
 
-/// Requests of one walk, repetitions included.
+/// Maximum number of adaptive requests, repetitions included.
 pub const MAX_ADAPTIVE_PROBES: usize = 350;
 /// Boundaries that are looked for one by one.
 const BOUNDARIES: usize = 4;
@@ -23,7 +23,7 @@ const BLIND_REQUESTS: usize = 24;
 /// Times that a chunk is corrected by a boundary inside it.
 const MAX_CORRECTIONS: usize = 8;
 
-/// Who walks over a span with requests of one unit.
+/// Adaptive requests of one unit over a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdaptiveProbes {
     /// Read or write.
@@ -38,10 +38,10 @@ pub struct AdaptiveProbes {
     pub seed: u64,
 }
 
-/// A unit that must be asked first.
+/// A unit that must be requested first.
 struct Needs(u64);
 
-/// The boundaries that a walk found, in units.
+/// The boundaries that were found, in units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Boundaries {
     /// Distance of boundaries; `None` where there is at most one.
@@ -76,7 +76,7 @@ fn told(units: &UnitMembers) -> NextPlace {
 }
 
 impl AdaptiveProbes {
-    /// The walk that a workload with places chosen first means.
+    /// The adaptive probes of a workload whose first positions are chosen at run time.
     #[must_use]
     pub fn of(workload: &Workload) -> Self {
         Self {
@@ -88,12 +88,12 @@ impl AdaptiveProbes {
         }
     }
 
-    /// What the requests of a walk reached.
+    /// The members that each request reached.
     pub(super) fn unit_members(&self, seen: &[ChosenIo]) -> UnitMembers {
         UnitMembers::of(self.op, self.begin_bytes, self.unit_bytes, seen)
     }
 
-    /// The boundaries of a walk; `None` where it was cut short before they were found.
+    /// The boundaries; `None` if the requests ended before they were found.
     pub(super) fn found(&self, units: &UnitMembers) -> Option<Boundaries> {
         self.boundaries(units).ok()
     }

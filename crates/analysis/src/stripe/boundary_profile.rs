@@ -1,18 +1,16 @@
-//! The chunk from small requests around the multiples of each candidate: where two neighbours lie on two members, what
-//! the second one costs, and what one across the boundary costs, is distributed differently. It supposes nothing of how
-//! differently.
+//! The chunk from small requests around the multiples of each candidate: if two neighbours lie on two members, the latency
+//! of the second one, and that of a request across the boundary, is distributed differently. How differently is not
+//! assumed.
 
-use rdsk_stats::{kolmogorov_smirnov, quantile_sorted};
+use rdsk_stats::{ClassCounts, kolmogorov_smirnov, quantile_sorted};
 
-use super::{BoundaryStep, Sample};
+use super::answer::{BoundaryStep, Sample};
 
-/// Classes that the latencies of all levels are divided into, equally full.
-const CLASSES: usize = 8;
 /// Odd parts of a chunk that is no power of two.
 const ODD_PARTS: [u64; 3] = [3, 5, 7];
 /// Chance of a difference above which there is none.
 const INDISTINCT: f64 = 0.01;
-/// Share of a latency from which on a difference is taken for that of moving parts.
+/// Share of a latency from which on a difference is taken for mechanical.
 const MOTION: f64 = 0.1;
 
 /// The small requests of one level: boundaries that are odd multiples of one power of two.
@@ -27,16 +25,13 @@ pub(super) struct Level {
     pub(super) multiples: Vec<u64>,
 }
 
-/// What the profile says.
+/// Latency around boundaries, level by level.
 #[derive(Clone, Debug)]
 pub(super) struct BoundaryProfile {
     levels: Vec<Level>,
-    after: Vec<Classes>,
-    across: Vec<Classes>,
+    after: ClassCounts,
+    across: ClassCounts,
 }
-
-/// How many latencies of a level lie in each class.
-type Classes = [usize; CLASSES];
 
 /// Reads the triples of a sweep out of samples in the order of issue. `None` with fewer than two levels.
 pub(super) fn boundary_profile(samples: &[Sample]) -> Option<BoundaryProfile> {
@@ -59,8 +54,10 @@ pub(super) fn boundary_profile(samples: &[Sample]) -> Option<BoundaryProfile> {
     if levels.len() < 2 {
         return None;
     }
-    let after = classed(&levels, |level| &level.after);
-    let across = classed(&levels, |level| &level.across);
+    let counts = |of: fn(&Level) -> &Vec<f64>| {
+        ClassCounts::of(&levels.iter().map(|level| of(level).as_slice()).collect::<Vec<&[f64]>>())
+    };
+    let (after, across) = (counts(|level| &level.after), counts(|level| &level.across));
     Some(BoundaryProfile { levels, after, across })
 }
 
@@ -87,10 +84,10 @@ impl BoundaryProfile {
 
     /// How many times (as a natural logarithm) likelier the latencies are if the chunk is this than if there is none.
     /// Boundaries of stripes may differ from those of other chunks (the parity moves on; two spindles stand to each other
-    /// otherwise than two others): with `stripe_bytes` given, the kinder of both views counts.
+    /// otherwise than two others): with `stripe_bytes` given, the better of both views counts.
     pub(super) fn log_odds(&self, chunk_bytes: u64, stripe_bytes: Option<u64>) -> f64 {
         let split = |bytes: u64| self.levels.partition_point(|level| (1_u64 << level.log2) < bytes);
-        let at = |splits: &[usize]| gain(&self.after, splits) + gain(&self.across, splits);
+        let at = |splits: &[usize]| self.after.log_odds(splits) + self.across.log_odds(splits);
         let chunk = split(chunk_bytes);
         let plain = at(&[chunk]);
         let stripe = stripe_bytes.map(|bytes| split(1 << bytes.trailing_zeros()));
@@ -100,7 +97,7 @@ impl BoundaryProfile {
         }
     }
 
-    /// The most that any full stripe gives a chunk.
+    /// The best log odds of a chunk over all full stripes.
     pub(super) fn best_case(&self, chunk_bytes: u64) -> f64 {
         let stripes =
             self.levels.iter().map(|level| 1_u64 << level.log2).filter(|&bytes| bytes > chunk_bytes);
@@ -141,7 +138,7 @@ impl BoundaryProfile {
     }
 
     /// Whether what follows its neighbour takes another time, or one less regular, on another member than on the same, as
-    /// with media that turn; memory does not know where the last request was.
+    /// with rotating media; memory does not know where the last request was.
     pub(super) fn has_mechanical_delay(&self, chunk_bytes: u64) -> bool {
         let (below, from) = self.parted(chunk_bytes, |level| &level.after);
         let at = |of: &[f64], p| quantile_sorted(of, p).unwrap_or(0.0);
@@ -166,7 +163,7 @@ impl BoundaryProfile {
         (take(&self.levels[..split]), take(&self.levels[split..]))
     }
 
-    /// The points for the page.
+    /// The figures for the page.
     pub(super) fn steps(&self) -> Vec<BoundaryStep> {
         let step = |level: &Level| {
             let after = sorted(level.after.clone());
@@ -186,50 +183,6 @@ impl BoundaryProfile {
 pub(super) fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values.sort_by(f64::total_cmp);
     values
-}
-
-/// The latencies of each level by class.
-fn classed(levels: &[Level], of: fn(&Level) -> &Vec<f64>) -> Vec<Classes> {
-    let all = sorted(levels.iter().flat_map(|level| of(level).iter().copied()).collect());
-    let limits: Vec<f64> =
-        (1..CLASSES).filter_map(|class| quantile_sorted(&all, class as f64 / CLASSES as f64)).collect();
-    let mut counts = vec![[0; CLASSES]; levels.len()];
-    for (level, count) in levels.iter().zip(&mut counts) {
-        for latency_ns in of(level) {
-            count[limits.partition_point(|limit| limit < latency_ns)] += 1;
-        }
-    }
-    counts
-}
-
-/// Log odds that the levels between the splits have other shares of the classes each, against that all have the same;
-/// unknown shares are integrated out (each mixture as likely as any other).
-fn gain(counts: &[Classes], splits: &[usize]) -> f64 {
-    let total = |counts: &[Classes]| {
-        let mut sum = [0; CLASSES];
-        for level in counts {
-            sum.iter_mut().zip(level).for_each(|(sum, count)| *sum += count);
-        }
-        evidence(&sum)
-    };
-    let mut from = 0;
-    let mut apart = 0.0;
-    for &split in splits {
-        apart += total(&counts[from..split]);
-        from = split;
-    }
-    apart + total(&counts[from..]) - total(counts)
-}
-
-/// Logarithm of the chance of these counts when all mixtures are equally likely.
-fn evidence(counts: &Classes) -> f64 {
-    let all: usize = counts.iter().sum();
-    log_factorial(CLASSES - 1) + counts.iter().map(|&count| log_factorial(count)).sum::<f64>()
-        - log_factorial(all + CLASSES - 1)
-}
-
-fn log_factorial(n: usize) -> f64 {
-    (2..=n).map(|k| (k as f64).ln()).sum()
 }
 
 #[cfg(test)]
@@ -283,10 +236,10 @@ mod tests {
 
     #[test]
     fn a_crossing_that_only_costs_more_is_no_shared_work() {
-        let dearer =
+        let more_expensive =
             climbed(|log2, visit| (500_000 + visit, if log2 < 14 { 500_000 } else { 900_000 } + visit));
-        assert_eq!(best(&dearer), 1 << 14);
-        assert!(!dearer.shares_work(1 << 14) && !dearer.has_mechanical_delay(1 << 14));
+        assert_eq!(best(&more_expensive), 1 << 14);
+        assert!(!more_expensive.shares_work(1 << 14) && !more_expensive.has_mechanical_delay(1 << 14));
         let cheaper =
             climbed(|log2, visit| (500_000 + visit, if log2 < 14 { 500_000 } else { 300_000 } + visit));
         assert!(cheaper.shares_work(1 << 14));

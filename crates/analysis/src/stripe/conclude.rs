@@ -1,16 +1,12 @@
-//! What may be claimed of the layouts that were fitted, and in which words. It fits nothing.
+//! What follows from the fitted layouts, and the sentences that say so. It fits nothing.
 
 use rdsk_model::Op;
 use rdsk_stats::median;
 
+use super::answer::{Advice, Answer, Figure, SURE, SizePoint, exact as bytes};
 use super::boundary_profile::BoundaryProfile;
-use super::fit::Fit;
-use super::inference::{
-    Candidate, MAX_DATA, Row, SEEN_LOG_ODDS, Saving, chance_of_gain, whole_against_partial,
-};
+use super::candidates::{Candidate, FLOOR, Fit, MAX_DATA, Row, SEEN_LOG_ODDS, Saving};
 use super::shape::{Layout, Redundancy};
-use super::{Advice, Answer, Figure, SizePoint};
-use super::{SURE, exact as bytes};
 use crate::words::{nanos, plural};
 
 /// Log odds are divided by this before they become a probability: deviations are neither normal nor independent.
@@ -23,7 +19,7 @@ const UNLIKELY: f64 = 0.01;
 const CLEAR: f64 = 10.0;
 /// The most confidence in parity that no whole stripe proved.
 const INDIRECT: f64 = 0.95;
-/// A chance that is not told in figures any more: no model of scatter holds so far out.
+/// A probability too small to print: no model of scatter holds so far out.
 const NEGLIGIBLE: f64 = 1e-12;
 /// Times that the longest request must go round all members.
 const ROUNDS: u64 = 3;
@@ -34,7 +30,7 @@ const AMBIGUOUS: f64 = 0.5;
 /// The same where only an unusual device would.
 const UNUSUAL: f64 = 0.8;
 
-/// All that is judged.
+/// Everything that the conclusion rests on.
 pub(super) struct Case<'a> {
     pub(super) op: Op,
     pub(super) rows: &'a [Row],
@@ -67,23 +63,23 @@ struct Proof {
     reads_margin: f64,
 }
 
-/// Weighs the candidates.
+/// Draws the conclusion from the candidates.
 pub(super) fn conclude(case: &Case<'_>) -> Answer {
     let none = |why: &str| inconclusive(case.op, case.rows, Some(case.profile), why.to_owned());
     let Some(best) = case.candidates.first() else {
-        return none("no layout of the candidates explains the latencies");
+        return none("none of the candidate layouts explains the latencies");
     };
     let shares = shares(case, &best.layout);
-    let gain_p = chance_of_gain(case.null, &best.fit, case.candidates.len());
+    let gain_p = gain_p_value(case, best);
     let chunk_bytes = best.layout.chunk_bytes;
     let odds = case.profile.log_odds(chunk_bytes, Some(best.layout.stripe_bytes()));
     let is_seen = odds >= SEEN_LOG_ODDS && case.profile.p_value(chunk_bytes) < UNLIKELY;
     let saving = match best.layout.redundancy {
         Redundancy::None => None,
-        Redundancy::Parity => whole_against_partial(case.rows, &best.layout),
+        Redundancy::Parity => Saving::of(case.rows, &best.layout),
     };
     if shares.none >= 0.5 || (!is_seen && gain_p > DOUBTFUL) {
-        let why = "neither size nor place of a request makes its cost step as a stripe would";
+        let why = "latency has no steps by size or offset as a stripe would cause";
         return Answer { none_confidence: shares.none.clamp(AMBIGUOUS, SUREST), ..none(why) };
     }
     let reads_margin = reads_margin(case, &best.layout);
@@ -105,6 +101,12 @@ pub(super) fn conclude(case: &Case<'_>) -> Answer {
         return Answer { none_confidence: AMBIGUOUS, ..none(&why) };
     }
     claim(case, best, shares, &proof)
+}
+
+/// Chance that the layout's figures explain as much as they do if they mean nothing, over all layouts that were tried.
+fn gain_p_value(case: &Case<'_>, best: &Candidate) -> f64 {
+    let tried = case.candidates.len() as f64;
+    (best.fit.gain_p_value(case.null, FLOOR) * tried).clamp(f64::MIN_POSITIVE, 1.0)
 }
 
 fn reads_margin(case: &Case<'_>, best: &Layout) -> f64 {
@@ -221,7 +223,7 @@ fn reasons(case: &Case<'_>, layout: &Layout, proof: &Proof) -> Vec<String> {
     let has_parity = layout.redundancy == Redundancy::Parity;
     if proof.is_seen {
         reasons.push(format!(
-            "small requests at multiples of {} take other times than at multiples of less ({})",
+            "small requests at multiples of {} differ in latency from those at smaller multiples ({})",
             bytes(layout.chunk_bytes),
             chance(case.profile.p_value(layout.chunk_bytes))
         ));
@@ -236,27 +238,29 @@ fn reasons(case: &Case<'_>, layout: &Layout, proof: &Proof) -> Vec<String> {
         ));
     } else if has_parity && proof.reads_margin > CLEAR {
         reasons.push(
-            "no whole stripe was written, but only reads before partial writes explain the cost over size"
+            "no full stripe was written, but only reads before partial writes explain the latency by size"
                 .to_owned(),
         );
     }
     if proof.gain_p <= DOUBTFUL {
         reasons.push(format!(
-            "{} of {} explain the cost over size best of {} ({})",
+            "{} of {} explain the latency by size best of {} ({})",
             plural(layout.data, "data member"),
             bytes(layout.chunk_bytes),
             plural(case.candidates.len() as u64, "layout"),
             chance(proof.gain_p)
         ));
     } else {
-        reasons.push("the number of data members is not sure: sizes fit it no better than chance".to_owned());
+        reasons.push(
+            "the number of data members is uncertain: it explains the latency by size no better than chance"
+                .to_owned(),
+        );
     }
     if case.op == Op::Read {
-        reasons.push(
-            "reads go round all members, so members that hold parity are not told from others".to_owned(),
-        );
+        reasons.push("reads go to all members in turn, so they do not show parity".to_owned());
     } else if !has_parity && !case.profile.has_mechanical_delay(layout.chunk_bytes) {
-        reasons.push("no moving parts show, so that one device of parallel parts is possible".to_owned());
+        reasons
+            .push("no mechanical delay shows, so this may be one device that is parallel inside".to_owned());
     }
     reasons
 }
@@ -278,12 +282,12 @@ fn advice_of(layout: &Layout, parity: Option<bool>, confidence: f64) -> Advice {
 
 /// What is left to say without a stripe.
 pub(super) const NO_ADVICE: &str =
-    "no stripe was seen that size or alignment should heed; see `rdsk align` for sectors and pages";
+    "no stripe was seen that request size or alignment should follow; see `rdsk align` for sectors and pages";
 
 /// What follows from the chunk alone.
 pub(super) fn chunk_advice(chunk_bytes: u64) -> String {
     format!(
-        "align writes to {}, so that small ones touch one member; the full stripe is not sure enough to advise it",
+        "align writes to {}, so that small ones touch one member; the full stripe is too uncertain to recommend",
         bytes(chunk_bytes)
     )
 }
@@ -292,7 +296,7 @@ pub(super) fn chunk_advice(chunk_bytes: u64) -> String {
 pub(super) fn advice(chunk_bytes: u64, stripe_bytes: u64, has_parity: bool, start: Option<u64>) -> String {
     let Some(start_bytes) = start.or((!has_parity).then_some(0)) else {
         return format!(
-            "write multiples of {}, as whole stripes need no reads; where a stripe begins these requests do not show",
+            "write multiples of {}, because full stripes need no reads; these requests do not show where a stripe begins",
             bytes(stripe_bytes)
         );
     };
@@ -300,13 +304,13 @@ pub(super) fn advice(chunk_bytes: u64, stripe_bytes: u64, has_parity: bool, star
         let begin =
             if start_bytes > 0 { format!("{} and then at ", bytes(start_bytes)) } else { String::new() };
         return format!(
-            "write multiples of {0} at {begin}multiples of {0}{1}: whole stripes need no reads",
+            "write multiples of {0} at {begin}multiples of {0}{1}: full stripes need no reads",
             bytes(stripe_bytes),
             if start_bytes > 0 { " from there" } else { "" }
         );
     }
     format!(
-        "write multiples of {} at multiples of {}: all members then work at once, and equally",
+        "write multiples of {} at multiples of {}: all members then share the work equally",
         bytes(stripe_bytes),
         bytes(chunk_bytes)
     )

@@ -1,21 +1,12 @@
-//! The kernel's own words of an array beside what was counted: md's and device mapper's level, chunk and layout, and the
-//! hints of the queue. It reads no sysfs; it is given the words.
+//! The kernel's description of an array beside what was counted: md's and device mapper's level, chunk and layout, and the
+//! hints of the queue. It reads no sysfs; it is given the description.
 
-use super::exact;
+use super::answer::exact;
 use super::layouts::{Level, Rotation};
 use super::matching::Match;
-use super::members::MemberLayout;
+use super::member_layout::{Declared, MemberLayout};
 use rdsk_model::ArrayFacts;
 use rdsk_units::printable;
-
-/// What the kernel says, held against what was counted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Declared {
-    /// Whether nothing that it says was counted otherwise.
-    pub agrees: bool,
-    /// A sentence with its words.
-    pub text: String,
-}
 
 /// Compares; `None` where the kernel names neither a level nor a chunk.
 pub(super) fn compare(layout: &MemberLayout, words: &ArrayFacts) -> Option<Declared> {
@@ -42,9 +33,9 @@ pub(super) fn compare(layout: &MemberLayout, words: &ArrayFacts) -> Option<Decla
     said.extend(rotation.map(|rotation| rotation.name().to_owned()));
     said.extend(words.members.map(|members| format!("{members} members")));
     let relation = match (agrees, layout.chunk_bytes.is_some() || layout.level.is_some()) {
-        (true, true) => "the same was counted",
-        (true, false) => "nothing that was counted contradicts it",
-        (false, _) => "something else was counted",
+        (true, true) => "the counters agree",
+        (true, false) => "no counter contradicts it",
+        (false, _) => "the counters show another layout",
     };
     let who =
         if words.device.is_empty() { String::new() } else { format!(" of {}", printable(&words.device)) };

@@ -1,12 +1,12 @@
-//! Which of the known layouts explain what the members were asked: for each, roles are dealt to members so that as much as
-//! possible agrees, and what does not is counted. It knows no sizes and says nothing.
+//! Which of the known layouts explain which members were reached: for each, roles are assigned to members so that as much
+//! as possible agrees, and what does not is counted. It knows no sizes.
 
 use super::layouts::{self, Known};
 use super::unit_members::Mask;
 
 /// The share of chunks that may contradict a layout: others' I/O that went on through all repetitions.
 const DISTURBED: f64 = 0.02;
-/// Members up to which every begin of the first chunk is tried.
+/// Members up to which every start of the first chunk is tried.
 const MAX_SHIFTED: u64 = 24;
 
 /// A chunk, numbered from one boundary on, and the members that a read and a write of it reached.

@@ -1,11 +1,12 @@
-//! The geometry from what each member was asked for each small request: counted, not inferred from times. What counters
-//! alone leave open, the kernel's words may decide; nothing that they contradict is said for sure.
+//! The geometry from what each member did for each small request: counted, not inferred from latency. What counters alone
+//! leave open, the kernel's description may decide; what it contradicts is not certain.
 
 use super::adaptive_probes::{AdaptiveProbes, Boundaries, common};
-use super::declared::{self, Declared};
-use super::exact;
-use super::layouts::{Level, Rotation};
+use super::answer::exact;
+use super::declared;
+use super::layouts::Level;
 use super::matching::{self, Begin, Chunk, Match, comes_round, matches};
+use super::member_layout::MemberLayout;
 use super::unit_members::{Mask, UnitMembers};
 use rdsk_model::{ArrayFacts, ChosenIo, MemberIo, Op};
 use rdsk_units::printable;
@@ -14,10 +15,10 @@ use std::collections::BTreeMap;
 /// Writes that make a member read, of all small ones, from which on there is parity: the stripe cache hides most of them.
 const CAUSED_READS: f64 = 0.05;
 
-/// A walk and what its requests were answered with.
+/// Adaptive probes and what was counted for each request.
 #[derive(Clone, Copy, Debug)]
 pub struct AdaptiveRun<'a> {
-    /// Where it run.
+    /// How the requests were chosen.
     pub probes: AdaptiveProbes,
     /// Its requests.
     pub chosen: &'a [ChosenIo],
@@ -26,9 +27,9 @@ pub struct AdaptiveRun<'a> {
 /// All that members' counters and the kernel say of an array.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemberEvidence<'a> {
-    /// The walk of reads.
+    /// The reads.
     pub reads: Option<AdaptiveRun<'a>>,
-    /// The walk of writes.
+    /// The writes.
     pub writes: Option<AdaptiveRun<'a>>,
     /// The kernel's words.
     pub words: Option<&'a ArrayFacts>,
@@ -36,49 +37,6 @@ pub struct MemberEvidence<'a> {
     pub device: Option<&'a str>,
     /// `queue/minimum_io_size` and `queue/optimal_io_size`.
     pub hints: Option<(u64, u64)>,
-}
-
-/// A layout that the counters agree with.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MemberLayout {
-    /// The level, where only one agrees.
-    pub level: Option<Level>,
-    /// How its parity moves, where only one way agrees.
-    pub rotation: Option<Rotation>,
-    /// Bytes on one member before the next; `None` where no boundary was seen, as with mirrors.
-    pub chunk_bytes: Option<u64>,
-    /// Data of one full stripe; `None` where the counters agree with none, or with several.
-    pub stripe_bytes: Option<u64>,
-    /// Where the first full stripe begins, or the first chunk; `None` where it makes no difference or is not known.
-    pub start_offset_bytes: Option<u64>,
-    /// Members that were reached at all.
-    pub members: u64,
-    /// Members of each stripe that hold parity; `None` where it is not known.
-    pub parity_members: Option<u64>,
-    /// Members that hold the same data; 1 without copies, `None` where it is not known.
-    pub copies: Option<u64>,
-    /// Writes during which some member was read.
-    pub writes_with_reads: u64,
-    /// Writes that were made for this.
-    pub writes: u64,
-    /// Bytes that members were read for the sake of writes.
-    pub caused_read_bytes: u64,
-    /// Whether the counters leave several full stripes open, and the kernel's words decided between them.
-    pub needs_words: bool,
-    /// The reasons, one sentence each.
-    pub evidence: Vec<String>,
-    /// Why nothing of this is sure; empty where it is.
-    pub doubts: Vec<String>,
-    /// Whether the kernel says the same, and in which words; `None` where it says nothing.
-    pub declared: Option<Declared>,
-}
-
-impl MemberLayout {
-    /// Whether what was counted holds beyond doubt.
-    #[must_use]
-    pub fn is_sure(&self) -> bool {
-        self.doubts.is_empty()
-    }
 }
 
 /// One direction, read.
@@ -130,7 +88,7 @@ impl Grid {
     }
 }
 
-/// Reads the walks; `None` where no request reached a member.
+/// The layout from the counters; `None` where no request reached a member.
 #[must_use]
 pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
     let (reads, writes) = (Side::of(seen.reads), Side::of(seen.writes));
@@ -154,7 +112,7 @@ pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
         ));
     }
     if sides().any(|side| side.units.is_disturbed()) {
-        layout.doubts.push("members moved more than was asked of them: others are at work on them".into());
+        layout.doubts.push("members moved more bytes than these requests: other I/O reaches them".into());
     }
     if sides().any(|side| side.boundaries.is_none()) {
         layout.doubts.push("the requests ended before all boundaries were found".into());
@@ -163,7 +121,7 @@ pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
     match best(&reads, &writes, total) {
         Some(best) => {
             if best.scope == Scope::Begin {
-                layout.doubts.push("places further on do not follow the layout of the first chunks".into());
+                layout.doubts.push("offsets further on do not follow the layout of the first chunks".into());
             }
             tell(&mut layout, seen, &best, total);
         }
@@ -171,7 +129,7 @@ pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
     }
     layout.declared = seen.words.and_then(|words| declared::compare(&layout, words));
     if layout.declared.as_ref().is_some_and(|declared| !declared.agrees) {
-        layout.doubts.push("the kernel's own words are others".into());
+        layout.doubts.push("the kernel names another layout".into());
     }
     Some(layout)
 }
@@ -193,7 +151,7 @@ pub(super) fn unrest(words: &ArrayFacts) -> Vec<String> {
     let activity = words.activity.as_ref().filter(|word| !["idle", "frozen"].contains(&word.as_str()));
     let activity = activity.map(|word| format!("{name} is busy with a {}", printable(word)));
     let missing = words.degraded.filter(|&missing| missing > 0);
-    let missing = missing.map(|missing| format!("{name} lacks {missing} of its members"));
+    let missing = missing.map(|missing| format!("{name} is missing {missing} of its members"));
     activity.into_iter().chain(missing).collect()
 }
 
@@ -240,7 +198,7 @@ fn best(reads: &Option<Side>, writes: &Option<Side>, total: u64) -> Option<Best>
 
 /// What was seen of each chunk; `None` where one chunk lies on different members.
 fn chunks(grid: Grid, reads: &Option<Side>, writes: &Option<Side>, scope: Scope) -> Option<Vec<Chunk>> {
-    /// Chunks that a walk visits one after the other.
+    /// Chunks that are visited one after the other.
     const FIRST: u64 = 32;
     let mut all: BTreeMap<u64, Chunk> = BTreeMap::new();
     let mut contradictions = 0_usize;
@@ -280,7 +238,7 @@ fn tell(layout: &mut MemberLayout, seen: &MemberEvidence<'_>, best: &Best, total
     let Some(data) = same(&found, |one| one.known.data()) else {
         let names = declared::names(&found);
         layout.evidence.push(format!(
-            "the member changes every {chunk}, as it does on {names}: reads alone do not tell which"
+            "the member changes every {chunk}, as it does on {names}: reads alone do not show which"
         ));
         return;
     };
@@ -297,7 +255,7 @@ fn tell(layout: &mut MemberLayout, seen: &MemberEvidence<'_>, best: &Best, total
         layout.needs_words = true;
         let others: Vec<Match> = all.iter().filter(|one| !found.contains(one)).copied().collect();
         layout.evidence.push(format!(
-            "reads alone would fit {} as well; the kernel's words decide",
+            "reads alone would fit {} as well; the kernel's own description decides",
             declared::names(&others)
         ));
     }
@@ -351,9 +309,7 @@ fn without_layout(layout: &mut MemberLayout, reads: &Option<Side>, writes: &Opti
         (layout.copies, layout.parity_members) = (Some(copies), Some(0));
         if copies > 1 {
             layout.level = Some(Level::Raid1);
-            layout
-                .evidence
-                .push(format!("every write reaches the same {copies} members: copies, and no stripe"));
+            layout.evidence.push(format!("every write reaches the same {copies} members: copies, no stripe"));
         } else {
             layout.evidence.push("every write reaches the same member: no stripe".into());
         }
@@ -364,12 +320,12 @@ fn without_layout(layout: &mut MemberLayout, reads: &Option<Side>, writes: &Opti
         return;
     }
     if is_in_a_row(reads) && is_in_a_row(writes) {
-        layout.evidence.push("one member lies behind the other: no stripe".into());
+        layout.evidence.push("the members are concatenated: no stripe".into());
         return;
     }
-    layout.evidence.push("no layout that is known explains which members are reached".into());
+    layout.evidence.push("no known layout explains which members are reached".into());
     if layout.doubts.is_empty() {
-        layout.doubts.push("no layout that is known explains which members are reached".into());
+        layout.doubts.push("no known layout explains which members are reached".into());
     }
 }
 

@@ -1,4 +1,4 @@
-//! What walks over invented arrays say: every layout, with what real arrays do besides (flushes, bitmaps, the stripe cache,
+//! What adaptive probes of invented arrays show: every layout, with what real arrays do besides (flushes, bitmaps, the stripe cache,
 //! copies that answer in turn).
 
 use super::*;

@@ -1,15 +1,18 @@
-//! The geometry of an array from the latencies of chosen requests: which requests to make ([`sweep()`]), what they say
-//! ([`infer`]), where to ask next while the members' own counters show what each request reached ([`AdaptiveProbes`]), what they
-//! say ([`infer_from_members`]), and whether the kernel's hints agree ([`compare_with_sysfs`]). It issues no I/O, and what latency cannot tell it does not tell.
+//! The chunk and the full stripe of an array, by two methods. From latency: [`sweep()`] lists the requests, [`infer`] fits
+//! layouts to their latencies. From the members' own counters: [`AdaptiveProbes`] chooses one request after the other,
+//! [`infer_from_members`] finds the layouts that explain which members each one reached. [`stripe`] puts both beside the
+//! kernel's hints ([`compare_with_sysfs`]). No I/O is issued here, and what the evidence does not show stays open.
 
 mod adaptive_probes;
+mod answer;
 mod boundary_profile;
+mod candidates;
 mod conclude;
 mod declared;
-mod fit;
 mod inference;
 mod layouts;
 mod matching;
+mod member_layout;
 mod members;
 mod result;
 mod shape;
@@ -18,107 +21,12 @@ mod sysfs_hints;
 mod unit_members;
 
 pub use adaptive_probes::{AdaptiveProbes, MAX_ADAPTIVE_PROBES};
-pub use declared::Declared;
+pub use answer::{Advice, Answer, BoundaryStep, Figure, SURE, Sample, SizePoint, exact};
 pub use inference::infer;
 pub use layouts::{Level, Rotation};
-pub use members::{AdaptiveRun, MemberEvidence, MemberLayout, infer_from_members};
+pub use member_layout::{Declared, MemberLayout};
+pub use members::{AdaptiveRun, MemberEvidence, infer_from_members};
+pub use result::StripeResult;
 pub(crate) use result::stripe;
-pub use result::{SURE, StripeResult};
 pub use sweep::{Probe, SITE_BYTES, SweepOptions, sweep};
 pub use sysfs_hints::{Agreement, compare_with_sysfs};
-
-use rdsk_model::Op;
-use rdsk_units::Bytes;
-
-/// A size to its last byte: what is to be written in multiples must not be rounded.
-pub fn exact(bytes: u64) -> String {
-    Bytes(bytes).to_string()
-}
-
-/// One request of a sweep and what it took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sample {
-    /// First byte.
-    pub offset_bytes: u64,
-    /// Size in bytes.
-    pub bytes: u64,
-    /// From submission to completion, in ns.
-    pub latency_ns: u64,
-}
-
-/// A size that was inferred.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figure {
-    /// The size.
-    pub bytes: u64,
-    /// How likely it is, among all layouts that were considered, 0 … 1; exact evidence gives 1.
-    pub confidence: f64,
-    /// Chance of evidence as strong as this from a device without such a size, corrected for the number of candidates.
-    pub p_value: f64,
-}
-
-/// What the small requests around the odd multiples of one power of two took.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BoundaryStep {
-    /// The power of two.
-    pub boundary_bytes: u64,
-    /// Boundaries visited.
-    pub count: usize,
-    /// Median of the requests that began at the boundary, after their neighbour before it, in ns.
-    pub after_median_ns: f64,
-    /// From the first to the last decile of them.
-    pub after_spread_ns: f64,
-    /// Median of the requests across the boundary, in ns.
-    pub across_median_ns: f64,
-}
-
-/// What requests of about one size took.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SizePoint {
-    /// The smallest of the sizes.
-    pub bytes: u64,
-    /// Requests of whole stripes only; without a stripe, those at a multiple of their size.
-    pub aligned_count: usize,
-    /// Their median in ns.
-    pub aligned_median_ns: Option<f64>,
-    /// The other requests.
-    pub other_count: usize,
-    /// Their median in ns.
-    pub other_median_ns: Option<f64>,
-}
-
-/// What to write, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Advice {
-    /// Writes of a multiple of this; `None` where nothing was found that the size should heed.
-    pub write_bytes: Option<u64>,
-    /// At a multiple of this, counted from [`Answer::start_offset_bytes`].
-    pub align_bytes: Option<u64>,
-    /// The same as a sentence.
-    pub text: String,
-}
-
-/// What the latencies say of the geometry.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
-    /// What was issued.
-    pub op: Op,
-    /// Bytes that lie on one member before the next begins; `None` when no stripe is seen.
-    pub chunk: Option<Figure>,
-    /// Data of one full stripe: chunk times data disks. `None` when it is not seen or cannot be told.
-    pub stripe: Option<Figure>,
-    /// Whether writing a part of a stripe costs reads; `None` when it cannot be told.
-    pub parity: Option<bool>,
-    /// Where the first full stripe begins; `None` when it makes no difference or is not seen.
-    pub start_offset_bytes: Option<u64>,
-    /// How likely it is that there is no stripe to be seen at all, 0 … 1.
-    pub none_confidence: f64,
-    /// The reasons, one sentence each.
-    pub evidence: Vec<String>,
-    /// Cost over offset: by the largest power of two that the boundary is a multiple of.
-    pub boundary_profile: Vec<BoundaryStep>,
-    /// Cost over size.
-    pub sizes: Vec<SizePoint>,
-    /// What follows for the writer.
-    pub advice: Advice,
-}

@@ -1,20 +1,20 @@
-//! A cell of `stripe`, read: the latencies, the members' counters where they were seen, and the kernel's hints, side by side.
-//! Derived from a Record when asked for; it puts nothing into words but what its parts do.
+//! The result of a cell of `stripe`: the latencies, the members' counters if they were seen, and the kernel's hints, side by
+//! side. Derived from a Record.
 
-use super::{
-    AdaptiveProbes, AdaptiveRun, Agreement, Answer, MemberEvidence, MemberLayout, Sample, conclude, infer,
-    infer_from_members, members, sysfs_hints,
-};
+use super::adaptive_probes::AdaptiveProbes;
+use super::answer::{Answer, Figure, SURE, Sample};
+use super::conclude;
+use super::inference::infer;
+use super::member_layout::MemberLayout;
+use super::members::{AdaptiveRun, MemberEvidence, infer_from_members, unrest};
+use super::sysfs_hints::{self, Agreement};
 use crate::metrics::is_of_memory;
 use rdsk_model::{CellRecord, ChosenIo, Device, Experiment, Op, Record, TargetKind, VerdictCode};
-
-/// Confidence from which on a size is said without a "perhaps".
-pub const SURE: f64 = 0.9;
 
 /// The most confidence in latencies that others' I/O may have changed.
 const IN_DOUBT: f64 = 0.5;
 
-/// Everything that a cell says of the geometry.
+/// What a cell shows of the geometry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StripeResult {
     /// What the latencies say; offsets count from the first byte of the cell's span.
@@ -23,7 +23,7 @@ pub struct StripeResult {
     pub counted: Option<MemberLayout>,
     /// How the kernel's hints relate to it; `None` where there are none.
     pub hints: Option<(Agreement, String)>,
-    /// Whether the requests reached a device at all; without that nothing is said.
+    /// Whether the requests reached a device at all; if not, there is no conclusion.
     pub is_of_device: bool,
     /// First byte of the cell's span.
     pub begin_bytes: u64,
@@ -44,7 +44,7 @@ impl StripeResult {
     #[must_use]
     pub fn agrees(&self) -> bool {
         let Some(counted) = self.counted.as_ref().filter(|_| self.timed > 0) else { return true };
-        let is = |timed: Option<super::Figure>, bytes: Option<u64>| timed.map(|figure| figure.bytes) == bytes;
+        let is = |timed: Option<Figure>, bytes: Option<u64>| timed.map(|figure| figure.bytes) == bytes;
         is(self.answer.chunk, counted.chunk_bytes) && is(self.answer.stripe, counted.stripe_bytes)
     }
 
@@ -66,7 +66,7 @@ impl StripeResult {
         }
     }
 
-    /// Whether enough was seen to say anything at all, be it that there is no stripe.
+    /// Whether enough was seen for a conclusion, which may be that there is no stripe.
     #[must_use]
     pub fn is_conclusive(&self) -> bool {
         self.is_of_device && (self.chunk().is_some() || self.none_confidence() > 0.0)
@@ -108,7 +108,7 @@ impl StripeResult {
         conclude::advice(chunk, stripe, self.parity() == Some(true), self.start_offset_bytes())
     }
 
-    /// Where the first full stripe of the target begins, in bytes from its begin and less than a full stripe; `None` where it
+    /// Where the first full stripe of the target begins, in bytes from its start and less than a full stripe; `None` where it
     /// makes no difference or is not known.
     #[must_use]
     pub fn start_offset_bytes(&self) -> Option<u64> {
@@ -150,13 +150,13 @@ pub(crate) fn stripe(record: &Record, cell: &CellRecord) -> Option<StripeResult>
     let requests = samples.len() + own.len() + beside_chosen;
     let mut answer = infer(workload.op, &samples);
     if cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Disturbed) {
-        doubt(&mut answer, "others used the device meanwhile, so nothing of this is sure");
+        doubt(&mut answer, "other I/O used the device meanwhile, so none of this is certain");
     }
     let layout = counted(record, cell, beside);
     doubt_array(&mut answer, device(record, cell), layout.as_ref());
     // Members that share the data in a way that no layout explains: no latency explains it better.
     if layout.as_ref().is_some_and(|layout| layout.chunk_bytes.is_none()) {
-        doubt(&mut answer, "the members' counters show no chunk, so nothing of this is sure");
+        doubt(&mut answer, "the members' counters show no chunk, so none of this is certain");
     }
     let mut result = StripeResult {
         hints: None,
@@ -221,7 +221,7 @@ fn is_its_device(record: &Record, cell: &CellRecord) -> bool {
     target.is_some_and(|target| target.kind != TargetKind::File)
 }
 
-/// The walk that a cell's places were chosen by, as its workload says it.
+/// The adaptive probes that chose the requests of a cell, from its workload.
 fn probes(cell: &CellRecord) -> Option<AdaptiveProbes> {
     let workload = &cell.workload;
     workload.points.as_ref()?.chosen_first?;
@@ -238,10 +238,10 @@ fn device<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Device> {
 fn doubt_array(answer: &mut Answer, device: Option<&Device>, layout: Option<&MemberLayout>) {
     let Some(array) = device.and_then(|device| device.array.as_ref()) else { return };
     if layout.is_none() && array.source != "sim" {
-        doubt(answer, "no member's counters followed these requests, so nothing of this is sure");
+        doubt(answer, "no member's counters followed these requests, so none of this is certain");
     }
-    for why in members::unrest(array) {
-        doubt(answer, &format!("{why}, so nothing of this is sure"));
+    for why in unrest(array) {
+        doubt(answer, &format!("{why}, so none of this is certain"));
     }
 }
 

@@ -1,7 +1,7 @@
-//! What a presumed layout does to one request: how many members it occupies, how often the busiest one is asked, for how
-//! many bytes, and whether a parity must be read. Pure geometry; it knows no times.
+//! What a presumed layout does to one request: how many members it occupies, how many requests and bytes the busiest one
+//! gets, and whether parity must be read. Pure geometry; it knows no latency.
 
-use super::Probe;
+use super::sweep::Probe;
 
 /// Whether members hold parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

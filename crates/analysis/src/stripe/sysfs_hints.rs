@@ -1,6 +1,6 @@
-//! Whether the kernel's hints say the same as the measurement. It reads no sysfs; it is given the figures.
+//! Whether the kernel's hints agree with the measurement. It reads no sysfs; it is given the figures.
 
-use super::Answer;
+use super::answer::Answer;
 use crate::words::bytes;
 
 /// How a measurement and the kernel's hints relate.
@@ -51,13 +51,13 @@ pub(super) fn compare(
         (true, false) => {
             (Agreement::NotSeen, format!("no stripe was seen, but {hints} name chunk {}", name(hinted_chunk)))
         }
-        (false, true) => (Agreement::NotHinted, format!("seen: {seen}; {hints} say nothing of it")),
+        (false, true) => (Agreement::NotHinted, format!("seen: {seen}; {hints} do not mention it")),
         (true, true) => {
             let differs =
                 |hint: Option<u64>, seen: Option<u64>| matches!((hint, seen), (Some(a), Some(b)) if a != b);
             if differs(hinted_chunk, chunk) || differs(hinted_stripe, stripe) {
                 let hinted = format!("chunk {}, full stripe {}", name(hinted_chunk), name(hinted_stripe));
-                (Agreement::Differs, format!("seen: {seen}; {hints} mean otherwise: {hinted}"))
+                (Agreement::Differs, format!("seen: {seen}; {hints} differ: {hinted}"))
             } else {
                 (Agreement::Agrees, format!("seen: {seen}; {hints} agree"))
             }

@@ -1,5 +1,5 @@
-//! Which members one small request reached, unit by unit: the same place asked again takes away what others added. It
-//! compares bytes, never counts: a flush is a write of no bytes on every member, and two pages may go as one request.
+//! Which members a small request reached, unit by unit: repeating a request removes what other I/O added. Bytes are
+//! compared, never request counts: a flush is a write of no bytes on every member, and two pages may go as one request.
 
 use rdsk_model::{ChosenIo, MemberIo, Op};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ struct Seen {
     is_clean: bool,
 }
 
-/// The places that were asked so far, by unit from the begin of the span.
+/// The places that were asked so far, by unit from the start of the span.
 #[derive(Clone, Debug)]
 pub(super) struct UnitMembers {
     seen: BTreeMap<u64, Seen>,
@@ -62,7 +62,7 @@ impl UnitMembers {
         Self { seen, least, noisy, requests: chosen.len() }
     }
 
-    /// The members that a unit lies on; `None` where it must be asked, or asked again.
+    /// The members that a unit lies on; `None` where it must be requested, or requested again.
     pub(super) fn at(&self, unit: u64) -> Option<Mask> {
         let seen = self.seen.get(&unit)?;
         let is_sure = seen.is_clean && seen.members.count_ones() == self.least;

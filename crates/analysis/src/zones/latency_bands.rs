@@ -1,7 +1,7 @@
-//! LatencyBands: latencies that lie in a band of their own behind the main line, and what makes them, as far as it can be
+//! Latency bands: latencies that lie in a band of their own, slower than the main mode, and what makes them, as far as it can be
 //! tested. Derived from a cell of `zones`; where no test tells the cause it says so.
 
-use super::{Places, Zone};
+use super::positions::{Places, Zone, rotates};
 use rdsk_model::{CellRecord, Record, VerdictCode};
 use rdsk_stats::{BandOptions, bands, dithered, median};
 
@@ -11,7 +11,7 @@ pub const FALSE_ALARM: f64 = 0.001;
 pub const MIN_SHARE: f64 = 0.02;
 /// Bands nearer to each other than this part of the median latency are one.
 const MIN_DISTANCE: f64 = 0.1;
-/// The main line is the fast part of the samples; slower ones are what is looked for.
+/// The main mode is the fast part of the samples; slower ones are what is looked for.
 const MAIN_LINE: f64 = 0.1;
 /// Revolutions per minute of nearly all disks that are or were made.
 const SPEEDS: [f64; 5] = [4200.0, 5400.0, 7200.0, 10_000.0, 15_000.0];
@@ -24,10 +24,10 @@ const START_SHARE: f64 = 0.8;
 const PERIODIC: f64 = 0.7;
 const RARE: f64 = 0.35;
 
-/// A band behind the main line.
+/// A band slower than the main mode.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LatencyBand {
-    /// How much later than the main line, in ns.
+    /// How much slower than the main mode, in ns.
     pub offset_ns: f64,
     /// I/Os in it.
     pub count: usize,
@@ -55,7 +55,7 @@ pub enum Cause {
         /// Time of one revolution at the usual speed nearest to it, in ns.
         revolution_ns: f64,
     },
-    /// Every so manieth I/O is late, wherever it goes.
+    /// Every n-th I/O is late, wherever it goes.
     Periodic {
         /// I/Os from one late one to the next.
         every: usize,
@@ -93,7 +93,7 @@ pub struct LatencyBands {
 /// Every I/O in the order in which it was made; a list per figure, since there may be a million of them.
 #[derive(Default)]
 struct Lates {
-    /// Its latency less that of the main line at its position.
+    /// Its latency less that of the main mode at its position.
     late_ns: Vec<f64>,
     /// Index of its position.
     position: Vec<u32>,
@@ -142,7 +142,7 @@ pub(super) fn latency_bands(
     Some(LatencyBands { bands: behind, p_value: found.p_value, cause })
 }
 
-/// The latency of the main line at each position: a low quantile of all samples of its zone, which has one rate. It is a
+/// The latency of the main mode at each position: a low quantile of all samples of its zone, which has one rate. It is a
 /// sample itself and nothing in between, so that a coarse clock stays visible.
 fn main_line(places: &Places, zones: &[Zone]) -> Vec<f64> {
     let mut line = Vec::with_capacity(places.samples.len());
@@ -226,9 +226,9 @@ fn cause(record: &Record, cell: &CellRecord, lates: &Lates, bands: &[LatencyBand
     if let Some(every) = period(&slow, count) {
         return Cause::Periodic { every };
     }
-    let rotates = super::rotates(record, cell);
+    let is_rotational = rotates(record, cell);
     let largest = bands.iter().max_by_key(|band| band.count);
-    if let Some(band) = largest.filter(|_| rotates) {
+    if let Some(band) = largest.filter(|_| is_rotational) {
         let off = |rpm: &f64| (band.offset_ns / (60e9 / rpm) - 1.0).abs();
         let nearest = SPEEDS.iter().min_by(|left, right| off(left).total_cmp(&off(right)));
         if let Some(rpm) = nearest.filter(|rpm| off(rpm) <= NEAR) {

@@ -1,13 +1,16 @@
 //! What the latencies at chosen places say of a disk: the samples of each position, the zones of equal rate, the scatter,
-//! bands behind the main line, drift between the passes, and the time that was not spent in I/O. Derived from a Record
-//! when asked for; it puts nothing into words.
+//! bands slower than the main mode, drift between the passes, and the time that was not spent in I/O. Derived from a
+//! Record; the sentences are made elsewhere.
 
 mod latency_bands;
+mod positions;
 
 pub use latency_bands::{Cause, FALSE_ALARM, LatencyBand, LatencyBands, MIN_SHARE};
+pub use positions::{Position, Zone, rotates};
 
-use rdsk_model::{CellRecord, Device, Record};
-use rdsk_stats::{ChangeOptions, change_points, friedman_p_value, median, median_interval};
+use positions::{Places, places};
+use rdsk_model::{CellRecord, Record};
+use rdsk_stats::{ChangeOptions, change_points, friedman_p_value, median};
 
 /// The part of the positions at either end that the outer and the inner rate are taken from.
 const END_SHARE: usize = 10;
@@ -27,38 +30,6 @@ const MAX_BOUNDARIES: usize = 31;
 pub const DRIFT_FALSE_ALARM: f64 = 0.001;
 /// Difference between the slowest and the fastest pass from which on it matters.
 pub const MIN_DRIFT: f64 = 0.02;
-
-/// One position and what was seen there.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Position {
-    /// First byte.
-    pub offset_bytes: u64,
-    /// Passes that visited it.
-    pub count: usize,
-    /// Median of the latencies, in ns.
-    pub median_ns: f64,
-    /// Bounds of the median's 95 % interval, in ns; `None` with fewer samples than that takes.
-    pub interval_ns: Option<(f64, f64)>,
-    /// Smallest.
-    pub min_ns: u64,
-    /// Largest.
-    pub max_ns: u64,
-}
-
-/// Neighbouring positions of one rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Zone {
-    /// Place of its first position in the list of positions.
-    pub first: usize,
-    /// How many positions it has.
-    pub positions: usize,
-    /// First byte of its first position.
-    pub begin_bytes: u64,
-    /// Byte behind its last position's block.
-    pub end_bytes: u64,
-    /// Rate at the median latency of its positions, in bytes per second.
-    pub bytes_per_s: f64,
-}
 
 /// Passes that differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,7 +65,7 @@ pub struct Zones {
     /// Scatter of a sample around the median of its position, as a share of it: the median absolute deviation, scaled as
     /// for normal scatter. `None` with fewer than two passes.
     pub scatter: Option<f64>,
-    /// Bands behind the main line; `None` where there are none.
+    /// Bands slower than the main mode; `None` where there are none.
     pub latency_bands: Option<LatencyBands>,
     /// A difference between the passes; `None` where there is none.
     pub drift: Option<Drift>,
@@ -106,29 +77,12 @@ pub struct Zones {
     pub passes: usize,
 }
 
-impl Position {
-    /// Bytes per second of a block of this size.
-    #[must_use]
-    pub fn bytes_per_s(&self, block_bytes: u64) -> f64 {
-        block_bytes as f64 * 1e9 / self.median_ns
-    }
-}
-
 impl Zones {
     /// Whether its samples scatter so little, without bands, that one pass tells the rate.
     #[must_use]
     pub fn is_tight(&self) -> bool {
         self.latency_bands.is_none() && self.scatter.is_some_and(|scatter| scatter <= TIGHT)
     }
-}
-
-/// The samples by position.
-struct Places {
-    /// By offset; the latencies of each in the order of the passes.
-    samples: Vec<Vec<u64>>,
-    positions: Vec<Position>,
-    /// From the index of a chosen place to that of its position; `None` where it was never visited.
-    position_of: Vec<Option<usize>>,
 }
 
 /// Reads a cell of a Record; `None` where no position was visited.
@@ -182,56 +136,8 @@ fn ends(cell: &CellRecord, positions: &[Position], rates: &[f64]) -> (Option<f64
     (over(&|offset| offset <= low), over(&|offset| offset >= high))
 }
 
-/// The device under a cell's first target.
-fn device<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Device> {
-    let index = cell.workload.targets.first()?;
-    record.targets.iter().find(|target| target.index == *index)?.device.as_ref()
-}
-
-/// Whether the device says that it turns.
-pub fn rotates(record: &Record, cell: &CellRecord) -> bool {
-    device(record, cell).and_then(|device| device.rotational) == Some(true)
-}
-
 fn busy_share(cell: &CellRecord) -> Option<f64> {
     crate::metrics::busy_share(cell, cell.evidence.device.first()?)
-}
-
-fn places(record: &Record, cell: &CellRecord) -> Option<Places> {
-    // A time of 0 by a coarse clock is less than one of its steps.
-    let least_ns = record.host.as_ref().map_or(1, |host| host.clock.resolution_ns / 2).max(1);
-    let points = cell.workload.points.as_ref()?;
-    let mut by_point: Vec<Vec<u64>> = vec![Vec::new(); points.len()];
-    for run in &cell.result.points {
-        for (&point, &latency_ns) in run.order.iter().zip(&run.latency_ns) {
-            if let Some(samples) = by_point.get_mut(point as usize) {
-                samples.push(latency_ns.max(least_ns));
-            }
-        }
-    }
-    let mut visited: Vec<usize> = (0..by_point.len()).filter(|&point| !by_point[point].is_empty()).collect();
-    visited.sort_by_key(|&point| points.offset_bytes.get(point));
-    let mut places =
-        Places { samples: Vec::new(), positions: Vec::new(), position_of: vec![None; by_point.len()] };
-    for point in visited {
-        let samples = std::mem::take(&mut by_point[point]);
-        places.position_of[point] = Some(places.positions.len());
-        places.positions.push(position(*points.offset_bytes.get(point)?, &samples)?);
-        places.samples.push(samples);
-    }
-    (!places.positions.is_empty()).then_some(places)
-}
-
-fn position(offset_bytes: u64, samples: &[u64]) -> Option<Position> {
-    let latencies: Vec<f64> = samples.iter().map(|&latency_ns| latency_ns as f64).collect();
-    Some(Position {
-        offset_bytes,
-        count: samples.len(),
-        median_ns: median(&latencies)?,
-        interval_ns: median_interval(&latencies).map(|(_, low, high)| (low, high)),
-        min_ns: *samples.iter().min()?,
-        max_ns: *samples.iter().max()?,
-    })
 }
 
 /// The zones: the medians of the positions are cut where they step, and the smallest steps are taken back as long as they

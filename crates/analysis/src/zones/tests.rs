@@ -104,7 +104,7 @@ fn a_band_has_its_share_and_its_offset_and_what_it_comes_with() {
 }
 
 #[test]
-fn a_turn_of_a_turning_disk_is_named_and_others_first() {
+fn a_revolution_of_a_rotational_disk_is_named_and_other_io_first() {
     let turn = |rotational, disturbed| {
         let mut noise = SplitMix64::new(9);
         let mut all = made(101, 8, |_, _, _| {

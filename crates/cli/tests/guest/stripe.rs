@@ -134,7 +134,7 @@ mdadm --quiet --create /dev/md0 --run --level=6 --raid-devices=5 --chunk=64 $A $
     extended(
         "RAID 5 that lacks a member",
         "mdadm --quiet --create /dev/md0 --run --assume-clean --level=5 --raid-devices=4 --chunk=64 $A $B $C missing",
-        Truth::Unsure("lacks 1 of its members"),
+        Truth::Unsure("is missing 1 of its members"),
     ),
 ];
 
