@@ -210,24 +210,24 @@ mod tests {
         put("docs/README.md", "[back](../README.md)");
         put("xtask/Cargo.toml", "[lints]\nworkspace = true\n");
         put("xtask/src/main.rs", "//! Tasks.\nfn main() { println!(); }\n");
-        put("crates/stats/Cargo.toml", "[package]\n");
-        put("crates/stats/src/lib.rs", "//! Numbers.\n#[cfg(test)] mod fixtures;\nuse std::fs;\n");
-        put("crates/stats/src/a.rs", "//! A.\nuse crate::b::B;\npub struct A;\n");
+        put("crates/units/Cargo.toml", "[package]\n");
+        put("crates/units/src/lib.rs", "//! Numbers.\n#[cfg(test)] mod fixtures;\nuse std::fs;\n");
+        put("crates/units/src/a.rs", "//! A.\nuse crate::b::B;\npub struct A;\n");
         put(
-            "crates/stats/src/b.rs",
+            "crates/units/src/b.rs",
             "//! B.\n#[cfg(test)]\nmod tests {\n    fn f() {}\n}\nuse crate::a::A;\npub struct B;\n",
         );
-        put("crates/stats/src/fixtures.rs", "use std::fs;\n");
-        put("crates/stats/tests/it.rs", "use std::fs;\n");
+        put("crates/units/src/fixtures.rs", "use std::fs;\n");
+        put("crates/units/tests/it.rs", "use std::fs;\n");
         let found = files(scratch.path()).unwrap();
         let violations = found.violations;
         assert_eq!(violations.len(), 5, "{}", violations.join("\n"));
         for part in [
             "`foo = \"1\"`",
-            "crates/stats/Cargo.toml",
-            "crates/stats/src/lib.rs:3",
+            "crates/units/Cargo.toml",
+            "crates/units/src/lib.rs:3",
             "docs/gone.md",
-            "crates/stats/src/a.rs uses crates/stats/src/b.rs",
+            "crates/units/src/a.rs uses crates/units/src/b.rs",
         ] {
             assert!(
                 violations.iter().any(|violation| violation.contains(part)),
@@ -235,6 +235,6 @@ mod tests {
                 violations.join("\n")
             );
         }
-        assert_eq!(found.crate_lines, [("stats".to_owned(), 9), ("xtask".to_owned(), 2)]);
+        assert_eq!(found.crate_lines, [("units".to_owned(), 9), ("xtask".to_owned(), 2)]);
     }
 }

@@ -1,5 +1,5 @@
-//! What a cell's counters add up to: sums over its devices, shares, rates until stable. Derived when asked for, never
-//! stored, and `None` wherever one of the counters is missing. It judges nothing.
+//! Metrics of a cell from its counters: sums over its devices, shares, rates until stable. Derived on request, never
+//! stored, and `None` if one of the counters is missing. It judges nothing.
 
 use crate::iostat::{Iostat, iostat_row};
 use rdsk_model::{CellRecord, DeviceEvidence, EvidenceSource, Op, Record, VerdictCode, Workload};
@@ -8,7 +8,7 @@ use rdsk_model::{CellRecord, DeviceEvidence, EvidenceSource, Op, Record, Verdict
 pub const PAGE_BYTES: u64 = 4096;
 
 /// The unit in which the host of a Record caches: a page, or the buffer of a simulated host (4 or 8 KiB on HP-UX). Records
-/// that do not tell count as [`PAGE_BYTES`].
+/// that do not say count as [`PAGE_BYTES`].
 #[must_use]
 pub fn page_bytes(record: &Record) -> u64 {
     let told = record.host.as_ref().and_then(|host| host.page_bytes);
@@ -34,16 +34,16 @@ pub fn devices(cell: &CellRecord) -> Option<Vec<&DeviceEvidence>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Bytes that the cell's devices have to write together for each byte of the cell: 2 where each byte stands on two of them.
+/// Bytes that the cell's devices together have to write per byte of the cell: 2 if each byte is stored on two of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Written {
-    /// At least so many.
+    /// Minimum.
     pub least: f64,
-    /// At most so many; `None` where it depends on the writes.
+    /// Maximum; `None` if it depends on the writes.
     pub most: Option<f64>,
 }
 
-/// What the cell's devices write for each byte; once where the Record says nothing else.
+/// What the cell's devices write per byte; 1 unless the Record says otherwise.
 #[must_use]
 pub fn written(cell: &CellRecord) -> Written {
     let counted = cell.workload.targets.iter().map(|&target| cell.evidence.counted_for(target));
@@ -60,25 +60,25 @@ pub fn written(cell: &CellRecord) -> Written {
     Written { least: if found.least >= 1.0 { found.least } else { 1.0 }, ..found }
 }
 
-/// Whether the cell's I/O did not reach the device, so that its times say nothing of it.
+/// Whether the cell's I/O did not reach the device, so that its times say nothing about the device.
 #[must_use]
 pub fn is_of_memory(cell: &CellRecord) -> bool {
     let code = cell.verdict.as_ref().map(|verdict| verdict.code);
     matches!(code, Some(VerdictCode::PageCache | VerdictCode::Hole))
 }
 
-/// Shortest visit whose busy time is believed: the kernel counts it in whole jiffies of 1 to 10 ms, at both ends.
-const LEAST_BUSY_NS: u64 = 200_000_000;
+/// Shortest visit with a usable busy time: the kernel counts it in whole jiffies of 1 to 10 ms, at both ends.
+const MIN_BUSY_NS: u64 = 200_000_000;
 
-/// The part of the time of the I/O in which a device was busy, 0 to 1, by its own counters. `None` where nobody counted, and
-/// where the visits were so short that the kernel's steps say more than the device.
+/// Share of the I/O time in which a device was busy, 0 to 1, by its own counters. `None` if it was not counted, and if the
+/// visits were too short for the kernel's resolution.
 #[must_use]
 pub fn busy_share(cell: &CellRecord, device: &DeviceEvidence) -> Option<f64> {
     let is_counted = cell.evidence.source <= EvidenceSource::Sim && device.busy_ns.is_some();
     let interval_ns = device.interval_ns.filter(|_| is_counted)?;
     let visits = (cell.result.visits.len() as u64).max(1);
     let is_exact = cell.evidence.source == EvidenceSource::Sim;
-    let is_long = is_exact || interval_ns >= LEAST_BUSY_NS * visits;
+    let is_long = is_exact || interval_ns >= MIN_BUSY_NS * visits;
     is_long.then_some((iostat_row(device)?.util_percent / 100.0).min(1.0))
 }
 
@@ -193,7 +193,7 @@ pub fn read_bytes_per_io(cell: &CellRecord) -> Option<f64> {
     Some(ratio(process_bytes(cell, Op::Read)?, ops))
 }
 
-/// Passes of the cell, at least 1: totals over it are the figures of one pass.
+/// Passes of the cell, at least 1: totals divided by it are the figures of one pass.
 #[must_use]
 pub fn passes(cell: &CellRecord) -> u64 {
     cell.result.visits.len().max(1) as u64
@@ -206,7 +206,7 @@ pub fn stable_rate(cell: &CellRecord) -> Option<f64> {
     (seconds > 0.0).then_some(ratio(cell.result.bytes?, 1) / seconds)
 }
 
-/// Share of the file's span that lies in holes or unwritten extents; `None` where FIEMAP does not tell.
+/// Share of the file's span that lies in holes or unwritten extents; `None` without FIEMAP.
 #[must_use]
 pub fn hole_share(cell: &CellRecord) -> Option<f64> {
     let extents = cell.evidence.extents?;
@@ -215,7 +215,7 @@ pub fn hole_share(cell: &CellRecord) -> Option<f64> {
     (all > 0).then_some(ratio(empty, all))
 }
 
-/// Whether writes of this workload change pages of this size only in part.
+/// Whether writes of this workload change pages of this size partially.
 #[must_use]
 pub fn writes_partial_pages(workload: &Workload, page_bytes: u64) -> bool {
     [workload.block_bytes, workload.align_bytes, workload.shift_bytes]
@@ -235,19 +235,19 @@ pub fn wanted_depth(workload: &Workload) -> u64 {
     u64::from(workload.queue_depth) * u64::from(workload.streams)
 }
 
-/// Share of the I/Os, at least, that were done within their own submission where a queue is said to be none.
+/// Minimum share of I/Os completed within their own submission for the queue to count as absent.
 const WITHIN_SHARE: f64 = 0.9;
 
-/// Whether the I/Os were done one after the other within the calls that submitted them, whatever depth was asked for.
+/// Whether the I/Os completed one after the other within the calls that submitted them, whatever depth was requested.
 #[must_use]
 pub fn is_done_within_submit(cell: &CellRecord) -> bool {
     let within = cell.result.issuing.as_ref().and_then(|issuing| issuing.within_submit);
     within.zip(cell.result.ops).is_some_and(|(within, ops)| ops > 0 && ratio(within, ops) >= WITHIN_SHARE)
 }
 
-/// The mean number of I/Os that a cell had in flight at its target; `None` where nothing completed. Where each I/O is
-/// done within its submission, the latencies hold the waiting for the others of the same call, and a stream has one in
-/// flight however many it submits.
+/// The mean number of I/Os that a cell had in flight at its target; `None` if nothing completed. If each I/O completes
+/// within its submission, the latencies include the wait for the others of the same call, and a stream has one in flight
+/// however many it submits.
 #[must_use]
 pub fn depth_had(cell: &CellRecord) -> Option<f64> {
     let mean = cell.result.in_flight_mean.filter(|_| cell.result.ops.is_some_and(|ops| ops > 0))?;
@@ -257,7 +257,7 @@ pub fn depth_had(cell: &CellRecord) -> Option<f64> {
 /// Share of the wanted depth from which a queue counts as filled.
 pub const REACHED_SHARE: f64 = 0.9;
 
-/// Whether a cell had the depth that was asked for; a cell that measured nothing is not said to have missed it.
+/// Whether a cell reached the requested depth; true for a cell that measured nothing.
 #[must_use]
 pub fn has_reached_depth(cell: &CellRecord) -> bool {
     depth_had(cell).is_none_or(|had| had >= REACHED_SHARE * wanted_depth(&cell.workload) as f64)

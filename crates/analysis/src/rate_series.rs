@@ -69,7 +69,7 @@ pub fn has_times(record: &Record) -> bool {
 
 /// The windows of a cell whose progress is that of its device. `None` for cells that memory answered, whose writes stop in
 /// memory first, that a control group slows down in bursts, or that failed; and for visits shorter than a window.
-pub fn rate_series(cell: &CellRecord) -> Option<RateSeries> {
+pub(crate) fn rate_series(cell: &CellRecord) -> Option<RateSeries> {
     if !follows_device(cell) {
         return None;
     }
@@ -102,7 +102,7 @@ pub fn rate_series(cell: &CellRecord) -> Option<RateSeries> {
 
 /// The lasting falls of a cell's rate, found by [`rdsk_stats::level_shift`]: those within single visits, else one over the
 /// whole cell. A fall within a visit is of a fifth at least, one between visits of two fifths.
-pub fn level_shifts(cell: &CellRecord) -> Vec<LevelShift> {
+pub(crate) fn level_shifts(cell: &CellRecord) -> Vec<LevelShift> {
     let Some(series) = rate_series(cell) else { return Vec::new() };
     let rates = |segment: &Segment| -> Vec<f64> {
         segment.bytes.iter().map(|&bytes| bytes as f64 / metrics::seconds(series.width_ns)).collect()

@@ -6,7 +6,7 @@ pub use rdsk_stats::Trend;
 
 /// The trend of a cell's rate in bytes per second. `None` for a steady or short one, and for cells that memory answered, that
 /// failed, or whose positions were chosen.
-pub fn trend(cell: &CellRecord) -> Option<Trend> {
+pub(crate) fn trend(cell: &CellRecord) -> Option<Trend> {
     let of_memory =
         |code| matches!(code, VerdictCode::PageCache | VerdictCode::Hole | VerdictCode::Incomplete);
     if cell.verdict.as_ref().is_some_and(|verdict| of_memory(verdict.code))

@@ -1,18 +1,18 @@
-//! The verdict of one cell: what its figure really measured, reconciled with the block layer. The first of these that
-//! the counters prove is given, because each takes the meaning away from those after it:
+//! The verdict of one cell: what its figure really measured, reconciled with the block layer. It is the first of these
+//! that the counters prove, because each makes those after it meaningless:
 //!
 //! 1. `incomplete`: nothing completed, so there is nothing to judge.
 //! 2. `hole`: the file's span was never written, so no device could be read.
 //! 3. `page-cache`: memory answered, wholly or in part.
 //! 4. `unverified`: the counters of the device are missing or do not follow this I/O.
 //! 5. `throttled`: the rate is a limit of the control group; what others did no longer matters to the mean.
-//! 6. `disturbed`: the device did work that nobody here asked for.
-//! 7. `source-bound`: the time went into making the data.
+//! 6. `disturbed`: the device did work that this run did not request.
+//! 7. `source-bound`: the time went into data generation.
 //! 8. `cpu-bound`: the processor was busy all the time.
 //! 9. `device`: the device moved the bytes.
 //!
-//! A cell that was interrupted or failed is judged by what it completed, and the text says that it was cut short. It
-//! never looks at anything but the cell and its targets.
+//! A cell that was interrupted or failed is judged by what it completed, and the text says that it was cut short. Only
+//! the cell and its targets count.
 
 mod facts;
 mod limit;
@@ -68,7 +68,7 @@ fn device_text(facts: &Facts<'_>) -> String {
         Op::Write if facts.cell.result.to_stable_ns.is_some() => ("wrote", " until the data was stable"),
         Op::Write => ("wrote", ""),
     };
-    // What copies add is no surplus, but it is in the figure.
+    // Copies are no surplus, but they are in the figure.
     let more = match facts.share.map(|share| share * facts.written.least) {
         Some(share) if facts.written.least > 1.0 => {
             let why = facts.why_these().unwrap_or_else(|| "copies".into());
@@ -92,7 +92,7 @@ fn whose_more(facts: &Facts<'_>, share: f64) -> &'static str {
     match facts.process_share {
         _ if facts.is_simulated() => "",
         Some(charged) if charged >= 0.9 * share => ", all of it charged to rdsk",
-        _ if is_file && facts.cell.workload.op == Op::Write => ", the filesystem's own writes among it",
+        _ if is_file && facts.cell.workload.op == Op::Write => ", including the filesystem's own writes",
         _ => "",
     }
 }

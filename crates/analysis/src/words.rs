@@ -1,4 +1,4 @@
-//! The words in which verdicts and findings give their figures. It only formats; rounding is that of rdsk-units.
+//! How verdicts and findings write their figures. It only formats; rounding is that of rdsk-units.
 
 use rdsk_units::{Bytes, Nanos, Rate};
 
@@ -17,7 +17,7 @@ pub fn rate(bytes_per_s: f64) -> String {
     Rate { bytes_per_s }.to_string()
 }
 
-/// `±1.2 %` for the half-width of an interval relative to its mean; `±>100 %` where the interval says nothing any more.
+/// `±1.2 %` for the half-width of an interval relative to its mean; `±>100 %` when the interval is wider than that.
 #[must_use]
 pub fn plus_minus(half_width: f64) -> String {
     if half_width > 1.0 { "±>100 %".into() } else { format!("±{}", rdsk_units::percent(half_width)) }
@@ -56,7 +56,7 @@ pub fn plural(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", rdsk_units::grouped(count), if count == 1 { "" } else { "s" })
 }
 
-/// The text with a capital at its begin and a full stop behind it.
+/// The text with a capital letter at its start and a full stop at its end.
 pub fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();

@@ -158,7 +158,13 @@ fn devices_that_others_hold() {
 
     let device = small();
     let second = LoopDevice::builder().over(device.backing_path()).create().unwrap();
-    refused(device.path(), &backing(&device), &device, "backing-file", &["shares its data", second.name()]);
+    refused(
+        device.path(),
+        &backing(&device),
+        &device,
+        "backing-file",
+        &["uses the same data", second.name()],
+    );
     drop(second);
 
     let device = LoopDevice::builder().size(24 << 20).read_only().create().unwrap();

@@ -3,7 +3,8 @@
 
 mod support;
 
-use rdsk_analysis::stripe::{Agreement, SURE, StripeResult, stripe};
+use rdsk_analysis::Analysis;
+use rdsk_analysis::stripe::{Agreement, SURE, StripeResult};
 use rdsk_disk::{ArrayParams, Device, DeviceParams, RaidLevel, RamParams};
 use rdsk_model::Record;
 use rdsk_stats::rng::SplitMix64;
@@ -20,13 +21,14 @@ const ATTEMPTS: usize = 4;
 /// A Record's first cell, read; with and without what the members' counters say.
 fn read(record: Value) -> (Record, StripeResult, StripeResult) {
     let record: Record = serde_json::from_value(record).expect("rdsk reads its own Records");
-    let whole = stripe(&record, &record.cells[0]).expect("its requests were made");
+    let first = |record: &Record| Analysis::of(record).stripe(&record.cells[0]).cloned();
+    let whole = first(&record).expect("its requests were made");
     let mut blind = record.clone();
     blind.cells[0].result.points.iter_mut().for_each(|run| {
         run.members.clear();
         run.chosen.clear();
     });
-    let timed = stripe(&blind, &blind.cells[0]).expect("its requests were made");
+    let timed = first(&blind).expect("its requests were made");
     (record, whole, timed)
 }
 

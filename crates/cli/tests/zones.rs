@@ -3,7 +3,8 @@
 
 mod support;
 
-use rdsk_analysis::zones::{Cause, Zones, zones};
+use rdsk_analysis::Analysis;
+use rdsk_analysis::zones::{Cause, Zones};
 use rdsk_model::{CellRecord, Record};
 use rdsk_testkit::cli::{self, Ended};
 use rdsk_testkit::{Behaviour, Extra, FuseDisk, LoopDevice, Need, requires, wait_until};
@@ -15,7 +16,8 @@ use support::{LONG, MIB, rdsk, record_of};
 /// A Record with what its cells say.
 fn read(record: Value) -> (Record, Vec<Zones>) {
     let record: Record = serde_json::from_value(record).expect("rdsk reads its own Records");
-    let zones = |cell: &CellRecord| zones(&record, cell).expect("every position was visited");
+    let analysis = Analysis::of(&record);
+    let zones = |cell: &CellRecord| analysis.zones(cell).cloned().expect("every position was visited");
     let all = record.cells.iter().map(zones).collect();
     (record, all)
 }

@@ -22,7 +22,7 @@ const STAMP_BYTES: usize = 32;
 
 /// Whether the memory is filled with random data, which writes need, or left as zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fill {
+pub(crate) enum Fill {
     /// Left as the kernel provides it, but touched, so that no page fault occurs during the measurement.
     Touched,
     /// Random bytes from this seed.
@@ -34,7 +34,7 @@ pub enum Fill {
 
 /// Memory in equal slots. The mapping starts on a 2 MiB boundary.
 #[derive(Debug)]
-pub struct Arena {
+pub(crate) struct Arena {
     base: NonNull<u8>,
     mapping: NonNull<c_void>,
     mapping_bytes: usize,
@@ -51,7 +51,7 @@ impl Arena {
     ///
     /// # Errors
     /// [`EngineError::Memory`] when the kernel provides none.
-    pub fn new(slots: usize, slot_bytes: usize, fill: Fill) -> Result<Self, EngineError> {
+    pub(crate) fn new(slots: usize, slot_bytes: usize, fill: Fill) -> Result<Self, EngineError> {
         let wanted = u64::try_from(slots)
             .unwrap_or(u64::MAX)
             .saturating_mul(u64::try_from(slot_bytes).unwrap_or(u64::MAX));
@@ -79,21 +79,18 @@ impl Arena {
     }
 
     /// Number of slots.
-    #[must_use]
-    pub fn slots(&self) -> usize {
+    pub(crate) fn slots(&self) -> usize {
         self.slots
     }
 
     /// Distance between two slots in bytes.
-    #[must_use]
-    pub fn slot_stride_bytes(&self) -> usize {
+    pub(crate) fn slot_stride_bytes(&self) -> usize {
         self.slot_stride_bytes
     }
 
     /// Address of a slot.
     #[inline]
-    #[must_use]
-    pub fn slot_pointer(&self, slot: usize) -> *mut u8 {
+    pub(crate) fn slot_pointer(&self, slot: usize) -> *mut u8 {
         debug_assert!(slot < self.slots);
         // SAFETY: slot < slots, and the arena spans slots × stride bytes.
         unsafe { self.base.as_ptr().add(slot * self.slot_stride_bytes) }
@@ -104,14 +101,14 @@ impl Arena {
     /// # Panics
     /// When the slot or the length is out of range.
     #[inline]
-    pub fn slot(&mut self, slot: usize, len: usize) -> &mut [u8] {
+    pub(crate) fn slot(&mut self, slot: usize, len: usize) -> &mut [u8] {
         assert!(slot < self.slots && len <= self.slot_stride_bytes);
         // SAFETY: the range is inside the mapping, which is initialised by the kernel, and `&mut self` makes it unique.
         unsafe { std::slice::from_raw_parts_mut(self.slot_pointer(slot), len) }
     }
 
     /// Every slot, for threads that work on different ones at the same time.
-    pub fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
+    pub(crate) fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
         let used_bytes = self.slots * self.slot_stride_bytes;
         // SAFETY: the arena spans slots × stride bytes from `base`, initialised, and `&mut self` makes the slice unique.
         let all = unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), used_bytes) };
@@ -169,28 +166,26 @@ fn map(bytes: usize, flags: MapFlags) -> rustix::io::Result<(NonNull<c_void>, us
 
 /// Makes every 4 KiB of written data unique.
 #[derive(Clone, Copy, Debug)]
-pub struct Stamper {
+pub(crate) struct Stamper {
     key: u64,
     sequence: u64,
 }
 
 impl Stamper {
     /// The stamper of one stream of one visit.
-    #[must_use]
-    pub fn new(seed: u64, visit: u32, stream: u32) -> Self {
+    pub(crate) fn new(seed: u64, visit: u32, stream: u32) -> Self {
         Self { key: mix(mix(seed, u64::from(visit)), u64::from(stream)), sequence: 0 }
     }
 
     /// The stamper of one of several threads that share a stream; no two of them ever write the same stamp.
-    #[must_use]
-    pub fn for_thread(self, thread: u64) -> Self {
+    pub(crate) fn for_thread(self, thread: u64) -> Self {
         Self { key: mix(self.key, thread.wrapping_add(1)), ..self }
     }
 
     /// Stamps each page of the block that goes to `offset_bytes`: key, sequence number, offset of the page, and a mix of
     /// the three, little-endian, as much as fits.
     #[inline]
-    pub fn stamp(&mut self, block: &mut [u8], offset_bytes: u64) {
+    pub(crate) fn stamp(&mut self, block: &mut [u8], offset_bytes: u64) {
         let mut page_offset = offset_bytes;
         for page in block.chunks_mut(STAMP_EVERY_BYTES) {
             let words = [self.key, self.sequence, page_offset, mix(self.key ^ page_offset, self.sequence)];

@@ -2,16 +2,16 @@
 //! storage. It takes Claims, never paths; it judges nothing and prints nothing.
 
 mod aio;
-pub mod arena;
+mod arena;
 mod async_loop;
-pub mod clock;
+mod clock;
 mod controller;
 mod counters;
 mod engine_choice;
 mod engine_trial;
 mod error;
-pub mod job;
-pub mod offsets;
+mod job;
+mod offsets;
 mod open_target;
 mod position_loop;
 mod positions;
@@ -20,7 +20,7 @@ mod random;
 mod real;
 mod ring;
 mod session;
-pub mod sim;
+mod sim;
 mod start_barrier;
 mod stream;
 mod stream_spec;

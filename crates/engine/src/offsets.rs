@@ -7,20 +7,20 @@ use rdsk_model::{CacheState, IoPath, Pattern, StreamRange, Workload};
 
 /// Which target a stream uses, and which part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Placement {
+pub(crate) struct Placement {
     /// Position in [`Workload::targets`].
-    pub target_position: usize,
+    pub(crate) target_position: usize,
     /// Number of the stream among those of its target.
-    pub part: u64,
+    pub(crate) part: u64,
     /// Streams that share the target.
-    pub parts: u64,
+    pub(crate) parts: u64,
 }
 
 /// Assigns the streams to the targets round robin.
 ///
 /// # Errors
 /// [`EngineError::Workload`] when the workload names no target.
-pub fn placement_of(workload: &Workload, stream: u32) -> Result<Placement, EngineError> {
+pub(crate) fn placement_of(workload: &Workload, stream: u32) -> Result<Placement, EngineError> {
     let targets = u64::try_from(workload.targets.len()).unwrap_or(u64::MAX);
     if targets == 0 {
         return Err(EngineError::Workload { why: "it names no target".into() });
@@ -51,14 +51,13 @@ pub fn capacity(workload: &Workload) -> u64 {
 }
 
 /// Whether a visit has to end with its cycle: after it, a cold buffered workload would hit pages that it cached itself.
-#[must_use]
-pub fn ends_with_cycle(workload: &Workload) -> bool {
+pub(crate) fn ends_with_cycle(workload: &Workload) -> bool {
     workload.cache == CacheState::Cold && workload.path == IoPath::Buffered
 }
 
 /// The offsets of one stream.
 #[derive(Clone, Copy, Debug)]
-pub enum Offsets {
+pub(crate) enum Offsets {
     /// One block after the other, wrapping at the end of the stream's part.
     Sequential(Sequential),
     /// Every aligned position of the span with the same probability, with replacement.
@@ -68,7 +67,7 @@ pub enum Offsets {
 }
 
 /// A source of offsets whose kind is known at compile time, so that hot loops do not branch on it.
-pub trait OffsetSource {
+pub(crate) trait OffsetSource {
     /// The next offset in bytes.
     fn next_offset(&mut self) -> u64;
     /// The offset of the last, shorter I/O of `len_bytes`: after the last block of a sequential pass if the span still has
@@ -85,7 +84,7 @@ impl Offsets {
     /// # Errors
     /// [`EngineError::Span`] when the span has no room for every stream, [`EngineError::Workload`] for sizes of 0 or
     /// beyond 2^63.
-    pub fn new(workload: &Workload, visit: u32, stream: u32) -> Result<Self, EngineError> {
+    pub(crate) fn new(workload: &Workload, visit: u32, stream: u32) -> Result<Self, EngineError> {
         Self::with_page(workload, visit, stream, rdsk_sys::cache::page_size())
     }
 
@@ -93,7 +92,7 @@ impl Offsets {
     ///
     /// # Errors
     /// As [`Offsets::new`].
-    pub fn with_page(
+    pub(crate) fn with_page(
         workload: &Workload,
         visit: u32,
         stream: u32,
@@ -137,8 +136,7 @@ impl Offsets {
     }
 
     /// I/Os of this stream in one cycle; `u64::MAX` if there is no cycle.
-    #[must_use]
-    pub fn cycle(&self) -> u64 {
+    pub(crate) fn cycle(&self) -> u64 {
         match self {
             Self::Sequential(sequential) => sequential.end - sequential.begin,
             Self::Uniform(_) => u64::MAX,
@@ -167,7 +165,7 @@ impl OffsetSource for Offsets {
 
 /// See [`Offsets::Sequential`].
 #[derive(Clone, Copy, Debug)]
-pub struct Sequential {
+pub(crate) struct Sequential {
     geometry: Geometry,
     begin: u64,
     end: u64,
@@ -198,7 +196,7 @@ impl OffsetSource for Sequential {
 
 /// See [`Offsets::Uniform`].
 #[derive(Clone, Copy, Debug)]
-pub struct Uniform {
+pub(crate) struct Uniform {
     geometry: Geometry,
     positions: u64,
     random: WyRand,
@@ -213,7 +211,7 @@ impl OffsetSource for Uniform {
 
 /// See [`Offsets::Permuted`].
 #[derive(Clone, Copy, Debug)]
-pub struct Permuted {
+pub(crate) struct Permuted {
     geometry: Geometry,
     permutation: Permutation,
     shared_key: u64,

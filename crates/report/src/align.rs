@@ -84,7 +84,7 @@ fn draw_advice(page: &mut Page, record: &Record) {
     let found = record.findings.iter().filter(|finding| finding.experiment == Some(Experiment::Align));
     let mut said: Vec<&str> = Vec::new();
     for finding in found {
-        // Who is told to align writes need not be told to write whole pages as well.
+        // Advice to align writes includes writing whole pages.
         let is_said = finding.code == "read-modify-write"
             && record.findings.iter().any(|other| other.code == "misaligned-write");
         if let Some(advice) = finding.advice.as_deref().filter(|advice| !is_said && !said.contains(advice)) {
@@ -111,7 +111,7 @@ fn draw_table(
     footnotes: &mut Footnotes,
     label: impl Fn(Key) -> String,
 ) {
-    // A column nobody asked for is left out; a column with a gap shows it.
+    // A column without any cell is left out.
     let find = |(block, shift): Key, (cache, path): (CacheState, IoPath)| {
         cells.iter().copied().find(|cell| {
             let workload = &cell.workload;
@@ -144,7 +144,7 @@ fn draw_table(
     page.table(&heads, &rows);
 }
 
-/// Cells that leave the cache as it is stand with the uncached ones.
+/// Cells that leave the cache as it is are listed with the uncached ones.
 fn in_cache(cell: &CellRecord) -> CacheState {
     if cell.workload.cache == CacheState::Warm { CacheState::Warm } else { CacheState::Cold }
 }

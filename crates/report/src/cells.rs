@@ -1,5 +1,5 @@
-//! StripeResult cells for the pages: choosing them, their verdict word, why one has no figure. It judges nothing; verdicts
-//! stand in the Record.
+//! Cells for the pages: choosing them, their verdict word, why one has no figure. It judges nothing; verdicts come from
+//! the Record.
 
 use crate::page::{Page, Tone};
 use rdsk_model::{CacheState, CellRecord, DeviceEvidence, Experiment, Op, Record, StopReason, VerdictCode};
@@ -33,7 +33,7 @@ pub(crate) fn groups(record: &Record, experiment: Experiment) -> Vec<Vec<&CellRe
     })
 }
 
-/// What tells a group from the others on the same target: the direction, and the block size where the experiment has
+/// What distinguishes a group from the others on the same target: the direction, and the block size if the experiment has
 /// several.
 pub(crate) fn group_title(record: &Record, cell: &CellRecord) -> String {
     let block_bytes = cell.workload.block_bytes;
@@ -42,7 +42,7 @@ pub(crate) fn group_title(record: &Record, cell: &CellRecord) -> String {
     format!("{}{size}", cell.workload.op)
 }
 
-/// The names of a cell's targets, where the Record has several.
+/// The names of a cell's targets, if the Record has several.
 pub(crate) fn target_name(record: &Record, cell: &CellRecord) -> Option<String> {
     if record.targets.len() < 2 {
         return None;

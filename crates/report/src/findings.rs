@@ -1,12 +1,12 @@
-//! The findings: what the counters explain, with the figures they rest on. It adds nothing to them; what does not fit a
-//! few lines stands in the JSON and on the finding's page of the documentation.
+//! The findings: what the counters explain, with the figures they rest on. It adds nothing to them; what does not fit in
+//! a few lines is in the JSON and on the documentation page of the finding.
 
 use crate::page::{Page, Tone};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record, Severity};
 
 /// Citations shown per finding; the JSON has them all.
 const MAX_SHOWN: usize = 2;
-/// Characters of explanation, about two lines: whole sentences as long as they fit, the first in any case.
+/// Characters of explanation, about two lines: whole sentences as long as they fit, and always the first.
 const MAX_TEXT: usize = 150;
 
 /// The pages that draw their findings beside their tables.
@@ -46,7 +46,7 @@ fn capital(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// `the rate changed on the way: 2 cells [drift]`.
+/// `the rate changed over time: 2 cells [drift]`.
 fn headed(finding: &Finding) -> String {
     let inferred = if finding.confidence == Confidence::Inferred { ", inferred" } else { "" };
     format!("{} [{}{inferred}]", finding.title, finding.code)

@@ -35,7 +35,7 @@ pub(crate) fn size_with_bytes(bytes: u64) -> String {
 fn draw_target(page: &mut Page, target: &Target, above: Option<&Target>) {
     let size = size_with_bytes(target.size_bytes);
     let what = match (target.kind, target.made_by_rdsk) {
-        (TargetKind::File, true) => format!("a test file of {size}, made for this run"),
+        (TargetKind::File, true) => format!("a new test file of {size}"),
         (TargetKind::File, false) => format!("a file of {size}"),
         (TargetKind::Block, _) => format!("a block device of {size}"),
         (TargetKind::Sim, _) => format!("simulated, {size}"),
@@ -62,7 +62,7 @@ fn draw_target(page: &mut Page, target: &Target, above: Option<&Target>) {
             }
         }
         None if target.kind == TargetKind::Sim => {}
-        None => page.sentence(Tone::Plain, "  device      ", "none that the kernel shows"),
+        None => page.sentence(Tone::Plain, "  device      ", "none known to the kernel"),
     }
 }
 
@@ -175,10 +175,10 @@ pub(crate) fn draw_status(page: &mut Page, record: &Record) {
     match record.status {
         Status::Complete => {}
         Status::Interrupted => {
-            page.sentence(Tone::Warning, "", "Interrupted: what follows was measured until then.");
+            page.sentence(Tone::Warning, "", "Interrupted: the results below are partial.");
         }
         Status::Failed => {
-            page.sentence(Tone::Error, "", "Failed: what follows was measured until then, or is missing.");
+            page.sentence(Tone::Error, "", "Failed: the results below are partial or missing.");
         }
     }
     if let Some(error) = &record.error {

@@ -1,5 +1,5 @@
-//! The headline: the few figures that everybody asks for first, each with its interval, and a word where the figure is
-//! not simply the device's.
+//! The headline: the few figures that everybody wants first, each with its interval, and its verdict if it is not simply
+//! the device's.
 
 use crate::cells::{self, is_device, verdict_word};
 use crate::figures::{Unit, iops, or_missing, plus_minus, significant};
@@ -20,7 +20,7 @@ pub(crate) fn draw(page: &mut Page, record: &Record) {
 
 /// The figures in one line: `reads 160 MiB/s, writes 140 MiB/s; 125 random reads/s, 60.0 durable writes/s`.
 fn in_words(cells: &[&CellRecord]) -> String {
-    // A figure that is not the device's own never stands without the word for it.
+    // A figure that is not the device's own is always marked with its verdict.
     let marked = |cell: &CellRecord, text: String| {
         if is_device(cell) { text } else { format!("{text} ({})", verdict_word(cell)) }
     };
@@ -29,7 +29,7 @@ fn in_words(cells: &[&CellRecord]) -> String {
         let rate = format!("{}s {} {}", cell.workload.op, Unit::MIB_PER_S.figure(mean), Unit::MIB_PER_S.name);
         Some(marked(cell, rate))
     });
-    // Random writes rest in caches and say little in one line; the durable ones stand for writing.
+    // Random writes stay in caches, so the durable ones represent writing here.
     let is_single = |cell: &&&CellRecord| {
         let workload = &cell.workload;
         workload.queue_depth == 1
@@ -100,7 +100,7 @@ fn draw_latency(page: &mut Page, cells: &[&CellRecord]) {
     page.table_with(&["", "I/Os per s", "±95 %", &p50, &p99, ""], &rows, &[5]);
 }
 
-/// `random read, 4 KiB, depth 32`; `depth 1.00 of 32` where the queue was not that deep.
+/// `random read, 4 KiB, depth 32`; `depth 1.00 of 32` if the queue was not that deep.
 fn label(cell: &CellRecord) -> String {
     let workload = &cell.workload;
     let block = Bytes(workload.block_bytes);
@@ -109,7 +109,7 @@ fn label(cell: &CellRecord) -> String {
         Sync::None => workload.pattern.as_str(),
         Sync::Dsync | Sync::FsyncAtEnd => "durable",
     };
-    // No row stands under a depth that it had not.
+    // No row claims a depth that it did not reach.
     let depth = match metrics::depth_had(cell).filter(|_| wanted > 1 && !metrics::has_reached_depth(cell)) {
         Some(had) => format!(", depth {} of {wanted}", significant(had)),
         None => match (workload.pattern, workload.sync) {

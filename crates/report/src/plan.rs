@@ -19,8 +19,8 @@ pub fn plan_text(plan: &Plan, targets: &[Target]) -> String {
     });
     for target in targets {
         let what = match (target.kind, target.made_by_rdsk) {
-            (TargetKind::File, true) => "a test file that rdsk makes and removes",
-            (TargetKind::File, false) => "a file that exists",
+            (TargetKind::File, true) => "a test file that rdsk creates and removes",
+            (TargetKind::File, false) => "an existing file",
             (TargetKind::Block, _) => "a block device",
             (TargetKind::Sim, _) => "simulated",
         };
@@ -36,7 +36,7 @@ pub fn plan_text(plan: &Plan, targets: &[Target]) -> String {
     let precision = percent(plan.precision);
     let rounds = match plan.rounds {
         1 => "one round".to_owned(),
-        many => format!("{many} rounds, every second one backwards"),
+        many => format!("{many} rounds, every second one in reverse"),
     };
     page.sentence(
         Tone::Plain,

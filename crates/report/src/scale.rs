@@ -1,5 +1,5 @@
 //! The scale page: what more streams, larger blocks and more targets give, where that ends and why. Every rate is that of
-//! the time in which all streams ran; the ramp before it is told apart. It draws what `rdsk_analysis::scale` reads.
+//! the time in which all streams ran, without the ramp before it. It draws what `rdsk_analysis::scale` derives.
 
 use crate::cells;
 use crate::chart::{self, Axes, Series};
@@ -130,7 +130,7 @@ fn draw_limits(page: &mut Page, grid: &Grid<'_>) {
             [one, other] => format!("{one} and {other}"),
             [one, .., last] => format!("{} sizes from {one} to {last}", sizes.len()),
         };
-        let text = text.map_or_else(|| "no counter shows what limits".to_owned(), String::from);
+        let text = text.map_or_else(|| "no counter shows the limit".to_owned(), String::from);
         page.sentence(Tone::Plain, "  Limit at the knee: ", format!("{sizes}: {word}; {text}."));
     }
     if grid
@@ -142,12 +142,12 @@ fn draw_limits(page: &mut Page, grid: &Grid<'_>) {
         page.sentence(
             Tone::Plain,
             "  ^ ",
-            "streams that began early had the targets to themselves for a good part of the time, so shares differ by that alone.",
+            "streams that started early had the targets to themselves for part of the time, so shares differ for that reason alone.",
         );
     }
 }
 
-/// Which streams failed, by number; the others went on. And the cells whose streams never met.
+/// Which streams failed, by number, while the others continued; and the cells whose streams never ran together.
 fn draw_failures(page: &mut Page, grid: &Grid<'_>) {
     let has_no_rate = |point: &&Point<'_>| {
         point.count() > 1 && point.bytes_per_s().is_none() && point.cell.result.ops.is_some_and(|ops| ops > 0)
@@ -395,7 +395,7 @@ mod tests {
             "12 streams: MiB/s, busy",
             "…d/a-long-name-5",
             "Ramp: up to",
-            "^ streams that began early",
+            "^ streams that started early",
             "knee",
         ] {
             assert!(text.contains(part), "{part}:\n{text}");

@@ -57,7 +57,7 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
     let rows: Vec<(String, Iostat)> =
         cells.iter().filter_map(|cell| Some((mode(cell), iostat_row(cells::device(cell)?)?))).collect();
     if rows.is_empty() {
-        page.line("  No counters of the device: no iostat row.");
+        page.line("  No device counters, so no iostat row.");
     } else {
         draw_iostat(page, &rows);
     }

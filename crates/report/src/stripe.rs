@@ -1,5 +1,5 @@
-//! The stripe page: chunk and full stripe with how sure they are, what the requests cost by size and by offset, what
-//! partial stripes made the members read, and what to write. It draws what [`rdsk_analysis::stripe`] reads out of the Record.
+//! The stripe page: chunk and full stripe with their confidence, what the requests cost by size and by offset, what
+//! partial stripes made the members read, and what to write. It draws what [`rdsk_analysis::stripe`] derives.
 
 use crate::cells;
 use crate::chart::{self, Axes, Series};
@@ -10,15 +10,15 @@ use rdsk_analysis::stripe::{MemberLayout, SURE, StripeResult};
 use rdsk_model::{CellRecord, Experiment, Op, Record};
 use rdsk_units::{Bytes, percent};
 
-/// A size that is less likely than this is not shown: it would only be read as an answer.
+/// A size less likely than this is not shown: it would be taken for an answer.
 const WORTH_SAYING: f64 = 0.5;
 
 pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
-    page.heading("STRIPE: chunk and full stripe, from what requests take");
+    page.heading("STRIPE: chunk and full stripe, from request latencies");
     for cell in cells::of(analysis, Experiment::Stripe) {
         match analysis.stripe(cell) {
             Some(reading) => draw_cell(page, analysis, cell, reading),
-            // Reads beside writes: what they say is in the words of those.
+            // Reads beside writes: the page of the writes includes what they show.
             None if !cell.result.points.is_empty() => {}
             None => cells::draw_whys(page, analysis, &[cell], |cell| cell.id.clone()),
         }
@@ -49,7 +49,7 @@ fn draw_cell(page: &mut Page, record: &Record, cell: &CellRecord, result: &Strip
     page.sentence(Tone::Plain, "  ", format!("{target}{op} one at a time, {made} of {sizes}"));
     cells::draw_whys(page, record, &[cell], |cell| cell.id.clone());
     if !result.is_of_device {
-        page.line("  These requests did not reach a device, so they say nothing of its stripes.");
+        page.line("  These requests did not reach a device, so they say nothing about its stripes.");
         return;
     }
     draw_answer(page, result);
@@ -61,21 +61,22 @@ fn draw_cell(page: &mut Page, record: &Record, cell: &CellRecord, result: &Strip
     }
 }
 
-/// What was found, a line each, with how sure it is.
+/// What was found, a line each, with its confidence.
 fn draw_answer(page: &mut Page, result: &StripeResult) {
     let Some(chunk) = result.chunk() else {
         if !result.is_conclusive() {
-            page.line("  Too few requests were made to tell whether there is a stripe.");
+            page.line("  There were too few requests to tell whether there is a stripe.");
             return;
         }
         let sure = result.none_confidence();
         if let Some(layout) = &result.counted {
-            let words = if sure >= SURE { "No stripe" } else { "No stripe is seen, which is not sure" };
+            let words = if sure >= SURE { "No stripe" } else { "No stripe is seen, which is not certain" };
             let level = layout.level.map_or_else(String::new, |level| format!(": {}", level.name()));
             page.sentence(Tone::Plain, "  ", format!("{words}{level}."));
             return;
         }
-        let words = if sure >= SURE { "No stripe is seen" } else { "No stripe is seen, which is not sure" };
+        let words =
+            if sure >= SURE { "No stripe is seen" } else { "No stripe is seen, which is not certain" };
         page.sentence(
             Tone::Plain,
             "  ",
@@ -90,12 +91,12 @@ fn draw_answer(page: &mut Page, result: &StripeResult) {
     let row = |name: &str, bytes: u64, confidence: f64, words: String| {
         let how = match &result.counted {
             Some(layout) if layout.is_sure() => "counted".to_owned(),
-            Some(_) => "counted, not sure".to_owned(),
+            Some(_) => "counted, not certain".to_owned(),
             None if confidence >= SURE => percent(confidence),
-            None => format!("{}, not sure", percent(confidence)),
+            None => format!("{}, not certain", percent(confidence)),
         };
         if confidence < WORTH_SAYING {
-            return vec![name.to_owned(), MISSING.into(), "not sure".into(), String::new()];
+            return vec![name.to_owned(), MISSING.into(), "not certain".into(), String::new()];
         }
         vec![name.to_owned(), Bytes(bytes).to_string(), how, words]
     };
@@ -109,7 +110,7 @@ fn draw_answer(page: &mut Page, result: &StripeResult) {
         let members = format!("{} {what} of {}", bytes / chunk.0, Bytes(chunk.0));
         let mut words = row("full stripe", bytes, confidence, members);
         if result.counted.as_ref().is_some_and(|layout| layout.needs_words && layout.is_sure()) {
-            words[2] = "the kernel's words".into();
+            words[2] = "from the kernel".into();
         }
         rows.push(words);
     }
@@ -168,7 +169,7 @@ fn draw_reasons(page: &mut Page, result: &StripeResult) {
             page.sentence(Tone::Plain, "  words: ", format!("{}.", declared.text));
         }
         for doubt in &layout.doubts {
-            page.sentence(Tone::Plain, "  not sure: ", format!("{doubt}."));
+            page.sentence(Tone::Plain, "  uncertain: ", format!("{doubt}."));
         }
     }
     if result.timed == 0 {

@@ -1,5 +1,5 @@
 //! The zones page: the rate at each position, how much it scatters, and the time that was not spent in I/O. It draws what
-//! [`rdsk_analysis::zones`] reads out of the Record.
+//! [`rdsk_analysis::zones`] derives.
 
 use crate::cells;
 use crate::chart::{self, Axes, Series};
@@ -10,12 +10,12 @@ use rdsk_analysis::zones::Zones;
 use rdsk_model::{CellRecord, Experiment, Pattern, Record};
 use rdsk_units::{Bytes, percent};
 
-/// Passes below which a table of scatter means little.
+/// Minimum number of passes for a meaningful scatter.
 const FEW_PASSES: usize = 2;
 
 /// Rows of zones and of bands of one cell at most.
-const MOST_ZONES: usize = 16;
-const MOST_BANDS: usize = 4;
+const MAX_ZONES: usize = 16;
+const MAX_BANDS: usize = 4;
 
 pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
     page.heading("ZONES: speed by position");
@@ -52,7 +52,7 @@ fn draw_group(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
     page.table_with(&heads, &rows, &[heads.len() - 1]);
     cells::draw_whys(page, analysis, cells, |cell| Bytes(cell.workload.block_bytes).to_string());
     draw_curve(page, analysis, &seen);
-    // What memory or a hole answered says nothing of a disk.
+    // What memory or a hole answered says nothing about a disk.
     let of_device: Vec<(&CellRecord, &Zones)> =
         seen.into_iter().filter(|(cell, _)| !rdsk_analysis::metrics::is_of_memory(cell)).collect();
     draw_zones(page, analysis, &of_device);
@@ -60,7 +60,7 @@ fn draw_group(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
     draw_advice(page, &of_device);
 }
 
-/// The zones of each target, of the block size that tells them best.
+/// The zones of each target, by the block size that shows them best.
 fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) {
     let mut targets: Vec<&[u32]> = Vec::new();
     for (cell, _) in seen {
@@ -76,7 +76,7 @@ fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
         page.blank();
         page.line(format!("  {} zones, by {}:", zones.zones.len(), name(record, cell)));
         let whole = zones.positions.len().max(1) as f64;
-        let shown = zones.zones.len().min(MOST_ZONES);
+        let shown = zones.zones.len().min(MAX_ZONES);
         let rows: Vec<Vec<String>> = zones.zones[..shown]
             .iter()
             .map(|zone| {
@@ -96,12 +96,12 @@ fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
     }
 }
 
-/// Bands behind the main line, a row each.
+/// Bands slower than the main mode, a row each.
 fn draw_bands(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) {
     let mut rows = Vec::new();
     for (cell, zones) in seen {
         let Some(latency_bands) = &zones.latency_bands else { continue };
-        for band in latency_bands.bands.iter().take(MOST_BANDS) {
+        for band in latency_bands.bands.iter().take(MAX_BANDS) {
             rows.push(vec![
                 name(record, cell),
                 significant(band.offset_ns / 1e6),
@@ -109,15 +109,15 @@ fn draw_bands(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
                 latency_bands.cause.word().to_owned(),
             ]);
         }
-        if latency_bands.bands.len() > MOST_BANDS {
-            rows.push(vec![format!("and {} more", latency_bands.bands.len() - MOST_BANDS)]);
+        if latency_bands.bands.len() > MAX_BANDS {
+            rows.push(vec![format!("and {} more", latency_bands.bands.len() - MAX_BANDS)]);
         }
     }
     if rows.is_empty() {
         return;
     }
     page.blank();
-    page.line("  Bands of I/Os behind the main line:");
+    page.line("  Bands of I/Os slower than the main mode:");
     let heads = ["blocks of", "late by ms", "share", "because of"];
     page.table_with(&heads, &rows, &[heads.len() - 1]);
 }
@@ -165,7 +165,7 @@ fn draw_curve(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
     chart::draw(page, &series, &axes);
 }
 
-/// The smallest block size whose samples agree, among those that were measured more than once.
+/// The smallest block size whose samples agree, among those measured more than once.
 fn draw_advice(page: &mut Page, seen: &[(&CellRecord, &Zones)]) {
     let repeated: Vec<&Zones> =
         seen.iter().map(|(_, zones)| *zones).filter(|zones| zones.passes >= FEW_PASSES).collect();
@@ -182,9 +182,7 @@ fn draw_advice(page: &mut Page, seen: &[(&CellRecord, &Zones)]) {
             )
         }
         None => {
-            format!(
-                "no block size is tight, without bands and with at most {limit} of scatter: use larger ones."
-            )
+            format!("no block size is tight (no bands, and a scatter of at most {limit}): use larger blocks.")
         }
     };
     page.sentence(Tone::Plain, "  Advice: ", text);

@@ -88,6 +88,9 @@ fn wrong_import(name: &str, floor: u32, dependency: &str, kind: Kind) -> Option<
     let below = floor_of(dependency)?;
     match (dependency, kind) {
         ("rdsk-testkit", Kind::Tests) => None,
+        ("rdsk-finding", Kind::Program) if name == "rdsk-report" => {
+            Some(format!("{name} imports rdsk-finding; a page draws findings from the Record alone"))
+        }
         ("rdsk-testkit", Kind::Program) => Some(format!("{name} imports rdsk-testkit outside its tests")),
         _ if below >= floor => Some(format!(
             "{name} (floor {floor}) imports {dependency} (floor {below}); only lower floors may be imported"
@@ -178,6 +181,12 @@ mod tests {
             found,
             vec!["rdsk-report reaches rdsk-sys; what it shows must follow from the Record alone"]
         );
+    }
+
+    #[test]
+    fn a_page_knows_no_rule() {
+        assert_eq!(violations_of(&[("rdsk-report", &[("rdsk-finding", Kind::Program)])]).len(), 1);
+        assert!(violations_of(&[("rdsk-report", &[("rdsk-finding", Kind::Tests)])]).is_empty());
     }
 
     #[test]

@@ -24,7 +24,8 @@ pub(super) fn zones(program: &Path) -> anyhow::Result<Report> {
     let command = "zones sim:freebsd-wd800jd --bs 1M,5M --order ascending --full --runs 1";
     let record: Record =
         serde_json::from_value(record(program, command)?).context("rdsk does not read its own Record")?;
-    let read = |cell: &CellRecord| rdsk_analysis::zones::zones(&record, cell);
+    let analysis = rdsk_analysis::Analysis::of(&record);
+    let read = |cell: &CellRecord| analysis.zones(cell).cloned();
     let seen: Vec<Zones> = record.cells.iter().filter_map(read).collect();
     let [small, large] = seen.as_slice() else {
         anyhow::bail!("rdsk {command} did not give two block sizes")

@@ -29,8 +29,8 @@ pub(super) struct Derived<'a> {
     pub(super) within: &'a str,
     /// The key.
     pub(super) key: &'a str,
-    /// Its value, computed from the rest of the object; `None` if the object lacks the raw values.
-    pub(super) compute: fn(&Map<String, Value>) -> Option<Value>,
+    /// Its value, computed from the rest of the object; null if the raw values are unknown.
+    pub(super) compute: fn(&Map<String, Value>) -> Value,
 }
 
 /// What differs.
@@ -75,10 +75,8 @@ pub(super) fn documents(mut old: Value, mut new: Value, changes: &Changes<'_>) -
 
 impl Derived<'_> {
     fn restore(&self, object: &mut Map<String, Value>) {
-        if !object.contains_key(self.key)
-            && let Some(value) = (self.compute)(object)
-        {
-            object.insert(self.key.to_owned(), value);
+        if !object.contains_key(self.key) {
+            object.insert(self.key.to_owned(), (self.compute)(object));
         }
     }
 
@@ -243,8 +241,10 @@ mod tests {
 
     #[test]
     fn a_removed_key_is_computed_again_from_the_raw_values() {
-        fn rate(device: &Map<String, Value>) -> Option<Value> {
-            Some(json!({"r/s": device.get("reads")?.as_f64()? / device.get("seconds")?.as_f64()?}))
+        fn rate(device: &Map<String, Value>) -> Value {
+            let number = |key| device.get(key).and_then(Value::as_f64);
+            let per_s = number("reads").zip(number("seconds")).map(|(reads, seconds)| reads / seconds);
+            per_s.map_or(Value::Null, |per_s| json!({"r/s": per_s}))
         }
         let derived = [Derived { within: "cells[].device[]", key: "iostat", compute: rate }];
         let changes = Changes { derived: &derived, added: &["cells[].device[].seconds"], ..NOTHING };
@@ -257,7 +257,15 @@ mod tests {
             compare(old.clone(), wrong, &changes).0,
             ["cells[0].device[0].iostat.r/s: 3.333333333333, now 2.5"]
         );
-        assert_eq!(compare(old, device(json!({"reads": 10})), &changes).0.len(), 1);
+        assert_eq!(
+            compare(old, device(json!({"reads": 10})), &changes).0,
+            [
+                "cells[0].device[0].iostat.r/s: 3.333333333333, now missing",
+                "cells[0].device[0].iostat: new, null"
+            ]
+        );
+        let unknown = device(json!({"reads": null, "iostat": null}));
+        assert!(compare(unknown, device(json!({"reads": null})), &changes).0.is_empty());
     }
 
     #[test]

@@ -75,7 +75,7 @@ impl<'a> Line<'a> {
 
 /// Reads the `scale` cells of a Record: one grid per direction and set of targets, in the order of the Record.
 #[must_use]
-pub fn analyse(record: &Record) -> Vec<Grid<'_>> {
+pub(crate) fn analyse(record: &Record) -> Vec<Grid<'_>> {
     let mut grids: Vec<Grid<'_>> = Vec::new();
     for cell in record.cells.iter().filter(|cell| cell.experiment == Experiment::Scale) {
         let (op, targets) = (cell.workload.op, &cell.workload.targets);

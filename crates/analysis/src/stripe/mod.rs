@@ -26,6 +26,7 @@ pub use inference::infer;
 pub use layouts::{Level, Rotation};
 pub use member_layout::{Declared, MemberLayout};
 pub use members::{AdaptiveRun, MemberEvidence, infer_from_members};
-pub use result::{StripeResult, stripe};
+pub use result::StripeResult;
+pub(crate) use result::stripe;
 pub use sweep::{Probe, SITE_BYTES, SweepOptions, sweep};
 pub use sysfs_hints::{Agreement, compare_with_sysfs};

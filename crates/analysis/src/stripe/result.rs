@@ -127,7 +127,7 @@ fn sureness(counted: &MemberLayout) -> f64 {
 /// Reads a cell of `stripe`; `None` where none of its requests was made, and of reads that only stand beside the writes of the
 /// same target: what those say rests on both.
 #[must_use]
-pub fn stripe(record: &Record, cell: &CellRecord) -> Option<StripeResult> {
+pub(crate) fn stripe(record: &Record, cell: &CellRecord) -> Option<StripeResult> {
     let workload = &cell.workload;
     let points = workload.points.as_ref()?;
     let mut samples = Vec::new();

@@ -1,4 +1,4 @@
-//! What every step of the verdict looks at, gathered once. It decides nothing.
+//! The facts that every step of the verdict uses, gathered once. It decides nothing.
 
 use crate::metrics::{self, Written};
 use rdsk_model::{CellRecord, EvidenceSource, IoPath, Op, Target, TargetKind};
@@ -18,9 +18,9 @@ pub(super) struct Facts<'a> {
     pub(super) moved: Option<u64>,
     /// Bytes that they moved in the other direction.
     pub(super) opposite: Option<u64>,
-    /// What the devices have to write for each byte; of reads, which each come from one of them, once.
+    /// What the devices have to write per byte; 1 for reads, which come from one of them.
     pub(super) written: Written,
-    /// `moved` for each byte completed, copies taken off.
+    /// `moved` per byte completed, without copies.
     pub(super) share: Option<f64>,
     /// What the kernel charged to this process in the cell's direction, for each byte completed.
     pub(super) process_share: Option<f64>,
@@ -74,7 +74,7 @@ impl<'a> Facts<'a> {
         self.cell.workload.path == IoPath::Direct
     }
 
-    /// Whether models of hosts and disks were measured: nobody else uses them, and no kernel stands behind them.
+    /// Whether models of hosts and disks were measured: they have no other users and no kernel.
     pub(super) fn is_simulated(&self) -> bool {
         self.cell.evidence.source == EvidenceSource::Sim
             || (!self.targets.is_empty() && self.targets.iter().all(|target| target.kind == TargetKind::Sim))
@@ -86,13 +86,13 @@ impl<'a> Facts<'a> {
         !self.targets.is_empty() && self.targets.iter().all(|target| target.device.is_some())
     }
 
-    /// The filesystem that keeps its files in memory, when a target lies on one.
+    /// The filesystem that keeps its files in memory, if a target is on one.
     pub(super) fn memory_filesystem(&self) -> Option<&str> {
         let kinds = self.targets.iter().filter_map(|target| target.filesystem.as_ref());
         kinds.map(|filesystem| filesystem.kind.as_str()).find(|kind| matches!(*kind, "tmpfs" | "ramfs"))
     }
 
-    /// Why it is these devices that are counted, where it is not the target's own.
+    /// Why these devices are counted, if it is not the target's own.
     pub(super) fn why_these(&self) -> Option<String> {
         let mut whys: Vec<String> = Vec::new();
         for &target in &self.cell.workload.targets {
@@ -109,15 +109,13 @@ impl<'a> Facts<'a> {
             |target: &&&Target| target.device.as_ref().is_some_and(|device| device.iostats == Some(false));
         if let Some(device) = self.targets.iter().find(stopped).and_then(|target| target.device.as_ref()) {
             let name = rdsk_units::printable(&device.name);
-            return format!(
-                "queue/iostats of {name} is 0, and neither its counters nor others below it moved"
-            );
+            return format!("queue/iostats of {name} is 0, and no counters below it moved either");
         }
         match self.targets.iter().find(|target| target.device.is_none()) {
             Some(Target { filesystem: Some(filesystem), .. }) => {
-                format!("{} shows no block device", rdsk_units::printable(&filesystem.kind))
+                format!("{} has no block device", rdsk_units::printable(&filesystem.kind))
             }
-            Some(_) => "the target shows no block device".into(),
+            Some(_) => "the target has no block device".into(),
             None => "the counters of the device could not be read".into(),
         }
     }

@@ -1,5 +1,5 @@
-//! What else than the device can be the limit of a cell that did reach it: a control group, the processor, the making
-//! of the data. It never judges where the bytes went.
+//! What other than the device can limit a cell that reached it: a control group, the processor or data generation. It
+//! never judges where the bytes went.
 
 use super::Judgement;
 use super::facts::Facts;
@@ -14,10 +14,10 @@ const MOSTLY: f64 = 0.9;
 /// Processor time over elapsed time from which the processor is the limit.
 const CPU_SHARE: f64 = 0.9;
 /// Time of I/O below which processor time says nothing: kernels without precise accounting count ticks of up to 10 ms.
-const LEAST_CPU_ELAPSED_NS: u64 = 50_000_000;
-/// Share of a stream's time outside its I/O from which the source of the data is looked at.
+const MIN_CPU_ELAPSED_NS: u64 = 50_000_000;
+/// Minimum share of a stream's time outside its I/O for data generation to be the limit.
 const GAP_SHARE: f64 = 0.25;
-/// Of that time, the share that must be processor time of our own code.
+/// Minimum share of that time that is processor time of our own code.
 const GAP_CPU_SHARE: f64 = 0.5;
 
 /// Step 5: the measured rate is a limit that is in force.
@@ -32,7 +32,7 @@ pub(super) fn throttled(facts: &Facts<'_>) -> Judgement {
 
 fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
     let device = limited(facts, limit);
-    // Of a device that had only a part of the bytes, a member of a stripe for one, our rate says nothing.
+    // Our rate says nothing about a device that had only part of the bytes, such as a member of a stripe.
     let moved =
         device.and_then(|device| if limit.op == Op::Read { device.read_bytes } else { device.write_bytes });
     let passes_all = moved
@@ -77,10 +77,10 @@ fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
     Some(format!("{rate} I/Os per second are the limit of {allowed} that {source} sets for {op}s"))
 }
 
-/// What a rate above a limit in force is.
-const BURST: &str = "a burst that it lets pass before it slows down, and no rate that lasts; measure longer";
+/// The meaning of a rate above a limit in force.
+const BURST: &str = "a burst that is allowed before the limit applies, not a sustained rate; measure longer";
 
-/// Whether a rate is above a limit by more than chance, on a device that all of it passed.
+/// Whether a rate is clearly above a limit, on a device that all of the I/O passed.
 fn is_burst(facts: &Facts<'_>, rate: f64, allowed: u64) -> bool {
     let reached_device = facts.share.is_some_and(|share| share >= MOSTLY);
     reached_device && allowed > 0 && rate > allowed as f64 * (1.0 + LIMIT_TOLERANCE)
@@ -95,7 +95,7 @@ fn limited<'a>(facts: &Facts<'a>, limit: &Limit) -> Option<&'a DeviceEvidence> {
     evidence.device.iter().find(|device| device.target == limit.target && device.name == limit.device)
 }
 
-/// The part of the cell's bytes that one target had.
+/// The share of the cell's bytes that one target had.
 fn target_part(facts: &Facts<'_>, target: u32) -> f64 {
     let targets = facts.cell.workload.targets.len().max(1) as f64;
     let streams = &facts.cell.result.streams;
@@ -107,7 +107,7 @@ fn target_part(facts: &Facts<'_>, target: u32) -> f64 {
     metrics::ratio(its, all)
 }
 
-/// Step 7: streams of depth 1 spent their time making the data rather than writing it.
+/// Step 7: streams of depth 1 spent their time generating the data rather than writing it.
 pub(super) fn source_bound(facts: &Facts<'_>) -> Judgement {
     let workload = &facts.cell.workload;
     if workload.op != Op::Write || workload.queue_depth != 1 {
@@ -120,7 +120,7 @@ pub(super) fn source_bound(facts: &Facts<'_>) -> Judgement {
     (gap >= GAP_SHARE && user_ns as f64 >= GAP_CPU_SHARE * outside_ns).then(|| {
         let (gap, user) = (percent(gap), words::nanos(user_ns));
         let text = format!(
-            "{gap} of the time lay outside the writes, and {user} of processor time went into making the data"
+            "{gap} of the time was spent outside the writes, and data generation took {user} of processor time"
         );
         (VerdictCode::SourceBound, text)
     })
@@ -129,7 +129,7 @@ pub(super) fn source_bound(facts: &Facts<'_>) -> Judgement {
 /// Step 8: the processor was busy all the time.
 pub(super) fn cpu_bound(facts: &Facts<'_>, cpus: Option<u32>) -> Judgement {
     let workload = &facts.cell.workload;
-    // The engine of threads has one thread for each I/O in flight, and one processor alone is not all that it may use.
+    // The threads engine has one thread per I/O in flight and may use more than one processor.
     let threads = match facts.cell.result.engine {
         Some(EngineKind::Threads) => u32::try_from(metrics::wanted_depth(workload)).unwrap_or(u32::MAX),
         _ => workload.streams,
@@ -137,11 +137,11 @@ pub(super) fn cpu_bound(facts: &Facts<'_>, cpus: Option<u32>) -> Judgement {
     let cpus = cpus.filter(|&cpus| cpus > 0).map_or(threads, |cpus| cpus.min(threads));
     let cpu_ns = metrics::cpu_ns(facts.cell)?;
     let share = cpu_ns as f64 / (facts.elapsed_ns as f64 * f64::from(cpus));
-    (share >= CPU_SHARE && facts.elapsed_ns >= LEAST_CPU_ELAPSED_NS).then(|| {
+    (share >= CPU_SHARE && facts.elapsed_ns >= MIN_CPU_ELAPSED_NS).then(|| {
         let per_io = words::nanos(cpu_ns / facts.ops);
         let busy = percent(share);
         let why = if is_memory_disk(&facts.device_names) {
-            format!("; {} does its work on the processor", facts.device_names)
+            format!("; {} runs on the processor", facts.device_names)
         } else {
             String::new()
         };
@@ -152,7 +152,7 @@ pub(super) fn cpu_bound(facts: &Facts<'_>, cpus: Option<u32>) -> Judgement {
     })
 }
 
-/// Devices that are memory with a driver: their speed is the processor's.
+/// Devices that are memory behind a driver: their speed is that of the processor.
 pub(super) fn is_memory_disk(name: &str) -> bool {
     ["zram", "ram", "pmem"].iter().any(|prefix| name.starts_with(prefix))
 }

@@ -7,15 +7,15 @@ use crate::{metrics, words};
 use rdsk_model::{Op, Pattern, TargetKind, VerdictCode};
 use rdsk_units::percent;
 
-/// Below this share of bytes from the device, memory answered in part. Readahead and partial last blocks stay above.
+/// Below this share of bytes from the device, memory answered some reads. Readahead and partial last blocks stay above.
 const DEVICE_SHARE: f64 = 0.9;
-/// From this share of unwritten bytes in the span, missing device reads are looked at as holes.
+/// From this share of unwritten bytes in the span on, missing device reads are attributed to holes.
 const HOLE_SHARE: f64 = 0.1;
-/// What others may read, or write, before it counts as disturbance: so many bytes and such a share of ours.
+/// What others may read or write before it counts as disturbance: in bytes, and as a share of ours.
 const FOREIGN_BYTES: u64 = 1 << 20;
 const FOREIGN_SHARE: f64 = 0.1;
-/// What the kernel may read ahead of each stream when nothing tells what it charged to us (the largest usual
-/// `read_ahead_kb` doubled).
+/// What the kernel may read ahead of each stream when it is unknown what it charged to us (the largest usual
+/// `read_ahead_kb`, doubled).
 const READAHEAD_BYTES: u64 = 8 << 20;
 
 /// Steps 2 to 4 of the verdict: `hole`, `page-cache`, `unverified`.
@@ -25,7 +25,7 @@ pub(super) fn memory(facts: &Facts<'_>) -> Judgement {
 
 fn hole(facts: &Facts<'_>) -> Judgement {
     let holes = metrics::hole_share(facts.cell).filter(|&share| share >= HOLE_SHARE)?;
-    // The extents may be older than the data; then the device and the process both show that the bytes were fetched.
+    // The extents may be older than the data; then the counters of both device and process show that the bytes were fetched.
     let fetched = match (facts.share, facts.process_share) {
         (Some(device), Some(process)) => device.min(process),
         (_, Some(process)) => process,
@@ -41,9 +41,7 @@ fn hole(facts: &Facts<'_>) -> Judgement {
         let (holes, bytes) = (percent(holes), words::bytes(facts.bytes));
         (
             VerdictCode::Hole,
-            format!(
-                "{holes} of the span was never written and comes back as zeros: {bytes} completed ({moved})"
-            ),
+            format!("{holes} of the span was never written and reads as zeros: {bytes} completed ({moved})"),
         )
     })
 }
@@ -61,13 +59,13 @@ fn buffered(facts: &Facts<'_>) -> Judgement {
     let cached = cell.evidence.page_cache.and_then(|cache| cache.before.cached_bytes);
     if let Some(cached) = cached.filter(|&cached| span > 0 && metrics::ratio(cached, span) >= DEVICE_SHARE) {
         let (cached, span) = (words::bytes(cached), words::bytes(span));
-        let text = format!("{cached} of the {span} to read were in the page cache before the first read");
+        let text = format!("{cached} of the {span} to be read were in the page cache before the first read");
         return Some((VerdictCode::PageCache, text));
     }
     Some(unverified(facts))
 }
 
-/// The part that was fetched from a device for us: others' reads must not pass for ours.
+/// The share that was fetched from a device for us: others' reads must not count as ours.
 fn own_share(facts: &Facts<'_>) -> Option<f64> {
     match (facts.share, facts.process_share) {
         (Some(device), Some(_)) if is_never_charged(facts) => Some(device),
@@ -109,18 +107,18 @@ fn direct(facts: &Facts<'_>) -> Judgement {
     let (bytes, moved) = (words::bytes(facts.bytes), words::bytes(moved));
     let device = &facts.device_names;
     let is_file = facts.targets.iter().any(|target| target.kind == TargetKind::File);
-    // The process's own account decides between a filesystem that answered by itself and counters of the wrong device.
+    // The counters of the process decide between a filesystem that answered from memory and counters of the wrong device.
     match facts.process_share {
         Some(process) if is_file && process < DEVICE_SHARE => {
             let served = percent(1.0 - share);
             let text = format!(
-                "the filesystem answered {served} of {bytes} by itself in spite of O_DIRECT: {device} read {moved}"
+                "the filesystem answered {served} of {bytes} from memory despite O_DIRECT: {device} read {moved}"
             );
             Some((VerdictCode::PageCache, text))
         }
         _ => {
             let text = format!(
-                "{bytes} were read directly, {device} counted {moved}: its counters do not follow this I/O"
+                "{bytes} were read with direct I/O, {device} counted {moved}: its counters do not follow this I/O"
             );
             Some((VerdictCode::Unverified, text))
         }
@@ -134,7 +132,7 @@ fn memory_filesystem(facts: &Facts<'_>) -> Judgement {
 }
 
 fn unverified(facts: &Facts<'_>) -> (VerdictCode, String) {
-    (VerdictCode::Unverified, format!("no counter tells where the bytes came from: {}", facts.no_counters()))
+    (VerdictCode::Unverified, format!("no counter shows where the bytes came from: {}", facts.no_counters()))
 }
 
 /// Step 6: the device read more than was read for us, or wrote while we only read.
@@ -160,7 +158,7 @@ pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
         let (read, ours) = (words::bytes(read), words::bytes(ours));
         return Some((
             VerdictCode::Disturbed,
-            format!("{device} read {read} for others beside the {ours} of this cell"),
+            format!("{device} read {read} for others besides the {ours} of this cell"),
         ));
     }
     is_much(written).then(|| {

@@ -103,7 +103,7 @@ fn hole() {
         &holes(third(43 * MIB), 43 * MIB, 0, 21 * MIB),
         file(),
         VerdictCode::Hole,
-        "comes back as zeros: 64 MiB completed (sda read 43 MiB)",
+        "reads as zeros: 64 MiB completed (sda read 43 MiB)",
     );
     // Just under a tenth does not make a hole; the missing part is small enough for the device.
     check(&holes(third(59 * MIB), 59 * MIB, 0, 5 * MIB), file(), VerdictCode::Device, "92.2 %");
@@ -145,7 +145,7 @@ fn page_cache_reads() {
     check(&cached, silent_disk(), VerdictCode::PageCache, "before the first read");
     // O_DIRECT that the filesystem answers by itself.
     let own_cache = charged(device_reads(read(IoPath::Direct), 0), Some(0), None);
-    check(&own_cache, fixtures::file(), VerdictCode::PageCache, "in spite of O_DIRECT");
+    check(&own_cache, fixtures::file(), VerdictCode::PageCache, "despite O_DIRECT");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn unverified() {
         device: None,
         ..fixtures::file()
     };
-    check(&none, nfs.clone(), VerdictCode::Unverified, "nfs4 shows no block device");
+    check(&none, nfs.clone(), VerdictCode::Unverified, "nfs4 has no block device");
     let buffered = with(none, |cell| cell.workload.path = IoPath::Buffered);
     check(&buffered, nfs, VerdictCode::Unverified, "nfs4");
     // The kernel sent the bytes somewhere, but not through the device that was watched.
@@ -346,7 +346,7 @@ fn cpu_and_source() {
     check(&short(50), disk(), VerdictCode::CpuBound, "");
     let zram =
         with(busy(Op::Read, 50 * ms, 440 * ms, 0.99), |cell| cell.evidence.device[0].name = "zram3".into());
-    check(&zram, disk(), VerdictCode::CpuBound, "zram3 does its work on the processor");
+    check(&zram, disk(), VerdictCode::CpuBound, "zram3 runs on the processor");
     // Sixteen streams on eight processors are bound by eight.
     let many = with(busy(Op::Read, 0, 3_700 * ms, 15.9), |cell| cell.workload.streams = 16);
     check(&many, disk(), VerdictCode::CpuBound, "92.5 %");

@@ -8,16 +8,16 @@ use crate::words;
 use rdsk_model::{IoPath, Op, Sync, TargetKind, VerdictCode};
 use rdsk_units::percent;
 
-/// A write without a sync measured the device only when it had absorbed this share by the time of return.
+/// A write without a sync measured the device only if the device had absorbed this share at the return.
 const ABSORBED_SHARE: f64 = 0.9;
-/// A durable or direct write has reached the device when this share was counted there.
+/// A durable or direct write has reached the device if this share was counted there.
 const DURABLE_SHARE: f64 = 0.98;
-/// Whole pages for parts of pages, as a factor, from which the difference stands out from metadata.
+/// Ratio of whole pages to written bytes from which the difference exceeds that of metadata.
 const CLEARLY_MORE: f64 = 1.2;
 /// What a raw device may write or read beyond our own before it counts as disturbance.
 const FOREIGN_BYTES: u64 = 1 << 20;
 const FOREIGN_SHARE: f64 = 0.1;
-/// On a filesystem the journal and the metadata are written too, several blocks for each small durable write.
+/// A filesystem also writes its journal and metadata, several blocks for each small durable write.
 const JOURNAL_FACTOR: f64 = 10.0;
 const JOURNAL_BYTES: u64 = 16 << 20;
 
@@ -35,15 +35,15 @@ pub(super) fn memory(facts: &Facts<'_>) -> Judgement {
         return Some((VerdictCode::PageCache, returned_early(facts, absorbed)));
     }
     if facts.cell.workload.sync == Sync::None && !facts.is_direct() {
-        // Pages that were overwritten while still dirty reach the device once: less than all is as it should be.
+        // Pages overwritten while still dirty reach the device once, so less than all is normal.
         return None;
     }
     if share >= DURABLE_SHARE { None } else { Some(too_little(facts, share)) }
 }
 
-/// Whether a filesystem took direct writes of parts of pages through the page cache, as btrfs does (measured on 6.1,
-/// 2026-11): the kernel charges whole pages when it dirties them, and the bytes alone when they go past the cache. Such
-/// writes may well be on the device at their return, but pages were copied, read and written back for them.
+/// Whether a filesystem passed partial-page direct writes through the page cache, as btrfs does (measured on 6.1, 2026-11):
+/// the kernel charges whole pages when it dirties them, and only the bytes when they bypass the cache. Such writes may be on
+/// the device at their return, but pages were copied, read and written back for them.
 fn through_pages(facts: &Facts<'_>) -> Option<String> {
     let workload = &facts.cell.workload;
     let is_file = facts.targets.iter().any(|target| target.kind == TargetKind::File);
@@ -54,23 +54,23 @@ fn through_pages(facts: &Facts<'_>) -> Option<String> {
     {
         return None;
     }
-    // The fewest pages that writes of this size can touch, whatever they begin at.
+    // The minimum number of pages that writes of this size touch, at any offset.
     let pages_bytes = workload.block_bytes.div_ceil(PAGE_BYTES) * PAGE_BYTES;
     let is_inside =
         workload.shift_bytes.is_multiple_of(PAGE_BYTES) && workload.align_bytes.is_multiple_of(PAGE_BYTES);
     let crosses = !is_inside && workload.block_bytes.is_multiple_of(PAGE_BYTES);
     let touched = (pages_bytes + if crosses { PAGE_BYTES } else { 0 }) as f64 / workload.block_bytes as f64;
     let charged = facts.process_share?;
-    // A few metadata pages are charged in either case, so the middle between the two tells them apart; where the difference
-    // is small, all of it has to be there.
+    // A few metadata pages are charged in either case, so the threshold lies halfway between the two; if the difference is
+    // small, all of it must be there.
     let least = if touched >= CLEARLY_MORE { f64::midpoint(1.0, touched) } else { touched };
     (charged >= least && touched > 1.0).then(|| {
         let charged = words::bytes(facts.cell.evidence.process.write_bytes.unwrap_or(0));
         let kind = facts.targets.iter().find_map(|target| target.filesystem.as_ref());
         let kind = kind.map_or_else(|| "the filesystem".to_owned(), |kind| rdsk_units::printable(&kind.kind));
         format!(
-            "{kind} took these direct writes of parts of pages through the page cache: the kernel charged {charged} in \
-             whole pages for {}, and {} wrote {}",
+            "{kind} passed these partial-page direct writes through the page cache: the kernel charged {charged} in whole pages \
+             for {}, and {} wrote {}",
             words::bytes(facts.bytes),
             facts.device_names,
             words::bytes(facts.moved.unwrap_or(0)),
@@ -78,8 +78,8 @@ fn through_pages(facts: &Facts<'_>) -> Option<String> {
     })
 }
 
-/// The share that the device had written when the last write returned; what was still dirty is not among it, so that
-/// the writes of others do not pass for ours.
+/// The share that the device had written when the last write returned, without what was still dirty, so that the writes
+/// of others do not count as ours.
 fn absorbed(facts: &Facts<'_>) -> Option<f64> {
     let counted =
         metrics::returned_bytes(facts.cell, Op::Write)? as f64 / facts.bytes as f64 / facts.written.least;
@@ -101,7 +101,7 @@ fn returned_early(facts: &Facts<'_>, absorbed: f64) -> String {
     let (absorbed, bytes) = (percent(absorbed), words::bytes(facts.bytes));
     let moved = words::bytes(facts.moved.unwrap_or(0));
     let what = match (facts.is_direct(), facts.is_simulated()) {
-        (true, false) => "O_DIRECT fell back on memory",
+        (true, false) => "O_DIRECT fell back to memory",
         (true, true) => "the host kept direct writes in memory",
         (false, _) => "memory took the data",
     };
@@ -114,7 +114,7 @@ fn too_little(facts: &Facts<'_>, share: f64) -> (VerdictCode, String) {
     let workload = &facts.cell.workload;
     if workload.path == IoPath::Buffered && workload.sync == Sync::FsyncAtEnd {
         let text = format!(
-            "memory took {} of {bytes} for good: {device} wrote {moved}, because pages were overwritten before the sync",
+            "{} of {bytes} stayed in memory: {device} wrote {moved}, because pages were overwritten before the sync",
             percent(1.0 - share)
         );
         return (VerdictCode::PageCache, text);
@@ -122,7 +122,7 @@ fn too_little(facts: &Facts<'_>, share: f64) -> (VerdictCode, String) {
     let is_file = facts.targets.iter().any(|target| target.kind == TargetKind::File);
     match facts.process_share {
         Some(process) if is_file && process < DURABLE_SHARE => {
-            let text = format!("the filesystem kept {bytes} by itself: {device} wrote {moved}");
+            let text = format!("the filesystem kept {bytes} in memory: {device} wrote {moved}");
             (VerdictCode::PageCache, text)
         }
         _ => {
@@ -147,17 +147,17 @@ fn without_counters(facts: &Facts<'_>) -> (VerdictCode, String) {
     }
     (
         VerdictCode::Unverified,
-        format!("no counter tells whether the bytes were written: {}", facts.no_counters()),
+        format!("no counter shows whether the bytes were written: {}", facts.no_counters()),
     )
 }
 
-/// Step 6: the device wrote or read more than belongs to our writes.
+/// Step 6: the device wrote or read more than our writes explain.
 pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
     let (moved, read) = (facts.moved?, facts.opposite?);
-    // Where parity is written, how much of it depends on the writes, and reads belong to it.
+    // How much parity is written depends on the writes, and parity updates also read.
     let copies = facts.written.most?;
     let process = facts.cell.evidence.process;
-    // A buffered write of part of a page sends the whole page, and the kernel charges the whole page.
+    // A buffered partial-page write submits the whole page, and the kernel charges the whole page.
     let pages = match facts.cell.workload.path {
         IoPath::Buffered => {
             facts.ops * (facts.cell.workload.block_bytes.div_ceil(PAGE_BYTES) + 1) * PAGE_BYTES
@@ -179,7 +179,7 @@ pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
     let foreign = moved.saturating_sub(all_ours);
     if foreign > limit_bytes && metrics::ratio(foreign, ours) > limit_share {
         let (foreign, ours) = (words::bytes(foreign), words::bytes(ours));
-        let text = format!("{device} wrote {foreign} for others beside the {ours} of this cell");
+        let text = format!("{device} wrote {foreign} for others besides the {ours} of this cell");
         return Some((VerdictCode::Disturbed, text));
     }
     let foreign = read.saturating_sub(our_reads);

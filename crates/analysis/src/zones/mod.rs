@@ -87,7 +87,7 @@ impl Zones {
 
 /// Reads a cell of a Record; `None` where no position was visited.
 #[must_use]
-pub fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
+pub(crate) fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
     let places = places(record, cell)?;
     let block_bytes = cell.workload.block_bytes;
     let rates: Vec<f64> = places.positions.iter().map(|position| position.bytes_per_s(block_bytes)).collect();

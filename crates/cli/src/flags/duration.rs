@@ -16,10 +16,9 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         name: "budget",
         value: One("TIME", |args, text| {
-            let budget_ns = value::time_ns(text, MIN_BUDGET, MAX_TIME);
-            budget_ns.map(|ns| {
-                (args.options.budget_ns, args.options.budget_source) = (ns, BudgetSource::Requested)
-            })
+            args.options.budget_ns = value::time_ns(text, MIN_BUDGET, MAX_TIME)?;
+            args.options.budget_source = BudgetSource::Requested;
+            Ok(())
         }),
         uses: &[on(Subcommand::MEASURING, "Time for the whole run, such as 20s or 5m", "60s")],
         details: "Less time gives wider intervals.",

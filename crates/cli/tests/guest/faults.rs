@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use rdsk_analysis::zones::{Zone, zones};
+use rdsk_analysis::Analysis;
+use rdsk_analysis::zones::Zone;
 use rdsk_model::Record;
 use rdsk_testkit::guest::campaign::note;
 use rdsk_testkit::guest::{Booted, Disk, Outcome, Scenario, Tier};
@@ -190,8 +191,13 @@ fn three_zones(outcome: &Outcome) -> Vec<String> {
         }
     }
     let record: Record = serde_json::from_value(record).expect("a Record of this program");
-    let read: Vec<Vec<Zone>> =
-        record.cells.iter().filter_map(|cell| zones(&record, cell)).map(|zones| zones.zones).collect();
+    let analysis = Analysis::of(&record);
+    let read: Vec<Vec<Zone>> = record
+        .cells
+        .iter()
+        .filter_map(|cell| analysis.zones(cell))
+        .map(|zones| zones.zones.clone())
+        .collect();
     if read.is_empty() || !read.iter().all(|zones| are_the_programmed(zones)) {
         found.push(format!("other zones than the three were found: {read:?}"));
     }

@@ -6,7 +6,8 @@
 
 use std::time::{Duration, Instant};
 
-use rdsk_analysis::stripe::{Level, SURE, StripeResult, stripe};
+use rdsk_analysis::Analysis;
+use rdsk_analysis::stripe::{Level, SURE, StripeResult};
 use rdsk_model::{Op, Record};
 use rdsk_testkit::guest::campaign::note;
 use rdsk_testkit::guest::{Booted, Call, Disk, Outcome, Scenario, Tier};
@@ -282,7 +283,7 @@ fn reading(call: &Call, op: Op) -> Result<(StripeResult, usize), String> {
     let record: Record = serde_json::from_value(call.json()).map_err(|error| error.to_string())?;
     let cell = record.cells.iter().find(|cell| cell.workload.op == op).ok_or("no cell of this direction")?;
     let requests = record.cells.iter().flat_map(|cell| &cell.result.points).map(|run| run.chosen.len()).sum();
-    Ok((stripe(&record, cell).ok_or("no request was made")?, requests))
+    Ok((Analysis::of(&record).stripe(cell).cloned().ok_or("no request was made")?, requests))
 }
 
 fn words(reading: &StripeResult, requests: usize) -> String {

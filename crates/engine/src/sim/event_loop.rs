@@ -61,7 +61,7 @@ struct Pending {
 pub(super) struct EventLoop<'s, 'a> {
     clock: &'s SimClock,
     job: &'s Job<'a>,
-    /// Number of the first stream among all readers that the hosts' read-ahead tells apart.
+    /// Number of the first stream among all readers that the hosts' read-ahead distinguishes.
     first_reader: usize,
     /// When the visit began, in the lab's time.
     begin_ns: u64,

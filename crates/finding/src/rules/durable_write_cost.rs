@@ -49,7 +49,7 @@ fn explain(record: &Record, plain: &CellRecord, durable: &CellRecord) -> Option<
     let title = if is_dearer {
         format!("durable writes take {} as long", words::times(factor))
     } else {
-        "durable writes cost no more than others".into()
+        "durable writes are no more expensive than others".into()
     };
     let mut evidence = vec![
         cite(durable, "writes/s", format_args!("{}, without dsync = {}", rate(durable), rate(plain))),
@@ -171,7 +171,7 @@ mod tests {
             ]
         );
         let equal = fires(RULE, &record(vec![disk()], vec![plain(), durable(510_000_000)]));
-        assert_eq!(equal.title, "durable writes cost no more than others");
+        assert_eq!(equal.title, "durable writes are no more expensive than others");
         assert_eq!(equal.advice, None);
     }
 

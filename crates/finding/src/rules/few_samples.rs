@@ -27,7 +27,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         let half = half.map_or_else(|| "none".into(), words::plus_minus);
         cite(cell, "I/Os", format_args!("{count}, interval = {half}"))
     });
-    vec![RULE.finding(format!("too little was measured to be sure: {}", how_many(&cells)), "These cells ended with an interval wider than ±10 %, or with too few I/Os for their percentiles (p99 needs \
+    vec![RULE.finding(format!("too few samples: {}", how_many(&cells)), "These cells ended with an interval wider than ±10 %, or with too few I/Os for their percentiles (p99 needs \
                1000).").evidence(evidence).advice("give more --budget, or ask for fewer cells").cells(cells)]
 }
 
