@@ -379,19 +379,24 @@ fn host() -> Host {
     }
 }
 
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "milliseconds of an invented run")]
+fn whole(ms: f64) -> u64 {
+    ms.round() as u64
+}
+
 /// Gives a device another mean depth (`aqu-sz`) over its interval, to the millisecond.
 pub fn set_depth(device: &mut DeviceEvidence, mean: f64) {
-    let in_queue_ms = mean * device.interval_ns.unwrap_or(0) as f64 / NS_PER_MS as f64;
+    let in_queue = mean * device.interval_ns.unwrap_or(0) as f64 / NS_PER_MS as f64;
     if let Some(counters) = &mut device.diskstat {
-        counters.time_in_queue_ms = in_queue_ms.round() as u64;
+        counters.time_in_queue_ms = whole(in_queue);
     }
 }
 
 /// Gives a device another share of its interval in which it was busy (`%util`), to the millisecond.
 pub fn set_busy(device: &mut DeviceEvidence, share: f64) {
-    let busy_ms = share * device.interval_ns.unwrap_or(0) as f64 / NS_PER_MS as f64;
+    let busy = share * device.interval_ns.unwrap_or(0) as f64 / NS_PER_MS as f64;
     if let Some(counters) = &mut device.diskstat {
-        counters.io_ticks_ms = busy_ms.round() as u64;
+        counters.io_ticks_ms = whole(busy);
     }
 }
 

@@ -1,7 +1,7 @@
 //! What measuring code says while it works. It emits events to a Watch and never prints; progress line, live screen and
 //! tests are Watches.
 
-use crate::record::CellRecord;
+use crate::cell::CellRecord;
 
 /// Something that happened, borrowed from whoever did it.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,8 @@
 //! What a rule says about a Record: the explanation of evidence, how far to trust it and how much it matters. It is data;
 //! `rdsk-finding` fills it and a page draws it.
 
-use crate::Experiment;
-use crate::record::CellRecord;
+use crate::cell::CellRecord;
+use crate::plan::Experiment;
 use crate::workload::words;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,6 +1,7 @@
 //! Plain data that every room shares, and the few small traits between rooms: Plan (what to do), Record (what was
 //! seen), Event and Watch (what is happening), Clock (what time is). It does no I/O, reads no clock and draws nothing.
 
+pub mod cell;
 pub mod clock;
 pub mod diskstat;
 pub mod event;
@@ -15,6 +16,7 @@ pub mod result;
 pub mod target;
 pub mod workload;
 
+pub use cell::{CellRecord, Verdict, VerdictCode};
 pub use clock::{Clock, StopFlag};
 pub use diskstat::{DiskStat, SECTOR_BYTES};
 pub use event::{Event, Silent, Watch};
@@ -27,7 +29,7 @@ pub use latency::{Estimate, Latency};
 pub use members::{ChosenIo, MemberCounters, MemberIo, NextPlace, PlaceChooser};
 pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
-pub use record::{CellRecord, ClockFacts, Host, Observer, Record, Status, Verdict, VerdictCode};
+pub use record::{ClockFacts, Host, Observer, Record, Status};
 pub use result::{
     CellResult, ColdCheck, CpuTime, IoError, Issuing, Overlap, PointRun, StopReason, StreamResult, Trial,
     Visit, Windows,

@@ -1,13 +1,12 @@
 //! The Record: what was seen, as versioned JSON (schema `rdsk.record/1`). Raw values in base units with the unit in the
 //! key; what was not measured is null, never 0. It holds data and draws nothing.
 
-use crate::evidence::{Evidence, EvidenceSource};
+use crate::cell::CellRecord;
+use crate::evidence::EvidenceSource;
 use crate::finding::Finding;
-use crate::plan::Experiment;
 use crate::problem::Problem;
-use crate::result::CellResult;
 use crate::target::Target;
-use crate::workload::{Workload, words};
+use crate::workload::words;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -22,30 +21,6 @@ words!(
         Failed = "failed",
     }
 );
-words!(
-    /// What a figure really measured.
-    VerdictCode {
-        /// The device moved the bytes.
-        Device = "device",
-        /// Memory did, wholly or in part.
-        PageCache = "page-cache",
-        /// Nobody did: the blocks were never written.
-        Hole = "hole",
-        /// The processor is the limit.
-        CpuBound = "cpu-bound",
-        /// The time went into data generation.
-        SourceBound = "source-bound",
-        /// A limit of the control group is the limit.
-        Throttled = "throttled",
-        /// Others used the device at the same time.
-        Disturbed = "disturbed",
-        /// No counters reach the device.
-        Unverified = "unverified",
-        /// The cell ended before that was known.
-        Incomplete = "incomplete",
-    }
-);
-
 /// The clock that all times were taken from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockFacts {
@@ -89,34 +64,6 @@ pub struct Observer {
     pub lost_events: u64,
     /// What observing cost per I/O, where measured.
     pub cost_ns_per_io: Option<f64>,
-}
-
-/// What the figure measured, reconciled with the block layer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
-    /// The code.
-    pub code: VerdictCode,
-    /// Bytes that the device moved for each byte completed; `None` where no counters reach it.
-    pub device_share: Option<f64>,
-    /// One sentence with the counters it rests on.
-    pub text: String,
-}
-
-/// One cell of a Record.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CellRecord {
-    /// Unique in the Record.
-    pub id: String,
-    /// The question.
-    pub experiment: Experiment,
-    /// What was asked.
-    pub workload: Workload,
-    /// What was measured.
-    pub result: CellResult,
-    /// What was counted beside it.
-    pub evidence: Evidence,
-    /// What it means; `None` for a cell that never ran.
-    pub verdict: Option<Verdict>,
 }
 
 /// One run.

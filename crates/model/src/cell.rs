@@ -1,0 +1,60 @@
+//! One cell of a Record: what was requested, what was measured, what was counted beside it, and what the figure means.
+
+use crate::evidence::Evidence;
+use crate::plan::Experiment;
+use crate::result::CellResult;
+use crate::workload::{Workload, words};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+words!(
+    /// What a figure really measured.
+    VerdictCode {
+        /// The device moved the bytes.
+        Device = "device",
+        /// Memory did, wholly or in part.
+        PageCache = "page-cache",
+        /// Nobody did: the blocks were never written.
+        Hole = "hole",
+        /// The processor is the limit.
+        CpuBound = "cpu-bound",
+        /// The time went into data generation.
+        SourceBound = "source-bound",
+        /// A limit of the control group is the limit.
+        Throttled = "throttled",
+        /// Others used the device at the same time.
+        Disturbed = "disturbed",
+        /// No counters reach the device.
+        Unverified = "unverified",
+        /// The cell ended before that was known.
+        Incomplete = "incomplete",
+    }
+);
+
+/// What the figure measured, reconciled with the block layer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The code.
+    pub code: VerdictCode,
+    /// Bytes that the device moved for each byte completed; `None` where no counters reach it.
+    pub device_share: Option<f64>,
+    /// One sentence with the counters it rests on.
+    pub text: String,
+}
+
+/// One cell of a Record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellRecord {
+    /// Unique in the Record.
+    pub id: String,
+    /// The question.
+    pub experiment: Experiment,
+    /// What was asked.
+    pub workload: Workload,
+    /// What was measured.
+    pub result: CellResult,
+    /// What was counted beside it.
+    pub evidence: Evidence,
+    /// What it means; `None` for a cell that never ran.
+    pub verdict: Option<Verdict>,
+}
