@@ -38,9 +38,10 @@ fn iostat_of(before: &str, after: &str) -> serde_json::Value {
         (sleep 0.5; cat "$1/after" > "$1/block/disk9/stat"; echo "1002.00 1.00" > "$1/uptime") &
         iostat -x -d -k -y --dec=2 -o JSON -f "$1" disk9 1 1
         wait"#;
-    let directory = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
-    std::fs::create_dir_all(directory.path().join("block/disk9")).unwrap();
+    let directory = tempfile::tempdir().expect("a directory");
+    let write =
+        |name: &str, text: &str| std::fs::write(directory.path().join(name), text).expect("a file in it");
+    std::fs::create_dir_all(directory.path().join("block/disk9")).expect("a directory in it");
     write("block/disk9/stat", before);
     write("after", after);
     write("uptime", "1000.00 1.00\n");
@@ -49,8 +50,8 @@ fn iostat_of(before: &str, after: &str) -> serde_json::Value {
         .arg(directory.path())
         .env("LC_ALL", "C")
         .output()
-        .unwrap();
+        .expect("unshare starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("iostat prints JSON");
     document["sysstat"]["hosts"][0]["statistics"][0]["disk"][0].clone()
 }
