@@ -71,7 +71,7 @@ fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
     for target in targets {
         let of_target = seen.iter().filter(|(cell, _)| cell.workload.targets == target);
         let scatter = |zones: &Zones| zones.scatter.unwrap_or(f64::INFINITY);
-        let best = of_target.min_by(|left, right| scatter(&left.1).total_cmp(&scatter(&right.1)));
+        let best = of_target.min_by(|left, right| scatter(left.1).total_cmp(&scatter(right.1)));
         let Some((cell, zones)) = best.filter(|(_, zones)| zones.zones.len() > 1) else { continue };
         page.blank();
         page.line(format!("  {} zones, by {}:", zones.zones.len(), name(record, cell)));

@@ -29,7 +29,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             .collect();
     // The block size with the least scatter shows it best; that of a single pass is unknown and comes last.
     let scatter = |zones: &Zones| zones.scatter.unwrap_or(f64::INFINITY);
-    let best = read.iter().min_by(|left, right| scatter(&left.1).total_cmp(&scatter(&right.1)));
+    let best = read.iter().min_by(|left, right| scatter(left.1).total_cmp(&scatter(right.1)));
     let Some((cell, zones)) = best else { return Vec::new() };
     let (fast, slow) = (extreme(zones, f64::total_cmp), extreme(zones, |a, b| b.total_cmp(a)));
     let text = format!(

@@ -54,7 +54,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let mut groups: Vec<(&[u32], Vec<Stalled<'_>>, u64)> = Vec::new();
     for cell in cells(analysis, |_| true) {
         let Some(course) = analysis.rate_series(cell) else { continue };
-        let stalls = stalls(cell, &course, has_times);
+        let stalls = stalls(cell, course, has_times);
         let targets = cell.workload.targets.as_slice();
         let position = groups.iter().position(|(known, ..)| *known == targets).unwrap_or_else(|| {
             groups.push((targets, Vec::new(), 0));
