@@ -7,14 +7,15 @@ mod positions;
 mod program;
 mod rivals;
 
-use anyhow::{Context as _, Result, bail};
-use environment::{BenchTarget, Confinement};
+use crate::options;
+use anyhow::{Result, bail, ensure};
+use environment::BenchTarget;
 use rivals::{Fio, Ours, Runner};
 
 /// One comparison.
 struct Case {
     /// What is compared, in words.
-    name: &'static str,
+    name: String,
     ours: Ours,
     against: Fio,
     /// Ratio of the rates that is wanted.
@@ -33,7 +34,7 @@ enum On {
     DirectAndCpu,
 }
 
-/// The options of the command line.
+/// What the command line requests.
 struct Options {
     pairs: usize,
     seconds: u32,
@@ -42,7 +43,7 @@ struct Options {
 
 impl Options {
     /// Whether a comparison of this name is to be made.
-    fn wants(&self, name: &str) -> bool {
+    fn includes(&self, name: &str) -> bool {
         self.only.as_ref().is_none_or(|only| name.contains(only.as_str()))
     }
 }
@@ -54,8 +55,8 @@ impl Options {
 /// When something cannot be built, made or started, or an argument is unknown.
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let options = parse(args)?;
-    let engines = cases().iter().any(|case| options.wants(case.name));
-    let positions = options.wants(positions::NAME);
+    let engines = cases().iter().any(|case| options.includes(&case.name));
+    let positions = options.includes(positions::NAME);
     if !engines && !positions {
         bail!("no comparison is called so; the last is \"{}\"", positions::NAME);
     }
@@ -80,47 +81,26 @@ fn compare_engines(options: &Options) -> Result<()> {
          every latency recorded",
         runner.cpu, options.pairs, options.seconds
     );
-    let confinement = Confinement::to(runner.cpu);
-    println!("{}\n", confinement.describe());
+    println!("{}\n", runner.confinement.describe());
     for make in [BenchTarget::file, BenchTarget::zram] {
         match make() {
-            Ok(target) => compare_all(&runner, &confinement, &target, options)?,
+            Ok(target) => compare_all(&runner, &target, options)?,
             Err(error) => println!("skipped: {error:#}\n"),
         }
     }
     Ok(())
 }
 
-fn parse(args: &[String]) -> Result<Options> {
-    let mut options = Options { pairs: 5, seconds: 2, only: None };
-    let mut words = args.iter();
-    while let Some(word) = words.next() {
-        let value = words.next().with_context(|| format!("{word} needs a value"))?;
-        match word.as_str() {
-            "--pairs" => options.pairs = value.parse().context("--pairs takes a number")?,
-            "--seconds" => options.seconds = value.parse().context("--seconds takes a number")?,
-            "--only" => options.only = Some(value.clone()),
-            unknown => bail!("unknown option \"{unknown}\"; there are --pairs, --seconds and --only"),
-        }
-    }
-    if options.pairs == 0 || options.seconds == 0 {
-        bail!("--pairs and --seconds must be at least 1");
-    }
-    Ok(options)
-}
-
-fn ours(engine: &'static str, depth: u32, batch: &'static str) -> Ours {
-    Ours { engine, depth, batch }
-}
-
-/// fio with batches of 32.
-fn tuned(engine: &'static str, depth: u32) -> Fio {
-    Fio { engine, depth, batch_of_32: true }
-}
-
-/// fio as it comes.
-fn plain(engine: &'static str, depth: u32) -> Fio {
-    Fio { engine, depth, batch_of_32: false }
+fn parse(arguments: &[String]) -> Result<Options> {
+    let (words, mut options) = options::parse(arguments, &["--pairs", "--seconds", "--only"])?;
+    ensure!(words.is_empty(), "unexpected \"{}\"", words.join(" "));
+    let number = |name: &str, default: u32| match options.get(name).map(|text| text.parse()) {
+        None => Ok(default),
+        Some(Ok(number @ 1..)) => Ok(number),
+        Some(_) => bail!("{name} takes a number of at least 1"),
+    };
+    let (pairs, seconds) = (number("--pairs", 5)?, number("--seconds", 2)?);
+    Ok(Options { pairs: pairs as usize, seconds, only: options.remove("--only") })
 }
 
 fn cases() -> Vec<Case> {
@@ -130,119 +110,89 @@ fn cases() -> Vec<Case> {
     all
 }
 
+/// The depths at which engines with a queue are compared.
+const DEPTHS: [u32; 2] = [32, 128];
+
 fn ring_cases() -> Vec<Case> {
-    let case = |name, ours, against, goal| Case { name, ours, against, goal, on: On::Every };
-    let ring = "io_uring";
-    vec![
-        case(
-            "io_uring depth 32, batches of 32, against fio tuned likewise",
-            ours("uring", 32, "32"),
-            tuned(ring, 32),
-            1.15,
-        ),
-        case(
-            "io_uring depth 128, batches of 32, against fio tuned likewise",
-            ours("uring", 128, "32"),
-            tuned(ring, 128),
-            1.15,
-        ),
-        case(
-            "io_uring depth 32 as it is, against fio tuned",
-            ours("uring", 32, "default"),
-            tuned(ring, 32),
-            1.15,
-        ),
-        case(
-            "io_uring depth 128 as it is, against fio tuned",
-            ours("uring", 128, "default"),
-            tuned(ring, 128),
-            1.15,
-        ),
-        case(
-            "io_uring depth 32 as it is, against fio's defaults",
-            ours("uring", 32, "default"),
-            plain(ring, 32),
-            1.5,
-        ),
-    ]
+    let batches = |depth| Case {
+        name: format!("io_uring depth {depth}, batches of 32, against fio tuned likewise"),
+        ours: Ours { engine: "uring", depth, batch: "32" },
+        against: Fio { engine: "io_uring", depth, batch_of_32: true },
+        goal: 1.15,
+        on: On::Every,
+    };
+    let as_it_is = |depth| Case {
+        name: format!("io_uring depth {depth} as it is, against fio tuned"),
+        ours: Ours { batch: "default", ..batches(depth).ours },
+        ..batches(depth)
+    };
+    let plain = Case {
+        name: "io_uring depth 32 as it is, against fio's defaults".into(),
+        against: Fio { engine: "io_uring", depth: 32, batch_of_32: false },
+        goal: 1.5,
+        ..as_it_is(32)
+    };
+    DEPTHS.map(batches).into_iter().chain(DEPTHS.map(as_it_is)).chain([plain]).collect()
 }
 
 /// Past the page cache, with the processor time: Linux AIO, and what rdsk chooses by itself.
 fn aio_cases() -> Vec<Case> {
-    let case = |name, ours, against| Case { name, ours, against, goal: 1.15, on: On::DirectAndCpu };
-    let (ring, aio) = ("io_uring", "libaio");
-    vec![
-        case("aio depth 32 as it is, against fio libaio", ours("aio", 32, "default"), plain(aio, 32)),
-        case("aio depth 128 as it is, against fio libaio", ours("aio", 128, "default"), plain(aio, 128)),
-        case(
-            "aio depth 32 as it is, against fio libaio, batches of 32",
-            ours("aio", 32, "default"),
-            tuned(aio, 32),
-        ),
-        case(
-            "depth 32 as rdsk chooses, against fio io_uring tuned",
-            ours("free", 32, "default"),
-            tuned(ring, 32),
-        ),
-        case(
-            "depth 128 as rdsk chooses, against fio io_uring tuned",
-            ours("free", 128, "default"),
-            tuned(ring, 128),
-        ),
+    let plain = |depth| Case {
+        name: format!("aio depth {depth} as it is, against fio libaio"),
+        ours: Ours { engine: "aio", depth, batch: "default" },
+        against: Fio { engine: "libaio", depth, batch_of_32: false },
+        goal: 1.15,
+        on: On::DirectAndCpu,
+    };
+    let tuned = Case {
+        name: "aio depth 32 as it is, against fio libaio, batches of 32".into(),
+        against: Fio { engine: "libaio", depth: 32, batch_of_32: true },
+        ..plain(32)
+    };
+    let chosen = |depth| Case {
+        name: format!("depth {depth} as rdsk chooses, against fio io_uring tuned"),
+        ours: Ours { engine: "free", depth, batch: "default" },
+        against: Fio { engine: "io_uring", depth, batch_of_32: true },
+        ..plain(depth)
+    };
+    DEPTHS.map(plain).into_iter().chain([tuned]).chain(DEPTHS.map(chosen)).collect()
+}
+
+fn blocking_cases() -> [Case; 2] {
+    let case = |name: &str, engine, depth, goal, on| Case {
+        name: name.to_owned(),
+        ours: Ours { engine, depth, batch: "default" },
+        against: Fio { engine: "psync", depth: 1, batch_of_32: false },
+        goal,
+        on,
+    };
+    [
+        case("threads depth 32, against fio psync", "threads", 32, 0.8, On::Direct),
+        case("sync depth 1, against fio psync", "sync", 1, 1.15, On::Every),
     ]
 }
 
-fn blocking_cases() -> Vec<Case> {
-    vec![
-        Case {
-            name: "threads depth 32, against fio psync",
-            ours: ours("threads", 32, "default"),
-            against: plain("psync", 1),
-            goal: 0.8,
-            on: On::Direct,
-        },
-        Case {
-            name: "sync depth 1, against fio psync",
-            ours: ours("sync", 1, "default"),
-            against: plain("psync", 1),
-            goal: 1.15,
-            on: On::Every,
-        },
-    ]
-}
-
-fn compare_all(
-    runner: &Runner,
-    confinement: &Confinement,
-    target: &BenchTarget,
-    options: &Options,
-) -> Result<()> {
+fn compare_all(runner: &Runner, target: &BenchTarget, options: &Options) -> Result<()> {
     println!("on {}", target.description());
     println!(
         "{:<62} {:>9} {:>9} {:>6}  {:<13} {:>5}  processor ns per I/O",
         "", "ours", "other", "ratio", "spread", "goal"
     );
     for case in cases() {
-        if options.wants(case.name) && (case.on == On::Every || target.io_path() == "direct") {
-            compare(runner, confinement, target, options, &case)?;
+        if options.includes(&case.name) && (case.on == On::Every || target.io_path() == "direct") {
+            compare(runner, target, options.pairs, &case)?;
         }
     }
     println!();
     Ok(())
 }
 
-fn compare(
-    runner: &Runner,
-    confinement: &Confinement,
-    target: &BenchTarget,
-    options: &Options,
-    case: &Case,
-) -> Result<()> {
+fn compare(runner: &Runner, target: &BenchTarget, pairs: usize, case: &Case) -> Result<()> {
     let (mut ours, mut others, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     let (mut our_cpu, mut other_cpu) = (Vec::new(), Vec::new());
-    for pair in 0..options.pairs {
-        let run_ours = || runner.ours(&case.ours, target, confinement);
-        let run_other = || runner.fio(&case.against, target, confinement);
+    for pair in 0..pairs {
+        let run_ours = || runner.ours(&case.ours, target);
+        let run_other = || runner.fio(&case.against, target);
         // A B, then B A: drift hits both alike.
         let (our_run, other_run) = if pair % 2 == 0 {
             let our_run = run_ours()?;

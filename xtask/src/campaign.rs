@@ -1,8 +1,10 @@
 //! `cargo xtask campaign NAME`: series of tests that take too long for every change. A campaign runs test programs with
 //! everything enabled, and turns the notes that they leave into a page under docs/campaigns.
 
+use crate::programs::text_of;
 use crate::{step, suite, tools};
 use anyhow::{Context as _, Result, bail, ensure};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -15,7 +17,7 @@ struct Campaign {
     /// What it is, in the list and on its page.
     about: &'static str,
     /// The arguments of cargo.
-    cargo: &'static [&'static str],
+    cargo: &'static str,
     /// What the machine must have.
     needs: &'static str,
     /// Longest time in seconds.
@@ -25,29 +27,13 @@ struct Campaign {
 const CAMPAIGNS: &[Campaign] = &[Campaign {
     name: "guest",
     about: "every scenario in a virtual machine with md, LVM, device mapper, NVMe and SCSI, the extended ones too",
-    cargo: &[
-        "test",
-        "-p",
-        "rdsk",
-        "--test",
-        "guest",
-        "--no-fail-fast",
-        "--",
-        "--test-threads=1",
-        "--nocapture",
-    ],
+    cargo: "test -p rdsk --test guest --no-fail-fast -- --test-threads=1 --nocapture",
     needs: "root,guest",
     limit_s: 3 * 3600,
 }];
 
-/// One line of the notes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Note {
-    group: String,
-    name: String,
-    result: String,
-    seconds: String,
-}
+/// One line of the notes: group, name, result, seconds.
+type Note<'t> = [&'t str; 4];
 
 /// Runs the campaign that the arguments name and writes its page; without a name, prints the list.
 ///
@@ -66,9 +52,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
     let campaign = campaign.with_context(|| format!("there is no campaign \"{name}\""))?;
     let notes_path =
         root.join("target").join(format!("campaign-{}-{}.txt", campaign.name, std::process::id()));
-    fs::create_dir_all(root.join("target")).context("the build's directory")?;
-    fs::write(&notes_path, "").with_context(|| notes_path.display().to_string())?;
-    let mut command = suite::cargo(root, campaign.cargo);
+    crate::write(&notes_path, "")?;
+    let mut command = suite::cargo(root, &campaign.cargo.split(' ').collect::<Vec<_>>());
     command
         .env("RDSK_CAMPAIGN", campaign.name)
         .env("RDSK_CAMPAIGN_NOTES", &notes_path)
@@ -77,50 +62,37 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
     tools::install(&interrupted)?;
     let limit = Duration::from_secs(campaign.limit_s);
     let ending = step::run(&mut command, limit, &interrupted, &mut |line| println!("{line}"))?;
-    let notes = parse(&fs::read_to_string(&notes_path)?);
+    let text = fs::read_to_string(&notes_path)?;
+    let notes = parse(&text);
     // A file left behind is harmless: it lies in the build directory.
     let _ = fs::remove_file(&notes_path);
     let failure = suite::failure_of(ending);
-    ensure!(
-        !notes.is_empty(),
-        "the campaign left no notes ({})",
-        failure.as_deref().unwrap_or("yet it passed")
-    );
+    let ending = failure.as_deref().unwrap_or("yet it passed");
+    ensure!(!notes.is_empty(), "the campaign left no notes ({ending})");
+    let today = text_of(Command::new("date").args(["-u", "+%F"]))?;
     let page = root.join("docs/campaigns").join(format!("{}.md", campaign.name));
-    fs::create_dir_all(root.join("docs/campaigns")).context("docs/campaigns")?;
-    fs::write(&page, draw(campaign, &today()?, &notes, failure.as_deref()))
-        .with_context(|| page.display().to_string())?;
+    crate::write(&page, &draw(campaign, today.trim(), &notes, failure.as_deref()))?;
     println!("{} results in {}", notes.len(), page.display());
     Ok(if failure.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn today() -> Result<String> {
-    let output = Command::new("date").args(["-u", "+%F"]).output().context("cannot run date")?;
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
-fn parse(text: &str) -> Vec<Note> {
-    let note = |line: &str| {
-        let words: Vec<&str> = line.split('\t').collect();
-        let [group, name, result, seconds] = words[..] else { return None };
-        Some(Note { group: group.into(), name: name.into(), result: result.into(), seconds: seconds.into() })
-    };
-    text.lines().filter_map(note).collect()
+/// The lines that have all parts.
+fn parse(text: &str) -> Vec<Note<'_>> {
+    text.lines().filter_map(|line| line.split('\t').collect::<Vec<_>>().try_into().ok()).collect()
 }
 
 /// The page. Notes of the group `boot` say which kernel ran and are no results.
-fn draw(campaign: &Campaign, date: &str, notes: &[Note], failure: Option<&str>) -> String {
-    let (boots, results): (Vec<&Note>, Vec<&Note>) = notes.iter().partition(|note| note.group == "boot");
-    let mut kernels: Vec<&str> = boots.iter().map(|note| note.name.as_str()).collect();
-    kernels.sort_unstable();
-    kernels.dedup();
+fn draw(campaign: &Campaign, date: &str, notes: &[Note<'_>], failure: Option<&str>) -> String {
+    let (boots, results): (Vec<&Note<'_>>, Vec<_>) = notes.iter().partition(|[group, ..]| *group == "boot");
+    let kernels: BTreeSet<&str> = boots.iter().map(|[_, kernel, ..]| *kernel).collect();
     let mut page = format!(
         "# Campaign `{}`\n\nMade by `cargo xtask campaign {}` on {date}: {}.\n\n",
         campaign.name, campaign.name, campaign.about
     );
     let mut line = |text: String| writeln!(page, "{text}").expect("a String takes everything");
     if !kernels.is_empty() {
-        line(format!("Kernel: {}; {} boots. ", kernels.join(", "), boots.len()).trim_end().to_owned());
+        let kernels: Vec<&str> = kernels.into_iter().collect();
+        line(format!("Kernel: {}; {} boots.", kernels.join(", "), boots.len()));
     }
     line(match failure {
         None => format!("{} scenarios, all as expected.\n", results.len()),
@@ -128,7 +100,7 @@ fn draw(campaign: &Campaign, date: &str, notes: &[Note], failure: Option<&str>) 
     });
     line("| group | scenario | result | s |\n|---|---|---|---:|".into());
     for note in results {
-        line(format!("| {} | {} | {} | {} |", note.group, note.name, note.result, note.seconds));
+        line(format!("| {} |", note.join(" | ")));
     }
     page
 }

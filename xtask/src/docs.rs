@@ -6,7 +6,6 @@ mod measured;
 mod page;
 mod tables;
 
-use anyhow::Context;
 use std::fs;
 use std::path::Path;
 
@@ -20,7 +19,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
         [word] if word == "--check" => true,
         _ => anyhow::bail!("cargo xtask docs takes --check or nothing"),
     };
-    let program = crate::build::rdsk(root)?;
+    let program = crate::programs::rdsk(root)?;
     let directory = root.join("docs/reports");
     let mut outside = Vec::new();
     let mut different = Vec::new();
@@ -35,8 +34,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
                 different.push(format!("{} differs from what the code gives, {line}", path.display()));
             }
         } else {
-            fs::create_dir_all(&directory)?;
-            fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+            crate::write(&path, &text)?;
             println!("wrote {}", path.display());
         }
     }

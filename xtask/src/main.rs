@@ -5,15 +5,17 @@
 
 mod arch;
 mod bench;
-mod build;
 mod campaign;
 mod docs;
+mod options;
+mod programs;
 mod same_records;
 mod step;
 mod suite;
 mod test_counts;
 mod tools;
 
+use anyhow::Context as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -55,6 +57,16 @@ fn main() -> ExitCode {
         eprintln!("error: {error:#}");
         ExitCode::FAILURE
     })
+}
+
+/// Writes a file and the directories that it needs.
+///
+/// # Errors
+/// When that fails.
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    let directory = path.parent().context("a file lies in a directory")?;
+    std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    std::fs::write(path, text).with_context(|| path.display().to_string())
 }
 
 /// The root of the workspace, wherever the task was started from.

@@ -1,38 +1,58 @@
 //! `cargo xtask same-records OTHER_RDSK`: measures every built-in system with every experiment and the same seed by two
 //! programs and compares their Records. A change of structure or words must leave every value as it was; this shows it.
 
-mod changes;
 mod compare;
 
+use crate::options::{self, Options};
+use crate::programs;
 use anyhow::{Context as _, Result, bail, ensure};
-use rdsk_model::Experiment;
-use serde_json::Value;
+use compare::{Change, Comparison};
+use rdsk_analysis::iostat::{COLUMNS, iostat_row, waiting_mean};
+use rdsk_model::{DeviceEvidence, Experiment};
+use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
 
 /// Paths that are shown of one pair of Records; the rest is counted.
 const MAX_SHOWN: usize = 5;
 
-/// The options of the command line.
-struct Options {
-    other: PathBuf,
-    this: Option<PathBuf>,
-    only: Option<String>,
-}
-
-/// One experiment on one simulated system.
-struct Case {
-    command: &'static str,
-    system: &'static str,
-}
-
-impl Case {
-    fn name(&self) -> String {
-        format!("{} sim:{}", self.command, self.system)
-    }
-}
+/// What may differ: facts of one run, texts, and the keys that changed since the last release, which go with the next one.
+const CHANGES: &[(&str, Change)] = &[
+    ("id", Change::Ignored),
+    ("command", Change::Ignored),
+    ("rdsk_version", Change::Ignored),
+    ("started_at", Change::Ignored),
+    ("observer.rung", Change::RenamedTo("source")),
+    ("cells[].evidence.rung", Change::RenamedTo("source")),
+    ("cells[].evidence.device[].visits", Change::Added),
+    ("cells[].evidence.device[].diskstat", Change::Added),
+    ("cells[].evidence.device[].waiting_ns", Change::Added),
+    ("findings[].severity", Change::Added),
+    ("findings[].experiment", Change::Added),
+    ("findings[].covers_verdicts", Change::Added),
+    ("cells[].evidence.device[].iostat", Change::Derived(iostat)),
+    (
+        "cells[].evidence.device[].in_flight_mean",
+        Change::Derived(|device| {
+            evidence(device).and_then(|one| iostat_row(&one)).map(|row| row.aqu_sz).into()
+        }),
+    ),
+    (
+        "cells[].evidence.device[].waiting_mean",
+        Change::Derived(|device| evidence(device).and_then(|one| waiting_mean(&one)).into()),
+    ),
+    ("notes[]", Change::Words),
+    ("error.message", Change::Words),
+    ("error.hint", Change::Words),
+    ("observer.why_not_higher", Change::Words),
+    ("cells[].result.why", Change::Words),
+    ("cells[].result.issuing.why", Change::Words),
+    ("cells[].evidence.counted[].why", Change::Words),
+    ("cells[].verdict.text", Change::Words),
+    ("findings[].title", Change::Words),
+    ("findings[].text", Change::Words),
+    ("findings[].advice", Change::Words),
+    ("findings[].evidence[]", Change::WordsButNoNumbers),
+];
 
 /// Compares all Records, prints a line for each, and sums up. Arguments: `OTHER_RDSK`, `--this RDSK` instead of the program
 /// that is built from these sources, `--only TEXT` for the lines that contain the text.
@@ -40,19 +60,17 @@ impl Case {
 /// # Errors
 /// When a program cannot be built or started, or a value differs.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
-    let Options { other, this, only } = parse(arguments)?;
-    let this = this.map_or_else(|| crate::build::rdsk(root), Ok)?;
-    let cases: Vec<Case> = cases()
-        .into_iter()
-        .filter(|case| only.as_ref().is_none_or(|only| case.name().contains(only)))
-        .collect();
+    let (other, options) = parse(arguments)?;
+    let this = options.get("--this").map_or_else(|| programs::rdsk(root), |path| Ok(PathBuf::from(path)))?;
+    let mut cases = cases();
+    cases.retain(|case| options.get("--only").is_none_or(|only| case.contains(only)));
     ensure!(!cases.is_empty(), "no system and experiment contain this text");
     let (mut different, mut reworded) = (0, 0);
     for (case, compared) in cases.iter().zip(compare_all(&cases, &other, &this)) {
-        let compared = compared.with_context(|| case.name())?;
+        let compared = compared.with_context(|| case.clone())?;
         different += usize::from(!compared.values.is_empty());
         reworded += compared.words.len();
-        println!("{}", describe(&case.name(), &compared));
+        println!("{}", describe(case, &compared));
     }
     println!(
         "{} Records compared: {different} differ in values, {reworded} texts are worded differently",
@@ -62,79 +80,52 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-fn parse(arguments: &[String]) -> Result<Options> {
-    let (mut other, mut this, mut only) = (None, None, None);
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        let mut value = || words.next().with_context(|| format!("{word} needs a value"));
-        match word.as_str() {
-            "--this" => this = Some(PathBuf::from(value()?)),
-            "--only" => only = Some(value()?.clone()),
-            option if option.starts_with('-') => {
-                bail!("unknown option \"{option}\"; the options are --this and --only")
-            }
-            path if other.is_none() => other = Some(PathBuf::from(path)),
-            extra => bail!("unexpected \"{extra}\"; there is one other program"),
-        }
-    }
-    let other = other.context("cargo xtask same-records takes the path of the other rdsk")?;
-    Ok(Options { other, this, only })
+fn parse(arguments: &[String]) -> Result<(PathBuf, Options)> {
+    let (paths, options) = options::parse(arguments, &["--this", "--only"])?;
+    let [other] = &paths[..] else { bail!("cargo xtask same-records takes the path of one other rdsk") };
+    Ok((PathBuf::from(other), options))
 }
 
-fn cases() -> Vec<Case> {
+/// The command lines of every experiment on every simulated system.
+fn cases() -> Vec<String> {
     let command = |experiment: &Experiment| match experiment {
         Experiment::Headline => "run",
         other => other.as_str(),
     };
-    rdsk_disk::NAMES
-        .iter()
-        .flat_map(|system| Experiment::ALL.iter().map(move |of| Case { command: command(of), system }))
-        .collect()
+    let of_system = |system| Experiment::ALL.iter().map(move |one| format!("{} sim:{system}", command(one)));
+    rdsk_disk::NAMES.iter().flat_map(of_system).collect()
 }
 
-/// Compares every case, several at once, and gives the answers in the order of the cases.
-fn compare_all(
-    cases: &[Case],
-    other: &Path,
-    this: &Path,
-) -> impl Iterator<Item = Result<compare::Comparison>> {
+/// Compares every case, as many at once as there are processors, and gives the answers in the order of the cases.
+fn compare_all(cases: &[String], other: &Path, this: &Path) -> Vec<Result<Comparison>> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let next = AtomicUsize::new(0);
-    let (sender, receiver) = mpsc::channel();
+    let compare = |case: &String| Ok(compare::documents(record(other, case)?, record(this, case)?, CHANGES));
     std::thread::scope(|scope| {
-        for _ in 0..workers {
-            let (sender, next) = (sender.clone(), &next);
-            scope.spawn(move || {
-                while let Some((index, case)) =
-                    cases.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed))
-                {
-                    let compared = record(other, case)
-                        .and_then(|old| Ok(compare::documents(old, record(this, case)?, &changes::CHANGES)));
-                    sender.send((index, compared)).expect("the receiver outlives the workers");
-                }
-            });
-        }
-    });
-    drop(sender);
-    let mut all: Vec<_> = receiver.into_iter().collect();
-    all.sort_by_key(|(index, _)| *index);
-    all.into_iter().map(|(_, compared)| compared)
+        let parts = cases.chunks(cases.len().div_ceil(workers));
+        let running: Vec<_> =
+            parts.map(|part| scope.spawn(move || part.iter().map(compare).collect::<Vec<_>>())).collect();
+        running.into_iter().flat_map(|worker| worker.join().expect("comparing does not panic")).collect()
+    })
 }
 
 /// The Record that a program writes, with its exit code under a key of its own.
-fn record(program: &Path, case: &Case) -> Result<Value> {
-    let target = format!("sim:{}", case.system);
-    let output = Command::new(program)
-        .args([case.command, &target, "--seed", "1", "-q", "--json", "-"])
-        .output()
-        .with_context(|| format!("cannot run {}", program.display()))?;
-    let mut record: Value = serde_json::from_slice(&output.stdout)
-        .with_context(|| format!("{}: {}", program.display(), String::from_utf8_lossy(&output.stderr)))?;
-    record["exit_code"] = output.status.code().into();
+fn record(program: &Path, case: &str) -> Result<Value> {
+    let (mut record, status) = programs::record(program, &format!("{case} --seed 1"))?;
+    record["exit_code"] = status.code().into();
     Ok(record)
 }
 
-fn describe(name: &str, compared: &compare::Comparison) -> String {
+/// The row of iostat, which is no longer stored because it follows from the counters.
+fn iostat(device: &Map<String, Value>) -> Value {
+    let Some(row) = evidence(device).and_then(|device| iostat_row(&device)) else { return Value::Null };
+    COLUMNS.iter().map(|(name, column)| ((*name).to_owned(), Value::from(column(&row)))).collect()
+}
+
+fn evidence(device: &Map<String, Value>) -> Option<DeviceEvidence> {
+    serde_json::from_value(Value::Object(device.clone())).ok()
+}
+
+fn describe(name: &str, compared: &Comparison) -> String {
     let words = match compared.words.len() {
         0 => String::new(),
         count => format!(", {count} texts worded differently"),
@@ -157,9 +148,9 @@ mod tests {
     #[test]
     fn the_arguments_are_read() {
         let words = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
-        let options = parse(&words("old --only raid5 --this new")).unwrap();
-        assert_eq!((options.other, options.this), (PathBuf::from("old"), Some(PathBuf::from("new"))));
-        assert_eq!(options.only.as_deref(), Some("raid5"));
+        let (other, options) = parse(&words("old --only raid5 --this new")).unwrap();
+        assert_eq!((other, options["--this"].as_str()), (PathBuf::from("old"), "new"));
+        assert_eq!(options["--only"], "raid5");
         for bad in ["", "old other", "old --this", "old --seed 1"] {
             assert!(parse(&words(bad)).is_err(), "{bad}");
         }
@@ -169,20 +160,20 @@ mod tests {
     fn every_system_is_measured_by_every_command() {
         let cases = cases();
         assert_eq!(cases.len(), rdsk_disk::NAMES.len() * Experiment::ALL.len());
-        assert!(cases.iter().any(|case| case.name() == "run sim:raid5"));
-        assert!(cases.iter().any(|case| case.name() == "stripe sim:hpux-k460"));
+        assert!(cases.iter().any(|case| case == "run sim:raid5"));
+        assert!(cases.iter().any(|case| case == "stripe sim:hpux-k460"));
     }
 
     #[test]
     fn a_long_list_of_differences_is_cut() {
         let values = (0..MAX_SHOWN + 2).map(|n| format!("path{n}")).collect();
-        let shown = describe("run sim:x", &compare::Comparison { values, words: vec!["w".to_owned()] });
+        let shown = describe("run sim:x", &Comparison { values, words: vec!["w".to_owned()] });
         assert!(
             shown.starts_with("run sim:x: 7 values differ, 1 texts worded differently\n  path0\n"),
             "{shown}"
         );
         assert!(shown.ends_with("  path4\n  and 2 more"), "{shown}");
-        let equal = compare::Comparison { values: Vec::new(), words: Vec::new() };
+        let equal = Comparison { values: Vec::new(), words: Vec::new() };
         assert_eq!(describe("run sim:x", &equal), "run sim:x: equal");
     }
 }

@@ -78,7 +78,8 @@ pub(crate) fn interruption() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(flag)
 }
 
-fn read_lines(pipe: impl Read + Send + 'static) -> Receiver<String> {
+/// The lines of a pipe as they come, without their line feeds, read by a thread.
+pub(crate) fn read_lines(pipe: impl Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = channel();
     // The thread is not joined: something that outlives the child may keep the pipe open forever.
     thread::spawn(move || {

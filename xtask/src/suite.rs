@@ -3,8 +3,9 @@
 
 use crate::step::{self, Ending};
 use crate::test_counts::TestCounts;
-use crate::tools::{self, Installed};
+use crate::tools;
 use anyhow::Context;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -134,13 +135,11 @@ fn summary(done: &[Done], mut counts: TestCounts, skips: &[String], strictness: 
 /// Installs programs and the toolchain's own parts. Without them tests are skipped, and in strict runs they fail by
 /// themselves; a step that fails here says it earlier and once.
 fn install(strictness: Strictness, interrupted: &AtomicBool) -> anyhow::Result<Option<String>> {
-    let lacking = match tools::install(interrupted)? {
-        Installed::Complete => {
-            println!("everything that the tests call is installed");
-            return Ok(None);
-        }
-        Installed::Lacking(lacking) => lacking,
-    };
+    let lacking = tools::install(interrupted)?;
+    if lacking.is_empty() {
+        println!("everything that the tests call is installed");
+        return Ok(None);
+    }
     println!("tests that need one of these are skipped:");
     lacking.iter().for_each(|line| println!("  {line}"));
     Ok((strictness == Strictness::InstallableMustRun)
@@ -194,10 +193,8 @@ pub(crate) fn failure_of(ending: Ending) -> Option<String> {
 
 /// The file that tests append their skips to, empty.
 fn fresh_skips_file(root: &Path) -> anyhow::Result<PathBuf> {
-    let directory = root.join("target");
-    fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
-    let path = directory.join(format!("skips-{}.txt", std::process::id()));
-    fs::write(&path, "").with_context(|| path.display().to_string())?;
+    let path = root.join("target").join(format!("skips-{}.txt", std::process::id()));
+    crate::write(&path, "")?;
     Ok(path)
 }
 
@@ -206,10 +203,8 @@ fn read_lines(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap_or_default();
     // A file left behind is harmless: it lies in the build directory and no later run reads it.
     let _ = fs::remove_file(path);
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    lines.sort();
-    lines.dedup();
-    lines
+    let lines: BTreeSet<&str> = text.lines().collect();
+    lines.into_iter().map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -66,15 +66,6 @@ const MODULE: &str = "kernel/drivers/scsi/scsi_debug.ko";
 const SYSTEM_DIRECTORIES: &[&str] = &["/usr/local/sbin", "/usr/sbin", "/sbin"];
 const APT_LIMIT: Duration = Duration::from_secs(600);
 
-/// The result of the installation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Installed {
-    /// Every program is available.
-    Complete,
-    /// Some are missing; each with the reason why tests that need it will be skipped.
-    Lacking(Vec<String>),
-}
-
 /// The search path for children: ours, and the directories of system programs.
 pub(crate) fn search_path() -> String {
     let mut path = std::env::var("PATH").unwrap_or_default();
@@ -86,29 +77,25 @@ pub(crate) fn search_path() -> String {
     path
 }
 
-/// Installs what is missing, if that is possible; else reports what is still missing.
+/// Installs what is missing, if that is possible. Returns what is missing then, each with the reason.
 ///
 /// # Errors
 /// When apt-get cannot be started.
-pub(crate) fn install(interrupted: &AtomicBool) -> anyhow::Result<Installed> {
+pub(crate) fn install(interrupted: &AtomicBool) -> anyhow::Result<Vec<String>> {
     let missing = missing(&search_path());
     if missing.is_empty() {
-        return Ok(Installed::Complete);
+        return Ok(Vec::new());
     }
     let packages: BTreeSet<&str> = missing.iter().map(|(_, package)| *package).collect();
     let reason = if !Path::new("/usr/bin/apt-get").exists() {
         "not a Debian; install it with the package manager of this system".to_owned()
     } else if !rustix::process::geteuid().is_root() {
-        let all: Vec<&str> = packages.iter().copied().collect();
-        format!("not root; as root: apt-get install {}", all.join(" "))
+        format!("not root; as root: apt-get install {}", Vec::from_iter(packages).join(" "))
     } else {
         apt_install(&packages, interrupted)?
     };
-    let still: Vec<String> = self::missing(&search_path())
-        .iter()
-        .map(|(tool, package)| format!("{tool} (package {package}): {reason}"))
-        .collect();
-    Ok(if still.is_empty() { Installed::Complete } else { Installed::Lacking(still) })
+    let missing = self::missing(&search_path()).into_iter();
+    Ok(missing.map(|(tool, package)| format!("{tool} (package {package}): {reason}")).collect())
 }
 
 /// The needs, as tests name them, that a root shell on Debian always meets once the tools step has run.
@@ -166,10 +153,10 @@ fn has_kernel(boot: &Path, modules: &Path) -> bool {
     })
 }
 
-fn is_installed(tool: &str, path: &str) -> bool {
-    path.split(':')
-        .filter(|directory| !directory.is_empty())
-        .any(|directory| Path::new(directory).join(tool).is_file())
+/// Whether a program lies in the search path.
+pub(crate) fn is_installed(tool: &str, path: &str) -> bool {
+    let mut directories = path.split(':').filter(|directory| !directory.is_empty());
+    directories.any(|directory| Path::new(directory).join(tool).is_file())
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! The floors of the rooms, checked against the manifests: which crate imports which, directly or not. It reads the output of
 //! `cargo metadata` and changes nothing.
 
+use crate::programs::text_of;
+use crate::suite::cargo;
 use anyhow::Context;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::Command;
 
 /// The floor of each room. A crate imports lower floors only, so rooms of one floor are independent.
 pub(crate) const FLOORS: &[(&str, u32)] = &[
@@ -50,13 +51,8 @@ pub(crate) type Imports = BTreeMap<String, Vec<(String, Kind)>>;
 /// # Errors
 /// When cargo fails or answers something unexpected.
 pub(crate) fn imports(root: &Path) -> anyhow::Result<Imports> {
-    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["metadata", "--format-version", "1", "--no-deps"])
-        .current_dir(root)
-        .output()
-        .context("cannot run cargo metadata")?;
-    anyhow::ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
-    parse(&serde_json::from_slice(&output.stdout)?)
+    let text = text_of(&mut cargo(root, &["metadata", "--format-version", "1", "--no-deps"]))?;
+    parse(&serde_json::from_str(&text)?)
 }
 
 /// Every violation, one sentence each.

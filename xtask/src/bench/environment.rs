@@ -1,11 +1,13 @@
 //! The environment of the benchmark: its own zram device and page-cached file, on one processor. Both are removed afterwards;
 //! nothing that existed before is touched.
 
+use crate::programs::checked;
 use anyhow::{Context as _, Result, bail};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use tempfile::NamedTempFile;
 
 /// Small enough for the processor's caches, so that issuing I/O is compared and not the memory behind it.
 const BYTES: usize = 16 << 20;
@@ -16,8 +18,8 @@ const ZRAM_CONTROL: &str = "/sys/class/zram-control";
 pub(crate) enum BenchTarget {
     /// A zram device made for this run, by its number.
     Zram(u32),
-    /// A file in the page cache.
-    File(PathBuf),
+    /// A file in the page cache; it goes away by itself.
+    File(NamedTempFile),
 }
 
 impl BenchTarget {
@@ -28,8 +30,8 @@ impl BenchTarget {
         }
         let number =
             fs::read_to_string(format!("{ZRAM_CONTROL}/hot_add")).context("cannot add a zram device")?;
-        let target = Self::Zram(number.trim().parse().context("hot_add gives a number")?);
-        let Self::Zram(number) = target else { bail!("just made") };
+        let number = number.trim().parse().context("hot_add gives a number")?;
+        let target = Self::Zram(number);
         fs::write(format!("/sys/block/zram{number}/disksize"), BYTES.to_string())?;
         fill(&mut OpenOptions::new().write(true).open(target.path())?)?;
         Ok(target)
@@ -37,18 +39,16 @@ impl BenchTarget {
 
     /// A file that is in the page cache as a whole.
     pub(crate) fn file() -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("rdsk-bench-{}", std::process::id()));
-        let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
-        let target = Self::File(path);
-        fill(&mut file)?;
-        fs::read(target.path())?;
-        Ok(target)
+        let mut file = NamedTempFile::with_prefix("rdsk-bench-")?;
+        fill(file.as_file_mut())?;
+        fs::read(file.path())?;
+        Ok(Self::File(file))
     }
 
     pub(crate) fn path(&self) -> PathBuf {
         match self {
             Self::Zram(number) => PathBuf::from(format!("/dev/zram{number}")),
-            Self::File(path) => path.clone(),
+            Self::File(file) => file.path().to_owned(),
         }
     }
 
@@ -72,11 +72,9 @@ impl BenchTarget {
 
 impl Drop for BenchTarget {
     fn drop(&mut self) {
-        let removed = match self {
-            Self::Zram(number) => fs::write(format!("{ZRAM_CONTROL}/hot_remove"), number.to_string()),
-            Self::File(path) => fs::remove_file(path),
-        };
-        if let Err(error) = removed {
+        if let Self::Zram(number) = self
+            && let Err(error) = fs::write(format!("{ZRAM_CONTROL}/hot_remove"), number.to_string())
+        {
             eprintln!("cannot remove {}: {error}", self.path().display());
         }
     }
@@ -101,19 +99,15 @@ pub(crate) struct Confinement {
 impl Confinement {
     pub(crate) fn to(cpu: usize) -> Self {
         let group = PathBuf::from(format!("/sys/fs/cgroup/cpuset/rdsk-bench-{}", std::process::id()));
-        let made = fs::create_dir(&group).is_ok();
-        let group = made.then_some(group);
-        let mut confinement = Self { group, realtime: false };
-        if let Some(group) = &confinement.group {
-            let set = fs::write(group.join("cpuset.cpus"), cpu.to_string())
-                .and_then(|()| fs::write(group.join("cpuset.mems"), "0"));
-            if set.is_err() {
-                confinement = Self { group: None, realtime: false };
-            }
+        let is_made = fs::create_dir(&group).is_ok();
+        let is_set = is_made
+            && fs::write(group.join("cpuset.cpus"), cpu.to_string()).is_ok()
+            && fs::write(group.join("cpuset.mems"), "0").is_ok();
+        if is_made && !is_set {
+            remove_group(&group);
         }
-        let realtime = Command::new("chrt").args(["-f", "10", "true"]).output();
-        confinement.realtime = realtime.is_ok_and(|output| output.status.success());
-        confinement
+        let realtime = checked(Command::new("chrt").args(["-f", "10", "true"])).is_ok();
+        Self { group: is_set.then_some(group), realtime }
     }
 
     pub(crate) fn describe(&self) -> String {
@@ -121,10 +115,9 @@ impl Confinement {
             Some(_) => "the kernel's workers are confined to the same processor",
             None => "the kernel's workers are not confined (no cpuset group can be created)",
         };
-        let others = if self.realtime {
-            "runs have real-time priority"
-        } else {
-            "runs share the processor with others"
+        let others = match self.realtime {
+            true => "runs have real-time priority",
+            false => "runs share the processor with others",
         };
         format!("{workers}; {others}")
     }
@@ -149,28 +142,25 @@ impl Confinement {
 
 impl Drop for Confinement {
     fn drop(&mut self) {
-        if let Some(group) = &self.group {
-            // A group is busy for a moment after its last program has gone.
-            for _ in 0..50 {
-                if fs::remove_dir(group).is_ok() {
-                    return;
-                }
-                std::thread::sleep(std::time::Duration::from_millis(20));
-            }
-            eprintln!("cannot remove {}", group.display());
-        }
+        self.group.iter().for_each(|group| remove_group(group));
     }
+}
+
+fn remove_group(group: &Path) {
+    // A group is busy for a moment after its last program has gone.
+    for _ in 0..50 {
+        if fs::remove_dir(group).is_ok() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    eprintln!("cannot remove {}", group.display());
 }
 
 /// Kernel and processor.
 pub(crate) fn machine() -> String {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model =
-        cpuinfo.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split_once(": "));
-    let uname = rustix::system::uname();
-    format!(
-        "Linux {}, {}",
-        uname.release().to_string_lossy(),
-        model.map_or("unknown processor", |(_, name)| name)
-    )
+    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let model = model.map_or("unknown processor", |(_, name)| name);
+    format!("Linux {}, {model}", rustix::system::uname().release().to_string_lossy())
 }

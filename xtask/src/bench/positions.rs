@@ -3,18 +3,18 @@
 //! own, since `testkit` is for tests only. No device that existed before is touched.
 
 use super::median;
-use super::rivals::{build, checked, json};
-use crate::tools::search_path;
-use anyhow::{Context as _, Result, bail, ensure};
+use super::rivals::build;
+use crate::programs::{checked, json, text_of};
+use crate::step::read_lines;
+use crate::tools::{is_installed, search_path};
+use anyhow::{Context as _, Result, ensure};
 use rustix::fs::{Advice, fadvise};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::File;
-use std::io::{BufRead as _, BufReader};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// What `--only` looks for.
@@ -38,17 +38,6 @@ const GOAL: f64 = 0.03;
 /// How long the disk may take to start and to stop.
 const GRACE: Duration = Duration::from_secs(15);
 
-/// Who reads.
-#[derive(Clone, Copy)]
-enum Program {
-    Rdsk,
-    Dd,
-    Zcav,
-}
-
-/// In the order of the columns.
-const PROGRAMS: [Program; 3] = [Program::Rdsk, Program::Dd, Program::Zcav];
-
 /// What one pass found: the number of the position and MB/s there, in the order of visiting.
 type Pass = Vec<(usize, f64)>;
 
@@ -67,9 +56,7 @@ fn lacking() -> Option<String> {
         return Some("no disk of known speed can be created: that needs root and /dev/fuse".into());
     }
     let needed = [("zcav", "bonnie++"), ("losetup", "mount"), ("setpriv", "util-linux"), ("dd", "coreutils")];
-    let path = search_path();
-    let is_there = |tool: &str| path.split(':').any(|directory| Path::new(directory).join(tool).is_file());
-    let (tool, package) = needed.into_iter().find(|(tool, _)| !is_there(tool))?;
+    let (tool, package) = needed.into_iter().find(|(tool, _)| !is_installed(tool, &search_path()))?;
     Some(format!("{tool} is not installed (package {package})"))
 }
 
@@ -85,6 +72,9 @@ fn compare(rounds: usize) -> Result<()> {
     );
     // This pass does not count. It says where rdsk reads, and loads what is loaded once.
     let offsets = offsets(&rdsk_record(&rdsk, &disk)?)?;
+    // In the order of the columns.
+    let programs: [&dyn Fn() -> Result<Pass>; 3] =
+        [&|| visits(&rdsk_record(&rdsk, &disk)?), &|| dd(&disk, &offsets), &|| zcav(&disk)];
     let mut rates: Vec<[Vec<f64>; 3]> = vec![Default::default(); offsets.len()];
     for round in 0..rounds {
         let mut columns = [0, 1, 2];
@@ -93,12 +83,7 @@ fn compare(rounds: usize) -> Result<()> {
             columns.reverse();
         }
         for column in columns {
-            let pass = match PROGRAMS[column] {
-                Program::Rdsk => visits(&rdsk_record(&rdsk, &disk)?)?,
-                Program::Dd => dd(&disk, &offsets)?,
-                Program::Zcav => zcav(&disk)?,
-            };
-            for (position, rate) in pass {
+            for (position, rate) in programs[column]()? {
                 rates.get_mut(position).context("a position that is none")?[column].push(rate);
             }
         }
@@ -160,14 +145,9 @@ fn rate(bytes: u64, seconds: f64) -> f64 {
 
 fn rdsk_record(rdsk: &Path, disk: &Disk) -> Result<Value> {
     let mut command = tied(rdsk);
-    command.arg("zones").arg(&disk.device).args(["--rw", "read", "--json", "-", "--quiet"]);
-    command
-        .arg("--bs")
-        .arg(READ_BYTES.to_string())
-        .arg("--points")
-        .arg(POINTS.to_string())
-        .args(["--runs", "1"]);
-    json(&mut command)
+    command.arg("zones").arg(&disk.device).args(["--rw", "read", "--runs", "1", "--json", "-", "--quiet"]);
+    command.arg(format!("--bs={READ_BYTES}")).arg(format!("--points={POINTS}"));
+    json(&text_of(&mut command)?)
 }
 
 /// Where a Record's only cell read. Each offset lies in the block of zcav with the same number, or this is an error.
@@ -178,10 +158,8 @@ fn offsets(record: &Value) -> Result<Vec<u64>> {
     for (index, offset) in (0..).zip(&offsets) {
         let begin = index * ZCAV_BLOCK_BYTES;
         let last = begin + ZCAV_BLOCK_BYTES - READ_BYTES;
-        ensure!(
-            (begin..=last).contains(offset),
-            "rdsk reads at {offset}, outside of zcav's block at {begin}"
-        );
+        let is_inside = (begin..=last).contains(offset);
+        ensure!(is_inside, "rdsk reads at {offset}, outside of zcav's block at {begin}");
     }
     Ok(offsets)
 }
@@ -232,8 +210,7 @@ fn zcav(disk: &Disk) -> Result<Pass> {
     command.arg("-b").arg(format!("{}:{}", ZCAV_BLOCK_BYTES / MIB, READ_BYTES / MIB));
     // Without -u it refuses to run as root.
     command.args(["-u", "root", "-f", "-"]).stdin(input);
-    let output = checked(&mut command)?;
-    let text = String::from_utf8_lossy(&output.stdout);
+    let text = text_of(&mut command)?;
     let times = zcav_seconds(&text);
     ensure!(times.len() as u64 == POINTS, "zcav gave {} times instead of {POINTS}: {text}", times.len());
     Ok(times.into_iter().map(|seconds| rate(ZCAV_BLOCK_BYTES, seconds)).enumerate().collect())
@@ -276,19 +253,12 @@ impl Disk {
         let output = server.stdout.take().context("standard output is a pipe")?;
         // From here on Drop ends it, also when it says nothing.
         let mut disk = Self { server, device: PathBuf::new() };
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            // Nobody listens any more once both lines are there.
-            BufReader::new(output).lines().map_while(Result::ok).all(|line| sender.send(line).is_ok())
-        });
+        let lines = read_lines(output);
         for _file_then_device in 0..2 {
-            let line =
-                lines.recv_timeout(GRACE).context("the FUSE disk did not start; it reported why above")?;
-            disk.device = line.into();
+            let line = lines.recv_timeout(GRACE);
+            disk.device = line.context("the FUSE disk did not start; it reported why above")?.into();
         }
-        if !disk.device.starts_with("/dev") {
-            bail!("{} is no device", disk.device.display());
-        }
+        ensure!(disk.device.starts_with("/dev"), "{} is no device", disk.device.display());
         Ok(disk)
     }
 }

@@ -2,8 +2,8 @@
 
 use super::median;
 use super::rivals::build;
-use anyhow::{Context as _, Result, bail};
-use std::path::{Path, PathBuf};
+use anyhow::{Context as _, Result, ensure};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -20,9 +20,8 @@ pub(crate) fn report() {
         Ok(ms) => println!("rdsk --version answers within {ms:.1} ms (median of {CALLS}; goal 10 ms)"),
         Err(error) => println!("rdsk --version was not measured: {error:#}"),
     }
-    let whole = Scratch::new().and_then(|place| {
-        let directory = place.0.display().to_string();
-        watched(&program, &["run", &directory, "--json", "-", "--budget", "20s"])
+    let whole = tempfile::tempdir().context("cannot create a directory").and_then(|directory| {
+        watched(&program, &format!("run {} --json - --budget 20s", directory.path().display()))
     });
     match whole {
         Ok((kib, _)) => println!(
@@ -32,8 +31,7 @@ pub(crate) fn report() {
         Err(error) => println!("the memory of rdsk run was not measured: {error:#}"),
     }
     for (what, line, goal) in SIMULATED {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match watched(&program, &words) {
+        match watched(&program, line) {
             Ok((kib, took)) => println!(
                 "{what}: {:.1} s, {:.0} MiB at most (goal: {goal})",
                 took.as_secs_f64(),
@@ -65,18 +63,18 @@ fn answer_ms(program: &Path) -> Result<f64> {
         let begin = Instant::now();
         let status = Command::new(program).arg("--version").stdout(Stdio::null()).status()?;
         times.push(begin.elapsed().as_secs_f64() * 1000.0);
-        if !status.success() {
-            bail!("it ended with {status}");
-        }
+        ensure!(status.success(), "it ended with {status}");
     }
     Ok(median(&mut times))
 }
 
 /// Highest resident memory of a run in KiB, and its time. `VmHWM` is the kernel's own high-water mark,
 /// so looking at it now and then misses only what is used after the last look.
-fn watched(program: &Path, words: &[&str]) -> Result<(f64, Duration)> {
+fn watched(program: &Path, line: &str) -> Result<(f64, Duration)> {
     let begin = Instant::now();
-    let mut child = Command::new(program).args(words).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let mut command = Command::new(program);
+    let mut child =
+        command.args(line.split_whitespace()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let status_file = format!("/proc/{}/status", child.id());
     let mut peak: f64 = 0.0;
     let status = loop {
@@ -88,34 +86,13 @@ fn watched(program: &Path, words: &[&str]) -> Result<(f64, Duration)> {
         }
         std::thread::sleep(Duration::from_millis(10));
     };
-    if !status.success() {
-        bail!("it ended with {status}");
-    }
+    ensure!(status.success(), "it ended with {status}");
     Ok((peak, begin.elapsed()))
 }
 
 fn high_water_kib(status: &str) -> Option<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.split_whitespace().next()?.parse().ok()
-}
-
-/// A directory that goes away.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("rdsk-bench-run-{}", std::process::id()));
-        std::fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            eprintln!("cannot remove {}: {error}", self.0.display());
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 //! JSON.
 
 use super::environment::{BenchTarget, Confinement};
-use anyhow::{Context as _, Result, bail};
+use crate::programs::{self, checked, json, text_of};
+use anyhow::{Context as _, Result};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 /// One way to run our engine.
 pub(crate) struct Ours {
@@ -37,6 +38,7 @@ pub(crate) struct Runner {
     hammer: PathBuf,
     /// Processor of every run: the last one allowed, which is farthest from the interrupts of the first.
     pub(crate) cpu: usize,
+    pub(crate) confinement: Confinement,
     seconds: u32,
     pub(crate) fio_version: String,
 }
@@ -44,16 +46,17 @@ pub(crate) struct Runner {
 impl Runner {
     /// Builds ours and finds fio.
     pub(crate) fn prepare(seconds: u32) -> Result<Self> {
-        let version = Command::new("fio").arg("--version").output().context("fio is not installed")?;
+        let version = text_of(Command::new("fio").arg("--version")).context("fio is not installed")?;
         let cpus = rustix::thread::sched_getaffinity(None)?;
         let cpu = (0..1024).rev().find(|&cpu| cpus.is_set(cpu)).context("no processor is allowed")?;
-        let fio_version = String::from_utf8_lossy(&version.stdout).trim().to_owned();
-        Ok(Self { hammer: build(&["-p", "rdsk-engine", "--example", "hammer"])?, cpu, seconds, fio_version })
+        let hammer = build(&["-p", "rdsk-engine", "--example", "hammer"])?;
+        let confinement = Confinement::to(cpu);
+        Ok(Self { hammer, cpu, confinement, seconds, fio_version: version.trim().to_owned() })
     }
 
     /// A run of ours.
-    pub(crate) fn ours(&self, ours: &Ours, target: &BenchTarget, confinement: &Confinement) -> Result<Done> {
-        let mut command = confinement.command(&self.hammer);
+    pub(crate) fn ours(&self, ours: &Ours, target: &BenchTarget) -> Result<Done> {
+        let mut command = self.confinement.command(&self.hammer);
         command.arg(target.path()).args([target.io_path(), ours.engine]);
         command.args([ours.depth.to_string().as_str(), ours.batch]);
         command.args([self.seconds.to_string(), self.cpu.to_string()]);
@@ -63,8 +66,8 @@ impl Runner {
     }
 
     /// A run of fio.
-    pub(crate) fn fio(&self, fio: &Fio, target: &BenchTarget, confinement: &Confinement) -> Result<Done> {
-        let mut command = confinement.command(Path::new("fio"));
+    pub(crate) fn fio(&self, fio: &Fio, target: &BenchTarget) -> Result<Done> {
+        let mut command = self.confinement.command(Path::new("fio"));
         command.args(["--name=bench", "--rw=randread", "--bs=4k", "--thread", "--time_based", "--readonly"]);
         command.args(["--output-format=json", "--group_reporting"]);
         command.arg(format!("--filename={}", target.path().display()));
@@ -95,9 +98,7 @@ fn timed(command: &mut Command) -> Result<(Value, f64)> {
     shell.args(["-c", r#""$@"; code=$?; times >&2; exit $code"#, "sh"]);
     shell.arg(command.get_program()).args(command.get_args());
     let output = checked(&mut shell)?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let begin = text.find('{').with_context(|| format!("{shell:?} gave no JSON: {text}"))?;
-    let answer = serde_json::from_str(&text[begin..]).with_context(|| format!("{shell:?} gave bad JSON"))?;
+    let answer = json(&String::from_utf8_lossy(&output.stdout)).with_context(|| format!("{shell:?}"))?;
     let times = String::from_utf8_lossy(&output.stderr);
     let cpu_s = times.lines().last().and_then(children_s).with_context(|| format!("no times in {times}"))?;
     Ok((answer, cpu_s * 1e9))
@@ -115,24 +116,7 @@ fn children_s(line: &str) -> Option<f64> {
 
 /// Builds one executable with optimisation, and says where it is.
 pub(crate) fn build(what: &[&str]) -> Result<PathBuf> {
-    crate::build::executable(&crate::root(), &[&["--release"], what].concat())
-}
-
-/// Runs a program that answers in JSON, possibly after other output.
-pub(crate) fn json(command: &mut Command) -> Result<Value> {
-    let output = checked(command)?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let begin = text.find('{').with_context(|| format!("{command:?} gave no JSON: {text}"))?;
-    serde_json::from_str(&text[begin..]).with_context(|| format!("{command:?} gave bad JSON"))
-}
-
-/// Runs a program to its end; a failure quotes its standard error.
-pub(crate) fn checked(command: &mut Command) -> Result<Output> {
-    let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
-    if !output.status.success() {
-        bail!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
-    Ok(output)
+    programs::executable(&crate::root(), &[&["--release"], what].concat())
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ const CONCURRENT: (f64, f64) = (1.07, 1.41);
 const SIZES: [&str; 8] = ["16k", "32k", "64k", "128k", "256k", "512k", "1M", "2M"];
 
 fn cell(what: impl Into<String>, rdsk: f64, allowed: Allowed) -> Cell {
-    Cell { what: what.into(), report: None, rdsk, allowed }
+    Cell::new(what, None, rdsk, allowed)
 }
 
 /// The page of `zones`.
@@ -31,12 +31,8 @@ pub(super) fn zones(program: &Path) -> anyhow::Result<Report> {
         anyhow::bail!("rdsk {command} did not give two block sizes")
     };
     let banded = |zones: &Zones| -> f64 {
-        zones
-            .latency_bands
-            .iter()
-            .flat_map(|latency_bands| &latency_bands.bands)
-            .map(|band| band.share * 100.0)
-            .sum()
+        let bands = zones.latency_bands.iter().flat_map(|found| &found.bands);
+        bands.map(|band| band.share * 100.0).sum()
     };
     let busy = |zones: &Zones| zones.busy_share.map_or(f64::NAN, |share| share * 100.0);
     let mebibytes = |bytes_per_s: f64| bytes_per_s / f64::from(1 << 20);

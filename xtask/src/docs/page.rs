@@ -31,6 +31,15 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
+    pub(crate) fn new(
+        what: impl Into<String>,
+        report: impl Into<Option<f64>>,
+        rdsk: f64,
+        allowed: Allowed,
+    ) -> Self {
+        Self { what: what.into(), report: report.into(), rdsk, allowed }
+    }
+
     /// Whether rdsk's figure is within the tolerance.
     fn is_inside(&self) -> bool {
         match (self.report, self.allowed) {
@@ -140,7 +149,7 @@ mod tests {
     use super::*;
 
     fn cell(report: Option<f64>, rdsk: f64, allowed: Allowed) -> Cell {
-        Cell { what: "x".into(), report, rdsk, allowed }
+        Cell::new("x", report, rdsk, allowed)
     }
 
     #[test]

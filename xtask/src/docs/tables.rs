@@ -1,7 +1,7 @@
 //! The reports that show tables: paths, stream and align. Each cell of a table has its place in a Record; the figures of the
 //! tables are the reports'.
 
-use super::measured::{number, record};
+use super::measured::{number, record, value};
 use super::page::{Allowed, Cell, Report, Table};
 use rdsk_analysis::iostat::{COLUMNS, iostat_row, waiting_mean};
 use rdsk_model::DeviceEvidence;
@@ -18,8 +18,7 @@ const CACHE_OFF: Allowed = Allowed::Factor(2.0);
 
 /// What was counted of the first device of a cell.
 fn device(record: &Value, id: &str) -> Option<DeviceEvidence> {
-    let cell = record["cells"].as_array()?.iter().find(|cell| cell["id"] == id)?;
-    serde_json::from_value(cell.pointer("/evidence/device/0")?.clone()).ok()
+    serde_json::from_value(value(record, id, "/evidence/device/0")?.clone()).ok()
 }
 
 /// A column of `iostat -x` of that device; NaN where there is none.
@@ -47,12 +46,8 @@ pub(super) fn paths(program: &Path) -> anyhow::Result<Report> {
         let record = record(program, &command)?;
         let cells = operations.iter().map(|&(what, id, report)| {
             let passes = number(&record, id, "/result/bytes") / f64::from(100 << 20);
-            Cell {
-                what: what.to_owned(),
-                report: has_figures.then_some(report),
-                rdsk: number(&record, id, "/result/to_close_ns") / passes / 1e9,
-                allowed: PATHS,
-            }
+            let seconds = number(&record, id, "/result/to_close_ns") / passes / 1e9;
+            Cell::new(what, has_figures.then_some(report), seconds, PATHS)
         });
         let cells = cells.collect();
         tables.push(Table { title: format!("{what}, in seconds of wall time"), command, cells });
@@ -69,47 +64,47 @@ pub(super) fn paths(program: &Path) -> anyhow::Result<Report> {
     })
 }
 
+/// The operations of a single dd, as the cells of `stream` name them.
+const BLOCK: &str = "stream/write/buffered";
+const RAW: &str = "stream/write/direct";
+
 /// The page of `stream`.
 pub(super) fn stream(program: &Path) -> anyhow::Result<Report> {
-    let mut tables = Vec::new();
-    let san = "stream sim:solaris-san --rw write --bs 16k --bytes 2G";
-    let record_san = record(program, san)?;
-    let cell = |what: &str, report: f64, rdsk: f64, allowed: Allowed| Cell {
-        what: what.to_owned(),
-        report: Some(report),
-        rdsk,
-        allowed,
-    };
-    let (block, raw) = ("stream/write/buffered", "stream/write/direct");
-    let waiting = device(&record_san, block).and_then(|device| waiting_mean(&device)).unwrap_or(f64::NAN);
-    let active = iostat(&record_san, block, "aqu-sz") - waiting;
-    let requests = iostat(&record_san, block, "w/s");
-    tables.push(Table {
-        title: "Solaris, block device, 16 KB blocks".into(),
-        command: san.into(),
-        cells: vec![
-            cell("w/s", 13006.1, requests, STREAM),
-            cell("MB/s (of 1024 KB)", 101.6, iostat(&record_san, block, "wkB/s") / 1024.0, STREAM),
-            cell("request, KB", 8.0, iostat(&record_san, block, "wareq-sz"), STREAM),
-            cell("wait", 133.5, waiting, STREAM),
-            cell("actv", 256.4, active, STREAM),
-            cell("wsvc_t, ms", 10.3, waiting / requests * 1e3, STREAM),
-            cell("asvc_t, ms", 19.7, active / requests * 1e3, STREAM),
-            cell("%b", 100.0, iostat(&record_san, block, "%util"), STREAM),
-        ],
-    });
-    tables.push(Table {
-        title: "Solaris, raw device, 16 KB blocks".into(),
-        command: san.into(),
-        cells: vec![
-            cell("w/s", 2805.0, iostat(&record_san, raw, "w/s"), STREAM),
-            cell("MB/s (of 1024 KB)", 43.8, iostat(&record_san, raw, "wkB/s") / 1024.0, STREAM),
-            cell("actv", 0.9, iostat(&record_san, raw, "aqu-sz"), Allowed::AtMost(1.0)),
-            cell("asvc_t, ms", 0.3, iostat(&record_san, raw, "w_await"), STREAM),
-            cell("%b", 87.0, iostat(&record_san, raw, "%util"), STREAM),
-        ],
-    });
-    tables.extend(linux(program, &cell)?);
+    let command = "stream sim:solaris-san --rw write --bs 16k --bytes 2G";
+    let record = record(program, command)?;
+    let block = |column: &str| iostat(&record, BLOCK, column);
+    let raw = |column: &str| iostat(&record, RAW, column);
+    let waiting = device(&record, BLOCK).and_then(|device| waiting_mean(&device)).unwrap_or(f64::NAN);
+    let active = block("aqu-sz") - waiting;
+    let requests = block("w/s");
+    let mut tables = vec![
+        Table {
+            title: "Solaris, block device, 16 KB blocks".into(),
+            command: command.into(),
+            cells: vec![
+                Cell::new("w/s", 13006.1, requests, STREAM),
+                Cell::new("MB/s (of 1024 KB)", 101.6, block("wkB/s") / 1024.0, STREAM),
+                Cell::new("request, KB", 8.0, block("wareq-sz"), STREAM),
+                Cell::new("wait", 133.5, waiting, STREAM),
+                Cell::new("actv", 256.4, active, STREAM),
+                Cell::new("wsvc_t, ms", 10.3, waiting / requests * 1e3, STREAM),
+                Cell::new("asvc_t, ms", 19.7, active / requests * 1e3, STREAM),
+                Cell::new("%b", 100.0, block("%util"), STREAM),
+            ],
+        },
+        Table {
+            title: "Solaris, raw device, 16 KB blocks".into(),
+            command: command.into(),
+            cells: vec![
+                Cell::new("w/s", 2805.0, raw("w/s"), STREAM),
+                Cell::new("MB/s (of 1024 KB)", 43.8, raw("wkB/s") / 1024.0, STREAM),
+                Cell::new("actv", 0.9, raw("aqu-sz"), Allowed::AtMost(1.0)),
+                Cell::new("asvc_t, ms", 0.3, raw("w_await"), STREAM),
+                Cell::new("%b", 87.0, raw("%util"), STREAM),
+            ],
+        },
+    ];
+    tables.extend(linux(program)?);
     Ok(Report {
         name: "stream",
         title: "One dd, watched by iostat (Solaris and Linux)",
@@ -125,43 +120,34 @@ pub(super) fn stream(program: &Path) -> anyhow::Result<Report> {
     })
 }
 
-fn linux(program: &Path, cell: &dyn Fn(&str, f64, f64, Allowed) -> Cell) -> anyhow::Result<Vec<Table>> {
-    let (block, raw) = ("stream/write/buffered", "stream/write/direct");
-    let large = "stream sim:linux-disk --rw write --bs 16k --bytes 4G";
-    let small = "stream sim:linux-disk --rw write --bs 8k --bytes 1G";
-    let (of_16k, of_8k) = (record(program, large)?, record(program, small)?);
-    let mut tables = vec![
-        Table {
-            title: "Linux, block device, 16 KB blocks".into(),
-            command: large.into(),
-            cells: vec![
-                cell("w/s", 115.0, iostat(&of_16k, block, "w/s"), STREAM),
-                cell("wkB/s", 57868.0, iostat(&of_16k, block, "wkB/s"), STREAM),
-                cell("wrqm/s", 14098.0, iostat(&of_16k, block, "wrqm/s"), STREAM),
-                cell("avgrq-sz, sectors", 1006.4, iostat(&of_16k, block, "wareq-sz") * 2.0, STREAM),
-                cell("avgqu-sz", 140.86, iostat(&of_16k, block, "aqu-sz"), STREAM),
-                cell("await, ms", 1325.4, iostat(&of_16k, block, "w_await"), STREAM),
-                cell("%util", 100.0, iostat(&of_16k, block, "%util"), STREAM),
-            ],
-        },
-        Table {
-            title: "Linux, raw device, 8 KB blocks".into(),
-            command: small.into(),
-            cells: vec![
-                cell("w/s", 3645.0, iostat(&of_8k, raw, "w/s"), STREAM),
-                cell("wkB/s", 29160.0, iostat(&of_8k, raw, "wkB/s"), STREAM),
-                cell("wrqm/s", 0.0, iostat(&of_8k, raw, "wrqm/s"), Allowed::AtMost(0.0)),
-                cell("avgrq-sz, sectors", 16.0, iostat(&of_8k, raw, "wareq-sz") * 2.0, STREAM),
-                cell("avgqu-sz", 0.63, iostat(&of_8k, raw, "aqu-sz"), STREAM),
-                cell("await, ms", 0.18, iostat(&of_8k, raw, "w_await"), STREAM),
-                cell("%util", 62.9, iostat(&of_8k, raw, "%util"), STREAM),
-            ],
-        },
-    ];
+/// The tables of Linux.
+fn linux(program: &Path) -> anyhow::Result<Vec<Table>> {
+    let mut tables = Vec::new();
+    let block = [115.0, 57868.0, 14098.0, 1006.4, 140.86, 1325.4, 100.0];
+    let raw = [3645.0, 29160.0, 0.0, 16.0, 0.63, 0.18, 62.9];
+    for (what, size, id, [requests, kilobytes, merges, sectors, queue, wait, busy]) in [
+        ("block device, 16 KB blocks", "16k --bytes 4G", BLOCK, block),
+        ("raw device, 8 KB blocks", "8k --bytes 1G", RAW, raw),
+    ] {
+        let command = format!("stream sim:linux-disk --rw write --bs {size}");
+        let record = record(program, &command)?;
+        let seen = |column: &str| iostat(&record, id, column);
+        let merged = if merges > 0.0 { STREAM } else { Allowed::AtMost(0.0) };
+        let cells = vec![
+            Cell::new("w/s", requests, seen("w/s"), STREAM),
+            Cell::new("wkB/s", kilobytes, seen("wkB/s"), STREAM),
+            Cell::new("wrqm/s", merges, seen("wrqm/s"), merged),
+            Cell::new("avgrq-sz, sectors", sectors, seen("wareq-sz") * 2.0, STREAM),
+            Cell::new("avgqu-sz", queue, seen("aqu-sz"), STREAM),
+            Cell::new("await, ms", wait, seen("w_await"), STREAM),
+            Cell::new("%util", busy, seen("%util"), STREAM),
+        ];
+        tables.push(Table { title: format!("Linux, {what}"), command, cells });
+    }
     for (system, what, id, report, allowed) in [
-        ("linux-10k", "block, write cache on", block, 160.0, STREAM),
-        ("linux-10k", "raw, write cache on", raw, 160.0, STREAM),
-        ("linux-10k-nocache", "raw, write cache off", raw, 1.3, CACHE_OFF),
+        ("linux-10k", "block, write cache on", BLOCK, 160.0, STREAM),
+        ("linux-10k", "raw, write cache on", RAW, 160.0, STREAM),
+        ("linux-10k-nocache", "raw, write cache off", RAW, 1.3, CACHE_OFF),
     ] {
         let command = format!("stream sim:{system} --rw write --bs 16k --bytes 2G");
         let record = record(program, &command)?;
@@ -169,7 +155,7 @@ fn linux(program: &Path, cell: &dyn Fn(&str, f64, f64, Allowed) -> Cell) -> anyh
         tables.push(Table {
             title: format!("A 10 000 rpm disk, {what}"),
             command,
-            cells: vec![cell("MB/s (of 1024 KB)", report, rate, allowed)],
+            cells: vec![Cell::new("MB/s (of 1024 KB)", report, rate, allowed)],
         });
     }
     Ok(tables)
@@ -197,21 +183,14 @@ pub(super) fn align(program: &Path) -> anyhow::Result<Report> {
         for ((what, column), report) in columns.iter().zip(figures) {
             let id = format!("align/write/{column}/{bytes}");
             let Some(report) = report else {
-                let cell =
-                    record["cells"].as_array().and_then(|cells| cells.iter().find(|cell| cell["id"] == *id));
-                let stop = cell.and_then(|cell| cell["result"]["stop"].as_str());
-                anyhow::ensure!(
-                    stop == Some("not_applicable"),
-                    "{id}: the report has n/a, rdsk has {stop:?}"
-                );
+                let stop = value(&record, &id, "/result/stop").and_then(Value::as_str);
+                let is_refused = stop == Some("not_applicable");
+                anyhow::ensure!(is_refused, "{id}: the report has n/a, rdsk has {stop:?}");
                 continue;
             };
-            cells.push(Cell {
-                what: format!("{bytes} bytes, {what}"),
-                report: Some(report),
-                rdsk: number(&record, &id, "/result/latency_ns/mean") / 1e3,
-                allowed: if *column == "cached-buffered" { ALIGN_CACHED } else { ALIGN },
-            });
+            let microseconds = number(&record, &id, "/result/latency_ns/mean") / 1e3;
+            let allowed = if *column == "cached-buffered" { ALIGN_CACHED } else { ALIGN };
+            cells.push(Cell::new(format!("{bytes} bytes, {what}"), report, microseconds, allowed));
         }
     }
     Ok(Report {

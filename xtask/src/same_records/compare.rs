@@ -7,30 +7,22 @@ use std::collections::BTreeMap;
 /// differ, nothing else.
 const MAX_ROUNDING: f64 = 1e-9;
 
-/// What may differ. A path is written as `cells[].result.ops`.
-pub(super) struct Changes<'a> {
+/// How a value and everything below it may differ. A table names it by its path, with `[]` for any element of a list:
+/// `cells[].result.ops`.
+#[derive(Clone, Copy)]
+pub(super) enum Change {
     /// Never compared.
-    pub(super) ignored: &'a [&'a str],
-    /// Old path and new path.
-    pub(super) renamed: &'a [(&'a str, &'a str)],
-    /// Only the new document has them.
-    pub(super) added: &'a [&'a str],
-    /// Only the old document has them; the new one has what they are computed from.
-    pub(super) derived: &'a [Derived<'a>],
-    /// Texts whose wording may differ. They are counted.
-    pub(super) words: &'a [&'a str],
-    /// Texts whose wording may differ, but not the numbers in them.
-    pub(super) words_with_numbers: &'a [&'a str],
-}
-
-/// A key that is no longer stored.
-pub(super) struct Derived<'a> {
-    /// Path of the objects that had it.
-    pub(super) within: &'a str,
-    /// The key.
-    pub(super) key: &'a str,
-    /// Its value, computed from the rest of the object; null if the raw values are unknown.
-    pub(super) compute: fn(&Map<String, Value>) -> Value,
+    Ignored,
+    /// The key that the new document has instead.
+    RenamedTo(&'static str),
+    /// Only the new document has it.
+    Added,
+    /// Only the old document has it. The function computes it from the object that had it; null if its raw values are unknown.
+    Derived(fn(&Map<String, Value>) -> Value),
+    /// A text whose wording may differ. They are counted.
+    Words,
+    /// A text whose wording may differ, but not the numbers in it.
+    WordsButNoNumbers,
 }
 
 /// What differs.
@@ -43,83 +35,86 @@ pub(super) struct Comparison {
 }
 
 /// Compares two documents.
-pub(super) fn documents(mut old: Value, mut new: Value, changes: &Changes<'_>) -> Comparison {
-    for derived in changes.derived {
+pub(super) fn documents(mut old: Value, mut new: Value, changes: &[(&str, Change)]) -> Comparison {
+    for (path, change) in changes {
+        let (within, key) = path.rsplit_once('.').unwrap_or(("", path));
         for document in [&mut old, &mut new] {
-            each_object(document, derived.within, &mut |object| derived.restore(object));
+            each_object(document, within, &mut |object| change.apply(object, key));
         }
     }
-    let (old, new) = (leaves(&old, changes), leaves(&new, changes));
+    let (old, new) = (leaves(&old), leaves(&new));
     let mut found = Comparison::default();
-    for (path, value) in &old {
-        match new.get(path) {
-            Some(other) if !same(path, value, other, changes) => {
-                let is_text = |value: &Value| value.is_string();
-                let words = matches_any(path, changes.words)
-                    || (matches_any(path, changes.words_with_numbers) && numbers(value) == numbers(other));
-                if words && is_text(value) && is_text(other) {
-                    found.words.push(path.clone());
-                } else {
-                    found.values.push(format!("{path}: {value}, now {other}"));
+    for path in old.keys().chain(new.keys().filter(|path| !old.contains_key(*path))) {
+        let pattern = pattern(path);
+        let change =
+            changes.iter().find(|(prefix, _)| starts_with(&pattern, prefix)).map(|(_, change)| change);
+        match (old.get(path), new.get(path)) {
+            _ if matches!(change, Some(Change::Ignored)) => {}
+            (Some(before), Some(now)) if before == now => {}
+            (Some(before), Some(now)) => match change {
+                Some(Change::Derived(_)) if is_rounded(before, now) => {}
+                Some(change) if change.allows_words(before, now) => found.words.push(path.clone()),
+                _ => found.values.push(format!("{path}: {before}, now {now}")),
+            },
+            (Some(before), None) => found.values.push(format!("{path}: {before}, now missing")),
+            (None, _) if matches!(change, Some(Change::Added)) => {}
+            (None, _) => found.values.push(format!("{path}: new, {}", new[path])),
+        }
+    }
+    found
+}
+
+impl Change {
+    /// Gives an object the key that it would have in the other document.
+    fn apply(self, object: &mut Map<String, Value>, key: &str) {
+        match self {
+            Self::RenamedTo(name) => {
+                if let Some(value) = object.remove(key) {
+                    object.insert(name.to_owned(), value);
                 }
             }
-            Some(_) => {}
-            None => found.values.push(format!("{path}: {value}, now missing")),
-        }
-    }
-    let is_unexpected = |path: &str| !old.contains_key(path) && !matches_any(path, changes.added);
-    let unexpected = new.iter().filter(|(path, _)| is_unexpected(path));
-    found.values.extend(unexpected.map(|(path, value)| format!("{path}: new, {value}")));
-    found
-}
-
-impl Derived<'_> {
-    fn restore(&self, object: &mut Map<String, Value>) {
-        if !object.contains_key(self.key) {
-            object.insert(self.key.to_owned(), (self.compute)(object));
+            Self::Derived(compute) if !object.contains_key(key) => {
+                object.insert(key.to_owned(), compute(object));
+            }
+            _ => {}
         }
     }
 
-    fn covers(&self, path: &str) -> bool {
-        starts_with(&pattern(path), &format!("{}.{}", self.within, self.key))
+    fn allows_words(self, before: &Value, now: &Value) -> bool {
+        before.is_string()
+            && now.is_string()
+            && match self {
+                Self::Words => true,
+                Self::WordsButNoNumbers => numbers(before) == numbers(now),
+                _ => false,
+            }
     }
 }
 
-fn same(path: &str, old: &Value, new: &Value, changes: &Changes<'_>) -> bool {
-    match (old.as_f64(), new.as_f64()) {
-        (Some(before), Some(now)) if changes.derived.iter().any(|derived| derived.covers(path)) => {
-            (before - now).abs() <= MAX_ROUNDING * before.abs().max(now.abs())
-        }
-        _ => old == new,
-    }
+fn is_rounded(before: &Value, now: &Value) -> bool {
+    let pair = before.as_f64().zip(now.as_f64());
+    pair.is_some_and(|(before, now)| (before - now).abs() <= MAX_ROUNDING * before.abs().max(now.abs()))
 }
 
-/// Every value that is no list and no object, and every empty one, by its path under the new names.
-fn leaves(document: &Value, changes: &Changes<'_>) -> BTreeMap<String, Value> {
+/// Every value that is no list and no object, and every empty one, by its path.
+fn leaves(document: &Value) -> BTreeMap<String, &Value> {
     let mut found = BTreeMap::new();
-    collect(document, String::new(), &mut |path, value| {
-        if !matches_any(&path, changes.ignored) {
-            found.insert(renamed(path, changes.renamed), value.clone());
-        }
-    });
-    found
-}
-
-fn collect(value: &Value, path: String, found: &mut impl FnMut(String, &Value)) {
-    match value {
-        Value::Object(object) if !object.is_empty() => {
-            for (key, value) in object {
+    let mut open = vec![(String::new(), document)];
+    while let Some((path, value)) = open.pop() {
+        match value {
+            Value::Object(object) if !object.is_empty() => {
                 let dot = if path.is_empty() { "" } else { "." };
-                collect(value, format!("{path}{dot}{key}"), found);
+                open.extend(object.iter().map(|(key, value)| (format!("{path}{dot}{key}"), value)));
             }
-        }
-        Value::Array(list) if !list.is_empty() => {
-            for (index, value) in list.iter().enumerate() {
-                collect(value, format!("{path}[{index}]"), found);
+            Value::Array(list) if !list.is_empty() => {
+                open.extend(
+                    list.iter().enumerate().map(|(index, value)| (format!("{path}[{index}]"), value)),
+                );
             }
+            leaf => _ = found.insert(path, leaf),
         }
-        leaf => found(path, leaf),
     }
+    found
 }
 
 /// Calls `visit` on each object at a path.
@@ -145,30 +140,9 @@ fn pattern(path: &str) -> String {
     parts.fold(first, |before, part| before + "[" + part.trim_start_matches(|c: char| c.is_ascii_digit()))
 }
 
-fn matches_any(path: &str, patterns: &[&str]) -> bool {
-    let path = pattern(path);
-    patterns.iter().any(|prefix| starts_with(&path, prefix))
-}
-
 /// Whether a path is the one named or lies below it.
 fn starts_with(path: &str, prefix: &str) -> bool {
     path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-}
-
-/// The path under its new name, with the same positions in lists.
-fn renamed(path: String, table: &[(&str, &str)]) -> String {
-    let of_path = pattern(&path);
-    let Some((old, new)) = table.iter().find(|(old, _)| starts_with(&of_path, old)) else { return path };
-    let mut positions = path.split('[').skip(1).filter_map(|part| part.split(']').next());
-    let mut with_positions = |pattern: &str| {
-        let mut parts = pattern.split("[]");
-        let first = parts.next().unwrap_or_default().to_owned();
-        parts.fold(first, |before, part| format!("{before}[{}]{part}", positions.next().unwrap_or_default()))
-    };
-    let start = with_positions(new);
-    let mut rest = with_positions(&of_path[old.len()..]);
-    rest.insert_str(0, &start);
-    rest
 }
 
 /// The numbers that a text holds, in their order.
@@ -185,10 +159,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const NOTHING: Changes<'static> =
-        Changes { ignored: &[], renamed: &[], added: &[], derived: &[], words: &[], words_with_numbers: &[] };
-
-    fn compare(old: Value, new: Value, changes: &Changes<'_>) -> (Vec<String>, usize) {
+    fn compare(old: Value, new: Value, changes: &[(&str, Change)]) -> (Vec<String>, usize) {
         let found = documents(old, new, changes);
         (found.values, found.words.len())
     }
@@ -197,8 +168,8 @@ mod tests {
     fn values_missing_and_new_keys_are_named_with_their_path() {
         let old = json!({"cells": [{"ops": 1, "gone": null, "empty": []}, {"ops": 2}]});
         let new = json!({"cells": [{"ops": 1, "more": 1.5, "empty": [7]}, {"ops": 3}]});
-        assert!(compare(old.clone(), old.clone(), &NOTHING).0.is_empty());
-        let (values, words) = compare(old, new, &NOTHING);
+        assert!(compare(old.clone(), old.clone(), &[]).0.is_empty());
+        let (values, words) = compare(old, new, &[]);
         assert_eq!(
             values,
             [
@@ -214,13 +185,13 @@ mod tests {
 
     #[test]
     fn null_and_zero_are_different() {
-        assert_eq!(compare(json!({"a": null}), json!({"a": 0}), &NOTHING).0.len(), 1);
-        assert_eq!(compare(json!({"a": 1.0}), json!({"a": 1.000_000_000_1}), &NOTHING).0.len(), 1);
+        assert_eq!(compare(json!({"a": null}), json!({"a": 0}), &[]).0.len(), 1);
+        assert_eq!(compare(json!({"a": 1.0}), json!({"a": 1.000_000_000_1}), &[]).0.len(), 1);
     }
 
     #[test]
     fn ignored_and_added_keys_cover_what_lies_below_them_and_no_longer_name() {
-        let changes = Changes { ignored: &["host"], added: &["cells[].raw"], ..NOTHING };
+        let changes = [("host", Change::Ignored), ("cells[].raw", Change::Added)];
         let old = json!({"host": {"kernel": "a"}, "hostess": 1, "cells": [{}]});
         let new = json!({"host": {"kernel": "b"}, "hostess": 2, "cells": [{"raw": {"x": [1]}, "raws": 1}]});
         let found = compare(old, new, &changes).0;
@@ -230,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_renamed_key_is_compared_under_its_new_name() {
-        let changes = Changes { renamed: &[("cells[].a[].b", "cells[].x[].y")], ..NOTHING };
+        let changes = [("cells[].a", Change::RenamedTo("x")), ("cells[].x[].b", Change::RenamedTo("y"))];
         let old = json!({"cells": [{"a": [{"b": [1, 2]}]}, {"a": [{"b": [3]}, {"b": [4]}]}]});
         let mut new = json!({"cells": [{"x": [{"y": [1, 2]}]}, {"x": [{"y": [3]}, {"y": [4]}]}]});
         assert!(compare(old.clone(), new.clone(), &changes).0.is_empty());
@@ -246,8 +217,8 @@ mod tests {
             let per_s = number("reads").zip(number("seconds")).map(|(reads, seconds)| reads / seconds);
             per_s.map_or(Value::Null, |per_s| json!({"r/s": per_s}))
         }
-        let derived = [Derived { within: "cells[].device[]", key: "iostat", compute: rate }];
-        let changes = Changes { derived: &derived, added: &["cells[].device[].seconds"], ..NOTHING };
+        let changes =
+            [("cells[].device[].iostat", Change::Derived(rate)), ("cells[].device[].seconds", Change::Added)];
         let device = |value: Value| json!({"cells": [{"device": [value]}]});
         let old = device(json!({"reads": 10, "iostat": {"r/s": 3.333_333_333_333}}));
         let new = device(json!({"reads": 10, "seconds": 3}));
@@ -270,11 +241,8 @@ mod tests {
 
     #[test]
     fn texts_may_be_worded_differently_and_numbers_in_evidence_may_not() {
-        let changes = Changes {
-            words: &["findings[].title"],
-            words_with_numbers: &["findings[].evidence[]"],
-            ..NOTHING
-        };
+        let changes =
+            [("findings[].title", Change::Words), ("findings[].evidence[]", Change::WordsButNoNumbers)];
         let finding = |code: &str, title: &str, evidence: &str| json!({"findings": [{"code": code, "title": title, "evidence": [evidence]}]});
         let old = finding("a", "the disk turns", "told = 1.5 of 30 %.");
         assert_eq!(

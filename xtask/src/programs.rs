@@ -1,0 +1,68 @@
+//! Builds programs of this workspace, and runs programs that answer in JSON.
+
+use crate::suite::cargo;
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Output, Stdio};
+
+/// Builds the program `rdsk` as the tests do.
+///
+/// # Errors
+/// When cargo fails or names no program.
+pub(crate) fn rdsk(root: &Path) -> Result<PathBuf> {
+    executable(root, &["--package", "rdsk", "--bin", "rdsk"])
+}
+
+/// Builds what the arguments of `cargo build` select and gives the path of the last executable.
+///
+/// # Errors
+/// When cargo fails or names no program.
+pub(crate) fn executable(root: &Path, arguments: &[&str]) -> Result<PathBuf> {
+    let mut command = cargo(root, &["build", "--message-format=json-render-diagnostics"]);
+    let text = text_of(command.args(arguments).stderr(Stdio::inherit()))?;
+    let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut executables = messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from));
+    executables.next_back().context("cargo build named no executable")
+}
+
+/// Runs a command line of rdsk and gives its Record and how it ended.
+///
+/// # Errors
+/// When it cannot be run or writes no Record.
+pub(crate) fn record(program: &Path, line: &str) -> Result<(Value, ExitStatus)> {
+    let mut command = Command::new(program);
+    let output = command.args(line.split_whitespace()).args(["--json", "-", "--quiet"]).output();
+    let output = output.with_context(|| format!("cannot run {}", program.display()))?;
+    let record = serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("rdsk {line}: {}", String::from_utf8_lossy(&output.stderr)))?;
+    Ok((record, output.status))
+}
+
+/// Runs a program to its end; a failure quotes its standard error.
+///
+/// # Errors
+/// When it cannot be started or fails.
+pub(crate) fn checked(command: &mut Command) -> Result<Output> {
+    let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{command:?} failed: {}", errors.trim());
+    Ok(output)
+}
+
+/// What a program writes to its standard output.
+///
+/// # Errors
+/// When it cannot be started or fails.
+pub(crate) fn text_of(command: &mut Command) -> Result<String> {
+    Ok(String::from_utf8_lossy(&checked(command)?.stdout).into_owned())
+}
+
+/// The document in the output of a program, possibly after other output.
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn json(text: &str) -> Result<Value> {
+    let start = text.find('{').with_context(|| format!("no JSON: {text}"))?;
+    serde_json::from_str(&text[start..]).with_context(|| format!("bad JSON: {text}"))
+}
