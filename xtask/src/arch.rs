@@ -141,6 +141,16 @@ fn dead_links(root: &Path) -> anyhow::Result<Vec<String>> {
     Ok(dead)
 }
 
+/// Everything that `start` leads to, directly or not.
+fn reach<'a, I: Iterator<Item = &'a str>>(start: &'a str, next: impl Fn(&'a str) -> I) -> BTreeSet<&'a str> {
+    let mut reached = BTreeSet::new();
+    let mut open = vec![start];
+    while let Some(from) = open.pop() {
+        open.extend(next(from).filter(|to| reached.insert(*to)));
+    }
+    reached
+}
+
 /// Files with an extension below a directory, as paths from the root, sorted. Snapshots and fixtures have other ones.
 fn walk(root: &Path, directory: &Path, extension: &str) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();

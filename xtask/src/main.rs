@@ -60,9 +60,6 @@ fn main() -> ExitCode {
 }
 
 /// Writes a file and the directories that it needs.
-///
-/// # Errors
-/// When that fails.
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     let directory = path.parent().context("a file lies in a directory")?;
     std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;

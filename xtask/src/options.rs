@@ -7,9 +7,6 @@ use std::collections::BTreeMap;
 pub(crate) type Options = BTreeMap<String, String>;
 
 /// Splits arguments into plain words and options. `known` has the options with their dashes.
-///
-/// # Errors
-/// When an option is unknown or has no value.
 pub(crate) fn parse(arguments: &[String], known: &[&str]) -> Result<(Vec<String>, Options)> {
     let (mut words, mut options) = (Vec::new(), Options::new());
     let mut rest = arguments.iter();

@@ -7,17 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
 
 /// Builds the program `rdsk` as the tests do.
-///
-/// # Errors
-/// When cargo fails or names no program.
 pub(crate) fn rdsk(root: &Path) -> Result<PathBuf> {
     executable(root, &["--package", "rdsk", "--bin", "rdsk"])
 }
 
 /// Builds what the arguments of `cargo build` select and gives the path of the last executable.
-///
-/// # Errors
-/// When cargo fails or names no program.
 pub(crate) fn executable(root: &Path, arguments: &[&str]) -> Result<PathBuf> {
     let mut command = cargo(root, &["build", "--message-format=json-render-diagnostics"]);
     let text = text_of(command.args(arguments).stderr(Stdio::inherit()))?;
@@ -27,9 +21,6 @@ pub(crate) fn executable(root: &Path, arguments: &[&str]) -> Result<PathBuf> {
 }
 
 /// Runs a command line of rdsk and gives its Record and how it ended.
-///
-/// # Errors
-/// When it cannot be run or writes no Record.
 pub(crate) fn record(program: &Path, line: &str) -> Result<(Value, ExitStatus)> {
     let mut command = Command::new(program);
     let output = command.args(line.split_whitespace()).args(["--json", "-", "--quiet"]).output();
@@ -40,9 +31,6 @@ pub(crate) fn record(program: &Path, line: &str) -> Result<(Value, ExitStatus)> 
 }
 
 /// Runs a program to its end; a failure quotes its standard error.
-///
-/// # Errors
-/// When it cannot be started or fails.
 pub(crate) fn checked(command: &mut Command) -> Result<Output> {
     let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -51,17 +39,11 @@ pub(crate) fn checked(command: &mut Command) -> Result<Output> {
 }
 
 /// What a program writes to its standard output.
-///
-/// # Errors
-/// When it cannot be started or fails.
 pub(crate) fn text_of(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&checked(command)?.stdout).into_owned())
 }
 
 /// The document in the output of a program, possibly after other output.
-///
-/// # Errors
-/// When there is none.
 pub(crate) fn json(text: &str) -> Result<Value> {
     let start = text.find('{').with_context(|| format!("no JSON: {text}"))?;
     serde_json::from_str(&text[start..]).with_context(|| format!("bad JSON: {text}"))

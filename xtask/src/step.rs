@@ -32,9 +32,6 @@ pub(crate) enum Ending {
 
 /// Runs a command to its end, at most for `limit`. Each line of its standard output goes to `on_line`, without its line
 /// feed; standard error goes where ours goes; standard input is empty.
-///
-/// # Errors
-/// When the command cannot be started.
 pub(crate) fn run(
     command: &mut Command,
     limit: Duration,
@@ -67,9 +64,6 @@ pub(crate) fn run(
 }
 
 /// A flag that SIGINT, SIGTERM and SIGHUP raise; children are in process groups of their own, which get no signals of the terminal.
-///
-/// # Errors
-/// When the handlers cannot be installed.
 pub(crate) fn interruption() -> anyhow::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {

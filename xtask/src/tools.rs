@@ -9,50 +9,31 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Each program with the package that contains it, in the order of the names.
-pub(crate) const TOOLS: &[(&str, &str)] = &[
-    ("blkdiscard", "util-linux"),
-    ("blkid", "util-linux"),
-    ("blockdev", "util-linux"),
-    ("btrfs", "btrfs-progs"),
-    ("busybox", "busybox-static"),
-    ("cryptsetup", "cryptsetup-bin"),
-    ("dmsetup", "dmsetup"),
-    ("fallocate", "util-linux"),
-    ("filefrag", "e2fsprogs"),
-    ("fincore", "util-linux-extra"),
-    ("findmnt", "util-linux"),
-    ("fio", "fio"),
-    ("fuse2fs", "fuse2fs"),
-    ("iostat", "sysstat"),
-    ("ldd", "libc-bin"),
-    ("losetup", "mount"),
-    ("lsblk", "util-linux"),
-    ("lvm", "lvm2"),
-    ("make-bcache", "bcache-tools"),
-    ("mdadm", "mdadm"),
-    ("mke2fs", "e2fsprogs"),
-    ("mkfs.btrfs", "btrfs-progs"),
-    ("mkfs.ext4", "e2fsprogs"),
-    ("mkfs.xfs", "xfsprogs"),
-    ("mkswap", "util-linux"),
-    ("modprobe", "kmod"),
-    ("mount", "mount"),
-    ("nbd-client", "nbd-client"),
-    ("nbd-server", "nbd-server"),
-    ("partx", "util-linux"),
-    ("prlimit", "util-linux"),
-    ("script", "bsdutils"),
-    ("setpriv", "util-linux"),
-    ("setsid", "util-linux"),
-    ("sfdisk", "fdisk"),
-    ("swapoff", "mount"),
-    ("swapon", "mount"),
-    ("thin_check", "thin-provisioning-tools"),
-    ("umount", "mount"),
-    ("unshare", "util-linux"),
-    ("wipefs", "util-linux"),
-    ("zramctl", "util-linux"),
+/// Each package with the programs of it that tests call, in the order of the names.
+const PACKAGES: &[(&str, &[&str])] = &[
+    ("bcache-tools", &["make-bcache"]),
+    ("bsdutils", &["script"]),
+    ("btrfs-progs", &["btrfs", "mkfs.btrfs"]),
+    ("busybox-static", &["busybox"]),
+    ("cryptsetup-bin", &["cryptsetup"]),
+    ("dmsetup", &["dmsetup"]),
+    ("e2fsprogs", &["filefrag", "mke2fs", "mkfs.ext4"]),
+    ("fdisk", &["sfdisk"]),
+    ("fio", &["fio"]),
+    ("fuse2fs", &["fuse2fs"]),
+    ("kmod", &["modprobe"]),
+    ("libc-bin", &["ldd"]),
+    ("lvm2", &["lvm"]),
+    ("mdadm", &["mdadm"]),
+    ("mount", &["losetup", "mount", "swapoff", "swapon", "umount"]),
+    ("nbd-client", &["nbd-client"]),
+    ("nbd-server", &["nbd-server"]),
+    ("sysstat", &["iostat"]),
+    ("thin-provisioning-tools", &["thin_check"]),
+    ("util-linux", &["blkdiscard", "blkid", "blockdev", "fallocate", "findmnt", "lsblk", "mkswap"]),
+    ("util-linux", &["partx", "prlimit", "setpriv", "setsid", "unshare", "wipefs", "zramctl"]),
+    ("util-linux-extra", &["fincore"]),
+    ("xfsprogs", &["mkfs.xfs"]),
 ];
 /// What a guest needs where its kernel is packaged, which is on this architecture only. The kernel is no program; it is
 /// looked for among files, in [`is_there`].
@@ -78,9 +59,6 @@ pub(crate) fn search_path() -> String {
 }
 
 /// Installs what is missing, if that is possible. Returns what is missing then, each with the reason.
-///
-/// # Errors
-/// When apt-get cannot be started.
 pub(crate) fn install(interrupted: &AtomicBool) -> anyhow::Result<Vec<String>> {
     let missing = missing(&search_path());
     if missing.is_empty() {
@@ -100,7 +78,7 @@ pub(crate) fn install(interrupted: &AtomicBool) -> anyhow::Result<Vec<String>> {
 
 /// The needs, as tests name them, that a root shell on Debian always meets once the tools step has run.
 pub(crate) fn must_have() -> String {
-    let tools = TOOLS.iter().map(|(tool, _)| format!("tool:{tool}"));
+    let tools = tools().map(|(tool, _)| format!("tool:{tool}"));
     let guest = guest().is_empty().not().then(|| "guest".to_owned());
     std::iter::once("root".to_owned()).chain(guest).chain(tools).collect::<Vec<_>>().join(",")
 }
@@ -130,7 +108,12 @@ fn apt(arguments: &[&str], interrupted: &AtomicBool) -> anyhow::Result<Ending> {
 }
 
 fn missing(path: &str) -> Vec<(&'static str, &'static str)> {
-    TOOLS.iter().chain(guest()).copied().filter(|(tool, _)| !is_there(tool, path)).collect()
+    tools().chain(guest().iter().copied()).filter(|(tool, _)| !is_there(tool, path)).collect()
+}
+
+/// Each program with its package.
+fn tools() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PACKAGES.iter().flat_map(|(package, tools)| tools.iter().map(|tool| (*tool, *package)))
 }
 
 /// What a guest needs here.
@@ -200,7 +183,7 @@ mod tests {
         // The kernel does not lie in the search path.
         let programs = guest().iter().filter(|(tool, _)| *tool != KERNEL).count();
         let missing_programs = missing(path).iter().filter(|(tool, _)| *tool != KERNEL).count();
-        assert_eq!(missing_programs, TOOLS.len() + programs);
+        assert_eq!(missing_programs, tools().count() + programs);
         std::fs::write(scratch.path().join("fio"), "").unwrap();
         assert!(!missing(path).contains(&("fio", "fio")));
     }
@@ -226,7 +209,8 @@ mod tests {
 
     #[test]
     fn tools_are_in_order() {
-        assert!(TOOLS.is_sorted());
+        assert!(PACKAGES.is_sorted());
+        assert!(PACKAGES.iter().all(|(_, tools)| tools.is_sorted()));
     }
 
     #[test]
@@ -248,9 +232,8 @@ mod tests {
                 .flat_map(|rest| rest.split(']').next().unwrap_or_default().split('"').skip(1).step_by(2))
             {
                 carried += 1;
-                let known = BASE.contains(&tool)
-                    || LVM.contains(&tool)
-                    || TOOLS.iter().any(|(known, _)| *known == tool);
+                let known =
+                    BASE.contains(&tool) || LVM.contains(&tool) || tools().any(|(known, _)| known == tool);
                 assert!(known, "{} carries {tool}, which is not in xtask/src/tools.rs", path.display());
             }
         }
@@ -272,7 +255,7 @@ mod tests {
             for rest in text.split(needle).skip(1) {
                 let tool = rest.split('"').next().unwrap_or_default();
                 asked += 1;
-                let known = BASE.contains(&tool) || TOOLS.iter().any(|(known, _)| *known == tool);
+                let known = BASE.contains(&tool) || tools().any(|(known, _)| known == tool);
                 assert!(known, "{} asks for {tool}, which is not in xtask/src/tools.rs", path.display());
             }
         }

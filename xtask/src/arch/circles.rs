@@ -2,6 +2,7 @@
 //! that stay are listed with the reason. What counts as a use is decided in `modules.rs`.
 
 use super::modules::Uses;
+use super::reach;
 use std::collections::BTreeSet;
 
 /// Files that may use each other, and why. An entry has to name the whole circle: one that has grown or shrunk since is
@@ -41,28 +42,14 @@ fn circles(uses: &Uses) -> Vec<BTreeSet<&str>> {
         if found.iter().any(|circle| circle.contains(file.as_str())) {
             continue;
         }
-        let reached = reach(uses, file);
-        let circle: BTreeSet<&str> =
-            reached.into_iter().filter(|other| reach(uses, other).contains(file.as_str())).collect();
+        let used = |file: &str| uses.get(file).into_iter().flat_map(|used| used.keys().map(String::as_str));
+        let mut circle = reach(file, used);
+        circle.retain(|other| reach(other, used).contains(file.as_str()));
         if circle.len() > 1 {
             found.push(circle);
         }
     }
     found
-}
-
-/// All files that a file uses, directly or not.
-fn reach<'u>(uses: &'u Uses, start: &str) -> BTreeSet<&'u str> {
-    let mut reached = BTreeSet::new();
-    let mut open = vec![start];
-    while let Some(file) = open.pop() {
-        for used in uses.get(file).into_iter().flat_map(|used| used.keys()) {
-            if reached.insert(used.as_str()) {
-                open.push(used);
-            }
-        }
-    }
-    reached
 }
 
 /// The circle with each use in it.

@@ -1,11 +1,12 @@
 //! The floors of the rooms, checked against the manifests: which crate imports which, directly or not. It reads the output of
 //! `cargo metadata` and changes nothing.
 
+use super::reach;
 use crate::programs::text_of;
 use crate::suite::cargo;
 use anyhow::Context;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The floor of each room. A crate imports lower floors only, so rooms of one floor are independent.
@@ -47,9 +48,6 @@ pub(crate) enum Kind {
 pub(crate) type Imports = BTreeMap<String, Vec<(String, Kind)>>;
 
 /// Asks cargo for the imports of the workspace at `root`.
-///
-/// # Errors
-/// When cargo fails or answers something unexpected.
 pub(crate) fn imports(root: &Path) -> anyhow::Result<Imports> {
     let text = text_of(&mut cargo(root, &["metadata", "--format-version", "1", "--no-deps"]))?;
     parse(&serde_json::from_str(&text)?)
@@ -69,8 +67,12 @@ pub(crate) fn violations(imports: &Imports) -> Vec<String> {
             found.extend(wrong_import(name, floor, dependency, *kind));
         }
     }
+    let imported = |name: &str| {
+        let all = imports.get(name).into_iter().flatten().filter(|(_, kind)| *kind == Kind::Program);
+        all.map(|(dependency, _)| dependency.as_str())
+    };
     for name in DRAWING {
-        for reached in reach(imports, name).iter().filter(|reached| TOUCHING.contains(&reached.as_str())) {
+        for reached in reach(name, imported).iter().filter(|reached| TOUCHING.contains(reached)) {
             found.push(format!("{name} reaches {reached}; what it shows must follow from the Record alone"));
         }
     }
@@ -97,22 +99,6 @@ fn wrong_import(name: &str, floor: u32, dependency: &str, kind: Kind) -> Option<
 
 fn floor_of(name: &str) -> Option<u32> {
     FLOORS.iter().find(|(room, _)| *room == name).map(|(_, floor)| *floor)
-}
-
-/// Everything that a crate's program part depends on, directly or not, inside the workspace.
-fn reach(imports: &Imports, start: &str) -> BTreeSet<String> {
-    let mut reached = BTreeSet::new();
-    let mut open = vec![start.to_owned()];
-    while let Some(name) = open.pop() {
-        for (dependency, _) in
-            imports.get(&name).into_iter().flatten().filter(|(_, kind)| *kind == Kind::Program)
-        {
-            if imports.contains_key(dependency) && reached.insert(dependency.clone()) {
-                open.push(dependency.clone());
-            }
-        }
-    }
-    reached
 }
 
 fn parse(metadata: &Value) -> anyhow::Result<Imports> {

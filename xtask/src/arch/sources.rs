@@ -1,7 +1,7 @@
 //! Rules for the sources: who may write, print, use `unsafe`, access the machine. Each rule is a pure function of one file's
 //! tokens; the parent module walks the tree.
 
-use super::tokens::{Token, occurrences, path_uses};
+use super::tokens::{Token, occurrences, path_uses, tokens};
 
 /// One source file, as the rules see it.
 #[derive(Clone, Debug)]
@@ -30,40 +30,14 @@ const PRINTING_ROOMS: &[&str] = &["cli", "testkit", "xtask"];
 /// Rooms that are functions of their arguments.
 const PURE_ROOMS: &[&str] = &["units", "stats", "model", "disk", "analysis", "finding", "report"];
 
-/// Spellings of "open for writing" and of changing a directory, as token sequences.
-const WRITING: &[&[&str]] = &[
-    &[".", "write", "(", "true", ")"],
-    &[".", "append", "(", "true", ")"],
-    &[".", "truncate", "(", "true", ")"],
-    &["OpenOptions"],
-    &["File", ":", ":", "create"],
-    &["File", ":", ":", "create_new"],
-    &["File", ":", ":", "options"],
-    &["fs", ":", ":", "write"],
-    &["fs", ":", ":", "copy"],
-    &["fs", ":", ":", "rename"],
-    &["fs", ":", ":", "remove_file"],
-    &["fs", ":", ":", "remove_dir_all"],
-    &["OFlags", ":", ":", "WRONLY"],
-    &["OFlags", ":", ":", "RDWR"],
-    &["OFlags", ":", ":", "CREATE"],
-    &["O_WRONLY"],
-    &["O_RDWR"],
-    &["O_CREAT"],
-];
-const PRINTING: &[&[&str]] = &[
-    &["print", "!"],
-    &["println", "!"],
-    &["eprint", "!"],
-    &["eprintln", "!"],
-    &["dbg", "!"],
-    &["stdout", "(", ")"],
-    &["stderr", "(", ")"],
-];
-/// What a pure room does not name: modules of `std` that reach the machine, and clocks.
+/// Spellings of "open for writing" and of changing a directory.
+const WRITING: &str = ".write(true) .append(true) .truncate(true) OpenOptions File::create File::create_new File::options \
+                       fs::write fs::copy fs::rename fs::remove_file fs::remove_dir_all \
+                       OFlags::WRONLY OFlags::RDWR OFlags::CREATE O_WRONLY O_RDWR O_CREAT";
+const PRINTING: &str = "print! println! eprint! eprintln! dbg! stdout() stderr()";
+/// What a pure room does not name: modules of `std` that reach the machine; clocks, and crates that reach it.
 const IMPURE_STD: &[&str] = &["fs", "net", "process", "env", "os"];
-const CLOCKS: &[&[&str]] = &[&["Instant", ":", ":", "now"], &["SystemTime"], &["thread", ":", ":", "sleep"]];
-const IMPURE_CRATES: &[&str] = &["rustix", "libc", "io_uring"];
+const IMPURE: &str = "Instant::now SystemTime thread::sleep rustix:: libc:: io_uring::";
 
 /// Every violation in one file, as `path:line: what`.
 pub(crate) fn violations(source: &Source<'_>) -> Vec<String> {
@@ -88,29 +62,26 @@ pub(crate) fn violations(source: &Source<'_>) -> Vec<String> {
 
 fn impurities(source: &Source<'_>) -> Vec<String> {
     let why = "reaches the machine or a clock; this room is a function of its arguments";
-    let mut found = program_uses(source, CLOCKS, why);
+    let mut found = program_uses(source, IMPURE, why);
     for segment in IMPURE_STD {
-        let places = path_uses(source.tokens, "std", segment);
-        found.extend(in_program(source, &places).map(|at| complaint(source, at, why)));
-    }
-    for name in IMPURE_CRATES {
-        let places = occurrences(source.tokens, &[name, ":", ":"]);
-        found.extend(in_program(source, &places).map(|at| complaint(source, at, why)));
+        found.extend(complaints(source, path_uses(source.tokens, "std", segment), why));
     }
     found
 }
 
-fn program_uses(source: &Source<'_>, patterns: &[&[&str]], why: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for pattern in patterns {
-        let places = occurrences(source.tokens, pattern);
-        found.extend(in_program(source, &places).map(|at| complaint(source, at, why)));
-    }
-    found
+/// Complaints about each of the spellings, which stand in one text with spaces between them.
+fn program_uses(source: &Source<'_>, spellings: &str, why: &str) -> Vec<String> {
+    let places = |spelling: &str| {
+        let pattern = tokens(spelling).expect("a spelling is Rust");
+        occurrences(source.tokens, &pattern.iter().map(|token| token.text.as_str()).collect::<Vec<_>>())
+    };
+    spellings.split_whitespace().flat_map(|spelling| complaints(source, places(spelling), why)).collect()
 }
 
-fn in_program<'s>(source: &'s Source<'_>, places: &'s [usize]) -> impl Iterator<Item = usize> + 's {
-    places.iter().copied().filter(|at| !source.is_test && !source.tokens[*at].test)
+/// Complaints about the places that are no tests.
+fn complaints(source: &Source<'_>, places: Vec<usize>, why: &str) -> Vec<String> {
+    let in_program = places.into_iter().filter(|at| !source.is_test && !source.tokens[*at].test);
+    in_program.map(|at| complaint(source, at, why)).collect()
 }
 
 fn complaint(source: &Source<'_>, at: usize, why: &str) -> String {
@@ -120,7 +91,6 @@ fn complaint(source: &Source<'_>, at: usize, why: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tokens::tokens;
     use super::*;
 
     fn found(room: &str, text: &str) -> Vec<String> {

@@ -18,9 +18,6 @@ pub(crate) struct Token {
 const LITERAL: &str = "\"…\"";
 
 /// The tokens of a source file.
-///
-/// # Errors
-/// When the text is no Rust.
 pub(crate) fn tokens(source: &str) -> anyhow::Result<Vec<Token>> {
     let stream: TokenStream = source.parse().map_err(|error| anyhow::anyhow!("not Rust: {error}"))?;
     let mut flat = Vec::new();

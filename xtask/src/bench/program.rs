@@ -10,35 +10,35 @@ use std::time::{Duration, Instant};
 /// Calls of `rdsk --version`.
 const CALLS: usize = 20;
 
-/// Prints both figures, or why there are none.
+/// Prints all figures, or why there are none.
 pub(crate) fn report() {
     let program = match build(&["-p", "rdsk", "--bin", "rdsk"]) {
         Ok(program) => program,
         Err(error) => return println!("the program was not measured: {error:#}"),
     };
-    match answer_ms(&program) {
-        Ok(ms) => println!("rdsk --version answers within {ms:.1} ms (median of {CALLS}; goal 10 ms)"),
-        Err(error) => println!("rdsk --version was not measured: {error:#}"),
-    }
+    let show = |what: &str, figures: Result<String>| match figures {
+        Ok(figures) => println!("{what} {figures}"),
+        Err(error) => println!("{what} was not measured: {error:#}"),
+    };
+    let answer = answer_ms(&program);
+    show(
+        "rdsk --version",
+        answer.map(|ms| format!("answers within {ms:.1} ms (median of {CALLS}; goal 10 ms)")),
+    );
     let whole = tempfile::tempdir().context("cannot create a directory").and_then(|directory| {
-        watched(&program, &format!("run {} --json - --budget 20s", directory.path().display()))
+        let line = format!("run {} --json - --budget 20s", directory.path().display());
+        let (mib, _) = watched(&program, &line)?;
+        Ok(format!("used {mib:.1} MiB at most, I/O buffers included (goal: 64 MiB beyond them)"))
     });
-    match whole {
-        Ok((kib, _)) => println!(
-            "rdsk run --budget 20s used {:.1} MiB at most, I/O buffers included (goal: 64 MiB beyond them)",
-            kib / 1024.0
-        ),
-        Err(error) => println!("the memory of rdsk run was not measured: {error:#}"),
-    }
+    show("rdsk run --budget 20s", whole);
     for (what, line, goal) in SIMULATED {
-        match watched(&program, line) {
-            Ok((kib, took)) => println!(
-                "{what}: {:.1} s, {:.0} MiB at most (goal: {goal})",
-                took.as_secs_f64(),
-                kib / 1024.0
-            ),
-            Err(error) => println!("{what} was not measured: {error:#}"),
-        }
+        let watched = watched(&program, line);
+        show(
+            what,
+            watched.map(|(mib, took)| {
+                format!("took {:.1} s, {mib:.0} MiB at most (goal: {goal})", took.as_secs_f64())
+            }),
+        );
     }
 }
 
@@ -68,7 +68,7 @@ fn answer_ms(program: &Path) -> Result<f64> {
     Ok(median(&mut times))
 }
 
-/// Highest resident memory of a run in KiB, and its time. `VmHWM` is the kernel's own high-water mark,
+/// Highest resident memory of a run in MiB, and its time. `VmHWM` is the kernel's own high-water mark,
 /// so looking at it now and then misses only what is used after the last look.
 fn watched(program: &Path, line: &str) -> Result<(f64, Duration)> {
     let begin = Instant::now();
@@ -87,7 +87,7 @@ fn watched(program: &Path, line: &str) -> Result<(f64, Duration)> {
         std::thread::sleep(Duration::from_millis(10));
     };
     ensure!(status.success(), "it ended with {status}");
-    Ok((peak, begin.elapsed()))
+    Ok((peak / 1024.0, begin.elapsed()))
 }
 
 fn high_water_kib(status: &str) -> Option<f64> {

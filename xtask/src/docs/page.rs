@@ -98,7 +98,6 @@ pub(crate) struct Table {
     pub(crate) title: String,
     /// The command line, without the program's name.
     pub(crate) command: String,
-    /// The cells.
     pub(crate) cells: Vec<Cell>,
 }
 
@@ -107,11 +106,9 @@ pub(crate) struct Table {
 pub(crate) struct Report {
     /// Name of the file, without its ending.
     pub(crate) name: &'static str,
-    /// The heading.
     pub(crate) title: &'static str,
     /// What was asked then, and what the table shows; paragraphs.
     pub(crate) text: &'static str,
-    /// The tables.
     pub(crate) tables: Vec<Table>,
 }
 
