@@ -191,14 +191,14 @@ fn page_cache_writes() {
         VerdictCode::PageCache,
         "sda had written 0 % of 64 MiB at the return and 64 MiB",
     );
-    let absorbed = |share: f64| {
+    let absorbed = |percent: u64| {
         with(write(IoPath::Buffered), |cell| {
             let counters = cell.evidence.device[0].diskstat.as_mut().unwrap();
-            counters.write_sectors = (counters.write_sectors as f64 * share) as u64;
+            counters.write_sectors = counters.write_sectors * percent / 100;
         })
     };
-    check(&absorbed(0.89), fixtures::file(), VerdictCode::PageCache, "89.0 %");
-    check(&absorbed(0.91), fixtures::file(), VerdictCode::Device, "100 %");
+    check(&absorbed(89), fixtures::file(), VerdictCode::PageCache, "89.0 %");
+    check(&absorbed(91), fixtures::file(), VerdictCode::Device, "100 %");
     // The device was busy with somebody else's writes; our pages were still dirty.
     let masked = with(write(IoPath::Buffered), |cell| {
         cell.evidence.page_cache.as_mut().unwrap().after.dirty_bytes = cell.result.bytes;
