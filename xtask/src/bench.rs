@@ -10,7 +10,7 @@ mod rivals;
 use crate::options;
 use anyhow::{Result, bail, ensure};
 use environment::BenchTarget;
-use rivals::{Fio, Ours, Runner};
+use rivals::{Done, Fio, Ours, Runner};
 
 /// One comparison.
 struct Case {
@@ -188,35 +188,31 @@ fn compare_all(runner: &Runner, target: &BenchTarget, options: &Options) -> Resu
 }
 
 fn compare(runner: &Runner, target: &BenchTarget, pairs: usize, case: &Case) -> Result<()> {
-    let (mut ours, mut others, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut our_cpu, mut other_cpu) = (Vec::new(), Vec::new());
-    for pair in 0..pairs {
+    let run = |pair| {
         let run_ours = || runner.ours(&case.ours, target);
         let run_other = || runner.fio(&case.against, target);
         // A B, then B A: drift hits both alike.
-        let (our_run, other_run) = if pair % 2 == 0 {
-            let our_run = run_ours()?;
-            (our_run, run_other()?)
-        } else {
-            let other_run = run_other()?;
-            (run_ours()?, other_run)
-        };
-        ours.push(our_run.rate);
-        others.push(other_run.rate);
-        ratios.push(our_run.rate / other_run.rate);
-        our_cpu.push(our_run.cpu_ns);
-        other_cpu.push(other_run.cpu_ns);
-    }
+        if pair % 2 == 0 {
+            let ours = run_ours()?;
+            return Ok((ours, run_other()?));
+        }
+        let other = run_other()?;
+        Ok((run_ours()?, other))
+    };
+    let runs: Vec<(Done, Done)> = (0..pairs).map(run).collect::<Result<_>>()?;
+    let column = |figure: fn(&(Done, Done)) -> f64| runs.iter().map(figure).collect::<Vec<_>>();
+    let mut ratios = column(|(ours, other)| ours.rate / other.rate);
     let ratio = median(&mut ratios);
     let spread = format!("{:.2} … {:.2}", ratios[0], ratios[ratios.len() - 1]);
-    let (our_cpu, other_cpu) = (median(&mut our_cpu), median(&mut other_cpu));
+    let (our_cpu, other_cpu) =
+        (median(&mut column(|(ours, _)| ours.cpu_ns)), median(&mut column(|(_, other)| other.cpu_ns)));
     let is_costly = case.on == On::DirectAndCpu && our_cpu > other_cpu;
     let mark = if ratio >= case.goal && !is_costly { "" } else { "  missed" };
     println!(
         "{:<62} {:>9.0} {:>9.0} {ratio:>6.2}  {spread:<13} {:>5.2}  {our_cpu:.0} against {other_cpu:.0}{mark}",
         case.name,
-        median(&mut ours),
-        median(&mut others),
+        median(&mut column(|(ours, _)| ours.rate)),
+        median(&mut column(|(_, other)| other.rate)),
         case.goal
     );
     Ok(())

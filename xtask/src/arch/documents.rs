@@ -7,8 +7,6 @@ use std::path::{Path, PathBuf};
 const MAX_LINES: usize = 600;
 /// Lines of a file outside tests.
 const MAX_PROGRAM_LINES: usize = 400;
-/// Files that are longer all the same, each with the reason; one that is not any more is reported.
-const LONG_FILES: &[(&str, &str)] = &[];
 /// Lines of a crate outside tests, as a percentage of those of the workspace.
 const MAX_CRATE_PERCENT: usize = 15;
 
@@ -20,11 +18,7 @@ pub(crate) fn source_violations(path: &str, text: &str, is_test: bool) -> Vec<St
         found.push(format!("{path}: {lines} lines; a file has at most {MAX_LINES}"));
     }
     let program = program_lines(text);
-    let is_listed = LONG_FILES.iter().any(|(long, _)| *long == path);
-    if is_listed && program <= MAX_PROGRAM_LINES {
-        found.push(format!("{path}: no longer too long; correct the list in xtask/src/arch/documents.rs"));
-    }
-    if !is_test && !is_listed && program > MAX_PROGRAM_LINES {
+    if !is_test && program > MAX_PROGRAM_LINES {
         found.push(format!(
             "{path}: {program} lines outside tests; a file has at most {MAX_PROGRAM_LINES} of them"
         ));
@@ -127,10 +121,6 @@ mod tests {
         assert!(source_violations("a.rs", &format!("{program}{tests}"), false).is_empty());
         assert!(source_violations("a.rs", &format!("{program}\n"), true).is_empty());
         assert!(source_violations("a.rs", &format!("{program}\n"), false)[0].contains("401 lines outside"));
-        for (long, _) in LONG_FILES {
-            assert!(source_violations(long, &format!("{program}\n"), false).is_empty());
-            assert!(source_violations(long, &program, false)[0].contains("no longer too long"));
-        }
     }
 
     #[test]

@@ -6,11 +6,13 @@
 use super::tokens::Token;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The words before the name of an item.
+const DEFINING: &[&str] = &["struct", "enum", "fn", "trait", "type", "const", "static"];
 /// Re-exports of re-exports that are followed.
 const MAX_REEXPORTS: usize = 8;
 
 /// One source file as a module of its crate.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Module {
     /// Path of the file from the root of the workspace.
     file: String,
@@ -59,14 +61,7 @@ impl Module {
             path.pop();
         }
         let program: Vec<&Token> = tokens.iter().filter(|token| !token.test).collect();
-        let mut module = Module {
-            file: file.to_owned(),
-            path,
-            imports: Vec::new(),
-            paths: Vec::new(),
-            words: BTreeSet::new(),
-            items: BTreeSet::new(),
-        };
+        let mut module = Module { file: file.to_owned(), path, ..Module::default() };
         module.read_tokens(&program);
         Some(module)
     }
@@ -84,11 +79,7 @@ impl Module {
                 self.imports[start..].iter_mut().for_each(|import| import.is_public = is_public);
             } else if is_name(text(at)) {
                 let is_visibility = at > 1 && text(at - 1) == "in" && text(at - 2) == "(";
-                let defines = at > 0
-                    && matches!(
-                        text(at - 1),
-                        "struct" | "enum" | "fn" | "trait" | "type" | "const" | "static"
-                    );
+                let defines = at > 0 && DEFINING.contains(&text(at - 1));
                 let path = read_path(tokens, &mut at);
                 if defines {
                     self.items.insert(path[0].clone());
@@ -166,11 +157,8 @@ pub(crate) fn uses(modules: &[Module]) -> Uses {
                 && !module.path.starts_with(&modules[to].path)
             {
                 let place = format!("{} in line {line}", path.join("::"));
-                found
-                    .entry(module.file.clone())
-                    .or_default()
-                    .entry(modules[to].file.clone())
-                    .or_insert(place);
+                let used = found.entry(module.file.clone()).or_default();
+                used.entry(modules[to].file.clone()).or_insert(place);
             }
         };
         for import in &module.imports {

@@ -33,12 +33,7 @@ pub(crate) fn report() {
     show("rdsk run --budget 20s", whole);
     for (what, line, goal) in SIMULATED {
         let watched = watched(&program, line);
-        show(
-            what,
-            watched.map(|(mib, took)| {
-                format!("took {:.1} s, {mib:.0} MiB at most (goal: {goal})", took.as_secs_f64())
-            }),
-        );
+        show(what, watched.map(|(mib, s)| format!("took {s:.1} s, {mib:.0} MiB at most (goal: {goal})")));
     }
 }
 
@@ -68,9 +63,9 @@ fn answer_ms(program: &Path) -> Result<f64> {
     Ok(median(&mut times))
 }
 
-/// Highest resident memory of a run in MiB, and its time. `VmHWM` is the kernel's own high-water mark,
+/// Highest resident memory of a run in MiB, and its time in seconds. `VmHWM` is the kernel's own high-water mark,
 /// so looking at it now and then misses only what is used after the last look.
-fn watched(program: &Path, line: &str) -> Result<(f64, Duration)> {
+fn watched(program: &Path, line: &str) -> Result<(f64, f64)> {
     let begin = Instant::now();
     let mut command = Command::new(program);
     let mut child =
@@ -87,7 +82,7 @@ fn watched(program: &Path, line: &str) -> Result<(f64, Duration)> {
         std::thread::sleep(Duration::from_millis(10));
     };
     ensure!(status.success(), "it ended with {status}");
-    Ok((peak / 1024.0, begin.elapsed()))
+    Ok((peak / 1024.0, begin.elapsed().as_secs_f64()))
 }
 
 fn high_water_kib(status: &str) -> Option<f64> {
