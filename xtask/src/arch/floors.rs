@@ -102,19 +102,17 @@ fn floor_of(name: &str) -> Option<u32> {
 }
 
 fn parse(metadata: &Value) -> anyhow::Result<Imports> {
-    let packages = metadata["packages"].as_array().context("cargo metadata names no packages")?;
-    packages.iter().map(parse_package).collect()
-}
-
-fn parse_package(package: &Value) -> anyhow::Result<(String, Vec<(String, Kind)>)> {
-    let name = package["name"].as_str().context("a package without a name")?.to_owned();
-    let dependencies = package["dependencies"].as_array().context("a package without dependencies")?;
-    let parse_one = |dependency: &Value| {
-        let name = dependency["name"].as_str().context("a dependency without a name")?.to_owned();
-        let kind = if dependency["kind"].as_str() == Some("dev") { Kind::Tests } else { Kind::Program };
-        Ok((name, kind))
-    };
-    Ok((name, dependencies.iter().map(parse_one).collect::<anyhow::Result<_>>()?))
+    let list = |of: &Value, key| of[key].as_array().cloned().with_context(|| format!("no list of {key}"));
+    let name = |of: &Value| of["name"].as_str().map(str::to_owned).context("a package without a name");
+    let kind = |of: &Value| if of["kind"] == "dev" { Kind::Tests } else { Kind::Program };
+    let mut imports = Imports::new();
+    for package in list(metadata, "packages")? {
+        let dependencies = list(&package, "dependencies")?;
+        let used =
+            dependencies.iter().map(|one| Ok((name(one)?, kind(one)))).collect::<anyhow::Result<_>>()?;
+        imports.insert(name(&package)?, used);
+    }
+    Ok(imports)
 }
 
 #[cfg(test)]
