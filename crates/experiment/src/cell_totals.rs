@@ -291,9 +291,9 @@ impl CellTotals {
     }
 }
 
-/// Whether a workload returns before its data reaches the device, so that the time to return says nothing about the device.
+/// Whether writes return before their data reaches the device, so that the time to return says nothing about the device.
 pub(crate) fn is_write_behind(workload: &Workload) -> bool {
-    workload.op == Op::Write && workload.path == IoPath::Buffered && workload.sync == Sync::None
+    workload.op == Op::Write && workload.path == IoPath::Buffered && workload.sync != Sync::Dsync
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a rate needs no more than 53 bits")]

@@ -146,7 +146,7 @@ fn access(examined: &Examined, request: &Request) -> Access {
         return Access::Write;
     }
     let ops = request.options.ops.as_ref();
-    let is_requested = ops.is_some_and(|ops| ops.contains(&Op::Write));
+    let is_requested = request.options.end_fsync || ops.is_some_and(|ops| ops.contains(&Op::Write));
     // A flag that allows writing requests it, even if it is the flag of another kind of target: whoever typed it meant
     // this target to be written, and must learn that it is not.
     let is_allowed =

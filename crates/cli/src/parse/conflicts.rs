@@ -80,6 +80,11 @@ fn permission(args: &CliArgs) -> Result<(), Problem> {
         format!("leave {flag} out, or add write to --rw"),
     )?;
     refuse(
+        only_reads && args.options.end_fsync,
+        "--end-fsync conflicts with --rw read",
+        "leave --end-fsync out, or add write to --rw",
+    )?;
+    refuse(
         (overwrite || destroy) && args.targets.is_empty(),
         format!("{flag} needs a target"),
         "name the device or the file; in a directory rdsk creates a file of its own",
@@ -178,6 +183,7 @@ mod tests {
             (&["run", "x", "--destroy", "S", "--overwrite"], "--destroy conflicts with --overwrite"),
             (&["paths", "x", "--destroy", "S", "--rw", "read"], "--destroy conflicts with --rw read"),
             (&["run", "x", "--overwrite", "--rw", "read"], "--overwrite conflicts with --rw read"),
+            (&["stream", "--end-fsync", "--rw", "read"], "--end-fsync conflicts with --rw read"),
             (&["run", "--destroy", "S"], "--destroy needs a target"),
             (&["run", "--overwrite"], "--overwrite needs a target"),
             (
