@@ -117,15 +117,15 @@ fn create_file(
 ) -> Result<(Claim, f64), Problem> {
     let size = test_file_size(request, files);
     let options = TestFileOptions { size, seed: request.options.seed, stop: request.stop.clone() };
-    let (claimed, made) = create_test_file(directory, &options, &request.roots, &mut |progress| {
-        watch.event(&Event::Making {
+    let (claimed, created) = create_test_file(directory, &options, &request.roots, &mut |progress| {
+        watch.event(&Event::Creating {
             done_bytes: progress.done_bytes,
             total_bytes: progress.total_bytes,
             bytes_per_s: progress.bytes_per_s,
         });
     })
     .map_err(|error| error.problem())?;
-    Ok((claimed, made.write_bytes_per_s))
+    Ok((claimed, created.write_bytes_per_s))
 }
 
 /// The size of each of `files` test files.
