@@ -106,7 +106,6 @@ fn run(args: &CliArgs, request: &Request, sink: Option<&Sink>, stop: StopFlag) -
     }
 }
 
-/// A problem for what a run cannot start without.
 fn cannot_start(action: &str, error: &std::io::Error) -> Problem {
     let hint = "raise the limits on threads (ulimit -u), open files (ulimit -n) and memory (ulimit -v)";
     Problem::new(ProblemKind::Refused, "signals", format!("cannot {action}: {error}"), hint)

@@ -12,7 +12,6 @@ use std::io::IsTerminal as _;
 /// Redraws per second; more would be unreadable and disturb the measurement.
 const REDRAWS_PER_S: u8 = 10;
 
-/// The progress line and the warnings.
 #[derive(Debug)]
 pub(crate) struct Progress {
     verbosity: Verbosity,

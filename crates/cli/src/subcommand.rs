@@ -30,23 +30,19 @@ pub(crate) const IN_RUN: &[Experiment] = &[
 impl Subcommand {
     /// Every subcommand, in the order of the variants.
     pub(crate) const ALL: &'static [Self] = &[Run, Paths, Stream, Zones, Scale, Align, Stripe, Info, Sim];
-    /// Those that measure.
     pub(crate) const MEASURING: &'static [Self] = Self::ALL.split_at(Info as usize).0;
     /// Those whose text has drawings.
     pub(crate) const DRAWING: &'static [Self] = Self::ALL.split_at(Sim as usize).0;
 
-    /// The word on the command line.
     pub(crate) const fn name(self) -> &'static str {
         self.about().name
     }
 
-    /// Everything about it.
     pub(crate) const fn about(self) -> &'static About {
         &ABOUT[self as usize]
     }
 }
 
-/// What there is to know about a subcommand.
 pub(crate) struct About {
     name: &'static str,
     /// What it measures unless `--only` chooses; empty when it measures nothing.

@@ -14,7 +14,6 @@ use std::collections::VecDeque;
 /// Visits needed for an interval over visits; with fewer the windows are used.
 pub(crate) const MIN_VISITS: usize = 6;
 
-/// The sums over all visits of one cell.
 #[derive(Default)]
 pub(crate) struct CellTotals {
     pub(crate) visits: Vec<Visit>,
@@ -58,7 +57,6 @@ pub(crate) struct CellTotals {
 }
 
 impl CellTotals {
-    /// Adds one visit.
     pub(crate) fn add_visit(&mut self, extent: Extent, prepared: &Prepared, run: &Run, settled: &Settled) {
         let before_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
         let overlap = overlap_of(run);

@@ -22,7 +22,6 @@ const WRITES: [(&str, IoPath, Sync); 5] = [
     ("direct-dsync", IoPath::Direct, Sync::Dsync),
 ];
 
-/// One reader and one writer.
 pub(crate) struct Stream;
 
 impl Question for Stream {

@@ -7,12 +7,10 @@ use rdsk_units::{Bytes, Fraction, Nanos, QuantityError, printable};
 pub(crate) struct BadValue {
     /// What is wrong, without the name of the flag.
     pub(crate) message: String,
-    /// What to write.
     pub(crate) hint: String,
 }
 
 impl BadValue {
-    /// A bad value.
     pub(crate) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { message: message.into(), hint: hint.into() }
     }
@@ -43,7 +41,6 @@ pub(crate) fn size(value: &str, max: u64) -> Result<u64, BadValue> {
     within_size(value, Bytes::parse_positive(text(value)?)?, max)
 }
 
-/// A size that may be zero.
 pub(crate) fn size_or_zero(value: &str, max: u64) -> Result<u64, BadValue> {
     within_size(value, Bytes::parse(text(value)?)?, max)
 }
@@ -97,7 +94,6 @@ fn plain(time: Nanos) -> String {
     }
 }
 
-/// A share between 0 and 1.
 pub(crate) fn share(value: &str) -> Result<f64, BadValue> {
     Ok(Fraction::parse(text(value)?)?.0)
 }

@@ -11,7 +11,6 @@ use rdsk_units::{Bytes, Nanos};
 /// Most memory for the buffers of all I/Os in flight.
 const MAX_BUFFERS_BYTES: u64 = 4 << 30;
 
-/// Refuses flags that conflict.
 pub(super) fn check(args: &CliArgs) -> Result<(), Problem> {
     output(args)?;
     time(args)?;
