@@ -83,7 +83,7 @@ pub fn cell(id: &str, op: Op, path: IoPath, block_bytes: u64, ops: u64, elapsed_
                 read_bytes: Some(if op == Op::Read { bytes } else { 0 }),
                 write_bytes: Some(if op == Op::Write { bytes } else { 0 }),
             },
-            ..Evidence::none()
+            ..Evidence::default()
         },
         verdict: None,
     }
@@ -181,7 +181,7 @@ pub fn without_counters(cell: CellRecord) -> CellRecord {
 pub fn not_applicable(cell: CellRecord, why: &str) -> CellRecord {
     with(cell, |cell| {
         cell.result = CellResult { stop: StopReason::NotApplicable, why: why.into(), ..empty_result() };
-        cell.evidence = Evidence::none();
+        cell.evidence = Evidence::default();
     })
 }
 

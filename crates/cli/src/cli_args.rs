@@ -12,16 +12,12 @@ use std::path::PathBuf;
 pub(crate) enum JsonPlace {
     /// Standard output, which then holds nothing else.
     Stdout,
-    /// A file.
     File(PathBuf),
 }
 
-/// Whether anything is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunMode {
-    /// Do it.
     Measure,
-    /// Show the plan and stop.
     PlanOnly,
 }
 
@@ -30,25 +26,19 @@ pub(crate) enum RunMode {
 pub(crate) enum Verbosity {
     /// The progress line, on a terminal, and warnings.
     Normal,
-    /// Errors only.
     Quiet,
 }
 
-/// Whether the page is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColorWhen {
     /// On a terminal, unless `NO_COLOR` is set or `TERM` is dumb.
     Auto,
-    /// Always.
     Always,
-    /// Never.
     Never,
 }
 
-/// One command line.
 #[derive(Clone, Debug)]
 pub(crate) struct CliArgs {
-    /// The command.
     pub(crate) subcommand: Subcommand,
     /// The names of the flags that were given.
     pub(crate) given: Vec<&'static str>,
@@ -56,27 +46,19 @@ pub(crate) struct CliArgs {
     pub(crate) targets: Vec<String>,
     /// What to measure; empty for `info` and `sim`.
     pub(crate) experiments: Vec<Experiment>,
-    /// The options of the plan.
     pub(crate) options: PlanOptions,
-    /// Size of the test file.
     pub(crate) size_bytes: Option<u64>,
     /// The Record whose passes are continued.
     pub(crate) resume: Option<PathBuf>,
     /// What may be overwritten.
     pub(crate) permission: Permission,
-    /// Where the document goes, if anywhere.
     pub(crate) json: Option<JsonPlace>,
-    /// What the document leaves out.
     pub(crate) compactness: Compactness,
-    /// Measure, or only plan.
     pub(crate) run_mode: RunMode,
     /// The user's name for the run.
     pub(crate) label: Option<String>,
-    /// How much is printed.
     pub(crate) verbosity: Verbosity,
-    /// Colour.
     pub(crate) color: ColorWhen,
-    /// Characters.
     pub(crate) charset: Charset,
 }
 
@@ -102,7 +84,6 @@ impl CliArgs {
         }
     }
 
-    /// Whether a flag was given.
     pub(crate) fn has(&self, flag: &str) -> bool {
         self.given.contains(&flag)
     }

@@ -33,7 +33,7 @@ pub(crate) fn of_record(record: &Record) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::failed_record;
+    use rdsk_experiment::failed_record;
     use rdsk_model::Problem;
 
     #[test]
@@ -52,5 +52,17 @@ mod tests {
         assert_eq!(of_record(&record), 4);
         record.status = Status::Complete;
         assert_eq!(of_record(&record), 0);
+    }
+
+    #[test]
+    fn a_failed_record_parses_back_and_says_why() {
+        let problem = Problem::new(ProblemKind::Refused, "mounted", "no", "yes");
+        let record = failed_record(vec!["rdsk".into()], Some("l".into()), problem.clone());
+        let text = serde_json::to_string(&record).unwrap();
+        let back: Record = serde_json::from_str(&text).unwrap();
+        assert_eq!(back.error, Some(problem));
+        assert_eq!(back.status, Status::Failed);
+        let stopped = Problem::plain(ProblemKind::Interrupted, "interrupted", "x");
+        assert_eq!(failed_record(vec![], None, stopped).status, Status::Interrupted);
     }
 }

@@ -7,7 +7,6 @@ use rdsk_units::printable;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often the line changes.
 const TICK: Duration = Duration::from_secs(1);
 /// A flush that takes longer causes a warning as well; then again each time it has taken twice as long.
 const FIRST_WARNING: Duration = Duration::from_secs(5);
@@ -50,7 +49,6 @@ impl FlushClock {
         Self { shared: started.ok().map(|_| shared) }
     }
 
-    /// A flush starts.
     pub(crate) fn begin(&self, id: &str, left_ns: u64) {
         let Some(shared) = &self.shared else { return };
         let left = Duration::from_nanos(left_ns);
@@ -59,7 +57,6 @@ impl FlushClock {
         shared.changed.notify_one();
     }
 
-    /// It is over.
     pub(crate) fn end(&self) {
         if let Some(shared) = &self.shared {
             shared.lock().waiting = None;

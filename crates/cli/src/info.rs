@@ -18,10 +18,8 @@ use std::path::Path;
 
 pub(crate) use document::document;
 
-/// What `info` shows of one target.
 #[derive(Debug)]
 pub(crate) struct TargetInfo {
-    /// The name as typed.
     pub(crate) name: String,
     /// What was found, or why nothing could be.
     pub(crate) found: Result<Facts, Problem>,
@@ -30,9 +28,7 @@ pub(crate) struct TargetInfo {
 /// What is known of a target, and the judgements over it.
 #[derive(Debug)]
 pub(crate) struct Facts {
-    /// The facts.
     pub(crate) examined: Examined,
-    /// Whether it may be read.
     pub(crate) reading: Result<(), Problem>,
     /// Whether it may be written without a flag.
     pub(crate) writing: Result<(), Problem>,
@@ -88,22 +84,21 @@ fn inspect(name: String, roots: &Roots) -> TargetInfo {
 }
 
 fn facts(examined: Examined) -> Facts {
-    let none = || Permission { destroy: None, overwrite: Overwrite::Refused };
     let ask =
         |access, permission: &Permission| authorize(&examined, access, permission).map_err(Problem::from);
     let with_flag = match (&examined.place, examined.target.kind) {
         (Place::Directory { .. }, _) | (_, TargetKind::Sim) => None,
         (_, TargetKind::File) => {
-            let permission = Permission { overwrite: Overwrite::Allowed, ..none() };
+            let permission = Permission { overwrite: Overwrite::Allowed, ..Permission::default() };
             Some(("--overwrite".to_owned(), ask(Access::Write, &permission)))
         }
         (_, TargetKind::Block) => examined.identities.first().map(|identity| {
-            let permission = Permission { destroy: Some(identity.text.clone()), ..none() };
+            let permission = Permission { destroy: Some(identity.text.clone()), ..Permission::default() };
             (format!("--destroy {}", quoted(&identity.text)), ask(Access::Write, &permission))
         }),
     };
-    let reading = ask(Access::Read, &none()).and_then(|()| readable(&examined));
-    let writing = ask(Access::Write, &none());
+    let reading = ask(Access::Read, &Permission::default()).and_then(|()| readable(&examined));
+    let writing = ask(Access::Write, &Permission::default());
     Facts { reading, writing, with_flag, examined }
 }
 

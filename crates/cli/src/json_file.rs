@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 /// A place that was found writable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sink {
-    /// Standard output.
     Stdout,
     /// A pipe or character device, written as it is.
     Plain(PathBuf),

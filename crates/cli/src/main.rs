@@ -2,7 +2,6 @@
 
 mod cli_args;
 mod exit;
-mod failure;
 mod flags;
 mod flush_clock;
 mod info;
@@ -51,7 +50,7 @@ fn misused(problem: &Problem, words: &[OsString]) -> u8 {
         let document = match parse::subcommand_of(words) {
             Some(Subcommand::Info) => info::document(&[], Some(problem)),
             _ => {
-                let record = failure::failed_record(command(words), None, problem.clone());
+                let record = rdsk_experiment::failed_record(command(words), None, problem.clone());
                 rdsk_report::json(&record, rdsk_report::Compactness::Full)
             }
         };

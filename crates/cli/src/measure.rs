@@ -5,8 +5,8 @@ use crate::cli_args::{CliArgs, ColorWhen, RunMode, Verbosity};
 use crate::interrupt::{Guard, OnAbandon};
 use crate::json_file::{self, Sink};
 use crate::progress::Progress;
-use crate::{exit, failure, out, panic_hook};
-use rdsk_experiment::{Request, execute, plan_only};
+use crate::{exit, out, panic_hook};
+use rdsk_experiment::{Request, execute, failed_record, plan_only};
 use rdsk_model::{Plan, Problem, ProblemKind, Record, StopFlag, Target};
 use rdsk_report::{Color, Style};
 use rdsk_targets::Roots;
@@ -106,7 +106,6 @@ fn run(args: &CliArgs, request: &Request, sink: Option<&Sink>, stop: StopFlag) -
     }
 }
 
-/// A problem for what a run cannot start without.
 fn cannot_start(action: &str, error: &std::io::Error) -> Problem {
     let hint = "raise the limits on threads (ulimit -u), open files (ulimit -n) and memory (ulimit -v)";
     Problem::new(ProblemKind::Refused, "signals", format!("cannot {action}: {error}"), hint)
@@ -204,7 +203,7 @@ fn plan_document(plan: &Plan, targets: &[Target]) -> String {
 /// Reports a command that ended before there was a Record, in the document too.
 fn failed(problem: &Problem, request: &Request, sink: Option<&Sink>, args: &CliArgs) -> u8 {
     if let Some(sink) = sink {
-        let record = failure::failed_record(request.command.clone(), request.label.clone(), problem.clone());
+        let record = failed_record(request.command.clone(), request.label.clone(), problem.clone());
         // This problem matters more than a document that could not be written.
         let _ = sink.write(&rdsk_report::json(&record, args.compactness));
     }

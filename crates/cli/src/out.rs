@@ -8,7 +8,6 @@ use std::io::{self, Write};
 /// Whether the reader of standard output is still there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
-    /// Everything was written.
     There,
     /// The pipe is closed; nobody will read more.
     Gone,
@@ -48,7 +47,6 @@ pub(crate) fn failure(ended_by: &Problem) -> u8 {
     crate::exit::of(ended_by.kind)
 }
 
-/// Prints a warning to standard error.
 pub(crate) fn warning(text: &str) {
     write_stderr(&format!("warning: {}\n", one_line(text)));
 }

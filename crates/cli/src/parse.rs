@@ -16,10 +16,8 @@ use std::ffi::{OsStr, OsString};
 /// Width of every help text, whatever the terminal, so that it can be quoted and compared.
 const HELP_WIDTH: usize = 80;
 
-/// What a command line is.
 #[derive(Debug)]
 pub(crate) enum Parsed {
-    /// Something to do.
     Args(Box<CliArgs>),
     /// A text to show: the help or the version.
     Text(String),
@@ -77,7 +75,6 @@ fn named(name: &str) -> Option<Subcommand> {
     Subcommand::ALL.iter().copied().find(|subcommand| subcommand.name() == name)
 }
 
-/// A problem of the command line.
 pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Problem {
     Problem::new(ProblemKind::Usage, "usage", message.into(), hint.into())
 }

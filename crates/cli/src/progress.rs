@@ -12,7 +12,6 @@ use std::io::IsTerminal as _;
 /// Redraws per second; more would be unreadable and disturb the measurement.
 const REDRAWS_PER_S: u8 = 10;
 
-/// The progress line and the warnings.
 #[derive(Debug)]
 pub(crate) struct Progress {
     verbosity: Verbosity,
@@ -70,7 +69,7 @@ impl Watch for Progress {
             Event::Window { id, bytes_per_s, ops_per_s, left_ns } => {
                 self.show(visit_line(id, &self.visit, Some((bytes_per_s, ops_per_s)), left_ns));
             }
-            Event::Making { done_bytes, total_bytes, bytes_per_s } => {
+            Event::Creating { done_bytes, total_bytes, bytes_per_s } => {
                 self.show(creating_line(done_bytes, total_bytes, bytes_per_s));
             }
             Event::Settling { id, left_ns } => self.flush.begin(id, left_ns),

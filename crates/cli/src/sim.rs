@@ -20,7 +20,6 @@ pub(crate) fn show(args: &CliArgs) -> u8 {
     shown.map_or_else(|problem| out::failure(&problem), |()| exit::DONE)
 }
 
-/// The answer in two forms.
 struct Answer {
     page: String,
     document: Value,

@@ -3,26 +3,17 @@
 use Subcommand::{Align, Info, Paths, Run, Scale, Sim, Stream, Stripe, Zones};
 use rdsk_model::Experiment;
 
-/// A subcommand of rdsk.
+/// A subcommand of rdsk, in the order of the help: those that measure first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subcommand {
-    /// The whole characterization.
     Run,
-    /// Direct against buffered I/O.
     Paths,
-    /// One stream, with the columns of iostat.
     Stream,
-    /// Speed by position.
     Zones,
-    /// Block size × streams × targets.
     Scale,
-    /// Latency by size and alignment.
     Align,
-    /// Chunk and full stripe.
     Stripe,
-    /// What a target is.
     Info,
-    /// Which systems can be simulated.
     Sim,
 }
 
@@ -37,35 +28,21 @@ pub(crate) const IN_RUN: &[Experiment] = &[
 ];
 
 impl Subcommand {
-    /// Every subcommand, in the order of the help.
+    /// Every subcommand, in the order of the variants.
     pub(crate) const ALL: &'static [Self] = &[Run, Paths, Stream, Zones, Scale, Align, Stripe, Info, Sim];
-    /// Those that measure.
-    pub(crate) const MEASURING: &'static [Self] = &[Run, Paths, Stream, Zones, Scale, Align, Stripe];
+    pub(crate) const MEASURING: &'static [Self] = Self::ALL.split_at(Info as usize).0;
     /// Those whose text has drawings.
-    pub(crate) const DRAWING: &'static [Self] = &[Run, Paths, Stream, Zones, Scale, Align, Stripe, Info];
+    pub(crate) const DRAWING: &'static [Self] = Self::ALL.split_at(Sim as usize).0;
 
-    /// The word on the command line.
     pub(crate) const fn name(self) -> &'static str {
         self.about().name
     }
 
-    /// Everything about it.
     pub(crate) const fn about(self) -> &'static About {
-        match self {
-            Run => &RUN,
-            Paths => &PATHS,
-            Stream => &STREAM,
-            Zones => &ZONES,
-            Scale => &SCALE,
-            Align => &ALIGN,
-            Stripe => &STRIPE,
-            Info => &INFO,
-            Sim => &SIM,
-        }
+        &ABOUT[self as usize]
     }
 }
 
-/// What there is to know about a subcommand.
 pub(crate) struct About {
     name: &'static str,
     /// What it measures unless `--only` chooses; empty when it measures nothing.
@@ -90,145 +67,143 @@ impl About {
 
 const TARGETS: (&str, &str) = ("TARGET", "Directories, files, block devices or sim:NAME [default: .]");
 
-static RUN: About = About {
-    name: "run",
-    experiments: IN_RUN,
-    summary: "Measure as much as fits into the time budget, and explain the result",
-    details: "A target that is a directory gets a test file, which is removed at the end. A file of yours or a block \
+/// One row per subcommand, in the order of the variants.
+static ABOUT: [About; Subcommand::ALL.len()] = [
+    About {
+        name: "run",
+        experiments: IN_RUN,
+        summary: "Measure as much as fits into the time budget, and explain the result",
+        details: "A target that is a directory gets a test file, which is removed at the end. A file of yours or a block \
               device is only read, unless --overwrite or --destroy allows writing.",
-    targets: TARGETS,
-    examples: &[
-        ("rdsk run", "the filesystem of the current directory, one minute"),
-        ("rdsk run /mnt/data --budget 20s", "another filesystem, faster but less precisely"),
-        ("rdsk run /dev/sdb", "a block device, only reading"),
-        ("rdsk run --only headline --json result.json", "the headline figures, kept as JSON"),
-        ("rdsk run /dev/sdb --dry-run", "what would be measured, without measuring it"),
-    ],
-};
-
-static PATHS: About = About {
-    name: "paths",
-    experiments: &[Experiment::Paths],
-    summary: "Compare direct with buffered I/O on the same bytes",
-    details: "Both paths transfer the same bytes sequentially, as dd does. Writes are timed until the data is stable.",
-    targets: TARGETS,
-    examples: &[
-        ("rdsk paths", "a test file in the current directory"),
-        ("rdsk paths /dev/sdb --rw read --bytes 1G", "a block device, 1 GiB on each path"),
-        ("rdsk paths --bs 64k --runtime 5s", "another block size, 5 seconds per cell"),
-    ],
-};
-
-static STREAM: About = About {
-    name: "stream",
-    experiments: &[Experiment::Stream],
-    summary: "Measure one reader or writer, and show what iostat would show",
-    details: "Reads are buffered and direct; writes are buffered and direct, each with and without O_DSYNC. Each is \
+        targets: TARGETS,
+        examples: &[
+            ("rdsk run", "the filesystem of the current directory, one minute"),
+            ("rdsk run /mnt/data --budget 20s", "another filesystem, faster but less precisely"),
+            ("rdsk run /dev/sdb", "a block device, only reading"),
+            ("rdsk run --only headline --json result.json", "the headline figures, kept as JSON"),
+            ("rdsk run /dev/sdb --dry-run", "what would be measured, without measuring it"),
+        ],
+    },
+    About {
+        name: "paths",
+        experiments: &[Experiment::Paths],
+        summary: "Compare direct with buffered I/O on the same bytes",
+        details: "Both paths transfer the same bytes sequentially, as dd does. Writes are timed until the data is stable.",
+        targets: TARGETS,
+        examples: &[
+            ("rdsk paths", "a test file in the current directory"),
+            ("rdsk paths /dev/sdb --rw read --bytes 1G", "a block device, 1 GiB on each path"),
+            ("rdsk paths --bs 64k --runtime 5s", "another block size, 5 seconds per cell"),
+        ],
+    },
+    About {
+        name: "stream",
+        experiments: &[Experiment::Stream],
+        summary: "Measure one reader or writer, and show what iostat would show",
+        details: "Reads are buffered and direct; writes are buffered and direct, each with and without O_DSYNC. Each is \
               shown with the columns of iostat -x, including the queue depth.",
-    targets: TARGETS,
-    examples: &[
-        ("rdsk stream --bs 16k", "one writer and one reader, 16 KiB each"),
-        ("rdsk stream /dev/sdb --rw read --iodepth 32", "direct reads, 32 in flight"),
-        ("rdsk stream --pattern random --bs 4k", "random offsets"),
-    ],
-};
-
-static ZONES: About = About {
-    name: "zones",
-    experiments: &[Experiment::Zones],
-    summary: "Measure speed by position: zones of the disk, drift, bands of slow requests",
-    details: "Every pass visits the same positions in an order of its own, and the time of each request is kept. A step in \
+        targets: TARGETS,
+        examples: &[
+            ("rdsk stream --bs 16k", "one writer and one reader, 16 KiB each"),
+            ("rdsk stream /dev/sdb --rw read --iodepth 32", "direct reads, 32 in flight"),
+            ("rdsk stream --pattern random --bs 4k", "random offsets"),
+        ],
+    },
+    About {
+        name: "zones",
+        experiments: &[Experiment::Zones],
+        summary: "Measure speed by position: zones of the disk, drift, bands of slow requests",
+        details: "Every pass visits the same positions in an order of its own, and the time of each request is kept. A step in \
               the rate marks a zone. Requests that are late by a fixed time form a band, whose cause is tested for.",
-    targets: TARGETS,
-    examples: &[
-        ("rdsk zones /dev/sdb", "the whole disk, as many positions and passes as a minute allows"),
-        (
-            "rdsk zones /dev/sdb --bs 1M,5M --runs 10 --points 200",
-            "these block sizes, passes and positions, however long they take",
-        ),
-        ("rdsk zones /dev/sdb --full --runs 1 --bs 20M --json z.json", "every block once, kept as JSON"),
-        ("rdsk zones sim:freebsd-wd800jd", "a simulated disk"),
-    ],
-};
-
-static SCALE: About = About {
-    name: "scale",
-    experiments: &[Experiment::Scale],
-    summary: "Measure the gain from more streams, larger blocks and more targets",
-    details: "Sequential readers and writers, each on its own part of a target, are distributed over the targets round-robin \
+        targets: TARGETS,
+        examples: &[
+            ("rdsk zones /dev/sdb", "the whole disk, as many positions and passes as a minute allows"),
+            (
+                "rdsk zones /dev/sdb --bs 1M,5M --runs 10 --points 200",
+                "these block sizes, passes and positions, however long they take",
+            ),
+            ("rdsk zones /dev/sdb --full --runs 1 --bs 20M --json z.json", "every block once, kept as JSON"),
+            ("rdsk zones sim:freebsd-wd800jd", "a simulated disk"),
+        ],
+    },
+    About {
+        name: "scale",
+        experiments: &[Experiment::Scale],
+        summary: "Measure the gain from more streams, larger blocks and more targets",
+        details: "Sequential readers and writers, each on its own part of a target, are distributed over the targets round-robin \
               and started one after the other. The total rate is that of the time in which all of them ran.",
-    targets: TARGETS,
-    examples: &[
-        ("rdsk scale", "a test file in the current directory, one minute"),
-        (
-            "rdsk scale /dev/sdb /dev/sdc --rw read --streams 1,2,4",
-            "two disks, streams distributed over them",
-        ),
-        (
-            "rdsk scale --bs 64k,1M --runtime 5s --stagger 0s",
-            "five seconds per cell, all streams started together",
-        ),
-    ],
-};
-
-static ALIGN: About = About {
-    name: "align",
-    experiments: &[Experiment::Align],
-    summary: "Measure the cost of small and misaligned writes",
-    details: "Latency by size and by alignment, cached and uncached, buffered and direct, and which writes make the kernel \
+        targets: TARGETS,
+        examples: &[
+            ("rdsk scale", "a test file in the current directory, one minute"),
+            (
+                "rdsk scale /dev/sdb /dev/sdc --rw read --streams 1,2,4",
+                "two disks, streams distributed over them",
+            ),
+            (
+                "rdsk scale --bs 64k,1M --runtime 5s --stagger 0s",
+                "five seconds per cell, all streams started together",
+            ),
+        ],
+    },
+    About {
+        name: "align",
+        experiments: &[Experiment::Align],
+        summary: "Measure the cost of small and misaligned writes",
+        details: "Latency by size and by alignment, cached and uncached, buffered and direct, and which writes make the kernel \
               read first.",
-    targets: TARGETS,
-    examples: &[
-        ("rdsk align", "all sizes, on a test file"),
-        ("rdsk align --bs 512,4k,64k", "these sizes only"),
-    ],
-};
-
-static STRIPE: About = About {
-    name: "stripe",
-    experiments: &[Experiment::Stripe],
-    summary: "Find the chunk and the full stripe of an array from the cost of requests",
-    details: "Requests of chosen sizes at chosen offsets are issued one at a time; their cost steps at the boundaries of \
+        targets: TARGETS,
+        examples: &[
+            ("rdsk align", "all sizes, on a test file"),
+            ("rdsk align --bs 512,4k,64k", "these sizes only"),
+        ],
+    },
+    About {
+        name: "stripe",
+        experiments: &[Experiment::Stripe],
+        summary: "Find the chunk and the full stripe of an array from the cost of requests",
+        details: "Requests of chosen sizes at chosen offsets are issued one at a time; their cost steps at the boundaries of \
               chunks and stripes. They are direct O_DSYNC writes if writing is allowed, else reads, which show the chunk \
               but leave the stripe uncertain. If the members of the array have counters, these are read around every \
               request and give exact sizes.",
-    targets: TARGETS,
-    examples: &[
-        ("rdsk stripe /dev/md0", "an array that is only read: its chunk"),
-        (
-            "rdsk stripe /dev/md0 --rw write --destroy IDENTITY",
-            "an empty array that is written: its full stripe too",
+        targets: TARGETS,
+        examples: &[
+            ("rdsk stripe /dev/md0", "an array that is only read: its chunk"),
+            (
+                "rdsk stripe /dev/md0 --rw write --destroy IDENTITY",
+                "an empty array that is written: its full stripe too",
+            ),
+            ("rdsk stripe sim:raid5", "a simulated array"),
+        ],
+    },
+    About {
+        name: "info",
+        experiments: &[],
+        summary: "Show what a target is, what it sits on, and what rdsk would refuse to do with it",
+        details: "Refusals come with their reason. Nothing is written and nothing is measured.",
+        targets: (
+            "TARGET",
+            "Directories, files, block devices or sim:NAME [default: every block device and .]",
         ),
-        ("rdsk stripe sim:raid5", "a simulated array"),
-    ],
-};
-
-static INFO: About = About {
-    name: "info",
-    experiments: &[],
-    summary: "Show what a target is, what it sits on, and what rdsk would refuse to do with it",
-    details: "Refusals come with their reason. Nothing is written and nothing is measured.",
-    targets: ("TARGET", "Directories, files, block devices or sim:NAME [default: every block device and .]"),
-    examples: &[
-        ("rdsk info", "all block devices and the current directory"),
-        ("rdsk info /dev/sdb", "one device, and whether it may be written"),
-        ("rdsk info --json - .", "the same as JSON"),
-    ],
-};
-
-static SIM: About = About {
-    name: "sim",
-    experiments: &[],
-    summary: "List the simulated systems, or show the parameters of one",
-    details: "Any command that measures takes a simulated system as sim:NAME, its second LUN as sim:NAME/1, and a system of \
+        examples: &[
+            ("rdsk info", "all block devices and the current directory"),
+            ("rdsk info /dev/sdb", "one device, and whether it may be written"),
+            ("rdsk info --json - .", "the same as JSON"),
+        ],
+    },
+    About {
+        name: "sim",
+        experiments: &[],
+        summary: "List the simulated systems, or show the parameters of one",
+        details: "Any command that measures takes a simulated system as sim:NAME, its second LUN as sim:NAME/1, and a system of \
               your own as sim:./FILE.toml.",
-    targets: ("ACTION", "list, or show NAME [default: list]"),
-    examples: &[
-        ("rdsk sim list", "every system, with the report that it comes from"),
-        ("rdsk sim show wd2500", "the parameters of one, as a text to start your own from"),
-        ("rdsk sim show ./mydisk.toml", "the parameters of your own, checked"),
-    ],
-};
+        targets: ("ACTION", "list, or show NAME [default: list]"),
+        examples: &[
+            ("rdsk sim list", "every system, with the report that it comes from"),
+            ("rdsk sim show wd2500", "the parameters of one, as a text to start your own from"),
+            ("rdsk sim show ./mydisk.toml", "the parameters of your own, checked"),
+        ],
+    },
+];
 
 #[cfg(test)]
 mod tests {
@@ -236,7 +211,8 @@ mod tests {
 
     #[test]
     fn every_example_is_a_command_line_that_parses() {
-        for subcommand in Subcommand::ALL {
+        for (index, subcommand) in Subcommand::ALL.iter().enumerate() {
+            assert_eq!(index, *subcommand as usize, "{subcommand:?} has the row of another");
             assert!(!subcommand.about().examples.is_empty());
             for (line, _) in subcommand.about().examples {
                 let words: Vec<_> = line.split_whitespace().map(Into::into).collect();

@@ -83,6 +83,7 @@ fn conflicting_flags_are_refused() {
         (&["run", "x", "--destroy", "S", "--overwrite"], "--destroy conflicts with --overwrite"),
         (&["paths", "x", "--destroy", "S", "--rw", "read"], "--destroy conflicts with --rw read"),
         (&["paths", "x", "--overwrite", "--rw", "read"], "--overwrite conflicts with --rw read"),
+        (&["stream", "--end-fsync", "--rw", "read"], "--end-fsync conflicts with --rw read"),
         (&["run", "--destroy", "S"], "--destroy needs a target"),
         (&["paths", "--bs", "1M", "--bytes", "64k"], "--bytes 64 KiB is less than one block"),
         (&["paths", "--bytes", "1M", "--size", "512k"], "--bytes 1 MiB does not fit into --size 512 KiB"),

@@ -12,8 +12,8 @@ use serde_json::Value;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use support::plain::calibrate;
 use support::{
-    Counted, MIB, assert_near, brief, cell, count, device as device_counters, figure, rdsk, record_of,
-    settle, sum_over_cells,
+    Counted, MIB, assert_near, brief, cell, count, device as device_counters, figure, identity, rdsk,
+    record_of, settle, sum_over_cells,
 };
 
 const NEEDS: [Need; 3] = [Need::Root, Need::Fuse, Need::Loop];
@@ -111,6 +111,48 @@ fn single_server_has_its_rate_at_any_depth() {
         eprintln!("depth {depth}: per second, and the median off by, {seen:.3?}");
         assert!(seen.iter().any(is_right), "depth {depth}: {seen:?}");
     }
+}
+
+/// What `dd conv=fsync` times: the disk's flush is inside the time of every pass, and in the disk's log.
+#[test]
+fn an_fsync_at_the_end_is_inside_the_time() {
+    if !requires(&NEEDS) {
+        return;
+    }
+    let _alone = alone();
+    const FLUSH_NS: u64 = 200 * MS;
+    let (disk, device) = disk_of(Behaviour { flush_ns: FLUSH_NS, ..Behaviour::single(50 * US) });
+    settle(&disk);
+    disk.clear_log();
+    let record = record_of(rdsk(&[
+        &"stream",
+        &device.path(),
+        &"--rw",
+        &"write",
+        &"--bs",
+        &"256k",
+        &"--bytes",
+        &"1M",
+        &"--end-fsync",
+        &"--destroy",
+        &identity(&device),
+    ]));
+    let (plain, synced) = (cell(&record, "stream/write/buffered"), cell(&record, "stream/write/fsync"));
+    assert_eq!(
+        (&plain["workload"]["sync"], &synced["workload"]["sync"]),
+        (&"none".into(), &"fsync_at_end".into())
+    );
+    let after_the_last_write = |cell: &Value| {
+        let visits = cell["result"]["visits"].as_array().unwrap();
+        visits.iter().map(|visit| count(visit, "/elapsed_ns") - count(visit, "/to_return_ns")).min().unwrap()
+    };
+    assert_eq!(after_the_last_write(plain), 0, "{}", brief(plain));
+    assert!(after_the_last_write(synced) >= FLUSH_NS, "{}", brief(synced));
+    let rate = count(synced, "/result/bytes") as f64 * 1e9 / figure(synced, "/result/elapsed_ns");
+    assert_near("bytes over time with fsync", figure(synced, "/result/bytes_per_s/mean"), rate, 1e-9);
+    let flushes = count(device_counters(synced, &device), "/flushes");
+    let passes = synced["result"]["visits"].as_array().unwrap().len() as u64;
+    assert!(flushes >= passes && disk.counts().flushes >= sum_over_cells(&record, &device, "/flushes"));
 }
 
 #[test]

@@ -42,6 +42,29 @@ fn a_simulated_run_says_that_it_is_one_and_takes_virtual_time() {
     }
 }
 
+/// `--end-fsync` adds one cell, whose rate is that until stable; the flush is in its time, not after it.
+#[test]
+fn an_fsync_at_the_end_gives_the_rate_of_the_disk() {
+    let line: &[&dyn AsRef<std::ffi::OsStr>] =
+        &[&"stream", &"sim:wd2500", &"--rw", &"write", &"--budget", &"20s"];
+    let ids = |record: &Value| -> Vec<String> {
+        record["cells"].as_array().unwrap().iter().map(|cell| cell["id"].as_str().unwrap().into()).collect()
+    };
+    let without = record_of(rdsk(line));
+    let with = record_of(rdsk(&[line, &[&"--end-fsync"]].concat()));
+    let added: Vec<_> = ids(&with).into_iter().filter(|id| !ids(&without).contains(id)).collect();
+    assert_eq!(added, ["stream/write/fsync"]);
+    let synced = cell(&with, "stream/write/fsync");
+    let (elapsed, stable) = (figure(synced, "/result/elapsed_ns"), figure(synced, "/result/to_stable_ns"));
+    assert!(figure(synced, "/result/to_return_ns") < elapsed / 2.0, "writes return from memory");
+    assert!(elapsed > stable * 0.99, "{elapsed} of {stable} ns until stable");
+    let plain = cell(&with, "stream/write/buffered");
+    let rate = |cell: &Value| figure(cell, "/result/bytes_per_s/mean");
+    assert!(rate(plain) > 2.0 * rate(synced), "{} without fsync, {} with", rate(plain), rate(synced));
+    assert_eq!(synced["verdict"]["code"], "device");
+    record_of(rdsk(&[&"stream", &"sim:wd2500", &"--end-fsync", &"--bytes", &"10M", &"--rw", &"read,write"]));
+}
+
 /// The host counts every request, waiting ones apart, and reports each size.
 #[test]
 fn the_evidence_is_the_hosts_own() {

@@ -28,7 +28,6 @@ const COLUMNS: [(&str, CacheState, IoPath); 4] = [
 /// Shifts of the offset: by a sector, by a byte, and so that a block crosses a page.
 const SHIFTS: [u64; 3] = [512, 1, PAGE_BYTES / 2];
 
-/// Latency by size and by alignment.
 pub(crate) struct Align;
 
 impl Question for Align {

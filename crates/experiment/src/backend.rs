@@ -17,7 +17,6 @@ pub(crate) type Members = Box<dyn Fn(u32) -> Option<Box<dyn MemberCounters>>>;
 /// Names the disk and position behind a failed I/O, if they are known.
 pub(crate) type ErrorLocation = Box<dyn Fn(&IoError) -> Option<String>>;
 
-/// What measures.
 pub(crate) struct Backend {
     pub(crate) engine: Box<dyn Engine>,
     pub(crate) clock: Box<dyn Clock>,

@@ -7,7 +7,6 @@ use rdsk_units::{Bytes, Nanos, percent};
 
 /// What a result depends on besides the totals.
 pub(crate) struct ResultContext {
-    /// Wanted relative half-width of the interval.
     pub(crate) precision: f64,
     /// Time that the cell was given.
     pub(crate) slice_ns: u64,
@@ -18,7 +17,6 @@ pub(crate) struct ResultContext {
 }
 
 impl CellTotals {
-    /// The result of the cell.
     pub(crate) fn result(&self, cell: &Cell, context: &ResultContext) -> CellResult {
         let (stop, mut why) = self.reason(cell, context);
         if self.goes_on_after_errors(&cell.workload) && !self.errors.is_empty() {

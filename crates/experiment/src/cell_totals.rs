@@ -8,13 +8,12 @@ use rdsk_model::{
     PageCacheState, PointRun, StreamResult, Sync, Visit, Windows, Workload,
 };
 use rdsk_observe::EvidenceSum;
-use rdsk_stats::{Histogram, Interval};
+use rdsk_stats::Histogram;
 use std::collections::VecDeque;
 
 /// Visits needed for an interval over visits; with fewer the windows are used.
 pub(crate) const MIN_VISITS: usize = 6;
 
-/// The sums over all visits of one cell.
 #[derive(Default)]
 pub(crate) struct CellTotals {
     pub(crate) visits: Vec<Visit>,
@@ -58,7 +57,6 @@ pub(crate) struct CellTotals {
 }
 
 impl CellTotals {
-    /// Adds one visit.
     pub(crate) fn add_visit(&mut self, extent: Extent, prepared: &Prepared, run: &Run, settled: &Settled) {
         let before_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
         let overlap = overlap_of(run);
@@ -220,29 +218,9 @@ impl CellTotals {
         }
     }
 
-    /// The 95 % interval of the mean rate in bytes per second, centred on the mean over all measured time.
-    fn interval(&self, extent: Extent) -> Option<(f64, Interval)> {
-        if self.measured_ns == 0 || self.measured_bytes == 0 {
-            return None;
-        }
-        let mean = per_second(self.measured_bytes, self.measured_ns);
-        let over_visits = extent != Extent::Timed && self.visit_rates.len() >= MIN_VISITS;
-        let interval = if over_visits {
-            rdsk_stats::mean_interval(&self.visit_rates)
-        } else {
-            rdsk_stats::batch_interval(&self.samples)
-        }?;
-        Some((mean, interval))
-    }
-
     /// Relative half-width of the interval; `None` before there is one.
     pub(crate) fn half_width(&self, cell: &Cell) -> Option<f64> {
         self.estimate(cell.extent, cell.workload.block_bytes)?.half_width()
-    }
-
-    /// Rates of earlier visits' windows, for the stopping rule.
-    pub(crate) fn samples(&self) -> &[f64] {
-        &self.samples
     }
 
     /// Bytes per second until stable over all visits; `None` before any data was settled.
@@ -252,23 +230,29 @@ impl CellTotals {
         (bytes > 0 && stable_ns > 0).then(|| per_second(bytes, stable_ns))
     }
 
+    /// The mean rate in bytes per second over all measured time, with its 95 % interval.
     pub(crate) fn estimate(&self, extent: Extent, block_bytes: u64) -> Option<Estimate> {
         if self.measured_ns == 0 || self.measured_bytes == 0 {
             return None;
         }
         let mean = per_second(self.measured_bytes, self.measured_ns);
         let ops = (self.measured_bytes as f64 / block_bytes as f64).max(1.0);
+        let over_visits = extent != Extent::Timed && self.visit_rates.len() >= MIN_VISITS;
+        let interval = if over_visits {
+            rdsk_stats::mean_interval(&self.visit_rates)
+        } else {
+            rdsk_stats::batch_interval(&self.samples)
+        };
         // The windows leave out the end of a visit that does not fill one. If an I/O takes as long as a visit, everything
         // completes there: the windows then agree on a rate that is not the mean, and their interval does not apply to it.
-        let interval = self
-            .interval(extent)
-            .map(|(_, interval)| ((interval.high - interval.low) / 2.0).max((interval.mean - mean).abs()))
+        let half_width = interval
+            .map(|interval| ((interval.high - interval.low) / 2.0).max((interval.mean - mean).abs()))
             // The time ends at random between two completions, so every count is uncertain by one I/O.
             .map(|half| half.max(mean / ops));
         Some(Estimate {
             mean,
-            low: interval.map(|half| (mean - half).max(0.0)),
-            high: interval.map(|half| mean + half),
+            low: half_width.map(|half| (mean - half).max(0.0)),
+            high: half_width.map(|half| mean + half),
         })
     }
 
@@ -291,9 +275,9 @@ impl CellTotals {
     }
 }
 
-/// Whether a workload returns before its data reaches the device, so that the time to return says nothing about the device.
+/// Whether writes return before their data reaches the device, so that the time to return says nothing about the device.
 pub(crate) fn is_write_behind(workload: &Workload) -> bool {
-    workload.op == Op::Write && workload.path == IoPath::Buffered && workload.sync == Sync::None
+    workload.op == Op::Write && workload.path == IoPath::Buffered && workload.sync != Sync::Dsync
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a rate needs no more than 53 bits")]

@@ -117,15 +117,15 @@ fn create_file(
 ) -> Result<(Claim, f64), Problem> {
     let size = test_file_size(request, files);
     let options = TestFileOptions { size, seed: request.options.seed, stop: request.stop.clone() };
-    let (claimed, made) = create_test_file(directory, &options, &request.roots, &mut |progress| {
-        watch.event(&Event::Making {
+    let (claimed, created) = create_test_file(directory, &options, &request.roots, &mut |progress| {
+        watch.event(&Event::Creating {
             done_bytes: progress.done_bytes,
             total_bytes: progress.total_bytes,
             bytes_per_s: progress.bytes_per_s,
         });
     })
     .map_err(|error| error.problem())?;
-    Ok((claimed, made.write_bytes_per_s))
+    Ok((claimed, created.write_bytes_per_s))
 }
 
 /// The size of each of `files` test files.
@@ -146,7 +146,7 @@ fn access(examined: &Examined, request: &Request) -> Access {
         return Access::Write;
     }
     let ops = request.options.ops.as_ref();
-    let is_requested = ops.is_some_and(|ops| ops.contains(&Op::Write));
+    let is_requested = request.options.end_fsync || ops.is_some_and(|ops| ops.contains(&Op::Write));
     // A flag that allows writing requests it, even if it is the flag of another kind of target: whoever typed it meant
     // this target to be written, and must learn that it is not.
     let is_allowed =

@@ -2,10 +2,7 @@
 //! from them and looks at nothing else.
 
 use crate::options::PlanOptions;
-use rdsk_model::{
-    CacheState, Cell, EngineKind, Experiment, Extent, IoPath, Op, Pattern, StreamRange, Sync, Target,
-    TargetKind, Workload,
-};
+use rdsk_model::{Cell, EngineKind, Experiment, Extent, IoPath, Op, Target, TargetKind, Workload};
 
 /// Page size that plans assume where a size must be "whole pages"; the engine asks the kernel for the real one.
 pub(crate) const PAGE_BYTES: u64 = 4096;
@@ -44,30 +41,21 @@ impl PlanContext<'_> {
         room_bytes - room_bytes % block_bytes
     }
 
-    /// A workload on this target, by one synchronous stream unless the depth says otherwise.
+    /// A sequential workload on this target, by one synchronous stream unless the depth says otherwise.
     pub(crate) fn workload(&self, op: Op, path: IoPath, block_bytes: u64, span_bytes: u64) -> Workload {
         Workload {
             op,
-            pattern: Pattern::Sequential,
             path,
-            sync: Sync::None,
-            cache: CacheState::Any,
             block_bytes,
             align_bytes: block_bytes,
-            shift_bytes: 0,
-            queue_depth: 1,
-            streams: 1,
-            stagger_ns: 0,
             engine: match self.target.kind {
                 TargetKind::Sim => EngineKind::Sim,
                 _ => self.options.engine.unwrap_or(EngineKind::Sync),
             },
             targets: vec![self.target.index],
             offset_bytes: self.options.offset_bytes,
-            span_bytes,
-            range: StreamRange::Disjoint,
-            points: None,
             seed: self.options.seed,
+            ..Workload::sequential_read(span_bytes)
         }
     }
 

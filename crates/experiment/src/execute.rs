@@ -2,13 +2,12 @@
 //! and releases every claim, and with it every test file, before it returns.
 
 use crate::backend::Backend;
-use crate::claims::{ClaimedTargets, JudgedTarget, claim_all, judge_all};
+use crate::claims::{JudgedTarget, claim_all, judge_all};
+use crate::outcome::Outcome;
 use crate::planner::{PlanError, plan};
 use crate::request::Request;
 use crate::runner::Runner;
-use rdsk_model::{
-    CellRecord, EvidenceSource, Observer, Plan, Problem, ProblemKind, Record, SCHEMA, Status, Target, Watch,
-};
+use rdsk_model::{Observer, Plan, Problem, ProblemKind, Record, SCHEMA, Status, Target, Watch};
 use rdsk_targets::test_files_left;
 use rdsk_units::Nanos;
 use std::time::Instant;
@@ -22,9 +21,7 @@ pub fn execute(request: &Request, watch: &mut dyn Watch) -> Record {
     let mut record = empty_record(request.command.clone(), request.label.clone());
     let mut planned_ns = None;
     if let Err(problem) = measure(request, watch, began, &mut record, &mut planned_ns) {
-        record.status =
-            if problem.kind == ProblemKind::Interrupted { Status::Interrupted } else { Status::Failed };
-        record.error = Some(problem);
+        fail(&mut record, problem);
     }
     // A simulated run has already set its virtual time.
     if record.elapsed_ns == 0 {
@@ -39,9 +36,23 @@ pub fn execute(request: &Request, watch: &mut dyn Watch) -> Record {
     record
 }
 
-/// A Record without cells and errors, for runs that have measured nothing yet or ended before they could.
+/// The Record of a run that never started, because of a usage error or an environment that does not fit.
 #[must_use]
-pub fn empty_record(command: Vec<String>, label: Option<String>) -> Record {
+pub fn failed_record(command: Vec<String>, label: Option<String>, problem: Problem) -> Record {
+    let mut record = empty_record(command, label);
+    record.observer.why_not_higher = Some("nothing was measured".into());
+    fail(&mut record, problem);
+    record
+}
+
+fn fail(record: &mut Record, problem: Problem) {
+    record.status =
+        if problem.kind == ProblemKind::Interrupted { Status::Interrupted } else { Status::Failed };
+    record.error = Some(problem);
+}
+
+/// A Record without cells and errors.
+fn empty_record(command: Vec<String>, label: Option<String>) -> Record {
     Record {
         schema: SCHEMA.into(),
         id: ulid::Ulid::new().to_string(),
@@ -54,12 +65,7 @@ pub fn empty_record(command: Vec<String>, label: Option<String>) -> Record {
         error: None,
         host: None,
         targets: Vec::new(),
-        observer: Observer {
-            source: EvidenceSource::None,
-            why_not_higher: None,
-            lost_events: 0,
-            cost_ns_per_io: None,
-        },
+        observer: Observer::default(),
         cells: Vec::new(),
         findings: Vec::new(),
         notes: Vec::new(),
@@ -107,7 +113,7 @@ fn measure(
 ) -> Result<(), Problem> {
     let claimed = claim_all(request, watch, &mut record.notes)?;
     record.targets = claimed.claims.iter().map(|claim| claim.target.clone()).collect();
-    let backend =
+    let mut backend =
         Backend::of(&claimed.claims, &request.roots, &request.options).map_err(|error| error.problem())?;
     record.host.clone_from(&backend.host);
     let spent_ns = if claimed.is_simulated() { 0 } else { elapsed_ns(began) };
@@ -126,84 +132,61 @@ fn measure(
         Some(earlier) => crate::resume::cells_of(earlier, &record.targets, &plan, &mut record.notes)?,
         None => Vec::new(),
     };
-    Measurement { plan, claimed, resumed, backend }.run(request, watch, record)
-}
-
-/// Everything that is known before the first I/O.
-struct Measurement {
-    plan: Plan,
-    claimed: ClaimedTargets,
-    resumed: Vec<CellRecord>,
-    backend: Backend,
-}
-
-impl Measurement {
-    fn run(mut self, request: &Request, watch: &mut dyn Watch, record: &mut Record) -> Result<(), Problem> {
-        let runner = Runner {
-            plan: &self.plan,
-            targets: &record.targets,
-            claims: &self.claimed.claims,
-            resumed: &self.resumed,
-            engine: self.backend.engine.as_mut(),
-            clock: self.backend.clock.as_ref(),
-            observer: self.backend.observer.as_ref(),
-            members: self.backend.members.as_ref(),
-            cpu_count: record.host.as_ref().map(|host| host.cpu_count),
-            pin_cpus: &request.options.pin_cpus,
-            watch,
-            stop: &request.stop,
-        };
-        let outcome = runner.run();
-        if self.claimed.is_simulated() {
-            record.elapsed_ns = self.backend.clock.now_ns();
-        }
-        if let Some(observer) = outcome.observer {
-            record.observer = observer;
-        }
-        record.cells = outcome.cells;
-        for error in record.cells.iter_mut().flat_map(|cell| &mut cell.result.errors) {
-            if let Some(words) = (self.backend.error_location)(error) {
-                error.message = format!("{} ({words})", error.message);
-            }
-        }
-        record.notes.extend(outcome.notes);
-        record.status = match (outcome.interrupted, &outcome.problem) {
-            (true, _) => Status::Interrupted,
-            (false, Some(_)) => Status::Failed,
-            (false, None) => Status::Complete,
-        };
-        if outcome.interrupted {
-            return Err(interrupted());
-        }
-        outcome.problem.map_or(Ok(()), Err)
+    let outcome = Runner {
+        plan: &plan,
+        targets: &record.targets,
+        claims: &claimed.claims,
+        resumed: &resumed,
+        engine: backend.engine.as_mut(),
+        clock: backend.clock.as_ref(),
+        observer: backend.observer.as_ref(),
+        members: backend.members.as_ref(),
+        cpu_count: record.host.as_ref().map(|host| host.cpu_count),
+        pin_cpus: &request.options.pin_cpus,
+        watch,
+        stop: &request.stop,
     }
+    .run();
+    if claimed.is_simulated() {
+        record.elapsed_ns = backend.clock.now_ns();
+    }
+    take_over(record, outcome, &backend)
+}
+
+/// Puts what the runner saw into the Record.
+fn take_over(record: &mut Record, outcome: Outcome, backend: &Backend) -> Result<(), Problem> {
+    if let Some(observer) = outcome.observer {
+        record.observer = observer;
+    }
+    record.cells = outcome.cells;
+    for error in record.cells.iter_mut().flat_map(|cell| &mut cell.result.errors) {
+        if let Some(words) = (backend.error_location)(error) {
+            error.message = format!("{} ({words})", error.message);
+        }
+    }
+    record.notes.extend(outcome.notes);
+    if outcome.interrupted {
+        return Err(Problem::new(
+            ProblemKind::Interrupted,
+            "interrupted",
+            "a signal ended the run",
+            "the record holds what was measured until then",
+        ));
+    }
+    outcome.problem.map_or(Ok(()), Err)
 }
 
 fn plan_problem(error: &PlanError) -> Problem {
-    let hint = match error {
-        PlanError::TooSmall { .. } => "name a larger target, or a smaller --bs",
-        PlanError::OffsetBeyondEnd { .. } => "name a smaller --offset",
-        PlanError::SimulatedEngine { .. } => "leave --engine out",
-        PlanError::Nothing(_) => {
-            "writing a device needs --destroy IDENTITY, a file --overwrite; or --rw read measures reads only"
-        }
-    };
-    let kind = match error {
-        PlanError::TooSmall { .. } => ProblemKind::Refused,
-        PlanError::OffsetBeyondEnd { .. } | PlanError::SimulatedEngine { .. } | PlanError::Nothing(_) => {
-            ProblemKind::Usage
-        }
+    let (kind, hint) = match error {
+        PlanError::TooSmall { .. } => (ProblemKind::Refused, "name a larger target, or a smaller --bs"),
+        PlanError::OffsetBeyondEnd { .. } => (ProblemKind::Usage, "name a smaller --offset"),
+        PlanError::SimulatedEngine { .. } => (ProblemKind::Usage, "leave --engine out"),
+        PlanError::Nothing(_) => (
+            ProblemKind::Usage,
+            "writing a device needs --destroy IDENTITY, a file --overwrite; or --rw read measures reads only",
+        ),
     };
     Problem::new(kind, "no-plan", error, hint)
-}
-
-fn interrupted() -> Problem {
-    Problem::new(
-        ProblemKind::Interrupted,
-        "interrupted",
-        "a signal ended the run",
-        "the record holds what was measured until then",
-    )
 }
 
 fn elapsed_ns(since: Instant) -> u64 {

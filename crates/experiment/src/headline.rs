@@ -12,7 +12,6 @@ const SEQUENTIAL_BYTES: u64 = 1 << 20;
 const RANDOM_BYTES: u64 = 4096;
 const WEIGHT: f64 = 3.0;
 
-/// The few figures that everybody wants first.
 pub(crate) struct Headline;
 
 impl Question for Headline {

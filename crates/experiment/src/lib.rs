@@ -28,7 +28,7 @@ mod stream;
 mod stripe;
 mod zones;
 
-pub use execute::{empty_record, execute, plan_only};
+pub use execute::{execute, failed_record, plan_only};
 pub use options::{BudgetSource, PlanOptions, PositionOrder, Positions};
 pub use outcome::Outcome;
 pub use planner::{PlanError, plan};

@@ -123,7 +123,7 @@ mod tests {
             bios: vec![bio("this"), bio("other")],
             device_latency_ns: Some(latency(&[1_000 * reads; 10])),
             process,
-            ..Evidence::none()
+            ..Evidence::default()
         }
     }
 
@@ -164,6 +164,6 @@ mod tests {
     #[test]
     fn a_run_that_did_nothing_more_leaves_the_evidence_as_it_was() {
         let then = part(100, 1_000);
-        assert_eq!(merge(&then, Evidence::none()), then);
+        assert_eq!(merge(&then, Evidence::default()), then);
     }
 }

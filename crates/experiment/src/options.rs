@@ -66,6 +66,8 @@ pub struct PlanOptions {
     pub runs: Option<u32>,
     /// Order of offsets of `stream`'s cells.
     pub pattern: Pattern,
+    /// Whether `stream` also measures buffered writes that end with `fsync`, inside their time (`--end-fsync`).
+    pub end_fsync: bool,
     /// What issues the I/O (`--engine`); `None` takes sync at depth 1 and `io_uring` above, or what is faster on the target.
     pub engine: Option<EngineKind>,
     /// Processors to pin streams to (`--pin`); empty leaves them free.
@@ -93,6 +95,7 @@ impl Default for PlanOptions {
             position_order: PositionOrder::Shuffled,
             runs: None,
             pattern: Pattern::Sequential,
+            end_fsync: false,
             engine: None,
             pin_cpus: Vec::new(),
             seed: 1,

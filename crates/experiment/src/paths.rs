@@ -13,7 +13,6 @@ const WEIGHT: f64 = 2.0;
 /// In a whole run a pass may use this share of the budget, estimated from the rate at which the test file was written.
 const PASS_SHARE: f64 = 0.012;
 
-/// Direct against buffered.
 pub(crate) struct Paths;
 
 impl Question for Paths {

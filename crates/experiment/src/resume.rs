@@ -44,10 +44,12 @@ pub(crate) fn cells_of(
             "use the same --bs, --points, --order, --rw and --seed as the first time",
         ));
     }
+    let held: Vec<String> =
+        cells.iter().map(|cell| format!("{} {}", cell.id, cell.result.points.len())).collect();
     notes.push(format!(
         "continues record {}, with the passes that it holds: {}",
         rdsk_units::printable(&earlier.id),
-        cells.iter().map(held).collect::<Vec<_>>().join(", ")
+        held.join(", ")
     ));
     Ok(cells)
 }
@@ -57,11 +59,8 @@ fn damage(earlier: &Record) -> Option<String> {
     if earlier.schema != SCHEMA {
         return Some(format!("its schema is {}, not {SCHEMA}", rdsk_units::printable(&earlier.schema)));
     }
-    let cells = earlier.cells.iter().filter(|cell| !cell.result.points.is_empty());
-    cells
-        .filter(|cell| !is_sound(cell))
-        .map(|cell| format!("the passes of {} do not fit its positions", cell.id))
-        .next()
+    let bad = earlier.cells.iter().find(|cell| !cell.result.points.is_empty() && !is_sound(cell))?;
+    Some(format!("the passes of {} do not fit its positions", bad.id))
 }
 
 /// Every pass has a visit that moved its bytes, and visits each position at most once.
@@ -82,11 +81,6 @@ fn is_sound(cell: &CellRecord) -> bool {
     passes.len() == cell.result.visits.len()
         && passes.iter().all(is_pass)
         && passes.iter().zip(&cell.result.visits).all(|(run, visit)| moved(run) == Some(visit.bytes))
-}
-
-/// `zones/read/1M 3`: what a cell holds.
-fn held(cell: &CellRecord) -> String {
-    format!("{} {}", cell.id, cell.result.points.len())
 }
 
 /// Names and sizes alone do not tell two disks apart; the serial number does, if there is one.

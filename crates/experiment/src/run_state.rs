@@ -13,7 +13,6 @@ const MAX_FAILURES_IN_A_ROW: u32 = 3;
 /// A flush that takes this long is noted if the budget ends meanwhile.
 const LONG_FLUSH_NS: u64 = 1_000_000_000;
 
-/// The state of one run over a plan.
 pub(crate) struct RunState {
     pub(crate) totals: Vec<CellTotals>,
     /// Time that each cell was given so far.
@@ -26,9 +25,7 @@ pub(crate) struct RunState {
     /// A flush far exceeded the budget. Cells that were visited once are not visited again: their flush may hang too.
     pub(crate) has_hung: bool,
     pub(crate) visits_done: usize,
-    /// Visits in the plan.
     pub(crate) visits: usize,
-    /// When the run started.
     pub(crate) start_ns: u64,
     pub(crate) deadline_ns: u64,
 }

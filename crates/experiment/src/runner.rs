@@ -176,7 +176,7 @@ impl Runner<'_> {
         let now_ns = self.clock.now_ns();
         let mut policy = StopPolicy {
             rule: StopRule { precision: plan.precision },
-            previous_rates: totals.samples(),
+            previous_rates: &totals.samples,
             timed: cell.extent == Extent::Timed,
             id: &cell.id,
             watch: self.watch,
@@ -222,16 +222,12 @@ impl Runner<'_> {
                 self.watch.event(&Event::Warning { text: note });
             }
         }
-        match settled {
-            Ok(settled) => {
-                totals.add_visit(cell.extent, prepared, run, &settled);
-                Ok(())
-            }
-            Err(error) => {
-                totals.add_visit(cell.extent, prepared, run, &Settled::default());
-                Err(error)
-            }
-        }
+        let (settled, result) = match settled {
+            Ok(settled) => (settled, Ok(())),
+            Err(error) => (Settled::default(), Err(error)),
+        };
+        totals.add_visit(cell.extent, prepared, run, &settled);
+        result
     }
 
     fn finish(&mut self, state: &RunState) -> Outcome {

@@ -21,7 +21,6 @@ const MIN_CELL_NS: u64 = 500_000_000;
 const RAMP_SHARE: u64 = 2;
 const WEIGHT: f64 = 1.0;
 
-/// Block size × streams × targets.
 pub(crate) struct Scale;
 
 impl Question for Scale {
@@ -66,7 +65,6 @@ impl Question for Scale {
     }
 }
 
-/// The grid of cells.
 #[derive(Clone, Debug, PartialEq)]
 struct Grid {
     sizes: Vec<u64>,

@@ -61,7 +61,6 @@ impl Control for StopPolicy<'_> {
     }
 }
 
-/// The limits of one visit.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

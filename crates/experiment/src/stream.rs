@@ -11,14 +11,17 @@ const BLOCK_BYTES: u64 = 16 << 10;
 const BUFFERED_SPAN_BYTES: u64 = 1 << 30;
 const WEIGHT: f64 = 2.0;
 
-const WRITES: [(&str, IoPath, Sync); 4] = [
+/// Bytes after which a write of `--end-fsync` is flushed, as much as a pass of `paths` writes.
+const FSYNC_PASS_BYTES: u64 = 100 << 20;
+
+const WRITES: [(&str, IoPath, Sync); 5] = [
     ("buffered", IoPath::Buffered, Sync::None),
+    ("fsync", IoPath::Buffered, Sync::FsyncAtEnd),
     ("direct", IoPath::Direct, Sync::None),
     ("dsync", IoPath::Buffered, Sync::Dsync),
     ("direct-dsync", IoPath::Direct, Sync::Dsync),
 ];
 
-/// One reader and one writer.
 pub(crate) struct Stream;
 
 impl Question for Stream {
@@ -28,7 +31,8 @@ impl Question for Stream {
         for &op in &context.ops {
             for &block_bytes in &sizes {
                 for (mode, path, sync) in WRITES {
-                    if op == Op::Read && sync != Sync::None {
+                    let is_unwanted = sync == Sync::FsyncAtEnd && !context.options.end_fsync;
+                    if is_unwanted || (op == Op::Read && sync != Sync::None) {
                         continue;
                     }
                     let wish_bytes = match (path, context.options.pass_bytes) {
@@ -56,6 +60,10 @@ impl Question for Stream {
                     };
                     let extent = match context.options.pass_bytes {
                         Some(_) => Extent::Pass { bytes: span_bytes },
+                        // Only a whole visit has the fsync in its rate; windows within it do not.
+                        None if sync == Sync::FsyncAtEnd => {
+                            Extent::Passes { bytes: context.span_bytes(FSYNC_PASS_BYTES, block_bytes) }
+                        }
                         None => Extent::Timed,
                     };
                     cells.push(context.cell(id, Experiment::Stream, workload, extent, WEIGHT));

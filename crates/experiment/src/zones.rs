@@ -10,7 +10,6 @@ use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, Poin
 const SIZES: [u64; 4] = [1 << 20, 5 << 20, 10 << 20, 20 << 20];
 /// Positions on the target, unless requested or shortened.
 const POSITIONS: u64 = 200;
-/// Passes.
 const RUNS: u32 = 10;
 /// A plan is shortened to no fewer passes and positions.
 const MIN_RUNS: u32 = 3;
@@ -29,7 +28,6 @@ const PLANNED_SHARE: f64 = 0.8;
 /// Blocks that the target must hold at least, to tell positions apart.
 const MIN_BLOCKS: u64 = 8;
 
-/// Speed by position.
 pub(crate) struct Zones;
 
 impl Question for Zones {

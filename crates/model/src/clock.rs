@@ -23,12 +23,6 @@ impl StopFlag {
         Self::default()
     }
 
-    /// A flag over an existing atomic, so that a signal handler can raise it.
-    #[must_use]
-    pub fn from_shared(shared: Arc<AtomicBool>) -> Self {
-        Self(shared)
-    }
-
     /// Asks everyone who holds a clone to stop; there is no way back.
     pub fn raise(&self) {
         self.0.store(true, Ordering::Relaxed);

@@ -59,45 +59,30 @@ impl DiskStat {
     /// counters.
     #[must_use]
     pub fn from_fields(fields: &[u64]) -> Option<Self> {
-        let &[
-            read_ios,
-            read_merges,
-            read_sectors,
-            read_ticks_ms,
-            write_ios,
-            write_merges,
-            write_sectors,
-            write_ticks_ms,
-            in_flight,
-            io_ticks_ms,
-            time_in_queue_ms,
-            ref more @ ..,
-        ] = fields
-        else {
+        if fields.len() < Self::MIN_FIELDS {
             return None;
-        };
-        let of_group =
-            |first: usize, last: usize, index: usize| more.get(first..=last).map(|group| group[index]);
-        let discard = |index| of_group(0, 3, index);
-        let flush = |index| of_group(4, 5, index);
+        }
+        // The kernel added the four fields of discards at once, and the two of flushes at once.
+        let discard = |index: usize| fields.get(14).and(fields.get(index)).copied();
+        let flush = |index: usize| fields.get(16).and(fields.get(index)).copied();
         Some(Self {
-            read_ios,
-            read_merges,
-            read_sectors,
-            read_ticks_ms,
-            write_ios,
-            write_merges,
-            write_sectors,
-            write_ticks_ms,
-            in_flight,
-            io_ticks_ms,
-            time_in_queue_ms,
-            discard_ios: discard(0),
-            discard_merges: discard(1),
-            discard_sectors: discard(2),
-            discard_ticks_ms: discard(3),
-            flush_ios: flush(0),
-            flush_ticks_ms: flush(1),
+            read_ios: fields[0],
+            read_merges: fields[1],
+            read_sectors: fields[2],
+            read_ticks_ms: fields[3],
+            write_ios: fields[4],
+            write_merges: fields[5],
+            write_sectors: fields[6],
+            write_ticks_ms: fields[7],
+            in_flight: fields[8],
+            io_ticks_ms: fields[9],
+            time_in_queue_ms: fields[10],
+            discard_ios: discard(11),
+            discard_merges: discard(12),
+            discard_sectors: discard(13),
+            discard_ticks_ms: discard(14),
+            flush_ios: flush(15),
+            flush_ticks_ms: flush(16),
         })
     }
 

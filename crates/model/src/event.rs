@@ -7,7 +7,7 @@ use crate::cell::CellRecord;
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// The test file is being written.
-    Making {
+    Creating {
         /// Bytes so far.
         done_bytes: u64,
         /// Bytes in the end; may shrink when the disk turns out slow.

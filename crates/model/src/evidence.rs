@@ -9,6 +9,7 @@ use std::fmt;
 
 words!(
     /// Where the evidence of a Record or cell comes from, the best first.
+    #[derive(Default)]
     EvidenceSource {
         /// BPF programs in the block layer.
         Bpf = "bpf",
@@ -19,6 +20,7 @@ words!(
         /// The counters of a simulated host.
         Sim = "sim",
         /// Nothing.
+        #[default]
         None = "none",
     }
 );
@@ -222,7 +224,7 @@ pub struct Counted {
 }
 
 /// Everything that was counted beside one cell, summed over its visits.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// The weakest source of its visits.
     #[serde(alias = "rung")]
@@ -250,23 +252,6 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// No evidence at all, to add to.
-    #[must_use]
-    pub fn none() -> Self {
-        Self {
-            source: EvidenceSource::None,
-            device: Vec::new(),
-            counted: Vec::new(),
-            requests: Vec::new(),
-            bios: Vec::new(),
-            device_latency_ns: None,
-            page_cache: None,
-            process: ProcessIo::default(),
-            extents: None,
-            limits: Vec::new(),
-        }
-    }
-
     /// Whose counters stand for a target; `None` where the Record does not say.
     #[must_use]
     pub fn counted_for(&self, target: u32) -> Option<&Counted> {

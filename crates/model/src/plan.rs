@@ -40,7 +40,7 @@ pub enum Extent {
     },
     /// As much as the time allows, until the precision is reached.
     Timed,
-    /// Repeated visits of a few I/Os each, every one with the cache state made anew, until time or precision ends them.
+    /// Repeated visits of a few I/Os each, each after setting the cache state again, until time or precision ends them.
     Samples {
         /// I/Os of the first visit; the runner grows it while preparing and settling are cheap.
         first_ops: u64,

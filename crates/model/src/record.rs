@@ -53,7 +53,7 @@ pub struct Host {
 }
 
 /// How the evidence was gathered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observer {
     /// The best source that worked.
     #[serde(alias = "rung")]

@@ -74,7 +74,7 @@ pub struct Overlap {
     pub covered_ns: u64,
 }
 
-/// One visit of a cell: the cache made ready, the I/O, the close, the flush.
+/// One visit of a cell: the cache prepared, the I/O, the close, the flush.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the fields are what their names say, with the unit last")]
 pub struct Visit {

@@ -138,7 +138,7 @@ pub struct Target {
     pub device: Option<Device>,
     /// Device names from the top to the members: `["dm-0", "sda2", "sda"]`.
     pub stack: Vec<String>,
-    /// Whether rdsk made the file for this run.
+    /// Whether rdsk created the file for this run.
     pub made_by_rdsk: bool,
     /// Whether direct I/O opens at all; `None` when not tried.
     pub direct_io: Option<bool>,

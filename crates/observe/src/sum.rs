@@ -103,7 +103,7 @@ impl EvidenceSum {
             device_latency_ns: self.device_latency.as_ref().map(Latency::from),
             process: self.process,
             limits: self.limits,
-            ..Evidence::none()
+            ..Evidence::default()
         }
     }
 
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn nothing_added_is_no_evidence() {
-        assert_eq!(EvidenceSum::default().finish(), Evidence::none());
+        assert_eq!(EvidenceSum::default().finish(), Evidence::default());
     }
 
     #[test]

@@ -18,17 +18,14 @@ use clap::{Arg, ArgAction};
 pub(crate) use output::json_place;
 pub(crate) use value::BadValue;
 
-/// One flag.
 pub(crate) struct Flag {
     /// The long name, without dashes.
     pub(crate) name: &'static str,
-    /// The letter of the short form.
     short: Option<char>,
     /// What follows the name, and what it sets.
     value: Value,
     /// The words that the value can be; empty when it is no choice of words.
     words: &'static [&'static str],
-    /// What it does for the subcommands that take it.
     uses: &'static [Use],
     /// More for `--help`.
     details: &'static str,
@@ -70,7 +67,6 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Flag> {
 }
 
 impl Flag {
-    /// The subcommands that take it.
     pub(crate) fn subcommands(&self) -> impl Iterator<Item = Subcommand> {
         let takes = |subcommand: &Subcommand| self.uses.iter().any(|each| each.by.contains(subcommand));
         Subcommand::ALL.iter().copied().filter(takes)

@@ -6,7 +6,6 @@ use crate::cli_args::{ColorWhen, JsonPlace, RunMode, Verbosity};
 use crate::subcommand::Subcommand;
 use rdsk_report::{Charset, Compactness};
 
-/// Longest label, in characters.
 const MAX_LABEL: usize = 200;
 const COLORS: &[&str] = &["auto", "always", "never"];
 

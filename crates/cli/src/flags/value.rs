@@ -1,20 +1,24 @@
 //! How the values of flags are parsed, and what is reported about a bad one. It knows no flag.
 
-use rdsk_units::{Bytes, Fraction, Nanos, printable};
+use rdsk_units::{Bytes, Fraction, Nanos, QuantityError, printable};
 
 /// Why a value is refused: what is wrong with it, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BadValue {
     /// What is wrong, without the name of the flag.
     pub(crate) message: String,
-    /// What to write.
     pub(crate) hint: String,
 }
 
 impl BadValue {
-    /// A bad value.
     pub(crate) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { message: message.into(), hint: hint.into() }
+    }
+}
+
+impl From<QuantityError> for BadValue {
+    fn from(error: QuantityError) -> Self {
+        Self::new(error.to_string(), error.hint())
     }
 }
 
@@ -34,32 +38,26 @@ pub(crate) fn text(value: &str) -> Result<&str, BadValue> {
 
 /// A size of at least one byte and at most `max`.
 pub(crate) fn size(value: &str, max: u64) -> Result<u64, BadValue> {
-    let bytes = Bytes::parse_positive(text(value)?)
-        .map_err(|error| BadValue::new(error.to_string(), error.hint()))?
-        .0;
-    within_size(value, bytes, max)
+    within_size(value, Bytes::parse_positive(text(value)?)?, max)
 }
 
-/// A size that may be zero.
 pub(crate) fn size_or_zero(value: &str, max: u64) -> Result<u64, BadValue> {
-    let bytes = Bytes::parse(text(value)?).map_err(|error| BadValue::new(error.to_string(), error.hint()))?.0;
-    within_size(value, bytes, max)
+    within_size(value, Bytes::parse(text(value)?)?, max)
 }
 
-fn within_size(value: &str, bytes: u64, max: u64) -> Result<u64, BadValue> {
-    if bytes > max {
+fn within_size(value: &str, bytes: Bytes, max: u64) -> Result<u64, BadValue> {
+    if bytes.0 > max {
         return Err(BadValue::new(
             format!("size \"{}\" is more than {}", printable(value), Bytes(max)),
             format!("write at most {}", Bytes(max)),
         ));
     }
-    Ok(bytes)
+    Ok(bytes.0)
 }
 
 /// A time between two limits, in nanoseconds.
 pub(crate) fn time_ns(value: &str, min: Nanos, max: Nanos) -> Result<u64, BadValue> {
-    let time = Nanos::parse_positive(text(value)?)
-        .map_err(|error| BadValue::new(error.to_string(), error.hint()))?;
+    let time = Nanos::parse_positive(text(value)?)?;
     if time < min {
         return Err(BadValue::new(
             format!("time \"{}\" is less than {min}", printable(value)),
@@ -96,11 +94,8 @@ fn plain(time: Nanos) -> String {
     }
 }
 
-/// A share between 0 and 1.
 pub(crate) fn share(value: &str) -> Result<f64, BadValue> {
-    Fraction::parse(text(value)?)
-        .map(|share| share.0)
-        .map_err(|error| BadValue::new(error.to_string(), error.hint()))
+    Ok(Fraction::parse(text(value)?)?.0)
 }
 
 /// A whole number between 1 and `max`.

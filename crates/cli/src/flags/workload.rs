@@ -1,6 +1,6 @@
 //! Flags that shape the workload: experiments, directions, sizes, the part of the target, the order of the offsets.
 
-use super::{Flag, List, One, SWITCH, on, unique, value};
+use super::{Flag, List, One, SWITCH, Switch, on, unique, value};
 use crate::subcommand::IN_RUN;
 use crate::subcommand::Subcommand::{self, Align, Paths, Run, Scale, Stream, Stripe, Zones};
 use rdsk_model::{Op, Pattern};
@@ -108,6 +108,14 @@ pub(super) static FLAGS: &[Flag] = &[
         example: "--pattern random",
         ..SWITCH
     },
+    Flag {
+        name: "end-fsync",
+        value: Switch(|args| args.options.end_fsync = true),
+        uses: &[on(&[Stream], "Also measure buffered writes that end with fsync, inside their time", "")],
+        details: "This is dd's conv=fsync and fio's end_fsync=1.",
+        example: "--end-fsync",
+        ..SWITCH
+    },
 ];
 
 #[cfg(test)]
@@ -177,5 +185,12 @@ mod tests {
     fn pattern() {
         assert_eq!(parsed(&["stream", "--pattern", "random"]).unwrap().options.pattern, Pattern::Random);
         refuses("stream", "--pattern", &["", "zipf", "-random", "0"]);
+    }
+
+    #[test]
+    fn end_fsync() {
+        assert!(!parsed(&["stream"]).unwrap().options.end_fsync);
+        assert!(parsed(&["stream", "--end-fsync"]).unwrap().options.end_fsync);
+        assert!(parsed(&["paths", "--end-fsync"]).unwrap_err().message.contains("--end-fsync"));
     }
 }

@@ -9,20 +9,14 @@ use rdsk_units::{Bytes, printable};
 /// What `queue/max_sectors_kb` says without a limit: the largest number of KiB that the kernel's type holds.
 const NO_LIMIT_BYTES: u64 = (i32::MAX as u64) << 10;
 
-/// The rows of a device.
 pub(super) fn rows(rows: &mut Rows, device: &Device, charset: Charset) {
     let mut name = printable(&device.name);
     if !device.major_minor.is_empty() {
         name.push_str(&format!(" ({})", printable(&device.major_minor)));
     }
-    if let Some(mapped) = &device.mapped_name {
-        name.push_str(&format!(", {}", printable(mapped)));
-    }
-    if let Some(kind) = device.kind.as_ref().filter(|kind| *kind != "disk" && *kind != "loop") {
-        name.push_str(&format!(", {}", printable(kind)));
-    }
-    if let Some(model) = &device.model {
-        name.push_str(&format!(", {}", printable(model)));
+    let kind = device.kind.as_deref().filter(|kind| !["disk", "loop"].contains(kind));
+    for text in [device.mapped_name.as_deref(), kind, device.model.as_deref()].into_iter().flatten() {
+        name.push_str(&format!(", {}", printable(text)));
     }
     if let Some(serial) = &device.serial {
         name.push_str(&format!(", serial {}", printable(serial)));

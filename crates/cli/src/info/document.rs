@@ -1,5 +1,6 @@
 //! `rdsk info --json`: the document, schema `rdsk.info/1`. It draws nothing.
 
+use super::page::{identity_word, use_word};
 use super::{Facts, TargetInfo};
 use rdsk_model::Problem;
 use rdsk_targets::Place;
@@ -35,31 +36,17 @@ fn with_facts(info: &TargetInfo, facts: &Facts) -> Value {
         Place::Block { .. } => ("block", None, None),
         Place::Sim(_) => ("sim", None, None),
     };
-    let identities: Vec<Value> = examined
-        .identities
-        .iter()
-        .map(|identity| json!({ "kind": super::page::identity_word(identity.kind), "text": identity.text }))
-        .collect();
-    let no_identities: Vec<Value> = examined
-        .no_identities
-        .iter()
-        .map(|none| {
-            let kind = super::page::identity_word(none.identity.kind);
-            json!({ "kind": kind, "text": none.identity.text, "why": none.why })
-        })
-        .collect();
-    let uses: Vec<Value> = examined
-        .uses
-        .iter()
-        .map(|using| json!({ "kind": super::page::use_word(using.kind), "text": using.text }))
-        .collect();
-    let signatures: Vec<Value> = examined
-        .signatures
-        .iter()
-        .map(|signature| {
-            json!({ "kind": signature.kind, "offset_bytes": signature.offset_bytes, "label": signature.label })
-        })
-        .collect();
+    let identities =
+        listed(&examined.identities, |one| json!({ "kind": identity_word(one.kind), "text": one.text }));
+    let no_identities = listed(
+        &examined.no_identities,
+        |one| json!({ "kind": identity_word(one.identity.kind), "text": one.identity.text, "why": one.why }),
+    );
+    let uses = listed(&examined.uses, |one| json!({ "kind": use_word(one.kind), "text": one.text }));
+    let signatures = listed(
+        &examined.signatures,
+        |one| json!({ "kind": one.kind, "offset_bytes": one.offset_bytes, "label": one.label }),
+    );
     json!({
         "name": info.name,
         "error": null,
@@ -79,6 +66,10 @@ fn with_facts(info: &TargetInfo, facts: &Facts) -> Value {
             json!({ "flag": flag, "allowed": given.is_ok(), "refusal": given.as_ref().err() })
         }),
     })
+}
+
+fn listed<T>(items: &[T], shown: impl Fn(&T) -> Value) -> Vec<Value> {
+    items.iter().map(shown).collect()
 }
 
 fn answer(answer: &Result<(), Problem>) -> Value {

@@ -4,7 +4,6 @@ const WIDTH: usize = 80;
 
 /// A heading and the rows below it.
 pub(crate) struct Rows {
-    /// The page so far.
     pub(crate) text: String,
     /// Columns before the text of a row.
     indent: usize,
@@ -16,7 +15,6 @@ impl Rows {
         Self { text: heading.to_owned(), indent }
     }
 
-    /// Adds a row.
     pub(crate) fn add(&mut self, name: &str, text: &str) {
         let mut name = name;
         for line in wrapped(text, WIDTH - self.indent) {

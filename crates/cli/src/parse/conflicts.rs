@@ -11,7 +11,6 @@ use rdsk_units::{Bytes, Nanos};
 /// Most memory for the buffers of all I/Os in flight.
 const MAX_BUFFERS_BYTES: u64 = 4 << 30;
 
-/// Refuses flags that conflict.
 pub(super) fn check(args: &CliArgs) -> Result<(), Problem> {
     output(args)?;
     time(args)?;
@@ -78,6 +77,11 @@ fn permission(args: &CliArgs) -> Result<(), Problem> {
         only_reads && (overwrite || destroy),
         format!("{flag} conflicts with --rw read"),
         format!("leave {flag} out, or add write to --rw"),
+    )?;
+    refuse(
+        only_reads && args.options.end_fsync,
+        "--end-fsync conflicts with --rw read",
+        "leave --end-fsync out, or add write to --rw",
     )?;
     refuse(
         (overwrite || destroy) && args.targets.is_empty(),
@@ -178,6 +182,7 @@ mod tests {
             (&["run", "x", "--destroy", "S", "--overwrite"], "--destroy conflicts with --overwrite"),
             (&["paths", "x", "--destroy", "S", "--rw", "read"], "--destroy conflicts with --rw read"),
             (&["run", "x", "--overwrite", "--rw", "read"], "--overwrite conflicts with --rw read"),
+            (&["stream", "--end-fsync", "--rw", "read"], "--end-fsync conflicts with --rw read"),
             (&["run", "--destroy", "S"], "--destroy needs a target"),
             (&["run", "--overwrite"], "--overwrite needs a target"),
             (
