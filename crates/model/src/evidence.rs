@@ -75,8 +75,8 @@ pub struct DeviceEvidence {
     pub in_flight_max: Option<u64>,
     /// Time with at least one request in flight.
     pub busy_ns: Option<u64>,
-    /// The visits, in the order of the result's; empty where one of them was not counted. A cell that the host refused has one
-    /// for the attempt.
+    /// The counted visits, in the order of time; empty if one of them was not counted. They are those of the result, but for
+    /// a cell that the host refused (one for the attempt) and for a pass that another run resumed (one per run).
     #[serde(default)]
     pub visits: Vec<IntervalCounters>,
     /// Their time, summed: that of the I/O, without the flush after it.
