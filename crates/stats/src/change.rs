@@ -43,7 +43,6 @@ impl Default for ChangeOptions {
 /// split. Each step is then moved to where the
 /// absolute deviations from the medians of its two neighbours are least. A slope is no step; it comes out as a staircase of
 /// at most `most` steps. Samples must be finite; equal ones share their rank.
-#[must_use]
 pub fn change_points(samples: &[f64], options: &ChangeOptions) -> Vec<ChangePoint> {
     let least = options.min_samples.max(2);
     // Searching the parts again makes about as many tests once more for every step, of which there are a few.

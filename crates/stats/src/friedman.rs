@@ -6,7 +6,6 @@ use statrs::distribution::{ChiSquared, ContinuousCDF as _};
 ///
 /// `blocks` are rows of equal length, a column for each treatment; only ranks within a row count. `None` with fewer than
 /// two columns or five rows, with rows of unequal length, or where every row has only equal values.
-#[must_use]
 pub fn friedman_p_value(blocks: &[Vec<f64>]) -> Option<f64> {
     let columns = blocks.first()?.len();
     if columns < 2 || blocks.len() < 5 || blocks.iter().any(|row| row.len() != columns) {

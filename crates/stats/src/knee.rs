@@ -39,7 +39,6 @@ pub struct Knee {
 /// let found = knee(&[at(1, 50.0), at(2, 98.0), at(4, 100.0), at(8, 100.0)]).unwrap();
 /// assert_eq!(found.index, 1);
 /// ```
-#[must_use]
 pub fn knee(levels: &[Level]) -> Option<Knee> {
     let steps = levels.windows(2).enumerate();
     steps.filter_map(|(index, pair)| step(index, &pair[0], &pair[1])).find(|knee| knee.most_gain < MIN_GAIN)

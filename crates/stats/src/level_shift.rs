@@ -35,7 +35,6 @@ impl LevelShift {
 
 /// The mean of the middle half of the samples; 0 for none. A few stalls do not move it, as they would a mean; nor do samples
 /// that take few values, as they would a median.
-#[must_use]
 pub fn interquartile_mean(samples: &[f64]) -> f64 {
     let sorted = sorted(samples);
     let cut = sorted.len() / 4;
@@ -47,7 +46,6 @@ pub fn interquartile_mean(samples: &[f64]) -> f64 {
 /// It is found by the maximally selected rank sum (Wilcoxon's statistic at every split, the largest taken; Lausen and
 /// Schumacher 1992), deflated for the correlation of neighbouring samples and held against a bound of 1 false alarm in
 /// 1000 series; it must be sudden, and both levels must hold. How large a fall matters is for the caller to say.
-#[must_use]
 pub fn level_shift(samples: &[f64], min_samples: usize) -> Option<LevelShift> {
     let min_samples = min_samples.max(BATCHES);
     if samples.len() < 2 * min_samples {
