@@ -49,7 +49,6 @@ pub struct Stop {
 
 impl Grid<'_> {
     /// The stream counts of all lines, ascending.
-    #[must_use]
     pub fn counts(&self) -> Vec<u32> {
         let mut counts: Vec<u32> =
             self.lines.iter().flat_map(|line| &line.points).map(Point::count).collect();
@@ -59,7 +58,6 @@ impl Grid<'_> {
     }
 
     /// The line of a block size.
-    #[must_use]
     pub fn line(&self, block_bytes: u64) -> Option<&Line<'_>> {
         self.lines.iter().find(|line| line.block_bytes == block_bytes)
     }
@@ -67,14 +65,12 @@ impl Grid<'_> {
 
 impl<'a> Line<'a> {
     /// The cell of a number of streams.
-    #[must_use]
     pub fn point(&self, streams: u32) -> Option<&Point<'a>> {
         self.points.iter().find(|point| point.count() == streams)
     }
 }
 
 /// Reads the `scale` cells of a Record: one grid per direction and set of targets, in the order of the Record.
-#[must_use]
 pub(crate) fn analyse(record: &Record) -> Vec<Grid<'_>> {
     let mut grids: Vec<Grid<'_>> = Vec::new();
     for cell in record.cells.iter().filter(|cell| cell.experiment == Experiment::Scale) {

@@ -10,7 +10,7 @@ const SHORT_RAMP: f64 = 0.1;
 pub struct Point<'a> {
     /// The cell itself; its `bytes_per_s` is the rate while all streams ran.
     pub cell: &'a CellRecord,
-    /// The time before the last stream began, of the first visit; `None` for a single stream and where all began at once.
+    /// The time before the last stream began, of the first visit; `None` for a single stream and if all began at once.
     pub ramp: Option<Ramp>,
     /// What each stream had, by index.
     pub streams: Vec<StreamShare>,
@@ -21,7 +21,7 @@ pub struct Point<'a> {
     /// How far the starts were from the requested times, in ns: the most that a start differed from its turn, or, where all
     /// were to start together, from the first start to the last. `None` for a single stream.
     pub skew_ns: Option<u64>,
-    /// The rate over that of one stream with the same block size; `None` where that was not measured.
+    /// The rate over that of one stream with the same block size; `None` if that was not measured.
     pub speed_up: Option<f64>,
     /// Indices of the streams that failed.
     pub failed: Vec<u32>,
@@ -29,13 +29,11 @@ pub struct Point<'a> {
 
 impl Point<'_> {
     /// Number of streams.
-    #[must_use]
     pub fn count(&self) -> u32 {
         self.cell.workload.streams
     }
 
     /// Bytes per second while all streams ran.
-    #[must_use]
     pub fn bytes_per_s(&self) -> Option<f64> {
         self.cell.result.bytes_per_s.map(|rate| rate.mean)
     }
@@ -46,9 +44,9 @@ impl Point<'_> {
 pub struct Ramp {
     /// From the first start to the last.
     pub elapsed_ns: u64,
-    /// Bytes of the whole windows in that time.
+    /// Bytes of the full windows in that time.
     pub bytes: u64,
-    /// Their rate; `None` where the ramp is shorter than a window.
+    /// Their rate; `None` if the ramp is shorter than a window.
     pub bytes_per_s: Option<f64>,
 }
 
@@ -78,7 +76,7 @@ pub struct Fairness {
 }
 
 /// What one target gave, over all visits.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TargetShare {
     /// Index of the target.
     pub target: u32,
@@ -92,7 +90,7 @@ pub struct TargetShare {
     pub elapsed_ns: u64,
     /// Bytes over that time, per second.
     pub bytes_per_s: f64,
-    /// The part of that time in which its device was busy; `None` where no counters reach it.
+    /// The part of that time in which its device was busy; `None` if no counters reach it.
     pub busy_share: Option<f64>,
 }
 
@@ -198,15 +196,7 @@ fn targets(cell: &CellRecord) -> Vec<TargetShare> {
         cell.result.visits.iter().map(|visit| of_visit(visit, cell)).collect();
     let used = cell.workload.targets.iter().take(cell.workload.streams as usize);
     used.map(|&target| {
-        let mut share = TargetShare {
-            target,
-            streams: 0,
-            bytes: 0,
-            ops: 0,
-            elapsed_ns: 0,
-            bytes_per_s: 0.0,
-            busy_share: None,
-        };
+        let mut share = TargetShare { target, ..TargetShare::default() };
         for streams in &visits {
             let its: Vec<&StreamResult> = streams.iter().filter(|stream| stream.target == target).collect();
             share.streams = share.streams.max(its.len());

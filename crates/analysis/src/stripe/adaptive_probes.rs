@@ -77,7 +77,6 @@ fn told(units: &UnitMembers) -> NextPlace {
 
 impl AdaptiveProbes {
     /// The adaptive probes of a workload whose first positions are chosen at run time.
-    #[must_use]
     pub fn of(workload: &Workload) -> Self {
         Self {
             op: workload.op,

@@ -53,7 +53,7 @@ pub struct BoundaryStep {
 pub struct SizePoint {
     /// The smallest of the sizes.
     pub bytes: u64,
-    /// Requests of whole stripes only; without a stripe, those at a multiple of their size.
+    /// Requests of full stripes only; without a stripe, those at a multiple of their size.
     pub aligned_count: usize,
     /// Their median in ns.
     pub aligned_median_ns: Option<f64>,

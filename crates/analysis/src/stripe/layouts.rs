@@ -188,13 +188,11 @@ impl Known {
                 roles(&[read, parity, n - 1])
             }
             Beside::Parities(rotation) => {
-                let parity = match rotation {
-                    Rotation::LeftAsymmetric | Rotation::LeftSymmetric => n - 1 - stripe % n,
-                    Rotation::RightAsymmetric | Rotation::RightSymmetric => stripe % n,
-                };
-                match rotation {
-                    Rotation::LeftAsymmetric | Rotation::RightAsymmetric => beside_two(n, parity, place),
-                    _ => roles(&[(parity + 2 + place) % n, parity, (parity + 1) % n]),
+                let parity = rotation.parity(n, stripe);
+                if rotation.is_symmetric() {
+                    roles(&[(parity + 2 + place) % n, parity, (parity + 1) % n])
+                } else {
+                    beside_two(n, parity, place)
                 }
             }
             Beside::ParitiesOn(Ddf::Restart) => beside_two(n, n - 1 - (stripe + 1) % n, place),
@@ -221,15 +219,9 @@ fn beside_two(n: u64, parity: u64, place: u64) -> Roles {
 /// The reader and the parity of a level with one parity that moves, or stays on the last member.
 fn rotated(rotation: Option<Rotation>, n: u64, stripe: u64, place: u64) -> (u64, u64) {
     let Some(rotation) = rotation else { return (place, n - 1) };
-    let parity = match rotation {
-        Rotation::LeftAsymmetric | Rotation::LeftSymmetric => n - 1 - stripe % n,
-        Rotation::RightAsymmetric | Rotation::RightSymmetric => stripe % n,
-    };
-    let read = match rotation {
-        Rotation::LeftAsymmetric | Rotation::RightAsymmetric => place + u64::from(place >= parity),
-        Rotation::LeftSymmetric | Rotation::RightSymmetric => (parity + 1 + place) % n,
-    };
-    (read, parity)
+    let parity = rotation.parity(n, stripe);
+    let after_parity = (parity + 1 + place) % n;
+    (if rotation.is_symmetric() { after_parity } else { place + u64::from(place >= parity) }, parity)
 }
 
 fn copied(n: u64, first: u64, copies: u64) -> Roles {
@@ -249,7 +241,6 @@ fn roles(all: &[u64]) -> Roles {
 
 impl Level {
     /// As people write it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Level::Raid0 => "RAID 0",
@@ -276,8 +267,20 @@ impl Level {
 }
 
 impl Rotation {
+    /// The member with the parity of a stripe, of `n` members.
+    fn parity(self, n: u64, stripe: u64) -> u64 {
+        match self {
+            Rotation::LeftAsymmetric | Rotation::LeftSymmetric => n - 1 - stripe % n,
+            Rotation::RightAsymmetric | Rotation::RightSymmetric => stripe % n,
+        }
+    }
+
+    /// Whether data goes on behind the parity.
+    fn is_symmetric(self) -> bool {
+        matches!(self, Rotation::LeftSymmetric | Rotation::RightSymmetric)
+    }
+
     /// As md writes it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Rotation::LeftAsymmetric => "left-asymmetric",

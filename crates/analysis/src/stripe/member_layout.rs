@@ -39,7 +39,6 @@ pub struct MemberLayout {
 
 impl MemberLayout {
     /// Whether what was counted holds beyond doubt.
-    #[must_use]
     pub fn is_sure(&self) -> bool {
         self.doubts.is_empty()
     }

@@ -89,7 +89,6 @@ impl Grid {
 }
 
 /// The layout from the counters; `None` where no request reached a member.
-#[must_use]
 pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
     let (reads, writes) = (Side::of(seen.reads), Side::of(seen.writes));
     if reads.is_none() && writes.is_none() {
@@ -330,5 +329,4 @@ fn without_layout(layout: &mut MemberLayout, reads: &Option<Side>, writes: &Opti
 }
 
 #[cfg(test)]
-#[path = "members_tests.rs"]
 mod tests;

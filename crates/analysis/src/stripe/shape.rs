@@ -34,6 +34,11 @@ impl Layout {
         self.chunk_bytes * self.data
     }
 
+    /// A place in a whole number of stripes that begin at 0, as far from the start of one as `offset_bytes` is in this layout.
+    pub(super) fn unshifted(&self, offset_bytes: u64) -> u64 {
+        offset_bytes + self.stripe_bytes() - self.shift_chunks * self.chunk_bytes
+    }
+
     /// The figures of a request; how much each of them costs is not known here.
     pub(super) fn shape(&self, probe: Probe, place: f64) -> [f64; SHAPE] {
         match self.redundancy {
@@ -65,12 +70,11 @@ impl Layout {
 
     fn with_parity(&self, probe: Probe) -> [f64; SHAPE] {
         let stripe = self.stripe_bytes();
-        let begin = probe.offset_bytes + stripe - self.shift_chunks * self.chunk_bytes;
+        let begin = self.unshifted(probe.offset_bytes);
         let end = begin + probe.bytes;
         let (first, last) = (begin / stripe, (end - 1) / stripe);
-        let (mut partial, mut rows, mut read_rows, mut writers, mut readers) =
-            (0_u64, 0_u64, 0_u64, 0_u64, 0_u64);
-        let (mut own_rows, mut own_read_rows) = (0_u64, 0_u64);
+        let (mut partial, mut writers, mut readers) = (0_u64, 0_u64, 0_u64);
+        let (mut rows, mut read_rows, mut own_rows, mut own_read_rows) = (0_u64, 0_u64, 0_u64, 0_u64);
         let mut edge = |from: u64, to: u64| {
             if to - from == stripe {
                 rows += self.chunk_bytes;

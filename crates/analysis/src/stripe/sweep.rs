@@ -12,7 +12,7 @@ pub(super) const MAX_BOUNDARY_LOG2: u32 = 22;
 const SITE_PROBES: usize = 60;
 /// Odd parts of a full stripe: those of 1 to 16 data disks.
 const ODD_PARTS: [u64; 8] = [1, 3, 5, 7, 9, 11, 13, 15];
-/// The smallest whole-stripe candidate.
+/// The smallest full-stripe candidate.
 const MIN_WHOLE_BYTES: u64 = 32 << 10;
 
 /// One request of the sweep.
@@ -26,7 +26,6 @@ pub struct Probe {
 
 impl Probe {
     /// The byte after the last.
-    #[must_use]
     pub fn end_bytes(&self) -> u64 {
         self.offset_bytes + self.bytes
     }
@@ -50,13 +49,11 @@ pub struct SweepOptions {
 
 impl SweepOptions {
     /// The usual sweep: 1500 requests of at most 32 MiB.
-    #[must_use]
     pub fn new(capacity_bytes: u64, align_bytes: u64, seed: u64) -> SweepOptions {
         SweepOptions { capacity_bytes, align_bytes, largest_bytes: 32 << 20, seed, probes: 1500 }
     }
 
     /// The unit of small requests: offsets and sizes are multiples of it.
-    #[must_use]
     pub fn unit_bytes(&self) -> u64 {
         self.align_bytes.max(4096).next_power_of_two()
     }
@@ -78,10 +75,9 @@ enum Kind {
 /// span has no room for a sweep.
 ///
 /// Three families, mixed at random: triples of small requests around multiples of each candidate chunk (two neighbours
-/// follow each other on one member, or go to two); requests of q·2^m bytes at multiples of their size (whole stripes,
+/// follow each other on one member, or go to two); requests of q·2^m bytes at multiples of their size (full stripes,
 /// if the data disks are 2^n·q); and requests of any size anywhere. They are dealt to sites over the whole span; every
 /// site begins with one large request that brings all members there.
-#[must_use]
 pub fn sweep(options: &SweepOptions) -> Vec<Probe> {
     let unit = options.unit_bytes();
     let span = options.capacity_bytes / unit * unit;

@@ -21,7 +21,6 @@ pub enum Agreement {
 /// Compares an answer with `queue/minimum_io_size` (the chunk, for Linux's arrays) and `queue/optimal_io_size` (the full
 /// stripe; 0 when unknown), in bytes, and says it in a sentence. A minimum of no more than 4096 bytes, or of the unit of
 /// any block device, is no hint of a chunk.
-#[must_use]
 pub fn compare_with_sysfs(
     answer: &Answer,
     minimum_io_bytes: u64,

@@ -39,20 +39,13 @@ impl<'a> Facts<'a> {
             Op::Write => Op::Read,
         };
         let moved = metrics::device_bytes(cell, op);
-        let names: Vec<String> = cell
-            .workload
-            .targets
-            .iter()
-            .flat_map(|&target| cell.evidence.counters_of(target))
-            .map(|device| rdsk_units::printable(&device.name))
-            .fold(Vec::new(), |mut names, name| {
-                if !names.contains(&name) {
-                    names.push(name);
-                }
-                names
-            });
+        let mut names: Vec<String> = Vec::new();
+        for device in cell.workload.targets.iter().flat_map(|&target| cell.evidence.counters_of(target)) {
+            let name = rdsk_units::printable(&device.name);
+            names.extend((!names.contains(&name)).then_some(name));
+        }
         let written = match op {
-            Op::Read => Written { least: 1.0, most: Some(1.0) },
+            Op::Read => Written::ONCE,
             Op::Write => metrics::written(cell),
         };
         Some(Self {
@@ -68,6 +61,11 @@ impl<'a> Facts<'a> {
             process_share: metrics::process_bytes(cell, op).map(|charged| metrics::ratio(charged, bytes)),
             device_names: crate::words::list(&names),
         })
+    }
+
+    /// Whether a target is a file.
+    pub(super) fn is_file(&self) -> bool {
+        self.targets.iter().any(|target| target.kind == TargetKind::File)
     }
 
     pub(super) fn is_direct(&self) -> bool {

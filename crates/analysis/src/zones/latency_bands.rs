@@ -66,7 +66,6 @@ pub enum Cause {
 
 impl Cause {
     /// The cause in two or three words, for a table.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Clock { .. } => "steps of the clock",

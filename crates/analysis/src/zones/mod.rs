@@ -79,14 +79,12 @@ pub struct Zones {
 
 impl Zones {
     /// Whether its samples scatter so little, without bands, that one pass tells the rate.
-    #[must_use]
     pub fn is_tight(&self) -> bool {
         self.latency_bands.is_none() && self.scatter.is_some_and(|scatter| scatter <= TIGHT)
     }
 }
 
 /// Reads a cell of a Record; `None` where no position was visited.
-#[must_use]
 pub(crate) fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
     let places = places(record, cell)?;
     let block_bytes = cell.workload.block_bytes;
@@ -111,7 +109,7 @@ pub(crate) fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
         latency_bands: latency_bands::latency_bands(record, cell, &places, &zones),
         drift: drift(cell, &places),
         outside_ns: outside_ns(cell)?,
-        busy_share: busy_share(cell),
+        busy_share: cell.evidence.device.first().and_then(|device| crate::metrics::busy_share(cell, device)),
         passes: complete(cell).count(),
         zones,
         positions: places.positions,
@@ -134,10 +132,6 @@ fn ends(cell: &CellRecord, positions: &[Position], rates: &[f64]) -> (Option<f64
         median(&there.map(|(_, &rate)| rate).collect::<Vec<f64>>())
     };
     (over(&|offset| offset <= low), over(&|offset| offset >= high))
-}
-
-fn busy_share(cell: &CellRecord) -> Option<f64> {
-    crate::metrics::busy_share(cell, cell.evidence.device.first()?)
 }
 
 /// The zones: the medians of the positions are cut where they step, and the smallest steps are taken back as long as they

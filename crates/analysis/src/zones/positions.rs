@@ -1,6 +1,6 @@
 //! The positions of a cell of `zones`: the samples of each, by offset, and the device they are on.
 
-use rdsk_model::{CellRecord, Device, Record};
+use rdsk_model::{CellRecord, Record};
 use rdsk_stats::{median, median_interval};
 
 /// One position and what was seen there.
@@ -22,7 +22,6 @@ pub struct Position {
 
 impl Position {
     /// Bytes per second of a block of this size.
-    #[must_use]
     pub fn bytes_per_s(&self, block_bytes: u64) -> f64 {
         block_bytes as f64 * 1e9 / self.median_ns
     }
@@ -52,15 +51,9 @@ pub(super) struct Places {
     pub(super) position_of: Vec<Option<usize>>,
 }
 
-/// The device under a cell's first target.
-fn device<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Device> {
-    let index = cell.workload.targets.first()?;
-    record.targets.iter().find(|target| target.index == *index)?.device.as_ref()
-}
-
 /// Whether the device reports that it is rotational.
 pub fn rotates(record: &Record, cell: &CellRecord) -> bool {
-    device(record, cell).and_then(|device| device.rotational) == Some(true)
+    crate::metrics::first_device(record, cell).and_then(|device| device.rotational) == Some(true)
 }
 
 /// The samples of a cell by position; `None` where no position was visited.
