@@ -1,4 +1,4 @@
-//! Everything that is derived from one Record, each thing when it is first asked for and then kept: rules and pages share
+//! Everything that is derived from one Record, each thing on first use, and then kept: rules and pages share
 //! one [`Analysis`], so that a costly inference runs once. It stores nothing that the Record does not give again.
 
 use crate::rate_series::{self, LevelShift, RateSeries};

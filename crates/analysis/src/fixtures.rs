@@ -180,7 +180,7 @@ pub fn not_applicable(cell: CellRecord, why: &str) -> CellRecord {
 pub fn record(targets: Vec<Target>, mut cells: Vec<CellRecord>) -> Record {
     for cell in &mut cells {
         if cell.result.stop != StopReason::NotApplicable {
-            cell.verdict = Some(crate::verdict_with_cpus(cell, &targets, Some(8)));
+            cell.verdict = Some(crate::verdict(cell, &targets, Some(8)));
         }
     }
     Record {

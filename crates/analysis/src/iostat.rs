@@ -5,7 +5,7 @@
 //! rates are differences over the interval; kB are 1024 bytes; `%rrqm` is merges over merges and requests, 100 when
 //! there were merges only; `*_await` and `*areq-sz` are per completed request, 0 without any; `aqu-sz` is the growth of
 //! `time_in_queue` over the interval; `%util` is the growth of `io_ticks` over it and is not held to 100. Two
-//! differences remain: sysstat measures the interval in hundredths of a second and we in nanoseconds, and where a
+//! differences remain: sysstat measures the interval in hundredths of a second and we in nanoseconds, and if a
 //! counter went back sysstat prints a huge number and we give no row.
 
 use rdsk_model::{DeviceEvidence, DiskStat};
@@ -74,14 +74,14 @@ pub const COLUMNS: [Column; 22] = [
     ("%util", |row| row.util_percent),
 ];
 
-/// The row of a device over the I/O of a cell; `None` where its counters are not known, and over no time: a row of zeros
+/// The row of a device over the I/O of a cell; `None` if its counters are not known, and over no time: a row of zeros
 /// would claim that nothing happened.
 pub fn iostat_row(device: &DeviceEvidence) -> Option<Iostat> {
     let interval_ns = device.interval_ns.filter(|&interval_ns| interval_ns > 0)?;
     Some(row_of(&device.diskstat?, interval_ns))
 }
 
-/// Mean number of requests of a device that waited to be given to it, over the I/O of a cell; `None` where nobody counted.
+/// Mean number of requests that waited for a place in the device, over the I/O of a cell; `None` if it was not counted.
 pub fn waiting_mean(device: &DeviceEvidence) -> Option<f64> {
     Some(float(device.waiting_ns?) / float(device.interval_ns.filter(|&interval_ns| interval_ns > 0)?))
 }

@@ -26,14 +26,9 @@ use rdsk_model::{CellRecord, Op, StopReason, Target, Verdict, VerdictCode};
 /// One step of the list above: a code and its sentence, or nothing.
 type Judgement = Option<(VerdictCode, String)>;
 
-/// Judges a cell; `targets` are those of its Record. See [`verdict_with_cpus`], which also knows the machine.
-pub fn verdict(cell: &CellRecord, targets: &[Target]) -> Verdict {
-    verdict_with_cpus(cell, targets, None)
-}
-
-/// Judges a cell on a machine with `cpus` processors: a cell of more streams than that is `cpu-bound` when they are
-/// all busy. Without the number each stream is taken to have one of its own.
-pub fn verdict_with_cpus(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verdict {
+/// Judges a cell on a machine with `cpus` processors; `targets` are those of its Record. A cell of more streams than
+/// processors is `cpu-bound` when they are all busy. Without the number each stream is taken to have one of its own.
+pub fn verdict(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verdict {
     let Some(facts) = Facts::of(cell, targets) else {
         let text = format!("nothing completed: {}", rdsk_units::printable(&cell.result.why));
         return Verdict { code: VerdictCode::Incomplete, device_share: None, text };

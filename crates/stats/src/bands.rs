@@ -47,9 +47,9 @@ pub struct Bands {
     pub bands: Vec<Band>,
 }
 
-/// Fewest samples that can tell.
+/// Fewest samples that can show it.
 const MIN_SAMPLES: usize = 20;
-/// Points at which the density is reckoned.
+/// Points at which the density is computed.
 const GRID: usize = 1024;
 /// A valley that separates two clusters is at most this part of the lower of the peaks beside it.
 const VALLEY: f64 = 0.5;

@@ -95,14 +95,12 @@ impl Steps {
         let mut steps = Steps { at: Vec::new(), below: Vec::new(), above: Vec::new() };
         for (count, &value) in sorted.iter().enumerate() {
             if steps.at.last() == Some(&value) {
-                if let Some(above) = steps.above.last_mut() {
-                    *above += 1.0;
-                }
+                steps.above.pop();
             } else {
                 steps.at.push(value);
                 steps.below.push(count as f64);
-                steps.above.push(count as f64 + 1.0);
             }
+            steps.above.push(count as f64 + 1.0);
         }
         Some(steps)
     }

@@ -23,13 +23,9 @@ pub struct LevelShift {
 }
 
 impl LevelShift {
-    /// The level at a position.
-    fn level_at(&self, index: usize) -> f64 {
-        if index < self.index { self.before } else { self.after }
-    }
-
     fn residuals(&self, samples: &[f64]) -> Vec<f64> {
-        samples.iter().enumerate().map(|(index, sample)| sample - self.level_at(index)).collect()
+        let level = |index: usize| if index < self.index { self.before } else { self.after };
+        samples.iter().enumerate().map(|(index, sample)| sample - level(index)).collect()
     }
 }
 

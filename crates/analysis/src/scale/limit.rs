@@ -41,7 +41,7 @@ pub enum Limit {
 /// What stands behind a limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cause {
-    /// Indices of the targets that are the limit; empty where none in particular is.
+    /// Indices of the targets that are the limit; empty if none in particular is.
     pub targets: Vec<u32>,
     /// One clause: `/dev/sdb was busy 99.1 % of the time`.
     pub text: String,
@@ -64,7 +64,7 @@ impl Limit {
         }
     }
 
-    /// What stands behind it; `None` where it is not known.
+    /// What stands behind it; `None` if it is not known.
     pub fn cause(&self) -> Option<&Cause> {
         match self {
             Self::Throttled(cause)
@@ -79,7 +79,7 @@ impl Limit {
     }
 }
 
-/// The limit at a knee: that of its own cell, or, where its counters show none, that of the next larger count, at which it
+/// The limit at a knee: that of its own cell, or, if its counters show none, that of the next larger count, at which it
 /// must show since nothing more was gained. A larger count that brings further targets in always judges: that one target is
 /// busy does not say why two do no more.
 pub fn limit(record: &Record, at: &Point<'_>, next: &Point<'_>) -> Limit {

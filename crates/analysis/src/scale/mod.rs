@@ -1,13 +1,14 @@
 //! What the cells of `scale` say: what all streams did together and the ramp apart from it, what each stream and each target
-//! had, where more streams stop helping, and what limits there. Derived from a Record when asked for; it claims no limit
+//! had, where more streams stop helping, and what limits there. Derived from a Record on request; it claims no limit
 //! whose counters are missing.
 
 mod limit;
 mod shares;
 
-pub use limit::{BUSY, Cause, IDLE, Limit, limit};
-pub use limit::{name, of_point};
+pub use limit::{BUSY, Cause, IDLE, Limit, limit, name, of_point};
 pub use shares::{Fairness, Point, Ramp, StreamShare, TargetShare};
+
+use std::collections::BTreeSet;
 
 use rdsk_model::{CellRecord, Experiment, Op, Record};
 use rdsk_stats::{Knee, Level, knee};
@@ -50,11 +51,9 @@ pub struct Stop {
 impl Grid<'_> {
     /// The stream counts of all lines, ascending.
     pub fn counts(&self) -> Vec<u32> {
-        let mut counts: Vec<u32> =
+        let counts: BTreeSet<u32> =
             self.lines.iter().flat_map(|line| &line.points).map(Point::count).collect();
-        counts.sort_unstable();
-        counts.dedup();
-        counts
+        counts.into_iter().collect()
     }
 
     /// The line of a block size.

@@ -1,5 +1,7 @@
 //! One cell of `scale`, read: who had how much of it, and when. Sums over visits; it knows no other cell.
 
+use std::collections::BTreeSet;
+
 use rdsk_model::{CellRecord, StreamResult, Visit};
 
 /// A ramp of up to this part of the elapsed time does not blur the shares of the streams.
@@ -97,17 +99,15 @@ pub struct TargetShare {
 /// Reads one cell; what needs other cells is left empty.
 pub(super) fn point(cell: &CellRecord) -> Point<'_> {
     let streams = streams(cell);
-    let ramp = ramp(cell);
-    let mut failed: Vec<u32> = cell.result.errors.iter().filter_map(|error| error.stream).collect();
-    failed.sort_unstable();
-    failed.dedup();
+    let failed: BTreeSet<u32> = cell.result.errors.iter().filter_map(|error| error.stream).collect();
+    let failed: Vec<u32> = failed.into_iter().collect();
     Point {
         cell,
         fairness: fairness(cell, &streams, &failed),
         targets: targets(cell),
         skew_ns: cell.result.visits.iter().filter_map(|visit| skew_ns(visit, cell)).max(),
         speed_up: None,
-        ramp,
+        ramp: ramp(cell),
         streams,
         failed,
     }

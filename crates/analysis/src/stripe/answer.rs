@@ -66,7 +66,7 @@ pub struct SizePoint {
 /// What to write, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
-    /// Writes of a multiple of this; `None` where nothing was found that the size should heed.
+    /// Writes of a multiple of this; `None` if nothing was found that the size should heed.
     pub write_bytes: Option<u64>,
     /// At a multiple of this, counted from [`Answer::start_offset_bytes`].
     pub align_bytes: Option<u64>,

@@ -1,5 +1,7 @@
 //! What follows from the fitted layouts, and the sentences that say so. It fits nothing.
 
+use std::collections::BTreeSet;
+
 use rdsk_model::Op;
 use rdsk_stats::median;
 
@@ -13,7 +15,7 @@ use crate::words::{nanos, plural};
 const TEMPER: f64 = 1.5;
 /// Chance from which on a difference is not believed.
 const DOUBTFUL: f64 = 1e-4;
-/// The same where it is one of several reasons.
+/// The same if it is one of several reasons.
 const UNLIKELY: f64 = 0.01;
 /// Log odds that leave no doubt, once divided for what fits suppose.
 const CLEAR: f64 = 10.0;
@@ -27,7 +29,7 @@ const ROUNDS: u64 = 3;
 const SUREST: f64 = 0.999;
 /// The most confidence in what other devices would show as well.
 const AMBIGUOUS: f64 = 0.5;
-/// The same where only an unusual device would.
+/// The same if only an unusual device would.
 const UNUSUAL: f64 = 0.8;
 
 /// Everything that the conclusion rests on.
@@ -59,7 +61,7 @@ struct Proof {
     is_striped: bool,
     /// Full stripes cost less than parts.
     saving: Option<Saving>,
-    /// Log odds of the best layout with parity against the best without; 0 where that one is ahead.
+    /// Log odds of the best layout with parity against the best without; 0 if that one is ahead.
     reads_margin: f64,
 }
 
@@ -173,7 +175,7 @@ impl Proof {
     }
 }
 
-/// The most confidence that the chunk deserves: many chunks make the same full stripe, so the small requests must tell.
+/// The most confidence that the chunk deserves: many chunks make the same full stripe, so the small requests must show it.
 fn chunk_limit(case: &Case<'_>, layout: &Layout, proof: &Proof) -> f64 {
     let odds = case.profile.log_odds(layout.chunk_bytes, Some(layout.stripe_bytes()));
     let best_odds =
@@ -340,9 +342,7 @@ fn sizes(rows: &[Row], layout: Option<&Layout>) -> Vec<SizePoint> {
         }
         None => row.probe.offset_bytes.is_multiple_of(row.probe.bytes),
     };
-    let mut octaves: Vec<u32> = rows.iter().map(|row| row.probe.bytes.ilog2()).collect();
-    octaves.sort_unstable();
-    octaves.dedup();
+    let octaves: BTreeSet<u32> = rows.iter().map(|row| row.probe.bytes.ilog2()).collect();
     let point = |octave: u32| {
         let in_it = |row: &&Row| row.probe.bytes.ilog2() == octave;
         let taken = |aligned: bool| -> Vec<f64> {

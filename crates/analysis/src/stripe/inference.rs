@@ -25,7 +25,6 @@ const NEAR_LOG_ODDS: f64 = 5.0;
 const UNPROVEN_LOG_ODDS: f64 = 30.0;
 /// A chunk whose log odds from the small requests are below the best by more than this is not considered.
 const RULED_OUT_LOG_ODDS: f64 = 60.0;
-
 /// Chance of such a difference from which on it is beyond doubt, whatever else there is.
 const BEYOND_DOUBT: f64 = 1e-4;
 /// Share of a stripe's saving from which on a part of the stripe counts as saving as much.
@@ -34,9 +33,9 @@ const AS_MUCH: f64 = 0.7;
 /// Reads the latencies of a sweep, given in the order of issue.
 ///
 /// Chunks are the powers of two between twice the sweep's unit and 4 MiB, full stripes 2 to 24 of them, no larger than
-/// the largest request. Latency alone cannot tell a stripe without parity over flash from the dies within one flash
+/// the largest request. Latency alone cannot distinguish a stripe without parity over flash from the dies within one flash
 /// device; such steps are named in the evidence and are no stripe. Reads visit all members in turn, parity or not, so
-/// from reads the full stripe is told with little confidence.
+/// reads show the full stripe with little confidence.
 pub fn infer(op: Op, samples: &[Sample]) -> Answer {
     let profile = boundary_profile(samples);
     let rows = rows(samples);

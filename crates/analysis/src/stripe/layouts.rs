@@ -8,9 +8,9 @@ pub enum Rotation {
     LeftAsymmetric,
     /// Parity moves up, data counts up from the first member.
     RightAsymmetric,
-    /// Parity moves down, data goes on behind it: the default of md and LVM.
+    /// Parity moves down, data continues after it: the default of md and LVM.
     LeftSymmetric,
-    /// Parity moves up, data goes on behind it.
+    /// Parity moves up, data continues after it.
     RightSymmetric,
 }
 
@@ -35,13 +35,13 @@ pub enum Level {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Beside {
     Nothing,
-    /// One parity chunk; `None` where it never moves.
+    /// One parity chunk; `None` if it never moves.
     Parity(Option<Rotation>),
     /// Two parity chunks that move together.
     Parities(Rotation),
     /// Two of DDF: the first stripe is a turn further, or the second chunk lies before the first.
     ParitiesOn(Ddf),
-    /// One that moves and one that stays on the last member; `None` where neither moves.
+    /// One that moves and one that stays on the last member; `None` if neither moves.
     ParityAndFixed(Option<Rotation>),
     /// Copies next to each other.
     Near(u64),
@@ -116,7 +116,7 @@ impl Known {
             Beside::Nothing | Beside::Following(_) => n,
             Beside::Parity(_) => n - 1,
             Beside::Parities(_) | Beside::ParitiesOn(_) | Beside::ParityAndFixed(_) => n - 2,
-            // As md's own optimal I/O size: where the copies do not divide the members, a whole turn.
+            // As md's own optimal I/O size: if the copies do not divide the members, a whole turn.
             Beside::Near(copies) if n.is_multiple_of(copies) => n / copies,
             Beside::Near(_) => n,
         }
@@ -148,7 +148,7 @@ impl Known {
         }
     }
 
-    /// How the parity moves, where that has one of the four usual names.
+    /// How the parity moves, if that has one of the four usual names.
     pub(super) fn rotation(&self) -> Option<Rotation> {
         match self.beside {
             Beside::Parity(rotation) => rotation,
@@ -275,7 +275,7 @@ impl Rotation {
         }
     }
 
-    /// Whether data goes on behind the parity.
+    /// Whether data continues after the parity.
     fn is_symmetric(self) -> bool {
         matches!(self, Rotation::LeftSymmetric | Rotation::RightSymmetric)
     }

@@ -21,7 +21,7 @@ pub struct StripeResult {
     pub answer: Answer,
     /// What the members' counters say; `None` if they were not seen, or did not move.
     pub counted: Option<MemberLayout>,
-    /// How the kernel's hints relate to it; `None` where there are none.
+    /// How the kernel's hints relate to it; `None` if there are none.
     pub hints: Option<(Agreement, String)>,
     /// Whether the requests reached a device at all; if not, there is no conclusion.
     pub is_of_device: bool,
@@ -29,7 +29,7 @@ pub struct StripeResult {
     pub begin_bytes: u64,
     /// Requests made, those to count by included.
     pub requests: usize,
-    /// Requests of the sweep, whose latencies were taken; 0 where the counters told enough.
+    /// Requests of the sweep, whose latencies were taken; 0 if the counters showed enough.
     pub timed: usize,
     /// Requests planned.
     pub planned: usize,
@@ -40,7 +40,7 @@ pub struct StripeResult {
 }
 
 impl StripeResult {
-    /// Whether the latencies say the same as the counters; true where only one of the two speaks.
+    /// Whether the latencies say the same as the counters; true if only one of the two speaks.
     pub fn agrees(&self) -> bool {
         let Some(counted) = self.counted.as_ref().filter(|_| self.timed > 0) else { return true };
         let is = |timed: Option<Figure>, bytes: Option<u64>| timed.map(|figure| figure.bytes) == bytes;
@@ -101,7 +101,7 @@ impl StripeResult {
         conclude::advice(chunk, stripe, self.parity() == Some(true), self.start_offset_bytes())
     }
 
-    /// Where the first full stripe of the target begins, in bytes from its start and less than a full stripe; `None` where it
+    /// Where the first full stripe of the target begins, in bytes from its start and less than a full stripe; `None` if it
     /// makes no difference or is not known.
     pub fn start_offset_bytes(&self) -> Option<u64> {
         let (stripe, _) = self.stripe()?;
@@ -116,7 +116,7 @@ fn sureness(counted: &MemberLayout) -> f64 {
     if counted.is_sure() { 1.0 } else { IN_DOUBT }
 }
 
-/// Reads a cell of `stripe`; `None` where none of its requests was made, and of reads that only stand beside the writes of the
+/// Reads a cell of `stripe`; `None` if none of its requests was made, and of reads that only stand beside the writes of the
 /// same target: what those say rests on both.
 pub(crate) fn stripe(record: &Record, cell: &CellRecord) -> Option<StripeResult> {
     let workload = &cell.workload;
@@ -182,7 +182,7 @@ fn chosen(cell: &CellRecord) -> &[ChosenIo] {
     cell.result.points.last().map_or(&[], |run| &run.chosen)
 }
 
-/// What the members' counters say: of writes together with the reads beside them, of reads alone where nothing was written.
+/// What the members' counters say: of writes together with the reads beside them, of reads alone if nothing was written.
 fn counted(record: &Record, cell: &CellRecord, beside: Option<&CellRecord>) -> Option<MemberLayout> {
     let of = |op: Op| {
         let is_it = |one: &&CellRecord| one.workload.op == op && !chosen(one).is_empty();

@@ -22,7 +22,7 @@ pub(super) struct Layout {
     pub(super) shift_chunks: u64,
 }
 
-/// What tells layouts apart.
+/// Figures that distinguish layouts.
 pub(super) const SHAPE: usize = 9;
 /// Figures that say nothing of a layout: constant, size, size at this position, square root of the size.
 pub(super) const PLAIN: usize = 4;
@@ -55,7 +55,7 @@ impl Layout {
         let turns = count.div_ceil(self.data);
         let missing_first = probe.offset_bytes - first * chunk;
         let missing_last = (last + 1) * chunk - probe.end_bytes();
-        // Members that are asked `turns` times; the request's first chunk lies on the first of them, its last on the last.
+        // Members that get `turns` requests; the request's first chunk lies on the first of them, its last on the last.
         let busy = count - (turns - 1) * self.data;
         let short = match busy {
             1 => missing_first + missing_last,

@@ -38,7 +38,7 @@ pub struct SweepOptions {
     pub capacity_bytes: u64,
     /// Offsets and sizes are multiples of this, and of no less than 4096.
     pub align_bytes: u64,
-    /// The largest request. A full stripe above half of it is not found; where the host splits requests, no more than
+    /// The largest request. A full stripe above half of it is not found; if the host splits requests, no more than
     /// the largest it leaves whole.
     pub largest_bytes: u64,
     /// Decides places, sizes and order.
@@ -71,8 +71,7 @@ enum Kind {
 }
 
 /// The requests, to be issued one after the other in this very order (the triples depend on it) with little time between,
-/// each durable before the next. An empty list where the
-/// span has no room for a sweep.
+/// each durable before the next. An empty list if the span has no room for a sweep.
 ///
 /// Three families, mixed at random: triples of small requests around multiples of each candidate chunk (two neighbours
 /// follow each other on one member, or go to two); requests of q·2^m bytes at multiples of their size (full stripes,
@@ -90,24 +89,16 @@ pub fn sweep(options: &SweepOptions) -> Vec<Probe> {
     rng.shuffle(&mut kinds);
     let site_bytes = SITE_BYTES.min(span);
     let mut probes = Vec::with_capacity(options.probes);
-    let mut site = None;
-    let mut left = 0;
+    let (mut site, mut left) = (0, 0);
     for kind in kinds {
-        let start = match site {
-            Some(start) if left > 0 => start,
-            _ => {
-                let start = rng.below((span - site_bytes) / unit + 1) * unit;
-                probes.push(Probe {
-                    offset_bytes: start + (site_bytes - largest) / 2 / unit * unit,
-                    bytes: largest,
-                });
-                left = SITE_PROBES;
-                site = Some(start);
-                start
-            }
-        };
+        if left == 0 {
+            site = rng.below((span - site_bytes) / unit + 1) * unit;
+            let offset_bytes = site + (site_bytes - largest) / 2 / unit * unit;
+            probes.push(Probe { offset_bytes, bytes: largest });
+            left = SITE_PROBES;
+        }
         let before = probes.len();
-        place(kind, start..start + site_bytes, unit, &mut rng, &mut probes);
+        place(kind, site..site + site_bytes, unit, &mut rng, &mut probes);
         left = left.saturating_sub(probes.len() - before);
     }
     probes

@@ -50,8 +50,9 @@ fn buffered(facts: &Facts<'_>) -> Judgement {
     if let Some(share) = own_share(facts) {
         return (share < DEVICE_SHARE).then(|| page_cache(facts, share));
     }
-    if let Some(judgement) = memory_filesystem(facts) {
-        return Some(judgement);
+    let in_memory = facts.memory_filesystem();
+    if in_memory.is_some() {
+        return in_memory;
     }
     let (cell, visits) = (facts.cell, metrics::passes(facts.cell));
     let spans = facts.targets.len().max(1) as u64 * visits;
@@ -78,7 +79,7 @@ fn own_share(facts: &Facts<'_>) -> Option<f64> {
 
 /// Whether the kernel charges nobody for these reads: until 6.4 it read single pages from zram, ram disks and pmem by a call
 /// of the driver (`rw_page`) that no account passes (measured on 6.1 with zram, 2026-11: 16 MiB read, 0 charged). Memory has
-/// not answered where it held nothing of the span at the start and no byte was read twice.
+/// not answered if it held nothing of the span at the start and no byte was read twice.
 fn is_never_charged(facts: &Facts<'_>) -> bool {
     let cell = facts.cell;
     let passes = metrics::passes(cell) * facts.targets.len().max(1) as u64;
@@ -99,7 +100,7 @@ fn page_cache(facts: &Facts<'_>, share: f64) -> (VerdictCode, String) {
 
 fn direct(facts: &Facts<'_>) -> Judgement {
     let (Some(share), Some(moved)) = (facts.share, facts.moved) else {
-        return memory_filesystem(facts).or_else(|| Some(unverified(facts)));
+        return facts.memory_filesystem().or_else(|| Some(unverified(facts)));
     };
     if share >= DEVICE_SHARE {
         return None;
@@ -122,12 +123,6 @@ fn direct(facts: &Facts<'_>) -> Judgement {
             Some((VerdictCode::Unverified, text))
         }
     }
-}
-
-fn memory_filesystem(facts: &Facts<'_>) -> Judgement {
-    facts.memory_filesystem().map(|kind| {
-        (VerdictCode::PageCache, format!("{kind} keeps its files in memory: no device holds them"))
-    })
 }
 
 fn unverified(facts: &Facts<'_>) -> (VerdictCode, String) {

@@ -133,8 +133,8 @@ fn too_little(facts: &Facts<'_>, share: f64) -> (VerdictCode, String) {
 }
 
 fn without_counters(facts: &Facts<'_>) -> (VerdictCode, String) {
-    if let Some(kind) = facts.memory_filesystem() {
-        return (VerdictCode::PageCache, format!("{kind} keeps its files in memory: no device holds them"));
+    if let Some(judgement) = facts.memory_filesystem() {
+        return judgement;
     }
     let dirty = facts.cell.evidence.page_cache.and_then(|cache| cache.after.dirty_bytes);
     if let Some(dirty) = dirty.filter(|&dirty| metrics::ratio(dirty, facts.bytes) > 1.0 - ABSORBED_SHARE) {

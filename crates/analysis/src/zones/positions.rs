@@ -36,7 +36,7 @@ pub struct Zone {
     pub positions: usize,
     /// First byte of its first position.
     pub begin_bytes: u64,
-    /// Byte behind its last position's block.
+    /// Byte after its last position's block.
     pub end_bytes: u64,
     /// Rate at the median latency of its positions, in bytes per second.
     pub bytes_per_s: f64,
@@ -47,7 +47,7 @@ pub(super) struct Places {
     /// By offset; the latencies of each in the order of the passes.
     pub(super) samples: Vec<Vec<u64>>,
     pub(super) positions: Vec<Position>,
-    /// From the index of a chosen place to that of its position; `None` where it was never visited.
+    /// From the index of a chosen place to that of its position; `None` if it was never visited.
     pub(super) position_of: Vec<Option<usize>>,
 }
 
@@ -56,7 +56,7 @@ pub fn rotates(record: &Record, cell: &CellRecord) -> bool {
     crate::metrics::first_device(record, cell).and_then(|device| device.rotational) == Some(true)
 }
 
-/// The samples of a cell by position; `None` where no position was visited.
+/// The samples of a cell by position; `None` if no position was visited.
 pub(super) fn places(record: &Record, cell: &CellRecord) -> Option<Places> {
     // A time of 0 by a coarse clock is less than one of its steps.
     let least_ns = record.host.as_ref().map_or(1, |host| host.clock.resolution_ns / 2).max(1);
