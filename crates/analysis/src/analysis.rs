@@ -1,4 +1,4 @@
-//! Everything that is derived from one Record, each thing when it is first asked for and then kept: rules and pages share
+//! Everything that is derived from one Record, each thing on first use, and then kept: rules and pages share
 //! one [`Analysis`], so that a costly inference runs once. It stores nothing that the Record does not give again.
 
 use crate::rate_series::{self, LevelShift, RateSeries};
@@ -31,45 +31,38 @@ struct Derived {
 
 impl<'a> Analysis<'a> {
     /// Of a Record whose cells have their verdicts; nothing is derived yet.
-    #[must_use]
     pub fn of(record: &'a Record) -> Self {
         let derived = record.cells.iter().map(|_| Derived::default()).collect();
         Self { record, derived, scale: OnceCell::new() }
     }
 
     /// Zones, scatter and latency bands of a cell of `zones`; `None` when no position was visited.
-    #[must_use]
     pub fn zones(&self, cell: &CellRecord) -> Option<&Zones> {
         self.derived(cell).zones.get_or_init(|| zones::zones(self.record, cell)).as_ref()
     }
 
     /// The geometry that a cell of `stripe` shows; `None` when it made no request, and for reads that only accompany the
     /// writes of the same target.
-    #[must_use]
     pub fn stripe(&self, cell: &CellRecord) -> Option<&StripeResult> {
         self.derived(cell).stripe.get_or_init(|| stripe::stripe(self.record, cell)).as_ref()
     }
 
     /// The cells of `scale`: one grid per direction and set of targets, in the order of the Record.
-    #[must_use]
     pub fn scale(&self) -> &[Grid<'a>] {
         self.scale.get_or_init(|| scale::analyse(self.record))
     }
 
     /// The windows of a cell by visit; `None` when its progress is not that of the device.
-    #[must_use]
     pub fn rate_series(&self, cell: &CellRecord) -> Option<&RateSeries> {
         self.derived(cell).rate_series.get_or_init(|| rate_series::rate_series(cell)).as_ref()
     }
 
     /// The lasting falls of a cell's rate to a lower level.
-    #[must_use]
     pub fn level_shifts(&self, cell: &CellRecord) -> &[LevelShift] {
         self.derived(cell).level_shifts.get_or_init(|| rate_series::level_shifts(cell))
     }
 
     /// How the rate of a cell differs between its parts, when it does.
-    #[must_use]
     pub fn trend(&self, cell: &CellRecord) -> Option<Trend> {
         *self.derived(cell).trend.get_or_init(|| trend::trend(cell))
     }

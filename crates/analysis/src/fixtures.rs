@@ -19,7 +19,6 @@ use rdsk_model::{
 const NS_PER_MS: u64 = 1_000_000;
 
 /// A whole SATA disk `sda` with a volatile write cache and no FUA.
-#[must_use]
 pub fn disk() -> Target {
     Target {
         index: 0,
@@ -38,7 +37,6 @@ pub fn disk() -> Target {
 }
 
 /// A test file of 1 GiB on ext4 on the disk of [`disk`].
-#[must_use]
 pub fn file() -> Target {
     Target {
         name: ".".into(),
@@ -53,7 +51,6 @@ pub fn file() -> Target {
 }
 
 /// A cell whose every byte was moved by the device, one request per I/O: one synchronous stream at depth 1.
-#[must_use]
 pub fn cell(id: &str, op: Op, path: IoPath, block_bytes: u64, ops: u64, elapsed_ns: u64) -> CellRecord {
     let bytes = block_bytes * ops;
     CellRecord {
@@ -90,7 +87,6 @@ pub fn cell(id: &str, op: Op, path: IoPath, block_bytes: u64, ops: u64, elapsed_
 }
 
 /// The same cell, changed by a closure.
-#[must_use]
 pub fn with(mut cell: CellRecord, change: impl FnOnce(&mut CellRecord)) -> CellRecord {
     change(&mut cell);
     cell
@@ -98,7 +94,6 @@ pub fn with(mut cell: CellRecord, change: impl FnOnce(&mut CellRecord)) -> CellR
 
 /// Turns a write cell into one that memory took: written back after the return, `return_ns` for write(2) and
 /// `stable_ns` until everything was on the device.
-#[must_use]
 pub fn kept_in_memory(cell: CellRecord, return_ns: u64, stable_ns: u64) -> CellRecord {
     with(cell, |cell| {
         let bytes = cell.result.bytes.unwrap_or(0);
@@ -122,7 +117,6 @@ pub fn kept_in_memory(cell: CellRecord, return_ns: u64, stable_ns: u64) -> CellR
 }
 
 /// Turns a read cell into one that memory answered: no request reached the device.
-#[must_use]
 pub fn read_from_memory(cell: CellRecord) -> CellRecord {
     with(cell, |cell| {
         cell.workload.path = IoPath::Buffered;
@@ -142,7 +136,6 @@ pub fn retimed(cell: &mut CellRecord, elapsed_ns: u64) {
 }
 
 /// Divides a cell's one visit into equal ones; every total stays the sum over them.
-#[must_use]
 pub fn in_visits(cell: CellRecord, visits: u64) -> CellRecord {
     with(cell, |cell| {
         let Some(whole) = cell.result.visits.first().cloned() else { return };
@@ -162,7 +155,6 @@ pub fn in_visits(cell: CellRecord, visits: u64) -> CellRecord {
 }
 
 /// Takes every device counter away, as where `queue/iostats` is 0 or no block device is reached.
-#[must_use]
 pub fn without_counters(cell: CellRecord) -> CellRecord {
     with(cell, |cell| {
         for device in &mut cell.evidence.device {
@@ -177,7 +169,6 @@ pub fn without_counters(cell: CellRecord) -> CellRecord {
 }
 
 /// A cell that never ran, with the reason.
-#[must_use]
 pub fn not_applicable(cell: CellRecord, why: &str) -> CellRecord {
     with(cell, |cell| {
         cell.result = CellResult { stop: StopReason::NotApplicable, why: why.into(), ..empty_result() };
@@ -186,11 +177,10 @@ pub fn not_applicable(cell: CellRecord, why: &str) -> CellRecord {
 }
 
 /// A complete Record over these cells, verdicts given, without findings.
-#[must_use]
 pub fn record(targets: Vec<Target>, mut cells: Vec<CellRecord>) -> Record {
     for cell in &mut cells {
         if cell.result.stop != StopReason::NotApplicable {
-            cell.verdict = Some(crate::verdict_with_cpus(cell, &targets, Some(8)));
+            cell.verdict = Some(crate::verdict(cell, &targets, Some(8)));
         }
     }
     Record {
@@ -218,7 +208,6 @@ pub fn record(targets: Vec<Target>, mut cells: Vec<CellRecord>) -> Record {
 }
 
 /// A result without any figure.
-#[must_use]
 pub fn empty_result() -> CellResult {
     CellResult {
         stop: StopReason::Error,
@@ -248,7 +237,6 @@ pub fn empty_result() -> CellResult {
 }
 
 /// An estimate of ±1 %.
-#[must_use]
 pub fn estimate(mean: f64) -> Estimate {
     Estimate { mean, low: Some(mean * 0.99), high: Some(mean * 1.01) }
 }
@@ -292,7 +280,6 @@ fn result(op: Op, block_bytes: u64, ops: u64, elapsed_ns: u64) -> CellResult {
 }
 
 /// Latencies around a median, with the percentiles that the count allows.
-#[must_use]
 pub fn latency(count: u64, p50: u64) -> Latency {
     Latency {
         count,

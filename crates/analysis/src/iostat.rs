@@ -5,7 +5,7 @@
 //! rates are differences over the interval; kB are 1024 bytes; `%rrqm` is merges over merges and requests, 100 when
 //! there were merges only; `*_await` and `*areq-sz` are per completed request, 0 without any; `aqu-sz` is the growth of
 //! `time_in_queue` over the interval; `%util` is the growth of `io_ticks` over it and is not held to 100. Two
-//! differences remain: sysstat measures the interval in hundredths of a second and we in nanoseconds, and where a
+//! differences remain: sysstat measures the interval in hundredths of a second and we in nanoseconds, and if a
 //! counter went back sysstat prints a huge number and we give no row.
 
 use rdsk_model::{DeviceEvidence, DiskStat};
@@ -74,90 +74,62 @@ pub const COLUMNS: [Column; 22] = [
     ("%util", |row| row.util_percent),
 ];
 
-/// The row of a device over the I/O of a cell; `None` where its counters are not known, and over no time: a row of zeros
+/// The row of a device over the I/O of a cell; `None` if its counters are not known, and over no time: a row of zeros
 /// would claim that nothing happened.
-#[must_use]
 pub fn iostat_row(device: &DeviceEvidence) -> Option<Iostat> {
     let interval_ns = device.interval_ns.filter(|&interval_ns| interval_ns > 0)?;
     Some(row_of(&device.diskstat?, interval_ns))
 }
 
-/// Mean number of requests of a device that waited to be given to it, over the I/O of a cell; `None` where nobody counted.
-#[must_use]
+/// Mean number of requests that waited for a place in the device, over the I/O of a cell; `None` if it was not counted.
 pub fn waiting_mean(device: &DeviceEvidence) -> Option<f64> {
-    let interval_ns = device.interval_ns.filter(|&interval_ns| interval_ns > 0)?;
-    Some(float(device.waiting_ns?) / float(interval_ns))
+    Some(float(device.waiting_ns?) / float(device.interval_ns.filter(|&interval_ns| interval_ns > 0)?))
 }
 
 /// The row of a known growth over `interval_ns`. Every column is finite and not negative; without an interval the rates
 /// are 0, and a counter that the kernel does not have counts as 0, as in sysstat.
-#[must_use]
 pub fn row_of(delta: &DiskStat, interval_ns: u64) -> Iostat {
     let per_s = |count: u64| over(float(count) * NS_PER_S, float(interval_ns));
-    let read = Direction {
-        ios: delta.read_ios,
-        merges: delta.read_merges,
-        sectors: delta.read_sectors,
-        ticks_ms: delta.read_ticks_ms,
+    // The columns of all three directions are computed alike: counts, merges, sectors and milliseconds.
+    let direction = |[ios, merges, sectors, ticks_ms]: [u64; 4]| {
+        (
+            [per_s(ios), per_s(sectors) / SECTORS_PER_KB, per_s(merges)],
+            over(float(merges) * 100.0, float(merges) + float(ios)),
+            over(float(ticks_ms), float(ios)),
+            over(float(sectors) / SECTORS_PER_KB, float(ios)),
+        )
     };
-    let write = Direction {
-        ios: delta.write_ios,
-        merges: delta.write_merges,
-        sectors: delta.write_sectors,
-        ticks_ms: delta.write_ticks_ms,
-    };
-    let discard = Direction {
-        ios: delta.discard_ios.unwrap_or(0),
-        merges: delta.discard_merges.unwrap_or(0),
-        sectors: delta.discard_sectors.unwrap_or(0),
-        ticks_ms: delta.discard_ticks_ms.unwrap_or(0),
-    };
+    let read = [delta.read_ios, delta.read_merges, delta.read_sectors, delta.read_ticks_ms];
+    let ([r_s, rkb_s, rrqm_s], rrqm_percent, r_await, rareq_sz) = direction(read);
+    let write = [delta.write_ios, delta.write_merges, delta.write_sectors, delta.write_ticks_ms];
+    let ([w_s, wkb_s, wrqm_s], wrqm_percent, w_await, wareq_sz) = direction(write);
+    let discard = [delta.discard_ios, delta.discard_merges, delta.discard_sectors, delta.discard_ticks_ms];
+    let ([d_s, dkb_s, drqm_s], drqm_percent, d_await, dareq_sz) =
+        direction(discard.map(|count| count.unwrap_or(0)));
     let flush_ios = delta.flush_ios.unwrap_or(0);
     Iostat {
-        r_s: per_s(read.ios),
-        rkb_s: per_s(read.sectors) / SECTORS_PER_KB,
-        rrqm_s: per_s(read.merges),
-        rrqm_percent: read.merged_percent(),
-        r_await: read.await_ms(),
-        rareq_sz: read.request_kb(),
-        w_s: per_s(write.ios),
-        wkb_s: per_s(write.sectors) / SECTORS_PER_KB,
-        wrqm_s: per_s(write.merges),
-        wrqm_percent: write.merged_percent(),
-        w_await: write.await_ms(),
-        wareq_sz: write.request_kb(),
-        d_s: per_s(discard.ios),
-        dkb_s: per_s(discard.sectors) / SECTORS_PER_KB,
-        drqm_s: per_s(discard.merges),
-        drqm_percent: discard.merged_percent(),
-        d_await: discard.await_ms(),
-        dareq_sz: discard.request_kb(),
+        r_s,
+        rkb_s,
+        rrqm_s,
+        rrqm_percent,
+        r_await,
+        rareq_sz,
+        w_s,
+        wkb_s,
+        wrqm_s,
+        wrqm_percent,
+        w_await,
+        wareq_sz,
+        d_s,
+        dkb_s,
+        drqm_s,
+        drqm_percent,
+        d_await,
+        dareq_sz,
         f_s: per_s(flush_ios),
         f_await: over(float(delta.flush_ticks_ms.unwrap_or(0)), float(flush_ios)),
         aqu_sz: per_s(delta.time_in_queue_ms) / MS_PER_S,
         util_percent: per_s(delta.io_ticks_ms) / MS_PER_S * 100.0,
-    }
-}
-
-/// One direction's counters, because the columns of all three are computed alike.
-struct Direction {
-    ios: u64,
-    merges: u64,
-    sectors: u64,
-    ticks_ms: u64,
-}
-
-impl Direction {
-    fn merged_percent(&self) -> f64 {
-        over(float(self.merges) * 100.0, float(self.merges) + float(self.ios))
-    }
-
-    fn await_ms(&self) -> f64 {
-        over(float(self.ticks_ms), float(self.ios))
-    }
-
-    fn request_kb(&self) -> f64 {
-        over(float(self.sectors) / SECTORS_PER_KB, float(self.ios))
     }
 }
 

@@ -17,4 +17,4 @@ pub mod words;
 pub mod zones;
 
 pub use analysis::Analysis;
-pub use verdict::{verdict, verdict_with_cpus};
+pub use verdict::verdict;

@@ -2,23 +2,32 @@
 //! stored, and `None` if one of the counters is missing. It judges nothing.
 
 use crate::iostat::{Iostat, iostat_row};
-use rdsk_model::{CellRecord, DeviceEvidence, EvidenceSource, Op, Record, VerdictCode, Workload};
+use rdsk_model::{CellRecord, Device, DeviceEvidence, EvidenceSource, Op, Record};
+use rdsk_model::{Target, VerdictCode, Workload};
 
 /// The unit in which the page cache holds files on most machines, in bytes; see [`page_bytes`].
 pub const PAGE_BYTES: u64 = 4096;
 
 /// The unit in which the host of a Record caches: a page, or the buffer of a simulated host (4 or 8 KiB on HP-UX). Records
 /// that do not say count as [`PAGE_BYTES`].
-#[must_use]
 pub fn page_bytes(record: &Record) -> u64 {
     let told = record.host.as_ref().and_then(|host| host.page_bytes);
     told.filter(|&bytes| bytes > 0).unwrap_or(PAGE_BYTES)
 }
 
+/// A target of the Record by its index.
+pub(crate) fn target(record: &Record, index: u32) -> Option<&Target> {
+    record.targets.iter().find(|target| target.index == index)
+}
+
+/// The device under a cell's first target.
+pub(crate) fn first_device<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Device> {
+    target(record, *cell.workload.targets.first()?)?.device.as_ref()
+}
+
 /// The devices whose counters stand for the cell's targets, each once even when two targets share it: a target's own device,
-/// all those that its filesystem spreads over, or those below where the own one counts nothing. `None` when a target has
+/// all those that its filesystem spreads over, or those below if the own one counts nothing. `None` when a target has
 /// none that counts.
-#[must_use]
 pub fn devices(cell: &CellRecord) -> Option<Vec<&DeviceEvidence>> {
     let mut found: Vec<&DeviceEvidence> = Vec::new();
     for &target in &cell.workload.targets {
@@ -43,25 +52,26 @@ pub struct Written {
     pub most: Option<f64>,
 }
 
+impl Written {
+    pub(crate) const ONCE: Written = Written { least: 1.0, most: Some(1.0) };
+}
+
 /// What the cell's devices write per byte; 1 unless the Record says otherwise.
-#[must_use]
 pub fn written(cell: &CellRecord) -> Written {
     let counted = cell.workload.targets.iter().map(|&target| cell.evidence.counted_for(target));
-    let each = counted.map(|counted| match counted {
-        Some(counted) => Written { least: counted.written_least, most: counted.written_most },
-        None => Written { least: 1.0, most: Some(1.0) },
+    let each = counted.map(|counted| {
+        counted.map_or(Written::ONCE, |one| Written { least: one.written_least, most: one.written_most })
     });
     let both = |a: Written, b: Written| Written {
         least: a.least.min(b.least),
         most: a.most.zip(b.most).map(|(a, b)| a.max(b)),
     };
-    let found = each.reduce(both).unwrap_or(Written { least: 1.0, most: Some(1.0) });
+    let found = each.reduce(both).unwrap_or(Written::ONCE);
     // A Record may come from anywhere; a factor below one cannot be.
     Written { least: if found.least >= 1.0 { found.least } else { 1.0 }, ..found }
 }
 
 /// Whether the cell's I/O did not reach the device, so that its times say nothing about the device.
-#[must_use]
 pub fn is_of_memory(cell: &CellRecord) -> bool {
     let code = cell.verdict.as_ref().map(|verdict| verdict.code);
     matches!(code, Some(VerdictCode::PageCache | VerdictCode::Hole))
@@ -72,7 +82,6 @@ const MIN_BUSY_NS: u64 = 200_000_000;
 
 /// Share of the I/O time in which a device was busy, 0 to 1, by its own counters. `None` if it was not counted, and if the
 /// visits were too short for the kernel's resolution.
-#[must_use]
 pub fn busy_share(cell: &CellRecord, device: &DeviceEvidence) -> Option<f64> {
     let is_counted = cell.evidence.source <= EvidenceSource::Sim && device.busy_ns.is_some();
     let interval_ns = device.interval_ns.filter(|_| is_counted)?;
@@ -82,19 +91,21 @@ pub fn busy_share(cell: &CellRecord, device: &DeviceEvidence) -> Option<f64> {
     is_long.then_some((iostat_row(device)?.util_percent / 100.0).min(1.0))
 }
 
-/// Bytes that the devices moved in one direction, until everything was stable.
-#[must_use]
-pub fn device_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
-    let bytes = |device: &DeviceEvidence| match op {
+/// Bytes that one device moved in one direction.
+pub(crate) fn bytes_of(device: &DeviceEvidence, op: Op) -> Option<u64> {
+    match op {
         Op::Read => device.read_bytes,
         Op::Write => device.write_bytes,
-    };
-    devices(cell)?.into_iter().map(bytes).sum()
+    }
+}
+
+/// Bytes that the devices moved in one direction, until everything was stable.
+pub fn device_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
+    devices(cell)?.into_iter().map(|device| bytes_of(device, op)).sum()
 }
 
 /// Requests with data that the devices completed in one direction, until everything was stable. The kernel counts an
 /// empty flush among the writes too, with no sectors (measured on 6.18, loop and virtio), so flushes are taken off.
-#[must_use]
 pub fn device_requests(cell: &CellRecord, op: Op) -> Option<u64> {
     let requests = |device: &DeviceEvidence| match op {
         Op::Read => device.reads,
@@ -106,7 +117,6 @@ pub fn device_requests(cell: &CellRecord, op: Op) -> Option<u64> {
 }
 
 /// Bytes that the devices moved in one direction by the time the last I/O returned.
-#[must_use]
 pub fn returned_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
     devices(cell)?
         .into_iter()
@@ -121,14 +131,12 @@ pub fn returned_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
 }
 
 /// The iostat row of the first target's device.
-#[must_use]
 pub fn row(cell: &CellRecord) -> Option<Iostat> {
     iostat_row(devices(cell)?.first()?)
 }
 
 /// Mean request size that the first target's device saw in one direction, in bytes (`rareq-sz`, `wareq-sz`); `None`
 /// without requests.
-#[must_use]
 pub fn request_bytes(cell: &CellRecord, op: Op) -> Option<f64> {
     let row = row(cell)?;
     let kilobytes = match op {
@@ -139,7 +147,6 @@ pub fn request_bytes(cell: &CellRecord, op: Op) -> Option<f64> {
 }
 
 /// What the kernel charged to this process in one direction.
-#[must_use]
 pub fn process_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
     match op {
         Op::Read => cell.evidence.process.read_bytes,
@@ -147,10 +154,9 @@ pub fn process_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
     }
 }
 
-/// Flushes that the cell's I/O waited for. Where several devices carry a target, each of them is flushed every time, so the
-/// one with the most tells. Drivers without requests of their own (device-mapper, md) do not count flushes; they send each to
-/// every device below, so there those tell.
-#[must_use]
+/// Flushes that the cell's I/O waited for. If several devices carry a target, each of them is flushed every time, so the
+/// one with the most counts. Drivers without requests of their own (device-mapper, md) do not count flushes; they send each to
+/// every device below, so there those count.
 pub fn flushes(cell: &CellRecord) -> Option<u64> {
     devices(cell)?;
     let mut counted: Vec<Vec<&str>> = Vec::new();
@@ -170,7 +176,6 @@ pub fn flushes(cell: &CellRecord) -> Option<u64> {
 }
 
 /// Requests that the block layer merged into a neighbour, in one direction.
-#[must_use]
 pub fn merges(cell: &CellRecord, op: Op) -> Option<u64> {
     let merges = |device: &DeviceEvidence| match op {
         Op::Read => device.read_merges,
@@ -180,34 +185,29 @@ pub fn merges(cell: &CellRecord, op: Op) -> Option<u64> {
 }
 
 /// Mean bytes of all requests in one direction until everything was stable; `None` without requests.
-#[must_use]
 pub fn mean_request_bytes(cell: &CellRecord, op: Op) -> Option<f64> {
     let requests = device_requests(cell, op).filter(|&requests| requests > 0)?;
     Some(ratio(device_bytes(cell, op)?, requests))
 }
 
 /// Bytes that the kernel read for this process, per I/O of the cell: the reads that writes cause.
-#[must_use]
 pub fn read_bytes_per_io(cell: &CellRecord) -> Option<f64> {
     let ops = cell.result.ops.filter(|&ops| ops > 0)?;
     Some(ratio(process_bytes(cell, Op::Read)?, ops))
 }
 
 /// Passes of the cell, at least 1: totals divided by it are the figures of one pass.
-#[must_use]
 pub fn passes(cell: &CellRecord) -> u64 {
     cell.result.visits.len().max(1) as u64
 }
 
 /// Bytes per second until everything is on stable storage; `None` for reads.
-#[must_use]
 pub fn stable_rate(cell: &CellRecord) -> Option<f64> {
     let seconds = seconds(cell.result.to_stable_ns?);
     (seconds > 0.0).then_some(ratio(cell.result.bytes?, 1) / seconds)
 }
 
 /// Share of the file's span that lies in holes or unwritten extents; `None` without FIEMAP.
-#[must_use]
 pub fn hole_share(cell: &CellRecord) -> Option<f64> {
     let extents = cell.evidence.extents?;
     let empty = extents.hole_bytes + extents.unwritten_bytes;
@@ -216,7 +216,6 @@ pub fn hole_share(cell: &CellRecord) -> Option<f64> {
 }
 
 /// Whether writes of this workload change pages of this size partially.
-#[must_use]
 pub fn writes_partial_pages(workload: &Workload, page_bytes: u64) -> bool {
     [workload.block_bytes, workload.align_bytes, workload.shift_bytes]
         .iter()
@@ -224,13 +223,11 @@ pub fn writes_partial_pages(workload: &Workload, page_bytes: u64) -> bool {
 }
 
 /// Processor time, user and system, of the cell.
-#[must_use]
 pub fn cpu_ns(cell: &CellRecord) -> Option<u64> {
     cell.result.cpu_ns.map(|cpu| cpu.user + cpu.system)
 }
 
 /// I/Os that the workload may have in flight in all its streams together.
-#[must_use]
 pub fn wanted_depth(workload: &Workload) -> u64 {
     u64::from(workload.queue_depth) * u64::from(workload.streams)
 }
@@ -239,7 +236,6 @@ pub fn wanted_depth(workload: &Workload) -> u64 {
 const WITHIN_SHARE: f64 = 0.9;
 
 /// Whether the I/Os completed one after the other within the calls that submitted them, whatever depth was requested.
-#[must_use]
 pub fn is_done_within_submit(cell: &CellRecord) -> bool {
     let within = cell.result.issuing.as_ref().and_then(|issuing| issuing.within_submit);
     within.zip(cell.result.ops).is_some_and(|(within, ops)| ops > 0 && ratio(within, ops) >= WITHIN_SHARE)
@@ -248,7 +244,6 @@ pub fn is_done_within_submit(cell: &CellRecord) -> bool {
 /// The mean number of I/Os that a cell had in flight at its target; `None` if nothing completed. If each I/O completes
 /// within its submission, the latencies include the wait for the others of the same call, and a stream has one in flight
 /// however many it submits.
-#[must_use]
 pub fn depth_had(cell: &CellRecord) -> Option<f64> {
     let mean = cell.result.in_flight_mean.filter(|_| cell.result.ops.is_some_and(|ops| ops > 0))?;
     if is_done_within_submit(cell) { Some(mean.min(f64::from(cell.workload.streams))) } else { Some(mean) }
@@ -258,19 +253,16 @@ pub fn depth_had(cell: &CellRecord) -> Option<f64> {
 pub const REACHED_SHARE: f64 = 0.9;
 
 /// Whether a cell reached the requested depth; true for a cell that measured nothing.
-#[must_use]
 pub fn has_reached_depth(cell: &CellRecord) -> bool {
     depth_had(cell).is_none_or(|had| had >= REACHED_SHARE * wanted_depth(&cell.workload) as f64)
 }
 
 /// One count over another as a plain figure; callers check for zero.
-#[must_use]
 pub fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
 }
 
 /// Nanoseconds as seconds.
-#[must_use]
 pub fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }

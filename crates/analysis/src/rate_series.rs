@@ -18,7 +18,7 @@ const LOWER_BETWEEN: f64 = 0.6;
 /// A visit's full windows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Segment {
-    /// When the visit began, from the start of the run; 0 in Records that do not tell.
+    /// When the visit began, from the start of the run; 0 in Records that do not say.
     pub start_ns: u64,
     /// I/O time of the cell's earlier visits.
     pub before_ns: u64,
@@ -26,7 +26,7 @@ pub struct Segment {
     pub before_bytes: u64,
     /// Bytes of the visit before the first window here: streams that began one after the other.
     pub early_bytes: u64,
-    /// Time behind the last full window.
+    /// Time after the last full window.
     pub rest_ns: u64,
     /// Bytes of each full window.
     pub bytes: Vec<u64>,
@@ -62,7 +62,7 @@ pub struct LevelShift {
     pub slow: f64,
 }
 
-/// Whether the Record tells when its visits began.
+/// Whether the Record says when its visits began.
 pub fn has_times(record: &Record) -> bool {
     record.cells.iter().flat_map(|cell| &cell.result.visits).any(|visit| visit.start_ns > 0)
 }

@@ -21,21 +21,14 @@ mod write;
 
 use crate::words;
 use facts::Facts;
-use rdsk_model::{CellRecord, Op, StopReason, Target, TargetKind, Verdict, VerdictCode};
+use rdsk_model::{CellRecord, Op, StopReason, Target, Verdict, VerdictCode};
 
 /// One step of the list above: a code and its sentence, or nothing.
 type Judgement = Option<(VerdictCode, String)>;
 
-/// Judges a cell; `targets` are those of its Record. See [`verdict_with_cpus`], which also knows the machine.
-#[must_use]
-pub fn verdict(cell: &CellRecord, targets: &[Target]) -> Verdict {
-    verdict_with_cpus(cell, targets, None)
-}
-
-/// Judges a cell on a machine with `cpus` processors: a cell of more streams than that is `cpu-bound` when they are
-/// all busy. Without the number each stream is taken to have one of its own.
-#[must_use]
-pub fn verdict_with_cpus(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verdict {
+/// Judges a cell on a machine with `cpus` processors; `targets` are those of its Record. A cell of more streams than
+/// processors is `cpu-bound` when they are all busy. Without the number each stream is taken to have one of its own.
+pub fn verdict(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verdict {
     let Some(facts) = Facts::of(cell, targets) else {
         let text = format!("nothing completed: {}", rdsk_units::printable(&cell.result.why));
         return Verdict { code: VerdictCode::Incomplete, device_share: None, text };
@@ -88,11 +81,12 @@ fn device_text(facts: &Facts<'_>) -> String {
 
 /// What is known of the bytes beyond those that completed.
 fn whose_more(facts: &Facts<'_>, share: f64) -> &'static str {
-    let is_file = facts.targets.iter().any(|target| target.kind == TargetKind::File);
     match facts.process_share {
         _ if facts.is_simulated() => "",
         Some(charged) if charged >= 0.9 * share => ", all of it charged to rdsk",
-        _ if is_file && facts.cell.workload.op == Op::Write => ", including the filesystem's own writes",
+        _ if facts.is_file() && facts.cell.workload.op == Op::Write => {
+            ", including the filesystem's own writes"
+        }
         _ => "",
     }
 }

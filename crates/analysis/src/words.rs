@@ -18,7 +18,6 @@ pub fn rate(bytes_per_s: f64) -> String {
 }
 
 /// `±1.2 %` for the half-width of an interval relative to its mean; `±>100 %` when the interval is wider than that.
-#[must_use]
 pub fn plus_minus(half_width: f64) -> String {
     if half_width > 1.0 { "±>100 %".into() } else { format!("±{}", rdsk_units::percent(half_width)) }
 }

@@ -264,8 +264,7 @@ impl Runner<'_> {
                 verdict: None,
             };
             if record.result.stop != rdsk_model::StopReason::NotApplicable {
-                record.verdict =
-                    Some(rdsk_analysis::verdict_with_cpus(&record, self.targets, self.cpu_count));
+                record.verdict = Some(rdsk_analysis::verdict(&record, self.targets, self.cpu_count));
             }
             self.watch.event(&Event::CellFinished { cell: &record });
             cells.push(record);

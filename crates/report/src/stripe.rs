@@ -228,7 +228,7 @@ fn draw_sizes(page: &mut Page, result: &StripeResult) {
         return;
     }
     page.blank();
-    let whole = if result.chunk().is_some() { "whole stripes" } else { "at their size" };
+    let whole = if result.chunk().is_some() { "full stripes" } else { "at their size" };
     page.line("  Cost over size, ms (medians)");
     let heads = ["sizes from", "count", whole, "count", "others"];
     let rows: Vec<Vec<String>> = sizes

@@ -47,9 +47,9 @@ pub struct Bands {
     pub bands: Vec<Band>,
 }
 
-/// Fewest samples that can tell.
+/// Fewest samples that can show it.
 const MIN_SAMPLES: usize = 20;
-/// Points at which the density is reckoned.
+/// Points at which the density is computed.
 const GRID: usize = 1024;
 /// A valley that separates two clusters is at most this part of the lower of the peaks beside it.
 const VALLEY: f64 = 0.5;
@@ -62,10 +62,8 @@ const VALLEY: f64 = 0.5;
 /// well, where a small cluster weighs more, at a bound that allows for so many tests. Then the samples are cut in the
 /// valleys of a Gaussian kernel density (bandwidth after Silverman 1986, from the shortest interval that holds a quarter
 /// of the samples), shallow valleys first filled up.
-#[must_use]
 pub fn bands(samples: &[f64], options: &BandOptions) -> Bands {
-    let mut sorted = samples.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
+    let sorted = crate::order::sorted(samples);
     if sorted.len() < MIN_SAMPLES || sorted[0] >= sorted[sorted.len() - 1] {
         let bands = band(&sorted, sorted.len()).into_iter().collect();
         return Bands { p_value: 1.0, bands };
@@ -80,7 +78,6 @@ pub fn bands(samples: &[f64], options: &BandOptions) -> Bands {
 /// The samples, each known only to a step of `grain`, blurred by up to one step either way: more often by little, as the
 /// difference of two readings of a clock is off. Bands that are nothing but the steps are gone then; others stay. The same
 /// samples give the same result (the blur is the R2 sequence of Roberts 2018).
-#[must_use]
 pub fn dithered(samples: &[f64], grain: f64) -> Vec<f64> {
     const FIRST: f64 = 0.754_877_666_246_693;
     const SECOND: f64 = 0.569_840_290_998_053_3;
@@ -123,9 +120,11 @@ fn cuts(sorted: &[f64], options: &BandOptions) -> Vec<usize> {
     let mut valleys = valleys(&density);
     let place = |valley: usize| sorted.partition_point(|&sample| sample < from + valley as f64 * step);
     // The shallowest valley first, and one beside a cluster that is too small or too near.
-    while let Some(worst) = worst(&density, &valleys, |ends: [usize; 3]| {
-        let (first, cut, last) =
-            (place_of(ends[0], &place), place(ends[1]), place_to(ends[2], sorted, &place));
+    while let Some(worst) = worst(&density, &valleys, |[first, valley, last]: [usize; 3]| {
+        // The ends of the grid stand for those of the samples, stray ones included.
+        let first = if first == 0 { 0 } else { place(first) };
+        let last = if last == GRID - 1 { sorted.len() } else { place(last) };
+        let cut = place(valley);
         let share = |from: usize, to: usize| (to - from) as f64 / sorted.len() as f64;
         let centre = |from: usize, to: usize| crate::quantile_sorted(&sorted[from..to], 0.5).unwrap_or(0.0);
         share(first, cut).min(share(cut, last)) < options.min_share
@@ -134,14 +133,6 @@ fn cuts(sorted: &[f64], options: &BandOptions) -> Vec<usize> {
         valleys.remove(worst);
     }
     valleys.into_iter().map(place).collect()
-}
-
-fn place_of(valley: usize, place: &impl Fn(usize) -> usize) -> usize {
-    if valley == 0 { 0 } else { place(valley) }
-}
-
-fn place_to(valley: usize, sorted: &[f64], place: &impl Fn(usize) -> usize) -> usize {
-    if valley == GRID - 1 { sorted.len() } else { place(valley) }
 }
 
 /// The valley that separates least, if it separates too little: by depth, or because `is_nothing` says so of its

@@ -7,11 +7,11 @@ use statrs::distribution::{ContinuousCDF as _, StudentsT};
 /// A step in a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChangePoint {
-    /// Position of the first sample behind the step.
+    /// Position of the first sample after the step.
     pub index: usize,
     /// Median of the segment before it, in the series' own unit.
     pub before: f64,
-    /// Median of the segment behind it.
+    /// Median of the segment after it.
     pub after: f64,
 }
 
@@ -38,12 +38,11 @@ impl Default for ChangeOptions {
 /// Binary segmentation (Scott and Knott 1974) with the rank sum of Wilcoxon, Mann and Whitney: a segment is split where the
 /// ranks of its two parts differ most, if Student's t of these ranks (Conover and Iman 1981) is less likely by chance than
 /// the bound of Bonferroni over all splits allows, and its parts are searched in turn. A level that returns, a slow part in
-/// the middle of a disk for one, leaves no split whose two sides differ enough; where no split is found, the part in the
+/// the middle of a disk for one, leaves no split whose two sides differ enough; if no split is found, the part in the
 /// middle that differs most from the rest is looked for (circular segmentation, Olshen and others 2004), and its start is the
 /// split. Each step is then moved to where the
 /// absolute deviations from the medians of its two neighbours are least. A slope is no step; it comes out as a staircase of
 /// at most `most` steps. Samples must be finite; equal ones share their rank.
-#[must_use]
 pub fn change_points(samples: &[f64], options: &ChangeOptions) -> Vec<ChangePoint> {
     let least = options.min_samples.max(2);
     // Searching the parts again makes about as many tests once more for every step, of which there are a few.
@@ -86,7 +85,7 @@ struct Split {
 }
 
 impl Split {
-    /// The less likely one first; where neither can be told from 0, the larger rank sum.
+    /// The less likely one first; if neither differs from 0, the larger rank sum.
     fn order(&self, other: &Split) -> std::cmp::Ordering {
         self.p_value.total_cmp(&other.p_value).then(other.score.total_cmp(&self.score))
     }
@@ -100,7 +99,7 @@ fn p_value(score: f64, samples: usize) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).map_or(1.0, |student| 2.0 * student.sf(t))
 }
 
-/// The split of a segment with the largest standardized rank sum, and that sum; `None` where it is too short.
+/// The split of a segment with the largest standardized rank sum, and that sum; `None` if it is too short.
 fn strongest_split(segment: &[f64], least: usize) -> Option<(usize, f64)> {
     if segment.len() < 2 * least {
         return None;
@@ -114,7 +113,7 @@ fn strongest_split(segment: &[f64], least: usize) -> Option<(usize, f64)> {
 const MAX_ENDS: usize = 512;
 
 /// The start of the part in the middle of a segment whose ranks differ most from those of all the rest, and its standardized
-/// rank sum; `None` where the segment is too short for three parts.
+/// rank sum; `None` if the segment is too short for three parts.
 fn strongest_arc(segment: &[f64], least: usize) -> Option<(usize, f64)> {
     if segment.len() < 3 * least {
         return None;
@@ -137,16 +136,15 @@ fn refine(samples: &[f64], steps: &mut [usize], least: usize) {
         let (before, after) = (middle(&samples[from..steps[place]]), middle(&samples[steps[place]..to]));
         // The cost of a step at each place, counted on from the first.
         let mut cost = 0.0;
-        let mut best = (0.0, steps[place]);
-        let mut first = true;
+        let mut best: Option<(f64, usize)> = None;
         for (index, &sample) in samples.iter().enumerate().take(to).skip(from) {
-            if (from + least..=to - least).contains(&index) && (first || cost < best.0) {
-                best = (cost, index);
-                first = false;
+            let is_allowed = (from + least..=to - least).contains(&index);
+            if is_allowed && best.is_none_or(|(lowest, _)| cost < lowest) {
+                best = Some((cost, index));
             }
             cost += (sample - before).abs() - (sample - after).abs();
         }
-        steps[place] = best.1;
+        steps[place] = best.map_or(steps[place], |(_, index)| index);
     }
 }
 

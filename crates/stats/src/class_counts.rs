@@ -12,7 +12,6 @@ pub struct ClassCounts(Vec<[usize; CLASSES]>);
 
 impl ClassCounts {
     /// Counts the samples of the groups, in eight classes with as many samples of all groups together in each.
-    #[must_use]
     pub fn of(groups: &[&[f64]]) -> ClassCounts {
         let all = sorted(&groups.concat());
         let limits: Vec<f64> =
@@ -28,7 +27,6 @@ impl ClassCounts {
 
     /// Log odds that the groups between the splits have other shares of the classes each, against that all have the same;
     /// unknown shares are integrated out (each mixture as likely as any other). Splits are ascending positions of groups.
-    #[must_use]
     pub fn log_odds(&self, splits: &[usize]) -> f64 {
         let ends: Vec<usize> = [0].into_iter().chain(splits.iter().copied()).chain([self.0.len()]).collect();
         let mut apart = 0.0;
@@ -59,6 +57,9 @@ mod tests {
     use super::*;
     use crate::noise::{Series as _, seeded};
 
+    /// The counts that these distributions have on average give the true split log odds of 103. Equal groups have odds of 1 on
+    /// average, so odds of t or more come with a chance of at most 1/t; of the 200 splits tried here, one in 1000 runs of the
+    /// test would have one above 200,000.
     #[test]
     fn the_true_split_has_the_best_odds_and_equal_groups_have_none() {
         for seed in 0..50 {
@@ -70,9 +71,9 @@ mod tests {
             let counts = ClassCounts::of(&groups);
             let best = (1..8).max_by(|&a, &b| counts.log_odds(&[a]).total_cmp(&counts.log_odds(&[b])));
             assert_eq!(best, Some(3), "seed {seed}");
-            assert!(counts.log_odds(&[3]) > 3.0, "seed {seed}");
+            assert!(counts.log_odds(&[3]) > 60.0, "seed {seed}");
             let alike = ClassCounts::of(&groups[3..]);
-            assert!((1..5).all(|split| alike.log_odds(&[split]) < 3.0), "seed {seed}");
+            assert!((1..5).all(|split| alike.log_odds(&[split]) < 200_000_f64.ln()), "seed {seed}");
         }
     }
 }

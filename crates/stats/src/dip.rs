@@ -10,7 +10,6 @@ const MAX_SAMPLES: usize = 20_000;
 /// The nearest distribution is convex up to its mode and concave from there. The greatest convex minorant and the least
 /// concave majorant of the empirical steps bound it; where they are farthest apart lies the mode, and what they leave open
 /// outside of it is searched again within it, until nothing larger is found.
-#[must_use]
 pub fn dip(sorted: &[f64]) -> f64 {
     let thinned: Vec<f64>;
     let sorted = if sorted.len() > MAX_SAMPLES {
@@ -47,7 +46,6 @@ pub fn dip(sorted: &[f64]) -> f64 {
 ///
 /// The tail of √n · dip is that of a table made by simulation (see the test that makes it again): its logarithm is
 /// interpolated in the square, as it falls like that of a Gaussian.
-#[must_use]
 pub fn dip_p_value(dip: f64, samples: f64) -> f64 {
     let scaled = dip * samples.clamp(1.0, MAX_SAMPLES as f64).sqrt();
     let square = scaled * scaled;
@@ -97,14 +95,12 @@ impl Steps {
         let mut steps = Steps { at: Vec::new(), below: Vec::new(), above: Vec::new() };
         for (count, &value) in sorted.iter().enumerate() {
             if steps.at.last() == Some(&value) {
-                if let Some(above) = steps.above.last_mut() {
-                    *above += 1.0;
-                }
+                steps.above.pop();
             } else {
                 steps.at.push(value);
                 steps.below.push(count as f64);
-                steps.above.push(count as f64 + 1.0);
             }
+            steps.above.push(count as f64 + 1.0);
         }
         Some(steps)
     }

@@ -5,8 +5,7 @@ use statrs::distribution::{ChiSquared, ContinuousCDF as _};
 /// Probability of treatments that differ as much as these or more by chance alone (Friedman 1937).
 ///
 /// `blocks` are rows of equal length, a column for each treatment; only ranks within a row count. `None` with fewer than
-/// two columns or five rows, with rows of unequal length, or where every row has only equal values.
-#[must_use]
+/// two columns or five rows, with rows of unequal length, or if every row has only equal values.
 pub fn friedman_p_value(blocks: &[Vec<f64>]) -> Option<f64> {
     let columns = blocks.first()?.len();
     if columns < 2 || blocks.len() < 5 || blocks.iter().any(|row| row.len() != columns) {
@@ -36,7 +35,7 @@ mod tests {
     use super::*;
     use crate::noise::seeded;
 
-    /// Friedman's own example, as Conover (1999) reckons it: four grasses ranked by twelve home owners, χ² = 8.097.
+    /// Friedman's own example, as Conover (1999) computes it: four grasses ranked by twelve home owners, χ² = 8.097.
     #[test]
     fn textbook_example() {
         let rows: [[f64; 4]; 12] = [

@@ -13,7 +13,7 @@ const SUB_BITS: u32 = 7;
 pub(crate) const BUCKETS: usize = (40 - SUB_BITS as usize + 1) << SUB_BITS;
 
 /// Counts of latencies in nanoseconds, by buckets of at most 0.8 % relative width between 1 ns and 1000 s.
-/// Count, sum, least and greatest are kept exactly beside the buckets. 34 KiB.
+/// Count, sum, smallest and largest are kept exactly beside the buckets. 34 KiB.
 ///
 /// ```
 /// let mut latencies = rdsk_stats::Histogram::default();
@@ -73,12 +73,12 @@ impl Histogram {
         self.count
     }
 
-    /// The least value in nanoseconds, exact; none while empty.
+    /// The smallest value in nanoseconds, exact; none while empty.
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min_ns)
     }
 
-    /// The greatest value in nanoseconds, exact; none while empty.
+    /// The largest value in nanoseconds, exact; none while empty.
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max_ns)
     }
@@ -89,7 +89,7 @@ impl Histogram {
     }
 
     /// The value in nanoseconds that a share `p` of all values does not exceed, at most 0.8 % too high; none
-    /// where fewer than 10/(1−p) values were recorded, because such a quantile would rest on fewer than ten
+    /// if fewer than 10/(1−p) values were recorded, because such a quantile would rest on fewer than ten
     /// values above it, and none for a `p` outside [0, 1). Ask [`Histogram::max`] for the end.
     pub fn quantile(&self, p: f64) -> Option<u64> {
         if !(0.0..1.0).contains(&p) {

@@ -29,7 +29,7 @@ pub struct Interval {
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// How many batches the width rests on; the number of samples where none were joined.
+    /// How many batches the width rests on; the number of samples if none were joined.
     pub batches: usize,
     /// The lag-1 correlation of these batches' means.
     pub lag1: f64,
@@ -60,8 +60,8 @@ impl Interval {
 /// not because the rate is uncertain; and where in the period the series began shifts its mean. Both are
 /// bounded by how far the running total of deviations from the mean strays, highest minus lowest (the
 /// standardized time series of Schruben 1983). One stray divided by n is the least half-width ever given.
-/// Where the total strays too little for chance, the half-width is at most one stray where the stray does not
-/// grow with the length of the series (a clock) and two where it grows as a random walk does (requests that
+/// If the total strays too little for chance, the half-width is at most one stray if the stray does not
+/// grow with the length of the series (a clock) and two if it grows as a random walk does (requests that
 /// keep their distance, but not the time).
 ///
 /// ```
@@ -111,7 +111,7 @@ pub fn mean_interval(samples: &[f64]) -> Option<Interval> {
 
 /// The median and its 95 % interval between two of the samples themselves, whatever their distribution (order
 /// statistics; Hahn and Meeker, *Statistical Intervals*, ch. 5); the samples, independent, may be in any
-/// order. None for fewer than six samples, of which even the least and the greatest hold the median with less
+/// order. None for fewer than six samples, of which even the smallest and the largest hold the median with less
 /// than 95 %, or for a NaN.
 ///
 /// Gives (median, low, high).
@@ -138,7 +138,7 @@ fn student_half_width(samples: &[f64]) -> Option<f64> {
 }
 
 /// The means of the smallest batches whose correlation is not significant, or of the fewest batches allowed.
-/// All samples are used; where their number does not divide, batches differ in size by one.
+/// All samples are used; if their number does not divide, batches differ in size by one.
 fn uncorrelated_batches(samples: &[f64], mean: f64) -> Vec<f64> {
     let mut totals = vec![0.0];
     totals.extend(running_total(samples, mean));
@@ -174,8 +174,8 @@ fn stray(samples: &[f64]) -> f64 {
     high - low
 }
 
-/// How the stray grows from quarters of the series to the whole: 0 where it does not, as under a clock; 1
-/// where it grows with the root of the length, as a random walk does (the rescaled range of Hurst 1951).
+/// How the stray grows from quarters of the series to the whole: 0 if it does not, as under a clock; 1
+/// if it grows with the root of the length, as a random walk does (the rescaled range of Hurst 1951).
 fn stray_growth(samples: &[f64], total_stray: f64) -> f64 {
     let quarter = samples.len() / 4;
     if quarter == 0 {

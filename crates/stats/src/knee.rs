@@ -1,4 +1,4 @@
-//! Where a rate stops growing with what is put in. It is told numbers and their intervals, and names the first step that
+//! Where a rate stops growing with what is put in. It gets numbers and their intervals, and names the first step that
 //! surely gains too little; it knows nothing of what they count.
 
 /// A gain per doubling below this is not worth the doubling.
@@ -11,7 +11,7 @@ pub struct Level {
     pub count: u32,
     /// The rate.
     pub mean: f64,
-    /// Its interval; `None` where there is none, and then nothing is sure of this level.
+    /// Its interval; `None` if there is none, and then nothing is sure of this level.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -28,7 +28,7 @@ pub struct Knee {
 
 /// The knee of a curve: the smallest count from which the step to the next larger one gains less than [`MIN_GAIN`] per
 /// doubling of the count. A step whose intervals do not exclude such a gain is no knee, nor is one without intervals. `None`
-/// where no step is one: then more may still help, or too little is known.
+/// if no step is one: then more may still help, or too little is known.
 ///
 /// `levels` must ascend in their counts; a step between equal or descending counts, and one from a rate that is not
 /// positive, is passed over.
@@ -39,7 +39,6 @@ pub struct Knee {
 /// let found = knee(&[at(1, 50.0), at(2, 98.0), at(4, 100.0), at(8, 100.0)]).unwrap();
 /// assert_eq!(found.index, 1);
 /// ```
-#[must_use]
 pub fn knee(levels: &[Level]) -> Option<Knee> {
     let steps = levels.windows(2).enumerate();
     steps.filter_map(|(index, pair)| step(index, &pair[0], &pair[1])).find(|knee| knee.most_gain < MIN_GAIN)

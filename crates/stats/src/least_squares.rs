@@ -45,7 +45,6 @@ impl<const N: usize> LeastSquares<N> {
     }
 
     /// Solves by elimination with the largest remaining diagonal first; an unknown that others determine stays 0.
-    #[must_use]
     pub fn solve(&self) -> Fit<N> {
         let (mut m, mut targets) = ([[0.0; N]; N], [0.0; N]);
         let scale: [f64; N] = std::array::from_fn(|i| self.products[i][i].sqrt().max(1e-300));
@@ -85,7 +84,6 @@ impl<const N: usize> LeastSquares<N> {
 impl<const N: usize> Fit<N> {
     /// Logarithm of the likelihood for normal deviations of unknown size, less what further unknowns gain by chance
     /// (Schwarz 1978). Deviations are not taken to be smaller than `floor`, in units of the weighted target.
-    #[must_use]
     pub fn score(&self, floor: f64) -> f64 {
         let rows = self.rows as f64;
         let variance = (self.squares / rows).max(floor * floor);
@@ -94,7 +92,6 @@ impl<const N: usize> Fit<N> {
 
     /// Chance that up to ten further unknowns explain as much more than `null` does if they mean nothing: Wilks' likelihood
     /// ratio, ten degrees of freedom. `floor` as for [`Self::score`].
-    #[must_use]
     pub fn gain_p_value(&self, null: &Fit<N>, floor: f64) -> f64 {
         let floor = floor * floor * self.rows as f64;
         let ratio = (null.squares.max(floor) / self.squares.max(floor)).ln() * self.rows as f64 / 2.0;

@@ -23,19 +23,14 @@ pub struct LevelShift {
 }
 
 impl LevelShift {
-    /// The level at a position.
-    fn level_at(&self, index: usize) -> f64 {
-        if index < self.index { self.before } else { self.after }
-    }
-
     fn residuals(&self, samples: &[f64]) -> Vec<f64> {
-        samples.iter().enumerate().map(|(index, sample)| sample - self.level_at(index)).collect()
+        let level = |index: usize| if index < self.index { self.before } else { self.after };
+        samples.iter().enumerate().map(|(index, sample)| sample - level(index)).collect()
     }
 }
 
 /// The mean of the middle half of the samples; 0 for none. A few stalls do not move it, as they would a mean; nor do samples
 /// that take few values, as they would a median.
-#[must_use]
 pub fn interquartile_mean(samples: &[f64]) -> f64 {
     let sorted = sorted(samples);
     let cut = sorted.len() / 4;
@@ -47,7 +42,6 @@ pub fn interquartile_mean(samples: &[f64]) -> f64 {
 /// It is found by the maximally selected rank sum (Wilcoxon's statistic at every split, the largest taken; Lausen and
 /// Schumacher 1992), deflated for the correlation of neighbouring samples and held against a bound of 1 false alarm in
 /// 1000 series; it must be sudden, and both levels must hold. How large a fall matters is for the caller to say.
-#[must_use]
 pub fn level_shift(samples: &[f64], min_samples: usize) -> Option<LevelShift> {
     let min_samples = min_samples.max(BATCHES);
     if samples.len() < 2 * min_samples {

@@ -56,7 +56,7 @@ pub fn lag1(samples: &[f64]) -> f64 {
     products / squares
 }
 
-/// Jain's index of fairness (Jain, Chiu and Hawe 1984): 1 where all shares are equal, 1/n where one has all.
+/// Jain's index of fairness (Jain, Chiu and Hawe 1984): 1 if all shares are equal, 1/n if one has all.
 /// 1 for an empty series and for one of zeros, where nobody is worse off than another.
 ///
 /// ```
@@ -69,7 +69,7 @@ pub fn jain(shares: &[f64]) -> f64 {
     if squares == 0.0 { 1.0 } else { sum * sum / (shares.len() as f64 * squares) }
 }
 
-/// So many parts of equal length, in order; a remainder at the end is left out. Fewer where there are fewer samples.
+/// So many parts of equal length, in order; a remainder at the end is left out. Fewer if there are fewer samples.
 pub(crate) fn batches(samples: &[f64], count: usize) -> impl Iterator<Item = &[f64]> {
     samples.chunks_exact((samples.len() / count).max(1)).take(count)
 }

@@ -17,13 +17,11 @@ pub struct SplitMix64(u64);
 
 impl SplitMix64 {
     /// The sequence of a seed.
-    #[must_use]
     pub const fn new(seed: u64) -> SplitMix64 {
         SplitMix64(seed)
     }
 
     /// The sequence of a seed from its number `index` on, counted from 0.
-    #[must_use]
     pub const fn from_index(seed: u64, index: u64) -> SplitMix64 {
         SplitMix64(seed.wrapping_add(index.wrapping_mul(GAMMA)))
     }

@@ -35,8 +35,7 @@ pub struct Warmup {
 /// makes the series not steady. The last five batches are no candidates (Hoad and Robinson 2010), as so few
 /// can agree by chance.
 pub fn mser5(samples: &[f64]) -> Warmup {
-    let batches: Vec<f64> =
-        samples.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
+    let batches: Vec<f64> = samples.chunks_exact(BATCH).filter_map(crate::mean).collect();
     if batches.len() < 2 * MIN_BATCHES {
         return Warmup { cut: 0, steady: Steadiness::TooShort };
     }

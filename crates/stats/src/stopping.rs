@@ -40,7 +40,7 @@ impl StopRule {
     /// are 25 looks up to 4096 windows, and between two checkpoints the answer stays that of the last.
     ///
     /// A series that still drifts has correlated batches, hence an interval about as wide as the drift, and
-    /// stops only where the drift is smaller than the precision; whether there is one, [`mser5`] tells. What no
+    /// stops only if the drift is smaller than the precision; whether there is one, [`mser5`] says. What no
     /// rule can see is a change after the stop: a warm-up that holds still for longer than the first checkpoint
     /// looks like the steady state.
     pub fn decide(&self, windows: &[f64]) -> Stop {

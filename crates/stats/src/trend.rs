@@ -41,7 +41,6 @@ pub enum Trend {
 
 /// The change of a series, if it is beyond both intervals, beyond every batch of the other part, and of more than 20 %.
 /// `None` for fewer than 100 samples.
-#[must_use]
 pub fn trend(samples: &[f64]) -> Option<Trend> {
     if samples.len() < MIN_SAMPLES {
         return None;

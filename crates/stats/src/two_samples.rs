@@ -1,7 +1,6 @@
 //! Whether two samples come from the same distribution. Only their order counts, not the shape of their scatter.
 
-/// Asymptotic chance of the distance of two sorted samples' distributions if they are the same; 1 where one is empty.
-#[must_use]
+/// Asymptotic chance of the distance of two sorted samples' distributions if they are the same; 1 if one is empty.
 pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> f64 {
     if a.is_empty() || b.is_empty() {
         return 1.0;
@@ -24,8 +23,7 @@ pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> f64 {
 
 /// Chance, in the normal approximation, that the first of two samples is as much the smaller one as it is if both come from
 /// the same distribution (Mann and Whitney 1947, one-sided): an upper bound of the tail, within a third of it from two
-/// deviations on, and 1 where the first is hardly smaller. Both must have samples.
-#[must_use]
+/// deviations on, and 1 if the first is hardly smaller. Both must have samples.
 pub fn smaller_p_value(first: &[f64], second: &[f64]) -> f64 {
     let won = |a: f64, b: f64| match a.total_cmp(&b) {
         std::cmp::Ordering::Less => 1.0,

@@ -41,7 +41,7 @@ pub enum Limit {
 /// What stands behind a limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cause {
-    /// Indices of the targets that are the limit; empty where none in particular is.
+    /// Indices of the targets that are the limit; empty if none in particular is.
     pub targets: Vec<u32>,
     /// One clause: `/dev/sdb was busy 99.1 % of the time`.
     pub text: String,
@@ -51,7 +51,6 @@ pub struct Cause {
 
 impl Limit {
     /// One or two words for a table.
-    #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
             Self::Throttled(_) => "throttled",
@@ -65,8 +64,7 @@ impl Limit {
         }
     }
 
-    /// What stands behind it; `None` where it is not known.
-    #[must_use]
+    /// What stands behind it; `None` if it is not known.
     pub fn cause(&self) -> Option<&Cause> {
         match self {
             Self::Throttled(cause)
@@ -81,10 +79,9 @@ impl Limit {
     }
 }
 
-/// The limit at a knee: that of its own cell, or, where its counters show none, that of the next larger count, at which it
+/// The limit at a knee: that of its own cell, or, if its counters show none, that of the next larger count, at which it
 /// must show since nothing more was gained. A larger count that brings further targets in always judges: that one target is
 /// busy does not say why two do no more.
-#[must_use]
 pub fn limit(record: &Record, at: &Point<'_>, next: &Point<'_>) -> Limit {
     let more_targets = next.targets.len() > at.targets.len();
     match (more_targets, of_point(record, at)) {
@@ -205,7 +202,7 @@ fn together(states: &[(u32, State)], limited: &[&(u32, State)]) -> Option<String
 /// The device that all targets are, or lie on, by its kernel name.
 fn common_device(record: &Record, point: &Point<'_>) -> Option<String> {
     let stack = |target: u32| -> Vec<&str> {
-        let found = record.targets.iter().find(|one| one.index == target);
+        let found = metrics::target(record, target);
         let Some(found) = found else { return Vec::new() };
         let own = found.device.iter().map(|device| device.name.as_str());
         own.chain(found.stack.iter().map(String::as_str)).collect()
@@ -290,7 +287,7 @@ fn source(cell: &CellRecord) -> Option<Limit> {
 
 /// The name of a target, safe to print; for a file, the device that it lies on besides.
 pub fn name(record: &Record, target: u32) -> String {
-    let Some(found) = record.targets.iter().find(|one| one.index == target) else {
+    let Some(found) = metrics::target(record, target) else {
         return format!("target {target}");
     };
     match found.device.as_ref().filter(|_| found.kind == TargetKind::File) {

@@ -1,13 +1,14 @@
 //! What the cells of `scale` say: what all streams did together and the ramp apart from it, what each stream and each target
-//! had, where more streams stop helping, and what limits there. Derived from a Record when asked for; it claims no limit
+//! had, where more streams stop helping, and what limits there. Derived from a Record on request; it claims no limit
 //! whose counters are missing.
 
 mod limit;
 mod shares;
 
-pub use limit::{BUSY, Cause, IDLE, Limit, limit};
-pub use limit::{name, of_point};
+pub use limit::{BUSY, Cause, IDLE, Limit, limit, name, of_point};
 pub use shares::{Fairness, Point, Ramp, StreamShare, TargetShare};
+
+use std::collections::BTreeSet;
 
 use rdsk_model::{CellRecord, Experiment, Op, Record};
 use rdsk_stats::{Knee, Level, knee};
@@ -49,17 +50,13 @@ pub struct Stop {
 
 impl Grid<'_> {
     /// The stream counts of all lines, ascending.
-    #[must_use]
     pub fn counts(&self) -> Vec<u32> {
-        let mut counts: Vec<u32> =
+        let counts: BTreeSet<u32> =
             self.lines.iter().flat_map(|line| &line.points).map(Point::count).collect();
-        counts.sort_unstable();
-        counts.dedup();
-        counts
+        counts.into_iter().collect()
     }
 
     /// The line of a block size.
-    #[must_use]
     pub fn line(&self, block_bytes: u64) -> Option<&Line<'_>> {
         self.lines.iter().find(|line| line.block_bytes == block_bytes)
     }
@@ -67,14 +64,12 @@ impl Grid<'_> {
 
 impl<'a> Line<'a> {
     /// The cell of a number of streams.
-    #[must_use]
     pub fn point(&self, streams: u32) -> Option<&Point<'a>> {
         self.points.iter().find(|point| point.count() == streams)
     }
 }
 
 /// Reads the `scale` cells of a Record: one grid per direction and set of targets, in the order of the Record.
-#[must_use]
 pub(crate) fn analyse(record: &Record) -> Vec<Grid<'_>> {
     let mut grids: Vec<Grid<'_>> = Vec::new();
     for cell in record.cells.iter().filter(|cell| cell.experiment == Experiment::Scale) {

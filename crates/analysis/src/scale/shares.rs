@@ -1,5 +1,7 @@
 //! One cell of `scale`, read: who had how much of it, and when. Sums over visits; it knows no other cell.
 
+use std::collections::BTreeSet;
+
 use rdsk_model::{CellRecord, StreamResult, Visit};
 
 /// A ramp of up to this part of the elapsed time does not blur the shares of the streams.
@@ -10,7 +12,7 @@ const SHORT_RAMP: f64 = 0.1;
 pub struct Point<'a> {
     /// The cell itself; its `bytes_per_s` is the rate while all streams ran.
     pub cell: &'a CellRecord,
-    /// The time before the last stream began, of the first visit; `None` for a single stream and where all began at once.
+    /// The time before the last stream began, of the first visit; `None` for a single stream and if all began at once.
     pub ramp: Option<Ramp>,
     /// What each stream had, by index.
     pub streams: Vec<StreamShare>,
@@ -21,7 +23,7 @@ pub struct Point<'a> {
     /// How far the starts were from the requested times, in ns: the most that a start differed from its turn, or, where all
     /// were to start together, from the first start to the last. `None` for a single stream.
     pub skew_ns: Option<u64>,
-    /// The rate over that of one stream with the same block size; `None` where that was not measured.
+    /// The rate over that of one stream with the same block size; `None` if that was not measured.
     pub speed_up: Option<f64>,
     /// Indices of the streams that failed.
     pub failed: Vec<u32>,
@@ -29,13 +31,11 @@ pub struct Point<'a> {
 
 impl Point<'_> {
     /// Number of streams.
-    #[must_use]
     pub fn count(&self) -> u32 {
         self.cell.workload.streams
     }
 
     /// Bytes per second while all streams ran.
-    #[must_use]
     pub fn bytes_per_s(&self) -> Option<f64> {
         self.cell.result.bytes_per_s.map(|rate| rate.mean)
     }
@@ -46,9 +46,9 @@ impl Point<'_> {
 pub struct Ramp {
     /// From the first start to the last.
     pub elapsed_ns: u64,
-    /// Bytes of the whole windows in that time.
+    /// Bytes of the full windows in that time.
     pub bytes: u64,
-    /// Their rate; `None` where the ramp is shorter than a window.
+    /// Their rate; `None` if the ramp is shorter than a window.
     pub bytes_per_s: Option<f64>,
 }
 
@@ -78,7 +78,7 @@ pub struct Fairness {
 }
 
 /// What one target gave, over all visits.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TargetShare {
     /// Index of the target.
     pub target: u32,
@@ -92,24 +92,22 @@ pub struct TargetShare {
     pub elapsed_ns: u64,
     /// Bytes over that time, per second.
     pub bytes_per_s: f64,
-    /// The part of that time in which its device was busy; `None` where no counters reach it.
+    /// The part of that time in which its device was busy; `None` if no counters reach it.
     pub busy_share: Option<f64>,
 }
 
 /// Reads one cell; what needs other cells is left empty.
 pub(super) fn point(cell: &CellRecord) -> Point<'_> {
     let streams = streams(cell);
-    let ramp = ramp(cell);
-    let mut failed: Vec<u32> = cell.result.errors.iter().filter_map(|error| error.stream).collect();
-    failed.sort_unstable();
-    failed.dedup();
+    let failed: BTreeSet<u32> = cell.result.errors.iter().filter_map(|error| error.stream).collect();
+    let failed: Vec<u32> = failed.into_iter().collect();
     Point {
         cell,
         fairness: fairness(cell, &streams, &failed),
         targets: targets(cell),
         skew_ns: cell.result.visits.iter().filter_map(|visit| skew_ns(visit, cell)).max(),
         speed_up: None,
-        ramp,
+        ramp: ramp(cell),
         streams,
         failed,
     }
@@ -198,15 +196,7 @@ fn targets(cell: &CellRecord) -> Vec<TargetShare> {
         cell.result.visits.iter().map(|visit| of_visit(visit, cell)).collect();
     let used = cell.workload.targets.iter().take(cell.workload.streams as usize);
     used.map(|&target| {
-        let mut share = TargetShare {
-            target,
-            streams: 0,
-            bytes: 0,
-            ops: 0,
-            elapsed_ns: 0,
-            bytes_per_s: 0.0,
-            busy_share: None,
-        };
+        let mut share = TargetShare { target, ..TargetShare::default() };
         for streams in &visits {
             let its: Vec<&StreamResult> = streams.iter().filter(|stream| stream.target == target).collect();
             share.streams = share.streams.max(its.len());

@@ -10,9 +10,9 @@ use rdsk_stats::rng::SplitMix64;
 pub const MAX_ADAPTIVE_PROBES: usize = 350;
 /// Boundaries that are looked for one by one.
 const BOUNDARIES: usize = 4;
-/// Chunks whose first and last unit are asked.
+/// Chunks whose first and last unit are requested.
 const WHOLE_CHUNKS: u64 = 24;
-/// Chunks of which a unit is asked.
+/// Chunks of which one unit is requested.
 const CHUNKS: u64 = 64;
 /// Random places that must agree.
 const RANDOM_PLACES: usize = 40;
@@ -44,7 +44,7 @@ struct Needs(u64);
 /// The boundaries that were found, in units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Boundaries {
-    /// Distance of boundaries; `None` where there is at most one.
+    /// Distance of boundaries; `None` if there is at most one.
     pub(super) chunk: Option<u64>,
     /// A place where chunks begin.
     pub(super) origin: u64,
@@ -77,7 +77,6 @@ fn told(units: &UnitMembers) -> NextPlace {
 
 impl AdaptiveProbes {
     /// The adaptive probes of a workload whose first positions are chosen at run time.
-    #[must_use]
     pub fn of(workload: &Workload) -> Self {
         Self {
             op: workload.op,
@@ -181,7 +180,7 @@ impl AdaptiveProbes {
         Ok(None)
     }
 
-    /// One unit of each of the chunks behind those.
+    /// One unit of each of the chunks after those.
     fn single_units(&self, units: &UnitMembers, origin: u64, chunk: u64) -> Result<(), Needs> {
         for number in WHOLE_CHUNKS..CHUNKS {
             let unit = origin + number * chunk + number % chunk;

@@ -53,7 +53,7 @@ pub struct BoundaryStep {
 pub struct SizePoint {
     /// The smallest of the sizes.
     pub bytes: u64,
-    /// Requests of whole stripes only; without a stripe, those at a multiple of their size.
+    /// Requests of full stripes only; without a stripe, those at a multiple of their size.
     pub aligned_count: usize,
     /// Their median in ns.
     pub aligned_median_ns: Option<f64>,
@@ -66,7 +66,7 @@ pub struct SizePoint {
 /// What to write, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
-    /// Writes of a multiple of this; `None` where nothing was found that the size should heed.
+    /// Writes of a multiple of this; `None` if nothing was found that the size should heed.
     pub write_bytes: Option<u64>,
     /// At a multiple of this, counted from [`Answer::start_offset_bytes`].
     pub align_bytes: Option<u64>,

@@ -2,6 +2,8 @@
 //! of the second one, and that of a request across the boundary, is distributed differently. How differently is not
 //! assumed.
 
+use std::collections::BTreeMap;
+
 use rdsk_stats::{ClassCounts, kolmogorov_smirnov, quantile_sorted};
 
 use super::answer::{BoundaryStep, Sample};
@@ -35,22 +37,16 @@ pub(super) struct BoundaryProfile {
 
 /// Reads the triples of a sweep out of samples in the order of issue. `None` with fewer than two levels.
 pub(super) fn boundary_profile(samples: &[Sample]) -> Option<BoundaryProfile> {
-    let mut levels: Vec<Level> = Vec::new();
-    for triple in samples.windows(3) {
-        let Some(at) = boundary(triple) else { continue };
-        let log2 = at.trailing_zeros().min(super::sweep::MAX_BOUNDARY_LOG2);
-        let index = match levels.iter().position(|level| level.log2 == log2) {
-            Some(index) => index,
-            None => {
-                levels.push(Level { log2, ..Level::default() });
-                levels.len() - 1
-            }
-        };
-        levels[index].after.push(triple[1].latency_ns as f64);
-        levels[index].across.push(triple[2].latency_ns as f64);
-        levels[index].multiples.push(at >> log2);
+    let mut levels: BTreeMap<u32, Level> = BTreeMap::new();
+    for triple in samples.windows(3).filter(|triple| is_triple(triple)) {
+        let boundary = triple[1].offset_bytes;
+        let log2 = boundary.trailing_zeros().min(super::sweep::MAX_BOUNDARY_LOG2);
+        let level = levels.entry(log2).or_insert_with(|| Level { log2, ..Level::default() });
+        level.after.push(triple[1].latency_ns as f64);
+        level.across.push(triple[2].latency_ns as f64);
+        level.multiples.push(boundary >> log2);
     }
-    levels.sort_by_key(|level| level.log2);
+    let levels: Vec<Level> = levels.into_values().collect();
     if levels.len() < 2 {
         return None;
     }
@@ -59,11 +55,6 @@ pub(super) fn boundary_profile(samples: &[Sample]) -> Option<BoundaryProfile> {
     };
     let (after, across) = (counts(|level| &level.after), counts(|level| &level.across));
     Some(BoundaryProfile { levels, after, across })
-}
-
-/// The boundary that three requests surround as the sweep's triples do.
-fn boundary(triple: &[Sample]) -> Option<u64> {
-    triple.get(1).filter(|_| is_triple(triple)).map(|after| after.offset_bytes)
 }
 
 /// Whether three requests are one up to a boundary, one from it on and one across it.
@@ -86,11 +77,10 @@ impl BoundaryProfile {
     /// Boundaries of stripes may differ from those of other chunks (the parity moves on; two spindles stand to each other
     /// otherwise than two others): with `stripe_bytes` given, the better of both views counts.
     pub(super) fn log_odds(&self, chunk_bytes: u64, stripe_bytes: Option<u64>) -> f64 {
-        let split = |bytes: u64| self.levels.partition_point(|level| (1_u64 << level.log2) < bytes);
         let at = |splits: &[usize]| self.after.log_odds(splits) + self.across.log_odds(splits);
-        let chunk = split(chunk_bytes);
+        let chunk = self.split(chunk_bytes);
         let plain = at(&[chunk]);
-        let stripe = stripe_bytes.map(|bytes| split(1 << bytes.trailing_zeros()));
+        let stripe = stripe_bytes.map(|bytes| self.split(1 << bytes.trailing_zeros()));
         match stripe.filter(|&stripe| stripe > chunk && stripe < self.levels.len()) {
             Some(stripe) => plain.max(at(&[chunk, stripe])),
             None => plain,
@@ -119,18 +109,12 @@ impl BoundaryProfile {
     /// An odd number by which the chunk is larger than the power of two: only boundaries at its multiples then differ from
     /// those of smaller powers.
     pub(super) fn odd_part(&self, chunk_bytes: u64) -> Option<u64> {
-        let split = self.levels.partition_point(|level| (1_u64 << level.log2) < chunk_bytes);
         let apart = |of: fn(&Level) -> &Vec<f64>, odd: u64| {
-            let below =
-                sorted(self.levels[..split].iter().flat_map(|level| of(level).iter().copied()).collect());
-            let others = self.levels[split..].iter().flat_map(|level| of(level).iter().zip(&level.multiples));
-            let others = sorted(
-                others
-                    .filter(|(_, multiple)| !multiple.is_multiple_of(odd))
-                    .map(|(&latency, _)| latency)
-                    .collect(),
-            );
-            kolmogorov_smirnov(&below, &others)
+            let (below, _) = self.parted(chunk_bytes, of);
+            let others = self.levels[self.split(chunk_bytes)..].iter();
+            let others = others.flat_map(|level| of(level).iter().zip(&level.multiples));
+            let others = others.filter(|(_, multiple)| !multiple.is_multiple_of(odd));
+            kolmogorov_smirnov(&below, &sorted(others.map(|(&latency, _)| latency).collect()))
         };
         ODD_PARTS
             .into_iter()
@@ -155,19 +139,23 @@ impl BoundaryProfile {
         at(&from) < at(&below)
     }
 
+    /// How many levels are below a chunk.
+    fn split(&self, chunk_bytes: u64) -> usize {
+        self.levels.partition_point(|level| (1_u64 << level.log2) < chunk_bytes)
+    }
+
     /// The latencies of the levels below a chunk and of the others, both sorted.
     fn parted(&self, chunk_bytes: u64, of: fn(&Level) -> &Vec<f64>) -> (Vec<f64>, Vec<f64>) {
         let take =
             |levels: &[Level]| sorted(levels.iter().flat_map(|level| of(level).iter().copied()).collect());
-        let split = self.levels.partition_point(|level| (1_u64 << level.log2) < chunk_bytes);
+        let split = self.split(chunk_bytes);
         (take(&self.levels[..split]), take(&self.levels[split..]))
     }
 
     /// The figures for the page.
     pub(super) fn steps(&self) -> Vec<BoundaryStep> {
         let step = |level: &Level| {
-            let after = sorted(level.after.clone());
-            let across = sorted(level.across.clone());
+            let (after, across) = (sorted(level.after.clone()), sorted(level.across.clone()));
             Some(BoundaryStep {
                 boundary_bytes: 1 << level.log2,
                 count: after.len(),
@@ -180,7 +168,7 @@ impl BoundaryProfile {
     }
 }
 
-pub(super) fn sorted(mut values: Vec<f64>) -> Vec<f64> {
+fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values.sort_by(f64::total_cmp);
     values
 }

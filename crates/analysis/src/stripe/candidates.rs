@@ -1,4 +1,4 @@
-//! What `infer` fits and `conclude` weighs: the samples, the layouts tried, and what whole stripes save.
+//! What `infer` fits and `conclude` weighs: the samples, the layouts tried, and what full stripes save.
 
 use rdsk_stats::{median, smaller_p_value};
 
@@ -17,7 +17,7 @@ pub(super) const MAX_DATA: u64 = 24;
 pub(super) const SEEN_LOG_ODDS: f64 = 6.0;
 /// No difference below this share of a latency is taken for real.
 pub(super) const FLOOR: f64 = 0.01;
-/// Chance of a difference between whole stripes and parts from which on it is not believed.
+/// Chance of a difference between full stripes and parts from which on it is not believed.
 const DOUBTFUL_SAVING: f64 = 0.01;
 /// What partial stripes cost at least, as a multiple of whole ones, if reads are to be the reason.
 const MIN_SAVING: f64 = 1.03;
@@ -58,12 +58,11 @@ pub(super) struct Saving {
 }
 
 impl Saving {
-    /// Whether whole stripes cost less than smaller writes within one stripe, as only spared reads can make them: the
+    /// Whether full stripes cost less than smaller writes within one stripe, as only spared reads can make them: the
     /// medians in ns and the chance of such a difference (Mann and Whitney).
     pub(super) fn of(rows: &[Row], layout: &Layout) -> Option<Saving> {
         let stripe = layout.stripe_bytes();
-        let shift = layout.shift_chunks * layout.chunk_bytes;
-        let begin = |row: &Row| row.probe.offset_bytes + stripe - shift;
+        let begin = |row: &Row| layout.unshifted(row.probe.offset_bytes);
         let whole: Vec<f64> = rows
             .iter()
             .filter(|row| row.probe.bytes == stripe && begin(row).is_multiple_of(stripe))
@@ -83,7 +82,7 @@ impl Saving {
         Some(Saving { whole_ns, partial_ns, p_value })
     }
 
-    /// Whether whole stripes cost less beyond doubt.
+    /// Whether full stripes cost less beyond doubt.
     pub(super) fn is_clear(self) -> bool {
         self.p_value < DOUBTFUL_SAVING && self.partial_ns > MIN_SAVING * self.whole_ns
     }

@@ -1,5 +1,7 @@
 //! What follows from the fitted layouts, and the sentences that say so. It fits nothing.
 
+use std::collections::BTreeSet;
+
 use rdsk_model::Op;
 use rdsk_stats::median;
 
@@ -13,11 +15,11 @@ use crate::words::{nanos, plural};
 const TEMPER: f64 = 1.5;
 /// Chance from which on a difference is not believed.
 const DOUBTFUL: f64 = 1e-4;
-/// The same where it is one of several reasons.
+/// The same if it is one of several reasons.
 const UNLIKELY: f64 = 0.01;
 /// Log odds that leave no doubt, once divided for what fits suppose.
 const CLEAR: f64 = 10.0;
-/// The most confidence in parity that no whole stripe proved.
+/// The most confidence in parity that no full stripe proved.
 const INDIRECT: f64 = 0.95;
 /// A probability too small to print: no model of scatter holds so far out.
 const NEGLIGIBLE: f64 = 1e-12;
@@ -27,7 +29,7 @@ const ROUNDS: u64 = 3;
 const SUREST: f64 = 0.999;
 /// The most confidence in what other devices would show as well.
 const AMBIGUOUS: f64 = 0.5;
-/// The same where only an unusual device would.
+/// The same if only an unusual device would.
 const UNUSUAL: f64 = 0.8;
 
 /// Everything that the conclusion rests on.
@@ -57,9 +59,9 @@ struct Proof {
     is_seen: bool,
     /// They change as those of several devices do.
     is_striped: bool,
-    /// Whole stripes cost less than parts.
+    /// Full stripes cost less than parts.
     saving: Option<Saving>,
-    /// Log odds of the best layout with parity against the best without; 0 where that one is ahead.
+    /// Log odds of the best layout with parity against the best without; 0 if that one is ahead.
     reads_margin: f64,
 }
 
@@ -87,7 +89,7 @@ pub(super) fn conclude(case: &Case<'_>) -> Answer {
         is_seen && (case.profile.has_mechanical_delay(chunk_bytes) || case.profile.shares_work(chunk_bytes));
     let proof = Proof { gain_p, is_seen, is_striped, saving, reads_margin };
     let is_proven = proof.is_whole_cheaper() && gain_p < DOUBTFUL;
-    // What fits and boundaries say together may lean on a weaker proof by whole stripes, but not on none.
+    // What fits and boundaries say together may lean on a weaker proof by full stripes, but not on none.
     let enough = if reads_margin > CLEAR { 0.3 } else { 0.1 };
     let is_hinted = is_seen && gain_p < DOUBTFUL && saving.is_some_and(|saving| saving.p_value < enough);
     if !is_striped && !is_proven && !is_hinted {
@@ -139,19 +141,17 @@ fn claim(case: &Case<'_>, best: &Candidate, shares: Shares, proof: &Proof) -> An
     let layout = best.layout;
     let has_parity = layout.redundancy == Redundancy::Parity;
     let has_reads = proof.is_whole_cheaper() || proof.reads_margin > CLEAR;
-    let limit = limit(case, &layout, proof);
     let parity = match case.op {
         Op::Write if has_parity => has_reads.then_some(true),
         Op::Write => (proof.gain_p <= DOUBTFUL && goes_round(case, &layout)).then_some(false),
         Op::Read => None,
     };
-    let chunk_limit = chunk_limit(case, &layout, proof);
-    let stripe_confidence = shares.stripe.min(limit);
+    let stripe_confidence = shares.stripe.min(limit(case, &layout, proof));
     Answer {
         op: case.op,
         chunk: Some(Figure {
             bytes: layout.chunk_bytes,
-            confidence: shares.chunk.min(chunk_limit),
+            confidence: shares.chunk.min(chunk_limit(case, &layout, proof)),
             p_value: if proof.is_seen { case.profile.p_value(layout.chunk_bytes) } else { proof.gain_p },
         }),
         stripe: Some(Figure {
@@ -175,7 +175,7 @@ impl Proof {
     }
 }
 
-/// The most confidence that the chunk deserves: many chunks make the same full stripe, so the small requests must tell.
+/// The most confidence that the chunk deserves: many chunks make the same full stripe, so the small requests must show it.
 fn chunk_limit(case: &Case<'_>, layout: &Layout, proof: &Proof) -> f64 {
     let odds = case.profile.log_odds(layout.chunk_bytes, Some(layout.stripe_bytes()));
     let best_odds =
@@ -230,7 +230,7 @@ fn reasons(case: &Case<'_>, layout: &Layout, proof: &Proof) -> Vec<String> {
     }
     if let Some(saving) = proof.saving {
         reasons.push(format!(
-            "whole stripes of {} take {}, smaller writes within one {} ({}): partial stripes cost reads",
+            "full stripes of {} take {}, smaller writes within one {} ({}): partial stripes cost reads",
             bytes(layout.stripe_bytes()),
             nanos(whole_ns(saving.whole_ns)),
             nanos(whole_ns(saving.partial_ns)),
@@ -337,14 +337,12 @@ fn sizes(rows: &[Row], layout: Option<&Layout>) -> Vec<SizePoint> {
     let is_aligned = |row: &Row| match layout {
         Some(layout) => {
             let stripe = layout.stripe_bytes();
-            let begin = row.probe.offset_bytes + stripe - layout.shift_chunks * layout.chunk_bytes;
-            begin.is_multiple_of(stripe) && row.probe.bytes.is_multiple_of(stripe)
+            layout.unshifted(row.probe.offset_bytes).is_multiple_of(stripe)
+                && row.probe.bytes.is_multiple_of(stripe)
         }
         None => row.probe.offset_bytes.is_multiple_of(row.probe.bytes),
     };
-    let mut octaves: Vec<u32> = rows.iter().map(|row| row.probe.bytes.ilog2()).collect();
-    octaves.sort_unstable();
-    octaves.dedup();
+    let octaves: BTreeSet<u32> = rows.iter().map(|row| row.probe.bytes.ilog2()).collect();
     let point = |octave: u32| {
         let in_it = |row: &&Row| row.probe.bytes.ilog2() == octave;
         let taken = |aligned: bool| -> Vec<f64> {

@@ -8,7 +8,7 @@ use super::member_layout::{Declared, MemberLayout};
 use rdsk_model::ArrayFacts;
 use rdsk_units::printable;
 
-/// Compares; `None` where the kernel names neither a level nor a chunk.
+/// Compares; `None` if the kernel names neither a level nor a chunk.
 pub(super) fn compare(layout: &MemberLayout, words: &ArrayFacts) -> Option<Declared> {
     let level = words.level.as_deref();
     level.or(words.chunk_bytes.map(|_| ""))?;
@@ -51,7 +51,7 @@ fn is_same_for_small(said: Level, seen: Level, layout: &MemberLayout) -> bool {
 }
 
 /// The layouts that the kernel's words leave, of those that the counters leave: by the level, else by the hints of the
-/// queue; all of them where that leaves none.
+/// queue; all of them if that leaves none.
 pub(super) fn among(
     found: &[Match],
     chunk_bytes: u64,

@@ -1,6 +1,8 @@
 //! From the latencies of a sweep to the geometry: every candidate layout is fitted to them. What a revolution, a byte or a
 //! read costs is fitted for each layout anew; no property of any device is assumed.
 
+use std::collections::BTreeMap;
+
 use rdsk_model::Op;
 use rdsk_stats::{LeastSquares, median};
 
@@ -19,11 +21,10 @@ const MIN_SAMPLES: usize = 200;
 const FIT_TEMPER: f64 = 3.0;
 /// Chunks whose log odds are below the best by no more than this are looked at more closely.
 const NEAR_LOG_ODDS: f64 = 5.0;
-/// What the log odds of a layout with parity lose when no whole stripe was written.
+/// What the log odds of a layout with parity lose when no full stripe was written.
 const UNPROVEN_LOG_ODDS: f64 = 30.0;
 /// A chunk whose log odds from the small requests are below the best by more than this is not considered.
 const RULED_OUT_LOG_ODDS: f64 = 60.0;
-
 /// Chance of such a difference from which on it is beyond doubt, whatever else there is.
 const BEYOND_DOUBT: f64 = 1e-4;
 /// Share of a stripe's saving from which on a part of the stripe counts as saving as much.
@@ -32,10 +33,9 @@ const AS_MUCH: f64 = 0.7;
 /// Reads the latencies of a sweep, given in the order of issue.
 ///
 /// Chunks are the powers of two between twice the sweep's unit and 4 MiB, full stripes 2 to 24 of them, no larger than
-/// the largest request. Latency alone cannot tell a stripe without parity over flash from the dies within one flash
+/// the largest request. Latency alone cannot distinguish a stripe without parity over flash from the dies within one flash
 /// device; such steps are named in the evidence and are no stripe. Reads visit all members in turn, parity or not, so
-/// from reads the full stripe is told with little confidence.
-#[must_use]
+/// reads show the full stripe with little confidence.
 pub fn infer(op: Op, samples: &[Sample]) -> Answer {
     let profile = boundary_profile(samples);
     let rows = rows(samples);
@@ -52,28 +52,23 @@ pub fn infer(op: Op, samples: &[Sample]) -> Answer {
 fn rows(samples: &[Sample]) -> Vec<Row> {
     let span = samples.iter().map(|sample| sample.offset_bytes + sample.bytes).max().unwrap_or(0).max(1);
     let mut chosen: Vec<&Sample> = Vec::new();
-    for (index, sample) in samples.iter().enumerate() {
-        let Some(before) = index.checked_sub(1).map(|before| &samples[before]) else { continue };
-        let is_near = before.offset_bytes.abs_diff(sample.offset_bytes) <= SITE_BYTES;
+    for (before, pair) in samples.windows(2).enumerate() {
+        let (index, sample) = (before + 1, &pair[1]);
+        let is_near = pair[0].offset_bytes.abs_diff(sample.offset_bytes) <= SITE_BYTES;
         if is_near && sample.latency_ns > 0 && sample.bytes > 0 && !in_triple(samples, index) {
             chosen.push(sample);
         }
     }
-    let mut classes: Vec<(i32, Vec<f64>)> = Vec::new();
+    let mut classes: BTreeMap<i32, Vec<f64>> = BTreeMap::new();
     for sample in &chosen {
-        let class = size_class(sample.bytes);
-        match classes.iter_mut().find(|(known, _)| *known == class) {
-            Some((_, latencies)) => latencies.push(sample.latency_ns as f64),
-            None => classes.push((class, vec![sample.latency_ns as f64])),
-        }
+        classes.entry(size_class(sample.bytes)).or_default().push(sample.latency_ns as f64);
     }
-    let usual: Vec<(i32, f64)> =
-        classes.iter().filter_map(|(class, latencies)| Some((*class, median(latencies)?))).collect();
+    let usual: BTreeMap<i32, f64> =
+        classes.iter().filter_map(|(&class, latencies)| Some((class, median(latencies)?))).collect();
     chosen
         .iter()
         .filter_map(|sample| {
-            let class = size_class(sample.bytes);
-            let (_, usual_ns) = usual.iter().find(|(known, _)| *known == class)?;
+            let usual_ns = usual.get(&size_class(sample.bytes))?;
             let target = sample.latency_ns as f64 / usual_ns;
             let probe = Probe { offset_bytes: sample.offset_bytes, bytes: sample.bytes };
             let place = sample.offset_bytes as f64 / span as f64;
@@ -129,22 +124,20 @@ fn candidates(op: Op, rows: &[Row], profile: &BoundaryProfile, null: &Fit) -> Ve
             }
         }
     }
-    candidates.sort_by(|a, b| b.log_odds.total_cmp(&a.log_odds));
+    let likeliest_first = |a: &Candidate, b: &Candidate| b.log_odds.total_cmp(&a.log_odds);
+    candidates.sort_by(likeliest_first);
     let is_proven = candidates.first().is_some_and(|best| {
         let saving = Saving::of(rows, &best.layout);
         best.layout.redundancy == Redundancy::Parity && saving.is_some_and(|saving| saving.p_value < 0.05)
     });
-    // Stripes that do not begin at 0 are looked for where no others show themselves; boundaries of chunks must be seen.
+    // Stripes that do not begin at 0 are looked for if no others show themselves; boundaries of chunks must be seen.
     if op == Op::Write && !is_proven && best_odds >= SEEN_LOG_ODDS {
         let near = |chunk: &u64| profile.best_case(*chunk) >= best_odds - NEAR_LOG_ODDS;
         for chunk_bytes in profile.candidates().into_iter().filter(near) {
             for data in (2..=MAX_DATA).filter(|data| data * chunk_bytes < largest) {
-                let shifted = (1..data).map(|shift_chunks| Layout {
-                    chunk_bytes,
-                    data,
-                    redundancy: Redundancy::Parity,
-                    shift_chunks,
-                });
+                let redundancy = Redundancy::Parity;
+                let shifted =
+                    (1..data).map(|shift_chunks| Layout { chunk_bytes, data, redundancy, shift_chunks });
                 candidates.extend(shifted.filter_map(|layout| candidate(rows, profile, null, layout)));
             }
         }
@@ -158,11 +151,11 @@ fn candidates(op: Op, rows: &[Row], profile: &BoundaryProfile, null: &Fit) -> Ve
     if candidates.iter().any(is_beyond_doubt) {
         candidates.retain(|one| one.layout.redundancy == Redundancy::Parity);
     }
-    candidates.sort_by(|a, b| b.log_odds.total_cmp(&a.log_odds));
+    candidates.sort_by(likeliest_first);
     candidates
 }
 
-/// `None` where a layout explains the samples only by revolutions and bytes that cost less than nothing.
+/// `None` if a layout explains the samples only by revolutions and bytes that cost less than nothing.
 fn candidate(rows: &[Row], profile: &BoundaryProfile, null: &Fit, layout: Layout) -> Option<Candidate> {
     let fit = fit(rows, Some(&layout));
     let cost = &fit.factors[PLAIN..];
@@ -172,7 +165,7 @@ fn candidate(rows: &[Row], profile: &BoundaryProfile, null: &Fit, layout: Layout
         // Without parity a part never costs more than the whole.
         Redundancy::None if saving.is_some_and(Saving::is_clear) => return None,
         Redundancy::None => 0.0,
-        // Whole stripes must be the cheaper ones; where none was written, other proof has to be so much stronger.
+        // Full stripes must be the cheaper ones; if none was written, other proof has to be so much stronger.
         Redundancy::Parity => match saving {
             None => -UNPROVEN_LOG_ODDS,
             Some(saving) if saving.whole_ns >= saving.partial_ns => return None,
@@ -191,12 +184,12 @@ fn is_several(rows: &[Row], layout: &Layout, saving: Saving) -> bool {
     (2..layout.data)
         .filter(|&parts| layout.data.is_multiple_of(parts) || layout.chunk_bytes.is_multiple_of(parts))
         .any(|parts| {
-            let (data, chunk_bytes) = if layout.data.is_multiple_of(parts) {
-                (layout.data / parts, layout.chunk_bytes)
+            let mut part = Layout { shift_chunks: 0, ..*layout };
+            if layout.data.is_multiple_of(parts) {
+                part.data /= parts;
             } else {
-                (layout.data, layout.chunk_bytes / parts)
-            };
-            let part = Layout { chunk_bytes, data, shift_chunks: 0, ..*layout };
+                part.chunk_bytes /= parts;
+            }
             Saving::of(rows, &part)
                 .is_some_and(|part| part.is_clear() && spares(part) >= AS_MUCH * spares(saving))
         })

@@ -8,9 +8,9 @@ pub enum Rotation {
     LeftAsymmetric,
     /// Parity moves up, data counts up from the first member.
     RightAsymmetric,
-    /// Parity moves down, data goes on behind it: the default of md and LVM.
+    /// Parity moves down, data continues after it: the default of md and LVM.
     LeftSymmetric,
-    /// Parity moves up, data goes on behind it.
+    /// Parity moves up, data continues after it.
     RightSymmetric,
 }
 
@@ -35,13 +35,13 @@ pub enum Level {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Beside {
     Nothing,
-    /// One parity chunk; `None` where it never moves.
+    /// One parity chunk; `None` if it never moves.
     Parity(Option<Rotation>),
     /// Two parity chunks that move together.
     Parities(Rotation),
     /// Two of DDF: the first stripe is a turn further, or the second chunk lies before the first.
     ParitiesOn(Ddf),
-    /// One that moves and one that stays on the last member; `None` where neither moves.
+    /// One that moves and one that stays on the last member; `None` if neither moves.
     ParityAndFixed(Option<Rotation>),
     /// Copies next to each other.
     Near(u64),
@@ -116,7 +116,7 @@ impl Known {
             Beside::Nothing | Beside::Following(_) => n,
             Beside::Parity(_) => n - 1,
             Beside::Parities(_) | Beside::ParitiesOn(_) | Beside::ParityAndFixed(_) => n - 2,
-            // As md's own optimal I/O size: where the copies do not divide the members, a whole turn.
+            // As md's own optimal I/O size: if the copies do not divide the members, a whole turn.
             Beside::Near(copies) if n.is_multiple_of(copies) => n / copies,
             Beside::Near(_) => n,
         }
@@ -148,7 +148,7 @@ impl Known {
         }
     }
 
-    /// How the parity moves, where that has one of the four usual names.
+    /// How the parity moves, if that has one of the four usual names.
     pub(super) fn rotation(&self) -> Option<Rotation> {
         match self.beside {
             Beside::Parity(rotation) => rotation,
@@ -188,13 +188,11 @@ impl Known {
                 roles(&[read, parity, n - 1])
             }
             Beside::Parities(rotation) => {
-                let parity = match rotation {
-                    Rotation::LeftAsymmetric | Rotation::LeftSymmetric => n - 1 - stripe % n,
-                    Rotation::RightAsymmetric | Rotation::RightSymmetric => stripe % n,
-                };
-                match rotation {
-                    Rotation::LeftAsymmetric | Rotation::RightAsymmetric => beside_two(n, parity, place),
-                    _ => roles(&[(parity + 2 + place) % n, parity, (parity + 1) % n]),
+                let parity = rotation.parity(n, stripe);
+                if rotation.is_symmetric() {
+                    roles(&[(parity + 2 + place) % n, parity, (parity + 1) % n])
+                } else {
+                    beside_two(n, parity, place)
                 }
             }
             Beside::ParitiesOn(Ddf::Restart) => beside_two(n, n - 1 - (stripe + 1) % n, place),
@@ -221,15 +219,9 @@ fn beside_two(n: u64, parity: u64, place: u64) -> Roles {
 /// The reader and the parity of a level with one parity that moves, or stays on the last member.
 fn rotated(rotation: Option<Rotation>, n: u64, stripe: u64, place: u64) -> (u64, u64) {
     let Some(rotation) = rotation else { return (place, n - 1) };
-    let parity = match rotation {
-        Rotation::LeftAsymmetric | Rotation::LeftSymmetric => n - 1 - stripe % n,
-        Rotation::RightAsymmetric | Rotation::RightSymmetric => stripe % n,
-    };
-    let read = match rotation {
-        Rotation::LeftAsymmetric | Rotation::RightAsymmetric => place + u64::from(place >= parity),
-        Rotation::LeftSymmetric | Rotation::RightSymmetric => (parity + 1 + place) % n,
-    };
-    (read, parity)
+    let parity = rotation.parity(n, stripe);
+    let after_parity = (parity + 1 + place) % n;
+    (if rotation.is_symmetric() { after_parity } else { place + u64::from(place >= parity) }, parity)
 }
 
 fn copied(n: u64, first: u64, copies: u64) -> Roles {
@@ -249,7 +241,6 @@ fn roles(all: &[u64]) -> Roles {
 
 impl Level {
     /// As people write it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Level::Raid0 => "RAID 0",
@@ -276,8 +267,20 @@ impl Level {
 }
 
 impl Rotation {
+    /// The member with the parity of a stripe, of `n` members.
+    fn parity(self, n: u64, stripe: u64) -> u64 {
+        match self {
+            Rotation::LeftAsymmetric | Rotation::LeftSymmetric => n - 1 - stripe % n,
+            Rotation::RightAsymmetric | Rotation::RightSymmetric => stripe % n,
+        }
+    }
+
+    /// Whether data continues after the parity.
+    fn is_symmetric(self) -> bool {
+        matches!(self, Rotation::LeftSymmetric | Rotation::RightSymmetric)
+    }
+
     /// As md writes it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Rotation::LeftAsymmetric => "left-asymmetric",

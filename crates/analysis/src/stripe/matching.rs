@@ -27,13 +27,13 @@ pub(super) struct Match {
 /// Whether the first chunk is known to be the first of the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begin {
-    /// It may be; others are tried where it explains nothing.
+    /// It may be; others are tried if it explains nothing.
     WithTheArray,
     /// It is not.
     Anywhere,
 }
 
-/// Whether some member is reached again after others were: one device behind the other never is.
+/// Whether some member is reached again after others were: one device after the other never is.
 pub(super) fn comes_round(chunks: &[Chunk]) -> bool {
     let returns = |of: fn(&Chunk) -> Option<Mask>| {
         let seen: Vec<Mask> = chunks.iter().filter_map(of).collect();
@@ -66,7 +66,7 @@ pub(super) fn matches(chunks: &[Chunk], members: u64, begin: Begin) -> Vec<Match
     known.into_iter().flat_map(|known| anywhere(known, chunks, members)).collect()
 }
 
-/// Every place of a layout at which it explains the chunks; one where there are too many to try.
+/// Every place of a layout at which it explains the chunks; one if there are too many to try.
 pub(super) fn anywhere(known: Known, chunks: &[Chunk], members: u64) -> Vec<Match> {
     let shifts = if known.members <= MAX_SHIFTED { known.period() } else { 1 };
     let all = (0..shifts).map(|shift| Match { known, shift });
@@ -82,7 +82,7 @@ fn explains(one: Match, chunks: &[Chunk], members: u64) -> bool {
     wrong as f64 <= DISTURBED * chunks.len() as f64
 }
 
-/// The member of each role: those that most chunks speak for, each given once. `None` where a role that is read was seen
+/// The member of each role: those that most chunks speak for, each given once. `None` if a role that is read was seen
 /// nowhere.
 fn deal(one: Match, chunks: &[Chunk], members: u64, answers: Answers) -> Option<Vec<u32>> {
     let width = usize::try_from(members).ok()?;
@@ -118,7 +118,7 @@ fn deal(one: Match, chunks: &[Chunk], members: u64, answers: Answers) -> Option<
 /// Which copy answers a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answers {
-    /// The first. Where nobody wrote, or where every member has a copy, nothing else tells chunks apart.
+    /// The first. If nobody wrote, or if every member has a copy, nothing else distinguishes chunks.
     First,
     /// Any.
     Any,

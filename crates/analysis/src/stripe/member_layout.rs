@@ -5,21 +5,21 @@ use super::layouts::{Level, Rotation};
 /// A layout that the counters agree with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemberLayout {
-    /// The level, where only one agrees.
+    /// The level, if only one agrees.
     pub level: Option<Level>,
-    /// How its parity moves, where only one way agrees.
+    /// How its parity moves, if only one way agrees.
     pub rotation: Option<Rotation>,
-    /// Bytes on one member before the next; `None` where no boundary was seen, as with mirrors.
+    /// Bytes on one member before the next; `None` if no boundary was seen, as with mirrors.
     pub chunk_bytes: Option<u64>,
-    /// Data of one full stripe; `None` where the counters agree with none, or with several.
+    /// Data of one full stripe; `None` if the counters agree with none, or with several.
     pub stripe_bytes: Option<u64>,
-    /// Where the first full stripe begins, or the first chunk; `None` where it makes no difference or is not known.
+    /// Where the first full stripe begins, or the first chunk; `None` if it makes no difference or is not known.
     pub start_offset_bytes: Option<u64>,
     /// Members that were reached at all.
     pub members: u64,
-    /// Members of each stripe that hold parity; `None` where it is not known.
+    /// Members of each stripe that hold parity; `None` if it is not known.
     pub parity_members: Option<u64>,
-    /// Members that hold the same data; 1 without copies, `None` where it is not known.
+    /// Members that hold the same data; 1 without copies, `None` if it is not known.
     pub copies: Option<u64>,
     /// Writes during which some member was read.
     pub writes_with_reads: u64,
@@ -31,15 +31,14 @@ pub struct MemberLayout {
     pub needs_words: bool,
     /// The reasons, one sentence each.
     pub evidence: Vec<String>,
-    /// Why nothing of this is sure; empty where it is.
+    /// Why nothing of this is sure; empty if it is.
     pub doubts: Vec<String>,
-    /// Whether the kernel says the same, and in which words; `None` where it says nothing.
+    /// Whether the kernel says the same, and in which words; `None` if it says nothing.
     pub declared: Option<Declared>,
 }
 
 impl MemberLayout {
     /// Whether what was counted holds beyond doubt.
-    #[must_use]
     pub fn is_sure(&self) -> bool {
         self.doubts.is_empty()
     }

@@ -88,8 +88,7 @@ impl Grid {
     }
 }
 
-/// The layout from the counters; `None` where no request reached a member.
-#[must_use]
+/// The layout from the counters; `None` if no request reached a member.
 pub fn infer_from_members(seen: &MemberEvidence<'_>) -> Option<MemberLayout> {
     let (reads, writes) = (Side::of(seen.reads), Side::of(seen.writes));
     if reads.is_none() && writes.is_none() {
@@ -196,7 +195,7 @@ fn best(reads: &Option<Side>, writes: &Option<Side>, total: u64) -> Option<Best>
     None
 }
 
-/// What was seen of each chunk; `None` where one chunk lies on different members.
+/// What was seen of each chunk; `None` if one chunk lies on different members.
 fn chunks(grid: Grid, reads: &Option<Side>, writes: &Option<Side>, scope: Scope) -> Option<Vec<Chunk>> {
     /// Chunks that are visited one after the other.
     const FIRST: u64 = 32;
@@ -220,7 +219,7 @@ fn chunks(grid: Grid, reads: &Option<Side>, writes: &Option<Side>, scope: Scope)
     (contradictions * 50 <= all.len()).then(|| all.into_values().collect())
 }
 
-/// Tells what the layouts that agree have in common.
+/// Records what the layouts that agree have in common.
 fn tell(layout: &mut MemberLayout, seen: &MemberEvidence<'_>, best: &Best, total: u64) {
     let Best { grid, found, .. } = best;
     layout.chunk_bytes = Some(grid.chunk_bytes);
@@ -261,7 +260,7 @@ fn tell(layout: &mut MemberLayout, seen: &MemberEvidence<'_>, best: &Best, total
     }
 }
 
-/// Where the first full stripe begins: with the array, if the target is the array; else where only one place explains what was
+/// Where the first full stripe begins: with the array, if the target is the array; else if only one place explains what was
 /// seen. Reads in turn, and parity that never moves, do not show which member is the first.
 fn start(seen: &MemberEvidence<'_>, best: &Best, found: &[Match], total: u64) -> Option<u64> {
     let is_array = seen.device.is_some() && seen.device == seen.words.map(|words| words.device.as_str());
@@ -290,7 +289,7 @@ fn same<T: PartialEq>(found: &[Match], of: impl Fn(&Match) -> T) -> Option<T> {
     found.iter().all(|one| of(one) == first).then_some(first)
 }
 
-/// No known layout: mirrors, one device behind the other, one member of several, or something else.
+/// No known layout: mirrors, one device after the other, one member of several, or something else.
 fn without_layout(layout: &mut MemberLayout, reads: &Option<Side>, writes: &Option<Side>) {
     let is_constant = |side: &Option<Side>| {
         side.as_ref().is_none_or(|side| side.units.used().count_ones() == side.units.least())
@@ -330,5 +329,4 @@ fn without_layout(layout: &mut MemberLayout, reads: &Option<Side>, writes: &Opti
 }
 
 #[cfg(test)]
-#[path = "members_tests.rs"]
 mod tests;

@@ -8,7 +8,7 @@ use super::inference::infer;
 use super::member_layout::MemberLayout;
 use super::members::{AdaptiveRun, MemberEvidence, infer_from_members, unrest};
 use super::sysfs_hints::{self, Agreement};
-use crate::metrics::is_of_memory;
+use crate::metrics::{first_device, is_of_memory, target};
 use rdsk_model::{CellRecord, ChosenIo, Device, Experiment, Op, Record, TargetKind, VerdictCode};
 
 /// The most confidence in latencies that others' I/O may have changed.
@@ -19,9 +19,9 @@ const IN_DOUBT: f64 = 0.5;
 pub struct StripeResult {
     /// What the latencies say; offsets count from the first byte of the cell's span.
     pub answer: Answer,
-    /// What the members' counters say; `None` where they were not seen, or did not move.
+    /// What the members' counters say; `None` if they were not seen, or did not move.
     pub counted: Option<MemberLayout>,
-    /// How the kernel's hints relate to it; `None` where there are none.
+    /// How the kernel's hints relate to it; `None` if there are none.
     pub hints: Option<(Agreement, String)>,
     /// Whether the requests reached a device at all; if not, there is no conclusion.
     pub is_of_device: bool,
@@ -29,7 +29,7 @@ pub struct StripeResult {
     pub begin_bytes: u64,
     /// Requests made, those to count by included.
     pub requests: usize,
-    /// Requests of the sweep, whose latencies were taken; 0 where the counters told enough.
+    /// Requests of the sweep, whose latencies were taken; 0 if the counters showed enough.
     pub timed: usize,
     /// Requests planned.
     pub planned: usize,
@@ -40,8 +40,7 @@ pub struct StripeResult {
 }
 
 impl StripeResult {
-    /// Whether the latencies say the same as the counters; true where only one of the two speaks.
-    #[must_use]
+    /// Whether the latencies say the same as the counters; true if only one of the two speaks.
     pub fn agrees(&self) -> bool {
         let Some(counted) = self.counted.as_ref().filter(|_| self.timed > 0) else { return true };
         let is = |timed: Option<Figure>, bytes: Option<u64>| timed.map(|figure| figure.bytes) == bytes;
@@ -49,7 +48,6 @@ impl StripeResult {
     }
 
     /// Chunk in bytes and how sure it is: counted, or inferred.
-    #[must_use]
     pub fn chunk(&self) -> Option<(u64, f64)> {
         match &self.counted {
             Some(counted) => counted.chunk_bytes.map(|bytes| (bytes, sureness(counted))),
@@ -58,7 +56,6 @@ impl StripeResult {
     }
 
     /// Full stripe in bytes and how sure it is.
-    #[must_use]
     pub fn stripe(&self) -> Option<(u64, f64)> {
         match &self.counted {
             Some(counted) => counted.stripe_bytes.map(|bytes| (bytes, sureness(counted))),
@@ -67,13 +64,11 @@ impl StripeResult {
     }
 
     /// Whether enough was seen for a conclusion, which may be that there is no stripe.
-    #[must_use]
     pub fn is_conclusive(&self) -> bool {
         self.is_of_device && (self.chunk().is_some() || self.none_confidence() > 0.0)
     }
 
     /// How likely it is that there is no stripe to be seen at all, 0 … 1: counted, or inferred.
-    #[must_use]
     pub fn none_confidence(&self) -> f64 {
         match &self.counted {
             Some(counted) if counted.chunk_bytes.is_some() => 0.0,
@@ -85,7 +80,6 @@ impl StripeResult {
     }
 
     /// Whether partial stripes cost reads; `None` when it cannot be told.
-    #[must_use]
     pub fn parity(&self) -> Option<bool> {
         match &self.counted {
             Some(layout) => layout.parity_members.map(|members| members > 0),
@@ -94,7 +88,6 @@ impl StripeResult {
     }
 
     /// What to write, and where, as a sentence.
-    #[must_use]
     pub fn advice(&self) -> String {
         let (Some((chunk, _)), Some((stripe, _))) =
             (self.chunk(), self.stripe().filter(|&(_, sure)| sure >= SURE))
@@ -108,9 +101,8 @@ impl StripeResult {
         conclude::advice(chunk, stripe, self.parity() == Some(true), self.start_offset_bytes())
     }
 
-    /// Where the first full stripe of the target begins, in bytes from its start and less than a full stripe; `None` where it
+    /// Where the first full stripe of the target begins, in bytes from its start and less than a full stripe; `None` if it
     /// makes no difference or is not known.
-    #[must_use]
     pub fn start_offset_bytes(&self) -> Option<u64> {
         let (stripe, _) = self.stripe()?;
         match &self.counted {
@@ -124,9 +116,8 @@ fn sureness(counted: &MemberLayout) -> f64 {
     if counted.is_sure() { 1.0 } else { IN_DOUBT }
 }
 
-/// Reads a cell of `stripe`; `None` where none of its requests was made, and of reads that only stand beside the writes of the
+/// Reads a cell of `stripe`; `None` if none of its requests was made, and of reads that only stand beside the writes of the
 /// same target: what those say rests on both.
-#[must_use]
 pub(crate) fn stripe(record: &Record, cell: &CellRecord) -> Option<StripeResult> {
     let workload = &cell.workload;
     let points = workload.points.as_ref()?;
@@ -152,8 +143,9 @@ pub(crate) fn stripe(record: &Record, cell: &CellRecord) -> Option<StripeResult>
     if cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Disturbed) {
         doubt(&mut answer, "other I/O used the device meanwhile, so none of this is certain");
     }
+    let device = first_device(record, cell);
     let layout = counted(record, cell, beside);
-    doubt_array(&mut answer, device(record, cell), layout.as_ref());
+    doubt_array(&mut answer, device, layout.as_ref());
     // Members that share the data in a way that no layout explains: no latency explains it better.
     if layout.as_ref().is_some_and(|layout| layout.chunk_bytes.is_none()) {
         doubt(&mut answer, "the members' counters show no chunk, so none of this is certain");
@@ -171,7 +163,7 @@ pub(crate) fn stripe(record: &Record, cell: &CellRecord) -> Option<StripeResult>
         smallest_bytes: sizes().min().unwrap_or(0),
         largest_bytes: sizes().max().unwrap_or(0),
     };
-    result.hints = hints(device(record, cell), &result);
+    result.hints = hints(device, &result);
     Some(result)
 }
 
@@ -190,47 +182,26 @@ fn chosen(cell: &CellRecord) -> &[ChosenIo] {
     cell.result.points.last().map_or(&[], |run| &run.chosen)
 }
 
-/// What the members' counters say: of writes together with the reads beside them, of reads alone where nothing was written.
+/// What the members' counters say: of writes together with the reads beside them, of reads alone if nothing was written.
 fn counted(record: &Record, cell: &CellRecord, beside: Option<&CellRecord>) -> Option<MemberLayout> {
     let of = |op: Op| {
         let is_it = |one: &&CellRecord| one.workload.op == op && !chosen(one).is_empty();
         let cell = [Some(cell), beside].into_iter().flatten().find(is_it)?;
-        Some(AdaptiveRun { probes: probes(cell)?, chosen: chosen(cell) })
+        cell.workload.points.as_ref()?.chosen_first?;
+        Some(AdaptiveRun { probes: AdaptiveProbes::of(&cell.workload), chosen: chosen(cell) })
     };
     if chosen(cell).is_empty() {
         return None;
     }
-    let device = device(record, cell);
+    let device = first_device(record, cell);
     let hints =
         device.and_then(|device| Some((device.minimum_io_bytes?, device.optimal_io_bytes.unwrap_or(0))));
     let words = device.and_then(|device| device.array.as_ref());
-    let name = device.filter(|_| is_its_device(record, cell)).map(|device| device.name.as_str());
-    infer_from_members(&MemberEvidence {
-        reads: of(Op::Read),
-        writes: of(Op::Write),
-        words,
-        hints,
-        device: name,
-    })
-}
-
-/// Whether the target is its device and no file on it: only then they begin together.
-fn is_its_device(record: &Record, cell: &CellRecord) -> bool {
-    let index = cell.workload.targets.first();
-    let target = record.targets.iter().find(|target| Some(&target.index) == index);
-    target.is_some_and(|target| target.kind != TargetKind::File)
-}
-
-/// The adaptive probes that chose the requests of a cell, from its workload.
-fn probes(cell: &CellRecord) -> Option<AdaptiveProbes> {
-    let workload = &cell.workload;
-    workload.points.as_ref()?.chosen_first?;
-    Some(AdaptiveProbes::of(workload))
-}
-
-fn device<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Device> {
-    let index = cell.workload.targets.first()?;
-    record.targets.iter().find(|target| target.index == *index)?.device.as_ref()
+    // Only a target that is its device, and no file on it, begins with it.
+    let target = cell.workload.targets.first().and_then(|&index| target(record, index));
+    let device = target.filter(|target| target.kind != TargetKind::File).and(device);
+    let device = device.map(|device| device.name.as_str());
+    infer_from_members(&MemberEvidence { reads: of(Op::Read), writes: of(Op::Write), words, hints, device })
 }
 
 /// Latencies of an array whose members cannot be followed, that lacks some, or that is busy with itself, are sure of nothing:

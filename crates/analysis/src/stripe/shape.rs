@@ -22,7 +22,7 @@ pub(super) struct Layout {
     pub(super) shift_chunks: u64,
 }
 
-/// What tells layouts apart.
+/// Figures that distinguish layouts.
 pub(super) const SHAPE: usize = 9;
 /// Figures that say nothing of a layout: constant, size, size at this position, square root of the size.
 pub(super) const PLAIN: usize = 4;
@@ -32,6 +32,11 @@ const MIB: f64 = 1_048_576.0;
 impl Layout {
     pub(super) fn stripe_bytes(&self) -> u64 {
         self.chunk_bytes * self.data
+    }
+
+    /// A place in a whole number of stripes that begin at 0, as far from the start of one as `offset_bytes` is in this layout.
+    pub(super) fn unshifted(&self, offset_bytes: u64) -> u64 {
+        offset_bytes + self.stripe_bytes() - self.shift_chunks * self.chunk_bytes
     }
 
     /// The figures of a request; how much each of them costs is not known here.
@@ -50,7 +55,7 @@ impl Layout {
         let turns = count.div_ceil(self.data);
         let missing_first = probe.offset_bytes - first * chunk;
         let missing_last = (last + 1) * chunk - probe.end_bytes();
-        // Members that are asked `turns` times; the request's first chunk lies on the first of them, its last on the last.
+        // Members that get `turns` requests; the request's first chunk lies on the first of them, its last on the last.
         let busy = count - (turns - 1) * self.data;
         let short = match busy {
             1 => missing_first + missing_last,
@@ -65,12 +70,11 @@ impl Layout {
 
     fn with_parity(&self, probe: Probe) -> [f64; SHAPE] {
         let stripe = self.stripe_bytes();
-        let begin = probe.offset_bytes + stripe - self.shift_chunks * self.chunk_bytes;
+        let begin = self.unshifted(probe.offset_bytes);
         let end = begin + probe.bytes;
         let (first, last) = (begin / stripe, (end - 1) / stripe);
-        let (mut partial, mut rows, mut read_rows, mut writers, mut readers) =
-            (0_u64, 0_u64, 0_u64, 0_u64, 0_u64);
-        let (mut own_rows, mut own_read_rows) = (0_u64, 0_u64);
+        let (mut partial, mut writers, mut readers) = (0_u64, 0_u64, 0_u64);
+        let (mut rows, mut read_rows, mut own_rows, mut own_read_rows) = (0_u64, 0_u64, 0_u64, 0_u64);
         let mut edge = |from: u64, to: u64| {
             if to - from == stripe {
                 rows += self.chunk_bytes;

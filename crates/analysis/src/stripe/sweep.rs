@@ -12,7 +12,7 @@ pub(super) const MAX_BOUNDARY_LOG2: u32 = 22;
 const SITE_PROBES: usize = 60;
 /// Odd parts of a full stripe: those of 1 to 16 data disks.
 const ODD_PARTS: [u64; 8] = [1, 3, 5, 7, 9, 11, 13, 15];
-/// The smallest whole-stripe candidate.
+/// The smallest full-stripe candidate.
 const MIN_WHOLE_BYTES: u64 = 32 << 10;
 
 /// One request of the sweep.
@@ -26,7 +26,6 @@ pub struct Probe {
 
 impl Probe {
     /// The byte after the last.
-    #[must_use]
     pub fn end_bytes(&self) -> u64 {
         self.offset_bytes + self.bytes
     }
@@ -39,7 +38,7 @@ pub struct SweepOptions {
     pub capacity_bytes: u64,
     /// Offsets and sizes are multiples of this, and of no less than 4096.
     pub align_bytes: u64,
-    /// The largest request. A full stripe above half of it is not found; where the host splits requests, no more than
+    /// The largest request. A full stripe above half of it is not found; if the host splits requests, no more than
     /// the largest it leaves whole.
     pub largest_bytes: u64,
     /// Decides places, sizes and order.
@@ -50,13 +49,11 @@ pub struct SweepOptions {
 
 impl SweepOptions {
     /// The usual sweep: 1500 requests of at most 32 MiB.
-    #[must_use]
     pub fn new(capacity_bytes: u64, align_bytes: u64, seed: u64) -> SweepOptions {
         SweepOptions { capacity_bytes, align_bytes, largest_bytes: 32 << 20, seed, probes: 1500 }
     }
 
     /// The unit of small requests: offsets and sizes are multiples of it.
-    #[must_use]
     pub fn unit_bytes(&self) -> u64 {
         self.align_bytes.max(4096).next_power_of_two()
     }
@@ -74,14 +71,12 @@ enum Kind {
 }
 
 /// The requests, to be issued one after the other in this very order (the triples depend on it) with little time between,
-/// each durable before the next. An empty list where the
-/// span has no room for a sweep.
+/// each durable before the next. An empty list if the span has no room for a sweep.
 ///
 /// Three families, mixed at random: triples of small requests around multiples of each candidate chunk (two neighbours
-/// follow each other on one member, or go to two); requests of q·2^m bytes at multiples of their size (whole stripes,
+/// follow each other on one member, or go to two); requests of q·2^m bytes at multiples of their size (full stripes,
 /// if the data disks are 2^n·q); and requests of any size anywhere. They are dealt to sites over the whole span; every
 /// site begins with one large request that brings all members there.
-#[must_use]
 pub fn sweep(options: &SweepOptions) -> Vec<Probe> {
     let unit = options.unit_bytes();
     let span = options.capacity_bytes / unit * unit;
@@ -94,24 +89,16 @@ pub fn sweep(options: &SweepOptions) -> Vec<Probe> {
     rng.shuffle(&mut kinds);
     let site_bytes = SITE_BYTES.min(span);
     let mut probes = Vec::with_capacity(options.probes);
-    let mut site = None;
-    let mut left = 0;
+    let (mut site, mut left) = (0, 0);
     for kind in kinds {
-        let start = match site {
-            Some(start) if left > 0 => start,
-            _ => {
-                let start = rng.below((span - site_bytes) / unit + 1) * unit;
-                probes.push(Probe {
-                    offset_bytes: start + (site_bytes - largest) / 2 / unit * unit,
-                    bytes: largest,
-                });
-                left = SITE_PROBES;
-                site = Some(start);
-                start
-            }
-        };
+        if left == 0 {
+            site = rng.below((span - site_bytes) / unit + 1) * unit;
+            let offset_bytes = site + (site_bytes - largest) / 2 / unit * unit;
+            probes.push(Probe { offset_bytes, bytes: largest });
+            left = SITE_PROBES;
+        }
         let before = probes.len();
-        place(kind, start..start + site_bytes, unit, &mut rng, &mut probes);
+        place(kind, site..site + site_bytes, unit, &mut rng, &mut probes);
         left = left.saturating_sub(probes.len() - before);
     }
     probes

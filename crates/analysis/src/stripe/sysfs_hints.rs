@@ -21,7 +21,6 @@ pub enum Agreement {
 /// Compares an answer with `queue/minimum_io_size` (the chunk, for Linux's arrays) and `queue/optimal_io_size` (the full
 /// stripe; 0 when unknown), in bytes, and says it in a sentence. A minimum of no more than 4096 bytes, or of the unit of
 /// any block device, is no hint of a chunk.
-#[must_use]
 pub fn compare_with_sysfs(
     answer: &Answer,
     minimum_io_bytes: u64,
@@ -38,7 +37,7 @@ pub(super) fn compare(
     minimum_io_bytes: u64,
     optimal_io_bytes: u64,
 ) -> (Agreement, String) {
-    // Every device states its sector as the least I/O; only an array states more.
+    // Every device states its sector as the smallest I/O; only an array states more.
     let hinted_chunk = Some(minimum_io_bytes).filter(|&hint| hint > 4096);
     let hinted_stripe = Some(optimal_io_bytes).filter(|&hint| hint > 0 && hinted_chunk.is_some());
     let name = |size: Option<u64>| size.map_or_else(|| "none".to_owned(), bytes);

@@ -11,7 +11,7 @@ pub(super) type Mask = u128;
 pub(super) const MAX_MEMBERS: usize = 128;
 /// Requests at one place before what they have in common is believed.
 const MAX_TRIES: usize = 6;
-/// Bytes beyond those asked from which on others moved data of their own; md's superblock has 512 to 1024.
+/// Bytes beyond those requested from which on others moved data of their own; md's superblock has 512 to 1024.
 const MIN_FOREIGN_BYTES: u64 = 4096;
 /// The share of requests that may move other bytes than their own: superblocks, bitmaps, metadata.
 const DISTURBED: f64 = 0.1;
@@ -22,17 +22,17 @@ struct Seen {
     /// Members that every request reached.
     members: Mask,
     tries: usize,
-    /// Whether in some request no more than the bytes that were asked moved on each of them.
+    /// Whether in some request no more than the requested bytes moved on each of them.
     is_clean: bool,
 }
 
-/// The places that were asked so far, by unit from the start of the span.
+/// The places that were requested so far, by unit from the start of the span.
 #[derive(Clone, Debug)]
 pub(super) struct UnitMembers {
     seen: BTreeMap<u64, Seen>,
     /// Fewest members that a request reached.
     least: u32,
-    /// Requests that moved on a member more than was asked, or on more members than the least.
+    /// Requests that moved on a member more than was requested, or on more members than the least.
     noisy: usize,
     requests: usize,
 }
@@ -62,7 +62,7 @@ impl UnitMembers {
         Self { seen, least, noisy, requests: chosen.len() }
     }
 
-    /// The members that a unit lies on; `None` where it must be requested, or requested again.
+    /// The members that a unit lies on; `None` if it must be requested, or requested again.
     pub(super) fn at(&self, unit: u64) -> Option<Mask> {
         let seen = self.seen.get(&unit)?;
         let is_sure = seen.is_clean && seen.members.count_ones() == self.least;
@@ -101,13 +101,13 @@ fn bytes_of(op: Op, io: &MemberIo) -> u64 {
     }
 }
 
-/// The members that moved at least what was asked; superblocks and bitmaps are smaller on most arrays.
+/// The members that moved at least what was requested; superblocks and bitmaps are smaller on most arrays.
 fn reached(op: Op, one: &ChosenIo) -> Mask {
     let members = one.members.iter().take(MAX_MEMBERS).enumerate();
     members.filter(|(_, io)| bytes_of(op, io) >= one.bytes.max(1)).fold(0, |all, (at, _)| all | 1 << at)
 }
 
-/// Whether each member moved no more than was asked, but for a superblock.
+/// Whether each member moved no more than was requested, but for a superblock.
 fn moved_only(op: Op, one: &ChosenIo) -> bool {
     one.members.iter().map(|io| bytes_of(op, io)).all(|bytes| bytes < one.bytes + MIN_FOREIGN_BYTES)
 }

@@ -1,16 +1,15 @@
 //! The facts that every step of the verdict uses, gathered once. It decides nothing.
 
+use super::Judgement;
 use crate::metrics::{self, Written};
-use rdsk_model::{CellRecord, EvidenceSource, IoPath, Op, Target, TargetKind};
+use rdsk_model::{CellRecord, EvidenceSource, IoPath, Op, Target, TargetKind, VerdictCode};
 
 /// The figures of a cell that completed something.
 pub(super) struct Facts<'a> {
     pub(super) cell: &'a CellRecord,
-    /// The cell's targets.
     pub(super) targets: Vec<&'a Target>,
     /// Bytes completed, at least 1.
     pub(super) bytes: u64,
-    /// I/Os completed.
     pub(super) ops: u64,
     /// Time of I/O, at least 1 ns.
     pub(super) elapsed_ns: u64,
@@ -39,20 +38,13 @@ impl<'a> Facts<'a> {
             Op::Write => Op::Read,
         };
         let moved = metrics::device_bytes(cell, op);
-        let names: Vec<String> = cell
-            .workload
-            .targets
-            .iter()
-            .flat_map(|&target| cell.evidence.counters_of(target))
-            .map(|device| rdsk_units::printable(&device.name))
-            .fold(Vec::new(), |mut names, name| {
-                if !names.contains(&name) {
-                    names.push(name);
-                }
-                names
-            });
+        let mut names: Vec<String> = Vec::new();
+        for device in cell.workload.targets.iter().flat_map(|&target| cell.evidence.counters_of(target)) {
+            let name = rdsk_units::printable(&device.name);
+            names.extend((!names.contains(&name)).then_some(name));
+        }
         let written = match op {
-            Op::Read => Written { least: 1.0, most: Some(1.0) },
+            Op::Read => Written::ONCE,
             Op::Write => metrics::written(cell),
         };
         Some(Self {
@@ -68,6 +60,10 @@ impl<'a> Facts<'a> {
             process_share: metrics::process_bytes(cell, op).map(|charged| metrics::ratio(charged, bytes)),
             device_names: crate::words::list(&names),
         })
+    }
+
+    pub(super) fn is_file(&self) -> bool {
+        self.targets.iter().any(|target| target.kind == TargetKind::File)
     }
 
     pub(super) fn is_direct(&self) -> bool {
@@ -86,10 +82,11 @@ impl<'a> Facts<'a> {
         !self.targets.is_empty() && self.targets.iter().all(|target| target.device.is_some())
     }
 
-    /// The filesystem that keeps its files in memory, if a target is on one.
-    pub(super) fn memory_filesystem(&self) -> Option<&str> {
-        let kinds = self.targets.iter().filter_map(|target| target.filesystem.as_ref());
-        kinds.map(|filesystem| filesystem.kind.as_str()).find(|kind| matches!(*kind, "tmpfs" | "ramfs"))
+    /// The judgement of a cell with a target on a filesystem that keeps its files in memory.
+    pub(super) fn memory_filesystem(&self) -> Judgement {
+        let kinds = self.targets.iter().filter_map(|target| target.filesystem.as_ref()).map(|one| &one.kind);
+        let kind = kinds.into_iter().find(|kind| matches!(kind.as_str(), "tmpfs" | "ramfs"))?;
+        Some((VerdictCode::PageCache, format!("{kind} keeps its files in memory: no device holds them")))
     }
 
     /// Why these devices are counted, if it is not the target's own.

@@ -33,8 +33,7 @@ pub(super) fn throttled(facts: &Facts<'_>) -> Judgement {
 fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
     let device = limited(facts, limit);
     // Our rate says nothing about a device that had only part of the bytes, such as a member of a stripe.
-    let moved =
-        device.and_then(|device| if limit.op == Op::Read { device.read_bytes } else { device.write_bytes });
+    let moved = device.and_then(|device| metrics::bytes_of(device, limit.op));
     let passes_all = moved
         .is_none_or(|moved| moved as f64 >= MOSTLY * facts.bytes as f64 * target_part(facts, limit.target));
     let part = Some(target_part(facts, limit.target)).filter(|_| passes_all);

@@ -4,7 +4,7 @@ use super::Judgement;
 use super::facts::Facts;
 use super::limit::is_memory_disk;
 use crate::{metrics, words};
-use rdsk_model::{Op, Pattern, TargetKind, VerdictCode};
+use rdsk_model::{Op, Pattern, VerdictCode};
 use rdsk_units::percent;
 
 /// Below this share of bytes from the device, memory answered some reads. Readahead and partial last blocks stay above.
@@ -50,10 +50,11 @@ fn buffered(facts: &Facts<'_>) -> Judgement {
     if let Some(share) = own_share(facts) {
         return (share < DEVICE_SHARE).then(|| page_cache(facts, share));
     }
-    if let Some(judgement) = memory_filesystem(facts) {
-        return Some(judgement);
+    let in_memory = facts.memory_filesystem();
+    if in_memory.is_some() {
+        return in_memory;
     }
-    let (cell, visits) = (facts.cell, facts.cell.result.visits.len().max(1) as u64);
+    let (cell, visits) = (facts.cell, metrics::passes(facts.cell));
     let spans = facts.targets.len().max(1) as u64 * visits;
     let span = cell.workload.span_bytes.saturating_mul(spans);
     let cached = cell.evidence.page_cache.and_then(|cache| cache.before.cached_bytes);
@@ -78,10 +79,10 @@ fn own_share(facts: &Facts<'_>) -> Option<f64> {
 
 /// Whether the kernel charges nobody for these reads: until 6.4 it read single pages from zram, ram disks and pmem by a call
 /// of the driver (`rw_page`) that no account passes (measured on 6.1 with zram, 2026-11: 16 MiB read, 0 charged). Memory has
-/// not answered where it held nothing of the span at the start and no byte was read twice.
+/// not answered if it held nothing of the span at the start and no byte was read twice.
 fn is_never_charged(facts: &Facts<'_>) -> bool {
     let cell = facts.cell;
-    let passes = cell.result.visits.len().max(1) as u64 * facts.targets.len().max(1) as u64;
+    let passes = metrics::passes(cell) * facts.targets.len().max(1) as u64;
     let is_read_once = facts.bytes <= cell.workload.span_bytes.saturating_mul(passes);
     let was_empty = cell.evidence.page_cache.is_some_and(|cache| cache.before.cached_bytes == Some(0));
     is_memory_disk(&facts.device_names) && facts.process_share == Some(0.0) && was_empty && is_read_once
@@ -99,17 +100,16 @@ fn page_cache(facts: &Facts<'_>, share: f64) -> (VerdictCode, String) {
 
 fn direct(facts: &Facts<'_>) -> Judgement {
     let (Some(share), Some(moved)) = (facts.share, facts.moved) else {
-        return memory_filesystem(facts).or_else(|| Some(unverified(facts)));
+        return facts.memory_filesystem().or_else(|| Some(unverified(facts)));
     };
     if share >= DEVICE_SHARE {
         return None;
     }
     let (bytes, moved) = (words::bytes(facts.bytes), words::bytes(moved));
     let device = &facts.device_names;
-    let is_file = facts.targets.iter().any(|target| target.kind == TargetKind::File);
     // The counters of the process decide between a filesystem that answered from memory and counters of the wrong device.
     match facts.process_share {
-        Some(process) if is_file && process < DEVICE_SHARE => {
+        Some(process) if facts.is_file() && process < DEVICE_SHARE => {
             let served = percent(1.0 - share);
             let text = format!(
                 "the filesystem answered {served} of {bytes} from memory despite O_DIRECT: {device} read {moved}"
@@ -125,12 +125,6 @@ fn direct(facts: &Facts<'_>) -> Judgement {
     }
 }
 
-fn memory_filesystem(facts: &Facts<'_>) -> Judgement {
-    facts.memory_filesystem().map(|kind| {
-        (VerdictCode::PageCache, format!("{kind} keeps its files in memory: no device holds them"))
-    })
-}
-
 fn unverified(facts: &Facts<'_>) -> (VerdictCode, String) {
     (VerdictCode::Unverified, format!("no counter shows where the bytes came from: {}", facts.no_counters()))
 }
@@ -141,7 +135,7 @@ pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
     let workload = &facts.cell.workload;
     let readahead = match workload.pattern {
         Pattern::Sequential if !facts.is_direct() => {
-            let visits = facts.cell.result.visits.len().max(1) as u64;
+            let visits = metrics::passes(facts.cell);
             READAHEAD_BYTES * u64::from(workload.streams) * visits
         }
         _ => 0,

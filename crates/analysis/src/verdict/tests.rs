@@ -17,7 +17,7 @@ fn write(path: IoPath) -> CellRecord {
 
 #[track_caller]
 fn check(cell: &CellRecord, target: Target, code: VerdictCode, words: &str) {
-    let verdict = verdict_with_cpus(cell, &[target], Some(8));
+    let verdict = verdict(cell, &[target], Some(8));
     assert_eq!(verdict.code, code, "{}", verdict.text);
     assert!(verdict.text.contains(words), "\"{words}\" is not in \"{}\"", verdict.text);
     assert!(!verdict.text.contains('\n'));
@@ -65,7 +65,7 @@ fn device() {
     check(&read(IoPath::Direct), fixtures::disk(), VerdictCode::Device, "sda read 64 MiB for 64 MiB");
     check(&read(IoPath::Buffered), fixtures::file(), VerdictCode::Device, "100 %");
     check(&write(IoPath::Direct), fixtures::disk(), VerdictCode::Device, "until the data was stable");
-    let verdict = verdict(&read(IoPath::Direct), &[fixtures::disk()]);
+    let verdict = verdict(&read(IoPath::Direct), &[fixtures::disk()], None);
     assert_eq!(verdict.device_share, Some(1.0));
 }
 
@@ -350,7 +350,7 @@ fn cpu_and_source() {
     // Sixteen streams on eight processors are bound by eight.
     let many = with(busy(Op::Read, 0, 3_700 * ms, 15.9), |cell| cell.workload.streams = 16);
     check(&many, disk(), VerdictCode::CpuBound, "92.5 %");
-    assert_eq!(verdict(&many, &[disk()]).code, VerdictCode::Device);
+    assert_eq!(verdict(&many, &[disk()], None).code, VerdictCode::Device);
     // One stream of sixteen threads may use all eight, too; one of them busy is not all.
     for (cpu_ms, code) in [(3_700, VerdictCode::CpuBound), (460, VerdictCode::Device)] {
         let threads = with(busy(Op::Read, 0, cpu_ms * ms, 15.9), |cell| {
@@ -446,7 +446,7 @@ fn copies_are_taken_off() {
         VerdictCode::Device,
         "sda and sdb wrote 128 MiB for 64 MiB completed (2.00 ×, btrfs raid1",
     );
-    assert_eq!(verdict(&both, &[fixtures::file()]).device_share, Some(1.0));
+    assert_eq!(verdict(&both, &[fixtures::file()], None).device_share, Some(1.0));
     // One copy of all of it, or two of half: the rest is in memory.
     let half = mirrored(write(IoPath::Direct), 32 * MIB);
     check(&half, fixtures::disk(), VerdictCode::Unverified, "64 MiB");

@@ -5,7 +5,7 @@ use super::Judgement;
 use super::facts::Facts;
 use crate::metrics::{self, PAGE_BYTES};
 use crate::words;
-use rdsk_model::{IoPath, Op, Sync, TargetKind, VerdictCode};
+use rdsk_model::{IoPath, Op, Sync, VerdictCode};
 use rdsk_units::percent;
 
 /// A write without a sync measured the device only if the device had absorbed this share at the return.
@@ -46,9 +46,8 @@ pub(super) fn memory(facts: &Facts<'_>) -> Judgement {
 /// the device at their return, but pages were copied, read and written back for them.
 fn through_pages(facts: &Facts<'_>) -> Option<String> {
     let workload = &facts.cell.workload;
-    let is_file = facts.targets.iter().any(|target| target.kind == TargetKind::File);
     if !facts.is_direct()
-        || !is_file
+        || !facts.is_file()
         || facts.is_simulated()
         || !metrics::writes_partial_pages(workload, PAGE_BYTES)
     {
@@ -119,9 +118,8 @@ fn too_little(facts: &Facts<'_>, share: f64) -> (VerdictCode, String) {
         );
         return (VerdictCode::PageCache, text);
     }
-    let is_file = facts.targets.iter().any(|target| target.kind == TargetKind::File);
     match facts.process_share {
-        Some(process) if is_file && process < DURABLE_SHARE => {
+        Some(process) if facts.is_file() && process < DURABLE_SHARE => {
             let text = format!("the filesystem kept {bytes} in memory: {device} wrote {moved}");
             (VerdictCode::PageCache, text)
         }
@@ -135,8 +133,8 @@ fn too_little(facts: &Facts<'_>, share: f64) -> (VerdictCode, String) {
 }
 
 fn without_counters(facts: &Facts<'_>) -> (VerdictCode, String) {
-    if let Some(kind) = facts.memory_filesystem() {
-        return (VerdictCode::PageCache, format!("{kind} keeps its files in memory: no device holds them"));
+    if let Some(judgement) = facts.memory_filesystem() {
+        return judgement;
     }
     let dirty = facts.cell.evidence.page_cache.and_then(|cache| cache.after.dirty_bytes);
     if let Some(dirty) = dirty.filter(|&dirty| metrics::ratio(dirty, facts.bytes) > 1.0 - ABSORBED_SHARE) {
@@ -166,9 +164,8 @@ pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
     };
     let ours = process.write_bytes.unwrap_or(pages).max(facts.bytes);
     let our_reads = process.read_bytes.unwrap_or(facts.ops * 2 * PAGE_BYTES);
-    let is_file = facts.targets.iter().any(|target| target.kind == TargetKind::File);
     let (limit_bytes, limit_share) =
-        if is_file { (JOURNAL_BYTES, JOURNAL_FACTOR) } else { (FOREIGN_BYTES, FOREIGN_SHARE) };
+        if facts.is_file() { (JOURNAL_BYTES, JOURNAL_FACTOR) } else { (FOREIGN_BYTES, FOREIGN_SHARE) };
     let device = &facts.device_names;
     #[allow(
         clippy::cast_possible_truncation,

@@ -1,11 +1,11 @@
 //! Latency bands: latencies that lie in a band of their own, slower than the main mode, and what makes them, as far as it can be
-//! tested. Derived from a cell of `zones`; where no test tells the cause it says so.
+//! tested. Derived from a cell of `zones`; if no test shows the cause it says so.
 
 use super::positions::{Places, Zone, rotates};
 use rdsk_model::{CellRecord, Record, VerdictCode};
-use rdsk_stats::{BandOptions, bands, dithered, median};
+use rdsk_stats::{Band, BandOptions, bands, dithered, median};
 
-/// Probability of reporting bands where the samples have one mode.
+/// Probability of reporting bands if the samples have one mode.
 pub const FALSE_ALARM: f64 = 0.001;
 /// Smallest share of the samples that is called a band.
 pub const MIN_SHARE: f64 = 0.02;
@@ -20,7 +20,7 @@ const NEAR: f64 = 0.04;
 /// The part of a pass that is called its start, and the share of late samples that must lie there.
 const START: f64 = 0.05;
 const START_SHARE: f64 = 0.8;
-/// Late I/Os are periodic where this share of them has another one period behind, and few enough are late at all.
+/// Late I/Os are periodic if this share of them has another one period later, and few enough are late at all.
 const PERIODIC: f64 = 0.7;
 const RARE: f64 = 0.35;
 
@@ -66,7 +66,6 @@ pub enum Cause {
 
 impl Cause {
     /// The cause in two or three words, for a table.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Clock { .. } => "steps of the clock",
@@ -101,7 +100,7 @@ struct Lates {
     passes: Vec<usize>,
 }
 
-/// Looks for bands; `None` where there are none.
+/// Looks for bands; `None` if there are none.
 pub(super) fn latency_bands(
     record: &Record,
     cell: &CellRecord,
@@ -124,22 +123,19 @@ pub(super) fn latency_bands(
         return None;
     }
     let main = found.bands[0];
-    let behind: Vec<LatencyBand> = found.bands[1..]
-        .iter()
-        .map(|band| LatencyBand {
-            offset_ns: band.centre - main.centre,
-            count: band.count,
-            share: band.share,
-        })
+    let offset_ns = |band: &Band| band.centre - main.centre;
+    let slower = found.bands[1..].iter();
+    let slower: Vec<LatencyBand> = slower
+        .map(|band| LatencyBand { offset_ns: offset_ns(band), count: band.count, share: band.share })
         .collect();
     let resolution_ns = record.host.as_ref().map_or(0, |host| host.clock.resolution_ns);
     let is_clock = bands(&dithered(late_ns, resolution_ns as f64), &options).bands.len() < 2;
     let cause = if is_clock {
         Cause::Clock { resolution_ns }
     } else {
-        cause(record, cell, &lates, &behind, f64::midpoint(main.high, found.bands[1].low))
+        cause(record, cell, &lates, &slower, f64::midpoint(main.high, found.bands[1].low))
     };
-    Some(LatencyBands { bands: behind, p_value: found.p_value, cause })
+    Some(LatencyBands { bands: slower, p_value: found.p_value, cause })
 }
 
 /// The latency of the main mode at each position: a low quantile of all samples of its zone, which has one rate. It is a
@@ -239,7 +235,7 @@ fn cause(record: &Record, cell: &CellRecord, lates: &Lates, bands: &[LatencyBand
 }
 
 /// The number of I/Os from one late one to the next: the most frequent gap, if as many late ones as [`PERIODIC`] have
-/// another exactly that far behind. One that is late for a reason of its own does not hide it, as it would among gaps.
+/// another exactly that far on. One that is late for a reason of its own does not hide it, as it would among gaps.
 fn period(slow: &[usize], total: usize) -> Option<usize> {
     let mut gaps: Vec<usize> = slow.windows(2).map(|pair| pair[1] - pair[0]).collect();
     gaps.sort_unstable();

@@ -18,7 +18,7 @@ const END_SHARE: usize = 10;
 pub const TIGHT: f64 = 0.05;
 /// What a median absolute deviation of normal scatter is multiplied with to be its standard deviation.
 const MAD_TO_DEVIATION: f64 = 1.4826;
-/// Probability of a boundary where the rate is the same everywhere, for a whole curve.
+/// Probability of a boundary if the rate is the same everywhere, for a whole curve.
 pub const BOUNDARY_FALSE_ALARM: f64 = 0.01;
 /// Rates nearer to each other than this are one zone.
 pub const MIN_STEP: f64 = 0.01;
@@ -53,55 +53,48 @@ pub struct Zones {
     pub block_bytes: u64,
     /// The positions that were visited, by offset.
     pub positions: Vec<Position>,
-    /// Median rate over the tenth of the positions with the lowest offsets, in bytes per second; `None` where none of them was
+    /// Median rate over the tenth of the positions with the lowest offsets, in bytes per second; `None` if none of them was
     /// visited.
     pub outer_bytes_per_s: Option<f64>,
     /// The same over the tenth with the highest.
     pub inner_bytes_per_s: Option<f64>,
     /// Median rate over all positions.
     pub median_bytes_per_s: f64,
-    /// The zones, by offset; one where the rate is the same everywhere.
+    /// The zones, by offset; one if the rate is the same everywhere.
     pub zones: Vec<Zone>,
     /// Scatter of a sample around the median of its position, as a share of it: the median absolute deviation, scaled as
     /// for normal scatter. `None` with fewer than two passes.
     pub scatter: Option<f64>,
-    /// Bands slower than the main mode; `None` where there are none.
+    /// Bands slower than the main mode; `None` if there are none.
     pub latency_bands: Option<LatencyBands>,
-    /// A difference between the passes; `None` where there is none.
+    /// A difference between the passes; `None` if there is none.
     pub drift: Option<Drift>,
     /// Time between two I/Os that belongs to neither, per I/O, in ns.
     pub outside_ns: f64,
-    /// The part of the measured time in which the device was busy; `None` where no counters reach it.
+    /// The part of the measured time in which the device was busy; `None` if no counters reach it.
     pub busy_share: Option<f64>,
     /// Complete passes.
     pub passes: usize,
 }
 
 impl Zones {
-    /// Whether its samples scatter so little, without bands, that one pass tells the rate.
-    #[must_use]
+    /// Whether its samples scatter so little, without bands, that one pass gives the rate.
     pub fn is_tight(&self) -> bool {
         self.latency_bands.is_none() && self.scatter.is_some_and(|scatter| scatter <= TIGHT)
     }
 }
 
-/// Reads a cell of a Record; `None` where no position was visited.
-#[must_use]
+/// Reads a cell of a Record; `None` if no position was visited.
 pub(crate) fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
     let places = places(record, cell)?;
     let block_bytes = cell.workload.block_bytes;
     let rates: Vec<f64> = places.positions.iter().map(|position| position.bytes_per_s(block_bytes)).collect();
     let (outer, inner) = ends(cell, &places.positions, &rates);
     let zones = steps(&places.positions, block_bytes);
-    let off: Vec<f64> = places
-        .samples
-        .iter()
-        .zip(&places.positions)
-        .filter(|(samples, _)| samples.len() > 1)
-        .flat_map(|(samples, position)| {
-            samples.iter().map(|&latency_ns| (latency_ns as f64 / position.median_ns - 1.0).abs())
-        })
-        .collect();
+    let mut off: Vec<f64> = Vec::new();
+    for (samples, position) in places.samples.iter().zip(&places.positions).filter(|(all, _)| all.len() > 1) {
+        off.extend(samples.iter().map(|&latency_ns| (latency_ns as f64 / position.median_ns - 1.0).abs()));
+    }
     Some(Zones {
         block_bytes,
         outer_bytes_per_s: outer,
@@ -111,7 +104,7 @@ pub(crate) fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
         latency_bands: latency_bands::latency_bands(record, cell, &places, &zones),
         drift: drift(cell, &places),
         outside_ns: outside_ns(cell)?,
-        busy_share: busy_share(cell),
+        busy_share: cell.evidence.device.first().and_then(|device| crate::metrics::busy_share(cell, device)),
         passes: complete(cell).count(),
         zones,
         positions: places.positions,
@@ -134,10 +127,6 @@ fn ends(cell: &CellRecord, positions: &[Position], rates: &[f64]) -> (Option<f64
         median(&there.map(|(_, &rate)| rate).collect::<Vec<f64>>())
     };
     (over(&|offset| offset <= low), over(&|offset| offset >= high))
-}
-
-fn busy_share(cell: &CellRecord) -> Option<f64> {
-    crate::metrics::busy_share(cell, cell.evidence.device.first()?)
 }
 
 /// The zones: the medians of the positions are cut where they step, and the smallest steps are taken back as long as they
@@ -192,25 +181,15 @@ fn drift(cell: &CellRecord, places: &Places) -> Option<Drift> {
     let levels: Vec<f64> = (0..passes.len()).map(level).collect::<Option<_>>()?;
     let slowest = (0..levels.len()).max_by(|&a, &b| levels[a].total_cmp(&levels[b]))?;
     let fastest = (0..levels.len()).min_by(|&a, &b| levels[a].total_cmp(&levels[b]))?;
-    let drift = Drift {
-        p_value,
-        slowest,
-        slowest_by: levels[slowest] - 1.0,
-        fastest,
-        fastest_by: levels[fastest] - 1.0,
-    };
+    let (slowest_by, fastest_by) = (levels[slowest] - 1.0, levels[fastest] - 1.0);
+    let drift = Drift { p_value, slowest, slowest_by, fastest, fastest_by };
     (levels[slowest] / levels[fastest] - 1.0 >= MIN_DRIFT).then_some(drift)
 }
 
 /// Elapsed time that no latency accounts for, per I/O.
 fn outside_ns(cell: &CellRecord) -> Option<f64> {
-    let inside: u128 = cell
-        .result
-        .points
-        .iter()
-        .flat_map(|run| &run.latency_ns)
-        .map(|&latency_ns| u128::from(latency_ns))
-        .sum();
+    let latencies = cell.result.points.iter().flat_map(|run| &run.latency_ns);
+    let inside: u128 = latencies.map(|&latency_ns| u128::from(latency_ns)).sum();
     let ops = cell.result.ops.filter(|&ops| ops > 0)?;
     Some((cell.result.elapsed_ns? as f64 - inside as f64).max(0.0) / ops as f64)
 }

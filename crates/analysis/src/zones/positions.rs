@@ -1,6 +1,6 @@
 //! The positions of a cell of `zones`: the samples of each, by offset, and the device they are on.
 
-use rdsk_model::{CellRecord, Device, Record};
+use rdsk_model::{CellRecord, Record};
 use rdsk_stats::{median, median_interval};
 
 /// One position and what was seen there.
@@ -22,7 +22,6 @@ pub struct Position {
 
 impl Position {
     /// Bytes per second of a block of this size.
-    #[must_use]
     pub fn bytes_per_s(&self, block_bytes: u64) -> f64 {
         block_bytes as f64 * 1e9 / self.median_ns
     }
@@ -37,7 +36,7 @@ pub struct Zone {
     pub positions: usize,
     /// First byte of its first position.
     pub begin_bytes: u64,
-    /// Byte behind its last position's block.
+    /// Byte after its last position's block.
     pub end_bytes: u64,
     /// Rate at the median latency of its positions, in bytes per second.
     pub bytes_per_s: f64,
@@ -48,22 +47,16 @@ pub(super) struct Places {
     /// By offset; the latencies of each in the order of the passes.
     pub(super) samples: Vec<Vec<u64>>,
     pub(super) positions: Vec<Position>,
-    /// From the index of a chosen place to that of its position; `None` where it was never visited.
+    /// From the index of a chosen place to that of its position; `None` if it was never visited.
     pub(super) position_of: Vec<Option<usize>>,
-}
-
-/// The device under a cell's first target.
-fn device<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Device> {
-    let index = cell.workload.targets.first()?;
-    record.targets.iter().find(|target| target.index == *index)?.device.as_ref()
 }
 
 /// Whether the device reports that it is rotational.
 pub fn rotates(record: &Record, cell: &CellRecord) -> bool {
-    device(record, cell).and_then(|device| device.rotational) == Some(true)
+    crate::metrics::first_device(record, cell).and_then(|device| device.rotational) == Some(true)
 }
 
-/// The samples of a cell by position; `None` where no position was visited.
+/// The samples of a cell by position; `None` if no position was visited.
 pub(super) fn places(record: &Record, cell: &CellRecord) -> Option<Places> {
     // A time of 0 by a coarse clock is less than one of its steps.
     let least_ns = record.host.as_ref().map_or(1, |host| host.clock.resolution_ns / 2).max(1);
