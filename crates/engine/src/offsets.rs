@@ -23,7 +23,7 @@ pub(crate) struct Placement {
 pub(crate) fn placement_of(workload: &Workload, stream: u32) -> Result<Placement, EngineError> {
     let targets = u64::try_from(workload.targets.len()).unwrap_or(u64::MAX);
     if targets == 0 {
-        return Err(EngineError::Workload { why: "it names no target".into() });
+        return Err(EngineError::Workload("it names no target".into()));
     }
     let position = u64::from(stream) % targets;
     let parts = (u64::from(workload.streams) + targets - 1 - position) / targets;
@@ -369,7 +369,7 @@ fn check_sizes(workload: &Workload) -> Result<(), EngineError> {
         ("span", workload.span_bytes, 1, max_offset),
     ] {
         if value < min || value > max {
-            return Err(EngineError::Workload { why: format!("its {name} is {value} bytes") });
+            return Err(EngineError::Workload(format!("its {name} is {value} bytes")));
         }
     }
     Ok(())

@@ -155,7 +155,7 @@ impl<'a> PositionSource<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{CacheCheck, Limits, Pinning};
+    use crate::job::{CacheCheck, Limits};
     use rdsk_model::{StopFlag, Workload};
 
     fn workload(pattern: Pattern, sizes: Vec<u64>) -> Workload {
@@ -175,7 +175,7 @@ mod tests {
             chooser: None,
             cache_check: CacheCheck::Span,
             window_ns: 1,
-            pinning: Pinning::Free,
+            pin_cpus: &[],
             stop: StopFlag::new(),
         };
         let mut source = PositionSource::of(&job).unwrap();

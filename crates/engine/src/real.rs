@@ -1,7 +1,7 @@
 //! The engine of real targets: checks a job, opens each of its targets once, chooses the engine that issues, and creates
 //! the session. It issues nothing itself.
 
-use crate::aio::{AioSource, Contexts};
+use crate::aio::Contexts;
 use crate::clock::MonotonicClock;
 use crate::counters::window_width_ns;
 use crate::engine_choice::{self, Available, EngineChoice, EnginePolicy};
@@ -10,7 +10,7 @@ use crate::error::EngineError;
 use crate::job::{Engine, Job, Session};
 use crate::offsets::Offsets;
 use crate::open_target::OpenTarget;
-use crate::ring::{RingSource, UringTuning};
+use crate::ring::{QueueSource, WaitBatch};
 use crate::session::RealSession;
 use crate::stream::RunConfig;
 use crate::thread_pool;
@@ -35,12 +35,12 @@ type TrialKey = (Option<u32>, u64, u64, u64, u32);
 pub struct RealEngine {
     /// Its clock.
     pub clock: MonotonicClock,
-    /// How rings are used.
-    pub tuning: UringTuning,
+    /// Completions per wait on a ring or an AIO context.
+    pub wait_batch: WaitBatch,
     /// Where rings come from.
-    pub ring_source: RingSource,
+    pub ring_source: QueueSource,
     /// Where AIO contexts come from.
-    pub aio_source: AioSource,
+    pub aio_source: QueueSource,
     /// Idle AIO contexts.
     pub contexts: Contexts,
     /// Whether a faster engine may replace the workload's.
@@ -116,7 +116,7 @@ impl RealEngine {
             ring_source: self.ring_source,
             aio_source: self.aio_source,
             contexts: self.contexts.clone(),
-            tuning: self.tuning,
+            wait_batch: self.wait_batch,
             window_ns: window_width_ns(job.window_ns, job.limits.max_elapsed_ns),
             max_elapsed_ns: job.limits.max_elapsed_ns,
             stagger_ns: workload.stagger_ns,
@@ -158,10 +158,10 @@ fn advise(workload: &Workload, fd: BorrowedFd<'_>) {
 
 fn check_workload(workload: &Workload) -> Result<(), EngineError> {
     if workload.engine == EngineKind::Sim {
-        return Err(EngineError::Workload { why: "a real target cannot use the simulated engine".into() });
+        return Err(EngineError::Workload("a real target cannot use the simulated engine".into()));
     }
     if workload.engine != EngineKind::Sync && workload.points.is_some() {
-        return Err(EngineError::Workload { why: "chosen positions need the sync engine".into() });
+        return Err(EngineError::Workload("chosen positions need the sync engine".into()));
     }
     check_shape(workload)
 }

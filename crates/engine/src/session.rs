@@ -76,7 +76,7 @@ impl Session for RealSession<'_> {
             Sync::None | Sync::Dsync => &[],
         };
         let (mut run, begin_ns) =
-            run_streams(&self.config, &specs, job.pinning.cpus(), sync_targets, &job.stop, control)?;
+            run_streams(&self.config, &specs, job.pin_cpus, sync_targets, &job.stop, control)?;
         run.page_cache = self.page_cache();
         run.check.cached_bytes = self.prepared.page_cache.cached_bytes;
         // A choice among available engines is not a fallback and needs no note.

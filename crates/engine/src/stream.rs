@@ -1,12 +1,12 @@
 //! One stream's thread from start to end: set up, wait at the barrier, wait for its turn, issue, return. It decides which
 //! engine issues the I/O and reports it.
 
-use crate::aio::{AioSource, Contexts};
+use crate::aio::Contexts;
 use crate::arena::{Arena, Fill};
 use crate::clock::now_ns;
 use crate::counters::{SharedCounters, StreamCounters};
 use crate::error::EngineError;
-use crate::ring::{self, NoRing, Ring, RingSource, UringTuning};
+use crate::ring::{self, NoRing, QueueSource, Ring, WaitBatch};
 use crate::start_barrier::{Release, StartBarrier};
 use crate::stream_spec::StreamSpec;
 use crate::work::{Bounds, Outcome, Work};
@@ -22,10 +22,10 @@ pub(crate) struct RunConfig {
     pub(crate) path: IoPath,
     /// Threads per stream of the threads engine.
     pub(crate) pool_threads: usize,
-    pub(crate) ring_source: RingSource,
-    pub(crate) aio_source: AioSource,
+    pub(crate) ring_source: QueueSource,
+    pub(crate) aio_source: QueueSource,
     pub(crate) contexts: Contexts,
-    pub(crate) tuning: UringTuning,
+    pub(crate) wait_batch: WaitBatch,
     pub(crate) window_ns: u64,
     pub(crate) max_elapsed_ns: u64,
     pub(crate) stagger_ns: u64,
@@ -71,7 +71,7 @@ pub(crate) fn run_stream(
     }
     let fill = match spec.op {
         Op::Read => Fill::Touched,
-        Op::Write => Fill::Random { seed: crate::random::mix(spec.seed, u64::from(spec.stream)) },
+        Op::Write => Fill::Random(crate::random::mix(spec.seed, u64::from(spec.stream))),
     };
     let (issuer, mut arena, note) = issuer_of(config, &spec, fill)?;
     let engine = issuer.engine();
@@ -88,7 +88,7 @@ pub(crate) fn run_stream(
         let counters = StreamCounters::new(shared, begin_ns, config.window_ns);
         Some(Work::new(spec, Bounds { barrier, deadline_ns }, counters))
     };
-    let wait_batch = config.tuning.wait_batch;
+    let wait_batch = config.wait_batch;
     let outcome = match issuer {
         Issuer::Threads => thread_pool::run(spec, &mut arena, work)?,
         issuer => match (work(), issuer) {

@@ -37,7 +37,7 @@ pub(crate) fn run<'a>(
     start: impl FnOnce() -> Option<Work<'a>>,
 ) -> Result<Outcome, EngineError> {
     let pool = ThreadPool { state: Mutex::new(PoolState::Waiting), changed: Condvar::new() };
-    let wanted = arena.slots();
+    let wanted = arena.slots;
     let note = std::thread::scope(|scope| {
         let _closes = CloseOnDrop(&pool);
         let mut note = None;

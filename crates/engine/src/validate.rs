@@ -17,7 +17,7 @@ const MAX_STREAMS: u32 = 4_096;
 /// Checks the shape of a workload.
 pub(crate) fn check_shape(workload: &Workload) -> Result<(), EngineError> {
     let Workload { streams, queue_depth, block_bytes, .. } = workload;
-    let invalid = |why: String| Err(EngineError::Workload { why });
+    let invalid = |why: String| Err(EngineError::Workload(why));
     if *streams == 0 || *streams > MAX_STREAMS {
         return invalid(format!("{streams} streams; 1 to {MAX_STREAMS} are possible"));
     }
@@ -42,18 +42,16 @@ pub(crate) fn check_span(workload: &Workload, claim: &Claim) -> Result<(), Engin
     if workload.offset_bytes.saturating_add(workload.span_bytes) <= size_bytes {
         return Ok(());
     }
-    Err(EngineError::Workload {
-        why: format!(
-            "{} bytes from offset {} extend beyond the {size_bytes} bytes of {}",
-            workload.span_bytes, workload.offset_bytes, claim.target.name
-        ),
-    })
+    Err(EngineError::Workload(format!(
+        "{} bytes from offset {} extend beyond the {size_bytes} bytes of {}",
+        workload.span_bytes, workload.offset_bytes, claim.target.name
+    )))
 }
 
 /// Checks the chosen positions of a workload that has any.
 fn check_positions(workload: &Workload) -> Result<(), EngineError> {
     let Some(points) = &workload.points else { return Ok(()) };
-    let invalid = |why: &str| Err(EngineError::Workload { why: format!("its chosen positions {why}") });
+    let invalid = |why: &str| Err(EngineError::Workload(format!("its chosen positions {why}")));
     if workload.streams != 1 || workload.queue_depth != 1 {
         return invalid("need one stream with one I/O in flight");
     }

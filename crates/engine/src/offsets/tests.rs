@@ -198,5 +198,5 @@ fn spans_without_room_are_errors() {
     let crowded = Workload { streams: 3, ..Workload::sequential_read(2 << 20) };
     assert!(matches!(Offsets::new(&crowded, 0, 0), Err(EngineError::Span { .. })));
     let invalid = Workload { block_bytes: 0, ..Workload::sequential_read(1000) };
-    assert!(matches!(Offsets::new(&invalid, 0, 0), Err(EngineError::Workload { .. })));
+    assert!(matches!(Offsets::new(&invalid, 0, 0), Err(EngineError::Workload(_))));
 }

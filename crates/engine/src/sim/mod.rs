@@ -38,9 +38,8 @@ impl SimEngine {
         let mut resolution_ns = 1;
         for claim in claims {
             let Some(simulated) = claim.simulated() else {
-                return Err(EngineError::Workload {
-                    why: format!("{} is real and another target is simulated", claim.target.name),
-                });
+                let name = &claim.target.name;
+                return Err(EngineError::Workload(format!("{name} is real and another target is simulated")));
             };
             let host = lab.lock().host_of(&simulated.system, seed);
             resolution_ns = simulated.system.params.host.clock_resolution_ns.max(resolution_ns);
@@ -93,9 +92,7 @@ impl Engine for SimEngine {
         let workload = job.workload;
         check_shape(workload)?;
         if workload.engine != EngineKind::Sim {
-            return Err(EngineError::Workload {
-                why: "a simulated target needs the simulated engine".into(),
-            });
+            return Err(EngineError::Workload("a simulated target needs the simulated engine".into()));
         }
         let used = workload.targets.len().min(workload.streams as usize);
         let mut luns = Vec::with_capacity(used);
