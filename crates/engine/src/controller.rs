@@ -9,7 +9,7 @@ use crate::open_target::OpenTarget;
 use crate::start_barrier::{HaltOnPanic, Release, StartBarrier};
 use crate::stream::{RunConfig, run_stream};
 use crate::stream_spec::StreamSpec;
-use crate::work::{Outcome, ended};
+use crate::work::{Outcome, ended, since};
 use rdsk_model::{ColdCheck, CpuTime, EngineKind, IoError, Issuing, PageCacheState, StopFlag, StreamResult};
 use rdsk_stats::Histogram;
 use rdsk_sys::usage::{Usage, process_usage};
@@ -178,11 +178,7 @@ fn add_up(specs: &[StreamSpec<'_>], outcomes: &[Outcome], halted: Option<Ended>,
         windows: Vec::new(),
         window_ns: 0,
         points: outcomes.iter().find_map(|outcome| outcome.points.clone()),
-        streams: specs
-            .iter()
-            .zip(outcomes.iter())
-            .map(|(spec, outcome)| stream(spec, outcome, begin_ns))
-            .collect(),
+        streams: specs.iter().zip(outcomes).map(|(spec, outcome)| stream(spec, outcome, begin_ns)).collect(),
         errors: outcomes
             .iter()
             .flat_map(|outcome| outcome.missed.iter().chain(&outcome.error).cloned())
@@ -207,14 +203,8 @@ fn issued(outcomes: &[Outcome]) -> impl Iterator<Item = &Outcome> {
 }
 
 fn stream(spec: &StreamSpec<'_>, outcome: &Outcome, begin_ns: u64) -> StreamResult {
-    StreamResult {
-        index: spec.stream,
-        target: spec.target,
-        start_ns: outcome.start_ns.saturating_sub(begin_ns),
-        end_ns: outcome.end_ns.saturating_sub(begin_ns),
-        bytes: outcome.bytes,
-        ops: outcome.ops,
-    }
+    let &Outcome { start_ns, end_ns, bytes, ops, .. } = outcome;
+    since(begin_ns, StreamResult { index: spec.stream, target: spec.target, start_ns, end_ns, bytes, ops })
 }
 
 /// All windows up to the last return.

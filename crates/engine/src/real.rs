@@ -7,16 +7,16 @@ use crate::counters::window_width_ns;
 use crate::engine_choice::{self, Available, EngineChoice, EnginePolicy};
 use crate::engine_trial;
 use crate::error::EngineError;
-use crate::job::{Engine, Job, Session};
+use crate::job::{Engine, Job, Prepared, Session};
 use crate::offsets::Offsets;
 use crate::open_target::OpenTarget;
 use crate::ring::{QueueSource, WaitBatch};
 use crate::session::RealSession;
 use crate::stream::RunConfig;
 use crate::thread_pool;
-use crate::validate::{check_shape, check_span};
+use crate::validate::{check_shape, used_targets};
 use rdsk_model::{CacheState, EngineKind, IoPath, Issuing, Op, Pattern, Workload};
-use rdsk_targets::{Access, Claim, OpenMode};
+use rdsk_targets::{Access, OpenMode};
 use std::os::fd::BorrowedFd;
 
 /// What probes and trials found, so that each runs once.
@@ -54,23 +54,24 @@ impl Engine for RealEngine {
         let workload = job.workload;
         check_workload(workload)?;
         let mut targets = Vec::new();
-        let used = workload.targets.len().min(workload.streams as usize);
-        for &index in &workload.targets[..used] {
-            let claim: &Claim = job
-                .claims
-                .get(index as usize)
-                .ok_or(EngineError::NoClaim { index, claims: job.claims.len() })?;
-            check_span(workload, claim)?;
+        for (index, claim) in used_targets(job)? {
             let target = OpenTarget::open(index, claim, open_mode(workload))?;
             advise(workload, target.fd());
             targets.push(target);
         }
         // Offsets are created once here, so that a span without room is refused before anything is prepared.
         for stream in 0..workload.streams {
-            Offsets::new(workload, job.visit, stream)?;
+            Offsets::new(workload, job.visit, stream, rdsk_sys::cache::page_size())?;
         }
         let EngineChoice { engine, issuing } = self.choose(job)?;
-        Ok(Box::new(RealSession::new(self.config(engine, job), issuing, job, targets)))
+        Ok(Box::new(RealSession {
+            config: self.config(engine, job),
+            issuing,
+            job: job.clone(),
+            targets,
+            prepared: Prepared::default(),
+            begin_ns: None,
+        }))
     }
 }
 

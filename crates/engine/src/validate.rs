@@ -2,6 +2,7 @@
 //! I/O. It issues nothing.
 
 use crate::error::EngineError;
+use crate::job::Job;
 use rdsk_model::{EngineKind, Op, Sync, Workload};
 use rdsk_targets::Claim;
 
@@ -36,16 +37,26 @@ pub(crate) fn check_shape(workload: &Workload) -> Result<(), EngineError> {
     check_positions(workload)
 }
 
-/// Checks that the span lies inside the target.
-pub(crate) fn check_span(workload: &Workload, claim: &Claim) -> Result<(), EngineError> {
-    let size_bytes = claim.size_bytes();
-    if workload.offset_bytes.saturating_add(workload.span_bytes) <= size_bytes {
-        return Ok(());
+/// The targets that the streams of a job use: index in the Record and claim of each.
+///
+/// # Errors
+/// When a target was not claimed, or the span does not lie inside it.
+pub(crate) fn used_targets<'a>(job: &Job<'a>) -> Result<Vec<(u32, &'a Claim)>, EngineError> {
+    let Workload { targets, streams, offset_bytes, span_bytes, .. } = job.workload;
+    let mut used = Vec::new();
+    for &index in targets.iter().take(*streams as usize) {
+        let no_claim = EngineError::NoClaim { index, claims: job.claims.len() };
+        let claim = job.claims.get(index as usize).ok_or(no_claim)?;
+        let size_bytes = claim.size_bytes();
+        if offset_bytes.saturating_add(*span_bytes) > size_bytes {
+            let name = &claim.target.name;
+            return Err(EngineError::Workload(format!(
+                "{span_bytes} bytes from offset {offset_bytes} extend beyond the {size_bytes} bytes of {name}"
+            )));
+        }
+        used.push((index, claim));
     }
-    Err(EngineError::Workload(format!(
-        "{} bytes from offset {} extend beyond the {size_bytes} bytes of {}",
-        workload.span_bytes, workload.offset_bytes, claim.target.name
-    )))
+    Ok(used)
 }
 
 /// Checks the chosen positions of a workload that has any.

@@ -5,11 +5,10 @@ use super::event_loop::{EIO, EventLoop};
 use super::streams::Stream;
 use crate::error::EngineError;
 use crate::job::{Control, Ended, Job, Prepared, Run, Session, Settled};
-use crate::work::{StreamEnd, ended, is_in_state};
+use crate::work::{StreamEnd, ended, is_in_state, since};
 use rdsk_disk::{Call, Done, LunId, Operation, Route, Stability};
 use rdsk_model::{
-    CacheState, Clock as _, ColdCheck, CpuTime, EngineKind, IoError, Issuing, Op, PageCacheState,
-    StreamResult, Sync,
+    CacheState, Clock as _, ColdCheck, CpuTime, EngineKind, IoError, Issuing, Op, PageCacheState, Sync,
 };
 
 /// Streams of one open that the hosts' read-ahead can tell apart.
@@ -18,29 +17,18 @@ const STREAMS_PER_OPEN: usize = 1 << 16;
 /// A session of the simulated engine.
 #[derive(Debug)]
 pub(super) struct SimSession<'a> {
-    clock: SimClock,
-    job: Job<'a>,
+    pub(super) clock: SimClock,
+    pub(super) job: Job<'a>,
     /// Index in the Record and LUN of each used target.
-    luns: Vec<(u32, LunId)>,
-    page_bytes: u64,
+    pub(super) luns: Vec<(u32, LunId)>,
+    pub(super) page_bytes: u64,
     /// Number of this open among those of the engine.
-    open: usize,
-    cached_before: PageCacheState,
-    begin_ns: Option<u64>,
+    pub(super) open: usize,
+    pub(super) cached_before: PageCacheState,
+    pub(super) begin_ns: Option<u64>,
 }
 
 impl<'a> SimSession<'a> {
-    pub(super) fn new(
-        clock: SimClock,
-        job: &Job<'a>,
-        luns: Vec<(u32, LunId)>,
-        page_bytes: u64,
-        open: usize,
-    ) -> Self {
-        let cached_before = PageCacheState::default();
-        Self { clock, job: job.clone(), luns, page_bytes, open, cached_before, begin_ns: None }
-    }
-
     fn page_cache(&self) -> PageCacheState {
         let (lab, workload) = (self.clock.lab.lock(), self.job.workload);
         let mut sum = (0, 0);
@@ -130,7 +118,7 @@ impl Session for SimSession<'_> {
         let begin_ns = self.clock.reading_ns(true_begin_ns);
         self.begin_ns = Some(begin_ns);
         let last_ns =
-            streams.iter().filter(|stream| stream.asked_bytes > 0).map(|stream| stream.end_ns).max();
+            streams.iter().filter(|stream| stream.asked_bytes > 0).map(|stream| stream.result.end_ns).max();
         let to_return_ns = last_ns.unwrap_or(begin_ns) - begin_ns;
         let mut errors: Vec<IoError> = streams.iter().filter_map(|stream| stream.error.clone()).collect();
         let ends = streams.iter().map(|stream| stream.ended.unwrap_or(StreamEnd::Complete));
@@ -147,14 +135,14 @@ impl Session for SimSession<'_> {
             elapsed_ns,
             to_return_ns,
             asked_bytes: streams.iter().map(|stream| stream.asked_bytes).sum(),
-            bytes: streams.iter().map(|stream| stream.bytes).sum(),
-            ops: streams.iter().map(|stream| stream.ops).sum(),
+            bytes: streams.iter().map(|stream| stream.result.bytes).sum(),
+            ops: streams.iter().map(|stream| stream.result.ops).sum(),
             histogram: totals.histogram,
             latency_sum_ns: totals.latency_sum_ns,
             windows: totals.windows,
             window_ns: totals.width_ns,
             points: self.job.workload.points.is_some().then_some(totals.points),
-            streams: streams.iter().map(|stream| result_of(stream, begin_ns)).collect(),
+            streams: streams.into_iter().map(|stream| since(begin_ns, stream.result)).collect(),
             errors,
             cpu: CpuTime { user: 0, system: cpu_ns },
             page_cache: self.page_cache(),
@@ -187,16 +175,5 @@ impl Session for SimSession<'_> {
             }
         }
         Ok(Settled { to_close_ns, to_stable_ns: Some(self.clock.now_ns() - begin_ns) })
-    }
-}
-
-fn result_of(stream: &Stream<'_>, begin_ns: u64) -> StreamResult {
-    StreamResult {
-        index: stream.index,
-        target: stream.target,
-        start_ns: stream.start_ns.saturating_sub(begin_ns),
-        end_ns: stream.end_ns.saturating_sub(begin_ns),
-        bytes: stream.bytes,
-        ops: stream.ops,
     }
 }
