@@ -10,7 +10,6 @@ pub mod host;
 pub mod kernel;
 pub mod limits;
 pub mod members;
-pub mod memory;
 mod mounts;
 pub mod place;
 pub mod process;
@@ -25,12 +24,11 @@ mod watched;
 
 pub use counted::counted;
 pub use delta::{CountersWentBack, delta};
-pub use diskstat::{DiskstatsLine, parse_diskstats, parse_stat, read_stat};
+pub use diskstat::{parse_stat, read_stat};
 pub use host::host;
 pub use kernel::{DEFAULT_SAMPLE_WIDTH_NS, KernelObserver};
 pub use limits::limits;
 pub use members::{KernelMembers, SimMembers};
-pub use memory::Meminfo;
 pub use series::Series;
 pub use sim::SimObserver;
 pub use stack::Stack;
@@ -58,25 +56,9 @@ pub enum ObserveError {
         /// Fields that have to be there.
         wanted: usize,
     },
-    /// A field is not a number.
-    #[error("{text:?} is not a counter")]
-    NotANumber {
-        /// The field.
-        text: String,
-    },
-}
-
-impl ObserveError {
-    /// What a user can do about it; `None` where nothing helps.
-    #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::Read { .. } => {
-                Some("check that /sys and /proc are mounted and readable here: `mount -t sysfs,proc`")
-            }
-            Self::TooFewFields { .. } | Self::NotANumber { .. } => None,
-        }
-    }
+    /// This field is not a number.
+    #[error("{0:?} is not a counter")]
+    NotANumber(String),
 }
 
 /// A small text file, or the error with its path.
