@@ -55,13 +55,12 @@ impl Contexts {
 
 /// Why there is no context, as text.
 pub(crate) fn forbidden_message(error: &io::Error) -> String {
-    let words = errno_text(error.raw_os_error().unwrap_or(0));
-    match error.raw_os_error() {
-        Some(libc::EAGAIN) => {
-            format!("Linux AIO has no room for this many requests here ({words}; see fs.aio-max-nr)")
-        }
-        _ => format!("Linux AIO is forbidden here ({words})"),
+    let errno = error.raw_os_error().unwrap_or(0);
+    let words = errno_text(errno);
+    if errno == libc::EAGAIN {
+        return format!("Linux AIO has no room for this many requests here ({words}; see fs.aio-max-nr)");
     }
+    format!("Linux AIO is forbidden here ({words})")
 }
 
 /// Issues the I/O of one stream, the whole blocks first, then the shorter one.

@@ -36,7 +36,6 @@ pub(crate) struct Arena {
     mapping: NonNull<c_void>,
     mapping_bytes: usize,
     arena_bytes: usize,
-    /// Distance between two slots.
     pub(crate) slot_stride_bytes: usize,
     pub(crate) slots: usize,
 }
@@ -78,7 +77,6 @@ impl Arena {
         Ok(arena)
     }
 
-    /// Address of a slot.
     #[inline]
     pub(crate) fn slot_pointer(&self, slot: usize) -> *mut u8 {
         debug_assert!(slot < self.slots);

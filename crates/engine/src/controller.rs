@@ -80,11 +80,11 @@ pub(crate) fn run_streams(
         synchronise(sync_targets, &mut run.errors);
         run.elapsed_ns = now_ns().saturating_sub(begin_ns);
     }
-    run.cpu = cpu_between(cpu_before, process_usage().ok());
+    let cpu = cpu_before.zip(process_usage().ok());
+    run.cpu = cpu.map(|(before, after)| cpu_between(before, after)).unwrap_or_default();
     Ok((run, begin_ns))
 }
 
-/// Follows the streams of one run.
 struct Watcher<'a> {
     config: &'a RunConfig,
     barrier: &'a StartBarrier,
@@ -142,11 +142,9 @@ impl Watcher<'_> {
         self.shown_ns = elapsed_ns;
         self.windows.truncate(self.windows.len().saturating_sub(REREAD));
         self.windows.extend((self.windows.len()..full).map(|index| window_bytes(self.counters, index)));
-        let (bytes, ops) = self
-            .counters
-            .iter()
-            .map(SharedCounters::totals)
-            .fold((0, 0), |(b, o), (bytes, ops)| (b + bytes, o + ops));
+        let totals = || self.counters.iter().map(SharedCounters::totals);
+        let bytes = totals().map(|(bytes, _)| bytes).sum();
+        let ops = totals().map(|(_, ops)| ops).sum();
         control.window(&Progress { elapsed_ns, windows: &self.windows, window_ns, bytes, ops })
     }
 }
@@ -234,23 +232,17 @@ fn synchronise(targets: &[OpenTarget<'_>], errors: &mut Vec<IoError>) {
     }
 }
 
-fn cpu_between(before: Option<Usage>, after: Option<Usage>) -> CpuTime {
-    match (before, after) {
-        (Some(before), Some(after)) => CpuTime {
-            user: after.user_ns.saturating_sub(before.user_ns),
-            system: after.system_ns.saturating_sub(before.system_ns),
-        },
-        _ => CpuTime::default(),
+fn cpu_between(before: Usage, after: Usage) -> CpuTime {
+    CpuTime {
+        user: after.user_ns.saturating_sub(before.user_ns),
+        system: after.system_ns.saturating_sub(before.system_ns),
     }
 }
 
 fn panicked(stream: u32, panic: &(dyn Any + Send)) -> EngineError {
-    let message = panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no message".into());
-    EngineError::Panicked { stream, message }
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    EngineError::Panicked { stream, message: text.unwrap_or("no message").to_owned() }
 }
 
 #[cfg(test)]

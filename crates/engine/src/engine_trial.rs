@@ -4,7 +4,7 @@
 use crate::controller::run_streams;
 use crate::engine_choice::TRIAL_ENGINES;
 use crate::error::EngineError;
-use crate::job::{CacheCheck, Flow, Job, Limits, Progress, Run};
+use crate::job::{CacheCheck, Flow, Job, Limits, Progress};
 use crate::open_target::OpenTarget;
 use crate::random::mix;
 use crate::stream::RunConfig;
@@ -70,7 +70,13 @@ pub(crate) fn trials(
             if run.engine != kind || !run.errors.is_empty() {
                 continue;
             }
-            let trial = counted(kind, &run);
+            let trial = Trial {
+                engine: kind,
+                ops: run.ops,
+                elapsed_ns: run.to_return_ns,
+                cpu_ns: run.cpu.user + run.cpu.system,
+                within_submit: run.issuing.within_submit,
+            };
             match best.iter_mut().find(|known| known.engine == kind) {
                 Some(known) if is_faster(&trial, known) => *known = trial,
                 Some(_) => {}
@@ -105,16 +111,6 @@ fn reading(workload: &Workload) -> Workload {
         points: None,
         seed: mix(workload.seed, SEED),
         ..workload.clone()
-    }
-}
-
-fn counted(engine: EngineKind, run: &Run) -> Trial {
-    Trial {
-        engine,
-        ops: run.ops,
-        elapsed_ns: run.to_return_ns,
-        cpu_ns: run.cpu.user + run.cpu.system,
-        within_submit: run.issuing.within_submit,
     }
 }
 

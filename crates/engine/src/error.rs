@@ -6,18 +6,14 @@ use std::io;
 
 /// Why a job could not be run.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the fields are what their names say, with the unit last")]
 pub enum EngineError {
     /// The target could not be opened.
     #[error(transparent)]
     Target(#[from] TargetError),
     /// The workload names a target for which the job has no claim.
     #[error("the workload names target {index}, but only {claims} were claimed")]
-    NoClaim {
-        /// Position that the workload names.
-        index: u32,
-        /// Claims in the job.
-        claims: usize,
-    },
+    NoClaim { index: u32, claims: usize },
     /// The workload contradicts itself; what is wrong, in words.
     #[error("this workload cannot be issued: {0}")]
     Workload(String),
@@ -25,72 +21,31 @@ pub enum EngineError {
     #[error(
         "{span_bytes} bytes from offset {offset_bytes} have no room for a block of {block_bytes} bytes for each of {streams} streams"
     )]
-    Span {
-        /// First byte of the span.
-        offset_bytes: u64,
-        /// Length of the span.
-        span_bytes: u64,
-        /// Block size.
-        block_bytes: u64,
-        /// Streams that share the span.
-        streams: u64,
-    },
+    Span { offset_bytes: u64, span_bytes: u64, block_bytes: u64, streams: u64 },
     /// No memory for the I/O buffers.
     #[error("cannot get {bytes} bytes of memory for I/O buffers")]
-    Memory {
-        /// Bytes requested.
-        bytes: u64,
-        /// The system's answer.
-        source: io::Error,
-    },
+    Memory { bytes: u64, source: io::Error },
     /// A thread could not be started or pinned.
     #[error("cannot start the thread of stream {stream}")]
-    Thread {
-        /// Number of the stream.
-        stream: u32,
-        /// The system's answer.
-        source: io::Error,
-    },
+    Thread { stream: u32, source: io::Error },
     /// A ring stopped working, or could not be created for a reason other than being forbidden.
     #[error("io_uring failed in stream {stream}")]
-    Ring {
-        /// Number of the stream.
-        stream: u32,
-        /// The system's answer.
-        source: io::Error,
-    },
+    Ring { stream: u32, source: io::Error },
     /// An AIO context stopped working.
     #[error("Linux AIO failed in stream {stream}")]
-    Aio {
-        /// Number of the stream.
-        stream: u32,
-        /// The system's answer.
-        source: io::Error,
-    },
+    Aio { stream: u32, source: io::Error },
     /// A thread panicked: a bug in rdsk.
     #[error("the thread of stream {stream} panicked: {message}")]
-    Panicked {
-        /// Number of the stream.
-        stream: u32,
-        /// What the panic said.
-        message: String,
-    },
+    Panicked { stream: u32, message: String },
     /// The page cache could not be brought into the requested state.
     #[error("cannot prepare the page cache of {target}")]
-    Cache {
-        /// Name of the target.
-        target: String,
-        /// The system's answer.
-        source: io::Error,
-    },
+    Cache { target: String, source: io::Error },
     /// Closing or flushing failed after writing.
     #[error("{action} of {target} failed: written data may be lost")]
     Flush {
         /// `close` or `flush`.
         action: &'static str,
-        /// Name of the target.
         target: String,
-        /// The system's answer.
         source: io::Error,
     },
     /// The stop flag was raised before the first I/O to the target of this name.

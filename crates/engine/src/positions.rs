@@ -122,7 +122,6 @@ impl<'a> PositionSource<'a> {
         None
     }
 
-    /// Positions that are left.
     pub(crate) fn left(&self) -> usize {
         self.points.len().saturating_sub(usize::try_from(self.next).unwrap_or(usize::MAX))
     }

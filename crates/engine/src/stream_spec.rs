@@ -36,7 +36,6 @@ pub(crate) struct StreamSpec<'a> {
 }
 
 impl<'a> StreamSpec<'a> {
-    /// What a stream has to do in a job on these targets.
     pub(crate) fn new(
         job: &Job<'a>,
         stream: u32,

@@ -15,7 +15,6 @@ const MAX_DEPTH: u32 = 32_768;
 /// Streams; each is a thread.
 const MAX_STREAMS: u32 = 4_096;
 
-/// Checks the shape of a workload.
 pub(crate) fn check_shape(workload: &Workload) -> Result<(), EngineError> {
     let Workload { streams, queue_depth, block_bytes, .. } = workload;
     let invalid = |why: String| Err(EngineError::Workload(why));

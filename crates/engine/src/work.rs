@@ -64,7 +64,6 @@ pub(crate) struct Outcome {
     pub(crate) points: Option<PointRun>,
     /// I/Os that were complete when the call that submitted them returned; `None` if the engine does not know.
     pub(crate) within_submit: Option<u64>,
-    /// The engine that issued the I/O.
     pub(crate) engine: EngineKind,
     /// Why it was another engine than planned, or a shallower queue.
     pub(crate) note: Option<String>,
@@ -116,7 +115,6 @@ pub(crate) struct CacheProbe {
 }
 
 impl CacheProbe {
-    /// Adds what another thread counted.
     pub(crate) fn add(&mut self, more: Self) {
         self.checked += more.checked;
         self.wrong += more.wrong;

@@ -39,23 +39,14 @@ use std::path::{Path, PathBuf};
 
 /// What can go wrong while counters are read.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the fields are what their names say")]
 pub enum ObserveError {
     /// A file of the kernel could not be read.
     #[error("cannot read {}", path.display())]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     /// A line of counters has fewer fields than any kernel since 2.6 prints.
     #[error("{found} counters where at least {wanted} were expected")]
-    TooFewFields {
-        /// Fields that were there.
-        found: usize,
-        /// Fields that have to be there.
-        wanted: usize,
-    },
+    TooFewFields { found: usize, wanted: usize },
     /// This field is not a number.
     #[error("{0:?} is not a counter")]
     NotANumber(String),

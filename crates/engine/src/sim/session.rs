@@ -54,12 +54,6 @@ impl<'a> SimSession<'a> {
         self.clock.lab.lock().run(lun.host, call).expect("sync and close are never refused")
     }
 
-    fn streams(&self) -> Result<Vec<Stream<'a>>, EngineError> {
-        (0..self.job.workload.streams)
-            .map(|index| Stream::new(&self.job, index, &self.luns, self.page_bytes))
-            .collect()
-    }
-
     /// Synchronises every target at the end of the I/O; returns the errors.
     fn synchronise(&self) -> Vec<IoError> {
         let failed = |(target, lun): &(u32, LunId)| {
@@ -70,13 +64,20 @@ impl<'a> SimSession<'a> {
         self.luns.iter().filter_map(failed).collect()
     }
 
-    fn flush_error(&self, action: &'static str, target: u32) -> EngineError {
-        let claim = self.job.claims.get(target as usize);
-        EngineError::Flush {
-            action,
-            target: claim.map_or_else(String::new, |claim| claim.target.name.clone()),
-            source: std::io::Error::from_raw_os_error(EIO),
+    /// Makes a call on a target after which no written data may be missing.
+    fn flush(
+        &self,
+        action: &'static str,
+        operation: Operation,
+        target: u32,
+        lun: LunId,
+    ) -> Result<(), EngineError> {
+        if self.call(lun, operation).outcome.is_ok() {
+            return Ok(());
         }
+        let claim = self.job.claims.get(target as usize);
+        let target = claim.map_or_else(String::new, |claim| claim.target.name.clone());
+        Err(EngineError::Flush { action, target, source: std::io::Error::from_raw_os_error(EIO) })
     }
 }
 
@@ -88,9 +89,7 @@ impl Session for SimSession<'_> {
             if workload.cache == CacheState::Any {
                 continue;
             }
-            if self.call(lun, Operation::Sync).outcome.is_err() {
-                return Err(self.flush_error("flush", target));
-            }
+            self.flush("flush", Operation::Sync, target, lun)?;
             let mut lab = self.clock.lab.lock();
             let host = lab.host_mut(lun.host);
             let (begin, len) = (workload.offset_bytes, workload.span_bytes);
@@ -106,7 +105,8 @@ impl Session for SimSession<'_> {
     }
 
     fn run(&mut self, control: &mut dyn Control) -> Result<Run, EngineError> {
-        let streams = self.streams()?;
+        let new_stream = |index| Stream::new(&self.job, index, &self.luns, self.page_bytes);
+        let streams: Vec<_> = (0..self.job.workload.streams).map(new_stream).collect::<Result<_, _>>()?;
         let (true_begin_ns, cpu_before_ns) = {
             let lab = self.clock.lab.lock();
             (lab.now_ns(), lab.cpu_ns())
@@ -160,9 +160,7 @@ impl Session for SimSession<'_> {
 
     fn settle(self: Box<Self>) -> Result<Settled, EngineError> {
         for &(target, lun) in &self.luns {
-            if self.call(lun, Operation::Close).outcome.is_err() {
-                return Err(self.flush_error("close", target));
-            }
+            self.flush("close", Operation::Close, target, lun)?;
         }
         let Some(begin_ns) = self.begin_ns else { return Ok(Settled::default()) };
         let to_close_ns = Some(self.clock.now_ns() - begin_ns);
@@ -170,9 +168,7 @@ impl Session for SimSession<'_> {
             return Ok(Settled { to_close_ns, to_stable_ns: None });
         }
         for &(target, lun) in &self.luns {
-            if self.call(lun, Operation::Sync).outcome.is_err() {
-                return Err(self.flush_error("flush", target));
-            }
+            self.flush("flush", Operation::Sync, target, lun)?;
         }
         Ok(Settled { to_close_ns, to_stable_ns: Some(self.clock.now_ns() - begin_ns) })
     }
