@@ -40,9 +40,11 @@ pub(crate) fn ended(ends: &(impl Iterator<Item = StreamEnd> + Clone), halted: Op
 }
 
 /// The result of a stream with its times from the start of the visit instead of readings of the clock.
-pub(crate) fn since(begin_ns: u64, result: StreamResult) -> StreamResult {
-    let [start_ns, end_ns] = [result.start_ns, result.end_ns].map(|time_ns| time_ns.saturating_sub(begin_ns));
-    StreamResult { start_ns, end_ns, ..result }
+pub(crate) fn since(begin_ns: u64, mut result: StreamResult) -> StreamResult {
+    for time_ns in [&mut result.start_ns, &mut result.end_ns] {
+        *time_ns = time_ns.saturating_sub(begin_ns);
+    }
+    result
 }
 
 /// What one stream did. Times are readings of the clock.
