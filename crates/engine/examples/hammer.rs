@@ -9,20 +9,11 @@
 )]
 
 use rdsk_engine::{
-    CacheCheck, Control, Engine as _, EnginePolicy, Flow, Job, Limits, Pinning, Progress, RealEngine,
-    WaitBatch,
+    CacheCheck, Engine as _, EnginePolicy, Flow, Job, Limits, Progress, RealEngine, WaitBatch,
 };
 use rdsk_model::{EngineKind, IoPath, Pattern, StopFlag, Workload};
 use rdsk_targets::{Access, Permission, Roots, claim, examine};
 use std::error::Error;
-
-struct ToTheEnd;
-
-impl Control for ToTheEnd {
-    fn window(&mut self, _progress: &Progress<'_>) -> Flow {
-        Flow::Continue
-    }
-}
 
 #[expect(clippy::cast_precision_loss, reason = "rates for people")]
 fn main() -> Result<(), Box<dyn Error>> {
@@ -58,18 +49,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         visit: 0,
         cache_check: CacheCheck::Span,
         window_ns: 100_000_000,
-        pinning: Pinning::Cpus(vec![cpu.parse()?]),
+        pin_cpus: &[cpu.parse()?],
         stop: StopFlag::new(),
     };
     let policy = if engine == "free" { EnginePolicy::Fastest } else { EnginePolicy::Requested };
     let mut engine = RealEngine { policy, ..RealEngine::default() };
-    engine.tuning.wait_batch = match batch.as_str() {
-        "default" => engine.tuning.wait_batch,
+    engine.wait_batch = match batch.as_str() {
+        "default" => engine.wait_batch,
         count => WaitBatch::Fixed(count.parse()?),
     };
     let mut session = engine.open(&job)?;
     session.prepare()?;
-    let run = session.run(&mut ToTheEnd)?;
+    let run = session.run(&mut |_: &Progress<'_>| Flow::Continue)?;
     session.settle()?;
     if let Some(error) = run.errors.first() {
         return Err(error.message.clone().into());

@@ -6,23 +6,13 @@
 use crate::arena::Arena;
 use crate::async_loop::{self, IoQueue, MAX_WAIT_NS};
 use crate::error::{EngineError, errno_text};
-use crate::ring::WaitBatch;
+use crate::ring::{QueueSource, WaitBatch};
 use crate::work::{Outcome, Work};
 use rdsk_sys::aio::{Completion, Context, Request, Transfer};
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Where AIO contexts come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AioSource {
-    /// `io_setup(2)`.
-    #[default]
-    Kernel,
-    /// Every context is refused with `EPERM`, as a sandbox does; for tests of the fallback.
-    Forbidden,
-}
 
 /// Idle contexts, for the next visit of the same depth. Destroying one waits tens of milliseconds for an RCU grace period,
 /// which must not happen between visits or during a flush.
@@ -37,10 +27,8 @@ impl Contexts {
     ///
     /// # Errors
     /// When the kernel creates none: another engine takes over.
-    pub(crate) fn take(&self, source: AioSource, depth: usize) -> io::Result<Context> {
-        if source == AioSource::Forbidden {
-            return Err(io::Error::from_raw_os_error(libc::EPERM));
-        }
+    pub(crate) fn take(&self, source: QueueSource, depth: usize) -> io::Result<Context> {
+        source.check()?;
         let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = idle.iter().position(|(its, _)| *its == depth) {
             return Ok(idle.swap_remove(index).1);
@@ -67,13 +55,12 @@ impl Contexts {
 
 /// Why there is no context, as text.
 pub(crate) fn forbidden_message(error: &io::Error) -> String {
-    let words = errno_text(error.raw_os_error().unwrap_or(0));
-    match error.raw_os_error() {
-        Some(libc::EAGAIN) => {
-            format!("Linux AIO has no room for this many requests here ({words}; see fs.aio-max-nr)")
-        }
-        _ => format!("Linux AIO is forbidden here ({words})"),
+    let errno = error.raw_os_error().unwrap_or(0);
+    let words = errno_text(errno);
+    if errno == libc::EAGAIN {
+        return format!("Linux AIO has no room for this many requests here ({words}; see fs.aio-max-nr)");
     }
+    format!("Linux AIO is forbidden here ({words})")
 }
 
 /// Issues the I/O of one stream, the whole blocks first, then the shorter one.
@@ -233,15 +220,15 @@ mod tests {
     #[test]
     fn idle_contexts_are_used_again_by_depth() {
         let contexts = Contexts::default();
-        let Ok(first) = contexts.take(AioSource::Kernel, 8) else {
+        let Ok(first) = contexts.take(QueueSource::Kernel, 8) else {
             eprintln!("SKIPPED: no AIO context can be made");
             return;
         };
         let name = format!("{first:?}");
         contexts.give_back(8, first);
-        let other = contexts.take(AioSource::Kernel, 9).unwrap();
+        let other = contexts.take(QueueSource::Kernel, 9).unwrap();
         assert_ne!(format!("{other:?}"), name);
-        assert_eq!(format!("{:?}", contexts.take(AioSource::Kernel, 8).unwrap()), name);
-        assert!(contexts.take(AioSource::Forbidden, 9).is_err());
+        assert_eq!(format!("{:?}", contexts.take(QueueSource::Kernel, 8).unwrap()), name);
+        assert!(contexts.take(QueueSource::Forbidden, 9).is_err());
     }
 }

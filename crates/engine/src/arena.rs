@@ -26,10 +26,7 @@ pub(crate) enum Fill {
     /// Left as the kernel provides it, but touched, so that no page fault occurs during the measurement.
     Touched,
     /// Random bytes from this seed.
-    Random {
-        /// Seed of the bytes.
-        seed: u64,
-    },
+    Random(u64),
 }
 
 /// Memory in equal slots. The mapping starts on a 2 MiB boundary.
@@ -39,8 +36,8 @@ pub(crate) struct Arena {
     mapping: NonNull<c_void>,
     mapping_bytes: usize,
     arena_bytes: usize,
-    slot_stride_bytes: usize,
-    slots: usize,
+    pub(crate) slot_stride_bytes: usize,
+    pub(crate) slots: usize,
 }
 
 // SAFETY: an arena owns its mapping; moving it to another thread moves the only reference.
@@ -66,9 +63,11 @@ impl Arena {
             .and_then(|bytes| bytes.checked_next_multiple_of(HUGE_PAGE_BYTES))
             .filter(|&bytes| bytes < usize::MAX / 2)
             .ok_or_else(too_large)?;
-        let (mapping, mapping_bytes) = map_huge(arena_bytes)
-            .or_else(|_| map_aligned(arena_bytes))
-            .map_err(|source| EngineError::Memory { bytes: wanted, source: source.into() })?;
+        // Reserved huge pages are aligned already.
+        let (mapping, mapping_bytes) =
+            map(arena_bytes, MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::POPULATE)
+                .or_else(|_| map_aligned(arena_bytes))
+                .map_err(|source| EngineError::Memory { bytes: wanted, source: source.into() })?;
         let skip = mapping.as_ptr().cast::<u8>().align_offset(HUGE_PAGE_BYTES);
         // SAFETY: both ways of mapping leave `arena_bytes` after the first huge-page boundary inside the mapping.
         let base = unsafe { mapping.cast::<u8>().add(skip) };
@@ -78,17 +77,6 @@ impl Arena {
         Ok(arena)
     }
 
-    /// Number of slots.
-    pub(crate) fn slots(&self) -> usize {
-        self.slots
-    }
-
-    /// Distance between two slots in bytes.
-    pub(crate) fn slot_stride_bytes(&self) -> usize {
-        self.slot_stride_bytes
-    }
-
-    /// Address of a slot.
     #[inline]
     pub(crate) fn slot_pointer(&self, slot: usize) -> *mut u8 {
         debug_assert!(slot < self.slots);
@@ -121,7 +109,7 @@ impl Arena {
             unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().cast::<u64>(), self.arena_bytes / 8) };
         match fill {
             Fill::Touched => words.iter_mut().step_by(SLOT_ALIGN_BYTES / 8).for_each(|word| *word = 1),
-            Fill::Random { seed } => {
+            Fill::Random(seed) => {
                 let mut random = WyRand::new(seed);
                 let used = self.slots * self.slot_stride_bytes / 8;
                 words[..used].iter_mut().for_each(|word| *word = random.next());
@@ -140,11 +128,6 @@ impl Drop for Arena {
         let result = unsafe { rustix::mm::munmap(self.mapping.as_ptr(), self.mapping_bytes) };
         debug_assert!(result.is_ok(), "our own mapping can be unmapped");
     }
-}
-
-/// Reserved huge pages, already aligned.
-fn map_huge(bytes: usize) -> rustix::io::Result<(NonNull<c_void>, usize)> {
-    map(bytes, MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::POPULATE)
 }
 
 /// Ordinary pages with advice to use huge ones, and one huge page more than needed so that a boundary lies inside.
@@ -214,7 +197,7 @@ mod tests {
     #[test]
     fn slots_are_aligned_and_apart() {
         let mut arena = Arena::new(33, 5000, Fill::Touched).unwrap();
-        assert_eq!((arena.slots(), arena.slot_stride_bytes()), (33, 8192));
+        assert_eq!((arena.slots, arena.slot_stride_bytes), (33, 8192));
         assert_eq!(arena.slot_pointer(0).align_offset(HUGE_PAGE_BYTES), 0);
         for slot in 0..33 {
             let pointer = arena.slot_pointer(slot);
@@ -238,7 +221,7 @@ mod tests {
 
     #[test]
     fn random_fill_has_no_repeated_word_and_balanced_bits() {
-        let mut arena = Arena::new(4, 64 << 10, Fill::Random { seed: 7 }).unwrap();
+        let mut arena = Arena::new(4, 64 << 10, Fill::Random(7)).unwrap();
         let mut words = HashSet::new();
         let mut ones = 0u64;
         for slot in 0..4 {
@@ -254,7 +237,7 @@ mod tests {
 
     #[test]
     fn no_two_written_pages_are_equal() {
-        let mut arena = Arena::new(1, 64 << 10, Fill::Random { seed: 3 }).unwrap();
+        let mut arena = Arena::new(1, 64 << 10, Fill::Random(3)).unwrap();
         let mut seen = HashSet::new();
         for (visit, stream) in [(0, 0), (0, 1), (1, 0)] {
             let mut stamper = Stamper::new(9, visit, stream);

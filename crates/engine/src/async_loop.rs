@@ -168,13 +168,8 @@ impl<C: IoQueue> RingState<'_, C> {
 
     #[inline]
     fn reason_to_stop(&self, work: &Work<'_>, left: u64) -> Option<StreamEnd> {
-        if work.bounds.barrier.is_halted() {
-            return Some(StreamEnd::Halted);
-        }
-        if self.now_ns >= work.bounds.deadline_ns {
-            return Some(StreamEnd::OutOfTime);
-        }
-        (left == 0 && self.slots.resubmit.is_empty()).then_some(StreamEnd::Complete)
+        let is_complete = left == 0 && self.slots.resubmit.is_empty();
+        work.must_stop(self.now_ns).or(is_complete.then_some(StreamEnd::Complete))
     }
 
     /// Puts an I/O into every free slot and returns how many. Stamping and checking the cache happen before the clock is
@@ -200,12 +195,8 @@ impl<C: IoQueue> RingState<'_, C> {
                 work.stamper.stamp(self.arena.slot(number as usize, len), offset);
             }
             if CHECK {
-                work.outcome.cache_probe.check(
-                    work.spec.fd,
-                    offset,
-                    len,
-                    work.spec.check.unwrap_or(CacheState::Any),
-                );
+                let wanted = work.spec.check.unwrap_or(CacheState::Any);
+                work.outcome.cache_probe.check(work.spec.fd, offset, len, wanted);
             }
             self.slots.slots[number as usize] = Slot { begin_ns: self.now_ns, offset };
             self.queue.push::<WRITE>(number, self.arena.slot_pointer(number as usize), offset, len);

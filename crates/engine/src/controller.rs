@@ -9,7 +9,7 @@ use crate::open_target::OpenTarget;
 use crate::start_barrier::{HaltOnPanic, Release, StartBarrier};
 use crate::stream::{RunConfig, run_stream};
 use crate::stream_spec::StreamSpec;
-use crate::work::{Outcome, ended};
+use crate::work::{Outcome, ended, since};
 use rdsk_model::{ColdCheck, CpuTime, EngineKind, IoError, Issuing, PageCacheState, StopFlag, StreamResult};
 use rdsk_stats::Histogram;
 use rdsk_sys::usage::{Usage, process_usage};
@@ -80,11 +80,11 @@ pub(crate) fn run_streams(
         synchronise(sync_targets, &mut run.errors);
         run.elapsed_ns = now_ns().saturating_sub(begin_ns);
     }
-    run.cpu = cpu_between(cpu_before, process_usage().ok());
+    let cpu = cpu_before.zip(process_usage().ok());
+    run.cpu = cpu.map(|(before, after)| cpu_between(before, after)).unwrap_or_default();
     Ok((run, begin_ns))
 }
 
-/// Follows the streams of one run.
 struct Watcher<'a> {
     config: &'a RunConfig,
     barrier: &'a StartBarrier,
@@ -142,11 +142,9 @@ impl Watcher<'_> {
         self.shown_ns = elapsed_ns;
         self.windows.truncate(self.windows.len().saturating_sub(REREAD));
         self.windows.extend((self.windows.len()..full).map(|index| window_bytes(self.counters, index)));
-        let (bytes, ops) = self
-            .counters
-            .iter()
-            .map(SharedCounters::totals)
-            .fold((0, 0), |(b, o), (bytes, ops)| (b + bytes, o + ops));
+        let totals = || self.counters.iter().map(SharedCounters::totals);
+        let bytes = totals().map(|(bytes, _)| bytes).sum();
+        let ops = totals().map(|(_, ops)| ops).sum();
         control.window(&Progress { elapsed_ns, windows: &self.windows, window_ns, bytes, ops })
     }
 }
@@ -178,11 +176,7 @@ fn add_up(specs: &[StreamSpec<'_>], outcomes: &[Outcome], halted: Option<Ended>,
         windows: Vec::new(),
         window_ns: 0,
         points: outcomes.iter().find_map(|outcome| outcome.points.clone()),
-        streams: specs
-            .iter()
-            .zip(outcomes.iter())
-            .map(|(spec, outcome)| stream(spec, outcome, begin_ns))
-            .collect(),
+        streams: specs.iter().zip(outcomes).map(|(spec, outcome)| stream(spec, outcome, begin_ns)).collect(),
         errors: outcomes
             .iter()
             .flat_map(|outcome| outcome.missed.iter().chain(&outcome.error).cloned())
@@ -207,14 +201,8 @@ fn issued(outcomes: &[Outcome]) -> impl Iterator<Item = &Outcome> {
 }
 
 fn stream(spec: &StreamSpec<'_>, outcome: &Outcome, begin_ns: u64) -> StreamResult {
-    StreamResult {
-        index: spec.stream,
-        target: spec.target,
-        start_ns: outcome.start_ns.saturating_sub(begin_ns),
-        end_ns: outcome.end_ns.saturating_sub(begin_ns),
-        bytes: outcome.bytes,
-        ops: outcome.ops,
-    }
+    let &Outcome { start_ns, end_ns, bytes, ops, .. } = outcome;
+    since(begin_ns, StreamResult { index: spec.stream, target: spec.target, start_ns, end_ns, bytes, ops })
 }
 
 /// All windows up to the last return.
@@ -244,23 +232,17 @@ fn synchronise(targets: &[OpenTarget<'_>], errors: &mut Vec<IoError>) {
     }
 }
 
-fn cpu_between(before: Option<Usage>, after: Option<Usage>) -> CpuTime {
-    match (before, after) {
-        (Some(before), Some(after)) => CpuTime {
-            user: after.user_ns.saturating_sub(before.user_ns),
-            system: after.system_ns.saturating_sub(before.system_ns),
-        },
-        _ => CpuTime::default(),
+fn cpu_between(before: Usage, after: Usage) -> CpuTime {
+    CpuTime {
+        user: after.user_ns.saturating_sub(before.user_ns),
+        system: after.system_ns.saturating_sub(before.system_ns),
     }
 }
 
 fn panicked(stream: u32, panic: &(dyn Any + Send)) -> EngineError {
-    let message = panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no message".into());
-    EngineError::Panicked { stream, message }
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    EngineError::Panicked { stream, message: text.unwrap_or("no message").to_owned() }
 }
 
 #[cfg(test)]

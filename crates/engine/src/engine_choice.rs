@@ -2,8 +2,8 @@
 //! requested none and the target does not support `RWF_NOWAIT`, the fastest in a short trial. It decides and issues
 //! nothing; the trials are in `engine_trial`.
 
-use crate::aio::{self, AioSource, Contexts};
-use crate::ring::{self, NoRing, RingSource};
+use crate::aio::{self, Contexts};
+use crate::ring::{self, NoRing, QueueSource};
 use crate::thread_pool;
 use rdsk_model::{EngineKind, IoPath, Issuing, Trial, Workload};
 
@@ -51,7 +51,7 @@ impl Available {
 
 /// Whether rings are available, or why not. A failure other than a refusal happens again, and is reported, when the stream
 /// creates its ring.
-pub(crate) fn ring_available(source: RingSource) -> Result<(), String> {
+pub(crate) fn ring_available(source: QueueSource) -> Result<(), String> {
     match ring::probe(source) {
         Ok(()) | Err(NoRing::Failed(_)) => Ok(()),
         Err(NoRing::Forbidden(error)) => Err(ring::forbidden_message(&error)),
@@ -59,7 +59,7 @@ pub(crate) fn ring_available(source: RingSource) -> Result<(), String> {
 }
 
 /// Whether an AIO context of this depth is available, or why not.
-pub(crate) fn aio_available(contexts: &Contexts, source: AioSource, depth: usize) -> Result<(), String> {
+pub(crate) fn aio_available(contexts: &Contexts, source: QueueSource, depth: usize) -> Result<(), String> {
     let context = contexts.take(source, depth).map_err(|error| aio::forbidden_message(&error))?;
     contexts.give_back(depth, context);
     Ok(())
@@ -175,8 +175,8 @@ mod tests {
     fn a_refusal_is_seen_and_named() {
         let contexts = Contexts::default();
         let refused = |workload: &Workload| {
-            let aio = |depth| aio_available(&contexts, AioSource::Forbidden, depth);
-            Available::of(workload, || ring_available(RingSource::Forbidden), aio)
+            let aio = |depth| aio_available(&contexts, QueueSource::Forbidden, depth);
+            Available::of(workload, || ring_available(QueueSource::Forbidden), aio)
         };
         let available = refused(&workload(EngineKind::Uring, IoPath::Direct, 4));
         assert_eq!(available.ring, Err("io_uring is forbidden here (Operation not permitted)".into()));

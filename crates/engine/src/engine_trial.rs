@@ -4,7 +4,7 @@
 use crate::controller::run_streams;
 use crate::engine_choice::TRIAL_ENGINES;
 use crate::error::EngineError;
-use crate::job::{CacheCheck, Control, Flow, Job, Limits, Progress, Run};
+use crate::job::{CacheCheck, Flow, Job, Limits, Progress};
 use crate::open_target::OpenTarget;
 use crate::random::mix;
 use crate::stream::RunConfig;
@@ -27,15 +27,6 @@ const SLOW_NS: u64 = 50_000;
 /// Makes the seed of the trials differ from that of every visit, so that no visit reads data that a trial has already
 /// fetched.
 const SEED: u64 = 0x7472_6961_6c73;
-
-/// A Control that never stops a trial.
-struct Unwatched;
-
-impl Control for Unwatched {
-    fn window(&mut self, _progress: &Progress<'_>) -> Flow {
-        Flow::Continue
-    }
-}
 
 /// Tries every engine on the job's first target and leaves out those that fail. If the device is slow and `io_submit` does
 /// not wait for its reads, the AIO trial is enough: AIO is then as fast as any engine.
@@ -66,6 +57,7 @@ pub(crate) fn trials(
     let spec = StreamSpec::new(&job, 0, &target)?;
     let mut best: Vec<Trial> = Vec::with_capacity(TRIAL_ENGINES.len());
     let mut order = TRIAL_ENGINES;
+    let mut to_the_end = |_: &Progress<'_>| Flow::Continue;
     for _ in 0..ROUNDS {
         for kind in order {
             if job.stop.is_raised() {
@@ -73,12 +65,18 @@ pub(crate) fn trials(
             }
             // An engine that cannot start is left out like one that fails.
             let config = config(kind, &job);
-            let result = run_streams(&config, &[spec], job.pinning.cpus(), &[], &job.stop, &mut Unwatched);
+            let result = run_streams(&config, &[spec], job.pin_cpus, &[], &job.stop, &mut to_the_end);
             let Ok((run, _)) = result else { continue };
             if run.engine != kind || !run.errors.is_empty() {
                 continue;
             }
-            let trial = counted(kind, &run);
+            let trial = Trial {
+                engine: kind,
+                ops: run.ops,
+                elapsed_ns: run.to_return_ns,
+                cpu_ns: run.cpu.user + run.cpu.system,
+                within_submit: run.issuing.within_submit,
+            };
             match best.iter_mut().find(|known| known.engine == kind) {
                 Some(known) if is_faster(&trial, known) => *known = trial,
                 Some(_) => {}
@@ -113,16 +111,6 @@ fn reading(workload: &Workload) -> Workload {
         points: None,
         seed: mix(workload.seed, SEED),
         ..workload.clone()
-    }
-}
-
-fn counted(engine: EngineKind, run: &Run) -> Trial {
-    Trial {
-        engine,
-        ops: run.ops,
-        elapsed_ns: run.to_return_ns,
-        cpu_ns: run.cpu.user + run.cpu.system,
-        within_submit: run.issuing.within_submit,
     }
 }
 

@@ -6,146 +6,81 @@ use std::io;
 
 /// Why a job could not be run.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the fields are what their names say, with the unit last")]
 pub enum EngineError {
     /// The target could not be opened.
     #[error(transparent)]
     Target(#[from] TargetError),
     /// The workload names a target for which the job has no claim.
     #[error("the workload names target {index}, but only {claims} were claimed")]
-    NoClaim {
-        /// Position that the workload names.
-        index: u32,
-        /// Claims in the job.
-        claims: usize,
-    },
-    /// The workload contradicts itself.
-    #[error("this workload cannot be issued: {why}")]
-    Workload {
-        /// What is wrong, in words.
-        why: String,
-    },
+    NoClaim { index: u32, claims: usize },
+    /// The workload contradicts itself; what is wrong, in words.
+    #[error("this workload cannot be issued: {0}")]
+    Workload(String),
     /// The span has no room for one block per stream.
     #[error(
         "{span_bytes} bytes from offset {offset_bytes} have no room for a block of {block_bytes} bytes for each of {streams} streams"
     )]
-    Span {
-        /// First byte of the span.
-        offset_bytes: u64,
-        /// Length of the span.
-        span_bytes: u64,
-        /// Block size.
-        block_bytes: u64,
-        /// Streams that share the span.
-        streams: u64,
-    },
+    Span { offset_bytes: u64, span_bytes: u64, block_bytes: u64, streams: u64 },
     /// No memory for the I/O buffers.
     #[error("cannot get {bytes} bytes of memory for I/O buffers")]
-    Memory {
-        /// Bytes requested.
-        bytes: u64,
-        /// The system's answer.
-        source: io::Error,
-    },
+    Memory { bytes: u64, source: io::Error },
     /// A thread could not be started or pinned.
     #[error("cannot start the thread of stream {stream}")]
-    Thread {
-        /// Number of the stream.
-        stream: u32,
-        /// The system's answer.
-        source: io::Error,
-    },
+    Thread { stream: u32, source: io::Error },
     /// A ring stopped working, or could not be created for a reason other than being forbidden.
     #[error("io_uring failed in stream {stream}")]
-    Ring {
-        /// Number of the stream.
-        stream: u32,
-        /// The system's answer.
-        source: io::Error,
-    },
+    Ring { stream: u32, source: io::Error },
     /// An AIO context stopped working.
     #[error("Linux AIO failed in stream {stream}")]
-    Aio {
-        /// Number of the stream.
-        stream: u32,
-        /// The system's answer.
-        source: io::Error,
-    },
+    Aio { stream: u32, source: io::Error },
     /// A thread panicked: a bug in rdsk.
     #[error("the thread of stream {stream} panicked: {message}")]
-    Panicked {
-        /// Number of the stream.
-        stream: u32,
-        /// What the panic said.
-        message: String,
-    },
+    Panicked { stream: u32, message: String },
     /// The page cache could not be brought into the requested state.
     #[error("cannot prepare the page cache of {target}")]
-    Cache {
-        /// Name of the target.
-        target: String,
-        /// The system's answer.
-        source: io::Error,
-    },
+    Cache { target: String, source: io::Error },
     /// Closing or flushing failed after writing.
     #[error("{action} of {target} failed: written data may be lost")]
     Flush {
         /// `close` or `flush`.
         action: &'static str,
-        /// Name of the target.
         target: String,
-        /// The system's answer.
         source: io::Error,
     },
-    /// The stop flag was raised before the first I/O.
-    #[error("interrupted while preparing {target}")]
-    Interrupted {
-        /// Name of the target.
-        target: String,
-    },
+    /// The stop flag was raised before the first I/O to the target of this name.
+    #[error("interrupted while preparing {0}")]
+    Interrupted(String),
 }
 
 impl EngineError {
     /// The error as the Record and the command line show it.
     #[must_use]
     pub fn problem(&self) -> Problem {
-        let message = with_causes(self);
-        match self {
-            Self::Target(error) => error.problem(),
-            Self::NoClaim { .. } | Self::Panicked { .. } => Problem::new(
-                ProblemKind::Io,
-                "internal",
-                message,
-                "this is a bug in rdsk; please report it with the command line",
-            ),
-            Self::Workload { .. } => Problem::plain(ProblemKind::Usage, "bad-workload", message),
-            Self::Span { .. } => Problem::new(
-                ProblemKind::Usage,
-                "span-too-small",
-                message,
-                "choose a smaller --bs, fewer --streams or a larger --size",
-            ),
-            Self::Memory { .. } => Problem::new(
-                ProblemKind::Refused,
-                "no-memory",
-                message,
-                "choose a smaller --bs, --iodepth or --streams",
-            ),
-            Self::Thread { .. } => Problem::new(
-                ProblemKind::Refused,
-                "no-thread",
-                message,
-                "choose fewer --streams or a smaller --iodepth",
-            ),
-            Self::Ring { .. } => {
-                Problem::new(ProblemKind::Io, "io-uring", message, "try --engine aio or threads")
+        let (kind, code, hint) = match self {
+            Self::Target(error) => return error.problem(),
+            Self::NoClaim { .. } | Self::Panicked { .. } => {
+                let hint = "this is a bug in rdsk; please report it with the command line";
+                (ProblemKind::Io, "internal", Some(hint))
             }
-            Self::Aio { .. } => Problem::new(ProblemKind::Io, "aio", message, "try --engine threads"),
-            Self::Cache { .. } => Problem::plain(ProblemKind::Io, "page-cache", message),
-            Self::Flush { .. } => {
-                Problem::new(ProblemKind::Io, "flush", message, "check the kernel log with dmesg")
+            Self::Workload(_) => (ProblemKind::Usage, "bad-workload", None),
+            Self::Span { .. } => {
+                let hint = "choose a smaller --bs, fewer --streams or a larger --size";
+                (ProblemKind::Usage, "span-too-small", Some(hint))
             }
-            Self::Interrupted { .. } => Problem::plain(ProblemKind::Interrupted, "interrupted", message),
-        }
+            Self::Memory { .. } => {
+                (ProblemKind::Refused, "no-memory", Some("choose a smaller --bs, --iodepth or --streams"))
+            }
+            Self::Thread { .. } => {
+                (ProblemKind::Refused, "no-thread", Some("choose fewer --streams or a smaller --iodepth"))
+            }
+            Self::Ring { .. } => (ProblemKind::Io, "io-uring", Some("try --engine aio or threads")),
+            Self::Aio { .. } => (ProblemKind::Io, "aio", Some("try --engine threads")),
+            Self::Cache { .. } => (ProblemKind::Io, "page-cache", None),
+            Self::Flush { .. } => (ProblemKind::Io, "flush", Some("check the kernel log with dmesg")),
+            Self::Interrupted(_) => (ProblemKind::Interrupted, "interrupted", None),
+        };
+        Problem { kind, code: code.into(), message: with_causes(self), hint: hint.map(str::to_owned) }
     }
 }
 
@@ -163,10 +98,7 @@ fn with_causes(error: &dyn std::error::Error) -> String {
 /// The system's text for an error number, without the number.
 pub(crate) fn errno_text(errno: i32) -> String {
     let text = std::io::Error::from_raw_os_error(errno).to_string();
-    match text.find(" (os error") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
-    }
+    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

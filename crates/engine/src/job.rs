@@ -18,25 +18,6 @@ pub enum CacheCheck {
     EachRange,
 }
 
-/// Where the threads of the streams run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pinning {
-    /// On any processor the scheduler picks.
-    Free,
-    /// Stream n on the n-th of these processors, round robin; never empty.
-    Cpus(Vec<usize>),
-}
-
-impl Pinning {
-    /// The processors that streams are pinned to; none if they are free.
-    pub(crate) fn cpus(&self) -> &[usize] {
-        match self {
-            Self::Free => &[],
-            Self::Cpus(cpus) => cpus,
-        }
-    }
-}
-
 /// When a visit ends by itself, over all streams together. The elapsed time is always limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -69,8 +50,8 @@ pub struct Job<'a> {
     pub cache_check: CacheCheck,
     /// Width of a rate window. The engine widens it if the longest possible run would need too many windows.
     pub window_ns: u64,
-    /// Where the streams run.
-    pub pinning: Pinning,
+    /// Stream n runs on the n-th of these processors, round robin; if there are none, wherever the scheduler puts it.
+    pub pin_cpus: &'a [usize],
     /// Raised by signals.
     pub stop: StopFlag,
 }
@@ -103,6 +84,12 @@ pub struct Progress<'a> {
 pub trait Control {
     /// Looks at the progress and decides whether to go on.
     fn window(&mut self, progress: &Progress<'_>) -> Flow;
+}
+
+impl<F: FnMut(&Progress<'_>) -> Flow> Control for F {
+    fn window(&mut self, progress: &Progress<'_>) -> Flow {
+        self(progress)
+    }
 }
 
 /// What preparing found.

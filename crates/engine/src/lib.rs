@@ -30,14 +30,14 @@ mod uring;
 mod validate;
 mod work;
 
-pub use aio::{AioSource, Contexts};
+pub use aio::Contexts;
 pub use clock::{MonotonicClock, measure_clock};
 pub use engine_choice::EnginePolicy;
 pub use error::EngineError;
 pub use job::{
-    CacheCheck, Control, Ended, Engine, Flow, Job, Limits, Pinning, Prepared, Progress, Run, Session, Settled,
+    CacheCheck, Control, Ended, Engine, Flow, Job, Limits, Prepared, Progress, Run, Session, Settled,
 };
 pub use offsets::capacity;
 pub use real::{ChoiceCache, RealEngine};
-pub use ring::{RingSource, UringTuning, WaitBatch};
+pub use ring::{QueueSource, WaitBatch};
 pub use sim::{SimClock, SimEngine};

@@ -23,21 +23,12 @@ pub(crate) struct Placement {
 pub(crate) fn placement_of(workload: &Workload, stream: u32) -> Result<Placement, EngineError> {
     let targets = u64::try_from(workload.targets.len()).unwrap_or(u64::MAX);
     if targets == 0 {
-        return Err(EngineError::Workload { why: "it names no target".into() });
+        return Err(EngineError::Workload("it names no target".into()));
     }
     let position = u64::from(stream) % targets;
     let parts = (u64::from(workload.streams) + targets - 1 - position) / targets;
     let target_position = usize::try_from(position).expect("a position in a Vec is a usize");
     Ok(Placement { target_position, part: u64::from(stream) / targets, parts })
-}
-
-/// The range of a stream: streams that share their range all have the whole of it.
-fn range_of(workload: &Workload, stream: u32) -> Result<Placement, EngineError> {
-    let placement = placement_of(workload, stream)?;
-    Ok(match workload.range {
-        StreamRange::Disjoint => placement,
-        StreamRange::Shared => Placement { part: 0, parts: 1, ..placement },
-    })
 }
 
 /// The I/Os in one cycle of a workload, all streams together; after that, offsets repeat. Sequential: one pass over the
@@ -79,26 +70,22 @@ pub(crate) trait OffsetSource {
 }
 
 impl Offsets {
-    /// The offsets of a stream in a visit.
+    /// The offsets of a stream in a visit, over a page cache with pages of `page_bytes`.
     ///
     /// # Errors
     /// [`EngineError::Span`] when the span has no room for every stream, [`EngineError::Workload`] for sizes of 0 or
     /// beyond 2^63.
-    pub(crate) fn new(workload: &Workload, visit: u32, stream: u32) -> Result<Self, EngineError> {
-        Self::with_page(workload, visit, stream, rdsk_sys::cache::page_size())
-    }
-
-    /// The same for a page cache with pages of `page_bytes`, such as that of a simulated host.
-    ///
-    /// # Errors
-    /// As [`Offsets::new`].
-    pub(crate) fn with_page(
+    pub(crate) fn new(
         workload: &Workload,
         visit: u32,
         stream: u32,
         page_bytes: u64,
     ) -> Result<Self, EngineError> {
-        let placement = range_of(workload, stream)?;
+        let placement = match workload.range {
+            StreamRange::Disjoint => placement_of(workload, stream)?,
+            // Streams that share their range all have the whole of it.
+            StreamRange::Shared => Placement { part: 0, parts: 1, ..placement_of(workload, stream)? },
+        };
         check_sizes(workload)?;
         let geometry = Geometry::of(workload, page_bytes);
         let no_room = || EngineError::Span {
@@ -126,10 +113,8 @@ impl Offsets {
                     return Err(no_room());
                 }
                 // All streams of a target share one permutation, and each takes its own part of it.
-                let shared_key = mix(
-                    mix(workload.seed, u64::from(visit)),
-                    u64::try_from(placement.target_position).unwrap_or(0),
-                );
+                let target_position = u64::try_from(placement.target_position).unwrap_or(0);
+                let shared_key = mix(mix(workload.seed, u64::from(visit)), target_position);
                 Ok(Self::Permuted(Permuted::new(geometry, begin, end, shared_key, WyRand::new(key))))
             }
         }
@@ -369,7 +354,7 @@ fn check_sizes(workload: &Workload) -> Result<(), EngineError> {
         ("span", workload.span_bytes, 1, max_offset),
     ] {
         if value < min || value > max {
-            return Err(EngineError::Workload { why: format!("its {name} is {value} bytes") });
+            return Err(EngineError::Workload(format!("its {name} is {value} bytes")));
         }
     }
     Ok(())

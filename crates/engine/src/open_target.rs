@@ -18,7 +18,6 @@ pub(crate) struct OpenTarget<'a> {
 }
 
 impl<'a> OpenTarget<'a> {
-    /// Opens a claimed target.
     pub(crate) fn open(index: u32, claim: &'a Claim, mode: OpenMode) -> Result<Self, EngineError> {
         Ok(Self { index, claim, fd: Some(claim.open(mode)?) })
     }

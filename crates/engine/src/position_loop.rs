@@ -21,36 +21,27 @@ fn is_of_this_position(result: &std::io::Result<usize>) -> bool {
     errno.is_some_and(|errno| [libc::EIO, libc::ENODATA, libc::EILSEQ, libc::EREMOTEIO].contains(&errno))
 }
 
-/// An empty run with room for so many positions.
-fn with_room_for(positions: usize) -> PointRun {
-    PointRun {
-        order: Vec::with_capacity(positions),
-        latency_ns: Vec::with_capacity(positions),
-        failed: Vec::new(),
-        members: Vec::new(),
-        chosen: Vec::new(),
-    }
-}
-
 /// Issues the I/O of one stream over chosen positions. A position that fails is kept as an error, and the pass goes on.
 pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSource<'_>) -> Outcome {
     let spec = work.spec;
     let buffer = arena.slot(0, spec.block_bytes);
-    let mut seen = with_room_for(source.left());
-    let mut member_deltas = MemberDeltas::of(source.members(), source.left());
+    let mut seen = PointRun {
+        order: Vec::with_capacity(source.left()),
+        latency_ns: Vec::with_capacity(source.left()),
+        ..PointRun::default()
+    };
+    let mut member_deltas = MemberDeltas::of(source.members, source.left());
     work.start();
     let mut failed_in_a_row = 0;
     let end = loop {
-        if work.bounds.barrier.is_halted() {
-            break StreamEnd::Halted;
-        }
-        if work.outcome.end_ns >= work.bounds.deadline_ns {
-            break StreamEnd::OutOfTime;
+        if let Some(end) = work.must_stop(work.outcome.end_ns) {
+            break end;
         }
         let Some(position) = source.next(&seen.chosen) else { break StreamEnd::Complete };
         let Ok(len) = usize::try_from(position.bytes) else { break StreamEnd::Failed };
         let buffer = &mut buffer[..len];
-        if spec.op == Op::Write {
+        let write = spec.op == Op::Write;
+        if write {
             work.stamper.stamp(buffer, position.offset_bytes);
         }
         if let Some(wanted) = spec.check {
@@ -58,17 +49,11 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
         }
         work.outcome.asked_bytes += position.bytes;
         if position.index.is_none() {
-            member_deltas.renew(source.members());
+            member_deltas.renew();
         }
         let begin_ns = now_ns();
-        let result = match spec.op {
-            Op::Read => {
-                transfer::<false>(spec.fd, buffer, position.offset_bytes, &mut work.outcome.interrupted_calls)
-            }
-            Op::Write => {
-                transfer::<true>(spec.fd, buffer, position.offset_bytes, &mut work.outcome.interrupted_calls)
-            }
-        };
+        let interrupted_calls = &mut work.outcome.interrupted_calls;
+        let result = transfer(write, spec.fd, buffer, position.offset_bytes, interrupted_calls);
         let end_ns = now_ns();
         work.outcome.end_ns = end_ns;
         match result {
@@ -85,7 +70,7 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
                 };
                 work.miss(position.offset_bytes, len, answer(&other));
                 seen.failed.push(index);
-                member_deltas.forget(source.members());
+                member_deltas.forget();
                 continue;
             }
         }
@@ -94,13 +79,13 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
         work.counters.add(end_ns, position.bytes, 1);
         let Some(index) = position.index else {
             let Position { offset_bytes, bytes, .. } = position;
-            let members = member_deltas.note_chosen(source.members());
+            let members = member_deltas.note_chosen();
             seen.chosen.push(ChosenIo { offset_bytes, bytes, latency_ns: end_ns - begin_ns, members });
             continue;
         };
         seen.order.push(index);
         seen.latency_ns.push(end_ns - begin_ns);
-        member_deltas.note(source.members());
+        member_deltas.note();
     };
     seen.members = member_deltas.finish();
     Outcome { points: Some(seen), ..work.finish(end) }

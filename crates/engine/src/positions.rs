@@ -11,61 +11,60 @@ pub(crate) struct PositionSource<'a> {
     block_bytes: u64,
     order: Option<Permutation>,
     next: u64,
-    members: Option<&'a dyn MemberCounters>,
+    pub(crate) members: Option<&'a dyn MemberCounters>,
     /// Chooses positions before those of the list; `None` once it has finished.
     chooser: Option<&'a dyn PlaceChooser>,
     /// First byte of the span and the byte after its last.
     span: (u64, u64),
 }
 
-/// The counters of an array's members: their values before the next I/O, and what every I/O so far added.
+/// The counters of an array's members, if it has any: their values before the next I/O, and what every I/O so far added.
 #[derive(Debug, Default)]
-pub(crate) struct MemberDeltas {
+pub(crate) struct MemberDeltas<'a> {
+    members: Option<&'a dyn MemberCounters>,
     before: Vec<MemberIo>,
     after: Vec<MemberIo>,
     seen: Vec<MemberIo>,
 }
 
-impl MemberDeltas {
+impl<'a> MemberDeltas<'a> {
     /// Reserves room for so many I/Os and takes the first reading.
-    pub(crate) fn of(members: Option<&dyn MemberCounters>, ops: usize) -> Self {
-        let Some(members) = members else { return Self::default() };
-        let count = members.count();
-        let mut before = vec![MemberIo::default(); count];
-        members.read(&mut before);
-        Self { after: before.clone(), before, seen: Vec::with_capacity(count * ops) }
+    pub(crate) fn of(members: Option<&'a dyn MemberCounters>, ops: usize) -> Self {
+        let count = members.map_or(0, MemberCounters::count);
+        let before = vec![MemberIo::default(); count];
+        let mut deltas =
+            Self { members, after: before.clone(), before, seen: Vec::with_capacity(count * ops) };
+        deltas.forget();
+        deltas
     }
 
     /// Reads the counters after an I/O; they are also those before the next.
     #[inline]
-    pub(crate) fn note(&mut self, members: Option<&dyn MemberCounters>) {
-        let Some(members) = members else { return };
+    pub(crate) fn note(&mut self) {
+        let Some(members) = self.members else { return };
         members.read(&mut self.after);
         self.seen.extend(self.after.iter().zip(&self.before).map(|(after, before)| after.since(before)));
         self.before.copy_from_slice(&self.after);
     }
 
     /// The same after an I/O at a position that was chosen from the counters; returns what it added.
-    pub(crate) fn note_chosen(&mut self, members: Option<&dyn MemberCounters>) -> Vec<MemberIo> {
-        let Some(members) = members else { return Vec::new() };
-        members.read(&mut self.after);
-        let seen = self.after.iter().zip(&self.before).map(|(after, before)| after.since(before)).collect();
-        self.before.copy_from_slice(&self.after);
-        seen
+    pub(crate) fn note_chosen(&mut self) -> Vec<MemberIo> {
+        let kept = self.seen.len();
+        self.note();
+        self.seen.split_off(kept)
     }
 
     /// Reads the counters again just before an I/O, so that I/O of other programs since the last one is not attributed to
     /// it.
-    pub(crate) fn renew(&mut self, members: Option<&dyn MemberCounters>) {
-        if let Some(members) = members {
+    pub(crate) fn renew(&mut self) {
+        if let Some(members) = self.members {
             members.read(&mut self.before);
         }
     }
 
     /// Reads the counters after an I/O that does not count.
-    pub(crate) fn forget(&mut self, members: Option<&dyn MemberCounters>) {
-        let Some(members) = members else { return };
-        members.read(&mut self.before);
+    pub(crate) fn forget(&mut self) {
+        self.renew();
         self.after.copy_from_slice(&self.before);
     }
 
@@ -123,14 +122,8 @@ impl<'a> PositionSource<'a> {
         None
     }
 
-    /// Positions that are left.
     pub(crate) fn left(&self) -> usize {
         self.points.len().saturating_sub(usize::try_from(self.next).unwrap_or(usize::MAX))
-    }
-
-    /// Reads the members' counters.
-    pub(crate) fn members(&self) -> Option<&'a dyn MemberCounters> {
-        self.members
     }
 
     /// The next position, given what the chosen ones so far showed; `None` after the last.
@@ -155,7 +148,7 @@ impl<'a> PositionSource<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{CacheCheck, Limits, Pinning};
+    use crate::job::{CacheCheck, Limits};
     use rdsk_model::{StopFlag, Workload};
 
     fn workload(pattern: Pattern, sizes: Vec<u64>) -> Workload {
@@ -175,7 +168,7 @@ mod tests {
             chooser: None,
             cache_check: CacheCheck::Span,
             window_ns: 1,
-            pinning: Pinning::Free,
+            pin_cpus: &[],
             stop: StopFlag::new(),
         };
         let mut source = PositionSource::of(&job).unwrap();

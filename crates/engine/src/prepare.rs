@@ -108,7 +108,7 @@ fn warm(workload: &Workload, target: &OpenTarget<'_>, stop: &StopFlag) -> Result
         let mut offset = begin;
         while offset < end {
             if stop.is_raised() {
-                return Err(EngineError::Interrupted { target: target.claim.target.name.clone() });
+                return Err(EngineError::Interrupted(target.claim.target.name.clone()));
             }
             let len = usize::try_from(end - offset).unwrap_or(usize::MAX).min(WARM_BYTES);
             match pread2(&reader, &mut buffer[..len], offset, Flags::NONE) {

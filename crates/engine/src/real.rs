@@ -1,22 +1,22 @@
 //! The engine of real targets: checks a job, opens each of its targets once, chooses the engine that issues, and creates
 //! the session. It issues nothing itself.
 
-use crate::aio::{AioSource, Contexts};
+use crate::aio::Contexts;
 use crate::clock::MonotonicClock;
 use crate::counters::window_width_ns;
 use crate::engine_choice::{self, Available, EngineChoice, EnginePolicy};
 use crate::engine_trial;
 use crate::error::EngineError;
-use crate::job::{Engine, Job, Session};
+use crate::job::{Engine, Job, Prepared, Session};
 use crate::offsets::Offsets;
 use crate::open_target::OpenTarget;
-use crate::ring::{RingSource, UringTuning};
+use crate::ring::{QueueSource, WaitBatch};
 use crate::session::RealSession;
 use crate::stream::RunConfig;
 use crate::thread_pool;
-use crate::validate::{check_shape, check_span};
+use crate::validate::{check_shape, used_targets};
 use rdsk_model::{CacheState, EngineKind, IoPath, Issuing, Op, Pattern, Workload};
-use rdsk_targets::{Access, Claim, OpenMode};
+use rdsk_targets::{Access, OpenMode};
 use std::os::fd::BorrowedFd;
 
 /// What probes and trials found, so that each runs once.
@@ -35,12 +35,12 @@ type TrialKey = (Option<u32>, u64, u64, u64, u32);
 pub struct RealEngine {
     /// Its clock.
     pub clock: MonotonicClock,
-    /// How rings are used.
-    pub tuning: UringTuning,
+    /// Completions per wait on a ring or an AIO context.
+    pub wait_batch: WaitBatch,
     /// Where rings come from.
-    pub ring_source: RingSource,
+    pub ring_source: QueueSource,
     /// Where AIO contexts come from.
-    pub aio_source: AioSource,
+    pub aio_source: QueueSource,
     /// Idle AIO contexts.
     pub contexts: Contexts,
     /// Whether a faster engine may replace the workload's.
@@ -54,23 +54,24 @@ impl Engine for RealEngine {
         let workload = job.workload;
         check_workload(workload)?;
         let mut targets = Vec::new();
-        let used = workload.targets.len().min(workload.streams as usize);
-        for &index in &workload.targets[..used] {
-            let claim: &Claim = job
-                .claims
-                .get(index as usize)
-                .ok_or(EngineError::NoClaim { index, claims: job.claims.len() })?;
-            check_span(workload, claim)?;
+        for (index, claim) in used_targets(job)? {
             let target = OpenTarget::open(index, claim, open_mode(workload))?;
             advise(workload, target.fd());
             targets.push(target);
         }
         // Offsets are created once here, so that a span without room is refused before anything is prepared.
         for stream in 0..workload.streams {
-            Offsets::new(workload, job.visit, stream)?;
+            Offsets::new(workload, job.visit, stream, rdsk_sys::cache::page_size())?;
         }
         let EngineChoice { engine, issuing } = self.choose(job)?;
-        Ok(Box::new(RealSession::new(self.config(engine, job), issuing, job, targets)))
+        Ok(Box::new(RealSession {
+            config: self.config(engine, job),
+            issuing,
+            job: job.clone(),
+            targets,
+            prepared: Prepared::default(),
+            begin_ns: None,
+        }))
     }
 }
 
@@ -116,7 +117,7 @@ impl RealEngine {
             ring_source: self.ring_source,
             aio_source: self.aio_source,
             contexts: self.contexts.clone(),
-            tuning: self.tuning,
+            wait_batch: self.wait_batch,
             window_ns: window_width_ns(job.window_ns, job.limits.max_elapsed_ns),
             max_elapsed_ns: job.limits.max_elapsed_ns,
             stagger_ns: workload.stagger_ns,
@@ -158,10 +159,10 @@ fn advise(workload: &Workload, fd: BorrowedFd<'_>) {
 
 fn check_workload(workload: &Workload) -> Result<(), EngineError> {
     if workload.engine == EngineKind::Sim {
-        return Err(EngineError::Workload { why: "a real target cannot use the simulated engine".into() });
+        return Err(EngineError::Workload("a real target cannot use the simulated engine".into()));
     }
     if workload.engine != EngineKind::Sync && workload.points.is_some() {
-        return Err(EngineError::Workload { why: "chosen positions need the sync engine".into() });
+        return Err(EngineError::Workload("chosen positions need the sync engine".into()));
     }
     check_shape(workload)
 }

@@ -4,18 +4,28 @@
 
 use crate::arena::Arena;
 use crate::error::errno_text;
-use io_uring::{Builder, IoUring, cqueue, squeue};
+use io_uring::IoUring;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Where rings come from.
+/// Where rings or AIO contexts come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RingSource {
-    /// `io_uring_setup(2)`.
+pub enum QueueSource {
+    /// `io_uring_setup(2)` or `io_setup(2)`.
     #[default]
     Kernel,
-    /// Every ring is refused with `EPERM`, as a sandbox does; for tests of the fallback.
+    /// Every queue is refused with `EPERM`, as a sandbox does; for tests of the fallback.
     Forbidden,
+}
+
+impl QueueSource {
+    /// Refuses a queue if queues are forbidden.
+    pub(crate) fn check(self) -> io::Result<()> {
+        match self {
+            Self::Kernel => Ok(()),
+            Self::Forbidden => Err(io::Error::from_raw_os_error(libc::EPERM)),
+        }
+    }
 }
 
 /// How many completions a wait requests before it returns.
@@ -53,17 +63,10 @@ pub(crate) enum Issue {
     Workers,
 }
 
-/// Tuning of the `io_uring` engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UringTuning {
-    /// Completions per wait.
-    pub wait_batch: WaitBatch,
-}
-
-impl Default for UringTuning {
+impl Default for WaitBatch {
     /// An eighth of the queue, at most 50 µs: the mean latency is at most 6 % and never more than 50 µs too long.
     fn default() -> Self {
-        Self { wait_batch: WaitBatch::Adaptive { one_in: 8, max_delay_ns: 50_000 } }
+        Self::Adaptive { one_in: 8, max_delay_ns: 50_000 }
     }
 }
 
@@ -131,16 +134,13 @@ pub(crate) struct Ring {
 
 /// Creates a ring for `depth` I/Os over the arena's slots on one file.
 pub(crate) fn make(
-    source: RingSource,
+    source: QueueSource,
     depth: u32,
     issue: Issue,
     arena: &Arena,
     fd: BorrowedFd<'_>,
 ) -> Result<Ring, NoRing> {
-    if source == RingSource::Forbidden {
-        return Err(NoRing::Forbidden(io::Error::from_raw_os_error(libc::EPERM)));
-    }
-    let uring = best_ring(depth).map_err(no_ring)?;
+    let uring = source.check().and_then(|()| best_ring(depth)).map_err(no_ring)?;
     uring.submitter().register_files(&[fd.as_raw_fd()]).map_err(NoRing::Failed)?;
     if issue == Issue::Workers {
         // Each I/O in flight occupies a worker, and the kernel's default of four per processor would keep the queue
@@ -153,11 +153,8 @@ pub(crate) fn make(
 }
 
 /// Whether a ring can be created here, tried with a small one.
-pub(crate) fn probe(source: RingSource) -> Result<(), NoRing> {
-    match source {
-        RingSource::Kernel => best_ring(1).map(drop).map_err(no_ring),
-        RingSource::Forbidden => Err(no_ring(io::Error::from_raw_os_error(libc::EPERM))),
-    }
+pub(crate) fn probe(source: QueueSource) -> Result<(), NoRing> {
+    source.check().and_then(|()| best_ring(1)).map(drop).map_err(no_ring)
 }
 
 /// What an error of io_uring_setup(2) means: `EPERM` comes from kernel.io_uring_disabled and most sandboxes, `ENOSYS`
@@ -175,26 +172,22 @@ pub(crate) fn forbidden_message(error: &io::Error) -> String {
     format!("io_uring is forbidden here ({})", errno_text(error.raw_os_error().unwrap_or(0)))
 }
 
-/// Tries the sets of flags from the best to none; older kernels return `EINVAL` for flags they do not know.
+/// Tries the sets of flags from the best to none; older kernels return `EINVAL` for flags they do not know. The newer a
+/// flag is, the sooner it is left out.
 fn best_ring(depth: u32) -> io::Result<IoUring> {
-    type Flags = fn(&mut Builder<squeue::Entry, cqueue::Entry>);
-    let sets: [Flags; 4] = [
-        |builder| {
-            builder.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun().setup_no_sqarray();
-        },
-        |builder| {
-            builder.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun();
-        },
-        |builder| {
-            builder.setup_coop_taskrun();
-        },
-        |_| {},
-    ];
     let mut refused = io::Error::from_raw_os_error(libc::EINVAL);
-    for set in sets {
+    for set in (0..=3).rev() {
         let mut builder = IoUring::builder();
         builder.setup_clamp();
-        set(&mut builder);
+        if set >= 1 {
+            builder.setup_coop_taskrun();
+        }
+        if set >= 2 {
+            builder.setup_single_issuer().setup_defer_taskrun();
+        }
+        if set >= 3 {
+            builder.setup_no_sqarray();
+        }
         match builder.build(depth.max(1)) {
             Ok(ring) => return Ok(ring),
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refused = error,
@@ -207,13 +200,13 @@ fn best_ring(depth: u32) -> io::Result<IoUring> {
 /// Registers the arena as one buffer, or as several if it exceeds the limit of 1 GiB per buffer.
 fn register_arena(uring: &IoUring, arena: &Arena) -> io::Result<usize> {
     const MAX_BYTES: usize = 1 << 30;
-    let stride = arena.slot_stride_bytes();
-    let slots_per_buffer = (MAX_BYTES / stride).clamp(1, arena.slots());
-    let buffers: Vec<libc::iovec> = (0..arena.slots())
+    let stride = arena.slot_stride_bytes;
+    let slots_per_buffer = (MAX_BYTES / stride).clamp(1, arena.slots);
+    let buffers: Vec<libc::iovec> = (0..arena.slots)
         .step_by(slots_per_buffer)
         .map(|slot| libc::iovec {
             iov_base: arena.slot_pointer(slot).cast(),
-            iov_len: slots_per_buffer.min(arena.slots() - slot) * stride,
+            iov_len: slots_per_buffer.min(arena.slots - slot) * stride,
         })
         .collect();
     // SAFETY: the arena outlives the ring: the stream drops the ring first, and a panic leaves the arena mapped.
@@ -227,7 +220,7 @@ mod tests {
 
     #[test]
     fn slow_devices_are_waited_for_one_by_one() {
-        let mut batcher = Batcher::new(UringTuning::default().wait_batch, 32);
+        let mut batcher = Batcher::new(WaitBatch::default(), 32);
         assert_eq!(batcher.want(), 1, "nothing is known yet");
         (0..100).for_each(|_| batcher.observe(4_000_000, 1));
         assert_eq!(batcher.want(), 1, "256 IOPS");
@@ -241,7 +234,7 @@ mod tests {
 
     #[test]
     fn shallow_queues_wait_for_one() {
-        let mut batcher = Batcher::new(UringTuning::default().wait_batch, 15);
+        let mut batcher = Batcher::new(WaitBatch::default(), 15);
         (0..100).for_each(|_| batcher.observe(1000, 15));
         assert_eq!(batcher.want(), 1);
     }
@@ -255,7 +248,7 @@ mod tests {
         for errno in [libc::EMFILE, libc::ENFILE, libc::EINVAL, libc::EFAULT] {
             assert!(matches!(of(errno), NoRing::Failed(_)), "{errno}");
         }
-        assert!(matches!(probe(RingSource::Forbidden), Err(NoRing::Forbidden(_))));
+        assert!(matches!(probe(QueueSource::Forbidden), Err(NoRing::Forbidden(_))));
     }
 
     #[test]

@@ -9,36 +9,22 @@ use crate::open_target::OpenTarget;
 use crate::prepare;
 use crate::stream::RunConfig;
 use crate::stream_spec::StreamSpec;
-use rdsk_model::{EngineKind, Issuing, Op, PageCacheState, Sync};
+use rdsk_model::{EngineKind, Issuing, Op, Sync};
 
 /// A session of the real engine.
 #[derive(Debug)]
 pub(crate) struct RealSession<'a> {
-    config: RunConfig,
+    pub(crate) config: RunConfig,
     /// How the engine of `config` was chosen.
-    issuing: Issuing,
-    job: Job<'a>,
-    targets: Vec<OpenTarget<'a>>,
-    prepared: Prepared,
+    pub(crate) issuing: Issuing,
+    pub(crate) job: Job<'a>,
+    pub(crate) targets: Vec<OpenTarget<'a>>,
+    pub(crate) prepared: Prepared,
     /// The clock at the first submission.
-    begin_ns: Option<u64>,
+    pub(crate) begin_ns: Option<u64>,
 }
 
-impl<'a> RealSession<'a> {
-    pub(crate) fn new(
-        config: RunConfig,
-        issuing: Issuing,
-        job: &Job<'a>,
-        targets: Vec<OpenTarget<'a>>,
-    ) -> Self {
-        Self { config, issuing, job: job.clone(), targets, prepared: Prepared::default(), begin_ns: None }
-    }
-
-    /// The page cache over the span now, summed over targets; unknown if it is unknown for one of them.
-    fn page_cache(&self) -> PageCacheState {
-        prepare::page_cache(self.job.workload, self.targets.iter().map(OpenTarget::fd))
-    }
-
+impl RealSession<'_> {
     /// Notes about the engine that issued the I/O.
     fn notes(&self, engine: EngineKind) -> Vec<String> {
         match engine {
@@ -76,8 +62,8 @@ impl Session for RealSession<'_> {
             Sync::None | Sync::Dsync => &[],
         };
         let (mut run, begin_ns) =
-            run_streams(&self.config, &specs, job.pinning.cpus(), sync_targets, &job.stop, control)?;
-        run.page_cache = self.page_cache();
+            run_streams(&self.config, &specs, job.pin_cpus, sync_targets, &job.stop, control)?;
+        run.page_cache = prepare::page_cache(workload, self.targets.iter().map(OpenTarget::fd));
         run.check.cached_bytes = self.prepared.page_cache.cached_bytes;
         // A choice among available engines is not a fallback and needs no note.
         if self.issuing.trials.is_empty() {

@@ -34,14 +34,11 @@ pub(crate) enum Release {
 
 /// A stream in the run. Its end is noticed whichever way it ends.
 #[derive(Debug)]
-pub(crate) struct Participant<'a> {
-    barrier: &'a StartBarrier,
-}
+pub(crate) struct Participant<'a>(&'a StartBarrier);
 
 impl StartBarrier {
-    /// Takes part in the run.
     pub(crate) fn join(&self) -> Participant<'_> {
-        Participant { barrier: self }
+        Participant(self)
     }
 
     /// Waits until every one of `streams` is ready or finished; returns how many are ready.
@@ -66,12 +63,10 @@ impl StartBarrier {
         state.finished >= streams
     }
 
-    /// Makes every stream submit nothing more.
     pub(crate) fn halt(&self) {
         self.halt.store(true, Ordering::Relaxed);
     }
 
-    /// Whether streams must submit nothing more.
     #[inline]
     pub(crate) fn is_halted(&self) -> bool {
         self.halt.load(Ordering::Relaxed)
@@ -98,14 +93,12 @@ impl StartBarrier {
 impl Participant<'_> {
     /// Reports that this stream is ready, and waits for the release.
     pub(crate) fn ready(&self) -> Release {
-        let mut state = self.barrier.lock();
+        let changed = &self.0.changed;
+        let mut state = self.0.lock();
         state.ready += 1;
-        self.barrier.changed.notify_all();
-        let state = self
-            .barrier
-            .changed
-            .wait_while(state, |state| state.release.is_none())
-            .unwrap_or_else(PoisonError::into_inner);
+        changed.notify_all();
+        let waiting = |state: &mut State| state.release.is_none();
+        let state = changed.wait_while(state, waiting).unwrap_or_else(PoisonError::into_inner);
         state.release.expect("the wait ends with the release")
     }
 }
@@ -113,10 +106,10 @@ impl Participant<'_> {
 impl Drop for Participant<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.barrier.halt();
+            self.0.halt();
         }
-        self.barrier.lock().finished += 1;
-        self.barrier.changed.notify_all();
+        self.0.lock().finished += 1;
+        self.0.changed.notify_all();
     }
 }
 

@@ -1,19 +1,18 @@
 //! One stream's thread from start to end: set up, wait at the barrier, wait for its turn, issue, return. It decides which
 //! engine issues the I/O and reports it.
 
-use crate::aio::{AioSource, Contexts};
+use crate::aio::Contexts;
 use crate::arena::{Arena, Fill};
-use crate::clock::now_ns;
+use crate::clock::{now_ns, sleep_until};
 use crate::counters::{SharedCounters, StreamCounters};
 use crate::error::EngineError;
-use crate::ring::{self, NoRing, Ring, RingSource, UringTuning};
+use crate::ring::{self, NoRing, QueueSource, Ring, WaitBatch};
 use crate::start_barrier::{Release, StartBarrier};
 use crate::stream_spec::StreamSpec;
-use crate::work::{Bounds, Outcome, Work};
+use crate::work::{Outcome, Work};
 use crate::{aio, position_loop, sync, thread_pool, uring};
 use rdsk_model::{EngineKind, IoPath, Op};
 use rdsk_sys::aio::Context;
-use std::time::Duration;
 
 /// How all streams of a run issue their I/O.
 #[derive(Debug)]
@@ -22,10 +21,10 @@ pub(crate) struct RunConfig {
     pub(crate) path: IoPath,
     /// Threads per stream of the threads engine.
     pub(crate) pool_threads: usize,
-    pub(crate) ring_source: RingSource,
-    pub(crate) aio_source: AioSource,
+    pub(crate) ring_source: QueueSource,
+    pub(crate) aio_source: QueueSource,
     pub(crate) contexts: Contexts,
-    pub(crate) tuning: UringTuning,
+    pub(crate) wait_batch: WaitBatch,
     pub(crate) window_ns: u64,
     pub(crate) max_elapsed_ns: u64,
     pub(crate) stagger_ns: u64,
@@ -50,9 +49,6 @@ impl Issuer {
     }
 }
 
-/// How often a stream that waits for its turn checks the flags.
-const TURN_POLL_NS: u64 = 5_000_000;
-
 /// Runs one stream from setup to end.
 ///
 /// # Errors
@@ -71,7 +67,7 @@ pub(crate) fn run_stream(
     }
     let fill = match spec.op {
         Op::Read => Fill::Touched,
-        Op::Write => Fill::Random { seed: crate::random::mix(spec.seed, u64::from(spec.stream)) },
+        Op::Write => Fill::Random(crate::random::mix(spec.seed, u64::from(spec.stream))),
     };
     let (issuer, mut arena, note) = issuer_of(config, &spec, fill)?;
     let engine = issuer.engine();
@@ -82,17 +78,17 @@ pub(crate) fn run_stream(
         let begin_ns = barrier.start_at(now_ns());
         let deadline_ns = begin_ns.saturating_add(config.max_elapsed_ns);
         let turn_ns = begin_ns.saturating_add(config.stagger_ns.saturating_mul(u64::from(spec.stream)));
-        if !sleep_until(barrier, turn_ns.min(deadline_ns)) {
+        if !sleep_until(turn_ns.min(deadline_ns), || barrier.is_halted()) {
             return None;
         }
         let counters = StreamCounters::new(shared, begin_ns, config.window_ns);
-        Some(Work::new(spec, Bounds { barrier, deadline_ns }, counters))
+        Some(Work::new(spec, barrier, deadline_ns, counters))
     };
-    let wait_batch = config.tuning.wait_batch;
+    let wait_batch = config.wait_batch;
     let outcome = match issuer {
         Issuer::Threads => thread_pool::run(spec, &mut arena, work)?,
         issuer => match (work(), issuer) {
-            (None, _) => Outcome::nothing(),
+            (None, _) => Outcome::nothing(now_ns()),
             (Some(work), Issuer::Ring(ring)) => uring::run(work, arena, *ring, wait_batch)?,
             (Some(work), Issuer::Aio(context)) => {
                 aio::run(work, arena, context, &config.contexts, wait_batch)?
@@ -134,26 +130,11 @@ fn issuer_of(
                 let arena = Arena::new(spec.depth, spec.block_bytes, fill)?;
                 return Ok((Issuer::Aio(context), arena, note));
             }
-            Err(error) => note = Some(joined(note, &aio::forbidden_message(&error))),
+            Err(error) => {
+                let lead = note.map_or_else(String::new, |note| format!("{note}, and "));
+                note = Some(lead + &aio::forbidden_message(&error));
+            }
         }
     }
     Ok((Issuer::Threads, Arena::new(config.pool_threads, spec.block_bytes, fill)?, note))
-}
-
-fn joined(first: Option<String>, second: &str) -> String {
-    first.map_or_else(|| second.to_owned(), |first| format!("{first}, and {second}"))
-}
-
-/// Sleeps until a time; false if the run was halted before.
-fn sleep_until(barrier: &StartBarrier, at_ns: u64) -> bool {
-    loop {
-        if barrier.is_halted() {
-            return false;
-        }
-        let now = now_ns();
-        if now >= at_ns {
-            return true;
-        }
-        std::thread::sleep(Duration::from_nanos((at_ns - now).min(TURN_POLL_NS)));
-    }
 }

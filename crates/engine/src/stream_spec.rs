@@ -36,7 +36,6 @@ pub(crate) struct StreamSpec<'a> {
 }
 
 impl<'a> StreamSpec<'a> {
-    /// What a stream has to do in a job on these targets.
     pub(crate) fn new(
         job: &Job<'a>,
         stream: u32,
@@ -45,7 +44,7 @@ impl<'a> StreamSpec<'a> {
         let workload = job.workload;
         let target = &targets[placement_of(workload, stream)?.target_position];
         let facts = &target.claim.target;
-        let offsets = Offsets::new(workload, job.visit, stream)?;
+        let offsets = Offsets::new(workload, job.visit, stream, rdsk_sys::cache::page_size())?;
         let Quota { full_ops, tail_bytes } = Quota::new(job, stream, &offsets)?;
         let check = (job.cache_check == CacheCheck::EachRange && workload.cache != CacheState::Any)
             .then_some(workload.cache);

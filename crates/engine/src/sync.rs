@@ -59,11 +59,8 @@ pub(crate) fn blocks<const WRITE: bool, const CHECK: bool>(
     let wanted = work.spec.check.unwrap_or(CacheState::Any);
     let mut begin_ns = work.outcome.end_ns;
     for _ in 0..ops {
-        if work.bounds.barrier.is_halted() {
-            return StreamEnd::Halted;
-        }
-        if begin_ns >= work.bounds.deadline_ns {
-            return StreamEnd::OutOfTime;
+        if let Some(end) = work.must_stop(begin_ns) {
+            return end;
         }
         let offset = next_offset();
         if WRITE {
@@ -76,13 +73,13 @@ pub(crate) fn blocks<const WRITE: bool, const CHECK: bool>(
             begin_ns = now_ns();
         }
         work.outcome.asked_bytes += len as u64;
-        let result = transfer::<WRITE>(fd, buffer, offset, &mut work.outcome.interrupted_calls);
+        let result = transfer(WRITE, fd, buffer, offset, &mut work.outcome.interrupted_calls);
         let end_ns = now_ns();
         work.outcome.end_ns = end_ns;
         match result {
             Ok(moved) if moved == len => {}
             other => {
-                fail(work, offset, len, &other);
+                work.fail(offset, len, answer(&other));
                 return StreamEnd::Failed;
             }
         }
@@ -95,14 +92,15 @@ pub(crate) fn blocks<const WRITE: bool, const CHECK: bool>(
 
 /// One transfer; a call that a signal interrupted is repeated and counted.
 #[inline]
-pub(crate) fn transfer<const WRITE: bool>(
+pub(crate) fn transfer(
+    write: bool,
     fd: BorrowedFd<'_>,
     buffer: &mut [u8],
     offset: u64,
     interrupted_calls: &mut u64,
 ) -> io::Result<usize> {
     loop {
-        let result = if WRITE {
+        let result = if write {
             pwrite2(fd, buffer, offset, Flags::NONE)
         } else {
             pread2(fd, buffer, offset, Flags::NONE)
@@ -112,11 +110,6 @@ pub(crate) fn transfer<const WRITE: bool>(
             other => return other,
         }
     }
-}
-
-#[cold]
-pub(crate) fn fail(work: &mut Work<'_>, offset: u64, len: usize, result: &io::Result<usize>) {
-    work.fail(offset, len, answer(result));
 }
 
 /// The result as one number: a negative errno, or the bytes that were transferred.

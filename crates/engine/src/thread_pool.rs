@@ -2,13 +2,13 @@
 //! all drawing from the stream's one sequence of offsets. For buffered I/O at depth, and if neither rings nor AIO are
 //! available. The stream's own thread issues the last, shorter I/O when all others are done.
 
-use crate::arena::{Arena, Stamper};
+use crate::arena::Arena;
 use crate::clock::now_ns;
 use crate::error::{EngineError, errno_text};
 use crate::offsets::{OffsetSource, Offsets};
 use crate::start_barrier::HaltOnPanic;
 use crate::stream_spec::StreamSpec;
-use crate::sync::{self, fail, transfer};
+use crate::sync::{self, answer, transfer};
 use crate::work::{CacheProbe, Outcome, StreamEnd, Work};
 use rdsk_model::Op;
 use std::io;
@@ -37,7 +37,7 @@ pub(crate) fn run<'a>(
     start: impl FnOnce() -> Option<Work<'a>>,
 ) -> Result<Outcome, EngineError> {
     let pool = ThreadPool { state: Mutex::new(PoolState::Waiting), changed: Condvar::new() };
-    let wanted = arena.slots();
+    let wanted = arena.slots;
     let note = std::thread::scope(|scope| {
         let _closes = CloseOnDrop(&pool);
         let mut note = None;
@@ -45,11 +45,10 @@ pub(crate) fn run<'a>(
             let buffer = &mut slot[..spec.block_bytes];
             let name = format!("rdsk-io-{}-{number}", spec.stream);
             let pool = &pool;
-            let worker = Worker { spec, buffer, number };
             let started = Builder::new()
                 .name(name)
                 .stack_size(STACK_BYTES)
-                .spawn_scoped(scope, move || pool.work(worker));
+                .spawn_scoped(scope, move || pool.work(spec, buffer, number));
             if let Err(source) = started {
                 if number == 0 {
                     return Err(EngineError::Thread { stream: spec.stream, source });
@@ -62,12 +61,15 @@ pub(crate) fn run<'a>(
             }
         }
         if let Some(work) = start() {
-            pool.start(SharedWork::new(work));
+            *pool.lock() = PoolState::Running(Box::new(SharedWork::new(work)));
+            pool.changed.notify_all();
         }
         Ok(note)
     })?;
     let state = pool.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let PoolState::Running(mut shared) = state else { return Ok(Outcome { note, ..Outcome::nothing() }) };
+    let PoolState::Running(mut shared) = state else {
+        return Ok(Outcome { note, ..Outcome::nothing(now_ns()) });
+    };
     let mut end = shared.end.unwrap_or(StreamEnd::Complete);
     if end == StreamEnd::Complete && spec.tail_bytes > 0 {
         end = shared.tail(arena.slot(0, spec.tail_bytes));
@@ -91,50 +93,39 @@ enum PoolState<'a> {
     Closed,
 }
 
-/// What one thread starts with.
-struct Worker<'a, 'b> {
-    spec: StreamSpec<'a>,
-    buffer: &'b mut [u8],
-    number: u32,
-}
-
 impl<'a> ThreadPool<'a> {
     fn lock(&self) -> MutexGuard<'_, PoolState<'a>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn start(&self, shared: SharedWork<'a>) {
-        *self.lock() = PoolState::Running(Box::new(shared));
-        self.changed.notify_all();
-    }
-
     /// One thread from start to end. It locks once per I/O, to report the last one and take the next.
-    fn work(&self, worker: Worker<'_, '_>) {
-        let Worker { spec, buffer, number } = worker;
+    fn work(&self, spec: StreamSpec<'_>, buffer: &mut [u8], number: u32) {
+        let write = spec.op == Op::Write;
         let len = buffer.len();
         let waiting = |state: &mut PoolState<'a>| matches!(state, PoolState::Waiting);
         let mut state = self.changed.wait_while(self.lock(), waiting).unwrap_or_else(PoisonError::into_inner);
         let PoolState::Running(shared) = &mut *state else { return };
-        let _halts = HaltOnPanic(shared.work.bounds.barrier);
-        let mut own = WorkerState {
-            stamper: shared.work.stamper.for_thread(number.into()),
-            cache_probe: CacheProbe::default(),
-        };
+        let _halts = HaltOnPanic(shared.work.barrier);
+        let mut stamper = shared.work.stamper.for_thread(number.into());
+        let mut cache_probe = CacheProbe::default();
         let mut interrupted_calls = 0;
         let mut last_ns = now_ns();
         loop {
             let PoolState::Running(shared) = &mut *state else { return };
             let Some(offset) = shared.draw(last_ns, len) else {
-                shared.work.outcome.cache_probe.add(own.cache_probe);
+                shared.work.outcome.cache_probe.add(cache_probe);
                 shared.work.outcome.interrupted_calls += interrupted_calls;
                 return;
             };
             drop(state);
-            let begin_ns = own.prepare(&spec, buffer, offset);
-            let result = match spec.op {
-                Op::Read => transfer::<false>(spec.fd, buffer, offset, &mut interrupted_calls),
-                Op::Write => transfer::<true>(spec.fd, buffer, offset, &mut interrupted_calls),
-            };
+            if write {
+                stamper.stamp(buffer, offset);
+            }
+            if let Some(wanted) = spec.check {
+                cache_probe.check(spec.fd, offset, len, wanted);
+            }
+            let begin_ns = now_ns();
+            let result = transfer(write, spec.fd, buffer, offset, &mut interrupted_calls);
             last_ns = now_ns();
             state = self.lock();
             if let PoolState::Running(shared) = &mut *state {
@@ -144,29 +135,10 @@ impl<'a> ThreadPool<'a> {
     }
 }
 
-/// What a thread needs before an I/O, outside its latency.
-struct WorkerState {
-    stamper: Stamper,
-    cache_probe: CacheProbe,
-}
-
-impl WorkerState {
-    /// Stamps what is written, checks the cache if requested, and reads the clock.
-    fn prepare(&mut self, spec: &StreamSpec<'_>, buffer: &mut [u8], offset: u64) -> u64 {
-        if spec.op == Op::Write {
-            self.stamper.stamp(buffer, offset);
-        }
-        if let Some(wanted) = spec.check {
-            self.cache_probe.check(spec.fd, offset, buffer.len(), wanted);
-        }
-        now_ns()
-    }
-}
-
 /// The work of one stream while its threads share it.
 struct SharedWork<'a> {
     work: Work<'a>,
-    offsets: Box<dyn OffsetSource + Send>,
+    offsets: Offsets,
     left: u64,
     end: Option<StreamEnd>,
 }
@@ -174,24 +146,13 @@ struct SharedWork<'a> {
 impl<'a> SharedWork<'a> {
     fn new(mut work: Work<'a>) -> Self {
         work.start();
-        let offsets: Box<dyn OffsetSource + Send> = match work.spec.offsets {
-            Offsets::Sequential(offsets) => Box::new(offsets),
-            Offsets::Uniform(offsets) => Box::new(offsets),
-            Offsets::Permuted(offsets) => Box::new(offsets),
-        };
-        Self { left: work.spec.full_ops, work, offsets, end: None }
+        Self { left: work.spec.full_ops, offsets: work.spec.offsets, work, end: None }
     }
 
     /// The offset of the next I/O; `None` when the stream has ended.
     fn draw(&mut self, now_ns: u64, len: usize) -> Option<u64> {
         if self.end.is_none() {
-            self.end = if self.work.bounds.barrier.is_halted() {
-                Some(StreamEnd::Halted)
-            } else if now_ns >= self.work.bounds.deadline_ns {
-                Some(StreamEnd::OutOfTime)
-            } else {
-                (self.left == 0).then_some(StreamEnd::Complete)
-            };
+            self.end = self.work.must_stop(now_ns).or((self.left == 0).then_some(StreamEnd::Complete));
         }
         if self.end.is_some() {
             return None;
@@ -209,7 +170,7 @@ impl<'a> SharedWork<'a> {
             self.work.outcome.latencies.record(end_ns - begin_ns);
             self.work.counters.add(now_ns, len as u64, 1);
         } else {
-            fail(&mut self.work, offset, len, result);
+            self.work.fail(offset, len, answer(result));
             self.end = Some(StreamEnd::Failed);
         }
     }
@@ -233,7 +194,7 @@ struct CloseOnDrop<'c, 'a>(&'c ThreadPool<'a>);
 
 impl Drop for CloseOnDrop<'_, '_> {
     fn drop(&mut self) {
-        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         if matches!(*state, PoolState::Waiting) {
             *state = PoolState::Closed;
         }
@@ -245,6 +206,7 @@ impl Drop for CloseOnDrop<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arena::Stamper;
 
     #[test]
     fn threads_are_limited_over_all_streams() {

@@ -90,20 +90,14 @@ impl IoQueue for UringQueue<'_> {
         self.sq.sync();
         let result = self.submitter.submit_with_args(want as usize, &args);
         self.sq.sync();
-        match result {
-            Ok(_) => Ok(()),
-            Err(error) => match error.raw_os_error() {
-                // The wait timed out: check the flags.
-                Some(libc::ETIME) => Ok(()),
-                Some(libc::EINTR) => {
-                    *interrupted_calls += 1;
-                    Ok(())
-                }
-                // The kernel is short of a resource; reaping frees it.
-                Some(libc::EAGAIN | libc::EBUSY) => Ok(()),
-                _ => Err(error),
-            },
+        let Err(error) = result else { return Ok(()) };
+        match error.raw_os_error() {
+            Some(libc::EINTR) => *interrupted_calls += 1,
+            // The wait timed out: check the flags. Or the kernel is short of a resource; reaping frees it.
+            Some(libc::ETIME | libc::EAGAIN | libc::EBUSY) => {}
+            _ => return Err(error),
         }
+        Ok(())
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 //! I/O. It issues nothing.
 
 use crate::error::EngineError;
+use crate::job::Job;
 use rdsk_model::{EngineKind, Op, Sync, Workload};
 use rdsk_targets::Claim;
 
@@ -14,10 +15,9 @@ const MAX_DEPTH: u32 = 32_768;
 /// Streams; each is a thread.
 const MAX_STREAMS: u32 = 4_096;
 
-/// Checks the shape of a workload.
 pub(crate) fn check_shape(workload: &Workload) -> Result<(), EngineError> {
     let Workload { streams, queue_depth, block_bytes, .. } = workload;
-    let invalid = |why: String| Err(EngineError::Workload { why });
+    let invalid = |why: String| Err(EngineError::Workload(why));
     if *streams == 0 || *streams > MAX_STREAMS {
         return invalid(format!("{streams} streams; 1 to {MAX_STREAMS} are possible"));
     }
@@ -36,24 +36,32 @@ pub(crate) fn check_shape(workload: &Workload) -> Result<(), EngineError> {
     check_positions(workload)
 }
 
-/// Checks that the span lies inside the target.
-pub(crate) fn check_span(workload: &Workload, claim: &Claim) -> Result<(), EngineError> {
-    let size_bytes = claim.size_bytes();
-    if workload.offset_bytes.saturating_add(workload.span_bytes) <= size_bytes {
-        return Ok(());
+/// The targets that the streams of a job use: index in the Record and claim of each.
+///
+/// # Errors
+/// When a target was not claimed, or the span does not lie inside it.
+pub(crate) fn used_targets<'a>(job: &Job<'a>) -> Result<Vec<(u32, &'a Claim)>, EngineError> {
+    let Workload { targets, streams, offset_bytes, span_bytes, .. } = job.workload;
+    let mut used = Vec::new();
+    for &index in targets.iter().take(*streams as usize) {
+        let no_claim = EngineError::NoClaim { index, claims: job.claims.len() };
+        let claim = job.claims.get(index as usize).ok_or(no_claim)?;
+        let size_bytes = claim.size_bytes();
+        if offset_bytes.saturating_add(*span_bytes) > size_bytes {
+            let name = &claim.target.name;
+            return Err(EngineError::Workload(format!(
+                "{span_bytes} bytes from offset {offset_bytes} extend beyond the {size_bytes} bytes of {name}"
+            )));
+        }
+        used.push((index, claim));
     }
-    Err(EngineError::Workload {
-        why: format!(
-            "{} bytes from offset {} extend beyond the {size_bytes} bytes of {}",
-            workload.span_bytes, workload.offset_bytes, claim.target.name
-        ),
-    })
+    Ok(used)
 }
 
 /// Checks the chosen positions of a workload that has any.
 fn check_positions(workload: &Workload) -> Result<(), EngineError> {
     let Some(points) = &workload.points else { return Ok(()) };
-    let invalid = |why: &str| Err(EngineError::Workload { why: format!("its chosen positions {why}") });
+    let invalid = |why: &str| Err(EngineError::Workload(format!("its chosen positions {why}")));
     if workload.streams != 1 || workload.queue_depth != 1 {
         return invalid("need one stream with one I/O in flight");
     }

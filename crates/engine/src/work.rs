@@ -8,17 +8,9 @@ use crate::error::errno_text;
 use crate::job::Ended;
 use crate::start_barrier::StartBarrier;
 use crate::stream_spec::StreamSpec;
-use rdsk_model::{CacheState, EngineKind, IoError, Op, PointRun};
+use rdsk_model::{CacheState, EngineKind, IoError, Op, PointRun, StreamResult};
 use rdsk_stats::Histogram;
 use std::os::fd::BorrowedFd;
-
-/// When a stream stops.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds<'a> {
-    pub(crate) barrier: &'a StartBarrier,
-    /// No submission at or after this time.
-    pub(crate) deadline_ns: u64,
-}
 
 /// Why a stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +39,14 @@ pub(crate) fn ended(ends: &(impl Iterator<Item = StreamEnd> + Clone), halted: Op
     }
 }
 
+/// The result of a stream with its times from the start of the visit instead of readings of the clock.
+pub(crate) fn since(begin_ns: u64, mut result: StreamResult) -> StreamResult {
+    for time_ns in [&mut result.start_ns, &mut result.end_ns] {
+        *time_ns = time_ns.saturating_sub(begin_ns);
+    }
+    result
+}
+
 /// What one stream did. Times are readings of the clock.
 #[derive(Debug)]
 pub(crate) struct Outcome {
@@ -66,7 +66,6 @@ pub(crate) struct Outcome {
     pub(crate) points: Option<PointRun>,
     /// I/Os that were complete when the call that submitted them returned; `None` if the engine does not know.
     pub(crate) within_submit: Option<u64>,
-    /// The engine that issued the I/O.
     pub(crate) engine: EngineKind,
     /// Why it was another engine than planned, or a shallower queue.
     pub(crate) note: Option<String>,
@@ -74,8 +73,7 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// The outcome of a stream that never started.
-    pub(crate) fn nothing() -> Self {
-        let now_ns = now_ns();
+    pub(crate) fn nothing(now_ns: u64) -> Self {
         Self {
             end: StreamEnd::Halted,
             error: None,
@@ -119,7 +117,6 @@ pub(crate) struct CacheProbe {
 }
 
 impl CacheProbe {
-    /// Adds what another thread counted.
     pub(crate) fn add(&mut self, more: Self) {
         self.checked += more.checked;
         self.wrong += more.wrong;
@@ -154,7 +151,9 @@ pub(crate) fn is_in_state(wanted: CacheState, cached: u64, whole: u64) -> bool {
 #[derive(Debug)]
 pub(crate) struct Work<'a> {
     pub(crate) spec: StreamSpec<'a>,
-    pub(crate) bounds: Bounds<'a>,
+    pub(crate) barrier: &'a StartBarrier,
+    /// No submission at or after this time.
+    pub(crate) deadline_ns: u64,
     pub(crate) counters: StreamCounters<'a>,
     pub(crate) stamper: Stamper,
     /// What was done so far, without `end`, `bytes` and `ops`.
@@ -162,9 +161,23 @@ pub(crate) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    pub(crate) fn new(spec: StreamSpec<'a>, bounds: Bounds<'a>, counters: StreamCounters<'a>) -> Self {
+    pub(crate) fn new(
+        spec: StreamSpec<'a>,
+        barrier: &'a StartBarrier,
+        deadline_ns: u64,
+        counters: StreamCounters<'a>,
+    ) -> Self {
         let stamper = Stamper::new(spec.seed, spec.visit, spec.stream);
-        Self { spec, bounds, counters, stamper, outcome: Outcome::nothing() }
+        Self { spec, barrier, deadline_ns, counters, stamper, outcome: Outcome::nothing(now_ns()) }
+    }
+
+    /// Why nothing more may be submitted at `now_ns`, if that is so.
+    #[inline]
+    pub(crate) fn must_stop(&self, now_ns: u64) -> Option<StreamEnd> {
+        if self.barrier.is_halted() {
+            return Some(StreamEnd::Halted);
+        }
+        (now_ns >= self.deadline_ns).then_some(StreamEnd::OutOfTime)
     }
 
     /// Starts the stream's own time.

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{PAGE, destroying, file_of, job, millis, ops, random, reading, visit, visit_with, writing};
-use rdsk_engine::{AioSource, Ended, Limits, RealEngine, RingSource};
+use rdsk_engine::{Ended, Limits, QueueSource, RealEngine};
 use rdsk_model::{CacheState, EngineKind, IoPath, Op, Pattern, Sync, Workload};
 use rdsk_testkit::{DirectIo, LoopDevice, Need, requires};
 use std::collections::BTreeMap;
@@ -153,11 +153,11 @@ fn a_forbidden_ring_is_replaced_and_said() {
     let ring = "io_uring is forbidden here (Operation not permitted)";
     let aio = "Linux AIO is forbidden here (Operation not permitted)";
     let cases = [
-        (IoPath::Buffered, AioSource::Kernel, EngineKind::Threads, format!("{ring}: threads issue")),
-        (IoPath::Direct, AioSource::Kernel, EngineKind::Aio, format!("{ring}: Linux AIO issues")),
+        (IoPath::Buffered, QueueSource::Kernel, EngineKind::Threads, format!("{ring}: threads issue")),
+        (IoPath::Direct, QueueSource::Kernel, EngineKind::Aio, format!("{ring}: Linux AIO issues")),
         (
             IoPath::Direct,
-            AioSource::Forbidden,
+            QueueSource::Forbidden,
             EngineKind::Threads,
             format!("{ring}, and {aio}: threads issue"),
         ),
@@ -168,7 +168,7 @@ fn a_forbidden_ring_is_replaced_and_said() {
             continue;
         }
         let workload = Workload { path: io_path, ..random(1 << 20, EngineKind::Uring, 32) };
-        let ring_source = RingSource::Forbidden;
+        let ring_source = QueueSource::Forbidden;
         let engine = RealEngine { ring_source, aio_source, ..RealEngine::default() };
         let job = job(&workload, &claims, ops(100));
         let (_, run, _) = visit_with(engine, &job, &mut common::Watcher::default()).unwrap();

@@ -6,7 +6,7 @@
 mod common;
 
 use common::{PAGE, job, ops, random, reading, visit};
-use rdsk_engine::{Engine as _, EnginePolicy, RealEngine, RingSource};
+use rdsk_engine::{Engine as _, EnginePolicy, QueueSource, RealEngine};
 use rdsk_model::{EngineKind, Issuing, Op, Workload};
 use rdsk_testkit::{Behaviour, FuseDisk, Need, ZramDevice, requires};
 
@@ -74,7 +74,7 @@ fn a_requested_engine_is_used_without_a_trial() {
     // If no ring is available there is nothing to choose.
     let forbidden = RealEngine {
         policy: EnginePolicy::Fastest,
-        ring_source: RingSource::Forbidden,
+        ring_source: QueueSource::Forbidden,
         ..RealEngine::default()
     };
     let workload = random(BYTES as u64, EngineKind::Uring, 32);

@@ -163,7 +163,7 @@ fn a_pinned_processor_that_does_not_exist_is_an_error_and_no_hang() {
     let claims = [reading(&path)];
     let workload = Workload { path: IoPath::Buffered, streams: 3, ..random(1 << 20, EngineKind::Sync, 1) };
     let mut job = job(&workload, &claims, ops(9));
-    job.pinning = rdsk_engine::Pinning::Cpus(vec![0, 1023, 0]);
+    job.pin_cpus = &[0, 1023, 0];
     let result = visit_with(RealEngine::default(), &job, &mut common::Watcher::default());
     assert!(matches!(result, Err(EngineError::Thread { stream: 1, .. })), "{result:?}");
 }

@@ -8,7 +8,7 @@ use crate::registry::question;
 use crate::resume::continued;
 use crate::run_state::RunState;
 use crate::stopping::{MIN_RUN_NS, StopPolicy, cache_check, is_enough, limits, next_ops, window_ns};
-use rdsk_engine::{Ended, Engine, EngineError, Job, Limits, Pinning, Prepared, Run, Settled};
+use rdsk_engine::{Ended, Engine, EngineError, Job, Limits, Prepared, Run, Settled};
 use rdsk_model::{
     Cell, CellRecord, Clock, Event, Evidence, Extent, MemberCounters, Plan, StopFlag, Target, Watch,
 };
@@ -161,10 +161,7 @@ impl Runner<'_> {
             chooser: chooser.as_deref(),
             cache_check: cache_check(cell),
             window_ns: window_ns(slice_ns),
-            pinning: match self.pin_cpus {
-                [] => Pinning::Free,
-                cpus => Pinning::Cpus(cpus.to_vec()),
-            },
+            pin_cpus: self.pin_cpus,
             stop: self.stop.clone(),
         };
         let observer = state

@@ -9,12 +9,7 @@ use rdsk_model::Counted;
 #[must_use]
 pub fn counted(stack: &Stack, counts: &impl Fn(&str) -> bool) -> Option<Counted> {
     let mut chosen = Chosen::default();
-    let mut spread: Option<Spread> = None;
-    for top in &stack.tops {
-        let one = chosen.choose(stack, top, counts)?;
-        spread = Some(spread.map_or(one, |known| widest(known, one)));
-    }
-    let mut spread = spread?;
+    let mut spread = chosen.choose_all(stack, &stack.tops, counts)?;
     let mut words = Vec::new();
     if let Some((over, why)) = &stack.over {
         spread = product(*over, spread);
@@ -48,12 +43,17 @@ impl Chosen {
         let lower = stack.below.get(name)?;
         let kind = lower.kind.as_deref().map_or_else(String::new, |kind| format!(" ({kind})"));
         self.words.push(format!("{name} counts nothing itself, so what is below it{kind} is counted"));
-        let mut spread: Option<Spread> = None;
-        for below in &lower.names {
-            let one = self.choose(stack, below, counts)?;
-            spread = Some(spread.map_or(one, |known| widest(known, one)));
-        }
-        Some(product(lower.spread, spread?))
+        Some(product(lower.spread, self.choose_all(stack, &lower.names, counts)?))
+    }
+
+    fn choose_all(
+        &mut self,
+        stack: &Stack,
+        names: &[String],
+        counts: &impl Fn(&str) -> bool,
+    ) -> Option<Spread> {
+        let each: Option<Vec<Spread>> = names.iter().map(|name| self.choose(stack, name, counts)).collect();
+        each?.into_iter().reduce(widest)
     }
 }
 

@@ -1,5 +1,4 @@
-//! Reads the counters of block devices as the kernel prints them in `/sys/block/*/stat` and `/proc/diskstats`. It derives
-//! nothing.
+//! Reads the counters of block devices as the kernel prints them in `/sys/block/*/stat`. It derives nothing.
 
 use crate::{ObserveError, read_text};
 use rdsk_model::DiskStat;
@@ -11,19 +10,6 @@ use std::path::{Path, PathBuf};
 /// Longer than 17 numbers of 20 digits.
 const STAT_BUFFER_BYTES: usize = 512;
 
-/// One line of `/proc/diskstats`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DiskstatsLine {
-    /// Major number.
-    pub major: u32,
-    /// Minor number.
-    pub minor: u32,
-    /// Kernel name.
-    pub name: String,
-    /// Its counters.
-    pub stat: DiskStat,
-}
-
 /// Reads the text of a `stat` file: 11, 15, 17 or more numbers; what comes after the 17th is not known to us and is left
 /// alone.
 ///
@@ -33,19 +19,11 @@ pub fn parse_stat(text: &str) -> Result<DiskStat, ObserveError> {
     let mut fields = [0; DiskStat::MAX_FIELDS];
     let mut found = 0;
     for (slot, word) in fields.iter_mut().zip(text.split_ascii_whitespace()) {
-        *slot = word.parse().map_err(|_| ObserveError::NotANumber { text: word.to_owned() })?;
+        *slot = word.parse().map_err(|_| ObserveError::NotANumber(word.to_owned()))?;
         found += 1;
     }
     DiskStat::from_fields(&fields[..found])
         .ok_or(ObserveError::TooFewFields { found, wanted: DiskStat::MIN_FIELDS })
-}
-
-/// Reads the whole text of `/proc/diskstats`, one device per line, empty lines left out.
-///
-/// # Errors
-/// The first line that is not `major minor name` and at least 11 counters.
-pub fn parse_diskstats(text: &str) -> Result<Vec<DiskstatsLine>, ObserveError> {
-    text.lines().filter(|line| !line.trim().is_empty()).map(parse_line).collect()
 }
 
 /// The counters of one device: `<sys>/dev/block/<major:minor>/stat`.
@@ -91,24 +69,6 @@ fn into_io(error: ObserveError) -> io::Error {
     }
 }
 
-fn parse_line(line: &str) -> Result<DiskstatsLine, ObserveError> {
-    let (major, rest) = first_word(line);
-    let (minor, rest) = first_word(rest);
-    let (name, counters) = first_word(rest);
-    let number = |word: &str| word.parse().map_err(|_| ObserveError::NotANumber { text: word.to_owned() });
-    Ok(DiskstatsLine {
-        major: number(major)?,
-        minor: number(minor)?,
-        name: name.to_owned(),
-        stat: parse_stat(counters)?,
-    })
-}
-
-fn first_word(text: &str) -> (&str, &str) {
-    let text = text.trim_start();
-    text.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((text, ""))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,14 +99,20 @@ mod tests {
     fn diskstats_of_a_real_machine() {
         // Linux 6.18, 2026-11: /proc/diskstats of a virtual machine with one disk and loop devices.
         let text = include_str!("../tests/fixtures/diskstats-6.18.txt");
-        let lines = parse_diskstats(text).unwrap();
-        assert_eq!(lines.len(), text.lines().count());
-        let disk = lines.iter().find(|line| line.name == "vda").unwrap();
-        assert_eq!((disk.major, disk.minor), (254, 0));
-        assert!(disk.stat.flush_ios.is_some());
-        assert!(disk.stat.moved_bytes() > 0);
-        assert!(parse_diskstats("7 0 loop0 1 2 3\n").is_err());
-        assert!(parse_diskstats("7 zero loop0 1 2 3 4 5 6 7 8 9 10 11\n").is_err());
+        // A line is `major minor name` and what a `stat` file holds.
+        let counters = |line: &str| {
+            let words: Vec<&str> = line.split_ascii_whitespace().collect();
+            parse_stat(&words[3..].join(" "))
+        };
+        let all: Vec<DiskStat> = text.lines().map(|line| counters(line).unwrap()).collect();
+        assert_eq!(all.len(), text.lines().count());
+        let disk = text.lines().find(|line| line.contains(" vda ")).unwrap();
+        assert!(disk.trim_start().starts_with("254"));
+        let disk = counters(disk).unwrap();
+        assert!(disk.flush_ios.is_some());
+        assert!(disk.moved_bytes() > 0);
+        assert!(counters("7 0 loop0 1 2 3\n").is_err());
+        assert!(counters("7 0 loop0 zero 2 3 4 5 6 7 8 9 10 11\n").is_err());
     }
 
     #[test]

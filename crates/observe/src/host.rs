@@ -1,7 +1,6 @@
 //! The machine, as the Record describes it: kernel, processor, memory, and whether it is a machine at all. It measures
 //! nothing; the facts of the clock are handed in.
 
-use crate::memory::Meminfo;
 use crate::read_trimmed;
 use rdsk_model::{ClockFacts, Host};
 use std::path::Path;
@@ -33,17 +32,24 @@ const CONTAINER_GROUPS: [&str; 5] = ["docker", "kubepods", "libpod", "containerd
 #[must_use]
 pub fn host(proc: &Path, sys: &Path, clock: ClockFacts) -> Host {
     let cpuinfo = std::fs::read_to_string(proc.join("cpuinfo")).unwrap_or_default();
+    let meminfo = std::fs::read_to_string(proc.join("meminfo")).unwrap_or_default();
     let kernel = read_trimmed(&proc.join("sys/kernel/osrelease"))
         .unwrap_or_else(|| rustix::system::uname().release().to_string_lossy().into_owned());
     Host {
         kernel,
         cpu_model: cpu_model(&cpuinfo),
         cpu_count: u32::try_from(rdsk_sys::timer::allowed_cpus().len()).unwrap_or(u32::MAX),
-        memory_bytes: Meminfo::read(proc).ok().and_then(|memory| memory.total_bytes),
+        memory_bytes: meminfo_bytes(&meminfo, "MemTotal"),
         virtualization: virtualization(proc, sys, &cpuinfo),
         page_bytes: Some(rdsk_sys::cache::page_size()),
         clock,
     }
+}
+
+/// A line of `/proc/meminfo`, whose `kB` are 1024 bytes; `None` where the kernel does not print it.
+fn meminfo_bytes(meminfo: &str, name: &str) -> Option<u64> {
+    let value = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// The processor as x86 (`model name`), POWER and s390 (`cpu`, `processor`) and some ARM kernels (`Hardware`) name it.
@@ -59,12 +65,9 @@ fn cpu_model(cpuinfo: &str) -> Option<String> {
 
 /// `kvm`, `vmware`, … `vm` where a hypervisor hides its name; a container by its runtime; both as `docker on kvm`.
 fn virtualization(proc: &Path, sys: &Path, cpuinfo: &str) -> Option<String> {
-    match (container(proc), hypervisor(sys, cpuinfo)) {
-        (Some(container), Some(hypervisor)) => Some(format!("{container} on {hypervisor}")),
-        (Some(container), None) => Some(container.to_owned()),
-        (None, Some(hypervisor)) => Some(hypervisor),
-        (None, None) => None,
-    }
+    let container = container(proc).map(str::to_owned);
+    let layers: Vec<String> = container.into_iter().chain(hypervisor(sys, cpuinfo)).collect();
+    (!layers.is_empty()).then(|| layers.join(" on "))
 }
 
 fn hypervisor(sys: &Path, cpuinfo: &str) -> Option<String> {
@@ -155,6 +158,27 @@ mod tests {
         assert_eq!(host(&proc, &sys, clock()).virtualization, None);
         write(&proc.join("self/cgroup"), "0::/kubepods/burstable/pod7\n");
         assert_eq!(host(&proc, &sys, clock()).virtualization.as_deref(), Some("container"));
+    }
+
+    #[test]
+    fn kilobytes_are_1024_bytes() {
+        let text = "MemTotal:        4030276 kB\nMemFree: 1 kB\nSwapCached:           7 kB\nCached: 20 kB\n\
+                    Dirty:                40 kB\nWriteback:             0 kB\nWritebackTmp:          9 kB\n";
+        let fields = ["MemTotal", "MemAvailable", "Cached", "Dirty", "Writeback"];
+        assert_eq!(
+            fields.map(|name| meminfo_bytes(text, name)),
+            [Some(4_030_276 * 1024), None, Some(20_480), Some(40_960), Some(0)]
+        );
+    }
+
+    #[test]
+    fn this_machine_has_memory() {
+        let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap();
+        let total_bytes = meminfo_bytes(&meminfo, "MemTotal");
+        assert!(total_bytes.unwrap() > 16 << 20);
+        assert!(meminfo_bytes(&meminfo, "MemAvailable") < total_bytes);
+        let error = crate::read_text(Path::new("/nonexistent/meminfo")).unwrap_err();
+        assert!(error.to_string().contains("/nonexistent/meminfo"));
     }
 
     #[test]

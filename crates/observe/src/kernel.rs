@@ -187,7 +187,7 @@ impl KernelObserver {
     fn trusted(&mut self, mut raw: Vec<Counts>) -> Vec<Counts> {
         for (device, counts) in self.devices.iter_mut().zip(&raw) {
             if counts.as_ref().is_ok_and(|counts| !counts.until_stable.is_idle()) {
-                device.moves();
+                device.has_moved = true;
             }
         }
         let doubts: Vec<(usize, String)> = self
@@ -258,7 +258,7 @@ impl Observer for KernelObserver {
         let mut sampled = Vec::new();
         let mut watched = Vec::new();
         for (index, (device, sample)) in self.devices.iter().zip(&first).enumerate() {
-            if let (Some(file), Ok(first)) = (device.file(), sample) {
+            if let (Some(file), Ok(first)) = (device.file.clone(), sample) {
                 sampled.push(index);
                 watched.push(Sampled { file, first: *first });
             }
@@ -273,19 +273,13 @@ impl Observer for KernelObserver {
     fn end_io(&mut self) {
         let end_ns = self.clock.now_ns();
         let process = read_process_io(&self.process).ok();
-        if self.visit.is_none() {
-            return;
-        }
-        let samples = self.settled_samples();
-        if let Some(visit) = &mut self.visit {
-            visit.io = Some(IoEnd { end_ns, samples, process });
-        }
+        let Some(mut visit) = self.visit.take() else { return };
+        visit.io = Some(IoEnd { end_ns, samples: self.settled_samples(), process });
+        self.visit = Some(visit);
     }
 
     fn end(&mut self) -> VisitEvidence {
-        let Some(mut begun) = self.visit.take() else {
-            return VisitEvidence::none();
-        };
+        let Some(mut begun) = self.visit.take() else { return VisitEvidence::none() };
         let process = read_process_io(&self.process).ok();
         let last = self.settled_samples();
         let end_ns = self.clock.now_ns();

@@ -10,7 +10,6 @@ pub mod host;
 pub mod kernel;
 pub mod limits;
 pub mod members;
-pub mod memory;
 mod mounts;
 pub mod place;
 pub mod process;
@@ -25,12 +24,11 @@ mod watched;
 
 pub use counted::counted;
 pub use delta::{CountersWentBack, delta};
-pub use diskstat::{DiskstatsLine, parse_diskstats, parse_stat, read_stat};
+pub use diskstat::{parse_stat, read_stat};
 pub use host::host;
 pub use kernel::{DEFAULT_SAMPLE_WIDTH_NS, KernelObserver};
 pub use limits::limits;
 pub use members::{KernelMembers, SimMembers};
-pub use memory::Meminfo;
 pub use series::Series;
 pub use sim::SimObserver;
 pub use stack::Stack;
@@ -41,42 +39,17 @@ use std::path::{Path, PathBuf};
 
 /// What can go wrong while counters are read.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the fields are what their names say")]
 pub enum ObserveError {
     /// A file of the kernel could not be read.
     #[error("cannot read {}", path.display())]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     /// A line of counters has fewer fields than any kernel since 2.6 prints.
     #[error("{found} counters where at least {wanted} were expected")]
-    TooFewFields {
-        /// Fields that were there.
-        found: usize,
-        /// Fields that have to be there.
-        wanted: usize,
-    },
-    /// A field is not a number.
-    #[error("{text:?} is not a counter")]
-    NotANumber {
-        /// The field.
-        text: String,
-    },
-}
-
-impl ObserveError {
-    /// What a user can do about it; `None` where nothing helps.
-    #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::Read { .. } => {
-                Some("check that /sys and /proc are mounted and readable here: `mount -t sysfs,proc`")
-            }
-            Self::TooFewFields { .. } | Self::NotANumber { .. } => None,
-        }
-    }
+    TooFewFields { found: usize, wanted: usize },
+    /// This field is not a number.
+    #[error("{0:?} is not a counter")]
+    NotANumber(String),
 }
 
 /// A small text file, or the error with its path.

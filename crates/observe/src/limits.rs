@@ -7,19 +7,13 @@ use crate::sysfs::block_path;
 use rdsk_model::{Limit, Op, Target};
 use std::path::Path;
 
-/// The files of version 1: name, direction, and what the number limits.
-const THROTTLE_FILES: [(&str, Op, Quantity); 4] = [
-    ("blkio.throttle.read_bps_device", Op::Read, Quantity::Bytes),
-    ("blkio.throttle.write_bps_device", Op::Write, Quantity::Bytes),
-    ("blkio.throttle.read_iops_device", Op::Read, Quantity::Ops),
-    ("blkio.throttle.write_iops_device", Op::Write, Quantity::Ops),
+/// The files of version 1 and their direction.
+const THROTTLE_FILES: [(&str, Op); 4] = [
+    ("blkio.throttle.read_bps_device", Op::Read),
+    ("blkio.throttle.write_bps_device", Op::Write),
+    ("blkio.throttle.read_iops_device", Op::Read),
+    ("blkio.throttle.write_iops_device", Op::Write),
 ];
-
-#[derive(Clone, Copy)]
-enum Quantity {
-    Bytes,
-    Ops,
-}
 
 /// Every limit that is in force for a process (`/proc/self`, `/proc/PID`) on the devices of the targets and on those
 /// below them; `sys` is where sysfs is mounted. Several can be in force at once, and then the tightest decides.
@@ -87,25 +81,15 @@ fn group_in(groups: &str, version: CgroupVersion) -> Option<&str> {
 fn throttle_limits(mount: &CgroupMount, group: &str, devices: &[Limited], found: &mut Vec<Limit>) {
     let directories = mount.directories(group);
     let Some(own) = directories.first() else { return };
-    for (name, op, quantity) in THROTTLE_FILES {
+    for (name, op) in THROTTLE_FILES {
         let path = own.join(name);
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
         for line in text.lines() {
             let Some((number, value)) = line.split_once(' ') else { continue };
             let Ok(value) = value.trim().parse::<u64>() else { continue };
-            let (bytes_per_s, ops_per_s) = match quantity {
-                Quantity::Bytes => (Some(value), None),
-                Quantity::Ops => (None, Some(value)),
-            };
-            let source = path.display().to_string();
-            found.extend(limited(devices, number).map(|limited| Limit {
-                target: limited.target,
-                device: limited.name.clone(),
-                source: source.clone(),
-                op,
-                bytes_per_s,
-                ops_per_s,
-            }));
+            let is_bytes = name.ends_with("_bps_device");
+            let (bytes_per_s, ops_per_s) = (is_bytes.then_some(value), (!is_bytes).then_some(value));
+            found.extend(on_devices(devices, number, &path, op, bytes_per_s, ops_per_s));
         }
     }
 }
@@ -124,25 +108,31 @@ fn io_max_limits(mount: &CgroupMount, group: &str, devices: &[Limited], found: &
             let directions =
                 [(Op::Read, value("rbps"), value("riops")), (Op::Write, value("wbps"), value("wiops"))];
             for (op, bytes_per_s, ops_per_s) in directions {
-                if bytes_per_s.is_none() && ops_per_s.is_none() {
-                    continue;
+                if bytes_per_s.or(ops_per_s).is_some() {
+                    found.extend(on_devices(devices, number, &path, op, bytes_per_s, ops_per_s));
                 }
-                let source = path.display().to_string();
-                found.extend(limited(devices, number).map(|limited| Limit {
-                    target: limited.target,
-                    device: limited.name.clone(),
-                    source: source.clone(),
-                    op,
-                    bytes_per_s,
-                    ops_per_s,
-                }));
             }
         }
     }
 }
 
-fn limited<'a>(devices: &'a [Limited], number: &'a str) -> impl Iterator<Item = &'a Limited> {
-    devices.iter().filter(move |device| device.major_minor == number)
+/// What a file limits for the devices of this number, in bytes and in I/Os per second.
+fn on_devices(
+    devices: &[Limited],
+    number: &str,
+    file: &Path,
+    op: Op,
+    bytes_per_s: Option<u64>,
+    ops_per_s: Option<u64>,
+) -> impl Iterator<Item = Limit> {
+    devices.iter().filter(move |device| device.major_minor == number).map(move |device| Limit {
+        target: device.target,
+        device: device.name.clone(),
+        source: file.display().to_string(),
+        op,
+        bytes_per_s,
+        ops_per_s,
+    })
 }
 
 #[cfg(test)]

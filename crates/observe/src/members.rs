@@ -3,12 +3,10 @@
 
 use crate::diskstat::StatFile;
 use crate::stack::{Share, below};
+use crate::sysfs::{MAX_LEVELS, name_of};
 use rdsk_disk::{LunId, SharedLab};
 use rdsk_model::{MemberCounters, MemberIo, Target};
 use std::path::{Path, PathBuf};
-
-/// Devices on top of each other that are followed down to the one with several below it.
-const MAX_LEVELS: usize = 8;
 
 /// The devices right below an array, with their `stat` files open.
 #[derive(Debug)]
@@ -45,7 +43,7 @@ impl KernelMembers {
 fn holder_of(directory: &Path) -> Option<(PathBuf, String)> {
     let own = directory.canonicalize().ok()?;
     let holder = if own.join("partition").exists() { own.parent()?.to_owned() } else { own };
-    let name = holder.file_name()?.to_string_lossy().replace('!', "/");
+    let name = name_of(&holder)?;
     Some((holder, name))
 }
 

@@ -2,14 +2,11 @@
 //! error of the kernel lacks. It reads sysfs and asks device mapper; it opens no target.
 
 use crate::read_trimmed;
-use crate::sysfs::block_path;
+use crate::sysfs::{MAX_LEVELS, block_path, name_of};
 use rdsk_model::{IoError, SECTOR_BYTES, Target, TargetKind};
 use rdsk_sys::dm::{DmLine, DmQuestion, lines};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-
-/// Devices on top of each other that are followed down.
-const MAX_LEVELS: usize = 8;
 
 /// What is to be said beside a failed I/O: that the device is gone, or which byte of the disk below it was. `None` where
 /// there is nothing to add.
@@ -73,8 +70,7 @@ fn on_disk(
     // A device that hands its bytes on in another way is no disk, and its own bytes tell nobody where to look.
     let is_disk =
         std::fs::read_dir(directory.join("slaves")).map_or(true, |mut slaves| slaves.next().is_none());
-    let name = directory.file_name()?.to_string_lossy().replace('!', "/");
-    (moved && is_disk).then_some((name, byte))
+    if moved && is_disk { Some((name_of(&directory)?, byte)) } else { None }
 }
 
 /// The device right below, and the same byte there.

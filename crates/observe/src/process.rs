@@ -18,20 +18,20 @@ pub fn read_process_io(process: &Path) -> Result<ProcessIo, ObserveError> {
 /// Charges between two readings; `None` where one of them does not have the field, or it fell.
 #[must_use]
 pub fn charged_between(before: &ProcessIo, after: &ProcessIo) -> ProcessIo {
-    let between = |before: Option<u64>, after: Option<u64>| after?.checked_sub(before?);
-    ProcessIo {
-        read_bytes: between(before.read_bytes, after.read_bytes),
-        write_bytes: between(before.write_bytes, after.write_bytes),
-    }
+    of_both(after, before, u64::checked_sub)
 }
 
 /// The sum over two stretches of time; unknown where one of them is.
 #[must_use]
 pub fn charged_in_both(one: &ProcessIo, other: &ProcessIo) -> ProcessIo {
-    let both = |one: Option<u64>, other: Option<u64>| one?.checked_add(other?);
+    of_both(one, other, u64::checked_add)
+}
+
+fn of_both(one: &ProcessIo, other: &ProcessIo, join: fn(u64, u64) -> Option<u64>) -> ProcessIo {
+    let join = |one: Option<u64>, other: Option<u64>| join(one?, other?);
     ProcessIo {
-        read_bytes: both(one.read_bytes, other.read_bytes),
-        write_bytes: both(one.write_bytes, other.write_bytes),
+        read_bytes: join(one.read_bytes, other.read_bytes),
+        write_bytes: join(one.write_bytes, other.write_bytes),
     }
 }
 

@@ -4,7 +4,8 @@
 use crate::diskstat::StatFile;
 use crate::series::Series;
 use rdsk_model::{Clock, DiskStat};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -35,32 +36,25 @@ pub(crate) struct AllSeries {
 /// The running thread.
 #[derive(Debug)]
 pub(crate) struct Sampler {
-    stop: Arc<StopBell>,
+    /// The thread ends when this is dropped.
+    stop: Option<Sender<()>>,
     thread: Option<JoinHandle<AllSeries>>,
-}
-
-/// Raised once; whoever sleeps on it wakes at once.
-#[derive(Debug, Default)]
-struct StopBell {
-    raised: Mutex<bool>,
-    changed: Condvar,
 }
 
 impl Sampler {
     /// Starts to sample every `width_ns`, from `begin_ns` on. Without devices, or where no thread can be started, nothing
     /// is sampled, and the counters of the visit are all there is.
     pub(crate) fn start(devices: Vec<Sampled>, begin_ns: u64, width_ns: u64, clock: Arc<dyn Clock>) -> Self {
-        let stop = Arc::new(StopBell::default());
-        let bell = Arc::clone(&stop);
+        let (stop, stopped) = channel();
         let thread = if devices.is_empty() {
             None
         } else {
             std::thread::Builder::new()
                 .name("rdsk-sampler".to_owned())
-                .spawn(move || sample(&devices, begin_ns, width_ns, clock.as_ref(), &bell))
+                .spawn(move || sample(&devices, begin_ns, width_ns, clock.as_ref(), &stopped))
                 .ok()
         };
-        Self { stop, thread }
+        Self { stop: Some(stop), thread }
     }
 
     /// Stops and joins. `last` are the samples at the end of the visit, taken at `end_ns`, so that each series ends with
@@ -77,7 +71,7 @@ impl Sampler {
 
     /// A sampler that panicked has nothing to tell; the visit's own counters are not touched by that.
     fn join(&mut self) -> AllSeries {
-        self.stop.raise();
+        drop(self.stop.take());
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
 }
@@ -85,23 +79,6 @@ impl Sampler {
 impl Drop for Sampler {
     fn drop(&mut self) {
         self.join();
-    }
-}
-
-impl StopBell {
-    fn raise(&self) {
-        *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.changed.notify_all();
-    }
-
-    /// Waits; returns whether the bell was raised.
-    fn wait(&self, duration_ns: u64) -> bool {
-        let raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
-        let (raised, _) = self
-            .changed
-            .wait_timeout_while(raised, Duration::from_nanos(duration_ns), |raised| !*raised)
-            .unwrap_or_else(PoisonError::into_inner);
-        *raised
     }
 }
 
@@ -120,7 +97,7 @@ fn sample(
     begin_ns: u64,
     width_ns: u64,
     clock: &dyn Clock,
-    stop: &StopBell,
+    stopped: &Receiver<()>,
 ) -> AllSeries {
     let width_ns = width_ns.max(1);
     let mut cost_ns = 0;
@@ -134,7 +111,9 @@ fn sample(
         })
         .collect();
     let mut next_ns = begin_ns.saturating_add(width_ns);
-    while !stop.wait(next_ns.saturating_sub(clock.now_ns())) {
+    let wait =
+        |until_ns: u64| stopped.recv_timeout(Duration::from_nanos(until_ns.saturating_sub(clock.now_ns())));
+    while wait(next_ns) == Err(RecvTimeoutError::Timeout) {
         let now_ns = clock.now_ns();
         for (device, seen) in devices.iter().zip(&mut series) {
             // A device that cannot be read now is read later: that sample covers the time in between.

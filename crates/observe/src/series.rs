@@ -15,6 +15,13 @@ pub struct Slot {
     pub depth_ns: u64,
 }
 
+impl Slot {
+    /// Mean depth, rounded to whole requests.
+    fn in_flight(&self) -> u64 {
+        self.depth_ns.saturating_add(self.covered_ns / 2).checked_div(self.covered_ns).unwrap_or(0)
+    }
+}
+
 /// Slots from the first observed instant on, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
@@ -72,8 +79,7 @@ impl Series {
     /// Continues this series with another one, as if its time followed without a gap.
     pub fn append(&mut self, more: &Self) {
         for slot in &more.slots {
-            let in_flight = (slot.depth_ns + slot.covered_ns / 2).checked_div(slot.covered_ns).unwrap_or(0);
-            self.push(slot.covered_ns, slot.bytes, in_flight);
+            self.push(slot.covered_ns, slot.bytes, slot.in_flight());
         }
     }
 
@@ -86,9 +92,7 @@ impl Series {
     /// Mean depth per slot, rounded to whole requests.
     #[must_use]
     pub fn in_flight(&self) -> Vec<u64> {
-        let mean =
-            |slot: &Slot| (slot.depth_ns.saturating_add(slot.covered_ns / 2)).checked_div(slot.covered_ns);
-        self.slots.iter().map(|slot| mean(slot).unwrap_or(0)).collect()
+        self.slots.iter().map(Slot::in_flight).collect()
     }
 
     /// The last slot while it has room, else a new one. The caller has made sure that there is room for it.

@@ -126,15 +126,11 @@ fn growth(before: &Counters, after: &Counters) -> DiskStat {
         write_merges: after.write_merges - before.write_merges,
         write_sectors: after.write_bytes / SECTOR_BYTES - before.write_bytes / SECTOR_BYTES,
         write_ticks_ms: ticks(before.write_ns, after.write_ns),
-        in_flight: 0,
         io_ticks_ms: ticks(u128::from(before.busy_ns), u128::from(after.busy_ns)),
         time_in_queue_ms: ticks(queued(before), queued(after)),
-        discard_ios: None,
-        discard_merges: None,
-        discard_sectors: None,
-        discard_ticks_ms: None,
         flush_ios: Some(flushes),
         flush_ticks_ms: Some(ticks(before.flush_ns, after.flush_ns)),
+        ..DiskStat::default()
     }
 }
 

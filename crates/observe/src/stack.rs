@@ -2,15 +2,13 @@
 //! carry its data. It says how many bytes the lower ones write for each byte from above; it reads no counter.
 
 use crate::read_trimmed;
-use crate::sysfs::block_path;
+use crate::sysfs::{MAX_LEVELS, block_path, name_of};
 use rdsk_model::Target;
 use rdsk_sys::dm::{has_paths, only_describes};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Devices on top of each other that are followed down.
-const MAX_LEVELS: usize = 8;
 /// Devices that are looked at below one target.
 const MAX_DEVICES: usize = 512;
 
@@ -54,6 +52,8 @@ pub enum Share {
 /// The devices that carry the data of another one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Below {
+    /// Kernel names.
+    pub names: Vec<String>,
     /// Their directories in sysfs, sorted by name.
     pub directories: Vec<PathBuf>,
     /// Members or paths.
@@ -62,12 +62,6 @@ pub struct Below {
     pub spread: Spread,
     /// In words: `raid1`, `paths`; `None` where sysfs does not name it.
     pub kind: Option<String>,
-}
-
-impl Below {
-    fn names(&self) -> Vec<String> {
-        self.directories.iter().filter_map(|directory| name_of(directory)).collect()
-    }
 }
 
 /// What one target stands on.
@@ -80,18 +74,7 @@ pub struct Stack {
     /// What the tops write together for a byte of the filesystem, and in words why; `None` where there is one top.
     pub over: Option<(Spread, String)>,
     /// The devices that carry the data of each other one, by name.
-    pub below: BTreeMap<String, Lower>,
-}
-
-/// [`Below`] by names.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Lower {
-    /// Kernel names.
-    pub names: Vec<String>,
-    /// What they write together.
-    pub spread: Spread,
-    /// In words.
-    pub kind: Option<String>,
+    pub below: BTreeMap<String, Below>,
 }
 
 impl Stack {
@@ -121,9 +104,8 @@ impl Stack {
                     continue;
                 }
                 let Some(below) = below(&name, &directory, sys) else { continue };
-                let names = below.names();
-                next.extend(names.iter().map(|name| (name.clone(), block_path(sys, name))));
-                stack.below.insert(name, Lower { names, spread: below.spread, kind: below.kind });
+                next.extend(below.names.iter().map(|name| (name.clone(), block_path(sys, name))));
+                stack.below.insert(name, below);
             }
             if next.is_empty() {
                 break;
@@ -153,8 +135,8 @@ impl Stack {
 pub(crate) fn below(name: &str, directory: &Path, sys: &Path) -> Option<Below> {
     let paths = crate::sysfs::nvme_paths(name, sys);
     if !paths.is_empty() {
-        let kind = Some("paths".to_owned());
-        return Some(Below { directories: paths, share: Share::Paths, spread: Spread::ONCE, kind });
+        let (names, kind) = (names_of(&paths), Some("paths".to_owned()));
+        return Some(Below { names, directories: paths, share: Share::Paths, spread: Spread::ONCE, kind });
     }
     let mut directories: Vec<PathBuf> = fs::read_dir(directory.join("slaves"))
         .ok()?
@@ -174,11 +156,11 @@ pub(crate) fn below(name: &str, directory: &Path, sys: &Path) -> Option<Below> {
         None if count == 1 && uuid.starts_with("CRYPT-") => (Share::Members, Spread::ONCE, None),
         None => (Share::Members, Spread::ONCE_OR_MORE, None),
     };
-    Some(Below { directories, share, spread, kind })
+    Some(Below { names: names_of(&directories), directories, share, spread, kind })
 }
 
-fn name_of(directory: &Path) -> Option<String> {
-    Some(directory.file_name()?.to_string_lossy().replace('!', "/"))
+fn names_of(directories: &[PathBuf]) -> Vec<String> {
+    directories.iter().filter_map(|directory| name_of(directory)).collect()
 }
 
 /// Whether a device holds data of the one above, and not only what describes it; md's journals and spares hold none, and

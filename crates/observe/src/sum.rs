@@ -129,13 +129,10 @@ impl EvidenceSum {
         };
         sum.visits += 1;
         sum.of_visits.extend(visit.counts.iter().map(|counts| counts.during_io));
-        sum.counts = match (sum.counts, visit.counts) {
-            (Some(mut counts), Ok(more)) => {
-                counts.add(&more);
-                Some(counts)
-            }
-            _ => None,
-        };
+        sum.counts = sum.counts.zip(visit.counts.ok()).map(|(mut counts, more)| {
+            counts.add(&more);
+            counts
+        });
         sum.in_flight_max = sum.in_flight_max.max(visit.in_flight_max);
         sum.series.append(&visit.series);
     }

@@ -3,6 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Devices on top of each other that are followed down.
+pub(crate) const MAX_LEVELS: usize = 8;
+
+/// The kernel name of the block device that has this directory.
+pub(crate) fn name_of(directory: &Path) -> Option<String> {
+    Some(directory.file_name()?.to_string_lossy().replace('!', "/"))
+}
+
 /// Where sysfs keeps a block device of this kernel name; a slash in a name (`cciss/c0d0`) is `!` there.
 pub(crate) fn block_path(sys: &Path, name: &str) -> PathBuf {
     sys.join("class/block").join(name.replace('/', "!"))

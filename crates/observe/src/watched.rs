@@ -9,15 +9,6 @@ use rdsk_model::{DiskStat, Target};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How far the counters can be trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Trust {
-    /// They count.
-    Full,
-    /// The driver counts nothing, or not on every kernel: counters that stand still show nothing.
-    OnlyIfMoved(&'static str),
-}
-
 /// A device below a target.
 #[derive(Debug)]
 pub(crate) struct Watched {
@@ -29,10 +20,12 @@ pub(crate) struct Watched {
     is_partition: bool,
     /// Whether requests of the block layer pass it; a driver of bios counts a flush as a write, or not at all.
     has_requests: bool,
-    trust: Trust,
+    /// Why its driver counts nothing, or not on every kernel, so that counters that stand still show nothing.
+    doubt: Option<&'static str>,
     /// Whether its counters were seen to move.
-    has_moved: bool,
-    file: Option<Arc<StatFile>>,
+    pub(crate) has_moved: bool,
+    /// The open file of the last good sample, to share with the sampler.
+    pub(crate) file: Option<Arc<StatFile>>,
 }
 
 /// The targets' own devices first, then the others that their filesystems spread over, then those below them.
@@ -69,7 +62,7 @@ impl Watched {
             own,
             is_partition,
             has_requests,
-            trust: trust_in(name, sys),
+            doubt: doubt_in(name, sys),
             has_moved: false,
             directory,
             file: None,
@@ -93,34 +86,21 @@ impl Watched {
         Ok(stat)
     }
 
-    /// The open file of the last good sample, to share with the sampler.
-    pub(crate) fn file(&self) -> Option<Arc<StatFile>> {
-        self.file.clone()
-    }
-
-    /// Takes note that its counters move.
-    pub(crate) fn moves(&mut self) {
-        self.has_moved = true;
-    }
-
     /// Why a difference of zero means nothing for this device; `None` where it means that nothing happened. With
     /// `queue/iostats` at 0 drivers that count by themselves may count all the same (measured on 6.1, 2026-11: dm-linear,
     /// striped, crypt and thin all do).
     pub(crate) fn why_zero_is_unknown(&self) -> Option<String> {
         let name = &self.name;
-        match self.trust {
-            _ if self.has_moved => None,
-            Trust::OnlyIfMoved(why) => Some(format!("the counters of {name} stood still, and {why}")),
-            Trust::Full => self
-                .is_switched_off()
-                .then(|| format!("queue/iostats of {name} is 0, and its counters stood still")),
+        if self.has_moved {
+            return None;
         }
-    }
-
-    /// Whether `queue/iostats` is 0; of a partition, that of its disk.
-    fn is_switched_off(&self) -> bool {
-        let queue = if self.is_partition { "../queue/iostats" } else { "queue/iostats" };
-        read_trimmed(&self.directory.join(queue)).as_deref() == Some("0")
+        if let Some(why) = self.doubt {
+            return Some(format!("the counters of {name} stood still, and {why}"));
+        }
+        // A partition has the switch of its disk.
+        let switch = if self.is_partition { "../queue/iostats" } else { "queue/iostats" };
+        let is_off = read_trimmed(&self.directory.join(switch)).as_deref() == Some("0");
+        is_off.then(|| format!("queue/iostats of {name} is 0, and its counters stood still"))
     }
 
     fn open(&mut self) -> Result<Arc<StatFile>, crate::ObserveError> {
@@ -133,12 +113,10 @@ impl Watched {
     }
 }
 
-fn trust_in(name: &str, sys: &Path) -> Trust {
+fn doubt_in(name: &str, sys: &Path) -> Option<&'static str> {
     if name.strip_prefix("ram").is_some_and(is_number) {
-        return Trust::OnlyIfMoved("the ram disk driver counts no I/O");
+        return Some("the ram disk driver counts no I/O");
     }
-    if !nvme_paths(name, sys).is_empty() {
-        return Trust::OnlyIfMoved("not every kernel counts the I/O of an NVMe multipath device");
-    }
-    Trust::Full
+    let has_paths = !nvme_paths(name, sys).is_empty();
+    has_paths.then_some("not every kernel counts the I/O of an NVMe multipath device")
 }

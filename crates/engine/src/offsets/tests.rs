@@ -44,6 +44,10 @@ fn workload(pattern: Pattern, cache: CacheState) -> impl Strategy<Value = Worklo
         )
 }
 
+fn offsets_of(workload: &Workload, visit: u32, stream: u32) -> Result<Offsets, EngineError> {
+    Offsets::new(workload, visit, stream, rdsk_sys::cache::page_size())
+}
+
 /// Pages that an I/O touches.
 fn pages(workload: &Workload, offset: u64) -> impl Iterator<Item = u64> {
     let page = rdsk_sys::cache::page_size();
@@ -70,7 +74,7 @@ proptest! {
     ) {
         let mut seen = HashSet::new();
         for stream in 0..workload.streams {
-            let Ok(mut offsets) = Offsets::new(&workload, 3, stream) else {
+            let Ok(mut offsets) = offsets_of(&workload, 3, stream) else {
                 prop_assert!(capacity(&workload) < u64::from(workload.streams) * 2);
                 return Ok(());
             };
@@ -92,7 +96,7 @@ proptest! {
     #[test]
     fn uniform_offsets_are_allowed(workload in workload(Pattern::Random, CacheState::Any)) {
         for stream in 0..workload.streams {
-            let Ok(mut offsets) = Offsets::new(&workload, 0, stream) else { return Ok(()) };
+            let Ok(mut offsets) = offsets_of(&workload, 0, stream) else { return Ok(()) };
             (0..100).for_each(|_| assert_allowed(&workload, offsets.next_offset()));
         }
     }
@@ -102,7 +106,7 @@ proptest! {
         let mut touched = HashSet::new();
         let mut ops = 0;
         for stream in 0..workload.streams {
-            let Ok(mut offsets) = Offsets::new(&workload, 1, stream) else { return Ok(()) };
+            let Ok(mut offsets) = offsets_of(&workload, 1, stream) else { return Ok(()) };
             let target = placement_of(&workload, stream).unwrap().target_position;
             for _ in 0..offsets.cycle() {
                 let offset = offsets.next_offset();
@@ -119,7 +123,7 @@ proptest! {
     #[test]
     fn the_same_seed_gives_the_same_offsets(workload in workload(Pattern::Random, CacheState::Warm)) {
         let draw = |workload: &Workload, visit| -> Option<Vec<u64>> {
-            let mut offsets = Offsets::new(workload, visit, 0).ok()?;
+            let mut offsets = offsets_of(workload, visit, 0).ok()?;
             Some((0..200).map(|_| offsets.next_offset()).collect())
         };
         let other_engine = Workload { engine: rdsk_model::EngineKind::Uring, queue_depth: 32, ..workload.clone() };
@@ -139,7 +143,7 @@ fn uniform_offsets_are_uniform() {
         ..Workload::sequential_read(64 * 4096)
     };
     for seed in 0..20 {
-        let mut offsets = Offsets::new(&Workload { seed, ..workload.clone() }, 0, 0).unwrap();
+        let mut offsets = offsets_of(&Workload { seed, ..workload.clone() }, 0, 0).unwrap();
         let mut counts = [0u32; 64];
         (0..64_000).for_each(|_| counts[usize::try_from(offsets.next_offset() / 4096).unwrap()] += 1);
         let chi_square: f64 = counts.iter().map(|&count| (f64::from(count) - 1000.0).powi(2) / 1000.0).sum();
@@ -173,7 +177,7 @@ fn small_blocks_take_every_position_in_their_page() {
         align_bytes: 512,
         ..Workload::sequential_read(4096 * 4096)
     };
-    let mut offsets = Offsets::new(&workload, 0, 0).unwrap();
+    let mut offsets = offsets_of(&workload, 0, 0).unwrap();
     let mut positions = [0u32; 8];
     (0..4096).for_each(|_| positions[usize::try_from(offsets.next_offset() % 4096 / 512).unwrap()] += 1);
     assert!(positions.iter().all(|&count| count > 400), "{positions:?}");
@@ -182,21 +186,21 @@ fn small_blocks_take_every_position_in_their_page() {
 #[test]
 fn the_shorter_last_block_follows_the_pass() {
     let workload = Workload::sequential_read((3 << 20) + 1000);
-    let mut offsets = Offsets::new(&workload, 0, 0).unwrap();
+    let mut offsets = offsets_of(&workload, 0, 0).unwrap();
     (0..3).for_each(|_| _ = offsets.next_offset());
     assert_eq!(offsets.tail_offset(1000), 3 << 20);
-    let mut offsets = Offsets::new(&workload, 0, 0).unwrap();
+    let mut offsets = offsets_of(&workload, 0, 0).unwrap();
     assert_eq!((offsets.next_offset(), offsets.tail_offset(1000)), (0, 1 << 20));
-    assert_eq!(Offsets::new(&workload, 0, 0).unwrap().tail_offset(1000), 0);
+    assert_eq!(offsets_of(&workload, 0, 0).unwrap().tail_offset(1000), 0);
 }
 
 #[test]
 fn spans_without_room_are_errors() {
     let workload = Workload::sequential_read(1000);
-    assert!(matches!(Offsets::new(&workload, 0, 0), Err(EngineError::Span { .. })));
+    assert!(matches!(offsets_of(&workload, 0, 0), Err(EngineError::Span { .. })));
     assert_eq!(capacity(&workload), 0);
     let crowded = Workload { streams: 3, ..Workload::sequential_read(2 << 20) };
-    assert!(matches!(Offsets::new(&crowded, 0, 0), Err(EngineError::Span { .. })));
+    assert!(matches!(offsets_of(&crowded, 0, 0), Err(EngineError::Span { .. })));
     let invalid = Workload { block_bytes: 0, ..Workload::sequential_read(1000) };
-    assert!(matches!(Offsets::new(&invalid, 0, 0), Err(EngineError::Workload { .. })));
+    assert!(matches!(offsets_of(&invalid, 0, 0), Err(EngineError::Workload(_))));
 }

@@ -17,7 +17,7 @@ pub(super) const EIO: i32 = libc::EIO;
 
 /// What is summed while the streams run.
 #[derive(Default)]
-pub(super) struct Totals {
+pub(super) struct Totals<'a> {
     pub(super) histogram: Histogram,
     pub(super) latency_sum_ns: u128,
     /// Bytes completed in each window.
@@ -25,11 +25,11 @@ pub(super) struct Totals {
     /// Width of a window; doubled whenever there are too many.
     pub(super) width_ns: u64,
     pub(super) points: PointRun,
-    pub(super) member_deltas: MemberDeltas,
+    pub(super) member_deltas: MemberDeltas<'a>,
     pub(super) cache_probe: CacheProbe,
 }
 
-impl Totals {
+impl Totals<'_> {
     /// Makes the windows wide enough for this time to lie in one of them. Nobody knows beforehand how long a virtual visit
     /// takes, so they are merged in pairs as long as there are too many.
     fn widen_to(&mut self, at_ns: u64) {
@@ -66,7 +66,7 @@ pub(super) struct EventLoop<'s, 'a> {
     /// When the visit began, in the lab's time.
     begin_ns: u64,
     pub(super) streams: Vec<Stream<'a>>,
-    pub(super) totals: Totals,
+    pub(super) totals: Totals<'a>,
     pending: HashMap<(usize, CallId), Pending>,
 }
 
@@ -160,8 +160,8 @@ impl<'s, 'a> EventLoop<'s, 'a> {
             elapsed_ns,
             windows: &self.totals.windows[..full],
             window_ns: self.totals.width_ns,
-            bytes: self.streams.iter().map(|stream| stream.bytes).sum(),
-            ops: self.streams.iter().map(|stream| stream.ops).sum(),
+            bytes: self.streams.iter().map(|stream| stream.result.bytes).sum(),
+            ops: self.streams.iter().map(|stream| stream.result.ops).sum(),
         })
     }
 
@@ -203,13 +203,13 @@ impl<'s, 'a> EventLoop<'s, 'a> {
         let end_ns = self.clock.reading_ns(done.end_ns);
         let Position { index, offset_bytes, bytes } = call.position;
         let (stream, totals) = (&mut self.streams[call.stream], &mut self.totals);
-        stream.end_ns = end_ns;
+        stream.result.end_ns = end_ns;
         if let Err(fault) = done.outcome {
             stream.fail(offset_bytes, EIO, format!("Input/output error: {fault}"), end_ns);
             return;
         }
-        stream.bytes += bytes;
-        stream.ops += 1;
+        stream.result.bytes += bytes;
+        stream.result.ops += 1;
         let latency_ns = end_ns - call.begin_ns;
         totals.histogram.record(latency_ns);
         totals.latency_sum_ns += u128::from(latency_ns);
@@ -217,9 +217,9 @@ impl<'s, 'a> EventLoop<'s, 'a> {
         if let Some(index) = index {
             totals.points.order.push(index);
             totals.points.latency_ns.push(latency_ns);
-            totals.member_deltas.note(self.job.members);
+            totals.member_deltas.note();
         } else if self.job.workload.points.is_some() {
-            let members = totals.member_deltas.note_chosen(self.job.members);
+            let members = totals.member_deltas.note_chosen();
             totals.points.chosen.push(ChosenIo { offset_bytes, bytes, latency_ns, members });
         }
     }

@@ -9,10 +9,10 @@ mod streams;
 use crate::error::EngineError;
 use crate::job::{Engine, Job, Session};
 use crate::offsets::Offsets;
-use crate::validate::{check_shape, check_span};
+use crate::validate::{check_shape, used_targets};
 pub use clock::SimClock;
 use rdsk_disk::{LunId, SharedLab};
-use rdsk_model::{ClockFacts, EngineKind, Host};
+use rdsk_model::{ClockFacts, EngineKind, Host, PageCacheState};
 use rdsk_targets::Claim;
 use session::SimSession;
 
@@ -38,9 +38,8 @@ impl SimEngine {
         let mut resolution_ns = 1;
         for claim in claims {
             let Some(simulated) = claim.simulated() else {
-                return Err(EngineError::Workload {
-                    why: format!("{} is real and another target is simulated", claim.target.name),
-                });
+                let name = &claim.target.name;
+                return Err(EngineError::Workload(format!("{name} is real and another target is simulated")));
             };
             let host = lab.lock().host_of(&simulated.system, seed);
             resolution_ns = simulated.system.params.host.clock_resolution_ns.max(resolution_ns);
@@ -93,19 +92,12 @@ impl Engine for SimEngine {
         let workload = job.workload;
         check_shape(workload)?;
         if workload.engine != EngineKind::Sim {
-            return Err(EngineError::Workload {
-                why: "a simulated target needs the simulated engine".into(),
-            });
+            return Err(EngineError::Workload("a simulated target needs the simulated engine".into()));
         }
-        let used = workload.targets.len().min(workload.streams as usize);
-        let mut luns = Vec::with_capacity(used);
-        for &index in &workload.targets[..used] {
-            let claimed = job.claims.get(index as usize).zip(self.luns.get(index as usize));
-            let Some((claim, &lun)) = claimed else {
-                return Err(EngineError::NoClaim { index, claims: job.claims.len() });
-            };
-            check_span(workload, claim)?;
-            luns.push((index, lun));
+        let mut luns = Vec::new();
+        for (index, _) in used_targets(job)? {
+            let no_claim = EngineError::NoClaim { index, claims: self.luns.len() };
+            luns.push((index, *self.luns.get(index as usize).ok_or(no_claim)?));
         }
         let page_bytes = luns
             .iter()
@@ -113,9 +105,17 @@ impl Engine for SimEngine {
             .max()
             .unwrap_or(1);
         for stream in 0..workload.streams {
-            Offsets::with_page(workload, job.visit, stream, page_bytes)?;
+            Offsets::new(workload, job.visit, stream, page_bytes)?;
         }
         self.opens += 1;
-        Ok(Box::new(SimSession::new(self.clock.clone(), job, luns, page_bytes, self.opens)))
+        Ok(Box::new(SimSession {
+            clock: self.clock.clone(),
+            job: job.clone(),
+            luns,
+            page_bytes,
+            open: self.opens,
+            cached_before: PageCacheState::default(),
+            begin_ns: None,
+        }))
     }
 }

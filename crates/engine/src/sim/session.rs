@@ -5,11 +5,10 @@ use super::event_loop::{EIO, EventLoop};
 use super::streams::Stream;
 use crate::error::EngineError;
 use crate::job::{Control, Ended, Job, Prepared, Run, Session, Settled};
-use crate::work::{StreamEnd, ended, is_in_state};
+use crate::work::{StreamEnd, ended, is_in_state, since};
 use rdsk_disk::{Call, Done, LunId, Operation, Route, Stability};
 use rdsk_model::{
-    CacheState, Clock as _, ColdCheck, CpuTime, EngineKind, IoError, Issuing, Op, PageCacheState,
-    StreamResult, Sync,
+    CacheState, Clock as _, ColdCheck, CpuTime, EngineKind, IoError, Issuing, Op, PageCacheState, Sync,
 };
 
 /// Streams of one open that the hosts' read-ahead can tell apart.
@@ -18,29 +17,18 @@ const STREAMS_PER_OPEN: usize = 1 << 16;
 /// A session of the simulated engine.
 #[derive(Debug)]
 pub(super) struct SimSession<'a> {
-    clock: SimClock,
-    job: Job<'a>,
+    pub(super) clock: SimClock,
+    pub(super) job: Job<'a>,
     /// Index in the Record and LUN of each used target.
-    luns: Vec<(u32, LunId)>,
-    page_bytes: u64,
+    pub(super) luns: Vec<(u32, LunId)>,
+    pub(super) page_bytes: u64,
     /// Number of this open among those of the engine.
-    open: usize,
-    cached_before: PageCacheState,
-    begin_ns: Option<u64>,
+    pub(super) open: usize,
+    pub(super) cached_before: PageCacheState,
+    pub(super) begin_ns: Option<u64>,
 }
 
 impl<'a> SimSession<'a> {
-    pub(super) fn new(
-        clock: SimClock,
-        job: &Job<'a>,
-        luns: Vec<(u32, LunId)>,
-        page_bytes: u64,
-        open: usize,
-    ) -> Self {
-        let cached_before = PageCacheState::default();
-        Self { clock, job: job.clone(), luns, page_bytes, open, cached_before, begin_ns: None }
-    }
-
     fn page_cache(&self) -> PageCacheState {
         let (lab, workload) = (self.clock.lab.lock(), self.job.workload);
         let mut sum = (0, 0);
@@ -66,12 +54,6 @@ impl<'a> SimSession<'a> {
         self.clock.lab.lock().run(lun.host, call).expect("sync and close are never refused")
     }
 
-    fn streams(&self) -> Result<Vec<Stream<'a>>, EngineError> {
-        (0..self.job.workload.streams)
-            .map(|index| Stream::new(&self.job, index, &self.luns, self.page_bytes))
-            .collect()
-    }
-
     /// Synchronises every target at the end of the I/O; returns the errors.
     fn synchronise(&self) -> Vec<IoError> {
         let failed = |(target, lun): &(u32, LunId)| {
@@ -82,13 +64,20 @@ impl<'a> SimSession<'a> {
         self.luns.iter().filter_map(failed).collect()
     }
 
-    fn flush_error(&self, action: &'static str, target: u32) -> EngineError {
-        let claim = self.job.claims.get(target as usize);
-        EngineError::Flush {
-            action,
-            target: claim.map_or_else(String::new, |claim| claim.target.name.clone()),
-            source: std::io::Error::from_raw_os_error(EIO),
+    /// Makes a call on a target after which no written data may be missing.
+    fn flush(
+        &self,
+        action: &'static str,
+        operation: Operation,
+        target: u32,
+        lun: LunId,
+    ) -> Result<(), EngineError> {
+        if self.call(lun, operation).outcome.is_ok() {
+            return Ok(());
         }
+        let claim = self.job.claims.get(target as usize);
+        let target = claim.map_or_else(String::new, |claim| claim.target.name.clone());
+        Err(EngineError::Flush { action, target, source: std::io::Error::from_raw_os_error(EIO) })
     }
 }
 
@@ -100,9 +89,7 @@ impl Session for SimSession<'_> {
             if workload.cache == CacheState::Any {
                 continue;
             }
-            if self.call(lun, Operation::Sync).outcome.is_err() {
-                return Err(self.flush_error("flush", target));
-            }
+            self.flush("flush", Operation::Sync, target, lun)?;
             let mut lab = self.clock.lab.lock();
             let host = lab.host_mut(lun.host);
             let (begin, len) = (workload.offset_bytes, workload.span_bytes);
@@ -118,7 +105,8 @@ impl Session for SimSession<'_> {
     }
 
     fn run(&mut self, control: &mut dyn Control) -> Result<Run, EngineError> {
-        let streams = self.streams()?;
+        let new_stream = |index| Stream::new(&self.job, index, &self.luns, self.page_bytes);
+        let streams: Vec<_> = (0..self.job.workload.streams).map(new_stream).collect::<Result<_, _>>()?;
         let (true_begin_ns, cpu_before_ns) = {
             let lab = self.clock.lab.lock();
             (lab.now_ns(), lab.cpu_ns())
@@ -130,7 +118,7 @@ impl Session for SimSession<'_> {
         let begin_ns = self.clock.reading_ns(true_begin_ns);
         self.begin_ns = Some(begin_ns);
         let last_ns =
-            streams.iter().filter(|stream| stream.asked_bytes > 0).map(|stream| stream.end_ns).max();
+            streams.iter().filter(|stream| stream.asked_bytes > 0).map(|stream| stream.result.end_ns).max();
         let to_return_ns = last_ns.unwrap_or(begin_ns) - begin_ns;
         let mut errors: Vec<IoError> = streams.iter().filter_map(|stream| stream.error.clone()).collect();
         let ends = streams.iter().map(|stream| stream.ended.unwrap_or(StreamEnd::Complete));
@@ -147,14 +135,14 @@ impl Session for SimSession<'_> {
             elapsed_ns,
             to_return_ns,
             asked_bytes: streams.iter().map(|stream| stream.asked_bytes).sum(),
-            bytes: streams.iter().map(|stream| stream.bytes).sum(),
-            ops: streams.iter().map(|stream| stream.ops).sum(),
+            bytes: streams.iter().map(|stream| stream.result.bytes).sum(),
+            ops: streams.iter().map(|stream| stream.result.ops).sum(),
             histogram: totals.histogram,
             latency_sum_ns: totals.latency_sum_ns,
             windows: totals.windows,
             window_ns: totals.width_ns,
             points: self.job.workload.points.is_some().then_some(totals.points),
-            streams: streams.iter().map(|stream| result_of(stream, begin_ns)).collect(),
+            streams: streams.into_iter().map(|stream| since(begin_ns, stream.result)).collect(),
             errors,
             cpu: CpuTime { user: 0, system: cpu_ns },
             page_cache: self.page_cache(),
@@ -172,9 +160,7 @@ impl Session for SimSession<'_> {
 
     fn settle(self: Box<Self>) -> Result<Settled, EngineError> {
         for &(target, lun) in &self.luns {
-            if self.call(lun, Operation::Close).outcome.is_err() {
-                return Err(self.flush_error("close", target));
-            }
+            self.flush("close", Operation::Close, target, lun)?;
         }
         let Some(begin_ns) = self.begin_ns else { return Ok(Settled::default()) };
         let to_close_ns = Some(self.clock.now_ns() - begin_ns);
@@ -182,21 +168,8 @@ impl Session for SimSession<'_> {
             return Ok(Settled { to_close_ns, to_stable_ns: None });
         }
         for &(target, lun) in &self.luns {
-            if self.call(lun, Operation::Sync).outcome.is_err() {
-                return Err(self.flush_error("flush", target));
-            }
+            self.flush("flush", Operation::Sync, target, lun)?;
         }
         Ok(Settled { to_close_ns, to_stable_ns: Some(self.clock.now_ns() - begin_ns) })
-    }
-}
-
-fn result_of(stream: &Stream<'_>, begin_ns: u64) -> StreamResult {
-    StreamResult {
-        index: stream.index,
-        target: stream.target,
-        start_ns: stream.start_ns.saturating_sub(begin_ns),
-        end_ns: stream.end_ns.saturating_sub(begin_ns),
-        bytes: stream.bytes,
-        ops: stream.ops,
     }
 }

@@ -7,14 +7,13 @@ use crate::positions::{Position, PositionSource};
 use crate::stream_spec::Quota;
 use crate::work::StreamEnd;
 use rdsk_disk::LunId;
-use rdsk_model::{ChosenIo, IoError};
+use rdsk_model::{ChosenIo, IoError, StreamResult};
 
 /// A stream.
 #[derive(Debug)]
 pub(super) struct Stream<'a> {
-    pub(super) index: u32,
-    /// Index of the target, as in the Record.
-    pub(super) target: u32,
+    /// What it did so far; times are readings of the clock.
+    pub(super) result: StreamResult,
     pub(super) lun: LunId,
     offsets: Offsets,
     /// Chosen positions instead of the offsets.
@@ -28,11 +27,7 @@ pub(super) struct Stream<'a> {
     pub(super) turn_ns: u64,
     pub(super) ended: Option<StreamEnd>,
     pub(super) error: Option<IoError>,
-    pub(super) start_ns: u64,
-    pub(super) end_ns: u64,
     pub(super) asked_bytes: u64,
-    pub(super) bytes: u64,
-    pub(super) ops: u64,
 }
 
 impl<'a> Stream<'a> {
@@ -45,11 +40,10 @@ impl<'a> Stream<'a> {
         let workload = job.workload;
         let placement = placement_of(workload, index)?;
         let (target, lun) = luns[placement.target_position];
-        let offsets = Offsets::with_page(workload, job.visit, index, page_bytes)?;
+        let offsets = Offsets::new(workload, job.visit, index, page_bytes)?;
         let Quota { full_ops, tail_bytes } = Quota::new(job, index, &offsets)?;
         Ok(Self {
-            index,
-            target,
+            result: StreamResult { index, target, ..StreamResult::default() },
             lun,
             offsets,
             positions: PositionSource::of(job),
@@ -59,17 +53,12 @@ impl<'a> Stream<'a> {
             turn_ns: workload.stagger_ns.saturating_mul(u64::from(index)),
             ended: None,
             error: None,
-            start_ns: 0,
-            end_ns: 0,
             asked_bytes: 0,
-            bytes: 0,
-            ops: 0,
         })
     }
 
     pub(super) fn start(&mut self, now_ns: u64) {
-        self.start_ns = now_ns;
-        self.end_ns = now_ns;
+        (self.result.start_ns, self.result.end_ns) = (now_ns, now_ns);
     }
 
     /// The next call; `None` when the stream has ended.
@@ -111,9 +100,9 @@ impl<'a> Stream<'a> {
 
     /// Ends the stream with its first error.
     pub(super) fn fail(&mut self, offset_bytes: u64, errno: i32, message: String, now_ns: u64) {
-        self.end_ns = now_ns;
+        self.result.end_ns = now_ns;
         self.ended = Some(StreamEnd::Failed);
-        let (target, stream) = (self.target, Some(self.index));
+        let (target, stream) = (self.result.target, Some(self.result.index));
         self.error.get_or_insert(IoError { target, stream, offset_bytes, errno, message });
     }
 }

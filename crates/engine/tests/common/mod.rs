@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
 use rdsk_engine::{
-    CacheCheck, Control, Engine as _, EngineError, Flow, Job, Limits, Pinning, Prepared, Progress,
-    RealEngine, Run, Settled,
+    CacheCheck, Control, Engine as _, EngineError, Flow, Job, Limits, Prepared, Progress, RealEngine, Run,
+    Settled,
 };
 use rdsk_model::{EngineKind, Pattern, StopFlag, Workload};
 use rdsk_targets::{Access, Claim, Overwrite, Permission, Roots, claim, examine};
@@ -82,7 +82,7 @@ pub(crate) fn job<'a>(workload: &'a Workload, claims: &'a [Claim], limits: Limit
         visit: 0,
         cache_check: CacheCheck::Span,
         window_ns: 10_000_000,
-        pinning: Pinning::Free,
+        pin_cpus: &[],
         stop: StopFlag::new(),
     }
 }
