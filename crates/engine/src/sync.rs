@@ -103,9 +103,9 @@ pub(crate) fn transfer<const WRITE: bool>(
 ) -> io::Result<usize> {
     loop {
         let result = if WRITE {
-            pwrite2(fd, buffer, offset, Flags::NONE)
+            pwrite2(fd, buffer, offset, Flags::empty())
         } else {
-            pread2(fd, buffer, offset, Flags::NONE)
+            pread2(fd, buffer, offset, Flags::empty())
         };
         match result {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => *interrupted_calls += 1,
