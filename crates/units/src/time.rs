@@ -1,7 +1,6 @@
 //! Durations in nanoseconds: their parser and how they are written. It never reads a clock.
 
 use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use crate::decimal::Decimal;
@@ -80,14 +79,6 @@ impl Nanos {
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&words(self.0))
-    }
-}
-
-impl FromStr for Nanos {
-    type Err = QuantityError;
-
-    fn from_str(text: &str) -> Result<Nanos, QuantityError> {
-        Nanos::parse(text)
     }
 }
 
