@@ -28,8 +28,7 @@ enum Relation {
     Below,
     /// One that shares some of its sectors, and neither is built on the other.
     Overlapping,
-    /// One that spans the whole pool of which it is a volume. LVM keeps such a device for every pool, and nobody uses
-    /// it.
+    /// One that spans the whole pool of which it is a volume. LVM keeps an unused one for every pool.
     Pool,
     /// Another path to its LUN, or a partition seen on that path.
     OtherPath,
@@ -43,7 +42,7 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> Found {
     add_overlapping(machine, node, &mut related, &mut found);
     mounted(machine, &related, &mut found);
     for path in &machine.swaps {
-        if let Some(swap) = machine.device_of_swap(path)
+        if let Some(swap) = machine.tree.by_path(path, &machine.roots.dev)
             && let Some(relation) = relation_of(&related, swap)
         {
             found.add(UseKind::Swap, &with_relation(&swap.shown(), relation));

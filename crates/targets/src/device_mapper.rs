@@ -118,8 +118,7 @@ impl<'roots> Mapper<'roots> {
         space.map(Some).ok_or_else(|| "the state of the thin pool is not understood".to_owned())
     }
 
-    /// How full the store of the snapshot `node` is; `None` if the snapshot is already lost, or the device is not
-    /// one.
+    /// How full the store of the snapshot `node` is; `None` if it is already lost, or the device is no snapshot.
     pub(crate) fn store_space(&self, node: &Node) -> Option<PoolSpace> {
         let status = self.ask(node, DmQuestion::Status).ok()?;
         let line = status.iter().find(|line| line.kind == "snapshot")?;

@@ -103,8 +103,7 @@ fn nvmet(config: &Path) -> Vec<Export> {
     list
 }
 
-/// `nvmet/subsystems/NQN/passthru/device_path`: the character device of a controller, which serves all its namespaces and
-/// opens none of them.
+/// `nvmet/subsystems/NQN/passthru/device_path`: a controller's character device, which serves all namespaces unopened.
 fn passed_through(machine: &Machine<'_>, config: &Path) -> Vec<Export> {
     let subsystems = config.join("nvmet/subsystems");
     let export = |subsystem: String| {

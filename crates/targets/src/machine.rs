@@ -78,14 +78,9 @@ impl<'roots> Machine<'roots> {
             .or_else(|| self.tree.by_path(&mount.source, &self.roots.dev))
             .or_else(|| {
                 let upper = mount.super_option("upperdir")?;
-                let number = DeviceNumber::from_raw(std::fs::metadata(upper).ok()?.dev());
+                let number = DeviceNumber::from_raw(fs::metadata(upper).ok()?.dev());
                 self.tree.by_number(number)
             })
-    }
-
-    /// The device that is a swap space; `None` for a swap file.
-    pub(crate) fn device_of_swap(&self, path: &std::path::Path) -> Option<&Node> {
-        self.tree.by_path(path, &self.roots.dev)
     }
 
     /// The block device that backs a loop device; `None` if a file does.

@@ -1,5 +1,4 @@
-//! What is mounted and what is swapped to, from procfs, in every mount namespace that can be seen. It reads text and
-//! decides nothing.
+//! What is mounted and swapped to, from procfs, in every mount namespace that can be seen. It decides nothing.
 
 use crate::device_number::DeviceNumber;
 use crate::uses::Found;

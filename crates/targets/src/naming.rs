@@ -123,8 +123,7 @@ fn tagged<'machine>(
     machine.tree.nodes().filter(|node| tag.is_of(&inventory.content(machine, node))).collect()
 }
 
-/// Those that are below no other device of the list: the map over the paths of a LUN shows the same content as each
-/// path, and is what is meant.
+/// Those below no other device of the list: the map over the paths of a LUN shows the content of each, and is meant.
 fn topmost<'list, 'machine>(
     machine: &Machine<'_>,
     nodes: &'list [&'machine Node],

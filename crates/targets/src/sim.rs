@@ -20,8 +20,7 @@ pub struct Simulated {
     pub lun: usize,
 }
 
-/// The system that a name refers to, without the prefix: a built-in one, or a file if it contains a slash or ends in
-/// `.toml`.
+/// The system of a name without the prefix: a built-in one, or a file if it contains a slash or ends in `.toml`.
 ///
 /// # Errors
 /// If there is no such system or file, or its text does not describe a system: with line, key and reason.

@@ -1,5 +1,4 @@
-//! The block devices as sysfs shows them: names, numbers, partitions, and what is built on what. It reads small text
-//! files and opens no device.
+//! The block devices as sysfs shows them: names, numbers, partitions, what is built on what. It opens no device.
 
 use crate::device_number::DeviceNumber;
 use std::collections::{BTreeMap, BTreeSet};

@@ -81,8 +81,7 @@ pub(crate) fn write(
 ) -> Result<CreatedTestFile, TargetError> {
     let mut writer = Writer::new(file);
     // One reservation keeps the file contiguous, and it is the quickest way to find out about a quota. It does not
-    // change the size, because FAT would first fill a larger size with zeros. Filesystems without reservations do
-    // without.
+    // change the size, because FAT would first fill a larger size with zeros. Some filesystems have none.
     let reserved = rustix::fs::fallocate(file.fd(), FallocateFlags::KEEP_SIZE, 0, options.goal_bytes);
     if let Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) = reserved {
         return Err(writer.failed(errno));
@@ -133,10 +132,8 @@ struct Writer<'file> {
 
 impl<'file> Writer<'file> {
     fn new(file: &'file TestFile) -> Self {
-        let path = match set_direct(file, IoPath::Direct) {
-            Ok(()) => IoPath::Direct,
-            Err(_) => IoPath::Buffered,
-        };
+        let direct = rustix::fs::fcntl_setfl(file.fd(), OFlags::DIRECT);
+        let path = if direct.is_ok() { IoPath::Direct } else { IoPath::Buffered };
         let now = Instant::now();
         Self {
             file,
@@ -184,7 +181,7 @@ impl<'file> Writer<'file> {
 
     fn go_buffered(&mut self) -> Result<(), TargetError> {
         self.path = IoPath::Buffered;
-        set_direct(self.file, IoPath::Buffered).map_err(|errno| self.failed(errno))
+        rustix::fs::fcntl_setfl(self.file.fd(), OFlags::empty()).map_err(|errno| self.failed(errno))
     }
 
     fn flush_in_time(&mut self, limit: Option<Duration>) -> Result<(), TargetError> {
@@ -234,14 +231,6 @@ impl<'file> Writer<'file> {
             path: self.path,
         }
     }
-}
-
-fn set_direct(file: &TestFile, path: IoPath) -> Result<(), Errno> {
-    let flags = match path {
-        IoPath::Direct => OFlags::DIRECT,
-        IoPath::Buffered => OFlags::empty(),
-    };
-    rustix::fs::fcntl_setfl(file.fd(), flags)
 }
 
 fn bytes_in(chunk: &[u8]) -> u64 {

@@ -10,8 +10,7 @@ use rdsk_units::Bytes;
 
 /// Metadata of a pool that may be in use, in percent.
 const MAX_METADATA_PERCENT: u64 = 90;
-/// Filesystems that write a changed block to another position, so that overwriting a file allocates new blocks of a
-/// pool.
+/// Filesystems that write a changed block to another position: overwriting a file allocates new blocks of a pool.
 const COPY_ON_WRITE: [&str; 5] = ["btrfs", "bcachefs", "zfs", "f2fs", "nilfs2"];
 
 /// What fills up, for messages.
@@ -35,9 +34,7 @@ pub(crate) fn spare_bytes(space: PoolSpace) -> u64 {
 /// What the pools below `node` can provide, the smallest of them; `None` if there is none. A pool that may not be
 /// queried provides nothing, and counts as a use.
 pub(crate) fn spare_below(machine: &Machine<'_>, node: &Node, found: &mut Found) -> Option<u64> {
-    let pools = pools(machine, node, found);
-    let stores = snapshots(machine, node, found);
-    pools.iter().chain(&stores).map(|(_, space)| spare_bytes(*space)).min()
+    resources(machine, node, found).iter().map(|(_, _, space)| spare_bytes(*space)).min()
 }
 
 /// Adds a use if writing a file of `file_bytes`, or without it a directory in which `free_bytes` are free, on the
@@ -56,12 +53,20 @@ pub(crate) fn check_filesystem(
         // The test file is created as large as the pool allows.
         (None, false) => 1 << 20,
     };
-    for (pool, space) in pools(machine, node, found) {
-        check(POOL, pool, space, growth_bytes, found);
+    for (what, device, space) in resources(machine, node, found) {
+        check(what, device, space, growth_bytes, found);
     }
-    for (snapshot, space) in snapshots(machine, node, found) {
-        check(STORE, snapshot, space, growth_bytes, found);
-    }
+}
+
+/// Every pool below `node` and every store beside it.
+fn resources<'machine>(
+    machine: &'machine Machine<'_>,
+    node: &Node,
+    found: &mut Found,
+) -> Vec<(Resource, &'machine Node, PoolSpace)> {
+    let pools = pools(machine, node, found).into_iter().map(|(pool, space)| (POOL, pool, space));
+    let stores = snapshots(machine, node, found).into_iter().map(|(store, space)| (STORE, store, space));
+    pools.chain(stores).collect()
 }
 
 /// Adds a use if writing the whole device `node` could fill a pool.
@@ -75,18 +80,16 @@ pub(crate) fn check_device(machine: &Machine<'_>, node: &Node, found: &mut Found
 
 fn check(what: Resource, node: &Node, space: PoolSpace, growth_bytes: u64, found: &mut Found) {
     if growth_bytes > spare_bytes(space) {
-        found.add(
-            UseKind::ThinPool,
-            &format!(
-                "it may take {} more of {} {}, which has {} of {} free and must keep a tenth, or {}",
-                Bytes(growth_bytes).approx(),
-                what.noun,
-                node.shown(),
-                Bytes(space.free_bytes).approx(),
-                Bytes(space.total_bytes).approx(),
-                what.loss
-            ),
+        let text = format!(
+            "it may take {} more of {} {}, which has {} of {} free and must keep a tenth, or {}",
+            Bytes(growth_bytes).approx(),
+            what.noun,
+            node.shown(),
+            Bytes(space.free_bytes).approx(),
+            Bytes(space.total_bytes).approx(),
+            what.loss
         );
+        found.add(UseKind::ThinPool, &text);
     }
 }
 
@@ -129,13 +132,10 @@ fn pools<'machine>(
             Err(reason) => {
                 let uuid = below.dm_uuid();
                 if uuid.ends_with("-tpool") || uuid.ends_with("-pool") {
-                    found.add(
-                        UseKind::ThinPool,
-                        &format!(
-                            "the fill level of the thin pool {} below it is not known ({reason})",
-                            below.shown()
-                        ),
-                    );
+                    let pool = below.shown();
+                    let text =
+                        format!("the fill level of the thin pool {pool} below it is not known ({reason})");
+                    found.add(UseKind::ThinPool, &text);
                 }
             }
         }

@@ -53,8 +53,7 @@ impl Lsblk {
 /// What `lsblk` reports about a device.
 pub(crate) fn lsblk(source: &ToolSource, path: &Path, name: &str) -> Result<Lsblk, String> {
     const COLUMNS: &str = "NAME,SERIAL,WWN,MODEL,FSTYPE,LABEL,PARTUUID,MOUNTPOINT";
-    let text = answer(source, "lsblk", &["--json", "--output", COLUMNS], &[path], name)?;
-    let rows = lsblk_rows(&text)?;
+    let rows = lsblk_rows(&answer(source, "lsblk", &["--json", "--output", COLUMNS], &[path], name)?)?;
     rows.into_iter().next().ok_or_else(|| "lsblk does not know the device".to_owned())
 }
 
@@ -75,8 +74,7 @@ fn lsblk_rows(text: &str) -> Result<Vec<Lsblk>, String> {
 }
 
 /// What `blkid --probe` reads from the devices themselves: lines `KEY=value`, with a blank line between devices, each
-/// starting with `DEVNAME=`. `lsblk` asks udev, and reports nothing if that does not run. `name` stands for the
-/// devices.
+/// starting with `DEVNAME=`. `lsblk` reports nothing if udev does not run. `name` stands for the devices.
 pub(crate) fn blkid(source: &ToolSource, paths: &[&Path], name: &str) -> Result<String, String> {
     answer(source, "blkid", &["--probe", "--output", "export"], paths, name)
 }
@@ -93,21 +91,18 @@ fn answer(
     paths: &[&Path],
     name: &str,
 ) -> Result<String, String> {
+    let missing = || format!("{program} is not installed");
     match source {
-        ToolSource::Answers(answers) => answers
-            .get(&format!("{program} {name}"))
-            .cloned()
-            .ok_or_else(|| format!("{program} is not installed")),
+        ToolSource::Answers(answers) => {
+            answers.get(&format!("{program} {name}")).cloned().ok_or_else(missing)
+        }
         ToolSource::Directories(directories) => {
-            let found =
-                directories.iter().map(|directory| directory.join(program)).find(|path| path.is_file());
-            let found = found.ok_or_else(|| format!("{program} is not installed"))?;
+            let mut places = directories.iter().map(|directory| directory.join(program));
+            let found = places.find(|path| path.is_file()).ok_or_else(missing)?;
             run(&found, arguments, paths, directories).map_err(|reason| format!("{program}: {reason}"))
         }
     }
 }
-
-type Pipe = Box<dyn std::io::Read + Send>;
 
 fn run(
     program: &Path,
@@ -128,11 +123,8 @@ fn run(
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| error.to_string())?;
-    // Without a thread for a pipe the pipe is closed, and the program fails: no answer, which is a doubt and not an
-    // error.
-    let reader = |pipe: Pipe| thread::Builder::new().spawn(move || read_limited(pipe)).ok();
-    let out = child.stdout.take().and_then(|pipe| reader(Box::new(pipe)));
-    let err = child.stderr.take().and_then(|pipe| reader(Box::new(pipe)));
+    let out = child.stdout.take().and_then(read_in_thread);
+    let err = child.stderr.take().and_then(read_in_thread);
     let success = wait(child)? && out.is_some();
     let text = |reader: Option<thread::JoinHandle<String>>| {
         reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
@@ -162,11 +154,15 @@ fn wait(mut child: Child) -> Result<bool, String> {
     }
 }
 
-fn read_limited(pipe: impl std::io::Read) -> String {
-    let mut bytes = Vec::new();
-    // A pipe that breaks ends the text, and text that ends early does not parse.
-    let _ = pipe.take(MAX_ANSWER_BYTES).read_to_end(&mut bytes);
-    String::from_utf8_lossy(&bytes).into_owned()
+/// Without a thread the pipe is closed, and the program fails: no answer, which is a doubt and not an error.
+fn read_in_thread(pipe: impl std::io::Read + Send + 'static) -> Option<thread::JoinHandle<String>> {
+    let read = move || {
+        let mut bytes = Vec::new();
+        // A pipe that breaks ends the text, and text that ends early does not parse.
+        let _ = pipe.take(MAX_ANSWER_BYTES).read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    thread::Builder::new().spawn(read).ok()
 }
 
 #[cfg(test)]

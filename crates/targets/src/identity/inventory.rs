@@ -28,8 +28,7 @@ impl Inventory {
         self.rows.get(&node.name)
     }
 
-    /// What is known of the content of a device and of its entry in a partition table, read from the device itself if
-    /// udev reports neither.
+    /// The content of a device and its entry in a partition table, read from the device itself if udev reports neither.
     pub(crate) fn content(&self, machine: &Machine<'_>, node: &Node) -> Lsblk {
         let told = self.row(node).filter(|row| row.fstype.is_some() || row.partuuid.is_some());
         told.cloned().or_else(|| probed(machine, node)).unwrap_or_default()

@@ -80,8 +80,7 @@ fn hardware(node: &Node, inventory: &Inventory, lsblk: Option<&Lsblk>, list: &mu
     }
 }
 
-/// Newer kernels report it in the partition's uevent, udev reports it if it runs, and the partition table always has
-/// it.
+/// From the partition's uevent (newer kernels), from udev if it runs, else from the partition table.
 pub(super) fn partition_uuid(
     machine: &Machine<'_>,
     node: &Node,
@@ -134,8 +133,7 @@ fn array(machine: &Machine<'_>, node: &Node, inventory: &Inventory, list: &mut L
     }
 }
 
-/// `e86d0cbf-5890-89d5-95b8-8c7d998c76ef` in sysfs is `e86d0cbf:589089d5:95b88c7d:998c76ef` in mdadm.conf and in
-/// mdadm's output.
+/// `e86d0cbf-5890-89d5-95b8-8c7d998c76ef` in sysfs is `e86d0cbf:589089d5:95b88c7d:998c76ef` to mdadm.
 fn as_mdadm_writes(uuid: &str) -> String {
     let digits: Vec<char> = uuid.chars().filter(char::is_ascii_hexdigit).collect();
     let words: Vec<String> = digits.chunks(8).map(|word| word.iter().collect()).collect();

@@ -1,5 +1,4 @@
-//! Which names several present disks share. A name that two of them have identifies neither. It compares names and
-//! opens nothing.
+//! Which names several present disks share: such a name identifies none of them. It compares names and opens nothing.
 
 use super::inventory::Inventory;
 use super::own;
@@ -65,8 +64,7 @@ fn wide_names(node: &Node, inventory: &Inventory) -> Vec<String> {
     facts::wwns(node).into_iter().chain(told).chain(namespace).collect()
 }
 
-/// What is compared: letters and digits without the prefix that gives the kind of name, since sysfs and udev write the
-/// same name differently.
+/// What is compared: letters and digits without the prefix of the kind; sysfs and udev write the same name differently.
 pub(super) fn key(text: &str) -> String {
     let text = text.trim().to_ascii_lowercase();
     let bare = ["naa.", "eui.", "uuid.", "t10.", "0x"].iter().find_map(|prefix| text.strip_prefix(prefix));
