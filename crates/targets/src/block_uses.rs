@@ -68,11 +68,8 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> Found {
         }
     }
     processes::writers(&machine.roots.proc, &nodes, &mut found);
-    exports::find(
-        machine,
-        &ExportQuery::Devices(&related.iter().map(|(node, _)| node.number).collect()),
-        &mut found,
-    );
+    let numbers = related.iter().map(|(node, _)| node.number).collect();
+    exports::find(machine, &ExportQuery::Devices(&numbers), &mut found);
     system_disk(machine, node, &mut found);
     if let Some(below) = machine.device_below_loop(node) {
         found.add(UseKind::BackingFile, &format!("it keeps its data on {}", below.shown()));
@@ -189,9 +186,8 @@ fn add_overlapping<'machine>(
         };
         match own.share(&Extents::of(machine, other, Reach::DependsOn)) {
             Sharing::No => {}
-            Sharing::Yes => related.push((other, relation)),
             Sharing::ByPool if relation == Relation::Overlapping => related.push((other, Relation::Pool)),
-            Sharing::ByPool => related.push((other, relation)),
+            Sharing::Yes | Sharing::ByPool => related.push((other, relation)),
             Sharing::Perhaps(_) if relation == Relation::Below => related.push((other, relation)),
             Sharing::Perhaps(why) => {
                 found.doubt(&format!("{} may have some of its sectors: {why}", other.shown()));

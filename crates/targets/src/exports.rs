@@ -204,8 +204,8 @@ fn text_path(file: &Path) -> Option<PathBuf> {
 /// The absolute path after `key`, up to two blanks or the end of the line, as LIO separates its fields.
 fn after(info: &str, key: &str) -> Option<PathBuf> {
     let rest = info.split_once(key)?.1;
-    let end = rest.find(['\n', '\t']).or_else(|| rest.find("  ")).unwrap_or(rest.len());
-    let end = rest.find("  ").map_or(end, |blanks| blanks.min(end));
+    let ends = [rest.find(['\n', '\t']), rest.find("  ")];
+    let end = ends.into_iter().flatten().min().unwrap_or(rest.len());
     let path = PathBuf::from(rest[..end].trim());
     path.is_absolute().then_some(path)
 }

@@ -57,13 +57,9 @@ pub fn each_lun(name: &str) -> Result<Vec<String>, TargetError> {
 
 /// The name of the system and the number of the LUN, if the name has one.
 pub(crate) fn split(rest: &str) -> (&str, Option<usize>) {
-    match rest.rsplit_once('/') {
-        Some((system, lun)) if !system.is_empty() && system != "." && system != ".." => match lun.parse() {
-            Ok(lun) => (system, Some(lun)),
-            Err(_) => (rest, None),
-        },
-        _ => (rest, None),
-    }
+    let parts = rest.rsplit_once('/').filter(|(system, _)| !["", ".", ".."].contains(system));
+    let named = parts.and_then(|(system, lun)| Some((system, Some(lun.parse().ok()?))));
+    named.unwrap_or((rest, None))
 }
 
 impl Simulated {

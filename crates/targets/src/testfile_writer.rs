@@ -19,8 +19,6 @@ pub(crate) const MIN_ADAPTIVE_BYTES: u64 = 16 * MIB;
 const MAX_UNFLUSHED_BYTES: u64 = 64 * MIB;
 /// Alignment that satisfies `O_DIRECT` on every filesystem known.
 const ALIGN: usize = 4096;
-/// The same, for sizes.
-const ALIGN_BYTES: u64 = 4096;
 const PROGRESS_EVERY: Duration = Duration::from_millis(50);
 
 /// How large a test file is to be.
@@ -162,7 +160,7 @@ impl<'file> Writer<'file> {
         let mut rest = chunk;
         while !rest.is_empty() {
             // The last piece of an odd size cannot be written with direct I/O.
-            if self.path == IoPath::Direct && !bytes_in(rest).is_multiple_of(ALIGN_BYTES) {
+            if self.path == IoPath::Direct && !rest.len().is_multiple_of(ALIGN) {
                 self.go_buffered()?;
             }
             match rustix::io::pwrite(self.file.fd(), rest, end - bytes_in(rest)) {

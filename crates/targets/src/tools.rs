@@ -4,7 +4,7 @@
 use crate::roots::ToolSource;
 use serde::Deserialize;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -53,14 +53,14 @@ impl Lsblk {
 /// What `lsblk` reports about a device.
 pub(crate) fn lsblk(source: &ToolSource, path: &Path, name: &str) -> Result<Lsblk, String> {
     const COLUMNS: &str = "NAME,SERIAL,WWN,MODEL,FSTYPE,LABEL,PARTUUID,MOUNTPOINT";
-    let rows = lsblk_rows(&answer(source, "lsblk", &["--json", "--output", COLUMNS], &[path], name)?)?;
+    let rows = lsblk_rows(&answer(source, "lsblk", &["--json", "--output", COLUMNS], Some(path), name)?)?;
     rows.into_iter().next().ok_or_else(|| "lsblk does not know the device".to_owned())
 }
 
 /// What `lsblk` reports about every device, each by its kernel name, in no order.
 pub(crate) fn lsblk_all(source: &ToolSource) -> Result<Vec<Lsblk>, String> {
     const COLUMNS: &str = "KNAME,SERIAL,WWN,FSTYPE,LABEL,UUID,PARTUUID,PARTLABEL";
-    lsblk_rows(&answer(source, "lsblk", &["--json", "--list", "--all", "--output", COLUMNS], &[], "*")?)
+    lsblk_rows(&answer(source, "lsblk", &["--json", "--list", "--all", "--output", COLUMNS], None, "*")?)
 }
 
 fn lsblk_rows(text: &str) -> Result<Vec<Lsblk>, String> {
@@ -75,20 +75,20 @@ fn lsblk_rows(text: &str) -> Result<Vec<Lsblk>, String> {
 
 /// What `blkid --probe` reads from the devices themselves: lines `KEY=value`, with a blank line between devices, each
 /// starting with `DEVNAME=`. `lsblk` reports nothing if udev does not run. `name` stands for the devices.
-pub(crate) fn blkid(source: &ToolSource, paths: &[&Path], name: &str) -> Result<String, String> {
-    answer(source, "blkid", &["--probe", "--output", "export"], paths, name)
+pub(crate) fn blkid(source: &ToolSource, path: &Path, name: &str) -> Result<String, String> {
+    answer(source, "blkid", &["--probe", "--output", "export"], Some(path), name)
 }
 
 /// What `wipefs --no-act` reports about a device: JSON, or nothing if it finds nothing.
 pub(crate) fn wipefs(source: &ToolSource, path: &Path, name: &str) -> Result<String, String> {
-    answer(source, "wipefs", &["--no-act", "--json"], &[path], name)
+    answer(source, "wipefs", &["--no-act", "--json"], Some(path), name)
 }
 
 fn answer(
     source: &ToolSource,
     program: &str,
     arguments: &[&str],
-    paths: &[&Path],
+    path: Option<&Path>,
     name: &str,
 ) -> Result<String, String> {
     let missing = || format!("{program} is not installed");
@@ -99,25 +99,16 @@ fn answer(
         ToolSource::Directories(directories) => {
             let mut places = directories.iter().map(|directory| directory.join(program));
             let found = places.find(|path| path.is_file()).ok_or_else(missing)?;
-            run(&found, arguments, paths, directories).map_err(|reason| format!("{program}: {reason}"))
+            let search = std::env::join_paths(directories).map_err(|error| format!("{program}: {error}"))?;
+            let mut command = Command::new(found);
+            command.args(arguments).arg("--").args(path).env_clear().env("LC_ALL", "C").env("PATH", search);
+            run(&mut command).map_err(|reason| format!("{program}: {reason}"))
         }
     }
 }
 
-fn run(
-    program: &Path,
-    arguments: &[&str],
-    paths: &[&Path],
-    directories: &[PathBuf],
-) -> Result<String, String> {
-    let search = std::env::join_paths(directories).map_err(|error| error.to_string())?;
-    let mut child = Command::new(program)
-        .args(arguments)
-        .arg("--")
-        .args(paths)
-        .env_clear()
-        .env("LC_ALL", "C")
-        .env("PATH", search)
+fn run(command: &mut Command) -> Result<String, String> {
+    let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
