@@ -22,9 +22,7 @@ const SYSTEM_POINTS: [&str; 5] = ["/", "/usr", "/boot", "/boot/efi", "/efi"];
 enum Relation {
     /// The device itself, its partition, or the disk that it is a part of: the same blocks.
     Same,
-    /// Built on one of these.
     Holder,
-    /// One that it is built on.
     Below,
     /// One that shares some of its sectors, and neither is built on the other.
     Overlapping,
@@ -86,15 +84,10 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> Found {
 fn held_exclusively(machine: &Machine<'_>, related: &Related<'_>, found: &mut Found) {
     for (other, relation) in related {
         let is_past = matches!(relation, Relation::Overlapping | Relation::OtherPath);
+        let is_held = !other.holders.is_empty() || !machine.tree.whole(other).holders.is_empty();
         let path = machine.roots.dev.join(other.kernel_name());
-        if !is_past
-            || !other.holders.is_empty()
-            || !machine.tree.whole(other).holders.is_empty()
-            || machine
-                .tree
-                .by_path(&path, &machine.roots.dev)
-                .is_none_or(|there| there.number != other.number)
-        {
+        let there = machine.tree.by_path(&path, &machine.roots.dev);
+        if !is_past || is_held || there.is_none_or(|there| there.number != other.number) {
             continue;
         }
         let mut busy = Found::default();
@@ -164,7 +157,6 @@ fn logical_partitions<'machine>(
         .filter(move |name| machine.tree.get(name).and_then(index).is_some_and(|index| index > 4))
 }
 
-/// Adds the devices that share sectors with `node` and are not stacked on it.
 fn add_overlapping<'machine>(
     machine: &'machine Machine<'_>,
     node: &'machine Node,

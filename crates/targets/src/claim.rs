@@ -45,11 +45,9 @@ pub struct Claim {
     held: Held,
     /// `None` if only reading was claimed, and for files that rdsk created.
     recheck: Option<Box<Recheck>>,
-    /// Removed when the Claim is dropped.
     test_file: Option<TestFile>,
 }
 
-/// What a Claim holds.
 #[derive(Debug)]
 enum Held {
     Node { handle: OwnedFd, node: Expected },
@@ -267,7 +265,6 @@ impl Claim {
     }
 }
 
-/// Takes the handle and checks that it is the right one.
 fn hold(target: Target, path: PathBuf, access: Access, node: Expected) -> Result<Claim, TargetError> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let handle = rustix::fs::open(&path, flags, Mode::empty())

@@ -13,18 +13,15 @@ use std::os::fd::OwnedFd;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) begin: u64,
-    /// The byte after its end.
     pub(crate) end: u64,
     /// The kind of target: `linear`, `snapshot`.
     pub(crate) kind: String,
     pub(crate) parts: Vec<Part>,
 }
 
-/// One device below a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) device: DeviceNumber,
-    /// Where on it.
     pub(crate) span: Span,
     /// Whether writes reach the device.
     pub(crate) role: Role,
@@ -35,20 +32,15 @@ pub(crate) struct Part {
 pub(crate) enum Span {
     /// Byte for byte, from this byte on.
     Linear {
-        /// Where the row's first byte lies.
         offset: u64,
     },
-    /// Somewhere in this range.
     Within {
-        /// Its first byte.
         begin: u64,
-        /// The byte after its end.
         end: u64,
     },
     Anywhere,
     /// In blocks of a pool that belong to this volume alone, except snapshots, which the pool keeps apart.
     Volume {
-        /// The number of the volume in its pool.
         id: u64,
     },
 }
@@ -72,7 +64,6 @@ pub(crate) struct PoolSpace {
     pub(crate) metadata_percent: u64,
 }
 
-/// A handle for queries to device mapper.
 #[derive(Debug)]
 pub(crate) enum Mapper<'roots> {
     Kernel(io::Result<OwnedFd>),
@@ -214,7 +205,6 @@ fn device(list: &[&str], at: usize) -> Option<DeviceNumber> {
     list.get(at)?.parse().ok()
 }
 
-/// Every device that is named.
 fn named<'list>(list: &'list [&str]) -> impl Iterator<Item = DeviceNumber> + 'list {
     list.iter().filter_map(|word| word.parse().ok())
 }

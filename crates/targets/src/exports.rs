@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-/// Something that is exported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Export {
     what: ExportedObject,

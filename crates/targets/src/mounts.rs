@@ -15,9 +15,7 @@ const MAX_PROCESSES: usize = 1 << 16;
 /// In whose mount namespace something is mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Namespace {
-    /// This process sees it.
     Own,
-    /// A container or another sandbox does.
     Other,
 }
 
@@ -32,13 +30,11 @@ pub(crate) struct Mount {
     pub(crate) kind: String,
     /// `/dev/sda1`, or a word that the filesystem chose.
     pub(crate) source: PathBuf,
-    /// Options of the filesystem.
     pub(crate) super_options: String,
     pub(crate) namespace: Namespace,
 }
 
 impl Mount {
-    /// Whether the mount or the filesystem is read-only.
     pub(crate) fn is_read_only(&self) -> bool {
         [&self.options, &self.super_options].iter().any(|list| list.split(',').any(|word| word == "ro"))
     }

@@ -54,7 +54,6 @@ fn has_name(node: &Node, inventory: &Inventory<'_>, word: &str) -> bool {
     identity::of_node(node, inventory, None).iter().any(|identity| identity.is_named_by(word))
 }
 
-/// A tag of mount(8).
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Tag<'word> {
     Uuid(&'word str),
@@ -80,7 +79,6 @@ impl<'word> Tag<'word> {
             .or_else(|| value("ID=", "/dev/disk/by-id/").map(Tag::Id))
     }
 
-    /// Whether a device with this content has the tag.
     fn is_of(&self, row: &Lsblk) -> bool {
         let is = |field: &Option<String>, word: &str| field.as_deref() == Some(word);
         let is_uuid = |field: &Option<String>, word: &str| {

@@ -30,7 +30,6 @@ pub(crate) enum Openers {
     Writers,
 }
 
-/// A process that is not this one.
 struct Process {
     id: String,
     directory: PathBuf,

@@ -76,7 +76,6 @@ pub(crate) struct TestFile {
 }
 
 impl TestFile {
-    /// Creates an empty file with a unique name in `directory`.
     pub(crate) fn create(directory: &Path) -> Result<Self, TargetError> {
         for _ in 0..ATTEMPTS {
             if let Some(file) = Self::try_create(directory)? {
@@ -120,7 +119,6 @@ impl TestFile {
         &self.path
     }
 
-    /// `st_dev` and `st_ino`.
     pub(crate) fn inode(&self) -> (u64, u64) {
         self.inode
     }

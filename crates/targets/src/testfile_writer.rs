@@ -59,12 +59,10 @@ pub struct CreatedTestFile {
     pub path: IoPath,
 }
 
-/// What to write.
 #[derive(Clone, Debug)]
 pub(crate) struct FillOptions<'a> {
     /// Size of the file unless the time runs out first.
     pub(crate) goal_bytes: u64,
-    /// Time for an adaptive file.
     pub(crate) max_elapsed: Option<Duration>,
     pub(crate) seed: u64,
     /// Checked before every MiB.
@@ -114,7 +112,6 @@ pub(crate) fn write(
     Ok(made)
 }
 
-/// A file being written.
 struct Writer<'file> {
     file: &'file TestFile,
     path: IoPath,
@@ -124,7 +121,6 @@ struct Writer<'file> {
     /// Bytes between flushes: few at first, because only a flush shows how slow the disk is.
     flush_every_bytes: u64,
     last_flush: Duration,
-    /// When the last flush ended.
     flushed_at: Instant,
 }
 

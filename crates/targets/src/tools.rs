@@ -24,7 +24,6 @@ pub(crate) struct Lsblk {
     pub(crate) serial: Option<String>,
     pub(crate) wwn: Option<String>,
     pub(crate) model: Option<String>,
-    /// Content.
     pub(crate) fstype: Option<String>,
     pub(crate) label: Option<String>,
     /// UUID of the content; of a member of an array that of the array.
@@ -33,12 +32,10 @@ pub(crate) struct Lsblk {
     pub(crate) partlabel: Option<String>,
     /// Where it is mounted; `[SWAP]` for swap.
     pub(crate) mountpoint: Option<String>,
-    /// What is stacked on it.
     pub(crate) children: Vec<Lsblk>,
 }
 
 impl Lsblk {
-    /// The device and everything stacked on it.
     pub(crate) fn flat(&self) -> Vec<&Self> {
         let mut list = vec![self];
         let mut index = 0;
@@ -50,7 +47,6 @@ impl Lsblk {
     }
 }
 
-/// What `lsblk` reports about a device.
 pub(crate) fn lsblk(source: &ToolSource, path: &Path, name: &str) -> Result<Lsblk, String> {
     const COLUMNS: &str = "NAME,SERIAL,WWN,MODEL,FSTYPE,LABEL,PARTUUID,MOUNTPOINT";
     let rows = lsblk_rows(&answer(source, "lsblk", &["--json", "--output", COLUMNS], Some(path), name)?)?;

@@ -130,7 +130,6 @@ fn three_digits(ns: u64, unit_ns: u64, name: &str) -> String {
     }
 }
 
-/// Splits off the letters of a unit.
 fn take_unit(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
     text.split_at(end)

@@ -78,7 +78,6 @@ fn attachment(machine: &Machine<'_>, node: &Node) -> Option<Attachment> {
     facts::disk_sequence(&machine.roots.sys, &disk).map(|sequence| Attachment { disk, sequence })
 }
 
-/// What sysfs and the programs report about a block device.
 #[derive(Debug, Default)]
 pub(crate) struct BlockParts {
     pub(crate) device: Device,

@@ -81,7 +81,6 @@ pub(super) fn examine_file(
     Ok(Examined { allocation, ..Examined::new(target, path, place, found) })
 }
 
-/// The device under a file or directory.
 fn node_below<'machine>(
     path: &Path,
     machine: &'machine Machine<'_>,

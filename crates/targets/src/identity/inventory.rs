@@ -26,7 +26,6 @@ impl<'machine> Inventory<'machine> {
         Self { machine, rows, is_available }
     }
 
-    /// What is known of a device.
     pub(crate) fn row(&self, node: &Node) -> Option<&Lsblk> {
         self.rows.get(&node.name)
     }

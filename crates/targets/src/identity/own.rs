@@ -55,7 +55,6 @@ impl List {
     }
 }
 
-/// Serial number, World Wide Name and the names of an NVMe namespace.
 fn hardware(node: &Node, inventory: &Inventory<'_>, lsblk: Option<&Lsblk>, list: &mut List) {
     let told = || lsblk.into_iter().chain(inventory.row(node));
     let serials = facts::serial(&node.directory).into_iter();
@@ -95,7 +94,6 @@ pub(super) fn partition_uuid(
         .or_else(|| inventory.content(node).partuuid)
 }
 
-/// Device mapper's names of a device.
 fn mapped(node: &Node, list: &mut List) {
     let Some(name) = &node.mapped_name else { return };
     if let Some(volume) = logical_volume(node) {
