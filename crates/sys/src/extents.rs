@@ -85,10 +85,7 @@ pub const MAX_EXTENTS: usize = 1 << 20;
 pub fn extents(fd: impl AsFd, offset: u64, len: u64, sync: ExtentSync) -> io::Result<Vec<Extent>> {
     let fd = fd.as_fd();
     let end = if len == 0 { u64::MAX } else { offset.saturating_add(len) };
-    let mut flags = match sync {
-        ExtentSync::Flush => FIEMAP_FLAG_SYNC,
-        ExtentSync::AsIs => 0,
-    };
+    let mut flags = if sync == ExtentSync::Flush { FIEMAP_FLAG_SYNC } else { 0 };
     let mut request = Box::new(RawFiemap {
         start: 0,
         length: 0,

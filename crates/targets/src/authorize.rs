@@ -38,14 +38,11 @@ pub(crate) fn authorize_uses(examined: &Examined, found: Found) -> Result<(), Re
 
 fn authorize_file(examined: &Examined, permission: &Permission) -> Result<(), Refusal> {
     prove(examined)?;
+    let reason = "rdsk did not create this file, and writing would destroy its content";
+    let hint = "measure reads, name a directory to have a test file created there, or add --overwrite to lose the content";
     match permission.overwrite {
         Overwrite::Allowed => Ok(()),
-        Overwrite::Refused => Err(refusal(
-            examined,
-            "needs-overwrite",
-            "rdsk did not create this file, and writing would destroy its content",
-            "measure reads, name a directory to have a test file created there, or add --overwrite to lose the content",
-        )),
+        Overwrite::Refused => Err(refusal(examined, "needs-overwrite", reason, hint)),
     }
 }
 

@@ -175,22 +175,19 @@ fn row(line: &DmLine) -> Row {
     let begin = line.start_sectors.saturating_mul(SECTOR_BYTES);
     let end = begin.saturating_add(line.length_sectors.saturating_mul(SECTOR_BYTES));
     let list: Vec<&str> = words(line).collect();
+    let from_begin = |device| data(device, Span::Linear { offset: begin });
     let parts = match line.kind.as_str() {
         "linear" | "flakey" | "dust" => linear(&list, 0).map(|part| vec![part]),
         "crypt" => linear(&list, 3).map(|part| vec![part]),
         "delay" => {
             [0, 3, 6].iter().filter(|&&at| at == 0 || at < list.len()).map(|&at| linear(&list, at)).collect()
         }
-        "snapshot-origin" => {
-            device(&list, 0).map(|device| vec![data(device, Span::Linear { offset: begin })])
-        }
+        "snapshot-origin" => device(&list, 0).map(|device| vec![from_begin(device)]),
         "snapshot" => snapshot(&list, begin, Role::Origin),
         "snapshot-merge" => snapshot(&list, begin, Role::Data),
         "striped" => striped(&list, end - begin),
         "thin" => thin(&list),
-        "multipath" => {
-            Some(named(&list).map(|device| data(device, Span::Linear { offset: begin })).collect())
-        }
+        "multipath" => Some(named(&list).map(from_begin).collect()),
         _ => None,
     };
     let parts = parts.unwrap_or_else(|| named(&list).map(|device| data(device, Span::Anywhere)).collect());

@@ -23,6 +23,9 @@ struct Resource {
 const POOL: Resource = Resource { noun: "the thin pool", loss: "its volumes break" };
 const STORE: Resource = Resource { noun: "the store of the snapshot", loss: "the snapshot is lost" };
 
+/// Devices that fill up, each with how full it is.
+type Filling<'machine> = Vec<(Resource, &'machine Node, PoolSpace)>;
+
 /// What a thin pool can provide: a tenth of it stays free.
 pub(crate) fn spare_bytes(space: PoolSpace) -> u64 {
     if space.metadata_percent > MAX_METADATA_PERCENT {
@@ -59,22 +62,18 @@ pub(crate) fn check_filesystem(
 }
 
 /// Every pool below `node` and every store beside it.
-fn resources<'machine>(
-    machine: &'machine Machine<'_>,
-    node: &Node,
-    found: &mut Found,
-) -> Vec<(Resource, &'machine Node, PoolSpace)> {
-    let pools = pools(machine, node, found).into_iter().map(|(pool, space)| (POOL, pool, space));
-    let stores = snapshots(machine, node, found).into_iter().map(|(store, space)| (STORE, store, space));
-    pools.chain(stores).collect()
+fn resources<'machine>(machine: &'machine Machine<'_>, node: &Node, found: &mut Found) -> Filling<'machine> {
+    let mut list = pools(machine, node, found);
+    list.extend(snapshots(machine, node, found));
+    list
 }
 
 /// Adds a use if writing the whole device `node` could fill a pool.
 pub(crate) fn check_device(machine: &Machine<'_>, node: &Node, found: &mut Found) {
     let size_bytes = node.size_bytes().unwrap_or(0);
-    for (pool, space) in pools(machine, node, found) {
+    for (what, pool, space) in pools(machine, node, found) {
         let growth_bytes = growth_bytes(machine, node, pool, space).unwrap_or(size_bytes);
-        check(POOL, pool, space, growth_bytes, found);
+        check(what, pool, space, growth_bytes, found);
     }
 }
 
@@ -115,18 +114,14 @@ fn growth_bytes(machine: &Machine<'_>, node: &Node, pool: &Node, space: PoolSpac
 }
 
 /// The thin pools in the stack of a device.
-fn pools<'machine>(
-    machine: &'machine Machine<'_>,
-    node: &Node,
-    found: &mut Found,
-) -> Vec<(&'machine Node, PoolSpace)> {
+fn pools<'machine>(machine: &'machine Machine<'_>, node: &Node, found: &mut Found) -> Filling<'machine> {
     let mut list = Vec::new();
     for below in machine.tree.stack(node).iter().filter_map(|name| machine.tree.get(name)) {
         if machine.table(below).is_none() || below.name == node.name && below.slaves.is_empty() {
             continue;
         }
         match machine.mapper.pool_space(below) {
-            Ok(Some(space)) => list.push((below, space)),
+            Ok(Some(space)) => list.push((POOL, below, space)),
             Ok(None) => {}
             // LVM's names identify a pool even to those who may not read its table.
             Err(reason) => {
@@ -145,11 +140,7 @@ fn pools<'machine>(
 
 /// The snapshots that keep what a write to `node` replaces or adds, each with its store: those of an origin in the
 /// stack, and a snapshot in the stack. One that is already lost has nothing more to lose.
-fn snapshots<'machine>(
-    machine: &'machine Machine<'_>,
-    node: &Node,
-    found: &mut Found,
-) -> Vec<(&'machine Node, PoolSpace)> {
+fn snapshots<'machine>(machine: &'machine Machine<'_>, node: &Node, found: &mut Found) -> Filling<'machine> {
     let row = |node: &Node| machine.table(node)?.as_ref().ok()?.first();
     let mut list = Vec::new();
     for below in machine.tree.stack(node).iter().filter_map(|name| machine.tree.get(name)) {
@@ -174,7 +165,7 @@ fn snapshots<'machine>(
             .tree
             .nodes()
             .filter(|other| is_kept_by(other) || other.name == below.name && own.kind == "snapshot");
-        list.extend(keepers.filter_map(|keeper| Some((keeper, machine.mapper.store_space(keeper)?))));
+        list.extend(keepers.filter_map(|keeper| Some((STORE, keeper, machine.mapper.store_space(keeper)?))));
     }
     list
 }

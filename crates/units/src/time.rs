@@ -38,7 +38,9 @@ impl Nanos {
         let mut previous: Option<(u64, Decimal)> = None;
         while !rest.is_empty() {
             let (number, after_number) = Decimal::take(rest).map_err(error)?;
-            let (unit, after_unit) = take_unit(after_number.trim_start_matches(' '));
+            let unit_and_rest = after_number.trim_start_matches(' ');
+            let end = unit_and_rest.find(|c: char| !c.is_alphabetic()).unwrap_or(unit_and_rest.len());
+            let (unit, after_unit) = unit_and_rest.split_at(end);
             let bare = unit.is_empty() && after_unit.is_empty() && previous.is_none();
             let unit_ns = if bare { Some(NS_PER_S) } else { unit_ns(unit) };
             let unit_ns = unit_ns.ok_or_else(|| {
@@ -128,11 +130,6 @@ fn three_digits(ns: u64, unit_ns: u64, name: &str) -> String {
     } else {
         format!("{} {name}", rounded(1))
     }
-}
-
-fn take_unit(text: &str) -> (&str, &str) {
-    let end = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
-    text.split_at(end)
 }
 
 fn unit_ns(unit: &str) -> Option<u64> {
