@@ -111,7 +111,7 @@ fn warm(workload: &Workload, target: &OpenTarget<'_>, stop: &StopFlag) -> Result
                 return Err(EngineError::Interrupted(target.claim.target.name.clone()));
             }
             let len = usize::try_from(end - offset).unwrap_or(usize::MAX).min(WARM_BYTES);
-            match pread2(&reader, &mut buffer[..len], offset, Flags::NONE) {
+            match pread2(&reader, &mut buffer[..len], offset, Flags::empty()) {
                 // The target became shorter; the check that follows shows it.
                 Ok(0) => break,
                 Ok(moved) => offset += moved as u64,

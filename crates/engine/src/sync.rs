@@ -101,9 +101,9 @@ pub(crate) fn transfer(
 ) -> io::Result<usize> {
     loop {
         let result = if write {
-            pwrite2(fd, buffer, offset, Flags::NONE)
+            pwrite2(fd, buffer, offset, Flags::empty())
         } else {
-            pread2(fd, buffer, offset, Flags::NONE)
+            pread2(fd, buffer, offset, Flags::empty())
         };
         match result {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => *interrupted_calls += 1,

@@ -6,8 +6,10 @@ use std::fmt;
 
 words!(
     /// What kind of thing is measured.
+    #[derive(Default)]
     TargetKind {
         /// A regular file, rdsk's own or the user's.
+        #[default]
         File = "file",
         /// A block device.
         Block = "block",
@@ -120,7 +122,7 @@ pub struct Device {
 }
 
 /// One target of a Record.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Target {
     /// Position in the Record's list; cells name targets by it.
     pub index: u32,

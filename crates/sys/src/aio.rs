@@ -7,18 +7,13 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-/// `IOCB_CMD_PREAD`.
-const PREAD: u16 = 0;
-/// `IOCB_CMD_PWRITE`.
-const PWRITE: u16 = 1;
-
-/// Direction of one transfer.
+/// Direction of one transfer, with its number in the kernel's interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transfer {
-    /// Into memory.
-    Read,
-    /// Out of memory.
-    Write,
+    /// Into memory: `IOCB_CMD_PREAD`.
+    Read = 0,
+    /// Out of memory: `IOCB_CMD_PWRITE`.
+    Write = 1,
 }
 
 /// One request: the kernel's `struct iocb`. The order of its key and flag words depends on the byte order of the machine;
@@ -53,10 +48,7 @@ impl Request {
     ) -> Self {
         Self {
             data,
-            opcode: match transfer {
-                Transfer::Read => PREAD,
-                Transfer::Write => PWRITE,
-            },
+            opcode: transfer as u16,
             fd: fd.as_raw_fd().unsigned_abs(),
             buffer: buffer.expose_provenance() as u64,
             bytes: bytes as u64,
@@ -170,8 +162,7 @@ impl Context {
         taken
     }
 
-    /// Waits until `least` completions are available or the time is over; appends them up to the capacity of `into`, and
-    /// returns how many.
+    /// Waits for `least` completions or until the time is over; appends them up to the capacity of `into`; returns how many.
     ///
     /// # Errors
     /// Those of io_getevents(2): `EINTR` when a signal came first.

@@ -39,10 +39,6 @@ pub struct CacheStat {
     pub dirty: Option<u64>,
     /// Pages being written to the device now. `None` when the source cannot tell.
     pub writeback: Option<u64>,
-    /// Pages that were evicted from the cache, as far as the kernel still remembers.
-    pub evicted: Option<u64>,
-    /// Those of `evicted` that would have stayed with more memory. `None` when the source cannot tell.
-    pub recently_evicted: Option<u64>,
 }
 
 impl CacheStat {
@@ -136,8 +132,7 @@ struct RawStat {
     cached: u64,
     dirty: u64,
     writeback: u64,
-    evicted: u64,
-    recently_evicted: u64,
+    evicted_and_recently_evicted: [u64; 2],
 }
 
 fn cachestat_call(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<CacheStat> {
@@ -155,8 +150,6 @@ fn cachestat_call(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<Cache
         cached: raw.cached,
         dirty: Some(raw.dirty),
         writeback: Some(raw.writeback),
-        evicted: Some(raw.evicted),
-        recently_evicted: Some(raw.recently_evicted),
     })
 }
 
@@ -171,7 +164,11 @@ fn mincore_tells_the_truth(fd: BorrowedFd<'_>) -> io::Result<bool> {
 }
 
 fn cachestat_by_mincore(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<CacheStat> {
-    let size = size_of_content(fd)?;
+    let stat = rustix::fs::fstat(fd)?;
+    let size = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::BlockDevice => crate::device::block_device_size(fd)?,
+        _ => u64::try_from(stat.st_size).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?,
+    };
     let wanted_end = if len == 0 { u64::MAX } else { offset.saturating_add(len) };
     let end = wanted_end.min(size);
     let page = page_size();
@@ -185,22 +182,7 @@ fn cachestat_by_mincore(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result
         cached += resident_pages(fd, at, step)?;
         at += step;
     }
-    Ok(CacheStat {
-        source: CacheSource::Mincore,
-        cached,
-        dirty: None,
-        writeback: None,
-        evicted: None,
-        recently_evicted: None,
-    })
-}
-
-fn size_of_content(fd: BorrowedFd<'_>) -> io::Result<u64> {
-    let stat = rustix::fs::fstat(fd)?;
-    if FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice {
-        return crate::device::block_device_size(fd);
-    }
-    u64::try_from(stat.st_size).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
+    Ok(CacheStat { source: CacheSource::Mincore, cached, dirty: None, writeback: None })
 }
 
 /// Counts the resident pages of `len` > 0 bytes from the page-aligned `offset`.

@@ -50,6 +50,8 @@ pub fn is_read_only(fd: impl AsFd) -> io::Result<bool> {
 }
 
 /// The backing file of a loop device, by numbers as in stat(2): its name may be gone, or belong to another file by now.
+/// This is `struct loop_info64` of include/uapi/linux/loop.h, 232 bytes.
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopBacking {
     /// `st_dev` of the backing file.
@@ -58,6 +60,7 @@ pub struct LoopBacking {
     pub ino: u64,
     /// `st_rdev` of the backing file: the block device that it is, or 0.
     pub rdev: u64,
+    rest: [u64; 26],
 }
 
 /// The backing file of the open loop device (`LOOP_GET_STATUS64`).
@@ -67,18 +70,8 @@ pub struct LoopBacking {
 pub fn loop_backing(fd: impl AsFd) -> io::Result<LoopBacking> {
     // `_IO` numbers of include/uapi/linux/loop.h carry no size.
     const LOOP_GET_STATUS64: Opcode = 0x4c05;
-    // SAFETY: LOOP_GET_STATUS64 writes one struct loop_info64, whose layout is that of LoopInfo64.
-    let info = unsafe { ioctl(fd, Getter::<LOOP_GET_STATUS64, LoopInfo64>::new()) }?;
-    Ok(LoopBacking { dev: info.device, ino: info.inode, rdev: info.rdevice })
-}
-
-/// `struct loop_info64` of include/uapi/linux/loop.h: 232 bytes.
-#[repr(C)]
-struct LoopInfo64 {
-    device: u64,
-    inode: u64,
-    rdevice: u64,
-    rest: [u64; 26],
+    // SAFETY: LOOP_GET_STATUS64 writes one struct loop_info64, whose layout is that of LoopBacking.
+    Ok(unsafe { ioctl(fd, Getter::<LOOP_GET_STATUS64, LoopBacking>::new()) }?)
 }
 
 #[cfg(test)]

@@ -87,12 +87,10 @@ struct Header {
 pub fn lines(control: impl AsFd, number: u64, question: DmQuestion) -> io::Result<Vec<DmLine>> {
     let mut bytes = FIRST_BYTES;
     while bytes <= MAX_BYTES {
-        let mut buffer = Buffer::new(bytes);
-        buffer.ask(number, question);
-        let call = TableStatus(&mut buffer);
+        let mut buffer = Buffer::new(bytes, number, question);
         // SAFETY: the buffer begins with struct dm_ioctl, whose data_size says how long the buffer is; the kernel writes
         // no further, and it opens and closes nothing.
-        unsafe { ioctl(&control, call) }?;
+        unsafe { ioctl(&control, &mut buffer) }?;
         let header = buffer.header();
         if header.flags & BUFFER_FULL == 0 {
             return parse(buffer.as_bytes(), &header);
@@ -102,38 +100,28 @@ pub fn lines(control: impl AsFd, number: u64, question: DmQuestion) -> io::Resul
     Err(io::Error::new(io::ErrorKind::InvalidData, "the table is too long"))
 }
 
-/// Storage for the header and what follows it, aligned for the header, and wiped when dropped: a table of an encrypted
-/// device holds its key.
+/// Storage for an aligned header and what follows it, wiped when dropped: the table of an encrypted device holds its key.
 struct Buffer(Vec<u64>);
 
 impl Buffer {
-    fn new(bytes: usize) -> Self {
-        Self(vec![0; bytes.div_ceil(8)])
-    }
-
-    fn ask(&mut self, number: u64, question: DmQuestion) {
+    /// A query about the device `number`; `bytes` is at least the size of a header.
+    fn new(bytes: usize, number: u64, question: DmQuestion) -> Self {
+        let mut buffer = Self(vec![0; bytes.div_ceil(8)]);
         let table = if question == DmQuestion::Table { STATUS_TABLE } else { 0 };
+        let mut header = buffer.header();
+        header.version = VERSION;
         // The sizes are constants far below 4 GiB.
-        let header = Header {
-            version: VERSION,
-            data_size: u32::try_from(self.0.len() * 8).unwrap_or(u32::MAX),
-            data_start: u32::try_from(HEADER_BYTES).unwrap_or(u32::MAX),
-            target_count: 0,
-            open_count: 0,
-            flags: table | NO_FLUSH | SECURE_DATA,
-            event_nr: 0,
-            padding: 0,
-            dev: number,
-            name: [0; 128],
-            uuid: [0; 129],
-            data: [0; 7],
-        };
+        header.data_size = u32::try_from(buffer.0.len() * 8).unwrap_or(u32::MAX);
+        header.data_start = u32::try_from(HEADER_BYTES).unwrap_or(u32::MAX);
+        header.flags = table | NO_FLUSH | SECURE_DATA;
+        header.dev = number;
         // SAFETY: the storage is at least as long as the header and aligned to 8 bytes, as the header wants.
-        unsafe { self.0.as_mut_ptr().cast::<Header>().write(header) };
+        unsafe { buffer.0.as_mut_ptr().cast::<Header>().write(header) };
+        buffer
     }
 
     fn header(&self) -> Header {
-        // SAFETY: the storage begins with a header, written by `ask` and by the kernel; every bit pattern is one.
+        // SAFETY: the storage begins with a header, zeros, ours or the kernel's; every bit pattern is one.
         unsafe { self.0.as_ptr().cast::<Header>().read() }
     }
 
@@ -152,11 +140,8 @@ impl Drop for Buffer {
     }
 }
 
-struct TableStatus<'buffer>(&'buffer mut Buffer);
-
-// SAFETY: the opcode, the pointer to the buffer and the unit output are those of DM_TABLE_STATUS, which reads and writes
-// the buffer that it is given.
-unsafe impl Ioctl for TableStatus<'_> {
+// SAFETY: the opcode, the pointer and the unit output are those of DM_TABLE_STATUS, which reads and writes the buffer.
+unsafe impl Ioctl for &mut Buffer {
     type Output = ();
     const IS_MUTATING: bool = true;
 
@@ -165,7 +150,7 @@ unsafe impl Ioctl for TableStatus<'_> {
     }
 
     fn as_ptr(&mut self) -> *mut c_void {
-        self.0.0.as_mut_ptr().cast()
+        self.0.as_mut_ptr().cast()
     }
 
     unsafe fn output_from_ptr(_: IoctlOutput, _: *mut c_void) -> rustix::io::Result<()> {
@@ -237,8 +222,7 @@ mod tests {
     }
 
     fn header(target_count: u32) -> Header {
-        let mut buffer = Buffer::new(FIRST_BYTES);
-        buffer.ask(0, DmQuestion::Table);
+        let buffer = Buffer::new(FIRST_BYTES, 0, DmQuestion::Table);
         Header { target_count, ..buffer.header() }
     }
 

@@ -85,11 +85,16 @@ pub const MAX_EXTENTS: usize = 1 << 20;
 pub fn extents(fd: impl AsFd, offset: u64, len: u64, sync: ExtentSync) -> io::Result<Vec<Extent>> {
     let fd = fd.as_fd();
     let end = if len == 0 { u64::MAX } else { offset.saturating_add(len) };
-    let mut flags = match sync {
-        ExtentSync::Flush => FIEMAP_FLAG_SYNC,
-        ExtentSync::AsIs => 0,
-    };
-    let mut request = Box::new(RawFiemap::default());
+    let mut flags = if sync == ExtentSync::Flush { FIEMAP_FLAG_SYNC } else { 0 };
+    let mut request = Box::new(RawFiemap {
+        start: 0,
+        length: 0,
+        flags: 0,
+        mapped_extents: 0,
+        extent_count: EXTENT_COUNT,
+        reserved: 0,
+        extents: [RawExtent::default(); EXTENTS_PER_CALL],
+    });
     let mut found = Vec::new();
     let mut at = offset;
     while at < end {
@@ -97,13 +102,17 @@ pub fn extents(fd: impl AsFd, offset: u64, len: u64, sync: ExtentSync) -> io::Re
         request.length = end - at;
         request.flags = flags;
         request.mapped_extents = 0;
-        request.extent_count = EXTENT_COUNT;
         // SAFETY: the kernel writes at most `extent_count` extents behind the header, and the structure has that many.
         unsafe { ioctl(fd, Updater::<FS_IOC_FIEMAP, RawFiemap>::new(&mut request)) }?;
         let mapped = usize::try_from(request.mapped_extents).unwrap_or(usize::MAX).min(EXTENTS_PER_CALL);
         let Some(last) = request.extents[..mapped].last() else { break };
         let (last_flags, next) = (last.flags, last.logical.saturating_add(last.length));
-        found.extend(request.extents[..mapped].iter().map(|raw| raw.to_extent()));
+        found.extend(request.extents[..mapped].iter().map(|&raw| Extent {
+            logical: raw.logical,
+            physical: raw.physical,
+            len: raw.length,
+            flags: raw.flags,
+        }));
         if last_flags & FIEMAP_EXTENT_LAST != 0 {
             break;
         }
@@ -170,12 +179,6 @@ struct RawExtent {
     reserved: [u32; 3],
 }
 
-impl RawExtent {
-    fn to_extent(self) -> Extent {
-        Extent { logical: self.logical, physical: self.physical, len: self.length, flags: self.flags }
-    }
-}
-
 /// `struct fiemap` of include/uapi/linux/fiemap.h with room for its extents.
 #[repr(C)]
 struct RawFiemap {
@@ -186,20 +189,6 @@ struct RawFiemap {
     extent_count: u32,
     reserved: u32,
     extents: [RawExtent; EXTENTS_PER_CALL],
-}
-
-impl Default for RawFiemap {
-    fn default() -> Self {
-        Self {
-            start: 0,
-            length: 0,
-            flags: 0,
-            mapped_extents: 0,
-            extent_count: 0,
-            reserved: 0,
-            extents: [RawExtent::default(); EXTENTS_PER_CALL],
-        }
-    }
 }
 
 #[cfg(test)]

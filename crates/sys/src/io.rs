@@ -3,57 +3,11 @@
 
 use std::io;
 use std::io::{IoSlice, IoSliceMut};
-use std::ops::BitOr;
 use std::os::fd::AsFd;
 
-use rustix::io::{Errno, ReadWriteFlags};
-
-/// A set of `RWF_*` flags for one transfer, joined by `|`. Numbers are the kernel's (include/uapi/linux/fs.h).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(u32);
-
-impl Flags {
-    /// No flags: plain pread(2) or pwrite(2).
-    pub const NONE: Self = Self(0);
-    /// `RWF_HIPRI`: poll for the completion; direct I/O on queues made for polling only.
-    pub const HIPRI: Self = Self(0x01);
-    /// `RWF_DSYNC`: return when the data is on stable storage.
-    pub const DSYNC: Self = Self(0x02);
-    /// `RWF_SYNC`: as `DSYNC`, with all of the file's metadata.
-    pub const SYNC: Self = Self(0x04);
-    /// `RWF_NOWAIT`: fail with `EAGAIN` instead of waiting.
-    pub const NOWAIT: Self = Self(0x08);
-    /// `RWF_DONTCACHE`: buffered, and dropped from the cache when done. Linux 6.14 and later.
-    pub const DONTCACHE: Self = Self(0x80);
-
-    /// Whether no flag is set.
-    #[inline]
-    #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Whether all flags of `other` are set.
-    #[inline]
-    #[must_use]
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    #[inline]
-    fn raw(self) -> ReadWriteFlags {
-        ReadWriteFlags::from_bits_retain(self.0)
-    }
-}
-
-impl BitOr for Flags {
-    type Output = Self;
-
-    #[inline]
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-}
+use rustix::io::Errno;
+/// The `RWF_*` flags of one transfer; without any it is a plain pread(2) or pwrite(2).
+pub use rustix::io::ReadWriteFlags as Flags;
 
 /// Whether reads of an open file can be tried without waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +33,7 @@ pub fn pread2(fd: impl AsFd, buffer: &mut [u8], offset: u64, flags: Flags) -> io
     if flags.is_empty() {
         return Ok(rustix::io::pread(fd, buffer, offset)?);
     }
-    Ok(rustix::io::preadv2(fd, &mut [IoSliceMut::new(buffer)], offset, flags.raw())?)
+    Ok(rustix::io::preadv2(fd, &mut [IoSliceMut::new(buffer)], offset, flags)?)
 }
 
 /// Writes up to `buffer.len()` bytes at `offset`; returns the bytes written.
@@ -92,7 +46,7 @@ pub fn pwrite2(fd: impl AsFd, buffer: &[u8], offset: u64, flags: Flags) -> io::R
     if flags.is_empty() {
         return Ok(rustix::io::pwrite(fd, buffer, offset)?);
     }
-    Ok(rustix::io::pwritev2(fd, &[IoSlice::new(buffer)], offset, flags.raw())?)
+    Ok(rustix::io::pwritev2(fd, &[IoSlice::new(buffer)], offset, flags)?)
 }
 
 /// Tries one read with NOWAIT at `offset`, which must lie inside the file.
@@ -101,7 +55,7 @@ pub fn pwrite2(fd: impl AsFd, buffer: &[u8], offset: u64, flags: Flags) -> io::R
 /// many bytes on the device, so do it before a measurement, not during one.
 #[must_use]
 pub fn supports_nowait(fd: impl AsFd, buffer: &mut [u8], offset: u64) -> NowaitSupport {
-    match rustix::io::preadv2(fd, &mut [IoSliceMut::new(buffer)], offset, Flags::NOWAIT.raw()) {
+    match rustix::io::preadv2(fd, &mut [IoSliceMut::new(buffer)], offset, Flags::NOWAIT) {
         Ok(_) | Err(Errno::AGAIN) => NowaitSupport::Yes,
         Err(Errno::OPNOTSUPP) => NowaitSupport::No,
         Err(errno) => NowaitSupport::Unknown { errno: errno.raw_os_error() },
@@ -125,19 +79,19 @@ mod tests {
     fn what_is_written_is_read_with_and_without_flags() {
         let file = tempfile::tempfile().unwrap();
         for (index, flags) in
-            [Flags::NONE, Flags::DSYNC, Flags::SYNC, Flags::DSYNC | Flags::SYNC].into_iter().enumerate()
+            [Flags::empty(), Flags::DSYNC, Flags::SYNC, Flags::DSYNC | Flags::SYNC].into_iter().enumerate()
         {
             let offset = u64::try_from(index * 1000).unwrap();
             let text = [u8::try_from(index).unwrap() + 1; 100];
             assert_eq!(pwrite2(&file, &text, offset, flags).unwrap(), 100);
             let mut back = [0; 100];
-            assert_eq!(pread2(&file, &mut back, offset, Flags::NONE).unwrap(), 100);
+            assert_eq!(pread2(&file, &mut back, offset, Flags::empty()).unwrap(), 100);
             assert_eq!(back, text);
         }
         let mut beyond = [0; 10];
-        assert_eq!(pread2(&file, &mut beyond, 1 << 30, Flags::NONE).unwrap(), 0);
+        assert_eq!(pread2(&file, &mut beyond, 1 << 30, Flags::empty()).unwrap(), 0);
         assert_eq!(
-            pread2(&file, &mut beyond, 3095, Flags::NONE).unwrap(),
+            pread2(&file, &mut beyond, 3095, Flags::empty()).unwrap(),
             5,
             "a short read is reported as such"
         );
@@ -146,7 +100,7 @@ mod tests {
     #[test]
     fn nowait_does_not_wait_for_an_uncached_page() {
         let file = tempfile::tempfile().unwrap();
-        pwrite2(&file, &[7; BLOCK], 0, Flags::NONE).unwrap();
+        pwrite2(&file, &[7; BLOCK], 0, Flags::empty()).unwrap();
         let mut buffer = [0; BLOCK];
         assert_eq!(
             pread2(&file, &mut buffer, 0, Flags::NOWAIT).unwrap(),
@@ -181,7 +135,9 @@ mod tests {
     #[test]
     fn dontcache_leaves_nothing_cached_or_is_refused() {
         let file = tempfile::tempfile().unwrap();
-        match pwrite2(&file, &[1; BLOCK], 0, Flags::DONTCACHE | Flags::DSYNC) {
+        // `RWF_DONTCACHE` of Linux 6.14: buffered, and dropped from the cache when done.
+        let dont_cache = Flags::from_bits_retain(0x80);
+        match pwrite2(&file, &[1; BLOCK], 0, dont_cache | Flags::DSYNC) {
             Ok(written) => {
                 assert_eq!(written, BLOCK);
                 assert_eq!(crate::cache::cachestat(&file, 0, 0).unwrap().cached, 0);
@@ -202,9 +158,9 @@ mod tests {
         let mut storage = [3; 2 * BLOCK];
         let buffer = aligned(&mut storage);
         assert_eq!(pwrite2(&file, buffer, 0, Flags::DSYNC).unwrap(), BLOCK);
-        assert_eq!(pread2(&file, buffer, 0, Flags::NONE).unwrap(), BLOCK);
+        assert_eq!(pread2(&file, buffer, 0, Flags::empty()).unwrap(), BLOCK);
         assert_eq!(supports_nowait(&file, buffer, 0), NowaitSupport::Yes);
-        let error = pread2(&file, &mut buffer[..100], 0, Flags::NONE).unwrap_err();
+        let error = pread2(&file, &mut buffer[..100], 0, Flags::empty()).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
     }
 
@@ -212,6 +168,6 @@ mod tests {
     fn flags_join() {
         let both = Flags::DSYNC | Flags::NOWAIT;
         assert!(both.contains(Flags::DSYNC) && both.contains(Flags::NOWAIT) && !both.contains(Flags::HIPRI));
-        assert!(Flags::default().is_empty() && !both.is_empty());
+        assert!(Flags::empty().is_empty() && !both.is_empty());
     }
 }

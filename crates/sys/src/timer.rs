@@ -1,18 +1,8 @@
-//! How precisely a thread sleeps and where it runs. It changes only the calling thread, and never decides to.
+//! Where a thread runs. It changes only the calling thread, and never decides to.
 
 use std::io;
-use std::num::NonZeroU64;
 
 use rustix::thread::CpuSet;
-
-/// Sets how late, in nanoseconds, the kernel may wake the calling thread from a sleep; 0 restores the default,
-/// 50 µs on most systems. Source: prctl(2), `PR_SET_TIMERSLACK`.
-///
-/// # Errors
-/// Those of prctl(2).
-pub fn set_timer_slack_ns(slack_ns: u64) -> io::Result<()> {
-    Ok(rustix::thread::set_current_timer_slack(NonZeroU64::new(slack_ns))?)
-}
 
 /// Lets the calling thread run on the processor `cpu` only (counted from 0).
 ///
@@ -41,20 +31,6 @@ pub fn allowed_cpus() -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn timer_slack_is_set_and_restored() {
-        // Slack belongs to a thread, so a thread of its own leaves the others alone.
-        std::thread::spawn(|| {
-            let default = rustix::thread::current_timer_slack().unwrap();
-            set_timer_slack_ns(1).unwrap();
-            assert_eq!(rustix::thread::current_timer_slack().unwrap(), 1);
-            set_timer_slack_ns(0).unwrap();
-            assert_eq!(rustix::thread::current_timer_slack().unwrap(), default);
-        })
-        .join()
-        .unwrap();
-    }
 
     #[test]
     fn a_pinned_thread_is_allowed_nowhere_else() {

@@ -37,14 +37,6 @@ pub fn process_usage() -> io::Result<Usage> {
     usage_of(libc::RUSAGE_SELF)
 }
 
-/// Usage of the calling thread alone (`RUSAGE_THREAD`). Its `max_rss_bytes` is still that of the process.
-///
-/// # Errors
-/// Those of getrusage(2), which has none for valid arguments.
-pub fn thread_usage() -> io::Result<Usage> {
-    usage_of(libc::RUSAGE_THREAD)
-}
-
 fn usage_of(who: libc::c_int) -> io::Result<Usage> {
     let mut raw = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills the whole structure at the pointer, which is valid for it.
@@ -78,6 +70,11 @@ fn count(value: impl TryInto<u64>) -> u64 {
 mod tests {
     use super::*;
     use std::time::{Duration, Instant};
+
+    /// Usage of the calling thread alone. Its `max_rss_bytes` is still that of the process.
+    fn thread_usage() -> io::Result<Usage> {
+        usage_of(libc::RUSAGE_THREAD)
+    }
 
     fn burn_processor(duration: Duration) {
         let start = Instant::now();

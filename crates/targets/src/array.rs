@@ -20,8 +20,8 @@ pub(crate) fn facts(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Option<Arr
         if has_paths(at.dm_uuid().trim()) {
             return None;
         }
-        let lower: Vec<&Node> = at.slaves.iter().filter_map(|name| tree.get(name)).collect();
-        let data: Vec<&Node> = lower.into_iter().filter(|node| holds_data(node)).collect();
+        let lower = at.slaves.iter().filter_map(|name| tree.get(name));
+        let data: Vec<&Node> = lower.filter(|node| holds_data(node)).collect();
         match data.as_slice() {
             [] => return None,
             [only] => at = tree.whole(only),

@@ -6,7 +6,7 @@ use crate::examined::{Examined, Place};
 use crate::identity::NoIdentity;
 use crate::permission::{Access, Overwrite, Permission, Refusal};
 use crate::signature;
-use crate::uses::{Use, UseKind};
+use crate::uses::{Found, UseKind};
 use rdsk_units::printable;
 
 /// Decides. Reading is always allowed; for a directory, `Write` asks whether a test file may be created in it.
@@ -28,15 +28,8 @@ pub fn authorize(examined: &Examined, access: Access, permission: &Permission) -
 }
 
 /// Checks again, with the uses as they are now, a target that was authorized before.
-///
-/// # Errors
-/// The refusal.
-pub(crate) fn authorize_uses(
-    examined: &Examined,
-    uses: Vec<Use>,
-    doubts: Vec<String>,
-) -> Result<(), Refusal> {
-    let now = Examined { uses, doubts, ..examined.clone() };
+pub(crate) fn authorize_uses(examined: &Examined, found: Found) -> Result<(), Refusal> {
+    let now = Examined { uses: found.uses, doubts: found.doubts, ..examined.clone() };
     match now.uses.first() {
         Some(first) => Err(refuse_use(&now, first.kind)),
         None => prove(&now),
@@ -45,14 +38,11 @@ pub(crate) fn authorize_uses(
 
 fn authorize_file(examined: &Examined, permission: &Permission) -> Result<(), Refusal> {
     prove(examined)?;
+    let reason = "rdsk did not create this file, and writing would destroy its content";
+    let hint = "measure reads, name a directory to have a test file created there, or add --overwrite to lose the content";
     match permission.overwrite {
         Overwrite::Allowed => Ok(()),
-        Overwrite::Refused => Err(refusal(
-            examined,
-            "needs-overwrite",
-            "rdsk did not create this file, and writing would destroy its content",
-            "measure reads, name a directory to have a test file created there, or add --overwrite to lose the content",
-        )),
+        Overwrite::Refused => Err(refusal(examined, "needs-overwrite", reason, hint)),
     }
 }
 
@@ -64,16 +54,17 @@ fn authorize_block(examined: &Examined, permission: &Permission) -> Result<(), R
     };
     let Some(best) = examined.identities.first() else {
         let nothing = match examined.no_identities.first() {
-            Some(none) => format!("nothing distinguishes it from other devices ({})", why_none(none)),
+            // `the serial number 2000: sdb has it too`.
+            Some(NoIdentity { identity, why }) => format!(
+                "nothing distinguishes it from other devices ({} {}: {why})",
+                identity.kind.noun(),
+                printable(&identity.text)
+            ),
             None => "it has no serial number, WWN, UUID or name to identify it by".to_owned(),
         };
         let reason = format!("{nothing}, and {content}");
-        return Err(refusal(
-            examined,
-            "no-identity",
-            &reason,
-            "measure reads, or name a device for which rdsk info shows an identity",
-        ));
+        let hint = "measure reads, or name a device for which rdsk info shows an identity";
+        return Err(refusal(examined, "no-identity", &reason, hint));
     };
     let way = format!("measure reads, or add --destroy {} to lose everything on it", quoted(&best.text));
     match permission.destroy.as_deref() {
@@ -81,22 +72,16 @@ fn authorize_block(examined: &Examined, permission: &Permission) -> Result<(), R
         Some(word) if examined.identities.iter().any(|identity| identity.is_named_by(word)) => Ok(()),
         Some(word) => {
             let word = printable(word);
-            let kernel = if is_kernel_name(examined, &word) {
-                " (kernel names change when disks are added or moved)"
-            } else {
-                ""
-            };
+            let bare = word.strip_prefix("/dev/").unwrap_or(&word);
+            let is_kernel_name = examined.target.device.as_ref().is_some_and(|device| device.name == bare);
+            let kernel =
+                if is_kernel_name { " (kernel names change when disks are added or moved)" } else { "" };
             let none = examined.no_identities.iter().find(|none| printable(&none.identity.text) == word);
             let shared = none.map_or_else(String::new, |none| format!(" ({})", none.why));
             let reason = format!("\"{word}\" is not one of its identities{kernel}{shared}, and {content}");
             Err(refusal(examined, "wrong-identity", &reason, &way))
         }
     }
-}
-
-/// `the serial number 2000: sdb has it too`.
-fn why_none(none: &NoIdentity) -> String {
-    format!("{} {}: {}", none.identity.kind.noun(), printable(&none.identity.text), none.why)
 }
 
 /// Refuses if something could not be examined.
@@ -110,46 +95,33 @@ fn prove(examined: &Examined) -> Result<(), Refusal> {
     Err(refusal(examined, "cannot-prove-unused", &reason, hint))
 }
 
-fn is_kernel_name(examined: &Examined, word: &str) -> bool {
-    let name = word.strip_prefix("/dev/").unwrap_or(word);
-    examined.target.device.as_ref().is_some_and(|device| device.name == name)
-}
-
 fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
-    let same: Vec<&str> = examined.uses.iter().filter(|used| used.kind == kind).map(text_of).collect();
-    let list = listed(&same, 3);
-    let (code, reason) = match kind {
-        UseKind::SystemDisk => ("system-disk", format!("it is the disk under the running system ({list})")),
-        UseKind::Mounted => ("mounted", format!("it holds a mounted filesystem ({list})")),
-        UseKind::Swap => ("swap", format!("it is active swap space ({list})")),
-        UseKind::Holder => ("held", format!("other devices are built on it ({list})")),
-        UseKind::BackingFile => ("backing-file", format!("a loop device uses the same data ({list})")),
-        UseKind::SharedSectors => {
-            ("shared-sectors", format!("another device has some of its sectors ({list})"))
-        }
-        UseKind::Exported => ("exported", format!("it is exported to other hosts ({list})")),
-        UseKind::OpenExclusive => ("in-use", format!("another program holds it exclusively ({list})")),
-        UseKind::OpenElsewhere => ("in-use", format!("it is open elsewhere ({list})")),
-        UseKind::Member => {
-            ("member", format!("its label says that it is part of something larger, or encrypted ({list})"))
-        }
-        UseKind::HostManaged => {
-            ("host-managed", format!("it accepts writes only at the write pointers of its zones ({list})"))
-        }
-        UseKind::ThinPool => ("thin-pool", list),
-        UseKind::ReadOnly => ("read-only", format!("it is read-only ({list})")),
-        UseKind::NotWritable => ("not-writable", format!("this user may not write there ({list})")),
-        UseKind::InMemory => ("in-memory", list),
+    let same = examined.uses.iter().filter(|used| used.kind == kind);
+    let list = listed(&same.map(|used| used.text.as_str()).collect::<Vec<_>>(), 3);
+    let (code, what) = match kind {
+        UseKind::SystemDisk => ("system-disk", "it is the disk under the running system"),
+        UseKind::Mounted => ("mounted", "it holds a mounted filesystem"),
+        UseKind::Swap => ("swap", "it is active swap space"),
+        UseKind::Holder => ("held", "other devices are built on it"),
+        UseKind::BackingFile => ("backing-file", "a loop device uses the same data"),
+        UseKind::SharedSectors => ("shared-sectors", "another device has some of its sectors"),
+        UseKind::Exported => ("exported", "it is exported to other hosts"),
+        UseKind::OpenExclusive => ("in-use", "another program holds it exclusively"),
+        UseKind::OpenElsewhere => ("in-use", "it is open elsewhere"),
+        UseKind::Member => ("member", "its label says that it is part of something larger, or encrypted"),
+        UseKind::HostManaged => ("host-managed", "it accepts writes only at the write pointers of its zones"),
+        // These two say it all in the text of the use.
+        UseKind::ThinPool => ("thin-pool", ""),
+        UseKind::InMemory => ("in-memory", ""),
+        UseKind::ReadOnly => ("read-only", "it is read-only"),
+        UseKind::NotWritable => ("not-writable", "this user may not write there"),
     };
+    let reason = if what.is_empty() { list } else { format!("{what} ({list})") };
     let hint = match (&examined.place, kind) {
-        (Place::Block { .. }, UseKind::Member) => {
-            let path = shown(&examined.path);
-            let hint = format!(
-                "measure reads, or, if nothing needs it any more, remove the label with wipefs --all {}",
-                quoted(&path)
-            );
-            return refusal(examined, code, &reason, &hint);
-        }
+        (Place::Block { .. }, UseKind::Member) => &format!(
+            "measure reads, or, if nothing needs it any more, remove the label with wipefs --all {}",
+            quoted(&shown(&examined.path))
+        ),
         (_, UseKind::ThinPool) => {
             "enlarge it with lvextend, or measure reads, or name something outside of it"
         }
@@ -159,10 +131,6 @@ fn refuse_use(examined: &Examined, kind: UseKind) -> Refusal {
         (Place::Block { .. } | Place::Sim(_), _) => "measure reads, or name an unused device",
     };
     refusal(examined, code, &reason, hint)
-}
-
-fn text_of(used: &Use) -> &str {
-    &used.text
 }
 
 fn refusal(examined: &Examined, code: &'static str, reason: &str, hint: &str) -> Refusal {

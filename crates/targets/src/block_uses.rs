@@ -22,14 +22,11 @@ const SYSTEM_POINTS: [&str; 5] = ["/", "/usr", "/boot", "/boot/efi", "/efi"];
 enum Relation {
     /// The device itself, its partition, or the disk that it is a part of: the same blocks.
     Same,
-    /// Built on one of these.
     Holder,
-    /// One that it is built on.
     Below,
     /// One that shares some of its sectors, and neither is built on the other.
     Overlapping,
-    /// One that spans the whole pool of which it is a volume. LVM keeps such a device for every pool, and nobody uses
-    /// it.
+    /// One that spans the whole pool of which it is a volume. LVM keeps an unused one for every pool.
     Pool,
     /// Another path to its LUN, or a partition seen on that path.
     OtherPath,
@@ -43,7 +40,7 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> Found {
     add_overlapping(machine, node, &mut related, &mut found);
     mounted(machine, &related, &mut found);
     for path in &machine.swaps {
-        if let Some(swap) = machine.device_of_swap(path)
+        if let Some(swap) = machine.tree.by_path(path, &machine.roots.dev)
             && let Some(relation) = relation_of(&related, swap)
         {
             found.add(UseKind::Swap, &with_relation(&swap.shown(), relation));
@@ -69,11 +66,8 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> Found {
         }
     }
     processes::writers(&machine.roots.proc, &nodes, &mut found);
-    exports::find(
-        machine,
-        &ExportQuery::Devices(&related.iter().map(|(node, _)| node.number).collect()),
-        &mut found,
-    );
+    let numbers = related.iter().map(|(node, _)| node.number).collect();
+    exports::find(machine, &ExportQuery::Devices(&numbers), &mut found);
     system_disk(machine, node, &mut found);
     if let Some(below) = machine.device_below_loop(node) {
         found.add(UseKind::BackingFile, &format!("it keeps its data on {}", below.shown()));
@@ -90,15 +84,10 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node) -> Found {
 fn held_exclusively(machine: &Machine<'_>, related: &Related<'_>, found: &mut Found) {
     for (other, relation) in related {
         let is_past = matches!(relation, Relation::Overlapping | Relation::OtherPath);
+        let is_held = !other.holders.is_empty() || !machine.tree.whole(other).holders.is_empty();
         let path = machine.roots.dev.join(other.kernel_name());
-        if !is_past
-            || !other.holders.is_empty()
-            || !machine.tree.whole(other).holders.is_empty()
-            || machine
-                .tree
-                .by_path(&path, &machine.roots.dev)
-                .is_none_or(|there| there.number != other.number)
-        {
+        let there = machine.tree.by_path(&path, &machine.roots.dev);
+        if !is_past || is_held || there.is_none_or(|there| there.number != other.number) {
             continue;
         }
         let mut busy = Found::default();
@@ -168,7 +157,6 @@ fn logical_partitions<'machine>(
         .filter(move |name| machine.tree.get(name).and_then(index).is_some_and(|index| index > 4))
 }
 
-/// Adds the devices that share sectors with `node` and are not stacked on it.
 fn add_overlapping<'machine>(
     machine: &'machine Machine<'_>,
     node: &'machine Node,
@@ -190,9 +178,8 @@ fn add_overlapping<'machine>(
         };
         match own.share(&Extents::of(machine, other, Reach::DependsOn)) {
             Sharing::No => {}
-            Sharing::Yes => related.push((other, relation)),
             Sharing::ByPool if relation == Relation::Overlapping => related.push((other, Relation::Pool)),
-            Sharing::ByPool => related.push((other, relation)),
+            Sharing::Yes | Sharing::ByPool => related.push((other, relation)),
             Sharing::Perhaps(_) if relation == Relation::Below => related.push((other, relation)),
             Sharing::Perhaps(why) => {
                 found.doubt(&format!("{} may have some of its sectors: {why}", other.shown()));

@@ -1,6 +1,5 @@
 //! The Claim: the right to use a target, after it was examined and the access was authorized. Everything that is opened
-//! for measuring is opened here, from a handle on the very inode that was checked. A Claim for reading never gives a
-//! writable descriptor.
+//! for measuring is opened here, from a handle on the inode that was checked. A Claim for reading is never writable.
 
 use crate::authorize::{authorize, authorize_uses};
 use crate::device_number::DeviceNumber;
@@ -46,11 +45,9 @@ pub struct Claim {
     held: Held,
     /// `None` if only reading was claimed, and for files that rdsk created.
     recheck: Option<Box<Recheck>>,
-    /// Removed when the Claim is dropped.
     test_file: Option<TestFile>,
 }
 
-/// What a Claim holds.
 #[derive(Debug)]
 enum Held {
     Node { handle: OwnedFd, node: Expected },
@@ -100,19 +97,16 @@ struct Recheck {
 /// # Errors
 /// The refusal; or if the target is a directory, has changed since it was examined, or cannot be opened for reading.
 pub fn claim(
-    examined: Examined,
+    mut examined: Examined,
     access: Access,
     permission: &Permission,
     roots: &Roots,
 ) -> Result<Claim, TargetError> {
-    let mut examined = examined;
     if access == Access::Write && !matches!(examined.place, Place::Sim(_)) {
         let mut fresh = examine_path(&examined.target.name, examined.path.clone(), roots, Exclusive::Ask)?;
         if fresh.place != examined.place && !matches!(fresh.place, Place::Directory { .. }) {
-            return Err(TargetError::Changed {
-                path: shown(&examined.path),
-                what: "its path leads to something else",
-            });
+            let what = "its path leads to something else";
+            return Err(TargetError::Changed { path: shown(&examined.path), what });
         }
         fresh.target.index = examined.target.index;
         examined = fresh;
@@ -136,11 +130,9 @@ pub fn claim(
     }
     let path = if claim.target.direct_io == Some(true) { IoPath::Direct } else { IoPath::Buffered };
     if access == Access::Write {
-        // Whether it opens for writing is tested before anything is measured: permissions, immutable files, running
-        // programs.
+        // Whether it opens for writing is tested first: permissions, immutable files, running programs.
         let open = claim.open(OpenMode { access, path: IoPath::Buffered, sync: Sync::None })?;
-        // While nobody else can take it, everything is checked once more: a signature may have been written since
-        // the last look.
+        // While nobody else can take it, everything is checked once more: a signature may be new.
         let now = examine_path(&claim.target.name, claim.path.clone(), roots, Exclusive::Ours)?;
         authorize(&now, access, permission)?;
         drop(open);
@@ -226,7 +218,7 @@ impl Claim {
         self.check(&fd, node)?;
         if let Some(recheck) = self.recheck.as_deref().filter(|_| mode.access == Access::Write) {
             let now = uses_now(&self.path, &recheck.examined.place, &recheck.roots);
-            authorize_uses(&recheck.examined, now.uses, now.doubts)?;
+            authorize_uses(&recheck.examined, now)?;
         }
         Ok(fd)
     }
@@ -256,8 +248,7 @@ impl Claim {
         Ok(claim)
     }
 
-    /// Compares what was opened with what was checked. An open device can no longer be replaced, so this comes after
-    /// opening.
+    /// Compares what was opened with what was checked, after opening: an open device can no longer be replaced.
     fn check(&self, fd: impl AsFd, node: &Expected) -> Result<(), TargetError> {
         node.check_inode(&fd, &self.path)?;
         let Expected::Block { attachment, sys, .. } = node else { return Ok(()) };
@@ -267,14 +258,13 @@ impl Claim {
             return changed("its medium or backing file has changed");
         }
         // The handle may be a node in a tree that sysfs does not describe; the ioctl is authoritative.
-        match probe::open_block_size(&fd) {
-            Some(size) if size != self.target.size_bytes => changed("its size has changed"),
+        match rdsk_sys::device::block_device_size(&fd) {
+            Ok(size) if size != self.target.size_bytes => changed("its size has changed"),
             _ => Ok(()),
         }
     }
 }
 
-/// Takes the handle and checks that it is the right one.
 fn hold(target: Target, path: PathBuf, access: Access, node: Expected) -> Result<Claim, TargetError> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let handle = rustix::fs::open(&path, flags, Mode::empty())

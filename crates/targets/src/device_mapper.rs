@@ -13,18 +13,15 @@ use std::os::fd::OwnedFd;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) begin: u64,
-    /// The byte after its end.
     pub(crate) end: u64,
     /// The kind of target: `linear`, `snapshot`.
     pub(crate) kind: String,
     pub(crate) parts: Vec<Part>,
 }
 
-/// One device below a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) device: DeviceNumber,
-    /// Where on it.
     pub(crate) span: Span,
     /// Whether writes reach the device.
     pub(crate) role: Role,
@@ -35,20 +32,15 @@ pub(crate) struct Part {
 pub(crate) enum Span {
     /// Byte for byte, from this byte on.
     Linear {
-        /// Where the row's first byte lies.
         offset: u64,
     },
-    /// Somewhere in this range.
     Within {
-        /// Its first byte.
         begin: u64,
-        /// The byte after its end.
         end: u64,
     },
     Anywhere,
     /// In blocks of a pool that belong to this volume alone, except snapshots, which the pool keeps apart.
     Volume {
-        /// The number of the volume in its pool.
         id: u64,
     },
 }
@@ -72,7 +64,6 @@ pub(crate) struct PoolSpace {
     pub(crate) metadata_percent: u64,
 }
 
-/// A handle for queries to device mapper.
 #[derive(Debug)]
 pub(crate) enum Mapper<'roots> {
     Kernel(io::Result<OwnedFd>),
@@ -118,8 +109,7 @@ impl<'roots> Mapper<'roots> {
         space.map(Some).ok_or_else(|| "the state of the thin pool is not understood".to_owned())
     }
 
-    /// How full the store of the snapshot `node` is; `None` if the snapshot is already lost, or the device is not
-    /// one.
+    /// How full the store of the snapshot `node` is; `None` if it is already lost, or the device is no snapshot.
     pub(crate) fn store_space(&self, node: &Node) -> Option<PoolSpace> {
         let status = self.ask(node, DmQuestion::Status).ok()?;
         let line = status.iter().find(|line| line.kind == "snapshot")?;
@@ -185,22 +175,19 @@ fn row(line: &DmLine) -> Row {
     let begin = line.start_sectors.saturating_mul(SECTOR_BYTES);
     let end = begin.saturating_add(line.length_sectors.saturating_mul(SECTOR_BYTES));
     let list: Vec<&str> = words(line).collect();
+    let from_begin = |device| data(device, Span::Linear { offset: begin });
     let parts = match line.kind.as_str() {
         "linear" | "flakey" | "dust" => linear(&list, 0).map(|part| vec![part]),
         "crypt" => linear(&list, 3).map(|part| vec![part]),
         "delay" => {
             [0, 3, 6].iter().filter(|&&at| at == 0 || at < list.len()).map(|&at| linear(&list, at)).collect()
         }
-        "snapshot-origin" => {
-            device(&list, 0).map(|device| vec![data(device, Span::Linear { offset: begin })])
-        }
+        "snapshot-origin" => device(&list, 0).map(|device| vec![from_begin(device)]),
         "snapshot" => snapshot(&list, begin, Role::Origin),
         "snapshot-merge" => snapshot(&list, begin, Role::Data),
         "striped" => striped(&list, end - begin),
         "thin" => thin(&list),
-        "multipath" => {
-            Some(named(&list).map(|device| data(device, Span::Linear { offset: begin })).collect())
-        }
+        "multipath" => Some(named(&list).map(from_begin).collect()),
         _ => None,
     };
     let parts = parts.unwrap_or_else(|| named(&list).map(|device| data(device, Span::Anywhere)).collect());
@@ -215,7 +202,6 @@ fn device(list: &[&str], at: usize) -> Option<DeviceNumber> {
     list.get(at)?.parse().ok()
 }
 
-/// Every device that is named.
 fn named<'list>(list: &'list [&str]) -> impl Iterator<Item = DeviceNumber> + 'list {
     list.iter().filter_map(|word| word.parse().ok())
 }

@@ -69,10 +69,8 @@ impl TargetError {
         let path = shown(path);
         match source.raw_os_error() {
             Some(libc::ENOENT) => Self::NotFound { path },
-            Some(libc::EBUSY) => {
-                Self::Refused(busy(&path, "another program or a mount holds it exclusively"))
-            }
-            Some(libc::ETXTBSY) => Self::Refused(busy(&path, "it is a program that runs, or swap")),
+            Some(libc::EBUSY) => busy(&path, "another program or a mount holds it exclusively"),
+            Some(libc::ETXTBSY) => busy(&path, "it is a program that runs, or swap"),
             Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => Self::NoSpace { path, done_bytes: 0, source },
             Some(libc::EIO | libc::ENXIO | libc::ENODEV | libc::ENOMEDIUM) => {
                 Self::Io { path, action, source }
@@ -176,15 +174,11 @@ impl TargetError {
             Self::Interrupted => ProblemKind::Interrupted,
             _ => ProblemKind::Refused,
         };
-        let mut message = self.to_string();
-        let cause = match self {
+        let message = match std::error::Error::source(self) {
             // A refusal is its own whole message.
-            Self::Refused(_) => None,
-            _ => std::error::Error::source(self),
+            Some(cause) if !matches!(self, Self::Refused(_)) => format!("{self}: {cause}"),
+            _ => self.to_string(),
         };
-        if let Some(cause) = cause {
-            message = format!("{message}: {cause}");
-        }
         Problem { kind, code: self.code().to_owned(), message, hint: self.hint() }
     }
 }
@@ -197,12 +191,12 @@ fn size_hint(free_bytes: u64) -> String {
     }
 }
 
-fn busy(path: &str, reason: &str) -> Refusal {
-    Refusal {
+fn busy(path: &str, reason: &str) -> TargetError {
+    TargetError::Refused(Refusal {
         code: "in-use",
         message: format!("refusing to write to {path}: {reason}"),
         hint: "measure reads, or name an unused device".to_owned(),
-    }
+    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-/// Something that is exported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Export {
     what: ExportedObject,
@@ -103,8 +102,7 @@ fn nvmet(config: &Path) -> Vec<Export> {
     list
 }
 
-/// `nvmet/subsystems/NQN/passthru/device_path`: the character device of a controller, which serves all its namespaces and
-/// opens none of them.
+/// `nvmet/subsystems/NQN/passthru/device_path`: a controller's character device, which serves all namespaces unopened.
 fn passed_through(machine: &Machine<'_>, config: &Path) -> Vec<Export> {
     let subsystems = config.join("nvmet/subsystems");
     let export = |subsystem: String| {
@@ -205,8 +203,8 @@ fn text_path(file: &Path) -> Option<PathBuf> {
 /// The absolute path after `key`, up to two blanks or the end of the line, as LIO separates its fields.
 fn after(info: &str, key: &str) -> Option<PathBuf> {
     let rest = info.split_once(key)?.1;
-    let end = rest.find(['\n', '\t']).or_else(|| rest.find("  ")).unwrap_or(rest.len());
-    let end = rest.find("  ").map_or(end, |blanks| blanks.min(end));
+    let ends = [rest.find(['\n', '\t']), rest.find("  ")];
+    let end = ends.into_iter().flatten().min().unwrap_or(rest.len());
     let path = PathBuf::from(rest[..end].trim());
     path.is_absolute().then_some(path)
 }

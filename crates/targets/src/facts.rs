@@ -1,5 +1,4 @@
-//! The facts of one block device, from sysfs and device mapper: the fields of [`rdsk_model::Device`]. It opens no
-//! device and decides nothing.
+//! The fields of [`rdsk_model::Device`] from sysfs and device mapper. It opens no device and decides nothing.
 
 use crate::device_mapper::Mapper;
 use crate::device_number::DeviceNumber;
@@ -8,8 +7,7 @@ use crate::sysfs::{Node, SECTOR_BYTES, Tree, names_in, read_number, read_text};
 use rdsk_model::Device;
 use std::path::{Path, PathBuf};
 
-/// Reads everything that sysfs reports, and what device mapper reports about an array. Queue attributes of a partition
-/// are those of its disk.
+/// Reads sysfs, and what device mapper reports about an array. A partition has the queue attributes of its disk.
 pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
     let whole = tree.whole(node);
     let queue = whole.directory.join("queue");
@@ -69,14 +67,12 @@ pub(crate) fn wwns(whole: &Node) -> Vec<String> {
     ["device/wwid", "wwid"].iter().filter_map(|name| trimmed(&whole.directory.join(name))).collect()
 }
 
-/// The kernel's count of media and attachments of a disk (5.15 and later): it changes when a loop device gets another
-/// file or a drive another medium.
+/// The kernel's count of a disk's media and attachments (5.15 and later): another file of a loop device, another medium.
 pub(crate) fn disk_sequence(sys: &Path, whole: &str) -> Option<u64> {
     read_number(&sys.join("block").join(whole).join("diskseq"))
 }
 
-/// Serial number of the disk at `whole`: NVMe and MMC have `device/serial`, virtio has `serial`, SCSI and SATA have page 0x80
-/// of the vital product data.
+/// Serial number of the disk at `whole`: `device/serial` (NVMe, MMC), `serial` (virtio), VPD page 0x80 (SCSI, SATA).
 pub(crate) fn serial(whole: &Path) -> Option<String> {
     trimmed(&whole.join("device/serial"))
         .or_else(|| trimmed(&whole.join("serial")))

@@ -12,7 +12,6 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Finds the uses of the user's file at `path`.
 pub(crate) fn find(machine: &Machine<'_>, path: &Path, inode: Inode) -> Found {
     let mut found = Found::default();
     backing(machine, inode, None, &mut found);
@@ -29,29 +28,25 @@ pub(crate) fn find(machine: &Machine<'_>, path: &Path, inode: Inode) -> Found {
 pub(crate) fn find_below(machine: &Machine<'_>, node: &Node) -> Found {
     let mut found = Found::default();
     for below in machine.tree.stack(node).iter().filter_map(|name| machine.tree.get(name)) {
-        if let Some(file) =
-            below.backing_file.as_deref().filter(|_| machine.device_below_loop(below).is_none())
-        {
-            found.extend(find_below_loop(machine, &below.name, file));
+        let file = below.backing_file.as_deref().filter(|_| machine.device_below_loop(below).is_none());
+        if let Some(file) = file {
+            find_below_loop(machine, &below.name, file, &mut found);
         }
     }
     found
 }
 
-/// Finds who else uses the backing file of the loop device `loop_name`.
-fn find_below_loop(machine: &Machine<'_>, loop_name: &str, path: &Path) -> Found {
-    let mut found = Found::default();
+fn find_below_loop(machine: &Machine<'_>, loop_name: &str, path: &Path, found: &mut Found) {
     match fs::metadata(path) {
         Ok(meta) => {
             let inode = (meta.dev(), meta.ino());
-            backing(machine, inode, Some(loop_name), &mut found);
-            swapped(machine, path, inode, &mut found);
-            exports::find(machine, &ExportQuery::File(inode), &mut found);
-            users_of_file(&machine.roots.proc, path, inode, Openers::Any, &mut found);
+            backing(machine, inode, Some(loop_name), found);
+            swapped(machine, path, inode, found);
+            exports::find(machine, &ExportQuery::File(inode), found);
+            users_of_file(&machine.roots.proc, path, inode, Openers::Any, found);
         }
         Err(error) => found.doubt(&format!("its backing file {} cannot be examined ({error})", shown(path))),
     }
-    found
 }
 
 fn backing(machine: &Machine<'_>, inode: Inode, except: Option<&str>, found: &mut Found) {

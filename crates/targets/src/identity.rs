@@ -23,47 +23,36 @@ pub(crate) fn find(machine: &Machine<'_>, node: &Node, lsblk: Option<&Lsblk>) ->
     let whole = machine.tree.whole(node);
     let mut names = Names::default();
     // The serial number that `lsblk` reports for a partition is that of its disk.
-    classify_names(machine, whole, &inventory, lsblk, &mut names);
+    classify_names(whole, &inventory, lsblk, &mut names);
     if node.name != whole.name {
         // The disk's links name the disk; the partition has its own.
         names.identities.retain(|identity| identity.kind != IdentityKind::ById);
         names.no_identities.retain(|none| none.identity.kind != IdentityKind::ById);
-        classify_names(machine, node, &inventory, lsblk, &mut names);
+        classify_names(node, &inventory, lsblk, &mut names);
     }
     names
 }
 
 /// Adds the names of `node` itself, each to the list it belongs to.
-fn classify_names(
-    machine: &Machine<'_>,
-    node: &Node,
-    inventory: &Inventory,
-    lsblk: Option<&Lsblk>,
-    names: &mut Names,
-) {
-    let disk = machine.tree.whole(node);
-    let hardware_words = own::of_node(machine, disk, inventory, lsblk);
-    let rejection_reason = |identity: &Identity| rejection_reason(machine, node, identity, inventory);
-    let (mut good, mut junk, mut is_shared) = (Vec::new(), Vec::new(), false);
+fn classify_names(node: &Node, inventory: &Inventory<'_>, lsblk: Option<&Lsblk>, names: &mut Names) {
+    let disk = inventory.machine.tree.whole(node);
+    let hardware_words = own::of_node(disk, inventory, lsblk);
+    let is_shared = |word: &Identity| !shared::devices_sharing(disk, word, inventory).is_empty();
+    let is_disk_shared = hardware_words.iter().any(|word| is_hardware(word.kind) && is_shared(word));
+    let (mut good, mut junk) = (Vec::new(), Vec::new());
     for word in hardware_words.iter().filter(|word| is_hardware(word.kind)) {
-        let list = match self::rejection_reason(machine, disk, word, inventory) {
-            None => &mut good,
-            Some(_) => {
-                is_shared |= !shared::devices_sharing(machine, disk, word, inventory).is_empty();
-                &mut junk
-            }
-        };
+        let list = if rejection_reason(disk, word, inventory).is_none() { &mut good } else { &mut junk };
         list.push(shared::key(&word.text));
     }
-    for identity in own::of_node(machine, node, inventory, lsblk) {
-        let why = rejection_reason(&identity).or_else(|| {
+    for identity in own::of_node(node, inventory, lsblk) {
+        let why = rejection_reason(node, &identity, inventory).or_else(|| {
             // udev builds these names from serial number and World Wide Name, and points the link at one of the
             // devices that share them; a name of the content of a LUN leads to one of its paths in the same way.
             let key = shared::key(&identity.text);
             let rests_on =
                 |words: &[String]| words.iter().any(|word| !word.is_empty() && key.contains(word.as_str()));
             let is_link = identity.kind == IdentityKind::ById;
-            (is_link && (is_shared || rests_on(&junk)) && !rests_on(&good))
+            (is_link && (is_disk_shared || rests_on(&junk)) && !rests_on(&good))
                 .then(|| "it is built from what several devices have".to_owned())
         });
         match why {
@@ -85,16 +74,11 @@ fn is_hardware(kind: IdentityKind) -> bool {
 }
 
 /// Why a name of `node` does not distinguish it from other devices; `None` if it does.
-fn rejection_reason(
-    machine: &Machine<'_>,
-    node: &Node,
-    identity: &Identity,
-    inventory: &Inventory,
-) -> Option<String> {
+fn rejection_reason(node: &Node, identity: &Identity, inventory: &Inventory<'_>) -> Option<String> {
     if is_hardware(identity.kind) && !(is_distinctive(&identity.text) && has_serial_inside(&identity.text)) {
         return Some("many devices report the same".to_owned());
     }
-    if is_kernel_name(machine, &identity.text) {
+    if is_kernel_name(inventory.machine, &identity.text) {
         return Some("the kernel may give this name to any device".to_owned());
     }
     // If the names of the other devices are not known, a name that only udev knows may belong to any of them.
@@ -106,7 +90,7 @@ fn rejection_reason(
     if !inventory.is_available && !known_to_kernel {
         return Some("lsblk cannot say whether others have it too".to_owned());
     }
-    let others = shared::devices_sharing(machine, node, identity, inventory);
+    let others = shared::devices_sharing(node, identity, inventory);
     match others.len() {
         0 => None,
         1 => Some(format!("{} has it too", printable(&others[0]))),

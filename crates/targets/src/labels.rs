@@ -3,8 +3,7 @@
 
 use crate::signature::Signature;
 
-/// Whether a label, as libblkid names it, is of that kind. Members of md, LVM, ZFS, DDF and vendors' arrays are all
-/// called `…_member`.
+/// Whether a label, as libblkid names it, is of that kind; `…_member` is one of md, LVM, ZFS, DDF or a vendor's array.
 pub(crate) fn belongs_elsewhere(signature: &Signature) -> bool {
     const OTHERS: [&str; 13] = [
         "crypto_LUKS",

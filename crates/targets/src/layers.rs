@@ -1,12 +1,10 @@
-//! What a device is built on, as a tree with the members of an array side by side: kind, size and name of each. It
-//! reads only sysfs.
+//! What a device is built on, as a tree with the members of an array side by side. It reads only sysfs.
 
 use crate::lvm::logical_volume;
 use crate::sysfs::{Node, Tree, read_text};
 use rdsk_model::Layer;
 
-/// Levels and devices of a tree; what is below them is left out. A disk appears in the tree once for each of its
-/// partitions.
+/// Limits of a tree; what is below them is left out. A disk appears in it once for each of its partitions.
 const MAX_LEVELS: usize = 16;
 const MAX_LAYERS: usize = 512;
 
@@ -17,10 +15,8 @@ pub(crate) fn below(tree: &Tree, node: &Node) -> Vec<Layer> {
 }
 
 fn layers_below(tree: &Tree, node: &Node, levels: usize, left: &mut usize) -> Vec<Layer> {
-    let names = node.slaves.iter().chain(&node.parent);
-    let members = names.filter_map(|name| tree.get(name));
     let mut layers = Vec::new();
-    for member in members {
+    for member in node.slaves.iter().chain(&node.parent).filter_map(|name| tree.get(name)) {
         if levels == 0 || *left == 0 {
             break;
         }
@@ -55,8 +51,7 @@ pub(crate) fn kind(node: &Node) -> String {
     }
 }
 
-/// Who created a device-mapper device, from the prefix of its UUID: `LVM`, `CRYPT-LUKS2`, `mpath`. The kernel does not
-/// report its targets in sysfs.
+/// Who created a device-mapper device, from the prefix of its UUID, as sysfs has no targets: `LVM`, `CRYPT-LUKS2`, `mpath`.
 fn maker(uuid: &str) -> Option<String> {
     let mut parts = uuid.split('-');
     let first = parts.next()?;

@@ -38,7 +38,6 @@ impl Luns {
     }
 }
 
-/// What a disk is recognized by.
 #[derive(Debug, Default)]
 struct LookupKeys {
     /// What it looks for among the others.

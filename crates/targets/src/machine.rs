@@ -18,19 +18,15 @@ use std::path::PathBuf;
 /// The state of the machine at one moment.
 #[derive(Debug)]
 pub(crate) struct Machine<'roots> {
-    /// Where it was read.
     pub(crate) roots: &'roots Roots,
     pub(crate) tree: Tree,
-    /// Which disks are paths of one LUN.
     pub(crate) luns: Luns,
-    /// Device mapper, for queries.
     pub(crate) mapper: Mapper<'roots>,
     /// What device-mapper devices are built on, by kernel name, or why that is not known.
     tables: BTreeMap<String, Result<Vec<Row>, String>>,
     /// The backing of loop devices that sysfs shows as attached, by kernel name: `None` for those that have been
     /// detached since. Those for which no source reports one are missing.
     backings: BTreeMap<String, Option<Backing>>,
-    /// The mounts of every namespace that can be seen.
     pub(crate) mounts: Vec<Mount>,
     pub(crate) swaps: Vec<PathBuf>,
 }
@@ -58,7 +54,6 @@ impl<'roots> Machine<'roots> {
         self.tables.get(&node.name)
     }
 
-    /// The backing of a loop device.
     pub(crate) fn backing(&self, node: &Node) -> Option<Backing> {
         self.backings.get(&node.name).copied().flatten()
     }
@@ -78,14 +73,9 @@ impl<'roots> Machine<'roots> {
             .or_else(|| self.tree.by_path(&mount.source, &self.roots.dev))
             .or_else(|| {
                 let upper = mount.super_option("upperdir")?;
-                let number = DeviceNumber::from_raw(std::fs::metadata(upper).ok()?.dev());
+                let number = DeviceNumber::from_raw(fs::metadata(upper).ok()?.dev());
                 self.tree.by_number(number)
             })
-    }
-
-    /// The device that is a swap space; `None` for a swap file.
-    pub(crate) fn device_of_swap(&self, path: &std::path::Path) -> Option<&Node> {
-        self.tree.by_path(path, &self.roots.dev)
     }
 
     /// The block device that backs a loop device; `None` if a file does.
@@ -101,7 +91,6 @@ impl<'roots> Machine<'roots> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Backing {
     pub(crate) inode: (u64, u64),
-    /// Set if it is a block device.
     device: Option<DeviceNumber>,
 }
 

@@ -1,5 +1,4 @@
-//! What is mounted and what is swapped to, from procfs, in every mount namespace that can be seen. It reads text and
-//! decides nothing.
+//! What is mounted and swapped to, from procfs, in every mount namespace that can be seen. It decides nothing.
 
 use crate::device_number::DeviceNumber;
 use crate::uses::Found;
@@ -16,9 +15,7 @@ const MAX_PROCESSES: usize = 1 << 16;
 /// In whose mount namespace something is mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Namespace {
-    /// This process sees it.
     Own,
-    /// A container or another sandbox does.
     Other,
 }
 
@@ -33,13 +30,11 @@ pub(crate) struct Mount {
     pub(crate) kind: String,
     /// `/dev/sda1`, or a word that the filesystem chose.
     pub(crate) source: PathBuf,
-    /// Options of the filesystem.
     pub(crate) super_options: String,
     pub(crate) namespace: Namespace,
 }
 
 impl Mount {
-    /// Whether the mount or the filesystem is read-only.
     pub(crate) fn is_read_only(&self) -> bool {
         [&self.options, &self.super_options].iter().any(|list| list.split(',').any(|word| word == "ro"))
     }

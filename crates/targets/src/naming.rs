@@ -13,7 +13,7 @@ use crate::uses::Found;
 use rdsk_units::printable;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The node of the one device that `word` names; `None` if it names no device.
 ///
@@ -31,23 +31,15 @@ pub(crate) fn resolve(word: &str, roots: &Roots) -> Result<Option<PathBuf>, Targ
     let inventory = Inventory::read(&machine);
     let named = match Tag::parse(word) {
         Some(tag) => tagged(&machine, &inventory, &tag),
-        None => machine
-            .tree
-            .nodes()
-            .filter(|node| {
-                !identity::is_kernel_name(&machine, word) && has_name(&machine, node, &inventory, word)
-            })
-            .collect(),
+        None if identity::is_kernel_name(&machine, word) => Vec::new(),
+        None => machine.tree.nodes().filter(|node| has_name(node, &inventory, word)).collect(),
     };
     match topmost(&machine, &named) {
         [] => Ok(None),
         [node] => node_path(&machine, node).map(Some),
         several => Err(TargetError::Ambiguous {
             name: printable(word),
-            candidates: several
-                .iter()
-                .map(|node| printable(&format!("/dev/{}", node.kernel_name())))
-                .collect(),
+            candidates: several.iter().map(|node| device_path(node)).collect(),
         }),
     }
 }
@@ -58,11 +50,10 @@ fn can_be_a_name(word: &str) -> bool {
     !word.is_empty() && word != "." && word != ".." && (!is_path || word.starts_with("/dev/"))
 }
 
-fn has_name(machine: &Machine<'_>, node: &Node, inventory: &Inventory, word: &str) -> bool {
-    identity::of_node(machine, node, inventory, None).iter().any(|identity| identity.is_named_by(word))
+fn has_name(node: &Node, inventory: &Inventory<'_>, word: &str) -> bool {
+    identity::of_node(node, inventory, None).iter().any(|identity| identity.is_named_by(word))
 }
 
-/// A tag of mount(8).
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Tag<'word> {
     Uuid(&'word str),
@@ -88,19 +79,17 @@ impl<'word> Tag<'word> {
             .or_else(|| value("ID=", "/dev/disk/by-id/").map(Tag::Id))
     }
 
-    /// Whether a device with this content has the tag.
     fn is_of(&self, row: &Lsblk) -> bool {
         let is = |field: &Option<String>, word: &str| field.as_deref() == Some(word);
+        let is_uuid = |field: &Option<String>, word: &str| {
+            field.as_deref().is_some_and(|uuid| uuid.eq_ignore_ascii_case(word))
+        };
         // The UUID and the label of a member are those of its array, which is another device.
         let is_member = row.fstype.as_deref().is_some_and(|kind| kind.ends_with("_member"));
         match self {
-            Self::Uuid(word) => {
-                !is_member && row.uuid.as_deref().is_some_and(|uuid| uuid.eq_ignore_ascii_case(word))
-            }
+            Self::Uuid(word) => !is_member && is_uuid(&row.uuid, word),
             Self::Label(word) => !is_member && is(&row.label, word),
-            Self::PartUuid(word) => {
-                row.partuuid.as_deref().is_some_and(|uuid| uuid.eq_ignore_ascii_case(word))
-            }
+            Self::PartUuid(word) => is_uuid(&row.partuuid, word),
             Self::PartLabel(word) => is(&row.partlabel, word),
             Self::Id(_) => false,
         }
@@ -109,22 +98,21 @@ impl<'word> Tag<'word> {
 
 fn tagged<'machine>(
     machine: &'machine Machine<'_>,
-    inventory: &Inventory,
+    inventory: &Inventory<'_>,
     tag: &Tag<'_>,
 ) -> Vec<&'machine Node> {
     if let Tag::Id(word) = tag {
-        return machine.tree.nodes().filter(|node| has_name(machine, node, inventory, word)).collect();
+        return machine.tree.nodes().filter(|node| has_name(node, inventory, word)).collect();
     }
     let told = |node: &&Node| inventory.row(node).is_some_and(|row| tag.is_of(row));
     let by_udev: Vec<&Node> = machine.tree.nodes().filter(told).collect();
     if !by_udev.is_empty() {
         return by_udev;
     }
-    machine.tree.nodes().filter(|node| tag.is_of(&inventory.content(machine, node))).collect()
+    machine.tree.nodes().filter(|node| tag.is_of(&inventory.content(node))).collect()
 }
 
-/// Those that are below no other device of the list: the map over the paths of a LUN shows the same content as each
-/// path, and is what is meant.
+/// Those below no other device of the list: the map over the paths of a LUN shows the content of each, and is meant.
 fn topmost<'list, 'machine>(
     machine: &Machine<'_>,
     nodes: &'list [&'machine Node],
@@ -145,12 +133,12 @@ fn node_path(machine: &Machine<'_>, node: &Node) -> Result<PathBuf, TargetError>
     let is_it = fs::metadata(&path).is_ok_and(|meta| {
         meta.file_type().is_block_device() && DeviceNumber::from_raw(meta.rdev()) == node.number
     });
-    if is_it {
-        return Ok(path);
-    }
-    Err(TargetError::NoNode {
-        path: printable(&Path::new("/dev").join(node.kernel_name()).to_string_lossy()),
-    })
+    if is_it { Ok(path) } else { Err(TargetError::NoNode { path: device_path(node) }) }
+}
+
+/// For messages: `/dev/sda`.
+fn device_path(node: &Node) -> String {
+    printable(&format!("/dev/{}", node.kernel_name()))
 }
 
 #[cfg(test)]

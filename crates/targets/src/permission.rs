@@ -1,5 +1,4 @@
-//! What a plan does to a target, what the user has allowed, and the refusal if that is not enough. Data only;
-//! `authorize` decides.
+//! What a plan does to a target, what the user has allowed, and the refusal. Data only; `authorize` decides.
 
 use rdsk_model::{Problem, ProblemKind};
 

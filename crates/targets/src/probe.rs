@@ -59,8 +59,7 @@ pub(crate) fn direct_align(path: &Path) -> Option<u64> {
     (told && answer.stx_dio_offset_align > 0).then_some(u64::from(answer.stx_dio_offset_align))
 }
 
-/// Whether reads of the first bytes support `RWF_NOWAIT`; `None` if that cannot be tried. `fd` may be open with
-/// `O_DIRECT`.
+/// Whether reads of the first bytes, direct or not, support `RWF_NOWAIT`; `None` if that cannot be tried.
 pub(crate) fn nowait(fd: impl AsFd, size_bytes: u64, align_bytes: u64) -> Option<bool> {
     const MAX_ALIGN: usize = 1 << 16;
     let length = usize::try_from(align_bytes).ok()?.next_power_of_two().clamp(4096, MAX_ALIGN);
@@ -76,8 +75,7 @@ pub(crate) fn nowait(fd: impl AsFd, size_bytes: u64, align_bytes: u64) -> Option
     }
 }
 
-/// `f_type` of the filesystem at `path`. The numbers are positive and fit 32 bits, whatever integer the architecture gives
-/// them in.
+/// `f_type` of the filesystem at `path`: positive and at most 32 bits, whatever integer the architecture gives it in.
 pub(crate) fn filesystem_type(path: &Path) -> Option<u64> {
     Some(rustix::fs::statfs(path).ok()?.f_type as u64 & 0xffff_ffff)
 }
@@ -85,12 +83,7 @@ pub(crate) fn filesystem_type(path: &Path) -> Option<u64> {
 /// Size of the block device at `path` in bytes; `None` if it cannot be opened.
 pub(crate) fn block_size(path: &Path) -> Option<u64> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    open_block_size(rustix::fs::open(path, flags, Mode::empty()).ok()?)
-}
-
-/// The same for one that is open.
-pub(crate) fn open_block_size(fd: impl AsFd) -> Option<u64> {
-    rdsk_sys::device::block_device_size(fd).ok()
+    rdsk_sys::device::block_device_size(rustix::fs::open(path, flags, Mode::empty()).ok()?).ok()
 }
 
 /// How a file is allocated on its filesystem; `None` if that is not known.

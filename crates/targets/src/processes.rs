@@ -16,8 +16,7 @@ const MAX_PROCESSES: usize = 1 << 16;
 /// How often, and how far apart, the openers of a target are checked again.
 const MAX_RECHECKS: usize = 4;
 const RECHECK_INTERVAL: Duration = Duration::from_millis(50);
-/// The number of the kernel's first PID namespace (include/linux/proc_ns.h, PROC_PID_INIT_INO). In another one the
-/// processes outside are not seen.
+/// The first PID namespace (include/linux/proc_ns.h, PROC_PID_INIT_INO). In others the processes outside are not seen.
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// A file beyond its name: `st_dev` and `st_ino`.
@@ -31,7 +30,6 @@ pub(crate) enum Openers {
     Writers,
 }
 
-/// A process that is not this one.
 struct Process {
     id: String,
     directory: PathBuf,
@@ -53,8 +51,7 @@ pub(crate) enum NodeNumber {
     Character(DeviceNumber),
 }
 
-/// Adds a use for each process that may write to one of `devices`, given by number with their names, and a doubt if
-/// processes may not be inspected.
+/// Adds a use for each process that may write to one of `devices` (with names), and a doubt if some may not be inspected.
 pub(crate) fn writers(proc: &Path, devices: &BTreeMap<NodeNumber, String>, found: &mut Found) {
     found.extend(persistent(|| writers_now(proc, devices)));
 }
@@ -92,15 +89,12 @@ fn writers_now(proc: &Path, devices: &BTreeMap<NodeNumber, String>) -> Found {
             let device = device_behind(&process.directory.join("fd").join(name))?;
             devices.get(&device).filter(|_| writes(&process.directory, name))
         });
+        let is_mapped = |mapping: &Mapping| devices.get(&node_number(mapping.stat.as_ref()?)?);
         if let Some(device) = opened {
             found.add(UseKind::OpenElsewhere, &format!("{} has {device} open for writing", process.shown()));
-            continue;
-        }
-        let mapped =
-            mappings(&process).into_iter().find_map(|mapping| devices.get(&node_number(&mapping.stat?)?));
-        if let Some(device) = mapped {
-            found
-                .add(UseKind::OpenElsewhere, &format!("{} has {device} mapped for writing", process.shown()));
+        } else if let Some(device) = mappings(&process).iter().find_map(is_mapped) {
+            let text = format!("{} has {device} mapped for writing", process.shown());
+            found.add(UseKind::OpenElsewhere, &text);
         }
     }
     if unseen > 0 {
@@ -155,7 +149,9 @@ fn descriptors(process: &Process) -> Option<Vec<String>> {
 fn has_open(process: &Process, names: &[String], path: &Path, inode: Inode, which: Openers) -> bool {
     names.iter().any(|name| {
         let link = process.directory.join("fd").join(name);
-        let may_be = || match inode_in(&process.directory, name) {
+        // The number of the inode behind the descriptor.
+        let number = || fdinfo(&process.directory, name, "ino:")?.parse::<u64>().ok();
+        let may_be = || match number() {
             Some(number) => number == inode.1,
             None => fs::read_link(&link).is_ok_and(|target| target.file_name() == path.file_name()),
         };
@@ -176,8 +172,7 @@ fn is_layer_of(link: &Path, stat: &Statx, path: &Path, inode: Inode) -> bool {
         && is_overlay(link) != is_overlay(path)
 }
 
-/// The device that a descriptor leads to. Sockets, pipes and the like are recognized by their link text, before the
-/// file is queried.
+/// The device that a descriptor leads to. Sockets and pipes are recognized by their link text, before stat(2).
 fn device_behind(link: &Path) -> Option<NodeNumber> {
     let target = fs::read_link(link).ok()?;
     if !target.is_absolute() {
@@ -205,20 +200,17 @@ fn inode_of(stat: &Statx) -> Inode {
     (rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor), stat.stx_ino)
 }
 
-/// The number of the inode behind a descriptor, as fdinfo has it.
-fn inode_in(process: &Path, descriptor: &str) -> Option<u64> {
+/// The value of `key` in what fdinfo has about a descriptor.
+fn fdinfo(process: &Path, descriptor: &str, key: &str) -> Option<String> {
     let info = fs::read_to_string(process.join("fdinfo").join(descriptor)).ok()?;
-    info.lines().find_map(|line| line.strip_prefix("ino:"))?.trim().parse().ok()
+    Some(info.lines().find_map(|line| line.strip_prefix(key))?.trim().to_owned())
 }
 
 /// Whether a descriptor may write; if that is not known, it is assumed to.
 fn writes(process: &Path, descriptor: &str) -> bool {
     const ACCESS_MODE: u32 = 0o3;
-    let info = fs::read_to_string(process.join("fdinfo").join(descriptor)).unwrap_or_default();
-    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
-    flags
-        .and_then(|text| u32::from_str_radix(text.trim(), 8).ok())
-        .is_none_or(|flags| flags & ACCESS_MODE != 0)
+    let flags = fdinfo(process, descriptor, "flags:").and_then(|text| u32::from_str_radix(&text, 8).ok());
+    flags.is_none_or(|flags| flags & ACCESS_MODE != 0)
 }
 
 /// A shared, writable mapping.

@@ -11,8 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use ulid::Ulid;
 
-/// The extended attribute that marks a test file on filesystems that support it. The content cannot mark it: the tests
-/// overwrite it.
+/// The extended attribute that marks a test file, where supported. The content cannot: the tests overwrite it.
 pub(crate) const MARK_NAME: &str = "user.rdsk.test-file";
 pub(crate) const MARK_VALUE: &[u8] = b"1";
 /// Attempts to create a file. Each fails only if another process cleans up at the very same moment.
@@ -77,7 +76,6 @@ pub(crate) struct TestFile {
 }
 
 impl TestFile {
-    /// Creates an empty file with a unique name in `directory`.
     pub(crate) fn create(directory: &Path) -> Result<Self, TargetError> {
         for _ in 0..ATTEMPTS {
             if let Some(file) = Self::try_create(directory)? {
@@ -97,8 +95,7 @@ impl TestFile {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let (file, inode) = {
-            // Held while the file is created, so that a signal either finds it in the list or does not find it at
-            // all.
+            // Held while the file is created, so that a signal finds it in the list or finds no file.
             let mut files = files();
             let file = rustix::fs::openat(&parent, &name, flags, Mode::RUSR | Mode::WUSR).map_err(failed)?;
             let stat = rustix::fs::fstat(&file).map_err(failed)?;
@@ -122,7 +119,6 @@ impl TestFile {
         &self.path
     }
 
-    /// `st_dev` and `st_ino`.
     pub(crate) fn inode(&self) -> (u64, u64) {
         self.inode
     }

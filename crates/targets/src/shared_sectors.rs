@@ -18,7 +18,6 @@ pub(crate) enum Reach {
     DependsOn,
 }
 
-/// A range of a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Extent {
     /// The disk, or the name that stands for all paths of its LUN.
@@ -35,11 +34,9 @@ struct OpaqueRange {
     device: String,
     begin: u64,
     end: u64,
-    /// The volume of a pool.
     volume: Option<u64>,
 }
 
-/// Everything that a device reaches.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extents {
     list: Vec<Extent>,
@@ -109,7 +106,6 @@ fn overlap_of(one: &Extent, two: &Extent) -> Overlap {
     if one.medium == two.medium { overlap(one.begin, one.end, two.begin, two.end) } else { Overlap::No }
 }
 
-/// The part of a device that is followed down.
 #[derive(Clone)]
 struct ByteRange {
     begin: u64,

@@ -2,6 +2,7 @@
 
 use rdsk_units::printable;
 use serde::Deserialize;
+use std::collections::BTreeSet;
 
 /// A sign that a device holds something: a filesystem, a partition table, a member of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,12 +58,9 @@ pub(crate) fn parse(answer: &str) -> Result<Vec<Signature>, String> {
 
 /// Each content once, for a message.
 pub(crate) fn summary(signatures: &[Signature]) -> String {
-    let mut texts: Vec<&str> = Vec::new();
-    for signature in signatures {
-        if !texts.contains(&signature.text.as_str()) {
-            texts.push(&signature.text);
-        }
-    }
+    let mut seen = BTreeSet::new();
+    let texts = signatures.iter().map(|signature| signature.text.as_str());
+    let texts: Vec<&str> = texts.filter(|text| seen.insert(*text)).collect();
     crate::display::listed(&texts, 4)
 }
 

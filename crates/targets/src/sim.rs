@@ -20,8 +20,7 @@ pub struct Simulated {
     pub lun: usize,
 }
 
-/// The system that a name refers to, without the prefix: a built-in one, or a file if it contains a slash or ends in
-/// `.toml`.
+/// The system of a name without the prefix: a built-in one, or a file if it contains a slash or ends in `.toml`.
 ///
 /// # Errors
 /// If there is no such system or file, or its text does not describe a system: with line, key and reason.
@@ -58,13 +57,9 @@ pub fn each_lun(name: &str) -> Result<Vec<String>, TargetError> {
 
 /// The name of the system and the number of the LUN, if the name has one.
 pub(crate) fn split(rest: &str) -> (&str, Option<usize>) {
-    match rest.rsplit_once('/') {
-        Some((system, lun)) if !system.is_empty() && system != "." && system != ".." => match lun.parse() {
-            Ok(lun) => (system, Some(lun)),
-            Err(_) => (rest, None),
-        },
-        _ => (rest, None),
-    }
+    let parts = rest.rsplit_once('/').filter(|(system, _)| !["", ".", ".."].contains(system));
+    let named = parts.and_then(|(system, lun)| Some((system, Some(lun.parse().ok()?))));
+    named.unwrap_or((rest, None))
 }
 
 impl Simulated {

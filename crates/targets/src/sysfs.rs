@@ -1,5 +1,4 @@
-//! The block devices as sysfs shows them: names, numbers, partitions, and what is built on what. It reads small text
-//! files and opens no device.
+//! The block devices as sysfs shows them: names, numbers, partitions, what is built on what. It opens no device.
 
 use crate::device_number::DeviceNumber;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,9 +18,7 @@ pub(crate) struct Node {
     /// The whole disk that a partition belongs to.
     pub(crate) parent: Option<String>,
     pub(crate) partitions: Vec<String>,
-    /// What it is built on.
     pub(crate) slaves: Vec<String>,
-    /// What is built on it.
     pub(crate) holders: Vec<String>,
     /// `dm/name` or `md` name: the name that people use.
     pub(crate) mapped_name: Option<String>,
@@ -54,13 +51,11 @@ impl Node {
         read_text(&self.directory.join("dm/uuid")).unwrap_or_default()
     }
 
-    /// The name as the kernel prints it.
     pub(crate) fn kernel_name(&self) -> String {
         self.name.replace('!', "/")
     }
 }
 
-/// All block devices.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tree {
     nodes: BTreeMap<String, Node>,
@@ -97,7 +92,6 @@ impl Tree {
         self.nodes.insert(node.name.clone(), node);
     }
 
-    /// The device of a name as sysfs spells it.
     pub(crate) fn get(&self, name: &str) -> Option<&Node> {
         self.nodes.get(name)
     }
@@ -170,7 +164,6 @@ pub(crate) fn read_text(path: &Path) -> Option<String> {
     Some(text.strip_suffix('\n').unwrap_or(&text).to_owned())
 }
 
-/// A number in a small text file.
 pub(crate) fn read_number<T: std::str::FromStr>(path: &Path) -> Option<T> {
     read_text(path)?.trim().parse().ok()
 }

@@ -52,8 +52,7 @@ pub fn plan_test_file(directory: &Examined, size: TestFileSize) -> Result<TestFi
 }
 
 /// Creates a test file in a directory and claims it for writing. The file is removed when the Claim is dropped, and on
-/// every error. The directory is examined again first, since others, or our own last test file, may have used up its
-/// space.
+/// every error. The directory is examined again first: others, or our last test file, may have used up its space.
 ///
 /// # Errors
 /// The refusal of the directory; too little space, before or while writing; [`TargetError::Interrupted`];

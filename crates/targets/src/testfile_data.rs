@@ -1,5 +1,4 @@
-//! The content of a test file: incompressible, without repetition, and the same for the same seed. Not random enough
-//! for secrets.
+//! The content of a test file: incompressible, without repetition, the same for the same seed. Not for secrets.
 
 use rdsk_stats::rng::SplitMix64;
 

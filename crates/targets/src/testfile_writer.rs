@@ -19,8 +19,6 @@ pub(crate) const MIN_ADAPTIVE_BYTES: u64 = 16 * MIB;
 const MAX_UNFLUSHED_BYTES: u64 = 64 * MIB;
 /// Alignment that satisfies `O_DIRECT` on every filesystem known.
 const ALIGN: usize = 4096;
-/// The same, for sizes.
-const ALIGN_BYTES: u64 = 4096;
 const PROGRESS_EVERY: Duration = Duration::from_millis(50);
 
 /// How large a test file is to be.
@@ -61,12 +59,10 @@ pub struct CreatedTestFile {
     pub path: IoPath,
 }
 
-/// What to write.
 #[derive(Clone, Debug)]
 pub(crate) struct FillOptions<'a> {
     /// Size of the file unless the time runs out first.
     pub(crate) goal_bytes: u64,
-    /// Time for an adaptive file.
     pub(crate) max_elapsed: Option<Duration>,
     pub(crate) seed: u64,
     /// Checked before every MiB.
@@ -81,8 +77,7 @@ pub(crate) fn write(
 ) -> Result<CreatedTestFile, TargetError> {
     let mut writer = Writer::new(file);
     // One reservation keeps the file contiguous, and it is the quickest way to find out about a quota. It does not
-    // change the size, because FAT would first fill a larger size with zeros. Filesystems without reservations do
-    // without.
+    // change the size, because FAT would first fill a larger size with zeros. Some filesystems have none.
     let reserved = rustix::fs::fallocate(file.fd(), FallocateFlags::KEEP_SIZE, 0, options.goal_bytes);
     if let Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) = reserved {
         return Err(writer.failed(errno));
@@ -117,7 +112,6 @@ pub(crate) fn write(
     Ok(made)
 }
 
-/// A file being written.
 struct Writer<'file> {
     file: &'file TestFile,
     path: IoPath,
@@ -127,16 +121,13 @@ struct Writer<'file> {
     /// Bytes between flushes: few at first, because only a flush shows how slow the disk is.
     flush_every_bytes: u64,
     last_flush: Duration,
-    /// When the last flush ended.
     flushed_at: Instant,
 }
 
 impl<'file> Writer<'file> {
     fn new(file: &'file TestFile) -> Self {
-        let path = match set_direct(file, IoPath::Direct) {
-            Ok(()) => IoPath::Direct,
-            Err(_) => IoPath::Buffered,
-        };
+        let direct = rustix::fs::fcntl_setfl(file.fd(), OFlags::DIRECT);
+        let path = if direct.is_ok() { IoPath::Direct } else { IoPath::Buffered };
         let now = Instant::now();
         Self {
             file,
@@ -165,7 +156,7 @@ impl<'file> Writer<'file> {
         let mut rest = chunk;
         while !rest.is_empty() {
             // The last piece of an odd size cannot be written with direct I/O.
-            if self.path == IoPath::Direct && !bytes_in(rest).is_multiple_of(ALIGN_BYTES) {
+            if self.path == IoPath::Direct && !rest.len().is_multiple_of(ALIGN) {
                 self.go_buffered()?;
             }
             match rustix::io::pwrite(self.file.fd(), rest, end - bytes_in(rest)) {
@@ -184,7 +175,7 @@ impl<'file> Writer<'file> {
 
     fn go_buffered(&mut self) -> Result<(), TargetError> {
         self.path = IoPath::Buffered;
-        set_direct(self.file, IoPath::Buffered).map_err(|errno| self.failed(errno))
+        rustix::fs::fcntl_setfl(self.file.fd(), OFlags::empty()).map_err(|errno| self.failed(errno))
     }
 
     fn flush_in_time(&mut self, limit: Option<Duration>) -> Result<(), TargetError> {
@@ -234,14 +225,6 @@ impl<'file> Writer<'file> {
             path: self.path,
         }
     }
-}
-
-fn set_direct(file: &TestFile, path: IoPath) -> Result<(), Errno> {
-    let flags = match path {
-        IoPath::Direct => OFlags::DIRECT,
-        IoPath::Buffered => OFlags::empty(),
-    };
-    rustix::fs::fcntl_setfl(file.fd(), flags)
 }
 
 fn bytes_in(chunk: &[u8]) -> u64 {

@@ -10,8 +10,7 @@ use rdsk_units::Bytes;
 
 /// Metadata of a pool that may be in use, in percent.
 const MAX_METADATA_PERCENT: u64 = 90;
-/// Filesystems that write a changed block to another position, so that overwriting a file allocates new blocks of a
-/// pool.
+/// Filesystems that write a changed block to another position: overwriting a file allocates new blocks of a pool.
 const COPY_ON_WRITE: [&str; 5] = ["btrfs", "bcachefs", "zfs", "f2fs", "nilfs2"];
 
 /// What fills up, for messages.
@@ -24,6 +23,9 @@ struct Resource {
 const POOL: Resource = Resource { noun: "the thin pool", loss: "its volumes break" };
 const STORE: Resource = Resource { noun: "the store of the snapshot", loss: "the snapshot is lost" };
 
+/// Devices that fill up, each with how full it is.
+type Filling<'machine> = Vec<(Resource, &'machine Node, PoolSpace)>;
+
 /// What a thin pool can provide: a tenth of it stays free.
 pub(crate) fn spare_bytes(space: PoolSpace) -> u64 {
     if space.metadata_percent > MAX_METADATA_PERCENT {
@@ -35,9 +37,7 @@ pub(crate) fn spare_bytes(space: PoolSpace) -> u64 {
 /// What the pools below `node` can provide, the smallest of them; `None` if there is none. A pool that may not be
 /// queried provides nothing, and counts as a use.
 pub(crate) fn spare_below(machine: &Machine<'_>, node: &Node, found: &mut Found) -> Option<u64> {
-    let pools = pools(machine, node, found);
-    let stores = snapshots(machine, node, found);
-    pools.iter().chain(&stores).map(|(_, space)| spare_bytes(*space)).min()
+    resources(machine, node, found).iter().map(|(_, _, space)| spare_bytes(*space)).min()
 }
 
 /// Adds a use if writing a file of `file_bytes`, or without it a directory in which `free_bytes` are free, on the
@@ -56,37 +56,39 @@ pub(crate) fn check_filesystem(
         // The test file is created as large as the pool allows.
         (None, false) => 1 << 20,
     };
-    for (pool, space) in pools(machine, node, found) {
-        check(POOL, pool, space, growth_bytes, found);
+    for (what, device, space) in resources(machine, node, found) {
+        check(what, device, space, growth_bytes, found);
     }
-    for (snapshot, space) in snapshots(machine, node, found) {
-        check(STORE, snapshot, space, growth_bytes, found);
-    }
+}
+
+/// Every pool below `node` and every store beside it.
+fn resources<'machine>(machine: &'machine Machine<'_>, node: &Node, found: &mut Found) -> Filling<'machine> {
+    let mut list = pools(machine, node, found);
+    list.extend(snapshots(machine, node, found));
+    list
 }
 
 /// Adds a use if writing the whole device `node` could fill a pool.
 pub(crate) fn check_device(machine: &Machine<'_>, node: &Node, found: &mut Found) {
     let size_bytes = node.size_bytes().unwrap_or(0);
-    for (pool, space) in pools(machine, node, found) {
+    for (what, pool, space) in pools(machine, node, found) {
         let growth_bytes = growth_bytes(machine, node, pool, space).unwrap_or(size_bytes);
-        check(POOL, pool, space, growth_bytes, found);
+        check(what, pool, space, growth_bytes, found);
     }
 }
 
 fn check(what: Resource, node: &Node, space: PoolSpace, growth_bytes: u64, found: &mut Found) {
     if growth_bytes > spare_bytes(space) {
-        found.add(
-            UseKind::ThinPool,
-            &format!(
-                "it may take {} more of {} {}, which has {} of {} free and must keep a tenth, or {}",
-                Bytes(growth_bytes).approx(),
-                what.noun,
-                node.shown(),
-                Bytes(space.free_bytes).approx(),
-                Bytes(space.total_bytes).approx(),
-                what.loss
-            ),
+        let text = format!(
+            "it may take {} more of {} {}, which has {} of {} free and must keep a tenth, or {}",
+            Bytes(growth_bytes).approx(),
+            what.noun,
+            node.shown(),
+            Bytes(space.free_bytes).approx(),
+            Bytes(space.total_bytes).approx(),
+            what.loss
         );
+        found.add(UseKind::ThinPool, &text);
     }
 }
 
@@ -112,30 +114,23 @@ fn growth_bytes(machine: &Machine<'_>, node: &Node, pool: &Node, space: PoolSpac
 }
 
 /// The thin pools in the stack of a device.
-fn pools<'machine>(
-    machine: &'machine Machine<'_>,
-    node: &Node,
-    found: &mut Found,
-) -> Vec<(&'machine Node, PoolSpace)> {
+fn pools<'machine>(machine: &'machine Machine<'_>, node: &Node, found: &mut Found) -> Filling<'machine> {
     let mut list = Vec::new();
     for below in machine.tree.stack(node).iter().filter_map(|name| machine.tree.get(name)) {
         if machine.table(below).is_none() || below.name == node.name && below.slaves.is_empty() {
             continue;
         }
         match machine.mapper.pool_space(below) {
-            Ok(Some(space)) => list.push((below, space)),
+            Ok(Some(space)) => list.push((POOL, below, space)),
             Ok(None) => {}
             // LVM's names identify a pool even to those who may not read its table.
             Err(reason) => {
                 let uuid = below.dm_uuid();
                 if uuid.ends_with("-tpool") || uuid.ends_with("-pool") {
-                    found.add(
-                        UseKind::ThinPool,
-                        &format!(
-                            "the fill level of the thin pool {} below it is not known ({reason})",
-                            below.shown()
-                        ),
-                    );
+                    let pool = below.shown();
+                    let text =
+                        format!("the fill level of the thin pool {pool} below it is not known ({reason})");
+                    found.add(UseKind::ThinPool, &text);
                 }
             }
         }
@@ -145,11 +140,7 @@ fn pools<'machine>(
 
 /// The snapshots that keep what a write to `node` replaces or adds, each with its store: those of an origin in the
 /// stack, and a snapshot in the stack. One that is already lost has nothing more to lose.
-fn snapshots<'machine>(
-    machine: &'machine Machine<'_>,
-    node: &Node,
-    found: &mut Found,
-) -> Vec<(&'machine Node, PoolSpace)> {
+fn snapshots<'machine>(machine: &'machine Machine<'_>, node: &Node, found: &mut Found) -> Filling<'machine> {
     let row = |node: &Node| machine.table(node)?.as_ref().ok()?.first();
     let mut list = Vec::new();
     for below in machine.tree.stack(node).iter().filter_map(|name| machine.tree.get(name)) {
@@ -174,7 +165,7 @@ fn snapshots<'machine>(
             .tree
             .nodes()
             .filter(|other| is_kept_by(other) || other.name == below.name && own.kind == "snapshot");
-        list.extend(keepers.filter_map(|keeper| Some((keeper, machine.mapper.store_space(keeper)?))));
+        list.extend(keepers.filter_map(|keeper| Some((STORE, keeper, machine.mapper.store_space(keeper)?))));
     }
     list
 }

@@ -4,7 +4,7 @@
 use crate::roots::ToolSource;
 use serde::Deserialize;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -24,7 +24,6 @@ pub(crate) struct Lsblk {
     pub(crate) serial: Option<String>,
     pub(crate) wwn: Option<String>,
     pub(crate) model: Option<String>,
-    /// Content.
     pub(crate) fstype: Option<String>,
     pub(crate) label: Option<String>,
     /// UUID of the content; of a member of an array that of the array.
@@ -33,12 +32,10 @@ pub(crate) struct Lsblk {
     pub(crate) partlabel: Option<String>,
     /// Where it is mounted; `[SWAP]` for swap.
     pub(crate) mountpoint: Option<String>,
-    /// What is stacked on it.
     pub(crate) children: Vec<Lsblk>,
 }
 
 impl Lsblk {
-    /// The device and everything stacked on it.
     pub(crate) fn flat(&self) -> Vec<&Self> {
         let mut list = vec![self];
         let mut index = 0;
@@ -50,18 +47,16 @@ impl Lsblk {
     }
 }
 
-/// What `lsblk` reports about a device.
 pub(crate) fn lsblk(source: &ToolSource, path: &Path, name: &str) -> Result<Lsblk, String> {
     const COLUMNS: &str = "NAME,SERIAL,WWN,MODEL,FSTYPE,LABEL,PARTUUID,MOUNTPOINT";
-    let text = answer(source, "lsblk", &["--json", "--output", COLUMNS], &[path], name)?;
-    let rows = lsblk_rows(&text)?;
+    let rows = lsblk_rows(&answer(source, "lsblk", &["--json", "--output", COLUMNS], Some(path), name)?)?;
     rows.into_iter().next().ok_or_else(|| "lsblk does not know the device".to_owned())
 }
 
 /// What `lsblk` reports about every device, each by its kernel name, in no order.
 pub(crate) fn lsblk_all(source: &ToolSource) -> Result<Vec<Lsblk>, String> {
     const COLUMNS: &str = "KNAME,SERIAL,WWN,FSTYPE,LABEL,UUID,PARTUUID,PARTLABEL";
-    lsblk_rows(&answer(source, "lsblk", &["--json", "--list", "--all", "--output", COLUMNS], &[], "*")?)
+    lsblk_rows(&answer(source, "lsblk", &["--json", "--list", "--all", "--output", COLUMNS], None, "*")?)
 }
 
 fn lsblk_rows(text: &str) -> Result<Vec<Lsblk>, String> {
@@ -75,64 +70,48 @@ fn lsblk_rows(text: &str) -> Result<Vec<Lsblk>, String> {
 }
 
 /// What `blkid --probe` reads from the devices themselves: lines `KEY=value`, with a blank line between devices, each
-/// starting with `DEVNAME=`. `lsblk` asks udev, and reports nothing if that does not run. `name` stands for the
-/// devices.
-pub(crate) fn blkid(source: &ToolSource, paths: &[&Path], name: &str) -> Result<String, String> {
-    answer(source, "blkid", &["--probe", "--output", "export"], paths, name)
+/// starting with `DEVNAME=`. `lsblk` reports nothing if udev does not run. `name` stands for the devices.
+pub(crate) fn blkid(source: &ToolSource, path: &Path, name: &str) -> Result<String, String> {
+    answer(source, "blkid", &["--probe", "--output", "export"], Some(path), name)
 }
 
 /// What `wipefs --no-act` reports about a device: JSON, or nothing if it finds nothing.
 pub(crate) fn wipefs(source: &ToolSource, path: &Path, name: &str) -> Result<String, String> {
-    answer(source, "wipefs", &["--no-act", "--json"], &[path], name)
+    answer(source, "wipefs", &["--no-act", "--json"], Some(path), name)
 }
 
 fn answer(
     source: &ToolSource,
     program: &str,
     arguments: &[&str],
-    paths: &[&Path],
+    path: Option<&Path>,
     name: &str,
 ) -> Result<String, String> {
+    let missing = || format!("{program} is not installed");
     match source {
-        ToolSource::Answers(answers) => answers
-            .get(&format!("{program} {name}"))
-            .cloned()
-            .ok_or_else(|| format!("{program} is not installed")),
+        ToolSource::Answers(answers) => {
+            answers.get(&format!("{program} {name}")).cloned().ok_or_else(missing)
+        }
         ToolSource::Directories(directories) => {
-            let found =
-                directories.iter().map(|directory| directory.join(program)).find(|path| path.is_file());
-            let found = found.ok_or_else(|| format!("{program} is not installed"))?;
-            run(&found, arguments, paths, directories).map_err(|reason| format!("{program}: {reason}"))
+            let mut places = directories.iter().map(|directory| directory.join(program));
+            let found = places.find(|path| path.is_file()).ok_or_else(missing)?;
+            let search = std::env::join_paths(directories).map_err(|error| format!("{program}: {error}"))?;
+            let mut command = Command::new(found);
+            command.args(arguments).arg("--").args(path).env_clear().env("LC_ALL", "C").env("PATH", search);
+            run(&mut command).map_err(|reason| format!("{program}: {reason}"))
         }
     }
 }
 
-type Pipe = Box<dyn std::io::Read + Send>;
-
-fn run(
-    program: &Path,
-    arguments: &[&str],
-    paths: &[&Path],
-    directories: &[PathBuf],
-) -> Result<String, String> {
-    let search = std::env::join_paths(directories).map_err(|error| error.to_string())?;
-    let mut child = Command::new(program)
-        .args(arguments)
-        .arg("--")
-        .args(paths)
-        .env_clear()
-        .env("LC_ALL", "C")
-        .env("PATH", search)
+fn run(command: &mut Command) -> Result<String, String> {
+    let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| error.to_string())?;
-    // Without a thread for a pipe the pipe is closed, and the program fails: no answer, which is a doubt and not an
-    // error.
-    let reader = |pipe: Pipe| thread::Builder::new().spawn(move || read_limited(pipe)).ok();
-    let out = child.stdout.take().and_then(|pipe| reader(Box::new(pipe)));
-    let err = child.stderr.take().and_then(|pipe| reader(Box::new(pipe)));
+    let out = child.stdout.take().and_then(read_in_thread);
+    let err = child.stderr.take().and_then(read_in_thread);
     let success = wait(child)? && out.is_some();
     let text = |reader: Option<thread::JoinHandle<String>>| {
         reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
@@ -162,11 +141,15 @@ fn wait(mut child: Child) -> Result<bool, String> {
     }
 }
 
-fn read_limited(pipe: impl std::io::Read) -> String {
-    let mut bytes = Vec::new();
-    // A pipe that breaks ends the text, and text that ends early does not parse.
-    let _ = pipe.take(MAX_ANSWER_BYTES).read_to_end(&mut bytes);
-    String::from_utf8_lossy(&bytes).into_owned()
+/// Without a thread the pipe is closed, and the program fails: no answer, which is a doubt and not an error.
+fn read_in_thread(pipe: impl std::io::Read + Send + 'static) -> Option<thread::JoinHandle<String>> {
+    let read = move || {
+        let mut bytes = Vec::new();
+        // A pipe that breaks ends the text, and text that ends early does not parse.
+        let _ = pipe.take(MAX_ANSWER_BYTES).read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    thread::Builder::new().spawn(read).ok()
 }
 
 #[cfg(test)]

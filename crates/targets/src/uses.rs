@@ -69,7 +69,6 @@ impl Found {
         self.doubts.push(rdsk_units::printable(text));
     }
 
-    /// Adds what another search found.
     pub(crate) fn extend(&mut self, other: Self) {
         self.uses.extend(other.uses);
         self.doubts.extend(other.doubts);

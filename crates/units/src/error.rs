@@ -1,5 +1,4 @@
-//! What can be wrong with a quantity that somebody wrote, and what to write instead. Never decides what a quantity is; `bytes`,
-//! `time` and `fraction` do.
+//! What can be wrong with a written quantity, and what to write instead. `bytes`, `time` and `fraction` decide.
 
 use crate::printable;
 
@@ -44,8 +43,7 @@ pub enum Reason {
     OutOfRange,
 }
 
-/// Why a text is not the quantity that was expected. The message says what is wrong; [`QuantityError::hint`] says what to write
-/// instead.
+/// Why a text is not the expected quantity: the message; [`QuantityError::hint`] says what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", message(*.quantity, .input, .reason))]
 pub struct QuantityError {
@@ -151,37 +149,28 @@ impl QuantityError {
 /// What a wrong suffix most likely meant: both readings are named, none is chosen.
 fn suffix_hint(number: &str, suffix: &str) -> String {
     let lower = suffix.to_ascii_lowercase();
-    match lower.as_str() {
-        "b" => {
-            return format!(
-                "write {number} for bytes, or the bytes of {number} blocks of 512 as {number} times 512"
-            );
-        }
-        "s" | "sector" | "sectors" | "block" | "blocks" => {
-            return "write bytes: a sector of the kernel's counters is 512 bytes, so 8 sectors are 4k"
-                .to_owned();
-        }
-        "byte" | "bytes" => return format!("write {number} or {number}B"),
-        _ => {}
-    }
     let known = ["k", "m", "g", "t", "p"].iter().find(|letter| {
         let tail = lower.strip_prefix(**letter);
         matches!(tail, Some("" | "b" | "i" | "ib" | "bit" | "bits" | "byte" | "bytes" | "bps"))
     });
-    match known {
-        Some(letter) => {
-            let binary = letter.to_ascii_uppercase();
-            let decimal = if *letter == "k" { "k" } else { &binary };
-            format!("write {number}{binary}iB (powers of 1024) or {number}{decimal}B (powers of 1000)")
-        }
-        None if lower.starts_with('e') => {
-            "write exbibytes as 1024P, and numbers without an exponent".to_owned()
-        }
-        None if suffix.starts_with([',', '_', '\'', '.']) => {
-            "write the number without separators, with a point before decimals, such as 1048576 or 1.5M"
-                .to_owned()
-        }
-        None => "the suffixes are B, k M G T P or KiB … PiB (powers of 1024), and kB … PB (powers of 1000)"
-            .to_owned(),
+    if let Some(letter) = known {
+        let binary = letter.to_ascii_uppercase();
+        let decimal = if *letter == "k" { "k" } else { &binary };
+        return format!("write {number}{binary}iB (powers of 1024) or {number}{decimal}B (powers of 1000)");
     }
+    let hint = match lower.as_str() {
+        "b" => {
+            &format!("write {number} for bytes, or the bytes of {number} blocks of 512 as {number} times 512")
+        }
+        "byte" | "bytes" => &format!("write {number} or {number}B"),
+        "s" | "sector" | "sectors" | "block" | "blocks" => {
+            "write bytes: a sector of the kernel's counters is 512 bytes, so 8 sectors are 4k"
+        }
+        other if other.starts_with('e') => "write exbibytes as 1024P, and numbers without an exponent",
+        other if other.starts_with([',', '_', '\'', '.']) => {
+            "write the number without separators, with a point before decimals, such as 1048576 or 1.5M"
+        }
+        _ => "the suffixes are B, k M G T P or KiB … PiB (powers of 1024), and kB … PB (powers of 1000)",
+    };
+    hint.to_owned()
 }

@@ -1,7 +1,6 @@
 //! A share between 0 and 1, both excluded, as `--precision` takes it. Never accepts a bare `2` for 2 %.
 
 use std::fmt;
-use std::str::FromStr;
 
 use crate::{Quantity, QuantityError, Reason, percent};
 
@@ -16,8 +15,7 @@ use crate::{Quantity, QuantityError, Reason, percent};
 pub struct Fraction(pub f64);
 
 impl Fraction {
-    /// Reads `2%`, `2 %` or `0.02`: digits, at most one point with digits on both sides, no sign, no
-    /// exponent.
+    /// Reads `2%`, `2 %` or `0.02`: digits, at most one point between digits, no sign, no exponent.
     ///
     /// # Errors
     /// [`QuantityError`] for anything else and for shares outside (0, 1).
@@ -49,14 +47,6 @@ impl fmt::Display for Fraction {
     }
 }
 
-impl FromStr for Fraction {
-    type Err = QuantityError;
-
-    fn from_str(text: &str) -> Result<Fraction, QuantityError> {
-        Fraction::parse(text)
-    }
-}
-
 /// The standard parser also takes `inf`, `1e-3` and `.5`; what they mean here would be a guess.
 fn plain_number(text: &str) -> Option<f64> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
@@ -75,7 +65,7 @@ mod tests {
         {
             assert!((Fraction::parse(text).unwrap().0 - share).abs() < 1e-12, "{text}");
         }
-        assert_eq!("2%".parse(), Ok(Fraction(0.02)));
+        assert_eq!(Fraction::parse(" 2% "), Ok(Fraction(0.02)));
         assert_eq!(Fraction(0.02).to_string(), "2.0 %");
     }
 

@@ -11,15 +11,14 @@ pub fn count(value: f64) -> String {
         return "n/a".to_owned();
     }
     let mut scaled = value;
-    let mut suffixes = ["", "k", "M", "G", "T"].into_iter().peekable();
     let mut suffix = "";
-    while let Some(next) = suffixes.next() {
-        suffix = next;
+    for next in ["k", "M", "G", "T"] {
         // 999.5 would be written 1000, which belongs to the next suffix.
-        if scaled.abs() < 999.5 || suffixes.peek().is_none() {
+        if scaled.abs() < 999.5 {
             break;
         }
         scaled /= 1000.0;
+        suffix = next;
     }
     let decimals = match scaled.abs() {
         _ if suffix.is_empty() && scaled.fract() == 0.0 => 0,

@@ -9,8 +9,7 @@ const SCALES: [(&str, &str, f64, f64); 3] = [
     ("GiB/s", "GB/s", 1_073_741_824.0, 1e9),
 ];
 
-/// A rate of data. `Display` scales from KiB/s to GiB/s: `123.4 MiB/s`, `6.71 MiB/s`. A rate that is not
-/// finite is written `n/a`.
+/// A rate of data. `Display` scales from KiB/s to GiB/s: `123.4 MiB/s`, `6.71 MiB/s`; not finite: `n/a`.
 ///
 /// ```
 /// use rdsk_units::Rate;
@@ -24,8 +23,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// The rate in both kinds of unit, under the same prefix so that the two compare: `123.4 MiB/s (129.4
-    /// MB/s)`.
+    /// The rate in both kinds of unit, under the same prefix to compare: `123.4 MiB/s (129.4 MB/s)`.
     pub fn both(self) -> String {
         if !self.bytes_per_s.is_finite() {
             return self.to_string();

@@ -1,7 +1,6 @@
 //! Durations in nanoseconds: their parser and how they are written. It never reads a clock.
 
 use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use crate::decimal::Decimal;
@@ -39,7 +38,9 @@ impl Nanos {
         let mut previous: Option<(u64, Decimal)> = None;
         while !rest.is_empty() {
             let (number, after_number) = Decimal::take(rest).map_err(error)?;
-            let (unit, after_unit) = take_unit(after_number.trim_start_matches(' '));
+            let unit_and_rest = after_number.trim_start_matches(' ');
+            let end = unit_and_rest.find(|c: char| !c.is_alphabetic()).unwrap_or(unit_and_rest.len());
+            let (unit, after_unit) = unit_and_rest.split_at(end);
             let bare = unit.is_empty() && after_unit.is_empty() && previous.is_none();
             let unit_ns = if bare { Some(NS_PER_S) } else { unit_ns(unit) };
             let unit_ns = unit_ns.ok_or_else(|| {
@@ -80,14 +81,6 @@ impl Nanos {
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&words(self.0))
-    }
-}
-
-impl FromStr for Nanos {
-    type Err = QuantityError;
-
-    fn from_str(text: &str) -> Result<Nanos, QuantityError> {
-        Nanos::parse(text)
     }
 }
 
@@ -137,12 +130,6 @@ fn three_digits(ns: u64, unit_ns: u64, name: &str) -> String {
     } else {
         format!("{} {name}", rounded(1))
     }
-}
-
-/// Splits off the letters of a unit.
-fn take_unit(text: &str) -> (&str, &str) {
-    let end = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
-    text.split_at(end)
 }
 
 fn unit_ns(unit: &str) -> Option<u64> {

@@ -4,6 +4,7 @@ use super::*;
 use crate::device_number::DeviceNumber;
 use crate::identity::{Identity, IdentityKind};
 use crate::signature::Signature;
+use crate::uses::Use;
 use rdsk_model::{Device, Problem, ProblemKind, Target, TargetKind};
 
 fn target(path: &str, kind: TargetKind, device: Option<&str>) -> Target {

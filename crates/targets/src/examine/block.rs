@@ -1,7 +1,6 @@
 //! Examines a block device: what sysfs and the programs of util-linux know of it, what uses it, and which signatures
 //! are on it. It opens devices for reading only.
 
-use super::file::blank_target;
 use crate::device_number::DeviceNumber;
 use crate::display::shown;
 use crate::error::TargetError;
@@ -56,13 +55,15 @@ pub(super) fn examine_block(
         Place::Block { major_minor: number, attachment: node.and_then(|node| attachment(&machine, node)) };
     let align = probe::direct_align(&path).or(parts.device.logical_block_bytes);
     let target = Target {
+        name: name.to_owned(),
         kind: TargetKind::Block,
+        path: Some(path.to_string_lossy().into_owned()),
         size_bytes,
         device: Some(Device { major_minor: number.to_string(), ..parts.device }),
         stack: parts.stack,
         direct_io: probe::direct_io(&path),
         direct_align_bytes: align,
-        ..blank_target(name, &path)
+        ..Target::default()
     };
     Ok(Examined {
         identities: parts.names.identities,
@@ -77,7 +78,6 @@ fn attachment(machine: &Machine<'_>, node: &Node) -> Option<Attachment> {
     facts::disk_sequence(&machine.roots.sys, &disk).map(|sequence| Attachment { disk, sequence })
 }
 
-/// What sysfs and the programs report about a block device.
 #[derive(Debug, Default)]
 pub(crate) struct BlockParts {
     pub(crate) device: Device,
@@ -112,8 +112,7 @@ pub(crate) fn examine_node(machine: &Machine<'_>, node: &Node, path: &Path, foun
     BlockParts { stack: machine.tree.kernel_names(node), device, names, signatures }
 }
 
-/// Signatures of members and encryption on the device, its partitions and the disk around it, on whose other sectors
-/// they may be.
+/// Signatures of members and encryption on the device, its partitions and its disk, whose other sectors may hold them.
 fn labels_that_belong(
     machine: &Machine<'_>,
     node: &Node,

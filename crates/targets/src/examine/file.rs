@@ -1,5 +1,4 @@
-//! Examines a regular file or a directory: its filesystem, the device under it, and what uses it. It opens files for reading
-//! only.
+//! Examines a regular file or a directory: its filesystem, the device under it, what uses it. It opens for reading only.
 
 use crate::device_number::DeviceNumber;
 use crate::display::shown;
@@ -18,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// `f_type` of filesystems in memory (include/uapi/linux/magic.h): tmpfs, ramfs, hugetlbfs.
 const MEMORY_TYPES: [u64; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
+
 /// Examines a directory, in which a test file may be created.
 pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Result<Examined, TargetError> {
     let mut found = Found::default();
@@ -81,7 +81,6 @@ pub(super) fn examine_file(
     Ok(Examined { allocation, ..Examined::new(target, path, place, found) })
 }
 
-/// The device under a file or directory.
 fn node_below<'machine>(
     path: &Path,
     machine: &'machine Machine<'_>,
@@ -101,31 +100,18 @@ fn file_target(
     mount: Option<&Mount>,
 ) -> Target {
     let node = node_below(path, machine, mount);
-    let options = |mount: &Mount| format!("{},{}", mount.options, mount.super_options);
+    let filesystem = |mount: &Mount| Filesystem {
+        kind: mount.kind.clone(),
+        options: format!("{},{}", mount.options, mount.super_options),
+    };
     Target {
-        kind: TargetKind::File,
-        size_bytes,
-        filesystem: mount.map(|mount| Filesystem { kind: mount.kind.clone(), options: options(mount) }),
-        device: node.map(|node| facts::device(&machine.tree, node, &machine.mapper)),
-        stack: node.map(|node| machine.tree.kernel_names(node)).unwrap_or_default(),
-        ..blank_target(name, path)
-    }
-}
-
-/// A file of which only the name is known yet.
-pub(super) fn blank_target(name: &str, path: &Path) -> Target {
-    Target {
-        index: 0,
         name: name.to_owned(),
         kind: TargetKind::File,
         path: Some(path.to_string_lossy().into_owned()),
-        size_bytes: 0,
-        filesystem: None,
-        device: None,
-        stack: Vec::new(),
-        made_by_rdsk: false,
-        direct_io: None,
-        direct_align_bytes: None,
-        nowait: None,
+        size_bytes,
+        filesystem: mount.map(filesystem),
+        device: node.map(|node| facts::device(&machine.tree, node, &machine.mapper)),
+        stack: node.map(|node| machine.tree.kernel_names(node)).unwrap_or_default(),
+        ..Target::default()
     }
 }

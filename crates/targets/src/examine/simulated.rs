@@ -1,11 +1,10 @@
-//! Examines a simulated LUN: its facts in the terms of a real device. Writing to one touches nothing real, so it has no
-//! uses.
+//! Examines a simulated LUN: its facts in the terms of a real device. Writing touches nothing real: it has no uses.
 
 use crate::error::TargetError;
 use crate::examined::{Examined, Place};
 use crate::sim::{Simulated, load_system, split};
 use crate::uses::Found;
-use rdsk_disk::{ArrayParams, DeviceParams, DiskParams, Host, System};
+use rdsk_disk::{DeviceParams, DiskParams, Host, System};
 use rdsk_model::{ArrayFacts, Device, Target, TargetKind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,13 +35,19 @@ fn target(name: &str, system: &System, lun: usize) -> Target {
         DeviceParams::Array(array) => array.write_back_bytes > 0 || disk.is_some_and(has_cache),
         DeviceParams::Ram(_) | DeviceParams::Ssd(_) => false,
     };
+    let array = match device {
+        DeviceParams::Array(array) => Some(ArrayFacts {
+            device: kernel_name.clone(),
+            source: "sim".into(),
+            members: Some(array.members as u64),
+            ..ArrayFacts::default()
+        }),
+        DeviceParams::Disk(_) | DeviceParams::Ram(_) | DeviceParams::Ssd(_) => None,
+    };
     Target {
-        index: 0,
         name: name.to_owned(),
         kind: TargetKind::Sim,
-        path: None,
         size_bytes,
-        filesystem: None,
         stack: vec![kernel_name.clone()],
         device: Some(Device {
             name: kernel_name,
@@ -56,26 +61,12 @@ fn target(name: &str, system: &System, lun: usize) -> Target {
             write_cache: Some(if cached { "write back" } else { "write through" }.to_owned()),
             fua: Some(false),
             iostats: Some(true),
-            array: array_of(device).map(|array| ArrayFacts {
-                device: rdsk_units::printable(&rdsk_disk::device_name(&system.name, lun)),
-                source: "sim".into(),
-                members: Some(array.members as u64),
-                ..ArrayFacts::default()
-            }),
+            array,
             ..Device::default()
         }),
-        made_by_rdsk: false,
         direct_io: Some(true),
         direct_align_bytes: Some(host.sector_bytes),
-        nowait: None,
-    }
-}
-
-/// The parameters of an array, if the device is one.
-fn array_of(device: &DeviceParams) -> Option<&ArrayParams> {
-    match device {
-        DeviceParams::Array(array) => Some(array),
-        _ => None,
+        ..Target::default()
     }
 }
 

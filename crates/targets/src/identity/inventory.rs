@@ -8,39 +8,37 @@ use crate::tools::{self, Lsblk};
 use std::collections::BTreeMap;
 
 /// The answers, by kernel name as sysfs spells it.
-#[derive(Debug, Default)]
-pub(crate) struct Inventory {
+#[derive(Debug)]
+pub(crate) struct Inventory<'machine> {
+    pub(super) machine: &'machine Machine<'machine>,
     rows: BTreeMap<String, Lsblk>,
     /// Whether `lsblk` answered at all.
     pub(crate) is_available: bool,
 }
 
-impl Inventory {
+impl<'machine> Inventory<'machine> {
     /// Asks `lsblk` once for all devices.
-    pub(crate) fn read(machine: &Machine<'_>) -> Self {
-        let Ok(list) = tools::lsblk_all(&machine.roots.tools) else { return Self::default() };
+    pub(crate) fn read(machine: &'machine Machine<'_>) -> Self {
+        let list = tools::lsblk_all(&machine.roots.tools);
+        let is_available = list.is_ok();
         let named = |row: Lsblk| Some((row.name.clone()?.replace('/', "!"), row));
-        Self { rows: list.into_iter().filter_map(named).collect(), is_available: true }
+        let rows = list.unwrap_or_default().into_iter().filter_map(named).collect();
+        Self { machine, rows, is_available }
     }
 
-    /// What is known of a device.
     pub(crate) fn row(&self, node: &Node) -> Option<&Lsblk> {
         self.rows.get(&node.name)
     }
 
-    /// What is known of the content of a device and of its entry in a partition table, read from the device itself if
-    /// udev reports neither.
-    pub(crate) fn content(&self, machine: &Machine<'_>, node: &Node) -> Lsblk {
+    /// The content of a device and its entry in a partition table, read from the device itself if udev reports neither.
+    pub(crate) fn content(&self, node: &Node) -> Lsblk {
         let told = self.row(node).filter(|row| row.fstype.is_some() || row.partuuid.is_some());
-        told.cloned().or_else(|| probed(machine, node)).unwrap_or_default()
+        told.cloned().unwrap_or_else(|| {
+            let path = self.machine.roots.dev.join(node.kernel_name());
+            tools::blkid(&self.machine.roots.tools, &path, &node.name)
+                .map_or_else(|_| Lsblk::default(), |text| parse(&text))
+        })
     }
-}
-
-/// What `blkid` reads from a device.
-fn probed(machine: &Machine<'_>, node: &Node) -> Option<Lsblk> {
-    let path = machine.roots.dev.join(node.kernel_name());
-    let text = tools::blkid(&machine.roots.tools, &[&path], &node.name).ok()?;
-    Some(parse(&text))
 }
 
 fn parse(text: &str) -> Lsblk {
@@ -101,7 +99,7 @@ mod tests {
             .answer("blkid sdb", "TYPE=xfs\nUUID=u-2\n");
         fake.with(|machine, _| {
             let inventory = Inventory::read(machine);
-            let uuid = |name: &str| inventory.content(machine, machine.tree.get(name).unwrap()).uuid;
+            let uuid = |name: &str| inventory.content(machine.tree.get(name).unwrap()).uuid;
             assert!(inventory.is_available);
             assert_eq!((uuid("sda").as_deref(), uuid("sdb").as_deref()), (Some("u-1"), Some("u-2")));
         });

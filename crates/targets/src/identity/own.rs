@@ -12,12 +12,8 @@ use std::path::Path;
 
 /// Every name of `node` itself that does not change with the order of disks, the easiest to type first. `lsblk` is what
 /// the program reported when it was asked about this device alone.
-pub(crate) fn of_node(
-    machine: &Machine<'_>,
-    node: &Node,
-    inventory: &Inventory,
-    lsblk: Option<&Lsblk>,
-) -> Vec<Identity> {
+pub(crate) fn of_node(node: &Node, inventory: &Inventory<'_>, lsblk: Option<&Lsblk>) -> Vec<Identity> {
+    let machine = inventory.machine;
     let mut list = List::default();
     // For a loop device over a block device the backing file would be a kernel name, which is not an identity.
     if let Some(file) = &node.backing_file
@@ -27,19 +23,19 @@ pub(crate) fn of_node(
     }
     if node.parent.is_none() {
         hardware(node, inventory, lsblk, &mut list);
-    } else if let Some(uuid) = partition_uuid(machine, node, inventory, lsblk) {
+    } else if let Some(uuid) = partition_uuid(node, inventory, lsblk) {
         list.add(IdentityKind::PartitionUuid, &uuid);
     }
     mapped(node, &mut list);
-    array(machine, node, inventory, &mut list);
+    array(node, inventory, &mut list);
     linked(machine, node, "disk/by-id", |name| list.add(IdentityKind::ById, name));
     list.0
 }
 
 /// Name and UUID of an array; empty for everything else.
-pub(super) fn of_array(machine: &Machine<'_>, node: &Node, inventory: &Inventory) -> Vec<Identity> {
+pub(super) fn of_array(node: &Node, inventory: &Inventory<'_>) -> Vec<Identity> {
     let mut list = List::default();
-    array(machine, node, inventory, &mut list);
+    array(node, inventory, &mut list);
     list.0
 }
 
@@ -59,8 +55,7 @@ impl List {
     }
 }
 
-/// Serial number, World Wide Name and the names of an NVMe namespace.
-fn hardware(node: &Node, inventory: &Inventory, lsblk: Option<&Lsblk>, list: &mut List) {
+fn hardware(node: &Node, inventory: &Inventory<'_>, lsblk: Option<&Lsblk>, list: &mut List) {
     let told = || lsblk.into_iter().chain(inventory.row(node));
     let serials = facts::serial(&node.directory).into_iter();
     for serial in serials.chain(told().filter_map(|row| row.serial.clone())) {
@@ -80,28 +75,25 @@ fn hardware(node: &Node, inventory: &Inventory, lsblk: Option<&Lsblk>, list: &mu
     }
 }
 
-/// Newer kernels report it in the partition's uevent, udev reports it if it runs, and the partition table always has
-/// it.
+/// From the partition's uevent (newer kernels), from udev if it runs, else from the partition table.
 pub(super) fn partition_uuid(
-    machine: &Machine<'_>,
     node: &Node,
-    inventory: &Inventory,
+    inventory: &Inventory<'_>,
     lsblk: Option<&Lsblk>,
 ) -> Option<String> {
     let event = read_text(&node.directory.join("uevent")).unwrap_or_default();
     let told = event.lines().find_map(|line| line.strip_prefix("PARTUUID=")).map(str::to_owned);
     let linked = || {
         let mut link = None;
-        linked(machine, node, "disk/by-partuuid", |name| link = Some(name.to_owned()));
+        linked(inventory.machine, node, "disk/by-partuuid", |name| link = Some(name.to_owned()));
         link
     };
     told.or_else(|| lsblk.and_then(|row| row.partuuid.clone()))
         .or_else(|| inventory.row(node).and_then(|row| row.partuuid.clone()))
         .or_else(linked)
-        .or_else(|| inventory.content(machine, node).partuuid)
+        .or_else(|| inventory.content(node).partuuid)
 }
 
-/// Device mapper's names of a device.
 fn mapped(node: &Node, list: &mut List) {
     let Some(name) = &node.mapped_name else { return };
     if let Some(volume) = logical_volume(node) {
@@ -112,7 +104,8 @@ fn mapped(node: &Node, list: &mut List) {
 }
 
 /// Name and UUID of an array. Its name is in no file of sysfs: it comes from a link, or from the label of any member.
-fn array(machine: &Machine<'_>, node: &Node, inventory: &Inventory, list: &mut List) {
+fn array(node: &Node, inventory: &Inventory<'_>, list: &mut List) {
+    let machine = inventory.machine;
     if !node.directory.join("md").is_dir() {
         return;
     }
@@ -125,7 +118,7 @@ fn array(machine: &Machine<'_>, node: &Node, inventory: &Inventory, list: &mut L
     };
     linked(machine, node, "md", &mut add_name);
     let member = node.slaves.first().and_then(|name| machine.tree.get(name));
-    let content = member.map(|member| inventory.content(machine, member)).unwrap_or_default();
+    let content = member.map(|member| inventory.content(member)).unwrap_or_default();
     if let (Some("linux_raid_member"), Some(label)) = (content.fstype.as_deref(), &content.label) {
         add_name(label);
     }
@@ -134,8 +127,7 @@ fn array(machine: &Machine<'_>, node: &Node, inventory: &Inventory, list: &mut L
     }
 }
 
-/// `e86d0cbf-5890-89d5-95b8-8c7d998c76ef` in sysfs is `e86d0cbf:589089d5:95b88c7d:998c76ef` in mdadm.conf and in
-/// mdadm's output.
+/// `e86d0cbf-5890-89d5-95b8-8c7d998c76ef` in sysfs is `e86d0cbf:589089d5:95b88c7d:998c76ef` to mdadm.
 fn as_mdadm_writes(uuid: &str) -> String {
     let digits: Vec<char> = uuid.chars().filter(char::is_ascii_hexdigit).collect();
     let words: Vec<String> = digits.chunks(8).map(|word| word.iter().collect()).collect();
@@ -146,24 +138,15 @@ fn as_mdadm_writes(uuid: &str) -> String {
 fn linked(machine: &Machine<'_>, node: &Node, directory: &str, mut take: impl FnMut(&str)) {
     let place = machine.roots.dev.join(directory);
     for name in names_in(&place) {
-        if target(machine, &place.join(&name), directory, &name).is_some_and(|found| found.name == node.name)
-        {
+        let path = Path::new("/dev").join(directory).join(&name);
+        let target = machine.tree.by_path(&path, &machine.roots.dev).or_else(|| {
+            let target = std::fs::read_link(place.join(&name)).ok()?;
+            machine.tree.get(&target.file_name()?.to_string_lossy())
+        });
+        if target.is_some_and(|target| target.name == node.name) {
             take(&name);
         }
     }
-}
-
-fn target<'machine>(
-    machine: &'machine Machine<'_>,
-    link: &Path,
-    directory: &str,
-    name: &str,
-) -> Option<&'machine Node> {
-    let path = Path::new("/dev").join(directory).join(name);
-    machine.tree.by_path(&path, &machine.roots.dev).or_else(|| {
-        let target = std::fs::read_link(link).ok()?;
-        machine.tree.get(&target.file_name()?.to_string_lossy())
-    })
 }
 
 #[cfg(test)]

@@ -1,21 +1,14 @@
-//! Which names several present disks share. A name that two of them have identifies neither. It compares names and
-//! opens nothing.
+//! Which names several present disks share: such a name identifies none of them. It compares names and opens nothing.
 
 use super::inventory::Inventory;
 use super::own;
 use super::types::{Identity, IdentityKind};
 use crate::facts;
-use crate::machine::Machine;
 use crate::sysfs::{Node, read_text};
 
 /// Kernel names of the other devices that also have the name `identity` of `node`: whole devices for a whole device,
 /// partitions for a partition. Two loop devices over one file share its bytes too; that is reported as a use.
-pub(super) fn devices_sharing(
-    machine: &Machine<'_>,
-    node: &Node,
-    identity: &Identity,
-    inventory: &Inventory,
-) -> Vec<String> {
+pub(super) fn devices_sharing(node: &Node, identity: &Identity, inventory: &Inventory<'_>) -> Vec<String> {
     let is_rival = |other: &&Node| {
         other.name != node.name
             && other.parent.is_some() == node.parent.is_some()
@@ -34,16 +27,23 @@ pub(super) fn devices_sharing(
             Box::new(move |other| wide_names(other, inventory).iter().any(|name| self::key(name) == key))
         }
         IdentityKind::ArrayUuid | IdentityKind::ArrayName => {
-            Box::new(|other| own::of_array(machine, other, inventory).contains(identity))
+            Box::new(|other| own::of_array(other, inventory).contains(identity))
         }
         IdentityKind::PartitionUuid => Box::new(|other| {
-            let uuid = own::partition_uuid(machine, other, inventory, None);
+            let uuid = own::partition_uuid(other, inventory, None);
             uuid.is_some_and(|uuid| uuid.eq_ignore_ascii_case(&identity.text))
         }),
         // Links lead to one device, device mapper keeps its names apart, and a file is not compared here.
         _ => return Vec::new(),
     };
-    machine.tree.nodes().filter(is_rival).filter(|other| holds(other)).map(Node::kernel_name).collect()
+    inventory
+        .machine
+        .tree
+        .nodes()
+        .filter(is_rival)
+        .filter(|other| holds(other))
+        .map(Node::kernel_name)
+        .collect()
 }
 
 /// Whether `area` is a hardware partition of the eMMC `whole`: `mmcblk0boot0`, `mmcblk0rpmb`, `mmcblk0gp0`. They report
@@ -53,20 +53,19 @@ fn is_area_of(area: &str, whole: &str) -> bool {
     rest.is_some_and(|rest| ["boot", "rpmb", "gp"].iter().any(|kind| rest.starts_with(kind)))
 }
 
-fn serials(node: &Node, inventory: &Inventory) -> Vec<String> {
+fn serials(node: &Node, inventory: &Inventory<'_>) -> Vec<String> {
     let told = inventory.row(node).and_then(|row| row.serial.clone());
     facts::serial(&node.directory).into_iter().chain(told).collect()
 }
 
-fn wide_names(node: &Node, inventory: &Inventory) -> Vec<String> {
+fn wide_names(node: &Node, inventory: &Inventory<'_>) -> Vec<String> {
     let told = inventory.row(node).and_then(|row| row.wwn.clone());
     let files = ["uuid", "nguid", "eui"];
     let namespace = files.iter().filter_map(|file| read_text(&node.directory.join(file)));
     facts::wwns(node).into_iter().chain(told).chain(namespace).collect()
 }
 
-/// What is compared: letters and digits without the prefix that gives the kind of name, since sysfs and udev write the
-/// same name differently.
+/// What is compared: letters and digits without the prefix of the kind; sysfs and udev write the same name differently.
 pub(super) fn key(text: &str) -> String {
     let text = text.trim().to_ascii_lowercase();
     let bare = ["naa.", "eui.", "uuid.", "t10.", "0x"].iter().find_map(|prefix| text.strip_prefix(prefix));

@@ -1,5 +1,4 @@
-//! The names of a device: those that distinguish it from every other, and those that do not. Data, and how a word is
-//! compared with them.
+//! The names of a device, those that distinguish it from every other and those that do not, and how a word matches them.
 
 /// Where an identity comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
