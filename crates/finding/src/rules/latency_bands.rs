@@ -8,13 +8,7 @@ use rdsk_analysis::zones::{Cause, LatencyBands};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Severity};
 
-pub(super) const RULE: Rule = Rule {
-    code: "latency-bands",
-    severity: Severity::Cause,
-    needs: Needs::OwnTimes,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("latency-bands", Severity::Cause, Needs::OwnTimes, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let mut by_cause: Vec<(Cause, Vec<(&CellRecord, &LatencyBands)>)> = Vec::new();

@@ -8,13 +8,7 @@ use rdsk_analysis::{Analysis, words};
 use rdsk_model::{Finding, Op, Record, Severity};
 use rdsk_units::Bytes;
 
-pub(super) const RULE: Rule = Rule {
-    code: "one-target-limits",
-    severity: Severity::Cause,
-    needs: Needs::Counters,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("one-target-limits", Severity::Cause, Needs::Counters, check);
 
 /// A cell in which some targets were the limit.
 struct Hit<'a> {

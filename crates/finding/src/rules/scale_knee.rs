@@ -7,8 +7,7 @@ use rdsk_analysis::{Analysis, words};
 use rdsk_model::{Confidence, Finding, Op, Severity};
 use rdsk_units::{Bytes, percent};
 
-pub(super) const RULE: Rule =
-    Rule { code: "scale-knee", severity: Severity::Cause, needs: Needs::Counters, experiment: None, check };
+pub(super) const RULE: Rule = Rule::new("scale-knee", Severity::Cause, Needs::Counters, check);
 
 /// A change of the rate per doubling from which on it is called a loss.
 const LOSS: f64 = -0.1;

@@ -7,8 +7,7 @@ use rdsk_analysis::rate_series::{self, RateSeries};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Finding, Record, Severity};
 
-pub(super) const RULE: Rule =
-    Rule { code: "stalls", severity: Severity::Uncertain, needs: Needs::OwnTimes, experiment: None, check };
+pub(super) const RULE: Rule = Rule::new("stalls", Severity::Uncertain, Needs::OwnTimes, check);
 
 /// A window with at most this share of the median made no progress.
 const NO_PROGRESS: f64 = 0.05;

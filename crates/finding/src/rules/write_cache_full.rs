@@ -8,13 +8,7 @@ use rdsk_analysis::rate_series::{self, LevelShift};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{CellRecord, Finding, Op, Severity};
 
-pub(super) const RULE: Rule = Rule {
-    code: "write-cache-full",
-    severity: Severity::Uncertain,
-    needs: Needs::OwnTimes,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("write-cache-full", Severity::Uncertain, Needs::OwnTimes, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let full: Vec<(Shifted<'_>, Support)> = shifted(analysis)
