@@ -16,7 +16,6 @@ pub struct Disk {
     mechanics: Mechanics,
     /// The disk's sector of the device's first byte.
     origin: u64,
-    last_arrival_ns: u64,
     /// When the interface can take the next command.
     port_free_ns: f64,
     /// When the arm is free; a read stream may be interrupted at any time.
@@ -50,7 +49,6 @@ impl Disk {
             params: params.clone(),
             origin: params.partition_start_bytes / SECTOR_BYTES,
             mechanics,
-            last_arrival_ns: 0,
             port_free_ns: 0.0,
             arm_free_ns: 0.0,
             cylinder: 0,
@@ -63,15 +61,8 @@ impl Disk {
         }
     }
 
-    /// Size in bytes.
-    pub fn capacity_bytes(&self) -> u64 {
-        self.params.capacity_bytes
-    }
-
-    /// Takes a request at `now_ns`; its range must lie on the disk.
-    pub fn submit(&mut self, now_ns: u64, request: Request) -> Completion {
-        let arrival_ns = now_ns.max(self.last_arrival_ns);
-        self.last_arrival_ns = arrival_ns;
+    /// Takes a request, no earlier than the one before it; its range must lie on the disk.
+    pub fn submit(&mut self, arrival_ns: u64, request: Request) -> Completion {
         let start_ns = (arrival_ns as f64).max(self.port_free_ns);
         self.destage_until(start_ns);
         let ready_ns = start_ns + self.params.command_ns as f64;

@@ -30,9 +30,10 @@ pub(super) struct Queued {
 }
 
 /// Whether write-behind submits requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Flow {
     /// As long as there is room.
+    #[default]
     Open,
     /// Not until the queue is below its limit again.
     Paused,
@@ -50,7 +51,7 @@ pub(super) struct Ahead {
 }
 
 /// The state of one LUN.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct LunState {
     pub(super) capacity_bytes: u64,
     pub(super) waiting: VecDeque<RequestId>,
@@ -73,24 +74,6 @@ pub(super) struct LunState {
 }
 
 impl LunState {
-    pub(super) fn new(capacity_bytes: u64) -> LunState {
-        LunState {
-            capacity_bytes,
-            waiting: VecDeque::new(),
-            active: 0,
-            pages: Pages::default(),
-            flow: Flow::Open,
-            timer_armed: false,
-            starved: VecDeque::new(),
-            blocked: VecDeque::new(),
-            syncing: Vec::new(),
-            settling: Vec::new(),
-            ahead: HashMap::new(),
-            write_fault: None,
-            counters: Counters::default(),
-        }
-    }
-
     pub(super) fn queued(&self) -> usize {
         self.waiting.len() + self.active
     }
