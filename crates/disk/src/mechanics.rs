@@ -14,7 +14,7 @@ const ROUNDING_NS: f64 = 4.0;
 /// A disk's mechanics. Positions are sectors, times nanoseconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Mechanics {
-    rev_ns: f64,
+    pub(crate) revolution_ns: f64,
     heads: u64,
     head_switch_ns: f64,
     cylinder_switch_ns: f64,
@@ -70,7 +70,7 @@ impl Mechanics {
     /// The mechanics of a disk with checked parameters.
     pub(crate) fn new(params: &DiskParams) -> Mechanics {
         let mut mechanics = Mechanics {
-            rev_ns: 60e9 / params.rpm,
+            revolution_ns: 60e9 / params.rpm,
             heads: params.heads,
             head_switch_ns: params.head_switch_ns as f64,
             cylinder_switch_ns: params.seek_track_ns as f64,
@@ -91,10 +91,6 @@ impl Mechanics {
         mechanics
     }
 
-    pub(crate) fn revolution_ns(&self) -> f64 {
-        self.rev_ns
-    }
-
     /// Stream position of a sector.
     pub(crate) fn stream_ns(&self, sector: u64) -> f64 {
         let zone = self.zone_of(sector);
@@ -103,8 +99,8 @@ impl Mechanics {
         let (cylinder, head) = (track / self.heads, track % self.heads);
         zone.first_stream_ns
             + cylinder as f64 * self.cylinder_ns()
-            + head as f64 * (self.rev_ns + self.head_switch_ns)
-            + on_track as f64 * self.rev_ns / zone.sectors_per_track as f64
+            + head as f64 * (self.revolution_ns + self.head_switch_ns)
+            + on_track as f64 * self.revolution_ns / zone.sectors_per_track as f64
     }
 
     /// Time to pass over `sectors` from `sector` on, switches included, from the start of the first to the end of the last.
@@ -114,7 +110,7 @@ impl Mechanics {
         }
         let last = sector + sectors - 1;
         let zone = self.zone_of(last);
-        self.stream_ns(last) - self.stream_ns(sector) + self.rev_ns / zone.sectors_per_track as f64
+        self.stream_ns(last) - self.stream_ns(sector) + self.revolution_ns / zone.sectors_per_track as f64
     }
 
     /// The sector that starts at or next after a stream position, as a reading head reaches it; at most `limit`.
@@ -129,11 +125,11 @@ impl Mechanics {
         let within_ns = (stream_ns - zone.first_stream_ns).max(0.0);
         let cylinder = (within_ns / self.cylinder_ns()) as u64;
         let in_cylinder_ns = within_ns - cylinder as f64 * self.cylinder_ns();
-        let track_ns = self.rev_ns + self.head_switch_ns;
+        let track_ns = self.revolution_ns + self.head_switch_ns;
         let head = ((in_cylinder_ns / track_ns) as u64).min(self.heads - 1);
         let on_track_ns = in_cylinder_ns - head as f64 * track_ns;
         let sectors = zone.sectors_per_track as f64;
-        let on_track = ((on_track_ns / self.rev_ns * sectors) as u64).min(zone.sectors_per_track);
+        let on_track = ((on_track_ns / self.revolution_ns * sectors) as u64).min(zone.sectors_per_track);
         let track = cylinder * self.heads + head;
         (zone.first_sector + track * zone.sectors_per_track + on_track).min(limit)
     }
@@ -147,12 +143,12 @@ impl Mechanics {
     /// Time from `now_ns` with the head on `cylinder` until it reaches `sector`: seek, then rotation.
     pub(crate) fn position_ns(&self, now_ns: f64, cylinder: u64, sector: u64) -> f64 {
         let seek_ns = self.seek.time_ns(self.cylinder_of(sector).abs_diff(cylinder));
-        let wait_ns = (self.stream_ns(sector) - now_ns - seek_ns).rem_euclid(self.rev_ns);
-        if self.rev_ns - wait_ns < ROUNDING_NS { seek_ns } else { seek_ns + wait_ns }
+        let wait_ns = (self.stream_ns(sector) - now_ns - seek_ns).rem_euclid(self.revolution_ns);
+        if self.revolution_ns - wait_ns < ROUNDING_NS { seek_ns } else { seek_ns + wait_ns }
     }
 
     fn cylinder_ns(&self) -> f64 {
-        self.heads as f64 * self.rev_ns
+        self.heads as f64 * self.revolution_ns
             + (self.heads - 1) as f64 * self.head_switch_ns
             + self.cylinder_switch_ns
     }

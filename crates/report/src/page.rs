@@ -59,15 +59,15 @@ impl Page {
 
     /// A table without lines, two columns in: the first column left, the others right-aligned. A head may have several
     /// lines.
-    pub(crate) fn table(&mut self, heads: &[&str], rows: &[Vec<String>]) {
+    pub(crate) fn table(&mut self, heads: &[impl AsRef<str>], rows: &[Vec<String>]) {
         self.table_with(heads, rows, &[]);
     }
 
     /// As [`Page::table`], with further columns that are left-aligned because they hold words.
-    pub(crate) fn table_with(&mut self, heads: &[&str], rows: &[Vec<String>], words: &[usize]) {
+    pub(crate) fn table_with(&mut self, heads: &[impl AsRef<str>], rows: &[Vec<String>], words: &[usize]) {
         let mut table = Table::new();
         table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-        table.set_header(heads);
+        table.set_header(heads.iter().map(AsRef::as_ref));
         for row in rows {
             table.add_row(row.iter().map(|cell| printable(cell)));
         }

@@ -249,7 +249,7 @@ impl Host {
 
     /// Bytes of the cache that are not written yet, in whole buffers.
     pub fn dirty_bytes(&self, lun: usize) -> u64 {
-        self.luns[lun].pages.unsafe_pages() * self.params.buffer_bytes
+        self.luns[lun].pages.unsafe_pages * self.params.buffer_bytes
     }
 
     /// Drops clean buffers of a range from the cache, as `POSIX_FADV_DONTNEED` does; takes no time.

@@ -173,7 +173,7 @@ impl Host {
             state.flow = Flow::Open;
             let Some(oldest_ns) = state.pages.oldest_ns() else { return };
             let due_ns = oldest_ns.saturating_add(self.params.write_behind_ns);
-            let much = state.pages.dirty_pages() * self.params.buffer_bytes > self.params.write_behind_bytes;
+            let much = state.pages.dirty_pages * self.params.buffer_bytes > self.params.write_behind_bytes;
             if !much && state.syncing.is_empty() && due_ns > self.now_ns {
                 if !state.timer_armed {
                     state.timer_armed = true;
@@ -208,7 +208,7 @@ impl Host {
         for call in std::mem::take(&mut self.luns[lun].blocked) {
             self.step(call);
         }
-        if self.luns[lun].pages.unsafe_pages() == 0 {
+        if self.luns[lun].pages.unsafe_pages == 0 {
             for call in std::mem::take(&mut self.luns[lun].syncing) {
                 self.step(call);
             }

@@ -3,6 +3,7 @@
 
 use super::common::{MAX_CITED, cells, cite, how_many, is_simulated};
 use super::{Needs, Rule};
+use rdsk_analysis::groups::by_key;
 use rdsk_analysis::rate_series::{self, RateSeries};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Finding, Record, Severity};
@@ -50,26 +51,16 @@ struct Stalled<'a> {
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let has_times = rate_series::has_times(analysis);
-    let mut groups: Vec<(&[u32], Vec<Stalled<'_>>, u64)> = Vec::new();
-    for cell in cells(analysis, |_| true) {
-        let Some(course) = analysis.rate_series(cell) else { continue };
-        let stalls = stalls(cell, course, has_times);
-        let targets = cell.workload.targets.as_slice();
-        let position = groups.iter().position(|(known, ..)| *known == targets).unwrap_or_else(|| {
-            groups.push((targets, Vec::new(), 0));
-            groups.len() - 1
-        });
-        let (_, stalled, elapsed_ns) = &mut groups[position];
-        *elapsed_ns += cell.result.elapsed_ns.unwrap_or(0);
-        if !stalls.is_empty() {
-            stalled.push(Stalled { cell, stalls });
-        }
-    }
-    groups
-        .iter()
-        .filter(|(_, stalled, _)| !stalled.is_empty())
-        .map(|(_, stalled, elapsed_ns)| finding(analysis, stalled, *elapsed_ns, has_times))
-        .collect()
+    let measured = cells(analysis, |_| true).into_iter().filter_map(|cell| {
+        let series = analysis.rate_series(cell)?;
+        Some((&cell.workload.targets, Stalled { cell, stalls: stalls(cell, series, has_times) }))
+    });
+    let of_targets = by_key(measured).into_iter().filter_map(|(_, mut cells)| {
+        let elapsed_ns = cells.iter().map(|one| one.cell.result.elapsed_ns.unwrap_or(0)).sum();
+        cells.retain(|one| !one.stalls.is_empty());
+        (!cells.is_empty()).then(|| finding(analysis, &cells, elapsed_ns, has_times))
+    });
+    of_targets.collect()
 }
 
 fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times: bool) -> Finding {
