@@ -5,7 +5,6 @@ use crate::device::Device;
 use crate::params::FaultParams;
 use crate::request::{Completion, Fault, Op, Request};
 
-/// A device with faults.
 #[derive(Clone, Debug)]
 pub(crate) struct Faulty {
     inner: Device,
@@ -18,7 +17,6 @@ impl Faulty {
         Faulty { inner, params: params.clone() }
     }
 
-    /// The device without its faults.
     pub(crate) fn inner(&self) -> &Device {
         &self.inner
     }

@@ -67,7 +67,6 @@ impl SeekCurve {
 }
 
 impl Mechanics {
-    /// The mechanics of a disk with checked parameters.
     pub(crate) fn new(params: &DiskParams) -> Mechanics {
         let mut mechanics = Mechanics {
             revolution_ns: 60e9 / params.rpm,
@@ -91,7 +90,6 @@ impl Mechanics {
         mechanics
     }
 
-    /// Stream position of a sector.
     pub(crate) fn stream_ns(&self, sector: u64) -> f64 {
         let zone = self.zone_of(sector);
         let within = sector - zone.first_sector;
@@ -134,7 +132,6 @@ impl Mechanics {
         (zone.first_sector + track * zone.sectors_per_track + on_track).min(limit)
     }
 
-    /// Cylinder of a sector.
     pub(crate) fn cylinder_of(&self, sector: u64) -> u64 {
         let zone = self.zone_of(sector);
         zone.first_cylinder + (sector - zone.first_sector) / (zone.sectors_per_track * self.heads)

@@ -6,7 +6,6 @@ use crate::disk::whole_ns;
 use crate::params::RamParams;
 use crate::request::{Completion, Op, Request};
 
-/// A memory device.
 #[derive(Clone, Debug)]
 pub(crate) struct Ram {
     params: RamParams,
@@ -17,7 +16,6 @@ pub(crate) struct Ram {
 }
 
 impl Ram {
-    /// A device with checked parameters.
     pub(crate) fn new(params: &RamParams) -> Ram {
         Ram {
             params: params.clone(),

@@ -5,7 +5,6 @@ use crate::disk::whole_ns;
 use crate::params::SsdParams;
 use crate::request::{Completion, Op, Request};
 
-/// A flash device.
 #[derive(Clone, Debug)]
 pub(crate) struct Ssd {
     params: SsdParams,

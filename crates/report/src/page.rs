@@ -6,7 +6,6 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use rdsk_units::printable;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The weight of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
@@ -15,7 +14,6 @@ pub(crate) enum Tone {
     Error,
 }
 
-/// One thing on a page.
 #[derive(Clone, Debug)]
 enum Item {
     Line(Tone, String),
@@ -27,7 +25,6 @@ enum Item {
     },
 }
 
-/// A page under construction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Page {
     items: Vec<Item>,
@@ -81,7 +78,6 @@ impl Page {
         }
     }
 
-    /// The page as text.
     pub(crate) fn render(&self, style: Style) -> String {
         let width = style.width.clamp(40, 80);
         let mut text = String::new();

@@ -13,7 +13,6 @@ use rdsk_analysis::metrics;
 use rdsk_model::{CellRecord, Experiment, IoPath, Op, Record, Sync};
 use rdsk_units::Bytes;
 
-/// Columns of one curve.
 const CURVE_WIDTH: usize = 24;
 
 /// Columns that a line of the page has.

@@ -11,7 +11,6 @@ use crate::request::{Fault, Request};
 /// The unit that a processor moves between memory and its cache.
 const CACHE_LINE_BYTES: u64 = 64;
 
-/// A call in progress.
 #[derive(Clone, Debug)]
 pub(super) struct CallState {
     id: CallId,
@@ -19,7 +18,6 @@ pub(super) struct CallState {
     start_ns: u64,
     /// The first byte not handled yet.
     at: u64,
-    /// Own requests in flight.
     in_flight: usize,
     phase: Phase,
     pub(super) outcome: Result<(), Fault>,
@@ -36,7 +34,6 @@ enum Phase {
     Copying,
     /// Waiting until nothing is dirty.
     Cleaning,
-    /// The device flushes.
     Flushing,
 }
 
@@ -380,7 +377,6 @@ impl Host {
     }
 }
 
-/// Processor time in whole nanoseconds.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

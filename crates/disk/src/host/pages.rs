@@ -19,7 +19,6 @@ pub(super) enum Unsafe {
     Writing,
 }
 
-/// One buffer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Page {
     /// Its data is valid.
@@ -30,7 +29,6 @@ pub(super) struct Page {
     pub(super) writing: bool,
     /// A request reads it.
     pub(super) reading: bool,
-    /// Calls that wait for the read.
     pub(super) waiters: Vec<CallSlot>,
 }
 

@@ -7,7 +7,6 @@ use super::{CallSlot, Event, Host, RequestId};
 use crate::counters::Counters;
 use crate::request::{Completion, Fault, Op, Request};
 
-/// The purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// A call waits for it itself.
@@ -18,14 +17,12 @@ pub(super) enum Purpose {
     WriteBehind,
 }
 
-/// A request in the queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queued {
     pub(super) lun: usize,
     pub(super) request: Request,
     pub(super) purpose: Purpose,
     pub(super) completion: Option<Completion>,
-    /// When it was made.
     pub(super) made_ns: u64,
 }
 
@@ -50,7 +47,6 @@ pub(super) struct Ahead {
     pub(super) end: u64,
 }
 
-/// The state of one LUN.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LunState {
     pub(super) capacity_bytes: u64,
@@ -91,7 +87,6 @@ impl Host {
         state.counters.active_max = state.active;
     }
 
-    /// Whether a LUN's queue takes another request.
     pub(super) fn has_room(&self, lun: usize) -> bool {
         self.luns[lun].queued() < self.params.queue_limit + self.params.queue_batch
     }

@@ -28,7 +28,6 @@ pub(super) enum SupportingEvidence {
     Flash,
 }
 
-/// A cell whose rate fell.
 pub(super) struct Shifted<'a> {
     pub(super) cell: &'a CellRecord,
     /// At least one.

@@ -35,7 +35,6 @@ const NEAR_OF_THREE: f64 = 0.01;
 const NEAR: f64 = 0.05;
 const MAX_MISSED: f64 = 10.0;
 
-/// One stall.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Stall {
     /// When it began: from the start of the run, or of the cell's I/O if visits have no start times.
@@ -43,7 +42,6 @@ struct Stall {
     lasts_ns: u64,
 }
 
-/// The stalls of one cell.
 struct Stalled<'a> {
     cell: &'a CellRecord,
     stalls: Vec<Stall>,
