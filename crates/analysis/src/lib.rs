@@ -6,6 +6,7 @@
 mod analysis;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
+pub mod groups;
 pub mod iostat;
 pub mod metrics;
 pub mod rate_series;

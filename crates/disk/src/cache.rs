@@ -80,27 +80,11 @@ impl Segments {
 /// Writes that are not on the media yet, in the order they came; neighbours are joined.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dirty {
-    extents: VecDeque<Extent>,
-    sectors: u64,
+    pub(crate) extents: VecDeque<Extent>,
+    pub(crate) sectors: u64,
 }
 
 impl Dirty {
-    pub(crate) fn sectors(&self) -> u64 {
-        self.sectors
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.extents.len()
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.extents.is_empty()
-    }
-
-    pub(crate) fn extents(&self) -> impl Iterator<Item = &Extent> {
-        self.extents.iter()
-    }
-
     pub(crate) fn overlaps(&self, range: &Extent) -> bool {
         self.extents.iter().any(|extent| extent.overlaps(range))
     }
@@ -158,11 +142,11 @@ mod tests {
         dirty.add(Extent { first: 0, end: 8 });
         dirty.add(Extent { first: 8, end: 16 });
         dirty.add(Extent { first: 100, end: 108 });
-        assert_eq!((dirty.len(), dirty.sectors()), (2, 24));
+        assert_eq!((dirty.extents.len(), dirty.sectors), (2, 24));
         dirty.add(Extent { first: 2, end: 4 });
-        assert_eq!(dirty.sectors(), 24, "written again is not dirtier");
+        assert_eq!(dirty.sectors, 24, "written again is not dirtier");
         dirty.remove(&Extent { first: 4, end: 6 });
-        assert_eq!((dirty.len(), dirty.sectors()), (3, 22));
+        assert_eq!((dirty.extents.len(), dirty.sectors), (3, 22));
         assert!(!dirty.contains(&Extent { first: 3, end: 7 }));
         assert!(dirty.overlaps(&Extent { first: 3, end: 7 }));
     }

@@ -10,16 +10,18 @@ use crate::ssd::Ssd;
 
 /// A device of known behaviour.
 #[derive(Clone, Debug)]
-pub enum Device {
-    /// A disk with mechanics.
+pub struct Device {
+    model: Model,
+    capacity_bytes: u64,
+    last_arrival_ns: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Model {
     Disk(Box<Disk>),
-    /// Memory.
     Ram(Ram),
-    /// Flash.
     Ssd(Box<Ssd>),
-    /// RAID over members.
     Array(Box<Array>),
-    /// Any of these, with faults.
     Faulty(Box<Faulty>),
 }
 
@@ -28,54 +30,56 @@ impl Device {
     pub fn of_lun(params: &LunParams, seed: u64) -> Device {
         let device = Device::new(&params.device, seed);
         match &params.faults {
-            Some(faults) => Device::Faulty(Box::new(Faulty::new(device, faults))),
+            Some(faults) => Device {
+                capacity_bytes: device.capacity_bytes,
+                model: Model::Faulty(Box::new(Faulty::new(device, faults))),
+                last_arrival_ns: 0,
+            },
             None => device,
         }
     }
 
     /// Builds a device without faults.
     pub fn new(params: &DeviceParams, seed: u64) -> Device {
-        match params {
-            DeviceParams::Disk(params) => Device::Disk(Box::new(Disk::new(params, seed))),
-            DeviceParams::Ram(params) => Device::Ram(Ram::new(params)),
-            DeviceParams::Ssd(params) => Device::Ssd(Box::new(Ssd::new(params))),
-            DeviceParams::Array(params) => Device::Array(Box::new(Array::new(params, seed))),
-        }
+        let model = match params {
+            DeviceParams::Disk(params) => Model::Disk(Box::new(Disk::new(params, seed))),
+            DeviceParams::Ram(params) => Model::Ram(Ram::new(params)),
+            DeviceParams::Ssd(params) => Model::Ssd(Box::new(Ssd::new(params))),
+            DeviceParams::Array(params) => Model::Array(Box::new(Array::new(params, seed))),
+        };
+        Device { model, capacity_bytes: params.capacity_bytes(), last_arrival_ns: 0 }
     }
 
     /// Size in bytes.
     pub fn capacity_bytes(&self) -> u64 {
-        match self {
-            Device::Disk(disk) => disk.capacity_bytes(),
-            Device::Ram(ram) => ram.capacity_bytes(),
-            Device::Ssd(ssd) => ssd.capacity_bytes(),
-            Device::Array(array) => array.capacity_bytes(),
-            Device::Faulty(faulty) => faulty.inner().capacity_bytes(),
-        }
+        self.capacity_bytes
     }
 
     /// Takes a request at `now_ns` and returns its completion. Arrivals must not go back in time; one that does is treated as
     /// arriving together with the previous one.
     pub fn submit(&mut self, now_ns: u64, request: Request) -> Completion {
-        let capacity_bytes = self.capacity_bytes();
+        let capacity_bytes = self.capacity_bytes;
         if request.op != Op::Flush && request.end_bytes() > capacity_bytes {
             let outcome = Err(Fault::PastEnd { end_bytes: request.end_bytes(), capacity_bytes });
             return Completion { start_ns: now_ns, end_ns: now_ns, outcome };
         }
-        match self {
-            Device::Disk(disk) => disk.submit(now_ns, request),
-            Device::Ram(ram) => ram.submit(now_ns, request),
-            Device::Ssd(ssd) => ssd.submit(now_ns, request),
-            Device::Array(array) => array.submit(now_ns, request),
-            Device::Faulty(faulty) => faulty.submit(now_ns, request),
+        self.last_arrival_ns = now_ns.max(self.last_arrival_ns);
+        let arrival_ns = self.last_arrival_ns;
+        match &mut self.model {
+            Model::Disk(disk) => disk.submit(arrival_ns, request),
+            Model::Ram(ram) => ram.submit(arrival_ns, request),
+            Model::Ssd(ssd) => ssd.submit(arrival_ns, request),
+            Model::Array(array) => array.submit(arrival_ns, request),
+            // The device inside orders the arrivals in its own time.
+            Model::Faulty(faulty) => faulty.submit(now_ns, request),
         }
     }
 
     /// The requests that each member of an array received; empty for a single device.
     pub fn member_counts(&self) -> Vec<MemberCounts> {
-        match self {
-            Device::Array(array) => array.counts().to_vec(),
-            Device::Faulty(faulty) => faulty.inner().member_counts(),
+        match &self.model {
+            Model::Array(array) => array.counts().to_vec(),
+            Model::Faulty(faulty) => faulty.inner().member_counts(),
             _ => Vec::new(),
         }
     }

@@ -16,7 +16,6 @@ pub struct Disk {
     mechanics: Mechanics,
     /// The disk's sector of the device's first byte.
     origin: u64,
-    last_arrival_ns: u64,
     /// When the interface can take the next command.
     port_free_ns: f64,
     /// When the arm is free; a read stream may be interrupted at any time.
@@ -45,12 +44,11 @@ impl Disk {
     pub fn new(params: &DiskParams, seed: u64) -> Disk {
         let mechanics = Mechanics::new(params);
         let turned_ns = (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as f64 / f64::from(u32::MAX)
-            * mechanics.revolution_ns();
+            * mechanics.revolution_ns;
         Disk {
             params: params.clone(),
             origin: params.partition_start_bytes / SECTOR_BYTES,
             mechanics,
-            last_arrival_ns: 0,
             port_free_ns: 0.0,
             arm_free_ns: 0.0,
             cylinder: 0,
@@ -63,15 +61,8 @@ impl Disk {
         }
     }
 
-    /// Size in bytes.
-    pub fn capacity_bytes(&self) -> u64 {
-        self.params.capacity_bytes
-    }
-
-    /// Takes a request at `now_ns`; its range must lie on the disk.
-    pub fn submit(&mut self, now_ns: u64, request: Request) -> Completion {
-        let arrival_ns = now_ns.max(self.last_arrival_ns);
-        self.last_arrival_ns = arrival_ns;
+    /// Takes a request, no earlier than the one before it; its range must lie on the disk.
+    pub fn submit(&mut self, arrival_ns: u64, request: Request) -> Completion {
         let start_ns = (arrival_ns as f64).max(self.port_free_ns);
         self.destage_until(start_ns);
         let ready_ns = start_ns + self.params.command_ns as f64;
@@ -95,7 +86,7 @@ impl Disk {
         let on_device =
             |extent: &Extent| Extent { first: extent.first - self.origin, end: extent.end - self.origin };
         let half_written = Some(self.in_flight.piece).filter(|_| self.in_flight.end_ns > now_ns as f64);
-        half_written.iter().chain(self.dirty.extents()).map(on_device).collect()
+        half_written.iter().chain(self.dirty.extents.iter()).map(on_device).collect()
     }
 
     /// Discards everything that is not on the media, as a power failure does, and returns it.
@@ -219,7 +210,7 @@ impl Disk {
             return self.pass_over(begin_ns, range);
         }
         let pass_ns = self.mechanics.transfer_ns(whole.first, whole.sectors());
-        if whole.sectors() <= 2 * unit || pass_ns < self.mechanics.revolution_ns() {
+        if whole.sectors() <= 2 * unit || pass_ns < self.mechanics.revolution_ns {
             let read_ns = self.pass_over(begin_ns, &whole);
             return self.pass_over(read_ns, &whole);
         }
@@ -275,14 +266,14 @@ impl Disk {
             let flying = if end_ns > room_ns { piece.sectors() } else { 0 };
             let before = if piece.end + run == range.first { flying } else { 0 };
             let too_much = |flying, before| {
-                self.dirty.sectors() + flying + range.sectors() > cache.bytes / SECTOR_BYTES
+                self.dirty.sectors + flying + range.sectors() > cache.bytes / SECTOR_BYTES
                     || overfills_segment(run + before, range.sectors(), cache)
             };
             if flying > 0 && too_much(flying, before) {
                 room_ns = end_ns;
                 continue;
             }
-            let too_many = self.dirty.len() >= cache.extents && !self.dirty.joins(range);
+            let too_many = self.dirty.extents.len() >= cache.extents && !self.dirty.joins(range);
             if !too_many && !too_much(0, 0) {
                 return room_ns;
             }
@@ -295,8 +286,8 @@ impl Disk {
     /// ended.
     fn is_over(&self, range: &Extent, cache: WriteCacheParams, quarters: u64) -> bool {
         let run = if cache.segment_bytes > 0 { self.dirty.run_before(range.end) } else { 0 };
-        4 * self.dirty.len() as u64 > quarters * cache.extents as u64
-            || 4 * self.dirty.sectors() * SECTOR_BYTES > quarters * cache.bytes
+        4 * self.dirty.extents.len() as u64 > quarters * cache.extents as u64
+            || 4 * self.dirty.sectors * SECTOR_BYTES > quarters * cache.bytes
             || 4 * run * SECTOR_BYTES > quarters * cache.segment_bytes
     }
 
@@ -322,12 +313,12 @@ impl Disk {
 
     fn flush(&mut self, ready_ns: f64) -> f64 {
         let busy_ns = if self.stream.is_some() { ready_ns } else { ready_ns.max(self.arm_free_ns) };
-        if self.dirty.is_empty() { busy_ns } else { self.destage_all(ready_ns) }
+        if self.dirty.extents.is_empty() { busy_ns } else { self.destage_all(ready_ns) }
     }
 
     fn destage_all(&mut self, now_ns: f64) -> f64 {
         let mut done_ns = now_ns.max(self.arm_free_ns);
-        while !self.dirty.is_empty() {
+        while !self.dirty.extents.is_empty() {
             done_ns = self.destage_one(done_ns);
         }
         self.destaging = Destage::Resting;
@@ -339,7 +330,7 @@ impl Disk {
     fn destage_until(&mut self, now_ns: f64) {
         let Some(cache) = self.params.write_cache else { return };
         let idle_ns = self.port_free_ns + cache.delay_ns as f64;
-        while !self.dirty.is_empty() {
+        while !self.dirty.extents.is_empty() {
             if cache.segment_bytes == 0 && !self.is_over(&Extent { first: 0, end: 0 }, cache, 2) {
                 self.destaging = Destage::Resting;
             }
@@ -361,8 +352,8 @@ impl Disk {
         let begin_ns = begin_ns.max(self.arm_free_ns);
         let order = self.params.write_cache.map_or(DestageOrder::Fifo, |cache| cache.order);
         let chosen = match order {
-            DestageOrder::Fifo => self.dirty.extents().next(),
-            DestageOrder::Nearest => self.dirty.extents().min_by(|a, b| {
+            DestageOrder::Fifo => self.dirty.extents.iter().next(),
+            DestageOrder::Nearest => self.dirty.extents.iter().min_by(|a, b| {
                 let reach = |extent: &Extent| {
                     self.mechanics.position_ns(begin_ns + self.turned_ns, self.cylinder, extent.first)
                 };

@@ -38,10 +38,8 @@ impl ParamError {
     pub fn hint(&self) -> String {
         match self {
             ParamError::UnknownName { .. } => {
-                format!(
-                    "the systems are {}; a file of your own starts with ./",
-                    crate::builtin::NAMES.join(", ")
-                )
+                let names = crate::builtin::NAMES.join(", ");
+                format!("the systems are {names}; a file of your own starts with ./")
             }
             ParamError::Malformed { .. } => {
                 "start from one of the built-in systems, whose files name every key".to_owned()

@@ -5,26 +5,24 @@ use crate::device::Device;
 use crate::params::FaultParams;
 use crate::request::{Completion, Fault, Op, Request};
 
-/// A device with faults.
 #[derive(Clone, Debug)]
-pub struct Faulty {
+pub(crate) struct Faulty {
     inner: Device,
     params: FaultParams,
 }
 
 impl Faulty {
     /// Adds faults with checked parameters to a device.
-    pub fn new(inner: Device, params: &FaultParams) -> Faulty {
+    pub(crate) fn new(inner: Device, params: &FaultParams) -> Faulty {
         Faulty { inner, params: params.clone() }
     }
 
-    /// The device without its faults.
-    pub fn inner(&self) -> &Device {
+    pub(crate) fn inner(&self) -> &Device {
         &self.inner
     }
 
     /// Takes a request at `now_ns`. A bad range fails after the time that the request takes anyway.
-    pub fn submit(&mut self, now_ns: u64, request: Request) -> Completion {
+    pub(crate) fn submit(&mut self, now_ns: u64, request: Request) -> Completion {
         let done = self.inner.submit(self.inner_ns(now_ns), request);
         let start_ns = self.outer_ns(done.start_ns).max(now_ns);
         let end_ns = self.outer_ns(done.end_ns).max(start_ns);

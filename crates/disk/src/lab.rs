@@ -62,12 +62,6 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// A lab without hosts at time 0.
-    #[must_use]
-    pub fn new() -> Lab {
-        Lab::default()
-    }
-
     /// The host of a system: the existing one of this name, or a new one seeded with `seed`.
     pub fn host_of(&mut self, system: &System, seed: u64) -> usize {
         if let Some(known) = self.names.iter().position(|name| *name == system.name) {
@@ -233,12 +227,6 @@ pub fn device_name(system: &str, lun: usize) -> String {
 pub struct SharedLab(Arc<Mutex<Lab>>);
 
 impl SharedLab {
-    /// An empty one.
-    #[must_use]
-    pub fn new() -> SharedLab {
-        SharedLab::default()
-    }
-
     /// The lab itself. The guard must not be held across a call into another room.
     pub fn lock(&self) -> MutexGuard<'_, Lab> {
         // A panic elsewhere ends the run anyway; the lab's data is consistent between its calls.
@@ -266,7 +254,7 @@ mod tests {
     #[test]
     fn two_hosts_share_their_time_and_one_name_is_one_host() {
         let (slow, fast) = (load("linux-disk").unwrap(), load("tms-ramsan").unwrap());
-        let mut lab = Lab::new();
+        let mut lab = Lab::default();
         let (a, b) = (lab.host_of(&slow, 1), lab.host_of(&fast, 1));
         assert_eq!(lab.host_of(&slow, 2), a);
         let first = lab.run(a, read(0, 1 << 30)).unwrap();
@@ -281,7 +269,7 @@ mod tests {
     fn calls_on_two_hosts_overlap() {
         let system = load("linux-disk").unwrap();
         let other = System { name: "twin".into(), ..system.clone() };
-        let mut lab = Lab::new();
+        let mut lab = Lab::default();
         let (a, b) = (lab.host_of(&system, 1), lab.host_of(&other, 1));
         lab.submit(a, read(0, 1 << 30)).unwrap();
         lab.sample(LunId { host: a, lun: 0 }, 1_000_000);
@@ -296,7 +284,7 @@ mod tests {
     #[test]
     fn a_long_time_has_no_more_samples_than_a_short_one() {
         let system = load("tms-ramsan").unwrap();
-        let mut lab = Lab::new();
+        let mut lab = Lab::default();
         let lun = LunId { host: lab.host_of(&system, 1), lun: 0 };
         lab.sample(lun, 1_000);
         lab.run(lun.host, read(0, 0)).unwrap();

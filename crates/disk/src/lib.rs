@@ -26,17 +26,13 @@ pub use counters::Counters;
 pub use device::Device;
 pub use disk::Disk;
 pub use error::{HostError, ParamError};
-pub use fault::Faulty;
 pub use host::{Call, CallId, Done, Host, Operation, Route, Stability};
 pub use lab::{Lab, LunId, Sample, SharedLab, device_name};
-pub use mechanics::Mechanics;
 pub use params::{
     ArrayParams, BesidesParams, CloseAction, ControllerParams, CostParams, DestageOrder, DeviceParams,
     DiskParams, ErrorRange, FaultParams, Hold, HostParams, LunParams, Partial, RaidLevel, RamParams,
     SlowDown, SsdParams, StallParams, SystemParams, WriteCacheParams, ZoneParams,
 };
 pub use path::Paths;
-pub use ram::Ram;
 pub use request::{Completion, Fault, Force, Op, Request};
-pub use ssd::Ssd;
 pub use systems::{System, load, parse};

@@ -13,13 +13,12 @@ const ROUNDING_NS: f64 = 4.0;
 
 /// A disk's mechanics. Positions are sectors, times nanoseconds.
 #[derive(Clone, Debug)]
-pub struct Mechanics {
-    rev_ns: f64,
+pub(crate) struct Mechanics {
+    pub(crate) revolution_ns: f64,
     heads: u64,
     head_switch_ns: f64,
     cylinder_switch_ns: f64,
     zones: Vec<Zone>,
-    cylinders: u64,
     seek: SeekCurve,
 }
 
@@ -68,15 +67,13 @@ impl SeekCurve {
 }
 
 impl Mechanics {
-    /// The mechanics of a disk with checked parameters.
-    pub fn new(params: &DiskParams) -> Mechanics {
+    pub(crate) fn new(params: &DiskParams) -> Mechanics {
         let mut mechanics = Mechanics {
-            rev_ns: 60e9 / params.rpm,
+            revolution_ns: 60e9 / params.rpm,
             heads: params.heads,
             head_switch_ns: params.head_switch_ns as f64,
             cylinder_switch_ns: params.seek_track_ns as f64,
             zones: Vec::with_capacity(params.zones.len()),
-            cylinders: params.zones.iter().map(|zone| zone.cylinders).sum(),
             seek: SeekCurve::new(params, params.zones.iter().map(|zone| zone.cylinders).sum()),
         };
         let (mut first_sector, mut first_cylinder) = (0, 0);
@@ -93,36 +90,25 @@ impl Mechanics {
         mechanics
     }
 
-    /// Time of one revolution.
-    pub fn revolution_ns(&self) -> f64 {
-        self.rev_ns
-    }
-
-    /// Cylinders of the whole disk.
-    pub fn cylinders(&self) -> u64 {
-        self.cylinders
-    }
-
-    /// Stream position of a sector.
-    pub fn stream_ns(&self, sector: u64) -> f64 {
+    pub(crate) fn stream_ns(&self, sector: u64) -> f64 {
         let zone = self.zone_of(sector);
         let within = sector - zone.first_sector;
         let (track, on_track) = (within / zone.sectors_per_track, within % zone.sectors_per_track);
         let (cylinder, head) = (track / self.heads, track % self.heads);
         zone.first_stream_ns
             + cylinder as f64 * self.cylinder_ns()
-            + head as f64 * (self.rev_ns + self.head_switch_ns)
-            + on_track as f64 * self.rev_ns / zone.sectors_per_track as f64
+            + head as f64 * (self.revolution_ns + self.head_switch_ns)
+            + on_track as f64 * self.revolution_ns / zone.sectors_per_track as f64
     }
 
     /// Time to pass over `sectors` from `sector` on, switches included, from the start of the first to the end of the last.
-    pub fn transfer_ns(&self, sector: u64, sectors: u64) -> f64 {
+    pub(crate) fn transfer_ns(&self, sector: u64, sectors: u64) -> f64 {
         if sectors == 0 {
             return 0.0;
         }
         let last = sector + sectors - 1;
         let zone = self.zone_of(last);
-        self.stream_ns(last) - self.stream_ns(sector) + self.rev_ns / zone.sectors_per_track as f64
+        self.stream_ns(last) - self.stream_ns(sector) + self.revolution_ns / zone.sectors_per_track as f64
     }
 
     /// The sector that starts at or next after a stream position, as a reading head reaches it; at most `limit`.
@@ -131,41 +117,35 @@ impl Mechanics {
         clippy::cast_sign_loss,
         reason = "positions are not negative and far below 2^53"
     )]
-    pub fn sector_at(&self, stream_ns: f64, limit: u64) -> u64 {
+    pub(crate) fn sector_at(&self, stream_ns: f64, limit: u64) -> u64 {
         let index = self.zones.partition_point(|zone| zone.first_stream_ns <= stream_ns).saturating_sub(1);
         let zone = &self.zones[index];
         let within_ns = (stream_ns - zone.first_stream_ns).max(0.0);
         let cylinder = (within_ns / self.cylinder_ns()) as u64;
         let in_cylinder_ns = within_ns - cylinder as f64 * self.cylinder_ns();
-        let track_ns = self.rev_ns + self.head_switch_ns;
+        let track_ns = self.revolution_ns + self.head_switch_ns;
         let head = ((in_cylinder_ns / track_ns) as u64).min(self.heads - 1);
         let on_track_ns = in_cylinder_ns - head as f64 * track_ns;
         let sectors = zone.sectors_per_track as f64;
-        let on_track = ((on_track_ns / self.rev_ns * sectors) as u64).min(zone.sectors_per_track);
+        let on_track = ((on_track_ns / self.revolution_ns * sectors) as u64).min(zone.sectors_per_track);
         let track = cylinder * self.heads + head;
         (zone.first_sector + track * zone.sectors_per_track + on_track).min(limit)
     }
 
-    /// Cylinder of a sector.
-    pub fn cylinder_of(&self, sector: u64) -> u64 {
+    pub(crate) fn cylinder_of(&self, sector: u64) -> u64 {
         let zone = self.zone_of(sector);
         zone.first_cylinder + (sector - zone.first_sector) / (zone.sectors_per_track * self.heads)
     }
 
     /// Time from `now_ns` with the head on `cylinder` until it reaches `sector`: seek, then rotation.
-    pub fn position_ns(&self, now_ns: f64, cylinder: u64, sector: u64) -> f64 {
+    pub(crate) fn position_ns(&self, now_ns: f64, cylinder: u64, sector: u64) -> f64 {
         let seek_ns = self.seek.time_ns(self.cylinder_of(sector).abs_diff(cylinder));
-        let wait_ns = (self.stream_ns(sector) - now_ns - seek_ns).rem_euclid(self.rev_ns);
-        if self.rev_ns - wait_ns < ROUNDING_NS { seek_ns } else { seek_ns + wait_ns }
-    }
-
-    /// Time to seek over a number of cylinders.
-    pub fn seek_ns(&self, cylinders: u64) -> f64 {
-        self.seek.time_ns(cylinders)
+        let wait_ns = (self.stream_ns(sector) - now_ns - seek_ns).rem_euclid(self.revolution_ns);
+        if self.revolution_ns - wait_ns < ROUNDING_NS { seek_ns } else { seek_ns + wait_ns }
     }
 
     fn cylinder_ns(&self) -> f64 {
-        self.heads as f64 * self.rev_ns
+        self.heads as f64 * self.revolution_ns
             + (self.heads - 1) as f64 * self.head_switch_ns
             + self.cylinder_switch_ns
     }
@@ -213,17 +193,17 @@ mod tests {
         let second = 60 * 4 * 100;
         assert!((mechanics.transfer_ns(second, 50) - 10e6).abs() < 1e-3);
         assert_eq!(mechanics.cylinder_of(second), 60);
-        assert_eq!(mechanics.cylinders(), 150);
+        assert_eq!(mechanics.cylinder_of(second + 90 * 4 * 50 - 1), 149, "the last of 150 cylinders");
     }
 
     #[test]
     fn the_seek_curve_passes_through_the_data_sheet() {
         let mechanics = Mechanics::new(&params());
-        assert_eq!(mechanics.seek_ns(0), 0.0);
-        assert!((mechanics.seek_ns(1) - 2e6).abs() < 1.0);
-        assert!((mechanics.seek_ns(149) - 15e6).abs() < 1.0);
-        assert!((mechanics.seek_ns(50) - 8e6).abs() < 1e5);
-        assert!((1..149).all(|d| mechanics.seek_ns(d) <= mechanics.seek_ns(d + 1)));
+        assert_eq!(mechanics.seek.time_ns(0), 0.0);
+        assert!((mechanics.seek.time_ns(1) - 2e6).abs() < 1.0);
+        assert!((mechanics.seek.time_ns(149) - 15e6).abs() < 1.0);
+        assert!((mechanics.seek.time_ns(50) - 8e6).abs() < 1e5);
+        assert!((1..149).all(|d| mechanics.seek.time_ns(d) <= mechanics.seek.time_ns(d + 1)));
     }
 
     #[test]

@@ -6,11 +6,9 @@ use crate::disk::whole_ns;
 use crate::params::RamParams;
 use crate::request::{Completion, Op, Request};
 
-/// A memory device.
 #[derive(Clone, Debug)]
-pub struct Ram {
+pub(crate) struct Ram {
     params: RamParams,
-    last_arrival_ns: u64,
     free_ns: Vec<f64>,
     /// Writes in the buffer: when they are stored, never one before another, and their bytes.
     buffered: VecDeque<(u64, u64)>,
@@ -18,26 +16,17 @@ pub struct Ram {
 }
 
 impl Ram {
-    /// A device with checked parameters.
-    pub fn new(params: &RamParams) -> Ram {
+    pub(crate) fn new(params: &RamParams) -> Ram {
         Ram {
             params: params.clone(),
-            last_arrival_ns: 0,
             free_ns: vec![0.0; params.servers],
             buffered: VecDeque::new(),
             buffered_bytes: 0,
         }
     }
 
-    /// Size in bytes.
-    pub fn capacity_bytes(&self) -> u64 {
-        self.params.capacity_bytes
-    }
-
-    /// Takes a request at `now_ns`; the first free server serves it. A flush waits for all servers.
-    pub fn submit(&mut self, now_ns: u64, request: Request) -> Completion {
-        let arrival_ns = now_ns.max(self.last_arrival_ns);
-        self.last_arrival_ns = arrival_ns;
+    /// Takes a request; the first free server serves it. A flush waits for all servers.
+    pub(crate) fn submit(&mut self, arrival_ns: u64, request: Request) -> Completion {
         let (command_ns, bytes_per_s) = match request.op {
             Op::Read => (self.params.read_command_ns, self.params.read_bytes_per_s),
             Op::Write => (self.params.write_command_ns, self.params.write_bytes_per_s),

@@ -5,11 +5,9 @@ use crate::disk::whole_ns;
 use crate::params::SsdParams;
 use crate::request::{Completion, Op, Request};
 
-/// A flash device.
 #[derive(Clone, Debug)]
-pub struct Ssd {
+pub(crate) struct Ssd {
     params: SsdParams,
-    last_arrival_ns: u64,
     interface_free_ns: f64,
     die_free_ns: Vec<f64>,
     slc_used_bytes: f64,
@@ -20,10 +18,9 @@ pub struct Ssd {
 
 impl Ssd {
     /// A device with checked parameters, its fast part empty.
-    pub fn new(params: &SsdParams) -> Ssd {
+    pub(crate) fn new(params: &SsdParams) -> Ssd {
         Ssd {
             params: params.clone(),
-            last_arrival_ns: 0,
             interface_free_ns: 0.0,
             die_free_ns: vec![0.0; params.dies],
             slc_used_bytes: 0.0,
@@ -32,15 +29,7 @@ impl Ssd {
         }
     }
 
-    /// Size in bytes.
-    pub fn capacity_bytes(&self) -> u64 {
-        self.params.capacity_bytes
-    }
-
-    /// Takes a request at `now_ns`.
-    pub fn submit(&mut self, now_ns: u64, request: Request) -> Completion {
-        let arrival_ns = now_ns.max(self.last_arrival_ns);
-        self.last_arrival_ns = arrival_ns;
+    pub(crate) fn submit(&mut self, arrival_ns: u64, request: Request) -> Completion {
         let arrival = arrival_ns as f64;
         let end_ns = match request.op {
             Op::Flush => self.die_free_ns.iter().copied().fold(arrival, f64::max),

@@ -38,7 +38,7 @@ mod write_cache_full;
 mod write_cache_volatile;
 
 use rdsk_analysis::Analysis;
-use rdsk_model::{Confidence, Experiment, Finding, Severity};
+use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Severity};
 
 /// One rule: looks at what a Record means and explains what it recognises.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +67,19 @@ pub enum Needs {
 }
 
 impl Rule {
+    const fn new(
+        code: &'static str,
+        severity: Severity,
+        needs: Needs,
+        check: fn(&Analysis<'_>) -> Vec<Finding>,
+    ) -> Rule {
+        Rule { code, severity, needs, experiment: None, check }
+    }
+
+    const fn shown_on(self, experiment: Experiment) -> Rule {
+        Rule { experiment: Some(experiment), ..self }
+    }
+
     /// A finding of this rule, measured, to be completed by the methods of [`Finding`].
     fn finding(&self, title: impl Into<String>, text: impl Into<String>) -> Finding {
         Finding {
@@ -81,6 +94,19 @@ impl Rule {
             experiment: self.experiment,
             covers_verdicts: false,
         }
+    }
+
+    /// A finding about all of these cells: the title ends with them, and the first of them are cited.
+    fn about(
+        &self,
+        cells: &[&CellRecord],
+        title: &str,
+        text: impl Into<String>,
+        cite: impl Fn(&CellRecord) -> String,
+    ) -> Finding {
+        let evidence = common::cite_all(cells, cite);
+        let title = format!("{title}: {}", common::how_many(cells));
+        self.finding(title, text).evidence(evidence).cells(cells.iter().copied())
     }
 }
 

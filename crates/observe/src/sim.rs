@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_visit_counts_what_the_host_did() {
-        let lab = SharedLab::new();
+        let lab = SharedLab::default();
         let system = rdsk_disk::load("hpux-k460").unwrap();
         let host = lab.lock().host_of(&system, 1);
         let id = LunId { host, lun: 0 };

@@ -4,6 +4,7 @@
 use crate::cells;
 use crate::figures::{MISSING, Unit, significant};
 use crate::page::{Page, Tone};
+use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics::{self, PAGE_BYTES};
 use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Op, Record, StopReason};
 
@@ -79,17 +80,12 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord], footnotes
     }
 }
 
-/// What to do, each advice once.
+/// What to do. Of equally severe findings the last advice includes the others: aligned writes are of whole pages, too.
 fn draw_advice(page: &mut Page, record: &Record) {
     let found = record.findings.iter().filter(|finding| finding.experiment == Some(Experiment::Align));
-    let mut said: Vec<&str> = Vec::new();
-    for finding in found {
-        // Advice to align writes includes writing whole pages.
-        let is_said = finding.code == "read-modify-write"
-            && record.findings.iter().any(|other| other.code == "misaligned-write");
-        if let Some(advice) = finding.advice.as_deref().filter(|advice| !is_said && !said.contains(advice)) {
+    for (_, same) in by_key(found.map(|finding| (finding.severity, finding))) {
+        if let Some(advice) = same.iter().rev().find_map(|finding| finding.advice.as_deref()) {
             page.sentence(Tone::Plain, "  Advice: ", format!("{advice}."));
-            said.push(advice);
         }
     }
 }
@@ -122,15 +118,12 @@ fn draw_table(
     };
     let columns: Vec<(CacheState, IoPath)> =
         COLUMNS.into_iter().filter(|&column| keys.iter().any(|&key| find(key, column).is_some())).collect();
-    let mut names: Vec<String> = columns
-        .iter()
-        .map(|(cache, path)| {
-            format!("{}\n{path}", if *cache == CacheState::Warm { "cached" } else { "uncached" })
-        })
-        .collect();
+    let mut heads = vec![name.to_owned()];
+    heads.extend(columns.iter().map(|(cache, path)| {
+        format!("{}\n{path}", if *cache == CacheState::Warm { "cached" } else { "uncached" })
+    }));
     let op = cells.first().map_or(Op::Write, |cell| cell.workload.op);
-    names.push(format!("bytes read\nper {op}"));
-    let heads: Vec<&str> = std::iter::once(name).chain(names.iter().map(String::as_str)).collect();
+    heads.push(format!("bytes read\nper {op}"));
     let rows: Vec<Vec<String>> = keys
         .iter()
         .map(|&key| {

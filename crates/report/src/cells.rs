@@ -2,6 +2,7 @@
 //! the Record.
 
 use crate::page::{Page, Tone};
+use rdsk_analysis::groups::by_key;
 use rdsk_model::{CacheState, CellRecord, DeviceEvidence, Experiment, Op, Record, StopReason, VerdictCode};
 use rdsk_units::Bytes;
 
@@ -16,14 +17,8 @@ pub(crate) fn groups_by<K: PartialEq>(
     experiment: Experiment,
     key: impl Fn(&CellRecord) -> K,
 ) -> Vec<Vec<&CellRecord>> {
-    let mut groups: Vec<Vec<&CellRecord>> = Vec::new();
-    for cell in of(record, experiment) {
-        match groups.iter_mut().find(|group| group.first().is_some_and(|first| key(first) == key(cell))) {
-            Some(group) => group.push(cell),
-            None => groups.push(vec![cell]),
-        }
-    }
-    groups
+    let groups = by_key(of(record, experiment).map(|cell| (key(cell), cell)));
+    groups.into_iter().map(|(_, cells)| cells).collect()
 }
 
 /// The cells that belong side by side: same direction, targets and block size.
@@ -91,14 +86,8 @@ pub(crate) fn draw_whys(
     cells: &[&CellRecord],
     name: impl Fn(&CellRecord) -> String,
 ) {
-    let mut whys: Vec<(&str, Vec<String>)> = Vec::new();
-    for cell in cells.iter().filter(|cell| needs_word(record, cell)) {
-        match whys.iter_mut().find(|(text, _)| *text == why(cell)) {
-            Some((_, names)) => names.push(name(cell)),
-            None => whys.push((why(cell), vec![name(cell)])),
-        }
-    }
-    for (text, names) in whys {
+    let needing = cells.iter().filter(|cell| needs_word(record, cell));
+    for (text, names) in by_key(needing.map(|cell| (why(cell), name(cell)))) {
         match &names[..] {
             [one] => page.sentence(Tone::Warning, format!("  {one}: "), text),
             many => page.sentence(Tone::Warning, "  ", format!("{}: {text}", many.join("; "))),

@@ -7,26 +7,21 @@ use rdsk_units::Bytes;
 
 /// Columns of the grid; with the labels of the y axis a line has less than 80.
 const WIDTH: usize = 64;
-/// Lines of the grid.
 const HEIGHT: usize = 12;
 /// Where several points of different series meet.
 const MIXED: char = '#';
 /// The letters of the series; one that is beyond them shares the last.
 const LETTERS: [char; 10] = ['*', 'o', 'x', '+', 'a', 'b', 'c', 'd', 'e', 'f'];
 
-/// Points of one thing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Series {
-    /// What it is.
     pub(crate) label: String,
     /// The points; those that are not finite are left out.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// What the axes say.
 #[derive(Clone, Copy)]
 pub(crate) struct Axes<'a> {
-    /// Unit of the y axis.
     pub(crate) unit: &'a str,
     /// What the x axis is.
     pub(crate) along: &'a str,

@@ -1,6 +1,7 @@
 //! Who issued the I/O, in one sentence for the top of a page: the engines, and why one stands in for another. It draws no
 //! figure of a cell.
 
+use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_model::{CellRecord, EngineKind, Issuing, Record, Trial};
 use rdsk_units::grouped;
 
@@ -23,14 +24,8 @@ pub(crate) fn text(record: &Record) -> Option<String> {
         let why = cell.result.issuing.as_ref().and_then(|issuing| issuing.why.clone());
         (cell.result.engine, cell.workload.engine, why)
     };
-    let mut seen = Vec::new();
-    let mut parts: Vec<String> = Vec::new();
-    for cell in &record.cells {
-        if !seen.contains(&way(cell)) {
-            seen.push(way(cell));
-            parts.extend(part(cell).filter(|part| !parts.contains(part)));
-        }
-    }
+    let ways = by_key(record.cells.iter().map(|cell| (way(cell), cell)));
+    let parts = distinct(ways.iter().filter_map(|(_, cells)| part(cells[0])));
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 

@@ -20,7 +20,6 @@ pub(crate) fn significant(value: f64) -> String {
     }
 }
 
-/// A figure or `–`.
 pub(crate) fn or_missing(value: Option<String>) -> String {
     value.unwrap_or_else(|| MISSING.into())
 }

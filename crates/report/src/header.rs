@@ -2,6 +2,7 @@
 
 use crate::engine;
 use crate::page::{Page, Tone};
+use rdsk_analysis::groups::distinct;
 use rdsk_model::{Device, Host, Layer, Record, Status, Target, TargetKind};
 use rdsk_units::{Bytes, Nanos, grouped, printable};
 use unicode_width::UnicodeWidthStr as _;
@@ -75,13 +76,7 @@ fn stack_text(target: &Target) -> Option<String> {
     let mut levels = vec![device.name.clone()];
     let mut layers: Vec<&Layer> = device.below.iter().collect();
     while !layers.is_empty() {
-        let mut names: Vec<&str> = Vec::new();
-        for layer in &layers {
-            if !names.contains(&layer.name.as_str()) {
-                names.push(&layer.name);
-            }
-        }
-        levels.push(names.join(" + "));
+        levels.push(distinct(layers.iter().map(|layer| layer.name.as_str())).join(" + "));
         layers = layers.iter().flat_map(|layer| &layer.below).collect();
     }
     Some(levels.join(" → "))
@@ -89,12 +84,7 @@ fn stack_text(target: &Target) -> Option<String> {
 
 /// The line with the mount options behind it, each once, when they fit; otherwise as many as fit and `…`.
 fn with_options(line: String, options: &str) -> String {
-    let mut shown: Vec<&str> = Vec::new();
-    for option in options.split(',').filter(|option| !option.is_empty()) {
-        if !shown.contains(&option) {
-            shown.push(option);
-        }
-    }
+    let mut shown = distinct(options.split(',').filter(|option| !option.is_empty()));
     let fits = |shown: &str| printable(&line).width() + printable(shown).width() + 3 <= PAGE_WIDTH;
     let all = shown.join(",");
     if all.is_empty() {

@@ -112,11 +112,10 @@ fn label(cell: &CellRecord) -> String {
     // No row claims a depth that it did not reach.
     let depth = match metrics::depth_had(cell).filter(|_| wanted > 1 && !metrics::has_reached_depth(cell)) {
         Some(had) => format!(", depth {} of {wanted}", significant(had)),
-        None => match (workload.pattern, workload.sync) {
-            (Pattern::Random, Sync::None) => format!(", depth {wanted}"),
-            _ if wanted > 1 => format!(", depth {wanted}"),
-            _ => String::new(),
-        },
+        None if wanted > 1 || (workload.pattern, workload.sync) == (Pattern::Random, Sync::None) => {
+            format!(", depth {wanted}")
+        }
+        None => String::new(),
     };
     format!("{what} {}, {block}{depth}", workload.op)
 }

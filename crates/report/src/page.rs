@@ -6,7 +6,6 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use rdsk_units::printable;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The weight of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
@@ -15,7 +14,6 @@ pub(crate) enum Tone {
     Error,
 }
 
-/// One thing on a page.
 #[derive(Clone, Debug)]
 enum Item {
     Line(Tone, String),
@@ -27,7 +25,6 @@ enum Item {
     },
 }
 
-/// A page under construction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Page {
     items: Vec<Item>,
@@ -59,15 +56,15 @@ impl Page {
 
     /// A table without lines, two columns in: the first column left, the others right-aligned. A head may have several
     /// lines.
-    pub(crate) fn table(&mut self, heads: &[&str], rows: &[Vec<String>]) {
+    pub(crate) fn table(&mut self, heads: &[impl AsRef<str>], rows: &[Vec<String>]) {
         self.table_with(heads, rows, &[]);
     }
 
     /// As [`Page::table`], with further columns that are left-aligned because they hold words.
-    pub(crate) fn table_with(&mut self, heads: &[&str], rows: &[Vec<String>], words: &[usize]) {
+    pub(crate) fn table_with(&mut self, heads: &[impl AsRef<str>], rows: &[Vec<String>], words: &[usize]) {
         let mut table = Table::new();
         table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-        table.set_header(heads);
+        table.set_header(heads.iter().map(AsRef::as_ref));
         for row in rows {
             table.add_row(row.iter().map(|cell| printable(cell)));
         }
@@ -81,7 +78,6 @@ impl Page {
         }
     }
 
-    /// The page as text.
     pub(crate) fn render(&self, style: Style) -> String {
         let width = style.width.clamp(40, 80);
         let mut text = String::new();

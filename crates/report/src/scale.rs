@@ -6,6 +6,7 @@ use crate::chart::{self, Axes, Series};
 use crate::figures::{MISSING, Unit, or_missing, significant};
 use crate::page::{Page, Tone};
 use rdsk_analysis::Analysis;
+use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::scale::{Grid, Line, Point};
 use rdsk_model::{CellRecord, Op, Record};
 use rdsk_units::{Bytes, Nanos, percent, printable};
@@ -72,7 +73,6 @@ fn draw_rates(page: &mut Page, grid: &Grid<'_>, counts: &[u32], summary: Summary
     if summary == Summary::Beside && grid.counts().len() > 1 {
         heads.extend(["speed-up", "knee", "fairness"].map(String::from));
     }
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     let rows: Vec<Vec<String>> = grid
         .lines
         .iter()
@@ -114,23 +114,18 @@ fn label(cell: &CellRecord) -> String {
 
 /// What limits at the knees: the sizes with the same limit together, with the words of the first.
 fn draw_limits(page: &mut Page, grid: &Grid<'_>) {
-    let mut groups: Vec<(&str, Option<&str>, Vec<String>)> = Vec::new();
-    for line in &grid.lines {
-        let Some(stop) = &line.knee else { continue };
-        let text = stop.limit.cause().map(|cause| cause.text.as_str());
-        match groups.iter_mut().find(|(word, ..)| *word == stop.limit.word()) {
-            Some((_, _, sizes)) => sizes.push(Bytes(line.block_bytes).to_string()),
-            None => groups.push((stop.limit.word(), text, vec![Bytes(line.block_bytes).to_string()])),
-        }
-    }
-    for (word, text, sizes) in groups {
-        let sizes = match &sizes[..] {
+    let knees = grid.lines.iter().filter_map(|line| {
+        let limit = &line.knee.as_ref()?.limit;
+        Some((limit.word(), (Bytes(line.block_bytes), limit.cause())))
+    });
+    for (word, knees) in by_key(knees) {
+        let sizes = match &knees[..] {
             [] => continue,
-            [one] => one.clone(),
-            [one, other] => format!("{one} and {other}"),
-            [one, .., last] => format!("{} sizes from {one} to {last}", sizes.len()),
+            [(one, _)] => one.to_string(),
+            [(one, _), (other, _)] => format!("{one} and {other}"),
+            [(one, _), .., (last, _)] => format!("{} sizes from {one} to {last}", knees.len()),
         };
-        let text = text.map_or_else(|| "no counter shows the limit".to_owned(), String::from);
+        let text = knees[0].1.map_or("no counter shows the limit", |cause| cause.text.as_str());
         page.sentence(Tone::Plain, "  Limit at the knee: ", format!("{sizes}: {word}; {text}."));
     }
     if grid
@@ -199,15 +194,8 @@ fn draw_targets(page: &mut Page, record: &Record, grid: &Grid<'_>) {
     for first in (0..widest).step_by(TARGETS) {
         let mut heads = vec![format!("{}: MiB/s, busy", streams(most))];
         let shown = points.iter().flat_map(|point| &point.targets).map(|share| share.target);
-        let mut targets: Vec<u32> = Vec::new();
-        for target in shown {
-            if !targets.contains(&target) {
-                targets.push(target);
-            }
-        }
-        let targets: Vec<u32> = targets.into_iter().skip(first).take(TARGETS).collect();
+        let targets: Vec<u32> = distinct(shown).into_iter().skip(first).take(TARGETS).collect();
         heads.extend(targets.iter().map(|&target| short_name(record, target)));
-        let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
         let rows: Vec<Vec<String>> = points
             .iter()
             .map(|point| {

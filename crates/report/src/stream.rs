@@ -7,12 +7,12 @@ use crate::findings;
 use crate::header::write_cache;
 use crate::page::{Page, Tone};
 use crate::spark;
+use rdsk_analysis::groups::by_key;
 use rdsk_analysis::iostat::{COLUMNS, Column, Iostat, iostat_row};
 use rdsk_analysis::metrics;
 use rdsk_model::{CellRecord, Experiment, IoPath, Op, Record, Sync};
 use rdsk_units::Bytes;
 
-/// Columns of one curve.
 const CURVE_WIDTH: usize = 24;
 
 /// Columns that a line of the page has.
@@ -173,12 +173,9 @@ fn curve(values: &[u64]) -> String {
 }
 
 fn draw_caches(page: &mut Page, record: &Record) {
-    let mut said: Vec<&str> = Vec::new();
-    for device in record.targets.iter().filter_map(|target| target.device.as_ref()) {
-        if !said.contains(&device.name.as_str()) {
-            said.push(&device.name);
-            let state = write_cache(device).unwrap_or_else(|| "write cache not known".into());
-            page.line(format!("  {}: {state}.", device.name));
-        }
+    let devices = record.targets.iter().filter_map(|target| target.device.as_ref());
+    for (name, same) in by_key(devices.map(|device| (&device.name, device))) {
+        let state = write_cache(same[0]).unwrap_or_else(|| "write cache not known".into());
+        page.line(format!("  {name}: {state}."));
     }
 }

@@ -160,11 +160,10 @@ fn parity_words(result: &StripeResult) -> Option<String> {
 }
 
 fn draw_reasons(page: &mut Page, result: &StripeResult) {
-    let counted = result.counted.iter().flat_map(|layout| &layout.evidence);
-    for reason in counted {
-        page.sentence(Tone::Plain, "  counted: ", format!("{reason}."));
-    }
     if let Some(layout) = &result.counted {
+        for reason in &layout.evidence {
+            page.sentence(Tone::Plain, "  counted: ", format!("{reason}."));
+        }
         if let Some(declared) = &layout.declared {
             page.sentence(Tone::Plain, "  words: ", format!("{}.", declared.text));
         }
@@ -172,21 +171,13 @@ fn draw_reasons(page: &mut Page, result: &StripeResult) {
             page.sentence(Tone::Plain, "  uncertain: ", format!("{doubt}."));
         }
     }
-    if result.timed == 0 {
-        draw_hints(page, result);
-        return;
-    }
-    if !result.agrees() {
+    if result.timed > 0 && !result.agrees() {
         page.sentence(Tone::Plain, "  timed: ", "the latencies of these requests alone do not show it.");
         return;
     }
-    for reason in &result.answer.evidence {
+    for reason in result.answer.evidence.iter().filter(|_| result.timed > 0) {
         page.sentence(Tone::Plain, "  timed: ", format!("{reason}."));
     }
-    draw_hints(page, result);
-}
-
-fn draw_hints(page: &mut Page, result: &StripeResult) {
     if let Some((_, text)) = &result.hints {
         page.sentence(Tone::Plain, "  hints: ", format!("{text}."));
     }

@@ -6,6 +6,7 @@ use crate::chart::{self, Axes, Series};
 use crate::figures::{MISSING, Unit, significant};
 use crate::page::{Page, Tone};
 use rdsk_analysis::Analysis;
+use rdsk_analysis::groups::by_key;
 use rdsk_analysis::zones::Zones;
 use rdsk_model::{CellRecord, Experiment, Pattern, Record};
 use rdsk_units::{Bytes, percent};
@@ -62,16 +63,9 @@ fn draw_group(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
 
 /// The zones of each target, by the block size that shows them best.
 fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) {
-    let mut targets: Vec<&[u32]> = Vec::new();
-    for (cell, _) in seen {
-        if !targets.contains(&cell.workload.targets.as_slice()) {
-            targets.push(&cell.workload.targets);
-        }
-    }
-    for target in targets {
-        let of_target = seen.iter().filter(|(cell, _)| cell.workload.targets == target);
+    for (_, of_target) in by_key(seen.iter().map(|one| (&one.0.workload.targets, one))) {
         let scatter = |zones: &Zones| zones.scatter.unwrap_or(f64::INFINITY);
-        let best = of_target.min_by(|left, right| scatter(left.1).total_cmp(&scatter(right.1)));
+        let best = of_target.into_iter().min_by(|left, right| scatter(left.1).total_cmp(&scatter(right.1)));
         let Some((cell, zones)) = best.filter(|(_, zones)| zones.zones.len() > 1) else { continue };
         page.blank();
         page.line(format!("  {} zones, by {}:", zones.zones.len(), name(record, cell)));

@@ -11,7 +11,6 @@ use crate::request::{Fault, Request};
 /// The unit that a processor moves between memory and its cache.
 const CACHE_LINE_BYTES: u64 = 64;
 
-/// A call in progress.
 #[derive(Clone, Debug)]
 pub(super) struct CallState {
     id: CallId,
@@ -19,7 +18,6 @@ pub(super) struct CallState {
     start_ns: u64,
     /// The first byte not handled yet.
     at: u64,
-    /// Own requests in flight.
     in_flight: usize,
     phase: Phase,
     pub(super) outcome: Result<(), Fault>,
@@ -36,7 +34,6 @@ enum Phase {
     Copying,
     /// Waiting until nothing is dirty.
     Cleaning,
-    /// The device flushes.
     Flushing,
 }
 
@@ -118,7 +115,7 @@ impl Host {
     fn step_writing_out(&mut self, id: CallSlot) {
         let call = self.calls.get(id).call;
         let range = self.page_range(call.offset_bytes, call.bytes);
-        while self.has_room(call.lun) && self.luns[call.lun].pages.dirty_pages() > 0 {
+        while self.has_room(call.lun) && self.luns[call.lun].pages.dirty_pages > 0 {
             let most = self.params.merge_bytes / self.params.buffer_bytes;
             let Some(taken) = self.luns[call.lun].pages.take_dirty_in(&range, most) else { break };
             self.write_pages(call.lun, taken);
@@ -204,8 +201,7 @@ impl Host {
             self.luns[lun].pages.wait_for(page, id);
             return;
         }
-        if !is_unsafe
-            && state.pages.unsafe_pages() * self.params.buffer_bytes >= self.params.dirty_limit_bytes
+        if !is_unsafe && state.pages.unsafe_pages * self.params.buffer_bytes >= self.params.dirty_limit_bytes
         {
             self.luns[lun].blocked.push_back(id);
             self.write_behind(lun);
@@ -340,7 +336,7 @@ impl Host {
         if call.operation == Operation::Close && self.params.close == CloseAction::Nothing {
             return self.finish(id);
         }
-        if self.luns[call.lun].pages.unsafe_pages() > 0 {
+        if self.luns[call.lun].pages.unsafe_pages > 0 {
             self.luns[call.lun].syncing.push(id);
             return self.write_behind(call.lun);
         }
@@ -381,7 +377,6 @@ impl Host {
     }
 }
 
-/// Processor time in whole nanoseconds.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

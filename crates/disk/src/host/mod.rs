@@ -124,7 +124,10 @@ impl Host {
     /// The host of a checked system at time 0, its caches empty. The seed decides what is random.
     pub fn new(system: &SystemParams, seed: u64) -> Host {
         let paths = Paths::new(system, seed);
-        let luns = (0..paths.luns()).map(|lun| LunState::new(paths.device(lun).capacity_bytes()));
+        let luns = (0..paths.luns()).map(|lun| LunState {
+            capacity_bytes: paths.device(lun).capacity_bytes(),
+            ..LunState::default()
+        });
         Host {
             params: system.host.clone(),
             now_ns: 0,
@@ -246,7 +249,7 @@ impl Host {
 
     /// Bytes of the cache that are not written yet, in whole buffers.
     pub fn dirty_bytes(&self, lun: usize) -> u64 {
-        self.luns[lun].pages.unsafe_pages() * self.params.buffer_bytes
+        self.luns[lun].pages.unsafe_pages * self.params.buffer_bytes
     }
 
     /// Drops clean buffers of a range from the cache, as `POSIX_FADV_DONTNEED` does; takes no time.

@@ -19,7 +19,6 @@ pub(super) enum Unsafe {
     Writing,
 }
 
-/// One buffer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Page {
     /// Its data is valid.
@@ -30,7 +29,6 @@ pub(super) struct Page {
     pub(super) writing: bool,
     /// A request reads it.
     pub(super) reading: bool,
-    /// Calls that wait for the read.
     pub(super) waiters: Vec<CallSlot>,
 }
 
@@ -43,9 +41,9 @@ pub(super) struct Pages {
     /// Dirty buffers with the time they became so, oldest first; may name buffers that are clean again.
     dirty: VecDeque<(u64, u64)>,
     /// Buffers dirty or being written.
-    unsafe_pages: u64,
+    pub(super) unsafe_pages: u64,
     /// Buffers dirty and not being written.
-    dirty_pages: u64,
+    pub(super) dirty_pages: u64,
 }
 
 impl Pages {
@@ -55,16 +53,6 @@ impl Pages {
 
     pub(super) fn is_empty(&self) -> bool {
         self.pages.is_empty()
-    }
-
-    /// Buffers dirty or being written.
-    pub(super) fn unsafe_pages(&self) -> u64 {
-        self.unsafe_pages
-    }
-
-    /// Buffers dirty and not being written.
-    pub(super) fn dirty_pages(&self) -> u64 {
-        self.dirty_pages
     }
 
     /// When the oldest dirty buffer became so.

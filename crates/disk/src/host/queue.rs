@@ -7,7 +7,6 @@ use super::{CallSlot, Event, Host, RequestId};
 use crate::counters::Counters;
 use crate::request::{Completion, Fault, Op, Request};
 
-/// The purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// A call waits for it itself.
@@ -18,21 +17,20 @@ pub(super) enum Purpose {
     WriteBehind,
 }
 
-/// A request in the queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queued {
     pub(super) lun: usize,
     pub(super) request: Request,
     pub(super) purpose: Purpose,
     pub(super) completion: Option<Completion>,
-    /// When it was made.
     pub(super) made_ns: u64,
 }
 
 /// Whether write-behind submits requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Flow {
     /// As long as there is room.
+    #[default]
     Open,
     /// Not until the queue is below its limit again.
     Paused,
@@ -49,8 +47,7 @@ pub(super) struct Ahead {
     pub(super) end: u64,
 }
 
-/// The state of one LUN.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct LunState {
     pub(super) capacity_bytes: u64,
     pub(super) waiting: VecDeque<RequestId>,
@@ -73,24 +70,6 @@ pub(super) struct LunState {
 }
 
 impl LunState {
-    pub(super) fn new(capacity_bytes: u64) -> LunState {
-        LunState {
-            capacity_bytes,
-            waiting: VecDeque::new(),
-            active: 0,
-            pages: Pages::default(),
-            flow: Flow::Open,
-            timer_armed: false,
-            starved: VecDeque::new(),
-            blocked: VecDeque::new(),
-            syncing: Vec::new(),
-            settling: Vec::new(),
-            ahead: HashMap::new(),
-            write_fault: None,
-            counters: Counters::default(),
-        }
-    }
-
     pub(super) fn queued(&self) -> usize {
         self.waiting.len() + self.active
     }
@@ -108,7 +87,6 @@ impl Host {
         state.counters.active_max = state.active;
     }
 
-    /// Whether a LUN's queue takes another request.
     pub(super) fn has_room(&self, lun: usize) -> bool {
         self.luns[lun].queued() < self.params.queue_limit + self.params.queue_batch
     }
@@ -190,7 +168,7 @@ impl Host {
             state.flow = Flow::Open;
             let Some(oldest_ns) = state.pages.oldest_ns() else { return };
             let due_ns = oldest_ns.saturating_add(self.params.write_behind_ns);
-            let much = state.pages.dirty_pages() * self.params.buffer_bytes > self.params.write_behind_bytes;
+            let much = state.pages.dirty_pages * self.params.buffer_bytes > self.params.write_behind_bytes;
             if !much && state.syncing.is_empty() && due_ns > self.now_ns {
                 if !state.timer_armed {
                     state.timer_armed = true;
@@ -225,7 +203,7 @@ impl Host {
         for call in std::mem::take(&mut self.luns[lun].blocked) {
             self.step(call);
         }
-        if self.luns[lun].pages.unsafe_pages() == 0 {
+        if self.luns[lun].pages.unsafe_pages == 0 {
             for call in std::mem::take(&mut self.luns[lun].syncing) {
                 self.step(call);
             }

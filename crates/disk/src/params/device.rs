@@ -92,7 +92,6 @@ pub struct DiskParams {
     /// Read segments kept.
     pub read_segments: usize,
     /// The write cache; `None` when it is off.
-    #[serde(default)]
     pub write_cache: Option<WriteCacheParams>,
 }
 
@@ -183,7 +182,6 @@ pub struct ArrayParams {
     #[serde(default)]
     pub write_back_bytes: u64,
     /// The extra work of the kernel; none if left out.
-    #[serde(default)]
     pub besides: Option<BesidesParams>,
     /// Each member.
     pub member: Box<DeviceParams>,
@@ -191,20 +189,16 @@ pub struct ArrayParams {
 
 /// The extra work of Linux md beyond the reads and writes that a level needs (seen on 6.1: sums of counts do not show the
 /// layout, sums of bytes do).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct BesidesParams {
     /// Rows of 4 KiB that the stripe cache keeps: a small write to one of them reads nothing; 0 for none.
-    #[serde(default)]
     pub cached_rows: usize,
     /// A bitmap page of 4 KiB is written to every member before every n-th write; 0 for none.
-    #[serde(default)]
     pub bitmap_every_writes: u64,
     /// A superblock of 512 bytes is written to every member before every n-th write; 0 for none.
-    #[serde(default)]
     pub superblock_every_writes: u64,
     /// Only every n-th write of several pages goes to a member as one request, the others page by page; 0 for all.
-    #[serde(default)]
     pub merged_every_writes: u64,
 }
 

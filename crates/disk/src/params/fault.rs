@@ -35,16 +35,13 @@ pub struct SlowDown {
 
 /// The faults of a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct FaultParams {
     /// Bad ranges.
-    #[serde(default)]
     pub errors: Vec<ErrorRange>,
     /// Stalls.
-    #[serde(default)]
     pub stall: Option<StallParams>,
     /// A slow-down.
-    #[serde(default)]
     pub slow_down: Option<SlowDown>,
 }
 

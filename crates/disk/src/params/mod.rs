@@ -68,12 +68,10 @@ pub enum Hold {
 #[serde(deny_unknown_fields)]
 pub struct LunParams {
     /// Index of its controller; without one it is attached to the host.
-    #[serde(default)]
     pub controller: Option<usize>,
     /// The device.
     pub device: DeviceParams,
     /// Its faults.
-    #[serde(default)]
     pub faults: Option<FaultParams>,
 }
 

@@ -33,7 +33,7 @@ impl SimEngine {
     /// # Errors
     /// [`EngineError::Workload`] when a claim is not simulated: real and virtual time cannot be compared in one run.
     pub fn new(claims: &[Claim], seed: u64) -> Result<Self, EngineError> {
-        let lab = SharedLab::new();
+        let lab = SharedLab::default();
         let mut luns = Vec::with_capacity(claims.len());
         let mut resolution_ns = 1;
         for claim in claims {

@@ -1,17 +1,12 @@
 //! `buffered-write-in-memory`: write(2) returned when memory had the data, long before the device did.
 
-use super::common::{cells, cite, cite_all, has_verdict, how_many};
+use super::common::{cells, cite, has_verdict};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Experiment, Finding, Op, Severity, VerdictCode};
 
-pub(super) const RULE: Rule = Rule {
-    code: "buffered-write-in-memory",
-    severity: Severity::Invalid,
-    needs: Needs::Counters,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule =
+    Rule::new("buffered-write-in-memory", Severity::Invalid, Needs::Counters, check);
 
 /// Minimum ratio of the time until stable to the time until return.
 const LATER: f64 = 1.1;
@@ -25,27 +20,24 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             && later(cell).is_some_and(|later| later >= LATER)
     });
     let Some(worst) = cells.iter().filter_map(|cell| later(cell)).reduce(f64::max) else { return Vec::new() };
-    let evidence = cite_all(&cells, |cell| {
+    let cited = |cell: &CellRecord| {
         let ns = |ns: Option<u64>| ns.map_or_else(|| "unknown".into(), words::nanos);
         let (returned, stable) = (ns(cell.result.to_return_ns), ns(cell.result.to_stable_ns));
         let dirty = cell.evidence.page_cache.and_then(|cache| cache.after.dirty_bytes);
         let dirty =
             dirty.map_or(String::new(), |dirty| format!(", dirty at the return = {}", words::bytes(dirty)));
         cite(cell, "to_return", format_args!("{returned}, to_stable = {stable}{dirty}"))
-    });
-    vec![RULE
-            .finding(
-                format!("writes stopped in memory: {}", how_many(&cells)),
-                format!(
-                    "write(2) returns as soon as memory has the data. The device needed up to {} as long, and only that time \
-                     shows what the device can do.",
-                    words::times(worst)
-                ),
-            )
-            .evidence(evidence)
+    };
+    let text = format!(
+        "write(2) returns as soon as memory has the data. The device needed up to {} as long, and only that time \
+         shows what the device can do.",
+        words::times(worst)
+    );
+    vec![
+        RULE.about(&cells, "writes stopped in memory", text, cited)
             .advice("quote the rate until stable, or write with direct, dsync or fsync_at_end")
-            .cells(cells)
-            .covering_verdicts()]
+            .covering_verdicts(),
+    ]
 }
 
 /// Time until stable over time until return.

@@ -1,17 +1,11 @@
 //! `cold-not-reached`: the page cache could not be emptied before a cell that should start cold.
 
-use super::common::{cells, cite, cite_all, how_many, is_simulated};
+use super::common::{cells, cite, is_simulated};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CacheState, CellRecord, ColdCheck, Finding, Severity};
 
-pub(super) const RULE: Rule = Rule {
-    code: "cold-not-reached",
-    severity: Severity::Uncertain,
-    needs: Needs::Counters,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("cold-not-reached", Severity::Uncertain, Needs::Counters, check);
 
 /// Share of the span, and of the checked ranges, that may stay cached: a page that readahead brought back is no failure.
 const TOLERATED: f64 = 0.01;
@@ -31,7 +25,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             "run as root outside the container, stop the programs that use the file, or compare with the direct cells",
         )
     };
-    let evidence = cite_all(&cells, |cell| {
+    let cited = |cell: &CellRecord| {
         let check = worst(cell).unwrap_or_default();
         let cached = check.cached_bytes.map_or_else(|| "unknown".into(), words::bytes);
         let ranges = match check.ranges_checked {
@@ -39,13 +33,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             checked => format!(", ranges cached = {} of {checked}", check.ranges_wrong),
         };
         cite(cell, "cached before the first I/O", format_args!("{cached}{ranges}"))
-    });
-    vec![
-        RULE.finding(format!("the page cache was not empty: {}", how_many(&cells)), text)
-            .evidence(evidence)
-            .advice(advice)
-            .cells(cells),
-    ]
+    };
+    vec![RULE.about(&cells, "the page cache was not empty", text, cited).advice(advice)]
 }
 
 /// The worst check among the visits, when it is above the tolerance.

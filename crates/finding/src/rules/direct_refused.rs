@@ -1,18 +1,13 @@
 //! `direct-refused`: cells that could not run because direct I/O does not accept their size or offset.
 
-use super::common::{cite, cite_all, how_many, is_simulated, target};
+use super::common::{cite, is_simulated, target};
 use super::{Needs, Rule};
 use rdsk_analysis::Analysis;
 use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Record, Severity, StopReason};
 use rdsk_units::{Bytes, printable};
 
-pub(super) const RULE: Rule = Rule {
-    code: "direct-refused",
-    severity: Severity::Remark,
-    needs: Needs::Facts,
-    experiment: Some(Experiment::Align),
-    check,
-};
+pub(super) const RULE: Rule =
+    Rule::new("direct-refused", Severity::Remark, Needs::Facts, check).shown_on(Experiment::Align);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let is_refused = |cell: &&CellRecord| {
@@ -34,10 +29,10 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
          other sizes, offsets and buffer addresses with EINVAL; some filesystems do not support direct I/O at all."
     };
     vec![
-        RULE.finding(format!("direct I/O is not possible: {}", how_many(&cells)), text)
-            .evidence(cite_all(&cells, |cell| cite(cell, "reason", printable(&cell.result.why))))
-            .advice(advice)
-            .cells(cells),
+        RULE.about(&cells, "direct I/O is not possible", text, |cell| {
+            cite(cell, "reason", printable(&cell.result.why))
+        })
+        .advice(advice),
     ]
 }
 

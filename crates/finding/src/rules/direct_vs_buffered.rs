@@ -9,13 +9,8 @@ use rdsk_model::{
     VerdictCode,
 };
 
-pub(super) const RULE: Rule = Rule {
-    code: "direct-vs-buffered",
-    severity: Severity::Cause,
-    needs: Needs::Counters,
-    experiment: Some(Experiment::Paths),
-    check,
-};
+pub(super) const RULE: Rule =
+    Rule::new("direct-vs-buffered", Severity::Cause, Needs::Counters, check).shown_on(Experiment::Paths);
 
 /// Rates within this factor count as equal when their intervals overlap.
 const EQUAL: f64 = 1.1;

@@ -1,15 +1,14 @@
 //! `drift`: the second half of a cell ran at another rate than the first. A sudden fall is left to `slows-down` and
 //! `write-cache-full`.
 
-use super::common::{cells, cite, cite_all, how_many};
+use super::common::{cells, cite};
 use super::{Needs, Rule};
 use rdsk_analysis::Analysis;
 use rdsk_analysis::trend::Trend;
 use rdsk_analysis::words;
-use rdsk_model::{Finding, Severity};
+use rdsk_model::{CellRecord, Finding, Severity};
 
-pub(super) const RULE: Rule =
-    Rule { code: "drift", severity: Severity::Uncertain, needs: Needs::OwnTimes, experiment: None, check };
+pub(super) const RULE: Rule = Rule::new("drift", Severity::Uncertain, Needs::OwnTimes, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cells = cells(analysis, |cell| {
@@ -18,23 +17,21 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     if cells.is_empty() {
         return Vec::new();
     }
-    let evidence = cite_all(&cells, |cell| match analysis.trend(cell) {
+    let cited = |cell: &CellRecord| match analysis.trend(cell) {
         Some(Trend::Drift { first, second }) => cite(
             cell,
             "first half of the windows",
             format_args!("{}, second half = {}", words::rate(first.mean), words::rate(second.mean)),
         ),
         _ => cite(cell, "windows", "steady"),
-    });
-    vec![RULE
-            .finding(
-                format!("the rate changed over time: {}", how_many(&cells)),
-                "Every part of the second half is faster, or every part slower, than the first half, and the means differ by \
-                 more than 20 %. Heat, a full cache, other I/O on the device or another part of the disk can cause this.",
-            )
-            .evidence(evidence)
-            .advice("run longer with --budget and look at the rate over time; quote the rate of the last part")
-            .cells(cells)]
+    };
+    let text = "Every part of the second half is faster, or every part slower, than the first half, and the means differ by \
+                more than 20 %. Heat, a full cache, other I/O on the device or another part of the disk can cause this.";
+    vec![
+        RULE.about(&cells, "the rate changed over time", text, cited).advice(
+            "run longer with --budget and look at the rate over time; quote the rate of the last part",
+        ),
+    ]
 }
 
 #[cfg(test)]

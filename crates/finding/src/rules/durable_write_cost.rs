@@ -6,13 +6,7 @@ use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Confidence, Device, Finding, IoPath, Op, Record, Severity, Sync};
 use rdsk_units::printable;
 
-pub(super) const RULE: Rule = Rule {
-    code: "durable-write-cost",
-    severity: Severity::Cost,
-    needs: Needs::Counters,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("durable-write-cost", Severity::Cost, Needs::Counters, check);
 
 /// A factor below this is no cost.
 const DEARER: f64 = 1.1;

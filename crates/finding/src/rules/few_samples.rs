@@ -1,17 +1,11 @@
 //! `few-samples`: too few I/Os for the percentile that is asked for, or an interval that stayed wide.
 
-use super::common::{cells, cite, cite_all, how_many};
+use super::common::{cells, cite};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{CellRecord, Experiment, Finding, Pattern, Severity, StopReason, Sync};
 
-pub(super) const RULE: Rule = Rule {
-    code: "few-samples",
-    severity: Severity::Uncertain,
-    needs: Needs::OwnTimes,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("few-samples", Severity::Uncertain, Needs::OwnTimes, check);
 
 /// An interval of this relative half-width at the end of the time is worth a word.
 const WIDE: f64 = 0.1;
@@ -21,14 +15,18 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     if cells.is_empty() {
         return Vec::new();
     }
-    let evidence = cite_all(&cells, |cell| {
+    let cited = |cell: &CellRecord| {
         let count = cell.result.latency_ns.as_ref().map_or(0, |latency| latency.count);
         let half = cell.result.bytes_per_s.and_then(|rate| rate.half_width());
         let half = half.map_or_else(|| "none".into(), words::plus_minus);
         cite(cell, "I/Os", format_args!("{count}, interval = {half}"))
-    });
-    vec![RULE.finding(format!("too few samples: {}", how_many(&cells)), "These cells ended with an interval wider than ±10 %, or with too few I/Os for their percentiles (p99 needs \
-               1000).").evidence(evidence).advice("give more --budget, or ask for fewer cells").cells(cells)]
+    };
+    let text = "These cells ended with an interval wider than ±10 %, or with too few I/Os for their percentiles (p99 needs \
+                1000).";
+    vec![
+        RULE.about(&cells, "too few samples", text, cited)
+            .advice("give more --budget, or ask for fewer cells"),
+    ]
 }
 
 fn lacks_median(cell: &CellRecord) -> bool {

@@ -7,13 +7,7 @@ use rdsk_analysis::{Analysis, words};
 use rdsk_model::{Finding, Severity};
 use rdsk_units::Bytes;
 
-pub(super) const RULE: Rule = Rule {
-    code: "larger-blocks-help",
-    severity: Severity::Remark,
-    needs: Needs::Counters,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("larger-blocks-help", Severity::Remark, Needs::Counters, check);
 
 /// From this factor between the smallest blocks and the best it is worth a word.
 const FACTOR: f64 = 1.25;

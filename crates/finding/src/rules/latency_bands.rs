@@ -3,30 +3,20 @@
 
 use super::common::{cells, cite};
 use super::{Needs, Rule};
+use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics::is_of_memory;
 use rdsk_analysis::zones::{Cause, LatencyBands};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Severity};
 
-pub(super) const RULE: Rule = Rule {
-    code: "latency-bands",
-    severity: Severity::Cause,
-    needs: Needs::OwnTimes,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("latency-bands", Severity::Cause, Needs::OwnTimes, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let mut by_cause: Vec<(Cause, Vec<(&CellRecord, &LatencyBands)>)> = Vec::new();
-    for cell in cells(analysis, |cell| cell.experiment == Experiment::Zones && !is_of_memory(cell)) {
-        let Some(latency_bands) = analysis.zones(cell).and_then(|zones| zones.latency_bands.as_ref()) else {
-            continue;
-        };
-        match by_cause.iter_mut().find(|(cause, _)| *cause == latency_bands.cause) {
-            Some((_, same)) => same.push((cell, latency_bands)),
-            None => by_cause.push((latency_bands.cause, vec![(cell, latency_bands)])),
-        }
-    }
+    let cells = cells(analysis, |cell| cell.experiment == Experiment::Zones && !is_of_memory(cell));
+    let by_cause = by_key(cells.into_iter().filter_map(|cell| {
+        let latency_bands = analysis.zones(cell)?.latency_bands.as_ref()?;
+        Some((latency_bands.cause, (cell, latency_bands)))
+    }));
     by_cause.iter().map(|(cause, seen)| finding(*cause, seen)).collect()
 }
 

@@ -19,7 +19,7 @@ const SAME_BYTES: f64 = 1.2;
 
 /// What supports a full write cache as the cause.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Support {
+pub(super) enum SupportingEvidence {
     /// The reads of this cell held their rate: before and after, in bytes per second.
     ReadsHeld { cell: String, before: f64, after: f64 },
     /// This many visits fell after the same number of bytes.
@@ -28,12 +28,11 @@ pub(super) enum Support {
     Flash,
 }
 
-/// A cell whose rate fell.
 pub(super) struct Shifted<'a> {
     pub(super) cell: &'a CellRecord,
     /// At least one.
     pub(super) falls: &'a [LevelShift],
-    pub(super) support: Option<Support>,
+    pub(super) support: Option<SupportingEvidence>,
 }
 
 /// Every cell whose rate fell, classified.
@@ -68,7 +67,7 @@ pub(super) fn share(fall: &LevelShift) -> String {
 }
 
 /// What supports a full write cache as the cause of these falls; `None` when nothing does, or when reads fell too.
-fn support(analysis: &Analysis<'_>, cell: &CellRecord, falls: &[LevelShift]) -> Option<Support> {
+fn support(analysis: &Analysis<'_>, cell: &CellRecord, falls: &[LevelShift]) -> Option<SupportingEvidence> {
     if cell.workload.op != Op::Write {
         return None;
     }
@@ -86,7 +85,7 @@ fn support(analysis: &Analysis<'_>, cell: &CellRecord, falls: &[LevelShift]) -> 
             return None;
         }
         if after >= HELD * before {
-            held = held.or(Some(Support::ReadsHeld { cell: read.id.clone(), before, after }));
+            held = held.or(Some(SupportingEvidence::ReadsHeld { cell: read.id.clone(), before, after }));
         }
     }
     let in_visits: Vec<u64> =
@@ -94,7 +93,7 @@ fn support(analysis: &Analysis<'_>, cell: &CellRecord, falls: &[LevelShift]) -> 
     held.or_else(|| same_bytes(&in_visits)).or_else(|| {
         let device = target(analysis, cell).and_then(|target| target.device.as_ref());
         let is_flash = device.is_some_and(|device| device.rotational == Some(false));
-        (is_flash && !in_visits.is_empty()).then_some(Support::Flash)
+        (is_flash && !in_visits.is_empty()).then_some(SupportingEvidence::Flash)
     })
 }
 
@@ -137,8 +136,8 @@ fn levels(
     ))
 }
 
-fn same_bytes(bytes: &[u64]) -> Option<Support> {
+fn same_bytes(bytes: &[u64]) -> Option<SupportingEvidence> {
     let (least, most) = (*bytes.iter().min()?, *bytes.iter().max()?);
     let is_same = bytes.len() >= 2 && most as f64 <= SAME_BYTES * least as f64;
-    is_same.then_some(Support::SameBytes { visits: bytes.len() })
+    is_same.then_some(SupportingEvidence::SameBytes { visits: bytes.len() })
 }

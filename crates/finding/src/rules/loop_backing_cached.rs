@@ -1,18 +1,12 @@
 //! `loop-backing-cached`: a loop device without direct I/O works on the page cache of its backing file, so its own
 //! counters move although those of the disk do not.
 
-use super::common::{cells, cite, cite_all, how_many, reached_device, target};
+use super::common::{cells, cite, reached_device, target};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Confidence, Finding, Op, Record, Severity};
 
-pub(super) const RULE: Rule = Rule {
-    code: "loop-backing-cached",
-    severity: Severity::Invalid,
-    needs: Needs::Counters,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("loop-backing-cached", Severity::Invalid, Needs::Counters, check);
 
 /// From this share of the loop device's bytes on, the disk below counts as having moved the same.
 const SAME_SHARE: f64 = 0.9;
@@ -27,7 +21,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let is_counted = cells.iter().all(|cell| below_share(cell).is_some());
-    let evidence = cite_all(&cells, |cell| {
+    let cited = |cell: &CellRecord| {
         let device = cell.evidence.device.first().map_or("", |device| device.name.as_str());
         let below = match below(cell) {
             Some((name, bytes)) => {
@@ -38,17 +32,14 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         let moved = metrics::device_bytes(cell, cell.workload.op).unwrap_or(0);
         let dio = format!("0, {} moved = {}{below}", rdsk_units::printable(device), words::bytes(moved));
         cite(cell, "loop/dio", dio)
-    });
-    vec![RULE
-            .finding(
-                format!("the loop device works in memory: {}", how_many(&cells)),
-                "Without direct I/O of its own, the loop device goes through the page cache of its backing file, even when \
-                 the program uses O_DIRECT on the loop device.",
-            )
-            .evidence(evidence)
+    };
+    let text = "Without direct I/O of its own, the loop device goes through the page cache of its backing file, even when \
+                the program uses O_DIRECT on the loop device.";
+    vec![
+        RULE.about(&cells, "the loop device works in memory", text, cited)
             .confidence(if is_counted { Confidence::Measured } else { Confidence::Inferred })
-            .advice("set it up again with losetup --direct-io=on, or measure the backing file")
-            .cells(cells)]
+            .advice("set it up again with losetup --direct-io=on, or measure the backing file"),
+    ]
 }
 
 fn is_cached_loop(record: &Record, cell: &CellRecord) -> bool {

@@ -6,13 +6,8 @@ use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Experiment, Finding, Op, Record, Severity, Workload};
 use rdsk_units::Bytes;
 
-pub(super) const RULE: Rule = Rule {
-    code: "misaligned-write",
-    severity: Severity::Cost,
-    needs: Needs::OwnTimes,
-    experiment: Some(Experiment::Align),
-    check,
-};
+pub(super) const RULE: Rule =
+    Rule::new("misaligned-write", Severity::Cost, Needs::OwnTimes, check).shown_on(Experiment::Align);
 
 /// Minimum ratio of the latency of the shifted write to that of the aligned one.
 const MIN_FACTOR: f64 = 1.2;

@@ -7,13 +7,7 @@ use rdsk_analysis::stripe::MemberLayout;
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{Confidence, Experiment, Finding, Severity};
 
-pub(super) const RULE: Rule = Rule {
-    code: "no-stripe-seen",
-    severity: Severity::Cause,
-    needs: Needs::OwnTimes,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("no-stripe-seen", Severity::Cause, Needs::OwnTimes, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let blind =

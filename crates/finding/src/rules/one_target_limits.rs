@@ -3,18 +3,13 @@
 
 use super::common::MAX_CITED;
 use super::{Needs, Rule};
+use rdsk_analysis::groups::by_key;
 use rdsk_analysis::scale::{Cause, Limit, Point, name, of_point};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{Finding, Op, Record, Severity};
 use rdsk_units::Bytes;
 
-pub(super) const RULE: Rule = Rule {
-    code: "one-target-limits",
-    severity: Severity::Cause,
-    needs: Needs::Counters,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("one-target-limits", Severity::Cause, Needs::Counters, check);
 
 /// A cell in which some targets were the limit.
 struct Hit<'a> {
@@ -24,23 +19,15 @@ struct Hit<'a> {
 }
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let mut groups: Vec<Vec<Hit<'_>>> = Vec::new();
-    for grid in analysis.scale() {
-        for point in grid.lines.iter().flat_map(|line| &line.points) {
-            let Limit::SomeTargets(cause) = of_point(analysis, point) else { continue };
-            let hit = Hit { op: grid.op, point, cause };
-            let is_same = |group: &&mut Vec<Hit<'_>>| {
-                group
-                    .first()
-                    .is_some_and(|first| first.op == hit.op && first.cause.targets == hit.cause.targets)
-            };
-            match groups.iter_mut().find(is_same) {
-                Some(group) => group.push(hit),
-                None => groups.push(vec![hit]),
-            }
-        }
-    }
-    groups.iter().filter_map(|group| finding(analysis, group)).collect()
+    let points = analysis
+        .scale()
+        .iter()
+        .flat_map(|grid| grid.lines.iter().flat_map(|line| &line.points).map(|point| (grid.op, point)));
+    let hits = points.filter_map(|(op, point)| match of_point(analysis, point) {
+        Limit::SomeTargets(cause) => Some(((op, cause.targets.clone()), Hit { op, point, cause })),
+        _ => None,
+    });
+    by_key(hits).iter().filter_map(|(_, group)| finding(analysis, group)).collect()
 }
 
 /// One finding for the cells of one direction with the same targets; its text is that of the last.

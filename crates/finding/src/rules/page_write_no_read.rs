@@ -1,19 +1,13 @@
 //! `page-write-no-read`: whole pages were written without reading, in contrast to partial pages.
 
-use super::common::{cells, cite, cite_all, how_many, system};
+use super::common::{cells, cite, system};
 use super::read_modify_write::affected;
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CacheState, Finding, IoPath, Op, Severity};
+use rdsk_model::{CacheState, CellRecord, Finding, IoPath, Op, Severity};
 use rdsk_units::Bytes;
 
-pub(super) const RULE: Rule = Rule {
-    code: "page-write-no-read",
-    severity: Severity::Remark,
-    needs: Needs::Counters,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("page-write-no-read", Severity::Remark, Needs::Counters, check);
 
 /// Pages read per write that still count as none: the file's metadata has to be read once.
 const PAGES_PER_WRITE: f64 = 0.05;
@@ -33,22 +27,17 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
                 .is_some_and(|bytes| bytes <= PAGES_PER_WRITE * page_bytes as f64)
     });
     let Some(first) = cells.first() else { return Vec::new() };
-    let evidence = cite_all(&cells, |cell| {
+    let cited = |cell: &CellRecord| {
         let per_write = words::figure(metrics::read_bytes_per_io(cell).unwrap_or(0.0));
         cite(cell, "process.read_bytes per write", format_args!("{per_write} B"))
-    });
-    vec![RULE
-            .finding(
-                format!("whole pages were written without reading: {}", how_many(&cells)),
-                format!(
-                    "A write that replaces a whole page needs none of its old content, so the {} does not read it. For \
-                     aligned writes of {} or more, the reads that smaller writes cause are gone.",
-                    system(analysis, first),
-                    Bytes(page_bytes)
-                ),
-            )
-            .evidence(evidence)
-            .cells(cells)]
+    };
+    let text = format!(
+        "A write that replaces a whole page needs none of its old content, so the {} does not read it. For \
+         aligned writes of {} or more, the reads that smaller writes cause are gone.",
+        system(analysis, first),
+        Bytes(page_bytes)
+    );
+    vec![RULE.about(&cells, "whole pages were written without reading", text, cited)]
 }
 
 #[cfg(test)]

@@ -7,13 +7,7 @@ use rdsk_analysis::metrics::is_of_memory;
 use rdsk_analysis::zones::Drift;
 use rdsk_model::{CellRecord, Experiment, Finding, Severity};
 
-pub(super) const RULE: Rule = Rule {
-    code: "passes-differ",
-    severity: Severity::Uncertain,
-    needs: Needs::OwnTimes,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("passes-differ", Severity::Uncertain, Needs::OwnTimes, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let drifts: Vec<(&CellRecord, Drift)> =

@@ -1,17 +1,11 @@
 //! `queue-depth-not-reached`: fewer I/Os were in flight than requested.
 
-use super::common::{cells, cite, cite_all, how_many};
+use super::common::{cells, cite};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, EngineKind, Finding, Severity};
 
-pub(super) const RULE: Rule = Rule {
-    code: "queue-depth-not-reached",
-    severity: Severity::Cause,
-    needs: Needs::OwnTimes,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("queue-depth-not-reached", Severity::Cause, Needs::OwnTimes, check);
 
 /// Minimum number of I/Os per visit and queue slot; with fewer, the visit only fills and drains the queue.
 const MIN_ROUNDS: u64 = 10;
@@ -37,12 +31,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     } else {
         "look for a busy processor, or for a device that completes faster than one thread submits"
     };
-    vec![
-        RULE.finding(format!("the queue never filled: {}", how_many(&cells)), text(within, cells.len()))
-            .evidence(cite_all(&cells, depth))
-            .advice(advice)
-            .cells(cells),
-    ]
+    vec![RULE.about(&cells, "the queue never filled", text(within, cells.len()), depth).advice(advice)]
 }
 
 /// Why the queue was shorter, as far as the engine can tell.

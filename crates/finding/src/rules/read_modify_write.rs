@@ -6,13 +6,8 @@ use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Op, Record, Severity};
 use rdsk_units::Bytes;
 
-pub(super) const RULE: Rule = Rule {
-    code: "read-modify-write",
-    severity: Severity::Cost,
-    needs: Needs::Counters,
-    experiment: Some(Experiment::Align),
-    check,
-};
+pub(super) const RULE: Rule =
+    Rule::new("read-modify-write", Severity::Cost, Needs::Counters, check).shown_on(Experiment::Align);
 
 /// Minimum number of pages read per write; fewer may be metadata.
 const PAGES_PER_WRITE: f64 = 0.5;

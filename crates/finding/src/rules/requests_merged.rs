@@ -1,18 +1,12 @@
 //! `requests-merged`: the device saw larger requests than the program issued.
 
-use super::common::{cells, cite, cite_all, has_verdict, how_many, is_simulated};
+use super::common::{cells, cite, has_verdict, is_simulated};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Experiment, Finding, Op, Severity, VerdictCode};
 use rdsk_units::Bytes;
 
-pub(super) const RULE: Rule = Rule {
-    code: "requests-merged",
-    severity: Severity::Remark,
-    needs: Needs::Counters,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("requests-merged", Severity::Remark, Needs::Counters, check);
 
 /// Minimum ratio of the mean request to the block size.
 const LARGER: f64 = 1.25;
@@ -35,17 +29,12 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     });
     let Some(first) = cells.first() else { return Vec::new() };
     let merger = if is_simulated(analysis, first) { "the host" } else { "the block layer" };
-    vec![RULE
-            .finding(
-                format!("the device saw larger requests: {}", how_many(&cells)),
-                format!(
-                    "Neighbouring blocks became one request on their way to the device: readahead fetches more than the \
-                     program requested, writeback gathers dirty pages, and {merger} merges neighbours in the queue (counted \
-                     as merges). Larger requests cost less per byte."
-                ),
-            )
-            .evidence(cite_all(&cells, sizes))
-            .cells(cells)]
+    let text = format!(
+        "Neighbouring blocks became one request on their way to the device: readahead fetches more than the \
+         program requested, writeback gathers dirty pages, and {merger} merges neighbours in the queue (counted \
+         as merges). Larger requests cost less per byte."
+    );
+    vec![RULE.about(&cells, "the device saw larger requests", text, sizes)]
 }
 
 /// Whether the counters separate data requests from flushes: a device without FUA counts each flush among its writes, as a

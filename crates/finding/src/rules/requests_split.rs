@@ -7,13 +7,7 @@ use rdsk_analysis::Analysis;
 use rdsk_model::{Finding, IoPath, Severity};
 use rdsk_units::{Bytes, printable};
 
-pub(super) const RULE: Rule = Rule {
-    code: "requests-split",
-    severity: Severity::Remark,
-    needs: Needs::Counters,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("requests-split", Severity::Remark, Needs::Counters, check);
 
 /// Maximum ratio of the mean request to the block size: a few small requests of the journal do not reach it.
 const SMALLER: f64 = 0.8;

@@ -1,112 +1,76 @@
 //! Findings that say in one place what the same verdict says of many cells: `hole-read`, `cached-read`, `disturbed`,
 //! `throttled` and `cpu-bound`. They add no judgement of their own.
 
-use super::common::{cells, cite, cite_all, has_verdict, how_many};
+use super::common::{cells, cite, has_verdict};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CacheState, CellRecord, Finding, Op, Severity, VerdictCode};
 use rdsk_units::{Bytes, percent};
 
-/// One verdict in the words of a finding.
-struct Restated {
-    verdict: VerdictCode,
-    /// Which of the cells with this verdict are worth a finding.
-    is_news: fn(&CellRecord) -> bool,
-    title: &'static str,
-    text: &'static str,
-    evidence: fn(&CellRecord) -> String,
-    advice: &'static str,
-    covers_verdicts: bool,
-}
-
 const fn rule(code: &'static str, severity: Severity, check: fn(&Analysis<'_>) -> Vec<Finding>) -> Rule {
-    Rule { code, severity, needs: Needs::Counters, experiment: None, check }
+    Rule::new(code, severity, Needs::Counters, check)
 }
 
 pub(super) const HOLE_READ: Rule = rule("hole-read", Severity::Invalid, |analysis| {
-    Restated {
-        verdict: VerdictCode::Hole,
-        is_news: |_| true,
-        title: "holes were read, not a disk",
-        text: "Parts of the file were never written. The filesystem returns zeros for them without reading a device, even \
-               with O_DIRECT, so the figure is partly or wholly that of memory.",
-        evidence: cite_hole,
-        advice: "measure a file that was really written, or give a directory and let rdsk write a test file",
-        covers_verdicts: false,
-    }
-    .findings(HOLE_READ, analysis)
+    let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::Hole));
+    let text = "Parts of the file were never written. The filesystem returns zeros for them without reading a device, even \
+                with O_DIRECT, so the figure is partly or wholly that of memory.";
+    let advice = "measure a file that was really written, or give a directory and let rdsk write a test file";
+    restated(HOLE_READ, &cells, "holes were read, not a disk", text, cite_hole, advice)
 });
 
 pub(super) const CACHED_READ: Rule = rule("cached-read", Severity::Invalid, |analysis| {
-    Restated {
-        verdict: VerdictCode::PageCache,
-        // A warm cell measures memory on purpose: nothing to warn of.
-        is_news: |cell| cell.workload.op == Op::Read && cell.workload.cache != CacheState::Warm,
-        title: "memory answered reads",
-        text: "Some or all of the data was still in memory, so the figure mixes the speed of memory with that of the \
-               device.",
-        evidence: cite_verdict,
-        advice: "use direct I/O, read a span larger than memory, or run where rdsk may drop the cache",
-        covers_verdicts: false,
-    }
-    .findings(CACHED_READ, analysis)
+    // A warm cell measures memory on purpose: nothing to warn of.
+    let cells = cells(analysis, |cell| {
+        has_verdict(cell, VerdictCode::PageCache)
+            && cell.workload.op == Op::Read
+            && cell.workload.cache != CacheState::Warm
+    });
+    let text = "Some or all of the data was still in memory, so the figure mixes the speed of memory with that of the \
+                device.";
+    let advice = "use direct I/O, read a span larger than memory, or run where rdsk may drop the cache";
+    restated(CACHED_READ, &cells, "memory answered reads", text, cite_verdict, advice)
 });
 
 pub(super) const DISTURBED: Rule = rule("disturbed", Severity::Invalid, |analysis| {
-    Restated {
-        verdict: VerdictCode::Disturbed,
-        is_news: |_| true,
-        title: "others used the device",
-        text: "The device moved more data than the cell requested. Other I/O takes time from the measurement and makes it \
-               less steady.",
-        evidence: cite_verdict,
-        advice: "stop whatever else uses the device, or repeat the run when it is idle",
-        covers_verdicts: true,
-    }
-    .findings(DISTURBED, analysis)
+    let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::Disturbed));
+    let text = "The device moved more data than the cell requested. Other I/O takes time from the measurement and makes it \
+                less steady.";
+    let advice = "stop whatever else uses the device, or repeat the run when it is idle";
+    let findings = restated(DISTURBED, &cells, "others used the device", text, cite_verdict, advice);
+    findings.into_iter().map(Finding::covering_verdicts).collect()
 });
 
 pub(super) const THROTTLED: Rule = rule("throttled", Severity::Invalid, |analysis| {
-    Restated {
-        verdict: VerdictCode::Throttled,
-        is_news: |_| true,
-        title: "a control group sets the rate",
-        text: "The control group that rdsk runs in limits the I/O of this device, and the measured rate is that limit. The \
-               device itself is at least as fast.",
-        evidence: cite_verdict,
-        advice: "run outside the limited group (container, slice), or raise the limit in the file named above",
-        covers_verdicts: false,
-    }
-    .findings(THROTTLED, analysis)
+    let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::Throttled));
+    let text = "The control group that rdsk runs in limits the I/O of this device, and the measured rate is that limit. The \
+                device itself is at least as fast.";
+    let advice =
+        "run outside the limited group (container, slice), or raise the limit in the file named above";
+    restated(THROTTLED, &cells, "a control group sets the rate", text, cite_verdict, advice)
 });
 
 pub(super) const CPU_BOUND: Rule = rule("cpu-bound", Severity::Cause, |analysis| {
-    Restated {
-        verdict: VerdictCode::CpuBound,
-        is_news: |_| true,
-        title: "the processor is the limit",
-        text: "Processor time of this process fills nearly all of the elapsed time: a faster device would give the same \
-               figure.",
-        evidence: cite_cpu,
-        advice: "raise --streams or --bs to see what the device can do beyond one processor",
-        covers_verdicts: false,
-    }
-    .findings(CPU_BOUND, analysis)
+    let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::CpuBound));
+    let text = "Processor time of this process fills nearly all of the elapsed time: a faster device would give the same \
+                figure.";
+    let advice = "raise --streams or --bs to see what the device can do beyond one processor";
+    restated(CPU_BOUND, &cells, "the processor is the limit", text, cite_cpu, advice)
 });
 
-impl Restated {
-    fn findings(&self, rule: Rule, analysis: &Analysis<'_>) -> Vec<Finding> {
-        let cells = cells(analysis, |cell| has_verdict(cell, self.verdict) && (self.is_news)(cell));
-        if cells.is_empty() {
-            return Vec::new();
-        }
-        let finding = rule
-            .finding(format!("{}: {}", self.title, how_many(&cells)), self.text)
-            .evidence(cite_all(&cells, self.evidence))
-            .advice(self.advice)
-            .cells(cells);
-        vec![if self.covers_verdicts { finding.covering_verdicts() } else { finding }]
+/// The finding about these cells; none without cells.
+fn restated(
+    rule: Rule,
+    cells: &[&CellRecord],
+    title: &str,
+    text: &str,
+    evidence: fn(&CellRecord) -> String,
+    advice: &str,
+) -> Vec<Finding> {
+    if cells.is_empty() {
+        return Vec::new();
     }
+    vec![rule.about(cells, title, text, evidence).advice(advice)]
 }
 
 fn cite_verdict(cell: &CellRecord) -> String {

@@ -2,13 +2,13 @@
 
 use super::common::MAX_CITED;
 use super::{Needs, Rule};
+use rdsk_analysis::groups::by_key;
 use rdsk_analysis::scale::{Grid, Limit, Line, Stop};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{Confidence, Finding, Op, Severity};
 use rdsk_units::{Bytes, percent};
 
-pub(super) const RULE: Rule =
-    Rule { code: "scale-knee", severity: Severity::Cause, needs: Needs::Counters, experiment: None, check };
+pub(super) const RULE: Rule = Rule::new("scale-knee", Severity::Cause, Needs::Counters, check);
 
 /// A change of the rate per doubling from which on it is called a loss.
 const LOSS: f64 = -0.1;
@@ -18,27 +18,12 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 
 /// One finding for all block sizes with the same knee and the same limit.
 fn of_grid(grid: &Grid<'_>) -> Vec<Finding> {
-    let mut groups: Vec<Vec<(&Line<'_>, &Stop)>> = Vec::new();
-    for line in &grid.lines {
+    let stops = grid.lines.iter().filter_map(|line| {
         // A rule of its own reports that one target of several is the limit.
-        let Some(stop) = line.knee.as_ref().filter(|stop| !matches!(stop.limit, Limit::SomeTargets(_)))
-        else {
-            continue;
-        };
-        let Some(cause) = stop.limit.cause() else { continue };
-        let is_same = |group: &&mut Vec<(&Line<'_>, &Stop)>| {
-            group.first().is_some_and(|(_, first)| {
-                first.streams == stop.streams
-                    && first.limit.word() == stop.limit.word()
-                    && first.limit.cause().is_some_and(|other| other.targets == cause.targets)
-            })
-        };
-        match groups.iter_mut().find(is_same) {
-            Some(group) => group.push((line, stop)),
-            None => groups.push(vec![(line, stop)]),
-        }
-    }
-    groups.iter().filter_map(|group| finding(grid.op, group)).collect()
+        let stop = line.knee.as_ref().filter(|stop| !matches!(stop.limit, Limit::SomeTargets(_)))?;
+        Some(((stop.streams, stop.limit.word(), &stop.limit.cause()?.targets), (line, stop)))
+    });
+    by_key(stops).iter().filter_map(|(_, group)| finding(grid.op, group)).collect()
 }
 
 fn finding(op: Op, group: &[(&Line<'_>, &Stop)]) -> Option<Finding> {

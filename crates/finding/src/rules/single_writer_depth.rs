@@ -1,17 +1,11 @@
 //! `single-writer-depth`: one synchronous direct stream has one request in flight, so it measures latency.
 
-use super::common::{cells, cite, cite_all, how_many, reached_device};
+use super::common::{cells, cite, reached_device};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{Experiment, Finding, IoPath, Severity};
+use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Severity};
 
-pub(super) const RULE: Rule = Rule {
-    code: "single-writer-depth",
-    severity: Severity::Remark,
-    needs: Needs::Counters,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("single-writer-depth", Severity::Remark, Needs::Counters, check);
 
 /// Above this mean depth requests were split and overlapped, so the rate is not latency alone.
 const MAX_DEPTH: f64 = 1.05;
@@ -27,7 +21,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     if cells.is_empty() {
         return Vec::new();
     }
-    let evidence = cite_all(&cells, |cell| {
+    let cited = |cell: &CellRecord| {
         let aqu_sz = metrics::row(cell).map_or(0.0, |row| row.aqu_sz);
         let mean_ns = cell.result.latency_ns.as_ref().and_then(|latency| latency.mean).filter(|&ns| ns > 0.0);
         let from_latency = mean_ns.map_or(String::new(), |ns| {
@@ -35,17 +29,14 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             format!(", block / mean latency = {}", words::rate(rate))
         });
         cite(cell, "aqu-sz", format_args!("{}{from_latency}", words::figure(aqu_sz)))
-    });
-    vec![RULE
-            .finding(
-                format!("one stream, one request in flight: {}", how_many(&cells)),
-                "A program that waits for each direct read or write before it issues the next never has more than one \
-                 request outstanding. The rate is the block size divided by the latency of one request; the rate with a \
-                 full queue is another figure.",
-            )
-            .evidence(evidence)
-            .advice("raise --bs, --iodepth or --streams to measure bandwidth instead of latency")
-            .cells(cells)]
+    };
+    let text = "A program that waits for each direct read or write before it issues the next never has more than one \
+                request outstanding. The rate is the block size divided by the latency of one request; the rate with a \
+                full queue is another figure.";
+    vec![
+        RULE.about(&cells, "one stream, one request in flight", text, cited)
+            .advice("raise --bs, --iodepth or --streams to measure bandwidth instead of latency"),
+    ]
 }
 
 #[cfg(test)]

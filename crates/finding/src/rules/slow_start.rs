@@ -1,36 +1,32 @@
 //! `slow-start`: the first part of a cell was slower than the steady rest.
 
-use super::common::{cells, cite, cite_all, how_many};
+use super::common::{cells, cite};
 use super::{Needs, Rule};
 use rdsk_analysis::trend::Trend;
 use rdsk_analysis::{Analysis, words};
-use rdsk_model::{Finding, Severity};
+use rdsk_model::{CellRecord, Finding, Severity};
 
-pub(super) const RULE: Rule =
-    Rule { code: "slow-start", severity: Severity::Cause, needs: Needs::OwnTimes, experiment: None, check };
+pub(super) const RULE: Rule = Rule::new("slow-start", Severity::Cause, Needs::OwnTimes, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cells = cells(analysis, |cell| matches!(analysis.trend(cell), Some(Trend::LowStart { .. })));
     if cells.is_empty() {
         return Vec::new();
     }
-    let evidence = cite_all(&cells, |cell| match analysis.trend(cell) {
+    let cited = |cell: &CellRecord| match analysis.trend(cell) {
         Some(Trend::LowStart { first, rest }) => cite(
             cell,
             "first quarter of the windows",
             format_args!("{}, the rest = {}", words::rate(first.mean), words::rate(rest.mean)),
         ),
         _ => cite(cell, "windows", "steady"),
-    });
-    vec![RULE
-            .finding(
-                format!("slower at the start: {}", how_many(&cells)),
-                "The first quarter of the measured windows was slower than the rest, which held steady: a device that wakes \
-                 up or a cache that fills looks like this.",
-            )
-            .evidence(evidence)
-            .advice("give more --budget, so that the start weighs less in the mean")
-            .cells(cells)]
+    };
+    let text = "The first quarter of the measured windows was slower than the rest, which held steady: a device that wakes \
+                up or a cache that fills looks like this.";
+    vec![
+        RULE.about(&cells, "slower at the start", text, cited)
+            .advice("give more --budget, so that the start weighs less in the mean"),
+    ]
 }
 
 #[cfg(test)]

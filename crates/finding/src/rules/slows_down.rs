@@ -8,13 +8,7 @@ use rdsk_analysis::rate_series::{self, LevelShift, RateSeries};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Finding, Pattern, Record, Severity};
 
-pub(super) const RULE: Rule = Rule {
-    code: "slows-down",
-    severity: Severity::Uncertain,
-    needs: Needs::OwnTimes,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("slows-down", Severity::Uncertain, Needs::OwnTimes, check);
 
 /// Changes of several cells up to this far apart count as one event.
 const ONE_EVENT_NS: u64 = 1_000_000_000;

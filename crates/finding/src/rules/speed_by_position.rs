@@ -7,13 +7,7 @@ use rdsk_analysis::zones::{TIGHT, Zones};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{CellRecord, Experiment, Finding, Severity};
 
-pub(super) const RULE: Rule = Rule {
-    code: "speed-by-position",
-    severity: Severity::Cause,
-    needs: Needs::OwnTimes,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("speed-by-position", Severity::Cause, Needs::OwnTimes, check);
 
 /// Minimum ratio between the fastest and the slowest zone.
 const MIN_RATIO: f64 = 1.05;

@@ -3,12 +3,12 @@
 
 use super::common::{MAX_CITED, cells, cite, how_many, is_simulated};
 use super::{Needs, Rule};
+use rdsk_analysis::groups::by_key;
 use rdsk_analysis::rate_series::{self, RateSeries};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Finding, Record, Severity};
 
-pub(super) const RULE: Rule =
-    Rule { code: "stalls", severity: Severity::Uncertain, needs: Needs::OwnTimes, experiment: None, check };
+pub(super) const RULE: Rule = Rule::new("stalls", Severity::Uncertain, Needs::OwnTimes, check);
 
 /// A window with at most this share of the median made no progress.
 const NO_PROGRESS: f64 = 0.05;
@@ -35,7 +35,6 @@ const NEAR_OF_THREE: f64 = 0.01;
 const NEAR: f64 = 0.05;
 const MAX_MISSED: f64 = 10.0;
 
-/// One stall.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Stall {
     /// When it began: from the start of the run, or of the cell's I/O if visits have no start times.
@@ -43,7 +42,6 @@ struct Stall {
     lasts_ns: u64,
 }
 
-/// The stalls of one cell.
 struct Stalled<'a> {
     cell: &'a CellRecord,
     stalls: Vec<Stall>,
@@ -51,26 +49,16 @@ struct Stalled<'a> {
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let has_times = rate_series::has_times(analysis);
-    let mut groups: Vec<(&[u32], Vec<Stalled<'_>>, u64)> = Vec::new();
-    for cell in cells(analysis, |_| true) {
-        let Some(course) = analysis.rate_series(cell) else { continue };
-        let stalls = stalls(cell, course, has_times);
-        let targets = cell.workload.targets.as_slice();
-        let position = groups.iter().position(|(known, ..)| *known == targets).unwrap_or_else(|| {
-            groups.push((targets, Vec::new(), 0));
-            groups.len() - 1
-        });
-        let (_, stalled, elapsed_ns) = &mut groups[position];
-        *elapsed_ns += cell.result.elapsed_ns.unwrap_or(0);
-        if !stalls.is_empty() {
-            stalled.push(Stalled { cell, stalls });
-        }
-    }
-    groups
-        .iter()
-        .filter(|(_, stalled, _)| !stalled.is_empty())
-        .map(|(_, stalled, elapsed_ns)| finding(analysis, stalled, *elapsed_ns, has_times))
-        .collect()
+    let measured = cells(analysis, |_| true).into_iter().filter_map(|cell| {
+        let series = analysis.rate_series(cell)?;
+        Some((&cell.workload.targets, Stalled { cell, stalls: stalls(cell, series, has_times) }))
+    });
+    let of_targets = by_key(measured).into_iter().filter_map(|(_, mut cells)| {
+        let elapsed_ns = cells.iter().map(|one| one.cell.result.elapsed_ns.unwrap_or(0)).sum();
+        cells.retain(|one| !one.stalls.is_empty());
+        (!cells.is_empty()).then(|| finding(analysis, &cells, elapsed_ns, has_times))
+    });
+    of_targets.collect()
 }
 
 fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times: bool) -> Finding {

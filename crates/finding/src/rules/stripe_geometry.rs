@@ -8,13 +8,7 @@ use rdsk_analysis::{Analysis, words};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Severity};
 use rdsk_units::percent;
 
-pub(super) const RULE: Rule = Rule {
-    code: "stripe-geometry",
-    severity: Severity::Cause,
-    needs: Needs::OwnTimes,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("stripe-geometry", Severity::Cause, Needs::OwnTimes, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     cells(analysis, |cell| cell.experiment == Experiment::Stripe)

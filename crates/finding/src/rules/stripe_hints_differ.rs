@@ -7,13 +7,7 @@ use rdsk_analysis::stripe::{Agreement, SURE, StripeResult};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{CellRecord, Experiment, Finding, Record, Severity};
 
-pub(super) const RULE: Rule = Rule {
-    code: "stripe-hints-differ",
-    severity: Severity::Cause,
-    needs: Needs::OwnTimes,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("stripe-hints-differ", Severity::Cause, Needs::OwnTimes, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let differing = cells(analysis, |cell| cell.experiment == Experiment::Stripe).into_iter().filter_map(|cell| {

@@ -6,13 +6,7 @@ use rdsk_analysis::scale::{Point, StreamShare, name};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{Finding, Severity};
 
-pub(super) const RULE: Rule = Rule {
-    code: "unfair-streams",
-    severity: Severity::Cause,
-    needs: Needs::Counters,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("unfair-streams", Severity::Cause, Needs::Counters, check);
 
 /// Jain's index below this is unfair: of two streams one has at least twice as much as the other.
 const UNFAIR: f64 = 0.9;

@@ -1,17 +1,11 @@
 //! `uring-on-workers`: the target does not support non-blocking I/O, so `io_uring` passes it to worker threads.
 
-use super::common::{cells, cite_all, how_many, target};
+use super::common::{cells, target};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, EngineKind, Finding, Severity};
 
-pub(super) const RULE: Rule = Rule {
-    code: "uring-on-workers",
-    severity: Severity::Cause,
-    needs: Needs::Facts,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("uring-on-workers", Severity::Cause, Needs::Facts, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cells = cells(analysis, |cell| {
@@ -22,22 +16,19 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     if cells.is_empty() {
         return Vec::new();
     }
-    let evidence = cite_all(&cells, |cell| {
+    let cited = |cell: &CellRecord| {
         let per_io =
             cell.result.cpu_ns.map(|cpu| (cpu.user + cpu.system) / cell.result.ops.unwrap_or(1).max(1));
         let cpu = per_io.map_or(String::new(), |ns| format!(", cpu per I/O = {}", words::nanos(ns)));
         let tried = tried(cell).map_or(String::new(), |tried| format!("; tried beforehand: {tried}"));
         super::common::cite(cell, "RWF_NOWAIT supported", format_args!("no{cpu}{tried}"))
-    });
-    vec![RULE
-            .finding(
-                format!("io_uring works through kernel threads here: {}", how_many(&cells)),
-                "The target does not support non-blocking I/O (RWF_NOWAIT), so io_uring passes every request to a worker \
-                 thread, which costs a context switch each.",
-            )
-            .evidence(evidence)
-            .advice("compare with --engine aio for direct I/O, and with --engine threads")
-            .cells(cells)]
+    };
+    let text = "The target does not support non-blocking I/O (RWF_NOWAIT), so io_uring passes every request to a worker \
+                thread, which costs a context switch each.";
+    vec![
+        RULE.about(&cells, "io_uring works through kernel threads here", text, cited)
+            .advice("compare with --engine aio for direct I/O, and with --engine threads"),
+    ]
 }
 
 /// The trials that led to this engine: `aio 512000/s, uring 498000/s`.

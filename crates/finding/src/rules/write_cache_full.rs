@@ -2,22 +2,16 @@
 //! when reads, repetition or the kind of device support it.
 
 use super::common::{MAX_CITED, cells, cite, how_many};
-use super::level_shifts::{Shifted, Support, cited, shifted};
+use super::level_shifts::{Shifted, SupportingEvidence, cited, shifted};
 use super::{Needs, Rule};
 use rdsk_analysis::rate_series::{self, LevelShift};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{CellRecord, Finding, Op, Severity};
 
-pub(super) const RULE: Rule = Rule {
-    code: "write-cache-full",
-    severity: Severity::Uncertain,
-    needs: Needs::OwnTimes,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("write-cache-full", Severity::Uncertain, Needs::OwnTimes, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let full: Vec<(Shifted<'_>, Support)> = shifted(analysis)
+    let full: Vec<(Shifted<'_>, SupportingEvidence)> = shifted(analysis)
         .into_iter()
         .filter_map(|mut one| one.support.take().map(|support| (one, support)))
         .collect();
@@ -29,7 +23,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cells: Vec<&CellRecord> = full.iter().map(|(one, _)| one.cell).collect();
     let mut evidence: Vec<String> =
         full.iter().take(MAX_CITED).map(|(one, _)| cited(one.cell, &one.falls[0])).collect();
-    if let Support::ReadsHeld { cell, before, after } = support {
+    if let SupportingEvidence::ReadsHeld { cell, before, after } = support {
         let (before, after) = (words::rate(*before), words::rate(*after));
         evidence.push(format!("{cell}: reads before the fall = {before}, after it = {after}"));
     }
@@ -102,18 +96,18 @@ fn capacity(fall: &LevelShift, written: u64) -> String {
     )
 }
 
-fn why(support: &Support) -> String {
+fn why(support: &SupportingEvidence) -> String {
     match support {
-        Support::ReadsHeld { .. } => {
+        SupportingEvidence::ReadsHeld { .. } => {
             "Reads kept their rate, so the device as a whole did not become slower: the SLC cache of a flash drive or the memory \
              of a disk or an array is full."
                 .into()
         }
-        Support::SameBytes { visits } => format!(
+        SupportingEvidence::SameBytes { visits } => format!(
             "{visits} visits fell after the same number of bytes, which indicates a fixed size: an SLC cache, or the memory of a \
              disk or an array."
         ),
-        Support::Flash => "On a device that is not rotational an SLC cache is the likeliest cause; no reads ran before and after to rule out \
+        SupportingEvidence::Flash => "On a device that is not rotational an SLC cache is the likeliest cause; no reads ran before and after to rule out \
              heat or used-up burst credits."
             .into(),
     }

@@ -6,13 +6,7 @@ use rdsk_analysis::{Analysis, metrics};
 use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Op, Severity, Sync};
 use rdsk_units::printable;
 
-pub(super) const RULE: Rule = Rule {
-    code: "write-cache-volatile",
-    severity: Severity::Remark,
-    needs: Needs::Facts,
-    experiment: None,
-    check,
-};
+pub(super) const RULE: Rule = Rule::new("write-cache-volatile", Severity::Remark, Needs::Facts, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let is_volatile = |cell: &CellRecord| {
