@@ -1,6 +1,6 @@
 //! The chunk and the full stripe of an array, by two methods. From latency: [`sweep()`] lists the requests, [`infer`] fits
 //! layouts to their latencies. From the members' own counters: [`AdaptiveProbes`] chooses one request after the other,
-//! [`infer_from_members`] finds the layouts that explain which members each one reached. [`stripe`] puts both beside the
+//! [`infer_from_members`] finds the layouts that explain which members each one reached. [`StripeResult`] puts both beside the
 //! kernel's hints ([`compare_with_sysfs`]). No I/O is issued here, and what the evidence does not show stays open.
 
 mod adaptive_probes;
