@@ -127,7 +127,7 @@ pub(crate) fn level_shifts(cell: &CellRecord) -> Vec<LevelShift> {
         index -= series.segments[segment].bytes.len();
         segment += 1;
     }
-    vec![located(&series, segment, &rdsk_stats::LevelShift { index, ..shift }, Seen::BetweenVisits)]
+    vec![located(&series, segment, &rdsk_stats::TwoLevels { index, ..shift }, Seen::BetweenVisits)]
 }
 
 fn follows_device(cell: &CellRecord) -> bool {
@@ -208,7 +208,7 @@ enum Seen {
 /// Places a shift in a visit. One that no visit shows by itself lies near an end of one: a cache that empties at rest hides
 /// the change in the first windows, so it lies anywhere between the end of the visit before and what was seen, or between
 /// that and the start of the next visit.
-fn located(series: &RateSeries, segment: usize, shift: &rdsk_stats::LevelShift, seen: Seen) -> LevelShift {
+fn located(series: &RateSeries, segment: usize, shift: &rdsk_stats::TwoLevels, seen: Seen) -> LevelShift {
     let this = &series.segments[segment];
     let offset_ns = series.width_ns * shift.index as u64;
     let visit_bytes = this.early_bytes + this.bytes[..shift.index].iter().sum::<u64>();

@@ -7,7 +7,7 @@ use crate::arena::Arena;
 use crate::async_loop::{self, IoQueue, MAX_WAIT_NS};
 use crate::error::{EngineError, errno_text};
 use crate::ring::{QueueSource, WaitBatch};
-use crate::work::{Outcome, Work};
+use crate::work::{StreamOutcome, Work};
 use rdsk_sys::aio::{Completion, Context, Request, Transfer};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -73,7 +73,7 @@ pub(crate) fn run(
     context: Context,
     contexts: &Contexts,
     wait_batch: WaitBatch,
-) -> Result<Outcome, EngineError> {
+) -> Result<StreamOutcome, EngineError> {
     // The context is dropped before the memory, whichever way this function ends.
     let mut arena = ManuallyDrop::new(arena);
     let spec = work.spec;

@@ -9,7 +9,7 @@ use crate::open_target::OpenTarget;
 use crate::start_barrier::{HaltOnPanic, Release, StartBarrier};
 use crate::stream::{RunConfig, run_stream};
 use crate::stream_spec::StreamSpec;
-use crate::work::{Outcome, ended, since};
+use crate::work::{StreamOutcome, ended, since};
 use rdsk_model::{ColdCheck, CpuTime, EngineKind, IoError, Issuing, PageCacheState, StopFlag, StreamResult};
 use rdsk_stats::Histogram;
 use rdsk_sys::usage::{Usage, process_usage};
@@ -154,7 +154,7 @@ fn window_bytes(counters: &[SharedCounters], index: usize) -> u64 {
     counters.iter().map(|shared| shared.window(index)).sum()
 }
 
-fn add_up(specs: &[StreamSpec<'_>], outcomes: &[Outcome], halted: Option<Ended>, begin_ns: u64) -> Run {
+fn add_up(specs: &[StreamSpec<'_>], outcomes: &[StreamOutcome], halted: Option<Ended>, begin_ns: u64) -> Run {
     let mut histogram = Histogram::new();
     for outcome in outcomes {
         histogram.merge(&outcome.latencies.histogram);
@@ -162,7 +162,7 @@ fn add_up(specs: &[StreamSpec<'_>], outcomes: &[Outcome], halted: Option<Ended>,
     let to_return_ns = issued(outcomes).map(|outcome| outcome.end_ns).max().unwrap_or(begin_ns) - begin_ns;
     let mut notes: Vec<String> = outcomes.iter().filter_map(|outcome| outcome.note.clone()).collect();
     notes.dedup();
-    let sum = |of: fn(&Outcome) -> u64| outcomes.iter().map(of).sum();
+    let sum = |of: fn(&StreamOutcome) -> u64| outcomes.iter().map(of).sum();
     let within_submit = outcomes.iter().map(|outcome| outcome.within_submit).sum();
     Run {
         ended: ended(&outcomes.iter().map(|outcome| outcome.end), halted),
@@ -196,12 +196,12 @@ fn add_up(specs: &[StreamSpec<'_>], outcomes: &[Outcome], halted: Option<Ended>,
 }
 
 /// The streams that issued any I/O.
-fn issued(outcomes: &[Outcome]) -> impl Iterator<Item = &Outcome> {
+fn issued(outcomes: &[StreamOutcome]) -> impl Iterator<Item = &StreamOutcome> {
     outcomes.iter().filter(|outcome| outcome.asked_bytes > 0)
 }
 
-fn stream(spec: &StreamSpec<'_>, outcome: &Outcome, begin_ns: u64) -> StreamResult {
-    let &Outcome { start_ns, end_ns, bytes, ops, .. } = outcome;
+fn stream(spec: &StreamSpec<'_>, outcome: &StreamOutcome, begin_ns: u64) -> StreamResult {
+    let &StreamOutcome { start_ns, end_ns, bytes, ops, .. } = outcome;
     since(begin_ns, StreamResult { index: spec.stream, target: spec.target, start_ns, end_ns, bytes, ops })
 }
 

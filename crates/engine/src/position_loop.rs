@@ -6,7 +6,7 @@ use crate::arena::Arena;
 use crate::clock::now_ns;
 use crate::positions::{MemberDeltas, Position, PositionSource};
 use crate::sync::{answer, transfer};
-use crate::work::{Outcome, StreamEnd, Work};
+use crate::work::{StreamEnd, StreamOutcome, Work};
 use rdsk_model::{ChosenIo, Op, PointRun};
 
 /// So many failed positions in a row end the pass: then the device fails, not the position.
@@ -22,7 +22,7 @@ fn is_of_this_position(result: &std::io::Result<usize>) -> bool {
 }
 
 /// Issues the I/O of one stream over chosen positions. A position that fails is kept as an error, and the pass goes on.
-pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSource<'_>) -> Outcome {
+pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSource<'_>) -> StreamOutcome {
     let spec = work.spec;
     let buffer = arena.slot(0, spec.block_bytes);
     let mut seen = PointRun {
@@ -88,5 +88,5 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
         member_deltas.note();
     };
     seen.members = member_deltas.finish();
-    Outcome { points: Some(seen), ..work.finish(end) }
+    StreamOutcome { points: Some(seen), ..work.finish(end) }
 }

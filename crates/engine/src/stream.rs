@@ -9,7 +9,7 @@ use crate::error::EngineError;
 use crate::ring::{self, NoRing, QueueSource, Ring, WaitBatch};
 use crate::start_barrier::{Release, StartBarrier};
 use crate::stream_spec::StreamSpec;
-use crate::work::{Outcome, Work};
+use crate::work::{StreamOutcome, Work};
 use crate::{aio, position_loop, sync, thread_pool, uring};
 use rdsk_model::{EngineKind, IoPath, Op};
 use rdsk_sys::aio::Context;
@@ -59,7 +59,7 @@ pub(crate) fn run_stream(
     spec: StreamSpec<'_>,
     shared: &SharedCounters,
     cpu: Option<usize>,
-) -> Result<Outcome, EngineError> {
+) -> Result<StreamOutcome, EngineError> {
     let participant = barrier.join();
     if let Some(cpu) = cpu {
         let pinned = rdsk_sys::timer::pin_to_cpu(cpu);
@@ -88,7 +88,7 @@ pub(crate) fn run_stream(
     let outcome = match issuer {
         Issuer::Threads => thread_pool::run(spec, &mut arena, work)?,
         issuer => match (work(), issuer) {
-            (None, _) => Outcome::nothing(now_ns()),
+            (None, _) => StreamOutcome::nothing(now_ns()),
             (Some(work), Issuer::Ring(ring)) => uring::run(work, arena, *ring, wait_batch)?,
             (Some(work), Issuer::Aio(context)) => {
                 aio::run(work, arena, context, &config.contexts, wait_batch)?
@@ -99,7 +99,7 @@ pub(crate) fn run_stream(
             },
         },
     };
-    Ok(Outcome { engine, note: note.or(outcome.note), ..outcome })
+    Ok(StreamOutcome { engine, note: note.or(outcome.note), ..outcome })
 }
 
 /// What the stream's engine needs, or the next available one with the reason.

@@ -4,14 +4,14 @@
 use crate::arena::Arena;
 use crate::clock::now_ns;
 use crate::offsets::{OffsetSource, Offsets};
-use crate::work::{Outcome, StreamEnd, Work};
+use crate::work::{StreamEnd, StreamOutcome, Work};
 use rdsk_model::{CacheState, Op};
 use rdsk_sys::io::{Flags, pread2, pwrite2};
 use std::io;
 use std::os::fd::BorrowedFd;
 
 /// Issues the I/O of one stream, the whole blocks first, then the shorter one.
-pub(crate) fn run(work: Work<'_>, arena: &mut Arena) -> Outcome {
+pub(crate) fn run(work: Work<'_>, arena: &mut Arena) -> StreamOutcome {
     match work.spec.offsets {
         Offsets::Sequential(offsets) => with_offsets(work, arena, offsets),
         Offsets::Uniform(offsets) => with_offsets(work, arena, offsets),
@@ -19,7 +19,7 @@ pub(crate) fn run(work: Work<'_>, arena: &mut Arena) -> Outcome {
     }
 }
 
-fn with_offsets<O: OffsetSource>(work: Work<'_>, arena: &mut Arena, offsets: O) -> Outcome {
+fn with_offsets<O: OffsetSource>(work: Work<'_>, arena: &mut Arena, offsets: O) -> StreamOutcome {
     match (work.spec.op, work.spec.check) {
         (Op::Read, None) => all::<O, false, false>(work, arena, offsets),
         (Op::Read, Some(_)) => all::<O, false, true>(work, arena, offsets),
@@ -32,7 +32,7 @@ fn all<O: OffsetSource, const WRITE: bool, const CHECK: bool>(
     mut work: Work<'_>,
     arena: &mut Arena,
     mut offsets: O,
-) -> Outcome {
+) -> StreamOutcome {
     let spec = work.spec;
     let buffer = arena.slot(0, spec.block_bytes);
     work.start();

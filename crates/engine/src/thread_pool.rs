@@ -9,7 +9,7 @@ use crate::offsets::{OffsetSource, Offsets};
 use crate::start_barrier::HaltOnPanic;
 use crate::stream_spec::StreamSpec;
 use crate::sync::{self, answer, transfer};
-use crate::work::{CacheProbe, Outcome, StreamEnd, Work};
+use crate::work::{CacheProbe, StreamEnd, StreamOutcome, Work};
 use rdsk_model::Op;
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -35,7 +35,7 @@ pub(crate) fn run<'a>(
     spec: StreamSpec<'a>,
     arena: &mut Arena,
     start: impl FnOnce() -> Option<Work<'a>>,
-) -> Result<Outcome, EngineError> {
+) -> Result<StreamOutcome, EngineError> {
     let pool = ThreadPool { state: Mutex::new(PoolState::Waiting), changed: Condvar::new() };
     let wanted = arena.slots;
     let note = std::thread::scope(|scope| {
@@ -68,13 +68,13 @@ pub(crate) fn run<'a>(
     })?;
     let state = pool.state.into_inner().unwrap_or_else(PoisonError::into_inner);
     let PoolState::Running(mut shared) = state else {
-        return Ok(Outcome { note, ..Outcome::nothing(now_ns()) });
+        return Ok(StreamOutcome { note, ..StreamOutcome::nothing(now_ns()) });
     };
     let mut end = shared.end.unwrap_or(StreamEnd::Complete);
     if end == StreamEnd::Complete && spec.tail_bytes > 0 {
         end = shared.tail(arena.slot(0, spec.tail_bytes));
     }
-    Ok(Outcome { note, ..shared.work.finish(end) })
+    Ok(StreamOutcome { note, ..shared.work.finish(end) })
 }
 
 /// The threads of one stream.

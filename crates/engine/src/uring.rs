@@ -6,7 +6,7 @@ use crate::arena::Arena;
 use crate::async_loop::{self, IoQueue, MAX_WAIT_NS};
 use crate::error::EngineError;
 use crate::ring::{Issue, Ring, WaitBatch};
-use crate::work::{Outcome, Work};
+use crate::work::{StreamOutcome, Work};
 use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{CompletionQueue, SubmissionQueue, Submitter, opcode, squeue};
 use std::io;
@@ -21,7 +21,7 @@ pub(crate) fn run(
     arena: Arena,
     mut ring: Ring,
     wait_batch: WaitBatch,
-) -> Result<Outcome, EngineError> {
+) -> Result<StreamOutcome, EngineError> {
     // Declared in this order so that the ring is dropped before the memory, whichever way this function ends.
     let mut arena = ManuallyDrop::new(arena);
     let spec = work.spec;

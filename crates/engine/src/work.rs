@@ -49,7 +49,7 @@ pub(crate) fn since(begin_ns: u64, mut result: StreamResult) -> StreamResult {
 
 /// What one stream did. Times are readings of the clock.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct StreamOutcome {
     pub(crate) end: StreamEnd,
     pub(crate) error: Option<IoError>,
     /// Errors at positions that could not be read or written while the stream went on.
@@ -71,7 +71,7 @@ pub(crate) struct Outcome {
     pub(crate) note: Option<String>,
 }
 
-impl Outcome {
+impl StreamOutcome {
     /// The outcome of a stream that never started.
     pub(crate) fn nothing(now_ns: u64) -> Self {
         Self {
@@ -157,7 +157,7 @@ pub(crate) struct Work<'a> {
     pub(crate) counters: StreamCounters<'a>,
     pub(crate) stamper: Stamper,
     /// What was done so far, without `end`, `bytes` and `ops`.
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: StreamOutcome,
 }
 
 impl<'a> Work<'a> {
@@ -168,7 +168,7 @@ impl<'a> Work<'a> {
         counters: StreamCounters<'a>,
     ) -> Self {
         let stamper = Stamper::new(spec.seed, spec.visit, spec.stream);
-        Self { spec, barrier, deadline_ns, counters, stamper, outcome: Outcome::nothing(now_ns()) }
+        Self { spec, barrier, deadline_ns, counters, stamper, outcome: StreamOutcome::nothing(now_ns()) }
     }
 
     /// Why nothing more may be submitted at `now_ns`, if that is so.
@@ -187,8 +187,8 @@ impl<'a> Work<'a> {
         now_ns
     }
 
-    pub(crate) fn finish(self, end: StreamEnd) -> Outcome {
-        Outcome { end, bytes: self.counters.bytes, ops: self.counters.ops, ..self.outcome }
+    pub(crate) fn finish(self, end: StreamEnd) -> StreamOutcome {
+        StreamOutcome { end, bytes: self.counters.bytes, ops: self.counters.ops, ..self.outcome }
     }
 
     /// Keeps the first error of the stream. `result` is what the system returned: a negative errno, or the bytes of a

@@ -1,4 +1,4 @@
-//! Examines, judges and claims the targets of a request, and creates the test files. Every target is judged before the
+//! Examines, authorizes and claims the targets of a request, and creates the test files. Every target is authorized before the
 //! first test file is created, so that a refusal of the last target finds nothing changed.
 
 use crate::question::Targets;
@@ -31,12 +31,12 @@ impl ClaimedTargets {
 }
 
 /// A target that may be used in this way.
-pub(crate) struct JudgedTarget {
+pub(crate) struct AuthorizedTarget {
     examined: Examined,
     access: Access,
 }
 
-impl JudgedTarget {
+impl AuthorizedTarget {
     pub(crate) fn is_writable(&self) -> bool {
         self.access == Access::Write
     }
@@ -54,30 +54,30 @@ impl JudgedTarget {
     }
 }
 
-/// Examines and judges every target, and opens nothing for writing.
-pub(crate) fn judge_all(request: &Request) -> Result<Vec<JudgedTarget>, Problem> {
-    let mut judged = Vec::new();
+/// Examines and authorizes every target, and opens nothing for writing.
+pub(crate) fn authorize_all(request: &Request) -> Result<Vec<AuthorizedTarget>, Problem> {
+    let mut authorized = Vec::new();
     for name in &names(request)? {
         let examined = examine(name, &request.roots).map_err(|error| error.problem())?;
         let access = access(&examined, request);
         rdsk_targets::authorize(&examined, access, &request.permission).map_err(Problem::from)?;
-        judged.push(JudgedTarget { examined, access });
+        authorized.push(AuthorizedTarget { examined, access });
     }
-    crate::backend::refuse_mixed(judged.iter().map(|one| &one.examined))?;
-    Ok(judged)
+    crate::backend::refuse_mixed(authorized.iter().map(|one| &one.examined))?;
+    Ok(authorized)
 }
 
-/// Judges every target, then creates the test files and claims the rest; `notes` gets what was cleaned up on the way.
+/// Authorizes every target, then creates the test files and claims the rest; `notes` gets what was cleaned up on the way.
 pub(crate) fn claim_all(
     request: &Request,
     watch: &mut dyn Watch,
     notes: &mut Vec<String>,
 ) -> Result<ClaimedTargets, Problem> {
-    let judged = judge_all(request)?;
-    let is_directory = |one: &&JudgedTarget| matches!(one.examined.place, Place::Directory { .. });
-    let files = judged.iter().filter(is_directory).count() as u64;
+    let authorized = authorize_all(request)?;
+    let is_directory = |one: &&AuthorizedTarget| matches!(one.examined.place, Place::Directory { .. });
+    let files = authorized.iter().filter(is_directory).count() as u64;
     let mut all = ClaimedTargets { claims: Vec::new(), writable: Vec::new(), test_file_bytes_per_s: None };
-    for (index, one) in (0..).zip(judged) {
+    for (index, one) in (0..).zip(authorized) {
         all.writable.push(one.is_writable());
         let mut claimed = if let Place::Directory { path, .. } = &one.examined.place {
             for removed in remove_orphans(path).map_err(|error| error.problem())? {

@@ -1,11 +1,11 @@
-//! From a Request to a Record: examine, judge, claim, plan, run, find. It always gives a Record, whatever went wrong,
+//! From a Request to a Record: examine, authorize, claim, plan, run, explain. It always gives a Record, whatever went wrong,
 //! and releases every claim, and with it every test file, before it returns.
 
 use crate::backend::Backend;
-use crate::claims::{JudgedTarget, claim_all, judge_all};
-use crate::outcome::Outcome;
+use crate::claims::{AuthorizedTarget, authorize_all, claim_all};
 use crate::planner::{PlanError, plan};
 use crate::request::Request;
+use crate::run_outcome::RunOutcome;
 use crate::runner::Runner;
 use rdsk_model::{Observer, Plan, Problem, ProblemKind, Record, SCHEMA, Status, Target, Watch};
 use rdsk_targets::test_files_left;
@@ -94,10 +94,10 @@ fn note_overrun(request: &Request, planned_ns: Option<u64>, record: &mut Record)
 /// # Errors
 /// Whatever refuses or fails the request before the first I/O.
 pub fn plan_only(request: &Request) -> Result<(Plan, Vec<Target>), Problem> {
-    let judged = judge_all(request)?;
-    let planned = (0..).zip(&judged).map(|(index, one)| one.planned(index, request));
+    let authorized = authorize_all(request)?;
+    let planned = (0..).zip(&authorized).map(|(index, one)| one.planned(index, request));
     let targets = planned.collect::<Result<Vec<_>, _>>()?;
-    let writable: Vec<bool> = judged.iter().map(JudgedTarget::is_writable).collect();
+    let writable: Vec<bool> = authorized.iter().map(AuthorizedTarget::is_writable).collect();
     let budget_ns = request.options.budget_ns;
     let plan = plan(&request.experiments, &targets, &writable, None, &request.options, budget_ns)
         .map_err(|error| plan_problem(&error))?;
@@ -154,7 +154,7 @@ fn measure(
 }
 
 /// Puts what the runner saw into the Record.
-fn take_over(record: &mut Record, outcome: Outcome, backend: &Backend) -> Result<(), Problem> {
+fn take_over(record: &mut Record, outcome: RunOutcome, backend: &Backend) -> Result<(), Problem> {
     if let Some(observer) = outcome.observer {
         record.observer = observer;
     }

@@ -3,9 +3,9 @@
 
 use crate::cell_result::ResultContext;
 use crate::cell_totals::CellTotals;
-use crate::outcome::{Outcome, first_problem};
 use crate::registry::question;
 use crate::resume::continued;
+use crate::run_outcome::{RunOutcome, first_problem};
 use crate::run_state::RunState;
 use crate::stopping::{MIN_RUN_NS, StopPolicy, cache_check, is_enough, limits, next_ops, window_ns};
 use rdsk_engine::{Ended, Engine, EngineError, Job, Limits, Prepared, Run, Settled};
@@ -49,7 +49,7 @@ pub struct Runner<'a> {
 
 impl Runner<'_> {
     /// Visits all cells.
-    pub fn run(mut self) -> Outcome {
+    pub fn run(mut self) -> RunOutcome {
         let mut state = RunState::new(self.plan, self.resumed, self.clock.now_ns());
         let is_applicable = |index: &usize| self.plan.cells[*index].not_applicable.is_none();
         let cells = (0..self.plan.cells.len()).filter(is_applicable).count();
@@ -227,7 +227,7 @@ impl Runner<'_> {
         result
     }
 
-    fn finish(&mut self, state: &RunState) -> Outcome {
+    fn finish(&mut self, state: &RunState) -> RunOutcome {
         let interrupted = self.stop.is_raised();
         let mut cells = Vec::with_capacity(self.plan.cells.len());
         let mut notes: Vec<String> = Vec::new();
@@ -268,7 +268,7 @@ impl Runner<'_> {
         }
         let problem = first_problem(&cells, &state.totals);
         let observer = state.observers.values().next().map(|observer| observer.describe());
-        Outcome { cells, interrupted, problem, notes, observer }
+        RunOutcome { cells, interrupted, problem, notes, observer }
     }
 
     fn target_of(&self, cell: &Cell) -> Option<&Target> {

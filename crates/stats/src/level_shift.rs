@@ -13,7 +13,7 @@ const SUDDEN: f64 = 0.6;
 
 /// Where a series falls, and the levels on both sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LevelShift {
+pub struct TwoLevels {
     /// Position of the first sample after the fall.
     pub index: usize,
     /// [`interquartile_mean`] of all samples before it.
@@ -22,7 +22,7 @@ pub struct LevelShift {
     pub after: f64,
 }
 
-impl LevelShift {
+impl TwoLevels {
     fn residuals(&self, samples: &[f64]) -> Vec<f64> {
         let level = |index: usize| if index < self.index { self.before } else { self.after };
         samples.iter().enumerate().map(|(index, sample)| sample - level(index)).collect()
@@ -42,7 +42,7 @@ pub fn interquartile_mean(samples: &[f64]) -> f64 {
 /// It is found by the maximally selected rank sum (Wilcoxon's statistic at every split, the largest taken; Lausen and
 /// Schumacher 1992), deflated for the correlation of neighbouring samples and held against a bound of 1 false alarm in
 /// 1000 series; it must be sudden, and both levels must hold. How large a fall matters is for the caller to say.
-pub fn level_shift(samples: &[f64], min_samples: usize) -> Option<LevelShift> {
+pub fn level_shift(samples: &[f64], min_samples: usize) -> Option<TwoLevels> {
     let min_samples = min_samples.max(BATCHES);
     if samples.len() < 2 * min_samples {
         return None;
@@ -51,7 +51,7 @@ pub fn level_shift(samples: &[f64], min_samples: usize) -> Option<LevelShift> {
     let splits = min_samples..=samples.len() - min_samples;
     let (index, score) = strongest(splits.map(|split| (split, sums.score(0, split))))?;
     let (before, after) = samples.split_at(index);
-    let shift = LevelShift { index, before: interquartile_mean(before), after: interquartile_mean(after) };
+    let shift = TwoLevels { index, before: interquartile_mean(before), after: interquartile_mean(after) };
     // No progress at all is a stall, which ends; not a level.
     let is_fall = shift.after > 0.0
         && is_significant(samples, &shift, score)
@@ -63,7 +63,7 @@ pub fn level_shift(samples: &[f64], min_samples: usize) -> Option<LevelShift> {
 /// Whether chance gives a split as marked as this in fewer than 1 of 1000 series: the normal tail is at most
 /// exp(−z²/2)/2, and there are at most n splits (Bonferroni). Neighbouring samples that resemble each other count for less
 /// than one each: the deflation of an autoregressive series of order 1.
-fn is_significant(samples: &[f64], shift: &LevelShift, score: f64) -> bool {
+fn is_significant(samples: &[f64], shift: &TwoLevels, score: f64) -> bool {
     let residuals = shift.residuals(samples);
     // One stall among the samples must not hide how much the others resemble each other.
     let limit = 3.0 * 1.4826 * mad(&residuals).unwrap_or(0.0);
@@ -75,7 +75,7 @@ fn is_significant(samples: &[f64], shift: &LevelShift, score: f64) -> bool {
 
 /// Whether both levels held: of five parts on each side, all but one before lie above all but one after, and the last part
 /// is low.
-fn is_held(before: &[f64], after: &[f64], shift: &LevelShift) -> bool {
+fn is_held(before: &[f64], after: &[f64], shift: &TwoLevels) -> bool {
     let levels = |side| sorted(&batches(side, BATCHES).map(interquartile_mean).collect::<Vec<f64>>());
     let (high, low) = (levels(before), levels(after));
     let end = &after[after.len() - after.len() / BATCHES..];
@@ -84,7 +84,7 @@ fn is_held(before: &[f64], after: &[f64], shift: &LevelShift) -> bool {
 
 /// Whether most of the fall happens at the split, and not all along: the samples on both sides of it differ by most of the
 /// whole fall, and two levels are nearer to the samples than a smooth curve is.
-fn is_sudden(samples: &[f64], shift: &LevelShift) -> bool {
+fn is_sudden(samples: &[f64], shift: &TwoLevels) -> bool {
     let shorter = shift.index.min(samples.len() - shift.index);
     let gap = (samples.len() / 50).min(shorter / 4).max(1);
     let width = (samples.len() / 20).max(5);
@@ -97,7 +97,7 @@ fn is_sudden(samples: &[f64], shift: &LevelShift) -> bool {
 /// Sums of absolute distances, from the two levels and from the parabola of least squares: a smooth slope is nearly one. The
 /// line and the square, less its mean, are orthogonal on equal steps, so each coefficient is found by itself. The levels
 /// must be nearer by a margin that shrinks with the number of samples, as chance does.
-fn is_nearer_than_a_curve(samples: &[f64], shift: &LevelShift) -> bool {
+fn is_nearer_than_a_curve(samples: &[f64], shift: &TwoLevels) -> bool {
     let size = samples.len() as f64;
     let line = |index: usize| index as f64 - (size - 1.0) / 2.0;
     let square = |index: usize| line(index).powi(2) - (size * size - 1.0) / 12.0;

@@ -33,7 +33,7 @@ pub use histogram::Histogram;
 pub use interval::{Interval, batch_interval, mean_interval, median_interval};
 pub use knee::{Knee, Level, MIN_GAIN, knee};
 pub use least_squares::{Fit, LeastSquares};
-pub use level_shift::{LevelShift, interquartile_mean, level_shift};
+pub use level_shift::{TwoLevels, interquartile_mean, level_shift};
 pub use order::{jain, lag1, mad, mean, median, quantile_sorted, stddev};
 pub use steady::{Steadiness, Warmup, mser5};
 pub use stopping::{Stop, StopRule};

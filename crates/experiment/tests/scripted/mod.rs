@@ -3,7 +3,7 @@
 use rdsk_engine::{
     Control, Ended, Engine, EngineError, Flow, Job, Prepared, Progress, Run, Session, Settled,
 };
-use rdsk_experiment::{Outcome, Runner};
+use rdsk_experiment::{RunOutcome, Runner};
 use rdsk_model::{
     Cell, Clock, ColdCheck, CpuTime, EngineKind, Event, Experiment, Extent, IoError, IoPath, Issuing, Op,
     PageCacheState, Plan, StopFlag, StreamResult, Watch, Workload,
@@ -231,7 +231,7 @@ pub(crate) fn plan(cells: Vec<Cell>, budget_ns: u64) -> Plan {
 }
 
 pub(crate) struct Seen {
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: RunOutcome,
     pub(crate) visits: Vec<u64>,
     pub(crate) elapsed_ns: u64,
     /// Events of flushes.

@@ -107,13 +107,13 @@ fn levels(
     if !rate_series::has_times(analysis) {
         return None;
     }
-    let course = analysis.rate_series(read)?;
+    let series = analysis.rate_series(read)?;
     let (mut before, mut after) = (Vec::new(), Vec::new());
-    for segment in &course.segments {
+    for segment in &series.segments {
         for (index, &bytes) in segment.bytes.iter().enumerate() {
-            let begin_ns = segment.start_ns + course.width_ns * index as u64;
-            let rate = bytes as f64 / metrics::seconds(course.width_ns);
-            if begin_ns + course.width_ns <= earliest_ns {
+            let begin_ns = segment.start_ns + series.width_ns * index as u64;
+            let rate = bytes as f64 / metrics::seconds(series.width_ns);
+            if begin_ns + series.width_ns <= earliest_ns {
                 before.push(rate);
             } else if begin_ns >= latest_ns {
                 after.push(rate);

@@ -5,7 +5,7 @@ use rdsk_model::{CellRecord, EngineKind, Problem, ProblemKind};
 
 /// The outcome of running a plan.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// One record per cell of the plan, in its order.
     pub cells: Vec<CellRecord>,
     /// Whether a signal ended it.
