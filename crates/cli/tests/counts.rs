@@ -85,20 +85,21 @@ fn twenty_three_reads_are_twenty_three() {
         counted_run(disk, &["--rw", "read"], requests)
     };
     // What the kernel counted from outside is what the cells hold, but for a probe, which costs the same in a run over
-    // twice as much. A kernel that takes cached pages back by itself may have one of them read again.
+    // twice as much. Others may read the device meanwhile: a kernel that takes cached pages back by itself has them read
+    // again, and who looks for a disk by its identity, as another test here does, reads the first pages of all.
     let both_cost_the_same = |_| {
         let (record, counted) = run(&disk, REQUESTS);
         assert_counts(cell(&record, "paths/read/direct"), &disk, "read");
         let beyond = beyond_cells(&record, &disk, counted);
-        assert!(beyond.reads <= 2 && beyond.read_bytes <= 2 * BLOCK, "beyond the cells {beyond:?}");
         assert_eq!(counted.write_bytes, 0, "nobody was allowed to write");
         let (double, counted) = run(&larger, 2 * REQUESTS);
         let twice = beyond_cells(&double, &larger, counted);
         assert_eq!(count(cell(&double, "paths/read/direct"), "/result/visits/0/ops"), 2 * REQUESTS);
         eprintln!("beyond the cells {beyond:?}, and with twice as many {twice:?}");
-        (beyond.reads, beyond.read_bytes) == (twice.reads, twice.read_bytes)
+        let small = beyond.reads <= 2 && beyond.read_bytes <= 2 * BLOCK;
+        small && (beyond.reads, beyond.read_bytes) == (twice.reads, twice.read_bytes)
     };
-    assert!((0..3).any(both_cost_the_same), "a probe costs the same however much is read");
+    assert!((0..5).any(both_cost_the_same), "a probe costs little, and the same however much is read");
 }
 
 #[test]

@@ -53,7 +53,6 @@ pub struct Counters {
 
 impl Counters {
     /// What happened since an earlier count. The two maxima remain those of the whole run.
-    #[must_use]
     pub fn since(&self, earlier: &Counters) -> Counters {
         let sizes = self.sizes.iter().filter_map(|(key, count)| {
             let more = count - earlier.sizes.get(key).copied().unwrap_or(0);

@@ -73,13 +73,11 @@ impl Lab {
     }
 
     /// The name of a LUN's device: that of its system and its number.
-    #[must_use]
     pub fn device_name(&self, id: LunId) -> String {
         device_name(&self.names[id.host], id.lun)
     }
 
     /// The virtual time up to which everything has happened.
-    #[must_use]
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
@@ -88,7 +86,6 @@ impl Lab {
     ///
     /// # Panics
     /// When there is no such host; so do all that take a [`LunId`].
-    #[must_use]
     pub fn host(&self, host: usize) -> &Host {
         &self.hosts[host]
     }
@@ -106,7 +103,6 @@ impl Lab {
     }
 
     /// Processor time that the hosts' calls took so far.
-    #[must_use]
     pub fn cpu_ns(&self) -> u64 {
         self.hosts.iter().map(Host::cpu_ns).sum()
     }
@@ -121,7 +117,6 @@ impl Lab {
     }
 
     /// When something happens next; `None` when nothing will until the next call.
-    #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         self.hosts.iter().filter_map(Host::next_ns).min()
     }
@@ -217,7 +212,6 @@ impl Lab {
 }
 
 /// The name of a LUN of a system: what a kernel's `sda` is to a real disk.
-#[must_use]
 pub fn device_name(system: &str, lun: usize) -> String {
     format!("{system}:lun{lun}")
 }

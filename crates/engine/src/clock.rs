@@ -49,7 +49,6 @@ pub(crate) fn now_ns() -> u64 {
 
 /// Measures the clock: the kernel's source (`tsc`, `hpet`, …; `unknown` if sysfs is hidden), the smallest step between two
 /// different readings, and the median cost of a reading.
-#[must_use]
 pub fn measure_clock() -> ClockFacts {
     let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let source =

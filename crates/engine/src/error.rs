@@ -55,7 +55,6 @@ pub enum EngineError {
 
 impl EngineError {
     /// The error as the Record and the command line show it.
-    #[must_use]
     pub fn problem(&self) -> Problem {
         let (kind, code, hint) = match self {
             Self::Target(error) => return error.problem(),

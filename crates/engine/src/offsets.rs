@@ -34,7 +34,6 @@ pub(crate) fn placement_of(workload: &Workload, stream: u32) -> Result<Placement
 /// The I/Os in one cycle of a workload, all streams together; after that, offsets repeat. Sequential: one pass over the
 /// span. Random with a requested cache state: every unit of cache pages once. Other random workloads draw with replacement
 /// and have no cycle: `u64::MAX`. 0 if the span has no room.
-#[must_use]
 pub fn capacity(workload: &Workload) -> u64 {
     let per_target = Geometry::of(workload, rdsk_sys::cache::page_size()).cycle(workload);
     let used = u64::try_from(workload.targets.len()).unwrap_or(u64::MAX).min(u64::from(workload.streams));

@@ -37,7 +37,6 @@ pub fn execute(request: &Request, watch: &mut dyn Watch) -> Record {
 }
 
 /// The Record of a run that never started, because of a usage error or an environment that does not fit.
-#[must_use]
 pub fn failed_record(command: Vec<String>, label: Option<String>, problem: Problem) -> Record {
     let mut record = empty_record(command, label);
     record.observer.why_not_higher = Some("nothing was measured".into());

@@ -3,7 +3,6 @@
 pub use rdsk_analysis::fixtures::*;
 
 /// The run: every experiment, with verdicts and findings.
-#[must_use]
 pub fn run() -> rdsk_model::Record {
     let mut record = rdsk_analysis::fixtures::run();
     record.findings = crate::findings(&rdsk_analysis::Analysis::of(&record));

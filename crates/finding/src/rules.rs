@@ -151,7 +151,6 @@ pub const RULES: &[Rule] = &[
 ];
 
 /// The findings of all rules, in the order of [`RULES`]. The cells' verdicts must have been given before.
-#[must_use]
 pub fn findings(analysis: &Analysis<'_>) -> Vec<Finding> {
     RULES.iter().flat_map(|rule| (rule.check)(analysis)).collect()
 }

@@ -18,7 +18,6 @@ pub struct StopFlag(Arc<AtomicBool>);
 
 impl StopFlag {
     /// A flag that is down.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -30,7 +29,6 @@ impl StopFlag {
 
     /// Whether a stop was requested. A relaxed load: cheap enough for a hot loop.
     #[inline]
-    #[must_use]
     pub fn is_raised(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -57,7 +57,6 @@ impl DiskStat {
 
     /// From the numbers of a `stat` file in its order; those after the 17th are left alone, and fewer than 11 are no
     /// counters.
-    #[must_use]
     pub fn from_fields(fields: &[u64]) -> Option<Self> {
         if fields.len() < Self::MIN_FIELDS {
             return None;
@@ -111,25 +110,21 @@ impl DiskStat {
     }
 
     /// Bytes read.
-    #[must_use]
     pub fn read_bytes(&self) -> u64 {
         self.read_sectors.saturating_mul(SECTOR_BYTES)
     }
 
     /// Bytes written.
-    #[must_use]
     pub fn write_bytes(&self) -> u64 {
         self.write_sectors.saturating_mul(SECTOR_BYTES)
     }
 
     /// Bytes read and written.
-    #[must_use]
     pub fn moved_bytes(&self) -> u64 {
         self.read_sectors.saturating_add(self.write_sectors).saturating_mul(SECTOR_BYTES)
     }
 
     /// Whether nothing was completed: a growth of zero.
-    #[must_use]
     pub fn is_idle(&self) -> bool {
         let none = |field: Option<u64>| field.unwrap_or(0) == 0;
         self.read_ios == 0

@@ -253,13 +253,11 @@ pub struct Evidence {
 
 impl Evidence {
     /// Whose counters stand for a target; `None` where the Record does not say.
-    #[must_use]
     pub fn counted_for(&self, target: u32) -> Option<&Counted> {
         self.counted.iter().find(|counted| counted.target == target)
     }
 
     /// The devices whose counters together are what a target moved; empty where nothing is known of it.
-    #[must_use]
     pub fn counters_of(&self, target: u32) -> Vec<&DeviceEvidence> {
         let Some(counted) = self.counted_for(target) else {
             return self.device_of(target).into_iter().collect();
@@ -270,7 +268,6 @@ impl Evidence {
     }
 
     /// The counters of the device that carries a target directly: the first entry for it.
-    #[must_use]
     pub fn device_of(&self, target: u32) -> Option<&DeviceEvidence> {
         self.device.iter().find(|device| device.target == target)
     }

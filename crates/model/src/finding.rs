@@ -70,34 +70,29 @@ pub struct Finding {
 /// A finding is put together step by step: it is measured and has no advice unless one of these says otherwise.
 impl Finding {
     /// The counters that it rests on.
-    #[must_use]
     pub fn evidence(mut self, lines: impl IntoIterator<Item = String>) -> Self {
         self.evidence = lines.into_iter().collect();
         self
     }
 
     /// What to do about it.
-    #[must_use]
     pub fn advice(mut self, advice: impl Into<String>) -> Self {
         self.advice = Some(advice.into());
         self
     }
 
     /// It follows from figures that fit no other cause.
-    #[must_use]
     pub fn inferred(self) -> Self {
         self.confidence(Confidence::Inferred)
     }
 
     /// Measured or inferred.
-    #[must_use]
     pub fn confidence(mut self, confidence: Confidence) -> Self {
         self.confidence = confidence;
         self
     }
 
     /// The cells it speaks of, each once.
-    #[must_use]
     pub fn cells<'a>(mut self, cells: impl IntoIterator<Item = &'a CellRecord>) -> Self {
         for cell in cells {
             if !self.cells.contains(&cell.id) {
@@ -108,14 +103,12 @@ impl Finding {
     }
 
     /// The page that shows it, where that depends on the cells.
-    #[must_use]
     pub fn shown_on(mut self, experiment: Experiment) -> Self {
         self.experiment = Some(experiment);
         self
     }
 
     /// It says all that the verdicts of its cells say.
-    #[must_use]
     pub fn covering_verdicts(mut self) -> Self {
         self.covers_verdicts = true;
         self

@@ -17,7 +17,6 @@ pub struct Estimate {
 
 impl Estimate {
     /// Half the width of the interval relative to the mean; `None` without an interval.
-    #[must_use]
     pub fn half_width(&self) -> Option<f64> {
         match (self.low, self.high) {
             (Some(low), Some(high)) if self.mean > 0.0 => Some((high - low) / 2.0 / self.mean),
@@ -45,7 +44,6 @@ pub struct Latency {
 
 impl Latency {
     /// The latencies of both; `None` where one of them was recorded without its histogram.
-    #[must_use]
     pub fn of_both(one: &Self, other: &Self) -> Option<Self> {
         if one.count == 0 || other.count == 0 {
             return Some(if one.count == 0 { other.clone() } else { one.clone() });

@@ -35,7 +35,6 @@ impl From<MemberIo> for [u64; 4] {
 
 impl MemberIo {
     /// What was asked since an earlier reading of the same counters; 0 where they went back.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             reads: self.reads.saturating_sub(earlier.reads),

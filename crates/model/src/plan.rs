@@ -87,13 +87,11 @@ pub const UNLIMITED_NS: u64 = 365 * 86_400 * 1_000_000_000;
 
 impl Plan {
     /// Whether the plan ends with its passes and not with its time.
-    #[must_use]
     pub fn is_unlimited(&self) -> bool {
         self.budget_ns >= UNLIMITED_NS
     }
 
     /// The order of visits: indices into `cells`, one list per round, every second round reversed.
-    #[must_use]
     pub fn order(&self) -> Vec<Vec<usize>> {
         (0..self.rounds)
             .map(|round| {
@@ -104,7 +102,6 @@ impl Plan {
     }
 
     /// The part of the budget that one cell may use in all its visits, in nanoseconds.
-    #[must_use]
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

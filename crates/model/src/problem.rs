@@ -33,13 +33,11 @@ pub struct Problem {
 
 impl Problem {
     /// A problem with a hint.
-    #[must_use]
     pub fn new(kind: ProblemKind, code: &str, message: impl fmt::Display, hint: impl fmt::Display) -> Self {
         Self { kind, code: code.into(), message: message.to_string(), hint: Some(hint.to_string()) }
     }
 
     /// A problem that no hint helps with.
-    #[must_use]
     pub fn plain(kind: ProblemKind, code: &str, message: impl fmt::Display) -> Self {
         Self { kind, code: code.into(), message: message.to_string(), hint: None }
     }

@@ -103,7 +103,6 @@ pub struct Record {
 
 impl Record {
     /// A cell by its id.
-    #[must_use]
     pub fn cell(&self, id: &str) -> Option<&CellRecord> {
         self.cells.iter().find(|cell| cell.id == id)
     }

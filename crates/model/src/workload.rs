@@ -13,7 +13,6 @@ macro_rules! words {
             /// Every value, in the order of declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
             /// The one spelling used in Records, options and pages.
-            #[must_use]
             pub const fn as_str(self) -> &'static str { match self { $(Self::$variant => $word),+ } }
         }
         impl fmt::Display for $name {
@@ -131,26 +130,22 @@ pub struct Points {
 
 impl Points {
     /// Offset and size of one of them; a size that is not listed is `otherwise`.
-    #[must_use]
     pub fn get(&self, index: usize, otherwise: u64) -> Option<(u64, u64)> {
         let size = self.block_bytes.get(index).copied().unwrap_or(otherwise);
         self.offset_bytes.get(index).map(|&offset| (offset, size))
     }
 
     /// How many there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.offset_bytes.len()
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.offset_bytes.is_empty()
     }
 
     /// Bytes of one pass over all of them.
-    #[must_use]
     pub fn pass_bytes(&self, otherwise: u64) -> u64 {
         match self.block_bytes.as_slice() {
             [] => otherwise.saturating_mul(self.len() as u64),
@@ -208,7 +203,6 @@ fn disjoint() -> StreamRange {
 
 impl Workload {
     /// A plain workload to start from: sequential direct reads of 1 MiB by one synchronous stream on target 0.
-    #[must_use]
     pub fn sequential_read(span_bytes: u64) -> Self {
         Self {
             op: Op::Read,
@@ -233,13 +227,11 @@ impl Workload {
     }
 
     /// Time from the first start of a stream to the last, as requested, in ns.
-    #[must_use]
     pub fn ramp_ns(&self) -> u64 {
         self.stagger_ns.saturating_mul(u64::from(self.streams.saturating_sub(1)))
     }
 
     /// Whether two workloads may be compared as a change of `path` alone.
-    #[must_use]
     pub fn differs_only_in_path(&self, other: &Self) -> bool {
         let mut twin = self.clone();
         twin.path = other.path;

@@ -6,7 +6,6 @@ use rdsk_model::Counted;
 
 /// Chooses for one target; `counts` says whether the counters of a device are known. `None` where neither the target's
 /// devices nor enough of those below them count.
-#[must_use]
 pub fn counted(stack: &Stack, counts: &impl Fn(&str) -> bool) -> Option<Counted> {
     let mut chosen = Chosen::default();
     let mut spread = chosen.choose_all(stack, &stack.tops, counts)?;

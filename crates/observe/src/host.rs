@@ -29,7 +29,6 @@ const CONTAINER_GROUPS: [&str; 5] = ["docker", "kubepods", "libpod", "containerd
 
 /// The machine that `proc` and `sys` (`/proc` and `/sys`) describe. What cannot be read is `None`, and an unknown kernel
 /// is called so.
-#[must_use]
 pub fn host(proc: &Path, sys: &Path, clock: ClockFacts) -> Host {
     let cpuinfo = std::fs::read_to_string(proc.join("cpuinfo")).unwrap_or_default();
     let meminfo = std::fs::read_to_string(proc.join("meminfo")).unwrap_or_default();

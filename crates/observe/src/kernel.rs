@@ -68,7 +68,6 @@ struct IoEnd {
 
 impl KernelObserver {
     /// Looks at the devices of `targets` through `sys` and `proc` (`/sys` and `/proc`); times come from `clock`.
-    #[must_use]
     pub fn new(targets: &[Target], sys: &Path, proc: &Path, clock: Arc<dyn Clock>) -> Self {
         let process = proc.join("self");
         let thread = proc.join("thread-self");
@@ -102,7 +101,6 @@ impl KernelObserver {
     }
 
     /// Another time between samples, in nanoseconds.
-    #[must_use]
     pub fn with_sample_width_ns(mut self, sample_width_ns: u64) -> Self {
         self.sample_width_ns = sample_width_ns.max(1);
         self

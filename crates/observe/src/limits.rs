@@ -21,7 +21,6 @@ const THROTTLE_FILES: [(&str, Op); 4] = [
 /// Version 2 limits hold for all groups below, so the groups above count too. In version 1 throttling is flat: only the
 /// process's own group counts (Documentation/admin-guide/cgroup-v1/blkio-controller.rst). What cannot be read is no
 /// limit that we know of, and is left out.
-#[must_use]
 pub fn limits(process: &Path, sys: &Path, targets: &[Target], stacks: &[Stack]) -> Vec<Limit> {
     let text = |name: &str| std::fs::read_to_string(process.join(name)).unwrap_or_default();
     let (groups, mountinfo) = (text("cgroup"), text("mountinfo"));

@@ -18,7 +18,6 @@ impl KernelMembers {
     /// The members of the array that the target is, lies on, or is a partition of: those that carry data, not the volumes
     /// and disks that hold metadata or a journal, and not the paths of one device. `None` where nothing below it has several
     /// members, or where a member's counters cannot be read.
-    #[must_use]
     pub fn of(target: &Target, sys: &Path) -> Option<Self> {
         let device = target.device.as_ref()?;
         let mut directory = sys.join("dev/block").join(&device.major_minor);
@@ -75,7 +74,6 @@ pub struct SimMembers {
 
 impl SimMembers {
     /// The members of the array that a LUN is; `None` for any other device.
-    #[must_use]
     pub fn of(lab: SharedLab, lun: LunId) -> Option<Self> {
         let count = lab.lock().host(lun.host).paths().device(lun.lun).member_counts().len();
         (count > 1).then_some(Self { lab, lun, count })

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 /// What is to be said beside a failed I/O: that the device is gone, or which byte of the disk below it was. `None` where
 /// there is nothing to add.
-#[must_use]
 pub fn words_of(error: &IoError, target: &Target, sys: &Path) -> Option<String> {
     const EIO: i32 = 5;
     const ENXIO: i32 = 6;
@@ -28,7 +27,6 @@ pub fn words_of(error: &IoError, target: &Target, sys: &Path) -> Option<String> 
 }
 
 /// The first device of the target's stack that sysfs does not have any more.
-#[must_use]
 pub fn gone(target: &Target, sys: &Path) -> Option<String> {
     let own = target.device.as_ref()?;
     // Without sysfs nothing is known, and a device of another namespace never had a directory here.

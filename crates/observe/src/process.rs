@@ -16,13 +16,11 @@ pub fn read_process_io(process: &Path) -> Result<ProcessIo, ObserveError> {
 }
 
 /// Charges between two readings; `None` where one of them does not have the field, or it fell.
-#[must_use]
 pub fn charged_between(before: &ProcessIo, after: &ProcessIo) -> ProcessIo {
     of_both(after, before, u64::checked_sub)
 }
 
 /// The sum over two stretches of time; unknown where one of them is.
-#[must_use]
 pub fn charged_in_both(one: &ProcessIo, other: &ProcessIo) -> ProcessIo {
     of_both(one, other, u64::checked_add)
 }

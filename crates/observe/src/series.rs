@@ -31,19 +31,16 @@ pub struct Series {
 
 impl Series {
     /// An empty series with slots of `width_ns`, at least 1.
-    #[must_use]
     pub fn new(width_ns: u64) -> Self {
         Self { width_ns: width_ns.max(1), slots: Vec::new() }
     }
 
     /// Width of a slot.
-    #[must_use]
     pub fn width_ns(&self) -> u64 {
         self.width_ns
     }
 
     /// The slots, oldest first.
-    #[must_use]
     pub fn slots(&self) -> &[Slot] {
         &self.slots
     }
@@ -84,13 +81,11 @@ impl Series {
     }
 
     /// Bytes moved per slot.
-    #[must_use]
     pub fn bytes(&self) -> Vec<u64> {
         self.slots.iter().map(|slot| slot.bytes).collect()
     }
 
     /// Mean depth per slot, rounded to whole requests.
-    #[must_use]
     pub fn in_flight(&self) -> Vec<u64> {
         self.slots.iter().map(Slot::in_flight).collect()
     }

@@ -29,7 +29,6 @@ struct Watched {
 
 impl SimObserver {
     /// An observer of the given LUNs, each with the index of its target.
-    #[must_use]
     pub fn new(lab: SharedLab, luns: &[(u32, LunId)]) -> Self {
         let watched = |&(target, id): &(u32, LunId)| Watched {
             target,

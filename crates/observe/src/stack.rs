@@ -79,7 +79,6 @@ pub struct Stack {
 
 impl Stack {
     /// Reads the stack of a target; `None` where no block device is known under it.
-    #[must_use]
     pub fn of(target: &Target, sys: &Path) -> Option<Self> {
         let device = target.device.as_ref()?;
         let mut stack = Self { target: target.index, tops: vec![device.name.clone()], ..Self::default() };
@@ -116,7 +115,6 @@ impl Stack {
     }
 
     /// All devices below the tops, nearest first.
-    #[must_use]
     pub fn lower(&self) -> Vec<String> {
         let mut found = self.tops.clone();
         let mut index = 0;

@@ -76,13 +76,11 @@ impl EvidenceSum {
     }
 
     /// Why counters of some device are missing from the sum, one line each, without repetition.
-    #[must_use]
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
 
     /// The evidence of all visits. `page_cache` and `extents` are not an observer's to know and stay `None`.
-    #[must_use]
     pub fn finish(self) -> Evidence {
         let visits = self.visits;
         let device: Vec<DeviceEvidence> =

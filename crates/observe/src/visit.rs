@@ -43,7 +43,6 @@ pub struct VisitEvidence {
 
 impl VisitEvidence {
     /// Nothing was counted.
-    #[must_use]
     pub fn none() -> Self {
         Self {
             source: EvidenceSource::None,

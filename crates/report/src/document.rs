@@ -13,7 +13,6 @@ pub enum Compactness {
 
 /// The Record as indented JSON (schema `rdsk.record/1`) with a line feed at the end. Figures that are not finite become
 /// null.
-#[must_use]
 pub fn json(record: &Record, compactness: Compactness) -> String {
     let text = match compactness {
         Compactness::Full => serde_json::to_string_pretty(record),

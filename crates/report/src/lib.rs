@@ -30,13 +30,11 @@ use rdsk_model::{Experiment, Record};
 
 /// The whole Record as one text: what was measured, the headline, a page per experiment, the findings, the notes. Ends
 /// with a line feed; no line is wider than [`Style::width`].
-#[must_use]
 pub fn text(record: &Record, style: Style) -> String {
     text_of(&Analysis::of(record), style)
 }
 
 /// As [`text()`], for a caller who has the Analysis already.
-#[must_use]
 pub fn text_of(analysis: &Analysis<'_>, style: Style) -> String {
     let mut page = Page::default();
     header::draw(&mut page, analysis);
@@ -52,7 +50,6 @@ pub fn text_of(analysis: &Analysis<'_>, style: Style) -> String {
 }
 
 /// One experiment's page alone; says so when the Record has no cells of it.
-#[must_use]
 pub fn experiment(analysis: &Analysis<'_>, experiment: Experiment, style: Style) -> String {
     let mut page = Page::default();
     if cells::of(analysis, experiment).next().is_some() {

@@ -10,7 +10,6 @@ use rdsk_units::{Bytes, Nanos, percent};
 const ID_WIDTH: usize = 44;
 
 /// The Plan as text of at most 80 columns, cells in their first order, with what writing would touch first.
-#[must_use]
 pub fn plan_text(plan: &Plan, targets: &[Target]) -> String {
     let mut page = Page::default();
     page.heading(match plan.cells.len() {

@@ -37,7 +37,6 @@ pub struct Request {
 impl Request {
     /// A transfer between `buffer` and the file at `offset`; `data` comes back with its completion.
     #[inline]
-    #[must_use]
     pub fn new(
         transfer: Transfer,
         fd: BorrowedFd<'_>,

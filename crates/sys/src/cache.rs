@@ -43,26 +43,22 @@ pub struct CacheStat {
 
 impl CacheStat {
     /// Bytes in the cache, in whole pages.
-    #[must_use]
     pub fn cached_bytes(&self) -> u64 {
         self.cached * page_size()
     }
 
     /// Bytes changed and not yet handed to the device, in whole pages.
-    #[must_use]
     pub fn dirty_bytes(&self) -> Option<u64> {
         self.dirty.map(|pages| pages * page_size())
     }
 
     /// Bytes on their way to the device, in whole pages.
-    #[must_use]
     pub fn writeback_bytes(&self) -> Option<u64> {
         self.writeback.map(|pages| pages * page_size())
     }
 }
 
 /// Size of a page in bytes.
-#[must_use]
 pub fn page_size() -> u64 {
     u64::try_from(rustix::param::page_size()).expect("a page is smaller than 2^64 bytes")
 }

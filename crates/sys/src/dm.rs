@@ -22,7 +22,6 @@ pub struct DmLine {
 
 /// Whether a device of this name and UUID holds none of the data of the device above it, only metadata: LVM's
 /// hidden volumes of metadata (lvmthin(7), lvmraid(7)).
-#[must_use]
 pub fn only_describes(mapped_name: &str, uuid: &str) -> bool {
     const UUIDS: [&str; 2] = ["-tmeta", "-cmeta"];
     const NAMES: [&str; 5] = ["_rmeta_", "_tmeta", "_cmeta", "_mlog", "_pmspare"];
@@ -31,7 +30,6 @@ pub fn only_describes(mapped_name: &str, uuid: &str) -> bool {
 }
 
 /// Whether a device of this UUID has paths of one and the same device below it, as multipath-tools make them.
-#[must_use]
 pub fn has_paths(uuid: &str) -> bool {
     uuid.starts_with("mpath-")
 }

@@ -33,7 +33,6 @@ pub enum ExtentKind {
 
 impl Extent {
     /// What the bytes of this extent are.
-    #[must_use]
     pub fn kind(&self) -> ExtentKind {
         const NOWHERE: u32 = FIEMAP_EXTENT_UNKNOWN
             | FIEMAP_EXTENT_DELALLOC
@@ -128,7 +127,6 @@ pub fn extents(fd: impl AsFd, offset: u64, len: u64, sync: ExtentSync) -> io::Re
 
 /// Adds up what `extents` (ascending, as [`extents`] gives them) say of the span of `span_len` bytes from
 /// `span_offset`. Parts of extents outside the span do not count.
-#[must_use]
 pub fn summarise(extents: &[Extent], span_offset: u64, span_len: u64) -> ExtentSummary {
     let span_end = span_offset.saturating_add(span_len);
     let mut summary = ExtentSummary::default();

@@ -53,7 +53,6 @@ pub fn pwrite2(fd: impl AsFd, buffer: &[u8], offset: u64, flags: Flags) -> io::R
 ///
 /// `buffer` must satisfy the descriptor's alignment when it is open with `O_DIRECT`. The probe may start a read of that
 /// many bytes on the device, so do it before a measurement, not during one.
-#[must_use]
 pub fn supports_nowait(fd: impl AsFd, buffer: &mut [u8], offset: u64) -> NowaitSupport {
     match rustix::io::preadv2(fd, &mut [IoSliceMut::new(buffer)], offset, Flags::NOWAIT) {
         Ok(_) | Err(Errno::AGAIN) => NowaitSupport::Yes,

@@ -20,7 +20,6 @@ pub fn pin_to_cpu(cpu: usize) -> io::Result<()> {
 
 /// The processors on which the calling thread may run, ascending. Empty when the kernel does not say, as on a machine
 /// with more than 1024 possible processors.
-#[must_use]
 pub fn allowed_cpus() -> Vec<usize> {
     match rustix::thread::sched_getaffinity(None) {
         Ok(set) => (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect(),

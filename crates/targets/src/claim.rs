@@ -145,19 +145,16 @@ pub fn claim(
 
 impl Claim {
     /// What it was claimed for.
-    #[must_use]
     pub fn access(&self) -> Access {
         self.access
     }
 
     /// Bytes that can be read, or written without growing a file.
-    #[must_use]
     pub fn size_bytes(&self) -> u64 {
         self.target.size_bytes
     }
 
     /// The simulated LUN; `None` for a real target.
-    #[must_use]
     pub fn simulated(&self) -> Option<&Simulated> {
         match &self.held {
             Held::Sim(simulated) => Some(simulated),
@@ -166,7 +163,6 @@ impl Claim {
     }
 
     /// The path of what is held, symlinks resolved.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -225,7 +221,6 @@ impl Claim {
 
     /// How `len` bytes from `offset` are allocated on the filesystem now, dirty pages written out first; `None` for a
     /// block device and if the filesystem does not report it.
-    #[must_use]
     pub fn allocation(&self, offset: u64, len: u64) -> Option<ExtentEvidence> {
         match self.held {
             Held::Node { node: Expected::File { .. }, .. } => {

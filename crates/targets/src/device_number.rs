@@ -14,7 +14,6 @@ pub struct DeviceNumber {
 
 impl DeviceNumber {
     /// From `st_dev` or `st_rdev` of stat(2).
-    #[must_use]
     pub fn from_raw(raw: u64) -> Self {
         Self { major: rustix::fs::major(raw), minor: rustix::fs::minor(raw) }
     }

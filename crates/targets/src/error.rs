@@ -80,7 +80,6 @@ impl TargetError {
     }
 
     /// Stable kebab-case name.
-    #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
             Self::Sim { source: rdsk_disk::ParamError::UnknownName { .. }, .. } => "unknown-sim",
@@ -111,7 +110,6 @@ impl TargetError {
     }
 
     /// What the user can do about it.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Refused(refusal) => return Some(refusal.hint.clone()),
@@ -166,7 +164,6 @@ impl TargetError {
     }
 
     /// The same in the shape that all rooms share, causes included.
-    #[must_use]
     pub fn problem(&self) -> Problem {
         let kind = match self {
             Self::Sim { .. } | Self::SimFile { .. } | Self::NoLun { .. } => ProblemKind::Usage,

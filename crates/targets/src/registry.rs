@@ -60,7 +60,6 @@ pub struct TestFileLeft {
 }
 
 /// The test files of this process that could not be removed so far, to be reported to the user.
-#[must_use]
 pub fn test_files_left() -> Vec<TestFileLeft> {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }

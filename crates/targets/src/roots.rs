@@ -41,7 +41,6 @@ impl Default for Roots {
 
 impl Roots {
     /// A tree with the directories `sys`, `proc` and `dev` in `directory`, without programs.
-    #[must_use]
     pub fn under(directory: &Path) -> Self {
         Self {
             sys: directory.join("sys"),

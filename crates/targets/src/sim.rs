@@ -64,7 +64,6 @@ pub(crate) fn split(rest: &str) -> (&str, Option<usize>) {
 
 impl Simulated {
     /// The model of the LUN's device as it is at time 0; `seed` determines what is random.
-    #[must_use]
     pub fn device(&self, seed: u64) -> Model {
         Model::of_lun(&self.system.params.luns[self.lun], seed)
     }

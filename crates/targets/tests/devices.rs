@@ -488,12 +488,9 @@ fn a_partition_is_found_and_written_by_its_own_uuid_only() {
     // A copy of the disk has partitions of the same name, which then identifies none of them.
     let copy = self::device(32);
     std::fs::copy(device.backing_path(), copy.backing_path()).unwrap();
-    run("partx", &["--update", copy.path().to_str().unwrap()]);
-    let first = std::path::PathBuf::from(format!("{}p1", copy.path().display()));
-    assert!(rdsk_testkit::wait_until(std::time::Duration::from_secs(5), || first.exists()));
+    copy.add_partition_nodes().unwrap();
     assert_eq!(refusal(&nodes[0], &destroy(&own)).code, "wrong-identity");
     assert_eq!(examine(&format!("PARTUUID={own}"), &Roots::default()).unwrap_err().code(), "ambiguous");
-    run("partx", &["--delete", copy.path().to_str().unwrap()]);
     drop(copy);
     for word in [format!("PARTUUID={own}"), own.to_uppercase(), format!("/dev/disk/by-partuuid/{own}")] {
         let examined = examine(&word, &Roots::default()).unwrap();

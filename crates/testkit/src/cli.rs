@@ -40,7 +40,6 @@ pub struct Run {
 
 /// A command that runs `binary` (a caller's `env!("CARGO_BIN_EXE_rdsk")`) without colour, in the C locale, and without
 /// the variables by which a terminal would shape its output.
-#[must_use]
 pub fn rdsk(binary: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(binary);
     command.env("NO_COLOR", "1").env("LC_ALL", "C");
@@ -101,7 +100,6 @@ pub struct Running {
 
 impl Running {
     /// The program's process number.
-    #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -110,7 +108,6 @@ impl Running {
     ///
     /// # Panics
     /// When the kernel denies that it is our child.
-    #[must_use]
     pub fn finish(mut self, timeout: Duration) -> Run {
         let hung = !self.ends_within(timeout);
         let elapsed = self.started.elapsed();
@@ -178,7 +175,6 @@ pub fn signal(pid: u32, signal: Signal) -> io::Result<()> {
 ///
 /// # Panics
 /// When it is none; the message holds all that the program said.
-#[must_use]
 pub fn json(run: &Run) -> serde_json::Value {
     serde_json::from_str(&run.stdout).unwrap_or_else(|error| {
         panic!(
@@ -196,7 +192,6 @@ fn pid_of(pid: u32) -> io::Result<Pid> {
 }
 
 /// System calls that read and wrote so far (`/proc/PID/io`); `None` once the process has ended.
-#[must_use]
 pub fn io_calls(pid: u32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
     let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());

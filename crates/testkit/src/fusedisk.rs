@@ -78,21 +78,18 @@ pub struct Builder {
 
 impl Builder {
     /// Size in bytes, a multiple of 512 (default: that of the model of a real device, else 64 MiB).
-    #[must_use]
     pub fn capacity(mut self, bytes: u64) -> Self {
         self.capacity_bytes = Some(bytes);
         self
     }
 
     /// Where times come from: a [`Device`] of `rdsk-disk` or a [`Behaviour`] (default: one that answers at once).
-    #[must_use]
     pub fn device(mut self, model: impl Into<Model>) -> Self {
         self.model = model.into();
         self
     }
 
     /// What a power cut does to writes that were not flushed (default: nothing).
-    #[must_use]
     pub fn write_cache(mut self, write_cache: WriteCache) -> Self {
         self.write_cache = write_cache;
         self
@@ -101,7 +98,6 @@ impl Builder {
     /// Serves on one processor, [`FuseDisk::cpu`], the last of those that are allowed. A reader that is bound to the same
     /// processor has the shortest path, since no other one must be woken: 20 µs instead of 35 on a virtual machine of
     /// two processors (Linux 6.18, measured 2026-11).
-    #[must_use]
     pub fn on_one_cpu(mut self) -> Self {
         let allowed = rustix::thread::sched_getaffinity(None).ok();
         self.cpu = allowed.and_then(|cpus| (0..CpuSet::MAX_CPU).rev().find(|cpu| cpus.is_set(*cpu)));
@@ -142,7 +138,6 @@ pub struct FuseDisk {
 
 impl FuseDisk {
     /// A builder with the defaults: 64 MiB that answer at once.
-    #[must_use]
     pub fn builder() -> Builder {
         Builder {
             capacity_bytes: None,
@@ -153,19 +148,16 @@ impl FuseDisk {
     }
 
     /// The file. Every read and write of it is a request, of any size up to 1 MiB; larger ones come in parts.
-    #[must_use]
     pub fn file(&self) -> &Path {
         &self.mounted.file
     }
 
     /// Size in bytes.
-    #[must_use]
     pub fn capacity_bytes(&self) -> u64 {
         self.disk().capacity_bytes
     }
 
     /// The processor that serves, if it is bound to one.
-    #[must_use]
     pub fn cpu(&self) -> Option<usize> {
         self.disk().queue.cpu()
     }
@@ -180,13 +172,11 @@ impl FuseDisk {
     }
 
     /// Every request that was answered, in the order of the answers; the last [`LOG_ENTRIES`] of them.
-    #[must_use]
     pub fn log(&self) -> Vec<Served> {
         self.disk().queue.log().entries.iter().copied().collect()
     }
 
     /// Sums over all requests that were answered.
-    #[must_use]
     pub fn counts(&self) -> Counts {
         self.disk().queue.log().counts
     }
@@ -210,7 +200,6 @@ impl FuseDisk {
     }
 
     /// Bytes that a power cut would lose.
-    #[must_use]
     pub fn volatile_bytes(&self) -> u64 {
         lock(&self.disk().state).store.volatile_bytes()
     }

@@ -32,7 +32,6 @@ impl Hold {
     const ALL: [Self; 4] = [Self::Reading, Self::Writing, Self::Exclusively, Self::Mapped];
 
     /// The word for [`hold`].
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Reading => "reading",
@@ -56,7 +55,6 @@ impl Holder {
     ///
     /// # Panics
     /// When it does not hold the object.
-    #[must_use]
     pub fn start(test: &str, how: Hold, path: &Path) -> Self {
         let program = std::env::current_exe().expect("a test knows its program");
         let mut child = Command::new(program)
@@ -75,7 +73,6 @@ impl Holder {
     }
 
     /// Its process id.
-    #[must_use]
     pub fn id(&self) -> u32 {
         self.process.id()
     }

@@ -18,6 +18,9 @@ use tempfile::TempDir;
 use crate::gpt;
 use crate::tool::{output_of, wait_until};
 
+/// How many partitions a device is cut into.
+const PARTITIONS: u64 = 2;
+
 /// Alignment in bytes that satisfies direct I/O on every device made here.
 const ALIGNMENT: usize = 4096;
 const HASH_CHUNK_BYTES: usize = 1 << 20;
@@ -49,28 +52,24 @@ type Below = Arc<dyn Debug + Send + Sync>;
 
 impl Builder {
     /// Size in bytes of the backing file to be made (default 64 MiB). It is sparse.
-    #[must_use]
     pub fn size(mut self, size: u64) -> Self {
         self.size = size;
         self
     }
 
     /// Logical block size in bytes: 512 (the default) to 4096.
-    #[must_use]
     pub fn sector_size(mut self, sector_size: u32) -> Self {
         self.sector_size = sector_size;
         self
     }
 
     /// How the backing file is reached (default: through the page cache).
-    #[must_use]
     pub fn direct_io(mut self, direct_io: DirectIo) -> Self {
         self.direct_io = direct_io;
         self
     }
 
     /// The kernel shall refuse writes to the device.
-    #[must_use]
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
         self
@@ -78,14 +77,12 @@ impl Builder {
 
     /// Makes the file in `/dev/shm`, where a flush costs nothing, if it may become that large there; so the speed of the
     /// machine's disk is no part of the device's.
-    #[must_use]
     pub fn in_memory(mut self) -> Self {
         self.in_memory = true;
         self
     }
 
     /// Uses this file instead of making one. It is left in place when the device goes.
-    #[must_use]
     pub fn over(mut self, file: impl Into<PathBuf>) -> Self {
         self.backing = Some(file.into());
         self
@@ -177,7 +174,6 @@ pub struct LoopDevice {
 
 impl LoopDevice {
     /// A builder with the defaults: 64 MiB, sectors of 512 bytes, not direct, writable.
-    #[must_use]
     pub fn builder() -> Builder {
         Builder {
             size: 64 << 20,
@@ -191,25 +187,21 @@ impl LoopDevice {
     }
 
     /// Its node: `/dev/loop9`.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Its name: `loop9`.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The file below it.
-    #[must_use]
     pub fn backing_path(&self) -> &Path {
         &self.backing
     }
 
     /// Its number: `7:9`.
-    #[must_use]
     pub fn major_minor(&self) -> &str {
         &self.major_minor
     }
@@ -289,12 +281,19 @@ impl LoopDevice {
     /// # Errors
     /// Those of writing the table; what partx said; `TimedOut` when the nodes do not appear.
     pub fn partition_gpt(&self) -> io::Result<Vec<PathBuf>> {
-        const PARTITIONS: u64 = 2;
         let device = OpenOptions::new().read(true).write(true).open(&self.path)?;
         let size = rdsk_sys::device::block_device_size(&device)?;
         let sector = u64::from(rdsk_sys::device::logical_block_size(&device)?);
         gpt::write(&device, size, sector, &gpt::equal_spans(size, PARTITIONS))?;
         drop(device);
+        self.add_partition_nodes()
+    }
+
+    /// Has the kernel take up the two partitions of the table that the device holds, and returns their nodes.
+    ///
+    /// # Errors
+    /// What partx said; `TimedOut` when the nodes do not appear.
+    pub fn add_partition_nodes(&self) -> io::Result<Vec<PathBuf>> {
         self.partitioned.store(true, Ordering::Relaxed);
         // partx reads the table itself, so this works on kernels that were built without GPT.
         output_of(Command::new("partx").arg("--update").arg(&self.path))?;
@@ -329,10 +328,10 @@ impl Drop for LoopDevice {
         if !self.is_attached() {
             return;
         }
-        if *self.partitioned.get_mut()
-            && let Err(error) = output_of(Command::new("partx").arg("--delete").arg(&self.path))
-        {
-            eprintln!("cannot remove the partitions of {}: {error}", self.path.display());
+        // A partition that somebody reads at this moment, to find a disk by its name, is busy.
+        let delete = || output_of(Command::new("partx").arg("--delete").arg(&self.path));
+        if *self.partitioned.get_mut() && !wait_until(Duration::from_secs(5), || delete().is_ok()) {
+            eprintln!("cannot remove the partitions of {}", self.path.display());
         }
         if let Err(error) = output_of(Command::new("losetup").arg("--detach").arg(&self.path)) {
             eprintln!("cannot detach {}: {error}", self.path.display());
@@ -353,7 +352,6 @@ pub struct Mount<'device> {
 
 impl Mount<'_> {
     /// Where it is mounted.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.directory
     }

@@ -43,7 +43,6 @@ pub enum Need {
 
 impl Need {
     /// The name used in `RDSK_MUST_HAVE`.
-    #[must_use]
     pub fn name(self) -> String {
         match self {
             Self::Root => "root".into(),
@@ -114,7 +113,6 @@ impl fmt::Display for Need {
 ///
 /// # Panics
 /// When something is missing that `RDSK_MUST_HAVE` promises, and when that variable holds an unknown name.
-#[must_use]
 pub fn requires(needs: &[Need]) -> bool {
     let must_have = std::env::var(MUST_HAVE_VARIABLE).unwrap_or_default();
     let skips = std::env::var_os(SKIPS_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);

@@ -60,14 +60,12 @@ impl BlkioThrottle {
     }
 
     /// The group's directory.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.group
     }
 
     /// A command that runs `inner` inside the group from its first instruction on: program, arguments, environment and
     /// directory are kept; standard streams must be set on what is returned.
-    #[must_use]
     #[allow(
         clippy::needless_pass_by_value,
         reason = "the command is used up: what counts is the one returned"

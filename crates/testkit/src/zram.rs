@@ -37,7 +37,6 @@ impl ZramDevice {
     }
 
     /// `/dev/zramN`.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -49,25 +49,21 @@ impl SimEngine {
     }
 
     /// The lab, for an observer.
-    #[must_use]
     pub fn lab(&self) -> SharedLab {
         self.clock.lab.clone()
     }
 
     /// The LUN of each claim, by its position.
-    #[must_use]
     pub fn luns(&self) -> &[LunId] {
         &self.luns
     }
 
     /// The clock of the hosts: virtual, with the coarsest step of any of them.
-    #[must_use]
     pub fn clock(&self) -> SimClock {
         self.clock.clone()
     }
 
     /// The simulated machine as a Record states it.
-    #[must_use]
     pub fn host(&self) -> Option<Host> {
         let lab = self.clock.lab.lock();
         let params = lab.host(self.luns.first()?.host).params();

@@ -33,7 +33,6 @@ pub enum IdentityKind {
 
 impl IdentityKind {
     /// The kind as a noun, for messages.
-    #[must_use]
     pub const fn noun(self) -> &'static str {
         match self {
             Self::Serial => "serial number",
@@ -83,7 +82,6 @@ impl Identity {
     /// Whether the user's word is this identity: exactly, except that UUIDs of arrays and partitions may be in
     /// capitals, and those of arrays in the formats of sysfs and of mdadm. It may be preceded by the directory under
     /// `/dev`.
-    #[must_use]
     pub fn is_named_by(&self, word: &str) -> bool {
         let below = |prefix: &str| word.strip_prefix(prefix).unwrap_or(word);
         match self.kind {

@@ -102,7 +102,6 @@ pub struct FakeDisk {
 
 impl FakeDisk {
     /// A 4 TB rotational SATA disk: "sda" is 8:0, "sdb" 8:16.
-    #[must_use]
     pub fn scsi(name: &str) -> Self {
         let letter = u32::from(name.bytes().last().unwrap_or(b'a').saturating_sub(b'a'));
         Self {
@@ -121,7 +120,6 @@ impl FakeDisk {
     }
 
     /// A 1 TB NVMe drive: "nvme0n1" is 259:0.
-    #[must_use]
     pub fn nvme(name: &str) -> Self {
         Self {
             model: Some("Samsung SSD 980 PRO 1TB".into()),
@@ -137,7 +135,6 @@ impl FakeDisk {
     }
 
     /// A 256 GiB disk of a virtual machine: "vda" is 254:0, "vdb" 254:16.
-    #[must_use]
     pub fn virtio(name: &str) -> Self {
         let letter = u32::from(name.bytes().last().unwrap_or(b'a').saturating_sub(b'a'));
         Self {
@@ -151,14 +148,12 @@ impl FakeDisk {
     }
 
     /// A device-mapper device "dm-N", number 253:N, named `mapper_name` with the identity `uuid`.
-    #[must_use]
     pub fn dm(name: &str, mapper_name: &str, uuid: &str, size_bytes: u64) -> Self {
         let kind = FakeKind::DeviceMapper { name: mapper_name.into(), uuid: uuid.into() };
         Self { max_segments: 128, ..Self::plain(name, kind, (253, trailing_number(name)), size_bytes) }
     }
 
     /// A software RAID "mdN", number 9:N; its I/O sizes follow from chunk and data disks.
-    #[must_use]
     pub fn md(name: &str, level: &str, raid_disks: u32, chunk_bytes: u64, size_bytes: u64) -> Self {
         let parity = match level {
             "raid4" | "raid5" => 1,
@@ -175,14 +170,12 @@ impl FakeDisk {
     }
 
     /// A loop device "loopN", number 7:N.
-    #[must_use]
     pub fn loop_device(name: &str, size_bytes: u64) -> Self {
         let number = (7, trailing_number(name));
         Self { max_segments: 128, nr_requests: 128, ..Self::plain(name, FakeKind::Loop, number, size_bytes) }
     }
 
     /// A device without a parent, such as zram.
-    #[must_use]
     pub fn plain(name: &str, kind: FakeKind, major_minor: (u32, u32), size_bytes: u64) -> Self {
         Self {
             name: name.into(),

@@ -43,7 +43,6 @@ impl Default for FakeSys {
 
 impl FakeSys {
     /// A machine without any disk, its root on a filesystem that no block device holds.
-    #[must_use]
     pub fn new() -> Self {
         let root = tempfile::Builder::new()
             .prefix("rdsk-fakesys-")
@@ -60,7 +59,6 @@ impl FakeSys {
     }
 
     /// Adds a disk.
-    #[must_use]
     #[allow(clippy::needless_pass_by_value, reason = "a description is written in place and used once")]
     pub fn disk(mut self, disk: FakeDisk) -> Self {
         let directory = disk.directory();
@@ -89,7 +87,6 @@ impl FakeSys {
     }
 
     /// Adds partition `number` (from 1) of `disk`: `sda1`, `nvme0n1p1`. Its minor number is the disk's plus `number`.
-    #[must_use]
     pub fn partition(mut self, disk: &str, number: u32, start_bytes: u64, size_bytes: u64) -> Self {
         let parent = self.node(disk).clone();
         assert!(
@@ -123,7 +120,6 @@ impl FakeSys {
     }
 
     /// `upper` (a device-mapper or md device) stands on `lower` (a disk or a partition).
-    #[must_use]
     pub fn holder(self, lower: &str, upper: &str) -> Self {
         let (below, above) = (self.node(lower).directory.clone(), self.node(upper).directory.clone());
         self.link(&below.join("holders").join(upper), &above);
@@ -132,7 +128,6 @@ impl FakeSys {
     }
 
     /// The filesystem of `device` ("sda1") is mounted there.
-    #[must_use]
     pub fn mount(mut self, device: &str, mountpoint: &str, fstype: &str) -> Self {
         let node = self.node(device);
         let line = proc::MountLine {
@@ -147,7 +142,6 @@ impl FakeSys {
     }
 
     /// A filesystem without a block device of its own is mounted there ("tmpfs", "/tmp").
-    #[must_use]
     pub fn mount_nodev(mut self, fstype: &str, mountpoint: &str) -> Self {
         let anonymous = u32::try_from(self.mounts.len()).expect("a few mounts") + 40;
         self.mounts.push(proc::MountLine {
@@ -161,7 +155,6 @@ impl FakeSys {
     }
 
     /// `device` is in use as swap.
-    #[must_use]
     pub fn swap(mut self, device: &str) -> Self {
         let size_bytes = self.node(device).size_bytes;
         // The kernel names a swap device by its node, never by a link to it.
@@ -171,7 +164,6 @@ impl FakeSys {
     }
 
     /// The loop device `name` is attached to `file`, an absolute path.
-    #[must_use]
     pub fn loop_backing(self, name: &str, file: impl AsRef<Path>) -> Self {
         let directory = self.node(name).directory.join("loop");
         self.write(&directory.join("backing_file"), format!("{}\n", file.as_ref().display()));
@@ -208,25 +200,21 @@ impl FakeSys {
     }
 
     /// What stands for `/`.
-    #[must_use]
     pub fn root(&self) -> &Path {
         self.root.path()
     }
 
     /// What stands for `/sys`.
-    #[must_use]
     pub fn sys(&self) -> PathBuf {
         self.root.path().join("sys")
     }
 
     /// What stands for `/proc`.
-    #[must_use]
     pub fn proc(&self) -> PathBuf {
         self.root.path().join("proc")
     }
 
     /// What stands for `/dev`. Its nodes are empty files that no one can do I/O on.
-    #[must_use]
     pub fn dev(&self) -> PathBuf {
         self.root.path().join("dev")
     }

@@ -71,26 +71,22 @@ pub struct Behaviour {
 
 impl Behaviour {
     /// One request after the other, each this long.
-    #[must_use]
     pub fn single(latency_ns: u64) -> Self {
         Self { latency_ns, ..Self::default() }
     }
 
     /// So many requests at once, each this long.
-    #[must_use]
     pub fn parallel(servers: usize, latency_ns: u64) -> Self {
         Self { server: Server::Parallel(servers), latency_ns, ..Self::default() }
     }
 
     /// Lets requests whose first byte is in `range` cost `latency_ns`.
-    #[must_use]
     pub fn zone_latency(mut self, range: Range<u64>, latency_ns: u64) -> Self {
         self.zones.push(Zone { range, cost: Cost::Latency(latency_ns) });
         self
     }
 
     /// Lets bytes in `range` pass at `bytes_per_s`.
-    #[must_use]
     pub fn zone_rate(mut self, range: Range<u64>, bytes_per_s: f64) -> Self {
         self.zones.push(Zone { range, cost: Cost::Rate(bytes_per_s) });
         self

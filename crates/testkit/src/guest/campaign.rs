@@ -21,7 +21,6 @@ pub enum Tier {
 
 impl Tier {
     /// Whether scenarios of this kind run now.
-    #[must_use]
     pub fn is_wanted(self) -> bool {
         self == Self::Core || is_under_way(&std::env::var(CAMPAIGN_VARIABLE).unwrap_or_default())
     }

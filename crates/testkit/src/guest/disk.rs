@@ -28,19 +28,16 @@ pub struct Disk {
 
 impl Disk {
     /// A virtio disk (`/dev/vdX`) of so many bytes. The name must be a name of a shell variable.
-    #[must_use]
     pub fn virtio(name: &str, size: u64) -> Self {
         Self::new(Bus::Virtio, name, size)
     }
 
     /// An NVMe controller with one namespace (`/dev/nvmeXn1`).
-    #[must_use]
     pub fn nvme(name: &str, size: u64) -> Self {
         Self::new(Bus::Nvme, name, size)
     }
 
     /// A SCSI disk (`/dev/sdX`) behind a virtio-scsi host of its own.
-    #[must_use]
     pub fn scsi(name: &str, size: u64) -> Self {
         Self::new(Bus::Scsi, name, size)
     }
@@ -54,14 +51,12 @@ impl Disk {
     }
 
     /// Another serial number than `RDSK-GUEST-NAME`.
-    #[must_use]
     pub fn serial(mut self, serial: &str) -> Self {
         self.serial = Some(serial.into());
         self
     }
 
     /// Further properties of QEMU's device, such as `logical_block_size=4096,physical_block_size=4096`.
-    #[must_use]
     pub fn properties(mut self, properties: &str) -> Self {
         self.properties.push(',');
         self.properties.push_str(properties);
@@ -70,7 +65,6 @@ impl Disk {
 
     /// Shows the data of the earlier disk `name` once more, with the same serial number: a second path to it. Its own size
     /// counts for nothing.
-    #[must_use]
     pub fn over(mut self, name: &str) -> Self {
         self.over = Some(name.into());
         self

@@ -67,13 +67,11 @@ pub struct Guest {
 
 impl Guest {
     /// A guest that carries the built program, a caller's `env!("CARGO_BIN_EXE_rdsk")`, as `rdsk`.
-    #[must_use]
     pub fn with_rdsk(binary: impl Into<PathBuf>) -> Self {
         Self::new().file(binary, "/usr/bin/rdsk")
     }
 
     /// A guest with busybox, lsblk, wipefs and a few more, and no disk.
-    #[must_use]
     pub fn new() -> Self {
         Self {
             programs: ALWAYS.iter().map(|name| (*name).to_owned()).collect(),
@@ -90,28 +88,24 @@ impl Guest {
     }
 
     /// Modules that are loaded at the start, after all that they need.
-    #[must_use]
     pub fn modules(mut self, modules: &[&str]) -> Self {
         self.loaded.extend(modules.iter().map(|module| ((*module).to_owned(), String::new())));
         self
     }
 
     /// One more such module, with its parameters: `("scsi_debug", "dev_size_mb=64")`.
-    #[must_use]
     pub fn module_with(mut self, module: &str, parameters: &str) -> Self {
         self.loaded.push((module.into(), parameters.into()));
         self
     }
 
     /// Modules that scripts load themselves, by `module NAME [PARAMETER=VALUE…]`.
-    #[must_use]
     pub fn carried(mut self, modules: &[&str]) -> Self {
         self.carried.extend(modules.iter().map(|module| (*module).to_owned()));
         self
     }
 
     /// Programs of this machine that the guest has too, with their libraries.
-    #[must_use]
     pub fn programs(mut self, programs: &[&str]) -> Self {
         for program in programs {
             if !self.programs.iter().any(|known| known == program) {
@@ -122,35 +116,30 @@ impl Guest {
     }
 
     /// A file of this machine, with its path in the guest; a program brings its libraries.
-    #[must_use]
     pub fn file(mut self, host: impl Into<PathBuf>, guest: &str) -> Self {
         self.files.push((host.into(), guest.into()));
         self
     }
 
     /// One more disk.
-    #[must_use]
     pub fn disk(mut self, disk: Disk) -> Self {
         self.disks.push(disk);
         self
     }
 
     /// Memory in MiB (default 768).
-    #[must_use]
     pub fn memory(mut self, mib: u32) -> Self {
         self.memory_mib = mib;
         self
     }
 
     /// Processors (default 2).
-    #[must_use]
     pub fn processors(mut self, count: u32) -> Self {
         self.processors = count;
         self
     }
 
     /// Further words of the kernel's command line.
-    #[must_use]
     pub fn append(mut self, words: &str) -> Self {
         self.append.push(' ');
         self.append.push_str(words);
@@ -158,14 +147,12 @@ impl Guest {
     }
 
     /// Further arguments of QEMU.
-    #[must_use]
     pub fn qemu(mut self, arguments: &[&str]) -> Self {
         self.arguments.extend(arguments.iter().map(|argument| (*argument).to_owned()));
         self
     }
 
     /// How long the guest may live (default 15 min); then it ends by itself.
-    #[must_use]
     pub fn life(mut self, life: Duration) -> Self {
         self.life = life;
         self
@@ -175,7 +162,6 @@ impl Guest {
     ///
     /// # Panics
     /// When it does not come up; the message says why, with the last lines of its console.
-    #[must_use]
     pub fn boot(self) -> Booted {
         self.try_boot().unwrap_or_else(|error| panic!("the guest cannot be started: {error}"))
     }

@@ -25,14 +25,12 @@ impl Call {
     ///
     /// # Panics
     /// When it is none; the message holds all that was said.
-    #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("no JSON ({error}) from {}", self.said()))
     }
 
     /// All that it said, for messages.
-    #[must_use]
     pub fn said(&self) -> String {
         format!("{} (code {}): {}{}", self.name, self.code, self.stdout, self.stderr)
     }
@@ -53,13 +51,11 @@ impl Outcome {
     }
 
     /// How long the script took, in the guest's time.
-    #[must_use]
     pub fn took(&self) -> Duration {
         self.took
     }
 
     /// Why the script did not come to its end, with its last commands; `None` where it did.
-    #[must_use]
     pub fn failure(&self) -> Option<String> {
         let why = if self.files.contains_key("late") {
             "its time was over".to_owned()
@@ -85,7 +81,6 @@ impl Outcome {
     ///
     /// # Panics
     /// When it did not: a set-up that failed is never a pass.
-    #[must_use]
     pub fn expect_done(self) -> Self {
         if let Some(failure) = self.failure() {
             panic!("{failure}");
@@ -94,19 +89,16 @@ impl Outcome {
     }
 
     /// What the guest could not take down after the script; empty when it is clean.
-    #[must_use]
     pub fn unclean(&self) -> String {
         self.text("unclean").trim().to_owned()
     }
 
     /// Standard output of the script.
-    #[must_use]
     pub fn stdout(&self) -> String {
         self.text("stdout")
     }
 
     /// Its commands as it ran them (`set -x`), with their standard error.
-    #[must_use]
     pub fn log(&self) -> String {
         self.text("log")
     }
@@ -115,7 +107,6 @@ impl Outcome {
     ///
     /// # Panics
     /// When the guest's list of calls is no such list.
-    #[must_use]
     pub fn calls(&self) -> Vec<Call> {
         let list = self.text("calls");
         list.lines()
@@ -127,7 +118,6 @@ impl Outcome {
     ///
     /// # Panics
     /// When the script made none.
-    #[must_use]
     pub fn call(&self, name: &str) -> Call {
         let found = self.calls().into_iter().find(|call| call.name == name);
         found.unwrap_or_else(|| panic!("{} made no call {name}\n{}", self.name, self.log()))
@@ -137,7 +127,6 @@ impl Outcome {
     ///
     /// # Panics
     /// When it handed none back by this name.
-    #[must_use]
     pub fn fact(&self, name: &str) -> String {
         let key = format!("{name}.fact");
         assert!(self.files.contains_key(&key), "{} told no {name}\n{}", self.name, self.log());
@@ -145,7 +134,6 @@ impl Outcome {
     }
 
     /// A file that the script left in `$OUT`.
-    #[must_use]
     pub fn file(&self, name: &str) -> Option<&[u8]> {
         self.files.get(name).map(Vec::as_slice)
     }

@@ -32,13 +32,11 @@ pub struct Scenario {
 
 impl Scenario {
     /// A script that runs under `set -euo pipefail` with everything in the prelude at hand; 60 s at most.
-    #[must_use]
     pub fn new(name: &str, script: impl Into<String>) -> Self {
         Self { name: name.into(), script: script.into(), limit: Duration::from_secs(60) }
     }
 
     /// Another limit.
-    #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
@@ -93,25 +91,21 @@ impl Booted {
     }
 
     /// From the start of QEMU until the guest took scripts.
-    #[must_use]
     pub fn boot_took(&self) -> Duration {
         self.boot_took
     }
 
     /// The kernel that runs in it.
-    #[must_use]
     pub fn kernel(&self) -> &str {
         &self.kernel
     }
 
     /// Where its images and its console lie, until it is dropped.
-    #[must_use]
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 
     /// Bytes that came back so far.
-    #[must_use]
     pub fn bytes_back(&self) -> u64 {
         self.bytes_back
     }
