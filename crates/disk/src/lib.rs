@@ -14,6 +14,7 @@ mod lab;
 mod mechanics;
 mod params;
 mod path;
+mod provenance;
 mod ram;
 mod request;
 mod ssd;
@@ -34,5 +35,6 @@ pub use params::{
     SlowDown, SsdParams, StallParams, SystemParams, WriteCacheParams, ZoneParams,
 };
 pub use path::Paths;
+pub use provenance::{Figure, Mark, complete_text, figures};
 pub use request::{Completion, Fault, Force, Op, Request};
 pub use systems::{System, load, parse};

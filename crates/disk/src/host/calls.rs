@@ -73,6 +73,15 @@ impl Host {
         Ok(())
     }
 
+    /// What passes before a call is made: the start of the program that makes it.
+    pub(super) fn start_ns(&mut self, call: &Call) -> u64 {
+        let cost = &self.params.cost;
+        if cost.program_start_ns == 0.0 || !matches!(call.operation, Operation::Read | Operation::Write) {
+            return 0;
+        }
+        nanos(cost.program_start_ns + cost.program_start_chance_ns * self.rng.uniform_unfolded())
+    }
+
     pub(super) fn call_ns(&mut self, call: &Call) -> u64 {
         let cost = &self.params.cost;
         match (call.operation, call.route) {

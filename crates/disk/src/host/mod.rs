@@ -84,7 +84,7 @@ pub struct Done {
     pub id: CallId,
     /// The call.
     pub call: Call,
-    /// When it was made, in ns.
+    /// When it was made, in ns: later than it was asked for where a program is started first.
     pub start_ns: u64,
     /// When it returned, in ns.
     pub end_ns: u64,
@@ -181,12 +181,13 @@ impl Host {
             self.happen();
         }
         self.now_ns = self.now_ns.max(now_ns);
+        let begin_ns = self.now_ns.saturating_add(self.start_ns(&call));
         let cost_ns = self.call_ns(&call);
         self.cpu_ns += cost_ns;
         let id = self.calls_made;
         self.calls_made += 1;
-        let slot = self.calls.insert(CallState::new(id, call, self.now_ns));
-        self.schedule(self.now_ns.saturating_add(cost_ns), Event::Step(slot));
+        let slot = self.calls.insert(CallState::new(id, call, begin_ns));
+        self.schedule(begin_ns.saturating_add(cost_ns), Event::Step(slot));
         Ok(id)
     }
 

@@ -46,6 +46,13 @@ pub struct CostParams {
     /// Largest random addition to a direct call, uniformly distributed: scheduling, the start of a program.
     #[serde(default)]
     pub direct_chance_ns: f64,
+    /// Before each read or write, outside its time: a script starts a program for every block, and the program's own clock
+    /// starts after that.
+    #[serde(default)]
+    pub program_start_ns: f64,
+    /// Largest random addition to that, uniformly distributed.
+    #[serde(default)]
+    pub program_start_chance_ns: f64,
     /// Each byte copied to or from the cache.
     pub byte_ns: f64,
     /// Each cache line touched in a buffer of the cache, until the prefetcher takes over.
@@ -156,6 +163,8 @@ impl HostParams {
                 ("direct_call_ns", cost.direct_call_ns),
                 ("direct_byte_ns", cost.direct_byte_ns),
                 ("direct_chance_ns", cost.direct_chance_ns),
+                ("program_start_ns", cost.program_start_ns),
+                ("program_start_chance_ns", cost.program_start_chance_ns),
                 ("byte_ns", cost.byte_ns),
                 ("line_ns", cost.line_ns),
                 ("new_buffer_ns", cost.new_buffer_ns),
