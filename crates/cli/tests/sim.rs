@@ -182,6 +182,34 @@ fn wrong_names_texts_and_figures_are_usage_errors_with_line_key_and_reason() {
     }
 }
 
+/// Beside every figure of every system stands where it is from, those of the systems that it extends among them; a figure of
+/// one's own without a mark is counted.
+#[test]
+fn the_mark_of_every_figure_is_shown_beside_it() {
+    let marks = ["from the report", "from a data sheet", "typical", "fitted to \""];
+    for name in rdsk_disk::NAMES {
+        let run = cli::run(rdsk(&[&"sim", &"show", name]), LONG);
+        let (_, figures) = run.stdout.split_once("where each is from:").expect("the page has them");
+        let is_figure = |line: &&str| {
+            let first = line.split(' ').next().unwrap_or_default();
+            line.contains(" = ") && !["#", "about", "report", "extends"].contains(&first)
+        };
+        let lines: Vec<&str> = figures.lines().filter(is_figure).collect();
+        assert!(lines.len() > 25, "{name}: {} figures", lines.len());
+        for line in lines {
+            let comment = line.split_once(" # ").map_or("", |(_, comment)| comment);
+            assert!(marks.iter().any(|mark| comment.starts_with(mark)), "{name}: {line}");
+        }
+        let shown = cli::json(&cli::run(rdsk(&[&"sim", &"show", name]), LONG));
+        let figures = shown["figures"].as_array().unwrap();
+        assert!(figures.iter().all(|figure| figure["from"].is_string()), "{name}");
+    }
+    let mut own = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    own.write_all(b"extends = \"wd2500\"\nhost.cost.byte_ns = 1 # a guess\n").unwrap();
+    let run = cli::run(rdsk(&[&"sim", &"show", &own.path()]), LONG);
+    assert!(run.stdout.contains(", 1 unmarked\n") && run.stdout.contains("byte_ns = 1 # a guess\n"), "{}", run.stdout);
+}
+
 /// A file of one's own needs to know every key; the page has those of all built-in systems and of their faults.
 #[test]
 fn the_page_on_own_systems_names_every_key() {

@@ -73,6 +73,9 @@ pub enum HostError {
         /// The sector.
         sector_bytes: u64,
     },
+    /// The system has no direct I/O.
+    #[error("this system has no direct I/O")]
+    NoDirect,
     /// The system has fewer LUNs.
     #[error("there is no LUN {lun}")]
     NoSuchLun {

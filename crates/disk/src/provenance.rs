@@ -2,7 +2,7 @@
 //! extends another has the figures of both. It judges no figure and simulates nothing.
 
 use crate::error::ParamError;
-use crate::systems::{chain, line_at, malformed};
+use crate::systems::{DEVICE, chain, line_at, malformed};
 use std::fmt;
 use toml::de::{DeTable, DeValue};
 
@@ -115,7 +115,9 @@ impl Figure {
 pub fn figures(name: &str, text: &str) -> Result<Vec<Figure>, ParamError> {
     let mut all: Vec<Figure> = Vec::new();
     for (name, text) in chain(name, text)? {
-        for figure in figures_of(&name, &text)? {
+        let own = figures_of(&name, &text)?;
+        all.retain(|known| !own.iter().any(|figure| is_replaced(&known.key, &figure.key)));
+        for figure in own {
             match all.iter().position(|known| known.key == figure.key) {
                 Some(known) => all[known] = figure,
                 None => all.insert(place_of(&all, &figure), figure),
@@ -123,6 +125,56 @@ pub fn figures(name: &str, text: &str) -> Result<Vec<Figure>, ParamError> {
         }
     }
     Ok(all)
+}
+
+/// How many figures of a system have which mark.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// From the report.
+    pub report: usize,
+    /// From a data sheet.
+    pub data_sheet: usize,
+    /// Typical.
+    pub typical: usize,
+    /// Fitted.
+    pub fitted: usize,
+    /// Without a mark.
+    pub unmarked: usize,
+}
+
+impl Tally {
+    /// Counts.
+    pub fn of<'f>(figures: impl IntoIterator<Item = &'f Figure>) -> Tally {
+        let mut tally = Tally::default();
+        for figure in figures {
+            let count = match figure.mark {
+                Some(Mark::Report) => &mut tally.report,
+                Some(Mark::DataSheet) => &mut tally.data_sheet,
+                Some(Mark::Typical) => &mut tally.typical,
+                Some(Mark::Fitted { .. }) => &mut tally.fitted,
+                None => &mut tally.unmarked,
+            };
+            *count += 1;
+        }
+        tally
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tally { report, data_sheet, typical, fitted, unmarked } = self;
+        write!(out, "{report} from the report, {data_sheet} from a data sheet, {typical} typical, {fitted} fitted")?;
+        if *unmarked > 0 { write!(out, ", {unmarked} unmarked") } else { Ok(()) }
+    }
+}
+
+/// Whether a figure belongs to a device of one kind, and the other to one of another kind in the same place.
+fn is_replaced(known: &str, new: &str) -> bool {
+    let split = |key: &str| {
+        let (place, rest) = key.split_once(&format!(".{DEVICE}."))?;
+        Some((place.to_owned(), rest.split('.').next()?.to_owned()))
+    };
+    split(known).zip(split(new)).is_some_and(|(known, new)| known.0 == new.0 && known.1 != new.1)
 }
 
 /// The text of a system without `extends`, from all its figures: it gives the same system again.

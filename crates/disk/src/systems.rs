@@ -5,6 +5,9 @@ use crate::builtin::source;
 use crate::error::ParamError;
 use crate::params::SystemParams;
 
+/// The table of a LUN whose only key is the kind of the device.
+pub(crate) const DEVICE: &str = "device";
+
 /// Longest chain of systems that extend each other.
 const MAX_BASES: usize = 4;
 
@@ -85,7 +88,12 @@ pub(crate) fn chain(name: &str, text: &str) -> Result<Vec<(String, String)>, Par
 fn overlay(base: &mut toml::Table, over: toml::Table) {
     for (key, value) in over {
         match (base.get_mut(&key), value) {
-            (Some(toml::Value::Table(base)), toml::Value::Table(over)) => overlay(base, over),
+            // A device of another kind replaces the one before.
+            (Some(toml::Value::Table(base)), toml::Value::Table(over))
+                if key != DEVICE || over.keys().any(|kind| base.contains_key(kind)) =>
+            {
+                overlay(base, over);
+            }
             (Some(toml::Value::Array(base)), toml::Value::Array(over)) => overlay_list(base, over),
             (_, value) => {
                 base.insert(key, value);

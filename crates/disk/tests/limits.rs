@@ -64,7 +64,12 @@ fn what_would_never_end_or_fill_the_memory_is_refused() {
         ),
         (array("4", "1", ram), "luns[0].device.array.chunk_bytes", "is no multiple of 512 bytes"),
         (array("4", "0", ram), "luns[0].device.array.chunk_bytes", "must be above zero"),
-        (array("0", "512", ram), "luns[0].device.array.members", "this level needs at least 2"),
+        (array("0", "512", ram), "luns[0].device.array.members", "this level needs at least 1"),
+        (
+            array("1", "512", ram).replace("raid0", "raid1"),
+            "luns[0].device.array.members",
+            "this level needs at least 2",
+        ),
         (array("4", "2097152", ram), "luns[0].device.array.chunk_bytes", "is larger than a member"),
     ] {
         let error = whole(text).expect_err(key);

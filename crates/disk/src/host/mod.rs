@@ -126,6 +126,7 @@ impl Host {
         let paths = Paths::new(system, seed);
         let luns = (0..paths.luns()).map(|lun| LunState {
             capacity_bytes: paths.device(lun).capacity_bytes(),
+            is_volatile: system.luns[lun].device.has_volatile_cache(),
             ..LunState::default()
         });
         Host {

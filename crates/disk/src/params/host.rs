@@ -73,7 +73,7 @@ pub struct HostParams {
     pub cache_bytes: u64,
     /// Largest request that neighbouring buffers are merged into; the buffer's size for no merging.
     pub merge_bytes: u64,
-    /// Largest request of direct I/O; larger calls are split.
+    /// Largest request of direct I/O; larger calls are split. 0: the system has no direct I/O.
     pub direct_request_bytes: u64,
     /// Requests of one direct call in flight at once.
     pub direct_in_flight: usize,
@@ -139,7 +139,7 @@ impl HostParams {
                 c.wrong("write_behind_bytes", "must be below dirty_limit_bytes, or writers wait forever")
             );
         }
-        if self.direct_request_bytes < self.sector_bytes {
+        if self.direct_request_bytes > 0 && self.direct_request_bytes < self.sector_bytes {
             return Err(c.wrong("direct_request_bytes", "is less than one sector"));
         }
         if !self.direct_request_bytes.is_multiple_of(self.sector_bytes) {
