@@ -5,6 +5,7 @@ mod support;
 
 use rdsk_testkit::cli::{self, Ended};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::io::Write as _;
 use support::{LONG, cell, count, figure, finding_on, findings, rdsk, record_of};
 
@@ -186,9 +187,14 @@ fn wrong_names_texts_and_figures_are_usage_errors_with_line_key_and_reason() {
 /// one's own without a mark is counted.
 #[test]
 fn the_mark_of_every_figure_is_shown_beside_it() {
+    let page = |words: &[&OsStr]| {
+        let mut command = cli::rdsk(env!("CARGO_BIN_EXE_rdsk"));
+        command.args(words);
+        cli::run(command, LONG)
+    };
     let marks = ["from the report", "from a data sheet", "typical", "fitted to \""];
     for name in rdsk_disk::NAMES {
-        let run = cli::run(rdsk(&[&"sim", &"show", name]), LONG);
+        let run = page(&[OsStr::new("sim"), OsStr::new("show"), OsStr::new(name)]);
         let (_, figures) = run.stdout.split_once("where each is from:").expect("the page has them");
         let is_figure = |line: &&str| {
             let first = line.split(' ').next().unwrap_or_default();
@@ -206,7 +212,7 @@ fn the_mark_of_every_figure_is_shown_beside_it() {
     }
     let mut own = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
     own.write_all(b"extends = \"wd2500\"\nhost.cost.byte_ns = 1 # a guess\n").unwrap();
-    let run = cli::run(rdsk(&[&"sim", &"show", &own.path()]), LONG);
+    let run = page(&[OsStr::new("sim"), OsStr::new("show"), own.path().as_os_str()]);
     assert!(run.stdout.contains(", 1 unmarked\n") && run.stdout.contains("byte_ns = 1 # a guess\n"), "{}", run.stdout);
 }
 
