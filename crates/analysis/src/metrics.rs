@@ -135,17 +135,6 @@ pub fn row(cell: &CellRecord) -> Option<Iostat> {
     iostat_row(devices(cell)?.first()?)
 }
 
-/// Mean request size that the first target's device saw in one direction, in bytes (`rareq-sz`, `wareq-sz`); `None`
-/// without requests.
-pub fn request_bytes(cell: &CellRecord, op: Op) -> Option<f64> {
-    let row = row(cell)?;
-    let kilobytes = match op {
-        Op::Read => row.rareq_sz,
-        Op::Write => row.wareq_sz,
-    };
-    (kilobytes > 0.0).then_some(kilobytes * 1024.0)
-}
-
 /// What the kernel charged to this process in one direction.
 pub fn process_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
     match op {

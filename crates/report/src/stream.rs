@@ -8,7 +8,7 @@ use crate::header::write_cache;
 use crate::page::{Page, Tone};
 use crate::spark;
 use rdsk_analysis::groups::by_key;
-use rdsk_analysis::iostat::{COLUMNS, Column, Iostat, iostat_row};
+use rdsk_analysis::iostat::{COLUMNS, Column, Direction, Iostat, iostat_row};
 use rdsk_analysis::metrics;
 use rdsk_model::{CellRecord, Experiment, IoPath, Op, Record, Sync};
 use rdsk_units::Bytes;
@@ -93,14 +93,16 @@ fn summary(op: Op, cell: &CellRecord) -> Vec<String> {
 
 /// Whether a column's kind of request is at least 1 % of the row's requests or bytes.
 fn is_of_weight(name: &str, row: &Iostat) -> bool {
-    let (requests, kilobytes) = match name {
-        "r/s" | "rkB/s" | "rrqm/s" | "%rrqm" | "r_await" | "rareq-sz" => (row.r_s, row.rkb_s),
-        "w/s" | "wkB/s" | "wrqm/s" | "%wrqm" | "w_await" | "wareq-sz" => (row.w_s, row.wkb_s),
-        "d/s" | "dkB/s" | "drqm/s" | "%drqm" | "d_await" | "dareq-sz" => (row.d_s, row.dkb_s),
+    let kind = match name {
+        "r/s" | "rkB/s" | "rrqm/s" | "%rrqm" | "r_await" | "rareq-sz" => row.reads,
+        "w/s" | "wkB/s" | "wrqm/s" | "%wrqm" | "w_await" | "wareq-sz" => row.writes,
+        "d/s" | "dkB/s" | "drqm/s" | "%drqm" | "d_await" | "dareq-sz" => row.discards,
         _ => return true,
     };
-    requests >= LIGHT * (row.r_s + row.w_s + row.d_s)
-        || kilobytes >= LIGHT * (row.rkb_s + row.wkb_s + row.dkb_s)
+    let share = |of: fn(&Direction) -> f64| {
+        of(&kind) >= LIGHT * (of(&row.reads) + of(&row.writes) + of(&row.discards))
+    };
+    share(|kind| kind.ios_s) || share(|kind| kind.kb_s)
 }
 
 /// The rows of `iostat -x`, in as many tables as the width needs. Columns that are 0 in every row are left out, and
