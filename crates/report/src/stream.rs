@@ -5,32 +5,23 @@ use crate::cells::{self, verdict_word};
 use crate::figures::{MISSING, Unit, or_missing, plus_minus, significant};
 use crate::findings;
 use crate::header::write_cache;
-use crate::page::{Page, Tone};
+use crate::page::{MAX_WIDTH, Page, Tone};
 use crate::spark;
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::iostat::{COLUMNS, Column, Direction, Iostat, iostat_row};
 use rdsk_analysis::metrics;
-use rdsk_model::{CellRecord, Experiment, IoPath, Op, Record, Sync};
-use rdsk_units::Bytes;
+use rdsk_model::{CellRecord, Experiment, Op, Record, Sync};
 
 const CURVE_WIDTH: usize = 24;
 
-/// Columns that a line of the page has.
-const PAGE_WIDTH: usize = 80;
 /// Share of requests and of bytes below which a kind of request is left out.
 const LIGHT: f64 = 0.01;
 /// What stands above the modes in a table of iostat's columns.
 const LEAD: &str = "iostat -x";
 
 pub(crate) fn draw(page: &mut Page, record: &Record) {
-    let mut blocks: Vec<u64> =
-        cells::of(record, Experiment::Stream).map(|cell| cell.workload.block_bytes).collect();
-    blocks.dedup();
-    // Several sizes stand in the titles of their groups.
-    let block = match blocks[..] {
-        [block] => format!(", blocks of {}", Bytes(block)),
-        _ => String::new(),
-    };
+    let block = cells::only_block(record, Experiment::Stream)
+        .map_or(String::new(), |block| format!(", blocks of {block}"));
     page.heading(format!("STREAM: one stream, watched by iostat{block}"));
     for cells in cells::groups(record, Experiment::Stream) {
         draw_group(page, record, &cells);
@@ -67,12 +58,9 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
 
 /// `direct`, `buffered+dsync`.
 fn mode(cell: &CellRecord) -> String {
-    let path = match cell.workload.path {
-        IoPath::Direct => "direct",
-        IoPath::Buffered => "buffered",
-    };
+    let path = cell.workload.path;
     match cell.workload.sync {
-        Sync::None => path.into(),
+        Sync::None => path.to_string(),
         Sync::Dsync => format!("{path}+dsync"),
         Sync::FsyncAtEnd => format!("{path}+fsync"),
     }
@@ -124,7 +112,7 @@ fn draw_iostat(page: &mut Page, rows: &[(String, Iostat)]) {
     let mut used = usize::MAX;
     for column in shown {
         let width = width_of(column);
-        match tables.last_mut().filter(|_| used + width <= PAGE_WIDTH) {
+        match tables.last_mut().filter(|_| used + width <= MAX_WIDTH) {
             Some(table) => {
                 table.push(column);
                 used += width;
