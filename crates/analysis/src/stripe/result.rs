@@ -7,7 +7,7 @@ use super::conclude;
 use super::inference::infer;
 use super::member_layout::MemberLayout;
 use super::members::{AdaptiveRun, MemberEvidence, infer_from_members, unrest};
-use super::sysfs_hints::{self, Agreement};
+use super::sysfs_hints::{Agreement, compare_with_sysfs};
 use crate::metrics::{first_device, first_target, is_of_memory};
 use rdsk_model::{CellRecord, ChosenIo, Device, Experiment, Op, Record, TargetKind, VerdictCode};
 
@@ -229,7 +229,7 @@ fn hints(device: Option<&Device>, result: &StripeResult) -> Option<(Agreement, S
     let device = device?;
     let bytes = |figure: Option<(u64, f64)>| figure.map(|(bytes, _)| bytes);
     let seen = (bytes(result.chunk()), bytes(result.stripe()));
-    Some(sysfs_hints::compare(seen, device.minimum_io_bytes?, device.optimal_io_bytes.unwrap_or(0)))
+    Some(compare_with_sysfs(seen, device.minimum_io_bytes?, device.optimal_io_bytes.unwrap_or(0)))
 }
 
 #[cfg(test)]
