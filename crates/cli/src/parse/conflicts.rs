@@ -3,7 +3,7 @@
 
 use super::usage;
 use crate::cli_args::CliArgs;
-use crate::subcommand::Subcommand;
+use crate::subcommand::{SCALE, STREAM};
 use rdsk_model::{EngineKind, Op, Problem};
 use rdsk_targets::Overwrite;
 use rdsk_units::{Bytes, Nanos};
@@ -34,7 +34,7 @@ fn output(args: &CliArgs) -> Result<(), Problem> {
 
 fn time(args: &CliArgs) -> Result<(), Problem> {
     refuse(
-        args.has("runtime") && args.has("budget") && args.subcommand != Subcommand::Scale,
+        args.has("runtime") && args.has("budget") && args.subcommand != &SCALE,
         "--runtime conflicts with --budget",
         "give --runtime for each cell, or --budget for everything",
     )?;
@@ -119,7 +119,7 @@ fn depth_and_streams(args: &CliArgs) -> Result<(), Problem> {
         "the sync engine has one I/O in flight per stream; write --engine io_uring, aio or threads, or --streams for more",
     )?;
     refuse(
-        args.subcommand == Subcommand::Stream
+        args.subcommand == &STREAM
             && options.stream_counts.as_ref().is_some_and(|counts| counts.len() > 1),
         "rdsk stream takes one number of --streams",
         "write one number here; rdsk scale compares several",
