@@ -46,6 +46,11 @@ pub(crate) trait Question: Sync {
         0
     }
 
+    /// The most streams that a cell has when nothing else is measured.
+    fn max_streams(&self, _options: &PlanOptions) -> u32 {
+        1
+    }
+
     /// Whether the user chose the number of passes, so that they end when they are done and not with the budget.
     fn has_fixed_passes(&self, _options: &PlanOptions) -> bool {
         false

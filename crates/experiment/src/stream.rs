@@ -2,6 +2,7 @@
 //! of iostat. It plans cells and issues nothing.
 
 use crate::context::{PlanContext, size_word};
+use crate::options::PlanOptions;
 use crate::question::Question;
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, Sync};
 
@@ -44,8 +45,7 @@ impl Question for Stream {
                     let mut workload = context.workload(op, path, block_bytes, span_bytes);
                     workload.sync = sync;
                     workload.pattern = context.options.pattern;
-                    let counts = context.options.stream_counts.as_ref();
-                    workload.streams = counts.and_then(|counts| counts.first().copied()).unwrap_or(1);
+                    workload.streams = self.max_streams(context.options);
                     if path == IoPath::Direct {
                         workload.queue_depth = context.options.queue_depth.unwrap_or(1);
                     }
@@ -71,5 +71,8 @@ impl Question for Stream {
             }
         }
         cells
+    }
+    fn max_streams(&self, options: &PlanOptions) -> u32 {
+        options.stream_counts.as_ref().and_then(|counts| counts.first().copied()).unwrap_or(1)
     }
 }
