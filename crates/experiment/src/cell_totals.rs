@@ -31,7 +31,7 @@ pub(crate) struct CellTotals {
     /// Whether in some visit the streams never all ran at once.
     pub(crate) has_no_overlap: bool,
     /// The latencies at chosen positions, one entry per visit.
-    pub(crate) points: Vec<PointRun>,
+    pub(crate) positions: Vec<PointRun>,
     /// Rounds that the resumed run completed.
     pub(crate) skip_rounds: u32,
     /// Indices of the visits that the resumed run started and did not complete; each is continued in turn.
@@ -107,14 +107,14 @@ impl CellTotals {
             streams: if run.streams.len() > 1 { run.streams.clone() } else { Vec::new() },
             overlap,
         });
-        self.points.extend(run.points.clone());
+        self.positions.extend(run.positions.clone());
         self.join_partial();
     }
 
     /// Appends the last visit to the part of the same pass that the resumed run did.
     fn join_partial(&mut self) {
         let Some(position) = self.partial.pop_front() else { return };
-        let (Some(more), Some(mut rest)) = (self.visits.pop(), self.points.pop()) else { return };
+        let (Some(more), Some(mut rest)) = (self.visits.pop(), self.positions.pop()) else { return };
         let visit = &mut self.visits[position];
         visit.elapsed_ns += more.elapsed_ns;
         visit.bytes += more.bytes;
@@ -123,7 +123,7 @@ impl CellTotals {
         visit.to_return_ns = sum(visit.to_return_ns, more.to_return_ns);
         visit.to_close_ns = sum(visit.to_close_ns, more.to_close_ns);
         visit.to_stable_ns = sum(visit.to_stable_ns, more.to_stable_ns);
-        let run = &mut self.points[position];
+        let run = &mut self.positions[position];
         run.order.append(&mut rest.order);
         run.latency_ns.append(&mut rest.latency_ns);
         run.failed.append(&mut rest.failed);

@@ -7,7 +7,7 @@ use crate::planner::{PlanError, plan};
 use crate::request::Request;
 use crate::run_outcome::RunOutcome;
 use crate::runner::Runner;
-use rdsk_model::{Observer, Plan, Problem, ProblemKind, Record, SCHEMA, Status, Target, Watch};
+use rdsk_model::{ObserverFacts, Plan, Problem, ProblemKind, Record, SCHEMA, Status, Target, Watch};
 use rdsk_targets::test_files_left;
 use rdsk_units::Nanos;
 use std::time::Instant;
@@ -64,7 +64,7 @@ fn empty_record(command: Vec<String>, label: Option<String>) -> Record {
         error: None,
         host: None,
         targets: Vec::new(),
-        observer: Observer::default(),
+        observer: ObserverFacts::default(),
         cells: Vec::new(),
         findings: Vec::new(),
         notes: Vec::new(),

@@ -3,7 +3,7 @@
 
 use crate::context::PlanContext;
 use crate::options::PlanOptions;
-use rdsk_model::{Cell, PlaceChooser, Workload};
+use rdsk_model::{Cell, PositionChooser, Workload};
 
 /// Rounds over the cells: there and back, so that drift hits both sides of a comparison alike.
 pub(crate) const ROUNDS: u32 = 2;
@@ -62,7 +62,7 @@ pub(crate) trait Question: Sync {
     }
 
     /// What chooses requests one by one from these counters.
-    fn chooser(&self, _workload: &Workload) -> Option<Box<dyn PlaceChooser>> {
+    fn chooser(&self, _workload: &Workload) -> Option<Box<dyn PositionChooser>> {
         None
     }
 }

@@ -156,7 +156,7 @@ impl Runner<'_> {
             claims: self.claims,
             limits,
             visit: totals.next_visit(),
-            first_position: totals.first_point(),
+            first_position: totals.first_position(),
             members: members.as_deref(),
             chooser: chooser.as_deref(),
             cache_check: cache_check(cell),

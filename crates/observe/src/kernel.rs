@@ -286,7 +286,7 @@ impl Observer for KernelObserver {
         self.evidence(begun, &io, &last, end_ns)
     }
 
-    fn describe(&self) -> rdsk_model::Observer {
+    fn describe(&self) -> rdsk_model::ObserverFacts {
         let mut reasons: Vec<&str> = Vec::new();
         if self.source == EvidenceSource::Sysfs {
             reasons.push(NO_BPF);
@@ -295,7 +295,7 @@ impl Observer for KernelObserver {
         if self.source == EvidenceSource::None {
             reasons.push("the process's own counters (/proc/self/io) cannot be read");
         }
-        rdsk_model::Observer {
+        rdsk_model::ObserverFacts {
             source: self.source,
             why_not_higher: (!reasons.is_empty()).then(|| reasons.join("; ")),
             lost_events: 0,
