@@ -28,10 +28,9 @@ fn main() -> ExitCode {
     interrupt::survive_file_limits();
     let words: Vec<OsString> = std::env::args_os().collect();
     let code = match parse::parse(&words) {
-        Ok(Parsed::Text(text)) => match out::data(&text) {
-            Ok(_) => exit::DONE,
-            Err(problem) => out::failure(&problem),
-        },
+        Ok(Parsed::Text(text)) => {
+            out::data(&text).map_or_else(|problem| out::failure(&problem), |()| exit::DONE)
+        }
         Ok(Parsed::Args(args)) if args.subcommand == &INFO => info::show(&args),
         Ok(Parsed::Args(args)) if args.subcommand == &SIM => sim::show(&args),
         Ok(Parsed::Args(args)) => measure::measure(&args, command(&words)),

@@ -78,17 +78,9 @@ impl CellTotals {
         self.cpu.user += run.cpu.user;
         self.cpu.system += run.cpu.system;
         self.interrupted_calls += run.interrupted_calls;
-        for error in &run.errors {
-            // Each pass hits the same bad position again.
-            if !self.errors.contains(error) {
-                self.errors.push(error.clone());
-            }
-        }
-        for note in &run.notes {
-            if !self.notes.contains(note) {
-                self.notes.push(note.clone());
-            }
-        }
+        // Each pass hits the same bad position again.
+        add_new(&mut self.errors, &run.errors);
+        add_new(&mut self.notes, &run.notes);
         let cache = self.page_cache.get_or_insert_default();
         add_state(&mut cache.before, prepared.page_cache, self.visits.is_empty());
         add_state(&mut cache.after, run.page_cache, self.visits.is_empty());
@@ -167,18 +159,14 @@ impl CellTotals {
         let rates = window_rates(run);
         // Only a timed cell has a warm-up to cut: a pass counts as a whole, and every sample starts anew.
         let cut = if extent == Extent::Timed { warm_up(&rates) } else { 0 };
-        let cut_bytes: u64 = run.windows.iter().take(cut).sum();
-        let cut_ns = run.window_ns * cut as u64;
-        if run.bytes > cut_bytes && run.elapsed_ns > cut_ns {
-            self.measured_bytes += run.bytes - cut_bytes;
-            self.measured_ns += run.elapsed_ns - cut_ns;
-            self.warmup_ns += cut_ns;
-            self.samples.extend_from_slice(&rates[cut..]);
-        } else {
-            self.measured_bytes += run.bytes;
-            self.measured_ns += run.elapsed_ns;
-            self.samples.extend_from_slice(&rates);
-        }
+        let of_cut = |cut| (run.windows.iter().take(cut).sum::<u64>(), run.window_ns * cut as u64);
+        let leaves_some = of_cut(cut).0 < run.bytes && of_cut(cut).1 < run.elapsed_ns;
+        let cut = if leaves_some { cut } else { 0 };
+        let (cut_bytes, cut_ns) = of_cut(cut);
+        self.measured_bytes += run.bytes - cut_bytes;
+        self.measured_ns += run.elapsed_ns - cut_ns;
+        self.warmup_ns += cut_ns;
+        self.samples.extend_from_slice(&rates[cut..]);
         if run.elapsed_ns > 0 && run.bytes > 0 {
             self.visit_rates.push(per_second(run.bytes, run.elapsed_ns));
         }
@@ -272,6 +260,15 @@ impl CellTotals {
         let nothing_done = self.visits.iter().all(|visit| visit.ops == 0);
         let refused = self.errors.first().is_some_and(|error| error.errno == EINVAL);
         workload.path == IoPath::Direct && refused && nothing_done
+    }
+}
+
+/// Appends what is not in the list yet.
+pub(crate) fn add_new<T: Clone + PartialEq>(list: &mut Vec<T>, more: &[T]) {
+    for one in more {
+        if !list.contains(one) {
+            list.push(one.clone());
+        }
     }
 }
 

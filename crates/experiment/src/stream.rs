@@ -1,7 +1,7 @@
 //! `stream`: one reader and one writer at one block size, on every path and with every kind of sync, shown in the columns
 //! of iostat. It plans cells and issues nothing.
 
-use crate::context::{PlanContext, size_word};
+use crate::context::PlanContext;
 use crate::options::PlanOptions;
 use crate::question::Question;
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, Sync};
@@ -53,11 +53,7 @@ impl Question for Stream {
                     if path == IoPath::Buffered && (op == Op::Read || workload.pattern == Pattern::Random) {
                         workload.cache = CacheState::Cold;
                     }
-                    let id = if sizes.len() > 1 {
-                        format!("stream/{op}/{mode}/{}", size_word(block_bytes))
-                    } else {
-                        format!("stream/{op}/{mode}")
-                    };
+                    let id = context.id(format!("stream/{op}/{mode}"), block_bytes);
                     let extent = match context.options.pass_bytes {
                         Some(_) => Extent::Pass { bytes: span_bytes },
                         // Only a whole visit has the fsync in its rate; windows within it do not.
