@@ -9,7 +9,7 @@ use rdsk_disk::{
     ArrayParams, BesidesParams, Device, DeviceParams, DiskParams, Force, RaidLevel, RamParams, Request,
     SsdParams, ZoneParams,
 };
-use rdsk_model::{ChosenIo, MemberIo, NextPlace, Op, PlaceChooser as _};
+use rdsk_model::{ChosenIo, MemberIo, NextPosition, Op, PositionChooser as _};
 use rdsk_stats::rng::SplitMix64;
 
 const KIB: u64 = 1024;
@@ -295,7 +295,7 @@ fn ask_all(device: &mut Device, op: Op, seed: u64) -> (AdaptiveProbes, Vec<Chose
         AdaptiveProbes { op, begin_bytes: 0, span_bytes: device.capacity_bytes(), unit_bytes: 4096, seed };
     let mut chosen: Vec<ChosenIo> = Vec::new();
     let mut now_ns = 0;
-    while let NextPlace::Ask { offset_bytes, bytes } = probes.next(&chosen) {
+    while let NextPosition::Ask { offset_bytes, bytes } = probes.next(&chosen) {
         let request = match op {
             Op::Read => Request::read(offset_bytes, bytes),
             Op::Write => Request { force: Force::Media, ..Request::write(offset_bytes, bytes) },
@@ -390,9 +390,10 @@ fn the_page_has_its_curves_and_the_advice_follows_the_stripe() {
     assert!(whole.aligned_median_ns.unwrap() < 0.8 * whole.other_median_ns.unwrap(), "{:#?}", seen.sizes);
     assert_eq!(seen.boundary_profile.len(), 11);
     assert!(seen.boundary_profile.iter().all(|step| step.count >= 10), "{:#?}", seen.boundary_profile);
-    let (agreement, _) = compare_with_sysfs(&seen, 64 * KIB, 256 * KIB);
+    let sizes = (seen.chunk.map(|figure| figure.bytes), seen.stripe.map(|figure| figure.bytes));
+    let (agreement, _) = compare_with_sysfs(sizes, 64 * KIB, 256 * KIB);
     assert_eq!(agreement, Agreement::Agrees);
-    assert_eq!(compare_with_sysfs(&seen, 128 * KIB, 256 * KIB).0, Agreement::Differs);
+    assert_eq!(compare_with_sysfs(sizes, 128 * KIB, 256 * KIB).0, Agreement::Differs);
 }
 
 #[test]

@@ -82,6 +82,11 @@ pub fn plan(
     Ok(Plan { cells, budget_ns, runtime_ns: options.runtime_ns, precision: options.precision, rounds, notes })
 }
 
+/// The most streams that a cell of these experiments has.
+pub fn max_streams(experiments: &[Experiment], options: &PlanOptions) -> u32 {
+    experiments.iter().map(|&one| question(one).max_streams(options)).max().unwrap_or(1)
+}
+
 /// The cells of every target, then those of all targets together.
 fn cells(questions: &[&dyn Question], contexts: &[PlanContext<'_>]) -> Vec<Cell> {
     let (each, together) =

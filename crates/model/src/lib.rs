@@ -19,17 +19,17 @@ pub mod workload;
 pub use cell::{CellRecord, Verdict, VerdictCode};
 pub use clock::{Clock, StopFlag};
 pub use diskstat::{DiskStat, SECTOR_BYTES};
-pub use event::{Event, Silent, Watch};
+pub use event::{Event, Watch};
 pub use evidence::{
     Bio, Counted, DeviceEvidence, Evidence, EvidenceSource, ExtentEvidence, IntervalCounters, Limit,
     PageCache, PageCacheState, ProcessIo, Request,
 };
 pub use finding::{Confidence, Finding, Severity};
 pub use latency::{Estimate, Latency};
-pub use members::{ChosenIo, MemberCounters, MemberIo, NextPlace, PlaceChooser};
+pub use members::{ChosenIo, MemberCounters, MemberIo, NextPosition, PositionChooser};
 pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
-pub use record::{ClockFacts, Host, Observer, Record, Status};
+pub use record::{ClockFacts, Host, ObserverFacts, Record, Status};
 pub use result::{
     CellResult, ColdCheck, CpuTime, IoError, Issuing, Overlap, PointRun, StopReason, StreamResult, Trial,
     Visit, Windows,
