@@ -73,7 +73,8 @@ fn figure(figure: &Figure) -> Value {
         Some(Mark::Fitted { cells }) => Some(cells),
         _ => None,
     };
-    let mark = figure.mark.as_ref().map(|mark| if cells.is_some() { "fitted".to_owned() } else { mark.to_string() });
+    let mark =
+        figure.mark.as_ref().map(|mark| if cells.is_some() { "fitted".to_owned() } else { mark.to_string() });
     json!({
         "key": figure.key,
         "value": figure.value,

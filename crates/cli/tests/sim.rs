@@ -183,18 +183,56 @@ fn wrong_names_texts_and_figures_are_usage_errors_with_line_key_and_reason() {
     }
 }
 
+/// What a command prints.
+fn page(words: &[&dyn AsRef<OsStr>]) -> cli::Run {
+    let mut command = cli::rdsk(env!("CARGO_BIN_EXE_rdsk"));
+    command.args(words.iter().map(|word| word.as_ref()));
+    cli::run(command, LONG)
+}
+
+/// A page, its lines joined.
+fn words_of(line: &str) -> String {
+    let words: Vec<&str> = line.split(' ').collect();
+    let words: Vec<&dyn AsRef<OsStr>> = words.iter().map(|word| word as &dyn AsRef<OsStr>).collect();
+    page(&words).stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Two statements of one page agree.
+#[test]
+fn the_pages_of_simulated_systems_do_not_contradict_themselves() {
+    let zones = words_of("zones sim:freebsd-wd800jd --bs 1M,5M --order ascending --full --runs 2");
+    assert!(zones.contains("zones, by 5 MiB:") && !zones.contains("must be fast between"), "{zones}");
+    assert!(zones.contains("must be fast into the first 12."), "{zones}");
+    assert!(zones.contains(" % + bands "), "a scatter without its bands: {zones}");
+    let both = words_of("zones sim:freebsd-wd800jd sim:freebsd-wd2500yd");
+    for name in ["sim:freebsd-wd800jd", "sim:freebsd-wd2500yd"] {
+        assert!(
+            both.contains(&format!("Advice: {name}: ")) && both.contains(&format!("> {name}: ")),
+            "{both}"
+        );
+    }
+    let stream = words_of("stream sim:linux-disk-nocache --rw write");
+    assert!(stream.contains("no flush is needed") && stream.contains("flushes per write = 0.00"), "{stream}");
+    let paths = words_of("paths sim:hpux-k460 --rw write --bytes 10M");
+    assert!(paths.contains("read 10 MiB first in each pass."), "{paths}");
+    let zfs = record_of(rdsk(&[&"paths", &"sim:solaris-zfs"]));
+    let direct = cell(&zfs, "paths/read/direct");
+    assert_eq!(direct["result"]["stop"], "not_applicable", "{direct}");
+    assert!(direct["result"]["why"].as_str().unwrap().contains("direct I/O is not supported"), "{direct}");
+    let align = words_of("align sim:wd2500 sim:wd2500-4kn --rw write");
+    for (name, bytes) in [("sim:wd2500", "512 B"), ("sim:wd2500-4kn", "4 KiB")] {
+        let advice = format!("Advice: {name}: use sizes and offsets that are multiples of {bytes} ");
+        assert!(align.contains(&advice), "{advice}: {align}");
+    }
+}
+
 /// Beside every figure of every system stands where it is from, those of the systems that it extends among them; a figure of
 /// one's own without a mark is counted.
 #[test]
 fn the_mark_of_every_figure_is_shown_beside_it() {
-    let page = |words: &[&OsStr]| {
-        let mut command = cli::rdsk(env!("CARGO_BIN_EXE_rdsk"));
-        command.args(words);
-        cli::run(command, LONG)
-    };
     let marks = ["from the report", "from a data sheet", "typical", "fitted to \""];
     for name in rdsk_disk::NAMES {
-        let run = page(&[OsStr::new("sim"), OsStr::new("show"), OsStr::new(name)]);
+        let run = page(&[&"sim", &"show", name]);
         let (_, figures) = run.stdout.split_once("where each is from:").expect("the page has them");
         let is_figure = |line: &&str| {
             let first = line.split(' ').next().unwrap_or_default();
@@ -212,8 +250,12 @@ fn the_mark_of_every_figure_is_shown_beside_it() {
     }
     let mut own = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
     own.write_all(b"extends = \"wd2500\"\nhost.cost.byte_ns = 1 # a guess\n").unwrap();
-    let run = page(&[OsStr::new("sim"), OsStr::new("show"), own.path().as_os_str()]);
-    assert!(run.stdout.contains(", 1 unmarked\n") && run.stdout.contains("byte_ns = 1 # a guess\n"), "{}", run.stdout);
+    let run = page(&[&"sim", &"show", &own.path()]);
+    assert!(
+        run.stdout.contains(", 1 unmarked\n") && run.stdout.contains("byte_ns = 1 # a guess\n"),
+        "{}",
+        run.stdout
+    );
 }
 
 /// A file of one's own needs to know every key; the page has those of all built-in systems and of their faults.

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 use crate::device::Device;
-use crate::gather::{Gather, MAX_HELD, Part};
+use crate::gather::{Gather, MAX_HELD, Part, parts};
 use crate::params::{ArrayParams, RaidLevel};
 use crate::request::{Completion, Force, Op, Request};
 
@@ -169,12 +169,18 @@ impl Array {
         }
         self.write_back.push_back((written_ns, bytes));
         self.write_back_held_bytes += bytes;
+        self.wait_for_room(received_ns, written_ns)
+    }
+
+    /// When the cache has room for what is in it, at the latest at `latest_ns`; what the members have by then leaves it.
+    fn wait_for_room(&mut self, received_ns: u64, latest_ns: u64) -> u64 {
         let mut seen_ns = received_ns;
         while let Some(&(done_ns, bytes)) = self.write_back.front() {
-            if done_ns > seen_ns && self.write_back_held_bytes <= self.params.write_back_bytes {
+            let held_bytes = self.gather.bytes() + self.write_back_held_bytes;
+            if done_ns > seen_ns && held_bytes <= self.params.write_back_bytes {
                 break;
             }
-            seen_ns = seen_ns.max(done_ns.min(written_ns));
+            seen_ns = seen_ns.max(done_ns.min(latest_ns));
             self.write_back_held_bytes -= bytes;
             self.write_back.pop_front();
         }
@@ -190,22 +196,12 @@ impl Array {
                 self.release(received_ns, &[whole]);
             }
         }
-        let most_bytes = self.params.write_back_bytes;
         // From half of the cache on the oldest go out, so that there is room before a write needs it.
-        while self.gather.bytes() > most_bytes / 2 || self.gather.stripes() > MAX_HELD {
+        while self.gather.bytes() > self.params.write_back_bytes / 2 || self.gather.stripes() > MAX_HELD {
             let oldest = self.gather.take_oldest();
             self.release(received_ns, &oldest);
         }
-        let mut seen_ns = received_ns;
-        while let Some(&(done_ns, bytes)) = self.write_back.front() {
-            if done_ns > seen_ns && self.gather.bytes() + self.write_back_held_bytes <= most_bytes {
-                break;
-            }
-            seen_ns = seen_ns.max(done_ns);
-            self.write_back_held_bytes -= bytes;
-            self.write_back.pop_front();
-        }
-        seen_ns
+        self.wait_for_room(received_ns, u64::MAX)
     }
 
     /// Gives the members what the cache has held for `gather_ns`, at the time when that was over.
@@ -237,14 +233,7 @@ impl Array {
     }
 
     fn parts(&self, request: Request) -> Vec<Part> {
-        let stripe_bytes = self.stripe_bytes();
-        let stripes = request.offset_bytes / stripe_bytes..request.end_bytes().div_ceil(stripe_bytes);
-        let part = |stripe: u64| Part {
-            stripe,
-            first: request.offset_bytes.saturating_sub(stripe * stripe_bytes),
-            end: (request.end_bytes() - stripe * stripe_bytes).min(stripe_bytes),
-        };
-        stripes.map(part).collect()
+        parts(request, self.stripe_bytes())
     }
 
     fn in_parts(
@@ -254,9 +243,9 @@ impl Array {
         serve: fn(&mut Array, u64, Part, Force) -> (u64, Outcome),
     ) -> (u64, Outcome) {
         let parts = self.parts(request);
-        parts.into_iter().fold((now_ns, Ok(())), |latest, part| {
-            later(latest, serve(self, now_ns, part, request.force))
-        })
+        parts
+            .into_iter()
+            .fold((now_ns, Ok(())), |latest, part| later(latest, serve(self, now_ns, part, request.force)))
     }
 
     fn read_part(&mut self, now_ns: u64, part: Part, _: Force) -> (u64, Outcome) {

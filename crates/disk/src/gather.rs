@@ -1,6 +1,7 @@
 //! What a controller's protected cache holds back: the parts of stripes that were written, until the rest of the stripe comes
 //! or they have waited long enough. It knows no members and takes no time.
 
+use crate::request::Request;
 use std::collections::VecDeque;
 
 /// Most stripes of which something is held: the lines that a controller's directory has.
@@ -15,6 +16,17 @@ pub(crate) struct Part {
     pub(crate) first: u64,
     /// The byte after the last.
     pub(crate) end: u64,
+}
+
+/// The parts of a request, by stripe.
+pub(crate) fn parts(request: Request, stripe_bytes: u64) -> Vec<Part> {
+    let stripes = request.offset_bytes / stripe_bytes..request.end_bytes().div_ceil(stripe_bytes);
+    let part = |stripe: u64| Part {
+        stripe,
+        first: request.offset_bytes.saturating_sub(stripe * stripe_bytes),
+        end: (request.end_bytes() - stripe * stripe_bytes).min(stripe_bytes),
+    };
+    stripes.map(part).collect()
 }
 
 /// A stripe of which something is held.
@@ -92,7 +104,8 @@ impl Gather {
 
     /// Whether all of a part is held.
     pub(crate) fn holds(&self, part: Part) -> bool {
-        let mut held = self.held.iter().filter(|held| held.stripe == part.stripe).flat_map(|held| &held.ranges);
+        let mut held =
+            self.held.iter().filter(|held| held.stripe == part.stripe).flat_map(|held| &held.ranges);
         held.any(|&(first, end)| first <= part.first && part.end <= end)
     }
 
@@ -125,7 +138,9 @@ mod tests {
         gather.add(6, part(7, 20, 30));
         gather.add(6, part(3, 0, 4));
         assert_eq!((gather.bytes(), gather.take_whole(7, 30)), (24, None));
-        assert!(gather.holds(part(7, 22, 30)) && !gather.holds(part(7, 8, 22)) && !gather.holds(part(8, 0, 1)));
+        assert!(
+            gather.holds(part(7, 22, 30)) && !gather.holds(part(7, 8, 22)) && !gather.holds(part(8, 0, 1))
+        );
         gather.add(7, part(7, 8, 21));
         assert_eq!((gather.bytes(), gather.take_whole(7, 30)), (34, Some(part(7, 0, 30))));
         assert_eq!((gather.bytes(), gather.oldest_ns()), (4, Some(6)));

@@ -163,7 +163,10 @@ impl Tally {
 impl fmt::Display for Tally {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Tally { report, data_sheet, typical, fitted, unmarked } = self;
-        write!(out, "{report} from the report, {data_sheet} from a data sheet, {typical} typical, {fitted} fitted")?;
+        write!(
+            out,
+            "{report} from the report, {data_sheet} from a data sheet, {typical} typical, {fitted} fitted"
+        )?;
         if *unmarked > 0 { write!(out, ", {unmarked} unmarked") } else { Ok(()) }
     }
 }
@@ -302,7 +305,8 @@ mod tests {
 
     #[test]
     fn an_unmarked_figure_is_seen() {
-        let all = figures("mine", "extends = \"wd2500\"\nhost.cost.byte_ns = 1 # a guess\n").expect("it can be read");
+        let all = figures("mine", "extends = \"wd2500\"\nhost.cost.byte_ns = 1 # a guess\n")
+            .expect("it can be read");
         let unmarked: Vec<&Figure> = all.iter().filter(|figure| figure.mark.is_none()).collect();
         assert_eq!(unmarked.len(), 1);
         assert_eq!((unmarked[0].key.as_str(), unmarked[0].note.as_str()), ("host.cost.byte_ns", "a guess"));
@@ -314,7 +318,10 @@ mod tests {
     fn a_mark_is_read_with_its_cells_and_its_note() {
         let (mark, note) = Mark::of("fitted to \"read, raw\" and \"x: y\": half a turn").expect("marked");
         assert_eq!(mark, Mark::Fitted { cells: vec!["read, raw".into(), "x: y".into()] });
-        assert_eq!((note, mark.to_string().as_str()), ("half a turn", "fitted to \"read, raw\" and \"x: y\""));
+        assert_eq!(
+            (note, mark.to_string().as_str()),
+            ("half a turn", "fitted to \"read, raw\" and \"x: y\"")
+        );
         assert_eq!(Mark::of("from the report, reason 3: 4 KB"), Some((Mark::Report, "reason 3: 4 KB")));
     }
 

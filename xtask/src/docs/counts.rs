@@ -55,8 +55,9 @@ pub(super) fn settle(report: &mut Report) -> anyhow::Result<()> {
     let figures = figures_of(&systems(&report.tables))?;
     let (choices, cells) = fits(&figures);
     for name in &cells {
-        let row = find(&mut report.tables, name)
-            .ok_or_else(|| anyhow::anyhow!("{}: a figure is fitted to \"{name}\", which is no row", report.name))?;
+        let row = find(&mut report.tables, name).ok_or_else(|| {
+            anyhow::anyhow!("{}: a figure is fitted to \"{name}\", which is no row", report.name)
+        })?;
         anyhow::ensure!(row.basis == Basis::Predicted, "{}: \"{name}\" is fitted and follows", report.name);
         row.basis = Basis::Fitted;
     }
@@ -128,7 +129,8 @@ mod tests {
             let rows = rows(&text);
             for (title, what, word) in &rows {
                 let first = rows.iter().find(|(_, other, _)| other == what).map(|(title, ..)| title);
-                let is_named = cells.contains(&format!("{title}: {what}")) || (cells.contains(what) && first == Some(title));
+                let is_named = cells.contains(&format!("{title}: {what}"))
+                    || (cells.contains(what) && first == Some(title));
                 assert_eq!(word == "fitted", is_named, "{}: {title}: {what}", path.display());
             }
             let count = |word: &str| rows.iter().filter(|row| row.2 == word).count();

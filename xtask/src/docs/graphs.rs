@@ -135,8 +135,15 @@ fn storagetek(program: &Path, ram_san: &Value) -> anyhow::Result<Table> {
         .collect();
     let reads = SIZES.map(|size| (ahead("read", size) - 1.0).abs() * 100.0);
     // A missing value stays one: NaN is above nothing that `max` would keep.
-    let most = if reads.iter().any(|apart| apart.is_nan()) { f64::NAN } else { reads.into_iter().fold(0.0, f64::max) };
-    cells.push(cell("1 read at once: % apart, at most over the block sizes", most, Allowed::AtMost(10.0)).following());
+    let most = if reads.iter().any(|apart| apart.is_nan()) {
+        f64::NAN
+    } else {
+        reads.into_iter().fold(0.0, f64::max)
+    };
+    cells.push(
+        cell("1 read at once: % apart, at most over the block sizes", most, Allowed::AtMost(10.0))
+            .following(),
+    );
     Ok(Table { title: "StorageTek".into(), command: command.into(), cells })
 }
 

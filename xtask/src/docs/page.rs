@@ -60,7 +60,8 @@ impl Cell {
 
     /// Whether the report says anything that it is compared with.
     pub(crate) fn is_compared(&self) -> bool {
-        self.report.is_some() || !matches!(self.allowed, Allowed::Share(_) | Allowed::Factor(_) | Allowed::AtLeast(0.0))
+        self.report.is_some()
+            || !matches!(self.allowed, Allowed::Share(_) | Allowed::Factor(_) | Allowed::AtLeast(0.0))
     }
 
     /// Whether rdsk's figure is within the tolerance.
@@ -153,7 +154,9 @@ impl Report {
         for table in &self.tables {
             write!(text, "\n## {}\n\n    rdsk {}\n\n", table.title, table.command)
                 .expect("writing to a String cannot fail");
-            text.push_str("| cell | report | rdsk | error | allowed | row is |\n|---|---:|---:|---:|---:|---|\n");
+            text.push_str(
+                "| cell | report | rdsk | error | allowed | row is |\n|---|---:|---:|---:|---:|---|\n",
+            );
             for cell in &table.cells {
                 text.push_str(&cell.row());
                 text.push('\n');

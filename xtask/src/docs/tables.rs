@@ -127,10 +127,9 @@ fn linux(program: &Path) -> anyhow::Result<Vec<Table>> {
     let mut tables = Vec::new();
     let block = [115.0, 57868.0, 14098.0, 1006.4, 140.86, 1325.4, 100.0];
     let raw = [3645.0, 29160.0, 0.0, 16.0, 0.63, 0.18, 62.9];
-    for (what, size, id, [requests, kilobytes, merges, sectors, queue, wait, busy]) in [
-        ("block", "16k --bytes 4G", BLOCK, block),
-        ("raw", "8k --bytes 1G", RAW, raw),
-    ] {
+    for (what, size, id, [requests, kilobytes, merges, sectors, queue, wait, busy]) in
+        [("block", "16k --bytes 4G", BLOCK, block), ("raw", "8k --bytes 1G", RAW, raw)]
+    {
         let command = format!("stream sim:linux-disk --rw write --bs {size}");
         let record = record(program, &command)?;
         let seen = |column: &str| iostat(&record, id, column);
@@ -242,7 +241,8 @@ fn advice(program: &Path) -> anyhow::Result<Vec<Table>> {
         title: "Sectors of 4096 bytes".into(),
         command: command.into(),
         cells: vec![
-            Cell::new("direct sizes below 4096 that are refused, of 2", None, refused, Allowed::AtLeast(2.0)).following(),
+            Cell::new("direct sizes below 4096 that are refused, of 2", None, refused, Allowed::AtLeast(2.0))
+                .following(),
         ],
     };
     let raw = |system: &str| -> anyhow::Result<f64> {

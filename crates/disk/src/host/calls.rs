@@ -76,15 +76,6 @@ impl Host {
         Ok(())
     }
 
-    /// What passes before a call is made: the start of the program that makes it.
-    pub(super) fn start_ns(&mut self, call: &Call) -> u64 {
-        let cost = &self.params.cost;
-        if cost.program_start_ns == 0.0 || !matches!(call.operation, Operation::Read | Operation::Write) {
-            return 0;
-        }
-        nanos(cost.program_start_ns + cost.program_start_chance_ns * self.rng.uniform_unfolded())
-    }
-
     pub(super) fn call_ns(&mut self, call: &Call) -> u64 {
         let cost = &self.params.cost;
         match (call.operation, call.route) {
@@ -397,6 +388,6 @@ impl Host {
     clippy::cast_sign_loss,
     reason = "checked costs are not negative, and a call's are far below 2^53 ns"
 )]
-fn nanos(cost_ns: f64) -> u64 {
+pub(super) fn nanos(cost_ns: f64) -> u64 {
     cost_ns.round() as u64
 }

@@ -271,6 +271,15 @@ impl Host {
         }
     }
 
+    /// What passes before a call is made: the start of the program that makes it.
+    fn start_ns(&mut self, call: &Call) -> u64 {
+        let cost = &self.params.cost;
+        let is_transfer = matches!(call.operation, Operation::Read | Operation::Write);
+        let is_started = is_transfer && cost.program_start_ns > 0.0;
+        let mut chance = || cost.program_start_chance_ns * self.rng.uniform_unfolded();
+        if is_started { calls::nanos(cost.program_start_ns + chance()) } else { 0 }
+    }
+
     fn schedule(&mut self, at_ns: u64, event: Event) {
         self.events_made += 1;
         self.events.push(Reverse((at_ns.max(self.now_ns), self.events_made, event)));

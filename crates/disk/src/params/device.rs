@@ -377,9 +377,8 @@ impl ArrayParams {
         c.time("command_ns", self.command_ns)?;
         c.at_most("write_back_bytes", self.write_back_bytes, 64 << 30)?;
         c.span("gather_ns", self.gather_ns)?;
-        if self.gather_ns > 0 && self.write_back_bytes == 0 {
-            return Err(c.wrong("gather_ns", "needs a cache that holds the parts: write_back_bytes"));
-        }
+        let has_place = self.gather_ns == 0 || self.write_back_bytes > 0;
+        c.require("gather_ns", has_place, "needs a cache that holds the parts: write_back_bytes")?;
         c.at_most("members", self.members as u64, MAX_DEVICES)?;
         c.at_most("cached_rows", self.besides.map_or(0, |besides| besides.cached_rows) as u64, MAX_PLACES)?;
         let least = match self.level {
