@@ -41,7 +41,9 @@ impl Chosen {
         // A stack has a bottom: a device is never found below itself, and `Stack` has at most eight levels.
         let lower = stack.below.get(name)?;
         let kind = lower.kind.as_deref().map_or_else(String::new, |kind| format!(" ({kind})"));
-        self.words.push(format!("{name} counts nothing itself, so what is below it{kind} is counted"));
+        self.words.push(format!(
+            "{name} counts nothing itself, so the counters of the devices below it{kind} are used"
+        ));
         Some(product(lower.spread, self.choose_all(stack, &lower.names, counts)?))
     }
 

@@ -17,7 +17,7 @@ pub fn words_of(error: &IoError, target: &Target, sys: &Path) -> Option<String> 
     if let Some(gone) = gone(target, sys)
         && [EIO, ENXIO, ENODEV].contains(&error.errno)
     {
-        return Some(format!("{gone} is gone: the kernel knows it no more"));
+        return Some(format!("{gone} is gone: the kernel no longer lists it"));
     }
     if error.stream.is_none() || target.kind != TargetKind::Block {
         return None;
@@ -163,7 +163,7 @@ mod tests {
         let missing = target_on(0, "sdq", "65:0");
         for errno in [5, 6, 19] {
             let words = words_of(&error(errno, 0), &missing, &fake.sys()).unwrap();
-            assert_eq!(words, "sdq is gone: the kernel knows it no more");
+            assert_eq!(words, "sdq is gone: the kernel no longer lists it");
         }
         assert_eq!(words_of(&error(28, 0), &missing, &fake.sys()), None, "no room is another matter");
         assert_eq!(gone(&missing, Path::new("/nonexistent")), None, "without sysfs nothing is known");

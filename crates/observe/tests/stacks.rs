@@ -154,7 +154,10 @@ fn members_are_counted_where_the_array_counts_nothing() {
         assert_eq!(counted(&evidence), Some((names, least, most)), "{level}");
         assert_eq!(bytes(&evidence, Op::Write), u64::from(members) * 2 * MIB);
         let why = evidence.counted_for(0).unwrap().why.clone().unwrap();
-        assert_eq!(why, format!("md0 counts nothing itself, so what is below it ({level}) is counted"));
+        assert_eq!(
+            why,
+            format!("md0 counts nothing itself, so the counters of the devices below it ({level}) are used")
+        );
         assert!(!observer.describe().why_not_higher.unwrap().contains("md0"), "others stand for it");
     }
 }

@@ -27,7 +27,7 @@ fn what_was_done(record: &Record) -> String {
     };
     let bytes_per_pass = |cell: &CellRecord| Some(cell.result.bytes? / passes(cell));
     match cells::of(record, Experiment::Paths).filter_map(bytes_per_pass).max() {
-        Some(bytes) => format!(", {} a pass{block}", Bytes(bytes)),
+        Some(bytes) => format!(", {} per pass{block}", Bytes(bytes).approx()),
         None => block,
     }
 }

@@ -98,7 +98,11 @@ fn answer(
             let search = std::env::join_paths(directories).map_err(|error| format!("{program}: {error}"))?;
             let mut command = Command::new(found);
             command.args(arguments).arg("--").args(path).env_clear().env("LC_ALL", "C").env("PATH", search);
-            run(&mut command).map_err(|reason| format!("{program}: {reason}"))
+            run(&mut command).map_err(|reason| {
+                // Most programs begin their messages with their own name.
+                let named = reason.strip_prefix(program).is_some_and(|rest| rest.starts_with(": "));
+                if named { reason } else { format!("{program}: {reason}") }
+            })
         }
     }
 }

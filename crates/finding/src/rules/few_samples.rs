@@ -25,7 +25,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
                 1000).";
     vec![
         RULE.about(&cells, "too few samples", text, cited)
-            .advice("give more --budget, or ask for fewer cells"),
+            .advice("give more --budget, or measure fewer cells"),
     ]
 }
 

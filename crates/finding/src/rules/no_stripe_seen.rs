@@ -32,7 +32,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             };
             Some(
                 RULE.finding(
-                    format!("no stripe was seen ({sure} confidence that there is none to be seen)"),
+                    format!("no stripe was seen ({sure} confidence)"),
                     format!("{}{reach}", words::sentence(&reasons.join("; "))),
                 )
                 .evidence([

@@ -37,7 +37,7 @@ pub(super) const DISTURBED: Rule = rule("disturbed", Severity::Invalid, |analysi
     let text = "The device moved more data than the cell requested. Other I/O takes time from the measurement and makes it \
                 less steady.";
     let advice = "stop whatever else uses the device, or repeat the run when it is idle";
-    let findings = restated(DISTURBED, &cells, "others used the device", text, cite_verdict, advice);
+    let findings = restated(DISTURBED, &cells, "other programs used the device", text, cite_verdict, advice);
     findings.into_iter().map(Finding::covering_verdicts).collect()
 });
 
@@ -52,8 +52,7 @@ pub(super) const THROTTLED: Rule = rule("throttled", Severity::Invalid, |analysi
 
 pub(super) const CPU_BOUND: Rule = rule("cpu-bound", Severity::Cause, |analysis| {
     let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::CpuBound));
-    let text = "Processor time of this process fills nearly all of the elapsed time: a faster device would give the same \
-                figure.";
+    let text = "rdsk used the processor for nearly all of the elapsed time: a faster device would give the same figure.";
     let advice = "raise --streams or --bs to see what the device can do beyond one processor";
     restated(CPU_BOUND, &cells, "the processor is the limit", text, cite_cpu, advice)
 });
