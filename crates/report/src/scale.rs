@@ -3,7 +3,7 @@
 
 use crate::cells;
 use crate::chart::{self, Axes, Series};
-use crate::figures::{MISSING, Unit, or_missing, significant};
+use crate::figures::{MISSING, Unit, compared, or_missing, significant};
 use crate::page::{Page, Tone};
 use rdsk_analysis::Analysis;
 use rdsk_analysis::groups::{by_key, distinct};
@@ -307,22 +307,6 @@ fn draw_directions(page: &mut Page, grids: &[Grid<'_>]) {
             );
             page.sentence(Tone::Plain, "  ", text);
         }
-    }
-}
-
-/// `10 % slower than`, `27 to 33 % faster than`: how much faster something is, in percent, at least and at most.
-fn compared(low: f64, high: f64) -> String {
-    let word = |percent: f64| if percent < 0.0 { "slower" } else { "faster" };
-    let size = |percent: f64| format!("{:.0}", percent.abs());
-    let (least, most) = if high < 0.0 { (size(high), size(low)) } else { (size(low), size(high)) };
-    if least == "0" && most == "0" {
-        "as fast as".into()
-    } else if word(low) != word(high) {
-        format!("between {least} % slower and {most} % faster than")
-    } else if least == most {
-        format!("{most} % {} than", word(low))
-    } else {
-        format!("{least} to {most} % {} than", word(low))
     }
 }
 
