@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn failures_have_reasons() {
         let (_kept, source) = source_with("wipefs", "echo 'wipefs: error: no' >&2; exit 1");
-        assert_eq!(wipefs(&source, Path::new("/dev/x"), "x").unwrap_err(), "wipefs: wipefs: error: no");
+        assert_eq!(wipefs(&source, Path::new("/dev/x"), "x").unwrap_err(), "wipefs: error: no");
         assert_eq!(lsblk(&source, Path::new("/dev/x"), "x").unwrap_err(), "lsblk is not installed");
         let (_kept, source) = source_with("lsblk", "echo '{\"blockdevices\": ['");
         assert!(lsblk(&source, Path::new("/dev/x"), "x").unwrap_err().contains("no valid answer"));
