@@ -107,7 +107,7 @@ impl Array {
                 (self.gather(received_ns, request), Ok(()))
             }
             Op::Write => {
-                for part in self.parts(request) {
+                for part in parts(request, self.stripe_bytes()) {
                     let held = self.gather.take_stripe(part.stripe);
                     self.release(received_ns, &held);
                 }
@@ -190,7 +190,7 @@ impl Array {
     /// Takes a write into the protected cache, which holds it back until its stripe is whole, old or in the way; returns the
     /// time at which the write completes for the host.
     fn gather(&mut self, received_ns: u64, request: Request) -> u64 {
-        for part in self.parts(request) {
+        for part in parts(request, self.stripe_bytes()) {
             self.gather.add(received_ns, part);
             if let Some(whole) = self.gather.take_whole(part.stripe, self.stripe_bytes()) {
                 self.release(received_ns, &[whole]);
@@ -232,17 +232,13 @@ impl Array {
         done_ns
     }
 
-    fn parts(&self, request: Request) -> Vec<Part> {
-        parts(request, self.stripe_bytes())
-    }
-
     fn in_parts(
         &mut self,
         now_ns: u64,
         request: Request,
         serve: fn(&mut Array, u64, Part, Force) -> (u64, Outcome),
     ) -> (u64, Outcome) {
-        let parts = self.parts(request);
+        let parts = parts(request, self.stripe_bytes());
         parts
             .into_iter()
             .fold((now_ns, Ok(())), |latest, part| later(latest, serve(self, now_ns, part, request.force)))

@@ -65,7 +65,7 @@ fn draw_one(page: &mut Page, record: &Record, finding: &Finding) {
     page.sentence(Tone::Heading, "  ", headed(finding));
     page.sentence(Tone::Plain, "    ", first_sentences(&finding.text));
     for line in finding.evidence.iter().take(MAX_SHOWN) {
-        page.line(format!("    | {line}"));
+        page.sentence(Tone::Plain, "    | ", line);
     }
     if let Some(advice) = advice(record, finding) {
         page.sentence(Tone::Plain, "    > ", advice);
