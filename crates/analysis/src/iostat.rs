@@ -8,7 +8,7 @@
 //! differences remain: sysstat measures the interval in hundredths of a second and we in nanoseconds, and if a
 //! counter went back sysstat prints a huge number and we give no row.
 
-use rdsk_model::{DeviceEvidence, DiskStat};
+use rdsk_model::{DeviceEvidence, DiskStat, Op};
 
 const NS_PER_S: f64 = 1e9;
 const MS_PER_S: f64 = 1e3;
@@ -21,28 +21,35 @@ const SECTORS_PER_KB: f64 = 2.0;
     reason = "each field is the sysstat column that COLUMNS states; docs/iostat.md explains them"
 )]
 pub struct Iostat {
-    pub r_s: f64,
-    pub rkb_s: f64,
-    pub rrqm_s: f64,
-    pub rrqm_percent: f64,
-    pub r_await: f64,
-    pub rareq_sz: f64,
-    pub w_s: f64,
-    pub wkb_s: f64,
-    pub wrqm_s: f64,
-    pub wrqm_percent: f64,
-    pub w_await: f64,
-    pub wareq_sz: f64,
-    pub d_s: f64,
-    pub dkb_s: f64,
-    pub drqm_s: f64,
-    pub drqm_percent: f64,
-    pub d_await: f64,
-    pub dareq_sz: f64,
+    pub reads: Direction,
+    pub writes: Direction,
+    pub discards: Direction,
     pub f_s: f64,
     pub f_await: f64,
     pub aqu_sz: f64,
     pub util_percent: f64,
+}
+
+/// The columns that reads, writes and discards have alike: `r_s` is `reads.ios_s`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "as in Iostat")]
+pub struct Direction {
+    pub ios_s: f64,
+    pub kb_s: f64,
+    pub rqm_s: f64,
+    pub rqm_percent: f64,
+    pub await_ms: f64,
+    pub areq_sz: f64,
+}
+
+impl Iostat {
+    /// The columns of one direction.
+    pub fn of(&self, op: Op) -> &Direction {
+        match op {
+            Op::Read => &self.reads,
+            Op::Write => &self.writes,
+        }
+    }
 }
 
 /// A column: sysstat's name and the figure.
@@ -50,24 +57,24 @@ pub type Column = (&'static str, fn(&Iostat) -> f64);
 
 /// The columns of `iostat -x`, in sysstat's order of `iostat -x` with one direction after the other.
 pub const COLUMNS: [Column; 22] = [
-    ("r/s", |row| row.r_s),
-    ("rkB/s", |row| row.rkb_s),
-    ("rrqm/s", |row| row.rrqm_s),
-    ("%rrqm", |row| row.rrqm_percent),
-    ("r_await", |row| row.r_await),
-    ("rareq-sz", |row| row.rareq_sz),
-    ("w/s", |row| row.w_s),
-    ("wkB/s", |row| row.wkb_s),
-    ("wrqm/s", |row| row.wrqm_s),
-    ("%wrqm", |row| row.wrqm_percent),
-    ("w_await", |row| row.w_await),
-    ("wareq-sz", |row| row.wareq_sz),
-    ("d/s", |row| row.d_s),
-    ("dkB/s", |row| row.dkb_s),
-    ("drqm/s", |row| row.drqm_s),
-    ("%drqm", |row| row.drqm_percent),
-    ("d_await", |row| row.d_await),
-    ("dareq-sz", |row| row.dareq_sz),
+    ("r/s", |row| row.reads.ios_s),
+    ("rkB/s", |row| row.reads.kb_s),
+    ("rrqm/s", |row| row.reads.rqm_s),
+    ("%rrqm", |row| row.reads.rqm_percent),
+    ("r_await", |row| row.reads.await_ms),
+    ("rareq-sz", |row| row.reads.areq_sz),
+    ("w/s", |row| row.writes.ios_s),
+    ("wkB/s", |row| row.writes.kb_s),
+    ("wrqm/s", |row| row.writes.rqm_s),
+    ("%wrqm", |row| row.writes.rqm_percent),
+    ("w_await", |row| row.writes.await_ms),
+    ("wareq-sz", |row| row.writes.areq_sz),
+    ("d/s", |row| row.discards.ios_s),
+    ("dkB/s", |row| row.discards.kb_s),
+    ("drqm/s", |row| row.discards.rqm_s),
+    ("%drqm", |row| row.discards.rqm_percent),
+    ("d_await", |row| row.discards.await_ms),
+    ("dareq-sz", |row| row.discards.areq_sz),
     ("f/s", |row| row.f_s),
     ("f_await", |row| row.f_await),
     ("aqu-sz", |row| row.aqu_sz),
@@ -90,42 +97,20 @@ pub fn waiting_mean(device: &DeviceEvidence) -> Option<f64> {
 /// are 0, and a counter that the kernel does not have counts as 0, as in sysstat.
 pub fn row_of(delta: &DiskStat, interval_ns: u64) -> Iostat {
     let per_s = |count: u64| over(float(count) * NS_PER_S, float(interval_ns));
-    // The columns of all three directions are computed alike: counts, merges, sectors and milliseconds.
-    let direction = |[ios, merges, sectors, ticks_ms]: [u64; 4]| {
-        (
-            [per_s(ios), per_s(sectors) / SECTORS_PER_KB, per_s(merges)],
-            over(float(merges) * 100.0, float(merges) + float(ios)),
-            over(float(ticks_ms), float(ios)),
-            over(float(sectors) / SECTORS_PER_KB, float(ios)),
-        )
+    let direction = |[ios, merges, sectors, ticks_ms]: [u64; 4]| Direction {
+        ios_s: per_s(ios),
+        kb_s: per_s(sectors) / SECTORS_PER_KB,
+        rqm_s: per_s(merges),
+        rqm_percent: over(float(merges) * 100.0, float(merges) + float(ios)),
+        await_ms: over(float(ticks_ms), float(ios)),
+        areq_sz: over(float(sectors) / SECTORS_PER_KB, float(ios)),
     };
-    let read = [delta.read_ios, delta.read_merges, delta.read_sectors, delta.read_ticks_ms];
-    let ([r_s, rkb_s, rrqm_s], rrqm_percent, r_await, rareq_sz) = direction(read);
-    let write = [delta.write_ios, delta.write_merges, delta.write_sectors, delta.write_ticks_ms];
-    let ([w_s, wkb_s, wrqm_s], wrqm_percent, w_await, wareq_sz) = direction(write);
-    let discard = [delta.discard_ios, delta.discard_merges, delta.discard_sectors, delta.discard_ticks_ms];
-    let ([d_s, dkb_s, drqm_s], drqm_percent, d_await, dareq_sz) =
-        direction(discard.map(|count| count.unwrap_or(0)));
+    let discards = [delta.discard_ios, delta.discard_merges, delta.discard_sectors, delta.discard_ticks_ms];
     let flush_ios = delta.flush_ios.unwrap_or(0);
     Iostat {
-        r_s,
-        rkb_s,
-        rrqm_s,
-        rrqm_percent,
-        r_await,
-        rareq_sz,
-        w_s,
-        wkb_s,
-        wrqm_s,
-        wrqm_percent,
-        w_await,
-        wareq_sz,
-        d_s,
-        dkb_s,
-        drqm_s,
-        drqm_percent,
-        d_await,
-        dareq_sz,
+        reads: direction([delta.read_ios, delta.read_merges, delta.read_sectors, delta.read_ticks_ms]),
+        writes: direction([delta.write_ios, delta.write_merges, delta.write_sectors, delta.write_ticks_ms]),
+        discards: direction(discards.map(|count| count.unwrap_or(0))),
         f_s: per_s(flush_ios),
         f_await: over(float(delta.flush_ticks_ms.unwrap_or(0)), float(flush_ios)),
         aqu_sz: per_s(delta.time_in_queue_ms) / MS_PER_S,
@@ -154,26 +139,26 @@ mod tests {
     /// Prints as `iostat -o JSON` does, in its order of columns.
     fn printed(row: &Iostat) -> String {
         let columns = [
-            row.r_s,
-            row.w_s,
-            row.d_s,
+            row.reads.ios_s,
+            row.writes.ios_s,
+            row.discards.ios_s,
             row.f_s,
-            row.rkb_s,
-            row.wkb_s,
-            row.dkb_s,
-            row.rrqm_s,
-            row.wrqm_s,
-            row.drqm_s,
-            row.rrqm_percent,
-            row.wrqm_percent,
-            row.drqm_percent,
-            row.r_await,
-            row.w_await,
-            row.d_await,
+            row.reads.kb_s,
+            row.writes.kb_s,
+            row.discards.kb_s,
+            row.reads.rqm_s,
+            row.writes.rqm_s,
+            row.discards.rqm_s,
+            row.reads.rqm_percent,
+            row.writes.rqm_percent,
+            row.discards.rqm_percent,
+            row.reads.await_ms,
+            row.writes.await_ms,
+            row.discards.await_ms,
             row.f_await,
-            row.rareq_sz,
-            row.wareq_sz,
-            row.dareq_sz,
+            row.reads.areq_sz,
+            row.writes.areq_sz,
+            row.discards.areq_sz,
             row.aqu_sz,
             row.util_percent,
         ];
@@ -215,14 +200,14 @@ mod tests {
         let wrapped_before = "100 10 800 50 200 20 1600 400 0 300 4294967000 5 1 40 4294967290 3 2";
         let wrapped_after = "345 67 9012 1234 777 333 8888 4567 3 2500 500 15 4 400 77 13 22";
         let wrapped = row(wrapped_before, wrapped_after, 3_000_000_000);
-        assert_eq!(format!("{:.2} {:.2}", wrapped.aqu_sz, wrapped.d_await), "0.27 8.30");
+        assert_eq!(format!("{:.2} {:.2}", wrapped.aqu_sz, wrapped.discards.await_ms), "0.27 8.30");
         let old_kernel = row(
             "100 10 800 50 200 20 1600 400 0 300 450",
             "345 67 9012 1234 777 333 8888 4567 3 2500 9876",
             3_000_000_000,
         );
-        assert_eq!((old_kernel.d_s, old_kernel.f_s, old_kernel.f_await), (0.0, 0.0, 0.0));
-        assert_eq!(format!("{:.2}", old_kernel.wrqm_percent), "35.17");
+        assert_eq!((old_kernel.discards.ios_s, old_kernel.f_s, old_kernel.f_await), (0.0, 0.0, 0.0));
+        assert_eq!(format!("{:.2}", old_kernel.writes.rqm_percent), "35.17");
     }
 
     /// Pairs of lines that stood in /proc/diskstats around real work on a loop device (23 direct reads; a buffered write
@@ -241,8 +226,8 @@ mod tests {
     #[test]
     fn no_interval_gives_no_rate() {
         let row = row(FIRST, "101 10 808 53 200 20 1600 400 0 300 450 5 1 40 7 3 2", 0);
-        assert_eq!((row.r_s, row.aqu_sz, row.util_percent), (0.0, 0.0, 0.0));
-        assert_eq!((row.r_await, row.rareq_sz), (3.0, 4.0));
+        assert_eq!((row.reads.ios_s, row.aqu_sz, row.util_percent), (0.0, 0.0, 0.0));
+        assert_eq!((row.reads.await_ms, row.reads.areq_sz), (3.0, 4.0));
     }
 
     proptest! {
@@ -256,7 +241,7 @@ mod tests {
                 let value: f64 = column.parse().unwrap();
                 prop_assert!(value.is_finite() && value >= 0.0, "{column} of {row:?}");
             }
-            prop_assert!(row.rrqm_percent <= 100.0 && row.wrqm_percent <= 100.0 && row.drqm_percent <= 100.0);
+            prop_assert!(row.reads.rqm_percent <= 100.0 && row.writes.rqm_percent <= 100.0 && row.discards.rqm_percent <= 100.0);
         }
     }
 
@@ -265,7 +250,7 @@ mod tests {
         let device =
             |interval_ns, diskstat| DeviceEvidence { interval_ns, diskstat, ..DeviceEvidence::default() };
         let read = DiskStat { read_ios: 5, ..DiskStat::default() };
-        assert_eq!(iostat_row(&device(Some(500_000_000), Some(read))).map(|row| row.r_s), Some(10.0));
+        assert_eq!(iostat_row(&device(Some(500_000_000), Some(read))).map(|row| row.reads.ios_s), Some(10.0));
         for (interval_ns, diskstat) in [(Some(0), Some(read)), (None, Some(read)), (Some(1), None)] {
             assert_eq!(iostat_row(&device(interval_ns, diskstat)), None);
         }

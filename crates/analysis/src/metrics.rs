@@ -16,13 +16,18 @@ pub fn page_bytes(record: &Record) -> u64 {
 }
 
 /// A target of the Record by its index.
-pub(crate) fn target(record: &Record, index: u32) -> Option<&Target> {
+pub fn target(record: &Record, index: u32) -> Option<&Target> {
     record.targets.iter().find(|target| target.index == index)
 }
 
-/// The device under a cell's first target.
-pub(crate) fn first_device<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Device> {
-    target(record, *cell.workload.targets.first()?)?.device.as_ref()
+/// The first target of a cell.
+pub fn first_target<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Target> {
+    target(record, *cell.workload.targets.first()?)
+}
+
+/// The device under it.
+pub fn first_device<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Device> {
+    first_target(record, cell)?.device.as_ref()
 }
 
 /// The devices whose counters stand for the cell's targets, each once even when two targets share it: a target's own device,
@@ -92,7 +97,7 @@ pub fn busy_share(cell: &CellRecord, device: &DeviceEvidence) -> Option<f64> {
 }
 
 /// Bytes that one device moved in one direction.
-pub(crate) fn bytes_of(device: &DeviceEvidence, op: Op) -> Option<u64> {
+pub fn bytes_of(device: &DeviceEvidence, op: Op) -> Option<u64> {
     match op {
         Op::Read => device.read_bytes,
         Op::Write => device.write_bytes,
@@ -133,17 +138,6 @@ pub fn returned_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
 /// The iostat row of the first target's device.
 pub fn row(cell: &CellRecord) -> Option<Iostat> {
     iostat_row(devices(cell)?.first()?)
-}
-
-/// Mean request size that the first target's device saw in one direction, in bytes (`rareq-sz`, `wareq-sz`); `None`
-/// without requests.
-pub fn request_bytes(cell: &CellRecord, op: Op) -> Option<f64> {
-    let row = row(cell)?;
-    let kilobytes = match op {
-        Op::Read => row.rareq_sz,
-        Op::Write => row.wareq_sz,
-    };
-    (kilobytes > 0.0).then_some(kilobytes * 1024.0)
 }
 
 /// What the kernel charged to this process in one direction.
@@ -194,6 +188,11 @@ pub fn mean_request_bytes(cell: &CellRecord, op: Op) -> Option<f64> {
 pub fn read_bytes_per_io(cell: &CellRecord) -> Option<f64> {
     let ops = cell.result.ops.filter(|&ops| ops > 0)?;
     Some(ratio(process_bytes(cell, Op::Read)?, ops))
+}
+
+/// Flushes per I/O of the cell.
+pub fn flushes_per_io(cell: &CellRecord) -> Option<f64> {
+    Some(ratio(flushes(cell)?, cell.result.ops.filter(|&ops| ops > 0)?))
 }
 
 /// Passes of the cell, at least 1: totals divided by it are the figures of one pass.
@@ -260,6 +259,16 @@ pub fn has_reached_depth(cell: &CellRecord) -> bool {
 /// One count over another as a plain figure; callers check for zero.
 pub fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
+}
+
+/// The whole part of a count of bytes or nanoseconds that was computed.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "far below 2^53, and what is negative counts as 0"
+)]
+pub fn whole(count: f64) -> u64 {
+    count as u64
 }
 
 /// Nanoseconds as seconds.

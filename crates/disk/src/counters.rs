@@ -83,16 +83,6 @@ impl Counters {
         }
     }
 
-    /// Mean number of requests waiting; NaN over no time.
-    pub fn waiting_mean(&self) -> f64 {
-        self.waiting_ns as f64 / self.at_ns as f64
-    }
-
-    /// Mean number of requests at the device; NaN over no time.
-    pub fn active_mean(&self) -> f64 {
-        self.active_ns as f64 / self.at_ns as f64
-    }
-
     /// Adds up to `now_ns` the time that `waiting` and `active` requests spent.
     pub(crate) fn spend(&mut self, now_ns: u64, waiting: usize, active: usize) {
         let spent_ns = now_ns.saturating_sub(self.at_ns);

@@ -4,33 +4,19 @@ use crate::request::Fault;
 
 /// Why a system cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "a name as given, a key with its tables, a reason in words, a line from 1")]
 pub enum ParamError {
     /// No built-in system has this name.
     #[error("no simulated system is named \"{}\"", rdsk_units::printable(.name))]
-    UnknownName {
-        /// The name as given.
-        name: String,
-    },
-    /// The text is not TOML, or has unknown keys or wrong types.
+    UnknownName { name: String },
+    /// The text is not TOML, or has unknown keys or wrong types. The key is known where the text is TOML; the line is not
+    /// where the text is a variant of another.
     #[error("{}: {}", place(*.line, key.as_deref()), rdsk_units::printable(.reason))]
-    Malformed {
-        /// Line in the text, from 1; `None` where the text is a variant of another and the line is not known.
-        line: Option<usize>,
-        /// The key, with its tables, where the text is TOML.
-        key: Option<String>,
-        /// The parser's message.
-        reason: String,
-    },
-    /// A value that no device or host can have.
+    Malformed { line: Option<usize>, key: Option<String>, reason: String },
+    /// A value that no device or host can have. The line is unknown where the key `luns[0].device.disk.rpm` does not stand
+    /// in the text, but in a variant's base, or is a default.
     #[error("{}: {reason}", place(*.line, Some(.key)))]
-    Impossible {
-        /// Line in the text, from 1; `None` where the key does not stand in the text (a variant's base, or a default).
-        line: Option<usize>,
-        /// The key, with its tables: `luns[0].device.disk.rpm`.
-        key: String,
-        /// Why it cannot be.
-        reason: String,
-    },
+    Impossible { line: Option<usize>, key: String, reason: String },
 }
 
 impl ParamError {
@@ -60,25 +46,16 @@ fn place(line: Option<usize>, key: Option<&str>) -> String {
 
 /// Why a host refused a call, before any request was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the fields are what the messages above them say")]
 pub enum HostError {
     /// Direct I/O must be whole sectors (EINVAL).
     #[error(
         "direct I/O of {bytes} bytes at byte {offset_bytes} is not made of whole {sector_bytes}-byte sectors"
     )]
-    Misaligned {
-        /// First byte of the call.
-        offset_bytes: u64,
-        /// Size of the call.
-        bytes: u64,
-        /// The sector.
-        sector_bytes: u64,
-    },
+    Misaligned { offset_bytes: u64, bytes: u64, sector_bytes: u64 },
     /// The system has fewer LUNs.
     #[error("there is no LUN {lun}")]
-    NoSuchLun {
-        /// The index asked for.
-        lun: usize,
-    },
+    NoSuchLun { lun: usize },
     /// A call of no bytes, or past the end (the device's own answer).
     #[error(transparent)]
     Device(#[from] Fault),

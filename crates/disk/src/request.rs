@@ -61,21 +61,14 @@ impl Request {
 
 /// Why a device failed a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the fields are what the messages above them say")]
 pub enum Fault {
-    /// The media could not be read or written (EIO).
+    /// The media could not be read or written (EIO): the first byte of the request that is bad.
     #[error("input/output error at byte {offset_bytes}")]
-    Media {
-        /// The first byte of the request that is bad.
-        offset_bytes: u64,
-    },
-    /// The request reaches past the end of the device.
+    Media { offset_bytes: u64 },
+    /// The request reaches past the end of the device: its end, and that of the device.
     #[error("byte {end_bytes} is past the end of the device ({capacity_bytes} bytes)")]
-    PastEnd {
-        /// The byte after the request's last.
-        end_bytes: u64,
-        /// The size of the device.
-        capacity_bytes: u64,
-    },
+    PastEnd { end_bytes: u64, capacity_bytes: u64 },
 }
 
 /// When and how a request ended.

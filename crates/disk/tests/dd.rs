@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{call, dd, host, near};
+use common::{active_mean, call, dd, host, near, waiting_mean};
 use rdsk_disk::{Host, Op, Operation, Route, Stability, parse};
 
 mod hpux {
@@ -82,8 +82,8 @@ mod iostat {
         let s = seen.at_ns as f64 / 1e9;
         near("w/s", seen.writes as f64 / s, 13006.1, 0.1);
         near("MB/s", seen.write_bytes as f64 / s / 1_048_576.0, 101.6, 0.1);
-        near("wait", seen.waiting_mean(), 133.5, 0.1);
-        near("actv", seen.active_mean(), 256.4, 0.1);
+        near("wait", waiting_mean(&seen), 133.5, 0.1);
+        near("actv", active_mean(&seen), 256.4, 0.1);
         near("wsvc ms", seen.waiting_ns as f64 / seen.writes as f64 / 1e6, 10.3, 0.1);
         near("asvc ms", seen.active_ns as f64 / seen.writes as f64 / 1e6, 19.7, 0.1);
         near("%w", seen.wait_busy_ns as f64 / seen.at_ns as f64 * 100.0, 100.0, 0.01);
@@ -96,7 +96,7 @@ mod iostat {
         let s = seen.at_ns as f64 / 1e9;
         near("w/s", seen.writes as f64 / s, 2805.0, 0.1);
         near("MB/s", seen.write_bytes as f64 / s / 1_048_576.0, 43.8, 0.1);
-        near("actv", seen.active_mean(), 0.9, 0.1);
+        near("actv", active_mean(&seen), 0.9, 0.1);
         near("asvc ms", seen.active_ns as f64 / seen.writes as f64 / 1e6, 0.3, 0.1);
         near("%b", seen.busy_ns as f64 / seen.at_ns as f64 * 100.0, 87.0, 0.1);
         assert_eq!(seen.queue_max, 1);
@@ -110,7 +110,7 @@ mod iostat {
         near("wkB/s", seen.write_bytes as f64 / s / 1024.0, 57868.0, 0.1);
         near("wrqm/s", seen.write_merges as f64 / s, 14098.0, 0.1);
         near("avgrq-sz", seen.write_bytes as f64 / 512.0 / seen.writes as f64, 1006.4, 0.1);
-        near("avgqu-sz", seen.waiting_mean() + seen.active_mean(), 140.86, 0.1);
+        near("avgqu-sz", waiting_mean(&seen) + active_mean(&seen), 140.86, 0.1);
         near("await ms", (seen.waiting_ns + seen.active_ns) as f64 / seen.writes as f64 / 1e6, 1325.4, 0.1);
         near("svctm ms", seen.busy_ns as f64 / seen.writes as f64 / 1e6, 8.70, 0.1);
         near("%util", seen.busy_ns as f64 / seen.at_ns as f64 * 100.0, 100.0, 0.01);
@@ -123,7 +123,7 @@ mod iostat {
         near("w/s", seen.writes as f64 / s, 3645.0, 0.1);
         near("wkB/s", seen.write_bytes as f64 / s / 1024.0, 29160.0, 0.1);
         near("avgrq-sz", seen.write_bytes as f64 / 512.0 / seen.writes as f64, 16.0, 0.0);
-        near("avgqu-sz", seen.waiting_mean() + seen.active_mean(), 0.63, 0.1);
+        near("avgqu-sz", waiting_mean(&seen) + active_mean(&seen), 0.63, 0.1);
         near("await ms", (seen.waiting_ns + seen.active_ns) as f64 / seen.writes as f64 / 1e6, 0.18, 0.1);
         near("svctm ms", seen.busy_ns as f64 / seen.writes as f64 / 1e6, 0.17, 0.1);
         near("%util", seen.busy_ns as f64 / seen.at_ns as f64 * 100.0, 62.9, 0.1);
@@ -136,7 +136,7 @@ mod iostat {
         let s = seen.at_ns as f64 / 1e9;
         near("w/s", seen.writes as f64 / s, 154.0, 0.1);
         near("MB/s", seen.write_bytes as f64 / s / 1_048_576.0, 154.0, 0.1);
-        near("actv", seen.active_mean(), 10.0, 0.1);
+        near("actv", active_mean(&seen), 10.0, 0.1);
         near("asvc ms", seen.active_ns as f64 / seen.writes as f64 / 1e6, 64.7, 0.1);
         assert_eq!(seen.waiting_ns, 0);
     }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{call, shuffled};
+use common::{active_mean, call, shuffled, waiting_mean};
 use proptest::prelude::*;
 use rdsk_disk::{
     ArrayParams, Device, DeviceParams, DiskParams, Host, HostParams, LunParams, Op, Operation, RaidLevel,
@@ -294,7 +294,7 @@ proptest! {
         let rate = returned as f64 / elapsed_ns;
         let by_law = rate * (in_calls_ns as f64 / returned as f64);
         prop_assert!((by_law / depth as f64 - 1.0).abs() < 0.01, "{by_law} of {depth} streams");
-        let in_queue = seen.waiting_mean() + seen.active_mean();
+        let in_queue = waiting_mean(&seen) + active_mean(&seen);
         let latency_ns = seen.read_ns as f64 / seen.reads as f64;
         let by_law = seen.reads as f64 / elapsed_ns * latency_ns;
         prop_assert!((in_queue / by_law - 1.0).abs() < 0.01, "{in_queue} in the queue, {by_law} by the law");

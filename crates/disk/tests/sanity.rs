@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{call, host, streams};
+use common::{active_mean, call, host, streams, waiting_mean};
 use proptest::prelude::*;
 use rdsk_disk::{Device, DeviceParams, Host, NAMES, Op, Operation, Request, Route, Stability, load};
 use rdsk_stats::rng::SplitMix64;
@@ -118,7 +118,7 @@ fn littles_law_holds_in_steady_state() {
         let rate = streams(&mut host, Operation::Read, Route::Direct, 65_536, count);
         let luns = host.paths().luns();
         let seen: Vec<_> = (0..luns).map(|lun| host.counters(lun)).collect();
-        let in_queue: f64 = seen.iter().map(|lun| lun.waiting_mean() + lun.active_mean()).sum();
+        let in_queue: f64 = seen.iter().map(|lun| waiting_mean(lun) + active_mean(lun)).sum();
         let requests: u64 = seen.iter().map(|lun| lun.reads).sum();
         let spent_ns: u128 = seen.iter().map(|lun| lun.waiting_ns + lun.active_ns).sum();
         let latency_s = spent_ns as f64 / requests as f64 / 1e9;

@@ -40,14 +40,9 @@ pub enum EngineError {
     /// The page cache could not be brought into the requested state.
     #[error("cannot prepare the page cache of {target}")]
     Cache { target: String, source: io::Error },
-    /// Closing or flushing failed after writing.
+    /// The action, `close` or `flush`, failed after writing.
     #[error("{action} of {target} failed: written data may be lost")]
-    Flush {
-        /// `close` or `flush`.
-        action: &'static str,
-        target: String,
-        source: io::Error,
-    },
+    Flush { action: &'static str, target: String, source: io::Error },
     /// The stop flag was raised before the first I/O to the target of this name.
     #[error("interrupted while preparing {0}")]
     Interrupted(String),

@@ -2,8 +2,8 @@
 #![allow(unsafe_code, reason = "close(2) by number, to see its result")]
 
 use crate::error::EngineError;
-use rdsk_model::{IoPath, Sync, TargetKind};
-use rdsk_targets::{Access, Claim, OpenMode};
+use rdsk_model::TargetKind;
+use rdsk_targets::{Claim, OpenMode};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 
@@ -43,8 +43,7 @@ impl<'a> OpenTarget<'a> {
     /// Flushes the target through a descriptor of its own, which need not be able to write. For a block device this sends
     /// the flush that its last close did not.
     pub(crate) fn make_stable(&self) -> Result<(), EngineError> {
-        let mode = OpenMode { access: Access::Read, path: IoPath::Buffered, sync: Sync::None };
-        let fd = self.claim.open(mode)?;
+        let fd = self.claim.open(OpenMode::READ)?;
         let flushed = match self.claim.target.kind {
             TargetKind::Block => rustix::fs::fsync(&fd),
             TargetKind::File | TargetKind::Sim => rustix::fs::fdatasync(&fd),

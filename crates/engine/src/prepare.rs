@@ -3,10 +3,10 @@
 use crate::error::EngineError;
 use crate::job::Prepared;
 use crate::open_target::OpenTarget;
-use rdsk_model::{CacheState, IoPath, PageCacheState, StopFlag, Sync, TargetKind, Workload};
+use rdsk_model::{CacheState, PageCacheState, StopFlag, TargetKind, Workload};
 use rdsk_sys::cache::{CacheStat, cachestat, drop_block_device, drop_cached, page_size};
 use rdsk_sys::io::{Flags, pread2};
-use rdsk_targets::{Access, OpenMode};
+use rdsk_targets::OpenMode;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -93,8 +93,7 @@ fn cool(workload: &Workload, target: &OpenTarget<'_>) -> bool {
 /// Reads the span through the page cache until all of it is cached; returns whether it is.
 fn warm(workload: &Workload, target: &OpenTarget<'_>, stop: &StopFlag) -> Result<bool, EngineError> {
     let (_, _, pages) = pages_of(workload);
-    let mode = OpenMode { access: Access::Read, path: IoPath::Buffered, sync: Sync::None };
-    let reader = target.claim.open(mode)?;
+    let reader = target.claim.open(OpenMode::READ)?;
     // Read-ahead beyond the span would still be in progress when the measurement starts, and count as reads of other
     // programs.
     let _ = rustix::fs::fadvise(&reader, 0, None, rustix::fs::Advice::Random);

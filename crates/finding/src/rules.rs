@@ -6,7 +6,6 @@ mod cold_not_reached;
 mod common;
 mod direct_refused;
 mod direct_vs_buffered;
-mod drift;
 mod durable_write_cost;
 mod few_samples;
 mod larger_blocks_help;
@@ -20,13 +19,13 @@ mod page_write_no_read;
 mod passes_differ;
 mod path_cause;
 mod queue_depth_not_reached;
+mod rate_trends;
 mod read_modify_write;
 mod requests_merged;
 mod requests_split;
 mod restated_verdicts;
 mod scale_knee;
 mod single_writer_depth;
-mod slow_start;
 mod slows_down;
 mod speed_by_position;
 mod stalls;
@@ -108,6 +107,19 @@ impl Rule {
         let title = format!("{title}: {}", common::how_many(cells));
         self.finding(title, text).evidence(evidence).cells(cells.iter().copied())
     }
+
+    /// The same with advice; none without cells.
+    fn about_any(
+        &self,
+        cells: &[&CellRecord],
+        title: &str,
+        text: impl Into<String>,
+        cite: impl Fn(&CellRecord) -> String,
+        advice: &str,
+    ) -> Vec<Finding> {
+        let is_any = (!cells.is_empty()).then(|| self.about(cells, title, text, cite).advice(advice));
+        is_any.into_iter().collect()
+    }
 }
 
 /// Every rule, the gravest [`Severity`] first.
@@ -123,14 +135,14 @@ pub const RULES: &[Rule] = &[
     write_cache_full::RULE,
     slows_down::RULE,
     stalls::RULE,
-    drift::RULE,
+    rate_trends::DRIFT,
     passes_differ::RULE,
     latency_bands::RULE,
     speed_by_position::RULE,
     stripe_geometry::RULE,
     stripe_hints_differ::RULE,
     no_stripe_seen::RULE,
-    slow_start::RULE,
+    rate_trends::SLOW_START,
     restated_verdicts::CPU_BOUND,
     queue_depth_not_reached::RULE,
     uring_on_workers::RULE,

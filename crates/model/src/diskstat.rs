@@ -2,6 +2,7 @@
 //! their growth over an interval. It holds and adds them; reading them is `observe`'s, the columns of iostat `analysis`'.
 
 use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
 
 /// The kernel's sector in every counter, whatever the device's block size.
 pub const SECTOR_BYTES: u64 = 512;
@@ -85,28 +86,39 @@ impl DiskStat {
         })
     }
 
+    /// Joins two samples of one device, or two growths, counter by counter: `each` gets the name of a counter and its two
+    /// values. A counter that one of the two does not have is unknown; `in_flight` is a level, and the later one counts.
+    ///
+    /// # Errors
+    /// The first of `each`.
+    pub fn join<E>(
+        &self,
+        later: &Self,
+        each: impl Fn(&'static str, u64, u64) -> Result<u64, E>,
+    ) -> Result<Self, E> {
+        macro_rules! joined {
+            ($($always:ident),+; $($maybe:ident),+) => {
+                Ok(Self {
+                    $($always: each(stringify!($always), self.$always, later.$always)?,)+
+                    in_flight: later.in_flight,
+                    $($maybe: match (self.$maybe, later.$maybe) {
+                        (Some(one), Some(other)) => Some(each(stringify!($maybe), one, other)?),
+                        _ => None,
+                    },)+
+                })
+            };
+        }
+        joined!(
+            read_ios, read_merges, read_sectors, read_ticks_ms, write_ios, write_merges, write_sectors,
+            write_ticks_ms, io_ticks_ms, time_in_queue_ms;
+            discard_ios, discard_merges, discard_sectors, discard_ticks_ms, flush_ios, flush_ticks_ms
+        )
+    }
+
     /// Adds the growth over a later interval. A counter that one of the two does not have is unknown in the sum.
     pub fn add(&mut self, later: &Self) {
-        let plus = |sum: &mut Option<u64>, more: Option<u64>| {
-            *sum = sum.zip(more).map(|(a, b)| a.saturating_add(b));
-        };
-        self.read_ios = self.read_ios.saturating_add(later.read_ios);
-        self.read_merges = self.read_merges.saturating_add(later.read_merges);
-        self.read_sectors = self.read_sectors.saturating_add(later.read_sectors);
-        self.read_ticks_ms = self.read_ticks_ms.saturating_add(later.read_ticks_ms);
-        self.write_ios = self.write_ios.saturating_add(later.write_ios);
-        self.write_merges = self.write_merges.saturating_add(later.write_merges);
-        self.write_sectors = self.write_sectors.saturating_add(later.write_sectors);
-        self.write_ticks_ms = self.write_ticks_ms.saturating_add(later.write_ticks_ms);
-        self.in_flight = later.in_flight;
-        self.io_ticks_ms = self.io_ticks_ms.saturating_add(later.io_ticks_ms);
-        self.time_in_queue_ms = self.time_in_queue_ms.saturating_add(later.time_in_queue_ms);
-        plus(&mut self.discard_ios, later.discard_ios);
-        plus(&mut self.discard_merges, later.discard_merges);
-        plus(&mut self.discard_sectors, later.discard_sectors);
-        plus(&mut self.discard_ticks_ms, later.discard_ticks_ms);
-        plus(&mut self.flush_ios, later.flush_ios);
-        plus(&mut self.flush_ticks_ms, later.flush_ticks_ms);
+        let Ok(sum) = self.join(later, |_, one, other| Ok::<_, Infallible>(one.saturating_add(other)));
+        *self = sum;
     }
 
     /// Bytes read.

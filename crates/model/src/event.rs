@@ -70,11 +70,3 @@ pub trait Watch {
     /// Takes one event; must return quickly, since it is called between windows.
     fn event(&mut self, event: &Event<'_>);
 }
-
-/// A Watch that does nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
-
-impl Watch for Silent {
-    fn event(&mut self, _event: &Event<'_>) {}
-}

@@ -19,7 +19,7 @@ pub mod workload;
 pub use cell::{CellRecord, Verdict, VerdictCode};
 pub use clock::{Clock, StopFlag};
 pub use diskstat::{DiskStat, SECTOR_BYTES};
-pub use event::{Event, Silent, Watch};
+pub use event::{Event, Watch};
 pub use evidence::{
     Bio, Counted, DeviceEvidence, Evidence, EvidenceSource, ExtentEvidence, IntervalCounters, Limit,
     PageCache, PageCacheState, ProcessIo, Request,

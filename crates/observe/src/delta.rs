@@ -6,12 +6,10 @@ use rdsk_model::DiskStat;
 /// A counter that fell: the device was registered anew between the samples, so their difference means nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} went back from {before} to {after}: the device was registered anew in between")]
+#[allow(missing_docs, reason = "the fields are what the message says; `field` is one of `DiskStat`")]
 pub struct CountersWentBack {
-    /// Name of the field, as in [`DiskStat`].
     pub field: &'static str,
-    /// Its value in the first sample.
     pub before: u64,
-    /// Its value in the second.
     pub after: u64,
 }
 
@@ -21,36 +19,11 @@ pub struct CountersWentBack {
 /// # Errors
 /// A counter that fell, unless it is a time in milliseconds that wrapped at 2³².
 pub fn delta(before: &DiskStat, after: &DiskStat) -> Result<DiskStat, CountersWentBack> {
-    let optional = |field: &'static str, grow: Grow, before: Option<u64>, after: Option<u64>| {
-        before.zip(after).map(|(before, after)| grow(field, before, after)).transpose()
-    };
-    Ok(DiskStat {
-        read_ios: count("read_ios", before.read_ios, after.read_ios)?,
-        read_merges: count("read_merges", before.read_merges, after.read_merges)?,
-        read_sectors: count("read_sectors", before.read_sectors, after.read_sectors)?,
-        read_ticks_ms: ticks("read_ticks_ms", before.read_ticks_ms, after.read_ticks_ms)?,
-        write_ios: count("write_ios", before.write_ios, after.write_ios)?,
-        write_merges: count("write_merges", before.write_merges, after.write_merges)?,
-        write_sectors: count("write_sectors", before.write_sectors, after.write_sectors)?,
-        write_ticks_ms: ticks("write_ticks_ms", before.write_ticks_ms, after.write_ticks_ms)?,
-        in_flight: after.in_flight,
-        io_ticks_ms: ticks("io_ticks_ms", before.io_ticks_ms, after.io_ticks_ms)?,
-        time_in_queue_ms: ticks("time_in_queue_ms", before.time_in_queue_ms, after.time_in_queue_ms)?,
-        discard_ios: optional("discard_ios", count, before.discard_ios, after.discard_ios)?,
-        discard_merges: optional("discard_merges", count, before.discard_merges, after.discard_merges)?,
-        discard_sectors: optional("discard_sectors", count, before.discard_sectors, after.discard_sectors)?,
-        discard_ticks_ms: optional(
-            "discard_ticks_ms",
-            ticks,
-            before.discard_ticks_ms,
-            after.discard_ticks_ms,
-        )?,
-        flush_ios: optional("flush_ios", count, before.flush_ios, after.flush_ios)?,
-        flush_ticks_ms: optional("flush_ticks_ms", ticks, before.flush_ticks_ms, after.flush_ticks_ms)?,
+    before.join(after, |field, before, after| {
+        let grow = if field.ends_with("_ms") { ticks } else { count };
+        grow(field, before, after)
     })
 }
-
-type Grow = fn(&'static str, u64, u64) -> Result<u64, CountersWentBack>;
 
 fn count(field: &'static str, before: u64, after: u64) -> Result<u64, CountersWentBack> {
     after.checked_sub(before).ok_or(CountersWentBack { field, before, after })

@@ -1,11 +1,10 @@
 //! Reads the counters of block devices as the kernel prints them in `/sys/block/*/stat`. It derives nothing.
 
-use crate::{ObserveError, read_text};
+use crate::ObserveError;
 use rdsk_model::DiskStat;
 use std::fs::File;
-use std::io;
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Longer than 17 numbers of 20 digits.
 const STAT_BUFFER_BYTES: usize = 512;
@@ -24,16 +23,6 @@ pub fn parse_stat(text: &str) -> Result<DiskStat, ObserveError> {
     }
     DiskStat::from_fields(&fields[..found])
         .ok_or(ObserveError::TooFewFields { found, wanted: DiskStat::MIN_FIELDS })
-}
-
-/// The counters of one device: `<sys>/dev/block/<major:minor>/stat`.
-///
-/// # Errors
-/// Where the file cannot be read, or is no list of counters (`InvalidData`).
-pub fn read_stat(sys: &Path, major_minor: &str) -> io::Result<DiskStat> {
-    let path = sys.join("dev/block").join(major_minor).join("stat");
-    let text = read_text(&path).map_err(into_io)?;
-    parse_stat(&text).map_err(into_io)
 }
 
 /// A `stat` file that stays open, so that one sample is one `pread`.
@@ -59,13 +48,6 @@ impl StatFile {
             .read_at(&mut buffer, 0)
             .map_err(|source| ObserveError::Read { path: self.path.clone(), source })?;
         parse_stat(&String::from_utf8_lossy(&buffer[..length]))
-    }
-}
-
-fn into_io(error: ObserveError) -> io::Error {
-    match error {
-        ObserveError::Read { source, .. } => source,
-        other => io::Error::new(io::ErrorKind::InvalidData, other),
     }
 }
 
@@ -116,14 +98,16 @@ mod tests {
     }
 
     #[test]
-    fn a_stat_file_is_found_by_device_number() {
+    fn a_stat_file_is_read_again_or_says_why_not() {
         let sys = tempfile::tempdir().unwrap();
-        let directory = sys.path().join("dev/block/7:3");
-        std::fs::create_dir_all(&directory).unwrap();
-        std::fs::write(directory.join("stat"), "1 0 8 0 0 0 0 0 0 0 0").unwrap();
-        assert_eq!(read_stat(sys.path(), "7:3").unwrap().read_sectors, 8);
-        assert_eq!(read_stat(sys.path(), "7:4").unwrap_err().kind(), io::ErrorKind::NotFound);
-        std::fs::write(directory.join("stat"), "gone").unwrap();
-        assert_eq!(read_stat(sys.path(), "7:3").unwrap_err().kind(), io::ErrorKind::InvalidData);
+        let path = sys.path().join("stat");
+        std::fs::write(&path, "1 0 8 0 0 0 0 0 0 0 0").unwrap();
+        let file = StatFile::open(path.clone()).unwrap();
+        assert_eq!(file.read().unwrap().read_sectors, 8);
+        let missing = StatFile::open(sys.path().join("none")).unwrap_err();
+        let is_missing = |source: &std::io::Error| source.kind() == std::io::ErrorKind::NotFound;
+        assert!(matches!(missing, ObserveError::Read { source, .. } if is_missing(&source)));
+        std::fs::write(&path, "gone").unwrap();
+        assert!(matches!(file.read(), Err(ObserveError::NotANumber(word)) if word == "gone"));
     }
 }

@@ -295,11 +295,12 @@ impl Observer for KernelObserver {
         if self.source == EvidenceSource::None {
             reasons.push("the process's own counters (/proc/self/io) cannot be read");
         }
+        let (cost_ns, ios) = (self.sampling_ns, self.observed_ios);
         rdsk_model::Observer {
             source: self.source,
             why_not_higher: (!reasons.is_empty()).then(|| reasons.join("; ")),
             lost_events: 0,
-            cost_ns_per_io: cost_per_io(self.sampling_ns, self.observed_ios),
+            cost_ns_per_io: (ios > 0 && cost_ns > 0).then(|| cost_ns as f64 / ios as f64),
         }
     }
 }
@@ -321,11 +322,6 @@ fn source_of(is_counted: bool, process: Option<ProcessIo>) -> EvidenceSource {
         (false, Some(_)) => EvidenceSource::Process,
         (false, None) => EvidenceSource::None,
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a cost in nanoseconds is shown with three digits")]
-fn cost_per_io(cost_ns: u64, ios: u64) -> Option<f64> {
-    (ios > 0 && cost_ns > 0).then(|| cost_ns as f64 / ios as f64)
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ mod watched;
 
 pub use counted::counted;
 pub use delta::{CountersWentBack, delta};
-pub use diskstat::{parse_stat, read_stat};
+pub use diskstat::parse_stat;
 pub use host::host;
 pub use kernel::{DEFAULT_SAMPLE_WIDTH_NS, KernelObserver};
 pub use limits::limits;

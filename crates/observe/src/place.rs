@@ -4,8 +4,7 @@
 use crate::read_trimmed;
 use crate::sysfs::{MAX_LEVELS, block_path, name_of};
 use rdsk_model::{IoError, SECTOR_BYTES, Target, TargetKind};
-use rdsk_sys::dm::{DmLine, DmQuestion, lines};
-use std::fs::File;
+use rdsk_sys::dm::{DmLine, DmQuestion, lines, open_control};
 use std::path::{Path, PathBuf};
 
 /// What is to be said beside a failed I/O: that the device is gone, or which byte of the disk below it was. `None` where
@@ -41,12 +40,9 @@ pub fn gone(target: &Target, sys: &Path) -> Option<String> {
 
 /// Asks device mapper for the table of a device, by its number.
 fn table(major_minor: &str) -> Option<Vec<DmLine>> {
-    let control = File::open("/dev/mapper/control").ok()?;
     let (major, minor) = major_minor.split_once(':')?;
-    let (major, minor): (u64, u64) = (major.parse().ok()?, minor.parse().ok()?);
-    // As in struct dm_ioctl: the low byte of the minor, the major, the rest of the minor.
-    let number = (minor & 0xff) | (major << 8) | ((minor & !0xff) << 12);
-    lines(control, number, DmQuestion::Table).ok()
+    let number = (major.parse().ok()?, minor.parse().ok()?);
+    lines(open_control(Path::new("/dev")).ok()?, number, DmQuestion::Table).ok()
 }
 
 /// The disk below a block device that holds one of its bytes, and which byte of the disk that is; `None` for the disk

@@ -1,8 +1,8 @@
 //! The observer over real loop devices: exact counts, queue depth, limits, and the columns of the installed iostat.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
-use rdsk_model::{Clock, Device, EvidenceSource, Op, StopFlag, Target, TargetKind};
-use rdsk_observe::{EvidenceSum, KernelObserver, Observer as _, delta, limits, read_stat};
+use rdsk_model::{Clock, Device, DiskStat, EvidenceSource, Op, StopFlag, Target, TargetKind};
+use rdsk_observe::{EvidenceSum, KernelObserver, Observer as _, delta, limits, parse_stat};
 use rdsk_testkit::{BlkioThrottle, DirectIo, Limits, LoopDevice, Need, requires};
 use rustix::fs::{Mode, OFlags};
 use std::path::Path;
@@ -69,10 +69,16 @@ fn inside(throttle: &BlkioThrottle, command: Command) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
+/// The kernel's counters of a device now.
+fn read_stat(device: &LoopDevice) -> DiskStat {
+    let path = Path::new("/sys/dev/block").join(device.major_minor()).join("stat");
+    parse_stat(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
 /// The device is read once by udev and others right after it appears; that is over when its counters stand still.
 fn quiet_device(size: u64) -> LoopDevice {
     let device = LoopDevice::builder().size(size).direct_io(DirectIo::Off).create().unwrap();
-    let stat = || read_stat(Path::new("/sys"), device.major_minor()).unwrap();
+    let stat = || read_stat(&device);
     let mut before = stat();
     for _ in 0..50 {
         std::thread::sleep(Duration::from_millis(100));
@@ -267,7 +273,7 @@ fn the_installed_iostat_agrees() {
     let throttle = BlkioThrottle::new(device.major_minor(), limits).unwrap();
     let mut reader = inside(&throttle, dd(&device, "if", &["bs=16k", "count=1000", "iflag=direct"]));
     std::thread::sleep(Duration::from_millis(500));
-    let stat = || read_stat(Path::new("/sys"), device.major_minor()).unwrap();
+    let stat = || read_stat(&device);
     let (before, start) = (stat(), Instant::now());
     let output = Command::new("iostat")
         .args(["-x", "-d", "-k", "-y", "-o", "JSON", device.name(), "3", "1"])

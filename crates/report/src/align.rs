@@ -4,7 +4,6 @@
 use crate::cells;
 use crate::figures::{MISSING, Unit, significant};
 use crate::page::{Page, Tone};
-use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics::{self, PAGE_BYTES};
 use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Op, Record, StopReason};
 
@@ -80,11 +79,13 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord], footnotes
     }
 }
 
-/// What to do. Of equally severe findings the last advice includes the others: aligned writes are of whole pages, too.
+/// What to do, by the findings of this page.
 fn draw_advice(page: &mut Page, record: &Record) {
-    let found = record.findings.iter().filter(|finding| finding.experiment == Some(Experiment::Align));
-    for (_, same) in by_key(found.map(|finding| (finding.severity, finding))) {
-        if let Some(advice) = same.iter().rev().find_map(|finding| finding.advice.as_deref()) {
+    let found = || record.findings.iter().filter(|finding| finding.experiment == Some(Experiment::Align));
+    // Aligned writes of whole pages are writes of whole pages, too.
+    let is_aligned = found().any(|finding| finding.code == "misaligned-write");
+    for finding in found().filter(|finding| !(is_aligned && finding.code == "read-modify-write")) {
+        if let Some(advice) = &finding.advice {
             page.sentence(Tone::Plain, "  Advice: ", format!("{advice}."));
         }
     }

@@ -2,7 +2,8 @@
 //! the Record.
 
 use crate::page::{Page, Tone};
-use rdsk_analysis::groups::by_key;
+use rdsk_analysis::groups::{by_key, distinct};
+use rdsk_analysis::metrics;
 use rdsk_model::{CacheState, CellRecord, DeviceEvidence, Experiment, Op, Record, StopReason, VerdictCode};
 use rdsk_units::Bytes;
 
@@ -37,14 +38,18 @@ pub(crate) fn group_title(record: &Record, cell: &CellRecord) -> String {
     format!("{}{size}", cell.workload.op)
 }
 
+/// The block size of an experiment; several stand in the titles of their groups.
+pub(crate) fn only_block(record: &Record, experiment: Experiment) -> Option<Bytes> {
+    let blocks = distinct(of(record, experiment).map(|cell| cell.workload.block_bytes));
+    (blocks.len() == 1).then(|| Bytes(blocks[0]))
+}
+
 /// The names of a cell's targets, if the Record has several.
 pub(crate) fn target_name(record: &Record, cell: &CellRecord) -> Option<String> {
     if record.targets.len() < 2 {
         return None;
     }
-    let name = |&index: &u32| {
-        record.targets.iter().find(|target| target.index == index).map_or("?", |target| target.name.as_str())
-    };
+    let name = |&index: &u32| metrics::target(record, index).map_or("?", |target| target.name.as_str());
     Some(cell.workload.targets.iter().map(name).collect::<Vec<_>>().join(" + "))
 }
 

@@ -3,6 +3,7 @@
 
 use crate::figures::significant;
 use crate::page::Page;
+use rdsk_analysis::metrics::whole;
 use rdsk_units::Bytes;
 
 /// Columns of the grid; with the labels of the y axis a line has less than 80.
@@ -30,13 +31,8 @@ pub(crate) struct Axes<'a> {
 }
 
 /// The label of a size whose logarithm is drawn.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a size in bytes, far below 2^53"
-)]
 pub(crate) fn size_of_log2(x: f64) -> String {
-    Bytes(x.exp2().round() as u64).to_string()
+    Bytes(whole(x.exp2().round())).to_string()
 }
 
 /// Draws the series over each other, the y axis from 0. Nothing without points.

@@ -39,13 +39,7 @@ pub(crate) fn iops(value: f64) -> String {
     if value < 99.95 || !value.is_finite() {
         return significant(value);
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a positive rate far below 2^53"
-    )]
-    let rounded = value.round() as u64;
-    grouped(rounded)
+    grouped(rdsk_analysis::metrics::whole(value.round()))
 }
 
 /// A unit and how much of the base unit it is.
@@ -59,37 +53,29 @@ impl Unit {
     pub(crate) const MIB_PER_S: Self = Self { name: "MiB/s", size: 1_048_576.0 };
     pub(crate) const MB_PER_S: Self = Self { name: "MB/s", size: 1e6 };
     pub(crate) const MICROSECONDS: Self = Self { name: "µs", size: 1e3 };
-    const TIMES: [Self; 4] = [
+    pub(crate) const TIMES: [Self; 4] = [
         Self { name: "s", size: 1e9 },
         Self { name: "ms", size: 1e6 },
         Self::MICROSECONDS,
         Self { name: "ns", size: 1.0 },
     ];
-    const SIZES: [Self; 4] = [
+    pub(crate) const SIZES: [Self; 4] = [
         Self { name: "GiB", size: 1_073_741_824.0 },
         Self { name: "MiB", size: 1_048_576.0 },
         Self { name: "KiB", size: 1024.0 },
         Self { name: "B", size: 1.0 },
     ];
-    const RATES: [Self; 3] = [
+    pub(crate) const RATES: [Self; 3] = [
         Self { name: "GiB/s", size: 1_073_741_824.0 },
         Self::MIB_PER_S,
         Self { name: "KiB/s", size: 1024.0 },
     ];
 
-    /// The time unit in which the smallest of the values is at least 1.
-    pub(crate) fn of_times(values_ns: impl IntoIterator<Item = f64>) -> Self {
-        smallest_fits(&Self::TIMES, values_ns)
-    }
-
-    /// The size unit in which the smallest of the values that are not 0 is at least 1.
-    pub(crate) fn of_sizes(values: impl IntoIterator<Item = f64>) -> Self {
-        smallest_fits(&Self::SIZES, values)
-    }
-
-    /// The rate unit in which the smallest of the values is at least 1.
-    pub(crate) fn of_rates(values: impl IntoIterator<Item = f64>) -> Self {
-        smallest_fits(&Self::RATES, values)
+    /// The largest of the units in which the smallest of the values that are not 0 is at least 1.
+    pub(crate) fn fit(units: &[Self], values: impl IntoIterator<Item = f64>) -> Self {
+        let smallest = values.into_iter().filter(|&value| value > 0.0).fold(f64::INFINITY, f64::min);
+        let fits = units.iter().copied().find(|unit| smallest / unit.size >= 0.9995);
+        fits.filter(|_| smallest.is_finite()).unwrap_or(units[units.len() - 1])
     }
 
     /// The value in this unit, without its name.
@@ -101,15 +87,6 @@ impl Unit {
     pub(crate) fn figure_or_missing(self, value: Option<f64>) -> String {
         or_missing(value.map(|value| self.figure(value)))
     }
-}
-
-fn smallest_fits(units: &[Unit], values: impl IntoIterator<Item = f64>) -> Unit {
-    let smallest = values.into_iter().filter(|&value| value > 0.0).fold(f64::INFINITY, f64::min);
-    let last = units[units.len() - 1];
-    if smallest.is_infinite() {
-        return last;
-    }
-    units.iter().copied().find(|unit| smallest / unit.size >= 0.9995).unwrap_or(last)
 }
 
 #[cfg(test)]
@@ -135,11 +112,11 @@ mod tests {
 
     #[test]
     fn one_unit_for_all() {
-        assert_eq!(Unit::of_times([720e6, 42e6]).name, "ms");
-        assert_eq!(Unit::of_times([2.9e9, 1.0e9]).name, "s");
-        assert_eq!(Unit::of_times([]).name, "ns");
-        assert_eq!(Unit::of_sizes([0.0, 2048.0]).name, "KiB");
-        assert_eq!(Unit::of_rates([100.0]).name, "KiB/s");
+        assert_eq!(Unit::fit(&Unit::TIMES, [720e6, 42e6]).name, "ms");
+        assert_eq!(Unit::fit(&Unit::TIMES, [2.9e9, 1.0e9]).name, "s");
+        assert_eq!(Unit::fit(&Unit::TIMES, []).name, "ns");
+        assert_eq!(Unit::fit(&Unit::SIZES, [0.0, 2048.0]).name, "KiB");
+        assert_eq!(Unit::fit(&Unit::RATES, [100.0]).name, "KiB/s");
         assert_eq!(Unit::MIB_PER_S.figure(1_048_576.0), "1.00");
         assert_eq!(Unit::MB_PER_S.figure_or_missing(None), "–");
     }

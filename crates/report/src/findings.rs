@@ -2,6 +2,7 @@
 //! a few lines is in the JSON and on the documentation page of the finding.
 
 use crate::page::{Page, Tone};
+use rdsk_analysis::words::sentence;
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record, Severity};
 
 /// Citations shown per finding; the JSON has them all.
@@ -37,13 +38,8 @@ pub(crate) fn draw_beside(page: &mut Page, record: &Record, cells: &[&CellRecord
         DRAWING_THEIR_OWN.contains(&finding.experiment) && finding.cells.iter().all(is_shown)
     };
     for finding in record.findings.iter().filter(is_ours) {
-        page.sentence(Tone::Plain, "  ", format!("{}. {}", capital(&finding.title), finding.text));
+        page.sentence(Tone::Plain, "  ", format!("{} {}", sentence(&finding.title), finding.text));
     }
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 /// `the rate changed over time: 2 cells [drift]`.

@@ -1,14 +1,11 @@
 //! The top and the end of a page: what was measured, on what machine, how it ended. It draws no figure of a cell.
 
 use crate::engine;
-use crate::page::{Page, Tone};
+use crate::page::{MAX_WIDTH, Page, Tone};
 use rdsk_analysis::groups::distinct;
 use rdsk_model::{Device, Host, Layer, Record, Status, Target, TargetKind};
 use rdsk_units::{Bytes, Nanos, grouped, printable};
 use unicode_width::UnicodeWidthStr as _;
-
-/// Columns that a line of the page has.
-const PAGE_WIDTH: usize = 80;
 
 /// Title, target, filesystem, device, host.
 pub(crate) fn draw(page: &mut Page, record: &Record) {
@@ -85,7 +82,7 @@ fn stack_text(target: &Target) -> Option<String> {
 /// The line with the mount options behind it, each once, when they fit; otherwise as many as fit and `…`.
 fn with_options(line: String, options: &str) -> String {
     let mut shown = distinct(options.split(',').filter(|option| !option.is_empty()));
-    let fits = |shown: &str| printable(&line).width() + printable(shown).width() + 3 <= PAGE_WIDTH;
+    let fits = |shown: &str| printable(&line).width() + printable(shown).width() + 3 <= MAX_WIDTH;
     let all = shown.join(",");
     if all.is_empty() {
         return line;

@@ -82,7 +82,7 @@ fn draw_latency(page: &mut Page, cells: &[&CellRecord]) {
         cell.result.latency_ns.as_ref().and_then(which).map(|ns| ns as f64)
     };
     let medians = cells.iter().filter_map(|cell| percentile(cell, |latency| latency.p50));
-    let unit = Unit::of_times(medians);
+    let unit = Unit::fit(&Unit::TIMES, medians);
     let rows: Vec<Vec<String>> = cells
         .iter()
         .map(|cell| {

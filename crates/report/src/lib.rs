@@ -31,11 +31,7 @@ use rdsk_model::{Experiment, Record};
 /// The whole Record as one text: what was measured, the headline, a page per experiment, the findings, the notes. Ends
 /// with a line feed; no line is wider than [`Style::width`].
 pub fn text(record: &Record, style: Style) -> String {
-    text_of(&Analysis::of(record), style)
-}
-
-/// As [`text()`], for a caller who has the Analysis already.
-pub fn text_of(analysis: &Analysis<'_>, style: Style) -> String {
+    let analysis = &Analysis::of(record);
     let mut page = Page::default();
     header::draw(&mut page, analysis);
     header::draw_status(&mut page, analysis);

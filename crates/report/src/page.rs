@@ -6,6 +6,9 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use rdsk_units::printable;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+/// Columns that a line of a page may have.
+pub(crate) const MAX_WIDTH: usize = 80;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
@@ -79,7 +82,7 @@ impl Page {
     }
 
     pub(crate) fn render(&self, style: Style) -> String {
-        let width = style.width.clamp(40, 80);
+        let width = style.width.clamp(40, MAX_WIDTH);
         let mut text = String::new();
         for item in &self.items {
             match item {

@@ -17,14 +17,8 @@ pub(crate) fn draw(page: &mut Page, record: &Record) {
 }
 
 fn what_was_done(record: &Record) -> String {
-    let mut blocks: Vec<u64> =
-        cells::of(record, Experiment::Paths).map(|cell| cell.workload.block_bytes).collect();
-    blocks.dedup();
-    // Several sizes stand in the titles of their groups.
-    let block = match blocks[..] {
-        [block] => format!(" in blocks of {}", Bytes(block)),
-        _ => String::new(),
-    };
+    let block = cells::only_block(record, Experiment::Paths)
+        .map_or(String::new(), |block| format!(" in blocks of {block}"));
     let bytes_per_pass = |cell: &CellRecord| Some(cell.result.bytes? / passes(cell));
     match cells::of(record, Experiment::Paths).filter_map(bytes_per_pass).max() {
         Some(bytes) => format!(", {} a pass{block}", Bytes(bytes)),
@@ -53,18 +47,16 @@ fn draw_group(page: &mut Page, record: &Record, columns: &[&CellRecord]) {
     }
     rows.extend(rate_rows(op, columns));
     rows.push(row("requests", columns, |cell| per_pass(cell, metrics::device_requests(cell, op))));
-    rows.push(unit_row("mean request", columns, Unit::of_sizes, |cell| {
-        metrics::mean_request_bytes(cell, op)
-    }));
+    rows.push(unit_row("mean request", columns, &Unit::SIZES, |cell| metrics::mean_request_bytes(cell, op)));
     rows.push(row("merges", columns, |cell| per_pass(cell, metrics::merges(cell, op))));
     rows.push(row("in flight (aqu-sz)", columns, |cell| {
         or_missing(cells::device(cell).and_then(iostat_row).map(|row| significant(row.aqu_sz)))
     }));
     if op == Op::Write {
-        rows.push(unit_row("reads caused", columns, Unit::of_sizes, |cell| {
+        rows.push(unit_row("reads caused", columns, &Unit::SIZES, |cell| {
             cell.evidence.process.read_bytes.map(|bytes| bytes as f64 / passes(cell) as f64)
         }));
-        rows.push(unit_row("dirty at the return", columns, Unit::of_sizes, |cell| {
+        rows.push(unit_row("dirty at the return", columns, &Unit::SIZES, |cell| {
             cell.evidence.page_cache?.after.dirty_bytes.map(|bytes| bytes as f64 / passes(cell) as f64)
         }));
     }
@@ -96,11 +88,11 @@ fn row(name: &str, columns: &[&CellRecord], figure: impl Fn(&CellRecord) -> Stri
 fn unit_row(
     name: &str,
     columns: &[&CellRecord],
-    unit: impl Fn(Vec<f64>) -> Unit,
+    units: &[Unit],
     value: impl Fn(&CellRecord) -> Option<f64>,
 ) -> Vec<String> {
     let values: Vec<Option<f64>> = columns.iter().map(|cell| value(cell)).collect();
-    let unit = unit(values.iter().copied().flatten().collect());
+    let unit = Unit::fit(units, values.iter().copied().flatten());
     let mut row = vec![format!("  {name}"), unit.name.into()];
     row.extend(values.into_iter().map(|value| unit.figure_or_missing(value)));
     row
@@ -108,7 +100,7 @@ fn unit_row(
 
 /// A time of one pass.
 fn time_row(name: &str, columns: &[&CellRecord], ns: impl Fn(&CellRecord) -> Option<u64>) -> Vec<String> {
-    unit_row(&format!("time {name}"), columns, Unit::of_times, |cell| {
+    unit_row(&format!("time {name}"), columns, &Unit::TIMES, |cell| {
         ns(cell).map(|ns| ns as f64 / passes(cell) as f64)
     })
 }
@@ -117,11 +109,11 @@ fn rate_rows(op: Op, columns: &[&CellRecord]) -> Vec<Vec<String>> {
     let mean = |cell: &CellRecord| cell.result.bytes_per_s.map(|rate| rate.mean);
     let name = if op == Op::Write { "rate to the return" } else { "rate" };
     let mut rows = vec![
-        unit_row(name, columns, Unit::of_rates, mean),
+        unit_row(name, columns, &Unit::RATES, mean),
         row("  its interval", columns, |cell| plus_minus(cell.result.bytes_per_s)),
     ];
     if op == Op::Write {
-        rows.push(unit_row("rate until stable", columns, Unit::of_rates, metrics::stable_rate));
+        rows.push(unit_row("rate until stable", columns, &Unit::RATES, metrics::stable_rate));
     }
     rows
 }

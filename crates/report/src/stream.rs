@@ -5,32 +5,23 @@ use crate::cells::{self, verdict_word};
 use crate::figures::{MISSING, Unit, or_missing, plus_minus, significant};
 use crate::findings;
 use crate::header::write_cache;
-use crate::page::{Page, Tone};
+use crate::page::{MAX_WIDTH, Page, Tone};
 use crate::spark;
 use rdsk_analysis::groups::by_key;
-use rdsk_analysis::iostat::{COLUMNS, Column, Iostat, iostat_row};
+use rdsk_analysis::iostat::{COLUMNS, Column, Direction, Iostat, iostat_row};
 use rdsk_analysis::metrics;
-use rdsk_model::{CellRecord, Experiment, IoPath, Op, Record, Sync};
-use rdsk_units::Bytes;
+use rdsk_model::{CellRecord, Experiment, Op, Record, Sync};
 
 const CURVE_WIDTH: usize = 24;
 
-/// Columns that a line of the page has.
-const PAGE_WIDTH: usize = 80;
 /// Share of requests and of bytes below which a kind of request is left out.
 const LIGHT: f64 = 0.01;
 /// What stands above the modes in a table of iostat's columns.
 const LEAD: &str = "iostat -x";
 
 pub(crate) fn draw(page: &mut Page, record: &Record) {
-    let mut blocks: Vec<u64> =
-        cells::of(record, Experiment::Stream).map(|cell| cell.workload.block_bytes).collect();
-    blocks.dedup();
-    // Several sizes stand in the titles of their groups.
-    let block = match blocks[..] {
-        [block] => format!(", blocks of {}", Bytes(block)),
-        _ => String::new(),
-    };
+    let block = cells::only_block(record, Experiment::Stream)
+        .map_or(String::new(), |block| format!(", blocks of {block}"));
     page.heading(format!("STREAM: one stream, watched by iostat{block}"));
     for cells in cells::groups(record, Experiment::Stream) {
         draw_group(page, record, &cells);
@@ -67,12 +58,9 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
 
 /// `direct`, `buffered+dsync`.
 fn mode(cell: &CellRecord) -> String {
-    let path = match cell.workload.path {
-        IoPath::Direct => "direct",
-        IoPath::Buffered => "buffered",
-    };
+    let path = cell.workload.path;
     match cell.workload.sync {
-        Sync::None => path.into(),
+        Sync::None => path.to_string(),
         Sync::Dsync => format!("{path}+dsync"),
         Sync::FsyncAtEnd => format!("{path}+fsync"),
     }
@@ -93,14 +81,16 @@ fn summary(op: Op, cell: &CellRecord) -> Vec<String> {
 
 /// Whether a column's kind of request is at least 1 % of the row's requests or bytes.
 fn is_of_weight(name: &str, row: &Iostat) -> bool {
-    let (requests, kilobytes) = match name {
-        "r/s" | "rkB/s" | "rrqm/s" | "%rrqm" | "r_await" | "rareq-sz" => (row.r_s, row.rkb_s),
-        "w/s" | "wkB/s" | "wrqm/s" | "%wrqm" | "w_await" | "wareq-sz" => (row.w_s, row.wkb_s),
-        "d/s" | "dkB/s" | "drqm/s" | "%drqm" | "d_await" | "dareq-sz" => (row.d_s, row.dkb_s),
+    let kind = match name {
+        "r/s" | "rkB/s" | "rrqm/s" | "%rrqm" | "r_await" | "rareq-sz" => row.reads,
+        "w/s" | "wkB/s" | "wrqm/s" | "%wrqm" | "w_await" | "wareq-sz" => row.writes,
+        "d/s" | "dkB/s" | "drqm/s" | "%drqm" | "d_await" | "dareq-sz" => row.discards,
         _ => return true,
     };
-    requests >= LIGHT * (row.r_s + row.w_s + row.d_s)
-        || kilobytes >= LIGHT * (row.rkb_s + row.wkb_s + row.dkb_s)
+    let share = |of: fn(&Direction) -> f64| {
+        of(&kind) >= LIGHT * (of(&row.reads) + of(&row.writes) + of(&row.discards))
+    };
+    share(|kind| kind.ios_s) || share(|kind| kind.kb_s)
 }
 
 /// The rows of `iostat -x`, in as many tables as the width needs. Columns that are 0 in every row are left out, and
@@ -122,7 +112,7 @@ fn draw_iostat(page: &mut Page, rows: &[(String, Iostat)]) {
     let mut used = usize::MAX;
     for column in shown {
         let width = width_of(column);
-        match tables.last_mut().filter(|_| used + width <= PAGE_WIDTH) {
+        match tables.last_mut().filter(|_| used + width <= MAX_WIDTH) {
             Some(table) => {
                 table.push(column);
                 used += width;

@@ -64,28 +64,7 @@ fn draw_cell(page: &mut Page, record: &Record, cell: &CellRecord, result: &Strip
 /// What was found, a line each, with its confidence.
 fn draw_answer(page: &mut Page, result: &StripeResult) {
     let Some(chunk) = result.chunk() else {
-        if !result.is_conclusive() {
-            page.line("  There were too few requests to tell whether there is a stripe.");
-            return;
-        }
-        let sure = result.none_confidence();
-        if let Some(layout) = &result.counted {
-            let words = if sure >= SURE { "No stripe" } else { "No stripe is seen, which is not certain" };
-            let level = layout.level.map_or_else(String::new, |level| format!(": {}", level.name()));
-            page.sentence(Tone::Plain, "  ", format!("{words}{level}."));
-            return;
-        }
-        let words =
-            if sure >= SURE { "No stripe is seen" } else { "No stripe is seen, which is not certain" };
-        page.sentence(
-            Tone::Plain,
-            "  ",
-            format!(
-                "{words} (confidence {}). Full stripes of more than {} are beyond these requests.",
-                percent(sure),
-                Bytes(result.largest_bytes / 2)
-            ),
-        );
+        page.sentence(Tone::Plain, "  ", without_chunk(result));
         return;
     };
     let row = |name: &str, bytes: u64, confidence: f64, words: String| {
@@ -130,6 +109,25 @@ fn draw_answer(page: &mut Page, result: &StripeResult) {
     if let Some(words) = parity_words(result) {
         page.sentence(Tone::Plain, "  parity reads: ", words);
     }
+}
+
+/// What there is to say when no chunk was seen.
+fn without_chunk(result: &StripeResult) -> String {
+    if !result.is_conclusive() {
+        return "There were too few requests to tell whether there is a stripe.".into();
+    }
+    let sure = result.none_confidence();
+    let doubt = if sure >= SURE { "" } else { ", which is not certain" };
+    if let Some(layout) = &result.counted {
+        let seen = if sure >= SURE { "" } else { " is seen" };
+        let level = layout.level.map_or_else(String::new, |level| format!(": {}", level.name()));
+        return format!("No stripe{seen}{doubt}{level}.");
+    }
+    format!(
+        "No stripe is seen{doubt} (confidence {}). Full stripes of more than {} are beyond these requests.",
+        percent(sure),
+        Bytes(result.largest_bytes / 2)
+    )
 }
 
 fn has_copies(layout: &MemberLayout) -> bool {

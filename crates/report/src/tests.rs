@@ -167,6 +167,22 @@ fn cells_that_never_ran_are_one_line() {
     assert!(one.contains("  buffered; cached: nothing completed: a signal ended the run\n"), "{one}");
 }
 
+/// Advice to align writes includes that to write whole pages, in whatever order the findings are.
+#[test]
+fn the_align_page_gives_the_wider_advice_whatever_the_order() {
+    let advice_of = |record: &Record| -> Vec<String> {
+        let page = alone(record, Experiment::Align);
+        page.lines().filter(|line| line.contains("Advice: write")).map(str::to_owned).collect()
+    };
+    let mut run = fixtures::run();
+    let expected = ["  Advice: write multiples of 4 KiB at offsets that are multiples of 4 KiB."];
+    assert_eq!(advice_of(&run), expected);
+    run.findings.reverse();
+    assert_eq!(advice_of(&run), expected);
+    run.findings.retain(|finding| finding.code != "misaligned-write");
+    assert_eq!(advice_of(&run), ["  Advice: write whole pages: multiples of 4 KiB at multiples of 4 KiB."]);
+}
+
 /// The run's paths, stream and align cells twice: on a second target, and with blocks of 64 KiB besides.
 #[test]
 fn several_targets_and_block_sizes_stay_apart() {

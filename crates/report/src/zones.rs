@@ -7,6 +7,7 @@ use crate::figures::{MISSING, Unit, significant};
 use crate::page::{Page, Tone};
 use rdsk_analysis::Analysis;
 use rdsk_analysis::groups::by_key;
+use rdsk_analysis::metrics::{is_of_memory, whole};
 use rdsk_analysis::zones::Zones;
 use rdsk_model::{CellRecord, Experiment, Pattern, Record};
 use rdsk_units::{Bytes, percent};
@@ -55,7 +56,7 @@ fn draw_group(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
     draw_curve(page, analysis, &seen);
     // What memory or a hole answered says nothing about a disk.
     let of_device: Vec<(&CellRecord, &Zones)> =
-        seen.into_iter().filter(|(cell, _)| !rdsk_analysis::metrics::is_of_memory(cell)).collect();
+        seen.into_iter().filter(|(cell, _)| !is_of_memory(cell)).collect();
     draw_zones(page, analysis, &of_device);
     draw_bands(page, analysis, &of_device);
     draw_advice(page, &of_device);
@@ -153,8 +154,7 @@ fn draw_curve(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
         })
         .collect();
     page.blank();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an offset, not negative")]
-    let at = |x: f64| if x > 0.0 { Bytes(x as u64).approx() } else { "0".to_owned() };
+    let at = |x: f64| if x > 0.0 { Bytes(whole(x)).approx() } else { "0".to_owned() };
     let axes = Axes { unit: "MiB/s, median of each position", along: "position", at: &at };
     chart::draw(page, &series, &axes);
 }

@@ -29,12 +29,10 @@ pub enum HistogramError {
     /// An HdrHistogram of another range or precision than 1 ns … 1000 s in two digits.
     #[error("the histogram has another layout than 1 ns to 1000 s in two digits")]
     OtherLayout,
-    /// The bytes contradict themselves.
+    /// The bytes contradict themselves; what is wrong.
     #[error("the histogram is damaged: {what}")]
-    Damaged {
-        /// What is wrong.
-        what: &'static str,
-    },
+    #[allow(missing_docs, reason = "the field is what the message says")]
+    Damaged { what: &'static str },
 }
 
 impl HistogramError {

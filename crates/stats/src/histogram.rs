@@ -123,25 +123,6 @@ impl Histogram {
         Some(self.max_ns)
     }
 
-    /// How many values are at least `ns`, to the resolution of the buckets: those that share `ns`'s own
-    /// bucket are counted, unless all values are known to be above or below.
-    pub fn count_at_or_above(&self, ns: u64) -> u64 {
-        if self.count == 0 || ns > self.max_ns {
-            return 0;
-        }
-        if ns <= self.min_ns {
-            return self.count;
-        }
-        self.counts[index_of(ns)..].iter().fold(0, |sum, &count| sum.saturating_add(count))
-    }
-
-    /// The buckets that hold anything, upwards: lowest and highest value in nanoseconds, both inclusive, and
-    /// count.
-    pub fn iter_buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
-        let used = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        used.map(|(index, &count)| (lower_of(index), upper_of(index), count))
-    }
-
     /// The buckets as base64 of an uncompressed HdrHistogram V2 encoding, which other HdrHistogram libraries
     /// read. The exact sum, minimum and maximum have no place in that format.
     pub fn to_base64(&self) -> String {
@@ -214,6 +195,17 @@ mod tests {
         histogram
     }
 
+    /// The buckets that hold anything, upwards: lowest and highest value in nanoseconds, both inclusive, and count.
+    fn buckets(histogram: &Histogram) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        let used = histogram.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        used.map(|(index, &count)| (lower_of(index), upper_of(index), count))
+    }
+
+    /// How many values are at least `ns`, to the resolution of the buckets.
+    fn count_at_or_above(histogram: &Histogram, ns: u64) -> u64 {
+        buckets(histogram).filter(|&(_, highest, _)| highest >= ns).map(|(_, _, count)| count).sum()
+    }
+
     /// Latencies of all magnitudes, beyond both ends too.
     fn latencies() -> impl Strategy<Value = Vec<u64>> {
         prop::collection::vec((any::<u64>(), 20_u32..64).prop_map(|(ns, shift)| ns >> shift), 0..300)
@@ -244,7 +236,7 @@ mod tests {
         let empty = Histogram::default();
         assert_eq!((empty.count(), empty.min(), empty.max(), empty.mean()), (0, None, None, None));
         assert_eq!((empty.quantile(0.5), empty.quantile_unchecked(0.5)), (None, None));
-        assert_eq!((empty.count_at_or_above(0), empty.iter_buckets().count()), (0, 0));
+        assert_eq!((count_at_or_above(&empty, 0), buckets(&empty).count()), (0, 0));
         assert_eq!(Histogram::from_base64(&empty.to_base64()), Ok(empty));
     }
 
@@ -270,9 +262,9 @@ mod tests {
                 Some(percent.try_into().unwrap())
             );
         }
-        assert_eq!(histogram.count_at_or_above(91), 10);
+        assert_eq!(count_at_or_above(&histogram, 91), 10);
         assert_eq!(histogram.mean(), Some(50.5));
-        assert_eq!(histogram.iter_buckets().nth(2), Some((3, 3, 1)));
+        assert_eq!(buckets(&histogram).nth(2), Some((3, 3, 1)));
     }
 
     proptest! {
@@ -309,7 +301,7 @@ mod tests {
             let histogram = histogram_of(&values);
             let back = Histogram::from_base64(&histogram.to_base64()).unwrap();
             prop_assert_eq!(back.count(), histogram.count());
-            prop_assert!(back.iter_buckets().eq(histogram.iter_buckets()));
+            prop_assert!(buckets(&back).eq(buckets(&histogram)));
             prop_assert_eq!(back.to_base64(), histogram.to_base64());
             if let (Some(mean), Some(exact)) = (back.mean(), histogram.mean()) {
                 prop_assert!((mean - exact).abs() <= 0.01 * exact);

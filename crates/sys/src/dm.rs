@@ -1,11 +1,13 @@
-//! What device mapper reports about its devices: the table of each, and the state of its targets. It opens nothing, changes
-//! nothing, and never hands out the key of an encrypted device.
+//! What device mapper reports about its devices: the table of each, and the state of its targets. It opens nothing but its
+//! control node, changes nothing, and never hands out the key of an encrypted device.
 #![allow(unsafe_code, reason = "these ioctls have no safe wrapper")]
 
+use rustix::fs::{Mode, OFlags};
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
 use std::ffi::c_void;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 
 /// What a device mapper device does with a range of its sectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,12 +79,26 @@ struct Header {
     data: [u8; 7],
 }
 
-/// Asks device mapper, through `control` (`/dev/mapper/control`, open in any way), about the device `number` (as in
-/// `st_rdev`). Needs CAP_SYS_ADMIN.
+/// Opens the control node below `dev` (`/dev`) for reading, which is enough for queries.
+///
+/// # Errors
+/// Those of open(2): the node is missing without device mapper, and only root may open it.
+pub fn open_control(dev: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    Ok(rustix::fs::open(dev.join("mapper/control"), flags, Mode::empty())?)
+}
+
+/// Asks device mapper, through its open control node, about the device with this major and minor number. Needs
+/// CAP_SYS_ADMIN.
 ///
 /// # Errors
 /// `EACCES` without the right; `ENXIO` when there is no such device; `InvalidData` for an answer that is none.
-pub fn lines(control: impl AsFd, number: u64, question: DmQuestion) -> io::Result<Vec<DmLine>> {
+pub fn lines(
+    control: impl AsFd,
+    (major, minor): (u32, u32),
+    question: DmQuestion,
+) -> io::Result<Vec<DmLine>> {
+    let number = rustix::fs::makedev(major, minor);
     let mut bytes = FIRST_BYTES;
     while bytes <= MAX_BYTES {
         let mut buffer = Buffer::new(bytes, number, question);
@@ -262,6 +278,6 @@ mod tests {
     #[test]
     fn what_is_no_control_device_is_refused() {
         let file = tempfile::tempfile().unwrap();
-        assert!(lines(&file, 0, DmQuestion::Table).is_err());
+        assert!(lines(&file, (0, 0), DmQuestion::Table).is_err());
     }
 }

@@ -20,40 +20,12 @@ pub struct Extent {
     pub flags: u32,
 }
 
-/// What the bytes of an extent are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExtentKind {
-    /// On the device, at a known place; a read reaches the device.
-    Mapped,
-    /// Allocated and never written: reads give zeros without reaching the device.
-    Unwritten,
-    /// Without a place of its own on the device: not yet allocated, or kept among the metadata.
-    InlineOrDelalloc,
-}
-
-impl Extent {
-    /// What the bytes of this extent are.
-    pub fn kind(&self) -> ExtentKind {
-        const NOWHERE: u32 = FIEMAP_EXTENT_UNKNOWN
-            | FIEMAP_EXTENT_DELALLOC
-            | FIEMAP_EXTENT_DATA_INLINE
-            | FIEMAP_EXTENT_DATA_TAIL;
-        if self.flags & NOWHERE != 0 {
-            ExtentKind::InlineOrDelalloc
-        } else if self.flags & FIEMAP_EXTENT_UNWRITTEN != 0 {
-            ExtentKind::Unwritten
-        } else {
-            ExtentKind::Mapped
-        }
-    }
-}
-
 /// Sums over a span of a file. The four byte counts add up to the span's length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExtentSummary {
-    /// Bytes on the device at a known place.
+    /// Bytes on the device at a known place; a read reaches the device.
     pub mapped_bytes: u64,
-    /// Bytes allocated and never written.
+    /// Bytes allocated and never written: reads give zeros without reaching the device.
     pub unwritten_bytes: u64,
     /// Bytes without any extent, those beyond the end of the file included.
     pub hole_bytes: u64,
@@ -63,28 +35,20 @@ pub struct ExtentSummary {
     pub extents: u64,
 }
 
-/// Whether the file's dirty pages are written out before its extents are listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExtentSync {
-    /// `FIEMAP_FLAG_SYNC`: write first, so that delayed allocations get their place.
-    Flush,
-    /// List what is there now.
-    AsIs,
-}
-
 /// Extents listed at most: 32 MiB of them. A file in more pieces is an error, not an endless loop.
 pub const MAX_EXTENTS: usize = 1 << 20;
 
 /// Lists the extents that touch `len` bytes from `offset` (`len` 0: to the end), ascending. The first and the last may
-/// reach beyond the span.
+/// reach beyond the span. The file's dirty pages are written out first (`FIEMAP_FLAG_SYNC`), so that delayed allocations
+/// get their place.
 ///
 /// # Errors
 /// `EOPNOTSUPP` or `ENOTTY` where the filesystem reports no extents (tmpfs, block devices); `InvalidData` when the
 /// filesystem makes no progress or has more than [`MAX_EXTENTS`] extents there.
-pub fn extents(fd: impl AsFd, offset: u64, len: u64, sync: ExtentSync) -> io::Result<Vec<Extent>> {
+pub fn extents(fd: impl AsFd, offset: u64, len: u64) -> io::Result<Vec<Extent>> {
     let fd = fd.as_fd();
     let end = if len == 0 { u64::MAX } else { offset.saturating_add(len) };
-    let mut flags = if sync == ExtentSync::Flush { FIEMAP_FLAG_SYNC } else { 0 };
+    let mut flags = FIEMAP_FLAG_SYNC;
     let mut request = Box::new(RawFiemap {
         start: 0,
         length: 0,
@@ -141,11 +105,12 @@ pub fn summarise(extents: &[Extent], span_offset: u64, span_len: u64) -> ExtentS
         summary.extents += 1;
         summary.hole_bytes += start - covered_to;
         covered_to = end;
-        match extent.kind() {
-            ExtentKind::Mapped => summary.mapped_bytes += end - start,
-            ExtentKind::Unwritten => summary.unwritten_bytes += end - start,
-            ExtentKind::InlineOrDelalloc => summary.inline_or_delalloc_bytes += end - start,
-        }
+        let bytes = match extent.flags {
+            flags if flags & NOWHERE != 0 => &mut summary.inline_or_delalloc_bytes,
+            flags if flags & FIEMAP_EXTENT_UNWRITTEN != 0 => &mut summary.unwritten_bytes,
+            _ => &mut summary.mapped_bytes,
+        };
+        *bytes += end - start;
     }
     summary.hole_bytes += span_end - covered_to;
     summary
@@ -158,6 +123,9 @@ const FIEMAP_EXTENT_DELALLOC: u32 = 0x4;
 const FIEMAP_EXTENT_DATA_INLINE: u32 = 0x200;
 const FIEMAP_EXTENT_DATA_TAIL: u32 = 0x400;
 const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x800;
+/// Flags of bytes without a place of their own on the device: not yet allocated, or kept among the metadata.
+const NOWHERE: u32 =
+    FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC | FIEMAP_EXTENT_DATA_INLINE | FIEMAP_EXTENT_DATA_TAIL;
 
 /// `struct fiemap` without its flexible tail is 32 bytes, and those are the size inside the number.
 const FS_IOC_FIEMAP: Opcode = opcode::read_write::<[u64; 4]>(b'f', 11);
@@ -202,8 +170,8 @@ mod tests {
     }
 
     /// The extents of a file, or `None` aloud where the temporary directory's filesystem has none to tell.
-    fn listed(file: &File, sync: ExtentSync) -> Option<Vec<Extent>> {
-        match extents(file, 0, 0, sync) {
+    fn listed(file: &File) -> Option<Vec<Extent>> {
+        match extents(file, 0, 0) {
             Ok(list) => Some(list),
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
                 eprintln!("SKIPPED: the temporary directory's filesystem has no FIEMAP");
@@ -217,7 +185,7 @@ mod tests {
     fn a_sparse_file_is_a_hole() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(8 * MIB).unwrap();
-        let Some(list) = listed(&file, ExtentSync::Flush) else { return };
+        let Some(list) = listed(&file) else { return };
         let summary = summarise(&list, 0, 8 * MIB);
         assert_eq!(summary, ExtentSummary { hole_bytes: 8 * MIB, ..ExtentSummary::default() });
     }
@@ -226,7 +194,7 @@ mod tests {
     fn a_fallocated_file_is_unwritten() {
         let file = tempfile::tempfile().unwrap();
         rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, 8 * MIB).unwrap();
-        let Some(list) = listed(&file, ExtentSync::Flush) else { return };
+        let Some(list) = listed(&file) else { return };
         let summary = summarise(&list, 0, 8 * MIB);
         assert_eq!(summary.unwritten_bytes, 8 * MIB);
         assert_eq!((summary.mapped_bytes, summary.hole_bytes), (0, 0));
@@ -238,7 +206,7 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(&vec![1; usize::try_from(MIB).unwrap()], 0).unwrap();
         file.write_all_at(&vec![2; usize::try_from(MIB).unwrap()], 3 * MIB).unwrap();
-        let Some(list) = listed(&file, ExtentSync::Flush) else { return };
+        let Some(list) = listed(&file) else { return };
         let summary = summarise(&list, 0, 4 * MIB);
         assert_eq!((summary.mapped_bytes, summary.hole_bytes), (2 * MIB, 2 * MIB));
         assert!(list.iter().all(|extent| extent.physical > 0));
@@ -259,7 +227,7 @@ mod tests {
         for piece in 0..pieces {
             file.write_all_at(&[1; 4096], piece * 128 * 1024).unwrap();
         }
-        let Some(list) = listed(&file, ExtentSync::Flush) else { return };
+        let Some(list) = listed(&file) else { return };
         let summary = summarise(&list, 0, pieces * 128 * 1024);
         assert_eq!(summary.extents, pieces);
         assert_eq!(summary.mapped_bytes, pieces * 4096);
@@ -270,7 +238,7 @@ mod tests {
         let shm = std::path::Path::new("/dev/shm");
         let Ok(file) = tempfile::tempfile_in(shm) else { return };
         if rustix::fs::fstatfs(&file).unwrap().f_type == 0x0102_1994 {
-            let error = extents(&file, 0, 0, ExtentSync::AsIs).unwrap_err();
+            let error = extents(&file, 0, 0).unwrap_err();
             assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP));
         }
     }

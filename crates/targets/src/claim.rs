@@ -232,8 +232,7 @@ impl Claim {
 
     /// Holds a file that rdsk has just created. `target` describes it except for what only an open file reports.
     pub(crate) fn of_test_file(mut target: Target, file: TestFile) -> Result<Self, TargetError> {
-        let path = file.path().to_owned();
-        let (dev, ino) = file.inode();
+        let (path, (dev, ino)) = (file.path.clone(), file.inode);
         target.direct_io = probe::direct_io(&path);
         target.direct_align_bytes = probe::direct_align(&path).or(target.direct_align_bytes);
         let align = target.direct_align_bytes.unwrap_or(4096);

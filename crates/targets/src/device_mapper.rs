@@ -4,8 +4,7 @@
 use crate::device_number::DeviceNumber;
 use crate::roots::{Roots, ToolSource};
 use crate::sysfs::{Node, SECTOR_BYTES};
-use rdsk_sys::dm::{DmLine, DmQuestion, lines};
-use rustix::fs::{Mode, OFlags};
+use rdsk_sys::dm::{DmLine, DmQuestion, lines, open_control};
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -72,15 +71,10 @@ pub(crate) enum Mapper<'roots> {
 }
 
 impl<'roots> Mapper<'roots> {
-    /// Opens the control node for reading, which is enough for queries.
     pub(crate) fn open(roots: &'roots Roots) -> Self {
         match &roots.tools {
             ToolSource::Answers(answers) => Self::Answers(answers),
-            ToolSource::Directories(_) => {
-                let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-                let control = rustix::fs::open(roots.dev.join("mapper/control"), flags, Mode::empty());
-                Self::Kernel(control.map_err(io::Error::from))
-            }
+            ToolSource::Directories(_) => Self::Kernel(open_control(&roots.dev)),
         }
     }
 
@@ -135,7 +129,7 @@ impl<'roots> Mapper<'roots> {
         match self {
             Self::Kernel(Err(error)) => Err(error.to_string()),
             Self::Kernel(Ok(control)) => {
-                let number = rustix::fs::makedev(node.number.major, node.number.minor);
+                let number = (node.number.major, node.number.minor);
                 lines(control, number, question).map_err(|error| error.to_string())
             }
             Self::Answers(answers) => {

@@ -87,12 +87,9 @@ fn matches_query(machine: &Machine<'_>, path: &Path, query: &ExportQuery<'_>) ->
 
 /// `nvmet/subsystems/NQN/namespaces/N/device_path`, if `enable` reports it as open.
 fn nvmet(config: &Path) -> Vec<Export> {
-    let subsystems = config.join("nvmet/subsystems");
     let mut list = Vec::new();
-    for subsystem in names_in(&subsystems) {
-        let namespaces = subsystems.join(&subsystem).join("namespaces");
-        for namespace in names_in(&namespaces) {
-            let directory = namespaces.join(&namespace);
+    for (subsystem, directory) in entries(&config.join("nvmet/subsystems")) {
+        for (namespace, directory) in entries(&directory.join("namespaces")) {
             if let Some(path) = enabled_path(&directory) {
                 let by = format!("namespace {namespace} of the NVMe subsystem {subsystem}");
                 list.push(Export { what: ExportedObject::Path(path), by });
@@ -104,10 +101,8 @@ fn nvmet(config: &Path) -> Vec<Export> {
 
 /// `nvmet/subsystems/NQN/passthru/device_path`: a controller's character device, which serves all namespaces unopened.
 fn passed_through(machine: &Machine<'_>, config: &Path) -> Vec<Export> {
-    let subsystems = config.join("nvmet/subsystems");
-    let export = |subsystem: String| {
-        let directory = subsystems.join(&subsystem).join("passthru");
-        let path = enabled_path(&directory)?;
+    let export = |(subsystem, directory): (String, PathBuf)| {
+        let path = enabled_path(&directory.join("passthru"))?;
         let controller = path.file_name()?.to_string_lossy().into_owned();
         // The link of a namespace leads to its controller, or to a subsystem that lists its controllers.
         let hangs_on = |device: &Path| {
@@ -119,15 +114,14 @@ fn passed_through(machine: &Machine<'_>, config: &Path) -> Vec<Export> {
         let what = ExportedObject::Devices(namespaces.map(|node| node.number).collect());
         Some(Export { what, by: format!("the NVMe subsystem {subsystem}, with its whole controller") })
     };
-    names_in(&subsystems).into_iter().filter_map(export).collect()
+    entries(&config.join("nvmet/subsystems")).filter_map(export).collect()
 }
 
 /// `bus/xen-backend/devices/vbd-DOMAIN-N/physical_device`: the number in hexadecimal. The kernel opens the device for the
 /// virtual machine without `O_EXCL`.
 fn xen(sys: &Path) -> Vec<Export> {
-    let devices = sys.join("bus/xen-backend/devices");
-    let export = |name: String| {
-        let text = read_text(&devices.join(&name).join("physical_device"))?;
+    let export = |(name, directory): (String, PathBuf)| {
+        let text = read_text(&directory.join("physical_device"))?;
         let (major, minor) = text.trim().split_once(':')?;
         let number = DeviceNumber {
             major: u32::from_str_radix(major, 16).ok()?,
@@ -137,16 +131,14 @@ fn xen(sys: &Path) -> Vec<Export> {
         let by = format!("the virtual machine {domain} of Xen ({name})");
         Some(Export { what: ExportedObject::Devices(BTreeSet::from([number])), by })
     };
-    names_in(&devices).into_iter().filter_map(export).collect()
+    entries(&sys.join("bus/xen-backend/devices")).filter_map(export).collect()
 }
 
 /// `target/core/HBA/NAME`: the path in `udev_path`, else the one in the line of `info` that fileio and iblock write.
 fn lio(config: &Path) -> Vec<Export> {
-    let core = config.join("target/core");
     let mut list = Vec::new();
-    for adapter in names_in(&core) {
-        for name in names_in(&core.join(&adapter)) {
-            let directory = core.join(&adapter).join(&name);
+    for (adapter, directory) in entries(&config.join("target/core")) {
+        for (name, directory) in entries(&directory) {
             let info = read_text(&directory.join("info")).unwrap_or_default();
             let told = ["File: ", "UDEV PATH: "].iter().find_map(|key| after(&info, key));
             let named = text_path(&directory.join("udev_path"));
@@ -162,13 +154,11 @@ fn lio(config: &Path) -> Vec<Export> {
 
 /// `usb_gadget/GADGET/functions/mass_storage.NAME/lun.N/file`.
 fn gadgets(config: &Path) -> Vec<Export> {
-    let root = config.join("usb_gadget");
     let mut list = Vec::new();
-    for gadget in names_in(&root) {
-        let functions = root.join(&gadget).join("functions");
-        for function in names_in(&functions) {
-            for lun in names_in(&functions.join(&function)) {
-                let file = text_path(&functions.join(&function).join(&lun).join("file"));
+    for (gadget, directory) in entries(&config.join("usb_gadget")) {
+        for (_, function) in entries(&directory.join("functions")) {
+            for (_, lun) in entries(&function) {
+                let file = text_path(&lun.join("file"));
                 let by = format!("the USB gadget {gadget}");
                 list.extend(file.map(|path| Export { what: ExportedObject::Path(path), by }));
             }
@@ -179,12 +169,16 @@ fn gadgets(config: &Path) -> Vec<Export> {
 
 /// `scst_tgt/devices/NAME/filename`: the path, followed by a mark in a line of its own.
 fn scst(sys: &Path) -> Vec<Export> {
-    let devices = sys.join("kernel/scst_tgt/devices");
-    let export = |name: String| {
-        let path = text_path(&devices.join(&name).join("filename"))?;
+    let export = |(name, directory): (String, PathBuf)| {
+        let path = text_path(&directory.join("filename"))?;
         Some(Export { what: ExportedObject::Path(path), by: format!("the SCST device {name}") })
     };
-    names_in(&devices).into_iter().filter_map(export).collect()
+    entries(&sys.join("kernel/scst_tgt/devices")).filter_map(export).collect()
+}
+
+/// The names in a directory, sorted, each with its path.
+fn entries(directory: &Path) -> impl Iterator<Item = (String, PathBuf)> {
+    names_in(directory).into_iter().map(|name| (name.clone(), directory.join(name)))
 }
 
 /// `device_path` of a namespace or a controller of nvmet, unless `enable` reports it as closed.

@@ -4,7 +4,7 @@
 
 use crate::uses::{Found, UseKind};
 use rdsk_model::ExtentEvidence;
-use rdsk_sys::extents::{ExtentSync, extents, summarise};
+use rdsk_sys::extents::{extents, summarise};
 use rdsk_sys::io::{NowaitSupport, supports_nowait};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
@@ -82,19 +82,17 @@ pub(crate) fn filesystem_type(path: &Path) -> Option<u64> {
 
 /// Size of the block device at `path` in bytes; `None` if it cannot be opened.
 pub(crate) fn block_size(path: &Path) -> Option<u64> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    rdsk_sys::device::block_device_size(rustix::fs::open(path, flags, Mode::empty()).ok()?).ok()
+    rdsk_sys::device::block_device_size(rustix::fs::open(path, PROBE_FLAGS, Mode::empty()).ok()?).ok()
 }
 
 /// How a file is allocated on its filesystem; `None` if that is not known.
 pub(crate) fn allocation_of(path: &Path, offset: u64, len: u64) -> Option<ExtentEvidence> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
-    allocation(rustix::fs::open(path, flags, Mode::empty()).ok()?, offset, len)
+    allocation(rustix::fs::open(path, PROBE_FLAGS | OFlags::NOFOLLOW, Mode::empty()).ok()?, offset, len)
 }
 
 /// Sums up FIEMAP. Data stored inline or not yet placed are data, not a hole, so they count as mapped.
 pub(crate) fn allocation(fd: impl AsFd, offset: u64, len: u64) -> Option<ExtentEvidence> {
-    let list = extents(fd, offset, len, ExtentSync::Flush).ok()?;
+    let list = extents(fd, offset, len).ok()?;
     let sum = summarise(&list, offset, len);
     Some(ExtentEvidence {
         mapped_bytes: sum.mapped_bytes + sum.inline_or_delalloc_bytes,

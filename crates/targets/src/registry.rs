@@ -68,8 +68,8 @@ pub fn test_files_left() -> Vec<TestFileLeft> {
 #[derive(Debug)]
 pub(crate) struct TestFile {
     id: u64,
-    path: PathBuf,
-    inode: (u64, u64),
+    pub(crate) path: PathBuf,
+    pub(crate) inode: (u64, u64),
     /// Carries the lock that tells the next run that the file is in use.
     file: OwnedFd,
 }
@@ -112,14 +112,6 @@ impl TestFile {
         // Without attributes only the name identifies the file.
         let _ = rustix::fs::fsetxattr(&test_file.file, MARK_NAME, MARK_VALUE, XattrFlags::empty());
         Ok(Some(test_file))
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub(crate) fn inode(&self) -> (u64, u64) {
-        self.inode
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {

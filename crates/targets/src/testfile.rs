@@ -88,13 +88,13 @@ pub fn create_test_file(
         probe::allocation(file.fd(), 0, made.bytes).filter(|lies| lies.mapped_bytes < made.bytes)
     {
         return Err(TargetError::NotWritten {
-            path: shown(file.path()),
+            path: shown(&file.path),
             hole_bytes: lies.hole_bytes,
             unwritten_bytes: lies.unwritten_bytes,
         });
     }
     let target = Target {
-        path: Some(file.path().to_string_lossy().into_owned()),
+        path: Some(file.path.to_string_lossy().into_owned()),
         size_bytes: made.bytes,
         made_by_rdsk: true,
         direct_align_bytes: directory.target.device.as_ref().and_then(|device| device.logical_block_bytes),

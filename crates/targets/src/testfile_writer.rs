@@ -142,9 +142,10 @@ impl<'file> Writer<'file> {
     }
 
     fn failed(&self, errno: Errno) -> TargetError {
-        match TargetError::from_io(self.file.path(), "written", errno.into()) {
+        let path = &self.file.path;
+        match TargetError::from_io(path, "written", errno.into()) {
             TargetError::NoSpace { source, .. } => {
-                let directory = self.file.path().parent().unwrap_or(self.file.path());
+                let directory = path.parent().unwrap_or(path);
                 TargetError::NoSpace { path: shown(directory), done_bytes: self.done_bytes, source }
             }
             error => error,

@@ -9,6 +9,7 @@ use super::answer::{Advice, Answer, Figure, SURE, SizePoint, exact as bytes};
 use super::boundary_profile::BoundaryProfile;
 use super::candidates::{Candidate, FLOOR, Fit, MAX_DATA, Row, SEEN_LOG_ODDS, Saving};
 use super::shape::{Layout, Redundancy};
+use crate::metrics::whole;
 use crate::words::{nanos, plural};
 
 /// Log odds are divided by this before they become a probability: deviations are neither normal nor independent.
@@ -232,8 +233,8 @@ fn reasons(case: &Case<'_>, layout: &Layout, proof: &Proof) -> Vec<String> {
         reasons.push(format!(
             "full stripes of {} take {}, smaller writes within one {} ({}): partial stripes cost reads",
             bytes(layout.stripe_bytes()),
-            nanos(whole_ns(saving.whole_ns)),
-            nanos(whole_ns(saving.partial_ns)),
+            nanos(whole(saving.whole_ns)),
+            nanos(whole(saving.partial_ns)),
             chance(saving.p_value)
         ));
     } else if has_parity && proof.reads_margin > CLEAR {
@@ -359,9 +360,4 @@ fn sizes(rows: &[Row], layout: Option<&Layout>) -> Vec<SizePoint> {
         }
     };
     octaves.into_iter().map(point).collect()
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a latency, far below 2^63 ns")]
-fn whole_ns(latency_ns: f64) -> u64 {
-    latency_ns.max(0.0) as u64
 }

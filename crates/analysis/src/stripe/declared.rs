@@ -5,6 +5,7 @@ use super::answer::exact;
 use super::layouts::{Level, Rotation};
 use super::matching::Match;
 use super::member_layout::{Declared, MemberLayout};
+use crate::groups::distinct;
 use rdsk_model::ArrayFacts;
 use rdsk_units::printable;
 
@@ -78,22 +79,18 @@ pub(super) fn among(
 
 /// The layouts' names, each once: `RAID 0 of 4 members or RAID 5 (left-symmetric) of 4 members`.
 pub(super) fn names(found: &[Match]) -> String {
-    let mut names: Vec<String> = Vec::new();
-    for one in found {
+    let name = |one: &Match| {
         let rotation = one.known.rotation().map(|rotation| format!(" ({})", rotation.name()));
         let copies = Some(one.known.copies())
             .filter(|&copies| copies > 1)
             .map(|copies| format!(" with {copies} copies"));
-        let name = format!(
+        format!(
             "{}{}{} of {} members",
             one.known.level().name(),
             rotation.unwrap_or_default(),
             copies.unwrap_or_default(),
             one.known.members
-        );
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names.join(" or ")
+        )
+    };
+    distinct(found.iter().map(name)).join(" or ")
 }

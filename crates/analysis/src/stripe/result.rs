@@ -7,8 +7,8 @@ use super::conclude;
 use super::inference::infer;
 use super::member_layout::MemberLayout;
 use super::members::{AdaptiveRun, MemberEvidence, infer_from_members, unrest};
-use super::sysfs_hints::{self, Agreement};
-use crate::metrics::{first_device, is_of_memory, target};
+use super::sysfs_hints::{Agreement, compare_with_sysfs};
+use crate::metrics::{first_device, first_target, is_of_memory};
 use rdsk_model::{CellRecord, ChosenIo, Device, Experiment, Op, Record, TargetKind, VerdictCode};
 
 /// The most confidence in latencies that others' I/O may have changed.
@@ -198,7 +198,7 @@ fn counted(record: &Record, cell: &CellRecord, beside: Option<&CellRecord>) -> O
         device.and_then(|device| Some((device.minimum_io_bytes?, device.optimal_io_bytes.unwrap_or(0))));
     let words = device.and_then(|device| device.array.as_ref());
     // Only a target that is its device, and no file on it, begins with it.
-    let target = cell.workload.targets.first().and_then(|&index| target(record, index));
+    let target = first_target(record, cell);
     let device = target.filter(|target| target.kind != TargetKind::File).and(device);
     let device = device.map(|device| device.name.as_str());
     infer_from_members(&MemberEvidence { reads: of(Op::Read), writes: of(Op::Write), words, hints, device })
@@ -229,7 +229,7 @@ fn hints(device: Option<&Device>, result: &StripeResult) -> Option<(Agreement, S
     let device = device?;
     let bytes = |figure: Option<(u64, f64)>| figure.map(|(bytes, _)| bytes);
     let seen = (bytes(result.chunk()), bytes(result.stripe()));
-    Some(sysfs_hints::compare(seen, device.minimum_io_bytes?, device.optimal_io_bytes.unwrap_or(0)))
+    Some(compare_with_sysfs(seen, device.minimum_io_bytes?, device.optimal_io_bytes.unwrap_or(0)))
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Whether the kernel's hints agree with the measurement. It reads no sysfs; it is given the figures.
 
-use super::answer::Answer;
 use crate::words::bytes;
 
 /// How a measurement and the kernel's hints relate.
@@ -18,21 +17,10 @@ pub enum Agreement {
     NoStripe,
 }
 
-/// Compares an answer with `queue/minimum_io_size` (the chunk, for Linux's arrays) and `queue/optimal_io_size` (the full
-/// stripe; 0 when unknown), in bytes, and says it in a sentence. A minimum of no more than 4096 bytes, or of the unit of
-/// any block device, is no hint of a chunk.
+/// Compares a chunk and a full stripe, however they were found, with `queue/minimum_io_size` (the chunk, for Linux's arrays)
+/// and `queue/optimal_io_size` (the full stripe; 0 when unknown), all in bytes, and says it in a sentence. A minimum of no
+/// more than 4096 bytes, or of the unit of any block device, is no hint of a chunk.
 pub fn compare_with_sysfs(
-    answer: &Answer,
-    minimum_io_bytes: u64,
-    optimal_io_bytes: u64,
-) -> (Agreement, String) {
-    let chunk = answer.chunk.map(|figure| figure.bytes);
-    let stripe = answer.stripe.map(|figure| figure.bytes);
-    compare((chunk, stripe), minimum_io_bytes, optimal_io_bytes)
-}
-
-/// The same of a chunk and a full stripe in bytes, however they were found.
-pub(super) fn compare(
     (chunk, stripe): (Option<u64>, Option<u64>),
     minimum_io_bytes: u64,
     optimal_io_bytes: u64,
@@ -67,24 +55,6 @@ pub(super) fn compare(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stripe::{Advice, Figure};
-    use rdsk_model::Op;
-
-    fn answer(chunk: Option<u64>, stripe: Option<u64>) -> Answer {
-        let figure = |bytes| Figure { bytes, confidence: 0.99, p_value: 1e-9 };
-        Answer {
-            op: Op::Write,
-            chunk: chunk.map(figure),
-            stripe: stripe.map(figure),
-            parity: None,
-            start_offset_bytes: None,
-            none_confidence: 0.0,
-            evidence: Vec::new(),
-            boundary_profile: Vec::new(),
-            sizes: Vec::new(),
-            advice: Advice { write_bytes: None, align_bytes: None, text: String::new() },
-        }
-    }
 
     #[test]
     fn every_relation_has_its_name() {
@@ -100,7 +70,7 @@ mod tests {
             (k64, k256, 4096, 1_310_720, Agreement::NotHinted),
             (None, None, 512, 0, Agreement::NoStripe),
         ] {
-            let (agreement, text) = compare_with_sysfs(&answer(chunk, stripe), minimum, optimal);
+            let (agreement, text) = compare_with_sysfs((chunk, stripe), minimum, optimal);
             assert_eq!(agreement, expected, "{text}");
             assert!(text.contains(&minimum.to_string()), "{text}");
         }

@@ -1,8 +1,10 @@
 //! The facts that every step of the verdict uses, gathered once. It decides nothing.
 
 use super::Judgement;
+use crate::groups::distinct;
 use crate::metrics::{self, Written};
 use rdsk_model::{CellRecord, EvidenceSource, IoPath, Op, Target, TargetKind, VerdictCode};
+use rdsk_units::printable;
 
 /// The figures of a cell that completed something.
 pub(super) struct Facts<'a> {
@@ -38,11 +40,8 @@ impl<'a> Facts<'a> {
             Op::Write => Op::Read,
         };
         let moved = metrics::device_bytes(cell, op);
-        let mut names: Vec<String> = Vec::new();
-        for device in cell.workload.targets.iter().flat_map(|&target| cell.evidence.counters_of(target)) {
-            let name = rdsk_units::printable(&device.name);
-            names.extend((!names.contains(&name)).then_some(name));
-        }
+        let counters = cell.workload.targets.iter().flat_map(|&target| cell.evidence.counters_of(target));
+        let names = distinct(counters.map(|device| printable(&device.name)));
         let written = match op {
             Op::Read => Written::ONCE,
             Op::Write => metrics::written(cell),
@@ -91,12 +90,9 @@ impl<'a> Facts<'a> {
 
     /// Why these devices are counted, if it is not the target's own.
     pub(super) fn why_these(&self) -> Option<String> {
-        let mut whys: Vec<String> = Vec::new();
-        for &target in &self.cell.workload.targets {
-            let why = self.cell.evidence.counted_for(target).and_then(|counted| counted.why.as_deref());
-            let why = why.map(rdsk_units::printable);
-            whys.extend(why.filter(|why| !whys.contains(why)));
-        }
+        let targets = self.cell.workload.targets.iter();
+        let counted = targets.filter_map(|&target| self.cell.evidence.counted_for(target));
+        let whys = distinct(counted.filter_map(|counted| counted.why.as_deref().map(printable)));
         (!whys.is_empty()).then(|| whys.join("; "))
     }
 
@@ -105,12 +101,12 @@ impl<'a> Facts<'a> {
         let stopped =
             |target: &&&Target| target.device.as_ref().is_some_and(|device| device.iostats == Some(false));
         if let Some(device) = self.targets.iter().find(stopped).and_then(|target| target.device.as_ref()) {
-            let name = rdsk_units::printable(&device.name);
+            let name = printable(&device.name);
             return format!("queue/iostats of {name} is 0, and no counters below it moved either");
         }
         match self.targets.iter().find(|target| target.device.is_none()) {
             Some(Target { filesystem: Some(filesystem), .. }) => {
-                format!("{} has no block device", rdsk_units::printable(&filesystem.kind))
+                format!("{} has no block device", printable(&filesystem.kind))
             }
             Some(_) => "the target has no block device".into(),
             None => "the counters of the device could not be read".into(),

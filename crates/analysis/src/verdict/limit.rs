@@ -45,7 +45,7 @@ fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
     let op = limit.op;
     if let Some(allowed) = limit.bytes_per_s {
         let ours = part.and_then(|part| Some(result.bytes_per_s?.mean * part));
-        let devices = row.map(|row| if op == Op::Read { row.rkb_s } else { row.wkb_s } * 1024.0);
+        let devices = row.map(|row| row.of(op).kb_s * 1024.0);
         let words_of_limit =
             format!("the limit of {} that {source} sets for {op}s", words::rate(allowed as f64));
         if let Some(rate) = ours.filter(|&rate| is_at(rate, allowed)) {
@@ -64,7 +64,7 @@ fn reached(facts: &Facts<'_>, limit: &Limit) -> Option<String> {
     }
     let allowed = limit.ops_per_s?;
     let ours = part.and_then(|part| Some(result.ops_per_s?.mean * part));
-    let devices = row.map(|row| if op == Op::Read { row.r_s } else { row.w_s });
+    let devices = row.map(|row| row.of(op).ios_s);
     if let Some(rate) = ours.filter(|&rate| is_burst(facts, rate, allowed)) {
         let rate = words::figure(rate);
         return Some(format!(

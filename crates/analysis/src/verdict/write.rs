@@ -167,13 +167,7 @@ pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
     let (limit_bytes, limit_share) =
         if facts.is_file() { (JOURNAL_BYTES, JOURNAL_FACTOR) } else { (FOREIGN_BYTES, FOREIGN_SHARE) };
     let device = &facts.device_names;
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "bytes of a cell times a few copies stay far below 2^53, and nothing is negative"
-    )]
-    let all_ours = (ours as f64 * copies) as u64;
-    let foreign = moved.saturating_sub(all_ours);
+    let foreign = moved.saturating_sub(metrics::whole(ours as f64 * copies));
     if foreign > limit_bytes && metrics::ratio(foreign, ours) > limit_share {
         let (foreign, ours) = (words::bytes(foreign), words::bytes(ours));
         let text = format!("{device} wrote {foreign} for others besides the {ours} of this cell");

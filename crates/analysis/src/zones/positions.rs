@@ -1,21 +1,15 @@
 //! The positions of a cell of `zones`: the samples of each, by offset, and the device they are on.
 
 use rdsk_model::{CellRecord, Record};
-use rdsk_stats::{median, median_interval};
+use rdsk_stats::median;
 
 /// One position and what was seen there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Position {
     /// First byte.
     pub offset_bytes: u64,
-    /// Passes that visited it.
-    pub count: usize,
     /// Median of the latencies, in ns.
     pub median_ns: f64,
-    /// Bounds of the median's 95 % interval, in ns; `None` with fewer samples than that takes.
-    pub interval_ns: Option<(f64, f64)>,
-    /// Smallest.
-    pub min_ns: u64,
     /// Largest.
     pub max_ns: u64,
 }
@@ -84,12 +78,5 @@ pub(super) fn places(record: &Record, cell: &CellRecord) -> Option<Places> {
 
 fn position(offset_bytes: u64, samples: &[u64]) -> Option<Position> {
     let latencies: Vec<f64> = samples.iter().map(|&latency_ns| latency_ns as f64).collect();
-    Some(Position {
-        offset_bytes,
-        count: samples.len(),
-        median_ns: median(&latencies)?,
-        interval_ns: median_interval(&latencies).map(|(_, low, high)| (low, high)),
-        min_ns: *samples.iter().min()?,
-        max_ns: *samples.iter().max()?,
-    })
+    Some(Position { offset_bytes, median_ns: median(&latencies)?, max_ns: *samples.iter().max()? })
 }

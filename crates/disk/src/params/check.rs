@@ -3,6 +3,8 @@
 //! Every parameter has a maximum far above any real device or host: within these limits nothing overflows, no request takes more
 //! steps than it has sectors, and memory use stays small.
 
+use std::fmt::Display;
+
 /// Longest time that a device or a call may take for one thing.
 const LONGEST_NS: u64 = 1_000_000_000_000;
 
@@ -47,22 +49,23 @@ impl Checker {
     }
 
     /// The error for a parameter of this table.
-    pub(crate) fn wrong(&self, key: &str, reason: &str) -> Wrong {
+    pub(crate) fn wrong(&self, key: &str, reason: impl Display) -> Wrong {
         let mut path = self.tables.clone();
         path.push(key.to_owned());
-        Wrong { key: path.join("."), reason: reason.to_owned() }
+        Wrong { key: path.join("."), reason: reason.to_string() }
+    }
+
+    /// What must hold of a parameter of this table, and the reason if it does not.
+    pub(crate) fn require(&self, key: &str, holds: bool, reason: impl Display) -> Result<(), Wrong> {
+        if holds { Ok(()) } else { Err(self.wrong(key, reason)) }
     }
 
     /// A rate, a speed or a factor: above zero, and within `least` and `most`.
     pub(crate) fn rate(&self, key: &str, value: f64, (least, most): (f64, f64)) -> Result<(), Wrong> {
         self.number(key, value)?;
-        if value == 0.0 {
-            return Err(self.wrong(key, "must be above zero"));
-        }
-        if value < least {
-            return Err(self.wrong(key, &format!("is less than {least}")));
-        }
-        if value <= most { Ok(()) } else { Err(self.wrong(key, &format!("is more than {most}"))) }
+        self.require(key, value != 0.0, "must be above zero")?;
+        self.require(key, value >= least, format_args!("is less than {least}"))?;
+        self.require(key, value <= most, format_args!("is more than {most}"))
     }
 
     /// Bytes per second of anything that moves data.
@@ -73,26 +76,22 @@ impl Checker {
     /// A cost that may be zero, in ns.
     pub(crate) fn cost(&self, key: &str, value: f64) -> Result<(), Wrong> {
         self.number(key, value)?;
-        if value <= LONGEST_NS as f64 {
-            Ok(())
-        } else {
-            Err(self.wrong(key, "is more than a thousand seconds"))
-        }
+        self.require(key, value <= LONGEST_NS as f64, "is more than a thousand seconds")
     }
 
     /// A time that may be zero.
     pub(crate) fn time(&self, key: &str, ns: u64) -> Result<(), Wrong> {
-        if ns <= LONGEST_NS { Ok(()) } else { Err(self.wrong(key, "is more than a thousand seconds")) }
+        self.require(key, ns <= LONGEST_NS, "is more than a thousand seconds")
     }
 
     /// A waiting time that may be zero.
     pub(crate) fn span(&self, key: &str, ns: u64) -> Result<(), Wrong> {
-        if ns <= LONGEST_SPAN_NS { Ok(()) } else { Err(self.wrong(key, "is more than eleven days")) }
+        self.require(key, ns <= LONGEST_SPAN_NS, "is more than eleven days")
     }
 
     /// A count or size that may be zero, at most `most`.
     pub(crate) fn at_most(&self, key: &str, value: u64, most: u64) -> Result<(), Wrong> {
-        if value <= most { Ok(()) } else { Err(self.wrong(key, &format!("is more than {most}"))) }
+        self.require(key, value <= most, format_args!("is more than {most}"))
     }
 
     /// A count or size above zero, at most `most`.
@@ -113,7 +112,7 @@ impl Checker {
 
     /// A count or size: above zero.
     pub(crate) fn positive(&self, key: &str, value: u64) -> Result<(), Wrong> {
-        if value > 0 { Ok(()) } else { Err(self.wrong(key, "must be above zero")) }
+        self.require(key, value > 0, "must be above zero")
     }
 
     /// A size of a device or a part of one: whole sectors, above zero.
@@ -125,6 +124,6 @@ impl Checker {
     /// A size in whole sectors of 512 bytes, above zero.
     pub(crate) fn sectors(&self, key: &str, bytes: u64) -> Result<(), Wrong> {
         self.positive(key, bytes)?;
-        if bytes.is_multiple_of(512) { Ok(()) } else { Err(self.wrong(key, "is no multiple of 512 bytes")) }
+        self.require(key, bytes.is_multiple_of(512), "is no multiple of 512 bytes")
     }
 }

@@ -241,9 +241,8 @@ impl DiskParams {
         }
         c.sectors("physical_sector_bytes", self.physical_sector_bytes)?;
         c.at_most("physical_sector_bytes", self.physical_sector_bytes, 65_536)?;
-        if !self.physical_sector_bytes.is_power_of_two() {
-            return Err(c.wrong("physical_sector_bytes", "is no power of two"));
-        }
+        let is_power = self.physical_sector_bytes.is_power_of_two();
+        c.require("physical_sector_bytes", is_power, "is no power of two")?;
         c.rate("rpm", self.rpm, (1.0, 1e6))?;
         c.count("heads", self.heads, 1024)?;
         c.bytes_per_s("interface_bytes_per_s", self.interface_bytes_per_s)?;
@@ -255,23 +254,17 @@ impl DiskParams {
             c.time(key, ns)?;
         }
         c.positive("seek_track_ns", self.seek_track_ns)?;
-        if self.seek_average_ns < self.seek_track_ns {
-            return Err(c.wrong("seek_average_ns", "is less than the seek to the next track"));
-        }
-        if self.seek_full_ns < self.seek_average_ns {
-            return Err(c.wrong("seek_full_ns", "is less than the average seek"));
-        }
-        if self.read_ahead_bytes > 0 && self.read_segments == 0 {
-            return Err(c.wrong("read_segments", "read-ahead needs at least one segment"));
-        }
+        let (track_ns, average_ns) = (self.seek_track_ns, self.seek_average_ns);
+        c.require("seek_average_ns", average_ns >= track_ns, "is less than the seek to the next track")?;
+        c.require("seek_full_ns", self.seek_full_ns >= average_ns, "is less than the average seek")?;
+        let has_segments = self.read_ahead_bytes == 0 || self.read_segments > 0;
+        c.require("read_segments", has_segments, "read-ahead needs at least one segment")?;
         c.at_most("read_segments", self.read_segments as u64, MAX_PLACES)?;
         c.at_most("read_ahead_bytes", self.read_ahead_bytes, MAX_BYTES)?;
         self.check_zones(c)?;
         let Some(cache) = &self.write_cache else { return Ok(()) };
         c.within("write_cache", |c| {
-            if !cache.bytes.is_multiple_of(SECTOR_BYTES) {
-                return Err(c.wrong("bytes", "is no multiple of 512 bytes"));
-            }
+            c.require("bytes", cache.bytes.is_multiple_of(SECTOR_BYTES), "is no multiple of 512 bytes")?;
             // A gibibyte is destaged in 16 384 steps.
             c.at_most("bytes", cache.bytes, 64 << 30)?;
             c.at_most("segment_bytes", cache.segment_bytes, 64 << 30)?;
@@ -296,21 +289,16 @@ impl DiskParams {
         // The last physical sector is there as a whole.
         let end_bytes = self.partition_start_bytes + self.capacity_bytes;
         let end_bytes = end_bytes.next_multiple_of(self.physical_sector_bytes);
-        if held_bytes < end_bytes {
-            let reason =
-                format!("the zones do not cover the disk: they hold {held_bytes} bytes of its {end_bytes}");
-            return Err(c.wrong("zones", &reason));
-        }
-        if held_bytes > 4 * MAX_BYTES {
-            return Err(c.wrong("zones", &format!("the zones hold {held_bytes} bytes, more than any disk")));
-        }
+        let held =
+            format_args!("the zones do not cover the disk: they hold {held_bytes} bytes of its {end_bytes}");
+        c.require("zones", held_bytes >= end_bytes, held)?;
+        let held = format_args!("the zones hold {held_bytes} bytes, more than any disk");
+        c.require("zones", held_bytes <= 4 * MAX_BYTES, held)?;
         // Positions are times of reading the whole disk, exact to a nanosecond as long as they are below 2^53.
         let cylinder_ns =
             self.heads as f64 * (60e9 / self.rpm + self.head_switch_ns as f64) + self.seek_track_ns as f64;
-        if cylinders as f64 * cylinder_ns > 4e15 {
-            return Err(c.wrong("zones", "reading the disk once would take more than a month"));
-        }
-        Ok(())
+        let is_long = cylinders as f64 * cylinder_ns > 4e15;
+        c.require("zones", !is_long, "reading the disk once would take more than a month")
     }
 }
 
@@ -343,9 +331,8 @@ impl SsdParams {
             c.time(key, ns)?;
         }
         c.at_most("slc_bytes", self.slc_bytes, MAX_BYTES)?;
-        if self.gc_every_bytes > 0 && self.gc_every_bytes < self.page_bytes {
-            return Err(c.wrong("gc_every_bytes", "is less than a page"));
-        }
+        let is_enough = self.gc_every_bytes == 0 || self.gc_every_bytes >= self.page_bytes;
+        c.require("gc_every_bytes", is_enough, "is less than a page")?;
         c.at_most("gc_every_bytes", self.gc_every_bytes, MAX_BYTES)?;
         c.cost("slc_drain_bytes_per_s", self.slc_drain_bytes_per_s)
     }
@@ -380,15 +367,10 @@ impl ArrayParams {
             RaidLevel::Raid5 => 3,
             RaidLevel::Raid6 => 4,
         };
-        if self.members < least {
-            return Err(c.wrong("members", &format!("this level needs at least {least}")));
-        }
+        c.require("members", self.members >= least, format_args!("this level needs at least {least}"))?;
         c.within("member", |c| self.member.check(c))?;
-        if self.capacity_bytes() == 0 {
-            return Err(c.wrong("chunk_bytes", "is larger than a member"));
-        }
-        c.at_most("members", self.capacity_bytes(), MAX_BYTES)
-            .map_err(|wrong| Wrong { reason: "the array is larger than any".to_owned(), ..wrong })?;
-        Ok(())
+        let capacity_bytes = self.capacity_bytes();
+        c.require("chunk_bytes", capacity_bytes > 0, "is larger than a member")?;
+        c.require("members", capacity_bytes <= MAX_BYTES, "the array is larger than any")
     }
 }

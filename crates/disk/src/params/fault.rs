@@ -54,10 +54,7 @@ impl FaultParams {
             c.within("stall", |c| {
                 c.positive("lasts_ns", stall.lasts_ns)?;
                 c.span("every_ns", stall.every_ns)?;
-                if stall.lasts_ns >= stall.every_ns {
-                    return Err(c.wrong("every_ns", "the device would stall forever"));
-                }
-                Ok(())
+                c.require("every_ns", stall.lasts_ns < stall.every_ns, "the device would stall forever")
             })?;
         }
         if let Some(slow) = &self.slow_down {

@@ -117,27 +117,18 @@ impl HostParams {
         }
         for (key, bytes) in [("merge_bytes", self.merge_bytes), ("dirty_limit_bytes", self.dirty_limit_bytes)]
         {
-            if bytes < self.buffer_bytes {
-                return Err(c.wrong(key, "is less than one buffer"));
-            }
+            c.require(key, bytes >= self.buffer_bytes, "is less than one buffer")?;
         }
-        if self.cache_bytes < self.dirty_limit_bytes {
-            return Err(c.wrong("cache_bytes", "is less than dirty_limit_bytes"));
-        }
-        if self.cache_bytes / self.buffer_bytes > MAX_BUFFERS {
-            return Err(c.wrong("cache_bytes", &format!("is more than {MAX_BUFFERS} buffers")));
-        }
-        if self.write_behind_bytes >= self.dirty_limit_bytes {
-            return Err(
-                c.wrong("write_behind_bytes", "must be below dirty_limit_bytes, or writers wait forever")
-            );
-        }
-        if self.direct_request_bytes < self.sector_bytes {
-            return Err(c.wrong("direct_request_bytes", "is less than one sector"));
-        }
-        if !self.direct_request_bytes.is_multiple_of(self.sector_bytes) {
-            return Err(c.wrong("direct_request_bytes", "is no multiple of sector_bytes"));
-        }
+        let (cache_bytes, limit_bytes) = (self.cache_bytes, self.dirty_limit_bytes);
+        c.require("cache_bytes", cache_bytes >= limit_bytes, "is less than dirty_limit_bytes")?;
+        let too_many = format_args!("is more than {MAX_BUFFERS} buffers");
+        c.require("cache_bytes", cache_bytes / self.buffer_bytes <= MAX_BUFFERS, too_many)?;
+        let forever = "must be below dirty_limit_bytes, or writers wait forever";
+        c.require("write_behind_bytes", self.write_behind_bytes < limit_bytes, forever)?;
+        let (request_bytes, sector_bytes) = (self.direct_request_bytes, self.sector_bytes);
+        c.require("direct_request_bytes", request_bytes >= sector_bytes, "is less than one sector")?;
+        let is_whole = request_bytes.is_multiple_of(sector_bytes);
+        c.require("direct_request_bytes", is_whole, "is no multiple of sector_bytes")?;
         c.positive("clock_resolution_ns", self.clock_resolution_ns)?;
         c.time("clock_resolution_ns", self.clock_resolution_ns)?;
         c.span("write_behind_ns", self.write_behind_ns)?;

@@ -88,20 +88,16 @@ impl SystemParams {
                 c.bytes_per_s("write_bytes_per_s", controller.write_bytes_per_s)
             })?;
         }
-        if self.luns.is_empty() {
-            return Err(checker.wrong("luns", "there must be at least one LUN"));
-        }
+        checker.require("luns", !self.luns.is_empty(), "there must be at least one LUN")?;
         let mut devices = 0_u64;
         for (index, lun) in self.luns.iter().enumerate() {
             devices = devices.saturating_add(lun.device.devices());
-            if devices > MAX_DEVICES {
-                let reason =
-                    format!("{devices} devices, with members of arrays, are more than {MAX_DEVICES}");
-                return Err(checker.wrong(&format!("luns[{index}].device"), &reason));
-            }
+            let reason =
+                format_args!("{devices} devices, with members of arrays, are more than {MAX_DEVICES}");
+            checker.require(&format!("luns[{index}].device"), devices <= MAX_DEVICES, reason)?;
             checker.within(&format!("luns[{index}]"), |c| {
                 if let Some(controller) = lun.controller.filter(|&n| n >= self.controllers.len()) {
-                    return Err(c.wrong("controller", &format!("there is no controller {controller}")));
+                    return Err(c.wrong("controller", format_args!("there is no controller {controller}")));
                 }
                 c.within("device", |c| lun.device.check(c))?;
                 lun.faults.as_ref().map_or(Ok(()), |faults| c.within("faults", |c| faults.check(c)))

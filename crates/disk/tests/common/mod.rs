@@ -47,6 +47,16 @@ pub(crate) fn dd(name: &str, operation: Operation, route: Route, block_bytes: u6
     Seen { to_return_s, wall_s: host.now_ns() as f64 / 1e9, all: host.counters(0), steady }
 }
 
+/// Mean number of requests waiting; NaN over no time.
+pub(crate) fn waiting_mean(counters: &Counters) -> f64 {
+    counters.waiting_ns as f64 / counters.at_ns as f64
+}
+
+/// Mean number of requests at the device; NaN over no time.
+pub(crate) fn active_mean(counters: &Counters) -> f64 {
+    counters.active_ns as f64 / counters.at_ns as f64
+}
+
 /// Asserts that a figure is within a share of what the report has.
 #[track_caller]
 pub(crate) fn near(what: &str, is: f64, wanted: f64, share: f64) {

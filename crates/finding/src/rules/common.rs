@@ -1,6 +1,9 @@
 //! What the rules share: choosing cells and citing counters. It decides nothing.
 
-use rdsk_model::{CellRecord, EvidenceSource, Record, StopReason, Target, TargetKind, VerdictCode};
+use rdsk_analysis::stripe::StripeResult;
+use rdsk_analysis::zones::Zones;
+use rdsk_analysis::{Analysis, metrics};
+use rdsk_model::{CellRecord, EvidenceSource, Experiment, Record, StopReason, TargetKind, VerdictCode};
 
 /// Maximum number of citations per finding, so that one over a hundred cells stays readable.
 pub(super) const MAX_CITED: usize = 8;
@@ -8,6 +11,18 @@ pub(super) const MAX_CITED: usize = 8;
 /// The cells that completed something and satisfy a condition.
 pub(super) fn cells(record: &Record, condition: impl Fn(&CellRecord) -> bool) -> Vec<&CellRecord> {
     record.cells.iter().filter(|cell| ran(cell) && condition(cell)).collect()
+}
+
+/// The cells of `zones` that the device answered, and what they show.
+pub(super) fn zones<'a>(analysis: &'a Analysis<'_>) -> Vec<(&'a CellRecord, &'a Zones)> {
+    let cells = cells(analysis, |cell| cell.experiment == Experiment::Zones && !metrics::is_of_memory(cell));
+    cells.into_iter().filter_map(|cell| Some((cell, analysis.zones(cell)?))).collect()
+}
+
+/// The cells of `stripe`, and what they show.
+pub(super) fn stripes<'a>(analysis: &'a Analysis<'_>) -> Vec<(&'a CellRecord, &'a StripeResult)> {
+    let cells = cells(analysis, |cell| cell.experiment == Experiment::Stripe);
+    cells.into_iter().filter_map(|cell| Some((cell, analysis.stripe(cell)?))).collect()
 }
 
 /// Whether this is the verdict of a cell.
@@ -31,16 +46,10 @@ pub(super) fn cite_all(cells: &[&CellRecord], one: impl Fn(&CellRecord) -> Strin
     cells.iter().take(MAX_CITED).map(|cell| one(cell)).collect()
 }
 
-/// The first target of a cell.
-pub(super) fn target<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a Target> {
-    let index = cell.workload.targets.first()?;
-    record.targets.iter().find(|target| target.index == *index)
-}
-
 /// Whether a model of a host and a disk was measured, without a kernel, its logs and its files.
 pub(super) fn is_simulated(record: &Record, cell: &CellRecord) -> bool {
     cell.evidence.source == EvidenceSource::Sim
-        || target(record, cell).is_some_and(|target| target.kind == TargetKind::Sim)
+        || metrics::first_target(record, cell).is_some_and(|target| target.kind == TargetKind::Sim)
 }
 
 /// The system that reads, writes and merges for the program.

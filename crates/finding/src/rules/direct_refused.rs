@@ -1,8 +1,8 @@
 //! `direct-refused`: cells that could not run because direct I/O does not accept their size or offset.
 
-use super::common::{cite, is_simulated, target};
+use super::common::{cite, is_simulated};
 use super::{Needs, Rule};
-use rdsk_analysis::Analysis;
+use rdsk_analysis::{Analysis, metrics};
 use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Record, Severity, StopReason};
 use rdsk_units::{Bytes, printable};
 
@@ -17,7 +17,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     };
     let cells: Vec<&CellRecord> = analysis.cells.iter().filter(is_refused).collect();
     let Some(first) = cells.first() else { return Vec::new() };
-    let multiple = target(analysis, first).and_then(|target| target.direct_align_bytes).map(Bytes);
+    let multiple =
+        metrics::first_target(analysis, first).and_then(|target| target.direct_align_bytes).map(Bytes);
     let advice = match multiple {
         Some(multiple) => format!("use sizes and offsets that are multiples of {multiple} with direct I/O"),
         None => "use multiples of the logical block size, or buffered I/O".into(),
@@ -39,7 +40,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 /// Whether direct I/O is the reason why the cell could not run: buffered I/O would not help an engine without queue depth,
 /// or a target with too few blocks.
 fn is_about_direct(record: &Record, cell: &CellRecord) -> bool {
-    target(record, cell).is_some_and(|target| target.direct_io == Some(false))
+    metrics::first_target(record, cell).is_some_and(|target| target.direct_io == Some(false))
         || cell.result.why.contains("direct I/O")
 }
 

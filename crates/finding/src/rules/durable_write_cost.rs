@@ -1,6 +1,6 @@
 //! `durable-write-cost`: what it costs that each write returns only when its data is durable.
 
-use super::common::{cells, cite, is_simulated, target};
+use super::common::{cells, cite, is_simulated};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Confidence, Device, Finding, IoPath, Op, Record, Severity, Sync};
@@ -38,7 +38,7 @@ fn plain_twin<'a>(record: &'a Record, durable: &CellRecord) -> Option<&'a CellRe
 
 fn explain(record: &Record, plain: &CellRecord, durable: &CellRecord) -> Option<Finding> {
     let factor = plain.result.ops_per_s?.mean / durable.result.ops_per_s?.mean;
-    let device = target(record, durable).and_then(|target| target.device.as_ref());
+    let device = metrics::first_device(record, durable);
     let is_dearer = factor >= DEARER;
     let title = if is_dearer {
         format!("durable writes take {} as long", words::times(factor))
@@ -62,16 +62,12 @@ fn explain(record: &Record, plain: &CellRecord, durable: &CellRecord) -> Option<
             title,
             format!(
                 "{}{}",
-                cause(device, per_write(durable)),
+                cause(device, metrics::flushes_per_io(durable)),
                 if is_dearer && !is_simulated(record, durable) { JOURNAL } else { "" }
             ),
         )
         .evidence(evidence)
-        .confidence(if metrics::flushes(durable).is_some() {
-            Confidence::Measured
-        } else {
-            Confidence::Inferred
-        })
+        .confidence(metrics::flushes(durable).map_or(Confidence::Inferred, |_| Confidence::Measured))
         .cells([plain, durable]);
     Some(if is_dearer {
         finding.advice(
@@ -130,12 +126,7 @@ fn rate(cell: &CellRecord) -> String {
 }
 
 fn flushes(cell: &CellRecord) -> String {
-    per_write(cell).map_or_else(|| "not counted".into(), words::figure)
-}
-
-fn per_write(cell: &CellRecord) -> Option<f64> {
-    let ops = cell.result.ops.filter(|&ops| ops > 0)?;
-    Some(metrics::ratio(metrics::flushes(cell)?, ops))
+    metrics::flushes_per_io(cell).map_or_else(|| "not counted".into(), words::figure)
 }
 
 #[cfg(test)]

@@ -1,20 +1,18 @@
 //! `latency-bands`: the latencies at one position fall into bands, and what causes them. It names a cause only when a test
 //! shows it.
 
-use super::common::{cells, cite};
+use super::common::{cite, zones};
 use super::{Needs, Rule};
 use rdsk_analysis::groups::by_key;
-use rdsk_analysis::metrics::is_of_memory;
 use rdsk_analysis::zones::{Cause, LatencyBands};
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Severity};
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{CellRecord, Confidence, Finding, Severity};
 
 pub(super) const RULE: Rule = Rule::new("latency-bands", Severity::Cause, Needs::OwnTimes, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let cells = cells(analysis, |cell| cell.experiment == Experiment::Zones && !is_of_memory(cell));
-    let by_cause = by_key(cells.into_iter().filter_map(|cell| {
-        let latency_bands = analysis.zones(cell)?.latency_bands.as_ref()?;
+    let by_cause = by_key(zones(analysis).into_iter().filter_map(|(cell, zones)| {
+        let latency_bands = zones.latency_bands.as_ref()?;
         Some((latency_bands.cause, (cell, latency_bands)))
     }));
     by_cause.iter().map(|(cause, seen)| finding(*cause, seen)).collect()
@@ -65,8 +63,7 @@ fn cited(cell: &CellRecord, latency_bands: &LatencyBands) -> String {
 }
 
 fn nanos(ns: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time, not negative")]
-    words::nanos(ns.max(0.0).round() as u64)
+    words::nanos(metrics::whole(ns.round()))
 }
 
 fn why(cause: Cause) -> String {

@@ -1,7 +1,7 @@
 //! Cells whose rate fell to a lower level, and what supports a full write cache as the cause. `write-cache-full` reports those
 //! with such support, `slows-down` the others.
 
-use super::common::{cells, cite, target};
+use super::common::{cells, cite};
 use rdsk_analysis::rate_series::{self, LevelShift};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Op, Visit};
@@ -91,7 +91,7 @@ fn support(analysis: &Analysis<'_>, cell: &CellRecord, falls: &[LevelShift]) -> 
     let in_visits: Vec<u64> =
         falls.iter().filter(|fall| fall.within_visit).map(|fall| fall.visit_bytes).collect();
     held.or_else(|| same_bytes(&in_visits)).or_else(|| {
-        let device = target(analysis, cell).and_then(|target| target.device.as_ref());
+        let device = metrics::first_device(analysis, cell);
         let is_flash = device.is_some_and(|device| device.rotational == Some(false));
         (is_flash && !in_visits.is_empty()).then_some(SupportingEvidence::Flash)
     })

@@ -1,10 +1,10 @@
 //! `loop-backing-cached`: a loop device without direct I/O works on the page cache of its backing file, so its own
 //! counters move although those of the disk do not.
 
-use super::common::{cells, cite, reached_device, target};
+use super::common::{cells, cite, reached_device};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Confidence, Finding, Op, Record, Severity};
+use rdsk_model::{CellRecord, Confidence, Finding, Record, Severity};
 
 pub(super) const RULE: Rule = Rule::new("loop-backing-cached", Severity::Invalid, Needs::Counters, check);
 
@@ -43,20 +43,18 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 }
 
 fn is_cached_loop(record: &Record, cell: &CellRecord) -> bool {
-    let device = target(record, cell).and_then(|target| target.device.as_ref());
-    device.is_some_and(|device| device.loop_direct_io == Some(false))
+    metrics::first_device(record, cell).is_some_and(|device| device.loop_direct_io == Some(false))
 }
 
 /// Name and bytes of the first counted device under the cell's first target's own.
 fn below(cell: &CellRecord) -> Option<(&str, u64)> {
     let target = *cell.workload.targets.first()?;
-    cell.evidence.device.iter().filter(|device| device.target == target).skip(1).find_map(|device| {
-        let bytes = match cell.workload.op {
-            Op::Read => device.read_bytes,
-            Op::Write => device.write_bytes,
-        };
-        Some((device.name.as_str(), bytes?))
-    })
+    cell.evidence
+        .device
+        .iter()
+        .filter(|device| device.target == target)
+        .skip(1)
+        .find_map(|device| Some((device.name.as_str(), metrics::bytes_of(device, cell.workload.op)?)))
 }
 
 fn below_share(cell: &CellRecord) -> Option<f64> {
@@ -69,7 +67,7 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, disk, record, with};
-    use rdsk_model::{DeviceEvidence, IoPath, Target};
+    use rdsk_model::{DeviceEvidence, IoPath, Op, Target};
 
     fn loop_target(direct_io: bool) -> Target {
         let mut target = disk();

@@ -1,6 +1,6 @@
 //! `misaligned-write`: the same write takes longer when its offset is not a multiple of the page size.
 
-use super::common::{cells, cite, target};
+use super::common::{cells, cite};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Experiment, Finding, Op, Record, Severity, Workload};
@@ -83,10 +83,8 @@ fn latency(cell: &CellRecord) -> Option<f64> {
 
 /// The smallest safe size and alignment: a page, or the device's physical block when that is larger.
 fn safe_multiple(record: &Record, cell: &CellRecord) -> Bytes {
-    let physical = target(record, cell)
-        .and_then(|target| target.device.as_ref())
-        .and_then(|device| device.physical_block_bytes)
-        .unwrap_or(0);
+    let physical =
+        metrics::first_device(record, cell).and_then(|device| device.physical_block_bytes).unwrap_or(0);
     Bytes(physical.max(metrics::page_bytes(record)))
 }
 

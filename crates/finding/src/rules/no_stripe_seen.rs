@@ -1,53 +1,41 @@
 //! `no-stripe-seen`: neither the size nor the offset of a request changes its cost as a stripe would. It does not say that
 //! there is none.
 
-use super::common::{cells, cite};
+use super::common::{cite, stripes};
+use super::stripe_geometry::confidence;
 use super::{Needs, Rule};
-use rdsk_analysis::stripe::MemberLayout;
+use rdsk_analysis::stripe::StripeResult;
 use rdsk_analysis::{Analysis, words};
-use rdsk_model::{Confidence, Experiment, Finding, Severity};
+use rdsk_model::{CellRecord, Finding, Severity};
 
 pub(super) const RULE: Rule = Rule::new("no-stripe-seen", Severity::Cause, Needs::OwnTimes, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let blind =
-        cells(analysis, |cell| cell.experiment == Experiment::Stripe).into_iter().filter_map(|cell| {
-            let reading = analysis.stripe(cell)?;
-            if reading.chunk().is_some() || !reading.is_conclusive() {
-                return None;
-            }
-            let counted =
-                reading.counted.iter().flat_map(|layout| layout.evidence.iter().chain(&layout.doubts));
-            let timed = reading.answer.evidence.iter().filter(|_| reading.timed > 0);
-            let reasons: Vec<String> = counted.chain(timed).cloned().collect();
-            let sure = rdsk_units::percent(reading.none_confidence());
-            let reach = if reading.timed > 0 {
-                format!(
-                    " Full stripes of up to {} would show in requests of up to {}.",
-                    words::bytes(reading.largest_bytes / 2),
-                    words::bytes(reading.largest_bytes)
-                )
-            } else {
-                String::new()
-            };
-            Some(
-                RULE.finding(
-                    format!("no stripe was seen ({sure} confidence that there is none to be seen)"),
-                    format!("{}{reach}", words::sentence(&reasons.join("; "))),
-                )
-                .evidence([
-                    cite(cell, "requests", reading.requests),
-                    cite(cell, "confidence that there is none", sure),
-                ])
-                .confidence(if reading.counted.as_ref().is_some_and(MemberLayout::is_sure) {
-                    Confidence::Measured
-                } else {
-                    Confidence::Inferred
-                })
-                .cells([cell]),
-            )
-        });
-    blind.collect()
+    let seen = stripes(analysis).into_iter();
+    let blind = seen.filter(|(_, reading)| reading.chunk().is_none() && reading.is_conclusive());
+    blind.map(|(cell, reading)| finding(cell, reading)).collect()
+}
+
+fn finding(cell: &CellRecord, reading: &StripeResult) -> Finding {
+    let counted = reading.counted.iter().flat_map(|layout| layout.evidence.iter().chain(&layout.doubts));
+    let timed = reading.answer.evidence.iter().filter(|_| reading.timed > 0);
+    let reasons: Vec<String> = counted.chain(timed).cloned().collect();
+    let mut text = words::sentence(&reasons.join("; "));
+    if reading.timed > 0 {
+        text.push_str(&format!(
+            " Full stripes of up to {} would show in requests of up to {}.",
+            words::bytes(reading.largest_bytes / 2),
+            words::bytes(reading.largest_bytes)
+        ));
+    }
+    let sure = rdsk_units::percent(reading.none_confidence());
+    RULE.finding(format!("no stripe was seen ({sure} confidence that there is none to be seen)"), text)
+        .evidence([
+            cite(cell, "requests", reading.requests),
+            cite(cell, "confidence that there is none", sure),
+        ])
+        .confidence(confidence(reading))
+        .cells([cell])
 }
 
 #[cfg(test)]

@@ -1,20 +1,16 @@
 //! `passes-differ`: the same positions took longer in one pass than in another. It cannot tell what changed.
 
-use super::common::{cells, cite};
+use super::common::{cite, zones};
 use super::{Needs, Rule};
 use rdsk_analysis::Analysis;
-use rdsk_analysis::metrics::is_of_memory;
 use rdsk_analysis::zones::Drift;
-use rdsk_model::{CellRecord, Experiment, Finding, Severity};
+use rdsk_model::{CellRecord, Finding, Severity};
 
 pub(super) const RULE: Rule = Rule::new("passes-differ", Severity::Uncertain, Needs::OwnTimes, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let drifts: Vec<(&CellRecord, Drift)> =
-        cells(analysis, |cell| cell.experiment == Experiment::Zones && !is_of_memory(cell))
-            .into_iter()
-            .filter_map(|cell| Some((cell, analysis.zones(cell)?.drift?)))
-            .collect();
+        zones(analysis).into_iter().filter_map(|(cell, zones)| Some((cell, zones.drift?))).collect();
     let most = drifts.iter().max_by(|left, right| size(&left.1).total_cmp(&size(&right.1)));
     let Some((cell, drift)) = most else { return Vec::new() };
     vec![RULE

@@ -58,10 +58,7 @@ fn caused_reads(slower: &CellRecord) -> Option<(String, Confidence)> {
 
 /// Flushes per write, when the slower path waits for more of them.
 fn flushes(faster: &CellRecord, slower: &CellRecord) -> Option<(String, Confidence)> {
-    let per_write = |cell: &CellRecord| {
-        Some(metrics::ratio(metrics::flushes(cell)?, cell.result.ops.filter(|&ops| ops > 0)?))
-    };
-    let (few, many) = (per_write(faster)?, per_write(slower)?);
+    let (few, many) = (metrics::flushes_per_io(faster)?, metrics::flushes_per_io(slower)?);
     let text = format!(
         "The slower path waits for {} flushes per write, the faster one for {}.",
         words::figure(many),

@@ -21,9 +21,6 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     });
     let within = cells.iter().filter(|cell| metrics::is_done_within_submit(cell)).count();
 
-    if cells.is_empty() {
-        return Vec::new();
-    }
     let advice = if within == cells.len() {
         "use --engine threads or several --streams to have more in flight"
     } else if cells.iter().all(|cell| cell.result.engine == Some(EngineKind::Threads)) {
@@ -31,7 +28,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     } else {
         "look for a busy processor, or for a device that completes faster than one thread submits"
     };
-    vec![RULE.about(&cells, "the queue never filled", text(within, cells.len()), depth).advice(advice)]
+    RULE.about_any(&cells, "the queue never filled", text(within, cells.len()), depth, advice)
 }
 
 /// Why the queue was shorter, as far as the engine can tell.

@@ -1,6 +1,6 @@
 //! `read-modify-write`: buffered writes of part of a page made the kernel read the rest of it first.
 
-use super::common::{cells, cite, cite_all, how_many, system};
+use super::common::{cells, cite, system};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Op, Record, Severity};
@@ -16,23 +16,18 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cells = affected(analysis);
     let Some(first) = cells.first() else { return Vec::new() };
     let (page, system) = (Bytes(metrics::page_bytes(analysis)), system(analysis, first));
-    let evidence = cite_all(&cells, |cell| {
+    let cited = |cell: &CellRecord| {
         let ops = words::plural(cell.result.ops.unwrap_or(0), "write");
         let per_write = words::figure(metrics::read_bytes_per_io(cell).unwrap_or(0.0));
         let block = Bytes(cell.workload.block_bytes);
         cite(cell, "process.read_bytes / write", format_args!("{per_write} B, {ops} of {block}"))
-    });
-    vec![RULE
-            .finding(
-                format!("writes made the {system} read first: {}", how_many(&cells)),
-                format!(
-                    "A write that changes part of a page of {page} that is not cached waits until the {system} has read that \
-                     page from the device."
-                ),
-            )
-            .evidence(evidence)
-            .advice(format!("write whole pages: multiples of {page} at multiples of {page}"))
-            .cells(cells)]
+    };
+    let text = format!(
+        "A write that changes part of a page of {page} that is not cached waits until the {system} has read that page from \
+         the device."
+    );
+    let advice = format!("write whole pages: multiples of {page} at multiples of {page}");
+    RULE.about_any(&cells, &format!("writes made the {system} read first"), text, cited, &advice)
 }
 
 /// The cells whose partial pages were read, by the I/O counters of the process.

@@ -1,9 +1,9 @@
 //! `requests-split`: the device saw smaller requests than the program issued.
 
-use super::common::{cells, cite_all, how_many, is_simulated, target};
+use super::common::{cells, is_simulated};
 use super::requests_merged::{mean_request, sizes, sizes_are_known};
 use super::{Needs, Rule};
-use rdsk_analysis::Analysis;
+use rdsk_analysis::{Analysis, metrics};
 use rdsk_model::{Finding, IoPath, Severity};
 use rdsk_units::{Bytes, printable};
 
@@ -33,12 +33,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     });
     let Some(first) = cells.first() else { return Vec::new() };
     let is_simulated = is_simulated(analysis, first);
-    let device = target(analysis, first).and_then(|target| target.device.as_ref());
-    let mut evidence = cite_all(&cells, sizes);
-    if let Some((device, largest)) = device.and_then(|device| Some((device, device.max_request_bytes?))) {
-        let name = if is_simulated { "largest request" } else { "queue/max_sectors_kb" };
-        evidence.push(format!("{}: {name} = {}", printable(&device.name), Bytes(largest)));
-    }
+    let device = metrics::first_device(analysis, first);
     let is_direct = cells.iter().any(|cell| cell.workload.path == IoPath::Direct);
     let is_buffered = cells.iter().any(|cell| cell.workload.path == IoPath::Buffered);
     let (direct, buffered) = if is_simulated { SIMULATED } else { REAL };
@@ -47,11 +42,12 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         (true, false) => direct.into(),
         _ => buffered.into(),
     };
-    vec![
-        RULE.finding(format!("the device saw smaller requests: {}", how_many(&cells)), text)
-            .evidence(evidence)
-            .cells(cells),
-    ]
+    let mut finding = RULE.about(&cells, "the device saw smaller requests", text, sizes);
+    if let Some((device, largest)) = device.and_then(|device| Some((device, device.max_request_bytes?))) {
+        let name = if is_simulated { "largest request" } else { "queue/max_sectors_kb" };
+        finding.evidence.push(format!("{}: {name} = {}", printable(&device.name), Bytes(largest)));
+    }
+    vec![finding]
 }
 
 #[cfg(test)]

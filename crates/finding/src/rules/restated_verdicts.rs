@@ -3,75 +3,61 @@
 
 use super::common::{cells, cite, has_verdict};
 use super::{Needs, Rule};
-use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_analysis::{metrics, words};
 use rdsk_model::{CacheState, CellRecord, Finding, Op, Severity, VerdictCode};
 use rdsk_units::{Bytes, percent};
 
-const fn rule(code: &'static str, severity: Severity, check: fn(&Analysis<'_>) -> Vec<Finding>) -> Rule {
-    Rule::new(code, severity, Needs::Counters, check)
-}
-
-pub(super) const HOLE_READ: Rule = rule("hole-read", Severity::Invalid, |analysis| {
+pub(super) const HOLE_READ: Rule = Rule::new("hole-read", Severity::Invalid, Needs::Counters, |analysis| {
     let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::Hole));
     let text = "Parts of the file were never written. The filesystem returns zeros for them without reading a device, even \
                 with O_DIRECT, so the figure is partly or wholly that of memory.";
     let advice = "measure a file that was really written, or give a directory and let rdsk write a test file";
-    restated(HOLE_READ, &cells, "holes were read, not a disk", text, cite_hole, advice)
+    HOLE_READ.about_any(&cells, "holes were read, not a disk", text, cite_hole, advice)
 });
 
-pub(super) const CACHED_READ: Rule = rule("cached-read", Severity::Invalid, |analysis| {
-    // A warm cell measures memory on purpose: nothing to warn of.
-    let cells = cells(analysis, |cell| {
-        has_verdict(cell, VerdictCode::PageCache)
-            && cell.workload.op == Op::Read
-            && cell.workload.cache != CacheState::Warm
-    });
-    let text = "Some or all of the data was still in memory, so the figure mixes the speed of memory with that of the \
+pub(super) const CACHED_READ: Rule = Rule::new(
+    "cached-read",
+    Severity::Invalid,
+    Needs::Counters,
+    |analysis| {
+        // A warm cell measures memory on purpose: nothing to warn of.
+        let cells = cells(analysis, |cell| {
+            has_verdict(cell, VerdictCode::PageCache)
+                && cell.workload.op == Op::Read
+                && cell.workload.cache != CacheState::Warm
+        });
+        let text = "Some or all of the data was still in memory, so the figure mixes the speed of memory with that of the \
                 device.";
-    let advice = "use direct I/O, read a span larger than memory, or run where rdsk may drop the cache";
-    restated(CACHED_READ, &cells, "memory answered reads", text, cite_verdict, advice)
-});
+        let advice = "use direct I/O, read a span larger than memory, or run where rdsk may drop the cache";
+        CACHED_READ.about_any(&cells, "memory answered reads", text, cite_verdict, advice)
+    },
+);
 
-pub(super) const DISTURBED: Rule = rule("disturbed", Severity::Invalid, |analysis| {
+pub(super) const DISTURBED: Rule = Rule::new("disturbed", Severity::Invalid, Needs::Counters, |analysis| {
     let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::Disturbed));
     let text = "The device moved more data than the cell requested. Other I/O takes time from the measurement and makes it \
                 less steady.";
     let advice = "stop whatever else uses the device, or repeat the run when it is idle";
-    let findings = restated(DISTURBED, &cells, "others used the device", text, cite_verdict, advice);
+    let findings = DISTURBED.about_any(&cells, "others used the device", text, cite_verdict, advice);
     findings.into_iter().map(Finding::covering_verdicts).collect()
 });
 
-pub(super) const THROTTLED: Rule = rule("throttled", Severity::Invalid, |analysis| {
+pub(super) const THROTTLED: Rule = Rule::new("throttled", Severity::Invalid, Needs::Counters, |analysis| {
     let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::Throttled));
     let text = "The control group that rdsk runs in limits the I/O of this device, and the measured rate is that limit. The \
                 device itself is at least as fast.";
     let advice =
         "run outside the limited group (container, slice), or raise the limit in the file named above";
-    restated(THROTTLED, &cells, "a control group sets the rate", text, cite_verdict, advice)
+    THROTTLED.about_any(&cells, "a control group sets the rate", text, cite_verdict, advice)
 });
 
-pub(super) const CPU_BOUND: Rule = rule("cpu-bound", Severity::Cause, |analysis| {
+pub(super) const CPU_BOUND: Rule = Rule::new("cpu-bound", Severity::Cause, Needs::Counters, |analysis| {
     let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::CpuBound));
     let text = "Processor time of this process fills nearly all of the elapsed time: a faster device would give the same \
                 figure.";
     let advice = "raise --streams or --bs to see what the device can do beyond one processor";
-    restated(CPU_BOUND, &cells, "the processor is the limit", text, cite_cpu, advice)
+    CPU_BOUND.about_any(&cells, "the processor is the limit", text, cite_cpu, advice)
 });
-
-/// The finding about these cells; none without cells.
-fn restated(
-    rule: Rule,
-    cells: &[&CellRecord],
-    title: &str,
-    text: &str,
-    evidence: fn(&CellRecord) -> String,
-    advice: &str,
-) -> Vec<Finding> {
-    if cells.is_empty() {
-        return Vec::new();
-    }
-    vec![rule.about(cells, title, text, evidence).advice(advice)]
-}
 
 fn cite_verdict(cell: &CellRecord) -> String {
     cite(cell, "verdict", cell.verdict.as_ref().map_or("", |verdict| verdict.text.as_str()))

@@ -18,9 +18,6 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             && reached_device(cell)
             && metrics::row(cell).is_some_and(|row| row.aqu_sz <= MAX_DEPTH)
     });
-    if cells.is_empty() {
-        return Vec::new();
-    }
     let cited = |cell: &CellRecord| {
         let aqu_sz = metrics::row(cell).map_or(0.0, |row| row.aqu_sz);
         let mean_ns = cell.result.latency_ns.as_ref().and_then(|latency| latency.mean).filter(|&ns| ns > 0.0);
@@ -33,10 +30,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let text = "A program that waits for each direct read or write before it issues the next never has more than one \
                 request outstanding. The rate is the block size divided by the latency of one request; the rate with a \
                 full queue is another figure.";
-    vec![
-        RULE.about(&cells, "one stream, one request in flight", text, cited)
-            .advice("raise --bs, --iodepth or --streams to measure bandwidth instead of latency"),
-    ]
+    let advice = "raise --bs, --iodepth or --streams to measure bandwidth instead of latency";
+    RULE.about_any(&cells, "one stream, one request in flight", text, cited, advice)
 }
 
 #[cfg(test)]

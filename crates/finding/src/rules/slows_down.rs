@@ -1,7 +1,7 @@
 //! `slows-down`: the rate of a cell fell to a lower level and stayed there. It leaves a full write cache to
 //! `write-cache-full`.
 
-use super::common::{MAX_CITED, how_many, target};
+use super::common::{MAX_CITED, how_many};
 use super::level_shifts::{Shifted, cited, share, shifted};
 use super::{Needs, Rule};
 use rdsk_analysis::rate_series::{self, LevelShift, RateSeries};
@@ -92,7 +92,7 @@ fn one_event(record: &Record, fallen: &[Shifted<'_>]) -> String {
 
 /// Whether the cell covered enough of a rotational disk to reach slower tracks.
 fn crosses_tracks(record: &Record, cell: &CellRecord) -> bool {
-    let device = target(record, cell).and_then(|target| target.device.as_ref());
+    let device = metrics::first_device(record, cell);
     let Some(size) = device.and_then(|device| device.size_bytes).filter(|&size| size > 0) else {
         return false;
     };

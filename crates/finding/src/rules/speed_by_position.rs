@@ -1,11 +1,10 @@
 //! `speed-by-position`: the rate changes along the target. It is silent on a target that is equally fast everywhere.
 
-use super::common::{cells, cite};
+use super::common::cite;
 use super::{Needs, Rule};
-use rdsk_analysis::metrics::is_of_memory;
 use rdsk_analysis::zones::{TIGHT, Zones};
 use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Experiment, Finding, Severity};
+use rdsk_model::{CellRecord, Finding, Severity};
 
 pub(super) const RULE: Rule = Rule::new("speed-by-position", Severity::Cause, Needs::OwnTimes, check);
 
@@ -13,14 +12,12 @@ pub(super) const RULE: Rule = Rule::new("speed-by-position", Severity::Cause, Ne
 const MIN_RATIO: f64 = 1.05;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let read: Vec<(&CellRecord, &Zones)> =
-        cells(analysis, |cell| cell.experiment == Experiment::Zones && !is_of_memory(cell))
-            .into_iter()
-            .filter_map(|cell| Some((cell, analysis.zones(cell)?)))
-            .filter(|(_, zones)| zones.zones.len() > 1 && ratio(zones) >= MIN_RATIO)
-            // With small blocks on a rotational disk, seeks differ more than the tracks do.
-            .filter(|(cell, zones)| is_steady(zones) || !rdsk_analysis::zones::rotates(analysis, cell))
-            .collect();
+    let read: Vec<(&CellRecord, &Zones)> = super::common::zones(analysis)
+        .into_iter()
+        .filter(|(_, zones)| zones.zones.len() > 1 && ratio(zones) >= MIN_RATIO)
+        // With small blocks on a rotational disk, seeks differ more than the tracks do.
+        .filter(|(cell, zones)| is_steady(zones) || !rdsk_analysis::zones::rotates(analysis, cell))
+        .collect();
     // The block size with the least scatter shows it best; that of a single pass is unknown and comes last.
     let scatter = |zones: &Zones| zones.scatter.unwrap_or(f64::INFINITY);
     let best = read.iter().min_by(|left, right| scatter(left.1).total_cmp(&scatter(right.1)));

@@ -161,23 +161,11 @@ fn stalls(cell: &CellRecord, course: &RateSeries, has_times: bool) -> Vec<Stall>
 /// The part of a neighbouring window that belongs to a stall.
 fn missing_ns(bytes: Option<&u64>, median: f64, width_ns: u64) -> u64 {
     let share = bytes.map_or(1.0, |&bytes| bytes as f64 / median);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a share between 0 and 1 of the width of a window"
-    )]
-    let missing = ((1.0 - share.min(1.0)) * width_ns as f64) as u64;
-    if share < IN_PART { missing } else { 0 }
+    if share < IN_PART { metrics::whole((1.0 - share) * width_ns as f64) } else { 0 }
 }
 
 fn typical_ns(latency: &rdsk_model::Latency) -> Option<u64> {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a mean of latencies is one of their order"
-    )]
-    let mean = latency.mean.map(|mean| mean as u64);
-    latency.p50.or(mean)
+    latency.p50.or(latency.mean.map(metrics::whole))
 }
 
 /// `2.00 s each`, `0.5 s to 2.0 s`.
@@ -216,9 +204,7 @@ fn period(stalls: &[Stall]) -> Option<u64> {
     let near = if stalls.len() == MIN_EVENTS { NEAR_OF_THREE } else { NEAR };
     let is_near = |&multiple: &f64| (multiple - multiple.round()).abs() <= near && multiple <= MAX_MISSED;
     let periods: f64 = multiples.iter().map(|multiple| multiple.round()).sum();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a span of time")]
-    let period = (span as f64 / periods) as u64;
-    multiples.iter().all(is_near).then_some(period)
+    multiples.iter().all(is_near).then_some(metrics::whole(span as f64 / periods))
 }
 
 #[cfg(test)]

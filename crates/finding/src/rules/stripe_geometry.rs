@@ -1,20 +1,17 @@
 //! `stripe-geometry`: the target stores data in chunks on several members, and the size of a full stripe. It is silent when
 //! neither latencies nor counters show one.
 
-use super::common::{cells, cite};
+use super::common::{cite, stripes};
 use super::{Needs, Rule};
 use rdsk_analysis::stripe::{MemberLayout, SURE, StripeResult, exact};
 use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Severity};
+use rdsk_model::{CellRecord, Confidence, Finding, Severity};
 use rdsk_units::percent;
 
 pub(super) const RULE: Rule = Rule::new("stripe-geometry", Severity::Cause, Needs::OwnTimes, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    cells(analysis, |cell| cell.experiment == Experiment::Stripe)
-        .into_iter()
-        .filter_map(|cell| finding(cell, analysis.stripe(cell)?))
-        .collect()
+    stripes(analysis).into_iter().filter_map(|(cell, result)| finding(cell, result)).collect()
 }
 
 fn finding(cell: &CellRecord, reading: &StripeResult) -> Option<Finding> {
@@ -42,7 +39,7 @@ fn finding(cell: &CellRecord, reading: &StripeResult) -> Option<Finding> {
         |layout| layout.evidence.iter().chain(&layout.doubts).cloned().collect(),
     );
     let mut evidence = vec![cite(cell, "chunk", format_args!("{chunk} ({})", percent(chunk_confidence)))];
-    if let Some((stripe_bytes, confidence)) = reading.stripe().filter(|&(_, confidence)| confidence >= SURE) {
+    if let Some((stripe_bytes, confidence)) = sure {
         evidence.push(cite(
             cell,
             "full stripe",
@@ -64,14 +61,16 @@ fn finding(cell: &CellRecord, reading: &StripeResult) -> Option<Finding> {
     Some(
         RULE.finding(title, words::sentence(&reasons.join("; ")))
             .evidence(evidence)
-            .confidence(if counted.is_some_and(MemberLayout::is_sure) {
-                Confidence::Measured
-            } else {
-                Confidence::Inferred
-            })
+            .confidence(confidence(reading))
             .advice(reading.advice())
             .cells([cell]),
     )
+}
+
+/// Counted beyond doubt, or inferred.
+pub(super) fn confidence(reading: &StripeResult) -> Confidence {
+    let is_counted = reading.counted.as_ref().is_some_and(MemberLayout::is_sure);
+    if is_counted { Confidence::Measured } else { Confidence::Inferred }
 }
 
 #[cfg(test)]

@@ -1,41 +1,41 @@
 //! `stripe-hints-differ`: the kernel's hints name another geometry than the measurement. Without member counters it cannot
 //! say which of them is right.
 
-use super::common::{cells, cite, target};
+use super::common::{cite, stripes};
 use super::{Needs, Rule};
 use rdsk_analysis::stripe::{Agreement, SURE, StripeResult};
-use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Experiment, Finding, Record, Severity};
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{CellRecord, Finding, Record, Severity};
 
 pub(super) const RULE: Rule = Rule::new("stripe-hints-differ", Severity::Cause, Needs::OwnTimes, check);
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let differing = cells(analysis, |cell| cell.experiment == Experiment::Stripe).into_iter().filter_map(|cell| {
-        let reading = analysis.stripe(cell)?;
-        let (agreement, text) = reading.hints.clone()?;
-        let is_sure = reading.is_conclusive() && reading.chunk().is_some_and(|(_, confidence)| confidence >= SURE)
-            || reading.none_confidence() >= SURE;
-        if !is_sure || !matches!(agreement, Agreement::Differs | Agreement::NotSeen) {
-            return None;
-        }
-        Some(RULE
-                .finding(
-                    "the kernel's hints name another stripe than the one that was measured",
-                    format!("{text}. mkfs and partitioning tools use these hints: data placed by a wrong one straddles stripes."),
-                )
-                .evidence(evidence(analysis, cell, reading))
-                .inferred()
-                .advice(
-                    "give mkfs the measured sizes (ext4: -E stride=,stripe-width=; xfs: -d su=,sw=), or find out why a layer \
-                     below hides its geometry",
-                )
-                .cells([cell]))
-    });
-    differing.collect()
+    let seen = stripes(analysis).into_iter();
+    seen.filter_map(|(cell, reading)| finding(analysis, cell, reading)).collect()
+}
+
+fn finding(record: &Record, cell: &CellRecord, reading: &StripeResult) -> Option<Finding> {
+    let (agreement, text) = reading.hints.as_ref()?;
+    let is_sure = reading.is_conclusive()
+        && reading.chunk().is_some_and(|(_, confidence)| confidence >= SURE)
+        || reading.none_confidence() >= SURE;
+    let title = "the kernel's hints name another stripe than the one that was measured";
+    let text = format!(
+        "{text}. mkfs and partitioning tools use these hints: data placed by a wrong one straddles stripes."
+    );
+    let advice = "give mkfs the measured sizes (ext4: -E stride=,stripe-width=; xfs: -d su=,sw=), or find out why a layer \
+                  below hides its geometry";
+    (is_sure && matches!(agreement, Agreement::Differs | Agreement::NotSeen)).then(|| {
+        RULE.finding(title, text)
+            .evidence(evidence(record, cell, reading))
+            .inferred()
+            .advice(advice)
+            .cells([cell])
+    })
 }
 
 fn evidence(record: &Record, cell: &CellRecord, reading: &StripeResult) -> Vec<String> {
-    let device = target(record, cell).and_then(|target| target.device.as_ref());
+    let device = metrics::first_device(record, cell);
     let hints = device.map(|device| {
         let (minimum, optimal) = (device.minimum_io_bytes.unwrap_or(0), device.optimal_io_bytes.unwrap_or(0));
         cite(cell, "minimum_io_size", format_args!("{minimum}, optimal_io_size = {optimal}"))

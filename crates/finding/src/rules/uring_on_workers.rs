@@ -1,6 +1,6 @@
 //! `uring-on-workers`: the target does not support non-blocking I/O, so `io_uring` passes it to worker threads.
 
-use super::common::{cells, target};
+use super::common::cells;
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, EngineKind, Finding, Severity};
@@ -11,11 +11,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cells = cells(analysis, |cell| {
         // The engine that issued the I/O: another one may have taken over, or been faster.
         cell.result.engine == Some(EngineKind::Uring)
-            && target(analysis, cell).is_some_and(|target| target.nowait == Some(false))
+            && metrics::first_target(analysis, cell).is_some_and(|target| target.nowait == Some(false))
     });
-    if cells.is_empty() {
-        return Vec::new();
-    }
     let cited = |cell: &CellRecord| {
         let per_io =
             cell.result.cpu_ns.map(|cpu| (cpu.user + cpu.system) / cell.result.ops.unwrap_or(1).max(1));
@@ -25,10 +22,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     };
     let text = "The target does not support non-blocking I/O (RWF_NOWAIT), so io_uring passes every request to a worker \
                 thread, which costs a context switch each.";
-    vec![
-        RULE.about(&cells, "io_uring works through kernel threads here", text, cited)
-            .advice("compare with --engine aio for direct I/O, and with --engine threads"),
-    ]
+    let advice = "compare with --engine aio for direct I/O, and with --engine threads";
+    RULE.about_any(&cells, "io_uring works through kernel threads here", text, cited, advice)
 }
 
 /// The trials that led to this engine: `aio 512000/s, uring 498000/s`.

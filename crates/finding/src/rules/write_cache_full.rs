@@ -5,7 +5,7 @@ use super::common::{MAX_CITED, cells, cite, how_many};
 use super::level_shifts::{Shifted, SupportingEvidence, cited, shifted};
 use super::{Needs, Rule};
 use rdsk_analysis::rate_series::{self, LevelShift};
-use rdsk_analysis::{Analysis, words};
+use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Finding, Op, Severity};
 
 pub(super) const RULE: Rule = Rule::new("write-cache-full", Severity::Uncertain, Needs::OwnTimes, check);
@@ -76,12 +76,7 @@ fn capacity(fall: &LevelShift, written: u64) -> String {
             words::bytes(written.max(fall.bytes))
         );
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a share between 0 and 1 of a count of bytes"
-    )]
-    let least = (fall.visit_bytes as f64 * (1.0 - fall.slow / fall.fast)) as u64;
+    let least = metrics::whole(fall.visit_bytes as f64 * (1.0 - fall.slow / fall.fast));
     let (least, most) = (words::bytes(least), words::bytes(fall.visit_bytes));
     if written == 0 {
         return format!(

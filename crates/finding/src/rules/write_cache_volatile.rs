@@ -1,6 +1,6 @@
 //! `write-cache-volatile`: plain direct writes stay in a device cache that loses its data when the power fails.
 
-use super::common::{cells, cite, cite_all, how_many, is_simulated, target};
+use super::common::{cells, cite, is_simulated};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics};
 use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Op, Severity, Sync};
@@ -10,8 +10,8 @@ pub(super) const RULE: Rule = Rule::new("write-cache-volatile", Severity::Remark
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let is_volatile = |cell: &CellRecord| {
-        let device = target(analysis, cell).and_then(|target| target.device.as_ref());
-        device.is_some_and(|device| device.write_cache.as_deref() == Some("write back"))
+        metrics::first_device(analysis, cell)
+            .is_some_and(|device| device.write_cache.as_deref() == Some("write back"))
     };
     let all = cells(analysis, |cell| {
         cell.workload.op == Op::Write
@@ -24,27 +24,24 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         all.iter().copied().filter(|cell| cell.experiment != Experiment::Align).collect();
     let cells = if others.is_empty() { all } else { others };
     let Some(first) = cells.first() else { return Vec::new() };
-    let device = target(analysis, first).and_then(|target| target.device.as_ref());
-    let name = device.map_or_else(String::new, |device| printable(&device.name));
+    let name =
+        metrics::first_device(analysis, first).map_or_else(String::new, |device| printable(&device.name));
     let source = if is_simulated(analysis, first) { "" } else { "queue/" };
-    let mut evidence = vec![format!("{name}: {source}write_cache = write back")];
-    evidence.extend(cite_all(&cells, |cell| {
+    let cited = |cell: &CellRecord| {
         let flushes =
             metrics::flushes(cell).map_or_else(|| "not counted".into(), |flushes| flushes.to_string());
         cite(cell, "flushes", format_args!("{flushes} for {} writes", cell.result.ops.unwrap_or(0)))
-    }));
-    vec![RULE
-            .finding(
-                format!("written, but not yet safe: {}", how_many(&cells)),
-                format!(
-                    "{name} reports a volatile write cache. A direct write returns when that cache has the data; only a flush \
-                     (fsync, dsync) brings it to the medium. A power failure may lose what was written last."
-                ),
-            )
-            .evidence(evidence)
-            .inferred()
-            .advice("compare with the dsync cells; a battery-backed cache should report write through")
-            .cells(cells)]
+    };
+    let text = format!(
+        "{name} reports a volatile write cache. A direct write returns when that cache has the data; only a flush (fsync, \
+         dsync) brings it to the medium. A power failure may lose what was written last."
+    );
+    let mut finding = RULE
+        .about(&cells, "written, but not yet safe", text, cited)
+        .inferred()
+        .advice("compare with the dsync cells; a battery-backed cache should report write through");
+    finding.evidence.insert(0, format!("{name}: {source}write_cache = write back"));
+    vec![finding]
 }
 
 #[cfg(test)]

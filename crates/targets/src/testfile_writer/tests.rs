@@ -24,7 +24,7 @@ fn no_space_is_an_error_that_names_the_directory_and_leaves_nothing() {
     let skip = chunk.as_ptr().align_offset(ALIGN);
     let failed = (0..64).find_map(|_| writer.write(&chunk[skip..skip + CHUNK_BYTES]).err()).unwrap();
     assert!(matches!(&failed, TargetError::NoSpace { done_bytes, .. } if *done_bytes > 8 * MIB), "{failed}");
-    let path = file.path().to_owned();
+    let path = file.path.clone();
     assert!(path.exists());
     drop(file);
     assert!(!path.exists());
