@@ -104,10 +104,7 @@ fn parse(arguments: &[String]) -> Result<Options> {
 }
 
 fn cases() -> Vec<Case> {
-    let mut all = ring_cases();
-    all.extend(aio_cases());
-    all.extend(blocking_cases());
-    all
+    ring_cases().into_iter().chain(aio_cases()).chain(blocking_cases()).collect()
 }
 
 /// The depths at which engines with a queue are compared.

@@ -114,16 +114,25 @@ fn end(child: &mut Child) -> anyhow::Result<()> {
     for signal in [Signal::TERM, Signal::KILL] {
         // The group may be gone already; then there is nothing to end.
         let _ = kill_process_group(group, signal);
-        let deadline = Instant::now() + GRACE;
-        while Instant::now() < deadline {
-            if child.try_wait()?.is_some() {
-                let _ = kill_process_group(group, Signal::KILL);
-                return Ok(());
-            }
-            thread::sleep(TICK);
+        if holds_within(GRACE, || !matches!(child.try_wait(), Ok(None))) {
+            let _ = kill_process_group(group, Signal::KILL);
+            break;
         }
     }
+    child.try_wait()?;
     Ok(())
+}
+
+/// Waits until something holds, at most for `limit`, and says whether it does.
+pub(crate) fn holds_within(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + limit;
+    while Instant::now() < deadline {
+        if holds() {
+            return true;
+        }
+        thread::sleep(TICK);
+    }
+    false
 }
 
 #[cfg(test)]

@@ -11,9 +11,9 @@ pub use run::run;
 
 use rdsk_model::{
     CacheState, CellRecord, CellResult, ClockFacts, ColdCheck, CpuTime, Device, DeviceEvidence, DiskStat,
-    EngineKind, Estimate, Evidence, EvidenceSource, Experiment, Filesystem, Host, IoPath, Latency, Observer,
-    Op, PageCache, PageCacheState, Pattern, ProcessIo, Record, SCHEMA, SECTOR_BYTES, Status, StopReason,
-    Sync, Target, TargetKind, Visit, Windows, Workload,
+    EngineKind, Estimate, Evidence, EvidenceSource, Experiment, Filesystem, Host, IoPath, Latency,
+    ObserverFacts, Op, PageCache, PageCacheState, Pattern, ProcessIo, Record, SCHEMA, SECTOR_BYTES, Status,
+    StopReason, Sync, Target, TargetKind, Visit, Windows, Workload,
 };
 
 const NS_PER_MS: u64 = 1_000_000;
@@ -195,7 +195,7 @@ pub fn record(targets: Vec<Target>, mut cells: Vec<CellRecord>) -> Record {
         error: None,
         host: Some(host()),
         targets,
-        observer: Observer {
+        observer: ObserverFacts {
             source: EvidenceSource::Sysfs,
             why_not_higher: Some("rdsk reads no BPF evidence yet".into()),
             lost_events: 0,

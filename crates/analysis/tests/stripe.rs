@@ -9,7 +9,7 @@ use rdsk_disk::{
     ArrayParams, BesidesParams, Device, DeviceParams, DiskParams, Force, RaidLevel, RamParams, Request,
     SsdParams, ZoneParams,
 };
-use rdsk_model::{ChosenIo, MemberIo, NextPlace, Op, PlaceChooser as _};
+use rdsk_model::{ChosenIo, MemberIo, NextPosition, Op, PositionChooser as _};
 use rdsk_stats::rng::SplitMix64;
 
 const KIB: u64 = 1024;
@@ -294,7 +294,7 @@ fn ask_all(device: &mut Device, op: Op, seed: u64) -> (AdaptiveProbes, Vec<Chose
         AdaptiveProbes { op, begin_bytes: 0, span_bytes: device.capacity_bytes(), unit_bytes: 4096, seed };
     let mut chosen: Vec<ChosenIo> = Vec::new();
     let mut now_ns = 0;
-    while let NextPlace::Ask { offset_bytes, bytes } = probes.next(&chosen) {
+    while let NextPosition::Ask { offset_bytes, bytes } = probes.next(&chosen) {
         let request = match op {
             Op::Read => Request::read(offset_bytes, bytes),
             Op::Write => Request { force: Force::Media, ..Request::write(offset_bytes, bytes) },

@@ -39,7 +39,7 @@ pub(crate) enum ColorWhen {
 
 #[derive(Clone, Debug)]
 pub(crate) struct CliArgs {
-    pub(crate) subcommand: Subcommand,
+    pub(crate) subcommand: &'static Subcommand,
     /// The names of the flags that were given.
     pub(crate) given: Vec<&'static str>,
     /// Names as typed; empty if none was given.
@@ -64,12 +64,12 @@ pub(crate) struct CliArgs {
 
 impl CliArgs {
     /// A command with nothing but defaults.
-    pub(crate) fn new(subcommand: Subcommand) -> Self {
+    pub(crate) fn new(subcommand: &'static Subcommand) -> Self {
         Self {
             subcommand,
             given: Vec::new(),
             targets: Vec::new(),
-            experiments: subcommand.about().experiments.to_vec(),
+            experiments: subcommand.experiments.to_vec(),
             options: PlanOptions::default(),
             size_bytes: None,
             resume: None,

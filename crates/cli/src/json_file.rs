@@ -72,19 +72,16 @@ impl Sink {
     pub(crate) fn write(&self, document: &str) -> Result<(), Problem> {
         let document = format!("{}\n", document.trim_end());
         let (path, written) = match self {
-            Self::Stdout => return out::data(&document).map(drop),
+            Self::Stdout => return out::data(&document),
             Self::Plain(path) => (path, plain(path, &document)),
             Self::Replaced(path) => (path, replaced(path, &document)),
             Self::InPlace(path) => (path, in_place(path, &document)),
         };
         match written {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            Err(error) => {
-                let mut problem = unwritable(path, &error);
-                problem.kind = ProblemKind::Io;
-                Err(problem)
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Problem { kind: ProblemKind::Io, ..unwritable(path, &error) })
             }
-            Ok(()) => Ok(()),
+            _ => Ok(()),
         }
     }
 }
@@ -99,7 +96,7 @@ pub(crate) fn output(
     page: impl FnOnce() -> String,
 ) -> Result<(), Problem> {
     sink.map_or(Ok(()), |sink| sink.write(&document()))?;
-    if sink == Some(&Sink::Stdout) { Ok(()) } else { out::data(&page()).map(drop) }
+    if sink == Some(&Sink::Stdout) { Ok(()) } else { out::data(&page()) }
 }
 
 fn new_file(path: &Path) -> Result<Sink, Problem> {

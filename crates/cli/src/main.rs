@@ -17,7 +17,7 @@ mod subcommand;
 
 use crate::json_file::Sink;
 use crate::parse::Parsed;
-use crate::subcommand::Subcommand;
+use crate::subcommand::{INFO, SIM};
 use rdsk_model::Problem;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -28,15 +28,12 @@ fn main() -> ExitCode {
     interrupt::survive_file_limits();
     let words: Vec<OsString> = std::env::args_os().collect();
     let code = match parse::parse(&words) {
-        Ok(Parsed::Text(text)) => match out::data(&text) {
-            Ok(_) => exit::DONE,
-            Err(problem) => out::failure(&problem),
-        },
-        Ok(Parsed::Args(args)) => match args.subcommand {
-            Subcommand::Info => info::show(&args),
-            Subcommand::Sim => sim::show(&args),
-            _ => measure::measure(&args, command(&words)),
-        },
+        Ok(Parsed::Text(text)) => {
+            out::data(&text).map_or_else(|problem| out::failure(&problem), |()| exit::DONE)
+        }
+        Ok(Parsed::Args(args)) if args.subcommand == &INFO => info::show(&args),
+        Ok(Parsed::Args(args)) if args.subcommand == &SIM => sim::show(&args),
+        Ok(Parsed::Args(args)) => measure::measure(&args, command(&words)),
         Err(problem) => misused(&problem, &words),
     };
     ExitCode::from(code)
@@ -48,7 +45,7 @@ fn misused(problem: &Problem, words: &[OsString]) -> u8 {
         && let Ok(sink) = Sink::prepare(&place, &[])
     {
         let document = match parse::subcommand_of(words) {
-            Some(Subcommand::Info) => info::document(&[], Some(problem)),
+            Some(subcommand) if subcommand == &INFO => info::document(&[], Some(problem)),
             _ => {
                 let record = rdsk_experiment::failed_record(command(words), None, problem.clone());
                 rdsk_report::json(&record, rdsk_report::Compactness::Full)

@@ -23,13 +23,10 @@ const MIN_WIDTH: usize = 40;
 pub(crate) fn measure(args: &CliArgs, command: Vec<String>) -> u8 {
     let stop = StopFlag::new();
     let mut request = request(args, command, &stop);
-    let sink = match &args.json {
-        None => None,
-        Some(place) => match Sink::prepare(place, &request.targets) {
-            Ok(sink) => Some(sink),
-            // The document cannot be written, so the problem goes to standard error alone.
-            Err(problem) => return failed(&problem, &request, None, args),
-        },
+    let sink = match args.json.as_ref().map(|place| Sink::prepare(place, &request.targets)).transpose() {
+        Ok(sink) => sink,
+        // The document cannot be written, so the problem goes to standard error alone.
+        Err(problem) => return out::failure(&problem),
     };
     match args.resume.as_deref().map(earlier).transpose() {
         Ok(record) => request.resume = record.map(Box::new),

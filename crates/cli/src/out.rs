@@ -5,19 +5,11 @@ use rdsk_model::{Problem, ProblemKind};
 use rdsk_units::printable;
 use std::io::{self, Write};
 
-/// Whether the reader of standard output is still there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reader {
-    There,
-    /// The pipe is closed; nobody will read more.
-    Gone,
-}
-
 /// Writes a text to standard output, with a newline at the end.
 ///
 /// # Errors
 /// When the text cannot be written for a reason other than a closed pipe: a full disk, a closed descriptor.
-pub(crate) fn data(text: &str) -> Result<Reader, Problem> {
+pub(crate) fn data(text: &str) -> Result<(), Problem> {
     let ending = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
     let mut stdout = io::stdout().lock();
     let written = stdout
@@ -25,14 +17,13 @@ pub(crate) fn data(text: &str) -> Result<Reader, Problem> {
         .and_then(|()| stdout.write_all(ending.as_bytes()))
         .and_then(|()| stdout.flush());
     match written {
-        Ok(()) => Ok(Reader::There),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
-        Err(error) => Err(Problem::new(
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Problem::new(
             ProblemKind::Io,
             "stdout",
             format!("cannot write to standard output: {error}"),
             "redirect standard output to a place with room, or use --json FILE",
         )),
+        _ => Ok(()),
     }
 }
 

@@ -38,12 +38,7 @@ pub(crate) fn unreported() -> Option<String> {
 }
 
 fn remember(info: &PanicHookInfo<'_>) {
-    let what = info
-        .payload()
-        .downcast_ref::<&str>()
-        .map(ToString::to_string)
-        .or_else(|| info.payload().downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "an unknown panic".to_owned());
+    let what = info.payload_as_str().unwrap_or("an unknown panic");
     let place =
         info.location().map_or_else(String::new, |place| format!(" ({}:{})", place.file(), place.line()));
     let mut first = FIRST.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -6,7 +6,7 @@ mod usage_error;
 
 use crate::cli_args::{CliArgs, JsonPlace};
 use crate::flags::Flag;
-use crate::subcommand::Subcommand;
+use crate::subcommand::{ALL, Subcommand};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
@@ -36,7 +36,7 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Parsed, Problem> {
         Err(error) => return Err(usage_error::problem(&error, words)),
     };
     let (name, matches) = matches.subcommand().expect("clap requires a command");
-    let subcommand = named(name).expect("clap only knows the commands of Subcommand::ALL");
+    let subcommand = named(name).expect("clap only knows these subcommands");
     let mut args = CliArgs::new(subcommand);
     for flag in crate::flags::all().filter(|flag| is_given(matches, flag)) {
         let texts: Vec<&str> =
@@ -67,12 +67,12 @@ pub(crate) fn json_place(words: &[OsString]) -> Option<JsonPlace> {
 }
 
 /// The subcommand of a command line, even of one with a usage error.
-pub(crate) fn subcommand_of(words: &[OsString]) -> Option<Subcommand> {
+pub(crate) fn subcommand_of(words: &[OsString]) -> Option<&'static Subcommand> {
     named(words.get(1)?.to_str()?)
 }
 
-fn named(name: &str) -> Option<Subcommand> {
-    Subcommand::ALL.iter().copied().find(|subcommand| subcommand.name() == name)
+pub(crate) fn named(name: &str) -> Option<&'static Subcommand> {
+    ALL.iter().copied().find(|subcommand| subcommand.name == name)
 }
 
 pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Problem {
@@ -89,7 +89,7 @@ fn targets(matches: &ArgMatches) -> Result<Vec<String>, Problem> {
 }
 
 fn command() -> Command {
-    let mut command = Command::new("rdsk")
+    Command::new("rdsk")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Measure how fast a disk, LUN, array or file really is, and explain why")
         .after_help(
@@ -106,20 +106,16 @@ fn command() -> Command {
         .subcommand_required(true)
         .disable_help_subcommand(true)
         .subcommand_value_name("COMMAND")
-        .subcommand_help_heading("Commands");
-    for &subcommand in Subcommand::ALL {
-        command = command.subcommand(clap_subcommand(subcommand));
-    }
-    command
+        .subcommand_help_heading("Commands")
+        .subcommands(ALL.iter().copied().map(clap_subcommand))
 }
 
-fn clap_subcommand(subcommand: Subcommand) -> Command {
-    let about = subcommand.about();
-    let (targets, help) = about.targets;
-    Command::new(subcommand.name())
-        .about(about.summary)
-        .long_about(format!("{}.\n\n{}", about.summary, about.details))
-        .after_help(about.examples_text())
+fn clap_subcommand(subcommand: &'static Subcommand) -> Command {
+    let Subcommand { name, summary, details, targets: (targets, help), .. } = subcommand;
+    Command::new(name)
+        .about(summary)
+        .long_about(format!("{summary}.\n\n{details}"))
+        .after_help(subcommand.examples_text())
         .args(crate::flags::all().filter_map(|flag| flag.arg(subcommand)))
         .arg(Arg::new("TARGET").value_name(targets).action(ArgAction::Append).num_args(0..).help(help))
 }

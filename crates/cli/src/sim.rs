@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// Shows what was requested and gives the exit code.
 pub(crate) fn show(args: &CliArgs) -> u8 {
     let shown = answer(args).and_then(|answer| match &args.json {
-        None => out::data(&answer.page).map(drop),
+        None => out::data(&answer.page),
         Some(place) => Sink::prepare(place, &[])?.write(&format!("{:#}", answer.document)),
     });
     shown.map_or_else(|problem| out::failure(&problem), |()| exit::DONE)

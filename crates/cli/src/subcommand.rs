@@ -1,21 +1,12 @@
 //! The subcommands, with what their help says. It parses nothing and runs nothing.
 
-use Subcommand::{Align, Info, Paths, Run, Scale, Sim, Stream, Stripe, Zones};
 use rdsk_model::Experiment;
 
-/// A subcommand of rdsk, in the order of the help: those that measure first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Subcommand {
-    Run,
-    Paths,
-    Stream,
-    Zones,
-    Scale,
-    Align,
-    Stripe,
-    Info,
-    Sim,
-}
+/// Every subcommand, in the order of the help: those that measure first, and before the last one those with drawings.
+pub(crate) const ALL: &[&Subcommand] = &[&RUN, &PATHS, &STREAM, &ZONES, &SCALE, &ALIGN, &STRIPE, &INFO, &SIM];
+pub(crate) const MEASURING: &[&Subcommand] = ALL.split_at(ALL.len() - 2).0;
+/// Those whose text has drawings.
+pub(crate) const DRAWING: &[&Subcommand] = ALL.split_at(ALL.len() - 1).0;
 
 /// What `rdsk run` measures unless `--only` chooses.
 pub(crate) const IN_RUN: &[Experiment] = &[
@@ -27,24 +18,10 @@ pub(crate) const IN_RUN: &[Experiment] = &[
     Experiment::Scale,
 ];
 
-impl Subcommand {
-    /// Every subcommand, in the order of the variants.
-    pub(crate) const ALL: &'static [Self] = &[Run, Paths, Stream, Zones, Scale, Align, Stripe, Info, Sim];
-    pub(crate) const MEASURING: &'static [Self] = Self::ALL.split_at(Info as usize).0;
-    /// Those whose text has drawings.
-    pub(crate) const DRAWING: &'static [Self] = Self::ALL.split_at(Sim as usize).0;
-
-    pub(crate) const fn name(self) -> &'static str {
-        self.about().name
-    }
-
-    pub(crate) const fn about(self) -> &'static About {
-        &ABOUT[self as usize]
-    }
-}
-
-pub(crate) struct About {
-    name: &'static str,
+/// A subcommand of rdsk.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Subcommand {
+    pub(crate) name: &'static str,
     /// What it measures unless `--only` chooses; empty when it measures nothing.
     pub(crate) experiments: &'static [Experiment],
     /// One line for the list of commands.
@@ -57,7 +34,7 @@ pub(crate) struct About {
     examples: &'static [(&'static str, &'static str)],
 }
 
-impl About {
+impl Subcommand {
     /// The examples as a block for the end of the help.
     pub(crate) fn examples_text(&self) -> String {
         let examples = self.examples.iter().map(|(line, what)| format!("\n  {line}\n      {what}"));
@@ -67,143 +44,145 @@ impl About {
 
 const TARGETS: (&str, &str) = ("TARGET", "Directories, files, block devices or sim:NAME [default: .]");
 
-/// One row per subcommand, in the order of the variants.
-static ABOUT: [About; Subcommand::ALL.len()] = [
-    About {
-        name: "run",
-        experiments: IN_RUN,
-        summary: "Measure as much as fits into the time budget, and explain the result",
-        details: "A target that is a directory gets a test file, which is removed at the end. A file of yours or a block \
-              device is only read, unless --overwrite or --destroy allows writing.",
-        targets: TARGETS,
-        examples: &[
-            ("rdsk run", "the filesystem of the current directory, one minute"),
-            ("rdsk run /mnt/data --budget 20s", "another filesystem, faster but less precisely"),
-            ("rdsk run /dev/sdb", "a block device, only reading"),
-            ("rdsk run --only headline --json result.json", "the headline figures, kept as JSON"),
-            ("rdsk run /dev/sdb --dry-run", "what would be measured, without measuring it"),
-        ],
-    },
-    About {
-        name: "paths",
-        experiments: &[Experiment::Paths],
-        summary: "Compare direct with buffered I/O on the same bytes",
-        details: "Both paths transfer the same bytes sequentially, as dd does. Writes are timed until the data is stable.",
-        targets: TARGETS,
-        examples: &[
-            ("rdsk paths", "a test file in the current directory"),
-            ("rdsk paths /dev/sdb --rw read --bytes 1G", "a block device, 1 GiB on each path"),
-            ("rdsk paths --bs 64k --runtime 5s", "another block size, 5 seconds per cell"),
-        ],
-    },
-    About {
-        name: "stream",
-        experiments: &[Experiment::Stream],
-        summary: "Measure one reader or writer, and show what iostat would show",
-        details: "Reads are buffered and direct; writes are buffered and direct, each with and without O_DSYNC. Each is \
-              shown with the columns of iostat -x, including the queue depth.",
-        targets: TARGETS,
-        examples: &[
-            ("rdsk stream --bs 16k", "one writer and one reader, 16 KiB each"),
-            ("rdsk stream /dev/sdb --rw read --iodepth 32", "direct reads, 32 in flight"),
-            ("rdsk stream --pattern random --bs 4k", "random offsets"),
-        ],
-    },
-    About {
-        name: "zones",
-        experiments: &[Experiment::Zones],
-        summary: "Measure speed by position: zones of the disk, drift, bands of slow requests",
-        details: "Every pass visits the same positions in an order of its own, and the time of each request is kept. A step in \
-              the rate marks a zone. Requests that are late by a fixed time form a band, whose cause is tested for.",
-        targets: TARGETS,
-        examples: &[
-            ("rdsk zones /dev/sdb", "the whole disk, as many positions and passes as a minute allows"),
-            (
-                "rdsk zones /dev/sdb --bs 1M,5M --runs 10 --points 200",
-                "these block sizes, passes and positions, however long they take",
-            ),
-            ("rdsk zones /dev/sdb --full --runs 1 --bs 20M --json z.json", "every block once, kept as JSON"),
-            ("rdsk zones sim:freebsd-wd800jd", "a simulated disk"),
-        ],
-    },
-    About {
-        name: "scale",
-        experiments: &[Experiment::Scale],
-        summary: "Measure the gain from more streams, larger blocks and more targets",
-        details: "Sequential readers and writers, each on its own part of a target, are distributed over the targets round-robin \
-              and started one after the other. The total rate is that of the time in which all of them ran.",
-        targets: TARGETS,
-        examples: &[
-            ("rdsk scale", "a test file in the current directory, one minute"),
-            (
-                "rdsk scale /dev/sdb /dev/sdc --rw read --streams 1,2,4",
-                "two disks, streams distributed over them",
-            ),
-            (
-                "rdsk scale --bs 64k,1M --runtime 5s --stagger 0s",
-                "five seconds per cell, all streams started together",
-            ),
-        ],
-    },
-    About {
-        name: "align",
-        experiments: &[Experiment::Align],
-        summary: "Measure the cost of small and misaligned writes",
-        details: "Latency by size and by alignment, cached and uncached, buffered and direct, and which writes make the kernel \
-              read first.",
-        targets: TARGETS,
-        examples: &[
-            ("rdsk align", "all sizes, on a test file"),
-            ("rdsk align --bs 512,4k,64k", "these sizes only"),
-        ],
-    },
-    About {
-        name: "stripe",
-        experiments: &[Experiment::Stripe],
-        summary: "Find the chunk and the full stripe of an array from the cost of requests",
-        details: "Requests of chosen sizes at chosen offsets are issued one at a time; their cost steps at the boundaries of \
-              chunks and stripes. They are direct O_DSYNC writes if writing is allowed, else reads, which show the chunk \
-              but leave the stripe uncertain. If the members of the array have counters, these are read around every \
-              request and give exact sizes.",
-        targets: TARGETS,
-        examples: &[
-            ("rdsk stripe /dev/md0", "an array that is only read: its chunk"),
-            (
-                "rdsk stripe /dev/md0 --rw write --destroy IDENTITY",
-                "an empty array that is written: its full stripe too",
-            ),
-            ("rdsk stripe sim:raid5", "a simulated array"),
-        ],
-    },
-    About {
-        name: "info",
-        experiments: &[],
-        summary: "Show what a target is, what it sits on, and what rdsk would refuse to do with it",
-        details: "Refusals come with their reason. Nothing is written and nothing is measured.",
-        targets: (
-            "TARGET",
-            "Directories, files, block devices or sim:NAME [default: every block device and .]",
+pub(crate) static RUN: Subcommand = Subcommand {
+    name: "run",
+    experiments: IN_RUN,
+    summary: "Measure as much as fits into the time budget, and explain the result",
+    details: "A target that is a directory gets a test file, which is removed at the end. A file of yours or a block \
+          device is only read, unless --overwrite or --destroy allows writing.",
+    targets: TARGETS,
+    examples: &[
+        ("rdsk run", "the filesystem of the current directory, one minute"),
+        ("rdsk run /mnt/data --budget 20s", "another filesystem, faster but less precisely"),
+        ("rdsk run /dev/sdb", "a block device, only reading"),
+        ("rdsk run --only headline --json result.json", "the headline figures, kept as JSON"),
+        ("rdsk run /dev/sdb --dry-run", "what would be measured, without measuring it"),
+    ],
+};
+
+pub(crate) static PATHS: Subcommand = Subcommand {
+    name: "paths",
+    experiments: &[Experiment::Paths],
+    summary: "Compare direct with buffered I/O on the same bytes",
+    details: "Both paths transfer the same bytes sequentially, as dd does. Writes are timed until the data is stable.",
+    targets: TARGETS,
+    examples: &[
+        ("rdsk paths", "a test file in the current directory"),
+        ("rdsk paths /dev/sdb --rw read --bytes 1G", "a block device, 1 GiB on each path"),
+        ("rdsk paths --bs 64k --runtime 5s", "another block size, 5 seconds per cell"),
+    ],
+};
+
+pub(crate) static STREAM: Subcommand = Subcommand {
+    name: "stream",
+    experiments: &[Experiment::Stream],
+    summary: "Measure one reader or writer, and show what iostat would show",
+    details: "Reads are buffered and direct; writes are buffered and direct, each with and without O_DSYNC. Each is \
+          shown with the columns of iostat -x, including the queue depth.",
+    targets: TARGETS,
+    examples: &[
+        ("rdsk stream --bs 16k", "one writer and one reader, 16 KiB each"),
+        ("rdsk stream /dev/sdb --rw read --iodepth 32", "direct reads, 32 in flight"),
+        ("rdsk stream --pattern random --bs 4k", "random offsets"),
+    ],
+};
+
+pub(crate) static ZONES: Subcommand = Subcommand {
+    name: "zones",
+    experiments: &[Experiment::Zones],
+    summary: "Measure speed by position: zones of the disk, drift, bands of slow requests",
+    details: "Every pass visits the same positions in an order of its own, and the time of each request is kept. A step in \
+          the rate marks a zone. Requests that are late by a fixed time form a band, whose cause is tested for.",
+    targets: TARGETS,
+    examples: &[
+        ("rdsk zones /dev/sdb", "the whole disk, as many positions and passes as a minute allows"),
+        (
+            "rdsk zones /dev/sdb --bs 1M,5M --runs 10 --points 200",
+            "these block sizes, passes and positions, however long they take",
         ),
-        examples: &[
-            ("rdsk info", "all block devices and the current directory"),
-            ("rdsk info /dev/sdb", "one device, and whether it may be written"),
-            ("rdsk info --json - .", "the same as JSON"),
-        ],
-    },
-    About {
-        name: "sim",
-        experiments: &[],
-        summary: "List the simulated systems, or show the parameters of one",
-        details: "Any command that measures takes a simulated system as sim:NAME, its second LUN as sim:NAME/1, and a system of \
-              your own as sim:./FILE.toml.",
-        targets: ("ACTION", "list, or show NAME [default: list]"),
-        examples: &[
-            ("rdsk sim list", "every system, with the report that it comes from"),
-            ("rdsk sim show wd2500", "the parameters of one, as a text to start your own from"),
-            ("rdsk sim show ./mydisk.toml", "the parameters of your own, checked"),
-        ],
-    },
-];
+        ("rdsk zones /dev/sdb --full --runs 1 --bs 20M --json z.json", "every block once, kept as JSON"),
+        ("rdsk zones sim:freebsd-wd800jd", "a simulated disk"),
+    ],
+};
+
+pub(crate) static SCALE: Subcommand = Subcommand {
+    name: "scale",
+    experiments: &[Experiment::Scale],
+    summary: "Measure the gain from more streams, larger blocks and more targets",
+    details: "Sequential readers and writers, each on its own part of a target, are distributed over the targets round-robin \
+          and started one after the other. The total rate is that of the time in which all of them ran.",
+    targets: TARGETS,
+    examples: &[
+        ("rdsk scale", "a test file in the current directory, one minute"),
+        (
+            "rdsk scale /dev/sdb /dev/sdc --rw read --streams 1,2,4",
+            "two disks, streams distributed over them",
+        ),
+        (
+            "rdsk scale --bs 64k,1M --runtime 5s --stagger 0s",
+            "five seconds per cell, all streams started together",
+        ),
+    ],
+};
+
+pub(crate) static ALIGN: Subcommand = Subcommand {
+    name: "align",
+    experiments: &[Experiment::Align],
+    summary: "Measure the cost of small and misaligned writes",
+    details: "Latency by size and by alignment, cached and uncached, buffered and direct, and which writes make the kernel \
+          read first.",
+    targets: TARGETS,
+    examples: &[
+        ("rdsk align", "all sizes, on a test file"),
+        ("rdsk align --bs 512,4k,64k", "these sizes only"),
+    ],
+};
+
+pub(crate) static STRIPE: Subcommand = Subcommand {
+    name: "stripe",
+    experiments: &[Experiment::Stripe],
+    summary: "Find the chunk and the full stripe of an array from the cost of requests",
+    details: "Requests of chosen sizes at chosen offsets are issued one at a time; their cost steps at the boundaries of \
+          chunks and stripes. They are direct O_DSYNC writes if writing is allowed, else reads, which show the chunk \
+          but leave the stripe uncertain. If the members of the array have counters, these are read around every \
+          request and give exact sizes.",
+    targets: TARGETS,
+    examples: &[
+        ("rdsk stripe /dev/md0", "an array that is only read: its chunk"),
+        (
+            "rdsk stripe /dev/md0 --rw write --destroy IDENTITY",
+            "an empty array that is written: its full stripe too",
+        ),
+        ("rdsk stripe sim:raid5", "a simulated array"),
+    ],
+};
+
+pub(crate) static INFO: Subcommand = Subcommand {
+    name: "info",
+    experiments: &[],
+    summary: "Show what a target is, what it sits on, and what rdsk would refuse to do with it",
+    details: "Refusals come with their reason. Nothing is written and nothing is measured.",
+    targets: ("TARGET", "Directories, files, block devices or sim:NAME [default: every block device and .]"),
+    examples: &[
+        ("rdsk info", "all block devices and the current directory"),
+        ("rdsk info /dev/sdb", "one device, and whether it may be written"),
+        ("rdsk info --json - .", "the same as JSON"),
+    ],
+};
+
+pub(crate) static SIM: Subcommand = Subcommand {
+    name: "sim",
+    experiments: &[],
+    summary: "List the simulated systems, or show the parameters of one",
+    details: "Any command that measures takes a simulated system as sim:NAME, its second LUN as sim:NAME/1, and a system of \
+          your own as sim:./FILE.toml.",
+    targets: ("ACTION", "list, or show NAME [default: list]"),
+    examples: &[
+        ("rdsk sim list", "every system, with the report that it comes from"),
+        ("rdsk sim show wd2500", "the parameters of one, as a text to start your own from"),
+        ("rdsk sim show ./mydisk.toml", "the parameters of your own, checked"),
+    ],
+};
 
 #[cfg(test)]
 mod tests {
@@ -211,12 +190,12 @@ mod tests {
 
     #[test]
     fn every_example_is_a_command_line_that_parses() {
-        for (index, subcommand) in Subcommand::ALL.iter().enumerate() {
-            assert_eq!(index, *subcommand as usize, "{subcommand:?} has the row of another");
-            assert!(!subcommand.about().examples.is_empty());
-            for (line, _) in subcommand.about().examples {
+        for subcommand in ALL {
+            assert_eq!(crate::parse::named(subcommand.name), Some(*subcommand), "two have one name");
+            assert!(!subcommand.examples.is_empty());
+            for (line, _) in subcommand.examples {
                 let words: Vec<_> = line.split_whitespace().map(Into::into).collect();
-                assert_eq!(words[1], subcommand.name(), "{line}");
+                assert_eq!(words[1], subcommand.name, "{line}");
                 let parsed = crate::parse::parse(&words);
                 assert!(matches!(parsed, Ok(crate::parse::Parsed::Args(_))), "{line}");
             }

@@ -126,6 +126,33 @@ fn a_dry_run_refuses_a_size_that_the_run_would_refuse() {
 }
 
 #[test]
+fn a_dry_run_over_several_directories_promises_what_the_run_creates() {
+    if !requires(&FILESYSTEM) {
+        return;
+    }
+    let device = LoopDevice::builder().size(64 << 20).create().expect("loop devices can be made here");
+    device.mkfs_ext4("shared").unwrap();
+    let mount = device.mount().unwrap();
+    let directories = ["a", "b"].map(|name| mount.path().join(name));
+    directories.iter().for_each(|directory| fs::create_dir(directory).unwrap());
+    let line = format!("paths {} {} --rw read", word(&directories[0]), word(&directories[1]));
+    let sizes = |answer: &serde_json::Value| -> Vec<u64> {
+        answer["targets"].as_array().unwrap().iter().map(|one| one["size_bytes"].as_u64().unwrap()).collect()
+    };
+    let run = cli::run(rdsk(&format!("{line} --dry-run --json -")), checked_run::LIMIT);
+    let promised = sizes(&cli::json(&run));
+    assert_eq!(promised[0], promised[1], "they share the space");
+    assert!(promised[0] > 1 << 20, "{promised:?}");
+    assert_eq!(sizes(&ask(&format!("{line} --runtime 50ms")).expect_code(0).record), promised);
+    // What fits once and not twice is refused by both, before a file is written.
+    let line = format!("{line} --size {}", promised[0] * 3 / 2);
+    for extra in ["", " --dry-run"] {
+        assert_eq!(ask(&format!("{line}{extra}")).expect_code(3).error_code(), "no-space");
+    }
+    assert!(directories.iter().all(|directory| fs::read_dir(directory).unwrap().count() == 0));
+}
+
+#[test]
 fn swap_space() {
     if !requires(&[Need::Root, Need::Loop, Need::Tool("mkswap"), Need::Tool("swapon")]) {
         return;

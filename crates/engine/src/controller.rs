@@ -175,7 +175,7 @@ fn add_up(specs: &[StreamSpec<'_>], outcomes: &[StreamOutcome], halted: Option<E
         latency_sum_ns: outcomes.iter().map(|outcome| u128::from(outcome.latencies.sum_ns)).sum(),
         windows: Vec::new(),
         window_ns: 0,
-        points: outcomes.iter().find_map(|outcome| outcome.points.clone()),
+        positions: outcomes.iter().find_map(|outcome| outcome.positions.clone()),
         streams: specs.iter().zip(outcomes).map(|(spec, outcome)| stream(spec, outcome, begin_ns)).collect(),
         errors: outcomes
             .iter()

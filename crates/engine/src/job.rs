@@ -3,8 +3,8 @@
 
 use crate::error::EngineError;
 use rdsk_model::{
-    ColdCheck, CpuTime, EngineKind, IoError, Issuing, MemberCounters, PageCacheState, PlaceChooser, PointRun,
-    StopFlag, StreamResult, Workload,
+    ColdCheck, CpuTime, EngineKind, IoError, Issuing, MemberCounters, PageCacheState, PointRun,
+    PositionChooser, StopFlag, StreamResult, Workload,
 };
 use rdsk_stats::Histogram;
 use rdsk_targets::Claim;
@@ -45,7 +45,7 @@ pub struct Job<'a> {
     /// Counters of an array's members, read before and after each I/O at a chosen position.
     pub members: Option<&'a dyn MemberCounters>,
     /// Chooses positions from these counters, before those of the list.
-    pub chooser: Option<&'a dyn PlaceChooser>,
+    pub chooser: Option<&'a dyn PositionChooser>,
     /// How the cache state is checked.
     pub cache_check: CacheCheck,
     /// Width of a rate window. The engine widens it if the longest possible run would need too many windows.
@@ -140,7 +140,7 @@ pub struct Run {
     /// Width of a window.
     pub window_ns: u64,
     /// The latencies at chosen positions; `None` for a workload without any.
-    pub points: Option<PointRun>,
+    pub positions: Option<PointRun>,
     /// The streams; times from the first submission of the visit.
     pub streams: Vec<StreamResult>,
     /// The first error of each stream that failed.

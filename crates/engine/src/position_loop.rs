@@ -88,5 +88,5 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
         member_deltas.note();
     };
     seen.members = member_deltas.finish();
-    StreamOutcome { points: Some(seen), ..work.finish(end) }
+    StreamOutcome { positions: Some(seen), ..work.finish(end) }
 }

@@ -2,7 +2,9 @@
 
 use crate::job::Job;
 use crate::random::{Permutation, mix};
-use rdsk_model::{ChosenFirst, ChosenIo, MemberCounters, MemberIo, NextPlace, Pattern, PlaceChooser, Points};
+use rdsk_model::{
+    ChosenFirst, ChosenIo, MemberCounters, MemberIo, NextPosition, Pattern, Points, PositionChooser,
+};
 
 /// The positions of one visit in their order.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +15,7 @@ pub(crate) struct PositionSource<'a> {
     next: u64,
     pub(crate) members: Option<&'a dyn MemberCounters>,
     /// Chooses positions before those of the list; `None` once it has finished.
-    chooser: Option<&'a dyn PlaceChooser>,
+    chooser: Option<&'a dyn PositionChooser>,
     /// First byte of the span and the byte after its last.
     span: (u64, u64),
 }
@@ -106,17 +108,17 @@ impl<'a> PositionSource<'a> {
     fn next_chosen(&mut self, seen: &[ChosenIo]) -> Option<Position> {
         let next = self.chooser?.next(seen);
         match next {
-            NextPlace::Ask { offset_bytes, bytes } => {
+            NextPosition::Ask { offset_bytes, bytes } => {
                 let end = offset_bytes.checked_add(bytes);
                 let inside = offset_bytes >= self.span.0 && end.is_some_and(|end| end <= self.span.1);
                 if inside && bytes > 0 && bytes <= self.block_bytes {
                     return Some(Position { index: None, offset_bytes, bytes });
                 }
             }
-            NextPlace::Told if self.points.chosen_first == Some(ChosenFirst::Enough) => {
+            NextPosition::Told if self.points.chosen_first == Some(ChosenFirst::Enough) => {
                 self.next = self.points.len() as u64;
             }
-            NextPlace::Told | NextPlace::Untold => {}
+            NextPosition::Told | NextPosition::Untold => {}
         }
         self.chooser = None;
         None

@@ -63,7 +63,7 @@ pub(crate) struct StreamOutcome {
     pub(crate) interrupted_calls: u64,
     pub(crate) cache_probe: CacheProbe,
     /// The latencies at chosen positions.
-    pub(crate) points: Option<PointRun>,
+    pub(crate) positions: Option<PointRun>,
     /// I/Os that were complete when the call that submitted them returned; `None` if the engine does not know.
     pub(crate) within_submit: Option<u64>,
     pub(crate) engine: EngineKind,
@@ -86,7 +86,7 @@ impl StreamOutcome {
             ops: 0,
             interrupted_calls: 0,
             cache_probe: CacheProbe::default(),
-            points: None,
+            positions: None,
             within_submit: None,
             engine: EngineKind::Sync,
             note: None,

@@ -47,7 +47,7 @@ fn the_other_positions_go_on() {
     assert_eq!(run.ended, Ended::Complete);
     let [error] = run.errors.as_slice() else { panic!("{:?}", run.errors) };
     assert_eq!((error.errno, error.offset_bytes, error.stream), (libc::EIO, 5 * MIB, Some(0)));
-    let seen = run.points.unwrap();
+    let seen = run.positions.unwrap();
     assert_eq!(seen.failed, [20]);
     assert_eq!((seen.order.len() as u64, seen.latency_ns.len() as u64), (POSITIONS - 1, POSITIONS - 1));
     assert!(!seen.order.contains(&20));
@@ -63,5 +63,5 @@ fn a_device_that_fails_everywhere_ends_the_pass() {
     let run = pass(std::slice::from_ref(&everything));
     assert_eq!((run.ended, run.ops), (Ended::Failed, 0));
     assert_eq!(run.errors.len(), 4, "{:?}", run.errors);
-    assert_eq!(run.points.unwrap().failed.len(), 3, "the last one ended the pass");
+    assert_eq!(run.positions.unwrap().failed.len(), 3, "the last one ended the pass");
 }

@@ -172,7 +172,7 @@ fn chosen_positions_are_visited_once_and_reported_one_by_one() {
         },
         millis(100_000),
     );
-    let seen = run.points.unwrap();
+    let seen = run.positions.unwrap();
     let mut order = seen.order.clone();
     order.sort_unstable();
     assert_eq!(order, (0..50).collect::<Vec<_>>());
@@ -190,7 +190,7 @@ fn a_coarse_clock_shows_only_its_own_steps() {
     workload.points =
         Some(Points { offset_bytes: (0..99).map(|index| index << 20).collect(), ..Points::default() });
     let (run, _) = visit(&mut engine, &job(&workload, &claims, millis(100_000)), &mut Watcher::default());
-    assert!(run.points.unwrap().latency_ns.iter().all(|latency_ns| latency_ns % 1_000_000 == 0));
+    assert!(run.positions.unwrap().latency_ns.iter().all(|latency_ns| latency_ns % 1_000_000 == 0));
     assert_eq!(engine.clock().now_ns() % 1_000_000, 0);
     assert_eq!(engine.host().unwrap().clock.resolution_ns, 1_000_000);
 }

@@ -88,20 +88,9 @@ fn cell(
     context.cell(id, Experiment::Align, workload, Extent::Samples { first_ops: FIRST_OPS }, WEIGHT)
 }
 
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "bytes of a small span stay far below 2^53"
-)]
 fn span_bytes(context: &PlanContext<'_>) -> u64 {
-    let wish_bytes = match (context.options.pass_bytes, context.test_file_bytes_per_s) {
-        (Some(bytes), _) => bytes,
-        (None, Some(rate)) if context.scope == Scope::WholeRun => {
-            ((rate * context.budget_ns as f64 / 1e9 * WARM_SHARE) as u64).clamp(MIN_SPAN_BYTES, SPAN_BYTES)
-        }
-        _ => SPAN_BYTES,
-    };
+    let fits = || context.bytes_of_share(WARM_SHARE).map(|bytes| bytes.clamp(MIN_SPAN_BYTES, SPAN_BYTES));
+    let wish_bytes = context.options.pass_bytes.or_else(fits).unwrap_or(SPAN_BYTES);
     let room_bytes = context.room_bytes().min(wish_bytes);
     if room_bytes >= PAGE_BYTES { room_bytes - room_bytes % PAGE_BYTES } else { room_bytes }
 }

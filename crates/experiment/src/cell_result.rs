@@ -60,7 +60,7 @@ impl CellTotals {
             warmup_ns: ran.then_some(self.warmup_ns),
             interrupted_calls: ran.then_some(self.interrupted_calls),
             visits: if ran { self.visits.clone() } else { Vec::new() },
-            points: if ran { self.points.clone() } else { Vec::new() },
+            points: if ran { self.positions.clone() } else { Vec::new() },
         }
     }
 
@@ -97,9 +97,9 @@ impl CellTotals {
                     .into(),
             );
         }
-        let chosen: usize = self.points.iter().map(|run| run.chosen.len()).sum();
+        let chosen: usize = self.positions.iter().map(|run| run.chosen.len()).sum();
         if chosen > 0 && self.ended == Some(Ended::Complete) {
-            let listed: usize = self.points.iter().map(|run| run.order.len()).sum();
+            let listed: usize = self.positions.iter().map(|run| run.order.len()).sum();
             let listed = if listed > 0 { format!(", and {listed} of the list") } else { String::new() };
             let why = format!("{chosen} requests where the members' counters asked for them{listed}");
             return (StopReason::Complete, why);

@@ -32,7 +32,7 @@ pub(crate) struct CellTotals {
     /// Whether in some visit the streams never all ran at once.
     pub(crate) has_no_overlap: bool,
     /// The latencies at chosen positions, one entry per visit.
-    pub(crate) points: Vec<PointRun>,
+    pub(crate) positions: Vec<PointRun>,
     /// Rounds that the resumed run completed.
     pub(crate) skip_rounds: u32,
     /// Indices of the visits that the resumed run started and did not complete; each is continued in turn.
@@ -90,17 +90,9 @@ impl CellTotals {
         self.cpu.user += run.cpu.user;
         self.cpu.system += run.cpu.system;
         self.interrupted_calls += run.interrupted_calls;
-        for error in &run.errors {
-            // Each pass hits the same bad position again.
-            if !self.errors.contains(error) {
-                self.errors.push(error.clone());
-            }
-        }
-        for note in &run.notes {
-            if !self.notes.contains(note) {
-                self.notes.push(note.clone());
-            }
-        }
+        // Each pass hits the same bad position again.
+        add_new(&mut self.errors, &run.errors);
+        add_new(&mut self.notes, &run.notes);
         let cache = self.page_cache.get_or_insert_default();
         add_state(&mut cache.before, prepared.page_cache, self.visits.is_empty());
         add_state(&mut cache.after, run.page_cache, self.visits.is_empty());
@@ -120,14 +112,14 @@ impl CellTotals {
             streams: if run.streams.len() > 1 { run.streams.clone() } else { Vec::new() },
             overlap,
         });
-        self.points.extend(run.points.clone());
+        self.positions.extend(run.positions.clone());
         self.join_partial();
     }
 
     /// Appends the last visit to the part of the same pass that the resumed run did.
     fn join_partial(&mut self) {
         let Some(position) = self.partial.pop_front() else { return };
-        let (Some(more), Some(mut rest)) = (self.visits.pop(), self.points.pop()) else { return };
+        let (Some(more), Some(mut rest)) = (self.visits.pop(), self.positions.pop()) else { return };
         let visit = &mut self.visits[position];
         visit.elapsed_ns += more.elapsed_ns;
         visit.bytes += more.bytes;
@@ -136,7 +128,7 @@ impl CellTotals {
         visit.to_return_ns = sum(visit.to_return_ns, more.to_return_ns);
         visit.to_close_ns = sum(visit.to_close_ns, more.to_close_ns);
         visit.to_stable_ns = sum(visit.to_stable_ns, more.to_stable_ns);
-        let run = &mut self.points[position];
+        let run = &mut self.positions[position];
         run.order.append(&mut rest.order);
         run.latency_ns.append(&mut rest.latency_ns);
         run.failed.append(&mut rest.failed);
@@ -279,6 +271,15 @@ impl CellTotals {
         let nothing_done = self.visits.iter().all(|visit| visit.ops == 0);
         let refused = self.errors.first().is_some_and(|error| error.errno == EINVAL);
         workload.path == IoPath::Direct && refused && nothing_done
+    }
+}
+
+/// Appends what is not in the list yet.
+pub(crate) fn add_new<T: Clone + PartialEq>(list: &mut Vec<T>, more: &[T]) {
+    for one in more {
+        if !list.contains(one) {
+            list.push(one.clone());
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::request::Request;
 use rdsk_model::{Event, Op, Problem, Target, Watch};
 use rdsk_targets::{
     Access, Claim, Examined, Overwrite, Place, TestFileOptions, TestFileSize, claim, create_test_file,
-    each_lun, examine, remove_orphans,
+    each_lun, examine, plan_test_file, remove_orphans,
 };
 
 /// Largest test file unless `--size` says otherwise.
@@ -41,16 +41,19 @@ impl AuthorizedTarget {
         self.access == Access::Write
     }
 
-    /// The target as a plan sees it; a directory stands for the test file that would be created there.
-    pub(crate) fn planned(&self, index: u32, request: &Request) -> Result<Target, Problem> {
-        let mut target = Target { index, ..self.examined.target.clone() };
-        if let Place::Directory { .. } = self.examined.place {
-            let planned = rdsk_targets::plan_test_file(&self.examined, test_file_size(request, 1))
-                .map_err(|error| error.problem())?;
-            target.size_bytes = planned.size_bytes;
-            target.made_by_rdsk = true;
+    /// The target as a plan sees it; a directory stands for its test file, of this size.
+    pub(crate) fn planned(&self, index: u32, test_file_bytes: Option<u64>) -> Target {
+        let target = self.examined.target.clone();
+        let size_bytes = test_file_bytes.unwrap_or(target.size_bytes);
+        Target { index, size_bytes, made_by_rdsk: test_file_bytes.is_some(), ..target }
+    }
+
+    /// `st_dev` of the filesystem that takes its test file; `None` if it gets none.
+    fn test_file_dev(&self) -> Option<u64> {
+        match self.examined.place {
+            Place::Directory { dev, .. } => Some(dev),
+            _ => None,
         }
-        Ok(target)
     }
 }
 
@@ -67,23 +70,43 @@ pub(crate) fn authorize_all(request: &Request) -> Result<Vec<AuthorizedTarget>, 
     Ok(authorized)
 }
 
+/// The size of the test file of each directory, which a dry run shows and the run creates. Those on one filesystem share
+/// its space.
+///
+/// # Errors
+/// If they do not fit.
+pub(crate) fn test_file_sizes(
+    authorized: &[AuthorizedTarget],
+    request: &Request,
+) -> Result<Vec<Option<u64>>, Problem> {
+    let size = |one: &AuthorizedTarget| {
+        let dev = one.test_file_dev()?;
+        let files = authorized.iter().filter(|other| other.test_file_dev() == Some(dev)).count() as u64;
+        let wish = test_file_size(request, MAX_TEST_FILE_BYTES, 1);
+        Some(plan_test_file(&one.examined, wish, files).map_err(|error| error.problem()))
+    };
+    authorized.iter().map(|one| size(one).transpose()).collect()
+}
+
 /// Authorizes every target, then creates the test files and claims the rest; `notes` gets what was cleaned up on the way.
 pub(crate) fn claim_all(
     request: &Request,
     watch: &mut dyn Watch,
     notes: &mut Vec<String>,
 ) -> Result<ClaimedTargets, Problem> {
-    let authorized = authorize_all(request)?;
-    let is_directory = |one: &&AuthorizedTarget| matches!(one.examined.place, Place::Directory { .. });
-    let files = authorized.iter().filter(is_directory).count() as u64;
+    let mut authorized = authorize_all(request)?;
+    if removes_orphans(&authorized, notes)? {
+        // Their space is free now.
+        authorized = authorize_all(request)?;
+    }
+    let sizes = test_file_sizes(&authorized, request)?;
+    let files = sizes.iter().flatten().count() as u64;
     let mut all = ClaimedTargets { claims: Vec::new(), writable: Vec::new(), test_file_bytes_per_s: None };
-    for (index, one) in (0..).zip(authorized) {
+    for ((index, one), size_bytes) in (0..).zip(authorized).zip(sizes) {
         all.writable.push(one.is_writable());
-        let mut claimed = if let Place::Directory { path, .. } = &one.examined.place {
-            for removed in remove_orphans(path).map_err(|error| error.problem())? {
-                notes.push(format!("removed a test file left by a killed run: {}", removed.path.display()));
-            }
-            let (claim, rate) = create_file(&one.examined, request, files, watch)?;
+        let mut claimed = if let Some(size_bytes) = size_bytes {
+            let size = test_file_size(request, size_bytes, files);
+            let (claim, rate) = create_file(&one.examined, request, size, watch)?;
             all.test_file_bytes_per_s =
                 Some(all.test_file_bytes_per_s.map_or(rate, |min: f64| min.min(rate)));
             claim
@@ -95,6 +118,18 @@ pub(crate) fn claim_all(
         all.claims.push(claimed);
     }
     Ok(all)
+}
+
+/// Removes the test files of killed runs from all directories, and says whether there were any.
+fn removes_orphans(authorized: &[AuthorizedTarget], notes: &mut Vec<String>) -> Result<bool, Problem> {
+    let before = notes.len();
+    for one in authorized {
+        let Place::Directory { path, .. } = &one.examined.place else { continue };
+        for removed in remove_orphans(path).map_err(|error| error.problem())? {
+            notes.push(format!("removed a test file left by a killed run: {}", removed.path.display()));
+        }
+    }
+    Ok(notes.len() > before)
 }
 
 /// The names of the targets; where streams are dealt round targets, a simulated system stands for all of its LUNs.
@@ -112,10 +147,9 @@ fn names(request: &Request) -> Result<Vec<String>, Problem> {
 fn create_file(
     directory: &Examined,
     request: &Request,
-    files: u64,
+    size: TestFileSize,
     watch: &mut dyn Watch,
 ) -> Result<(Claim, f64), Problem> {
-    let size = test_file_size(request, files);
     let options = TestFileOptions { size, seed: request.options.seed, stop: request.stop.clone() };
     let (claimed, created) = create_test_file(directory, &options, &request.roots, &mut |progress| {
         watch.event(&Event::Creating {
@@ -128,12 +162,12 @@ fn create_file(
     Ok((claimed, created.write_bytes_per_s))
 }
 
-/// The size of each of `files` test files.
-fn test_file_size(request: &Request, files: u64) -> TestFileSize {
+/// The size of each of `files` test files, which take their time one after the other.
+fn test_file_size(request: &Request, max_bytes: u64, files: u64) -> TestFileSize {
     match request.size_bytes {
         Some(bytes) => TestFileSize::Fixed(bytes),
         None => TestFileSize::Adaptive {
-            max_bytes: MAX_TEST_FILE_BYTES,
+            max_bytes,
             max_elapsed_ns: request.options.budget_ns / TEST_FILE_SHARE / files.max(1),
         },
     }

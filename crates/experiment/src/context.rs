@@ -41,6 +41,27 @@ impl PlanContext<'_> {
         room_bytes - room_bytes % block_bytes
     }
 
+    /// Bytes that take this share of the budget of a whole run at the rate at which the test file was written; `None` outside a
+    /// whole run, or without such a rate.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "bytes of a small share stay far below 2^53"
+    )]
+    pub(crate) fn bytes_of_share(&self, share: f64) -> Option<u64> {
+        let rate = self.test_file_bytes_per_s.filter(|_| self.scope == Scope::WholeRun)?;
+        Some((rate * self.budget_ns as f64 / 1e9 * share) as u64)
+    }
+
+    /// The id of a cell, with its block size if there are several.
+    pub(crate) fn id(&self, name: String, block_bytes: u64) -> String {
+        match &self.options.block_bytes {
+            Some(sizes) if sizes.len() > 1 => format!("{name}/{}", size_word(block_bytes)),
+            _ => name,
+        }
+    }
+
     /// A sequential workload on this target, by one synchronous stream unless the depth says otherwise.
     pub(crate) fn workload(&self, op: Op, path: IoPath, block_bytes: u64, span_bytes: u64) -> Workload {
         Workload {

@@ -2,12 +2,12 @@
 //! and releases every claim, and with it every test file, before it returns.
 
 use crate::backend::Backend;
-use crate::claims::{AuthorizedTarget, authorize_all, claim_all};
+use crate::claims::{AuthorizedTarget, authorize_all, claim_all, test_file_sizes};
 use crate::planner::{PlanError, plan};
 use crate::request::Request;
 use crate::run_outcome::RunOutcome;
 use crate::runner::Runner;
-use rdsk_model::{Observer, Plan, Problem, ProblemKind, Record, SCHEMA, Status, Target, Watch};
+use rdsk_model::{ObserverFacts, Plan, Problem, ProblemKind, Record, SCHEMA, Status, Target, Watch};
 use rdsk_targets::test_files_left;
 use rdsk_units::Nanos;
 use std::time::Instant;
@@ -64,7 +64,7 @@ fn empty_record(command: Vec<String>, label: Option<String>) -> Record {
         error: None,
         host: None,
         targets: Vec::new(),
-        observer: Observer::default(),
+        observer: ObserverFacts::default(),
         cells: Vec::new(),
         findings: Vec::new(),
         notes: Vec::new(),
@@ -94,8 +94,9 @@ fn note_overrun(request: &Request, planned_ns: Option<u64>, record: &mut Record)
 /// Whatever refuses or fails the request before the first I/O.
 pub fn plan_only(request: &Request) -> Result<(Plan, Vec<Target>), Problem> {
     let authorized = authorize_all(request)?;
-    let planned = (0..).zip(&authorized).map(|(index, one)| one.planned(index, request));
-    let targets = planned.collect::<Result<Vec<_>, _>>()?;
+    let sizes = test_file_sizes(&authorized, request)?;
+    let planned = (0..).zip(&authorized).zip(sizes).map(|((index, one), size)| one.planned(index, size));
+    let targets: Vec<Target> = planned.collect();
     let writable: Vec<bool> = authorized.iter().map(AuthorizedTarget::is_writable).collect();
     let budget_ns = request.options.budget_ns;
     let plan = plan(&request.experiments, &targets, &writable, None, &request.options, budget_ns)

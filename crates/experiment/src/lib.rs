@@ -31,7 +31,7 @@ mod zones;
 
 pub use execute::{execute, failed_record, plan_only};
 pub use options::{BudgetSource, PlanOptions, PositionOrder, Positions};
-pub use planner::{PlanError, plan};
+pub use planner::{PlanError, max_streams, plan};
 pub use request::Request;
 pub use run_outcome::RunOutcome;
 pub use runner::Runner;

@@ -139,7 +139,7 @@ mod tests {
             latency_sum_ns: u128::from(ops * latency_ms * MS),
             windows: vec![100; windows],
             window_ns: 10 * MS,
-            points: None,
+            positions: None,
             streams: streams.iter().enumerate().map(stream).collect(),
             errors: failed.iter().map(error).collect(),
             cpu: CpuTime::default(),

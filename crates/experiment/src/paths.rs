@@ -1,7 +1,7 @@
 //! `paths`: the same bytes direct ("raw") and buffered ("block"), as the HP-UX report did with dd, plus the buffered
 //! read from a warm cache that is often mistaken for the disk. It plans cells and issues nothing.
 
-use crate::context::{PlanContext, Scope, size_word};
+use crate::context::PlanContext;
 use crate::question::Question;
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op};
 
@@ -32,11 +32,7 @@ impl Question for Paths {
                     }
                     let mut workload = context.workload(op, path, block_bytes, span_bytes);
                     workload.cache = cache;
-                    let id = if sizes.len() > 1 {
-                        format!("paths/{op}/{column}/{}", size_word(block_bytes))
-                    } else {
-                        format!("paths/{op}/{column}")
-                    };
+                    let id = context.id(format!("paths/{op}/{column}"), block_bytes);
                     let extent = match context.options.pass_bytes {
                         Some(_) => Extent::Pass { bytes: span_bytes },
                         None => Extent::Passes { bytes: span_bytes },
@@ -50,21 +46,10 @@ impl Question for Paths {
 }
 
 /// The bytes of a pass: as requested, else the report's, scaled to the disk in a whole run.
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "bytes of a short pass stay far below 2^53"
-)]
 fn pass_bytes(context: &PlanContext<'_>) -> u64 {
     if let Some(bytes) = context.options.pass_bytes {
         return bytes;
     }
-    match context.test_file_bytes_per_s {
-        Some(rate) if context.scope == Scope::WholeRun => {
-            let fits = (rate * context.budget_ns as f64 / 1e9 * PASS_SHARE) as u64;
-            (fits - fits % BLOCK_BYTES).clamp(BLOCK_BYTES, PASS_BYTES)
-        }
-        _ => PASS_BYTES,
-    }
+    let fits = context.bytes_of_share(PASS_SHARE).unwrap_or(PASS_BYTES);
+    (fits - fits % BLOCK_BYTES).clamp(BLOCK_BYTES, PASS_BYTES)
 }

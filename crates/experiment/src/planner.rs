@@ -93,6 +93,11 @@ fn rounds_that_fit(cells: &[Cell], budget_ns: u64) -> u32 {
     if turn_ns < MIN_TURN_NS { MIN_ROUNDS } else { ROUNDS }
 }
 
+/// The most streams that a cell of these experiments has.
+pub fn max_streams(experiments: &[Experiment], options: &PlanOptions) -> u32 {
+    experiments.iter().map(|&one| question(one).max_streams(options)).max().unwrap_or(1)
+}
+
 /// The cells of every target, then those of all targets together.
 fn cells(questions: &[&dyn Question], contexts: &[PlanContext<'_>]) -> Vec<Cell> {
     let (each, together) =

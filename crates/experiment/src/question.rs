@@ -3,7 +3,7 @@
 
 use crate::context::PlanContext;
 use crate::options::PlanOptions;
-use rdsk_model::{Cell, PlaceChooser, Workload};
+use rdsk_model::{Cell, PositionChooser, Workload};
 
 /// Rounds over the cells, so that every figure rests on visits at this many moments of the run.
 pub(crate) const ROUNDS: u32 = 6;
@@ -48,6 +48,11 @@ pub(crate) trait Question: Sync {
         0
     }
 
+    /// The most streams that a cell has when nothing else is measured.
+    fn max_streams(&self, _options: &PlanOptions) -> u32 {
+        1
+    }
+
     /// Whether the user chose the number of passes, so that they end when they are done and not with the budget.
     fn has_fixed_passes(&self, _options: &PlanOptions) -> bool {
         false
@@ -59,7 +64,7 @@ pub(crate) trait Question: Sync {
     }
 
     /// What chooses requests one by one from these counters.
-    fn chooser(&self, _workload: &Workload) -> Option<Box<dyn PlaceChooser>> {
+    fn chooser(&self, _workload: &Workload) -> Option<Box<dyn PositionChooser>> {
         None
     }
 }

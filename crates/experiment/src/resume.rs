@@ -131,8 +131,8 @@ impl CellTotals {
     }
 
     /// How many positions of the next visit the resumed run has visited.
-    pub(crate) fn first_point(&self) -> u32 {
-        let done = self.partial.front().and_then(|&position| self.points.get(position));
+    pub(crate) fn first_position(&self) -> u32 {
+        let done = self.partial.front().and_then(|&position| self.positions.get(position));
         u32::try_from(done.map_or(0, |run| run.order.len() + run.failed.len())).unwrap_or(u32::MAX)
     }
 
@@ -144,6 +144,6 @@ impl CellTotals {
         self.asked_bytes += visit.bytes;
         self.add_measured(visit.round, visit.bytes, visit.elapsed_ns);
         self.visits.push(visit.clone());
-        self.points.push(run.clone());
+        self.positions.push(run.clone());
     }
 }

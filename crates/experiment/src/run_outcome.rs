@@ -15,7 +15,7 @@ pub struct RunOutcome {
     /// Notes of engines and observers, each of them once.
     pub notes: Vec<String>,
     /// How the evidence was collected; `None` if no cell ran.
-    pub observer: Option<rdsk_model::Observer>,
+    pub observer: Option<rdsk_model::ObserverFacts>,
 }
 
 /// The first failure, with the name of its cell. If nothing was measured before it, it keeps its kind; a target that is

@@ -2,7 +2,7 @@
 //! When it is whose turn, `schedule` decides. It never opens a path, prints, or reads a clock other than the engine's.
 
 use crate::cell_result::ResultContext;
-use crate::cell_totals::CellTotals;
+use crate::cell_totals::{CellTotals, add_new};
 use crate::registry::question;
 use crate::resume::continued;
 use crate::run_outcome::{RunOutcome, first_problem};
@@ -132,7 +132,7 @@ impl Runner<'_> {
             claims: self.claims,
             limits,
             visit: totals.next_visit(),
-            first_position: totals.first_point(),
+            first_position: totals.first_position(),
             members: members.as_deref(),
             chooser: chooser.as_deref(),
             cache_check: cache_check(cell),
@@ -203,16 +203,14 @@ impl Runner<'_> {
         let mut notes: Vec<String> = Vec::new();
         for (index, cell) in self.plan.cells.iter().enumerate() {
             let totals = &state.totals[index];
-            notes.extend(
-                totals.notes.iter().filter(|note| !notes.contains(note)).cloned().collect::<Vec<_>>(),
-            );
+            add_new(&mut notes, &totals.notes);
             let cut_short =
                 interrupted && (totals.visits.is_empty() || totals.ended == Some(Ended::Interrupted));
             let context = ResultContext {
                 precision: self.plan.precision,
                 slice_ns: state.slices_ns[index],
                 interrupted: cut_short,
-                align_bytes: self.target_of(cell).and_then(|target| target.direct_align_bytes),
+                align_bytes: first_of(cell, self.targets).and_then(|target| target.direct_align_bytes),
             };
             let mut result = totals.result(cell, &context);
             if state.has_given_up()
@@ -241,10 +239,6 @@ impl Runner<'_> {
         RunOutcome { cells, interrupted, problem, notes, observer }
     }
 
-    fn target_of(&self, cell: &Cell) -> Option<&Target> {
-        self.targets.get(*cell.workload.targets.first()? as usize)
-    }
-
     fn evidence(&self, cell: &Cell, totals: &CellTotals) -> Evidence {
         let mut evidence = totals.evidence.clone().finish();
         evidence.page_cache = totals.page_cache;
@@ -252,11 +246,13 @@ impl Runner<'_> {
             evidence = crate::merge_evidence::merge(&then.evidence, evidence);
         }
         let workload = &cell.workload;
-        evidence.extents = workload
-            .targets
-            .first()
-            .and_then(|&target| self.claims.get(target as usize))
+        evidence.extents = first_of(cell, self.claims)
             .and_then(|claim| claim.allocation(workload.offset_bytes, workload.span_bytes));
         evidence
     }
+}
+
+/// What a list of all targets holds for the first target of a cell.
+fn first_of<'a, T>(cell: &Cell, of_targets: &'a [T]) -> Option<&'a T> {
+    of_targets.get(*cell.workload.targets.first()? as usize)
 }

@@ -2,7 +2,7 @@
 //! and assigned to the targets in turn. It plans cells and issues nothing.
 
 use crate::context::{PlanContext, Scope, device_path, size_word};
-use crate::options::BudgetSource;
+use crate::options::{BudgetSource, PlanOptions};
 use crate::question::{Question, ROUNDS, Targets};
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op};
 use rdsk_units::Nanos;
@@ -60,6 +60,10 @@ impl Question for Scale {
         grid(&all[0]).note.into_iter().chain(too_long).collect()
     }
 
+    fn max_streams(&self, options: &PlanOptions) -> u32 {
+        options.stream_counts.as_deref().unwrap_or(&STREAMS).iter().max().copied().unwrap_or(1)
+    }
+
     fn ramps_ns(&self, all: &[PlanContext<'_>]) -> u64 {
         grid(&all[0]).ramps_ns(all[0].ops.len()).saturating_mul(u64::from(self.rounds(all)))
     }
@@ -91,14 +95,10 @@ impl Grid {
 fn grid(context: &PlanContext<'_>) -> Grid {
     let options = context.options;
     let in_run = context.scope == Scope::WholeRun;
-    let sizes = options
-        .block_bytes
-        .clone()
-        .unwrap_or_else(|| if in_run { SIZES_IN_RUN.to_vec() } else { SIZES.to_vec() });
-    let streams = options
-        .stream_counts
-        .clone()
-        .unwrap_or_else(|| if in_run { STREAMS_IN_RUN.to_vec() } else { STREAMS.to_vec() });
+    let (sizes, streams) =
+        if in_run { (&SIZES_IN_RUN[..], &STREAMS_IN_RUN[..]) } else { (&SIZES[..], &STREAMS[..]) };
+    let sizes = options.block_bytes.clone().unwrap_or_else(|| sizes.to_vec());
+    let streams = options.stream_counts.clone().unwrap_or_else(|| streams.to_vec());
     let stagger_ns = options.stagger_ns.unwrap_or(if in_run { 0 } else { STAGGER_NS });
     let mut grid = Grid { sizes, streams, stagger_ns, note: None };
     let is_limited = match (options.runtime_ns.is_some(), options.pass_bytes.is_some()) {

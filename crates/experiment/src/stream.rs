@@ -1,7 +1,8 @@
 //! `stream`: one reader and one writer at one block size, on every path and with every kind of sync, shown in the columns
 //! of iostat. It plans cells and issues nothing.
 
-use crate::context::{PlanContext, size_word};
+use crate::context::PlanContext;
+use crate::options::PlanOptions;
 use crate::question::Question;
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern, Sync};
 
@@ -44,8 +45,7 @@ impl Question for Stream {
                     let mut workload = context.workload(op, path, block_bytes, span_bytes);
                     workload.sync = sync;
                     workload.pattern = context.options.pattern;
-                    let counts = context.options.stream_counts.as_ref();
-                    workload.streams = counts.and_then(|counts| counts.first().copied()).unwrap_or(1);
+                    workload.streams = self.max_streams(context.options);
                     if path == IoPath::Direct {
                         workload.queue_depth = context.options.queue_depth.unwrap_or(1);
                     }
@@ -53,11 +53,7 @@ impl Question for Stream {
                     if path == IoPath::Buffered && (op == Op::Read || workload.pattern == Pattern::Random) {
                         workload.cache = CacheState::Cold;
                     }
-                    let id = if sizes.len() > 1 {
-                        format!("stream/{op}/{mode}/{}", size_word(block_bytes))
-                    } else {
-                        format!("stream/{op}/{mode}")
-                    };
+                    let id = context.id(format!("stream/{op}/{mode}"), block_bytes);
                     let extent = match context.options.pass_bytes {
                         Some(_) => Extent::Pass { bytes: span_bytes },
                         // Only a whole visit has the fsync in its rate; windows within it do not.
@@ -71,5 +67,8 @@ impl Question for Stream {
             }
         }
         cells
+    }
+    fn max_streams(&self, options: &PlanOptions) -> u32 {
+        options.stream_counts.as_ref().and_then(|counts| counts.first().copied()).unwrap_or(1)
     }
 }

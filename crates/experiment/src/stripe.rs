@@ -6,7 +6,7 @@ use crate::options::Positions;
 use crate::question::Question;
 use rdsk_analysis::stripe::{AdaptiveProbes, MAX_ADAPTIVE_PROBES, SweepOptions, sweep};
 use rdsk_model::{
-    Cell, ChosenFirst, EngineKind, Experiment, Extent, IoPath, Op, PlaceChooser, Points, Sync, TargetKind,
+    Cell, ChosenFirst, EngineKind, Experiment, Extent, IoPath, Op, Points, PositionChooser, Sync, TargetKind,
     Workload,
 };
 use rdsk_units::Bytes;
@@ -48,7 +48,7 @@ impl Question for Stripe {
         true
     }
 
-    fn chooser(&self, workload: &Workload) -> Option<Box<dyn PlaceChooser>> {
+    fn chooser(&self, workload: &Workload) -> Option<Box<dyn PositionChooser>> {
         Some(Box::new(AdaptiveProbes::of(workload)))
     }
 }

@@ -1,6 +1,6 @@
 //! What the experiments plan from options and facts alone.
 
-use rdsk_experiment::{PlanError, PlanOptions, plan};
+use rdsk_experiment::{PlanError, PlanOptions, max_streams, plan};
 use rdsk_model::{
     CacheState, Device, EngineKind, Experiment, Extent, IoPath, Op, Plan, Sync, Target, TargetKind,
 };
@@ -51,6 +51,18 @@ fn a_whole_run_asks_every_question_once() {
         assert!(ids.contains(id), "{id} is missing from {ids:?}");
     }
     assert!(plan.cells.iter().all(|cell| cell.not_applicable.is_none()));
+}
+
+#[test]
+fn the_most_streams_are_those_of_the_plan() {
+    for counts in [None, Some(vec![2]), Some(vec![3, 5, 4])] {
+        let options = PlanOptions { stream_counts: counts, ..PlanOptions::default() };
+        for &experiment in Experiment::ALL {
+            let plan = planned(&[experiment], &target(1 << 30), true, &options);
+            let most = plan.cells.iter().map(|cell| cell.workload.streams).max();
+            assert_eq!(most, Some(max_streams(&[experiment], &options)), "{experiment} {options:?}");
+        }
+    }
 }
 
 #[test]

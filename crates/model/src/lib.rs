@@ -26,10 +26,10 @@ pub use evidence::{
 };
 pub use finding::{Confidence, Finding, Severity};
 pub use latency::{Estimate, Latency};
-pub use members::{ChosenIo, MemberCounters, MemberIo, NextPlace, PlaceChooser};
+pub use members::{ChosenIo, MemberCounters, MemberIo, NextPosition, PositionChooser};
 pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
-pub use record::{ClockFacts, Host, Observer, Record, Status};
+pub use record::{ClockFacts, Host, ObserverFacts, Record, Status};
 pub use result::{
     CellResult, ColdCheck, CpuTime, IoError, Issuing, Overlap, PointRun, StopReason, StreamResult, Trial,
     Visit, Windows,

@@ -45,7 +45,7 @@ impl MemberIo {
     }
 }
 
-/// One request at a place that was chosen as the run went on, and what each member was asked for it.
+/// One request at a position that was chosen as the run went on, and what each member was asked for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChosenIo {
     /// First byte.
@@ -60,8 +60,8 @@ pub struct ChosenIo {
 
 /// What follows from the requests so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NextPlace {
-    /// This place is asked next.
+pub enum NextPosition {
+    /// This request is next.
     Ask {
         /// First byte.
         offset_bytes: u64,
@@ -74,10 +74,10 @@ pub enum NextPlace {
     Untold,
 }
 
-/// Someone who decides each place from what the members were asked at the earlier ones.
-pub trait PlaceChooser: fmt::Debug + Sync {
+/// Someone who chooses each position from what the members were asked at the earlier ones.
+pub trait PositionChooser: fmt::Debug + Sync {
     /// What follows from all requests so far, in their order; the same for the same requests.
-    fn next(&self, seen: &[ChosenIo]) -> NextPlace;
+    fn next(&self, seen: &[ChosenIo]) -> NextPosition;
 }
 
 /// Someone who can read the counters of an array's members, between one I/O and the next.

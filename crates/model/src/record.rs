@@ -54,7 +54,7 @@ pub struct Host {
 
 /// How the evidence was gathered.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Observer {
+pub struct ObserverFacts {
     /// The best source that worked.
     #[serde(alias = "rung")]
     pub source: EvidenceSource,
@@ -92,7 +92,7 @@ pub struct Record {
     /// The targets.
     pub targets: Vec<Target>,
     /// The observer.
-    pub observer: Observer,
+    pub observer: ObserverFacts,
     /// The cells.
     pub cells: Vec<CellRecord>,
     /// The findings.

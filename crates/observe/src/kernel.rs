@@ -286,7 +286,7 @@ impl Observer for KernelObserver {
         self.evidence(begun, &io, &last, end_ns)
     }
 
-    fn describe(&self) -> rdsk_model::Observer {
+    fn describe(&self) -> rdsk_model::ObserverFacts {
         let mut reasons: Vec<&str> = Vec::new();
         if self.source == EvidenceSource::Sysfs {
             reasons.push(NO_BPF);
@@ -296,7 +296,7 @@ impl Observer for KernelObserver {
             reasons.push("the process's own counters (/proc/self/io) cannot be read");
         }
         let (cost_ns, ios) = (self.sampling_ns, self.observed_ios);
-        rdsk_model::Observer {
+        rdsk_model::ObserverFacts {
             source: self.source,
             why_not_higher: (!reasons.is_empty()).then(|| reasons.join("; ")),
             lost_events: 0,

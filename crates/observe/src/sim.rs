@@ -80,8 +80,8 @@ impl Observer for SimObserver {
         VisitEvidence { source: EvidenceSource::Sim, devices, requests, process, ..VisitEvidence::none() }
     }
 
-    fn describe(&self) -> rdsk_model::Observer {
-        rdsk_model::Observer {
+    fn describe(&self) -> rdsk_model::ObserverFacts {
+        rdsk_model::ObserverFacts {
             source: EvidenceSource::Sim,
             why_not_higher: None,
             lost_events: 0,

@@ -16,7 +16,7 @@ pub trait Observer: Send {
     /// When the data is stable: `until_stable` covers the time from `begin` to here.
     fn end(&mut self) -> VisitEvidence;
     /// How the evidence was gathered, over all visits so far.
-    fn describe(&self) -> rdsk_model::Observer;
+    fn describe(&self) -> rdsk_model::ObserverFacts;
 }
 
 /// What was counted during one visit. [`VisitEvidence::none`] is what an observer starts from: it fills in what it counts

@@ -46,9 +46,9 @@ impl Observer for Scripted {
         }
     }
 
-    fn describe(&self) -> rdsk_model::Observer {
+    fn describe(&self) -> rdsk_model::ObserverFacts {
         let source = EvidenceSource::Bpf;
-        rdsk_model::Observer { source, why_not_higher: None, lost_events: 0, cost_ns_per_io: None }
+        rdsk_model::ObserverFacts { source, why_not_higher: None, lost_events: 0, cost_ns_per_io: None }
     }
 }
 

@@ -16,6 +16,8 @@ pub enum Place {
     Directory {
         /// Its path, symlinks resolved.
         path: PathBuf,
+        /// `st_dev`: directories with the same one share their free bytes.
+        dev: u64,
         /// Bytes available to an ordinary user.
         free_bytes: u64,
         /// Size of the filesystem.

@@ -55,6 +55,6 @@ pub use registry::{TestFileLeft, remove_all_test_files_now, test_files_left};
 pub use roots::{Roots, ToolSource};
 pub use signature::Signature;
 pub use sim::{SIM_PREFIX, Simulated, each_lun, load_system};
-pub use testfile::{TestFileOptions, TestFilePlan, create_test_file, plan_test_file};
+pub use testfile::{TestFileOptions, create_test_file, plan_test_file};
 pub use testfile_writer::{CreatedTestFile, TestFileProgress, TestFileSize};
 pub use uses::{Use, UseKind};

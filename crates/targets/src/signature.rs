@@ -1,11 +1,11 @@
 //! What is on a device, as `wipefs --no-act --json` finds it. It only reads the answer.
 
 use rdsk_units::printable;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// A sign that a device holds something: a filesystem, a partition table, a member of an array.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Signature {
     /// What: `ext4`, `gpt`, `LVM2_member`; safe to print.
     pub kind: String,
@@ -14,6 +14,7 @@ pub struct Signature {
     /// Its label; safe to print.
     pub label: Option<String>,
     /// For messages: `ext4 "home"`; safe to print.
+    #[serde(skip)]
     pub text: String,
 }
 

@@ -13,7 +13,7 @@ use crate::registry::TestFile;
 use crate::roots::Roots;
 use crate::testfile_writer::{self, CreatedTestFile, FillOptions, MIB, TestFileProgress, TestFileSize};
 use rdsk_model::{StopFlag, Target};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// How a test file is to be created.
@@ -27,25 +27,15 @@ pub struct TestFileOptions {
     pub stop: StopFlag,
 }
 
-/// A test file that would be created.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TestFilePlan {
-    /// In which directory.
-    pub directory: PathBuf,
-    /// Its size; an adaptive one may end up smaller on a slow disk.
-    pub size_bytes: u64,
-    /// Bytes that a test file may use there at most.
-    pub may_use_bytes: u64,
-}
-
-/// Plans the size from what was examined: a tenth of the filesystem stays free.
+/// The size in bytes of each of `files` test files on the filesystem of a directory, from what was examined: a tenth of the
+/// filesystem stays free. An adaptive one may end up smaller on a slow disk.
 ///
 /// # Errors
-/// [`TargetError::TooLarge`] if it does not fit; if `directory` is not a directory.
-pub fn plan_test_file(directory: &Examined, size: TestFileSize) -> Result<TestFilePlan, TargetError> {
+/// [`TargetError::TooLarge`] if they do not fit; if `directory` is not a directory.
+pub fn plan_test_file(directory: &Examined, size: TestFileSize, files: u64) -> Result<u64, TargetError> {
     match &directory.place {
-        Place::Directory { path, free_bytes, total_bytes, pool_spare_bytes } => {
-            plan(path, may_use(*free_bytes, *total_bytes, *pool_spare_bytes), size)
+        Place::Directory { path, free_bytes, total_bytes, pool_spare_bytes, .. } => {
+            plan(path, may_use(*free_bytes, *total_bytes, *pool_spare_bytes) / files.max(1), size)
         }
         _ => Err(TargetError::NotDirectory { path: shown(&directory.path) }),
     }
@@ -71,10 +61,10 @@ pub fn create_test_file(
     }
     let fresh = examine_path(&directory.target.name, path.clone(), roots, Exclusive::Ask)?;
     authorize(&fresh, Access::Write, &Permission::default())?;
-    let plan = plan_test_file(&fresh, options.size)?;
+    let goal_bytes = plan_test_file(&fresh, options.size, 1)?;
     let file = TestFile::create(path)?;
     let fill = FillOptions {
-        goal_bytes: plan.size_bytes,
+        goal_bytes,
         max_elapsed: match options.size {
             TestFileSize::Fixed(_) => None,
             TestFileSize::Adaptive { max_elapsed_ns, .. } => Some(Duration::from_nanos(max_elapsed_ns)),
@@ -108,7 +98,7 @@ fn may_use(free_bytes: u64, total_bytes: u64, pool_spare_bytes: Option<u64>) -> 
     free_bytes.saturating_sub(total_bytes.div_ceil(10)).min(pool_spare_bytes.unwrap_or(u64::MAX))
 }
 
-fn plan(path: &Path, may_use_bytes: u64, size: TestFileSize) -> Result<TestFilePlan, TargetError> {
+fn plan(path: &Path, may_use_bytes: u64, size: TestFileSize) -> Result<u64, TargetError> {
     let size_bytes = match size {
         TestFileSize::Fixed(bytes) => bytes,
         TestFileSize::Adaptive { max_bytes, .. } if max_bytes < MIB => max_bytes,
@@ -121,7 +111,7 @@ fn plan(path: &Path, may_use_bytes: u64, size: TestFileSize) -> Result<TestFileP
         let path = shown(path);
         return Err(TargetError::TooLarge { path, wanted_bytes: size_bytes, free_bytes: may_use_bytes });
     }
-    Ok(TestFilePlan { directory: path.to_owned(), size_bytes, may_use_bytes })
+    Ok(size_bytes)
 }
 
 #[cfg(test)]

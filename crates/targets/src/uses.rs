@@ -1,8 +1,11 @@
 //! What uses a target: each use is a reason why nothing may be written, whatever the flags. Data only; `block_uses` and
 //! `file_uses` find them, `authorize` decides.
 
+use serde::Serialize;
+
 /// How a target is in use, the most serious first: a refusal names the first kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum UseKind {
     /// It lies on a disk that carries `/`, `/usr` or `/boot`.
     SystemDisk,
@@ -37,7 +40,7 @@ pub enum UseKind {
 }
 
 /// One use, with what it is.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Use {
     /// How.
     pub kind: UseKind,

@@ -12,7 +12,7 @@ mod serve;
 mod store;
 
 pub use behaviour::{Behaviour, Cost, Extra, Server, Stall, Zone};
-pub use log::{Counts, LOG_ENTRIES, Outcome, Served};
+pub use log::{Counts, LOG_ENTRIES, RequestOutcome, Served};
 pub use rdsk_disk::{Device, Op};
 pub use store::WriteCache;
 

@@ -5,7 +5,7 @@
 
 use rdsk_disk::{Device, Op};
 use rdsk_testkit::cli::Signal;
-use rdsk_testkit::fusedisk::{Counts, Extra, Outcome, Served, Stall, WriteCache};
+use rdsk_testkit::fusedisk::{Counts, Extra, RequestOutcome, Served, Stall, WriteCache};
 use rdsk_testkit::{Behaviour, FuseDisk, LoopDevice, Need, requires};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -159,7 +159,7 @@ fn the_log_is_what_was_asked() {
     for (index, served) in (0_u64..).zip(&log) {
         let bytes = sizes[usize::try_from(index % 4).unwrap()] as u64;
         assert_eq!((served.op, served.offset_bytes, served.bytes), (Op::Read, index * 131_072, bytes));
-        assert_eq!(served.outcome, Outcome::Done);
+        assert_eq!(served.outcome, RequestOutcome::Done);
         assert!(served.arrival_ns <= served.start_ns && served.end_ns == served.start_ns + 20_000);
         assert!(served.answered_ns >= served.end_ns, "answered before its time: {served}");
     }
@@ -180,13 +180,13 @@ fn bad_bytes_reach_the_reader_and_the_writer() {
     assert_eq!(read(&file, MIB + 4000, 1).unwrap_err().raw_os_error(), Some(EIO));
     assert_eq!(file.write_at(&[1; 8192], MIB - 4096).unwrap_err().raw_os_error(), Some(EIO));
     assert_eq!(read(&file, MIB - 4096, 4096).unwrap(), vec![0; 4096], "a failed write left something");
-    assert_eq!(disk.log().last().map(|served| served.outcome), Some(Outcome::Done));
+    assert_eq!(disk.log().last().map(|served| served.outcome), Some(RequestOutcome::Done));
     assert_eq!((disk.counts().errors, disk.counts().writes), (2, 1));
     let device = disk.loop_device().unwrap();
     let node = open_direct(device.path());
     assert_eq!(read_direct(&node, MIB, 512).unwrap_err().raw_os_error(), Some(EIO));
     read_direct(&node, MIB + 4096, 512).unwrap();
-    assert_eq!(disk.log().iter().filter(|served| served.outcome == Outcome::Bad(MIB)).count(), 2);
+    assert_eq!(disk.log().iter().filter(|served| served.outcome == RequestOutcome::Bad(MIB)).count(), 2);
 }
 
 /// Requests that took more than half of a stall, of reads one after the other for a while.
@@ -330,7 +330,7 @@ fn a_power_cut_fails_what_is_in_the_device() {
         assert_eq!(reader.join().unwrap().unwrap_err().raw_os_error(), Some(EIO));
     });
     assert!(start.elapsed() < Duration::from_secs(20));
-    assert_eq!(disk.log().last().map(|served| served.outcome), Some(Outcome::PowerCut));
+    assert_eq!(disk.log().last().map(|served| served.outcome), Some(RequestOutcome::PowerCut));
     disk.set_behaviour(Behaviour::single(MS));
     read(&open(disk.file()), 0, 4096).unwrap();
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rdsk_testkit::guest::{Booted, Disk, Guest, Scenario};
 use rdsk_testkit::{Need, requires};
 
-fn run(guest: &mut Booted, script: &str) -> rdsk_testkit::guest::Outcome {
+fn run(guest: &mut Booted, script: &str) -> rdsk_testkit::guest::ScenarioOutcome {
     guest.run(&Scenario::new("a scenario", script))
 }
 

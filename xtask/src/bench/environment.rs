@@ -2,11 +2,13 @@
 //! nothing that existed before is touched.
 
 use crate::programs::checked;
+use crate::step::holds_within;
 use anyhow::{Context as _, Result, bail};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 use tempfile::NamedTempFile;
 
 /// Small enough for the processor's caches, so that issuing I/O is compared and not the memory behind it.
@@ -148,13 +150,9 @@ impl Drop for Confinement {
 
 fn remove_group(group: &Path) {
     // A group is busy for a moment after its last program has gone.
-    for _ in 0..50 {
-        if fs::remove_dir(group).is_ok() {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
+    if !holds_within(Duration::from_secs(1), || fs::remove_dir(group).is_ok()) {
+        eprintln!("cannot remove {}", group.display());
     }
-    eprintln!("cannot remove {}", group.display());
 }
 
 /// Kernel and processor.

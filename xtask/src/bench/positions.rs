@@ -5,7 +5,7 @@
 use super::median;
 use super::rivals::build;
 use crate::programs::{checked, json, text_of};
-use crate::step::read_lines;
+use crate::step::{holds_within, read_lines};
 use crate::tools::{is_installed, search_path};
 use anyhow::{Context as _, Result, ensure};
 use rustix::fs::{Advice, fadvise};
@@ -15,7 +15,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What `--only` looks for.
 pub(crate) const NAME: &str = "positions: speed by position against dd and zcav";
@@ -267,14 +267,9 @@ impl Drop for Disk {
     fn drop(&mut self) {
         // It may have ended by itself; then there is nothing to tell.
         let _ = kill_process(Pid::from_child(&self.server), Signal::TERM);
-        let deadline = Instant::now() + GRACE;
-        while Instant::now() < deadline {
-            if !matches!(self.server.try_wait(), Ok(None)) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(20));
+        if !holds_within(GRACE, || !matches!(self.server.try_wait(), Ok(None))) {
+            eprintln!("process {} still serves {}", self.server.id(), self.device.display());
         }
-        eprintln!("process {} still serves {}", self.server.id(), self.device.display());
     }
 }
 

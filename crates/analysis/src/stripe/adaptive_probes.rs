@@ -3,7 +3,7 @@
 //! requests alone, so the same counters always lead to the same offsets. No I/O is issued here.
 
 use super::unit_members::{MAX_MEMBERS, Mask, UnitMembers};
-use rdsk_model::{ChosenIo, NextPlace, Op, PlaceChooser, Workload};
+use rdsk_model::{ChosenIo, NextPosition, Op, PositionChooser, Workload};
 use rdsk_stats::rng::SplitMix64;
 
 /// Maximum number of adaptive requests, repetitions included.
@@ -50,19 +50,19 @@ pub(super) struct Boundaries {
     pub(super) origin: u64,
 }
 
-impl PlaceChooser for AdaptiveProbes {
-    fn next(&self, seen: &[ChosenIo]) -> NextPlace {
+impl PositionChooser for AdaptiveProbes {
+    fn next(&self, seen: &[ChosenIo]) -> NextPosition {
         let units = self.unit_members(seen);
         let is_blind = seen.len() >= BLIND_REQUESTS && units.least() == 0;
         let has_too_many = seen.first().is_some_and(|one| one.members.len() > MAX_MEMBERS);
         if is_blind || has_too_many || self.units() < 2 {
-            return NextPlace::Untold;
+            return NextPosition::Untold;
         }
         if seen.len() >= MAX_ADAPTIVE_PROBES {
             return told(&units);
         }
         match self.boundaries_and_places(&units) {
-            Err(Needs(unit)) => NextPlace::Ask {
+            Err(Needs(unit)) => NextPosition::Ask {
                 offset_bytes: self.begin_bytes + unit * self.unit_bytes,
                 bytes: self.unit_bytes,
             },
@@ -71,8 +71,8 @@ impl PlaceChooser for AdaptiveProbes {
     }
 }
 
-fn told(units: &UnitMembers) -> NextPlace {
-    if units.least() > 0 { NextPlace::Told } else { NextPlace::Untold }
+fn told(units: &UnitMembers) -> NextPosition {
+    if units.least() > 0 { NextPosition::Told } else { NextPosition::Untold }
 }
 
 impl AdaptiveProbes {

@@ -1,7 +1,7 @@
 //! Flags that say when to stop: time and precision.
 
 use super::{Flag, One, SWITCH, on, value};
-use crate::subcommand::Subcommand::{self, Align, Paths, Run, Scale, Stream};
+use crate::subcommand::{ALIGN, MEASURING, PATHS, RUN, SCALE, STREAM};
 use rdsk_experiment::BudgetSource;
 use rdsk_units::Nanos;
 
@@ -20,7 +20,7 @@ pub(super) static FLAGS: &[Flag] = &[
             args.options.budget_source = BudgetSource::Requested;
             Ok(())
         }),
-        uses: &[on(Subcommand::MEASURING, "Time for the whole run, such as 20s or 5m", "60s")],
+        uses: &[on(MEASURING, "Time for the whole run, such as 20s or 5m", "60s")],
         details: "Less time gives wider intervals.",
         example: "--budget 20s",
         ..SWITCH
@@ -31,7 +31,7 @@ pub(super) static FLAGS: &[Flag] = &[
             value::time_ns(text, MIN_RUNTIME, MAX_TIME).map(|ns| args.options.runtime_ns = Some(ns))
         }),
         uses: &[on(
-            &[Paths, Stream, Scale, Align],
+            &[&PATHS, &STREAM, &SCALE, &ALIGN],
             "Time for each cell, instead of a share of the budget",
             "",
         )],
@@ -45,7 +45,7 @@ pub(super) static FLAGS: &[Flag] = &[
             value::share(text).map(|precision| args.options.precision = precision)
         }),
         uses: &[on(
-            &[Run, Paths, Stream, Scale, Align],
+            &[&RUN, &PATHS, &STREAM, &SCALE, &ALIGN],
             "Stop a cell once the 95 % confidence interval of its rate is this narrow",
             "2%",
         )],

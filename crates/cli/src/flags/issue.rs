@@ -1,7 +1,7 @@
 //! Flags about how I/O is issued: queue depth, streams, engine, CPUs, seed.
 
 use super::{Flag, List, One, SWITCH, Switch, on, unique, value};
-use crate::subcommand::Subcommand::{self, Align, Paths, Run, Scale, Stream};
+use crate::subcommand::{ALIGN, MEASURING, PATHS, RUN, SCALE, STREAM};
 use rdsk_model::{EngineKind, StreamRange};
 use rdsk_units::Nanos;
 
@@ -22,8 +22,8 @@ pub(super) static FLAGS: &[Flag] = &[
             value::count(text, MAX_DEPTH).map(|depth| args.options.queue_depth = Some(depth))
         }),
         uses: &[
-            on(&[Run], "I/Os in flight: deep random cells of headline, direct cells of stream", "32 and 1"),
-            on(&[Stream], "I/Os in flight per stream in the direct cells", "1"),
+            on(&[&RUN], "I/Os in flight: deep random cells of headline, direct cells of stream", "32 and 1"),
+            on(&[&STREAM], "I/Os in flight per stream in the direct cells", "1"),
         ],
         example: "--iodepth 32",
         ..SWITCH
@@ -35,8 +35,8 @@ pub(super) static FLAGS: &[Flag] = &[
                 .map(|counts| args.options.stream_counts = Some(counts))
         }),
         uses: &[
-            on(&[Stream], "Threads that issue I/O, each on its own part of the target; one number", "1"),
-            on(&[Scale], "Numbers of streams to compare; each stream is a thread that issues I/O", "1,3,10"),
+            on(&[&STREAM], "Threads that issue I/O, each on its own part of the target; one number", "1"),
+            on(&[&SCALE], "Numbers of streams to compare; each stream is a thread that issues I/O", "1,3,10"),
         ],
         example: "--streams 4",
         ..SWITCH
@@ -47,7 +47,7 @@ pub(super) static FLAGS: &[Flag] = &[
             value::time_or_zero_ns(text, MAX_STAGGER).map(|ns| args.options.stagger_ns = Some(ns))
         }),
         uses: &[on(
-            &[Scale],
+            &[&SCALE],
             "Pause between the starts of two streams; 0s starts all at once",
             "5s, less if the budget is short",
         )],
@@ -57,7 +57,7 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         name: "shared-range",
         value: Switch(|args| args.options.range = StreamRange::Shared),
-        uses: &[on(&[Scale], "Let every stream use the whole target instead of a part of its own", "")],
+        uses: &[on(&[&SCALE], "Let every stream use the whole target instead of a part of its own", "")],
         example: "--shared-range --streams 4",
         ..SWITCH
     },
@@ -70,7 +70,7 @@ pub(super) static FLAGS: &[Flag] = &[
         }),
         words: ENGINES,
         uses: &[on(
-            &[Run, Paths, Stream, Scale, Align],
+            &[&RUN, &PATHS, &STREAM, &SCALE, &ALIGN],
             "How I/O is issued",
             "sync for one I/O in flight, io_uring for more",
         )],
@@ -81,18 +81,14 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         name: "pin",
         value: One("CPULIST", |args, text| value::cpu_list(text).map(|cpus| args.options.pin_cpus = cpus)),
-        uses: &[on(Subcommand::MEASURING, "CPUs to pin the streams to, assigned in turn, such as 0-3,8", "")],
+        uses: &[on(MEASURING, "CPUs to pin the streams to, assigned in turn, such as 0-3,8", "")],
         example: "--pin 0",
         ..SWITCH
     },
     Flag {
         name: "seed",
         value: One("N", |args, text| value::whole(text).map(|seed| args.options.seed = seed)),
-        uses: &[on(
-            Subcommand::MEASURING,
-            "Seed of offsets and data; the same seed gives the same offsets",
-            "1",
-        )],
+        uses: &[on(MEASURING, "Seed of offsets and data; the same seed gives the same offsets", "1")],
         example: "--seed 7",
         ..SWITCH
     },

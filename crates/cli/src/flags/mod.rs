@@ -11,7 +11,7 @@ mod value;
 mod workload;
 
 use crate::cli_args::CliArgs;
-use crate::subcommand::Subcommand;
+use crate::subcommand::{ALL, Subcommand};
 use Value::{List, One, Switch};
 use clap::{Arg, ArgAction};
 
@@ -35,7 +35,7 @@ pub(crate) struct Flag {
 
 /// What a flag does for some subcommands.
 struct Use {
-    by: &'static [Subcommand],
+    by: &'static [&'static Subcommand],
     help: &'static str,
     /// What happens without the flag; empty when the help says so.
     default: &'static str,
@@ -55,7 +55,7 @@ enum Value {
 const SWITCH: Flag =
     Flag { name: "", short: None, value: Switch(|_| ()), words: &[], uses: &[], details: "", example: "" };
 
-const fn on(by: &'static [Subcommand], help: &'static str, default: &'static str) -> Use {
+const fn on(by: &'static [&'static Subcommand], help: &'static str, default: &'static str) -> Use {
     Use { by, help, default }
 }
 
@@ -67,16 +67,17 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Flag> {
 }
 
 impl Flag {
-    pub(crate) fn subcommands(&self) -> impl Iterator<Item = Subcommand> {
-        let takes = |subcommand: &Subcommand| self.uses.iter().any(|each| each.by.contains(subcommand));
-        Subcommand::ALL.iter().copied().filter(takes)
+    pub(crate) fn subcommands(&self) -> impl Iterator<Item = &'static Subcommand> {
+        let takes =
+            |subcommand: &&'static Subcommand| self.uses.iter().any(|each| each.by.contains(subcommand));
+        ALL.iter().copied().filter(takes)
     }
 
     /// The flag for clap; `None` for a subcommand that does not take it.
-    pub(crate) fn arg(&self, subcommand: Subcommand) -> Option<Arg> {
+    pub(crate) fn arg(&self, subcommand: &Subcommand) -> Option<Arg> {
         let mut help = self.help(subcommand)?;
         let arg = Arg::new(self.name).long(self.name).short(self.short).help(help.clone());
-        for more in [self.details, &format!("Example: rdsk {} {}", subcommand.name(), self.example)] {
+        for more in [self.details, &format!("Example: rdsk {} {}", subcommand.name, self.example)] {
             help.push_str(if more.is_empty() { "" } else { "\n" });
             help.push_str(more);
         }
@@ -89,7 +90,7 @@ impl Flag {
         Some(arg.value_name(name).num_args(1).allow_hyphen_values(true))
     }
 
-    fn help(&self, subcommand: Subcommand) -> Option<String> {
+    fn help(&self, subcommand: &Subcommand) -> Option<String> {
         let Use { help, default, .. } = self.uses.iter().find(|each| each.by.contains(&subcommand))?;
         let mut text = (*help).to_owned();
         for (what, list) in [("possible values", self.words.join(", ").as_str()), ("default", default)] {
@@ -182,7 +183,7 @@ mod tests {
     #[test]
     fn every_missing_value_is_one_line_and_a_hint() {
         for flag in all().filter(|flag| !matches!(flag.value, Switch(_))) {
-            let subcommand = flag.subcommands().next().unwrap().name();
+            let subcommand = flag.subcommands().next().unwrap().name;
             let dashed = format!("--{}", flag.name);
             for line in [
                 vec![subcommand, &dashed],
@@ -196,8 +197,8 @@ mod tests {
         }
     }
 
-    fn help_of(subcommand: Subcommand, how: &str) -> String {
-        match crate::parse::parse(&["rdsk".into(), subcommand.name().into(), how.into()]).unwrap() {
+    fn help_of(subcommand: &Subcommand, how: &str) -> String {
+        match crate::parse::parse(&["rdsk".into(), subcommand.name.into(), how.into()]).unwrap() {
             crate::parse::Parsed::Text(text) => text,
             crate::parse::Parsed::Args(_) => panic!("{how} is no help"),
         }
@@ -205,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_flag_stands_in_the_help_of_its_subcommands_and_nowhere_else() {
-        for &subcommand in Subcommand::ALL {
+        for &subcommand in ALL {
             for how in ["-h", "--help"] {
                 let help = help_of(subcommand, how);
                 let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -214,10 +215,10 @@ mod tests {
                     let lines = help.lines().map(|line| line.trim_start().trim_start_matches("-q, "));
                     let names = lines.filter(|line| line.split(' ').next() == Some(&dashed)).count();
                     let is_taken = flag.subcommands().any(|takes| takes == subcommand);
-                    assert_eq!(names, usize::from(is_taken), "{dashed} in rdsk {} {how}", subcommand.name());
+                    assert_eq!(names, usize::from(is_taken), "{dashed} in rdsk {} {how}", subcommand.name);
                     if is_taken {
                         assert!(words.contains(&flag.help(subcommand).unwrap()), "{dashed}: {words}");
-                        let example = format!("Example: rdsk {} {}", subcommand.name(), flag.example);
+                        let example = format!("Example: rdsk {} {}", subcommand.name, flag.example);
                         assert_eq!(words.contains(&example), how == "--help", "{example}");
                     }
                 }
@@ -229,7 +230,7 @@ mod tests {
     fn the_example_of_a_flag_is_a_command_line_with_the_flag() {
         for flag in all() {
             for subcommand in flag.subcommands() {
-                let line = [subcommand.name()].into_iter().chain(flag.example.split(' ')).collect::<Vec<_>>();
+                let line = [subcommand.name].into_iter().chain(flag.example.split(' ')).collect::<Vec<_>>();
                 let args = testing::parsed(&line).unwrap_or_else(|problem| panic!("{line:?}: {problem}"));
                 assert!(args.has(flag.name), "{line:?}");
             }
@@ -239,7 +240,7 @@ mod tests {
     #[test]
     fn a_flag_takes_each_of_its_words_and_names_them_when_it_gets_another() {
         for flag in all().filter(|flag| !flag.words.is_empty()) {
-            let mut args = CliArgs::new(Subcommand::Run);
+            let mut args = CliArgs::new(&crate::subcommand::RUN);
             for word in flag.words {
                 flag.set(&mut args, &[word]).unwrap();
             }

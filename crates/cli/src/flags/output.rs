@@ -3,7 +3,7 @@
 use super::value::{self, BadValue};
 use super::{Flag, One, SWITCH, Switch, on};
 use crate::cli_args::{ColorWhen, JsonPlace, RunMode, Verbosity};
-use crate::subcommand::Subcommand;
+use crate::subcommand::{ALL, DRAWING, MEASURING};
 use rdsk_report::{Charset, Compactness};
 
 const MAX_LABEL: usize = 200;
@@ -14,7 +14,7 @@ pub(super) static FLAGS: &[Flag] = &[
         name: "json",
         value: One("FILE", |args, text| json_place(text).map(|place| args.json = Some(place))),
         uses: &[on(
-            Subcommand::ALL,
+            ALL,
             "Write the result as JSON to FILE, or with - to standard output instead of the text",
             "",
         )],
@@ -24,21 +24,21 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         name: "json-compact",
         value: Switch(|args| args.compactness = Compactness::Compact),
-        uses: &[on(Subcommand::MEASURING, "Leave windows, series and histograms out of the JSON", "")],
+        uses: &[on(MEASURING, "Leave windows, series and histograms out of the JSON", "")],
         example: "--json result.json --json-compact",
         ..SWITCH
     },
     Flag {
         name: "dry-run",
         value: Switch(|args| args.run_mode = RunMode::PlanOnly),
-        uses: &[on(Subcommand::MEASURING, "Show what would be measured, without touching any target", "")],
+        uses: &[on(MEASURING, "Show what would be measured, without touching any target", "")],
         example: "--dry-run",
         ..SWITCH
     },
     Flag {
         name: "label",
         value: One("TEXT", |args, text| label(text).map(|label| args.label = Some(label))),
-        uses: &[on(Subcommand::MEASURING, "Name for the run, stored in the JSON", "")],
+        uses: &[on(MEASURING, "Name for the run, stored in the JSON", "")],
         example: "--label before-upgrade --json result.json",
         ..SWITCH
     },
@@ -46,7 +46,7 @@ pub(super) static FLAGS: &[Flag] = &[
         name: "quiet",
         short: Some('q'),
         value: Switch(|args| args.verbosity = Verbosity::Quiet),
-        uses: &[on(Subcommand::MEASURING, "Show no progress and no warnings on standard error", "")],
+        uses: &[on(MEASURING, "Show no progress and no warnings on standard error", "")],
         example: "--quiet",
         ..SWITCH
     },
@@ -57,14 +57,14 @@ pub(super) static FLAGS: &[Flag] = &[
                 .map(|color| args.color = color)
         }),
         words: COLORS,
-        uses: &[on(Subcommand::MEASURING, "Colour the text", "auto")],
+        uses: &[on(MEASURING, "Colour the text", "auto")],
         example: "--color never",
         ..SWITCH
     },
     Flag {
         name: "ascii",
         value: Switch(|args| args.charset = Charset::Ascii),
-        uses: &[on(Subcommand::DRAWING, "Use only ASCII characters in the text", "")],
+        uses: &[on(DRAWING, "Use only ASCII characters in the text", "")],
         example: "--ascii",
         ..SWITCH
     },

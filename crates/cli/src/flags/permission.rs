@@ -1,7 +1,7 @@
 //! Flags that allow writing. They allow nothing by themselves: the crate `targets` judges.
 
 use super::{Flag, One, SWITCH, Switch, on, value};
-use crate::subcommand::Subcommand;
+use crate::subcommand::MEASURING;
 use rdsk_targets::Overwrite;
 
 pub(super) static FLAGS: &[Flag] = &[
@@ -11,7 +11,7 @@ pub(super) static FLAGS: &[Flag] = &[
             value::text(text).map(|identity| args.permission.destroy = Some(identity.to_owned()))
         }),
         uses: &[on(
-            Subcommand::MEASURING,
+            MEASURING,
             "Allow writing to the block device with this identity, which destroys its data",
             "",
         )],
@@ -23,7 +23,7 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         name: "overwrite",
         value: Switch(|args| args.permission.overwrite = Overwrite::Allowed),
-        uses: &[on(Subcommand::MEASURING, "Allow overwriting the regular file that is the target", "")],
+        uses: &[on(MEASURING, "Allow overwriting the regular file that is the target", "")],
         example: "disk.img --overwrite",
         ..SWITCH
     },

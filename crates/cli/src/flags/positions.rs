@@ -1,7 +1,7 @@
 //! Flags about positions: how many are visited, how often, in which order.
 
 use super::{Flag, One, SWITCH, Switch, on, value};
-use crate::subcommand::Subcommand::{Stripe, Zones};
+use crate::subcommand::{STRIPE, ZONES};
 use rdsk_experiment::{PositionOrder, Positions};
 
 /// Most positions: with ten passes, a Record of more is too large to work with.
@@ -17,8 +17,8 @@ pub(super) static FLAGS: &[Flag] = &[
                 .map(|count| args.options.positions = Positions::Count(u64::from(count)))
         }),
         uses: &[
-            on(&[Zones], "Positions to visit in each pass", "up to 200, as the budget allows"),
-            on(&[Stripe], "Requests to issue", "1500"),
+            on(&[&ZONES], "Positions to visit in each pass", "up to 200, as the budget allows"),
+            on(&[&STRIPE], "Requests to issue", "1500"),
         ],
         example: "--points 200",
         ..SWITCH
@@ -26,14 +26,14 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         name: "full",
         value: Switch(|args| args.options.positions = Positions::Full),
-        uses: &[on(&[Zones], "Visit every block of the target in each pass, however long it takes", "")],
+        uses: &[on(&[&ZONES], "Visit every block of the target in each pass, however long it takes", "")],
         example: "--full --runs 1",
         ..SWITCH
     },
     Flag {
         name: "runs",
         value: One("N", |args, text| value::count(text, MAX_RUNS).map(|runs| args.options.runs = Some(runs))),
-        uses: &[on(&[Zones], "Complete passes over the positions", "up to 10, as the budget allows")],
+        uses: &[on(&[&ZONES], "Complete passes over the positions", "up to 10, as the budget allows")],
         example: "--runs 10",
         ..SWITCH
     },
@@ -44,14 +44,14 @@ pub(super) static FLAGS: &[Flag] = &[
                 .map(|order| args.options.position_order = order)
         }),
         words: ORDERS,
-        uses: &[on(&[Zones], "Order in which a pass visits the positions", "shuffled")],
+        uses: &[on(&[&ZONES], "Order in which a pass visits the positions", "shuffled")],
         example: "--order ascending",
         ..SWITCH
     },
     Flag {
         name: "resume",
         value: One("FILE", |args, text| value::text(text).map(|path| args.resume = Some(path.into()))),
-        uses: &[on(&[Zones], "Continue the passes of an interrupted run, from the JSON that it wrote", "")],
+        uses: &[on(&[&ZONES], "Continue the passes of an interrupted run, from the JSON that it wrote", "")],
         example: "/dev/sdb --resume zones.json",
         ..SWITCH
     },

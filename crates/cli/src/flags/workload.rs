@@ -1,15 +1,22 @@
 //! Flags that shape the workload: experiments, directions, sizes, the part of the target, the order of the offsets.
 
 use super::{Flag, List, One, SWITCH, Switch, on, unique, value};
-use crate::subcommand::IN_RUN;
-use crate::subcommand::Subcommand::{self, Align, Paths, Run, Scale, Stream, Stripe, Zones};
+use crate::subcommand::{ALIGN, IN_RUN, MEASURING, PATHS, RUN, SCALE, STREAM, STRIPE, ZONES};
 use rdsk_model::{Op, Pattern};
 
 /// Largest block: every I/O in flight needs a buffer of this size.
 const MAX_BLOCK_BYTES: u64 = 1 << 30;
 /// Largest offset and size of the kernel's file interface (`loff_t`).
 const MAX_FILE_BYTES: u64 = i64::MAX as u64;
-const EXPERIMENTS: &[&str] = &["headline", "paths", "stream", "align", "zones", "scale"];
+const EXPERIMENTS: &[&str] = &{
+    let mut names = [""; IN_RUN.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = IN_RUN[index].as_str();
+        index += 1;
+    }
+    names
+};
 const OPS: &[&str] = &["read", "write"];
 const PATTERNS: &[&str] = &["sequential", "random"];
 
@@ -21,7 +28,7 @@ pub(super) static FLAGS: &[Flag] = &[
             experiments.map(|experiments| args.experiments = experiments)
         }),
         words: EXPERIMENTS,
-        uses: &[on(&[Run], "Run only these experiments", "all of them")],
+        uses: &[on(&[&RUN], "Run only these experiments", "all of them")],
         example: "--only headline,paths",
         ..SWITCH
     },
@@ -32,14 +39,14 @@ pub(super) static FLAGS: &[Flag] = &[
         }),
         words: OPS,
         uses: &[
-            on(&[Run], "Measure reads, writes or both", "what each experiment does by itself"),
+            on(&[&RUN], "Measure reads, writes or both", "what each experiment does by itself"),
             on(
-                &[Paths, Stream, Scale],
+                &[&PATHS, &STREAM, &SCALE],
                 "Measure reads, writes or both",
                 "both if writing is allowed, else read",
             ),
-            on(&[Zones], "Measure reads, writes or both", "read"),
-            on(&[Align, Stripe], "Measure reads, writes or both", "write if writing is allowed, else read"),
+            on(&[&ZONES], "Measure reads, writes or both", "read"),
+            on(&[&ALIGN, &STRIPE], "Measure reads, writes or both", "write if writing is allowed, else read"),
         ],
         details: "Writing is allowed in the test file of a directory; any other target needs --overwrite or --destroy.",
         example: "--rw read",
@@ -52,11 +59,11 @@ pub(super) static FLAGS: &[Flag] = &[
                 .map(|sizes| args.options.block_bytes = Some(sizes))
         }),
         uses: &[
-            on(&[Paths], "Block sizes", "1M"),
-            on(&[Stream], "Block sizes", "16k"),
-            on(&[Zones], "Block sizes", "1M,5M,10M,20M, fewer if the budget is short"),
-            on(&[Scale], "Block sizes", "16k to 2M in powers of 2, fewer if the budget is short"),
-            on(&[Align], "Block sizes", "1,27,512,2k,4k,8k,16k,64k"),
+            on(&[&PATHS], "Block sizes", "1M"),
+            on(&[&STREAM], "Block sizes", "16k"),
+            on(&[&ZONES], "Block sizes", "1M,5M,10M,20M, fewer if the budget is short"),
+            on(&[&SCALE], "Block sizes", "16k to 2M in powers of 2, fewer if the budget is short"),
+            on(&[&ALIGN], "Block sizes", "1,27,512,2k,4k,8k,16k,64k"),
         ],
         details: "k, M, G and T are powers of 1024 (4k is 4096 bytes); kB, MB, GB and TB are powers of 1000.",
         example: "--bs 4k,64k",
@@ -68,10 +75,10 @@ pub(super) static FLAGS: &[Flag] = &[
             value::size(text, MAX_FILE_BYTES).map(|bytes| args.options.pass_bytes = Some(bytes))
         }),
         uses: &[
-            on(&[Paths], "Bytes to transfer in one pass", "100M"),
-            on(&[Stream], "Bytes to transfer in one pass", "as many as the time allows"),
-            on(&[Scale], "Bytes that each stream transfers in one pass", "as many as the time allows"),
-            on(&[Align], "Length of the part of the target that is used", "64M"),
+            on(&[&PATHS], "Bytes to transfer in one pass", "100M"),
+            on(&[&STREAM], "Bytes to transfer in one pass", "as many as the time allows"),
+            on(&[&SCALE], "Bytes that each stream transfers in one pass", "as many as the time allows"),
+            on(&[&ALIGN], "Length of the part of the target that is used", "64M"),
         ],
         example: "--bytes 1G",
         ..SWITCH
@@ -81,7 +88,7 @@ pub(super) static FLAGS: &[Flag] = &[
         value: One("SIZE", |args, text| {
             value::size(text, MAX_FILE_BYTES).map(|bytes| args.size_bytes = Some(bytes))
         }),
-        uses: &[on(Subcommand::MEASURING, "Size of the test file", "up to 1G, less on a slow disk")],
+        uses: &[on(MEASURING, "Size of the test file", "up to 1G, less on a slow disk")],
         details: "The test file is created in a target that is a directory.",
         example: "--size 4G",
         ..SWITCH
@@ -92,8 +99,12 @@ pub(super) static FLAGS: &[Flag] = &[
             value::size_or_zero(text, MAX_FILE_BYTES).map(|bytes| args.options.offset_bytes = bytes)
         }),
         uses: &[
-            on(&[Paths, Stream, Zones, Scale, Align], "Skip this many bytes at the start of the target", "0"),
-            on(&[Stripe], "Skip this many bytes at the start of the target, rounded up to 4M", "0"),
+            on(
+                &[&PATHS, &STREAM, &ZONES, &SCALE, &ALIGN],
+                "Skip this many bytes at the start of the target",
+                "0",
+            ),
+            on(&[&STRIPE], "Skip this many bytes at the start of the target, rounded up to 4M", "0"),
         ],
         example: "--offset 1G",
         ..SWITCH
@@ -104,14 +115,14 @@ pub(super) static FLAGS: &[Flag] = &[
             value::word(text, PATTERNS, Pattern::ALL).map(|pattern| args.options.pattern = pattern)
         }),
         words: PATTERNS,
-        uses: &[on(&[Stream], "Order of the offsets", "sequential")],
+        uses: &[on(&[&STREAM], "Order of the offsets", "sequential")],
         example: "--pattern random",
         ..SWITCH
     },
     Flag {
         name: "end-fsync",
         value: Switch(|args| args.options.end_fsync = true),
-        uses: &[on(&[Stream], "Also measure buffered writes that end with fsync, inside their time", "")],
+        uses: &[on(&[&STREAM], "Also measure buffered writes that end with fsync, inside their time", "")],
         details: "This is dd's conv=fsync and fio's end_fsync=1.",
         example: "--end-fsync",
         ..SWITCH

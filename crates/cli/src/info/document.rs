@@ -1,6 +1,5 @@
 //! `rdsk info --json`: the document, schema `rdsk.info/1`. It draws nothing.
 
-use super::page::{identity_word, use_word};
 use super::{Facts, TargetInfo};
 use rdsk_model::Problem;
 use rdsk_targets::Place;
@@ -36,17 +35,6 @@ fn with_facts(info: &TargetInfo, facts: &Facts) -> Value {
         Place::Block { .. } => ("block", None, None),
         Place::Sim(_) => ("sim", None, None),
     };
-    let identities =
-        listed(&examined.identities, |one| json!({ "kind": identity_word(one.kind), "text": one.text }));
-    let no_identities = listed(
-        &examined.no_identities,
-        |one| json!({ "kind": identity_word(one.identity.kind), "text": one.identity.text, "why": one.why }),
-    );
-    let uses = listed(&examined.uses, |one| json!({ "kind": use_word(one.kind), "text": one.text }));
-    let signatures = listed(
-        &examined.signatures,
-        |one| json!({ "kind": one.kind, "offset_bytes": one.offset_bytes, "label": one.label }),
-    );
     json!({
         "name": info.name,
         "error": null,
@@ -54,11 +42,11 @@ fn with_facts(info: &TargetInfo, facts: &Facts) -> Value {
         "free_bytes": free_bytes,
         "total_bytes": total_bytes,
         "target": examined.target,
-        "identities": identities,
-        "no_identities": no_identities,
-        "uses": uses,
+        "identities": examined.identities,
+        "no_identities": examined.no_identities,
+        "uses": examined.uses,
         "doubts": examined.doubts,
-        "signatures": signatures,
+        "signatures": examined.signatures,
         "allocation": examined.allocation,
         "reading": answer(&facts.reading),
         "writing": answer(&facts.writing),
@@ -66,10 +54,6 @@ fn with_facts(info: &TargetInfo, facts: &Facts) -> Value {
             json!({ "flag": flag, "allowed": given.is_ok(), "refusal": given.as_ref().err() })
         }),
     })
-}
-
-fn listed<T>(items: &[T], shown: impl Fn(&T) -> Value) -> Vec<Value> {
-    items.iter().map(shown).collect()
 }
 
 fn answer(answer: &Result<(), Problem>) -> Value {

@@ -4,8 +4,9 @@ use super::rows::Rows;
 use super::{Facts, TargetInfo};
 use rdsk_model::{ExtentEvidence, Problem, Target};
 use rdsk_report::Charset;
-use rdsk_targets::{Examined, IdentityKind, Place, UseKind};
+use rdsk_targets::{Examined, Place};
 use rdsk_units::{Bytes, printable};
+use serde_json::{Value, json};
 
 /// Columns before the text of a row.
 pub(super) const INDENT: usize = 15;
@@ -19,44 +20,9 @@ pub(super) fn page(infos: &[TargetInfo], charset: Charset) -> String {
     paragraphs.join("\n")
 }
 
-/// The word for where an identity comes from.
-pub(super) const fn identity_word(kind: IdentityKind) -> &'static str {
-    match kind {
-        IdentityKind::Serial => "serial",
-        IdentityKind::Wwn => "wwn",
-        IdentityKind::NamespaceUuid => "nvme-uuid",
-        IdentityKind::NamespaceNguid => "nvme-nguid",
-        IdentityKind::NamespaceEui => "nvme-eui",
-        IdentityKind::Volume => "volume",
-        IdentityKind::MapperName => "dm-name",
-        IdentityKind::MapperUuid => "dm-uuid",
-        IdentityKind::ArrayName => "md-name",
-        IdentityKind::ArrayUuid => "md-uuid",
-        IdentityKind::PartitionUuid => "partuuid",
-        IdentityKind::ById => "by-id",
-        IdentityKind::BackingFile => "backing-file",
-    }
-}
-
-/// The word for how a target is in use.
-pub(super) const fn use_word(kind: UseKind) -> &'static str {
-    match kind {
-        UseKind::SystemDisk => "system-disk",
-        UseKind::Mounted => "mounted",
-        UseKind::Swap => "swap",
-        UseKind::Holder => "holder",
-        UseKind::BackingFile => "backing-file",
-        UseKind::SharedSectors => "shared-sectors",
-        UseKind::Exported => "exported",
-        UseKind::Member => "member",
-        UseKind::HostManaged => "host-managed",
-        UseKind::ThinPool => "thin-pool",
-        UseKind::OpenExclusive => "open-exclusive",
-        UseKind::OpenElsewhere => "open-elsewhere",
-        UseKind::ReadOnly => "read-only",
-        UseKind::NotWritable => "not-writable",
-        UseKind::InMemory => "in-memory",
-    }
+/// The word for a kind, as the document has it.
+fn word(kind: &Value) -> &str {
+    kind.as_str().unwrap_or_default()
 }
 
 fn paragraph(name: &str, facts: &Facts, charset: Charset) -> String {
@@ -71,18 +37,18 @@ fn paragraph(name: &str, facts: &Facts, charset: Charset) -> String {
         rows.add("allocation", &allocation(extents));
     }
     for identity in &examined.identities {
-        rows.add("identity", &format!("{} ({})", printable(&identity.text), identity_word(identity.kind)));
+        rows.add("identity", &format!("{} ({})", printable(&identity.text), word(&json!(identity.kind))));
     }
     for none in &examined.no_identities {
         let text = printable(&none.identity.text);
-        rows.add("no identity", &format!("{text} ({}): {}", identity_word(none.identity.kind), none.why));
+        rows.add("no identity", &format!("{text} ({}): {}", word(&json!(none.identity.kind)), none.why));
     }
     for signature in &examined.signatures {
         let at = signature.offset_bytes.map_or_else(String::new, |offset| format!(" at byte {offset}"));
         rows.add("signature", &format!("{}{at}", signature.text));
     }
     for using in &examined.uses {
-        rows.add("in use", &format!("{}: {}", use_word(using.kind), using.text));
+        rows.add("in use", &format!("{}: {}", word(&json!(using.kind)), using.text));
     }
     for doubt in &examined.doubts {
         rows.add("unknown", doubt);
@@ -188,7 +154,7 @@ fn judgement(rows: &mut Rows, what: &str, answer: &Result<(), Problem>) {
 mod tests {
     use super::*;
     use rdsk_model::{Device, Layer};
-    use rdsk_targets::{Identity, NoIdentity, Roots};
+    use rdsk_targets::{Identity, IdentityKind, NoIdentity, Roots};
 
     #[test]
     fn mount_options_are_shown_once() {

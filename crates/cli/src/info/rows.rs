@@ -16,11 +16,7 @@ impl Rows {
     }
 
     pub(crate) fn add(&mut self, name: &str, text: &str) {
-        let mut name = name;
-        for line in wrapped(text, WIDTH - self.indent) {
-            self.text.push_str(&format!("  {name:<width$}{line}\n", width = self.indent - 2));
-            name = "";
-        }
+        self.add_lines(name, &wrapped(text, WIDTH - self.indent));
     }
 
     /// Adds a row of lines that are not wrapped.

@@ -3,7 +3,8 @@
 
 use super::usage;
 use crate::cli_args::CliArgs;
-use crate::subcommand::Subcommand;
+use crate::subcommand::{SCALE, STREAM};
+use rdsk_experiment::max_streams;
 use rdsk_model::{EngineKind, Op, Problem};
 use rdsk_targets::Overwrite;
 use rdsk_units::{Bytes, Nanos};
@@ -34,13 +35,13 @@ fn output(args: &CliArgs) -> Result<(), Problem> {
 
 fn time(args: &CliArgs) -> Result<(), Problem> {
     refuse(
-        args.has("runtime") && args.has("budget") && args.subcommand != Subcommand::Scale,
+        args.has("runtime") && args.has("budget") && args.subcommand != &SCALE,
         "--runtime conflicts with --budget",
         "give --runtime for each cell, or --budget for everything",
     )?;
     let budget_ns = args.options.budget_ns;
     let stagger_ns = args.options.stagger_ns.unwrap_or(0);
-    let streams = max_streams(args);
+    let streams = max_streams(&args.experiments, &args.options);
     refuse(
         args.has("budget")
             && args.has("stagger")
@@ -57,10 +58,6 @@ fn time(args: &CliArgs) -> Result<(), Problem> {
         "--points conflicts with --full",
         "give --full for every block, or --points for some",
     )
-}
-
-fn max_streams(args: &CliArgs) -> u32 {
-    args.options.stream_counts.as_ref().and_then(|counts| counts.iter().max()).copied().unwrap_or(1)
 }
 
 fn permission(args: &CliArgs) -> Result<(), Problem> {
@@ -119,14 +116,13 @@ fn depth_and_streams(args: &CliArgs) -> Result<(), Problem> {
         "the sync engine has one I/O in flight per stream; write --engine io_uring, aio or threads, or --streams for more",
     )?;
     refuse(
-        args.subcommand == Subcommand::Stream
-            && options.stream_counts.as_ref().is_some_and(|counts| counts.len() > 1),
+        args.subcommand == &STREAM && options.stream_counts.as_ref().is_some_and(|counts| counts.len() > 1),
         "rdsk stream takes one number of --streams",
         "write one number here; rdsk scale compares several",
     )?;
     let block_bytes = max_block_bytes(args).unwrap_or(1);
     refuse(
-        u128::from(block_bytes) * u128::from(depth) * u128::from(max_streams(args))
+        u128::from(block_bytes) * u128::from(depth) * u128::from(max_streams(&args.experiments, options))
             > u128::from(MAX_BUFFERS_BYTES),
         format!("--bs times --iodepth times --streams is more than {} of buffers", Bytes(MAX_BUFFERS_BYTES)),
         "make one of them smaller",
@@ -178,6 +174,10 @@ mod tests {
                 &["scale", "--stagger", "1h", "--streams", "2", "--budget", "3s"],
                 "--stagger 1 h 00 min 00 s of 2 streams takes all of --budget 3.00 s",
             ),
+            (
+                &["scale", "--stagger", "1h", "--budget", "3s"],
+                "--stagger 1 h 00 min 00 s of 10 streams takes all of --budget 3.00 s",
+            ),
             (&["run", "--iodepth", "32", "--engine", "sync"], "--iodepth 32 conflicts with --engine sync"),
             (&["run", "x", "--destroy", "S", "--overwrite"], "--destroy conflicts with --overwrite"),
             (&["paths", "x", "--destroy", "S", "--rw", "read"], "--destroy conflicts with --rw read"),
@@ -194,6 +194,7 @@ mod tests {
                 &["stream", "--bs", "1G", "--iodepth", "8"],
                 "--bs times --iodepth times --streams is more than 4 GiB",
             ),
+            (&["scale", "--bs", "1G"], "--bs times --iodepth times --streams is more than 4 GiB"),
         ];
         for (line, message) in cases {
             let problem = parsed(line).expect_err(&format!("{line:?} was accepted"));
@@ -209,6 +210,8 @@ mod tests {
             &["run", "--iodepth", "1", "--engine", "sync"],
             &["scale", "--stagger", "1s", "--streams", "2", "--budget", "3s"],
             &["scale", "--stagger", "1h", "--streams", "1", "--budget", "3s"],
+            &["scale", "--stagger", "300ms", "--budget", "3s"],
+            &["scale", "--bs", "1G", "--streams", "4"],
             &["run", "--iodepth", "32", "--engine", "uring"],
             &["paths", "x", "--destroy", "S", "--rw", "read,write"],
             &["paths", "--bs", "1M", "--bytes", "1M", "--size", "1M"],

@@ -30,14 +30,14 @@ pub(super) fn problem(error: &clap::Error, words: &[OsString]) -> Problem {
     }
 }
 
-fn unknown_argument(error: &clap::Error, flag: &str, subcommand: Option<Subcommand>) -> Problem {
+fn unknown_argument(error: &clap::Error, flag: &str, subcommand: Option<&Subcommand>) -> Problem {
     let shown = printable(flag);
     let bare = flag.trim_start_matches('-').split('=').next().unwrap_or_default();
     let elsewhere = crate::flags::all().find(|known| known.name == bare);
     if let (Some(known), Some(subcommand)) = (elsewhere, subcommand) {
-        let takers: Vec<String> = known.subcommands().map(|taker| format!("rdsk {}", taker.name())).collect();
+        let takers: Vec<String> = known.subcommands().map(|taker| format!("rdsk {}", taker.name)).collect();
         return usage(
-            format!("{shown} does not apply to rdsk {}", subcommand.name()),
+            format!("{shown} does not apply to rdsk {}", subcommand.name),
             format!("{shown} applies to {}", takers.join(", ")),
         );
     }
@@ -61,9 +61,9 @@ fn unknown_command(error: &clap::Error) -> Problem {
     usage(format!("unknown command \"{shown}\""), hint)
 }
 
-fn help_hint(subcommand: Option<Subcommand>) -> String {
+fn help_hint(subcommand: Option<&Subcommand>) -> String {
     match subcommand {
-        Some(subcommand) => format!("rdsk {} --help lists the flags", subcommand.name()),
+        Some(subcommand) => format!("rdsk {} --help lists the flags", subcommand.name),
         None => "rdsk --help lists the commands".to_owned(),
     }
 }

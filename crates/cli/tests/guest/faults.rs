@@ -7,7 +7,7 @@ use rdsk_analysis::Analysis;
 use rdsk_analysis::zones::Zone;
 use rdsk_model::Record;
 use rdsk_testkit::guest::campaign::note;
-use rdsk_testkit::guest::{Booted, Disk, Outcome, Scenario, Tier};
+use rdsk_testkit::guest::{Booted, Disk, Scenario, ScenarioOutcome, Tier};
 use rdsk_testkit::{Need, requires};
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ const MIB: u64 = 1 << 20;
 struct Fault {
     name: &'static str,
     script: &'static str,
-    check: fn(&Outcome) -> Vec<String>,
+    check: fn(&ScenarioOutcome) -> Vec<String>,
     tier: Tier,
 }
 
@@ -115,7 +115,7 @@ fn tried(guest: &mut Booted, fault: &Fault) -> Vec<String> {
 }
 
 /// What a call said and wrote must hold each of these words, and it must have ended with this code.
-fn told(outcome: &Outcome, code: i32, words: &[&str]) -> Vec<String> {
+fn told(outcome: &ScenarioOutcome, code: i32, words: &[&str]) -> Vec<String> {
     let call = outcome.call("rdsk");
     let mut found = Vec::new();
     if call.code != code {
@@ -135,7 +135,7 @@ fn cells(record: &Value) -> &[Value] {
     record["cells"].as_array().map_or(&[], Vec::as_slice)
 }
 
-fn bad_sector(outcome: &Outcome) -> Vec<String> {
+fn bad_sector(outcome: &ScenarioOutcome) -> Vec<String> {
     let disk = outcome.fact("disk");
     let mut found = told(outcome, 4, &[&format!("of {disk}")]);
     let record = outcome.call("rdsk").json();
@@ -169,11 +169,11 @@ fn bad_sector(outcome: &Outcome) -> Vec<String> {
     found
 }
 
-fn taken_away(outcome: &Outcome) -> Vec<String> {
+fn taken_away(outcome: &ScenarioOutcome) -> Vec<String> {
     told(outcome, 4, &[&format!("{} is gone", outcome.fact("disk"))])
 }
 
-fn nothing_is_wrong(outcome: &Outcome) -> Vec<String> {
+fn nothing_is_wrong(outcome: &ScenarioOutcome) -> Vec<String> {
     let zones = outcome.call("zones");
     let mut found = told(outcome, 0, &[]);
     if zones.code != 0 {
@@ -182,7 +182,7 @@ fn nothing_is_wrong(outcome: &Outcome) -> Vec<String> {
     found
 }
 
-fn three_zones(outcome: &Outcome) -> Vec<String> {
+fn three_zones(outcome: &ScenarioOutcome) -> Vec<String> {
     let mut found = told(outcome, 0, &[]);
     let record = outcome.call("rdsk").json();
     for finding in record["findings"].as_array().into_iter().flatten() {
@@ -217,7 +217,7 @@ fn are_the_programmed(zones: &[Zone]) -> bool {
 }
 
 /// The limit stands in a group above, and its file is named.
-fn throttled(outcome: &Outcome) -> Vec<String> {
+fn throttled(outcome: &ScenarioOutcome) -> Vec<String> {
     let mut found = told(outcome, 0, &["/sys/fs/cgroup/slow/io.max"]);
     let record = outcome.call("rdsk").json();
     let direct = cells(&record).iter().find(|cell| cell["id"] == "paths/read/direct");
@@ -228,6 +228,6 @@ fn throttled(outcome: &Outcome) -> Vec<String> {
     found
 }
 
-fn io_failed(outcome: &Outcome) -> Vec<String> {
+fn io_failed(outcome: &ScenarioOutcome) -> Vec<String> {
     told(outcome, 4, &["Input/output error"])
 }

@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use rdsk_testkit::guest::campaign::note;
-use rdsk_testkit::guest::{Booted, Outcome, Scenario, Tier};
+use rdsk_testkit::guest::{Booted, Scenario, ScenarioOutcome, Tier};
 
 /// A way to be in use. The shell parts run under `set -eu`, find the disks in `$A`, `$B` …, blank at the start, and use
 /// what docs/guest.md lists.
@@ -87,7 +87,7 @@ fact end $(hash {target})
     }
 
     /// What is wrong with the outcome, if anything.
-    fn complaint(&self, outcome: &Outcome) -> Option<String> {
+    fn complaint(&self, outcome: &ScenarioOutcome) -> Option<String> {
         if let Some(failure) = outcome.failure() {
             return Some(failure);
         }

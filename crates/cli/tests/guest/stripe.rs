@@ -10,7 +10,7 @@ use rdsk_analysis::Analysis;
 use rdsk_analysis::stripe::{Level, SURE, StripeResult};
 use rdsk_model::{Op, Record};
 use rdsk_testkit::guest::campaign::note;
-use rdsk_testkit::guest::{Booted, Call, Disk, Outcome, Scenario, Tier};
+use rdsk_testkit::guest::{Booted, Call, Disk, Scenario, ScenarioOutcome, Tier};
 use rdsk_testkit::{Need, requires};
 
 use crate::guest;
@@ -216,7 +216,7 @@ call write rdsk stripe $on --rw write --destroy stripe-under-test --quiet --budg
     }
 
     /// What is wrong; `None` when all is right. The words are for the campaign's table.
-    fn judge(&self, outcome: &Outcome) -> (String, Option<String>) {
+    fn judge(&self, outcome: &ScenarioOutcome) -> (String, Option<String>) {
         if let Some(failure) = outcome.failure() {
             return (String::new(), Some(failure));
         }

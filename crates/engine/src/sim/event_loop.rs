@@ -24,7 +24,7 @@ pub(super) struct Totals<'a> {
     pub(super) windows: Vec<u64>,
     /// Width of a window; doubled whenever there are too many.
     pub(super) width_ns: u64,
-    pub(super) points: PointRun,
+    pub(super) positions: PointRun,
     pub(super) member_deltas: MemberDeltas<'a>,
     pub(super) cache_probe: CacheProbe,
 }
@@ -169,7 +169,7 @@ impl<'s, 'a> EventLoop<'s, 'a> {
     fn issue(&mut self, index: usize) {
         let workload = self.job.workload;
         let stream = &mut self.streams[index];
-        let Some(position) = stream.next(&self.totals.points.chosen) else { return };
+        let Some(position) = stream.next(&self.totals.positions.chosen) else { return };
         let Position { offset_bytes, bytes, .. } = position;
         let call = Call {
             operation: if workload.op == Op::Read { Operation::Read } else { Operation::Write },
@@ -215,12 +215,12 @@ impl<'s, 'a> EventLoop<'s, 'a> {
         totals.latency_sum_ns += u128::from(latency_ns);
         totals.count(end_ns - self.begin_ns, bytes);
         if let Some(index) = index {
-            totals.points.order.push(index);
-            totals.points.latency_ns.push(latency_ns);
+            totals.positions.order.push(index);
+            totals.positions.latency_ns.push(latency_ns);
             totals.member_deltas.note();
         } else if self.job.workload.points.is_some() {
             let members = totals.member_deltas.note_chosen();
-            totals.points.chosen.push(ChosenIo { offset_bytes, bytes, latency_ns, members });
+            totals.positions.chosen.push(ChosenIo { offset_bytes, bytes, latency_ns, members });
         }
     }
 }

@@ -128,7 +128,7 @@ impl Session for SimSession<'_> {
             errors.extend(self.synchronise());
             elapsed_ns = self.clock.now_ns() - begin_ns;
         }
-        totals.points.members = totals.member_deltas.finish();
+        totals.positions.members = totals.member_deltas.finish();
         let cpu_ns = self.clock.lab.lock().cpu_ns() - cpu_before_ns;
         Ok(Run {
             ended,
@@ -141,7 +141,7 @@ impl Session for SimSession<'_> {
             latency_sum_ns: totals.latency_sum_ns,
             windows: totals.windows,
             window_ns: totals.width_ns,
-            points: self.job.workload.points.is_some().then_some(totals.points),
+            positions: self.job.workload.points.is_some().then_some(totals.positions),
             streams: streams.into_iter().map(|stream| since(begin_ns, stream.result)).collect(),
             errors,
             cpu: CpuTime { user: 0, system: cpu_ns },

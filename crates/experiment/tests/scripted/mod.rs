@@ -167,7 +167,7 @@ fn failed(errno: i32) -> IoError {
 /// A visit in which nothing happened.
 fn nothing(engine: EngineKind) -> Run {
     Run {
-        points: None,
+        positions: None,
         ended: Ended::Complete,
         elapsed_ns: 0,
         to_return_ns: 0,
@@ -204,8 +204,8 @@ impl Observer for NoObserver {
     fn end(&mut self) -> VisitEvidence {
         VisitEvidence::none()
     }
-    fn describe(&self) -> rdsk_model::Observer {
-        rdsk_model::Observer {
+    fn describe(&self) -> rdsk_model::ObserverFacts {
+        rdsk_model::ObserverFacts {
             source: rdsk_model::EvidenceSource::None,
             why_not_higher: None,
             lost_events: 0,

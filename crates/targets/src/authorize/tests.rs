@@ -58,6 +58,7 @@ fn file(own: bool) -> Examined {
 fn directory() -> Examined {
     let place = Place::Directory {
         path: "/srv".into(),
+        dev: 1,
         free_bytes: 1 << 40,
         total_bytes: 1 << 41,
         pool_spare_bytes: None,

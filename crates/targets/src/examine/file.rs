@@ -22,7 +22,10 @@ const MEMORY_TYPES: [u64; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
 pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Result<Examined, TargetError> {
     let mut found = Found::default();
     let machine = Machine::read(roots, &mut found);
-    let space = rustix::fs::statvfs(&path).map_err(|e| TargetError::from_io(&path, "examined", e.into()))?;
+    let failed = |e: rustix::io::Errno| TargetError::from_io(&path, "examined", e.into());
+    let (space, dev) = rustix::fs::statvfs(&path)
+        .and_then(|space| Ok((space, rustix::fs::stat(&path)?.st_dev)))
+        .map_err(failed)?;
     if probe::filesystem_type(&path).is_some_and(|kind| MEMORY_TYPES.contains(&kind)) {
         found.add(UseKind::InMemory, "its filesystem is in memory, so there is no disk to measure");
     }
@@ -45,6 +48,7 @@ pub(super) fn examine_directory(name: &str, path: PathBuf, roots: &Roots) -> Res
     let target = file_target(name, &path, 0, &machine, mount);
     let place = Place::Directory {
         path: path.clone(),
+        dev,
         free_bytes,
         total_bytes: space.f_blocks.saturating_mul(space.f_frsize),
         pool_spare_bytes,

@@ -1,29 +1,40 @@
 //! The names of a device, those that distinguish it from every other and those that do not, and how a word matches them.
 
+use serde::Serialize;
+
 /// Where an identity comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum IdentityKind {
     /// The serial number.
     Serial,
     /// The World Wide Name.
     Wwn,
     /// The UUID of an NVMe namespace.
+    #[serde(rename = "nvme-uuid")]
     NamespaceUuid,
     /// The NGUID of an NVMe namespace.
+    #[serde(rename = "nvme-nguid")]
     NamespaceNguid,
     /// The EUI-64 of an NVMe namespace.
+    #[serde(rename = "nvme-eui")]
     NamespaceEui,
     /// Volume group and logical volume, as in `vg/lv`.
     Volume,
     /// The name in `/dev/mapper`.
+    #[serde(rename = "dm-name")]
     MapperName,
     /// `dm/uuid`.
+    #[serde(rename = "dm-uuid")]
     MapperUuid,
     /// The name of a software RAID, as in `host:name` or `/dev/md/name`.
+    #[serde(rename = "md-name")]
     ArrayName,
     /// The UUID of a software RAID.
+    #[serde(rename = "md-uuid")]
     ArrayUuid,
     /// The UUID of a partition.
+    #[serde(rename = "partuuid")]
     PartitionUuid,
     /// A name in `/dev/disk/by-id`, without the directory.
     ById,
@@ -53,7 +64,7 @@ impl IdentityKind {
 }
 
 /// One identity. A partition also has the identities of its disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Identity {
     /// Where it comes from.
     pub kind: IdentityKind,
@@ -62,9 +73,10 @@ pub struct Identity {
 }
 
 /// A name of a device that is not an identity.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NoIdentity {
     /// The name.
+    #[serde(flatten)]
     pub identity: Identity,
     /// Why it identifies nothing: `sdc has it too`; safe to print.
     pub why: String,

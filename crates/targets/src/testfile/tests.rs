@@ -5,7 +5,7 @@ use super::*;
 const GIB: u64 = 1 << 30;
 
 fn size(free_bytes: u64, size: TestFileSize) -> Result<u64, TargetError> {
-    plan(Path::new("/d"), may_use(free_bytes, 100 * GIB, None), size).map(|plan| plan.size_bytes)
+    plan(Path::new("/d"), may_use(free_bytes, 100 * GIB, None), size)
 }
 
 fn adaptive(max_bytes: u64) -> TestFileSize {

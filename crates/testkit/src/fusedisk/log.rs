@@ -9,7 +9,7 @@ pub const LOG_ENTRIES: usize = 1 << 21;
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RequestOutcome {
     /// Successfully.
     Done,
     /// With EIO, because a byte could not be read or written; the first such byte.
@@ -36,7 +36,7 @@ pub struct Served {
     /// When it was answered. The difference is the delay of the machine.
     pub answered_ns: u64,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: RequestOutcome,
 }
 
 impl fmt::Display for Served {
@@ -51,9 +51,9 @@ impl fmt::Display for Served {
         write!(formatter, "op={op} offset_bytes={offset_bytes} bytes={bytes} arrival_ns={arrival_ns} ")?;
         write!(formatter, "start_ns={start_ns} end_ns={end_ns} answered_ns={answered_ns} ")?;
         match self.outcome {
-            Outcome::Done => formatter.write_str("outcome=done"),
-            Outcome::Bad(offset_bytes) => write!(formatter, "outcome=bad bad_byte={offset_bytes}"),
-            Outcome::PowerCut => formatter.write_str("outcome=power-cut"),
+            RequestOutcome::Done => formatter.write_str("outcome=done"),
+            RequestOutcome::Bad(offset_bytes) => write!(formatter, "outcome=bad bad_byte={offset_bytes}"),
+            RequestOutcome::PowerCut => formatter.write_str("outcome=power-cut"),
         }
     }
 }
@@ -99,7 +99,7 @@ impl Log {
             }
             Op::Flush => self.counts.flushes += 1,
         }
-        self.counts.errors += u64::from(served.outcome != Outcome::Done);
+        self.counts.errors += u64::from(served.outcome != RequestOutcome::Done);
     }
 }
 
@@ -117,12 +117,12 @@ mod tests {
             start_ns: 2,
             end_ns: 3,
             answered_ns: 4,
-            outcome: Outcome::Bad(9),
+            outcome: RequestOutcome::Bad(9),
         };
         let mut log = Log::default();
         log.add(read);
-        log.add(Served { op: Op::Write, bytes: 16, outcome: Outcome::Done, ..read });
-        log.add(Served { op: Op::Flush, bytes: 0, outcome: Outcome::PowerCut, ..read });
+        log.add(Served { op: Op::Write, bytes: 16, outcome: RequestOutcome::Done, ..read });
+        log.add(Served { op: Op::Flush, bytes: 0, outcome: RequestOutcome::PowerCut, ..read });
         let counts = Counts { reads: 1, read_bytes: 4, writes: 1, write_bytes: 16, flushes: 1, errors: 2 };
         assert_eq!((log.counts, log.entries.len()), (counts, 3));
         assert_eq!(

@@ -1,7 +1,7 @@
 //! Delayed replies: each request is answered when the device has completed it, not earlier, and as little later as the machine
 //! allows. It does not compute these times.
 
-use crate::fusedisk::log::{Log, Outcome, Served};
+use crate::fusedisk::log::{Log, RequestOutcome, Served};
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 use rustix::thread::{CpuSet, gettid, sched_setaffinity};
 use std::collections::BTreeMap;
@@ -146,7 +146,7 @@ impl Queue {
         self.note_first(&state);
         drop(state);
         for mut one in pending.into_values() {
-            one.served.outcome = Outcome::PowerCut;
+            one.served.outcome = RequestOutcome::PowerCut;
             self.answer(one);
         }
     }
@@ -226,17 +226,17 @@ impl Queue {
         match (answer, served.outcome) {
             (Answer::Data(reply, buffer), outcome) => {
                 match outcome {
-                    Outcome::Done => reply.data(&buffer),
-                    Outcome::Bad(_) | Outcome::PowerCut => reply.error(Errno::EIO),
+                    RequestOutcome::Done => reply.data(&buffer),
+                    RequestOutcome::Bad(_) | RequestOutcome::PowerCut => reply.error(Errno::EIO),
                 }
                 let mut spare = lock(&self.spare);
                 if spare.len() < SPARE_BUFFERS {
                     spare.push(buffer);
                 }
             }
-            (Answer::Written(reply, bytes), Outcome::Done) => reply.written(bytes),
+            (Answer::Written(reply, bytes), RequestOutcome::Done) => reply.written(bytes),
             (Answer::Written(reply, _), _) => reply.error(Errno::EIO),
-            (Answer::Flushed(reply), Outcome::Done) => reply.ok(),
+            (Answer::Flushed(reply), RequestOutcome::Done) => reply.ok(),
             (Answer::Flushed(reply), _) => reply.error(Errno::EIO),
         }
     }

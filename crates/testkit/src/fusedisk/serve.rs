@@ -2,7 +2,7 @@
 //! to the queue. It never waits itself, so that requests overlap as the device allows.
 
 use crate::fusedisk::behaviour::Programmed;
-use crate::fusedisk::log::{Outcome, Served};
+use crate::fusedisk::log::{RequestOutcome, Served};
 use crate::fusedisk::queue::{Answer, Pending, Queue, lock};
 use crate::fusedisk::store::Store;
 use fuser::{
@@ -95,9 +95,9 @@ impl Disk {
             }
         };
         let outcome = match outcome {
-            Ok(()) => Outcome::Done,
-            Err(Fault::Media { offset_bytes }) => Outcome::Bad(offset_bytes),
-            Err(Fault::PastEnd { end_bytes, .. }) => Outcome::Bad(end_bytes),
+            Ok(()) => RequestOutcome::Done,
+            Err(Fault::Media { offset_bytes }) => RequestOutcome::Bad(offset_bytes),
+            Err(Fault::PastEnd { end_bytes, .. }) => RequestOutcome::Bad(end_bytes),
         };
         let Request { op, offset_bytes, bytes, .. } = request;
         let served =

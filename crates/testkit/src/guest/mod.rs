@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 pub use campaign::Tier;
 pub use disk::Disk;
 pub use kernel::KERNEL_VARIABLE;
-pub use outcome::{Call, Outcome};
+pub use outcome::{Call, ScenarioOutcome};
 pub use session::{Booted, Scenario};
 
 use kernel::Kernel;

@@ -38,14 +38,14 @@ impl Call {
 
 /// What came back of one scenario.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct ScenarioOutcome {
     name: String,
     code: i32,
     took: Duration,
     files: BTreeMap<String, Vec<u8>>,
 }
 
-impl Outcome {
+impl ScenarioOutcome {
     pub(crate) fn new(name: &str, code: i32, took: Duration, files: BTreeMap<String, Vec<u8>>) -> Self {
         Self { name: name.into(), code, took, files }
     }
@@ -160,9 +160,9 @@ impl Outcome {
 mod tests {
     use super::*;
 
-    fn outcome(code: i32, files: &[(&str, &str)]) -> Outcome {
+    fn outcome(code: i32, files: &[(&str, &str)]) -> ScenarioOutcome {
         let files = files.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())).collect();
-        Outcome::new("row", code, Duration::ZERO, files)
+        ScenarioOutcome::new("row", code, Duration::ZERO, files)
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::campaign;
-use super::outcome::Outcome;
+use super::outcome::ScenarioOutcome;
 use super::qemu::Qemu;
 
 /// How long an answer may be late after the guest's own limit: what hangs there is past killing.
@@ -114,8 +114,8 @@ impl Booted {
     ///
     /// # Panics
     /// When the guest dies or does not answer; the message holds the last lines of its console. A script that fails is no
-    /// panic: see [`Outcome::failure`].
-    pub fn run(&mut self, scenario: &Scenario) -> Outcome {
+    /// panic: see [`ScenarioOutcome::failure`].
+    pub fn run(&mut self, scenario: &Scenario) -> ScenarioOutcome {
         let deadline = Instant::now() + scenario.limit + GRACE;
         let script = scenario.script.as_bytes();
         let seconds = scenario.limit.as_secs().max(1);
@@ -149,7 +149,7 @@ impl Booted {
                     if let Some(fatal) = self.qemu.fatal_line() {
                         self.give_up(&scenario.name, &fatal);
                     }
-                    return Outcome::new(&scenario.name, code, took, files);
+                    return ScenarioOutcome::new(&scenario.name, code, took, files);
                 }
                 _ => self.give_up(&scenario.name, &format!("the guest said {line:?}")),
             }

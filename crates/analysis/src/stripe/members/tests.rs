@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::stripe::layouts::{self, Known};
-use rdsk_model::{NextPlace, PlaceChooser as _};
+use rdsk_model::{NextPosition, PositionChooser as _};
 
 const K: u64 = 1024;
 
@@ -30,7 +30,7 @@ impl Array {
     fn ask_all(&self, op: Op) -> Vec<ChosenIo> {
         let probes = probes_of(op);
         let mut chosen = Vec::new();
-        while let NextPlace::Ask { offset_bytes, bytes } = probes.next(&chosen) {
+        while let NextPosition::Ask { offset_bytes, bytes } = probes.next(&chosen) {
             let members = self.serve(op, offset_bytes, bytes, chosen.len() as u64);
             chosen.push(ChosenIo { offset_bytes, bytes, latency_ns: 1, members });
         }
@@ -219,7 +219,7 @@ fn mirrors_and_devices_in_a_row_have_no_stripe() {
     let told = |of: &dyn Fn(Op, u64, usize) -> Vec<bool>| {
         let run = |op| {
             let mut chosen = Vec::new();
-            while let NextPlace::Ask { offset_bytes, bytes } = probes_of(op).next(&chosen) {
+            while let NextPosition::Ask { offset_bytes, bytes } = probes_of(op).next(&chosen) {
                 let members = io(op, &of(op, offset_bytes, chosen.len()));
                 chosen.push(ChosenIo { offset_bytes, bytes, latency_ns: 1, members });
             }
