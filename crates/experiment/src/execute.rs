@@ -81,7 +81,7 @@ fn note_overrun(request: &Request, planned_ns: Option<u64>, record: &mut Record)
         && !record.cells.is_empty()
     {
         record.notes.push(format!(
-            "the run took {} of a budget of {}: every cell gets some I/O, and I/O in flight is waited for",
+            "the run took {} of a budget of {}: every cell gets some I/O, and rdsk waits for I/O in flight",
             Nanos(record.elapsed_ns),
             Nanos(budget_ns)
         ));

@@ -139,8 +139,8 @@ fn shorten(grid: &mut Grid, context: &PlanContext<'_>) {
             stagger_ns => format!("streams started {} apart", Nanos(stagger_ns)),
         };
         grid.note = Some(format!(
-            "scale was shortened to fit the budget: block sizes {}, {starts} (the whole grid has {} block sizes and \
-             {}); --bs, --stagger or a larger --budget give more",
+            "scale was shortened to fit the budget: block sizes {}, {starts} (in full: {} block sizes, streams started {} \
+             apart); --bs, --stagger or a larger --budget give more",
             sizes.join(", "),
             SIZES.len(),
             Nanos(STAGGER_NS)
