@@ -1,12 +1,14 @@
 //! `align`: latency by size and by alignment, cached and uncached, direct and buffered; then by offset at a fixed size,
 //! which the report names and did not measure. It plans cells and issues nothing.
 
-use crate::context::{PAGE_BYTES, PlanContext};
+use crate::context::{PAGE_BYTES, PlanContext, Scope};
 use crate::question::Question;
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op, Pattern};
 
 /// The report's sizes, and three that are whole pages.
 const SIZES: [u64; 8] = [1, 27, 512, 2048, 4096, 8192, 16384, 65536];
+/// Sizes in a whole run: below a page, a page, and above.
+const SIZES_IN_RUN: [u64; 3] = [512, 4096, 16384];
 /// The report's file.
 const SPAN_BYTES: u64 = 64 << 20;
 /// Smallest span on a slow disk, as part of a whole run: 1024 pages to choose from.
@@ -25,14 +27,17 @@ const COLUMNS: [(&str, CacheState, IoPath); 4] = [
     ("uncached-direct", CacheState::Cold, IoPath::Direct),
 ];
 
-/// Shifts of the offset: by a sector, by a byte, and so that a block crosses a page.
+/// Shifts of the offset: by a sector, by a byte, and so that a block crosses a page; the first one in a whole run.
 const SHIFTS: [u64; 3] = [512, 1, PAGE_BYTES / 2];
 
 pub(crate) struct Align;
 
 impl Question for Align {
     fn cells(&self, context: &PlanContext<'_>, _all: &[PlanContext<'_>]) -> Vec<Cell> {
-        let sizes = context.options.block_bytes.clone().unwrap_or_else(|| SIZES.to_vec());
+        let in_run = context.scope == Scope::WholeRun;
+        let default_sizes = if in_run { &SIZES_IN_RUN[..] } else { &SIZES[..] };
+        let shifts = if in_run { &SHIFTS[..1] } else { &SHIFTS[..] };
+        let sizes = context.options.block_bytes.clone().unwrap_or_else(|| default_sizes.to_vec());
         let mut cells = Vec::new();
         for op in directions(context) {
             let span_bytes = span_bytes(context);
@@ -42,7 +47,7 @@ impl Question for Align {
                 }
             }
             let moved_bytes = sizes.iter().copied().find(|&size| size == PAGE_BYTES).unwrap_or(sizes[0]);
-            for shift_bytes in SHIFTS {
+            for &shift_bytes in shifts {
                 for column in &COLUMNS[2..] {
                     cells.push(cell(context, op, *column, moved_bytes, shift_bytes, span_bytes));
                 }

@@ -1,6 +1,6 @@
 //! Turns the totals of one cell into its result: the figures, and in words why the cell ended. It measures nothing.
 
-use crate::cell_totals::{CellTotals, MIN_VISITS};
+use crate::cell_totals::CellTotals;
 use rdsk_engine::Ended;
 use rdsk_model::{Cell, CellResult, EngineKind, Estimate, Extent, Latency, StopReason};
 use rdsk_units::{Bytes, Nanos, percent};
@@ -107,7 +107,7 @@ impl CellTotals {
         let width = self.half_width(cell);
         let precise = width.is_some_and(|width| width <= precision);
         if let Extent::Pass { bytes } | Extent::Passes { bytes } = cell.extent
-            && !(precise && self.visits.len() >= MIN_VISITS)
+            && !(precise && matches!(cell.extent, Extent::Passes { .. }))
             && self.visits.iter().all(|visit| visit.bytes >= bytes)
         {
             let passes = self.visits.len();

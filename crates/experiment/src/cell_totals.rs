@@ -2,6 +2,7 @@
 //! issues nothing.
 
 use crate::overlap::{is_most, overlap_of, windows_of};
+use crate::stopping::MIN_RUN_NS;
 use rdsk_engine::{Ended, Prepared, Run, Settled};
 use rdsk_model::{
     Cell, ColdCheck, CpuTime, EngineKind, Estimate, Extent, IoError, IoPath, Issuing, Op, Overlap, PageCache,
@@ -9,10 +10,10 @@ use rdsk_model::{
 };
 use rdsk_observe::EvidenceSum;
 use rdsk_stats::Histogram;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-/// Visits needed for an interval over visits; with fewer the windows are used.
-pub(crate) const MIN_VISITS: usize = 6;
+/// The part of the first visit that may be cut as its warm-up: a fifth.
+const WARM_UP_DIVISOR: usize = 5;
 
 #[derive(Default)]
 pub(crate) struct CellTotals {
@@ -46,8 +47,12 @@ pub(crate) struct CellTotals {
     pub(crate) windows: Windows,
     /// Bytes per second of every window after the warm-up.
     pub(crate) samples: Vec<f64>,
-    /// Bytes per second of every visit.
-    pub(crate) visit_rates: Vec<f64>,
+    /// Time for the I/O of the first visit.
+    pub(crate) first_run_ns: Option<u64>,
+    /// The round of the latest visit.
+    pub(crate) round: u32,
+    /// Measured bytes and nanoseconds of every round.
+    pub(crate) rounds: BTreeMap<u32, (u64, u64)>,
     pub(crate) measured_bytes: u64,
     pub(crate) measured_ns: u64,
     pub(crate) warmup_ns: u64,
@@ -57,6 +62,13 @@ pub(crate) struct CellTotals {
 }
 
 impl CellTotals {
+    /// The time for the I/O of the next visit, which has so much left of its slice: as long as the first visit's, and at
+    /// least a quarter of the slice, however long the preparation took.
+    pub(crate) fn run_ns(&mut self, left_ns: u64, slice_ns: u64) -> u64 {
+        let run_ns = left_ns.max(slice_ns / 4).max(MIN_RUN_NS);
+        run_ns.min(*self.first_run_ns.get_or_insert(run_ns))
+    }
+
     pub(crate) fn add_visit(&mut self, extent: Extent, prepared: &Prepared, run: &Run, settled: &Settled) {
         let before_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
         let overlap = overlap_of(run);
@@ -86,6 +98,7 @@ impl CellTotals {
         add_state(&mut cache.after, run.page_cache, self.visits.is_empty());
         self.ended = Some(run.ended);
         self.visits.push(Visit {
+            round: self.round,
             start_ns: self.start_ns,
             elapsed_ns: run.elapsed_ns,
             bytes: run.bytes,
@@ -136,40 +149,32 @@ impl CellTotals {
         }
     }
 
-    /// Adds the rate of a complete or partial pass whose windows are not known.
-    pub(crate) fn add_pass(&mut self, extent: Extent, bytes: u64, elapsed_ns: u64) {
-        debug_assert!(extent != Extent::Timed, "only passes are continued");
+    /// Adds what counts for the rate.
+    pub(crate) fn add_measured(&mut self, round: u32, bytes: u64, elapsed_ns: u64) {
         self.measured_bytes += bytes;
         self.measured_ns += elapsed_ns;
-        if bytes > 0 && elapsed_ns > 0 {
-            self.visit_rates.push(per_second(bytes, elapsed_ns));
-        }
+        let (bytes_before, ns_before) = self.rounds.entry(round).or_default();
+        *bytes_before += bytes;
+        *ns_before += elapsed_ns;
     }
 
     /// Adds what all streams did together; the ramp and the end stay out.
     fn add_overlap(&mut self, run: &Run, overlap: &Overlap) {
-        self.measured_bytes += overlap.bytes;
-        self.measured_ns += overlap.covered_ns;
+        self.add_measured(self.round, overlap.bytes, overlap.covered_ns);
         let windows = &run.windows[windows_of(run, overlap)];
         self.samples.extend(windows.iter().map(|&bytes| per_second(bytes, run.window_ns)));
-        self.visit_rates.push(per_second(overlap.bytes, overlap.covered_ns));
     }
 
     fn add_rates(&mut self, extent: Extent, run: &Run) {
         let rates = window_rates(run);
-        // Only a timed cell has a warm-up to cut: a pass counts as a whole, and every sample starts anew.
-        let cut = if extent == Extent::Timed { warm_up(&rates) } else { 0 };
-        let of_cut = |cut| (run.windows.iter().take(cut).sum::<u64>(), run.window_ns * cut as u64);
-        let leaves_some = of_cut(cut).0 < run.bytes && of_cut(cut).1 < run.elapsed_ns;
-        let cut = if leaves_some { cut } else { 0 };
-        let (cut_bytes, cut_ns) = of_cut(cut);
-        self.measured_bytes += run.bytes - cut_bytes;
-        self.measured_ns += run.elapsed_ns - cut_ns;
+        // Only the first visit of a timed cell has a warm-up: a pass counts as a whole, and every sample starts anew.
+        let is_first = extent == Extent::Timed && self.visits.is_empty();
+        let cut = if is_first { warm_up(&rates) } else { 0 };
+        let cut_bytes: u64 = run.windows.iter().take(cut).sum();
+        let cut_ns = run.window_ns * cut as u64;
         self.warmup_ns += cut_ns;
+        self.add_measured(self.round, run.bytes - cut_bytes, run.elapsed_ns - cut_ns);
         self.samples.extend_from_slice(&rates[cut..]);
-        if run.elapsed_ns > 0 && run.bytes > 0 {
-            self.visit_rates.push(per_second(run.bytes, run.elapsed_ns));
-        }
     }
 
     /// Appends the windows; the narrower of two widths is folded until both agree, since engines only ever double it.
@@ -225,16 +230,16 @@ impl CellTotals {
         }
         let mean = per_second(self.measured_bytes, self.measured_ns);
         let ops = (self.measured_bytes as f64 / block_bytes as f64).max(1.0);
-        let over_visits = extent != Extent::Timed && self.visit_rates.len() >= MIN_VISITS;
-        let interval = if over_visits {
-            rdsk_stats::mean_interval(&self.visit_rates)
-        } else {
-            rdsk_stats::batch_interval(&self.samples)
-        };
-        // The windows leave out the end of a visit that does not fill one. If an I/O takes as long as a visit, everything
-        // completes there: the windows then agree on a rate that is not the mean, and their interval does not apply to it.
-        let half_width = interval
+        // Windows tell the scatter within a visit, rounds what changes between them: the wider interval counts.
+        let of_windows =
+            if extent == Extent::Timed { rdsk_stats::batch_interval(&self.samples) } else { None };
+        let half_width = [of_windows, rdsk_stats::mean_interval(&self.round_rates())]
+            .into_iter()
+            .flatten()
+            // The windows leave out the end of a visit that does not fill one. If an I/O takes as long as a visit, everything
+            // completes there: the windows then agree on a rate that is not the mean, and their interval does not apply.
             .map(|interval| ((interval.high - interval.low) / 2.0).max((interval.mean - mean).abs()))
+            .reduce(f64::max)
             // The time ends at random between two completions, so every count is uncertain by one I/O.
             .map(|half| half.max(mean / ops));
         Some(Estimate {
@@ -242,6 +247,12 @@ impl CellTotals {
             low: half_width.map(|half| (mean - half).max(0.0)),
             high: half_width.map(|half| mean + half),
         })
+    }
+
+    /// Bytes per second of every round that measured anything.
+    fn round_rates(&self) -> Vec<f64> {
+        let measured = self.rounds.values().filter(|&&(_, elapsed_ns)| elapsed_ns > 0);
+        measured.map(|&(bytes, elapsed_ns)| per_second(bytes, elapsed_ns)).collect()
     }
 
     /// A time summed over all visits; unknown if one visit does not know it.
@@ -288,13 +299,13 @@ fn window_rates(run: &Run) -> Vec<f64> {
     run.windows.iter().take(full).map(|&bytes| per_second(bytes, run.window_ns)).collect()
 }
 
-/// Windows at the start that do not belong to the steady state. If most windows after it are empty, the start is no
-/// warm-up but the I/O itself: MSER-5 would take the empty windows after a burst for the steadiest state.
+/// Windows at the start that do not belong to the steady state: a fifth of them if their interval and that of the rest lie
+/// apart, else none.
 fn warm_up(rates: &[f64]) -> usize {
-    let cut = rdsk_stats::mser5(rates).cut;
-    let kept = &rates[cut..];
-    let busy = kept.iter().filter(|&&rate| rate > 0.0).count();
-    if busy * 2 < kept.len() { 0 } else { cut }
+    let (start, rest) = rates.split_at(rates.len() / WARM_UP_DIVISOR);
+    let intervals = rdsk_stats::batch_interval(start).zip(rdsk_stats::batch_interval(rest));
+    let differs = intervals.is_some_and(|(start, rest)| start.high < rest.low || rest.high < start.low);
+    if differs { start.len() } else { 0 }
 }
 
 fn fold(windows: &mut Windows) {

@@ -23,6 +23,7 @@ mod run_outcome;
 mod run_state;
 mod runner;
 mod scale;
+mod schedule;
 mod stopping;
 mod stream;
 mod stripe;

@@ -2,9 +2,16 @@
 
 use crate::context::{PlanContext, Scope};
 use crate::options::{BudgetSource, PlanOptions};
-use crate::question::{Question, ROUNDS, Targets};
+use crate::question::{MIN_ROUNDS, Question, ROUNDS, Targets};
 use crate::registry::question;
+use crate::schedule::FIRST_ROUNDS_SHARE;
 use rdsk_model::{Cell, EngineKind, Experiment, Extent, Op, Plan, Target, TargetKind, UNLIMITED_NS};
+
+/// Time of a turn of the cells with most weight that makes [`ROUNDS`] worthwhile.
+const MIN_TURN_NS: f64 = 250e6;
+
+/// Time of a cell whose time costs nothing.
+const FREE_CELL_NS: u64 = 10_000_000_000;
 
 /// Why there is no plan.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,13 +80,20 @@ pub fn plan(
     if cells.is_empty() {
         return Err(PlanError::Nothing("the options leave no cell on these targets".into()));
     }
-    let rounds = match questions[..] {
-        [only] => only.rounds(&contexts),
-        _ => ROUNDS,
-    };
     let notes = questions.iter().flat_map(|question| question.notes(&contexts)).collect();
     let budget_ns = time_ns(&mut cells, &questions, &contexts);
+    let wanted = if let [only] = questions[..] { only.rounds(&contexts) } else { ROUNDS };
+    let rounds = if wanted == ROUNDS { rounds_that_fit(&cells, budget_ns) } else { wanted };
     Ok(Plan { cells, budget_ns, runtime_ns: options.runtime_ns, precision: options.precision, rounds, notes })
+}
+
+/// All rounds, or the fewest if the turns of all would be too short.
+fn rounds_that_fit(cells: &[Cell], budget_ns: u64) -> u32 {
+    let running = || cells.iter().filter(|cell| cell.not_applicable.is_none()).map(|cell| cell.weight);
+    let weights: f64 = running().sum();
+    let largest = running().fold(0.0, f64::max);
+    let turn_ns = budget_ns as f64 * FIRST_ROUNDS_SHARE * largest / weights / f64::from(ROUNDS);
+    if turn_ns < MIN_TURN_NS { MIN_ROUNDS } else { ROUNDS }
 }
 
 /// The most streams that a cell of these experiments has.
@@ -123,7 +137,13 @@ fn time_ns(cells: &mut [Cell], questions: &[&dyn Question], contexts: &[PlanCont
     let all_passes = cells.iter().all(|cell| matches!(cell.extent, Extent::Pass { .. }));
     let is_virtual = contexts.iter().all(|context| context.target.kind == TargetKind::Sim);
     let is_fixed = questions.iter().all(|question| question.has_fixed_passes(options));
-    if all_passes && (is_virtual || is_fixed) { UNLIMITED_NS } else { budget_ns }
+    let is_free = contexts.iter().all(PlanContext::is_time_free);
+    let ramps_ns: u64 = questions.iter().map(|question| question.ramps_ns(contexts)).sum();
+    match () {
+        () if all_passes && (is_virtual || is_fixed) => UNLIMITED_NS,
+        () if is_free => ramps_ns.saturating_add(cells.len() as u64 * FREE_CELL_NS).max(budget_ns),
+        () => budget_ns,
+    }
 }
 
 fn check_room(target: &Target, options: &PlanOptions) -> Result<(), PlanError> {

@@ -5,8 +5,10 @@ use crate::context::PlanContext;
 use crate::options::PlanOptions;
 use rdsk_model::{Cell, PositionChooser, Workload};
 
-/// Rounds over the cells: there and back, so that drift hits both sides of a comparison alike.
-pub(crate) const ROUNDS: u32 = 2;
+/// Rounds over the cells, so that every figure rests on visits at this many moments of the run.
+pub(crate) const ROUNDS: u32 = 6;
+/// Rounds where the budget gives no more.
+pub(crate) const MIN_ROUNDS: u32 = 4;
 
 /// Which targets one cell of an experiment works on. Cells of each target come first in a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,7 @@
 
 use crate::cell_totals::CellTotals;
 use rdsk_model::{
-    Cell, CellRecord, Extent, Plan, PointRun, Problem, ProblemKind, Record, SCHEMA, StopReason, Target, Visit,
+    Cell, CellRecord, Plan, PointRun, Problem, ProblemKind, Record, SCHEMA, StopReason, Target, Visit,
 };
 
 /// The cells of an earlier Record that this plan continues.
@@ -108,7 +108,7 @@ impl CellTotals {
             return totals;
         };
         for (position, (visit, run)) in then.result.visits.iter().zip(&then.result.points).enumerate() {
-            totals.take_over(cell.extent, visit, run);
+            totals.take_over(visit, run);
             if run.order.len() + run.failed.len() < points.len() {
                 totals.partial.push_back(position);
             } else {
@@ -136,13 +136,13 @@ impl CellTotals {
         u32::try_from(done.map_or(0, |run| run.order.len() + run.failed.len())).unwrap_or(u32::MAX)
     }
 
-    fn take_over(&mut self, extent: Extent, visit: &Visit, run: &PointRun) {
+    fn take_over(&mut self, visit: &Visit, run: &PointRun) {
         for &latency_ns in &run.latency_ns {
             self.histogram.record(latency_ns);
             self.latency_sum_ns += u128::from(latency_ns);
         }
         self.asked_bytes += visit.bytes;
-        self.add_pass(extent, visit.bytes, visit.elapsed_ns);
+        self.add_measured(visit.round, visit.bytes, visit.elapsed_ns);
         self.visits.push(visit.clone());
         self.positions.push(run.clone());
     }

@@ -17,10 +17,14 @@ pub(crate) struct RunState {
     pub(crate) totals: Vec<CellTotals>,
     /// Time that each cell was given so far.
     pub(crate) slices_ns: Vec<u64>,
+    /// Time that the latest turn of each cell took, preparing and settling included.
+    pub(crate) turns_ns: Vec<u64>,
     /// Bytes per second until stable, last seen per target; limits the bytes of a write-behind visit.
     pub(crate) stable_rates: BTreeMap<u32, f64>,
     /// One observer per set of targets, created when first needed.
     pub(crate) observers: BTreeMap<Vec<u32>, Box<dyn Observer>>,
+    /// Rounds in which each cell had a turn.
+    pub(crate) rounds_done: Vec<u32>,
     pub(crate) failures_in_a_row: u32,
     /// A flush far exceeded the budget. Cells that were visited once are not visited again: their flush may hang too.
     pub(crate) has_hung: bool,
@@ -36,6 +40,8 @@ impl RunState {
         Self {
             totals: plan.cells.iter().map(|cell| CellTotals::of(cell, resumed)).collect(),
             slices_ns: vec![0; plan.cells.len()],
+            turns_ns: vec![0; plan.cells.len()],
+            rounds_done: vec![0; plan.cells.len()],
             stable_rates: BTreeMap::new(),
             observers: BTreeMap::new(),
             failures_in_a_row: 0,

@@ -1,5 +1,5 @@
 //! Visits the cells of a Plan in ABBA order through an engine, with an observer beside every visit, within the budget.
-//! It never opens a path, prints, or reads a clock other than the engine's.
+//! When it is whose turn, `schedule` decides. It never opens a path, prints, or reads a clock other than the engine's.
 
 use crate::cell_result::ResultContext;
 use crate::cell_totals::{CellTotals, add_new};
@@ -7,13 +7,13 @@ use crate::registry::question;
 use crate::resume::continued;
 use crate::run_outcome::{RunOutcome, first_problem};
 use crate::run_state::RunState;
-use crate::stopping::{MIN_RUN_NS, StopPolicy, cache_check, is_enough, limits, next_ops, window_ns};
+use crate::schedule::Slice;
+use crate::stopping::{StopPolicy, cache_check, is_enough, limits, next_ops, window_ns};
 use rdsk_engine::{Ended, Engine, EngineError, Job, Limits, Prepared, Run, Settled};
 use rdsk_model::{
     Cell, CellRecord, Clock, Event, Evidence, Extent, MemberCounters, Plan, StopFlag, Target, Watch,
 };
 use rdsk_observe::Observer;
-use rdsk_stats::StopRule;
 use rdsk_targets::Claim;
 
 /// Most visits of one cell within one slice; a guard, far above what a slice of seconds needs.
@@ -54,44 +54,19 @@ impl Runner<'_> {
         let is_applicable = |index: &usize| self.plan.cells[*index].not_applicable.is_none();
         let cells = (0..self.plan.cells.len()).filter(is_applicable).count();
         self.watch.event(&Event::Started { cells, budget_ns: self.plan.budget_ns });
-        let visits: Vec<usize> = self.plan.order().into_iter().flatten().filter(is_applicable).collect();
-        for (position, &index) in visits.iter().enumerate() {
-            if self.stop.is_raised() || state.has_given_up() {
-                break;
-            }
-            if state.skips_visit(index, &self.plan.cells[index]) {
-                continue;
-            }
-            let slice_ns = self.slice_ns(&visits[position..], state.deadline_ns);
-            state.slices_ns[index] += slice_ns;
-            self.spend_slice(index, slice_ns, &mut state);
-        }
+        self.run_rounds(&mut state);
+        self.run_further_rounds(&mut state);
         self.finish(&state)
     }
 
-    /// The time for the first of the visits that are left: as requested, else its share of the time that is left.
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "a share of a budget in nanoseconds stays far below 2^53"
-    )]
-    fn slice_ns(&self, visits_left: &[usize], deadline_ns: u64) -> u64 {
-        if let Some(runtime_ns) = self.plan.runtime_ns {
-            return (runtime_ns / u64::from(self.plan.rounds.max(1))).max(MIN_RUN_NS);
-        }
-        let ramps_ns: u64 = visits_left.iter().map(|&index| self.plan.cells[index].workload.ramp_ns()).sum();
-        let left_ns = deadline_ns.saturating_sub(self.clock.now_ns()).saturating_sub(ramps_ns) as f64;
-        let weights: f64 = visits_left.iter().map(|&index| self.plan.cells[index].weight).sum();
-        let share = self.plan.cells[visits_left[0]].weight / weights;
-        ((left_ns * share) as u64).max(MIN_RUN_NS)
-    }
-
     /// Spends one slice on one cell: one visit, or as many short ones as fit.
-    fn spend_slice(&mut self, index: usize, slice_ns: u64, state: &mut RunState) {
+    pub(crate) fn spend_slice(&mut self, index: usize, slice: Slice, state: &mut RunState) {
         let plan = self.plan;
         let cell = &plan.cells[index];
-        let until_ns = self.clock.now_ns().saturating_add(slice_ns).saturating_add(cell.workload.ramp_ns());
+        let begin_ns = self.clock.now_ns().saturating_add(cell.workload.ramp_ns());
+        let until_ns = begin_ns.saturating_add(slice.ns);
+        // Only the first visit may go on beyond the slice.
+        let mut latest_ns = begin_ns.saturating_add(slice.limit_ns);
         state.visits_done += 1;
         self.watch.event(&Event::VisitStarted {
             id: &cell.id,
@@ -105,8 +80,8 @@ impl Runner<'_> {
         };
         for _ in 0..VISITS_PER_SLICE {
             let began_ns = self.clock.now_ns();
-            let limits = limits(cell, ops, until_ns.saturating_sub(began_ns), state.write_behind_rate(cell));
-            let ended = match self.visit(index, limits, until_ns, slice_ns, state) {
+            let limits = limits(cell, ops, latest_ns.saturating_sub(began_ns), state.write_behind_rate(cell));
+            let ended = match self.visit(index, limits, latest_ns, slice.ns, state) {
                 Ok(ended) => ended,
                 // The signal that ends the run cut the preparation short; nothing failed.
                 Err(_) if self.stop.is_raised() => return,
@@ -124,9 +99,10 @@ impl Runner<'_> {
             state.failures_in_a_row = 0;
             let now_ns = self.clock.now_ns();
             let left_ns = until_ns.saturating_sub(now_ns);
+            latest_ns = until_ns;
             if ended == Ended::Interrupted
                 || left_ns == 0
-                || is_enough(cell, &state.totals[index], plan.precision, ended)
+                || is_enough(cell, ended)
                 || (matches!(cell.extent, Extent::Passes { .. }) && left_ns < now_ns - began_ns)
             {
                 return;
@@ -172,17 +148,11 @@ impl Runner<'_> {
         let prepared = session.prepare()?;
         let now_ns = self.clock.now_ns();
         let mut policy = StopPolicy {
-            rule: StopRule { precision: plan.precision },
-            previous_rates: &totals.samples,
-            timed: cell.extent == Extent::Timed,
             id: &cell.id,
             watch: self.watch,
-            // Preparation has used some of the slice; the I/O gets at least a quarter of it.
-            run_ns: until_ns.saturating_sub(now_ns).max(slice_ns / 4).max(MIN_RUN_NS),
+            run_ns: totals.run_ns(until_ns.saturating_sub(now_ns), slice_ns),
             left_ns: state.deadline_ns.saturating_sub(now_ns),
             last: (0, 0, 0),
-            ramp_ns: cell.workload.ramp_ns(),
-            rates: Vec::new(),
         };
         observer.begin();
         let run = session.run(&mut policy)?;

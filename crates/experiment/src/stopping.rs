@@ -1,34 +1,25 @@
-//! How much I/O one visit does and when a cell is precise enough: limits, growth, the decision at the end of every window.
-//! It decides from numbers and issues nothing.
+//! How much I/O one visit does: limits, growth, the end of its time. No visit ends because its figures look precise: one
+//! that stopped at a lucky moment would be shorter than the others. It decides from numbers and issues nothing.
 
 use crate::cell_totals::{CellTotals, is_write_behind, per_second};
 use rdsk_engine::{CacheCheck, Control, Ended, Flow, Limits, Progress};
 use rdsk_model::{CacheState, Cell, Event, Extent, IoPath, Op, Watch};
-use rdsk_stats::{Stop, StopRule};
 
 /// Shortest time for the I/O of a visit, however long preparation took.
 pub(crate) const MIN_RUN_NS: u64 = 5_000_000;
 /// Bytes of the first visit of a write-behind cell, before the device's rate is known.
 const FIRST_WRITE_BEHIND_BYTES: u64 = 1 << 20;
-/// Visits that a cell of samples needs before its interval counts.
-const MIN_SAMPLES: usize = 8;
 
-/// Decides after each window whether the cell is precise enough, and reports the window's rates.
+/// Ends a visit when its time is over, and reports the rates of every window.
 pub(crate) struct StopPolicy<'a> {
-    pub(crate) rule: StopRule,
-    pub(crate) previous_rates: &'a [f64],
-    pub(crate) timed: bool,
     pub(crate) id: &'a str,
     pub(crate) watch: &'a mut dyn Watch,
     /// Time for the I/O of this visit.
     pub(crate) run_ns: u64,
     /// Time left of the budget when the I/O started.
     pub(crate) left_ns: u64,
-    /// Time in which the streams start one after the other; its windows do not show all of them together.
-    pub(crate) ramp_ns: u64,
     /// Elapsed time, bytes and I/Os at the window before.
     pub(crate) last: (u64, u64, u64),
-    pub(crate) rates: Vec<f64>,
 }
 
 impl Control for StopPolicy<'_> {
@@ -42,22 +33,7 @@ impl Control for StopPolicy<'_> {
             left_ns: self.left_ns.saturating_sub(progress.elapsed_ns),
         });
         self.last = (progress.elapsed_ns, progress.bytes, progress.ops);
-        if progress.elapsed_ns >= self.run_ns && progress.ops > 0 {
-            return Flow::Stop;
-        }
-        // Every count is uncertain by one I/O, so fewer I/Os than this cannot be precise enough.
-        if !self.timed || (progress.ops as f64) * self.rule.precision < 1.0 {
-            return Flow::Continue;
-        }
-        self.rates.clear();
-        self.rates.extend_from_slice(self.previous_rates);
-        let ramp = usize::try_from(self.ramp_ns.div_ceil(progress.window_ns)).unwrap_or(usize::MAX);
-        self.rates
-            .extend(progress.windows.iter().skip(ramp).map(|&bytes| per_second(bytes, progress.window_ns)));
-        match self.rule.decide(&self.rates) {
-            Stop::Precise(_) => Flow::Stop,
-            Stop::Continue => Flow::Continue,
-        }
+        if progress.elapsed_ns >= self.run_ns && progress.ops > 0 { Flow::Stop } else { Flow::Continue }
     }
 }
 
@@ -91,12 +67,11 @@ pub(crate) fn limits(cell: &Cell, ops: Option<u64>, left_ns: u64, stable_rate: O
 }
 
 /// Whether a cell needs no further visit in this slice.
-pub(crate) fn is_enough(cell: &Cell, totals: &CellTotals, precision: f64, ended: Ended) -> bool {
-    let precise = totals.half_width(cell).is_some_and(|width| width <= precision);
+pub(crate) fn is_enough(cell: &Cell, ended: Ended) -> bool {
     match cell.extent {
         Extent::Pass { .. } => true,
-        Extent::Timed => ended != Ended::Complete || precise,
-        Extent::Passes { .. } | Extent::Samples { .. } => precise && totals.visits.len() >= MIN_SAMPLES,
+        Extent::Timed => ended != Ended::Complete,
+        Extent::Passes { .. } | Extent::Samples { .. } => false,
     }
 }
 

@@ -17,7 +17,7 @@ fn a_steady_disk_is_known_long_before_the_time_is_up() {
     let seen = run(&plan(vec![cell(1 << 16, Extent::Timed)], 60 * SECOND), 1e8, |_, _| ());
     let result = &seen.outcome.cells[0].result;
     assert_eq!(result.stop, StopReason::Precision, "{}", result.why);
-    assert!(seen.elapsed_ns < 10 * SECOND, "took {} ns", seen.elapsed_ns);
+    assert!(seen.elapsed_ns < 31 * SECOND, "took {} ns", seen.elapsed_ns);
     let rate = result.bytes_per_s.unwrap();
     assert!((rate.mean / 1e8 - 1.0).abs() < 0.001, "{rate:?}");
     assert!(rate.low.unwrap() <= 1e8 && rate.high.unwrap() >= 1e8, "{rate:?}");
@@ -114,16 +114,16 @@ fn a_pass_is_complete_or_says_that_it_is_not() {
 #[test]
 fn passes_are_repeated_until_their_mean_is_known() {
     let bytes = 64 << 20;
-    let passes = |bytes_per_s| {
-        let seen =
-            run(&plan(vec![cell(1 << 20, Extent::Passes { bytes })], 20 * SECOND), bytes_per_s, |_, _| ());
+    let passes = |bytes_per_s, precision| {
+        let plan = Plan { precision, ..plan(vec![cell(1 << 20, Extent::Passes { bytes })], 20 * SECOND) };
+        let seen = run(&plan, bytes_per_s, |_, _| ());
         (seen.outcome.cells[0].result.clone(), seen.elapsed_ns)
     };
-    let (quick, elapsed_ns) = passes(1e9);
+    let (quick, elapsed_ns) = passes(1e9, 0.02);
     assert_eq!(quick.stop, StopReason::Precision, "{}", quick.why);
     assert!(quick.visits.len() >= 8 && quick.visits.iter().all(|visit| visit.bytes == bytes));
-    assert!(elapsed_ns < 10 * SECOND);
-    let (slow, elapsed_ns) = passes(1.2e7);
+    assert!(elapsed_ns < 11 * SECOND);
+    let (slow, elapsed_ns) = passes(1.2e7, 1e-6);
     assert_eq!(slow.visits.len(), 3, "three passes of 5.6 s fit into 20 s, a fourth does not");
     assert!(slow.visits.iter().all(|visit| visit.bytes == bytes) && elapsed_ns < 20 * SECOND);
 }
@@ -227,4 +227,37 @@ fn a_flush_that_hangs_is_told_and_costs_the_budget_once() {
     // Flushes that end in time are not noted.
     let seen = run(&plan(cells(), budget_ns), 1e8, |_, _| ());
     assert_eq!((seen.visits.len(), seen.outcome.notes.len()), (6, 0), "{:?}", seen.outcome.notes);
+}
+
+#[test]
+fn all_turns_of_a_cell_are_equally_long_and_a_pair_has_the_same_rounds() {
+    // A rate that nobody calls precise at once, a budget that leaves time for further rounds.
+    let cells = vec![cell(4096, Extent::Timed), cell(90_000, Extent::Timed)];
+    let plan = Plan { precision: 1e-6, rounds: 6, ..plan(cells, 12 * SECOND) };
+    let seen = run(&plan, 1e8, |_, _| ());
+    let rounds = |index: usize| -> Vec<u32> {
+        seen.outcome.cells[index].result.visits.iter().map(|visit| visit.round).collect()
+    };
+    assert!(rounds(0).len() > 10, "{:?}", rounds(0));
+    assert!(rounds(0).is_sorted() && rounds(0)[5] == 5, "{:?}", rounds(0));
+    assert_eq!(rounds(0), rounds(1), "the same rounds on both sides of a comparison");
+    for cell in &seen.outcome.cells {
+        let lengths: Vec<u64> = cell.result.visits.iter().map(|visit| visit.elapsed_ns).collect();
+        let (least, most) = (lengths.iter().min().unwrap(), lengths.iter().max().unwrap());
+        assert!(*least as f64 > 0.95 * *most as f64, "{}: {lengths:?}", cell.id);
+    }
+    assert!(seen.elapsed_ns <= 12 * SECOND && seen.elapsed_ns > 10 * SECOND, "{} ns", seen.elapsed_ns);
+    // There and back within the group, in every round.
+    assert_eq!(seen.visits[..8], [4096, 90_000, 90_000, 4096, 4096, 90_000, 90_000, 4096]);
+}
+
+#[test]
+fn time_that_is_left_goes_to_the_least_precise_group() {
+    let mut cells = vec![cell(4096, Extent::Timed), cell(40_000_000, Extent::Timed)];
+    cells[1].workload.op = Op::Write;
+    let plan = Plan { rounds: 6, ..plan(cells, 24 * SECOND) };
+    let seen = run(&plan, 1e8, |_, _| ());
+    let visits = |index: usize| seen.outcome.cells[index].result.visits.len();
+    assert_eq!(visits(0), 6, "small blocks at a constant rate are precise after the rounds of the plan");
+    assert!(visits(1) > 6, "{} visits of blocks that take 0.4 s each", visits(1));
 }

@@ -64,7 +64,14 @@ pub struct Cell {
     pub not_applicable: Option<String>,
 }
 
-/// What to do, in order. Cells are visited forwards, then backwards (ABBA), `rounds` times in all.
+impl Cell {
+    /// The id without its target: what the same cell of two targets has in common.
+    pub fn name(&self) -> &str {
+        self.id.split_once('@').map_or(&self.id, |(name, _)| name)
+    }
+}
+
+/// What to do, in order. Every round visits all cells, group by group; see [`Plan::order`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The cells in their first order.
@@ -75,7 +82,7 @@ pub struct Plan {
     pub runtime_ns: Option<u64>,
     /// Wanted relative half-width of the 95 % confidence interval, between 0 and 1.
     pub precision: f64,
-    /// Rounds over the cells; odd rounds run backwards, so that drift hits both sides of a comparison alike.
+    /// Rounds over all cells; at least 1. Time that is left goes to further rounds over the groups that need them most.
     pub rounds: u32,
     /// What was left out or shortened to fit the time, in words.
     #[serde(default)]
@@ -91,14 +98,30 @@ impl Plan {
         self.budget_ns >= UNLIMITED_NS
     }
 
-    /// The order of visits: indices into `cells`, one list per round, every second round reversed.
+    /// The cells that are compared with each other: those of one experiment and direction, the same cell of every target
+    /// side by side. Indices into `cells`, in the order in which they first appear.
+    pub fn groups(&self) -> Vec<Vec<usize>> {
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let key = |index: usize| (self.cells[index].experiment, self.cells[index].workload.op);
+        for index in 0..self.cells.len() {
+            match groups.iter_mut().find(|group| key(group[0]) == key(index)) {
+                Some(group) => {
+                    let name = |index: usize| self.cells[index].name();
+                    let twin = group.iter().rposition(|&other| name(other) == name(index));
+                    group.insert(twin.map_or(group.len(), |twin| twin + 1), index);
+                }
+                None => groups.push(vec![index]),
+            }
+        }
+        groups
+    }
+
+    /// The order of visits: indices into `cells`, one list per round. The groups follow each other in the same order in
+    /// every round, so that the visits of a cell are about one round apart, and every second round goes through each group
+    /// backwards (ABBA), so that drift hits both sides of a comparison alike.
     pub fn order(&self) -> Vec<Vec<usize>> {
-        (0..self.rounds)
-            .map(|round| {
-                let forwards = 0..self.cells.len();
-                if round % 2 == 0 { forwards.collect() } else { forwards.rev().collect() }
-            })
-            .collect()
+        let groups = self.groups();
+        (0..self.rounds).map(|round| groups.iter().flat_map(|group| turned(group, round)).collect()).collect()
     }
 
     /// The part of the budget that one cell may use in all its visits, in nanoseconds.
@@ -116,6 +139,12 @@ impl Plan {
         }
         (self.budget_ns as f64 * self.cells[index].weight / total) as u64
     }
+}
+
+/// A group in the direction of a round: forwards in even ones, backwards in odd ones.
+pub fn turned(group: &[usize], round: u32) -> Vec<usize> {
+    let forwards = group.iter().copied();
+    if round.is_multiple_of(2) { forwards.collect() } else { forwards.rev().collect() }
 }
 
 #[cfg(test)]
@@ -144,6 +173,18 @@ mod tests {
             notes: Vec::new(),
         };
         assert_eq!(plan.order(), vec![vec![0, 1], vec![1, 0]]);
+    }
+
+    #[test]
+    fn groups_stay_in_order_and_twins_side_by_side() {
+        let mut cells: Vec<Cell> = ["a@0", "b@0", "c@0", "a@1", "b@1", "c@1"].map(|id| cell(id, 1.0)).into();
+        for index in [2, 5] {
+            cells[index].workload.op = crate::Op::Write;
+        }
+        let plan =
+            Plan { cells, budget_ns: 10, runtime_ns: None, precision: 0.02, rounds: 2, notes: Vec::new() };
+        assert_eq!(plan.groups(), [vec![0, 3, 1, 4], vec![2, 5]]);
+        assert_eq!(plan.order(), [[0, 3, 1, 4, 2, 5], [4, 1, 3, 0, 5, 2]]);
     }
 
     #[test]

@@ -78,6 +78,10 @@ pub struct Overlap {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the fields are what their names say, with the unit last")]
 pub struct Visit {
+    /// The round in which the cell had this visit, from 0. Visits of one round follow each other closely, so they are one
+    /// sample of the disk's state.
+    #[serde(default)]
+    pub round: u32,
     /// When its I/O began, from the start of the run over all cells; 0 in Records that do not tell.
     #[serde(default)]
     pub start_ns: u64,

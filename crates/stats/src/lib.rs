@@ -18,8 +18,6 @@ mod noise;
 mod order;
 mod ranks;
 pub mod rng;
-mod steady;
-mod stopping;
 mod trend;
 mod two_samples;
 
@@ -35,7 +33,5 @@ pub use knee::{Knee, Level, MIN_GAIN, knee};
 pub use least_squares::{Fit, LeastSquares};
 pub use level_shift::{TwoLevels, interquartile_mean, level_shift};
 pub use order::{jain, lag1, mad, mean, median, quantile_sorted, stddev};
-pub use steady::{Steadiness, Warmup, mser5};
-pub use stopping::{Stop, StopRule};
 pub use trend::{Part, Trend, trend};
 pub use two_samples::{kolmogorov_smirnov, smaller_p_value};

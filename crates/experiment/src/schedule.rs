@@ -1,0 +1,179 @@
+//! Whose turn it is and how long it lasts. First come the rounds of the plan, all turns of a cell equally long; then
+//! further rounds over the groups of cells whose figures are least precise, in the time that is left. It opens nothing and
+//! measures nothing.
+
+use crate::run_state::RunState;
+use crate::runner::Runner;
+use crate::stopping::MIN_RUN_NS;
+use rdsk_model::plan::turned;
+use rdsk_model::{Cell, Extent};
+
+/// The part of the budget for the rounds of the plan; the rest goes where precision is missing.
+pub(crate) const FIRST_ROUNDS_SHARE: f64 = 0.5;
+
+/// The time of one turn.
+#[derive(Clone, Copy)]
+pub(crate) struct Slice {
+    /// In which visits may begin.
+    pub(crate) ns: u64,
+    /// In which the first visit must end; more than `ns` for passes, which are worth nothing unless they are whole.
+    pub(crate) limit_ns: u64,
+}
+
+impl Runner<'_> {
+    /// The rounds of the plan. A group whose passes take longer than its part of the budget has fewer, all cells alike.
+    pub(crate) fn run_rounds(&mut self, state: &mut RunState) {
+        let order = self.plan.order();
+        let groups = self.plan.groups();
+        for (round, cells) in (0..).zip(&order) {
+            let mut position = 0;
+            for group in &groups {
+                let turns_left = &cells[position..];
+                position += group.len();
+                if round > 0 && !self.affords(group, round, turns_left, state) {
+                    continue;
+                }
+                for (place, &index) in turns_left[..group.len()].iter().enumerate() {
+                    let slice = self.slice(round, &turns_left[place..], state);
+                    self.take_turn(index, round, slice, state);
+                }
+            }
+        }
+    }
+
+    /// Rounds over single groups in the time that is left, until all cells are precise: each time the group that gains
+    /// most, all of its cells alike, so that a comparison has the same rounds on both sides.
+    pub(crate) fn run_further_rounds(&mut self, state: &mut RunState) {
+        if self.plan.runtime_ns.is_some() {
+            return;
+        }
+        let groups = self.plan.groups();
+        let mut round = self.plan.rounds;
+        while !self.stop.is_raised() && !state.has_given_up() && !state.has_hung {
+            let Some(group) = self.least_precise(&groups, state) else { return };
+            state.visits += group.len();
+            for index in turned(&group, round) {
+                let ns = state.slices_ns[index] / u64::from(state.rounds_done[index].max(1));
+                let limit_ns = self.left_ns(state);
+                self.take_turn(index, round, Slice { ns, limit_ns: limit_ns.max(ns) }, state);
+            }
+            round += 1;
+        }
+    }
+
+    /// One turn of a cell: its visits of one round.
+    fn take_turn(&mut self, index: usize, round: u32, slice: Slice, state: &mut RunState) {
+        let cell = &self.plan.cells[index];
+        let is_over = self.stop.is_raised() || state.has_given_up() || cell.not_applicable.is_some();
+        if is_over || state.skips_visit(index, cell) {
+            return;
+        }
+        state.totals[index].round = round;
+        state.slices_ns[index] += slice.ns;
+        state.rounds_done[index] += 1;
+        let began_ns = self.clock.now_ns();
+        self.spend_slice(index, slice, state);
+        state.turns_ns[index] = self.clock.now_ns().saturating_sub(began_ns);
+    }
+
+    /// Whether another turn of all cells of a group, the first of the turns left in a round, fits into the group's part of
+    /// the time left. Only passes are skipped where it does not: they cannot be shorter.
+    fn affords(&self, group: &[usize], round: u32, turns_left: &[usize], state: &RunState) -> bool {
+        if self.plan.runtime_ns.is_some() || !self.running(group).any(is_pass) {
+            return true;
+        }
+        let takes_ns: u64 = group.iter().map(|&index| state.turns_ns[index]).sum();
+        let weight: f64 = self.running(group).map(|cell| cell.weight).sum();
+        takes_ns <= share(self.left_ns(state), weight, self.weight_left(round, turns_left))
+    }
+
+    /// The time for the first of the turns that are left in a round: as requested, else an equal part of the cell's share
+    /// of the budget, and no more than its share of the time that is left. A first pass may take half of all.
+    fn slice(&self, round: u32, turns_left: &[usize], state: &RunState) -> Slice {
+        let plan = self.plan;
+        let rounds = u64::from(plan.rounds.max(1));
+        if let Some(runtime_ns) = plan.runtime_ns {
+            let ns = (runtime_ns / rounds).max(MIN_RUN_NS);
+            return Slice { ns, limit_ns: ns };
+        }
+        let cell = &plan.cells[turns_left[0]];
+        let ramps_ns = self.ramps_ns(turns_left) + self.ramps_ns_of_all() * (rounds - 1 - u64::from(round));
+        let left_ns = self.left_ns(state).saturating_sub(ramps_ns);
+        let share_ns = share(left_ns, cell.weight, self.weight_left(round, turns_left)).max(MIN_RUN_NS);
+        let all_ns = plan.budget_ns.saturating_sub(self.ramps_ns_of_all() * rounds);
+        let whole_ns = share(all_ns, cell.weight, self.weight_of_all());
+        let equal_ns = share(whole_ns, FIRST_ROUNDS_SHARE, rounds as f64);
+        let ns = share_ns.min(equal_ns).max(MIN_RUN_NS);
+        Slice { ns, limit_ns: if is_pass(cell) { share_ns.max(whole_ns / rounds.min(2)) } else { ns } }
+    }
+
+    /// The group whose least precise cell gains most from another round, if one fits into the time left; without the cells
+    /// that are not repeated.
+    fn least_precise(&self, groups: &[Vec<usize>], state: &RunState) -> Option<Vec<usize>> {
+        let left_ns = self.left_ns(state);
+        let fits =
+            |group: &Vec<usize>| group.iter().map(|&index| state.turns_ns[index]).sum::<u64>() <= left_ns;
+        // The width falls with the root of the rounds: by half of this share with the next one.
+        let gain_of = |&index: &usize| {
+            let width = state.totals[index].half_width(&self.plan.cells[index]).unwrap_or(f64::INFINITY);
+            if width > self.plan.precision { width / f64::from(state.rounds_done[index].max(1)) } else { 0.0 }
+        };
+        let gain = |group: &Vec<usize>| group.iter().map(gain_of).fold(0.0, f64::max);
+        groups
+            .iter()
+            .map(|group| group.iter().copied().filter(|&index| self.is_repeatable(index, state)).collect())
+            .filter(|group| fits(group) && gain(group) > 0.0)
+            .max_by(|a, b| gain(a).total_cmp(&gain(b)))
+    }
+
+    /// Whether more rounds of a cell tell more: a single pass was all that was asked, and what failed fails again.
+    fn is_repeatable(&self, index: usize, state: &RunState) -> bool {
+        let (cell, totals) = (&self.plan.cells[index], &state.totals[index]);
+        let has_failed = totals.failure.is_some() || !totals.errors.is_empty() || totals.visits.is_empty();
+        cell.not_applicable.is_none() && !matches!(cell.extent, Extent::Pass { .. }) && !has_failed
+    }
+
+    /// Time of the budget that is left.
+    fn left_ns(&self, state: &RunState) -> u64 {
+        state.deadline_ns.saturating_sub(self.clock.now_ns())
+    }
+
+    /// Weight of the turns left in a round and of all later rounds.
+    fn weight_left(&self, round: u32, turns_left: &[usize]) -> f64 {
+        let later = self.plan.rounds.saturating_sub(round + 1);
+        self.running(turns_left).map(|cell| cell.weight).sum::<f64>()
+            + self.weight_of_all() * f64::from(later)
+    }
+
+    fn weight_of_all(&self) -> f64 {
+        self.plan.cells.iter().filter(|cell| cell.not_applicable.is_none()).map(|cell| cell.weight).sum()
+    }
+
+    fn ramps_ns_of_all(&self) -> u64 {
+        let running = self.plan.cells.iter().filter(|cell| cell.not_applicable.is_none());
+        running.map(|cell| cell.workload.ramp_ns()).sum()
+    }
+
+    fn ramps_ns(&self, turns: &[usize]) -> u64 {
+        self.running(turns).map(|cell| cell.workload.ramp_ns()).sum()
+    }
+
+    fn running<'c>(&'c self, turns: &'c [usize]) -> impl Iterator<Item = &'c Cell> {
+        turns.iter().map(|&index| &self.plan.cells[index]).filter(|cell| cell.not_applicable.is_none())
+    }
+}
+
+fn is_pass(cell: &Cell) -> bool {
+    matches!(cell.extent, Extent::Pass { .. } | Extent::Passes { .. })
+}
+
+/// The part of a time that has `weight` of `weights`.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "a share of a budget in nanoseconds stays far below 2^53"
+)]
+fn share(ns: u64, weight: f64, weights: f64) -> u64 {
+    (ns as f64 * weight / weights) as u64
+}
