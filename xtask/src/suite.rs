@@ -39,7 +39,7 @@ const STEPS: &[(&str, &[&str], u64)] = &[
     ("clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], 1800),
     ("build", &["test", "--workspace", "--no-run"], 1800),
     ("test", &["test", "--workspace", "--no-fail-fast"], 1800),
-    ("reports", &["xtask", "docs", "--check"], 300),
+    ("reports", &["xtask", "docs", "--check"], 600),
     ("doc", &["doc", "--no-deps", "--workspace"], 900),
 ];
 
