@@ -119,7 +119,7 @@ fn summary(done: &[Done], mut counts: TestCounts, skips: &[String], strictness: 
         }
     }
     if counts.ignored > 0 {
-        println!("marked #[ignore], so run by other tests or by hand: {}", counts.ignored);
+        println!("marked #[ignore], so run by a campaign, by other tests or by hand: {}", counts.ignored);
     }
     let failed: Vec<&str> = done.iter().filter(|step| step.failure.is_some()).map(|step| step.name).collect();
     if !failed.is_empty() {
