@@ -132,10 +132,10 @@ fn bytes_read_per_second_are_the_limit() {
         &"--bytes",
         &"6M",
         &"--budget",
-        &"60s",
+        &"30s",
     ])));
     let bytes = meter.finish(|counted| counted.read_bytes);
-    // The order is buffered, direct, direct, buffered, each a pass of the whole device.
+    // The budget gives two rounds: buffered, direct, direct, buffered, each a pass of the whole device.
     let direct = cell(&record, "stream/read/direct");
     assert_pass(direct, seconds_between(&bytes, 3 * PASS, PASS));
     let buffered = cell(&record, "stream/read/buffered");
@@ -167,12 +167,12 @@ fn bytes_written_per_second_are_the_limit() {
         &"--bytes",
         &"6M",
         &"--budget",
-        &"60s",
+        &"30s",
         &"--destroy",
         &identity(&disk),
     ])));
     let bytes = meter.finish(|counted| counted.write_bytes);
-    // The order is direct, buffered, buffered, direct.
+    // The budget gives two rounds: direct, buffered, buffered, direct.
     let seconds = seconds_between(&bytes, 4 * PASS, 3 * PASS) + seconds_between(&bytes, PASS, 0);
     assert_pass(cell(&record, "paths/write/direct"), seconds);
 }
@@ -254,12 +254,12 @@ fn the_row_is_that_of_iostat() {
         &"--engine",
         &"sync",
         &"--budget",
-        &"8s",
+        &"24s",
         &"--precision",
         &"0.1%",
     ])));
     let mut iostat = Command::new("iostat");
-    iostat.args(["-x", "-y", "-k", "-o", "JSON", disk.name(), "1", "8"]).env("LC_ALL", "C");
+    iostat.args(["-x", "-y", "-k", "-o", "JSON", disk.name(), "1", "24"]).env("LC_ALL", "C");
     let document: Value = serde_json::from_str(&tool(iostat).0).expect("iostat -o JSON prints JSON");
     let record = complete(&running.finish(LONG));
     let seconds = document["sysstat"]["hosts"][0]["statistics"].as_array().expect("iostat lists statistics");
@@ -327,7 +327,7 @@ fn fio_sees_the_same_rate_and_latency() {
         &"--bytes",
         &"64M",
         &"--budget",
-        &"60s",
+        &"30s",
     ])));
     let direct = cell(&record, "stream/read/direct");
     assert_eq!(word(direct, "/result/stop"), "complete", "{}", brief(direct));
