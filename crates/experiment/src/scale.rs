@@ -42,14 +42,17 @@ impl Question for Scale {
         Targets::Together
     }
 
-    // Every visit has its ramp, so there is one round if nothing else is measured.
+    // Every visit has its ramp: with long ones there is one round if nothing else is measured.
     fn rounds(&self, all: &[PlanContext<'_>]) -> u32 {
-        if all[0].scope == Scope::Alone && grid(&all[0]).stagger_ns > 0 { 1 } else { ROUNDS }
+        let PlanContext { options, scope, budget_ns, ops, .. } = &all[0];
+        let ramps_ns = grid(&all[0]).ramps_ns(ops.len()).saturating_mul(u64::from(ROUNDS));
+        let has_time = ramps_ns <= *budget_ns / RAMP_SHARE && options.runtime_ns.is_none();
+        if *scope == Scope::WholeRun || ramps_ns == 0 || has_time { ROUNDS } else { 1 }
     }
 
     fn notes(&self, all: &[PlanContext<'_>]) -> Vec<String> {
         let (ramps_ns, budget_ns) = (self.ramps_ns(all), all[0].budget_ns);
-        let too_long = (ramps_ns >= budget_ns).then(|| {
+        let too_long = (ramps_ns >= budget_ns && !all[0].is_time_free()).then(|| {
             format!(
                 "starting the streams of scale one after the other takes {} in all, more than the budget of {}: a shorter \
                  --stagger takes less",
@@ -105,7 +108,7 @@ fn grid(context: &PlanContext<'_>) -> Grid {
         (true, _) => options.budget_source == BudgetSource::Requested,
         (false, is_pass) => !is_pass || options.budget_source == BudgetSource::Requested,
     };
-    if is_limited && !in_run {
+    if is_limited && !in_run && !context.is_time_free() {
         shorten(&mut grid, context);
     }
     grid
@@ -120,7 +123,7 @@ fn shorten(grid: &mut Grid, context: &PlanContext<'_>) {
         let share_ns = budget_ns / grid.cells(ops).max(1);
         let most = u64::from(grid.streams.iter().max().copied().unwrap_or(1).saturating_sub(1)).max(1);
         // In steps of 100 ms, so that the plan reads well.
-        let fitting_ns = share_ns / RAMP_SHARE / most / 100_000_000 * 100_000_000;
+        let fitting_ns = share_ns / u64::from(ROUNDS) / RAMP_SHARE / most / 100_000_000 * 100_000_000;
         grid.stagger_ns = grid.stagger_ns.min(fitting_ns);
     }
     if options.block_bytes.is_none() {
@@ -136,8 +139,8 @@ fn shorten(grid: &mut Grid, context: &PlanContext<'_>) {
             stagger_ns => format!("streams started {} apart", Nanos(stagger_ns)),
         };
         grid.note = Some(format!(
-            "scale was shortened to fit the budget: block sizes {}, {starts} (the whole grid has {} block sizes and \
-             {}); --bs, --stagger or a larger --budget give more",
+            "scale was shortened to fit the budget: block sizes {}, {starts} (in full: {} block sizes, streams started {} \
+             apart); --bs, --stagger or a larger --budget give more",
             sizes.join(", "),
             SIZES.len(),
             Nanos(STAGGER_NS)

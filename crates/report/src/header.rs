@@ -191,8 +191,8 @@ pub(crate) fn draw_status(page: &mut Page, record: &Record) {
 }
 
 /// What the comparisons rest on, said once for all pages.
-const COMPARED: &str = "Ratios are those of rounds that both sides had, with 95 % intervals (Student's t); what is said to \
-                        differ is corrected for the number of comparisons on its page (Holm).";
+const COMPARED: &str = "Ratios compare cells round by round, and what is said to differ does so at 5 % after correction for \
+                        all comparisons of its page (Holm).";
 
 /// Notes, comparisons, time, evidence.
 pub(crate) fn draw_end(page: &mut Page, analysis: &Analysis<'_>) {
@@ -209,9 +209,13 @@ pub(crate) fn draw_end(page: &mut Page, analysis: &Analysis<'_>) {
     }
     let observer = &record.observer;
     let higher = observer.why_not_higher.as_ref().map_or(String::new(), |why| format!(" ({why})"));
-    let took = Nanos(record.elapsed_ns);
+    let elapsed = Nanos(record.elapsed_ns);
+    let took = match record.simulated_ns {
+        Some(simulated_ns) => format!("Simulated {} in {elapsed}", Nanos(simulated_ns)),
+        None => format!("Took {elapsed}"),
+    };
     let source = observer.source;
-    page.sentence(Tone::Plain, "", format!("Took {took}. Evidence: {source}{higher}. Record {}.", record.id));
+    page.sentence(Tone::Plain, "", format!("{took}. Evidence: {source}{higher}. Record {}.", record.id));
 }
 
 #[cfg(test)]

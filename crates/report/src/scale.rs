@@ -3,7 +3,7 @@
 
 use crate::cells;
 use crate::chart::{self, Axes, Series};
-use crate::figures::{MISSING, Unit, or_missing, significant};
+use crate::figures::{MISSING, Unit, compared, or_missing, significant};
 use crate::page::{Page, Tone};
 use rdsk_analysis::Analysis;
 use rdsk_analysis::comparison::{Measure, Ratio, TooFew, ratio_of};
@@ -256,21 +256,22 @@ fn draw_starts(page: &mut Page, grid: &Grid<'_>) {
     let points = || grid.lines.iter().flat_map(|line| &line.points);
     let Some(skew_ns) = points().filter_map(|point| point.skew_ns).max() else { return };
     let stagger_ns = points().map(|point| point.cell.workload.stagger_ns).max().unwrap_or(0);
-    let text = match stagger_ns {
-        0 => format!("together; from the first to the last at most {} passed.", Nanos(skew_ns)),
-        asked => format!("{} apart; none began more than {} from its time.", Nanos(asked), Nanos(skew_ns)),
+    let text = match (stagger_ns, skew_ns) {
+        (0, 0) => "together.".into(),
+        (0, skew) => format!("together, within {}.", Nanos(skew)),
+        (asked, skew) => format!("{} apart, each within {} of its planned time.", Nanos(asked), Nanos(skew)),
     };
     page.sentence(Tone::Plain, "  Streams start ", text);
     let ramps = points().filter_map(|point| Some((point, point.ramp?)));
     if let Some((point, ramp)) = ramps.max_by_key(|(_, ramp)| ramp.elapsed_ns) {
         let rate = ramp.bytes_per_s.map_or(String::new(), |rate| {
             let all = point.bytes_per_s().map_or_else(String::new, |rate| {
-                format!(" against {} with all", Unit::MIB_PER_S.figure(rate))
+                format!(", {} with all streams", Unit::MIB_PER_S.figure(rate))
             });
-            format!(", {} MiB/s in the mean{all}", Unit::MIB_PER_S.figure(rate))
+            format!("; {} MiB/s on average{all}", Unit::MIB_PER_S.figure(rate))
         });
         let text = format!(
-            "{} until the last one began ({}){rate}; left out of the rates.",
+            "{} until the last stream started ({}){rate}. The rates leave it out.",
             Nanos(ramp.elapsed_ns),
             label(point.cell)
         );
@@ -331,22 +332,21 @@ fn against(read: &Point<'_>, writes: &Line<'_>) -> Option<Result<Ratio, TooFew>>
         .then(|| ratio_of(write.cell, read.cell, Measure::Together))
 }
 
-/// `With 4 streams, writes are -12 % to -9 % against reads of the same size. The 95 % intervals lie within -14 % to -6 %.`
+/// `With 4 streams, writes are 9 to 12 % slower than reads of the same size (95 % intervals: 6 to 14 % slower).`
 fn draw_direction(page: &mut Page, count: u32, ratios: &[Ratio]) {
-    let least = |of: fn(&Ratio) -> f64| ratios.iter().map(of).reduce(f64::min);
-    let most = |of: fn(&Ratio) -> f64| ratios.iter().map(of).reduce(f64::max);
-    let range = |low: Option<f64>, high: Option<f64>| {
-        let percent = |ratio: f64| format!("{:+.0} %", (ratio - 1.0) * 100.0);
-        let (low, high) = (percent(low?), percent(high?));
-        Some(if low == high { low } else { format!("{low} to {high}") })
+    let percent = |of: fn(&Ratio) -> f64| ratios.iter().map(move |ratio| (of(ratio) - 1.0) * 100.0);
+    let range = |low: fn(&Ratio) -> f64, high: fn(&Ratio) -> f64| {
+        let (low, high) = (percent(low).reduce(f64::min)?, percent(high).reduce(f64::max)?);
+        Some(compared(low, high))
     };
-    let means = range(least(|ratio| ratio.mean), most(|ratio| ratio.mean));
-    let intervals = range(least(|ratio| ratio.low), most(|ratio| ratio.high));
+    let means = range(|ratio| ratio.mean, |ratio| ratio.mean);
+    let intervals = range(|ratio| ratio.low, |ratio| ratio.high);
     let Some((means, intervals)) = means.zip(intervals) else { return };
-    let what = if ratios.len() == 1 { "interval is" } else { "intervals lie within" };
     let text = format!(
-        "With {}, writes are {means} against reads of the same size. The 95 % {what} {intervals}.",
-        streams(count)
+        "With {}, writes are {means} reads of the same size (95 % interval{}: {}).",
+        streams(count),
+        if ratios.len() == 1 { "" } else { "s" },
+        intervals.trim_end_matches(" than").trim_end_matches(" as")
     );
     page.sentence(Tone::Plain, "  ", text);
 }

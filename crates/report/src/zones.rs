@@ -113,7 +113,7 @@ fn draw_bands(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
     }
     page.blank();
     page.line("  Bands of I/Os slower than the main mode:");
-    let heads = ["blocks of", "late by ms", "share", "because of"];
+    let heads = ["blocks of", "late by ms", "share", "cause"];
     page.table_with(&heads, &rows, &[heads.len() - 1]);
 }
 
@@ -171,12 +171,12 @@ fn draw_advice(page: &mut Page, seen: &[(&CellRecord, &Zones)]) {
     let text = match tight {
         Some(bytes) => {
             format!(
-                "blocks of {} are the smallest that are tight: no bands, and a scatter of at most {limit}.",
+                "{} is the smallest block size without bands and with a scatter of at most {limit}.",
                 Bytes(bytes)
             )
         }
         None => {
-            format!("no block size is tight (no bands, and a scatter of at most {limit}): use larger blocks.")
+            format!("every block size has bands or a scatter of more than {limit}: use larger blocks.")
         }
     };
     page.sentence(Tone::Plain, "  Advice: ", text);

@@ -69,7 +69,7 @@ impl Cause {
     pub fn word(self) -> &'static str {
         match self {
             Self::Clock { .. } => "steps of the clock",
-            Self::OtherIo => "others' I/O",
+            Self::OtherIo => "other programs' I/O",
             Self::StartOfPass { .. } => "start of a pass",
             Self::MissedRevolution { .. } => "a missed revolution",
             Self::Periodic { .. } => "periodic",

@@ -106,7 +106,7 @@ fn outcome(ratio: Ratio) -> Outcome {
     if ratio.low >= 1.0 / EQUAL && ratio.high <= EQUAL { Outcome::Equal } else { Outcome::Unclear }
 }
 
-/// `Direct moves 1.02 × as much as buffered. The 95 % interval is 0.99 to 1.05.`
+/// `Direct is 1.02 × as fast as buffered. The 95 % interval is 0.99 to 1.05.`
 fn ratio_text(ratio: Ratio) -> String {
     let (times, interval) = (words::times(ratio.mean), words::interval(ratio.low, ratio.high));
     format!("Direct is {times} as fast as buffered. {interval}")
@@ -148,6 +148,7 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, file, in_rounds, kept_in_memory, read_from_memory, record, with};
+    use rdsk_model::IoPath;
 
     fn cells(op: Op, direct_ns: u64, buffered_ns: u64) -> [CellRecord; 2] {
         let cell = |id, path, ns| in_rounds(fixtures::cell(id, op, path, 1 << 20, 64, ns));
@@ -162,7 +163,7 @@ mod tests {
         assert_eq!(finding.title, "reads: buffered is 2.00 × as fast as direct");
         assert_eq!(
             finding.text,
-            "The 95 % interval is 1.98 to 2.02. It keeps 3.00 × as many requests in flight: readahead fetches the \
+            "The 95 % interval is 1.97 to 2.03. It keeps 3.00 × as many requests in flight: readahead fetches the \
              next blocks before the program requests them."
         );
         assert_eq!(finding.confidence, Confidence::Measured);
@@ -213,7 +214,9 @@ mod tests {
         let [direct, buffered] = cells(Op::Read, 604_000_000, 132_000_000);
         let unclear = fires(RULE, &record(vec![file()], vec![direct.clone(), uneven(buffered)]));
         assert_eq!(unclear.title, "reads: direct and buffered cannot be told apart");
-        assert!(unclear.text.starts_with("106 against 485 MiB/s. Direct is 0.6"), "{}", unclear.text);
+        let expected =
+            "106 against 485 MiB/s. Direct is 0.59 × as fast as buffered. The 95 % interval is 0.2";
+        assert!(unclear.text.starts_with(expected), "{}", unclear.text);
         assert!(unclear.text.ends_with("Only more rounds can tell them apart."), "{}", unclear.text);
         // What both share makes no interval wide.
         let shared = record(vec![file()], cells(Op::Read, 604_000_000, 132_000_000).map(uneven).into());

@@ -17,7 +17,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             .finding(
                 format!("passes over the same positions differ by {}", rdsk_units::percent(size(drift))),
                 format!(
-                    "Pass {} of {} took {} more than is usual at the same positions, pass {} took {} less. Heat, a cache that \
+                    "Pass {} of {} took {} longer than the median at the same positions, pass {} took {} less. Heat, a cache that \
                      filled or emptied, or other I/O on the device changed between them.",
                     drift.slowest + 1,
                     cell.id,

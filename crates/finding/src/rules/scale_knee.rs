@@ -33,16 +33,18 @@ fn finding(op: Op, group: &[(&Line<'_>, &Stop)]) -> Option<Finding> {
     let evidence = group.iter().flat_map(|(line, stop)| {
         let id = line.points.get(stop.knee.index).map_or("", |point| point.cell.id.as_str());
         let gain = format!(
-            "{id}: gain per doubling up to {} streams = {}",
+            "{id}: gain per doubling up to {} streams = {} ({} to {})",
             stop.next_streams,
-            percent(stop.knee.gain)
+            percent(stop.knee.gain),
+            percent(stop.knee.least_gain),
+            percent(stop.knee.most_gain)
         );
         std::iter::once(gain)
             .chain(stop.limit.cause().map(|cause| cause.evidence.clone()).unwrap_or_default())
     });
     let text = format!(
-        "Here {}. With blocks of {}, going from {} to {} changes the rate by {} per doubling. The 95 % interval is {} to \
-         {}; a knee is a gain of less than 10 %.",
+        "Here {}. With blocks of {}, going from {} to {} changes the rate by {} per doubling (95 % interval: {} to {}); a \
+         knee is a gain of less than 10 %.",
         cause.text,
         Bytes(line.block_bytes),
         words::plural(u64::from(stop.streams), "stream"),
@@ -134,7 +136,7 @@ mod tests {
             finding.text
         );
         assert!(
-            finding.text.contains("changes the rate by 2.5 % per doubling. The 95 % interval is "),
+            finding.text.contains("changes the rate by 2.5 % per doubling (95 % interval: 2."),
             "{}",
             finding.text
         );
