@@ -12,6 +12,8 @@ const SIZES: [u64; 8] = [16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512
 const STREAMS: [u32; 3] = [1, 3, 10];
 /// The report's pause between two starts.
 const STAGGER_NS: u64 = 5_000_000_000;
+/// The pause where time is free: streams that start long before the others distort their shares.
+const FREE_STAGGER_NS: u64 = 100_000_000;
 /// Block sizes and stream counts in a whole run.
 const SIZES_IN_RUN: [u64; 2] = [64 << 10, 1 << 20];
 const STREAMS_IN_RUN: [u32; 2] = [1, 4];
@@ -102,7 +104,12 @@ fn grid(context: &PlanContext<'_>) -> Grid {
         if in_run { (&SIZES_IN_RUN[..], &STREAMS_IN_RUN[..]) } else { (&SIZES[..], &STREAMS[..]) };
     let sizes = options.block_bytes.clone().unwrap_or_else(|| sizes.to_vec());
     let streams = options.stream_counts.clone().unwrap_or_else(|| streams.to_vec());
-    let stagger_ns = options.stagger_ns.unwrap_or(if in_run { 0 } else { STAGGER_NS });
+    let default_stagger_ns = match (in_run, context.is_time_free()) {
+        (true, _) => 0,
+        (false, true) => FREE_STAGGER_NS,
+        (false, false) => STAGGER_NS,
+    };
+    let stagger_ns = options.stagger_ns.unwrap_or(default_stagger_ns);
     let mut grid = Grid { sizes, streams, stagger_ns, note: None };
     let is_limited = match (options.runtime_ns.is_some(), options.pass_bytes.is_some()) {
         (true, _) => options.budget_source == BudgetSource::Requested,

@@ -59,14 +59,15 @@ fn draw_group(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
         seen.into_iter().filter(|(cell, _)| !is_of_memory(cell)).collect();
     draw_zones(page, analysis, &of_device);
     draw_bands(page, analysis, &of_device);
-    draw_advice(page, &of_device);
+    for (_, of_target) in by_key(of_device.iter().map(|one| (&one.0.workload.targets, *one))) {
+        draw_advice(page, analysis, &of_target);
+    }
 }
 
 /// The zones of each target, by the block size that shows them best.
 fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) {
     for (_, of_target) in by_key(seen.iter().map(|one| (&one.0.workload.targets, one))) {
-        let scatter = |zones: &Zones| zones.scatter.unwrap_or(f64::INFINITY);
-        let best = of_target.into_iter().min_by(|left, right| scatter(left.1).total_cmp(&scatter(right.1)));
+        let best = of_target.into_iter().min_by(|left, right| left.1.by_clearness(right.1));
         let Some((cell, zones)) = best.filter(|(_, zones)| zones.zones.len() > 1) else { continue };
         page.blank();
         page.line(format!("  {} zones, by {}:", zones.zones.len(), name(record, cell)));
@@ -131,7 +132,7 @@ fn row(record: &Record, cell: &CellRecord, zones: &Zones) -> Vec<String> {
         rate(zones.outer_bytes_per_s),
         rate(zones.inner_bytes_per_s),
         ratio.map_or_else(|| MISSING.into(), significant),
-        zones.scatter.map_or_else(|| MISSING.into(), percent),
+        scatter(zones),
         Unit::MICROSECONDS.figure(zones.outside_ns),
         zones.busy_share.map_or_else(|| MISSING.into(), |share| significant(share * 100.0)),
         cells::verdict_word(cell),
@@ -159,8 +160,14 @@ fn draw_curve(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
     chart::draw(page, &series, &axes);
 }
 
-/// The smallest block size whose samples agree, among those measured more than once.
-fn draw_advice(page: &mut Page, seen: &[(&CellRecord, &Zones)]) {
+/// The scatter; besides it, I/Os may be late by as much as a band.
+fn scatter(zones: &Zones) -> String {
+    let around = zones.scatter.map_or_else(|| MISSING.into(), percent);
+    if zones.latency_bands.is_some() { format!("{around} + bands") } else { around }
+}
+
+/// The smallest block size of a target whose samples agree, among those measured more than once.
+fn draw_advice(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) {
     let repeated: Vec<&Zones> =
         seen.iter().map(|(_, zones)| *zones).filter(|zones| zones.passes >= FEW_PASSES).collect();
     if repeated.is_empty() {
@@ -179,5 +186,7 @@ fn draw_advice(page: &mut Page, seen: &[(&CellRecord, &Zones)]) {
             format!("every block size has bands or a scatter of more than {limit}: use larger blocks.")
         }
     };
-    page.sentence(Tone::Plain, "  Advice: ", text);
+    let target = seen.first().and_then(|(cell, _)| cells::target_name(record, cell));
+    let of_target = target.map_or_else(String::new, |name| format!("{name}: "));
+    page.sentence(Tone::Plain, "  Advice: ", format!("{of_target}{text}"));
 }

@@ -11,6 +11,7 @@ pub use positions::{Position, Zone, rotates};
 use positions::{Places, places};
 use rdsk_model::{CellRecord, Record};
 use rdsk_stats::{ChangeOptions, change_points, friedman_p_value, median};
+use std::cmp::Ordering;
 
 /// The part of the positions at either end that the outer and the inner rate are taken from.
 const END_SHARE: usize = 10;
@@ -81,6 +82,14 @@ impl Zones {
     /// Whether its samples scatter so little, without bands, that one pass gives the rate.
     pub fn is_tight(&self) -> bool {
         self.latency_bands.is_none() && self.scatter.is_some_and(|scatter| scatter <= TIGHT)
+    }
+
+    /// Puts the one first that shows the zones of a target better: without bands, whose share shifts the medians; then of
+    /// less scatter, an unknown one last; then of larger blocks.
+    pub fn by_clearness(&self, other: &Zones) -> Ordering {
+        let scatter = |zones: &Zones| zones.scatter.unwrap_or(f64::INFINITY);
+        let bands = self.latency_bands.is_some().cmp(&other.latency_bands.is_some());
+        bands.then(scatter(self).total_cmp(&scatter(other))).then(other.block_bytes.cmp(&self.block_bytes))
     }
 }
 
