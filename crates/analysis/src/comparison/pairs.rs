@@ -2,7 +2,9 @@
 
 use super::{Kind, Measure};
 use crate::metrics::{is_of_memory, page_bytes, ran, reached_device};
-use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Op, Record, Sync, VerdictCode, Workload};
+use rdsk_model::{
+    CacheState, CellRecord, Experiment, IoPath, Op, Pattern, Record, Sync, VerdictCode, Workload,
+};
 use rdsk_stats::enough_ratio;
 
 /// Two cells, and what is asked of them.
@@ -41,7 +43,7 @@ fn paths<'a>(cells: &[&'a CellRecord]) -> Vec<Pair<'a>> {
             // The warm cell measures memory and is not comparable.
             cell.workload.path == IoPath::Buffered
                 && cell.workload.cache != CacheState::Warm
-                && direct.workload.differs_only_in_path(&cell.workload)
+                && direct.workload.differs_only_in_path(&over_span_of(&cell.workload, &direct.workload))
         };
         let buffered = cells.iter().filter(of_device).find(|cell| is_twin(&cell))?;
         Some(Pair::of(Kind::Paths, direct, buffered, Measure::UntilStable))
@@ -89,7 +91,15 @@ fn shifts<'a>(cells: &[&'a CellRecord], page_bytes: u64) -> Vec<Pair<'a>> {
 
 /// Whether a workload is the wanted one but for its seed.
 fn is_like(workload: &Workload, wanted: &Workload) -> bool {
-    *workload == Workload { seed: workload.seed, ..wanted.clone() }
+    over_span_of(workload, wanted) == Workload { seed: workload.seed, ..wanted.clone() }
+}
+
+/// A sequential workload as if its span were that of another: both go on from the same offset, and a slower one may have
+/// been given fewer bytes. Random I/O over another span has other seeks, so its span stays.
+fn over_span_of(workload: &Workload, other: &Workload) -> Workload {
+    let is_sequential = workload.pattern == Pattern::Sequential && workload.points.is_none();
+    let span_bytes = if is_sequential { other.span_bytes } else { workload.span_bytes };
+    Workload { span_bytes, ..workload.clone() }
 }
 
 /// Whether no write touches more pages than its size needs.

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Analysis;
 use crate::fixtures::{self, disk, in_rounds, kept_in_memory, make_durable, record, with};
-use rdsk_model::{IoPath, StreamResult};
+use rdsk_model::{IoPath, Pattern, StreamResult};
 use rdsk_stats::rng::SplitMix64;
 
 const SECOND: u64 = 1_000_000_000;
@@ -68,6 +68,21 @@ fn few_rounds_and_few_ios_are_too_few() {
     let too_few = only(&paths(direct, buffered)).unwrap_err();
     assert_eq!(too_few.words(), "1 round on both sides, and a comparison needs 3");
     assert_eq!(TooFew::Ios(3).words(), "3 I/Os on one side, and a comparison needs 4");
+}
+
+#[test]
+fn sequential_cells_may_have_other_spans_and_random_ones_not() {
+    let found = |pattern, span_bytes| {
+        let of = |id, path, span_bytes| {
+            with(in_rounds(reads(id, path, SECOND)), |cell| {
+                (cell.workload.pattern, cell.workload.span_bytes) = (pattern, span_bytes);
+            })
+        };
+        let record = paths(of("d", IoPath::Direct, 1 << 30), of("b", IoPath::Buffered, span_bytes));
+        Analysis::of(&record).comparisons(Kind::Paths).count()
+    };
+    assert_eq!(found(Pattern::Sequential, 1 << 32), 1);
+    assert_eq!((found(Pattern::Random, 1 << 32), found(Pattern::Random, 1 << 30)), (0, 1));
 }
 
 #[test]

@@ -255,14 +255,14 @@ mod tests {
         let [direct, buffered] = cells(Op::Write, 500_000_000, 500_000_000);
         let whole = kept_in_memory(buffered, 20_000_000, 1_000_000_000);
         let memory = with(in_rounds(whole), |cell| {
-            cell.evidence.process.read_bytes = Some(32 << 20);
+            cell.evidence.process.read_bytes = Some(u64::from(fixtures::ROUNDS) * (32 << 20));
         });
         let finding = fires(RULE, &record(vec![file()], vec![direct.clone(), memory.clone()]));
         assert_eq!(finding.title, "writes: direct is 2.00 × as fast as buffered, until stable");
-        assert!(finding.text.contains("read 32 MiB first"), "{}", finding.text);
+        assert!(finding.text.contains("read 32 MiB first in each pass"), "{}", finding.text);
         let passes = with(memory.clone(), |cell| {
             cell.experiment = Experiment::Paths;
-            cell.result.visits = vec![rdsk_model::Visit::default(); 4];
+            cell.evidence.process.read_bytes = Some(u64::from(fixtures::ROUNDS) * (8 << 20));
         });
         let direct_passes = with(direct.clone(), |cell| cell.experiment = Experiment::Paths);
         let finding = fires(RULE, &record(vec![file()], vec![direct_passes, passes]));
