@@ -1,5 +1,8 @@
-//! `cargo xtask campaign NAME`: series of tests that take too long for every change. A campaign runs test programs with
-//! everything enabled, and turns the notes that they leave into a page under docs/campaigns.
+//! `cargo xtask campaign NAME`: series of tests that take too long for every change, or need a quiet machine. A campaign runs
+//! test programs with everything enabled, and turns the notes that they leave, or what they print, into a page under
+//! docs/campaigns.
+
+mod timing;
 
 use crate::programs::text_of;
 use crate::{step, suite, tools};
@@ -24,13 +27,25 @@ struct Campaign {
     limit_s: u64,
 }
 
-const CAMPAIGNS: &[Campaign] = &[Campaign {
-    name: "guest",
-    about: "every scenario in a virtual machine with md, LVM, device mapper, NVMe and SCSI, the extended ones too",
-    cargo: "test -p rdsk --test guest --no-fail-fast -- --test-threads=1 --nocapture",
-    needs: "root,guest",
-    limit_s: 3 * 3600,
-}];
+const CAMPAIGNS: &[Campaign] = &[
+    Campaign {
+        name: "guest",
+        about: "every scenario in a virtual machine with md, LVM, device mapper, NVMe and SCSI, the extended ones too",
+        cargo: "test -p rdsk --test guest --no-fail-fast -- --test-threads=1 --nocapture",
+        needs: "root,guest",
+        limit_s: 3 * 3600,
+    },
+    Campaign {
+        name: TIMING,
+        about: "the tests that another program on the machine can fail: times, rates and depths that only a quiet one shows",
+        cargo: "--test timing --no-fail-fast -- --ignored --test-threads=1",
+        needs: "root",
+        limit_s: 3600,
+    },
+];
+
+/// The campaign whose results are what test programs print, instead of notes.
+const TIMING: &str = "timing";
 
 /// One line of the notes: group, name, result, seconds.
 type Note<'t> = [&'t str; 4];
@@ -50,6 +65,14 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
     };
     let campaign = CAMPAIGNS.iter().find(|campaign| campaign.name == name);
     let campaign = campaign.with_context(|| format!("there is no campaign \"{name}\""))?;
+    let page = root.join("docs/campaigns").join(format!("{}.md", campaign.name));
+    let today = text_of(Command::new("date").args(["-u", "+%F"]))?;
+    if campaign.name == TIMING {
+        let (text, code) = timing::run(root, campaign, today.trim())?;
+        crate::write(&page, &text)?;
+        println!("results in {}", page.display());
+        return Ok(code);
+    }
     let notes_path =
         root.join("target").join(format!("campaign-{}-{}.txt", campaign.name, std::process::id()));
     crate::write(&notes_path, "")?;
@@ -69,8 +92,6 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
     let failure = suite::failure_of(ending);
     let ending = failure.as_deref().unwrap_or("yet it passed");
     ensure!(!notes.is_empty(), "the campaign left no notes ({ending})");
-    let today = text_of(Command::new("date").args(["-u", "+%F"]))?;
-    let page = root.join("docs/campaigns").join(format!("{}.md", campaign.name));
     crate::write(&page, &draw(campaign, today.trim(), &notes, failure.as_deref()))?;
     println!("{} results in {}", notes.len(), page.display());
     Ok(if failure.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

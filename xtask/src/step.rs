@@ -151,48 +151,44 @@ mod tests {
 
     #[test]
     fn lines_and_status_arrive() {
-        let (ending, lines, _) = shell("echo one; echo two", Duration::from_secs(20), false);
+        let (ending, lines, _) = shell("echo one; echo two", Duration::from_secs(200), false);
         assert_eq!((ending, lines), (Ending::Succeeded, vec!["one".to_owned(), "two".to_owned()]));
-        let (ending, _, _) = shell("exit 3", Duration::from_secs(20), false);
+        let (ending, _, _) = shell("exit 3", Duration::from_secs(200), false);
         assert!(matches!(ending, Ending::Failed(status) if status.code() == Some(3)));
     }
 
     #[test]
     fn standard_input_is_empty() {
-        let (ending, lines, _) = shell("cat; echo end", Duration::from_secs(20), false);
+        let (ending, lines, _) = shell("cat; echo end", Duration::from_secs(200), false);
         assert_eq!((ending, lines), (Ending::Succeeded, vec!["end".to_owned()]));
     }
 
     #[test]
     fn a_child_that_hangs_is_ended_with_what_it_started() {
         let script = "sleep 1000 & echo $!; wait";
-        let (ending, lines, took) = shell(script, Duration::from_millis(300), false);
+        let (ending, lines, took) = shell(script, Duration::from_secs(3), false);
         assert!(matches!(ending, Ending::TimedOut(_)), "{ending:?}");
-        assert!(took < Duration::from_secs(30), "{took:?}");
+        assert!(took < Duration::from_secs(300), "{took:?}");
         let grandchild = std::path::Path::new("/proc").join(&lines[0]).join("stat");
         // A signal takes effect a moment later, and an ended process that nobody waited for yet is a zombie, state Z.
         let ended = || {
             let text = std::fs::read_to_string(&grandchild).unwrap_or_else(|_| "gone (gone) Z".into());
             text.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))
         };
-        let deadline = Instant::now() + GRACE;
-        while !ended() && Instant::now() < deadline {
-            thread::sleep(TICK);
-        }
-        assert!(ended(), "process {} lives on", lines[0]);
+        assert!(holds_within(20 * GRACE, ended), "process {} lives on", lines[0]);
     }
 
     #[test]
     fn an_interruption_ends_the_child() {
         let (ending, _, took) = shell("sleep 1000", Duration::from_secs(900), true);
         assert_eq!(ending, Ending::Interrupted);
-        assert!(took < Duration::from_secs(30), "{took:?}");
+        assert!(took < Duration::from_secs(300), "{took:?}");
     }
 
     #[test]
     fn somebody_who_keeps_the_pipe_open_does_not_hang_us() {
-        let (ending, _, took) = shell("setsid sleep 12 & exit 0", Duration::from_secs(900), false);
+        let (ending, _, took) = shell("setsid sleep 60 & exit 0", Duration::from_secs(900), false);
         assert_eq!(ending, Ending::Succeeded);
-        assert!(took < Duration::from_secs(11), "{took:?}");
+        assert!(took < Duration::from_secs(55), "{took:?}");
     }
 }

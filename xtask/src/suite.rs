@@ -39,7 +39,7 @@ const STEPS: &[(&str, &[&str], u64)] = &[
     ("clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], 1800),
     ("build", &["test", "--workspace", "--no-run"], 1800),
     ("test", &["test", "--workspace", "--no-fail-fast"], 1800),
-    ("reports", &["xtask", "docs", "--check"], 300),
+    ("reports", &["xtask", "docs", "--check"], 600),
     ("doc", &["doc", "--no-deps", "--workspace"], 900),
 ];
 
@@ -119,7 +119,7 @@ fn summary(done: &[Done], mut counts: TestCounts, skips: &[String], strictness: 
         }
     }
     if counts.ignored > 0 {
-        println!("marked #[ignore], so run by other tests or by hand: {}", counts.ignored);
+        println!("marked #[ignore], so run by a campaign, by other tests or by hand: {}", counts.ignored);
     }
     let failed: Vec<&str> = done.iter().filter(|step| step.failure.is_some()).map(|step| step.name).collect();
     if !failed.is_empty() {

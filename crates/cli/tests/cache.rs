@@ -1,16 +1,18 @@
 //! Truth: memory and holes never pass for a disk. Files on a real ext4 filesystem, the kernel's own counters beside
 //! rdsk's.
 
+#![allow(clippy::print_stderr, reason = "a test that was disturbed says so")]
+
 mod support;
 
-use rdsk_testkit::{BlkioThrottle, Limits, Need, requires};
+use rdsk_testkit::{BlkioThrottle, Limits, LoopDevice, Need, requires};
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
 use std::path::Path;
 use std::process::Command;
 use support::{
     Counted, MIB, assert_near, brief, cached_bytes, cell, count, device, figure, finding_on, findings,
-    on_ext4, on_ext4_in_memory, rdsk, record_of, tool, verdict, word, write_file,
+    on_ext4, on_ext4_in_memory, rdsk, record_of, tool, verdict, word, write_file, write_paths,
 };
 
 const NEEDS: [Need; 3] = [Need::Root, Need::Loop, Need::Ext4];
@@ -22,8 +24,8 @@ fn read_paths(file: &Path) -> Value {
     record_of(rdsk(&[&"paths", &file, &"--rw", &"read", &"--bytes", &"16M", &"--budget", &"10s"]))
 }
 
-/// The device takes 64 MiB/s from whoever submits, and lies in memory, so that the flush of 64 MiB has a known time: a
-/// second.
+/// The device takes 64 MiB/s from whoever submits, and lies in memory. That its flush then has a known time is seen by
+/// timing/cache.rs.
 #[test]
 fn buffered_write_is_memory_until_it_is_stable() {
     if !requires(&[NEEDS[0], NEEDS[1], NEEDS[2], Need::BlkioThrottle]) {
@@ -33,19 +35,7 @@ fn buffered_write_is_memory_until_it_is_stable() {
         let limits = Limits { write_bps: Some(64 * MIB), ..Limits::default() };
         let throttle = BlkioThrottle::new(disk.major_minor(), limits).expect("requires() found throttles");
         let before = Counted::now(disk);
-        let arguments: [&dyn AsRef<std::ffi::OsStr>; 10] = [
-            &"paths",
-            &directory,
-            &"--rw",
-            &"write",
-            &"--size",
-            &"64M",
-            &"--bytes",
-            &"64M",
-            &"--budget",
-            &"30s",
-        ];
-        let record = record_of(throttle.command(rdsk(&arguments)));
+        let record = record_of(throttle.command(write_paths(directory)));
         let counted = Counted::now(disk).since(before);
 
         let buffered = cell(&record, "paths/write/buffered");
@@ -58,13 +48,6 @@ fn buffered_write_is_memory_until_it_is_stable() {
         let [to_return_ns, to_close_ns, to_stable_ns] = ["to_return_ns", "to_close_ns", "to_stable_ns"]
             .map(|name| figure(buffered, &format!("/result/{name}")));
         assert!(to_return_ns <= to_close_ns && to_close_ns <= to_stable_ns, "{}", brief(buffered));
-        assert!(
-            to_return_ns < 0.5 * to_stable_ns,
-            "{to_return_ns} ns to return, {to_stable_ns} ns until stable"
-        );
-        // The kernel's own threads may write a part outside the limit, which makes it faster than a second.
-        assert!((0.5e9..2.5e9).contains(&to_stable_ns), "{to_stable_ns} ns for 64 MiB at 64 MiB/s");
-
         let stable_bytes = figure(device(buffered, disk), "/write_bytes");
         assert_near("device bytes until stable", stable_bytes, bytes as f64, 0.02);
         // The file was made once, and every pass reached the device: the kernel's count from outside says so too.
@@ -146,44 +129,59 @@ fn warm_reads_are_memory_and_cold_ones_are_proved_cold() {
         let file = directory.join("data");
         write_file(&file, 16 * MIB);
         // All of it is in memory when rdsk begins: a cold cell that does nothing about it reads nothing. The kernel may have
-        // taken a page back by itself, but not every time.
+        // taken a page back by itself, at any time, but not every time.
         let is_cached = |_| {
             std::fs::read(&file).expect("it was just written");
             cached_bytes(&file) == 16 * MIB
         };
         assert!((0..3).any(is_cached), "what was just read is cached");
-        let before = Counted::now(disk);
-        let record = read_paths(&file);
-        let counted = Counted::now(disk).since(before);
-
-        let warm = cell(&record, "paths/read/cached");
-        assert_eq!(verdict(warm), "page-cache", "{}", brief(warm));
-        assert!(figure(warm, "/verdict/device_share") <= 0.02, "{}", brief(warm));
-        assert!(word(warm, "/verdict/text").contains('%'), "the share is said: {}", warm["verdict"]);
-        let visits = warm["result"]["visits"].as_array().expect("a cell lists its visits");
-        for visit in visits {
-            assert_eq!(count(visit, "/cache/cached_bytes"), 16 * MIB);
-        }
-
-        let cold = cell(&record, "paths/read/buffered");
-        assert_eq!(verdict(cold), "device", "{}", brief(cold));
-        assert_eq!(word(cold, "/workload/cache"), "cold");
-        assert_eq!(count(cold, "/evidence/page_cache/before/cached_bytes"), 0);
-        assert_eq!(count(cold, "/evidence/page_cache/after/cached_bytes"), count(cold, "/result/bytes"));
-        let visits = cold["result"]["visits"].as_array().expect("a cell lists its visits");
-        assert!(!visits.is_empty());
-        for visit in visits {
-            assert_eq!(count(visit, "/cache/cached_bytes"), 0);
-        }
-        let from_device = count(device(cold, disk), "/read_bytes");
-        assert_near("cold bytes", from_device as f64, figure(cold, "/result/bytes"), 0.02);
-        // Both cold and direct passes show in the kernel's count from outside, and warming once at most.
-        let direct = count(cell(&record, "paths/read/direct"), "/result/bytes");
-        let least = count(cold, "/result/bytes") + direct;
-        assert!(counted.read_bytes >= least, "{counted:?}, at least {least}");
-        assert!(counted.read_bytes <= least + 3 * 16 * MIB, "{counted:?}, at least {least}");
-        assert!(findings(&record, "cold-not-reached").is_empty());
+        assert!(
+            (0..4).any(|_| is_warm_and_cold(&file, disk)),
+            "the kernel took pages back in each of four runs"
+        );
     });
+}
+
+/// Whether warm reads came from memory and cold ones from the device, as far as the kernel took no page back meanwhile; where
+/// it did, memory holds less than it should, and nothing is said.
+fn is_warm_and_cold(file: &Path, disk: &LoopDevice) -> bool {
+    let before = Counted::now(disk);
+    let record = read_paths(file);
+    let counted = Counted::now(disk).since(before);
+
+    let (warm, cold) = (cell(&record, "paths/read/cached"), cell(&record, "paths/read/buffered"));
+    let cached: Vec<u64> = visits(warm).iter().map(|visit| count(visit, "/cache/cached_bytes")).collect();
+    assert!(!cached.is_empty() && cached.iter().all(|bytes| *bytes <= 16 * MIB), "{cached:?}");
+    let after = count(cold, "/evidence/page_cache/after/cached_bytes");
+    assert!(after <= count(cold, "/result/bytes"), "{}", brief(cold));
+    if after < count(cold, "/result/bytes") || cached.iter().any(|bytes| *bytes < 16 * MIB) {
+        eprintln!("warm reads began with {cached:?} bytes, cold ones left {after}: pages were taken back");
+        return false;
+    }
+    assert_eq!(verdict(warm), "page-cache", "{}", brief(warm));
+    assert!(figure(warm, "/verdict/device_share") <= 0.02, "{}", brief(warm));
+    assert!(word(warm, "/verdict/text").contains('%'), "the share is said: {}", warm["verdict"]);
+
+    assert_eq!(verdict(cold), "device", "{}", brief(cold));
+    assert_eq!(word(cold, "/workload/cache"), "cold");
+    assert_eq!(count(cold, "/evidence/page_cache/before/cached_bytes"), 0);
+    assert!(!visits(cold).is_empty());
+    for visit in visits(cold) {
+        assert_eq!(count(visit, "/cache/cached_bytes"), 0);
+    }
+    let from_device = count(device(cold, disk), "/read_bytes");
+    assert_near("cold bytes", from_device as f64, figure(cold, "/result/bytes"), 0.02);
+    // Both cold and direct passes show in the kernel's count from outside, and warming once at most.
+    let direct = count(cell(&record, "paths/read/direct"), "/result/bytes");
+    let least = count(cold, "/result/bytes") + direct;
+    assert!(counted.read_bytes >= least, "{counted:?}, at least {least}");
+    assert!(counted.read_bytes <= least + 3 * 16 * MIB, "{counted:?}, at least {least}");
+    assert!(findings(&record, "cold-not-reached").is_empty());
+    true
+}
+
+fn visits(cell: &Value) -> &Vec<Value> {
+    cell["result"]["visits"].as_array().expect("a cell lists its visits")
 }
 
 /// The pages of a file on tmpfs are the file: they cannot be dropped, so cold cannot be had, and rdsk must say so

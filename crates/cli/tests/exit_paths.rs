@@ -14,7 +14,11 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// Longer than any of these runs takes on a busy machine.
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_secs(400);
+
+/// A run may take this long to stop on the busiest machine; what it would still have to do takes far longer. How soon it
+/// really ends is in timing/ends.rs.
+const SOON: Duration = Duration::from_secs(60);
 
 /// A run that takes far longer than any test waits.
 const ENDLESS: &[&str] = &["stream", ".", "--size", "16M", "--runtime", "10m"];
@@ -52,7 +56,7 @@ fn a_signal_keeps_what_was_measured() {
         cli::signal(running.pid(), signal).unwrap();
         let run = running.finish(LONG);
         assert_eq!(run.status_code, Some(130), "{signal:?}: {}", run.stderr);
-        assert!(signalled.elapsed() < Duration::from_secs(8), "{signal:?} took {:?}", signalled.elapsed());
+        assert!(signalled.elapsed() < SOON, "{signal:?} took {:?}", signalled.elapsed());
         let (error, _) = error_and_hint(&run);
         assert!(error.contains("signal"), "{error}");
         assert!(!run.stdout.is_empty(), "the page of what was measured is missing");
@@ -71,7 +75,7 @@ fn a_signal_while_the_file_is_made_leaves_none() {
     let scratch = common::scratch();
     let running = start(scratch.path(), &["run", "--size", "4G", "--json", "-"]);
     let began = Instant::now();
-    while test_files(scratch.path()) == 0 && began.elapsed() < Duration::from_secs(60) {
+    while test_files(scratch.path()) == 0 && began.elapsed() < LONG {
         std::thread::sleep(Duration::from_millis(1));
     }
     cli::signal(running.pid(), Signal::INT).unwrap();
@@ -175,11 +179,19 @@ fn a_reader_that_does_not_read_does_not_hold_a_signal_up() {
         None,
         "the document fits into the pipe; the test needs a longer one"
     );
-    let signalled = Instant::now();
+    // It would wait for its reader for ever.
     cli::signal(child.id(), Signal::INT).unwrap();
+    let mut status = None;
+    let has_ended = wait_until(SOON, || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    if !has_ended {
+        child.kill().unwrap();
+    }
     let status = child.wait().unwrap();
+    assert!(has_ended, "the signal was held up");
     assert_eq!(status.code(), Some(130));
-    assert!(signalled.elapsed() < Duration::from_secs(3), "{:?}", signalled.elapsed());
     holds_only(scratch.path(), &[]);
 }
 
@@ -213,7 +225,8 @@ fn on_a_terminal_the_progress_is_shown_and_wiped_away() {
     let last = run.stdout.trim_end().rsplit('\r').next().unwrap();
     assert!(!last.contains("left"), "the line stays: {:?}", run.stdout);
     let redraws = run.stdout.matches("stream/read").count();
-    assert!(redraws < 60, "{redraws} redraws in about two seconds");
+    let most = 30.0 * run.elapsed.as_secs_f64();
+    assert!((redraws as f64) < most, "{redraws} redraws in {:?}", run.elapsed);
     holds_only(scratch.path(), &["page"]);
 }
 

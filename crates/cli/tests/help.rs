@@ -1,4 +1,4 @@
-//! The help texts and the version, word by word, and how quickly they come.
+//! The help texts and the version, word by word.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;
@@ -6,7 +6,6 @@ mod common;
 use common::rdsk;
 use rdsk_testkit::cli;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 #[test]
 fn help_texts() {
@@ -34,41 +33,28 @@ fn help_is_narrow_and_plain() {
 }
 
 #[test]
-fn the_version_answers_within_ten_milliseconds() {
-    let mut times: Vec<Duration> = (0..21)
-        .map(|_| {
-            let began = Instant::now();
-            let output = Command::new(env!("CARGO_BIN_EXE_rdsk")).arg("--version").output().unwrap();
-            assert_eq!(
-                String::from_utf8_lossy(&output.stdout),
-                format!("rdsk {}\n", env!("CARGO_PKG_VERSION"))
-            );
-            began.elapsed()
-        })
-        .collect();
-    times.sort();
-    // The quickest quarter: the machine may be busy with other tests, and a busy machine says nothing about rdsk.
-    assert!(times[5] < Duration::from_millis(10), "{times:?}");
+fn the_version_is_one_line() {
+    let run = rdsk(["--version"]);
+    assert_eq!((run.status_code, run.stderr.as_str()), (Some(0), ""));
+    assert_eq!(run.stdout, format!("rdsk {}\n", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
 fn a_reader_that_has_left_is_a_quiet_end() {
     for line in ["--help", "run --help", "info"] {
         let script = format!("{} {line}; echo $? >&2", env!("CARGO_BIN_EXE_rdsk"));
-        let mut shell = Command::new("sh");
-        // A pipe whose reader is gone before the first byte.
-        let (reader, writer) = std::io::pipe().unwrap();
-        drop(reader);
-        let output = shell
-            .args(["-c", &script])
-            .stdin(Stdio::null())
-            .stdout(writer)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
-            .wait_with_output()
-            .unwrap();
-        assert_eq!(String::from_utf8_lossy(&output.stderr), "0\n", "{line}");
+        let said = || {
+            // A pipe whose reader is gone before the first byte.
+            let (reader, writer) = std::io::pipe().unwrap();
+            drop(reader);
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &script]).stdin(Stdio::null()).stdout(writer).stderr(Stdio::piped());
+            let output = shell.spawn().unwrap().wait_with_output().unwrap();
+            String::from_utf8_lossy(&output.stderr).into_owned()
+        };
+        // `info` looks at every device of the machine, and one that another program takes away meanwhile is an error.
+        let said = (0..5).map(|_| said()).find(|said| !said.starts_with("error: /dev/"));
+        assert_eq!(said.as_deref(), Some("0\n"), "{line}");
     }
 }
 

@@ -262,7 +262,7 @@ fn the_right_identity_writes_and_no_flag_only_reads() {
     let with_directory = word(by_id.path()).to_owned();
     for identity in [backing(&device), by_id.name().to_owned(), with_directory] {
         let before = device.content_hash().unwrap();
-        let line = format!("paths {name} --destroy {identity} --rw write --bytes 4M --runtime 5s");
+        let line = format!("paths {name} --destroy {identity} --rw write --bytes 4M --runtime 5m");
         // The offsets and data follow the seed, which must differ for the content to differ.
         let line = format!("{line} --seed {}", identity.len());
         let answer = ask(&line).expect_code(0);

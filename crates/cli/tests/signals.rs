@@ -5,12 +5,13 @@
 mod checked_run;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use checked_run::{
-    Started, ask, assert_nothing_left, directory, rdsk, start, start_command, test_files, word,
+    ask, assert_nothing_left, directory, in_a_cell, rdsk, start, start_command, test_files, wait_for_file,
+    word,
 };
 use rdsk_testkit::cli::{self, Ended, Run, Signal};
 use rdsk_testkit::{BlkioThrottle, Limits, LoopDevice, Need, requires};
@@ -18,31 +19,9 @@ use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
 const SLOW_FILESYSTEM: [Need; 4] = [Need::Root, Need::Loop, Need::Ext4, Need::BlkioThrottle];
-/// A run may take this long to stop, whatever the load; the cells that it would still have to do take far longer.
-const SOON: Duration = Duration::from_secs(8);
-
-/// Waits until the test file in `place` has `bytes`, and gives its path.
-fn wait_for_file(started: &Started, place: &Path, bytes: u64) -> PathBuf {
-    let mut found = None;
-    started.wait_until("the test file is there", || {
-        found = test_files(place)
-            .into_iter()
-            .find(|file| fs::metadata(file).is_ok_and(|file| file.len() >= bytes));
-        found.is_some()
-    });
-    found.unwrap_or_else(|| {
-        panic!("process {} ended without a test file in {}", started.pid(), place.display())
-    })
-}
-
-/// A long run over a file of 16 MiB in `place`, in the middle of a cell.
-fn in_a_cell(place: &Path, more: &str) -> Started {
-    let line = format!("stream {} --size 16M --runtime 30s --precision 0.1% {more}", word(place));
-    let started = start_command(rdsk(&line));
-    wait_for_file(&started, place, 16 * MIB);
-    started.wait_for_io(4000);
-    started
-}
+/// A run may take this long to stop on the busiest machine; the cells that it would still have to do take far longer. How
+/// soon it really ends is in timing/ends.rs.
+const SOON: Duration = Duration::from_secs(60);
 
 fn assert_interrupted_in_a_cell(record: &Value) {
     assert_eq!(record["status"], "interrupted");
@@ -93,7 +72,8 @@ fn each_signal_ends_the_making_of_the_file() {
     let device = LoopDevice::builder().size(128 * MIB).create().unwrap();
     device.mkfs_ext4("slow").unwrap();
     let mount = device.mount().unwrap();
-    let limits = Limits { write_bps: Some(4 * MIB), ..Limits::default() };
+    // To make the whole file would take two minutes.
+    let limits = Limits { write_bps: Some(MIB / 2), ..Limits::default() };
     let throttle = BlkioThrottle::new(device.major_minor(), limits).unwrap();
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let line = format!("run {} --size 64M --json -", word(mount.path()));
@@ -118,8 +98,8 @@ fn a_disk_that_is_stuck_does_not_keep_the_last_words() {
     let device = LoopDevice::builder().size(64 * MIB).create().unwrap();
     device.mkfs_ext4("stuck").unwrap();
     let mount = device.mount().unwrap();
-    // A block of 1 MiB takes eight seconds, in which no signal reaches the thread that waits for it.
-    let limits = Limits { write_bps: Some(MIB / 8), ..Limits::default() };
+    // A block of 1 MiB takes two minutes, in which no signal reaches the thread that waits for it.
+    let limits = Limits { write_bps: Some(MIB / 128), ..Limits::default() };
     let throttle = BlkioThrottle::new(device.major_minor(), limits).unwrap();
     let documents = directory();
     let document = documents.path().join("record.json");
@@ -136,9 +116,10 @@ fn a_disk_that_is_stuck_does_not_keep_the_last_words() {
     started.signal(Signal::INT);
     started.wait_until("the document is there", || document.exists());
     let told = sent.elapsed();
+    assert!(told < SOON, "it was silent for {told:?}");
+    throttle.lift(device.major_minor()).unwrap();
     let run = started.end();
     assert_eq!(run.ended, Ended::Exited(130), "{}", run.stderr);
-    assert!(told < Duration::from_secs(3), "it was silent for {told:?}: {}", run.stderr);
     assert!(run.stderr.contains("error: "), "{}", run.stderr);
     let record: Value = serde_json::from_str(&fs::read_to_string(&document).unwrap()).unwrap();
     assert_eq!(checked_run::contract::complaints(&record), [""; 0]);
@@ -242,9 +223,9 @@ fn the_record_says_that_an_orphan_was_removed() {
 #[test]
 fn two_runs_in_one_directory_leave_each_other_alone() {
     let place = directory();
-    let line = format!("stream {} --rw read --size 16M --precision 0.1%", word(place.path()));
+    let line = format!("stream {} --rw read --size 4M --precision 0.1%", word(place.path()));
     let long = start(&format!("{line} --runtime 8s"));
-    let file = wait_for_file(&long, place.path(), 16 * MIB);
+    let file = wait_for_file(&long, place.path(), 4 * MIB);
     let short = ask(&format!("{line} --runtime 100ms")).expect_code(0);
     assert_eq!(short.record["notes"].as_array().map(Vec::len), Some(0), "{}", short.said());
     assert_eq!(test_files(place.path()), [file], "the second run took the first one's file, or left its own");
@@ -252,7 +233,7 @@ fn two_runs_in_one_directory_leave_each_other_alone() {
     // It read to the end of its time, more than once over the file.
     let whole = |cell: &Value| {
         let result = &cell["result"];
-        result["bytes"].as_u64() > Some(16 * MIB) && result["stop"] == "budget"
+        result["bytes"].as_u64() > Some(4 * MIB) && result["stop"] == "budget"
     };
     assert!(long.cells().iter().all(whole), "{}", long.said());
     assert_nothing_left(place.path());

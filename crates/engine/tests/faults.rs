@@ -7,7 +7,7 @@ mod common;
 use common::{PAGE, destroying, file_of, job, millis, ops, random, reading, visit, visit_with, writing};
 use rdsk_engine::{Control, Ended, Engine as _, EngineError, Flow, Progress, RealEngine};
 use rdsk_model::{CacheState, EngineKind, IoPath, Op, Workload};
-use rdsk_testkit::{BlkioThrottle, LoopDevice, Need, requires};
+use rdsk_testkit::{LoopDevice, Need, requires};
 use std::time::{Duration, Instant};
 
 const ENGINES: [(EngineKind, u32); 4] =
@@ -56,7 +56,7 @@ fn other_streams_go_on() {
             streams: 2,
             ..Workload::sequential_read(16 << 20)
         };
-        let (_, run, _) = visit(&job(&workload, &claims, millis(100)));
+        let (_, run, _) = visit(&job(&workload, &claims, millis(1000)));
         assert_eq!((run.ended, run.errors.len()), (Ended::OutOfTime, 1), "{engine}");
         assert!(run.streams[0].ops > 0);
         assert_eq!(run.streams[1].ops, 0);
@@ -111,26 +111,14 @@ fn the_stop_flag_ends_a_throttled_wait() {
     if !requires(&[Need::Root, Need::Loop, Need::BlkioThrottle, Need::IoUring]) {
         return;
     }
-    let device = LoopDevice::builder().size(16 << 20).create().unwrap();
-    let limits = rdsk_testkit::Limits { read_iops: Some(16), ..rdsk_testkit::Limits::default() };
-    let throttle = BlkioThrottle::new(device.major_minor(), limits).unwrap();
     for (engine, queue_depth) in ENGINES {
-        let claims = [reading(device.path())];
-        let workload = random(16 << 20, engine, queue_depth);
-        let job = job(&workload, &claims, millis(30_000));
-        let inside = throttle.enter_current_thread().unwrap();
-        let stop = job.stop.clone();
-        let raiser = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(600));
-            stop.raise();
-            Instant::now()
-        });
-        let (_, run, _) = visit(&job);
-        drop(inside);
-        let late = raiser.join().unwrap().elapsed();
+        let (run, late) = common::stopped_in_a_throttled_wait(engine, queue_depth);
         assert_eq!(run.ended, Ended::Interrupted, "{engine}");
-        assert!(late < Duration::from_secs(1), "{engine}: {late:?} after the flag");
-        assert!(run.ops > 0 && run.ops < 200, "{engine}: {} I/Os", run.ops);
+        // Without the flag it would go on for ten minutes. How soon it ends is in timing.rs.
+        assert!(late < Duration::from_secs(60), "{engine}: {late:?} after the flag");
+        // The kernel lets a tenth of a second's worth through at once, and what is in flight is waited for.
+        let most = 16.0 * (run.elapsed_ns as f64 / 1e9 + 0.2) + f64::from(queue_depth);
+        assert!(run.ops > 0 && run.ops as f64 <= most, "{engine}: {} I/Os, {most}", run.ops);
     }
 }
 
@@ -198,10 +186,10 @@ fn a_panicking_control_stops_the_streams() {
     let workload = Workload { path: IoPath::Buffered, ..random(1 << 20, EngineKind::Sync, 1) };
     let begin = Instant::now();
     let result = std::panic::catch_unwind(|| {
-        visit_with(RealEngine::default(), &job(&workload, &claims, millis(30_000)), &mut Panics)
+        visit_with(RealEngine::default(), &job(&workload, &claims, millis(600_000)), &mut Panics)
     });
     assert!(result.is_err());
-    assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
 }
 
 #[test]
@@ -215,7 +203,7 @@ fn cold_cycles_end_by_themselves() {
             ..random(64 * PAGE, engine, queue_depth)
         };
         assert_eq!(rdsk_engine::capacity(&workload), 64);
-        let (_, run, _) = visit(&job(&workload, &claims, millis(2000)));
+        let (_, run, _) = visit(&job(&workload, &claims, millis(600_000)));
         assert_eq!((run.ended, run.ops), (Ended::Complete, 64));
     }
 }

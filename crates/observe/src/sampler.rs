@@ -134,6 +134,8 @@ mod tests {
     use super::*;
     use crate::diskstat::parse_stat;
     use crate::kernel::tests::{RealClock, write};
+    use rdsk_model::StopFlag;
+    use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Instant;
 
     const WIDTH_NS: u64 = 5_000_000;
@@ -144,16 +146,40 @@ mod tests {
         Sampled { file: Arc::new(StatFile::open(path).unwrap()), first: parse_stat(text).unwrap() }
     }
 
+    /// A clock that counts how often it is read.
+    struct CountedClock {
+        inner: RealClock,
+        readings: AtomicU64,
+    }
+
+    impl Clock for CountedClock {
+        fn now_ns(&self) -> u64 {
+            self.readings.fetch_add(1, Ordering::Relaxed);
+            self.inner.now_ns()
+        }
+
+        fn sleep_until_ns(&self, at_ns: u64, stop: &StopFlag) {
+            self.inner.sleep_until_ns(at_ns, stop);
+        }
+    }
+
     #[test]
     fn the_series_adds_up_to_the_last_sample() {
         let directory = tempfile::tempdir().unwrap();
-        let clock = Arc::new(RealClock::default());
+        let clock = Arc::new(CountedClock { inner: RealClock::default(), readings: AtomicU64::new(0) });
         let device = device(directory.path(), "10 0 80 0 0 0 0 0 0 0 0");
         let begin_ns = clock.now_ns();
         let sampler = Sampler::start(vec![device], begin_ns, WIDTH_NS, clock.clone());
-        std::thread::sleep(Duration::from_millis(60));
+        // A sample reads the clock three times, so that two samples are over after nine readings more.
+        let sampled_twice = || {
+            let before = clock.readings.load(Ordering::Relaxed);
+            assert!(rdsk_testkit::wait_until(Duration::from_secs(120), || {
+                clock.readings.load(Ordering::Relaxed) > before + 9
+            }));
+        };
+        sampled_twice();
         write(&directory.path().join("stat"), "20 0 160 0 5 0 40 0 7 0 0");
-        std::thread::sleep(Duration::from_millis(60));
+        sampled_twice();
         let last = parse_stat("21 0 168 0 5 0 40 0 0 0 0").unwrap();
         let end_ns = clock.now_ns();
         let sampled = sampler.finish(end_ns, &[Some(last)]);
@@ -177,7 +203,7 @@ mod tests {
             let device = device(directory.path(), "0 0 0 0 0 0 0 0 0 0 0");
             drop(Sampler::start(vec![device], clock.now_ns(), HOUR_NS, Arc::clone(&clock)));
         }
-        assert!(start.elapsed() < Duration::from_secs(10), "each would have slept for an hour");
+        assert!(start.elapsed() < Duration::from_secs(600), "each would have slept for an hour");
         assert_eq!(Arc::strong_count(&clock), 1, "every thread has ended and let go of the clock");
     }
 

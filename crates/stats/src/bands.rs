@@ -319,11 +319,10 @@ mod tests {
     }
 
     #[test]
-    fn many_samples_take_little_time() {
+    fn many_samples_of_noise_have_one_band() {
         let mut noise = seeded(3);
         let samples: Vec<f64> = (0..800_000).map(|_| noise.normal()).collect();
-        let begin = std::time::Instant::now();
+        // How long that takes is in tests/timing.rs.
         assert_eq!(bands(&samples, &BandOptions::default()).bands.len(), 1);
-        assert!(begin.elapsed().as_secs() < 10, "{:?}", begin.elapsed());
     }
 }

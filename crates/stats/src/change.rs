@@ -249,12 +249,11 @@ mod tests {
     }
 
     #[test]
-    fn a_slope_is_a_staircase_with_an_end_and_many_samples_take_little_time() {
+    fn a_slope_is_a_staircase_with_an_end() {
         let slope: Vec<f64> = (0..80_000).map(f64::from).collect();
-        let begin = std::time::Instant::now();
         let seen = change_points(&slope, &ChangeOptions::default());
         assert_eq!(seen.len(), 32);
         assert!(seen.windows(2).all(|pair| pair[0].index < pair[1].index));
-        assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
+        // How long that takes is in tests/timing.rs.
     }
 }

@@ -330,7 +330,7 @@ fn another_file_under_the_same_device_is_noticed() {
     other.as_file().set_len(8 * MIB).unwrap();
     run("losetup", &["--detach", &number]);
     // Another test may have taken the number in the meantime, and gives it back when it ends.
-    let attached = (0..600).any(|_| {
+    let attached = (0..2400).any(|_| {
         let mut losetup = std::process::Command::new("losetup");
         let output = losetup.arg(&number).arg(other.path()).output().unwrap();
         output.status.success() || {
@@ -359,7 +359,7 @@ fn a_claim_is_no_opener() {
     // With any opener left, the kernel would only mark the device and detach it at the last close.
     run("losetup", &["--detach", device.path().to_str().unwrap()]);
     // A program that another test starts may have the descriptor above for a moment; a Claim would keep it.
-    let detached = (0..100).any(|_| {
+    let detached = (0..3000).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(20));
         device.sysfs("loop/backing_file").ok().as_deref() != device.backing_path().to_str()
     });

@@ -18,6 +18,8 @@ use tempfile::TempDir;
 use crate::gpt;
 use crate::tool::{output_of, wait_until};
 
+/// Far longer than the kernel takes on a busy machine.
+const LONG: Duration = Duration::from_secs(30);
 /// How many partitions a device is cut into.
 const PARTITIONS: u64 = 2;
 
@@ -300,7 +302,7 @@ impl LoopDevice {
         let nodes: Vec<PathBuf> = (1..=PARTITIONS)
             .map(|number| PathBuf::from(format!("{}p{number}", self.path.display())))
             .collect();
-        if !wait_until(Duration::from_secs(5), || nodes.iter().all(|node| node.exists())) {
+        if !wait_until(LONG, || nodes.iter().all(|node| node.exists())) {
             return Err(io::Error::new(io::ErrorKind::TimedOut, format!("no nodes for {nodes:?}")));
         }
         Ok(nodes)
@@ -330,14 +332,14 @@ impl Drop for LoopDevice {
         }
         // A partition that another program is reading, to find a disk by its name, is busy.
         let delete = || output_of(Command::new("partx").arg("--delete").arg(&self.path));
-        if *self.partitioned.get_mut() && !wait_until(Duration::from_secs(5), || delete().is_ok()) {
+        if *self.partitioned.get_mut() && !wait_until(LONG, || delete().is_ok()) {
             eprintln!("cannot remove the partitions of {}", self.path.display());
         }
         if let Err(error) = output_of(Command::new("losetup").arg("--detach").arg(&self.path)) {
             eprintln!("cannot detach {}: {error}", self.path.display());
         }
         // While the device is open the kernel only marks it, and detaches it at the last close.
-        if !wait_until(Duration::from_secs(5), || !self.is_attached()) {
+        if !wait_until(LONG, || !self.is_attached()) {
             eprintln!("{} is still in use and stays attached until that ends", self.path.display());
         }
     }

@@ -6,7 +6,7 @@
 use rdsk_disk::{Device, Op};
 use rdsk_testkit::cli::Signal;
 use rdsk_testkit::fusedisk::{Counts, Extra, RequestOutcome, Served, Stall, WriteCache};
-use rdsk_testkit::{Behaviour, FuseDisk, LoopDevice, Need, requires};
+use rdsk_testkit::{Behaviour, FuseDisk, LoopDevice, Need, requires, wait_until};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
@@ -19,6 +19,8 @@ const LOOP: [Need; 3] = [Need::Root, Need::Fuse, Need::Loop];
 const MIB: u64 = 1 << 20;
 const MS: u64 = 1_000_000;
 const EIO: i32 = 5;
+/// Longer than anything here takes on a busy machine.
+const LONG: Duration = Duration::from_secs(200);
 
 /// Bytes that no two places share: each 8 bytes hold a number made of their position and `seed`.
 fn pattern(offset: u64, bytes: usize, seed: u64) -> Vec<u8> {
@@ -146,16 +148,20 @@ fn the_log_is_what_was_asked() {
         std::thread::sleep(Duration::from_millis(100));
         disk.counts() == before
     };
-    while !settled() {}
-    disk.clear_log();
-    assert_eq!(disk.counts(), Counts::default());
     let sizes = [512, 4096, 12288, 65536];
-    for index in 0..40_u64 {
-        let bytes = sizes[usize::try_from(index % 4).unwrap()];
-        read_direct(&node, index * 131_072, bytes).unwrap();
-    }
+    // Who looks at the device meanwhile is in the log too; then another attempt counts.
+    let alone = (0..5).any(|_| {
+        while !settled() {}
+        disk.clear_log();
+        assert_eq!(disk.counts(), Counts::default());
+        for index in 0..40_u64 {
+            let bytes = sizes[usize::try_from(index % 4).unwrap()];
+            read_direct(&node, index * 131_072, bytes).unwrap();
+        }
+        disk.log().len() == 40
+    });
+    assert!(alone, "{:?}", disk.counts());
     let log = disk.log();
-    assert_eq!(log.len(), 40);
     for (index, served) in (0_u64..).zip(&log) {
         let bytes = sizes[usize::try_from(index % 4).unwrap()] as u64;
         assert_eq!((served.op, served.offset_bytes, served.bytes), (Op::Read, index * 131_072, bytes));
@@ -204,17 +210,24 @@ fn stalls_come_when_they_should() {
     let behaviour = Behaviour { stall: Some(stall), ..Behaviour::single(MS) };
     let disk = FuseDisk::builder().device(behaviour).mount().unwrap();
     let file = open(disk.file());
-    let start = Instant::now();
     let mut longest = Duration::ZERO;
-    while start.elapsed() < Duration::from_millis(900) {
+    // A reader that loses its processor may miss one, so it reads until it has met four.
+    let met_four = wait_until(LONG, || {
         let before = Instant::now();
         read(&file, 0, 4096).unwrap();
         longest = longest.max(before.elapsed());
-    }
+        stalled(&disk, stall).len() >= 4
+    });
     let stalled = stalled(&disk, stall);
-    assert!((3..=5).contains(&stalled.len()), "{stalled:?}");
+    assert!(met_four, "{stalled:?}");
     assert!(stalled.iter().all(|served| served.end_ns % stall.every_ns <= 2 * MS), "{stalled:?}");
-    assert!(longest >= Duration::from_millis(78), "the reader waited {longest:?} at most");
+    // One at a time waits for each stall.
+    assert!(
+        stalled.windows(2).all(|pair| pair[1].end_ns >= pair[0].end_ns + stall.every_ns - 2 * MS),
+        "{stalled:?}"
+    );
+    let served_ns = stalled.iter().map(|served| served.end_ns - served.arrival_ns).max().unwrap();
+    assert!(longest.as_nanos() >= u128::from(served_ns), "the reader waited {longest:?} at most");
 }
 
 #[test]
@@ -232,7 +245,7 @@ fn every_tenth_request_costs_more() {
 }
 
 #[test]
-fn time_is_what_was_programmed() {
+fn no_time_is_shorter_than_was_programmed() {
     if !requires(&FUSE) {
         return;
     }
@@ -241,16 +254,15 @@ fn time_is_what_was_programmed() {
         .zone_rate(2 * MIB..4 * MIB, 16.0 * 1_048_576.0);
     let disk = FuseDisk::builder().device(behaviour).mount().unwrap();
     let file = open(disk.file());
-    let near = |seen_ns: u64, truth_ns: u64| {
-        assert!(seen_ns >= truth_ns && seen_ns < truth_ns + truth_ns / 5, "{seen_ns} for {truth_ns}");
-    };
-    near(median_ns(|_| drop(read(&file, 0, 4096).unwrap())), 2 * MS);
-    near(median_ns(|_| drop(read(&file, MIB, 4096).unwrap())), 5 * MS);
-    near(median_ns(|_| drop(read(&file, 2 * MIB, 65536).unwrap())), 1_000_000_000 / 256);
-    near(median_ns(|_| file.write_all_at(&[1; 4096], 8192).unwrap()), 2 * MS);
-    near(median_ns(|_| file.sync_all().unwrap()), 6 * MS);
+    // How close the times come is in timing.rs.
+    let no_less = |seen_ns: u64, truth_ns: u64| assert!(seen_ns >= truth_ns, "{seen_ns} for {truth_ns}");
+    no_less(median_ns(|_| drop(read(&file, 0, 4096).unwrap())), 2 * MS);
+    no_less(median_ns(|_| drop(read(&file, MIB, 4096).unwrap())), 5 * MS);
+    no_less(median_ns(|_| drop(read(&file, 2 * MIB, 65536).unwrap())), 1_000_000_000 / 256);
+    no_less(median_ns(|_| file.write_all_at(&[1; 4096], 8192).unwrap()), 2 * MS);
+    no_less(median_ns(|_| file.sync_all().unwrap()), 6 * MS);
     disk.set_behaviour(Behaviour::single(4 * MS));
-    near(median_ns(|_| drop(read(&file, MIB, 4096).unwrap())), 4 * MS);
+    no_less(median_ns(|_| drop(read(&file, MIB, 4096).unwrap())), 4 * MS);
 }
 
 /// Seconds that `threads` readers take for `each` reads of 5 ms.
@@ -272,11 +284,20 @@ fn as_many_at_once_as_programmed() {
     if !requires(&FUSE) {
         return;
     }
-    for (behaviour, rounds) in [(Behaviour::single(5 * MS), 80.0), (Behaviour::parallel(4, 5 * MS), 20.0)] {
+    for (behaviour, servers, rounds) in
+        [(Behaviour::single(5 * MS), 1, 80.0), (Behaviour::parallel(4, 5 * MS), 4, 20.0)]
+    {
         let disk = FuseDisk::builder().device(behaviour).mount().unwrap();
         let seconds = seconds_of_readers(&disk, 8, 10);
         let truth = rounds * 0.005;
-        assert!(seconds >= truth && seconds < truth * 1.4, "{seconds} s, {truth} s were programmed");
+        assert!(seconds >= truth, "{seconds} s, {truth} s were programmed");
+        // At the start of each one, as many are under way as there are servers, and never more.
+        let log = disk.log();
+        let at_once =
+            |at_ns: u64| log.iter().filter(|one| (one.start_ns..one.end_ns).contains(&at_ns)).count();
+        let most = log.iter().map(|served| at_once(served.start_ns)).max();
+        assert_eq!(most, Some(servers));
+        assert!(log.iter().all(|served| served.end_ns - served.start_ns == 5 * MS));
     }
 }
 
@@ -329,7 +350,7 @@ fn a_power_cut_fails_what_is_in_the_device() {
         }
         assert_eq!(reader.join().unwrap().unwrap_err().raw_os_error(), Some(EIO));
     });
-    assert!(start.elapsed() < Duration::from_secs(20));
+    assert!(start.elapsed() < Duration::from_secs(50));
     assert_eq!(disk.log().last().map(|served| served.outcome), Some(RequestOutcome::PowerCut));
     disk.set_behaviour(Behaviour::single(MS));
     read(&open(disk.file()), 0, 4096).unwrap();
@@ -364,8 +385,8 @@ fn models_of_real_devices_run_in_real_time() {
         let done = twin.submit(served.arrival_ns, request);
         assert_eq!((done.start_ns, done.end_ns), (served.start_ns, served.end_ns), "{served}");
     }
-    let late = middle(log.iter().map(|served| served.answered_ns - served.end_ns).collect());
-    assert!(late < MS / 2, "answers come {late} ns late");
+    // How late the answers come is in timing.rs.
+    assert!(log.iter().all(|served| served.answered_ns >= served.end_ns));
 }
 
 /// A disk with its loop device, and the places where they could leave traces.
@@ -433,12 +454,25 @@ fn an_open_file_delays_the_end_and_does_not_hang_it() {
     assert_eq!(read(&file, 0, 10).unwrap(), b"still here");
 }
 
+/// The program. If a test fails before its end, it is told to end and takes its device away.
+struct Program(Child);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        if let Ok(None) = self.0.try_wait() {
+            // Not asserted: a second panic while the first one unwinds would hide it.
+            let _ = rdsk_testkit::cli::signal(self.0.id(), Signal::TERM);
+            let _ = self.0.wait();
+        }
+    }
+}
+
 /// The program with its two lines read: the process, the file, the loop device.
-fn program(options: &[&str]) -> (Child, PathBuf, PathBuf) {
+fn program(options: &[&str]) -> (Program, PathBuf, PathBuf) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fusedisk"));
     command.arg("--loop").args(options).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut child = Program(command.spawn().unwrap());
+    let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
     let mut line = || PathBuf::from(lines.next().expect("it prints two lines").unwrap());
     let (file, device) = (line(), line());
     (child, file, device)
@@ -455,26 +489,24 @@ fn program_obeys_and_cleans_up() {
     let (mut child, file, device) = program(&options);
     let node = open_direct(&device);
     let took_ns = median_ns(|index| drop(read_direct(&node, index * 4096, 4096).unwrap()));
-    assert!((2 * MS..3 * MS).contains(&took_ns), "{took_ns}");
+    assert!(took_ns >= 2 * MS, "{took_ns}");
     open(&file).write_all_at(&[7; 512], 0).unwrap();
-    let mut orders = child.stdin.take().unwrap();
+    let mut orders = child.0.stdin.take().unwrap();
     orders.write_all(b"cut\n").unwrap();
-    let lost = || read(&open(&file), 0, 512).unwrap() == vec![0; 512];
-    assert!((0..200).any(|_| {
-        std::thread::sleep(Duration::from_millis(10));
-        lost()
-    }));
+    // A read that is in the device when the power is cut fails.
+    let lost = || read(&open(&file), 0, 512).is_ok_and(|bytes| bytes == vec![0; 512]);
+    assert!(wait_until(LONG, lost), "the power was not cut");
     drop(node);
     orders.write_all(b"quit\n").unwrap();
-    assert!(child.wait().unwrap().success());
+    assert!(child.0.wait().unwrap().success());
     assert_gone(&file);
     let written = std::fs::read_to_string(&log).unwrap();
     let reads = written.lines().filter(|line| line.starts_with("op=read") && line.contains(" bytes=4096 "));
     assert!(reads.count() >= 41, "{written}");
     for signal in [Signal::INT, Signal::TERM] {
         let (mut child, file, _) = program(&[]);
-        rdsk_testkit::cli::signal(child.id(), signal).unwrap();
-        assert!(child.wait().unwrap().success());
+        rdsk_testkit::cli::signal(child.0.id(), signal).unwrap();
+        assert!(child.0.wait().unwrap().success());
         assert_gone(&file);
     }
 }

@@ -51,7 +51,8 @@ fn scenarios_share_a_boot_and_what_goes_wrong_is_told() {
         catch_unwind(AssertUnwindSafe(|| run(&mut guest, "echo c > /proc/sysrq-trigger"))).unwrap_err();
     let said = said.downcast_ref::<String>().expect("a message");
     assert!(said.contains("Kernel panic") && said.contains("console of the guest"), "{said}");
-    assert!(start.elapsed() < Duration::from_secs(60));
+    // An answer that does not come is waited for twice as long.
+    assert!(start.elapsed() < Duration::from_secs(150));
     drop(guest);
     assert!(processes_of(directory.to_str().unwrap()).is_empty());
     assert!(!directory.exists());
@@ -145,7 +146,7 @@ fact sleepers $(ps | grep -c '[s]leep 300') || fact sleepers 0";
 fn child_that_is_killed_beside_its_guest() {
     let guest = Guest::new().boot();
     println!("GUEST {}", guest.directory().display());
-    std::thread::sleep(Duration::from_secs(120));
+    std::thread::sleep(Duration::from_secs(1200));
 }
 
 #[test]
@@ -166,7 +167,7 @@ fn a_guest_does_not_outlive_a_killed_test() {
     assert_eq!(processes_of(&directory).len(), 1);
     child.kill().unwrap();
     child.wait().unwrap();
-    let gone = rdsk_testkit::wait_until(Duration::from_secs(20), || processes_of(&directory).is_empty());
+    let gone = rdsk_testkit::wait_until(Duration::from_secs(200), || processes_of(&directory).is_empty());
     assert!(gone, "QEMU lives on");
     assert!(Path::new(&directory).starts_with(std::env::temp_dir()));
     // A killed process cannot clean up.

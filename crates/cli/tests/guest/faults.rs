@@ -31,7 +31,7 @@ const FAULTS: &[Fault] = &[
             sd=/dev/$(ls /sys/bus/pseudo/drivers/scsi_debug/adapter0/host*/target*/*/block)
             echo 'start=2048' | partitions $sd
             echo '0 16384 linear '$sd'1 1024' | dmsetup create lin; fact disk ${sd#/dev/}
-            call rdsk rdsk zones /dev/mapper/lin --bs 512k --points 40 --runs 3 --budget 20s --quiet --json -
+            call rdsk rdsk zones /dev/mapper/lin --bs 512k --points 40 --runs 3 --budget 200s --quiet --json -
             dmsetup remove lin",
         check: bad_sector,
         tier: Tier::Core,
@@ -79,7 +79,8 @@ const FAULTS: &[Fault] = &[
     Fault {
         name: "a disk is taken away",
         script: "fact disk ${S#/dev/}; name=${S#/dev/}
-            (sleep 3; echo 1 > /sys/block/$name/device/delete) &
+            # Once 8 MiB were read, which only a measurement does.
+            (wait_for 60 awk '$3 < 16384 { exit 1 }' /sys/block/$name/stat; echo 1 > /sys/block/$name/device/delete) &
             call rdsk rdsk run $S --budget 30s --quiet --json -",
         check: taken_away,
         tier: Tier::Core,
@@ -107,7 +108,7 @@ fn faults_are_named() {
 
 fn tried(guest: &mut Booted, fault: &Fault) -> Vec<String> {
     let scenario =
-        Scenario::new(fault.name, format!("cd /\n{}", fault.script)).limit(Duration::from_secs(120));
+        Scenario::new(fault.name, format!("cd /\n{}", fault.script)).limit(Duration::from_secs(600));
     let outcome = guest.run(&scenario);
     let found = outcome.failure().map_or_else(|| (fault.check)(&outcome), |failure| vec![failure]);
     note("faults", fault.name, if found.is_empty() { "named" } else { "not named" }, outcome.took());

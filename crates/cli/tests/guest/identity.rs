@@ -148,7 +148,7 @@ impl Row {
     }
 
     fn try_it(&self, guest: &mut Booted) {
-        let scenario = Scenario::new(self.name, self.script()).limit(Duration::from_secs(120));
+        let scenario = Scenario::new(self.name, self.script()).limit(Duration::from_secs(600));
         let outcome = guest.run(&scenario).expect_done();
         let name = self.name;
         let info = outcome.call("info");

@@ -83,7 +83,7 @@ attempt written
 fact end $(hash {target})
 "
         );
-        Scenario::new(self.name, script).limit(Duration::from_secs(90))
+        Scenario::new(self.name, script).limit(Duration::from_secs(600))
     }
 
     /// What is wrong with the outcome, if anything.

@@ -188,7 +188,7 @@ fn tried(guest: &mut Booted, stack: &Stack) -> Vec<String> {
         call rdsk rdsk {} --quiet --json -",
         stack.set_up, stack.words
     );
-    let limit = Duration::from_secs(120);
+    let limit = Duration::from_secs(600);
     let outcome = guest.run(&Scenario::new(stack.name, script).limit(limit));
     if let Some(failure) = outcome.failure() {
         return vec![failure];

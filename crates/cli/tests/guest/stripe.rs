@@ -212,7 +212,7 @@ call read rdsk stripe $on --rw read --quiet --budget 60s --json -
 call write rdsk stripe $on --rw write --destroy stripe-under-test --quiet --budget 60s --json -",
             self.make
         );
-        Scenario::new(self.name, script).limit(Duration::from_secs(150))
+        Scenario::new(self.name, script).limit(Duration::from_secs(600))
     }
 
     /// What is wrong; `None` when all is right. The words are for the campaign's table.

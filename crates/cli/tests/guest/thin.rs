@@ -60,7 +60,7 @@ call full rdsk run $at --only headline --budget 1s --quiet --json - --json-compa
 "
     );
     let outcome =
-        guest.run(&Scenario::new("thin pool", script).limit(Duration::from_secs(120))).expect_done();
+        guest.run(&Scenario::new("thin pool", script).limit(Duration::from_secs(600))).expect_done();
     let run = outcome.call("run");
     assert_eq!(run.code, 0, "{}", run.said());
     // 64 MiB in chunks of 64 KiB; of these a tenth, 103, stays free.
@@ -94,7 +94,7 @@ wait $other
 fact left $(ls -A $at | grep rdsk-test || :)
 ";
     let outcome =
-        guest.run(&Scenario::new("filled by another", script).limit(Duration::from_secs(120))).expect_done();
+        guest.run(&Scenario::new("filled by another", script).limit(Duration::from_secs(600))).expect_done();
     let run = outcome.call("run");
     // What was allocated stays writable: the run ends well, or says that I/O failed, and leaves nothing that is not named.
     assert!([0, 3, 4].contains(&run.code), "{}", run.said());
@@ -115,7 +115,7 @@ fact left $(ls -A $at | grep rdsk-test)
 call next rdsk run $at --only headline --rw read --budget 1s --size 4M --quiet --json - --json-compact
 fact gone $(ls -A $at | grep -c rdsk-test || :)
 ";
-    let outcome = guest.run(&Scenario::new("killed", script).limit(Duration::from_secs(90))).expect_done();
+    let outcome = guest.run(&Scenario::new("killed", script).limit(Duration::from_secs(600))).expect_done();
     let next = outcome.call("next");
     assert_eq!(next.code, 0, "{}", next.said());
     assert!(next.json()["notes"].to_string().contains(&outcome.fact("left")), "{}", next.said());
@@ -140,7 +140,7 @@ call next rdsk run $at --only headline --rw read --budget 1s --size 4M --quiet -
 fact gone $(ls -A $at | grep -c rdsk-test || :)
 ";
     let outcome =
-        guest.run(&Scenario::new("read-only", script).limit(Duration::from_secs(120))).expect_done();
+        guest.run(&Scenario::new("read-only", script).limit(Duration::from_secs(600))).expect_done();
     let talk = String::from_utf8_lossy(outcome.file("talk").unwrap_or_default()).into_owned();
     let left = outcome.fact("left");
     assert!(left.starts_with(".rdsk-test-"), "{left}: {talk}");
@@ -165,7 +165,7 @@ call write rdsk run $dev --only headline --rw write --budget 1s --quiet --destro
 call read rdsk run $dev --only headline --rw read --budget 1s --quiet --json - --json-compact
 echo 0 > $n/power; rmdir $n
 ";
-    let outcome = guest.run(&Scenario::new("zoned", script).limit(Duration::from_secs(60))).expect_done();
+    let outcome = guest.run(&Scenario::new("zoned", script).limit(Duration::from_secs(600))).expect_done();
     let write = outcome.call("write");
     assert_eq!((write.code, error_code(&write).as_str()), (3, "host-managed"), "{}", write.said());
     let read = outcome.call("read");

@@ -18,7 +18,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Whatever takes longer than this hangs. Every run here has a budget of a few seconds at most.
-pub(crate) const LIMIT: Duration = Duration::from_secs(120);
+pub(crate) const LIMIT: Duration = Duration::from_secs(400);
 
 /// What one command line gave.
 #[derive(Debug)]
@@ -197,6 +197,29 @@ pub(crate) fn assert_nothing_left(directory: &Path) {
         .filter(|name| name.contains("rdsk"))
         .collect();
     assert!(left.is_empty(), "left behind in {}: {left:?}", directory.display());
+}
+
+/// Waits until the test file in `place` has `bytes`, and gives its path.
+pub(crate) fn wait_for_file(started: &Started, place: &Path, bytes: u64) -> PathBuf {
+    let mut found = None;
+    started.wait_until("the test file is there", || {
+        found = test_files(place)
+            .into_iter()
+            .find(|file| fs::metadata(file).is_ok_and(|file| file.len() >= bytes));
+        found.is_some()
+    });
+    found.unwrap_or_else(|| {
+        panic!("process {} ended without a test file in {}", started.pid(), place.display())
+    })
+}
+
+/// A long run over a file of 16 MiB in `place`, in the middle of a cell.
+pub(crate) fn in_a_cell(place: &Path, more: &str) -> Started {
+    let line = format!("stream {} --size 16M --runtime 10m --precision 0.1% {more}", word(place));
+    let started = start_command(rdsk(&line));
+    wait_for_file(&started, place, 16 << 20);
+    started.wait_for_io(4000);
+    started
 }
 
 /// A hash of a regular file's content.

@@ -2,10 +2,13 @@
 //! that it runs on. It judges nothing: the tests do.
 #![allow(dead_code, reason = "every test binary uses its own part of this")]
 
+pub(crate) mod array;
 pub(crate) mod plain;
+pub(crate) mod ways;
+pub(crate) mod zoned_disk;
 
 use rdsk_testkit::cli::{self, Ended, Run};
-use rdsk_testkit::{DirectIo, FuseDisk, LoopDevice};
+use rdsk_testkit::{Behaviour, DirectIo, FuseDisk, LoopDevice};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -15,7 +18,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// Longer than any run here takes on a busy machine; a run that needs it hangs.
-pub(crate) const LONG: Duration = Duration::from_secs(90);
+pub(crate) const LONG: Duration = Duration::from_secs(400);
 
 /// One mebibyte.
 pub(crate) const MIB: u64 = 1 << 20;
@@ -257,6 +260,73 @@ pub(crate) fn scale_rate(record: &Value, op: &str, size: &str, streams: u32) -> 
 /// The streams of the first visit of a cell of `scale`.
 pub(crate) fn streams(cell: &Value) -> &Vec<Value> {
     cell["result"]["visits"][0]["streams"].as_array().expect("a visit lists its streams")
+}
+
+/// A disk of 64 MiB that serves on one processor, and the loop device over it.
+pub(crate) fn programmed(behaviour: Behaviour) -> (FuseDisk, LoopDevice) {
+    let builder = FuseDisk::builder().capacity(64 * MIB).device(behaviour).on_one_cpu();
+    let disk = builder.mount().expect("requires() found FUSE");
+    let device = disk.loop_device().expect("requires() found loop devices");
+    (disk, device)
+}
+
+/// The Record of a run of random direct reads, on the processor on which the disk serves, so that no other must be woken.
+pub(crate) fn random_reads(
+    disk: &FuseDisk,
+    device: &LoopDevice,
+    bs: &str,
+    depth: u64,
+    limits: &[&str],
+) -> Value {
+    let cpu = disk.cpu().expect("it serves on one").to_string();
+    let mut command = rdsk(&[
+        &"stream",
+        &device.path(),
+        &"--rw",
+        &"read",
+        &"--pattern",
+        &"random",
+        &"--bs",
+        &bs,
+        &"--iodepth",
+        &depth.to_string(),
+        &"--pin",
+        &cpu,
+    ]);
+    command.args(limits);
+    record_of(command)
+}
+
+/// `rdsk paths` that writes passes of 64 MiB in a directory.
+pub(crate) fn write_paths(directory: &Path) -> Command {
+    rdsk(&[
+        &"paths",
+        &directory,
+        &"--rw",
+        &"write",
+        &"--size",
+        &"64M",
+        &"--bytes",
+        &"64M",
+        &"--budget",
+        &"30s",
+    ])
+}
+
+/// One direct writer of 4 KiB on a device.
+pub(crate) fn one_writer(disk: &LoopDevice) -> Value {
+    let own = identity(disk);
+    let words: [&dyn AsRef<OsStr>; 6] = [&"stream", &disk.path(), &"--rw", &"write", &"--bs", &"4k"];
+    record_of(rdsk(&[&words[..], &[&"--runtime", &"500ms", &"--destroy", &own]].concat()))
+}
+
+/// Reads of 4 KiB, 32 in flight.
+pub(crate) fn reads_at_depth_32(disk: &LoopDevice, pattern: &str) -> Value {
+    let words: [&dyn AsRef<OsStr>; 8] =
+        [&"stream", &disk.path(), &"--rw", &"read", &"--bs", &"4k", &"--iodepth", &"32"];
+    let more: [&dyn AsRef<OsStr>; 6] =
+        [&"--pattern", &pattern, &"--runtime", &"600ms", &"--precision", &"0.1%"];
+    record_of(rdsk(&[&words[..], &more[..]].concat()))
 }
 
 /// Waits until nobody reads a new or just closed device any more, as udev does.

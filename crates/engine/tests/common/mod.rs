@@ -8,8 +8,10 @@ use rdsk_engine::{
 };
 use rdsk_model::{EngineKind, Pattern, StopFlag, Workload};
 use rdsk_targets::{Access, Claim, Overwrite, Permission, Roots, claim, examine};
+use rdsk_testkit::{BlkioThrottle, LoopDevice};
 use std::io::Write as _;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 pub(crate) const PAGE: u64 = 4096;
 
@@ -61,9 +63,9 @@ pub(crate) fn random(span_bytes: u64, engine: EngineKind, queue_depth: u32) -> W
     }
 }
 
-/// Limits in I/Os, with ten seconds as a net.
+/// Limits in I/Os, with ten minutes as a net.
 pub(crate) fn ops(count: u64) -> Limits {
-    Limits { max_bytes: None, max_ops: Some(count), max_elapsed_ns: 10_000_000_000 }
+    Limits { max_bytes: None, max_ops: Some(count), max_elapsed_ns: 600_000_000_000 }
 }
 
 /// Limits in time.
@@ -130,4 +132,24 @@ fn assert_sound(run: &Run) {
     assert!(run.asked_bytes >= run.bytes);
     assert!(run.elapsed_ns >= run.to_return_ns);
     assert!(run.streams.iter().all(|stream| stream.end_ns <= run.to_return_ns));
+}
+
+/// A visit of random reads within a limit of 16 per second, stopped by the flag after 600 ms; and how long it went on then.
+pub(crate) fn stopped_in_a_throttled_wait(engine: EngineKind, queue_depth: u32) -> (Run, Duration) {
+    let device = LoopDevice::builder().size(16 << 20).create().unwrap();
+    let limits = rdsk_testkit::Limits { read_iops: Some(16), ..rdsk_testkit::Limits::default() };
+    let throttle = BlkioThrottle::new(device.major_minor(), limits).unwrap();
+    let claims = [reading(device.path())];
+    let workload = random(16 << 20, engine, queue_depth);
+    let job = job(&workload, &claims, millis(600_000));
+    let inside = throttle.enter_current_thread().unwrap();
+    let stop = job.stop.clone();
+    let raiser = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(600));
+        stop.raise();
+        Instant::now()
+    });
+    let (_, run, _) = visit(&job);
+    drop(inside);
+    (run, raiser.join().unwrap().elapsed())
 }

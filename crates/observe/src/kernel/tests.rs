@@ -250,7 +250,7 @@ fn requests_of_others_do_not_hold_up_the_end() {
     observer.end_io();
     let visit = observer.end();
     assert!(start.elapsed() >= RESAMPLE_AFTER * MAX_RESAMPLES * 2, "it looked for the last request");
-    assert!(start.elapsed() < Duration::from_secs(5), "and gave up");
+    assert!(start.elapsed() < Duration::from_secs(120), "and gave up");
     assert_eq!(visit.devices[0].counts.as_ref().unwrap().until_stable.read_ios, 23);
     assert_eq!(visit.devices[0].in_flight_max, Some(5), "the last sample counts too");
 }

@@ -42,7 +42,7 @@ pub(crate) fn refusal(path: &Path, permission: &Permission) -> Refusal {
 /// and so holds what we have just closed; "in use" is therefore retried for a while.
 #[track_caller]
 pub(crate) fn claimed(path: &Path, access: Access, permission: &Permission) -> Claim {
-    for _ in 0..100 {
+    for _ in 0..3000 {
         match claim(look(path), access, permission, &Roots::default()) {
             Err(TargetError::Refused(refusal)) if refusal.code == "in-use" => {
                 std::thread::sleep(std::time::Duration::from_millis(20));

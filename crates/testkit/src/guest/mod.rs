@@ -34,8 +34,8 @@ const NEEDED: &[&str] = &[qemu::PROGRAM, "busybox", "modprobe", "ldd", "setpriv"
 /// Programs that every guest has: rdsk calls the first two, and the others are better than busybox's.
 const ALWAYS: &[&str] =
     &["lsblk", "wipefs", "blkdiscard", "blockdev", "losetup", "sfdisk", "findmnt", "mount"];
-/// How long a boot may take. It takes about 6 s on an idle machine without KVM.
-const BOOT_LIMIT: Duration = Duration::from_secs(120);
+/// How long a boot may take. It takes about 6 s on an idle machine without KVM, and up to a minute on a busy one.
+const BOOT_LIMIT: Duration = Duration::from_secs(600);
 
 /// Whether a guest can be booted here.
 ///
@@ -83,7 +83,7 @@ impl Guest {
             processors: 2,
             append: String::new(),
             arguments: Vec::new(),
-            life: Duration::from_secs(900),
+            life: Duration::from_secs(3600),
         }
     }
 
@@ -152,7 +152,7 @@ impl Guest {
         self
     }
 
-    /// How long the guest may run (default 15 min); then it ends by itself.
+    /// How long the guest may run (default an hour); then it ends by itself.
     pub fn life(mut self, life: Duration) -> Self {
         self.life = life;
         self

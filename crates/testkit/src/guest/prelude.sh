@@ -115,9 +115,9 @@ partitions() {
     blockdev --rereadpt "$1"
 }
 
-# wait_for SECONDS COMMAND…: until the command succeeds.
+# wait_for SECONDS COMMAND…: until the command succeeds. A busy machine gets ten times as long.
 wait_for() {
-    local left=$(($1 * 10))
+    local left=$(($1 * 100))
     shift
     until "$@" > /dev/null 2>&1; do
         left=$((left - 1))

@@ -1,17 +1,18 @@
-//! `rdsk scale` on loop devices that a control group throttles to known rates: sums, totals of each target, and the target that
-//! limits. They are compared with their own counters, since a throttle on a busy machine is late.
+//! `rdsk scale` on loop devices: starts, and known rates of a throttle: sums, totals of each target, and the target that
+//! limits.
 
-mod support;
-
+use crate::support::{
+    Counted, MIB, assert_near, brief, cell, count, device, figure, finding_on, loop_device, rdsk, record_of,
+    scale_rate, streams, verdict,
+};
 use rdsk_testkit::{BlkioThrottle, Limits, LoopDevice, Need, requires};
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use support::{
-    Counted, MIB, assert_near, brief, cell, count, device, figure, finding_on, loop_device, rdsk, record_of,
-    scale_rate, streams, verdict,
-};
 
+const MS: u64 = 1_000_000;
+/// A machine that stands still for a moment starts threads late; none of three attempts late is the claim.
+const ATTEMPTS: usize = 3;
 const THROTTLED: [Need; 3] = [Need::Root, Need::Loop, Need::BlkioThrottle];
 
 /// Limits both devices for those inside; the group of the first takes the second's rule too.
@@ -20,9 +21,7 @@ fn throttle(disks: &[(&LoopDevice, u64)]) -> BlkioThrottle {
     let throttle =
         BlkioThrottle::new(disks[0].0.major_minor(), limits(disks[0].1)).expect("requires() found throttles");
     for (disk, rate) in &disks[1..] {
-        let rule = format!("{} {rate}\n", disk.major_minor());
-        std::fs::write(throttle.path().join("blkio.throttle.read_bps_device"), rule)
-            .expect("the group is ours");
+        throttle.also(disk.major_minor(), limits(*rate)).expect("the group is ours");
     }
     throttle
 }
@@ -65,6 +64,7 @@ fn slope(samples: &[(f64, u64)]) -> f64 {
 }
 
 #[test]
+#[ignore = "timing: cargo xtask campaign timing"]
 fn two_throttled_devices_add_up() {
     if !requires(&THROTTLED) {
         return;
@@ -124,6 +124,7 @@ fn two_throttled_devices_add_up() {
 }
 
 #[test]
+#[ignore = "timing: cargo xtask campaign timing"]
 fn more_streams_do_not_exceed_a_throttled_device_and_it_is_named() {
     if !requires(&THROTTLED) {
         return;
@@ -161,4 +162,49 @@ fn more_streams_do_not_exceed_a_throttled_device_and_it_is_named() {
     assert!(text.contains(&name) && text.contains("control group"), "{text}");
     assert!(knee["title"].as_str().is_some_and(|title| title.contains("control group")), "{knee}");
     assert!(knee["evidence"].to_string().contains(&name), "{knee}");
+}
+
+#[test]
+#[ignore = "timing: cargo xtask campaign timing"]
+fn streams_start_when_they_should() {
+    if !requires(&[Need::Root, Need::Loop]) {
+        return;
+    }
+    let disk = loop_device();
+    for (stagger, step_ns) in [("200ms", 200 * MS), ("0s", 0)] {
+        let mut latest_ns = u64::MAX;
+        for _ in 0..ATTEMPTS {
+            let record = record_of(rdsk(&[
+                &"scale",
+                &disk.path(),
+                &"--rw",
+                &"read",
+                &"--bs",
+                &"64k",
+                &"--streams",
+                &"4",
+                &"--stagger",
+                &stagger,
+                &"--runtime",
+                &"400ms",
+            ]));
+            let one = cell(&record, "scale/read/64k/4");
+            let late = streams(one)
+                .iter()
+                .enumerate()
+                .map(|(index, stream)| count(stream, "/start_ns").abs_diff(index as u64 * step_ns));
+            latest_ns = latest_ns.min(late.max().expect("four streams"));
+            // They run together from the last one's start, whenever that was. A stream whose first read came too late for
+            // the run has no part in it.
+            let ran = streams(one).iter().filter(|stream| count(stream, "/ops") > 0);
+            let last = ran.map(|stream| count(stream, "/start_ns")).max();
+            assert_eq!(Some(count(one, "/result/visits/0/overlap/start_ns")), last, "{}", brief(one));
+            if latest_ns <= 20 * MS {
+                break;
+            }
+            eprintln!("a stream began {latest_ns} ns from its time: the machine stood still, trying again");
+        }
+        eprintln!("stagger {stagger}: none began more than {latest_ns} ns from its time");
+        assert!(latest_ns <= 20 * MS, "{latest_ns} ns from the time asked for");
+    }
 }

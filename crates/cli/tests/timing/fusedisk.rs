@@ -1,0 +1,72 @@
+//! Truth: a real block device whose behaviour is programmed. `rdsk` reads a loop device over a disk that answers each
+//! request after a known time; what rdsk reports must be what was programmed.
+//!
+//! The kernel's overhead comes on top of what is programmed. A loop of plain pread(2), independent of rdsk, measures it, and
+//! the disk subtracts it. Another program on the machine may increase it for a while, so one of a few attempts must show
+//! the figure.
+
+use crate::support::plain::calibrate;
+use crate::support::{assert_near, cell, count, figure, programmed, random_reads};
+use rdsk_testkit::{Behaviour, Need, requires};
+
+const NEEDS: [Need; 3] = [Need::Root, Need::Fuse, Need::Loop];
+const US: u64 = 1000;
+const MS: u64 = 1000 * US;
+const ATTEMPTS: usize = 12;
+
+#[test]
+#[ignore = "timing: cargo xtask campaign timing"]
+fn median_is_what_was_programmed() {
+    if !requires(&NEEDS) {
+        return;
+    }
+    let (disk, device) = programmed(Behaviour::default());
+    let expected = [(100 * US, 0.15), (500 * US, 0.06), (MS, 0.04), (2 * MS, 0.05), (8 * MS, 0.03)];
+    for (latency_ns, tolerance) in expected {
+        let truth = latency_ns as f64;
+        let mut seen = Vec::new();
+        for _ in 0..ATTEMPTS {
+            calibrate(&disk, &device, latency_ns, 4096);
+            let record = random_reads(&disk, &device, "4k", 1, &["--runtime", "250ms"]);
+            let p50 = figure(cell(&record, "stream/read/direct"), "/result/latency_ns/p50");
+            seen.push(p50 / truth - 1.0);
+            if (p50 / truth - 1.0).abs() <= tolerance {
+                break;
+            }
+        }
+        eprintln!("programmed {truth} ns, p50 off by {seen:.3?}");
+        assert!(seen.iter().any(|off| off.abs() <= tolerance), "{latency_ns} ns: off by {seen:?}");
+    }
+}
+
+#[test]
+#[ignore = "timing: cargo xtask campaign timing"]
+fn single_server_has_its_rate_at_any_depth() {
+    if !requires(&[NEEDS[0], NEEDS[1], NEEDS[2], Need::IoUring]) {
+        return;
+    }
+    let (disk, device) = programmed(Behaviour::single(MS));
+    let is_right = |(rate, p50_off): &(f64, f64)| (970.0..=1030.0).contains(rate) && p50_off.abs() <= 0.04;
+    for depth in [1, 4, 16] {
+        let mut seen = Vec::new();
+        for _ in 0..ATTEMPTS {
+            calibrate(&disk, &device, MS, 4096);
+            let record = random_reads(&disk, &device, "4k", depth, &["--runtime", "600ms"]);
+            let direct = cell(&record, "stream/read/direct");
+            assert_eq!(count(direct, "/workload/queue_depth"), depth);
+            let rate = figure(direct, "/result/ops_per_s/mean");
+            // Little's law, whatever the machine does: what is in flight is the rate times the latency.
+            let in_flight = figure(direct, "/result/in_flight_mean");
+            let mean_ns = figure(direct, "/result/latency_ns/mean");
+            assert_near("rate × mean latency", rate * mean_ns / 1e9, in_flight, 0.05);
+            // At the start of a visit the server is idle and the first reads are quicker, which the median does not see.
+            let p50_off = figure(direct, "/result/latency_ns/p50") / (depth * MS) as f64 - 1.0;
+            seen.push((rate, p50_off));
+            if is_right(&(rate, p50_off)) {
+                break;
+            }
+        }
+        eprintln!("depth {depth}: per second, and the median off by, {seen:.3?}");
+        assert!(seen.iter().any(is_right), "depth {depth}: {seen:?}");
+    }
+}

@@ -1,0 +1,213 @@
+//! What only a quiet machine shows of the test kit: how close the disk of known behaviour and the throttles come to their
+//! times. `cargo xtask campaign timing` runs it; that they are never too early is in the suite.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use rdsk_disk::Device;
+use rdsk_testkit::cli::{self, Ended};
+use rdsk_testkit::fusedisk::Stall;
+use rdsk_testkit::{Behaviour, BlkioThrottle, DirectIo, FuseDisk, Limits, LoopDevice, Need, requires};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const FUSE: [Need; 2] = [Need::Root, Need::Fuse];
+const THROTTLED: [Need; 3] = [Need::Root, Need::Loop, Need::BlkioThrottle];
+const MIB: u64 = 1 << 20;
+const MS: u64 = 1_000_000;
+const LONG: Duration = Duration::from_secs(200);
+
+fn open(path: &Path) -> File {
+    OpenOptions::new().read(true).write(true).open(path).unwrap()
+}
+
+fn read(file: &File, offset: u64, bytes: usize) -> io::Result<Vec<u8>> {
+    let mut buffer = vec![0; bytes];
+    file.read_exact_at(&mut buffer, offset)?;
+    Ok(buffer)
+}
+
+fn middle(mut values: Vec<u64>) -> u64 {
+    values.sort_unstable();
+    values[values.len() / 2]
+}
+
+fn median_ns(mut work: impl FnMut(u64)) -> u64 {
+    let once = |index| {
+        let start = Instant::now();
+        work(index);
+        u64::try_from(start.elapsed().as_nanos()).unwrap()
+    };
+    middle((0..41).map(once).collect())
+}
+
+#[test]
+#[ignore = "timing: cargo xtask campaign timing"]
+fn time_is_what_was_programmed() {
+    if !requires(&FUSE) {
+        return;
+    }
+    let behaviour = Behaviour { flush_ns: 6 * MS, ..Behaviour::single(2 * MS) }
+        .zone_latency(MIB..2 * MIB, 5 * MS)
+        .zone_rate(2 * MIB..4 * MIB, 16.0 * 1_048_576.0);
+    let disk = FuseDisk::builder().device(behaviour).mount().unwrap();
+    let file = open(disk.file());
+    let near = |seen_ns: u64, truth_ns: u64| {
+        assert!(seen_ns >= truth_ns && seen_ns < truth_ns + truth_ns / 5, "{seen_ns} for {truth_ns}");
+    };
+    near(median_ns(|_| drop(read(&file, 0, 4096).unwrap())), 2 * MS);
+    near(median_ns(|_| drop(read(&file, MIB, 4096).unwrap())), 5 * MS);
+    near(median_ns(|_| drop(read(&file, 2 * MIB, 65536).unwrap())), 1_000_000_000 / 256);
+    near(median_ns(|_| file.write_all_at(&[1; 4096], 8192).unwrap()), 2 * MS);
+    near(median_ns(|_| file.sync_all().unwrap()), 6 * MS);
+    disk.set_behaviour(Behaviour::single(4 * MS));
+    near(median_ns(|_| drop(read(&file, MIB, 4096).unwrap())), 4 * MS);
+}
+
+/// Seconds that `threads` readers take for `each` reads of 5 ms.
+fn seconds_of_readers(disk: &FuseDisk, threads: u64, each: u64) -> f64 {
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            scope.spawn(move || {
+                let file = open(disk.file());
+                (0..each).for_each(|index| drop(read(&file, (thread * each + index) * 4096, 4096).unwrap()));
+            });
+        }
+    });
+    start.elapsed().as_secs_f64()
+}
+
+#[test]
+#[ignore = "timing: cargo xtask campaign timing"]
+fn as_many_at_once_as_programmed() {
+    if !requires(&FUSE) {
+        return;
+    }
+    for (behaviour, rounds) in [(Behaviour::single(5 * MS), 80.0), (Behaviour::parallel(4, 5 * MS), 20.0)] {
+        let disk = FuseDisk::builder().device(behaviour).mount().unwrap();
+        let seconds = seconds_of_readers(&disk, 8, 10);
+        let truth = rounds * 0.005;
+        assert!(seconds >= truth && seconds < truth * 1.4, "{seconds} s, {truth} s were programmed");
+    }
+}
+
+#[test]
+#[ignore = "timing: cargo xtask campaign timing"]
+fn stalls_come_when_they_should() {
+    if !requires(&FUSE) {
+        return;
+    }
+    let stall = Stall { every_ns: 200 * MS, lasts_ns: 80 * MS };
+    let disk = FuseDisk::builder()
+        .device(Behaviour { stall: Some(stall), ..Behaviour::single(MS) })
+        .mount()
+        .unwrap();
+    let file = open(disk.file());
+    let start = Instant::now();
+    let mut longest = Duration::ZERO;
+    while start.elapsed() < Duration::from_millis(900) {
+        let before = Instant::now();
+        read(&file, 0, 4096).unwrap();
+        longest = longest.max(before.elapsed());
+    }
+    let stalled =
+        disk.log().into_iter().filter(|served| served.end_ns - served.arrival_ns > stall.lasts_ns / 2);
+    assert!((3..=5).contains(&stalled.count()));
+    assert!(longest >= Duration::from_millis(78), "the reader waited {longest:?} at most");
+}
+
+/// A model of a real device answers in time, and so does the disk as a program.
+#[test]
+#[ignore = "timing: cargo xtask campaign timing"]
+fn answers_come_in_time() {
+    if !requires(&FUSE) {
+        return;
+    }
+    let system = rdsk_disk::load("wd2500").unwrap();
+    let zones = Behaviour::default().zone_latency(0..4 * MIB, 2 * MS);
+    let models: [rdsk_testkit::fusedisk::Model; 2] =
+        [Device::of_lun(&system.params.luns[0], 1).into(), zones.into()];
+    for model in models {
+        let disk = FuseDisk::builder().device(model).mount().unwrap();
+        let file = open(disk.file());
+        (0..41).for_each(|index| drop(read(&file, index * 4096, 4096).unwrap()));
+        let late_ns = middle(disk.log().iter().map(|served| served.answered_ns - served.end_ns).collect());
+        assert!(late_ns < MS / 2, "answers come {late_ns} ns late");
+    }
+}
+
+fn direct_reads(device: &LoopDevice, count: u32) -> Command {
+    let mut command = Command::new("dd");
+    command
+        .arg(format!("if={}", device.path().display()))
+        .args(["of=/dev/null", "bs=4k", "iflag=direct", "status=none"])
+        .arg(format!("count={count}"));
+    command
+}
+
+#[test]
+#[ignore = "timing: cargo xtask campaign timing"]
+fn time_is_proportional_to_throttled_reads() {
+    if !requires(&THROTTLED) {
+        return;
+    }
+    let device = LoopDevice::builder().direct_io(DirectIo::On).create().unwrap();
+    let iops = Limits { read_iops: Some(128), ..Limits::default() };
+    let throttle = BlkioThrottle::new(device.major_minor(), iops).unwrap();
+    let [few, many] = [64, 256].map(|count| {
+        let run = cli::run(throttle.command(direct_reads(&device, count)), LONG);
+        assert_eq!(run.ended, Ended::Exited(0), "{}", run.stderr);
+        run.elapsed.as_secs_f64()
+    });
+    let free = cli::run(direct_reads(&device, 256), LONG).elapsed.as_secs_f64();
+    // The throttle lets one slice of 100 ms through at once, so the shortest time is a little under the nominal.
+    assert!((1.8..2.6).contains(&many), "256 reads at 128 per second took {many} s");
+    assert!((3.0..5.5).contains(&(many / few)), "{many} s against {few} s");
+    assert!(many / free > 3.0, "without a throttle it took {free} s, with one {many} s");
+}
+
+#[test]
+#[ignore = "timing: cargo xtask campaign timing"]
+fn a_thread_is_throttled_inside_only() {
+    if !requires(&THROTTLED) {
+        return;
+    }
+    let device = LoopDevice::builder().direct_io(DirectIo::On).create().unwrap();
+    let iops = Limits { read_iops: Some(64), ..Limits::default() };
+    let throttle = BlkioThrottle::new(device.major_minor(), iops).unwrap();
+    let seconds = || {
+        let start = Instant::now();
+        device.content_hash().unwrap();
+        start.elapsed().as_secs_f64()
+    };
+    let free = seconds();
+    let entered = throttle.enter_current_thread().unwrap();
+    let throttled = seconds();
+    drop(entered);
+    assert!(throttled / free > 3.0, "{throttled} s inside, {free} s outside");
+}
+
+/// The program of the disk, which is told its behaviour in words.
+#[test]
+#[ignore = "timing: cargo xtask campaign timing"]
+fn the_program_takes_its_time() {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    if !requires(&[Need::Root, Need::Fuse]) {
+        return;
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fusedisk"));
+    command.args(["--capacity", "8M", "--zone", "0-4M=2ms"]);
+    let piped = std::process::Stdio::piped;
+    let mut child = command.stdin(piped()).stdout(piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let file = open(Path::new(line.trim()));
+    let took_ns = median_ns(|index| drop(read(&file, index * 4096, 4096).unwrap()));
+    drop(file);
+    child.stdin.take().unwrap().write_all(b"quit\n").unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!((2 * MS..3 * MS).contains(&took_ns), "{took_ns}");
+}
