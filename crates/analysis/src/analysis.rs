@@ -1,12 +1,13 @@
 //! Everything that is derived from one Record, each thing on first use, and then kept: rules and pages share
 //! one [`Analysis`], so that a costly inference runs once. It stores nothing that the Record does not give again.
 
+use crate::comparison::{self, Comparison, Family, Kind};
 use crate::rate_series::{self, LevelShift, RateSeries};
 use crate::scale::{self, Grid};
 use crate::stripe::{self, StripeResult};
 use crate::trend::{self, Trend};
 use crate::zones::{self, Zones};
-use rdsk_model::{CellRecord, Record};
+use rdsk_model::{CellRecord, Experiment, Record};
 use std::cell::OnceCell;
 use std::ops::Deref;
 
@@ -17,6 +18,7 @@ pub struct Analysis<'a> {
     /// In the order of the Record's cells.
     derived: Vec<Derived>,
     scale: OnceCell<Vec<Grid<'a>>>,
+    families: OnceCell<Vec<Family<'a>>>,
 }
 
 /// What one cell gives.
@@ -33,7 +35,7 @@ impl<'a> Analysis<'a> {
     /// Of a Record whose cells have their verdicts; nothing is derived yet.
     pub fn of(record: &'a Record) -> Self {
         let derived = record.cells.iter().map(|_| Derived::default()).collect();
-        Self { record, derived, scale: OnceCell::new() }
+        Self { record, derived, scale: OnceCell::new(), families: OnceCell::new() }
     }
 
     /// Zones, scatter and latency bands of a cell of `zones`; `None` when no position was visited.
@@ -49,7 +51,21 @@ impl<'a> Analysis<'a> {
 
     /// The cells of `scale`: one grid per direction and set of targets, in the order of the Record.
     pub fn scale(&self) -> &[Grid<'a>] {
-        self.scale.get_or_init(|| scale::analyse(self.record))
+        self.scale.get_or_init(|| scale::analyse(self.record, self.family(Experiment::Scale)))
+    }
+
+    /// What the pages compare: one family per experiment, each corrected for the number of its comparisons.
+    pub fn families(&self) -> &[Family<'a>] {
+        self.families.get_or_init(|| comparison::families(self.record))
+    }
+
+    /// All comparisons for one purpose.
+    pub fn comparisons(&self, kind: Kind) -> impl Iterator<Item = &Comparison<'a>> {
+        self.families().iter().flat_map(|family| &family.comparisons).filter(move |one| one.kind == kind)
+    }
+
+    fn family(&self, experiment: Experiment) -> Option<&Family<'a>> {
+        self.families().iter().find(|family| family.experiment == experiment)
     }
 
     /// The windows of a cell by visit; `None` when its progress is not that of the device.

@@ -3,10 +3,12 @@
 
 mod places;
 pub mod rates;
+mod rounds;
 mod run;
 pub mod stripe;
 pub mod zones;
 
+pub use rounds::{ROUNDS, all_in_rounds, in_rounds};
 pub use run::run;
 
 use rdsk_model::{

@@ -1,9 +1,10 @@
 //! What a Record means in numbers: the verdict of one cell ([`verdict()`]), rates and shares of its counters
-//! ([`metrics`]), the columns of iostat ([`iostat`]), levels and falls of a rate over time ([`rate_series`], [`trend`]), and
+//! ([`metrics`]), two cells compared by rounds ([`comparison`]), the columns of iostat ([`iostat`]), levels and falls of a rate over time ([`rate_series`], [`trend`]), and
 //! what `zones`, `scale` and `stripe` measured. Each is a pure function of what was counted. It does no I/O, reads no clock,
 //! draws nothing and advises nothing.
 
 mod analysis;
+pub mod comparison;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 pub mod groups;

@@ -3,7 +3,7 @@
 
 use crate::iostat::{Iostat, iostat_row};
 use rdsk_model::{CellRecord, Device, DeviceEvidence, EvidenceSource, Op, Record};
-use rdsk_model::{Target, VerdictCode, Workload};
+use rdsk_model::{StopReason, Target, VerdictCode, Workload};
 
 /// The unit in which the page cache holds files on most machines, in bytes; see [`page_bytes`].
 pub const PAGE_BYTES: u64 = 4096;
@@ -80,6 +80,18 @@ pub fn written(cell: &CellRecord) -> Written {
 pub fn is_of_memory(cell: &CellRecord) -> bool {
     let code = cell.verdict.as_ref().map(|verdict| verdict.code);
     matches!(code, Some(VerdictCode::PageCache | VerdictCode::Hole))
+}
+
+/// Whether the cell completed something.
+pub fn ran(cell: &CellRecord) -> bool {
+    cell.result.stop != StopReason::NotApplicable && cell.result.ops.is_some_and(|ops| ops > 0)
+}
+
+/// Whether the I/O of the cell reached the device, so that the device, a limit or the processor set its speed.
+pub fn reached_device(cell: &CellRecord) -> bool {
+    use VerdictCode::{CpuBound, Device, SourceBound, Throttled};
+    let code = cell.verdict.as_ref().map(|verdict| verdict.code);
+    code.is_some_and(|code| [Device, Throttled, CpuBound, SourceBound].contains(&code))
 }
 
 /// Shortest visit with a usable busy time: the kernel counts it in whole jiffies of 1 to 10 ms, at both ends.

@@ -32,6 +32,11 @@ pub fn times(factor: f64) -> String {
     }
 }
 
+/// `The 95 % interval is 1.13 to 1.17.`
+pub fn interval(low: f64, high: f64) -> String {
+    format!("The 95 % interval is {} to {}.", figure(low), figure(high))
+}
+
 /// A figure without unit: two decimals below ten, one below a hundred.
 pub fn figure(value: f64) -> String {
     match value.abs() {
@@ -82,6 +87,7 @@ mod tests {
             (plus_minus(0.012), "±1.2 %"),
             (plus_minus(1.0), "±100 %"),
             (plus_minus(1.1), "±>100 %"),
+            (interval(2.016, 15.74), "The 95 % interval is 2.02 to 15.7."),
             (figure(0.98), "0.98"),
             (figure(132.7), "133"),
         ];

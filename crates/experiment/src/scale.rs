@@ -48,7 +48,8 @@ impl Question for Scale {
     fn rounds(&self, all: &[PlanContext<'_>]) -> u32 {
         let PlanContext { options, scope, budget_ns, ops, .. } = &all[0];
         let ramps_ns = grid(&all[0]).ramps_ns(ops.len()).saturating_mul(u64::from(ROUNDS));
-        let has_time = ramps_ns <= *budget_ns / RAMP_SHARE && options.runtime_ns.is_none();
+        let fits = ramps_ns <= *budget_ns / RAMP_SHARE && options.runtime_ns.is_none();
+        let has_time = fits || all[0].is_time_free();
         if *scope == Scope::WholeRun || ramps_ns == 0 || has_time { ROUNDS } else { 1 }
     }
 

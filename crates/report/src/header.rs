@@ -2,6 +2,7 @@
 
 use crate::engine;
 use crate::page::{MAX_WIDTH, Page, Tone};
+use rdsk_analysis::Analysis;
 use rdsk_analysis::groups::distinct;
 use rdsk_model::{Device, Host, Layer, Record, Status, Target, TargetKind};
 use rdsk_units::{Bytes, Nanos, grouped, printable};
@@ -189,8 +190,13 @@ pub(crate) fn draw_status(page: &mut Page, record: &Record) {
     }
 }
 
-/// Notes, time, evidence.
-pub(crate) fn draw_end(page: &mut Page, record: &Record) {
+/// What the comparisons rest on, said once for all pages.
+const COMPARED: &str = "Ratios compare cells round by round, and what is said to differ does so at 5 % after correction for \
+                        all comparisons of its page (Holm).";
+
+/// Notes, comparisons, time, evidence.
+pub(crate) fn draw_end(page: &mut Page, analysis: &Analysis<'_>) {
+    let record: &Record = analysis;
     if !record.notes.is_empty() {
         page.heading("NOTES");
         for note in &record.notes {
@@ -198,6 +204,9 @@ pub(crate) fn draw_end(page: &mut Page, record: &Record) {
         }
     }
     page.blank();
+    if analysis.families().iter().any(|family| family.comparisons.iter().any(|one| one.ratio.is_ok())) {
+        page.sentence(Tone::Plain, "", COMPARED);
+    }
     let observer = &record.observer;
     let higher = observer.why_not_higher.as_ref().map_or(String::new(), |why| format!(" ({why})"));
     let elapsed = Nanos(record.elapsed_ns);

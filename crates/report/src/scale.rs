@@ -6,6 +6,7 @@ use crate::chart::{self, Axes, Series};
 use crate::figures::{MISSING, Unit, compared, or_missing, significant};
 use crate::page::{Page, Tone};
 use rdsk_analysis::Analysis;
+use rdsk_analysis::comparison::{Measure, Ratio, TooFew, ratio_of};
 use rdsk_analysis::groups::{by_key, distinct};
 use rdsk_analysis::scale::{Grid, Line, Point};
 use rdsk_model::{CellRecord, Op, Record};
@@ -48,6 +49,7 @@ fn draw_grid(page: &mut Page, record: &Record, grid: &Grid<'_>) {
         draw_rates(page, grid, &[], Summary::Beside);
     }
     cells::draw_whys(page, record, &cells, label);
+    draw_speed_ups(page, grid);
     draw_limits(page, grid);
     draw_failures(page, grid);
     draw_targets(page, record, grid);
@@ -99,8 +101,12 @@ fn summary_of(line: &Line<'_>) -> [String; 3] {
         let mark = if fairness.has_ramp { "^" } else { "" };
         format!("{mark}{}", significant(fairness.jain))
     });
-    let knee = line.knee.as_ref().map_or_else(|| "none".to_owned(), |stop| stop.streams.to_string());
-    [or_missing(speed_up), if line.points.len() > 1 { knee } else { MISSING.into() }, or_missing(fairness)]
+    let knee = match &line.knee {
+        Some(stop) => stop.streams.to_string(),
+        None if line.points.len() < 2 || line.too_few.is_some() => MISSING.into(),
+        None => "none".to_owned(),
+    };
+    [or_missing(speed_up), knee, or_missing(fairness)]
 }
 
 fn streams(count: u32) -> String {
@@ -110,6 +116,22 @@ fn streams(count: u32) -> String {
 /// `64 KiB, 3 streams`.
 fn label(cell: &CellRecord) -> String {
     format!("{}, {}", Bytes(cell.workload.block_bytes), streams(cell.workload.streams))
+}
+
+/// The intervals of the speed-ups in the table, and why there is no knee where nothing can be compared.
+fn draw_speed_ups(page: &mut Page, grid: &Grid<'_>) {
+    let intervals = grid.lines.iter().filter_map(|line| {
+        let (low, high) = line.points.last()?.speed_up_interval?;
+        Some(format!("{} to {} for {}", significant(low), significant(high), Bytes(line.block_bytes)))
+    });
+    let intervals: Vec<String> = intervals.collect();
+    if !intervals.is_empty() {
+        page.sentence(Tone::Plain, "  Speed-up, 95 % intervals: ", format!("{}.", intervals.join(", ")));
+    }
+    let too_few = distinct(grid.lines.iter().filter_map(|line| line.too_few).map(TooFew::words));
+    if !too_few.is_empty() {
+        page.sentence(Tone::Plain, "  Knee: ", format!("too few to compare: {}.", too_few.join("; ")));
+    }
 }
 
 /// What limits at the knees: the sizes with the same limit together, with the words of the first.
@@ -285,29 +307,48 @@ fn draw_directions(page: &mut Page, grids: &[Grid<'_>]) {
     for reads in grids.iter().filter(|grid| grid.op == Op::Read) {
         let is_twin = |grid: &&Grid<'_>| grid.op == Op::Write && grid.targets == reads.targets;
         let Some(writes) = grids.iter().find(is_twin) else { continue };
+        let mut too_few = None;
         for count in reads.counts() {
-            let shares: Vec<f64> = reads
+            let found: Vec<Result<Ratio, TooFew>> = reads
                 .lines
                 .iter()
-                .filter_map(|line| {
-                    let read = line.point(count).and_then(Point::bytes_per_s).filter(|&rate| rate > 0.0)?;
-                    let write = writes.line(line.block_bytes)?.point(count).and_then(Point::bytes_per_s)?;
-                    Some((write / read - 1.0) * 100.0)
-                })
+                .filter_map(|line| against(line.point(count)?, writes.line(line.block_bytes)?))
                 .collect();
-            let (Some(low), Some(high)) =
-                (shares.iter().copied().reduce(f64::min), shares.iter().copied().reduce(f64::max))
-            else {
-                continue;
-            };
-            let text = format!(
-                "With {}, writes are {} reads of the same size.",
-                streams(count),
-                compared(low, high)
-            );
-            page.sentence(Tone::Plain, "  ", text);
+            too_few = too_few.or(found.iter().find_map(|ratio| ratio.err()));
+            let ratios: Vec<Ratio> = found.into_iter().flatten().collect();
+            draw_direction(page, count, &ratios);
+        }
+        if let Some(why) = too_few {
+            let text = format!("too few to compare: {}.", why.words());
+            page.sentence(Tone::Plain, "  Writes against reads of the same size: ", text);
         }
     }
+}
+
+/// The writes of the same number of streams against the reads.
+fn against(read: &Point<'_>, writes: &Line<'_>) -> Option<Result<Ratio, TooFew>> {
+    let write = writes.point(read.count())?;
+    (read.bytes_per_s().is_some() && write.bytes_per_s().is_some())
+        .then(|| ratio_of(write.cell, read.cell, Measure::Together))
+}
+
+/// `With 4 streams, writes are 9 to 12 % slower than reads of the same size (95 % intervals: 6 to 14 % slower).`
+fn draw_direction(page: &mut Page, count: u32, ratios: &[Ratio]) {
+    let percent = |of: fn(&Ratio) -> f64| ratios.iter().map(move |ratio| (of(ratio) - 1.0) * 100.0);
+    let range = |low: fn(&Ratio) -> f64, high: fn(&Ratio) -> f64| {
+        let (low, high) = (percent(low).reduce(f64::min)?, percent(high).reduce(f64::max)?);
+        Some(compared(low, high))
+    };
+    let means = range(|ratio| ratio.mean, |ratio| ratio.mean);
+    let intervals = range(|ratio| ratio.low, |ratio| ratio.high);
+    let Some((means, intervals)) = means.zip(intervals) else { return };
+    let text = format!(
+        "With {}, writes are {means} reads of the same size (95 % interval{}: {}).",
+        streams(count),
+        if ratios.len() == 1 { "" } else { "s" },
+        intervals.trim_end_matches(" than").trim_end_matches(" as")
+    );
+    page.sentence(Tone::Plain, "  ", text);
 }
 
 #[cfg(test)]

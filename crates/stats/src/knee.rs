@@ -4,52 +4,64 @@
 /// A gain per doubling below this is not worth the doubling.
 pub const MIN_GAIN: f64 = 0.1;
 
-/// The rate at one count of whatever is put in.
+/// From one count of whatever is put in to the next larger one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Level {
-    /// How many, at least 1.
-    pub count: u32,
-    /// The rate.
-    pub mean: f64,
-    /// Its interval; `None` if there is none, and then nothing is sure of this level.
+pub struct Step {
+    /// How many before, at least 1.
+    pub from: u32,
+    /// How many after.
+    pub to: u32,
+    /// The rate after the step over the rate before it.
+    pub ratio: f64,
+    /// Its interval; `None` if there is none, and then nothing is sure of this step.
     pub interval: Option<(f64, f64)>,
 }
 
 /// The first step that gains too little.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Knee {
-    /// Position, in the list of levels, of the level from which going on does not pay.
+    /// Position in the list of steps: the count before it is the one from which going on does not pay.
     pub index: usize,
-    /// What the step to the next level gains per doubling of the count, as a share of the rate; negative for a loss.
+    /// What the step gains per doubling of the count, as a share of the rate; negative for a loss.
     pub gain: f64,
-    /// The most that it may gain per doubling, from the lower end of this level's interval to the upper end of the next.
+    /// The least that it may gain per doubling, by the lower end of its interval.
+    pub least_gain: f64,
+    /// The most that it may gain per doubling, by the upper end of its interval.
     pub most_gain: f64,
 }
 
-/// The knee of a curve: the smallest count from which the step to the next larger one gains less than [`MIN_GAIN`] per
-/// doubling of the count. A step whose intervals do not exclude such a gain is no knee, nor is one without intervals. `None`
-/// if no step is one: then more may still help, or too little is known.
-///
-/// `levels` must ascend in their counts; a step between equal or descending counts, and one from a rate that is not
-/// positive, is passed over.
-///
-/// ```
-/// use rdsk_stats::{Level, knee};
-/// let at = |count: u32, mean: f64| Level { count, mean, interval: Some((mean * 0.99, mean * 1.01)) };
-/// let found = knee(&[at(1, 50.0), at(2, 98.0), at(4, 100.0), at(8, 100.0)]).unwrap();
-/// assert_eq!(found.index, 1);
-/// ```
-pub fn knee(levels: &[Level]) -> Option<Knee> {
-    let steps = levels.windows(2).enumerate();
-    steps.filter_map(|(index, pair)| step(index, &pair[0], &pair[1])).find(|knee| knee.most_gain < MIN_GAIN)
+/// The ratio of a step from which on it gains enough: [`MIN_GAIN`] for each doubling.
+pub fn enough_ratio(from: u32, to: u32) -> f64 {
+    (1.0 + MIN_GAIN).powf(doublings(from, to))
 }
 
-fn step(index: usize, from: &Level, to: &Level) -> Option<Knee> {
-    let (low, high) = (from.interval?.0, to.interval?.1);
-    let is_step = from.count > 0 && to.count > from.count && from.mean > 0.0 && low > 0.0;
-    let doublings = (f64::from(to.count) / f64::from(from.count)).log2();
+/// The knee of a curve: the smallest count from which the step to the next larger one gains less than [`MIN_GAIN`] per
+/// doubling of the count. A step whose interval does not exclude such a gain is no knee, nor is one without an interval. `None`
+/// if no step is one: then more may still help, or too little is known.
+///
+/// A step between equal or descending counts, and one from or to a rate that is not positive, is passed over.
+///
+/// ```
+/// use rdsk_stats::{Step, knee};
+/// let step = |from, to, ratio: f64| Step { from, to, ratio, interval: Some((ratio * 0.98, ratio * 1.02)) };
+/// let found = knee(&[step(1, 2, 1.96), step(2, 4, 1.02), step(4, 8, 1.0)]).unwrap();
+/// assert_eq!(found.index, 1);
+/// ```
+pub fn knee(steps: &[Step]) -> Option<Knee> {
+    let steps = steps.iter().enumerate();
+    steps.filter_map(|(index, step)| knee_at(index, step)).find(|knee| knee.most_gain < MIN_GAIN)
+}
+
+fn doublings(from: u32, to: u32) -> f64 {
+    (f64::from(to) / f64::from(from)).log2()
+}
+
+fn knee_at(index: usize, step: &Step) -> Option<Knee> {
+    let (low, high) = step.interval?;
+    let is_step = step.from > 0 && step.to > step.from && step.ratio > 0.0 && low > 0.0;
+    let doublings = doublings(step.from, step.to);
     let gain = |ratio: f64| ratio.max(0.0).powf(1.0 / doublings) - 1.0;
-    let knee = Knee { index, gain: gain(to.mean / from.mean), most_gain: gain(high / low) };
+    let knee = Knee { index, gain: gain(step.ratio), least_gain: gain(low), most_gain: gain(high) };
     (is_step && knee.gain.is_finite() && knee.most_gain.is_finite()).then_some(knee)
 }
 
@@ -58,17 +70,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn levels(pairs: &[(u32, f64)], half_width: f64) -> Vec<Level> {
-        let level = |&(count, mean): &(u32, f64)| Level {
-            count,
-            mean,
-            interval: Some((mean * (1.0 - half_width), mean * (1.0 + half_width))),
+    /// The steps of a curve whose rates are each known to within this part.
+    fn steps(pairs: &[(u32, f64)], half_width: f64) -> Vec<Step> {
+        let wider = (1.0 + half_width) / (1.0 - half_width);
+        let step = |pair: &[(u32, f64)]| {
+            let ratio = pair[1].1 / pair[0].1;
+            Step { from: pair[0].0, to: pair[1].0, ratio, interval: Some((ratio / wider, ratio * wider)) }
         };
-        pairs.iter().map(level).collect()
+        pairs.windows(2).map(step).collect()
     }
 
     fn index_of(pairs: &[(u32, f64)], half_width: f64) -> Option<usize> {
-        knee(&levels(pairs, half_width)).map(|knee| knee.index)
+        knee(&steps(pairs, half_width)).map(|knee| knee.index)
     }
 
     #[test]
@@ -95,14 +108,16 @@ mod tests {
 
     #[test]
     fn what_is_gained_is_told() {
-        let knee = knee(&levels(&[(1, 100.0), (4, 121.0), (8, 121.0)], 0.0)).unwrap();
+        let knee = knee(&steps(&[(1, 100.0), (4, 121.0), (8, 121.0)], 0.0)).unwrap();
         assert_eq!(knee.index, 1, "10 % per doubling is no knee");
         assert!(knee.gain.abs() < 1e-12 && knee.most_gain.abs() < 1e-12);
     }
 
     #[test]
     fn without_an_interval_nothing_is_sure() {
-        let mut all = levels(&[(1, 100.0), (2, 100.0), (4, 100.0)], 0.01);
+        let mut all = steps(&[(1, 100.0), (2, 100.0), (4, 100.0)], 0.01);
+        all[0].interval = None;
+        assert_eq!(knee(&all).map(|knee| knee.index), Some(1));
         all[1].interval = None;
         assert_eq!(knee(&all), None);
     }
@@ -137,7 +152,7 @@ mod tests {
         #[test]
         fn of_any_unit(pairs in curve(), factor in 1e-6..1e6_f64) {
             let other: Vec<(u32, f64)> = pairs.iter().map(|&(count, mean)| (count, mean * factor)).collect();
-            let (one, two) = (knee(&levels(&pairs, 0.01)), knee(&levels(&other, 0.01)));
+            let (one, two) = (knee(&steps(&pairs, 0.01)), knee(&steps(&other, 0.01)));
             // A gain at the bound itself may fall to either side by rounding.
             if let (Some(one), Some(two)) = (one, two) {
                 prop_assert!(one.index == two.index || (one.most_gain - MIN_GAIN).abs() < 1e-6 || (two.most_gain - MIN_GAIN).abs() < 1e-6);
@@ -156,16 +171,13 @@ mod tests {
         /// The claim itself: what is said of the step at the knee is so, and of no step before it.
         #[test]
         fn of_the_rule(pairs in curve(), half_width in 0.0..0.1_f64) {
-            let all = levels(&pairs, half_width);
+            let all = steps(&pairs, half_width);
             let found = knee(&all);
-            let end = found.map_or(pairs.len().saturating_sub(1), |knee| knee.index);
-            for pair in all[..=end.min(pairs.len() - 1)].windows(2) {
-                let doublings = (f64::from(pair[1].count) / f64::from(pair[0].count)).log2();
-                let most = pair[1].interval.unwrap().1 / pair[0].interval.unwrap().0;
-                prop_assert!(most >= (1.0 + MIN_GAIN).powf(doublings) * (1.0 - 1e-9));
+            for step in &all[..found.map_or(all.len(), |knee| knee.index)] {
+                prop_assert!(step.interval.unwrap().1 >= enough_ratio(step.from, step.to) * (1.0 - 1e-9));
             }
             if let Some(knee) = found {
-                prop_assert!(knee.gain <= knee.most_gain && knee.most_gain < MIN_GAIN);
+                prop_assert!(knee.least_gain <= knee.gain && knee.gain <= knee.most_gain && knee.most_gain < MIN_GAIN);
             }
         }
     }

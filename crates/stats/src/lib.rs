@@ -1,4 +1,4 @@
-//! Numbers only: histograms, confidence intervals, the warm-up cut, the stopping rule, order statistics, steps and bands.
+//! Numbers only: histograms, confidence intervals, paired comparisons, order statistics, steps and bands.
 //! This room knows nothing of storage, does no I/O and reads no clock; whoever calls it says what the numbers
 //! mean.
 
@@ -16,6 +16,7 @@ mod level_shift;
 #[cfg(test)]
 mod noise;
 mod order;
+mod paired;
 mod ranks;
 pub mod rng;
 mod trend;
@@ -29,9 +30,10 @@ pub use dip::{dip, dip_p_value};
 pub use friedman::friedman_p_value;
 pub use histogram::Histogram;
 pub use interval::{Interval, batch_interval, mean_interval, median_interval};
-pub use knee::{Knee, Level, MIN_GAIN, knee};
+pub use knee::{Knee, MIN_GAIN, Step, enough_ratio, knee};
 pub use least_squares::{Fit, LeastSquares};
 pub use level_shift::{TwoLevels, interquartile_mean, level_shift};
 pub use order::{jain, lag1, mad, mean, median, quantile_sorted, stddev};
+pub use paired::{MIN_PAIRS, PairedRatio, holm, mean_p_value, paired_ratio};
 pub use trend::{Part, Trend, trend};
 pub use two_samples::{kolmogorov_smirnov, smaller_p_value};

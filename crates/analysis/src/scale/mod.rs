@@ -10,8 +10,9 @@ pub use shares::{Fairness, Point, Ramp, StreamShare, TargetShare};
 
 use std::collections::BTreeSet;
 
+use crate::comparison::{Family, Kind, Measure, Ratio, TooFew, ratio_of};
 use rdsk_model::{CellRecord, Experiment, Op, Record};
-use rdsk_stats::{Knee, Level, knee};
+use rdsk_stats::{Knee, Step, knee};
 
 /// All cells of one direction over the same targets.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub struct Line<'a> {
     pub points: Vec<Point<'a>>,
     /// Where more streams stop helping.
     pub knee: Option<Stop>,
+    /// Why no two numbers of streams can be compared, where that is so.
+    pub too_few: Option<TooFew>,
 }
 
 /// Where more streams stop helping, and why.
@@ -70,8 +73,8 @@ impl<'a> Line<'a> {
 }
 
 /// Reads the `scale` cells of a Record: one grid per direction and set of targets, in the order of the Record.
-pub(crate) fn analyse(record: &Record) -> Vec<Grid<'_>> {
-    let mut grids: Vec<Grid<'_>> = Vec::new();
+pub(crate) fn analyse<'a>(record: &'a Record, family: Option<&Family<'_>>) -> Vec<Grid<'a>> {
+    let mut grids: Vec<Grid<'a>> = Vec::new();
     for cell in record.cells.iter().filter(|cell| cell.experiment == Experiment::Scale) {
         let (op, targets) = (cell.workload.op, &cell.workload.targets);
         let known = grids.iter().position(|grid| grid.op == op && grid.targets == *targets);
@@ -83,7 +86,7 @@ pub(crate) fn analyse(record: &Record) -> Vec<Grid<'_>> {
     }
     for line in grids.iter_mut().flat_map(|grid| &mut grid.lines) {
         line.points.sort_by_key(Point::count);
-        line.finish(record);
+        line.finish(record, family);
     }
     for grid in &mut grids {
         grid.lines.sort_by_key(|line| line.block_bytes);
@@ -96,26 +99,32 @@ fn add<'a>(grid: &mut Grid<'a>, cell: &'a CellRecord) {
     let point = shares::point(cell);
     match grid.lines.iter_mut().find(|line| line.block_bytes == block_bytes) {
         Some(line) => line.points.push(point),
-        None => grid.lines.push(Line { block_bytes, points: vec![point], knee: None }),
+        None => grid.lines.push(Line { block_bytes, points: vec![point], knee: None, too_few: None }),
     }
 }
 
 impl Line<'_> {
     /// What needs all cells of the line: the speed-ups and the knee.
-    fn finish(&mut self, record: &Record) {
-        let single = self.point(1).filter(|point| point.failed.is_empty());
-        let one = single.and_then(Point::bytes_per_s).filter(|&rate| rate > 0.0);
+    fn finish(&mut self, record: &Record, family: Option<&Family<'_>>) {
+        let single = self.point(1).filter(|point| point.failed.is_empty()).map(|point| point.cell);
         for point in &mut self.points {
-            point.speed_up = one.and_then(|one| Some(point.bytes_per_s()? / one));
+            let one = single.filter(|one| one.id != point.cell.id);
+            let by_rounds = one.and_then(|one| ratio_of(point.cell, one, Measure::Together).ok());
+            point.speed_up = single.and_then(|one| speed_up(point.cell, one, by_rounds));
+            point.speed_up_interval = by_rounds.map(|ratio| (ratio.low, ratio.high));
+            point.evenness = family.and_then(|family| family.evenness.get(point.cell.id.as_str()).copied());
         }
         // A cell in which a stream failed had fewer of them, so its rate belongs to no count.
-        let whole: Vec<usize> = (0..self.points.len())
-            .filter(|&index| {
-                self.points[index].failed.is_empty() && self.points[index].bytes_per_s().is_some()
-            })
+        let is_whole = |point: &Point<'_>| point.failed.is_empty() && point.bytes_per_s().is_some();
+        let whole: Vec<usize> =
+            (0..self.points.len()).filter(|&index| is_whole(&self.points[index])).collect();
+        let compared: Vec<(Step, Option<TooFew>)> = whole
+            .windows(2)
+            .filter_map(|pair| step(family?, &self.points[pair[0]], &self.points[pair[1]]))
             .collect();
-        let levels: Vec<Level> = whole.iter().filter_map(|&index| level(&self.points[index])).collect();
-        self.knee = knee(&levels).map(|found| {
+        self.too_few = compared.iter().map(|(_, too_few)| *too_few).reduce(Option::and).flatten();
+        let steps: Vec<Step> = compared.into_iter().map(|(step, _)| step).collect();
+        self.knee = knee(&steps).map(|found| {
             let (at, next) = (&self.points[whole[found.index]], &self.points[whole[found.index + 1]]);
             Stop {
                 knee: Knee { index: whole[found.index], ..found },
@@ -127,9 +136,20 @@ impl Line<'_> {
     }
 }
 
-fn level(point: &Point<'_>) -> Option<Level> {
-    let rate = point.cell.result.bytes_per_s?;
-    Some(Level { count: point.count(), mean: rate.mean, interval: rate.low.zip(rate.high) })
+/// The ratio by rounds; that of the two rates where there are too few rounds.
+fn speed_up(cell: &CellRecord, single: &CellRecord, by_rounds: Option<Ratio>) -> Option<f64> {
+    let rate = |cell: &CellRecord| cell.result.bytes_per_s.map(|rate| rate.mean);
+    let one = rate(single).filter(|&rate| rate > 0.0)?;
+    Some(by_rounds.map_or(rate(cell)? / one, |ratio| ratio.mean))
+}
+
+/// The step from one number of streams to the next. It has an interval where its comparison is sure.
+fn step(family: &Family<'_>, from: &Point<'_>, to: &Point<'_>) -> Option<(Step, Option<TooFew>)> {
+    let compared = family.find(Kind::Streams, to.cell, from.cell)?.ratio;
+    let sure = compared.ok().filter(Ratio::is_sure);
+    let ratio = compared.map_or(f64::NAN, |ratio| ratio.mean);
+    let interval = sure.map(|ratio| (ratio.low, ratio.high));
+    Some((Step { from: from.count(), to: to.count(), ratio, interval }, compared.err()))
 }
 
 #[cfg(test)]

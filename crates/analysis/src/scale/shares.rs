@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::comparison::Evenness;
 use rdsk_model::{CellRecord, StreamResult, Visit};
 
 /// A ramp of up to this part of the elapsed time does not blur the shares of the streams.
@@ -25,6 +26,10 @@ pub struct Point<'a> {
     pub skew_ns: Option<u64>,
     /// The rate over that of one stream with the same block size; `None` if that was not measured.
     pub speed_up: Option<f64>,
+    /// Its 95 % interval over rounds; `None` with too few of them.
+    pub speed_up_interval: Option<(f64, f64)>,
+    /// How evenly the streams were served round by round; `None` for a single stream and with too few rounds.
+    pub evenness: Option<Evenness>,
     /// Indices of the streams that failed.
     pub failed: Vec<u32>,
 }
@@ -107,6 +112,8 @@ pub(super) fn point(cell: &CellRecord) -> Point<'_> {
         targets: targets(cell),
         skew_ns: cell.result.visits.iter().filter_map(|visit| skew_ns(visit, cell)).max(),
         speed_up: None,
+        speed_up_interval: None,
+        evenness: None,
         ramp: ramp(cell),
         streams,
         failed,

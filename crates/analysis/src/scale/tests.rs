@@ -1,5 +1,6 @@
 use super::*;
-use crate::fixtures::{cell, disk, estimate, record, with};
+use crate::Analysis;
+use crate::fixtures::{all_in_rounds, cell, disk, estimate, record, with};
 use rdsk_model::{
     CpuTime, DeviceEvidence, IoError, IoPath, Limit as GroupLimit, Overlap, Record, StreamResult, Target,
     Windows,
@@ -69,7 +70,9 @@ fn disks(count: u32) -> Vec<Target> {
 }
 
 fn limit_of(record: &Record) -> Limit {
-    let grids = analyse(record);
+    let record = all_in_rounds(record);
+    let analysis = Analysis::of(&record);
+    let grids = analysis.scale();
     let stop = grids[0].lines[0].knee.clone();
     stop.unwrap_or_else(|| panic!("no knee: {grids:#?}")).limit
 }
@@ -83,7 +86,7 @@ fn flat(change: impl Fn(&mut CellRecord)) -> Record {
 #[test]
 fn shares_of_streams_and_targets() {
     let record = record(disks(2), vec![streams(2, &[30, 10, 20], 0)]);
-    let grids = analyse(&record);
+    let grids = analyse(&record, None);
     let point = &grids[0].lines[0].points[0];
     let rates: Vec<f64> = point.streams.iter().map(|stream| stream.bytes_per_s / MIB as f64).collect();
     assert_eq!(rates, [30.0, 10.0, 20.0]);
@@ -104,7 +107,7 @@ fn the_ramp_stands_apart_and_blurs_the_shares() {
             Some(Windows { width_ns: SECOND / 10, bytes: [vec![MIB; 2], vec![3 * MIB; 18]].concat() });
     });
     let record = record(disks(1), vec![late]);
-    let grids = analyse(&record);
+    let grids = analyse(&record, None);
     let point = &grids[0].lines[0].points[0];
     assert_eq!(point.skew_ns, Some(7_000_000));
     let ramp = point.ramp.unwrap();
@@ -121,10 +124,14 @@ fn speed_up_and_knee_leave_failed_cells_out() {
             vec![IoError { target: 0, stream: Some(1), offset_bytes: 0, errno: 5, message: "EIO".into() }];
     });
     let record = record(disks(1), vec![streams(1, &[15; 4], 0), streams(1, &[40], 0), failed]);
-    let grids = analyse(&record);
+    assert_eq!(analyse(&record, None)[0].lines[0].point(4).unwrap().speed_up, Some(1.5));
+    let record = all_in_rounds(&record);
+    let analysis = Analysis::of(&record);
+    let grids = analysis.scale();
     let line = &grids[0].lines[0];
     assert_eq!(grids[0].counts(), [1, 2, 4]);
-    assert_eq!(line.point(4).unwrap().speed_up, Some(1.5));
+    let (low, high) = line.point(4).unwrap().speed_up_interval.unwrap();
+    assert!(1.45 < low && low < 1.5 && 1.5 < high && high < 1.55, "{low} to {high}");
     assert_eq!(line.point(2).unwrap().failed, [1]);
     // From 1 to 4 is 22 % a doubling; 2 with its failed stream would have been a knee.
     assert_eq!(line.knee, None);
@@ -136,8 +143,14 @@ fn a_busy_device_is_the_limit() {
     let Limit::DeviceBusy(cause) = limit_of(&record) else { panic!("{:?}", limit_of(&record)) };
     assert_eq!(cause.text, "/dev/sd0 was busy 96.0 % of the time");
     assert_eq!(cause.evidence, ["scale/read/1M/1: /dev/sd0 busy = 96.0 %"]);
-    let stop = analyse(&record)[0].lines[0].knee.clone().unwrap();
+    let turns = all_in_rounds(&record);
+    let stop = Analysis::of(&turns).scale()[0].lines[0].knee.clone().unwrap();
     assert_eq!((stop.streams, stop.next_streams), (1, 4));
+    assert!(stop.knee.least_gain < stop.knee.gain && stop.knee.gain < stop.knee.most_gain, "{stop:?}");
+    // The same in one round is too little to compare.
+    let analysis = Analysis::of(&record);
+    let line = &analysis.scale()[0].lines[0];
+    assert_eq!((&line.knee, line.too_few), (&None, Some(TooFew::Rounds(1))));
 }
 
 #[test]
@@ -238,7 +251,9 @@ fn queue_processor_and_nothing() {
 fn cells_that_never_ran_are_no_points_of_the_curve() {
     let never = crate::fixtures::not_applicable(streams(1, &[1, 1], 0), "too small");
     let record = record(disks(1), vec![streams(1, &[40], 0), never]);
-    let grids = analyse(&record);
+    let record = all_in_rounds(&record);
+    let analysis = Analysis::of(&record);
+    let grids = analysis.scale();
     let point = grids[0].lines[0].point(2).unwrap();
     assert_eq!((point.bytes_per_s(), point.skew_ns, point.speed_up), (None, None, None));
     assert_eq!(grids[0].lines[0].knee, None);

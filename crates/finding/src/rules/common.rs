@@ -1,16 +1,17 @@
 //! What the rules share: choosing cells and citing counters. It decides nothing.
 
+pub(super) use rdsk_analysis::metrics::reached_device;
 use rdsk_analysis::stripe::StripeResult;
 use rdsk_analysis::zones::Zones;
 use rdsk_analysis::{Analysis, metrics};
-use rdsk_model::{CellRecord, EvidenceSource, Experiment, Record, StopReason, TargetKind, VerdictCode};
+use rdsk_model::{CellRecord, EvidenceSource, Experiment, Record, TargetKind, VerdictCode};
 
 /// Maximum number of citations per finding, so that one over a hundred cells stays readable.
 pub(super) const MAX_CITED: usize = 8;
 
 /// The cells that completed something and satisfy a condition.
 pub(super) fn cells(record: &Record, condition: impl Fn(&CellRecord) -> bool) -> Vec<&CellRecord> {
-    record.cells.iter().filter(|cell| ran(cell) && condition(cell)).collect()
+    record.cells.iter().filter(|cell| metrics::ran(cell) && condition(cell)).collect()
 }
 
 /// The cells of `zones` that the device answered, and what they show.
@@ -28,12 +29,6 @@ pub(super) fn stripes<'a>(analysis: &'a Analysis<'_>) -> Vec<(&'a CellRecord, &'
 /// Whether this is the verdict of a cell.
 pub(super) fn has_verdict(cell: &CellRecord, code: VerdictCode) -> bool {
     cell.verdict.as_ref().is_some_and(|verdict| verdict.code == code)
-}
-
-/// Whether the I/O of the cell reached the device, so that the device, a limit or the processor set its speed.
-pub(super) fn reached_device(cell: &CellRecord) -> bool {
-    use VerdictCode::{CpuBound, Device, SourceBound, Throttled};
-    [Device, Throttled, CpuBound, SourceBound].iter().any(|&code| has_verdict(cell, code))
 }
 
 /// One citation: `paths/read/direct: aqu-sz = 0.98`.
@@ -63,10 +58,6 @@ pub(super) fn how_many(cells: &[&CellRecord]) -> String {
         [one] => one.id.clone(),
         many => format!("{} cells", many.len()),
     }
-}
-
-fn ran(cell: &CellRecord) -> bool {
-    cell.result.stop != StopReason::NotApplicable && cell.result.ops.is_some_and(|ops| ops > 0)
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! `durable-write-cost`: what it costs that each write returns only when its data is durable.
 
-use super::common::{cells, cite, is_simulated};
+use super::common::{cite, is_simulated};
 use super::{Needs, Rule};
+use rdsk_analysis::comparison::{Comparison, Kind, Ratio, TooFew};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Confidence, Device, Finding, IoPath, Op, Record, Severity, Sync};
+use rdsk_model::{CellRecord, Confidence, Device, Finding, Record, Severity};
 use rdsk_units::printable;
 
 pub(super) const RULE: Rule = Rule::new("durable-write-cost", Severity::Cost, Needs::Counters, check);
@@ -14,36 +15,30 @@ const DEARER: f64 = 1.1;
 const JOURNAL: &str = " On a filesystem a durable write may also have to commit the journal.";
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let durable = cells(analysis, |cell| {
-        cell.workload.op == Op::Write
-            && cell.workload.path == IoPath::Direct
-            && cell.workload.sync == Sync::Dsync
-            && super::common::reached_device(cell)
-    });
-    durable.into_iter().filter_map(|cell| explain(analysis, plain_twin(analysis, cell)?, cell)).collect()
+    analysis.comparisons(Kind::Durable).map(|pair| explain(analysis, pair)).collect()
 }
 
-/// The direct cell that differs in nothing but the sync.
-fn plain_twin<'a>(record: &'a Record, durable: &CellRecord) -> Option<&'a CellRecord> {
-    let mut wanted = durable.workload.clone();
-    wanted.sync = Sync::None;
-    cells(record, |cell| {
-        let mut workload = cell.workload.clone();
-        workload.seed = wanted.seed;
-        workload == wanted && cell.experiment == durable.experiment && super::common::reached_device(cell)
-    })
-    .first()
-    .copied()
+/// Whether a durable write takes longer, in the words of a title.
+fn title(ratio: Result<Ratio, TooFew>) -> String {
+    match ratio {
+        Err(_) => "too few to compare durable writes with others".into(),
+        Ok(ratio) if is_dearer(&ratio) => format!("durable writes take {} as long", words::times(ratio.mean)),
+        Ok(ratio) if ratio.high <= DEARER => "durable writes are no more expensive than others".into(),
+        Ok(_) => "whether durable writes take longer cannot be told".into(),
+    }
 }
 
-fn explain(record: &Record, plain: &CellRecord, durable: &CellRecord) -> Option<Finding> {
-    let factor = plain.result.ops_per_s?.mean / durable.result.ops_per_s?.mean;
+fn is_dearer(ratio: &Ratio) -> bool {
+    ratio.mean >= DEARER && ratio.is_sure()
+}
+
+fn explain(record: &Record, pair: &Comparison<'_>) -> Finding {
+    let (plain, durable) = (pair.cell, pair.base);
     let device = metrics::first_device(record, durable);
-    let is_dearer = factor >= DEARER;
-    let title = if is_dearer {
-        format!("durable writes take {} as long", words::times(factor))
-    } else {
-        "durable writes are no more expensive than others".into()
+    let is_dearer = pair.ratio.is_ok_and(|ratio| is_dearer(&ratio));
+    let found = match pair.ratio {
+        Ok(ratio) => words::interval(ratio.low, ratio.high),
+        Err(too_few) => words::sentence(&too_few.words()),
     };
     let mut evidence = vec![
         cite(durable, "writes/s", format_args!("{}, without dsync = {}", rate(durable), rate(plain))),
@@ -59,9 +54,9 @@ fn explain(record: &Record, plain: &CellRecord, durable: &CellRecord) -> Option<
     }
     let finding = RULE
         .finding(
-            title,
+            title(pair.ratio),
             format!(
-                "{}{}",
+                "{found} {}{}",
                 cause(device, metrics::flushes_per_io(durable)),
                 if is_dearer && !is_simulated(record, durable) { JOURNAL } else { "" }
             ),
@@ -69,13 +64,13 @@ fn explain(record: &Record, plain: &CellRecord, durable: &CellRecord) -> Option<
         .evidence(evidence)
         .confidence(metrics::flushes(durable).map_or(Confidence::Inferred, |_| Confidence::Measured))
         .cells([plain, durable]);
-    Some(if is_dearer {
+    if is_dearer {
         finding.advice(
             "write more per sync (larger blocks, group commit), or use a device whose cache survives a power cut",
         )
     } else {
         finding
-    })
+    }
 }
 
 /// From so many flushes per write on, each write waits for one.
@@ -133,14 +128,18 @@ fn flushes(cell: &CellRecord) -> String {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
-    use crate::fixtures::{self, disk, make_durable, record, with};
+    use crate::fixtures::{self, disk, in_rounds, make_durable, record, with};
+    use rdsk_model::{IoPath, Op};
 
     fn plain() -> CellRecord {
-        fixtures::cell("plain", Op::Write, IoPath::Direct, 4096, 5000, 500_000_000)
+        in_rounds(fixtures::cell("plain", Op::Write, IoPath::Direct, 4096, 5000, 500_000_000))
     }
 
     fn durable(elapsed_ns: u64) -> CellRecord {
-        with(fixtures::cell("durable", Op::Write, IoPath::Direct, 4096, 5000, elapsed_ns), make_durable)
+        in_rounds(with(
+            fixtures::cell("durable", Op::Write, IoPath::Direct, 4096, 5000, elapsed_ns),
+            make_durable,
+        ))
     }
 
     #[test]
@@ -158,6 +157,23 @@ mod tests {
         let equal = fires(RULE, &record(vec![disk()], vec![plain(), durable(510_000_000)]));
         assert_eq!(equal.title, "durable writes are no more expensive than others");
         assert_eq!(equal.advice, None);
+        assert!(finding.text.starts_with("The 95 % interval is 79."), "{}", finding.text);
+    }
+
+    #[test]
+    fn what_is_not_certain_is_not_claimed() {
+        let uneven = with(durable(600_000_000), |cell| {
+            for (visit, factor) in cell.result.visits.iter_mut().zip([1, 3, 1, 2, 1, 4]) {
+                visit.elapsed_ns = visit.elapsed_ns * factor * 10 / 13;
+            }
+        });
+        let unclear = fires(RULE, &record(vec![disk()], vec![plain(), uneven]));
+        assert_eq!(unclear.title, "whether durable writes take longer cannot be told");
+        let short = with(durable(40_000_000_000), |cell| cell.result.visits.truncate(2));
+        let too_few = fires(RULE, &record(vec![disk()], vec![plain(), short]));
+        assert_eq!(too_few.title, "too few to compare durable writes with others");
+        assert!(too_few.text.starts_with("2 rounds on both sides"), "{}", too_few.text);
+        assert_eq!((unclear.advice, too_few.advice), (None, None));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::common::{MAX_CITED, cite, reached_device};
 use super::{Needs, Rule};
+use rdsk_analysis::comparison::Kind;
 use rdsk_analysis::scale::{Grid, Point};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{Finding, Severity};
@@ -14,46 +15,57 @@ const FACTOR: f64 = 1.25;
 /// A block size with this part of the best rate is large enough.
 const ENOUGH: f64 = 0.9;
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    analysis.scale().iter().filter_map(of_grid).collect()
+    analysis.scale().iter().filter_map(|grid| of_grid(analysis, grid)).collect()
 }
 
 /// The stream count at which it helps most.
-fn of_grid(grid: &Grid<'_>) -> Option<Finding> {
+fn of_grid(analysis: &Analysis<'_>, grid: &Grid<'_>) -> Option<Finding> {
     let gains = grid.counts().into_iter().filter_map(|count| {
         let points: Vec<&Point<'_>> =
             grid.lines.iter().filter_map(|line| line.point(count)).filter(|point| is_sound(point)).collect();
-        let (first, best) = (*points.first()?, best(&points)?);
-        let factor = best.bytes_per_s()? / first.bytes_per_s()?;
-        (factor >= FACTOR && is_sure(first, best)).then_some((factor, points))
+        let first = *points.first()?;
+        let sure = analysis.comparisons(Kind::Blocks).filter(|one| one.base.id == first.cell.id);
+        let gains = sure.filter_map(|one| {
+            let ratio = one.ratio.ok().filter(|ratio| ratio.mean >= FACTOR && ratio.is_sure())?;
+            Some((ratio, *points.iter().find(|point| point.cell.id == one.cell.id)?))
+        });
+        let (ratio, best) = gains.max_by(|one, other| one.0.mean.total_cmp(&other.0.mean))?;
+        Some((ratio, first, best, points))
     });
-    let (factor, points) = gains.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    let (first, best) = (*points.first()?, best(&points)?);
+    let (ratio, first, best, points) = gains.max_by(|one, other| one.0.mean.total_cmp(&other.0.mean))?;
     let most = best.bytes_per_s()?;
     let enough = points.iter().find(|point| point.bytes_per_s().is_some_and(|rate| rate >= ENOUGH * most))?;
     let size = |point: &Point<'_>| Bytes(point.cell.workload.block_bytes);
-    Some(RULE.finding(format!(
-            "{}s of {} are {} as fast as those of {}",
-            grid.op,
-            size(best),
-            words::times(factor),
-            size(first)
-        ), format!(
-            "With {}, blocks of {} give {} and blocks of {} give {}. Every I/O costs the same time besides its bytes, and \
-             larger blocks pay it less often; {} have nine tenths of the best rate.",
-            words::plural(u64::from(first.count()), "stream"),
-            size(first),
-            words::rate(first.bytes_per_s()?),
-            size(best),
-            words::rate(most),
-            size(enough),
-        )).evidence(points
-            .iter()
-            .take(MAX_CITED)
-            .map(|point| cite(point.cell, "bytes_per_s", words::rate(point.bytes_per_s().unwrap_or(0.0))))
-).advice(format!(
-            "use blocks of at least {} (--bs, or what the program calls its buffer)",
-            size(enough)
-        )).cells(points.iter().map(|point| point.cell)))
+    let title = format!(
+        "{}s of {} are {} as fast as those of {} ({} to {})",
+        grid.op,
+        size(best),
+        words::times(ratio.mean),
+        size(first),
+        words::figure(ratio.low),
+        words::figure(ratio.high)
+    );
+    let text = format!(
+        "{} With {}, blocks of {} give {} and blocks of {} give {}. Every I/O costs the same time besides its bytes, and \
+         larger blocks pay it less often; {} have nine tenths of the best rate.",
+        words::interval(ratio.low, ratio.high),
+        words::plural(u64::from(first.count()), "stream"),
+        size(first),
+        words::rate(first.bytes_per_s()?),
+        size(best),
+        words::rate(most),
+        size(enough),
+    );
+    let cited =
+        |point: &&Point<'_>| cite(point.cell, "bytes_per_s", words::rate(point.bytes_per_s().unwrap_or(0.0)));
+    let advice =
+        format!("use blocks of at least {} (--bs, or what the program calls its buffer)", size(enough));
+    Some(
+        RULE.finding(title, text)
+            .evidence(points.iter().take(MAX_CITED).map(cited))
+            .advice(advice)
+            .cells(points.iter().map(|point| point.cell)),
+    )
 }
 
 fn is_sound(point: &Point<'_>) -> bool {
@@ -62,48 +74,28 @@ fn is_sound(point: &Point<'_>) -> bool {
         && point.bytes_per_s().is_some_and(|rate| rate > 0.0)
 }
 
-fn best<'a, 'b>(points: &[&'a Point<'b>]) -> Option<&'a Point<'b>> {
-    let rate = |point: &Point<'_>| point.bytes_per_s().unwrap_or(0.0);
-    points.iter().copied().max_by(|one, other| rate(one).total_cmp(&rate(other)))
-}
-
-/// Whether the intervals lie apart.
-fn is_sure(slow: &Point<'_>, fast: &Point<'_>) -> bool {
-    let high = slow.cell.result.bytes_per_s.and_then(|rate| rate.high);
-    let low = fast.cell.result.bytes_per_s.and_then(|rate| rate.low);
-    high.zip(low).is_some_and(|(high, low)| high < low)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
-    use crate::fixtures::{cell, disk, estimate, record, with, without_counters};
+    use crate::fixtures::{cell, disk, estimate, in_rounds, record, with, without_counters};
     use rdsk_model::{CellRecord, Experiment, IoPath, Op};
 
     fn scale(size: u64, rate: u64) -> CellRecord {
         let bytes = rate << 20;
-        with(
-            cell(
-                &format!("scale/read/{size}/1"),
-                Op::Read,
-                IoPath::Direct,
-                size,
-                bytes / size,
-                1_000_000_000,
-            ),
-            |cell| {
-                cell.experiment = Experiment::Scale;
-                cell.result.bytes_per_s = Some(estimate(bytes as f64));
-            },
-        )
+        let id = format!("scale/read/{size}/1");
+        with(in_rounds(cell(&id, Op::Read, IoPath::Direct, size, bytes / size, 1_000_000_000)), |cell| {
+            cell.experiment = Experiment::Scale;
+            cell.result.bytes_per_s = Some(estimate(bytes as f64));
+        })
     }
 
     #[test]
     fn fires_and_names_the_smallest_size_that_is_enough() {
         let cells = vec![scale(16 << 10, 36), scale(128 << 10, 62), scale(1 << 20, 67)];
         let finding = fires(RULE, &record(vec![disk()], cells));
-        assert_eq!(finding.title, "reads of 1 MiB are 1.86 × as fast as those of 16 KiB");
+        assert_eq!(finding.title, "reads of 1 MiB are 1.86 × as fast as those of 16 KiB (1.84 to 1.89)");
+        assert!(finding.text.starts_with("The 95 % interval is 1.8"), "{}", finding.text);
         assert!(finding.advice.unwrap().contains("at least 128 KiB"));
     }
 
@@ -113,8 +105,13 @@ mod tests {
         silent(RULE, &record(vec![disk()], vec![scale(16 << 10, 36)]));
         let blind = [scale(16 << 10, 36), scale(1 << 20, 67)].map(without_counters);
         silent(RULE, &record(vec![disk()], blind.into()));
-        let unsure =
-            with(scale(16 << 10, 36), |cell| cell.result.bytes_per_s.as_mut().unwrap().high = Some(1e9));
+        let unsure = with(scale(16 << 10, 36), |cell| {
+            for (visit, factor) in cell.result.visits.iter_mut().zip([1, 6, 1, 4, 1, 8]) {
+                visit.elapsed_ns = visit.elapsed_ns * factor / 3;
+            }
+        });
         silent(RULE, &record(vec![disk()], vec![unsure, scale(1 << 20, 67)]));
+        let short = with(scale(16 << 10, 36), |cell| cell.result.visits.truncate(2));
+        silent(RULE, &record(vec![disk()], vec![short, scale(1 << 20, 67)]));
     }
 }

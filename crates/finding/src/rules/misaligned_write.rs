@@ -1,84 +1,54 @@
 //! `misaligned-write`: the same write takes longer when its offset is not a multiple of the page size.
 
-use super::common::{cells, cite};
+use super::common::cite;
 use super::{Needs, Rule};
+use rdsk_analysis::comparison::{Comparison, Kind, Ratio};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Experiment, Finding, Op, Record, Severity, Workload};
+use rdsk_model::{CellRecord, Experiment, Finding, Record, Severity};
 use rdsk_units::Bytes;
 
 pub(super) const RULE: Rule =
     Rule::new("misaligned-write", Severity::Cost, Needs::OwnTimes, check).shown_on(Experiment::Align);
 
-/// Minimum ratio of the latency of the shifted write to that of the aligned one.
+/// Minimum ratio of the time of the shifted write to that of the aligned one.
 const MIN_FACTOR: f64 = 1.2;
 
+/// The aligned cell, the shifted one and the factor, where the shift surely costs something.
+fn costly<'a>(pair: &Comparison<'a>) -> Option<(&'a CellRecord, &'a CellRecord, Ratio)> {
+    let ratio = pair.ratio.ok().filter(|ratio| ratio.mean >= MIN_FACTOR && ratio.is_sure())?;
+    Some((pair.cell, pair.base, ratio))
+}
+
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
-    let page_bytes = metrics::page_bytes(analysis);
-    let shifted = cells(analysis, |cell| {
-        cell.workload.op == Op::Write && !cell.workload.shift_bytes.is_multiple_of(page_bytes)
-    });
-    let pairs: Vec<(&CellRecord, &CellRecord, f64)> = shifted
-        .into_iter()
-        .filter_map(|cell| {
-            let aligned = aligned_twin(analysis, cell)?;
-            Some((aligned, cell, latency(cell)? / latency(aligned)?))
-        })
-        .filter(|(_, _, factor)| *factor >= MIN_FACTOR)
-        .collect();
-    let Some((aligned, _, _)) = pairs.first() else { return Vec::new() };
-    let worst = pairs.iter().map(|(_, _, factor)| *factor).fold(0.0, f64::max);
+    let pairs: Vec<(&CellRecord, &CellRecord, Ratio)> =
+        analysis.comparisons(Kind::Shift).filter_map(costly).collect();
+    let worst = pairs.iter().max_by(|one, other| one.2.mean.total_cmp(&other.2.mean));
+    let Some(&(aligned, _, worst)) = worst else { return Vec::new() };
     let evidence: Vec<String> = pairs
         .iter()
-        .map(|(aligned, cell, factor)| {
+        .map(|(aligned, cell, ratio)| {
             let reads = metrics::read_bytes_per_io(cell)
                 .map_or(String::new(), |bytes| format!(", read per write = {} B", words::figure(bytes)));
+            let (low, high) = (words::figure(ratio.low), words::figure(ratio.high));
+            let times = words::times(ratio.mean);
             cite(
                 cell,
-                "latency / aligned",
-                format_args!("{}{reads}, against {}", words::times(*factor), aligned.id),
+                "time / aligned",
+                format_args!("{times} ({low} to {high}){reads}, against {}", aligned.id),
             )
         })
         .collect();
     let multiple = safe_multiple(analysis, aligned);
-    vec![RULE
-            .finding(
-                format!("misaligned writes take up to {} as long", words::times(worst)),
-                "A write of whole pages that starts inside a page changes two pages partially, and each may have to be read \
-                 first.",
-            )
+    let text = format!(
+        "{} A write of whole pages that starts inside a page changes two pages partially, and each may have to be read first.",
+        words::interval(worst.low, worst.high)
+    );
+    vec![
+        RULE.finding(format!("misaligned writes take up to {} as long", words::times(worst.mean)), text)
             .evidence(evidence)
             .advice(format!("write multiples of {multiple} at offsets that are multiples of {multiple}"))
-            .cells(pairs.iter().flat_map(|(aligned, cell, _)| [*aligned, *cell]))]
-}
-
-/// The cell that differs in the shift only, which is 0.
-fn aligned_twin<'a>(record: &'a Record, cell: &CellRecord) -> Option<&'a CellRecord> {
-    let mut wanted = cell.workload.clone();
-    wanted.shift_bytes = 0;
-    let page_bytes = metrics::page_bytes(record);
-    cells(record, |other| {
-        let mut workload = other.workload.clone();
-        workload.seed = wanted.seed;
-        workload.align_bytes = wanted.align_bytes;
-        workload == wanted
-            && other.experiment == cell.experiment
-            && stays_in_its_pages(&other.workload, page_bytes)
-    })
-    .first()
-    .copied()
-}
-
-/// Whether no write touches more pages than its size needs.
-fn stays_in_its_pages(workload: &Workload, page_bytes: u64) -> bool {
-    let align = workload.align_bytes;
-    align.is_multiple_of(page_bytes)
-        || (align > 0 && page_bytes.is_multiple_of(align) && workload.block_bytes <= align)
-}
-
-/// Median latency in nanoseconds, or the mean when there are too few for a median.
-fn latency(cell: &CellRecord) -> Option<f64> {
-    let latency = cell.result.latency_ns.as_ref()?;
-    latency.p50.map(|p50| p50 as f64).or(latency.mean).filter(|&ns| ns > 0.0)
+            .cells(pairs.iter().flat_map(|(aligned, cell, _)| [*aligned, *cell])),
+    ]
 }
 
 /// The smallest safe size and alignment: a page, or the device's physical block when that is larger.
@@ -92,11 +62,11 @@ fn safe_multiple(record: &Record, cell: &CellRecord) -> Bytes {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
-    use crate::fixtures::{self, file, record, with};
-    use rdsk_model::{CacheState, IoPath};
+    use crate::fixtures::{self, file, in_rounds, record, with};
+    use rdsk_model::{CacheState, IoPath, Op};
 
     fn writes(id: &str, shift_bytes: u64, elapsed_ns: u64) -> CellRecord {
-        with(fixtures::cell(id, Op::Write, IoPath::Buffered, 4096, 1000, elapsed_ns), |cell| {
+        with(in_rounds(fixtures::cell(id, Op::Write, IoPath::Buffered, 4096, 1000, elapsed_ns)), |cell| {
             cell.workload.shift_bytes = shift_bytes;
             cell.workload.cache = CacheState::Cold;
             cell.evidence.process.read_bytes = Some(if shift_bytes == 0 { 0 } else { 8_192_000 });
@@ -107,7 +77,9 @@ mod tests {
     fn fires_when_the_shift_costs() {
         let record = record(vec![file()], vec![writes("a", 0, 25_000_000), writes("s", 512, 8_000_000_000)]);
         let finding = fires(RULE, &record);
-        assert_eq!(finding.evidence, ["s: latency / aligned = 320 ×, read per write = 8192 B, against a"]);
+        let expected = "s: time / aligned = 320 × (318 to 322), read per write = 8192 B, against a";
+        assert_eq!(finding.evidence, [expected]);
+        assert!(finding.text.starts_with("The 95 % interval is 318 to 322. A write"), "{}", finding.text);
         assert!(finding.advice.unwrap().contains("multiples of 4 KiB at"));
     }
 
@@ -119,5 +91,13 @@ mod tests {
         silent(RULE, &record(vec![file()], vec![writes("s", 512, 80_000_000)]));
         let direct = with(aligned(), |cell| cell.workload.path = IoPath::Direct);
         silent(RULE, &record(vec![file()], vec![direct, writes("s", 512, 80_000_000)]));
+        let short = with(writes("s", 512, 80_000_000), |cell| cell.result.visits.truncate(2));
+        silent(RULE, &record(vec![file()], vec![aligned(), short]));
+        let uneven = with(writes("s", 512, 30_000_000), |cell| {
+            for (visit, factor) in cell.result.visits.iter_mut().zip([1, 3, 1, 2, 1, 4]) {
+                visit.elapsed_ns = visit.elapsed_ns * factor * 10 / 13;
+            }
+        });
+        silent(RULE, &record(vec![file()], vec![aligned(), uneven]));
     }
 }

@@ -33,21 +33,24 @@ fn finding(op: Op, group: &[(&Line<'_>, &Stop)]) -> Option<Finding> {
     let evidence = group.iter().flat_map(|(line, stop)| {
         let id = line.points.get(stop.knee.index).map_or("", |point| point.cell.id.as_str());
         let gain = format!(
-            "{id}: gain per doubling up to {} streams = {}",
+            "{id}: gain per doubling up to {} streams = {} ({} to {})",
             stop.next_streams,
-            percent(stop.knee.gain)
+            percent(stop.knee.gain),
+            percent(stop.knee.least_gain),
+            percent(stop.knee.most_gain)
         );
         std::iter::once(gain)
             .chain(stop.limit.cause().map(|cause| cause.evidence.clone()).unwrap_or_default())
     });
     let text = format!(
-        "Here {}. With blocks of {}, going from {} to {} changes the rate by {} per doubling, at most by {}; a knee is a \
-         gain of less than 10 %.",
+        "Here {}. With blocks of {}, going from {} to {} changes the rate by {} per doubling (95 % interval: {} to {}); a \
+         knee is a gain of less than 10 %.",
         cause.text,
         Bytes(line.block_bytes),
         words::plural(u64::from(stop.streams), "stream"),
         stop.next_streams,
         percent(stop.knee.gain),
+        percent(stop.knee.least_gain),
         percent(stop.knee.most_gain),
     );
     let text = match &sizes[..] {
@@ -103,18 +106,22 @@ fn advice(limit: &Limit) -> &'static str {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
-    use crate::fixtures::{cell, disk, estimate, record, with, without_counters};
-    use rdsk_model::{CellRecord, Experiment, IoPath, Limit as GroupLimit};
+    use crate::fixtures::{cell, disk, estimate, in_rounds, record, with, without_counters};
+    use rdsk_model::{CellRecord, Experiment, IoPath, Limit as GroupLimit, Overlap};
 
     const MIB: u64 = 1 << 20;
 
     fn scale(size: u64, streams: u32, rate: u64) -> CellRecord {
         let id = format!("scale/read/{size}/{streams}");
-        with(cell(&id, Op::Read, IoPath::Direct, size, rate * 2 * MIB / size, 2_000_000_000), |cell| {
+        let whole = cell(&id, Op::Read, IoPath::Direct, size, rate * 2 * MIB / size, 2_000_000_000);
+        in_rounds(with(whole, |cell| {
             cell.experiment = Experiment::Scale;
             cell.workload.streams = streams;
             cell.result.bytes_per_s = Some(estimate((rate * MIB) as f64));
-        })
+            let visit = &mut cell.result.visits[0];
+            let (end_ns, bytes) = (visit.elapsed_ns, visit.bytes);
+            visit.overlap = Some(Overlap { start_ns: 0, end_ns, bytes, covered_ns: end_ns });
+        }))
     }
 
     #[test]
@@ -125,6 +132,11 @@ mod tests {
         assert_eq!(finding.cells, [cells[0].id.as_str(), cells[2].id.as_str()]);
         assert!(
             finding.text.contains("/dev/sda was busy 96.0 %") && finding.text.contains("2 MiB"),
+            "{}",
+            finding.text
+        );
+        assert!(
+            finding.text.contains("changes the rate by 2.5 % per doubling (95 % interval: 2."),
             "{}",
             finding.text
         );
@@ -148,6 +160,8 @@ mod tests {
     fn is_silent_where_more_streams_help_and_where_nothing_was_counted() {
         silent(RULE, &record(vec![disk()], vec![scale(MIB, 1, 40), scale(MIB, 4, 80)]));
         silent(RULE, &record(vec![disk()], vec![scale(MIB, 1, 40)]));
+        let short = |streams| with(scale(MIB, streams, 40), |cell| cell.result.visits.truncate(2));
+        silent(RULE, &record(vec![disk()], vec![short(1), short(4)]));
         let blind = [1, 4].map(|streams| without_counters(scale(MIB, streams, 40)));
         silent(RULE, &record(vec![disk()], blind.into()));
     }

@@ -2,20 +2,19 @@
 
 use super::common::{MAX_CITED, cite, reached_device};
 use super::{Needs, Rule};
+use rdsk_analysis::comparison::{Evenness, UNFAIR};
 use rdsk_analysis::scale::{Point, StreamShare, name};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{Finding, Severity};
 
 pub(super) const RULE: Rule = Rule::new("unfair-streams", Severity::Cause, Needs::Counters, check);
 
-/// Jain's index below this is unfair: of two streams one has at least twice as much as the other.
-const UNFAIR: f64 = 0.9;
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let grids = analysis.scale();
     let points = grids.iter().flat_map(|grid| &grid.lines).flat_map(|line| &line.points);
-    let unfair: Vec<(&Point<'_>, f64)> =
+    let unfair: Vec<(&Point<'_>, Evenness)> =
         points.filter_map(|point| Some((point, unfairness(point)?))).collect();
-    let Some((worst, jain)) = unfair.iter().min_by(|one, other| one.1.total_cmp(&other.1)) else {
+    let Some((worst, jain)) = unfair.iter().min_by(|one, other| one.1.mean.total_cmp(&other.1.mean)) else {
         return Vec::new();
     };
     let (slow, fast) = ends(worst);
@@ -42,9 +41,10 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     };
     vec![
         RULE.finding(
-            format!("streams get unequal shares: Jain's index down to {jain:.2}"),
+            format!("streams get unequal shares: Jain's index down to {:.2}", jain.mean),
             format!(
-                "In {} the fastest stream reaches {} and the slowest {}. {why}",
+                "{} In {} the fastest stream reaches {} and the slowest {}. {why}",
+                words::interval(jain.low, jain.high),
                 worst.cell.id,
                 words::rate(fast),
                 words::rate(slow)
@@ -52,7 +52,9 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         )
         .evidence(unfair.iter().take(MAX_CITED).map(|(point, jain)| {
             let (slow, fast) = ends(point);
-            let range = format!("{jain:.2}, slowest {}, fastest {}", words::rate(slow), words::rate(fast));
+            let (slow, fast) = (words::rate(slow), words::rate(fast));
+            let Evenness { mean, low, high, .. } = jain;
+            let range = format!("{mean:.2} ({low:.2} to {high:.2}), slowest {slow}, fastest {fast}");
             cite(point.cell, "Jain's index", range)
         }))
         .advice(if by_target {
@@ -65,9 +67,9 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 }
 
 /// Jain's index when it is low because of the device, and not because some streams started earlier.
-fn unfairness(point: &Point<'_>) -> Option<f64> {
-    let fairness = point.fairness.filter(|fairness| !fairness.has_ramp)?;
-    (fairness.jain < UNFAIR && reached_device(point.cell)).then_some(fairness.jain)
+fn unfairness(point: &Point<'_>) -> Option<Evenness> {
+    point.fairness.filter(|fairness| !fairness.has_ramp && reached_device(point.cell))?;
+    point.evenness.filter(Evenness::is_unfair)
 }
 
 fn whole<'a>(point: &'a Point<'_>) -> impl Iterator<Item = &'a StreamShare> {
@@ -91,7 +93,7 @@ fn is_fair_on(point: &Point<'_>, target: u32) -> bool {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
-    use crate::fixtures::{cell, disk, record, with};
+    use crate::fixtures::{cell, disk, in_rounds, record, with};
     use rdsk_model::{Experiment, IoPath, Op, Record, StreamResult};
 
     fn of(rates: &[u64], step_ns: u64) -> Record {
@@ -114,13 +116,14 @@ mod tests {
                 };
                 cell.result.visits[0].streams = rates.iter().enumerate().map(stream).collect();
             });
-        record(vec![disk()], vec![one])
+        record(vec![disk()], vec![in_rounds(one)])
     }
 
     #[test]
     fn fires_where_one_has_most_of_it() {
         let finding = fires(RULE, &of(&[10, 40], 0));
         assert_eq!(finding.title, "streams get unequal shares: Jain's index down to 0.74");
+        assert!(finding.text.starts_with("The 95 % interval is 0.74 to 0.74. In scale"), "{}", finding.text);
         assert!(finding.text.contains("40.0 MiB/s and the slowest 10.0 MiB/s"), "{}", finding.text);
     }
 
@@ -129,5 +132,8 @@ mod tests {
         silent(RULE, &of(&[30, 40], 0));
         silent(RULE, &of(&[40], 0));
         silent(RULE, &of(&[10, 40], 200_000_000));
+        let mut short = of(&[10, 40], 0);
+        short.cells[0].result.visits.truncate(2);
+        silent(RULE, &short);
     }
 }

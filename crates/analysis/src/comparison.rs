@@ -1,0 +1,218 @@
+//! Comparisons of two cells by the rounds that both had. The visits of one round follow each other closely and share the
+//! state that the disk is in, so the ratio of two rates is taken within each round, and its interval over the rounds. All
+//! comparisons of one experiment are corrected together for their number. It names no cause and advises nothing.
+
+mod evenness;
+mod pairs;
+
+pub use evenness::{Evenness, UNFAIR};
+
+use crate::groups::distinct;
+use crate::metrics::ratio as per;
+use pairs::Pair;
+use rdsk_model::{CellRecord, Experiment, Op, Record};
+use rdsk_stats::{MIN_PAIRS, PairedRatio, holm, paired_ratio};
+use std::collections::BTreeMap;
+
+/// Fewer I/Os than this on one side compare nothing.
+pub const MIN_IOS: u64 = 4;
+/// The chance of an error among all comparisons of an experiment.
+pub const ALPHA: f64 = 0.05;
+
+/// What two cells are compared for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The direct cell over the buffered one.
+    Paths,
+    /// The write that need not be durable over the durable one: how many times as long a durable write takes.
+    Durable,
+    /// The aligned write over the shifted one: how many times as long a shifted write takes.
+    Shift,
+    /// A number of streams over the next smaller one.
+    Streams,
+    /// A block size over the smallest.
+    Blocks,
+}
+
+/// How the rate of a round is computed from its visits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Bytes over the time of I/O.
+    Elapsed,
+    /// Reads as [`Measure::Elapsed`], writes over the time until everything was on stable storage.
+    UntilStable,
+    /// Bytes and time of the part in which all streams ran.
+    Together,
+}
+
+/// A ratio of two rates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratio {
+    /// The geometric mean over the rounds.
+    pub mean: f64,
+    /// Lower end of the 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Rounds that both sides had.
+    pub rounds: usize,
+    /// Chance of such a ratio if the true one is what the comparison tests against, corrected for all comparisons of the
+    /// experiment; 1 where it decides nothing.
+    pub p_adjusted: f64,
+}
+
+impl Ratio {
+    /// Whether the true ratio is not the one that is tested against.
+    pub fn is_sure(&self) -> bool {
+        self.p_adjusted < ALPHA
+    }
+
+    /// The ratio of the other side to this one.
+    pub fn turned(self) -> Self {
+        Self { mean: 1.0 / self.mean, low: 1.0 / self.high, high: 1.0 / self.low, ..self }
+    }
+}
+
+/// Why two cells cannot be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TooFew {
+    /// Rounds that both sides had.
+    Rounds(usize),
+    /// I/Os of the side that had fewer.
+    Ios(u64),
+}
+
+impl TooFew {
+    /// `2 rounds on both sides, where a comparison needs 3`.
+    pub fn words(self) -> String {
+        match self {
+            Self::Rounds(0) => format!("no round on both sides, and a comparison needs {MIN_PAIRS}"),
+            Self::Rounds(count) => {
+                let rounds = crate::words::plural(count as u64, "round");
+                format!("{rounds} on both sides, and a comparison needs {MIN_PAIRS}")
+            }
+            Self::Ios(count) => {
+                let ios = crate::words::plural(count, "I/O");
+                format!("{ios} on one side, and a comparison needs {MIN_IOS}")
+            }
+        }
+    }
+}
+
+/// Two cells compared.
+#[derive(Clone, Debug)]
+pub struct Comparison<'a> {
+    /// What for.
+    pub kind: Kind,
+    /// The cell whose rate is above the line.
+    pub cell: &'a CellRecord,
+    /// The cell whose rate is below it.
+    pub base: &'a CellRecord,
+    /// Their ratio, or why there is none.
+    pub ratio: Result<Ratio, TooFew>,
+}
+
+/// Everything that the page of one experiment compares.
+#[derive(Clone, Debug)]
+pub struct Family<'a> {
+    /// The experiment.
+    pub experiment: Experiment,
+    /// Pairs of cells, in the order of the Record.
+    pub comparisons: Vec<Comparison<'a>>,
+    /// How evenly the streams of a cell were served, by the cell's id; cells with too few rounds are missing.
+    pub evenness: BTreeMap<&'a str, Evenness>,
+}
+
+impl<'a> Family<'a> {
+    /// The comparison of two cells for this purpose.
+    pub fn find(&self, kind: Kind, cell: &CellRecord, base: &CellRecord) -> Option<&Comparison<'a>> {
+        let is_it = |one: &&Comparison<'a>| {
+            one.kind == kind && std::ptr::eq(one.cell, cell) && std::ptr::eq(one.base, base)
+        };
+        self.comparisons.iter().find(is_it)
+    }
+}
+
+/// The families of a Record whose cells have their verdicts, in the order of its experiments.
+pub(crate) fn families(record: &Record) -> Vec<Family<'_>> {
+    let experiments = distinct(record.cells.iter().map(|cell| cell.experiment));
+    experiments.into_iter().map(|experiment| family(record, experiment)).collect()
+}
+
+fn family(record: &Record, experiment: Experiment) -> Family<'_> {
+    let mut p_values = Vec::new();
+    let mut comparisons = Vec::new();
+    for pair in pairs::of(record, experiment) {
+        let found = paired(pair.cell, pair.base, pair.measure);
+        let ratio = found.map(|(ratio, paired)| {
+            p_values.push(paired.p_value(pair.against).unwrap_or(1.0));
+            ratio
+        });
+        let Pair { kind, cell, base, .. } = pair;
+        comparisons.push(Comparison { kind, cell, base, ratio });
+    }
+    let mut evenness: BTreeMap<&str, Evenness> = BTreeMap::new();
+    for cell in record.cells.iter().filter(|cell| cell.experiment == experiment) {
+        if let Some(found) = evenness::of(cell) {
+            evenness.insert(&cell.id, found);
+        }
+    }
+    p_values.extend(evenness.values().map(|one| one.p_adjusted));
+    let mut adjusted = holm(&p_values).into_iter();
+    for ratio in comparisons.iter_mut().filter_map(|one| one.ratio.as_mut().ok()) {
+        ratio.p_adjusted = adjusted.next().unwrap_or(1.0);
+    }
+    for one in evenness.values_mut() {
+        one.p_adjusted = adjusted.next().unwrap_or(1.0);
+    }
+    Family { experiment, comparisons, evenness }
+}
+
+/// The ratio of two cells that is shown and decides nothing, so that it needs no correction.
+///
+/// # Errors
+/// If one side has too few I/Os, or both together too few rounds.
+pub fn ratio_of(cell: &CellRecord, base: &CellRecord, measure: Measure) -> Result<Ratio, TooFew> {
+    paired(cell, base, measure).map(|(ratio, _)| ratio)
+}
+
+fn paired(cell: &CellRecord, base: &CellRecord, measure: Measure) -> Result<(Ratio, PairedRatio), TooFew> {
+    let ios = |cell: &CellRecord| cell.result.ops.unwrap_or(0);
+    let fewest = ios(cell).min(ios(base));
+    if fewest < MIN_IOS {
+        return Err(TooFew::Ios(fewest));
+    }
+    let below = round_rates(base, measure);
+    let pairs: Vec<(f64, f64)> = round_rates(cell, measure)
+        .into_iter()
+        .filter_map(|(round, rate)| Some((rate, *below.get(&round)?)))
+        .collect();
+    let found = paired_ratio(&pairs).and_then(|found| Some((found, found.interval?)));
+    let (found, (low, high)) = found.ok_or(TooFew::Rounds(pairs.len()))?;
+    let ratio = Ratio { mean: found.ratio, low, high, rounds: found.pairs, p_adjusted: 1.0 };
+    Ok((ratio, found))
+}
+
+/// Bytes per second of every round in which the cell moved something, by the number of the round.
+fn round_rates(cell: &CellRecord, measure: Measure) -> BTreeMap<u32, f64> {
+    let mut sums: BTreeMap<u32, Option<(u64, u64)>> = BTreeMap::new();
+    for visit in &cell.result.visits {
+        let seen = match (measure, visit.overlap, cell.workload.op) {
+            (Measure::Together, Some(overlap), _) => Some((overlap.bytes, overlap.covered_ns)),
+            (Measure::Together, None, _) if cell.workload.streams > 1 => None,
+            (Measure::UntilStable, _, Op::Write) => visit.to_stable_ns.map(|ns| (visit.bytes, ns)),
+            _ => Some((visit.bytes, visit.elapsed_ns)),
+        };
+        let sum = sums.entry(visit.round).or_insert(Some((0, 0)));
+        // A visit that does not know its time makes the round unknown.
+        *sum = sum.zip(seen).map(|((bytes, ns), (more, longer))| (bytes + more, ns + longer));
+    }
+    let known = sums.into_iter().filter_map(|(round, sum)| Some((round, sum?)));
+    known
+        .filter(|(_, (bytes, ns))| *bytes > 0 && *ns > 0)
+        .map(|(round, (bytes, ns))| (round, per(bytes, ns) * 1e9))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

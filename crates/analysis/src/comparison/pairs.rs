@@ -1,0 +1,153 @@
+//! Which cells of a Record are compared with which, and for what. Only cells whose figure is that of the device take part.
+
+use super::{Kind, Measure};
+use crate::metrics::{is_of_memory, page_bytes, ran, reached_device};
+use rdsk_model::{
+    CacheState, CellRecord, Experiment, IoPath, Op, Pattern, Record, Sync, VerdictCode, Workload,
+};
+use rdsk_stats::enough_ratio;
+
+/// Two cells, and what is asked of them.
+#[derive(Clone, Copy)]
+pub(super) struct Pair<'a> {
+    pub(super) kind: Kind,
+    pub(super) cell: &'a CellRecord,
+    pub(super) base: &'a CellRecord,
+    pub(super) measure: Measure,
+    /// The ratio of which is asked whether the true one differs from it.
+    pub(super) against: f64,
+}
+
+/// The pairs of one experiment.
+pub(super) fn of(record: &Record, experiment: Experiment) -> Vec<Pair<'_>> {
+    let cells: Vec<&CellRecord> =
+        record.cells.iter().filter(|cell| cell.experiment == experiment && ran(cell)).collect();
+    let page_bytes = page_bytes(record);
+    match experiment {
+        Experiment::Scale => [streams(&cells), blocks(&cells)].concat(),
+        _ => [paths(&cells), durable(&cells), shifts(&cells, page_bytes)].concat(),
+    }
+}
+
+impl<'a> Pair<'a> {
+    fn of(kind: Kind, cell: &'a CellRecord, base: &'a CellRecord, measure: Measure) -> Self {
+        Self { kind, cell, base, measure, against: 1.0 }
+    }
+}
+
+fn paths<'a>(cells: &[&'a CellRecord]) -> Vec<Pair<'a>> {
+    let of_device = |cell: &&&CellRecord| measures_path(cell);
+    let direct = cells.iter().filter(of_device).filter(|cell| cell.workload.path == IoPath::Direct);
+    let pair = |direct: &&'a CellRecord| {
+        let is_twin = |cell: &&&&CellRecord| {
+            // The warm cell measures memory and is not comparable.
+            cell.workload.path == IoPath::Buffered
+                && cell.workload.cache != CacheState::Warm
+                && direct.workload.differs_only_in_path(&over_span_of(&cell.workload, &direct.workload))
+        };
+        let buffered = cells.iter().filter(of_device).find(|cell| is_twin(&cell))?;
+        Some(Pair::of(Kind::Paths, direct, buffered, Measure::UntilStable))
+    };
+    direct.filter_map(pair).collect()
+}
+
+/// Whether a cell of `paths` or `stream` has a figure of the device.
+fn measures_path(cell: &CellRecord) -> bool {
+    use VerdictCode::{Hole, Incomplete, PageCache, Unverified};
+    let Some(verdict) = &cell.verdict else { return false };
+    matches!(cell.experiment, Experiment::Paths | Experiment::Stream)
+        && ![Hole, Incomplete, Unverified].contains(&verdict.code)
+        && (cell.workload.op == Op::Write || verdict.code != PageCache)
+        && (cell.workload.op == Op::Read || cell.result.to_stable_ns.is_some())
+}
+
+fn durable<'a>(cells: &[&'a CellRecord]) -> Vec<Pair<'a>> {
+    let is_direct_write = |cell: &&&CellRecord| {
+        cell.workload.op == Op::Write && cell.workload.path == IoPath::Direct && reached_device(cell)
+    };
+    let durable = cells.iter().filter(is_direct_write).filter(|cell| cell.workload.sync == Sync::Dsync);
+    let pair = |durable: &&'a CellRecord| {
+        let wanted = Workload { sync: Sync::None, ..durable.workload.clone() };
+        let plain = cells.iter().filter(is_direct_write).find(|cell| is_like(&cell.workload, &wanted))?;
+        Some(Pair::of(Kind::Durable, plain, durable, Measure::Elapsed))
+    };
+    durable.filter_map(pair).collect()
+}
+
+fn shifts<'a>(cells: &[&'a CellRecord], page_bytes: u64) -> Vec<Pair<'a>> {
+    let shifted = cells.iter().filter(|cell| {
+        cell.workload.op == Op::Write && !cell.workload.shift_bytes.is_multiple_of(page_bytes)
+    });
+    let pair = |shifted: &&'a CellRecord| {
+        let aligned = cells.iter().find(|cell| {
+            let align_bytes = cell.workload.align_bytes;
+            let wanted = Workload { shift_bytes: 0, align_bytes, ..shifted.workload.clone() };
+            is_like(&cell.workload, &wanted) && stays_in_its_pages(&cell.workload, page_bytes)
+        })?;
+        Some(Pair::of(Kind::Shift, aligned, shifted, Measure::Elapsed))
+    };
+    shifted.filter_map(pair).collect()
+}
+
+/// Whether a workload is the wanted one but for its seed.
+fn is_like(workload: &Workload, wanted: &Workload) -> bool {
+    over_span_of(workload, wanted) == Workload { seed: workload.seed, ..wanted.clone() }
+}
+
+/// A sequential workload as if its span were that of another: both go on from the same offset, and a slower one may have
+/// been given fewer bytes. Random I/O over another span has other seeks, so its span stays.
+fn over_span_of(workload: &Workload, other: &Workload) -> Workload {
+    let is_sequential = workload.pattern == Pattern::Sequential && workload.points.is_none();
+    let span_bytes = if is_sequential { other.span_bytes } else { workload.span_bytes };
+    Workload { span_bytes, ..workload.clone() }
+}
+
+/// Whether no write touches more pages than its size needs.
+fn stays_in_its_pages(workload: &Workload, page_bytes: u64) -> bool {
+    let align = workload.align_bytes;
+    align.is_multiple_of(page_bytes)
+        || (align > 0 && page_bytes.is_multiple_of(align) && workload.block_bytes <= align)
+}
+
+/// Cells of `scale` that differ in one figure only, by ascending order of it. A cell in which a stream failed had fewer of
+/// them, so its rate belongs to no count.
+fn lines<'a, K: PartialEq>(
+    cells: &[&'a CellRecord],
+    line: impl Fn(&Workload) -> K,
+    along: impl Fn(&Workload) -> u64,
+) -> Vec<Vec<&'a CellRecord>> {
+    let is_whole = |cell: &&&CellRecord| {
+        let has_failed = cell.result.errors.iter().any(|error| error.stream.is_some());
+        !has_failed && cell.result.bytes_per_s.is_some()
+    };
+    let keyed = cells.iter().filter(is_whole).map(|cell| {
+        let workload = &cell.workload;
+        ((workload.op, workload.targets.clone(), line(workload)), *cell)
+    });
+    let mut lines: Vec<Vec<&CellRecord>> =
+        crate::groups::by_key(keyed).into_iter().map(|(_, cells)| cells).collect();
+    lines.iter_mut().for_each(|cells| cells.sort_by_key(|cell| along(&cell.workload)));
+    lines
+}
+
+/// Each number of streams with the next larger one, against a gain that is worth it.
+fn streams<'a>(cells: &[&'a CellRecord]) -> Vec<Pair<'a>> {
+    let lines = lines(cells, |workload| workload.block_bytes, |workload| u64::from(workload.streams));
+    let step = |pair: &[&'a CellRecord]| {
+        let against = enough_ratio(pair[0].workload.streams, pair[1].workload.streams);
+        Pair { against, ..Pair::of(Kind::Streams, pair[1], pair[0], Measure::Together) }
+    };
+    lines.iter().flat_map(|cells| cells.windows(2).map(step)).collect()
+}
+
+/// Each block size with the smallest one of the same number of streams.
+fn blocks<'a>(cells: &[&'a CellRecord]) -> Vec<Pair<'a>> {
+    let sound: Vec<&CellRecord> =
+        cells.iter().copied().filter(|cell| reached_device(cell) && !is_of_memory(cell)).collect();
+    let lines = lines(&sound, |workload| workload.streams, |workload| workload.block_bytes);
+    let pairs = |cells: &Vec<&'a CellRecord>| -> Vec<Pair<'a>> {
+        let Some((first, others)) = cells.split_first() else { return Vec::new() };
+        others.iter().map(|cell| Pair::of(Kind::Blocks, cell, first, Measure::Together)).collect()
+    };
+    lines.iter().flat_map(pairs).collect()
+}

@@ -1,0 +1,188 @@
+use super::*;
+use crate::Analysis;
+use crate::fixtures::{self, disk, in_rounds, kept_in_memory, make_durable, record, with};
+use rdsk_model::{IoPath, Pattern, StreamResult};
+use rdsk_stats::rng::SplitMix64;
+
+const SECOND: u64 = 1_000_000_000;
+
+fn reads(id: &str, path: IoPath, elapsed_ns: u64) -> CellRecord {
+    fixtures::cell(id, Op::Read, path, 1 << 20, 600, elapsed_ns)
+}
+
+fn paths(direct: CellRecord, buffered: CellRecord) -> Record {
+    record(vec![disk()], vec![direct, buffered])
+}
+
+fn only(record: &Record) -> Result<Ratio, TooFew> {
+    let analysis = Analysis::of(record);
+    let found: Vec<&Comparison<'_>> = analysis.comparisons(Kind::Paths).collect();
+    assert_eq!(found.len(), 1, "{found:#?}");
+    found[0].ratio
+}
+
+#[test]
+fn a_ratio_is_that_of_the_rounds_that_both_had() {
+    let [direct, buffered] = [("d", IoPath::Direct, 2 * SECOND), ("b", IoPath::Buffered, SECOND)]
+        .map(|(id, path, ns)| in_rounds(reads(id, path, ns)));
+    // One round more, and one of two visits, on one side only.
+    let longer = with(direct.clone(), |cell| {
+        let mut more = cell.result.visits[0].clone();
+        (more.round, more.elapsed_ns) = (9, 1);
+        cell.result.visits.push(more);
+        let half = cell.result.visits[1].clone();
+        cell.result.visits.push(half);
+    });
+    let (one, two) =
+        (only(&paths(direct, buffered.clone())).unwrap(), only(&paths(longer, buffered)).unwrap());
+    assert_eq!(one, two);
+    assert_eq!(one.rounds, 6);
+    assert!(one.low < 0.5 && 0.5 < one.high && one.high / one.low < 1.03 && one.is_sure(), "{one:?}");
+    let turned = one.turned();
+    assert!(turned.low < 2.0 && 2.0 < turned.high && turned.mean > 1.99, "{turned:?}");
+}
+
+#[test]
+fn few_rounds_and_few_ios_are_too_few() {
+    let short = |rounds: usize, ops: u64| {
+        let cells =
+            [("d", IoPath::Direct, 9 * SECOND), ("b", IoPath::Buffered, SECOND)].map(|(id, path, ns)| {
+                with(in_rounds(reads(id, path, ns)), |cell| {
+                    cell.result.visits.truncate(rounds);
+                    cell.result.ops = Some(ops);
+                })
+            });
+        let [direct, buffered] = cells;
+        only(&paths(direct, buffered))
+    };
+    assert_eq!(short(2, 600), Err(TooFew::Rounds(2)));
+    assert_eq!(short(6, 3), Err(TooFew::Ios(3)));
+    assert!(short(3, 4).is_ok());
+    // A Record that does not tell its rounds has all visits in one.
+    let untold = [("d", IoPath::Direct), ("b", IoPath::Buffered)].map(|(id, path)| {
+        with(in_rounds(reads(id, path, SECOND)), |cell| {
+            cell.result.visits.iter_mut().for_each(|visit| visit.round = 0);
+        })
+    });
+    let [direct, buffered] = untold;
+    let too_few = only(&paths(direct, buffered)).unwrap_err();
+    assert_eq!(too_few.words(), "1 round on both sides, and a comparison needs 3");
+    assert_eq!(TooFew::Ios(3).words(), "3 I/Os on one side, and a comparison needs 4");
+}
+
+#[test]
+fn sequential_cells_may_have_other_spans_and_random_ones_not() {
+    let found = |pattern, span_bytes| {
+        let of = |id, path, span_bytes| {
+            with(in_rounds(reads(id, path, SECOND)), |cell| {
+                (cell.workload.pattern, cell.workload.span_bytes) = (pattern, span_bytes);
+            })
+        };
+        let record = paths(of("d", IoPath::Direct, 1 << 30), of("b", IoPath::Buffered, span_bytes));
+        Analysis::of(&record).comparisons(Kind::Paths).count()
+    };
+    assert_eq!(found(Pattern::Sequential, 1 << 32), 1);
+    assert_eq!((found(Pattern::Random, 1 << 32), found(Pattern::Random, 1 << 30)), (0, 1));
+}
+
+#[test]
+fn writes_are_compared_until_stable() {
+    let write = |id, path| fixtures::cell(id, Op::Write, path, 1 << 20, 600, SECOND);
+    let memory = kept_in_memory(write("b", IoPath::Buffered), SECOND / 50, 2 * SECOND);
+    let ratio = only(&paths(in_rounds(write("d", IoPath::Direct)), in_rounds(memory.clone()))).unwrap();
+    assert!(ratio.low < 2.0 && 2.0 < ratio.high, "{ratio:?}");
+    let unknown = with(in_rounds(memory), |cell| cell.result.visits[2].to_stable_ns = None);
+    let ratio = only(&paths(in_rounds(write("d", IoPath::Direct)), unknown)).unwrap();
+    assert_eq!(ratio.rounds, 5, "a round with an unknown time is left out");
+}
+
+#[test]
+fn the_comparisons_of_an_experiment_are_corrected_together() {
+    let write = |id: &str, block_bytes: u64| {
+        in_rounds(fixtures::cell(id, Op::Write, IoPath::Direct, block_bytes, 600, SECOND))
+    };
+    let slower = |id: &str, block_bytes: u64| {
+        let cell = fixtures::cell(id, Op::Write, IoPath::Direct, block_bytes, 600, SECOND / 1000 * 1006);
+        in_rounds(with(cell, make_durable))
+    };
+    let cells = vec![write("a", 4096), slower("bb", 4096), write("c", 8192), slower("dd", 8192)];
+    let both = record(vec![disk()], cells.clone());
+    let one = record(vec![disk()], cells[..2].to_vec());
+    let first = |record: &Record| {
+        let analysis = Analysis::of(record);
+        analysis.comparisons(Kind::Durable).next().unwrap().ratio.unwrap()
+    };
+    let (corrected, alone) = (first(&both), first(&one));
+    assert_eq!((corrected.low, corrected.high), (alone.low, alone.high));
+    assert!(alone.p_adjusted > 0.0 && alone.p_adjusted < corrected.p_adjusted, "{alone:?} {corrected:?}");
+}
+
+#[test]
+fn uneven_service_shows_round_by_round() {
+    // Which of two streams is ahead changes from round to round, so that the sums are alike.
+    let uneven = |ahead: u64| {
+        with(in_rounds(reads("scale/read/1M/2", IoPath::Direct, SECOND)), |cell| {
+            cell.experiment = Experiment::Scale;
+            cell.workload.streams = 2;
+            for visit in &mut cell.result.visits {
+                let share =
+                    |index: u32| if visit.round % 2 == index { ahead } else { 100 + u64::from(visit.round) };
+                visit.streams = [0, 1]
+                    .map(|index| StreamResult {
+                        index,
+                        end_ns: SECOND,
+                        bytes: share(index),
+                        ..StreamResult::default()
+                    })
+                    .into();
+            }
+        })
+    };
+    let found = |ahead| {
+        let record = record(vec![disk()], vec![uneven(ahead)]);
+        let analysis = Analysis::of(&record);
+        let point = &analysis.scale()[0].lines[0].points[0];
+        (point.evenness.unwrap(), point.fairness.unwrap().jain)
+    };
+    let (evenness, of_sums) = found(400);
+    assert!(evenness.is_unfair() && of_sums > 0.99, "{evenness:?}, {of_sums}");
+    assert!(
+        evenness.low < evenness.mean && evenness.mean < evenness.high && evenness.high < UNFAIR,
+        "{evenness:?}"
+    );
+    let (evenness, _) = found(110);
+    assert!(!evenness.is_unfair(), "{evenness:?}");
+}
+
+/// Two equal disks whose common state wanders, as two LUNs of one array: the ratio by rounds is called different about as
+/// seldom as it says, and a tenth is found.
+#[test]
+fn what_both_share_makes_no_difference() {
+    let called = |factor: f64| {
+        let different = (0..400).filter(|&seed| {
+            let mut noise = SplitMix64::new(seed * 7919 + 13);
+            let mut state = 1.0;
+            let states: Vec<f64> = (0..6)
+                .map(|_| {
+                    state *= 1.0 + 0.1 * noise.normal().clamp(-3.0, 3.0);
+                    state
+                })
+                .collect();
+            let mut side = |id: &str, path, mean: f64| {
+                with(in_rounds(reads(id, path, SECOND)), |cell| {
+                    for (visit, state) in cell.result.visits.iter_mut().zip(&states) {
+                        let rate = mean * state * (1.0 + 0.02 * noise.normal());
+                        visit.elapsed_ns = crate::metrics::whole(visit.bytes as f64 / rate);
+                    }
+                })
+            };
+            let (direct, buffered) = (side("d", IoPath::Direct, factor), side("b", IoPath::Buffered, 1.0));
+            only(&paths(direct, buffered)).unwrap().is_sure()
+        });
+        different.count()
+    };
+    // 20 of 400 are expected; three deviations more are 33.
+    let (equal, a_tenth) = (called(1.0), called(1.1));
+    assert!(equal <= 33, "{equal} of 400 equal pairs");
+    assert!(a_tenth >= 360, "{a_tenth} of 400 pairs that differ by a tenth");
+}
