@@ -32,6 +32,11 @@ pub fn times(factor: f64) -> String {
     }
 }
 
+/// `p = 2e-3`, and `p < 1e-4` for all below, since neither tables nor tails of scatter as it is are known better.
+pub fn chance(p_value: f64) -> String {
+    if p_value < 1e-4 { "p < 1e-4".into() } else { format!("p = {p_value:.0e}") }
+}
+
 /// A figure without unit: two decimals below ten, one below a hundred.
 pub fn figure(value: f64) -> String {
     match value.abs() {
@@ -82,6 +87,8 @@ mod tests {
             (plus_minus(0.012), "±1.2 %"),
             (plus_minus(1.0), "±100 %"),
             (plus_minus(1.1), "±>100 %"),
+            (chance(0.0021), "p = 2e-3"),
+            (chance(3e-9), "p < 1e-4"),
             (figure(0.98), "0.98"),
             (figure(132.7), "133"),
         ];

@@ -8,7 +8,7 @@ use crate::page::{Page, Tone};
 use rdsk_analysis::Analysis;
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics::{is_of_memory, whole};
-use rdsk_analysis::zones::Zones;
+use rdsk_analysis::zones::{MIN_PASSES, Zones};
 use rdsk_model::{CellRecord, Experiment, Pattern, Record};
 use rdsk_units::{Bytes, percent};
 
@@ -91,7 +91,7 @@ fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
     }
 }
 
-/// Bands slower than the main mode, a row each.
+/// Bands beside the main mode, a row each.
 fn draw_bands(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) {
     let mut rows = Vec::new();
     for (cell, zones) in seen {
@@ -99,7 +99,11 @@ fn draw_bands(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
         for band in latency_bands.bands.iter().take(MAX_BANDS) {
             rows.push(vec![
                 name(record, cell),
-                significant(band.offset_ns / 1e6),
+                format!(
+                    "{}{}",
+                    if band.offset_ns < 0.0 { "-" } else { "+" },
+                    significant(band.offset_ns.abs() / 1e6)
+                ),
                 percent(band.share),
                 latency_bands.cause.word().to_owned(),
             ]);
@@ -112,8 +116,8 @@ fn draw_bands(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
         return;
     }
     page.blank();
-    page.line("  Bands of I/Os slower than the main mode:");
-    let heads = ["blocks of", "late by ms", "share", "because of"];
+    page.line("  Bands of I/Os later (+) or faster (-) than the main mode:");
+    let heads = ["blocks of", "by ms", "share", "because of"];
     page.table_with(&heads, &rows, &[heads.len() - 1]);
 }
 
@@ -159,11 +163,22 @@ fn draw_curve(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
     chart::draw(page, &series, &axes);
 }
 
-/// The smallest block size whose samples agree, among those measured more than once.
+/// The smallest block size whose samples agree, among those measured more than once; of one size nothing follows for others.
+/// Where the scatter comes from time, larger blocks are no remedy.
 fn draw_advice(page: &mut Page, seen: &[(&CellRecord, &Zones)]) {
     let repeated: Vec<&Zones> =
         seen.iter().map(|(_, zones)| *zones).filter(|zones| zones.passes >= FEW_PASSES).collect();
-    if repeated.is_empty() {
+    draw_pass_scatter(page, &repeated);
+    let is_in_time = |zones: &&Zones| !zones.is_tight() && zones.scatters_in_time();
+    if let Some(zones) = repeated.iter().copied().find(is_in_time) {
+        let text = format!(
+            "the scatter of {} comes from time, not from block size; repeat on an idle device.",
+            Bytes(zones.block_bytes)
+        );
+        page.sentence(Tone::Plain, "  Advice: ", text);
+        return;
+    }
+    if repeated.iter().all(|zones| zones.block_bytes == repeated[0].block_bytes) {
         return;
     }
     let tight = repeated.iter().filter(|zones| zones.is_tight()).map(|zones| zones.block_bytes).min();
@@ -180,4 +195,20 @@ fn draw_advice(page: &mut Page, seen: &[(&CellRecord, &Zones)]) {
         }
     };
     page.sentence(Tone::Plain, "  Advice: ", text);
+}
+
+/// How far whole passes lie apart where that is more than a fraction of a percent and no change over them was found.
+fn draw_pass_scatter(page: &mut Page, seen: &[&Zones]) {
+    let scatter = |zones: &&Zones| zones.pass_scatter.filter(|_| zones.drift.is_none());
+    let widest = seen.iter().filter_map(|zones| Some((scatter(zones)?, zones.passes)));
+    let Some((most, passes)) = widest.max_by(|left, right| left.0.total_cmp(&right.0)) else { return };
+    if most < rdsk_analysis::zones::MIN_DRIFT {
+        return;
+    }
+    let few = if passes < MIN_PASSES {
+        format!("; fewer than {MIN_PASSES} cannot show a trend")
+    } else {
+        String::new()
+    };
+    page.sentence(Tone::Plain, "  ", format!("Passes scatter by {}{few}.", rdsk_analysis::words::plus_minus(most)));
 }
