@@ -2,7 +2,7 @@
 //! tested. Derived from a cell of `zones`; if no test shows the cause it says so.
 
 use super::positions::{Places, Zone, rotates};
-use rdsk_model::{CellRecord, Record, VerdictCode};
+use rdsk_model::{CellRecord, Pattern, Record, VerdictCode};
 use rdsk_stats::{Band, BandOptions, Bands, bands, dithered, lag1, median};
 
 /// Probability of reporting bands if the samples have one mode.
@@ -293,6 +293,13 @@ fn cause(record: &Record, cell: &CellRecord, lates: &Lates, bands: &[LatencyBand
     if late && share >= START_SHARE && !is_disturbed(cell) {
         return Cause::StartOfPass { share };
     }
+    // Ascending positions are neighbours in time and on the disk, where one angle follows the other.
+    if cell.workload.pattern == Pattern::Sequential
+        && !is_disturbed(cell)
+        && let Some(revolution) = missed_revolution(record, cell, bands)
+    {
+        return revolution;
+    }
     let member: Vec<f64> = is_beside.iter().map(|&is_beside| f64::from(u8::from(is_beside))).collect();
     if lag1(&member) > 2.0 / (count as f64).sqrt() {
         return Cause::TwoSpeeds;
@@ -303,16 +310,15 @@ fn cause(record: &Record, cell: &CellRecord, lates: &Lates, bands: &[LatencyBand
     if let Some(every) = period(&beside, count) {
         return Cause::Periodic { every };
     }
-    let is_rotational = rotates(record, cell);
-    let largest = bands.iter().max_by_key(|band| band.count);
-    if let Some(band) = largest.filter(|_| is_rotational) {
-        let off = |rpm: &f64| (band.offset_ns.abs() / (60e9 / rpm) - 1.0).abs();
-        let nearest = SPEEDS.iter().min_by(|left, right| off(left).total_cmp(&off(right)));
-        if let Some(rpm) = nearest.filter(|rpm| off(rpm) <= NEAR) {
-            return Cause::MissedRevolution { revolution_ns: 60e9 / rpm };
-        }
-    }
-    Cause::Unknown
+    missed_revolution(record, cell, bands).unwrap_or(Cause::Unknown)
+}
+
+/// One revolution of a rotational disk, if the largest band is one off the main mode.
+fn missed_revolution(record: &Record, cell: &CellRecord, bands: &[LatencyBand]) -> Option<Cause> {
+    let band = bands.iter().max_by_key(|band| band.count).filter(|_| rotates(record, cell))?;
+    let off = |rpm: &f64| (band.offset_ns.abs() / (60e9 / rpm) - 1.0).abs();
+    let nearest = SPEEDS.iter().min_by(|left, right| off(left).total_cmp(&off(right)))?;
+    (off(nearest) <= NEAR).then_some(Cause::MissedRevolution { revolution_ns: 60e9 / nearest })
 }
 
 fn is_disturbed(cell: &CellRecord) -> bool {

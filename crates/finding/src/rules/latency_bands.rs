@@ -26,7 +26,7 @@ fn finding(cause: Cause, seen: &[(&CellRecord, &LatencyBands)]) -> Finding {
     let offset = largest.map_or_else(String::new, |band| by(band.offset_ns));
     let share = rdsk_units::percent(beside);
     let text = format!(
-        "The main mode, the largest band, has {} of the I/Os of {}. {share} are in {}{offset}. {}",
+        "The main mode has {} of the I/Os of {}; {share} are in {}{offset}. {}",
         rdsk_units::percent(1.0 - beside),
         first.id,
         match bands.len() {
@@ -76,8 +76,8 @@ fn why(cause: Cause, latency_bands: &LatencyBands) -> String {
         ),
         Cause::TwoSpeeds => latency_bands.when.map_or_else(String::new, |when| {
             format!(
-                "Neighbours in the order of issue are in the same band: the device has two speeds, one after the other. The \
-                 second one came in {}, the longest from {} to {} of the I/O time.",
+                "The others came in {}, the longest from {} to {} of the I/O time. Neighbours in the order of issue have the same \
+                 speed more often than chance has it.",
                 words::plural(when.count as u64, "stretch").replace("stretchs", "stretches"),
                 words::nanos(when.longest_ns.0),
                 words::nanos(when.longest_ns.1)
@@ -164,7 +164,7 @@ mod tests {
         });
         let finding = fires(RULE, &fast.0);
         assert!(finding.title.contains("2.99 ms faster: cause unknown"), "{}", finding.title);
-        assert!(finding.text.starts_with("The main mode, the largest band, has 8"), "{}", finding.text);
+        assert!(finding.text.starts_with("The main mode has 8"), "{}", finding.text);
     }
 
     /// Latencies that change between two speeds a few times are not bands, and the page says when.
@@ -179,7 +179,7 @@ mod tests {
             "{}",
             finding.title
         );
-        assert!(finding.text.contains("in 2 stretches, the longest from 4."), "{}", finding.text);
+        assert!(finding.text.contains("came in 2 stretches, the longest from 4."), "{}", finding.text);
     }
 
     fn noisy(rng: &mut SplitMix64, ns: f64) -> u64 {
