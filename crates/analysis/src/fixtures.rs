@@ -191,6 +191,7 @@ pub fn record(targets: Vec<Target>, mut cells: Vec<CellRecord>) -> Record {
         rdsk_version: "0.1.0".into(),
         started_at: "2026-01-02T03:04:05Z".into(),
         elapsed_ns: 61_000_000_000,
+        simulated_ns: None,
         status: Status::Complete,
         error: None,
         host: Some(host()),

@@ -39,11 +39,17 @@ fn answer(args: &CliArgs) -> Result<Answer, Problem> {
 }
 
 fn list() -> Result<Answer, Problem> {
-    let mut rows = Rows::new("Simulated systems; measure one as sim:NAME\n", 22);
+    let mut rows =
+        Rows::new("Simulated systems, by the report that they come from; measure one as sim:NAME\n", 22);
     let mut document = Vec::new();
+    let mut report = String::new();
     for name in NAMES {
         let system = load_system(name).map_err(|error| error.problem())?;
-        rows.add(name, &format!("{} ({})", system.params.about, system.params.report));
+        if system.params.report != report {
+            report.clone_from(&system.params.report);
+            rows.text.push_str(&format!("\n{report}\n"));
+        }
+        rows.add(name, &system.params.about);
         document.push(json!({ "name": name, "about": system.params.about, "report": system.params.report }));
     }
     Ok(Answer { page: rows.text, document: Value::Array(document) })

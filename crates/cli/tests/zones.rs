@@ -86,7 +86,7 @@ fn shuffled_positions_give_a_smear_and_no_bands_and_the_advice_is_five_mebibytes
         LONG,
     );
     assert!(page.stdout.contains("8 zones, by 20 MiB:"), "{}", page.stdout);
-    assert!(page.stdout.contains("blocks of 5 MiB are the smallest that are tight"), "{}", page.stdout);
+    assert!(page.stdout.contains("5 MiB is the smallest block size without bands"), "{}", page.stdout);
     assert!(page.stdout.is_ascii() && page.stdout.lines().all(|line| line.len() <= 80), "{}", page.stdout);
 }
 

@@ -1,7 +1,7 @@
 //! What an experiment knows when it plans its cells: one target, the options, the budget. It builds workloads and cells
 //! from them and looks at nothing else.
 
-use crate::options::PlanOptions;
+use crate::options::{BudgetSource, PlanOptions};
 use rdsk_model::{Cell, EngineKind, Experiment, Extent, IoPath, Op, Target, TargetKind, Workload};
 
 /// Page size that plans assume where a size must be "whole pages"; the engine asks the kernel for the real one.
@@ -30,6 +30,15 @@ pub(crate) struct PlanContext<'a> {
 }
 
 impl PlanContext<'_> {
+    /// Whether time costs nothing: a simulated target measured by one question, with no budget requested. Then cells do
+    /// whole passes that reach the steady state, however long the simulated system takes.
+    pub(crate) fn is_time_free(&self) -> bool {
+        self.target.kind == TargetKind::Sim
+            && self.scope == Scope::Alone
+            && self.options.budget_source == BudgetSource::Default
+            && self.options.runtime_ns.is_none()
+    }
+
     /// Bytes from the offset to the end.
     pub(crate) fn room_bytes(&self) -> u64 {
         self.target.size_bytes.saturating_sub(self.options.offset_bytes)

@@ -23,10 +23,7 @@ pub fn execute(request: &Request, watch: &mut dyn Watch) -> Record {
     if let Err(problem) = measure(request, watch, began, &mut record, &mut planned_ns) {
         fail(&mut record, problem);
     }
-    // A simulated run has already set its virtual time.
-    if record.elapsed_ns == 0 {
-        record.elapsed_ns = elapsed_ns(began);
-    }
+    record.elapsed_ns = elapsed_ns(began);
     note_overrun(request, planned_ns, &mut record);
     for left in test_files_left() {
         let path = left.path.display();
@@ -60,6 +57,7 @@ fn empty_record(command: Vec<String>, label: Option<String>) -> Record {
         rdsk_version: env!("CARGO_PKG_VERSION").into(),
         started_at: jiff::Timestamp::now().to_string(),
         elapsed_ns: 0,
+        simulated_ns: None,
         status: Status::Complete,
         error: None,
         host: None,
@@ -76,13 +74,14 @@ fn note_overrun(request: &Request, planned_ns: Option<u64>, record: &mut Record)
     // A requested number of passes, or a runtime per cell, ends by itself.
     let Some(planned_ns) = planned_ns else { return };
     let budget_ns = request.options.budget_ns.max(planned_ns);
+    let took_ns = record.simulated_ns.unwrap_or(record.elapsed_ns);
     if request.options.runtime_ns.is_none()
-        && record.elapsed_ns > budget_ns + (budget_ns / 4).max(MIN_OVERRUN_NS)
+        && took_ns > budget_ns + (budget_ns / 4).max(MIN_OVERRUN_NS)
         && !record.cells.is_empty()
     {
         record.notes.push(format!(
-            "the run took {} of a budget of {}: every cell gets some I/O, and I/O in flight is waited for",
-            Nanos(record.elapsed_ns),
+            "the run took {} of a budget of {}: every cell gets some I/O, and rdsk waits for I/O in flight",
+            Nanos(took_ns),
             Nanos(budget_ns)
         ));
     }
@@ -148,7 +147,7 @@ fn measure(
     }
     .run();
     if claimed.is_simulated() {
-        record.elapsed_ns = backend.clock.now_ns();
+        record.simulated_ns = Some(backend.clock.now_ns());
     }
     take_over(record, outcome, &backend)
 }

@@ -34,8 +34,8 @@ impl Question for Paths {
                     workload.cache = cache;
                     let id = context.id(format!("paths/{op}/{column}"), block_bytes);
                     let extent = match context.options.pass_bytes {
-                        Some(_) => Extent::Pass { bytes: span_bytes },
-                        None => Extent::Passes { bytes: span_bytes },
+                        None if !context.is_time_free() => Extent::Passes { bytes: span_bytes },
+                        _ => Extent::Pass { bytes: span_bytes },
                     };
                     cells.push(context.cell(id, Experiment::Paths, workload, extent, WEIGHT));
                 }

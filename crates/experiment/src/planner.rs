@@ -10,6 +10,9 @@ use rdsk_model::{Cell, EngineKind, Experiment, Extent, Op, Plan, Target, TargetK
 /// Time of a turn of the cells with most weight that makes [`ROUNDS`] worthwhile.
 const MIN_TURN_NS: f64 = 250e6;
 
+/// Time of a cell whose time costs nothing.
+const FREE_CELL_NS: u64 = 10_000_000_000;
+
 /// Why there is no plan.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
@@ -134,7 +137,13 @@ fn time_ns(cells: &mut [Cell], questions: &[&dyn Question], contexts: &[PlanCont
     let all_passes = cells.iter().all(|cell| matches!(cell.extent, Extent::Pass { .. }));
     let is_virtual = contexts.iter().all(|context| context.target.kind == TargetKind::Sim);
     let is_fixed = questions.iter().all(|question| question.has_fixed_passes(options));
-    if all_passes && (is_virtual || is_fixed) { UNLIMITED_NS } else { budget_ns }
+    let is_free = contexts.iter().all(PlanContext::is_time_free);
+    let ramps_ns: u64 = questions.iter().map(|question| question.ramps_ns(contexts)).sum();
+    match () {
+        () if all_passes && (is_virtual || is_fixed) => UNLIMITED_NS,
+        () if is_free => ramps_ns.saturating_add(cells.len() as u64 * FREE_CELL_NS).max(budget_ns),
+        () => budget_ns,
+    }
 }
 
 fn check_room(target: &Target, options: &PlanOptions) -> Result<(), PlanError> {

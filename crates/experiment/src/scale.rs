@@ -12,6 +12,8 @@ const SIZES: [u64; 8] = [16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512
 const STREAMS: [u32; 3] = [1, 3, 10];
 /// The report's pause between two starts.
 const STAGGER_NS: u64 = 5_000_000_000;
+/// The pause where time is free: streams that start long before the others distort their shares.
+const FREE_STAGGER_NS: u64 = 100_000_000;
 /// Block sizes and stream counts in a whole run.
 const SIZES_IN_RUN: [u64; 2] = [64 << 10, 1 << 20];
 const STREAMS_IN_RUN: [u32; 2] = [1, 4];
@@ -42,14 +44,17 @@ impl Question for Scale {
         Targets::Together
     }
 
-    // Every visit has its ramp, so there is one round if nothing else is measured.
+    // Every visit has its ramp: with long ones there is one round if nothing else is measured.
     fn rounds(&self, all: &[PlanContext<'_>]) -> u32 {
-        if all[0].scope == Scope::Alone && grid(&all[0]).stagger_ns > 0 { 1 } else { ROUNDS }
+        let PlanContext { options, scope, budget_ns, ops, .. } = &all[0];
+        let ramps_ns = grid(&all[0]).ramps_ns(ops.len()).saturating_mul(u64::from(ROUNDS));
+        let has_time = ramps_ns <= *budget_ns / RAMP_SHARE && options.runtime_ns.is_none();
+        if *scope == Scope::WholeRun || ramps_ns == 0 || has_time { ROUNDS } else { 1 }
     }
 
     fn notes(&self, all: &[PlanContext<'_>]) -> Vec<String> {
         let (ramps_ns, budget_ns) = (self.ramps_ns(all), all[0].budget_ns);
-        let too_long = (ramps_ns >= budget_ns).then(|| {
+        let too_long = (ramps_ns >= budget_ns && !all[0].is_time_free()).then(|| {
             format!(
                 "starting the streams of scale one after the other takes {} in all, more than the budget of {}: a shorter \
                  --stagger takes less",
@@ -99,13 +104,18 @@ fn grid(context: &PlanContext<'_>) -> Grid {
         if in_run { (&SIZES_IN_RUN[..], &STREAMS_IN_RUN[..]) } else { (&SIZES[..], &STREAMS[..]) };
     let sizes = options.block_bytes.clone().unwrap_or_else(|| sizes.to_vec());
     let streams = options.stream_counts.clone().unwrap_or_else(|| streams.to_vec());
-    let stagger_ns = options.stagger_ns.unwrap_or(if in_run { 0 } else { STAGGER_NS });
+    let default_stagger_ns = match (in_run, context.is_time_free()) {
+        (true, _) => 0,
+        (false, true) => FREE_STAGGER_NS,
+        (false, false) => STAGGER_NS,
+    };
+    let stagger_ns = options.stagger_ns.unwrap_or(default_stagger_ns);
     let mut grid = Grid { sizes, streams, stagger_ns, note: None };
     let is_limited = match (options.runtime_ns.is_some(), options.pass_bytes.is_some()) {
         (true, _) => options.budget_source == BudgetSource::Requested,
         (false, is_pass) => !is_pass || options.budget_source == BudgetSource::Requested,
     };
-    if is_limited && !in_run {
+    if is_limited && !in_run && !context.is_time_free() {
         shorten(&mut grid, context);
     }
     grid
@@ -120,7 +130,7 @@ fn shorten(grid: &mut Grid, context: &PlanContext<'_>) {
         let share_ns = budget_ns / grid.cells(ops).max(1);
         let most = u64::from(grid.streams.iter().max().copied().unwrap_or(1).saturating_sub(1)).max(1);
         // In steps of 100 ms, so that the plan reads well.
-        let fitting_ns = share_ns / RAMP_SHARE / most / 100_000_000 * 100_000_000;
+        let fitting_ns = share_ns / u64::from(ROUNDS) / RAMP_SHARE / most / 100_000_000 * 100_000_000;
         grid.stagger_ns = grid.stagger_ns.min(fitting_ns);
     }
     if options.block_bytes.is_none() {
@@ -136,8 +146,8 @@ fn shorten(grid: &mut Grid, context: &PlanContext<'_>) {
             stagger_ns => format!("streams started {} apart", Nanos(stagger_ns)),
         };
         grid.note = Some(format!(
-            "scale was shortened to fit the budget: block sizes {}, {starts} (the whole grid has {} block sizes and \
-             {}); --bs, --stagger or a larger --budget give more",
+            "scale was shortened to fit the budget: block sizes {}, {starts} (in full: {} block sizes, streams started {} \
+             apart); --bs, --stagger or a larger --budget give more",
             sizes.join(", "),
             SIZES.len(),
             Nanos(STAGGER_NS)

@@ -79,8 +79,7 @@ impl Runner<'_> {
     /// Whether another turn of all cells of a group, the first of the turns left in a round, fits into the group's part of
     /// the time left. Only passes are skipped where it does not: they cannot be shorter.
     fn affords(&self, group: &[usize], round: u32, turns_left: &[usize], state: &RunState) -> bool {
-        let mut cells = self.running(group);
-        if self.plan.runtime_ns.is_some() || !cells.any(|cell| matches!(cell.extent, Extent::Passes { .. })) {
+        if self.plan.runtime_ns.is_some() || !self.running(group).any(is_pass) {
             return true;
         }
         let takes_ns: u64 = group.iter().map(|&index| state.turns_ns[index]).sum();
@@ -101,15 +100,11 @@ impl Runner<'_> {
         let ramps_ns = self.ramps_ns(turns_left) + self.ramps_ns_of_all() * (rounds - 1 - u64::from(round));
         let left_ns = self.left_ns(state).saturating_sub(ramps_ns);
         let share_ns = share(left_ns, cell.weight, self.weight_left(round, turns_left)).max(MIN_RUN_NS);
-        if is_single_pass(cell) {
-            return Slice { ns: share_ns, limit_ns: share_ns };
-        }
         let all_ns = plan.budget_ns.saturating_sub(self.ramps_ns_of_all() * rounds);
         let whole_ns = share(all_ns, cell.weight, self.weight_of_all());
         let equal_ns = share(whole_ns, FIRST_ROUNDS_SHARE, rounds as f64);
         let ns = share_ns.min(equal_ns).max(MIN_RUN_NS);
-        let is_pass = matches!(cell.extent, Extent::Passes { .. });
-        Slice { ns, limit_ns: if is_pass { ns.max(whole_ns / rounds.min(2)) } else { ns } }
+        Slice { ns, limit_ns: if is_pass(cell) { share_ns.max(whole_ns / rounds.min(2)) } else { ns } }
     }
 
     /// The group whose least precise cell gains most from another round, if one fits into the time left; without the cells
@@ -135,7 +130,7 @@ impl Runner<'_> {
     fn is_repeatable(&self, index: usize, state: &RunState) -> bool {
         let (cell, totals) = (&self.plan.cells[index], &state.totals[index]);
         let has_failed = totals.failure.is_some() || !totals.errors.is_empty() || totals.visits.is_empty();
-        cell.not_applicable.is_none() && !is_single_pass(cell) && !has_failed
+        cell.not_applicable.is_none() && !matches!(cell.extent, Extent::Pass { .. }) && !has_failed
     }
 
     /// Time of the budget that is left.
@@ -168,8 +163,8 @@ impl Runner<'_> {
     }
 }
 
-fn is_single_pass(cell: &Cell) -> bool {
-    matches!(cell.extent, Extent::Pass { .. })
+fn is_pass(cell: &Cell) -> bool {
+    matches!(cell.extent, Extent::Pass { .. } | Extent::Passes { .. })
 }
 
 /// The part of a time that has `weight` of `weights`.

@@ -36,7 +36,9 @@ impl Question for Stream {
                     if is_unwanted || (op == Op::Read && sync != Sync::None) {
                         continue;
                     }
-                    let wish_bytes = match (path, context.options.pass_bytes) {
+                    let free_bytes = context.is_time_free().then(|| free_pass_bytes(path, sync));
+                    let pass_bytes = context.options.pass_bytes.or(free_bytes);
+                    let wish_bytes = match (path, pass_bytes) {
                         (_, Some(bytes)) => bytes,
                         (IoPath::Direct, None) => u64::MAX,
                         (IoPath::Buffered, None) => BUFFERED_SPAN_BYTES,
@@ -54,7 +56,7 @@ impl Question for Stream {
                         workload.cache = CacheState::Cold;
                     }
                     let id = context.id(format!("stream/{op}/{mode}"), block_bytes);
-                    let extent = match context.options.pass_bytes {
+                    let extent = match pass_bytes {
                         Some(_) => Extent::Pass { bytes: span_bytes },
                         // Only a whole visit has the fsync in its rate; windows within it do not.
                         None if sync == Sync::FsyncAtEnd => {
@@ -70,5 +72,14 @@ impl Question for Stream {
     }
     fn max_streams(&self, options: &PlanOptions) -> u32 {
         options.stream_counts.as_ref().and_then(|counts| counts.first().copied()).unwrap_or(1)
+    }
+}
+
+/// Bytes of a pass whose time costs nothing: buffered writes go on far beyond the memory that takes them at first.
+fn free_pass_bytes(path: IoPath, sync: Sync) -> u64 {
+    match (path, sync) {
+        (_, Sync::Dsync) => 16 << 20,
+        (IoPath::Buffered, _) => 4 << 30,
+        (IoPath::Direct, _) => 256 << 20,
     }
 }

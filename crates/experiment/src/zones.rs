@@ -110,14 +110,14 @@ fn shorten(shape: &mut Shape, contexts: &[PlanContext<'_>]) {
     }
     if *shape != before {
         shape.note = Some(format!(
-            "zones was shortened to fit the budget, from passes × positions × block sizes of {} × {} × {} to {} × {} × {}; \
-             --runs, --points or a larger --budget give more",
-            before.runs,
-            before.positions.unwrap_or(0),
-            before.sizes.len(),
+            "zones was shortened to fit the budget: {} passes, {} positions and {} block sizes instead of {}, {} and {}; --runs, \
+             --points or a larger --budget give more",
             shape.runs,
             shape.positions.unwrap_or(0),
-            shape.sizes.len()
+            shape.sizes.len(),
+            before.runs,
+            before.positions.unwrap_or(0),
+            before.sizes.len()
         ));
     }
 }

@@ -46,7 +46,7 @@ fn a_whole_run_asks_every_question_once() {
         "paths/write/buffered",
         "stream/write/direct-dsync",
         "align/write/uncached-buffered/512",
-        "align/write/uncached-direct/4096+1",
+        "align/write/uncached-direct/4096+512",
     ] {
         assert!(ids.contains(id), "{id} is missing from {ids:?}");
     }

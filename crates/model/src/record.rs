@@ -83,6 +83,9 @@ pub struct Record {
     pub started_at: String,
     /// Wall time of the whole run.
     pub elapsed_ns: u64,
+    /// The time that passed on the simulated system; `None` for real targets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulated_ns: Option<u64>,
     /// How it ended.
     pub status: Status,
     /// Why it failed.

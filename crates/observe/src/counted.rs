@@ -1,10 +1,10 @@
-//! Whose counters stand for a target: its own where they count, else those of the devices below it. It chooses among devices
-//! whose counters others have read.
+//! Whose counters represent a target: its own if they count, otherwise those of the devices below it. It only chooses; other
+//! files read the counters.
 
 use crate::stack::{Spread, Stack};
 use rdsk_model::Counted;
 
-/// Chooses for one target; `counts` says whether the counters of a device are known. `None` where neither the target's
+/// Chooses for one target; `counts` says whether the counters of a device are known. `None` if neither the target's
 /// devices nor enough of those below them count.
 pub fn counted(stack: &Stack, counts: &impl Fn(&str) -> bool) -> Option<Counted> {
     let mut chosen = Chosen::default();
@@ -41,7 +41,9 @@ impl Chosen {
         // A stack has a bottom: a device is never found below itself, and `Stack` has at most eight levels.
         let lower = stack.below.get(name)?;
         let kind = lower.kind.as_deref().map_or_else(String::new, |kind| format!(" ({kind})"));
-        self.words.push(format!("{name} counts nothing itself, so what is below it{kind} is counted"));
+        self.words.push(format!(
+            "{name} counts nothing itself, so the counters of the devices below it{kind} are used"
+        ));
         Some(product(lower.spread, self.choose_all(stack, &lower.names, counts)?))
     }
 
@@ -62,7 +64,7 @@ fn widest(a: Spread, b: Spread) -> Spread {
     Spread { least: a.least.min(b.least), most }
 }
 
-/// One spread on top of another.
+/// The spread of two layers, one above the other.
 fn product(above: Spread, below: Spread) -> Spread {
     let most = above.most.zip(below.most).map(|(above, below)| above * below);
     Spread { least: above.least * below.least, most }

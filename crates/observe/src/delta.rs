@@ -1,9 +1,8 @@
-//! What a device did between two samples of its counters, exactly, or the reason why that cannot be known. It rounds
-//! nothing and scales nothing.
+//! What a device did between two samples of its counters, exactly, or why that is unknown. It neither rounds nor scales.
 
 use rdsk_model::DiskStat;
 
-/// A counter that fell: the device was registered anew between the samples, so their difference means nothing.
+/// A counter that fell: the kernel registered the device again between the samples, so their difference means nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} went back from {before} to {after}: the device was registered anew in between")]
 #[allow(missing_docs, reason = "the fields are what the message says; `field` is one of `DiskStat`")]
@@ -13,8 +12,8 @@ pub struct CountersWentBack {
     pub after: u64,
 }
 
-/// The growth from one sample to a later one of the same device. `in_flight` is a level, not a counter: that of the later
-/// one is kept.
+/// The growth from one sample to a later one of the same device. `in_flight` is a level, not a counter: the
+/// result has that of the later sample.
 ///
 /// # Errors
 /// A counter that fell, unless it is a time in milliseconds that wrapped at 2³².
@@ -29,8 +28,8 @@ fn count(field: &'static str, before: u64, after: u64) -> Result<u64, CountersWe
     after.checked_sub(before).ok_or(CountersWentBack { field, before, after })
 }
 
-/// The kernel prints times as 32-bit milliseconds: at a queue depth of 256 `time_in_queue` wraps every 4.7 hours. A fall
-/// from the upper half of the range to the lower one is such a wrap; any other fall is not time that passed.
+/// The kernel prints times as 32-bit milliseconds: at a queue depth of 256, `time_in_queue` wraps every 4.7 hours. A fall
+/// from the upper half of the range to the lower half is such a wrap; any other fall is an error.
 fn ticks(field: &'static str, before: u64, after: u64) -> Result<u64, CountersWentBack> {
     const RANGE: u64 = 1 << 32;
     match after.checked_sub(before) {
@@ -71,7 +70,7 @@ mod tests {
         // Discards alone show it too.
         let anew = stat("100 10 800 50 200 20 1600 400 0 300 450 0 0 0 0 3 2");
         assert_eq!(delta(&before, &anew).unwrap_err().field, "discard_ios");
-        // And a time that fell, but not across 2^32.
+        // So does a time that fell without wrapping at 2^32.
         let anew = stat("100 10 800 49 200 20 1600 400 0 300 450 5 1 40 7 3 2");
         assert_eq!(delta(&before, &anew).unwrap_err().field, "read_ticks_ms");
     }

@@ -1,4 +1,4 @@
-//! Reads the counters of block devices as the kernel prints them in `/sys/block/*/stat`. It derives nothing.
+//! Reads the counters of block devices as the kernel prints them in `/sys/block/*/stat`. It derives no values.
 
 use crate::ObserveError;
 use rdsk_model::DiskStat;
@@ -9,11 +9,10 @@ use std::path::PathBuf;
 /// Longer than 17 numbers of 20 digits.
 const STAT_BUFFER_BYTES: usize = 512;
 
-/// Reads the text of a `stat` file: 11, 15, 17 or more numbers; what comes after the 17th is not known to us and is left
-/// alone.
+/// Parses a `stat` file: 11, 15, 17 or more numbers. Numbers after the 17th have no known meaning and are ignored.
 ///
 /// # Errors
-/// Fewer than 11 fields, or a field that is no number.
+/// Fewer than 11 fields, or a field that is not a number.
 pub fn parse_stat(text: &str) -> Result<DiskStat, ObserveError> {
     let mut fields = [0; DiskStat::MAX_FIELDS];
     let mut found = 0;
@@ -40,7 +39,7 @@ impl StatFile {
         }
     }
 
-    /// One sample. Sysfs makes the text anew for a read at offset 0.
+    /// One sample. Sysfs generates the text again for each read at offset 0.
     pub(crate) fn read(&self) -> Result<DiskStat, ObserveError> {
         let mut buffer = [0; STAT_BUFFER_BYTES];
         let length = self
@@ -81,7 +80,7 @@ mod tests {
     fn diskstats_of_a_real_machine() {
         // Linux 6.18, 2026-11: /proc/diskstats of a virtual machine with one disk and loop devices.
         let text = include_str!("../tests/fixtures/diskstats-6.18.txt");
-        // A line is `major minor name` and what a `stat` file holds.
+        // A line is `major minor name`, followed by the fields of a `stat` file.
         let counters = |line: &str| {
             let words: Vec<&str> = line.split_ascii_whitespace().collect();
             parse_stat(&words[3..].join(" "))

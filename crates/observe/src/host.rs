@@ -1,5 +1,5 @@
-//! The machine, as the Record describes it: kernel, processor, memory, and whether it is a machine at all. It measures
-//! nothing; the facts of the clock are handed in.
+//! The machine, as the Record describes it: kernel, processor, memory, and whether it is virtual. It measures
+//! nothing; the caller passes the facts of the clock.
 
 use crate::read_trimmed;
 use rdsk_model::{ClockFacts, Host};
@@ -27,8 +27,8 @@ const CONTAINER_FILES: [(&str, &str); 2] = [(".dockerenv", "docker"), ("run/.con
 /// Words in the path of a control group that show a container.
 const CONTAINER_GROUPS: [&str; 5] = ["docker", "kubepods", "libpod", "containerd", "lxc"];
 
-/// The machine that `proc` and `sys` (`/proc` and `/sys`) describe. What cannot be read is `None`, and an unknown kernel
-/// is called so.
+/// The machine that `proc` and `sys` (`/proc` and `/sys`) describe. What cannot be read is `None`; without a
+/// kernel release in `proc`, uname(2) gives it.
 pub fn host(proc: &Path, sys: &Path, clock: ClockFacts) -> Host {
     let cpuinfo = std::fs::read_to_string(proc.join("cpuinfo")).unwrap_or_default();
     let meminfo = std::fs::read_to_string(proc.join("meminfo")).unwrap_or_default();
@@ -45,7 +45,7 @@ pub fn host(proc: &Path, sys: &Path, clock: ClockFacts) -> Host {
     }
 }
 
-/// A line of `/proc/meminfo`, whose `kB` are 1024 bytes; `None` where the kernel does not print it.
+/// A line of `/proc/meminfo`, whose `kB` are 1024 bytes; `None` if the kernel does not print it.
 fn meminfo_bytes(meminfo: &str, name: &str) -> Option<u64> {
     let value = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
@@ -62,7 +62,7 @@ fn cpu_model(cpuinfo: &str) -> Option<String> {
     })
 }
 
-/// `kvm`, `vmware`, … `vm` where a hypervisor hides its name; a container by its runtime; both as `docker on kvm`.
+/// `kvm`, `vmware`, …, or `vm` if the hypervisor hides its name; a container by its runtime; both as `docker on kvm`.
 fn virtualization(proc: &Path, sys: &Path, cpuinfo: &str) -> Option<String> {
     let container = container(proc).map(str::to_owned);
     let layers: Vec<String> = container.into_iter().chain(hypervisor(sys, cpuinfo)).collect();
@@ -80,8 +80,8 @@ fn hypervisor(sys: &Path, cpuinfo: &str) -> Option<String> {
     let dmi = |name: &str| read_trimmed(&sys.join("class/dmi/id").join(name)).unwrap_or_default();
     let product = format!("{} {}", dmi("sys_vendor"), dmi("product_name")).to_lowercase();
     let known = HYPERVISORS.iter().find(|(word, _)| product.contains(word)).map(|(_, name)| *name);
-    // The bare-metal instances of clouds carry the vendor too, but their processors have no hypervisor flag; processors
-    // that are not x86 have no flags at all, and there the vendor must do.
+    // Bare-metal cloud instances show the vendor too, but their processors have no hypervisor flag. Processors other
+    // than x86 have no flags at all, so the vendor must suffice.
     let x86 = cpuinfo.lines().any(|line| line.starts_with("flags"));
     match known {
         Some(name) if flagged || !x86 => Some(name.to_owned()),

@@ -1,6 +1,6 @@
-//! The observer of the sources `sysfs` and `process`: counters of the targets' devices and of those below them, before and
-//! after each visit and many times in between, and what the kernel charged to the process. It opens nothing for writing
-//! and needs no privilege.
+//! The observer of the sources `sysfs` and `process`: it reads the counters of the targets' devices and of the devices
+//! below them before, after and many times during each visit, and what the kernel charged to the process. It opens nothing
+//! for writing and needs no privilege.
 
 use crate::counted::counted;
 use crate::delta::delta;
@@ -19,9 +19,9 @@ use std::time::Duration;
 /// Twenty samples a second: enough to draw a second of writing, and below 0.1 % of a processor.
 pub const DEFAULT_SAMPLE_WIDTH_NS: u64 = 50_000_000;
 
-/// The kernel counts a request shortly after it has woken the waiting process, so the last one of a visit may not be
-/// counted yet when the visit ends. While requests are in flight the counters are read again, at most this often: another
-/// program's requests may be in flight all the time.
+/// The kernel counts a request shortly after it wakes the waiting process, so when a visit ends, its last request may not be
+/// counted yet. The observer reads the counters again while requests are in flight, at most this often, because another
+/// program may always have requests in flight.
 const MAX_RESAMPLES: u32 = 10;
 const RESAMPLE_AFTER: Duration = Duration::from_micros(50);
 
@@ -32,11 +32,12 @@ const NO_BPF: &str = "rdsk reads no BPF evidence yet";
 pub struct KernelObserver {
     targets: Vec<Target>,
     devices: Vec<Watched>,
-    /// What each target with a device stands on.
+    /// The stack of each target that has a device.
     stacks: Vec<Stack>,
     sys: PathBuf,
     process: PathBuf,
-    /// The thread that issues or starts the I/O; in version 1 control groups threads can differ from their process.
+    /// The thread that issues or starts the I/O. In version 1, a thread can be in another group than its
+    /// process.
     thread: PathBuf,
     clock: Arc<dyn Clock>,
     sample_width_ns: u64,
@@ -67,7 +68,7 @@ struct IoEnd {
 }
 
 impl KernelObserver {
-    /// Looks at the devices of `targets` through `sys` and `proc` (`/sys` and `/proc`); times come from `clock`.
+    /// Observes the devices of `targets` through `sys` and `proc` (`/sys` and `/proc`); times come from `clock`.
     pub fn new(targets: &[Target], sys: &Path, proc: &Path, clock: Arc<dyn Clock>) -> Self {
         let process = proc.join("self");
         let thread = proc.join("thread-self");
@@ -100,7 +101,7 @@ impl KernelObserver {
         observer
     }
 
-    /// Another time between samples, in nanoseconds.
+    /// Sets the time between samples, in nanoseconds.
     pub fn with_sample_width_ns(mut self, sample_width_ns: u64) -> Self {
         self.sample_width_ns = sample_width_ns.max(1);
         self
@@ -127,14 +128,14 @@ impl KernelObserver {
         samples
     }
 
-    /// Keeps a problem once; their number is bounded by devices times kinds of problems.
+    /// Records a problem once; there are at most as many as devices times kinds of problems.
     fn note(&mut self, problem: String) {
         if !self.problems.contains(&problem) {
             self.problems.push(problem);
         }
     }
 
-    /// The parts of a visit put together.
+    /// Assembles the parts of a visit.
     fn evidence(&mut self, begun: Begun, io: &IoEnd, last: &Samples, end_ns: u64) -> VisitEvidence {
         let Begun { begin_ns, first, process, sampler, sampled, io: _ } = begun;
         let ends: Vec<Option<DiskStat>> =
@@ -180,8 +181,8 @@ impl KernelObserver {
         VisitEvidence { source: self.source, devices, stacks, process, limits, ..VisitEvidence::none() }
     }
 
-    /// The counts of all devices without those that stood still and prove nothing by it. Standing still proves something
-    /// where the counters were seen to move before, and where what is below stood still too.
+    /// The counts of all devices, except counters that did not move although that proves nothing. It proves that there was no
+    /// I/O if the same counters moved before, or if the counters below did not move either.
     fn trusted(&mut self, mut raw: Vec<Counts>) -> Vec<Counts> {
         for (device, counts) in self.devices.iter_mut().zip(&raw) {
             if counts.as_ref().is_ok_and(|counts| !counts.until_stable.is_idle()) {
@@ -202,7 +203,7 @@ impl KernelObserver {
         raw
     }
 
-    /// Whether the devices below one did nothing, by counters that are beyond doubt.
+    /// Whether the devices below one did nothing, according to counters that can be trusted.
     fn was_quiet_below(&self, device: &Watched, raw: &[Counts]) -> bool {
         let stack = self.stacks.iter().find(|stack| stack.target == device.target);
         let Some((stack, lower)) = stack.and_then(|stack| Some((stack, stack.below.get(&device.name)?)))
@@ -223,7 +224,7 @@ impl KernelObserver {
         })
     }
 
-    /// Keeps why devices count nothing, but for those that others below stand for; whether any target is counted.
+    /// Records why devices count nothing, except those that devices below represent. Returns whether any target is counted.
     fn note_uncounted(&mut self, devices: &[DeviceVisit]) -> bool {
         let counts = |target: u32, name: &str| {
             let mut known = devices.iter().filter(|device| device.target == target);
@@ -250,7 +251,7 @@ impl KernelObserver {
 impl Observer for KernelObserver {
     fn begin(&mut self) {
         self.visit = None;
-        // What is still in flight from before, read-ahead of the last visit for one, is not this visit's.
+        // Requests that are still in flight, such as readahead of the last visit, do not belong to this visit.
         let first = self.settled_samples();
         let process = read_process_io(&self.process).ok();
         let mut sampled = Vec::new();
@@ -263,7 +264,7 @@ impl Observer for KernelObserver {
         }
         let start_ns = self.clock.now_ns();
         let sampler = Sampler::start(watched, start_ns, self.sample_width_ns, Arc::clone(&self.clock));
-        // Starting a thread takes time in which no I/O of ours happens, so the interval begins after it.
+        // Starting a thread takes time without any of our I/O, so the interval begins afterwards.
         let begin_ns = self.clock.now_ns();
         self.visit = Some(Begun { begin_ns, first, process, sampler, sampled, io: None });
     }

@@ -1,5 +1,5 @@
-//! The room `observe`: what the kernel counted while a cell ran. It reads sysfs and procfs and hands raw evidence to whoever
-//! asked; it never opens anything for writing, derives no rate, judges nothing and prints nothing.
+//! The room `observe`: what the kernel counted while a cell ran. It reads sysfs and procfs and returns raw evidence. It never
+//! opens anything for writing, derives no rates, draws no conclusions and prints nothing.
 //!
 //! A better source of evidence (BPF) is another [`Observer`]: the runner knows only the trait and [`EvidenceSum`].
 

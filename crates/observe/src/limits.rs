@@ -1,5 +1,5 @@
 //! Limits that control groups put on the I/O of a process to a device: `blkio.throttle` of version 1, `io.max` of
-//! version 2. It reads them; setting them is not its business.
+//! version 2. It reads limits and never sets them.
 
 use crate::mounts::{CgroupMount, CgroupVersion, cgroup_mounts};
 use crate::stack::Stack;
@@ -15,12 +15,12 @@ const THROTTLE_FILES: [(&str, Op); 4] = [
     ("blkio.throttle.write_iops_device", Op::Write),
 ];
 
-/// Every limit that is in force for a process (`/proc/self`, `/proc/PID`) on the devices of the targets and on those
-/// below them; `sys` is where sysfs is mounted. Several can be in force at once, and then the tightest decides.
+/// Every limit on a process (`/proc/self`, `/proc/PID`) for the devices of the targets and the devices below them; `sys` is
+/// where sysfs is mounted. Several limits can apply at once; then the lowest one decides.
 ///
 /// Version 2 limits hold for all groups below, so the groups above count too. In version 1 throttling is flat: only the
-/// process's own group counts (Documentation/admin-guide/cgroup-v1/blkio-controller.rst). What cannot be read is no
-/// limit that we know of, and is left out.
+/// process's own group counts (Documentation/admin-guide/cgroup-v1/blkio-controller.rst). Limits that cannot
+/// be read are left out.
 pub fn limits(process: &Path, sys: &Path, targets: &[Target], stacks: &[Stack]) -> Vec<Limit> {
     let text = |name: &str| std::fs::read_to_string(process.join(name)).unwrap_or_default();
     let (groups, mountinfo) = (text("cgroup"), text("mountinfo"));
@@ -36,14 +36,14 @@ pub fn limits(process: &Path, sys: &Path, targets: &[Target], stacks: &[Stack]) 
     found
 }
 
-/// A device that a target's I/O passes.
+/// A device that a target's I/O goes through.
 struct Limited {
     target: u32,
     name: String,
     major_minor: String,
 }
 
-/// The devices that a target's I/O passes: its own device, those that its filesystem spreads over, and those below.
+/// The devices that a target's I/O goes through: its own device, those that its filesystem spreads over, and those below.
 fn devices_of(sys: &Path, target: &Target, stacks: &[Stack]) -> Vec<Limited> {
     let Some(own) = &target.device else { return Vec::new() };
     let limited = |name: &str, major_minor: String| Limited {
@@ -115,7 +115,7 @@ fn io_max_limits(mount: &CgroupMount, group: &str, devices: &[Limited], found: &
     }
 }
 
-/// What a file limits for the devices of this number, in bytes and in I/Os per second.
+/// The limits in a file for the device with this number, in bytes and in I/Os per second.
 fn on_devices(
     devices: &[Limited],
     number: &str,

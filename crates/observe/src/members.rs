@@ -1,5 +1,5 @@
-//! The members of an array between one I/O and the next: the kernel's counters of the devices right below it, or those of
-//! a simulated array. It finds the members and reads; what the figures mean it does not know.
+//! The members of an array and their counters, read between two I/Os: the kernel's counters of the devices directly below
+//! it, or those of a simulated array. It does not interpret the figures.
 
 use crate::diskstat::StatFile;
 use crate::stack::{Share, below};
@@ -8,7 +8,7 @@ use rdsk_disk::{LunId, SharedLab};
 use rdsk_model::{MemberCounters, MemberIo, Target};
 use std::path::{Path, PathBuf};
 
-/// The devices right below an array, with their `stat` files open.
+/// The devices directly below an array, with their `stat` files open.
 #[derive(Debug)]
 pub struct KernelMembers {
     files: Vec<StatFile>,
@@ -16,8 +16,8 @@ pub struct KernelMembers {
 
 impl KernelMembers {
     /// The members of the array that the target is, lies on, or is a partition of: those that carry data, not the volumes
-    /// and disks that hold metadata or a journal, and not the paths of one device. `None` where nothing below it has several
-    /// members, or where a member's counters cannot be read.
+    /// and disks that hold metadata or a journal, and not the paths of one device. `None` if no device below it has
+    /// several members, or if a member's counters cannot be read.
     pub fn of(target: &Target, sys: &Path) -> Option<Self> {
         let device = target.device.as_ref()?;
         let mut directory = sys.join("dev/block").join(&device.major_minor);
@@ -25,7 +25,8 @@ impl KernelMembers {
             let (holder, name) = holder_of(&directory)?;
             let below = below(&name, &holder, sys)?;
             match (below.share, below.directories.as_slice()) {
-                // All paths lead to one device, so they are no members; whatever makes an array of it is out of sight.
+                // All paths lead to one device, so they are not members. If that device is an array, its members are
+                // not visible.
                 (Share::Paths, _) | (_, []) => return None,
                 (Share::Members, [only]) => directory.clone_from(only),
                 (Share::Members, many) => {
@@ -38,7 +39,7 @@ impl KernelMembers {
     }
 }
 
-/// The directory and name of the device that stands on others: of a partition, its disk.
+/// The directory and name of the device that has others below it; for a partition, those of its disk.
 fn holder_of(directory: &Path) -> Option<(PathBuf, String)> {
     let own = directory.canonicalize().ok()?;
     let holder = if own.join("partition").exists() { own.parent()?.to_owned() } else { own };
@@ -73,7 +74,7 @@ pub struct SimMembers {
 }
 
 impl SimMembers {
-    /// The members of the array that a LUN is; `None` for any other device.
+    /// The members of a LUN that is an array; `None` for any other device.
     pub fn of(lab: SharedLab, lun: LunId) -> Option<Self> {
         let count = lab.lock().host(lun.host).paths().device(lun.lun).member_counts().len();
         (count > 1).then_some(Self { lab, lun, count })

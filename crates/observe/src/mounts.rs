@@ -5,9 +5,9 @@ use std::path::{Component, Path, PathBuf};
 /// One mount of a control-group filesystem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CgroupMount {
-    /// The part of the hierarchy that is seen here; `/` outside of containers.
+    /// The part of the hierarchy that this mount shows; `/` outside of containers.
     pub(crate) root: String,
-    /// Where it is seen.
+    /// The mount point.
     pub(crate) mount_point: PathBuf,
     /// Which kind.
     pub(crate) version: CgroupVersion,
@@ -27,11 +27,11 @@ pub(crate) fn cgroup_mounts(mountinfo: &str) -> Vec<CgroupMount> {
 }
 
 impl CgroupMount {
-    /// The directory of a group, and of the groups above it that are visible, innermost first. A group outside of what
-    /// is mounted here shows as the mount point alone.
+    /// The directory of a group, and of the groups above it that are visible, innermost first. For a group
+    /// outside of this mount, only the mount point.
     pub(crate) fn directories(&self, group: &str) -> Vec<PathBuf> {
         let relative = Path::new(group).strip_prefix(&self.root).unwrap_or(Path::new(""));
-        // A group above the root of our namespace shows as `/..`, which is no path below the mount.
+        // A group above the root of our namespace appears as `/..`, which is not a path below the mount.
         let outside = relative.components().any(|part| part == Component::ParentDir);
         let relative = if outside { Path::new("") } else { relative };
         relative.ancestors().map(|part| self.mount_point.join(part)).collect()

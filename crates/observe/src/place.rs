@@ -1,5 +1,5 @@
-//! Where a byte of a target lies on the disks below it, and whether the target's device is still there: the words that an
-//! error of the kernel lacks. It reads sysfs and asks device mapper; it opens no target.
+//! Where a byte of a target lies on the disks below it, and whether the target's device still exists: details that the
+//! kernel's errors lack. It reads sysfs and asks device mapper; it opens no target.
 
 use crate::read_trimmed;
 use crate::sysfs::{MAX_LEVELS, block_path, name_of};
@@ -7,8 +7,8 @@ use rdsk_model::{IoError, SECTOR_BYTES, Target, TargetKind};
 use rdsk_sys::dm::{DmLine, DmQuestion, lines, open_control};
 use std::path::{Path, PathBuf};
 
-/// What is to be said beside a failed I/O: that the device is gone, or which byte of the disk below it was. `None` where
-/// there is nothing to add.
+/// What to report with a failed I/O: that the device is gone, or which byte of the disk below it was. `None` if there is
+/// nothing to add.
 pub fn words_of(error: &IoError, target: &Target, sys: &Path) -> Option<String> {
     const EIO: i32 = 5;
     const ENXIO: i32 = 6;
@@ -16,7 +16,7 @@ pub fn words_of(error: &IoError, target: &Target, sys: &Path) -> Option<String> 
     if let Some(gone) = gone(target, sys)
         && [EIO, ENXIO, ENODEV].contains(&error.errno)
     {
-        return Some(format!("{gone} is gone: the kernel knows it no more"));
+        return Some(format!("{gone} is gone: the kernel no longer lists it"));
     }
     if error.stream.is_none() || target.kind != TargetKind::Block {
         return None;
@@ -25,7 +25,7 @@ pub fn words_of(error: &IoError, target: &Target, sys: &Path) -> Option<String> 
     Some(format!("the I/O began at byte {byte} of {disk}"))
 }
 
-/// The first device of the target's stack that sysfs does not have any more.
+/// The first device of the target's stack that is no longer in sysfs.
 pub fn gone(target: &Target, sys: &Path) -> Option<String> {
     let own = target.device.as_ref()?;
     // Without sysfs nothing is known, and a device of another namespace never had a directory here.
@@ -46,7 +46,7 @@ fn table(major_minor: &str) -> Option<Vec<DmLine>> {
 }
 
 /// The disk below a block device that holds one of its bytes, and which byte of the disk that is; `None` for the disk
-/// itself, and where more than an offset lies between the two.
+/// itself, and if the mapping between the two is more than an offset.
 fn on_disk(
     target: &Target,
     offset_bytes: u64,
@@ -61,13 +61,13 @@ fn on_disk(
         let Some((below, there)) = one_down(&directory, byte, sys, table) else { break };
         (directory, byte, moved) = (below, there, true);
     }
-    // A device that hands its bytes on in another way is no disk, and its own bytes tell nobody where to look.
+    // A device with any other mapping is not a disk, so its own offset does not help the user.
     let is_disk =
         std::fs::read_dir(directory.join("slaves")).map_or(true, |mut slaves| slaves.next().is_none());
     if moved && is_disk { Some((name_of(&directory)?, byte)) } else { None }
 }
 
-/// The device right below, and the same byte there.
+/// The device directly below, and the same byte there.
 fn one_down(
     directory: &Path,
     byte: u64,
@@ -88,7 +88,7 @@ fn one_down(
         .find(|line| sector >= line.start_sectors && sector - line.start_sectors < line.length_sectors)?;
     let words: Vec<&str> = line.parameters.split_ascii_whitespace().collect();
     // `linear DEVICE START`, `flakey DEVICE START …`, `delay DEVICE START MS …` (Documentation/admin-guide/device-mapper);
-    // `crypt CIPHER KEY IV DEVICE START` moves blocks no further either.
+    // `crypt CIPHER KEY IV DEVICE START` only adds an offset, too.
     let (device, start) = match (line.kind.as_str(), words.as_slice()) {
         ("linear" | "flakey" | "delay", [device, start, ..]) => (device, start),
         ("crypt", [_, _, _, device, start, ..]) => (device, start),
@@ -112,7 +112,7 @@ mod tests {
         IoError { target: 0, stream: Some(0), offset_bytes, errno, message: String::new() }
     }
 
-    /// sda with a partition from 1 MiB on, and dm-0 over it.
+    /// sda with a partition that starts at 1 MiB, and dm-0 above it.
     fn tree() -> FakeSys {
         FakeSys::new()
             .disk(FakeDisk::scsi("sda"))
@@ -159,7 +159,7 @@ mod tests {
         let missing = target_on(0, "sdq", "65:0");
         for errno in [5, 6, 19] {
             let words = words_of(&error(errno, 0), &missing, &fake.sys()).unwrap();
-            assert_eq!(words, "sdq is gone: the kernel knows it no more");
+            assert_eq!(words, "sdq is gone: the kernel no longer lists it");
         }
         assert_eq!(words_of(&error(28, 0), &missing, &fake.sys()), None, "no room is another matter");
         assert_eq!(gone(&missing, Path::new("/nonexistent")), None, "without sysfs nothing is known");

@@ -1,26 +1,27 @@
-//! What the kernel charged to a process, as `/proc/PID/io` reports it. It needs no privilege for our own process, and says
-//! nothing of what kernel threads did for it.
+//! What the kernel charged to a process, as `/proc/PID/io` reports it. It needs no privilege for our own process. It does
+//! not include what kernel threads did for the process.
 
 use crate::{ObserveError, read_text};
 use rdsk_model::ProcessIo;
 use std::path::Path;
 
 /// Charges so far, from `<process>/io`, where `process` is `/proc/self` or `/proc/PID`. All threads of the process
-/// count, ended ones too. `read_bytes` is what was really fetched from storage, readahead included, and is charged when
-/// the read is submitted; `write_bytes` is charged when a page is made dirty, or a direct write submitted.
+/// count, including those that have ended. `read_bytes` is what was really fetched from storage, readahead included; the
+/// kernel charges it when the read is submitted. It charges `write_bytes` when a page becomes dirty or a direct write is
+/// submitted.
 ///
 /// # Errors
-/// Where the file cannot be read (kernels without `CONFIG_TASK_IO_ACCOUNTING`, another user's process).
+/// If the file cannot be read (kernels without `CONFIG_TASK_IO_ACCOUNTING`, another user's process).
 pub fn read_process_io(process: &Path) -> Result<ProcessIo, ObserveError> {
     Ok(parse(&read_text(&process.join("io"))?))
 }
 
-/// Charges between two readings; `None` where one of them does not have the field, or it fell.
+/// Charges between two readings; `None` if one of them lacks the field, or if it fell.
 pub fn charged_between(before: &ProcessIo, after: &ProcessIo) -> ProcessIo {
     of_both(after, before, u64::checked_sub)
 }
 
-/// The sum over two stretches of time; unknown where one of them is.
+/// The sum over two intervals; unknown if one of them is.
 pub fn charged_in_both(one: &ProcessIo, other: &ProcessIo) -> ProcessIo {
     of_both(one, other, u64::checked_add)
 }

@@ -1,5 +1,5 @@
-//! A thread that looks at the counters of devices many times a second while a visit runs, to know how they moved and not
-//! only by how much. It is always joined, and costs one `pread` per device and sample.
+//! A thread that reads the counters of devices many times a second during a visit, to see how they change over time. It is
+//! always joined, and costs one `pread` per device and sample.
 
 use crate::diskstat::StatFile;
 use crate::series::Series;
@@ -15,7 +15,7 @@ pub(crate) struct Sampled {
     pub(crate) first: DiskStat,
 }
 
-/// What was seen of one device by time.
+/// The counters of one device over time.
 #[derive(Debug)]
 pub(crate) struct DeviceSeries {
     pub(crate) series: Series,
@@ -24,12 +24,12 @@ pub(crate) struct DeviceSeries {
     last_ns: u64,
 }
 
-/// What the thread leaves behind.
+/// The result of the thread.
 #[derive(Debug, Default)]
 pub(crate) struct AllSeries {
-    /// In the order of the devices that were given; empty when there was no thread.
+    /// In the order of the devices passed in; empty if there was no thread.
     pub(crate) devices: Vec<DeviceSeries>,
-    /// Time that taking samples took: an upper bound of its processor time.
+    /// Time spent on taking samples: an upper bound of the thread's CPU time.
     pub(crate) cost_ns: u64,
 }
 
@@ -42,8 +42,8 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// Starts to sample every `width_ns`, from `begin_ns` on. Without devices, or where no thread can be started, nothing
-    /// is sampled, and the counters of the visit are all there is.
+    /// Starts to sample every `width_ns`, from `begin_ns` on. Without devices, or if no thread can be started, there are
+    /// no samples, only the counters of the whole visit.
     pub(crate) fn start(devices: Vec<Sampled>, begin_ns: u64, width_ns: u64, clock: Arc<dyn Clock>) -> Self {
         let (stop, stopped) = channel();
         let thread = if devices.is_empty() {
@@ -58,7 +58,7 @@ impl Sampler {
     }
 
     /// Stops and joins. `last` are the samples at the end of the visit, taken at `end_ns`, so that each series ends with
-    /// it and adds up to the same bytes; `None` where there is none.
+    /// its sample and adds up to the same bytes; `None` for a device without one.
     pub(crate) fn finish(mut self, end_ns: u64, last: &[Option<DiskStat>]) -> AllSeries {
         let mut sampled = self.join();
         for (seen, last) in sampled.devices.iter_mut().zip(last) {
@@ -69,7 +69,7 @@ impl Sampler {
         sampled
     }
 
-    /// A sampler that panicked has nothing to tell; the visit's own counters are not touched by that.
+    /// A sampler that panicked has no result; that does not affect the visit's own counters.
     fn join(&mut self) -> AllSeries {
         drop(self.stop.take());
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
@@ -116,7 +116,7 @@ fn sample(
     while wait(next_ns) == Err(RecvTimeoutError::Timeout) {
         let now_ns = clock.now_ns();
         for (device, seen) in devices.iter().zip(&mut series) {
-            // A device that cannot be read now is read later: that sample covers the time in between.
+            // If a device cannot be read now, a later sample covers the time in between.
             if let Ok(stat) = device.file.read() {
                 seen.continue_to(&stat, now_ns);
             }

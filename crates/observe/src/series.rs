@@ -1,13 +1,13 @@
-//! A quantity by time in slots of equal width: bytes moved and queue depth. It is bounded: when it is full, neighbours
-//! are folded and the width doubles. Bytes are never lost or invented by folding or joining.
+//! Bytes moved and queue depth over time, in slots of equal width. The number of slots is limited: when the series is full,
+//! neighbouring slots are folded and the width doubles. Folding and joining keep the number of bytes exact.
 
-/// Most slots that a series holds; at 50 ms that is 3.4 minutes before the first folding.
+/// The largest number of slots; at 50 ms the first folding comes after 3.4 minutes.
 pub const MAX_SLOTS: usize = 4096;
 
 /// One slot. Every slot but the last covers the whole width.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slot {
-    /// Time that was observed.
+    /// Observed time.
     pub covered_ns: u64,
     /// Bytes moved in it.
     pub bytes: u64,
@@ -22,7 +22,7 @@ impl Slot {
     }
 }
 
-/// Slots from the first observed instant on, one after the other.
+/// Consecutive slots from the first observed instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
     width_ns: u64,
@@ -45,11 +45,11 @@ impl Series {
         &self.slots
     }
 
-    /// Adds what happened in the next `duration_ns`. A sample that came late covers several slots, and its bytes are
-    /// spread evenly over them, because nothing is known of when they moved.
+    /// Adds what happened in the next `duration_ns`. A late sample covers several slots; its bytes are spread
+    /// evenly over them, because the time at which they moved is unknown.
     pub fn push(&mut self, duration_ns: u64, bytes: u64, in_flight: u64) {
         if duration_ns == 0 {
-            // No time to put the bytes into: they belong to the slot under way.
+            // The interval is empty, so the bytes belong to the current slot.
             if let Some(last) = self.slots.last_mut() {
                 last.bytes = last.bytes.saturating_add(bytes);
             } else if bytes > 0 {
@@ -90,7 +90,7 @@ impl Series {
         self.slots.iter().map(Slot::in_flight).collect()
     }
 
-    /// The last slot while it has room, else a new one. The caller has made sure that there is room for it.
+    /// The last slot if it has room, otherwise a new one. The caller ensures that there is room for it.
     fn open_slot(&mut self) -> &mut Slot {
         if self.slots.last().is_none_or(|slot| slot.covered_ns >= self.width_ns) {
             self.slots.push(Slot::default());
@@ -98,7 +98,7 @@ impl Series {
         self.slots.last_mut().expect("a slot was pushed just now if there was none")
     }
 
-    /// Doubles the width until the time so far and `duration_ns` more fit into [`MAX_SLOTS`].
+    /// Doubles the width until the elapsed time plus `duration_ns` fits into [`MAX_SLOTS`].
     fn widen_for(&mut self, duration_ns: u64) {
         let last_ns = self.slots.last().map_or(0, |slot| slot.covered_ns);
         let full_ns = self.slots.len().saturating_sub(1) as u128 * u128::from(self.width_ns);

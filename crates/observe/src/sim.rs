@@ -1,5 +1,5 @@
-//! The observer of simulated targets: the counters of the hosts' own models, in the units and shapes of the kernel's, and
-//! what only a model knows besides. It reads the lab and changes nothing in it but the start of the interval whose largest queue is counted.
+//! The observer of simulated targets: the counters of the hosts' models, in the kernel's units and format, and what only a
+//! model knows. It reads the lab and changes only the start of the interval for which the lab tracks the largest queue.
 
 use crate::series::Series;
 use crate::visit::{DeviceCounts, DeviceVisit, Observer, VisitEvidence};
@@ -7,7 +7,7 @@ use rdsk_disk::{Counters, LunId, SharedLab};
 use rdsk_model::{DiskStat, EvidenceSource, IntervalCounters, Op, ProcessIo, Request, SECTOR_BYTES};
 
 const NS_PER_MS: u128 = 1_000_000;
-/// Step of the series of queue depth and bytes: that of the kernel's observer.
+/// Width of the slots of queue depth and bytes, as in the kernel's observer.
 const SAMPLE_WIDTH_NS: u64 = crate::DEFAULT_SAMPLE_WIDTH_NS;
 
 /// Reads the counters of simulated LUNs.
@@ -66,7 +66,7 @@ impl Observer for SimObserver {
         let (mut devices, mut requests) = (Vec::new(), Vec::new());
         for one in &self.luns {
             let end = lab.counters(one.id);
-            // The model has no other process: whatever was read was read for this one.
+            // The model has no other process, so everything was read for this one.
             let read = one.end_io.read_bytes - one.begin.read_bytes;
             process.read_bytes = process.read_bytes.map(|sum| sum + read);
             requests.extend(sizes(one.target, &end.since(&one.begin)));
@@ -110,7 +110,8 @@ fn device(one: &Watched, name: String, series: Series, end: &Counters) -> Device
     }
 }
 
-/// The growth in the kernel's units, without the number in flight. Times are cut to whole milliseconds at both ends, as the kernel's are.
+/// The growth in the kernel's units, without the number in flight. Like the kernel, it truncates the times at both ends to
+/// whole milliseconds.
 fn growth(before: &Counters, after: &Counters) -> DiskStat {
     let ticks =
         |before: u128, after: u128| u64::try_from(after / NS_PER_MS - before / NS_PER_MS).unwrap_or(u64::MAX);

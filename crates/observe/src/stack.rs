@@ -1,5 +1,5 @@
-//! What a target stands on, as sysfs shows it: the devices that a filesystem spreads over, and below each device those that
-//! carry its data. It says how many bytes the lower ones write for each byte from above; it reads no counter.
+//! The stack below a target, as sysfs shows it: the devices of a filesystem, and below each device those that carry its
+//! data. It says how many bytes the lower ones write for each byte from above; it reads no counters.
 
 use crate::read_trimmed;
 use crate::sysfs::{MAX_LEVELS, block_path, name_of};
@@ -9,25 +9,25 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Devices that are looked at below one target.
+/// The largest number of devices examined below one target.
 const MAX_DEVICES: usize = 512;
 
 /// Bytes that several devices write together for each byte that the one above is asked to write.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// At least so many.
+    /// At least this many.
     pub least: f64,
-    /// At most so many; `None` where it depends on the writes.
+    /// At most this many; `None` if it depends on the writes.
     pub most: Option<f64>,
 }
 
 impl Spread {
     /// Every byte once.
     pub const ONCE: Self = Self { least: 1.0, most: Some(1.0) };
-    /// Every byte at least once: what stands beside the data is not known.
+    /// Every byte at least once; what is stored besides the data is not known.
     const ONCE_OR_MORE: Self = Self { least: 1.0, most: None };
 
-    /// So many whole copies.
+    /// This many complete copies.
     fn copies(count: u32) -> Self {
         let count = f64::from(count.max(1));
         Self { least: count, most: Some(count) }
@@ -45,7 +45,7 @@ impl Spread {
 pub enum Share {
     /// Each holds a part or a copy.
     Members,
-    /// They are paths of one and the same device.
+    /// They are paths to the same device.
     Paths,
 }
 
@@ -60,25 +60,25 @@ pub struct Below {
     pub share: Share,
     /// What they write together.
     pub spread: Spread,
-    /// In words: `raid1`, `paths`; `None` where sysfs does not name it.
+    /// In words: `raid1`, `paths`; `None` if sysfs does not name it.
     pub kind: Option<String>,
 }
 
-/// What one target stands on.
+/// The stack below one target.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stack {
     /// Index of the target.
     pub target: u32,
-    /// Its own device, or all those that its filesystem spreads over.
+    /// Its own device, or all devices of its filesystem.
     pub tops: Vec<String>,
-    /// What the tops write together for a byte of the filesystem, and in words why; `None` where there is one top.
+    /// What the tops write together for a byte of the filesystem, and why, in words; `None` if there is only one top.
     pub over: Option<(Spread, String)>,
-    /// The devices that carry the data of each other one, by name.
+    /// For every other device, the devices that carry its data, by name.
     pub below: BTreeMap<String, Below>,
 }
 
 impl Stack {
-    /// Reads the stack of a target; `None` where no block device is known under it.
+    /// Reads the stack of a target; `None` if no block device below it is known.
     pub fn of(target: &Target, sys: &Path) -> Option<Self> {
         let device = target.device.as_ref()?;
         let mut stack = Self { target: target.index, tops: vec![device.name.clone()], ..Self::default() };
@@ -128,8 +128,8 @@ impl Stack {
     }
 }
 
-/// The devices that carry the data of the device of this name, whose directory in sysfs is given; `None` for one that stands
-/// on nothing, and for a partition, whose disk counts more than it.
+/// The devices that carry the data of the device of this name, whose directory in sysfs is given; `None` for a device
+/// with nothing below it, and for a partition, because the counters of its disk include other I/O.
 pub(crate) fn below(name: &str, directory: &Path, sys: &Path) -> Option<Below> {
     let paths = crate::sysfs::nvme_paths(name, sys);
     if !paths.is_empty() {
@@ -161,8 +161,8 @@ fn names_of(directories: &[PathBuf]) -> Vec<String> {
     directories.iter().filter_map(|directory| name_of(directory)).collect()
 }
 
-/// Whether a device holds data of the one above, and not only what describes it; md's journals and spares hold none, and
-/// their `slot` is no number.
+/// Whether a device holds data of the one above, not only metadata. md's journals and spares hold none; their `slot` is not
+/// a number.
 fn carries_data(above: &Path, member: &Path) -> bool {
     let Some(name) = member.file_name().map(|name| name.to_string_lossy().into_owned()) else { return false };
     if let Some(slot) = read_trimmed(&above.join("md").join(format!("dev-{name}")).join("slot")) {
@@ -173,7 +173,7 @@ fn carries_data(above: &Path, member: &Path) -> bool {
     !only_describes(&mapped, &uuid)
 }
 
-/// What the members of an md array write; a member that is missing writes nothing (Documentation/admin-guide/md.rst).
+/// What the members of an md array write; a missing member writes nothing (Documentation/admin-guide/md.rst).
 fn md_spread(level: &str, members: u32, directory: &Path) -> Spread {
     let number = |file: &str| {
         let text = read_trimmed(&directory.join("md").join(file))?;
@@ -185,7 +185,7 @@ fn md_spread(level: &str, members: u32, directory: &Path) -> Spread {
         "linear" | "raid0" => Spread::ONCE,
         "raid1" => Spread::copies(members.saturating_sub(number("degraded").unwrap_or(0))),
         "raid10" => {
-            // Two copies beside each other unless `layout` says otherwise: its lowest byte counts the near ones, the
+            // Two near copies unless `layout` says otherwise: its lowest byte counts the near ones, the
             // next the far ones.
             let layout = number("layout").unwrap_or(0x102);
             let copies = Spread::copies((layout & 0xff) * ((layout >> 8) & 0xff));
@@ -197,8 +197,8 @@ fn md_spread(level: &str, members: u32, directory: &Path) -> Spread {
     }
 }
 
-/// The devices of the btrfs filesystem that has this one among its devices, where it has several or keeps copies: their
-/// names, what they write together, and the profile of its data.
+/// The devices of the btrfs filesystem that uses this device, if it has several devices or keeps copies: their names, what
+/// they write together, and the profile of the data.
 fn btrfs(device: &str, sys: &Path) -> Option<(Vec<String>, Spread, String)> {
     let filesystems = fs::read_dir(sys.join("fs/btrfs")).ok()?;
     let filesystem = filesystems
@@ -210,7 +210,7 @@ fn btrfs(device: &str, sys: &Path) -> Option<(Vec<String>, Spread, String)> {
         .filter_map(|entry| name_of(&entry.ok()?.path()))
         .collect();
     names.sort();
-    // The one that was mounted stands first; the others follow it by name.
+    // The mounted device comes first; the others follow by name.
     names.sort_by_key(|name| name != device);
     let profiles: Vec<String> = btrfs_profiles(&filesystem);
     let spreads: Vec<Spread> = profiles.iter().map(|profile| profile_spread(profile, names.len())).collect();
@@ -225,7 +225,7 @@ fn btrfs(device: &str, sys: &Path) -> Option<(Vec<String>, Spread, String)> {
     Some((names.clone(), spread, format!("btrfs {profile} over {}", names.join(", "))))
 }
 
-/// The profiles that data is kept in: one, or several after a conversion that did not end.
+/// The profiles of the data: one, or several after a conversion that did not finish.
 fn btrfs_profiles(filesystem: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(filesystem.join("allocation/data")) else { return Vec::new() };
     let mut profiles: Vec<String> = entries
@@ -238,7 +238,7 @@ fn btrfs_profiles(filesystem: &Path) -> Vec<String> {
     profiles
 }
 
-/// The profiles of btrfs (mkfs.btrfs(8)), and the copies of each byte; 0 where there is parity instead.
+/// The profiles of btrfs (mkfs.btrfs(8)), and the copies of each byte; 0 for parity.
 const KNOWN_PROFILES: [(&str, u32); 10] = [
     ("single", 1),
     ("raid0", 1),

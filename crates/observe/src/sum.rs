@@ -1,5 +1,5 @@
-//! The evidence of a cell from the evidence of its visits: counters add, histograms merge, and series follow one another.
-//! What one visit does not know, the sum does not know either.
+//! The evidence of a cell from the evidence of its visits: counters add, histograms merge, and series are joined.
+//! If a value is unknown for one visit, it is unknown for the sum.
 
 use crate::counted::counted;
 use crate::process::charged_in_both;
@@ -35,7 +35,7 @@ struct DeviceSum {
     /// Visits that knew this device; fewer than all means that the sum is unknown.
     visits: u64,
     counts: Option<DeviceCounts>,
-    /// What each visit counted during its I/O; of use only with `counts`.
+    /// What each visit counted during its I/O; used only with `counts`.
     of_visits: Vec<IntervalCounters>,
     in_flight_max: Option<u64>,
     series: Series,
@@ -47,8 +47,8 @@ impl EvidenceSum {
         self.process =
             if self.visits == 0 { visit.process } else { charged_in_both(&self.process, &visit.process) };
         self.visits += 1;
-        // The best source comes first in `EvidenceSource`, so the larger one is the weaker; a sum is as weak as its weakest
-        // part.
+        // The best source comes first in `EvidenceSource`, so the larger one is weaker; the sum has the weakest source of
+        // its parts.
         self.source = Some(self.source.map_or(visit.source, |source| source.max(visit.source)));
         visit.requests.into_iter().for_each(|request| request.add_to(&mut self.requests));
         visit.bios.into_iter().for_each(|bio| bio.add_to(&mut self.bios));
@@ -75,12 +75,12 @@ impl EvidenceSum {
         }
     }
 
-    /// Why counters of some device are missing from the sum, one line each, without repetition.
+    /// Why the counters of some devices are missing from the sum: one line each, without duplicates.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
 
-    /// The evidence of all visits. `page_cache` and `extents` are not an observer's to know and stay `None`.
+    /// The evidence of all visits. An observer does not know `page_cache` and `extents`, which stay `None`.
     pub fn finish(self) -> Evidence {
         let visits = self.visits;
         let device: Vec<DeviceEvidence> =
@@ -169,9 +169,9 @@ impl DeviceSum {
     }
 }
 
-/// The depth that must have been reached for the mean depth (`aqu-sz`) of this interval; `None` without an interval. Twenty
-/// samples a second miss most peaks, and a peak below the mean would be nonsense. The mean rests on times in whole
-/// milliseconds, so a little above a whole number is that number.
+/// The smallest maximum depth that is possible with the mean depth (`aqu-sz`) of this interval; `None` without an interval.
+/// Twenty samples a second miss most peaks, and a peak below the mean would be impossible. The mean comes from times in whole
+/// milliseconds, so a mean slightly above a whole number counts as that number.
 fn least_peak(counters: &IntervalCounters) -> Option<u64> {
     const ROUNDING: f64 = 0.05;
     if counters.interval_ns == 0 {
@@ -229,7 +229,7 @@ mod tests {
             sum.add(visit(Ok(counts), ProcessIo::default()));
             sum.finish().device[0].in_flight_max
         };
-        // The looks of `visit` saw one request in flight.
+        // The samples of `visit` saw one request in flight.
         assert_eq!([peak(300), peak(1_000), peak(1_030), peak(2_490)], [Some(1), Some(1), Some(1), Some(3)]);
     }
 

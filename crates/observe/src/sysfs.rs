@@ -1,12 +1,12 @@
-//! Where sysfs keeps block devices. It finds names and paths and reads no counter.
+//! Where sysfs keeps block devices. It finds names and paths and reads no counters.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Devices on top of each other that are followed down.
+/// The largest number of levels followed downwards.
 pub(crate) const MAX_LEVELS: usize = 8;
 
-/// The kernel name of the block device that has this directory.
+/// The kernel name of the block device with this directory.
 pub(crate) fn name_of(directory: &Path) -> Option<String> {
     Some(directory.file_name()?.to_string_lossy().replace('!', "/"))
 }
@@ -16,7 +16,7 @@ pub(crate) fn block_path(sys: &Path, name: &str) -> PathBuf {
     sys.join("class/block").join(name.replace('/', "!"))
 }
 
-/// The hidden devices `nvme0c0n1`, … of the paths of `nvme0n1`, sorted; none where it is no multipath device.
+/// The hidden devices `nvme0c0n1`, … of the paths of `nvme0n1`, sorted; none if it is not a multipath device.
 pub(crate) fn nvme_paths(name: &str, sys: &Path) -> Vec<PathBuf> {
     let Some((subsystem, namespace)) = name.strip_prefix("nvme").and_then(|rest| rest.split_once('n')) else {
         return Vec::new();

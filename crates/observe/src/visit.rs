@@ -1,5 +1,5 @@
-//! The trait between the runner and every observer, and what one visit of a cell leaves behind: raw differences, so
-//! that visits can be added without error. Plain data; it reads nothing.
+//! The trait between the runner and every observer, and the evidence of one visit of a cell: raw differences, so that
+//! visits can be added without error. Plain data; it reads nothing.
 
 use crate::series::Series;
 use crate::stack::Stack;
@@ -19,21 +19,20 @@ pub trait Observer: Send {
     fn describe(&self) -> rdsk_model::ObserverFacts;
 }
 
-/// What was counted during one visit. [`VisitEvidence::none`] is what an observer starts from: it fills in what it counts
-/// and leaves the rest.
+/// What was counted during one visit. An observer starts with [`VisitEvidence::none`] and fills in what it counts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VisitEvidence {
     /// The best source that worked.
     pub source: EvidenceSource,
     /// The targets' own devices first, then the devices below them.
     pub devices: Vec<DeviceVisit>,
-    /// What each target stands on; empty where each target is its own device, and that device counts.
+    /// The stack of each target; empty if each target is a device of its own that counts.
     pub stacks: Vec<Stack>,
-    /// Requests by direction and exact size, until stable; empty where the observer does not tell them apart.
+    /// Requests by direction and exact size, until stable; empty if the observer does not distinguish them.
     pub requests: Vec<Request>,
-    /// Bios by the call and the task that submitted them, until stable; empty where the observer does not see them.
+    /// Bios by the call and the task that submitted them, until stable; empty if the observer does not see them.
     pub bios: Vec<Bio>,
-    /// Time from issuing to completion of each request (D2C), until stable; `None` where the observer does not time them.
+    /// Time from issuing to completion of each request (D2C), until stable; `None` if the observer does not time them.
     pub device_latency: Option<Histogram>,
     /// What the kernel charged to the process from `begin` to `end_io`.
     pub process: ProcessIo,
@@ -60,35 +59,35 @@ impl VisitEvidence {
 /// One device during one visit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceVisit {
-    /// Index of the target that the device carries.
+    /// Index of the target on this device.
     pub target: u32,
     /// Kernel name.
     pub name: String,
-    /// What it counted, or why that is not known.
+    /// What it counted, or why that is unknown.
     pub counts: Result<DeviceCounts, String>,
     /// Largest number of requests in flight that a sample saw; `None` without a sample.
     pub in_flight_max: Option<u64>,
-    /// Bytes and queue depth by time, from `begin` to `end`.
+    /// Bytes and queue depth over time, from `begin` to `end`.
     pub series: Series,
 }
 
-/// The differences that a visit's evidence rests on.
+/// The differences that a visit's evidence consists of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounts {
     /// From `begin` to `end`.
     pub until_stable: DiskStat,
     /// From `begin` to `end_io`.
     pub during_io: IntervalCounters,
-    /// I/Os that were cut up because they were larger than a request may be, until stable.
+    /// I/Os that were split because they were larger than the largest request, until stable.
     pub splits: Option<u64>,
-    /// Requests × time of waiting to be given to the device, during the I/O.
+    /// Requests × time that they waited before they went to the device, during the I/O.
     pub waiting_ns: Option<u64>,
-    /// Reads made because a write needed the rest of its buffer, until stable.
+    /// Reads that a write caused because it needed the rest of its buffer, until stable.
     pub reads_caused_by_writes: Option<u64>,
 }
 
 impl DeviceCounts {
-    /// Adds the counts of another visit; what one of the two does not know is unknown in the sum.
+    /// Adds the counts of another visit; what is unknown for either of them is unknown in the sum.
     pub fn add(&mut self, more: &Self) {
         let sum = |one: Option<u64>, other: Option<u64>| one?.checked_add(other?);
         self.until_stable.add(&more.until_stable);

@@ -1,5 +1,5 @@
-//! One block device whose counters are watched: where they are, and how far they can be trusted. It says why where they
-//! cannot, and never guesses.
+//! One block device and its counters: where they are, and whether they can be trusted. If not, it says why; it never
+//! guesses.
 
 use crate::diskstat::StatFile;
 use crate::read_trimmed;
@@ -14,21 +14,21 @@ use std::sync::Arc;
 pub(crate) struct Watched {
     pub(crate) target: u32,
     pub(crate) name: String,
-    /// Whether it is the target's own device, and not one below that.
+    /// Whether it is the target's own device rather than one below it.
     pub(crate) own: bool,
     directory: PathBuf,
     is_partition: bool,
-    /// Whether requests of the block layer pass it; a driver of bios counts a flush as a write, or not at all.
+    /// Whether its driver takes requests; a driver that takes bios counts a flush as a write, or not at all.
     has_requests: bool,
-    /// Why its driver counts nothing, or not on every kernel, so that counters that stand still show nothing.
+    /// Why its driver counts nothing, or not on every kernel, so that unchanged counters prove nothing.
     doubt: Option<&'static str>,
-    /// Whether its counters were seen to move.
+    /// Whether its counters have changed so far.
     pub(crate) has_moved: bool,
-    /// The open file of the last good sample, to share with the sampler.
+    /// The open file of the last successful sample, shared with the sampler.
     pub(crate) file: Option<Arc<StatFile>>,
 }
 
-/// The targets' own devices first, then the others that their filesystems spread over, then those below them.
+/// The targets' own devices first, then the other devices of their filesystems, then those below them.
 pub(crate) fn watched_devices(targets: &[Target], stacks: &[Stack], sys: &Path) -> Vec<Watched> {
     let mut found: Vec<Watched> = Vec::new();
     for target in targets {
@@ -69,8 +69,8 @@ impl Watched {
         }
     }
 
-    /// One sample, or why there is none. The file is opened anew where it was closed by an error before: a device that
-    /// went away and came back has another one.
+    /// One sample, or why there is none. After an error the file is opened again, because a device that was removed and came
+    /// back has a new one.
     pub(crate) fn read(&mut self) -> Result<DiskStat, String> {
         let sample = self.open().and_then(|file| file.read());
         let mut stat = sample.map_err(|error| {
@@ -86,8 +86,8 @@ impl Watched {
         Ok(stat)
     }
 
-    /// Why a difference of zero means nothing for this device; `None` where it means that nothing happened. With
-    /// `queue/iostats` at 0 drivers that count by themselves may count all the same (measured on 6.1, 2026-11: dm-linear,
+    /// Why a difference of zero proves nothing for this device; `None` if it means that nothing happened. With
+    /// `queue/iostats` at 0, drivers with counters of their own may still count (measured on 6.1, 2026-11: dm-linear,
     /// striped, crypt and thin all do).
     pub(crate) fn why_zero_is_unknown(&self) -> Option<String> {
         let name = &self.name;

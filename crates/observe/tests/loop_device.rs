@@ -75,7 +75,7 @@ fn read_stat(device: &LoopDevice) -> DiskStat {
     parse_stat(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// The device is read once by udev and others right after it appears; that is over when its counters stand still.
+/// udev and others read the device right after it appears; they are done when its counters no longer change.
 fn quiet_device(size: u64) -> LoopDevice {
     let device = LoopDevice::builder().size(size).direct_io(DirectIo::Off).create().unwrap();
     let stat = || read_stat(&device);
@@ -119,7 +119,7 @@ fn twenty_three_reads_are_twenty_three() {
     assert_eq!((io.read_ios, io.read_sectors, io.read_merges, io.write_ios), (69, 69 * 8, 0, 0));
     assert_eq!((seen.visits.len(), io.in_flight), (3, 0));
     let interval_ms = seen.interval_ns.unwrap() as f64 / 1e6;
-    // One reader that waits for each answer; the kernel's times are milliseconds.
+    // One reader that waits for each completion; the kernel's times are in milliseconds.
     assert!(io.time_in_queue_ms as f64 <= 1.05 * interval_ms, "{io:?} in {interval_ms} ms");
 }
 
@@ -148,7 +148,7 @@ fn the_sampler_sees_the_queue_and_its_course() {
         return;
     }
     let device = quiet_device(64 << 20);
-    // Large writes keep a queue, and a throttled reader a trickle beside them.
+    // Large writes keep the queue filled, and a throttled reader adds a few reads.
     let limits = Limits { read_bps: Some(4 << 20), ..Limits::default() };
     let throttle = BlkioThrottle::new(device.major_minor(), limits).unwrap();
     let mut observer = observer(&device).with_sample_width_ns(5_000_000);
@@ -173,7 +173,7 @@ fn the_sampler_sees_the_queue_and_its_course() {
     assert!(cost_ns > 0.0);
 }
 
-/// The kernel counts a request after it has woken the reader, so the last one of a visit could be missed.
+/// The kernel counts a request after it wakes the reader, so the last request of a visit could be missed.
 #[test]
 fn the_last_read_is_never_missed() {
     if !requires(&[Need::Root, Need::Loop]) {
@@ -261,14 +261,14 @@ fn a_real_throttle_is_listed() {
     assert!(observer.end().limits.is_empty());
 }
 
-/// iostat and we look at the same busy device: columns that do not depend on when exactly each looked must agree.
+/// iostat and the observer sample the same busy device: columns that do not depend on the exact time must agree.
 #[test]
 fn the_installed_iostat_agrees() {
     if !requires(&[Need::Root, Need::Loop, Need::BlkioThrottle, Need::Tool("iostat"), Need::Tool("dd")]) {
         return;
     }
     let device = quiet_device(64 << 20);
-    // 200 reads of 16 KiB a second, for longer than iostat looks.
+    // 200 reads of 16 KiB a second, for longer than iostat runs.
     let limits = Limits { read_iops: Some(200), ..Limits::default() };
     let throttle = BlkioThrottle::new(device.major_minor(), limits).unwrap();
     let mut reader = inside(&throttle, dd(&device, "if", &["bs=16k", "count=1000", "iflag=direct"]));

@@ -1,4 +1,4 @@
-//! Whose counters stand for a target on stacks of devices, over fake trees whose counters the test moves: device-mapper with
+//! Whose counters represent a target on stacks of devices, over fake trees whose counters the test changes: device-mapper with
 //! `queue/iostats` at 0, arrays whose own counters are switched off, several paths, and btrfs over several devices.
 
 #![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 const MIB: u64 = 1 << 20;
 
-/// A clock that stands.
+/// A clock that never advances.
 struct Still;
 
 impl Clock for Still {
@@ -46,7 +46,7 @@ fn dm(name: &str, mapped: &str, uuid: &str) -> FakeDisk {
     FakeDisk { iostats: false, ..FakeDisk::dm(name, mapped, uuid, 1 << 30) }
 }
 
-/// The counters after so many bytes were read and written since the machine started.
+/// The counters after this many bytes were read and written since the machine started.
 fn moved(read_bytes: u64, write_bytes: u64) -> [u64; STAT_FIELDS] {
     let mut stat = [0; STAT_FIELDS];
     (stat[0], stat[2]) = (read_bytes / 4096, read_bytes / 512);
@@ -54,7 +54,7 @@ fn moved(read_bytes: u64, write_bytes: u64) -> [u64; STAT_FIELDS] {
     stat
 }
 
-/// One visit in which each of these devices comes to these counters.
+/// One visit at the end of which these devices have these counters.
 fn visit(fake: &mut FakeSys, target: &Target, after: &[(&str, u64, u64)]) -> (Evidence, KernelObserver) {
     let mut observer =
         KernelObserver::new(std::slice::from_ref(target), &fake.sys(), &fake.proc(), Arc::new(Still));
@@ -73,7 +73,7 @@ fn again(fake: &mut FakeSys, observer: &mut KernelObserver, after: &[(&str, u64,
     sum.finish()
 }
 
-/// What stands for the target: devices, the least and the most that they write for each byte.
+/// What represents the target: devices, and the smallest and largest number of bytes that they write for each byte.
 fn counted(evidence: &Evidence) -> Option<(Vec<&str>, f64, Option<f64>)> {
     let counted = evidence.counted_for(0)?;
     let names = counted.devices.iter().map(String::as_str).collect();
@@ -100,7 +100,7 @@ fn counters_that_move_are_trusted_whatever_iostats_says() {
     assert_eq!((bytes(&evidence, Op::Read), bytes(&evidence, Op::Write)), (8 * MIB, 0));
     assert_eq!(evidence.counters_of(0)[0].flushes, None, "a driver of bios counts no flushes");
     assert!(!observer.describe().why_not_higher.unwrap().contains("dm-0"));
-    // Once they were seen to move, standing still means that nothing came, whatever others do on the disk.
+    // Once the counters have changed, unchanged counters mean that there was no I/O, whatever others do on the disk.
     let evidence = again(&mut fake, &mut observer, &[("sda", 9 * MIB, 5 * MIB)]);
     assert_eq!(counted(&evidence).unwrap().0, ["dm-0"]);
     assert_eq!(bytes(&evidence, Op::Read), 0);
@@ -154,7 +154,10 @@ fn members_are_counted_where_the_array_counts_nothing() {
         assert_eq!(counted(&evidence), Some((names, least, most)), "{level}");
         assert_eq!(bytes(&evidence, Op::Write), u64::from(members) * 2 * MIB);
         let why = evidence.counted_for(0).unwrap().why.clone().unwrap();
-        assert_eq!(why, format!("md0 counts nothing itself, so what is below it ({level}) is counted"));
+        assert_eq!(
+            why,
+            format!("md0 counts nothing itself, so the counters of the devices below it ({level}) are used")
+        );
         assert!(!observer.describe().why_not_higher.unwrap().contains("md0"), "others stand for it");
     }
 }
@@ -216,7 +219,7 @@ fn nvme_paths_add_up_to_the_device() {
     assert!(KernelMembers::of(&target, &fake.sys()).is_none(), "paths are no members");
 }
 
-/// A mounted btrfs over these devices, its data kept in these profiles.
+/// A mounted btrfs over these devices, with these data profiles.
 fn btrfs(fake: &FakeSys, devices: &[&str], profiles: &[&str]) {
     let filesystem = fake.sys().join("fs/btrfs/0f7e");
     for device in devices {
@@ -235,7 +238,7 @@ fn btrfs_counts_all_its_devices() {
         (&["raid1"], 2.0, Some(2.0)),
         (&["raid1c3"], 3.0, Some(3.0)),
         (&["raid5"], 1.5, None),
-        // A conversion that did not end.
+        // A conversion that did not finish.
         (&["single", "raid1"], 1.0, Some(2.0)),
         (&[], 1.0, None),
     ];

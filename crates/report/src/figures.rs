@@ -89,9 +89,38 @@ impl Unit {
     }
 }
 
+/// `10 % slower than`, `27 to 33 % faster than`: how much faster something is, in percent, at least and at most.
+pub(crate) fn compared(low: f64, high: f64) -> String {
+    let word = |percent: f64| if percent < 0.0 { "slower" } else { "faster" };
+    let size = |percent: f64| format!("{:.0}", percent.abs());
+    let (least, most) = if high < 0.0 { (size(high), size(low)) } else { (size(low), size(high)) };
+    if least == "0" && most == "0" {
+        "as fast as".into()
+    } else if word(low) != word(high) {
+        format!("between {least} % slower and {most} % faster than")
+    } else if least == most {
+        format!("{most} % {} than", word(low))
+    } else {
+        format!("{least} to {most} % {} than", word(low))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn comparisons_are_words_without_signs() {
+        for (low, high, text) in [
+            (-10.2, -9.8, "10 % slower than"),
+            (-97.0, -80.0, "80 to 97 % slower than"),
+            (27.0, 33.0, "27 to 33 % faster than"),
+            (-25.0, 43.0, "between 25 % slower and 43 % faster than"),
+            (-0.3, 0.4, "as fast as"),
+        ] {
+            assert_eq!(compared(low, high), text);
+        }
+    }
 
     #[test]
     fn three_digits() {

@@ -52,7 +52,7 @@ fn draw_one(page: &mut Page, finding: &Finding) {
     page.sentence(Tone::Heading, "  ", headed(finding));
     page.sentence(Tone::Plain, "    ", first_sentences(&finding.text));
     for line in finding.evidence.iter().take(MAX_SHOWN) {
-        page.line(format!("    | {line}"));
+        page.sentence(Tone::Plain, "    | ", line);
     }
     if let Some(advice) = &finding.advice {
         page.sentence(Tone::Plain, "    > ", advice);

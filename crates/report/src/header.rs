@@ -200,9 +200,13 @@ pub(crate) fn draw_end(page: &mut Page, record: &Record) {
     page.blank();
     let observer = &record.observer;
     let higher = observer.why_not_higher.as_ref().map_or(String::new(), |why| format!(" ({why})"));
-    let took = Nanos(record.elapsed_ns);
+    let elapsed = Nanos(record.elapsed_ns);
+    let took = match record.simulated_ns {
+        Some(simulated_ns) => format!("Simulated {} in {elapsed}", Nanos(simulated_ns)),
+        None => format!("Took {elapsed}"),
+    };
     let source = observer.source;
-    page.sentence(Tone::Plain, "", format!("Took {took}. Evidence: {source}{higher}. Record {}.", record.id));
+    page.sentence(Tone::Plain, "", format!("{took}. Evidence: {source}{higher}. Record {}.", record.id));
 }
 
 #[cfg(test)]

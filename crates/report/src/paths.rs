@@ -21,7 +21,7 @@ fn what_was_done(record: &Record) -> String {
         .map_or(String::new(), |block| format!(" in blocks of {block}"));
     let bytes_per_pass = |cell: &CellRecord| Some(cell.result.bytes? / passes(cell));
     match cells::of(record, Experiment::Paths).filter_map(bytes_per_pass).max() {
-        Some(bytes) => format!(", {} a pass{block}", Bytes(bytes)),
+        Some(bytes) => format!(", {} per pass{block}", Bytes(bytes).approx()),
         None => block,
     }
 }

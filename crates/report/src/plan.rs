@@ -35,12 +35,14 @@ pub fn plan_text(plan: &Plan, targets: &[Target]) -> String {
     let precision = percent(plan.precision);
     let rounds = match plan.rounds {
         1 => "one round".to_owned(),
-        many => format!("{many} rounds, every second one in reverse"),
+        many => format!("at least {many} rounds, every second one in reverse"),
     };
     page.sentence(
         Tone::Plain,
         "  time    ",
-        format!("{budget} for all cells in {rounds}; a cell ends early at ±{precision}"),
+        format!(
+            "{budget} for all cells in {rounds}; time that is left goes to cells wider than ±{precision}"
+        ),
     );
     for note in &plan.notes {
         page.sentence(Tone::Plain, "  note    ", format!("{note}."));

@@ -3,7 +3,7 @@
 
 use crate::cells;
 use crate::chart::{self, Axes, Series};
-use crate::figures::{MISSING, Unit, or_missing, significant};
+use crate::figures::{MISSING, Unit, compared, or_missing, significant};
 use crate::page::{Page, Tone};
 use rdsk_analysis::Analysis;
 use rdsk_analysis::groups::{by_key, distinct};
@@ -234,21 +234,22 @@ fn draw_starts(page: &mut Page, grid: &Grid<'_>) {
     let points = || grid.lines.iter().flat_map(|line| &line.points);
     let Some(skew_ns) = points().filter_map(|point| point.skew_ns).max() else { return };
     let stagger_ns = points().map(|point| point.cell.workload.stagger_ns).max().unwrap_or(0);
-    let text = match stagger_ns {
-        0 => format!("together; from the first to the last at most {} passed.", Nanos(skew_ns)),
-        asked => format!("{} apart; none began more than {} from its time.", Nanos(asked), Nanos(skew_ns)),
+    let text = match (stagger_ns, skew_ns) {
+        (0, 0) => "together.".into(),
+        (0, skew) => format!("together, within {}.", Nanos(skew)),
+        (asked, skew) => format!("{} apart, each within {} of its planned time.", Nanos(asked), Nanos(skew)),
     };
     page.sentence(Tone::Plain, "  Streams start ", text);
     let ramps = points().filter_map(|point| Some((point, point.ramp?)));
     if let Some((point, ramp)) = ramps.max_by_key(|(_, ramp)| ramp.elapsed_ns) {
         let rate = ramp.bytes_per_s.map_or(String::new(), |rate| {
             let all = point.bytes_per_s().map_or_else(String::new, |rate| {
-                format!(" against {} with all", Unit::MIB_PER_S.figure(rate))
+                format!(", {} with all streams", Unit::MIB_PER_S.figure(rate))
             });
-            format!(", {} MiB/s in the mean{all}", Unit::MIB_PER_S.figure(rate))
+            format!("; {} MiB/s on average{all}", Unit::MIB_PER_S.figure(rate))
         });
         let text = format!(
-            "{} until the last one began ({}){rate}; left out of the rates.",
+            "{} until the last stream started ({}){rate}. The rates leave it out.",
             Nanos(ramp.elapsed_ns),
             label(point.cell)
         );
@@ -299,12 +300,11 @@ fn draw_directions(page: &mut Page, grids: &[Grid<'_>]) {
             else {
                 continue;
             };
-            let range = if format!("{low:+.0}") == format!("{high:+.0}") {
-                format!("{low:+.0} %")
-            } else {
-                format!("{low:+.0} % to {high:+.0} %")
-            };
-            let text = format!("With {}, writes are {range} against reads of the same size.", streams(count));
+            let text = format!(
+                "With {}, writes are {} reads of the same size.",
+                streams(count),
+                compared(low, high)
+            );
             page.sentence(Tone::Plain, "  ", text);
         }
     }

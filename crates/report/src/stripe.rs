@@ -124,7 +124,7 @@ fn without_chunk(result: &StripeResult) -> String {
         return format!("No stripe{seen}{doubt}{level}.");
     }
     format!(
-        "No stripe is seen{doubt} (confidence {}). Full stripes of more than {} are beyond these requests.",
+        "No stripe is seen{doubt} (confidence {}). These requests cannot show full stripes larger than {}.",
         percent(sure),
         Bytes(result.largest_bytes / 2)
     )
@@ -163,7 +163,7 @@ fn draw_reasons(page: &mut Page, result: &StripeResult) {
             page.sentence(Tone::Plain, "  counted: ", format!("{reason}."));
         }
         if let Some(declared) = &layout.declared {
-            page.sentence(Tone::Plain, "  words: ", format!("{}.", declared.text));
+            page.sentence(Tone::Plain, "  kernel: ", format!("{}.", declared.text));
         }
         for doubt in &layout.doubts {
             page.sentence(Tone::Plain, "  uncertain: ", format!("{doubt}."));
@@ -207,7 +207,7 @@ fn draw_offsets(page: &mut Page, result: &StripeResult) {
             ]
         })
         .collect();
-    let heads = ["odd multiples of", "count", "behind it", "its spread", "across it", ""];
+    let heads = ["odd multiples of", "count", "starts there", "spread", "crosses it", ""];
     page.table_with(&heads, &rows, &[heads.len() - 1]);
 }
 
@@ -217,7 +217,7 @@ fn draw_sizes(page: &mut Page, result: &StripeResult) {
         return;
     }
     page.blank();
-    let whole = if result.chunk().is_some() { "full stripes" } else { "at their size" };
+    let whole = if result.chunk().is_some() { "full stripes" } else { "aligned" };
     page.line("  Cost over size, ms (medians)");
     let heads = ["sizes from", "count", whole, "count", "others"];
     let rows: Vec<Vec<String>> = sizes

@@ -117,7 +117,7 @@ fn draw_bands(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
     }
     page.blank();
     page.line("  Bands of I/Os later (+) or faster (-) than the main mode:");
-    let heads = ["blocks of", "by ms", "share", "because of"];
+    let heads = ["blocks of", "by ms", "share", "cause"];
     page.table_with(&heads, &rows, &[heads.len() - 1]);
 }
 
@@ -186,12 +186,12 @@ fn draw_advice(page: &mut Page, seen: &[(&CellRecord, &Zones)]) {
     let text = match tight {
         Some(bytes) => {
             format!(
-                "blocks of {} are the smallest that are tight: no bands, and a scatter of at most {limit}.",
+                "{} is the smallest block size without bands and with a scatter of at most {limit}.",
                 Bytes(bytes)
             )
         }
         None => {
-            format!("no block size is tight (no bands, and a scatter of at most {limit}): use larger blocks.")
+            format!("every block size has bands or a scatter of more than {limit}: use larger blocks.")
         }
     };
     page.sentence(Tone::Plain, "  Advice: ", text);
@@ -210,5 +210,9 @@ fn draw_pass_scatter(page: &mut Page, seen: &[&Zones]) {
     } else {
         String::new()
     };
-    page.sentence(Tone::Plain, "  ", format!("Passes scatter by {}{few}.", rdsk_analysis::words::plus_minus(most)));
+    page.sentence(
+        Tone::Plain,
+        "  ",
+        format!("Passes scatter by {}{few}.", rdsk_analysis::words::plus_minus(most)),
+    );
 }

@@ -98,7 +98,11 @@ fn answer(
             let search = std::env::join_paths(directories).map_err(|error| format!("{program}: {error}"))?;
             let mut command = Command::new(found);
             command.args(arguments).arg("--").args(path).env_clear().env("LC_ALL", "C").env("PATH", search);
-            run(&mut command).map_err(|reason| format!("{program}: {reason}"))
+            run(&mut command).map_err(|reason| {
+                // Most programs begin their messages with their own name.
+                let named = reason.strip_prefix(program).is_some_and(|rest| rest.starts_with(": "));
+                if named { reason } else { format!("{program}: {reason}") }
+            })
         }
     }
 }
@@ -178,7 +182,7 @@ mod tests {
     #[test]
     fn failures_have_reasons() {
         let (_kept, source) = source_with("wipefs", "echo 'wipefs: error: no' >&2; exit 1");
-        assert_eq!(wipefs(&source, Path::new("/dev/x"), "x").unwrap_err(), "wipefs: wipefs: error: no");
+        assert_eq!(wipefs(&source, Path::new("/dev/x"), "x").unwrap_err(), "wipefs: error: no");
         assert_eq!(lsblk(&source, Path::new("/dev/x"), "x").unwrap_err(), "lsblk is not installed");
         let (_kept, source) = source_with("lsblk", "echo '{\"blockdevices\": ['");
         assert!(lsblk(&source, Path::new("/dev/x"), "x").unwrap_err().contains("no valid answer"));

@@ -1,4 +1,4 @@
-//! Runs a program as a user's shell would, with a limit on its time, and says how it ended. It never judges the output.
+//! Runs a program as a user's shell would, with a timeout, and reports how it ended. It never interprets the output.
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
@@ -15,7 +15,7 @@ use rustix::process::{Pid, WaitId, WaitIdOptions};
 pub enum Ended {
     /// By itself, with this exit code.
     Exited(i32),
-    /// By this signal, sent by someone else than the harness.
+    /// By this signal, which the harness did not send.
     Signalled(i32),
     /// It did not end in time and was killed by the harness.
     Hung,
@@ -30,16 +30,16 @@ pub struct Run {
     pub status_code: Option<i32>,
     /// How it ended.
     pub ended: Ended,
-    /// Standard output; bytes that are no UTF-8 are replaced.
+    /// Standard output; invalid UTF-8 is replaced.
     pub stdout: String,
-    /// Standard error; bytes that are no UTF-8 are replaced.
+    /// Standard error; invalid UTF-8 is replaced.
     pub stderr: String,
-    /// From the start to the end seen, to within 2 ms.
+    /// Time from the start to the observed end, to within 2 ms.
     pub elapsed: Duration,
 }
 
 /// A command that runs `binary` (a caller's `env!("CARGO_BIN_EXE_rdsk")`) without colour, in the C locale, and without
-/// the variables by which a terminal would shape its output.
+/// the variables with which a terminal affects its output.
 pub fn rdsk(binary: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(binary);
     command.env("NO_COLOR", "1").env("LC_ALL", "C");
@@ -49,7 +49,7 @@ pub fn rdsk(binary: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Runs the command to its end, or kills it, with all it started, after `timeout`.
+/// Runs the command to its end, or kills it and everything that it started after `timeout`.
 ///
 /// # Panics
 /// When the program cannot be started.
@@ -65,7 +65,7 @@ pub fn start(command: impl Into<CommandSource>) -> Running {
     let CommandSource(mut command) = command.into();
     let text = format!("{command:?}");
     let started = Instant::now();
-    // A process group of its own, so that the end of a hung program is the end of what it started too.
+    // A process group of its own, so that killing a hung program also kills what it started.
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -78,7 +78,7 @@ pub fn start(command: impl Into<CommandSource>) -> Running {
     Running { child, started, text, stdout: Some(stdout), stderr: Some(stderr) }
 }
 
-/// A command given away to the harness.
+/// A command passed to the harness.
 #[derive(Debug)]
 pub struct CommandSource(Command);
 
@@ -88,7 +88,7 @@ impl From<Command> for CommandSource {
     }
 }
 
-/// A program under way. Dropped, it is killed.
+/// A running program. It is killed on drop.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -107,12 +107,12 @@ impl Running {
     /// Waits for its end, or kills it `timeout` after its start.
     ///
     /// # Panics
-    /// When the kernel denies that it is our child.
+    /// If the kernel reports that it is not our child.
     pub fn finish(mut self, timeout: Duration) -> Run {
         let hung = !self.ends_within(timeout);
         let elapsed = self.started.elapsed();
-        // Whatever it left running would hold the pipes open and the harness with them. The child is not reaped yet, so
-        // the number of its group cannot have become another's.
+        // Any process that it left running would hold the pipes open and block the harness. The child is not reaped yet, so
+        // the number of its group cannot have been reused.
         self.kill_group();
         let status = self.child.wait().expect("a child can be waited for");
         let ended = match (hung, status.code(), status.signal()) {
@@ -130,7 +130,7 @@ impl Running {
         }
     }
 
-    /// Waits without reaping; says whether the child ended in time.
+    /// Waits without reaping; returns whether the child ended in time.
     fn ends_within(&self, timeout: Duration) -> bool {
         let child = WaitId::Pid(pid_of(self.child.id()).expect("a child has a process number"));
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -147,7 +147,7 @@ impl Running {
 
     fn kill_group(&self) {
         if let Ok(group) = pid_of(self.child.id()) {
-            // The group may have ended meanwhile, which is what is wanted.
+            // The group may have ended already, which is just as good.
             let _ = rustix::process::kill_process_group(group, Signal::KILL);
         }
     }
@@ -155,7 +155,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // After finish() the child is reaped, and its number may be another's: only a living child is killed.
+        // After finish() the child is reaped and its number may have been reused: only a running child is killed.
         if let Ok(None) = self.child.try_wait() {
             self.kill_group();
             let _ = self.child.wait();
@@ -174,7 +174,7 @@ pub fn signal(pid: u32, signal: Signal) -> io::Result<()> {
 /// Parses standard output as one JSON document.
 ///
 /// # Panics
-/// When it is none; the message holds all that the program said.
+/// If it is not one; the message holds all output of the program.
 pub fn json(run: &Run) -> serde_json::Value {
     serde_json::from_str(&run.stdout).unwrap_or_else(|error| {
         panic!(
@@ -191,7 +191,7 @@ fn pid_of(pid: u32) -> io::Result<Pid> {
         .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
 }
 
-/// System calls that read and wrote so far (`/proc/PID/io`); `None` once the process has ended.
+/// Read and write system calls so far (`/proc/PID/io`); `None` once the process has ended.
 pub fn io_calls(pid: u32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
     let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
@@ -201,7 +201,7 @@ pub fn io_calls(pid: u32) -> Option<u64> {
 fn collect(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What came before an error is still worth showing.
+        // Output before an error is still worth showing.
         let _ = pipe.read_to_end(&mut bytes);
         bytes
     })

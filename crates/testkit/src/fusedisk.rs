@@ -37,7 +37,7 @@ const ANSWERING_THREADS: usize = 4;
 /// Default capacity.
 const DEFAULT_BYTES: u64 = 64 << 20;
 
-/// Where the times of requests come from.
+/// The source of the times of requests.
 #[derive(Clone, Debug)]
 pub enum Model {
     /// A model of a real device.
@@ -83,7 +83,7 @@ impl Builder {
         self
     }
 
-    /// Where times come from: a [`Device`] of `rdsk-disk` or a [`Behaviour`] (default: one that answers at once).
+    /// The source of times: a [`Device`] of `rdsk-disk` or a [`Behaviour`] (default: one that answers immediately).
     pub fn device(mut self, model: impl Into<Model>) -> Self {
         self.model = model.into();
         self
@@ -95,9 +95,8 @@ impl Builder {
         self
     }
 
-    /// Serves on one processor, [`FuseDisk::cpu`], the last of those that are allowed. A reader that is bound to the same
-    /// processor has the shortest path, since no other one must be woken: 20 µs instead of 35 on a virtual machine of
-    /// two processors (Linux 6.18, measured 2026-11).
+    /// Serves on one CPU, [`FuseDisk::cpu`], the last allowed one. A reader bound to the same CPU has the shortest path,
+    /// since no other CPU must be woken: 20 µs instead of 35 on a virtual machine with two CPUs (Linux 6.18, measured 2026-11).
     pub fn on_one_cpu(mut self) -> Self {
         let allowed = rustix::thread::sched_getaffinity(None).ok();
         self.cpu = allowed.and_then(|cpus| (0..CpuSet::MAX_CPU).rev().find(|cpu| cpus.is_set(*cpu)));
@@ -107,7 +106,7 @@ impl Builder {
     /// Makes the disk and mounts the file system with its file.
     ///
     /// # Errors
-    /// A capacity that is 0, no multiple of 512 or beyond the model's; those of mounting.
+    /// If the capacity is 0, not a multiple of 512 or larger than the model's; errors of mounting.
     pub fn mount(self) -> io::Result<FuseDisk> {
         let most_bytes = match &self.model {
             Model::Simulated(device) => Some(device.capacity_bytes()),
@@ -130,14 +129,14 @@ impl Builder {
     }
 }
 
-/// A disk of known behaviour. Dropped, it is unmounted and its directory removed, as soon as its loop devices are gone too.
+/// A disk of known behaviour. On drop it is unmounted and its directory removed, once its loop devices are gone too.
 #[derive(Clone, Debug)]
 pub struct FuseDisk {
     mounted: Arc<Mounted>,
 }
 
 impl FuseDisk {
-    /// A builder with the defaults: 64 MiB that answer at once.
+    /// A builder with the defaults: 64 MiB that answer immediately.
     pub fn builder() -> Builder {
         Builder {
             capacity_bytes: None,
@@ -162,7 +161,7 @@ impl FuseDisk {
         self.disk().queue.cpu()
     }
 
-    /// A loop device over the file, with direct I/O. It keeps the disk for as long as it exists.
+    /// A loop device over the file, with direct I/O. It keeps the disk alive.
     ///
     /// # Errors
     /// Those of losetup.
@@ -186,7 +185,7 @@ impl FuseDisk {
         *self.disk().queue.log() = log::Log::default();
     }
 
-    /// Cuts the power: what is in the device fails with EIO, and a volatile cache loses what was not flushed. The power
+    /// Cuts the power: requests in flight fail with EIO, and a volatile cache loses what was not flushed. The power
     /// is back at once. A model of a real device does not support it and first completes what is in flight.
     ///
     /// # Errors
@@ -243,7 +242,7 @@ impl Mounted {
         // Not a TempDir: that would remove what is inside, and inside is the mounted file system.
         let directory = tempfile::Builder::new().prefix("rdsk-fuse-").tempdir()?.keep();
         let file = directory.join(FILE_NAME);
-        // From here on Drop cleans up, also when the rest fails.
+        // From here on Drop cleans up, even if the rest fails.
         let mut mounted = Self { directory, file, disk, session: None, answering: Vec::new() };
         for number in 0..ANSWERING_THREADS {
             let disk = Arc::clone(&mounted.disk);
@@ -257,7 +256,7 @@ impl Mounted {
         Ok(mounted)
     }
 
-    /// Unmounts; where the file is still in use, from the tree only.
+    /// Unmounts; if the file is still in use, only from the tree (lazily).
     fn unmount(&self) -> Unmounted {
         let umount = |options: &[&str]| output_of(Command::new("umount").args(options).arg(&self.directory));
         if wait_until(Duration::from_secs(3), || umount(&[]).is_ok()) {
@@ -291,7 +290,7 @@ impl Drop for Mounted {
                 unmounted
             }
         };
-        // Who still has the file open is served until its close or the end of the process, by threads that are left alone.
+        // A process that still has the file open is served until it closes it or ends, by threads that keep running.
         if unmounted == Unmounted::Wholly {
             self.disk.queue.end();
             for thread in self.answering.drain(..) {

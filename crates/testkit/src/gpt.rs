@@ -1,5 +1,5 @@
 //! Writes a small GUID partition table (UEFI specification 2.10, chapter 5) so that tests need no partitioning tool.
-//! It knows nothing of existing tables and overwrites them, so it is for this room's own devices only.
+//! It overwrites existing tables without looking, so it is for this room's own devices only.
 
 use std::collections::hash_map::RandomState;
 use std::fs::File;
@@ -30,7 +30,7 @@ pub(crate) fn write(device: &File, size: u64, sector: u64, partitions: &[Span]) 
     let primary = header(&Header { own: 1, other: last, table: 2, last, table_sectors }, &table);
     let backup =
         header(&Header { own: last, other: 1, table: last - table_sectors, last, table_sectors }, &table);
-    // Whole sectors are written, because a device open with O_DIRECT takes nothing less and no other needs less.
+    // Whole sectors are written, because a device open with O_DIRECT needs them, and any other accepts them.
     device.write_all_at(&padded(&protective_mbr(sectors), sector), 0)?;
     device.write_all_at(&padded(&primary, sector), sector)?;
     device.write_all_at(&padded(&table, sector), 2 * sector)?;
@@ -109,7 +109,7 @@ fn padded(bytes: &[u8], sector: u64) -> Vec<u8> {
     whole
 }
 
-/// CRC-32 of ISO 3309, bit by bit: a table would be longer than the data deserves.
+/// CRC-32 of ISO 3309, bit by bit: the data is too small for a lookup table.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))

@@ -1,5 +1,5 @@
-//! Another process that holds a file or a device in a chosen way, for tests of what detects it. The process is the test's own
-//! program, started again for one test that only holds.
+//! Another process that holds a file or a device in a chosen way, for tests of its detection. The process is the test program
+//! itself, started again to run one test that does nothing else.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use rdsk_sys::memory::SharedMapping;
 
-/// How something is held.
+/// How the process holds the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
     /// Open for reading.
@@ -54,7 +54,7 @@ impl Holder {
     /// Starts it. `test` is the name of a test of this program that is `#[ignore]`d and calls [`hold`].
     ///
     /// # Panics
-    /// When it does not hold the object.
+    /// If it does not hold the object.
     pub fn start(test: &str, how: Hold, path: &Path) -> Self {
         let program = std::env::current_exe().expect("a test knows its program");
         let mut child = Command::new(program)
@@ -80,17 +80,17 @@ impl Holder {
 
 impl Drop for Holder {
     fn drop(&mut self) {
-        // The end of its input makes the process stop holding; one that is gone already needs no signal.
+        // The process stops holding at the end of its input; one that has ended already needs no signal.
         drop(self.process.stdin.take());
         let _ = self.process.wait();
     }
 }
 
-/// The body of the test that holds: holds what the environment names, reports it, and waits for the end of its input. Without
-/// a name it does nothing, so that `--ignored` alone passes.
+/// The body of the test that holds: it holds the object that the environment names, reports it, and waits for the end of its
+/// input. Without a name it does nothing, so that `--ignored` alone passes.
 ///
 /// # Panics
-/// When the object cannot be held.
+/// If the object cannot be held.
 pub fn hold() {
     let (Ok(how), Some(what)) = (std::env::var(HOW_VARIABLE), std::env::var_os(WHAT_VARIABLE)) else {
         return;

@@ -1,6 +1,6 @@
-//! The room `testkit`: what tests of the other rooms stand on: real loop devices, throttles, fake sysfs trees, disks of
-//! known behaviour, a guest with further devices, a harness for the command line, and `requires()`, which skips aloud. Only tests import it, so it may
-//! print and panic.
+//! The room `testkit`: tools for the tests of the other rooms. It has real loop devices, throttles, fake sysfs trees, disks
+//! of known behaviour, a guest with further devices, a harness for the command line, and `requires()`, which skips a test
+//! visibly. Only tests import it, so it may print and panic.
 #![allow(clippy::print_stderr, reason = "a test that is skipped or cannot clean up must say so")]
 
 pub mod cli;

@@ -1,5 +1,5 @@
-//! Real block devices for tests: loop devices over files in a scratch directory, gone when they are dropped. It never
-//! touches a loop device that it did not make.
+//! Real block devices for tests: loop devices over files in a scratch directory, removed on drop. It never touches a loop
+//! device that it did not create.
 
 use std::fmt::Debug;
 use std::fs::{File, OpenOptions};
@@ -35,7 +35,7 @@ pub enum DirectIo {
     Off,
 }
 
-/// How a [`LoopDevice`] shall be.
+/// The options of a [`LoopDevice`].
 #[derive(Clone, Debug)]
 pub struct Builder {
     size: u64,
@@ -47,11 +47,11 @@ pub struct Builder {
     below: Option<Below>,
 }
 
-/// What must stay for as long as the device does.
+/// What must exist as long as the device.
 type Below = Arc<dyn Debug + Send + Sync>;
 
 impl Builder {
-    /// Size in bytes of the backing file to be made (default 64 MiB). It is sparse.
+    /// Size in bytes of the backing file (default 64 MiB). It is sparse.
     pub fn size(mut self, size: u64) -> Self {
         self.size = size;
         self
@@ -69,26 +69,26 @@ impl Builder {
         self
     }
 
-    /// The kernel shall refuse writes to the device.
+    /// Makes the kernel refuse writes to the device.
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
         self
     }
 
-    /// Makes the file in `/dev/shm`, where a flush costs nothing, if it may become that large there; so the speed of the
-    /// machine's disk is no part of the device's.
+    /// Creates the file in `/dev/shm`, where a flush costs nothing, if there is room for it. The speed of the machine's disk
+    /// then does not affect the device.
     pub fn in_memory(mut self) -> Self {
         self.in_memory = true;
         self
     }
 
-    /// Uses this file instead of making one. It is left in place when the device goes.
+    /// Uses this file instead of creating one. It stays in place when the device is removed.
     pub fn over(mut self, file: impl Into<PathBuf>) -> Self {
         self.backing = Some(file.into());
         self
     }
 
-    /// Keeps `below`, which serves the file, until the device is gone.
+    /// Keeps `below`, which serves the file, until the device is removed.
     pub(crate) fn keep_until_drop(mut self, below: Below) -> Self {
         self.below = Some(below);
         self
@@ -126,7 +126,7 @@ impl Builder {
         }
         let path = PathBuf::from(attach(command.arg(&backing))?);
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        // From here on Drop cleans up, also when the rest fails.
+        // From here on Drop cleans up, even if the rest fails.
         let mut device = LoopDevice {
             path,
             name,
@@ -141,8 +141,8 @@ impl Builder {
     }
 }
 
-/// Asks losetup for a free device. Between its finding one and taking it another test may take it, which it reports as
-/// busy; then it is asked again.
+/// Asks losetup for a free device. Another test may take the device that losetup has found, which losetup reports as busy;
+/// then it is called again.
 fn attach(command: &mut Command) -> io::Result<String> {
     const ATTEMPTS: u32 = 50;
     let mut attempt = 0;
@@ -157,7 +157,7 @@ fn attach(command: &mut Command) -> io::Result<String> {
     }
 }
 
-/// A loop device. Dropped, it is detached and its backing file removed.
+/// A loop device. On drop it is detached and its backing file removed.
 #[derive(Debug)]
 pub struct LoopDevice {
     path: PathBuf,
@@ -165,7 +165,7 @@ pub struct LoopDevice {
     major_minor: String,
     backing: PathBuf,
     partitioned: AtomicBool,
-    /// Declared last, so that the backing file goes after the device.
+    /// Declared last, so that the backing file is removed after the device.
     #[allow(dead_code, reason = "kept for its Drop, which removes the backing file")]
     directory: TempDir,
     #[allow(dead_code, reason = "kept for its Drop, which must not come before the device is detached")]
@@ -214,8 +214,8 @@ impl LoopDevice {
         OpenOptions::new().write(true).open(&self.backing)?.set_len(len)
     }
 
-    /// A hash of the whole content as the device has it, read around the page cache. Equal content gives equal hashes
-    /// within one build of the tests; the number itself means nothing.
+    /// A hash of the whole content of the device, read past the page cache. Equal content has equal hashes within one build of
+    /// the tests; the number itself has no meaning.
     ///
     /// # Errors
     /// Those of reading the device.
@@ -238,7 +238,7 @@ impl LoopDevice {
         Ok(hasher.finish())
     }
 
-    /// Makes an ext4 filesystem on the whole device.
+    /// Creates an ext4 filesystem on the whole device.
     ///
     /// # Errors
     /// What mkfs.ext4 said.
@@ -246,7 +246,7 @@ impl LoopDevice {
         mkfs_ext4(&self.path, label)
     }
 
-    /// Makes an XFS filesystem on the whole device, which must have at least 300 MiB.
+    /// Creates an XFS filesystem on the whole device, which must have at least 300 MiB.
     ///
     /// # Errors
     /// What mkfs.xfs said.
@@ -289,7 +289,7 @@ impl LoopDevice {
         self.add_partition_nodes()
     }
 
-    /// Has the kernel take up the two partitions of the table that the device holds, and returns their nodes.
+    /// Makes the kernel read the two partitions of the device's table, and returns their nodes.
     ///
     /// # Errors
     /// What partx said; `TimedOut` when the nodes do not appear.
@@ -328,7 +328,7 @@ impl Drop for LoopDevice {
         if !self.is_attached() {
             return;
         }
-        // A partition that somebody reads at this moment, to find a disk by its name, is busy.
+        // A partition that another program is reading, to find a disk by its name, is busy.
         let delete = || output_of(Command::new("partx").arg("--delete").arg(&self.path));
         if *self.partitioned.get_mut() && !wait_until(Duration::from_secs(5), || delete().is_ok()) {
             eprintln!("cannot remove the partitions of {}", self.path.display());
@@ -343,7 +343,7 @@ impl Drop for LoopDevice {
     }
 }
 
-/// A mounted filesystem; it cannot outlive its device. Dropped, it is unmounted and its directory removed.
+/// A mounted filesystem; it cannot outlive its device. On drop it is unmounted and its directory removed.
 #[derive(Debug)]
 pub struct Mount<'device> {
     directory: PathBuf,
@@ -382,7 +382,7 @@ impl Drop for Mount<'_> {
 /// # Errors
 /// What mkfs.ext4 said.
 pub fn mkfs_ext4(node: &Path, label: &str) -> io::Result<()> {
-    // Without lazy initialisation, which would write in the background long after and disturb what is measured.
+    // Without lazy initialisation, which would write in the background for a long time and disturb measurements.
     let options = ["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", "-L", label];
     output_of(Command::new("mkfs.ext4").args(options).arg(node)).map(drop)
 }

@@ -14,24 +14,24 @@ pub const SKIPS_VARIABLE: &str = "RDSK_SKIPS";
 /// Lists, separated by commas, the needs whose absence is a failure instead of a skip: `root,loop,tool:fio`.
 pub const MUST_HAVE_VARIABLE: &str = "RDSK_MUST_HAVE";
 
-/// Something that not every machine has. The comment gives the name used in `RDSK_MUST_HAVE`.
+/// Something that not every machine has. Each comment gives the name used in `RDSK_MUST_HAVE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Need {
     /// `root`: the effective user is root.
     Root,
-    /// `loop`: loop devices can be made.
+    /// `loop`: loop devices can be created.
     Loop,
     /// `fuse`: `/dev/fuse` can be opened.
     Fuse,
-    /// `io_uring`: a ring can be made.
+    /// `io_uring`: a ring can be created.
     IoUring,
     /// `cachestat`: the cachestat(2) system call works.
     Cachestat,
-    /// `blkio_throttle`: cgroup v1 blkio groups with throttles can be made.
+    /// `blkio_throttle`: cgroup v1 blkio groups with throttles can be created.
     BlkioThrottle,
-    /// `ext4`: the kernel mounts it and `mkfs.ext4` is there.
+    /// `ext4`: the kernel mounts it, and `mkfs.ext4` is installed.
     Ext4,
-    /// `xfs`: the kernel mounts it and `mkfs.xfs` is there.
+    /// `xfs`: the kernel mounts it, and `mkfs.xfs` is installed.
     Xfs,
     /// `tool:NAME`: a program of that name is installed.
     Tool(&'static str),
@@ -173,7 +173,7 @@ fn parse_must_have(list: &str) -> BTreeSet<String> {
 }
 
 fn append(path: &Path, line: &str) {
-    // One write of one line in append mode, so that tests running side by side do not mix their lines.
+    // One write of one line in append mode, so that parallel tests do not mix their lines.
     let written = OpenOptions::new()
         .create(true)
         .append(true)
@@ -264,7 +264,7 @@ mod tests {
         }
     }
 
-    /// Run by the tests below in a process of its own, where the environment is theirs to set.
+    /// Run by the tests below in a separate process, whose environment they may set.
     #[test]
     #[ignore = "the child of other tests"]
     fn child_that_needs_the_impossible() {

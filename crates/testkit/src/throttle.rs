@@ -1,5 +1,5 @@
-//! Devices of a known rate: a cgroup v1 blkio group with throttles, gone when it is dropped. It never touches a group
-//! that it did not make.
+//! Devices of a known rate: a cgroup v1 blkio group with throttles, removed on drop. It never touches a group that it did
+//! not create.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::tool::wait_until;
 
-/// Where cgroup v1 mounts its blkio controller by custom.
+/// The usual mount point of cgroup v1's blkio controller.
 const BLKIO: &str = "/sys/fs/cgroup/blkio";
 
 /// What the group may do with the device, per second. `None` is no limit.
@@ -26,7 +26,7 @@ pub struct Limits {
     pub write_iops: Option<u64>,
 }
 
-/// A blkio group that limits one device for those inside. Dropped, it is removed, once its last process has left.
+/// A blkio group that limits one device for its processes. On drop it is removed, once its last process has left.
 ///
 /// The kernel charges a bio to the group of the thread that submits it. So direct I/O and reads are limited; buffered
 /// writes are not, because the kernel's own threads write them later.
@@ -117,7 +117,7 @@ impl Drop for BlkioThrottle {
     }
 }
 
-/// The calling thread inside a group. Dropped, the thread is back where it came from.
+/// The calling thread inside a group. On drop the thread returns to its previous group.
 #[derive(Debug)]
 pub struct Entered<'throttle> {
     thread: i32,

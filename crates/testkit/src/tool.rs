@@ -1,5 +1,5 @@
-//! Runs the system's own tools for the rest of the room, and waits for the kernel. It never guesses what went wrong:
-//! a tool's own words become the error.
+//! Runs the system's tools for the rest of the room, and waits for the kernel. It never guesses what went wrong: the error
+//! is the tool's own message.
 
 use std::io;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub(crate) fn output_of(command: &mut Command) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Where a tool is, looked for in PATH and in the directories of the administrator's tools.
+/// The path of a tool, from PATH and the directories of the administrator's tools.
 pub(crate) fn find_tool(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -30,7 +30,7 @@ pub(crate) fn find_tool(name: &str) -> Option<PathBuf> {
         .find(|candidate| candidate.is_file())
 }
 
-/// Looks every few milliseconds until `holds` does or the time is over; returns whether it held.
+/// Checks every few milliseconds until `holds` returns true or the time is up; returns whether it did.
 pub fn wait_until(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while !holds() {

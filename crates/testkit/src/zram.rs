@@ -1,4 +1,4 @@
-//! A zram device of a test's own: a block device in memory that works on bios, takes no request without waiting, and does
+//! A zram device for one test: a block device in memory that works on bios, does not support non-blocking I/O, and completes
 //! each read within the call that submits it. It is added for the test and removed with it.
 
 use std::fs;
@@ -15,7 +15,7 @@ pub struct ZramDevice {
 }
 
 impl ZramDevice {
-    /// A device of so many bytes, all written with data that does not compress, whose I/Os the kernel counts.
+    /// A device of this many bytes, all written with incompressible data, whose I/Os the kernel counts.
     ///
     /// # Errors
     /// When the kernel has no zram, or this is not root.
@@ -60,7 +60,7 @@ impl ZramDevice {
 
 impl Drop for ZramDevice {
     fn drop(&mut self) {
-        // Whoever looks at a new device may hold it open for a moment.
+        // Other programs that look at a new device may hold it open for a moment.
         for _ in 0..50 {
             if fs::write(Path::new(CONTROL).join("hot_remove"), self.number.to_string()).is_ok() {
                 return;

@@ -1,5 +1,5 @@
-//! The disk of known behaviour over the real kernel: its content is right, its log is exact, its faults reach the reader,
-//! its times are those programmed, and nothing is left of it. How well `rdsk` measures it is tested with `rdsk`.
+//! The disk of known behaviour over the real kernel: its content is correct, its log is exact, its faults reach the
+//! reader, its times are as programmed, and it leaves nothing behind. The tests of `rdsk` check how well `rdsk` measures it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -77,7 +77,7 @@ fn is_mounted(path: &Path) -> bool {
     std::fs::read_to_string("/proc/self/mountinfo").unwrap().contains(&*path.to_string_lossy())
 }
 
-/// Whether a loop device still stands on this file.
+/// Whether a loop device still uses this file.
 fn is_attached(file: &Path) -> bool {
     let devices = std::fs::read_dir("/sys/block").unwrap().flatten();
     let backing =
@@ -106,7 +106,7 @@ fn content_is_kept_at_any_size_and_place() {
         assert_eq!(read(&file, offset, bytes).unwrap(), expected[start..start + bytes], "{offset} {bytes}");
     }
     assert!(std::fs::read(disk.file()).unwrap() == expected);
-    // The end of the file is no request, and nothing lies behind it.
+    // The end of the file is not a request, and there is nothing after it.
     assert_eq!(file.read_at(&mut [0; 10], 4 * MIB).unwrap(), 0);
     assert_eq!(file.read_at(&mut [0; 10], 4 * MIB - 4).unwrap(), 4);
     assert!(file.write_all_at(&[1; 8], 4 * MIB - 4).is_err());
@@ -140,7 +140,7 @@ fn the_log_is_what_was_asked() {
     let disk = FuseDisk::builder().capacity(8 * MIB).device(Behaviour::single(20_000)).mount().unwrap();
     let device = disk.loop_device().unwrap();
     let node = open_direct(device.path());
-    // What looking at a new device reads is over.
+    // Other programs no longer read the new device.
     let settled = || {
         let before = disk.counts();
         std::thread::sleep(Duration::from_millis(100));
@@ -306,7 +306,7 @@ fn a_power_cut_loses_what_was_not_flushed() {
     disk.cut_power().unwrap();
     let after = [0, 8192, MIB].map(|offset| read_direct(&node, offset, 4096).unwrap());
     assert_eq!(after, [vec![1; 4096], vec![2; 4096], vec![0; 4096]]);
-    // A write that asks for stable media has them.
+    // A write that requests stable media is on stable media.
     let dsync = i32::try_from(rustix::fs::OFlags::DSYNC.bits()).unwrap();
     let file = OpenOptions::new().write(true).custom_flags(dsync).open(disk.file()).unwrap();
     file.write_all_at(&[5; 100], 2 * MIB).unwrap();
@@ -353,7 +353,7 @@ fn models_of_real_devices_run_in_real_time() {
         place = place.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         read_direct(&node, place % (capacity / 4096 - 1) * 4096, 4096).unwrap();
     }
-    // The model in virtual time, given the same arrivals, says the same.
+    // With the same arrivals, the model in virtual time gives the same times.
     let log = disk.log();
     for served in &log {
         let request = match served.op {
@@ -368,7 +368,7 @@ fn models_of_real_devices_run_in_real_time() {
     assert!(late < MS / 2, "answers come {late} ns late");
 }
 
-/// A disk with its loop device, and where their traces would be.
+/// A disk with its loop device, and the places where they could leave traces.
 fn made() -> (FuseDisk, LoopDevice) {
     let disk = FuseDisk::builder().device(Behaviour::single(MS)).mount().unwrap();
     let device = disk.loop_device().unwrap();

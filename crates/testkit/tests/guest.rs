@@ -1,5 +1,4 @@
-//! The guest itself: what goes wrong in it comes out as a failure, nothing of it stays behind, and what comes back is
-//! whole.
+//! The guest itself: an error in it becomes a failure, it leaves nothing behind, and its output is complete.
 #![allow(clippy::print_stderr, clippy::print_stdout, reason = "with --nocapture it says what it took")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,7 +45,7 @@ fn scenarios_share_a_boot_and_what_goes_wrong_is_told() {
     disks_are_as_asked_for(&mut guest);
     leftovers_are_taken_down(&mut guest);
     assert_eq!(processes_of(directory.to_str().unwrap()).len(), 1);
-    // An oops ends the guest, and the panic of the harness shows the kernel's words.
+    // An oops ends the guest, and the panic of the harness shows the kernel's message.
     let start = Instant::now();
     let said =
         catch_unwind(AssertUnwindSafe(|| run(&mut guest, "echo c > /proc/sysrq-trigger"))).unwrap_err();
@@ -92,7 +91,7 @@ fn failures_are_told(guest: &mut Booted) {
     let slow = Scenario::new("slow", "sleep 100 & sleep 200").limit(Duration::from_secs(2));
     let outcome = guest.run(&slow);
     assert!(outcome.failure().expect("it was ended").contains("its time was over"));
-    // The guest lives on.
+    // The guest keeps running.
     assert_eq!(run(guest, "true").failure(), None);
 }
 
@@ -170,6 +169,6 @@ fn a_guest_does_not_outlive_a_killed_test() {
     let gone = rdsk_testkit::wait_until(Duration::from_secs(20), || processes_of(&directory).is_empty());
     assert!(gone, "QEMU lives on");
     assert!(Path::new(&directory).starts_with(std::env::temp_dir()));
-    // A process that is killed cannot tidy up.
+    // A killed process cannot clean up.
     std::fs::remove_dir_all(&directory).unwrap();
 }

@@ -47,20 +47,21 @@ pub(super) fn zones(program: &Path) -> anyhow::Result<Report> {
             cell("5 MiB: outer rate over inner rate; the curve falls", outer / inner, Allowed::AtLeast(1.2)),
             cell("1 MiB: % of the I/Os in a latency band", banded(small), Allowed::AtLeast(2.0)),
             cell("5 MiB: % of the I/Os in a latency band", banded(large), Allowed::AtMost(0.0)),
-            cell("1 MiB: % of the time that the disk is busy", busy(small), Allowed::AtMost(85.0)),
-            cell("5 MiB: % of the time that the disk is busy", busy(large), Allowed::AtMost(95.0)),
+            cell("1 MiB: % of the time in which the disk is busy", busy(small), Allowed::AtMost(85.0)),
+            cell("5 MiB: % of the time in which the disk is busy", busy(large), Allowed::AtMost(95.0)),
         ],
     };
     Ok(Report {
         name: "zones",
         title: "Speed by position (FreeBSD, October 2005)",
-        text: "The question: how fast is a disk at each position, and how large must the blocks be to show it? A whole WD800JD was \
-               read and written in blocks of 1, 5, 10 and 20 MB, each by a dd of its own.\n\nThe report shows graphs and no \
-               table, so what is compared are its statements: the rate falls from the outer to the inner end; with blocks of 1 \
-               MB \"shadows\" appear, bands slower than the main mode, with 5 MB they do not; the disk is never saturated (systat \
-               showed 85 % at most). The model needs no clock error to show these bands: the next dd starts so late after the \
-               previous one that with small blocks the sector has passed the head, and a revolution of 8.33 ms is lost. The \
-               report's two samples of 1 MB, 14.5 and 21.4 ms, are 6.9 ms apart; how much its clock added is unknown.",
+        text: "The question: how fast is a disk at each position, and how large must the blocks be to show it? A \
+               whole WD800JD was read and written in blocks of 1, 5, 10 and 20 MB, with one dd per block.\n\nThe \
+               report shows graphs and no table, so rdsk is compared with its statements: the rate falls from the \
+               outer to the inner end; blocks of 1 MB show \"shadows\", bands slower than the main mode, and blocks \
+               of 5 MB do not; the disk is never saturated (systat showed 85 % at most). The model shows these \
+               bands without any clock error: the next dd starts so long after the previous one that, with small \
+               blocks, the sector has passed the head and a revolution of 8.33 ms is lost. The report's two samples \
+               of 1 MB, 14.5 and 21.4 ms, are 6.9 ms apart; how much its clock added is unknown.",
         tables: vec![as_in_report],
     })
 }
@@ -108,11 +109,12 @@ pub(super) fn scale(program: &Path) -> anyhow::Result<Report> {
     Ok(Report {
         name: "scale",
         title: "Block size, streams and LUNs (IBM H70 and a RAM-SAN)",
-        text: "The question: what do the block size, several dd at once and several controllers give? The store had no mechanics; \
-               1, 3 and 10 dd of 4 GB were started 5 seconds apart, over the LUNs in turn.\n\nThe report shows graphs and no \
-               table, so what is compared are its statements: the block size matters; single writes are 27 to 33 % faster than \
-               single reads, and 7 to 41 % faster when several run; several controllers on buses of their own raise what several \
-               streams get together. The rates are those of the time in which all streams ran.",
+        text: "The question: what do the block size, several dd at once and several controllers gain? The storage \
+               had no mechanics; 1, 3 and 10 dd of 4 GB were started 5 seconds apart, distributed over the \
+               LUNs.\n\nThe report shows graphs and no table, so rdsk is compared with its statements: the block \
+               size matters; single writes are 27 to 33 % faster than single reads, and 7 to 41 % faster if several \
+               run; several controllers on separate buses raise the total of several streams. The rates cover the \
+               time in which all streams ran.",
         tables,
     })
 }

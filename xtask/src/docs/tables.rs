@@ -55,11 +55,12 @@ pub(super) fn paths(program: &Path) -> anyhow::Result<Report> {
     Ok(Report {
         name: "paths",
         title: "Raw against block (HP-UX, March 2007)",
-        text: "The question: why is dd of 100 MB so much slower through the block device than through the raw one? The \
-               machine was a K460 with one JBOD disk, the blocks were 1024 KB.\n\nThe table is the time until the last \
-               close. It follows from a disk of 7200 rpm that gives about 6.7 MiB/s and takes 0.2 ms per command, and from \
-               what the host does: the block device reads 4 KB at a time without read-ahead, reads each buffer before it \
-               is written, and merges nothing; a synchronous raw write has lost its turn when the next one comes.",
+        text: "The question: why is dd of 100 MB so much slower through the block device than through the raw one? \
+               The machine was a K460 with one JBOD disk, the blocks were 1024 KB.\n\nThe table shows the time \
+               until the last close. It follows from a disk of 7200 rpm with about 6.7 MiB/s and 0.2 ms per \
+               command, and from what the host does: the block device reads 4 KB at a time without readahead, reads \
+               each buffer before it writes it, and merges nothing; between two synchronous raw writes the sector \
+               passes the head, so each write loses a revolution.",
         tables,
     })
 }
@@ -108,14 +109,14 @@ pub(super) fn stream(program: &Path) -> anyhow::Result<Report> {
     Ok(Report {
         name: "stream",
         title: "One dd, watched by iostat (Solaris and Linux)",
-        text: "The question: what does iostat show of a single dd with 16 KB blocks, through the block device and through \
-               the raw one? \n\nBuffered writes queue far ahead: Solaris sends them in pieces of 8 KB, 256 at a time with the \
-               rest waiting, Linux merges them to 512 KB. A single raw writer never has more than one request outstanding, \
-               so it measures latency. Where the write cache is off, each write waits for its turn of the disk.\n\nThe \
-               units are iostat's: its MB has 1024 KB. Waiting and active requests are the host's own counters; the times \
-               of service follow from them by Little's law, as iostat's do. The row of the ZFS file is held by a test of \
-               the models (crates/disk/tests/dd.rs), because its time here would be spent in durable writes."
-            .trim(),
+        text: "The question: what does iostat show of a single dd with 16 KB blocks, through the block device and \
+               through the raw one?\n\nBuffered writes build a long queue: Solaris sends them in pieces of 8 KB, \
+               256 at a time while the rest wait, and Linux merges them to 512 KB. A single raw writer never has \
+               more than one request in flight, so it measures latency. If the write cache is off, each write waits \
+               for a revolution of the disk.\n\nThe units are iostat's: its MB has 1024 KB. Waiting and active \
+               requests are the host's own counters; as in iostat, the service times follow from them by Little's \
+               law. A test of the models (crates/disk/tests/dd.rs) covers the row of the ZFS file, because durable \
+               writes would dominate its time here.",
         tables,
     })
 }
@@ -196,11 +197,12 @@ pub(super) fn align(program: &Path) -> anyhow::Result<Report> {
     Ok(Report {
         name: "align",
         title: "Write latency and block size (August 2010)",
-        text: "The question: what do the size and the alignment of a write cost, in the page cache and out of it? The \
-               machine was Linux 2.6.27 with ext3 on a WD2500JS; the file had 64 MB and was allocated before, the offsets \
-               were random multiples of the size.\n\nIn the cache, size hardly matters. Out of it a write of less than a \
-               page waits until the kernel has read the page, a seek and half a turn of the disk; a whole page is written \
-               without. Direct writes of 1 and 27 bytes are refused (n/a in the report, and here).",
+        text: "The question: what do the size and the alignment of a write cost, in the page cache and outside it? \
+               The machine was Linux 2.6.27 with ext3 on a WD2500JS; the file had 64 MB and was allocated in \
+               advance, and the offsets were random multiples of the size.\n\nIn the cache, size hardly matters. \
+               Outside it, a write smaller than a page waits until the kernel has read the page, which takes a seek \
+               and half a revolution; a whole page needs no read. Direct writes of 1 and 27 bytes are refused (n/a \
+               in the report, and here).",
         tables: vec![Table { title: "Microseconds per write".into(), command: command.into(), cells }],
     })
 }

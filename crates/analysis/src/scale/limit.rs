@@ -181,7 +181,7 @@ fn of_targets(record: &Record, point: &Point<'_>) -> Option<Limit> {
         }
         (all, 0) if all == states.len() => Some(Limit::DeviceBusy(Cause { targets, text, evidence })),
         (some, rest) if some + rest == states.len() => {
-            let text = format!("{text}, while {} had time left", words::list(&idle));
+            let text = format!("{text}, while {} had idle time", words::list(&idle));
             Some(Limit::SomeTargets(Cause { targets, text, evidence }))
         }
         _ => None,

@@ -183,7 +183,7 @@ fn one_target_of_several_is_named() {
     ];
     let Limit::SomeTargets(cause) = limit_of(&record(disks(2), cells)) else { panic!() };
     assert_eq!(cause.targets, [1]);
-    assert_eq!(cause.text, "/dev/sd1 was busy 99.0 % of the time, while /dev/sd0 had time left");
+    assert_eq!(cause.text, "/dev/sd1 was busy 99.0 % of the time, while /dev/sd0 had idle time");
 }
 
 #[test]

@@ -82,7 +82,7 @@ pub(super) fn conclude(case: &Case<'_>) -> Answer {
         Redundancy::Parity => Saving::of(case.rows, &best.layout),
     };
     if shares.none >= 0.5 || (!is_seen && gain_p > DOUBTFUL) {
-        let why = "latency has no steps by size or offset as a stripe would cause";
+        let why = "latency has none of the steps by size or offset that a stripe would cause";
         return Answer { none_confidence: shares.none.clamp(AMBIGUOUS, SUREST), ..none(why) };
     }
     let reads_margin = reads_margin(case, &best.layout);
@@ -96,7 +96,7 @@ pub(super) fn conclude(case: &Case<'_>) -> Answer {
     if !is_striped && !is_proven && !is_hinted {
         let why = format!(
             "the cost steps with the size, best explained by {} units of {}, but crossing from one to the next \
-             costs nothing or simply more, and whole multiples spare nothing: pages and parallel parts inside one \
+             costs nothing or simply more, and whole multiples save nothing: pages and parallel parts inside one \
              device look the same",
             best.layout.data,
             bytes(chunk_bytes)
@@ -260,8 +260,10 @@ fn reasons(case: &Case<'_>, layout: &Layout, proof: &Proof) -> Vec<String> {
     if case.op == Op::Read {
         reasons.push("reads go to all members in turn, so they do not show parity".to_owned());
     } else if !has_parity && !case.profile.has_mechanical_delay(layout.chunk_bytes) {
-        reasons
-            .push("no mechanical delay shows, so this may be one device that is parallel inside".to_owned());
+        reasons.push(
+            "there is no mechanical delay, so this may be a single device with internal parallelism"
+                .to_owned(),
+        );
     }
     reasons
 }

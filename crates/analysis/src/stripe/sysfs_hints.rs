@@ -38,15 +38,15 @@ pub fn compare_with_sysfs(
         (true, false) => {
             (Agreement::NotSeen, format!("no stripe was seen, but {hints} name chunk {}", name(hinted_chunk)))
         }
-        (false, true) => (Agreement::NotHinted, format!("seen: {seen}; {hints} do not mention it")),
+        (false, true) => (Agreement::NotHinted, format!("measured {seen}; {hints} name none")),
         (true, true) => {
             let differs =
                 |hint: Option<u64>, seen: Option<u64>| matches!((hint, seen), (Some(a), Some(b)) if a != b);
             if differs(hinted_chunk, chunk) || differs(hinted_stripe, stripe) {
                 let hinted = format!("chunk {}, full stripe {}", name(hinted_chunk), name(hinted_stripe));
-                (Agreement::Differs, format!("seen: {seen}; {hints} differ: {hinted}"))
+                (Agreement::Differs, format!("measured {seen}; {hints} differ: {hinted}"))
             } else {
-                (Agreement::Agrees, format!("seen: {seen}; {hints} agree"))
+                (Agreement::Agrees, format!("measured {seen}; {hints} agree"))
             }
         }
     }

@@ -81,7 +81,7 @@ impl Cause {
         match self {
             Self::Clock { .. } => "steps of the clock",
             Self::TwoSpeeds => "two speeds in time",
-            Self::OtherIo => "others' I/O",
+            Self::OtherIo => "other programs' I/O",
             Self::StartOfPass { .. } => "start of a pass",
             Self::MissedRevolution { .. } => "a missed revolution",
             Self::Periodic { .. } => "periodic",

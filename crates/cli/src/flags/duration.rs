@@ -46,7 +46,7 @@ pub(super) static FLAGS: &[Flag] = &[
         }),
         uses: &[on(
             &[&RUN, &PATHS, &STREAM, &SCALE, &ALIGN],
-            "Stop a cell once the 95 % confidence interval of its rate is this narrow",
+            "Give no more rounds to cells whose 95 % interval is this narrow",
             "2%",
         )],
         details: "Half the width of the interval relative to the mean, such as 1% or 0.01.",

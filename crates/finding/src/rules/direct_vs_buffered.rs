@@ -78,8 +78,9 @@ fn explain(direct: &CellRecord, buffered: &CellRecord) -> Option<Finding> {
         ),
         Comparison::Faster { mean, range } => {
             let (cause, confidence) = cause::of(faster.0, slower.0);
-            let range = range
-                .map_or(String::new(), |(low, high)| format!("The 95 % interval is {low:.2} to {high:.2}. "));
+            let range = range.map_or(String::new(), |(low, high)| {
+                format!("The 95 % interval is {} to {}. ", words::figure(low), words::figure(high))
+            });
             (
                 format!("{what}: {} is {} as fast as {}{until}", names.0, words::times(mean), names.1),
                 format!("{range}{cause}"),
@@ -154,7 +155,7 @@ fn unclear_text(direct: Estimate, buffered: Estimate) -> String {
             words::plus_minus(one.max(other))
         ),
         None => format!(
-            "{direct_figure} against {buffered_figure} MiB/s from too few passes for an interval: such a difference may be \
+            "{direct_figure} against {buffered_figure} MiB/s from too few passes for an interval: the difference may be \
              chance."
         ),
     }

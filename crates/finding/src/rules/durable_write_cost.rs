@@ -88,15 +88,15 @@ fn cause(device: Option<&Device>, flushes_per_write: Option<f64>) -> &'static st
     let was_flushed = flushes_per_write.map(|flushes| flushes >= EACH_WRITE);
     match (cache, fua, was_flushed) {
         (Some("write back"), Some(true), Some(true)) => {
-            "The device has a volatile cache and takes FUA, and the kernel flushed the whole cache for each durable write \
-             all the same."
+            "The device has a volatile cache and supports FUA, but the kernel still flushed the whole cache for each durable \
+             write."
         }
         (Some("write back"), Some(true), _) => {
-            "The device has a volatile cache and takes FUA: a durable write goes past the cache to the medium."
+            "The device has a volatile cache and supports FUA: a durable write goes past the cache to the medium."
         }
         (Some("write back"), _, Some(false)) => {
-            "The device says that it has a volatile cache and no FUA, but fewer flushes than writes were counted: what made \
-             these writes durable is not seen here."
+            "The device says that it has a volatile cache and no FUA, but fewer flushes than writes were counted: the \
+             counters do not show what made these writes durable."
         }
         (Some("write back"), _, _) => {
             "The device has a volatile cache and no FUA: a durable write waits until the whole cache is flushed."
@@ -168,7 +168,7 @@ mod tests {
                 Some("write back"),
                 Some(true),
                 Some(5000),
-                "flushed the whole cache for each durable write all the same",
+                "still flushed the whole cache for each durable write",
             ),
             (Some("write back"), Some(true), Some(2), "goes past the cache"),
             (Some("write back"), Some(true), None, "goes past the cache"),

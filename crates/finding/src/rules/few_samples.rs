@@ -20,7 +20,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     };
     let text = "These cells ended with an interval wider than ±10 %, or with too few I/Os for their percentiles (p99 needs \
                 1000).";
-    RULE.about_any(&cells, "too few samples", text, cited, "give more --budget, or ask for fewer cells")
+    RULE.about_any(&cells, "too few samples", text, cited, "give more --budget, or measure fewer cells")
 }
 
 fn lacks_median(cell: &CellRecord) -> bool {

@@ -29,7 +29,7 @@ fn finding(cell: &CellRecord, reading: &StripeResult) -> Finding {
         ));
     }
     let sure = rdsk_units::percent(reading.none_confidence());
-    RULE.finding(format!("no stripe was seen ({sure} confidence that there is none to be seen)"), text)
+    RULE.finding(format!("no stripe was seen ({sure} confidence)"), text)
         .evidence([
             cite(cell, "requests", reading.requests),
             cite(cell, "confidence that there is none", sure),

@@ -139,7 +139,7 @@ fn hidden(faster: &CellRecord, slower: &CellRecord) -> String {
             words::figure(slow / 1024.0)
         ),
         (Some((_, _, false)), Some((_, _, false))) => {
-            "Request size and queue depth are alike; these counters do not show the cause.".into()
+            "Request size and queue depth are similar; these counters do not show the cause.".into()
         }
         _ => "These counters do not show the cause.".into(),
     }
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn what_is_not_alike_is_not_called_alike() {
-        assert!(pair(|_, _| ()).0.starts_with("Request size and queue depth are alike"));
+        assert!(pair(|_, _| ()).0.starts_with("Request size and queue depth are similar"));
         let (text, _) = pair(|_, slower| slower.evidence.device[0].reads = Some(30));
         assert!(text.starts_with("Its requests average 1024 against 2185 KiB"), "{text}");
         let (blind, _) = pair(|faster, slower| {

@@ -38,7 +38,7 @@ pub(super) const DISTURBED: Rule = Rule::new("disturbed", Severity::Invalid, Nee
     let text = "The device moved more data than the cell requested. Other I/O takes time from the measurement and makes it \
                 less steady.";
     let advice = "stop whatever else uses the device, or repeat the run when it is idle";
-    let findings = DISTURBED.about_any(&cells, "others used the device", text, cite_verdict, advice);
+    let findings = DISTURBED.about_any(&cells, "other programs used the device", text, cite_verdict, advice);
     findings.into_iter().map(Finding::covering_verdicts).collect()
 });
 
@@ -53,8 +53,7 @@ pub(super) const THROTTLED: Rule = Rule::new("throttled", Severity::Invalid, Nee
 
 pub(super) const CPU_BOUND: Rule = Rule::new("cpu-bound", Severity::Cause, Needs::Counters, |analysis| {
     let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::CpuBound));
-    let text = "Processor time of this process fills nearly all of the elapsed time: a faster device would give the same \
-                figure.";
+    let text = "rdsk used the processor for nearly all of the elapsed time: a faster device would give the same figure.";
     let advice = "raise --streams or --bs to see what the device can do beyond one processor";
     CPU_BOUND.about_any(&cells, "the processor is the limit", text, cite_cpu, advice)
 });

@@ -29,7 +29,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     };
     let text = "A program that waits for each direct read or write before it issues the next never has more than one \
                 request outstanding. The rate is the block size divided by the latency of one request; the rate with a \
-                full queue is another figure.";
+                full queue is a different figure.";
     let advice = "raise --bs, --iodepth or --streams to measure bandwidth instead of latency";
     RULE.about_any(&cells, "one stream, one request in flight", text, cited, advice)
 }

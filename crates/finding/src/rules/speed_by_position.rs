@@ -32,7 +32,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         words::rate(slow.bytes_per_s),
         words::bytes(slow.begin_bytes),
         match zones.passes {
-            0 | 1 => "There is one pass only: a change with time looks the same.",
+            0 | 1 => "With one pass only, a change with time looks the same.",
             _ => "Both halves of the passes show it.",
         },
         if rdsk_analysis::zones::rotates(analysis, cell) {
@@ -131,7 +131,7 @@ mod tests {
     fn one_pass_is_not_told_from_time_and_a_pattern_of_one_half_is_none() {
         let steps = |place: u32| 10_000_000 + 5_000_000 * u64::from(place / 20);
         let one = fires(RULE, &made(60, 1, |place, _, _| steps(place)).0);
-        assert!(one.text.contains("one pass only"), "{}", one.text);
+        assert!(one.text.contains("one pass only, a change"), "{}", one.text);
         silent(RULE, &made(60, 4, |place, pass, _| if pass < 3 { 10_000_000 } else { steps(place) }).0);
         silent(RULE, &made(60, 2, |place, pass, _| steps(if pass == 0 { place } else { 59 - place })).0);
     }

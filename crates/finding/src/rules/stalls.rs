@@ -73,7 +73,7 @@ fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times:
     let times = if all.len() == 1 { "Once".into() } else { format!("{} times", all.len()) };
     let regular = every.map_or(String::new(), |ns| format!(", every {}", words::nanos(ns)));
     let text = format!(
-        "{times}{regular}, no I/O completed for {lengths} although at least one was waiting; the others took {} as usual. \
+        "{times}{regular}, no I/O completed for {lengths} although at least one was waiting; the other I/Os took {} as usual. \
          That is {} of the I/O time lost. Garbage collection or folding in a flash drive, error recovery and retries, \
          thermal protection, a path failover or a limit outside this machine can cause this; these figures cannot tell \
          them apart.",

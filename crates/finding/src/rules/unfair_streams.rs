@@ -56,7 +56,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             cite(point.cell, "Jain's index", range)
         }))
         .advice(if by_target {
-            "distribute the streams so that each target has the same number, or name targets that are alike"
+            "distribute the streams so that each target has the same number, or use targets of the same speed"
         } else {
             "the total says nothing about the slowest stream; look at the streams in the Record"
         })

@@ -102,7 +102,7 @@ fn why(support: &SupportingEvidence) -> String {
             "{visits} visits fell after the same number of bytes, which indicates a fixed size: an SLC cache, or the memory of a \
              disk or an array."
         ),
-        SupportingEvidence::Flash => "On a device that is not rotational an SLC cache is the likeliest cause; no reads ran before and after to rule out \
+        SupportingEvidence::Flash => "On a device that is not rotational an SLC cache is the most likely cause; no reads ran before and after to rule out \
              heat or used-up burst credits."
             .into(),
     }

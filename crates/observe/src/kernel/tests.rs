@@ -1,4 +1,4 @@
-//! The observer over fake trees whose counters the test moves, and the small things that other tests of this room share.
+//! The observer over fake trees whose counters the test changes, and small parts that other tests of this room share.
 
 use super::*;
 use crate::sum::EvidenceSum;
@@ -25,7 +25,7 @@ impl Clock for RealClock {
     }
 }
 
-/// A clock that stands until the test moves it.
+/// A clock that the test advances.
 #[derive(Default)]
 struct HandClock(AtomicU64);
 
@@ -96,7 +96,7 @@ impl Tree {
     }
 
     fn observer(&self, targets: &[Target]) -> KernelObserver {
-        // The sampler sleeps by this clock, which stands: it takes no sample, and the last one closes the series.
+        // The sampler sleeps by this clock, which does not advance: it takes no sample, and the last one ends the series.
         KernelObserver::new(targets, &self.path("sys"), &self.path("proc"), self.clock.clone())
             .with_sample_width_ns(3_600_000_000_000)
     }

@@ -1,5 +1,5 @@
-//! The disk of known behaviour as a program, for measuring it by hand with whatever tool: serves one file, and a loop
-//! device over it, until it is told to stop. It touches no disk of the machine.
+//! The disk of known behaviour as a program, for measurements by hand with any tool: it serves one file, and a loop device
+//! over it, until it is told to stop. It touches no disk of the machine.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 use clap::Parser;
@@ -18,31 +18,31 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// A disk of known behaviour behind /dev/fuse.
 ///
-/// Prints the file and, with --loop, the loop device. Then it obeys lines on standard input: `cut` (cut the power: what was
-/// not flushed is lost with --volatile, what is under way fails), `log` (print what was served since the last `log`),
-/// `quit`. SIGINT and SIGTERM end it as `quit` does. The end of standard input does not.
+/// Prints the file and, with --loop, the loop device. Then it reads commands from standard input: `cut` (cut the power: with
+/// --volatile, unflushed writes are lost; requests in flight fail), `log` (print the requests served since the last `log`),
+/// `quit`. SIGINT and SIGTERM end it like `quit`; the end of standard input does not.
 #[derive(Debug, Parser)]
 #[command(name = "fusedisk")]
 struct Arguments {
-    /// Size, such as 1G [default: 64M, or that of the system's disk]
+    /// Size, such as 1G [default: 64M, or the size of the system's disk]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     capacity: Option<u64>,
     /// Behave as the first disk of a simulated system: its name, or a file with its figures
     #[arg(long, value_name = "NAME|FILE.toml", conflicts_with_all = ["latency", "zone", "single", "parallel", "flush", "eio", "stall", "extra"])]
     system: Option<String>,
-    /// What the system's disk leaves to chance
+    /// Seed for the random choices of the system's disk
     #[arg(long, default_value_t = 1, requires = "system")]
     seed: u64,
-    /// Time of each read and write where no zone is, such as 1ms
+    /// Time of each read and write outside all zones, such as 1ms
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = time)]
     latency: u64,
-    /// A part that costs something else: bytes per second (0-16M=50MB/s) or time per request (16M-32M=2ms)
+    /// A range with a cost of its own: bytes per second (0-16M=50MB/s) or time per request (16M-32M=2ms)
     #[arg(long, value_name = "RANGE=RATE|TIME", value_parser = zone)]
     zone: Vec<Zone>,
-    /// One request after the other (the default)
+    /// Serve one request at a time (the default)
     #[arg(long, conflicts_with = "parallel")]
     single: bool,
-    /// So many requests at once
+    /// Serve this many requests at once
     #[arg(long, value_name = "N")]
     parallel: Option<usize>,
     /// Time of a flush
@@ -51,19 +51,19 @@ struct Arguments {
     /// Bytes that cannot be read or written, such as 4M-5M
     #[arg(long, value_name = "RANGE", value_parser = range)]
     eio: Vec<Range<u64>>,
-    /// Stand still, such as 30s/2s: in every 30 s the last 2 s
+    /// Stall periodically, such as 30s/2s: for the last 2 s of every 30 s
     #[arg(long, value_name = "EVERY/FOR", value_parser = stall)]
     stall: Option<Stall>,
-    /// Let every Nth request cost more, such as 10/3ms
+    /// Make every Nth request slower, such as 10/3ms
     #[arg(long, value_name = "N/TIME", value_parser = extra)]
     extra: Option<Extra>,
-    /// Writes that were not flushed are lost when the power is cut
+    /// Lose unflushed writes when the power is cut
     #[arg(long)]
     volatile: bool,
-    /// Write what was served into this new file, one line per request, at each `log` and at the end
+    /// Write the served requests to this new file, one line each, at each `log` and at the end
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Serve on one processor, the last, to which the reader may then be bound: the shortest way through the kernel
+    /// Serve on one CPU, the last one; a reader bound to the same CPU has the shortest path through the kernel
     #[arg(long)]
     one_cpu: bool,
     /// Attach a loop device with direct I/O
@@ -90,7 +90,7 @@ fn main() -> ExitCode {
 }
 
 fn serve(arguments: &Arguments) -> io::Result<()> {
-    // Before anything is mounted, so that no signal can leave it behind.
+    // Before anything is mounted, so that no signal can leave a mount behind.
     let orders = orders()?;
     let mut log: Box<dyn Write> = match &arguments.log {
         Some(path) => Box::new(BufWriter::new(File::create_new(path)?)),
@@ -148,7 +148,7 @@ fn simulated(name: &str, seed: u64) -> io::Result<Device> {
     Ok(Device::of_lun(lun.ok_or_else(|| io::Error::other(format!("{name} has no disk")))?, seed))
 }
 
-/// Takes what was served out of the disk's log.
+/// Takes the served requests out of the disk's log.
 fn write_log(to: &mut dyn Write, disk: &FuseDisk) -> io::Result<()> {
     let served: Vec<Served> = disk.log();
     disk.clear_log();
@@ -156,14 +156,14 @@ fn write_log(to: &mut dyn Write, disk: &FuseDisk) -> io::Result<()> {
     to.flush()
 }
 
-/// Orders from standard input and from signals.
+/// Commands from standard input and signals.
 fn orders() -> io::Result<Receiver<Order>> {
     let (sender, receiver) = channel();
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let from_signals: Sender<Order> = sender.clone();
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         for _ in signals.forever() {
-            // Nobody listens any more once the end has begun.
+            // After `quit`, nobody receives commands any more.
             let _ = from_signals.send(Order::Quit);
         }
     })?;

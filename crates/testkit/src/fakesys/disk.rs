@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 /// flight, io_ticks and time in queue, and at the end flushes and their ticks.
 pub const STAT_FIELDS: usize = 17;
 
-/// What drives a disk, which decides its place in sysfs and the files that hold its identity.
+/// The kind of driver, which decides the disk's place in sysfs and the files with its identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FakeKind {
     /// SCSI, SATA, SAS, iSCSI: `device/{vendor,model,rev,wwid,vpd_pg80}`.
     Scsi,
     /// NVMe: `device/{model,serial,firmware_rev}`; beside them `wwid`, `nsid` and, where the namespace has one, `uuid`.
     Nvme,
-    /// A virtual machine's disk: `serial` beside, no model.
+    /// A virtual machine's disk: `serial`, no model.
     Virtio,
     /// Device mapper: `dm/{name,uuid,suspended}`, and a link in `/dev/mapper`.
     DeviceMapper {
@@ -38,13 +38,13 @@ pub enum FakeKind {
     Virtual,
 }
 
-/// A disk as the kernel describes it. Start with one of the functions and change what matters:
+/// A disk as the kernel describes it. Start with one of the constructors and change what matters:
 /// `FakeDisk { size_bytes: 1 << 40, ..FakeDisk::scsi("sdb") }`.
 #[derive(Clone, Debug)]
 pub struct FakeDisk {
     /// Kernel name: "sda".
     pub name: String,
-    /// What drives it.
+    /// Kind of driver.
     pub kind: FakeKind,
     /// Device number.
     pub major_minor: (u32, u32),
@@ -68,7 +68,7 @@ pub struct FakeDisk {
     pub alignment_offset_bytes: u32,
     /// `queue/minimum_io_size`, bytes.
     pub minimum_io_bytes: u64,
-    /// `queue/optimal_io_size`, bytes; 0 when the disk names none.
+    /// `queue/optimal_io_size`, bytes; 0 if the disk names none.
     pub optimal_io_bytes: u64,
     /// `queue/rotational`.
     pub rotational: bool,
@@ -80,7 +80,7 @@ pub struct FakeDisk {
     pub write_cache: String,
     /// `queue/fua`.
     pub fua: bool,
-    /// `queue/scheduler`, the one in use in brackets: `[none] mq-deadline`.
+    /// `queue/scheduler`, the current one in brackets: `[none] mq-deadline`.
     pub scheduler: String,
     /// `queue/max_sectors_kb`.
     pub max_sectors_kb: u32,
@@ -212,14 +212,14 @@ impl FakeDisk {
     /// The disk's directory from the root of the tree.
     pub(super) fn directory(&self) -> PathBuf {
         match self.device_directory() {
-            // An NVMe namespace lies right below its controller; others have a directory `block` between.
+            // An NVMe namespace lies directly below its controller; other disks have a directory `block` in between.
             Some(device) if self.kind == FakeKind::Nvme => device.join(&self.name),
             Some(device) => device.join("block").join(&self.name),
             None => Path::new("sys/devices/virtual/block").join(&self.name),
         }
     }
 
-    /// The directory of the device that the disk belongs to, where the kind has one.
+    /// The directory of the device that the disk belongs to, if the kind has one.
     pub(super) fn device_directory(&self) -> Option<PathBuf> {
         let pci = Path::new("sys/devices/pci0000:00");
         // The number keeps two disks of a kind apart.
@@ -272,7 +272,7 @@ impl FakeDisk {
         }
     }
 
-    /// Files of the disk's own directory, but for those that partitions have too.
+    /// Files of the disk's own directory, except those that partitions have too.
     pub(super) fn attributes(&self) -> Vec<(String, String)> {
         let line = |text: &dyn std::fmt::Display| format!("{text}\n");
         let mut files: Vec<(String, String)> = vec![
@@ -368,8 +368,7 @@ impl FakeDisk {
 }
 
 /// The number at the end of a name: 3 of "dm-3".
-/// md's number for the layout that mdadm(8) gives an array of this level unless asked otherwise: left-symmetric, two near
-/// copies.
+/// md's number for the default layout of mdadm(8) for an array of this level: left-symmetric, two near copies.
 fn layout_of(level: &str) -> u32 {
     match level {
         "raid5" | "raid6" => 2,

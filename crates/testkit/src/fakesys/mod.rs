@@ -1,5 +1,5 @@
-//! A machine that is not there: a scratch directory with `sys`, `proc` and `dev` as the kernel would fill them for
-//! the disks described. It holds files and links only, and never touches the real ones.
+//! A fake machine: a scratch directory with `sys`, `proc` and `dev` as the kernel would fill them for the described disks.
+//! It holds files and links only, and never touches the real ones.
 
 mod disk;
 mod proc;
@@ -12,10 +12,10 @@ use tempfile::TempDir;
 
 pub use disk::{FakeDisk, FakeKind, STAT_FIELDS};
 
-/// A fake tree. Dropped, it is removed. Readers take [`FakeSys::root`] in the place of `/`.
+/// A fake tree, removed on drop. Readers take [`FakeSys::root`] instead of `/`.
 ///
-/// Methods that build take and give the tree, so that a machine reads as one expression; all panic on what no kernel
-/// would have (a partition of a disk that is not there, a number taken twice).
+/// Builder methods take and return the tree, so that a machine is one expression. All panic on what no kernel would have (a
+/// partition of a missing disk, a number used twice).
 #[derive(Debug)]
 pub struct FakeSys {
     root: TempDir,
@@ -42,7 +42,7 @@ impl Default for FakeSys {
 }
 
 impl FakeSys {
-    /// A machine without any disk, its root on a filesystem that no block device holds.
+    /// A machine without any disk, with its root on a filesystem without a block device.
     pub fn new() -> Self {
         let root = tempfile::Builder::new()
             .prefix("rdsk-fakesys-")
@@ -127,7 +127,7 @@ impl FakeSys {
         self
     }
 
-    /// The filesystem of `device` ("sda1") is mounted there.
+    /// Mounts the filesystem of `device` ("sda1") there.
     pub fn mount(mut self, device: &str, mountpoint: &str, fstype: &str) -> Self {
         let node = self.node(device);
         let line = proc::MountLine {
@@ -141,7 +141,7 @@ impl FakeSys {
         self
     }
 
-    /// A filesystem without a block device of its own is mounted there ("tmpfs", "/tmp").
+    /// Mounts a filesystem without a block device there ("tmpfs", "/tmp").
     pub fn mount_nodev(mut self, fstype: &str, mountpoint: &str) -> Self {
         let anonymous = u32::try_from(self.mounts.len()).expect("a few mounts") + 40;
         self.mounts.push(proc::MountLine {
@@ -179,7 +179,7 @@ impl FakeSys {
         self
     }
 
-    /// Sets the counters of a disk or partition (see [`FakeDisk::stat`]), for readers that look twice.
+    /// Sets the counters of a disk or partition (see [`FakeDisk::stat`]), for readers that take two samples.
     pub fn set_stat(&mut self, device: &str, stat: [u64; STAT_FIELDS]) {
         let index = self.index_of(device);
         self.nodes[index].stat = stat;
@@ -187,34 +187,34 @@ impl FakeSys {
         self.write_proc();
     }
 
-    /// Writes any file of a disk or partition (`"queue/iostats"`), for what the description does not reach.
+    /// Writes any file of a disk or partition (`"queue/iostats"`), for what the description does not cover.
     pub fn set_attribute(&self, device: &str, attribute: &str, content: &str) {
         self.write(&self.node(device).directory.join(attribute), content);
     }
 
-    /// Removes a file or directory of a disk or partition, as an older kernel or another driver would lack it.
+    /// Removes a file or directory of a disk or partition that an older kernel or another driver would lack.
     pub fn remove_attribute(&self, device: &str, attribute: &str) {
         let path = self.root.path().join(&self.node(device).directory).join(attribute);
         let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         removed.unwrap_or_else(|error| panic!("cannot remove {}: {error}", path.display()));
     }
 
-    /// What stands for `/`.
+    /// The root, in place of `/`.
     pub fn root(&self) -> &Path {
         self.root.path()
     }
 
-    /// What stands for `/sys`.
+    /// The directory in place of `/sys`.
     pub fn sys(&self) -> PathBuf {
         self.root.path().join("sys")
     }
 
-    /// What stands for `/proc`.
+    /// The directory in place of `/proc`.
     pub fn proc(&self) -> PathBuf {
         self.root.path().join("proc")
     }
 
-    /// What stands for `/dev`. Its nodes are empty files that no one can do I/O on.
+    /// The directory in place of `/dev`. Its nodes are empty files without I/O.
     pub fn dev(&self) -> PathBuf {
         self.root.path().join("dev")
     }
@@ -284,7 +284,7 @@ impl FakeSys {
         fs::write(&path, content).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
     }
 
-    /// Makes `link` point to `target`, both from the root of the tree, by a relative path as sysfs does.
+    /// Makes `link` point to `target`, both from the root of the tree, with a relative path as in sysfs.
     fn link(&self, link: &Path, target: &Path) {
         let from = link.parent().expect("a link of the tree lies in a directory of the tree");
         self.make_directory(from);
@@ -294,7 +294,7 @@ impl FakeSys {
     }
 }
 
-/// The way from the directory `from` to `to`, both given from the same root and without `..`.
+/// The relative path from the directory `from` to `to`, both given from the same root and without `..`.
 fn relative(from: &Path, to: &Path) -> PathBuf {
     let from: Vec<Component<'_>> = from.components().collect();
     let to: Vec<Component<'_>> = to.components().collect();

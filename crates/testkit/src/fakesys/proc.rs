@@ -1,4 +1,4 @@
-//! The lines of `/proc` and of `stat` as the kernel formats them. Pure text; it knows nothing of the tree.
+//! The lines of `/proc` and of `stat` as the kernel formats them. Text only; it does not know the tree.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -75,7 +75,7 @@ pub(super) fn diskstats_line((major, minor): (u32, u32), name: &str, stat: &[u64
     line + "\n"
 }
 
-/// How a mounted device is named: a device-mapper device by its link in /dev/mapper, as mount(8) was given it.
+/// The name of a mounted device: for a device-mapper device its link in /dev/mapper, as passed to mount(8).
 pub(super) fn node_name(root: &Path, device: &str) -> String {
     let mapper = root.join("dev/mapper");
     let link = std::fs::read_dir(&mapper).into_iter().flatten().flatten().find(|entry| {

@@ -1,4 +1,4 @@
-//! The fake tree read back as a program would read the real one, and compared with the real one where there is one.
+//! Reads the fake tree as a program would read the real one, and compares the two if there is a real one.
 
 use super::*;
 use crate::requires::{Need, requires};
@@ -53,7 +53,7 @@ fn every_way_to_a_disk_ends_in_one_directory() {
         assert_eq!(read(by_name.join("dev")), format!("{number}\n"));
         assert!(by_name.starts_with(fs::canonicalize(fake.sys().join("devices")).unwrap()));
     }
-    // Links are relative, so that the tree means the same wherever it stands.
+    // Links are relative, so that the tree works in any place.
     assert!(fs::read_link(fake.sys().join("block/sda")).unwrap().starts_with("../devices"));
     assert!(
         fs::canonicalize(fake.sys().join("block/loop9")).unwrap().to_string_lossy().contains("virtual/block")
@@ -181,7 +181,7 @@ fn the_tree_goes_when_dropped() {
     assert!(!root.exists());
 }
 
-/// A real loop device beside its fake: every fake file exists on the real one, and what both are told is the same.
+/// A real loop device beside its fake: every fake file exists on the real one, and both report the same facts.
 #[test]
 fn a_real_loop_device_has_the_same_files() {
     const SAME: [&str; 11] = [

@@ -7,10 +7,10 @@ use std::ops::Range;
 /// How many requests are served at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Server {
-    /// One after the other, in the order of arrival: the next starts when it has arrived and the previous one is done.
+    /// One at a time, in order of arrival: the next starts when it has arrived and the previous one is done.
     #[default]
     Single,
-    /// So many at once; a further one starts when the first of them is done. 0 counts as 1.
+    /// This many at once; another one starts when the first of them is done. 0 counts as 1.
     Parallel(usize),
 }
 
@@ -26,7 +26,7 @@ pub struct Zone {
 /// The time of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cost {
-    /// Per request whose first byte lies here, in ns, whatever its size.
+    /// Per request whose first byte lies here, in ns, independent of its size.
     Latency(u64),
     /// Per byte that lies here: bytes per second, above 0.
     Rate(f64),
@@ -35,13 +35,13 @@ pub enum Cost {
 /// A device that stalls periodically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
-    /// From the end of one to the end of the next, in ns; longer than `lasts_ns`.
+    /// From the end of one stall to the end of the next, in ns; longer than `lasts_ns`.
     pub every_ns: u64,
-    /// Length, in ns; it lies at the end of each period.
+    /// Length of a stall, in ns; it lies at the end of each period.
     pub lasts_ns: u64,
 }
 
-/// Some requests cost more.
+/// Requests with an extra cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extra {
     /// Every n-th read or write, counted from 1; 0 is never.
@@ -50,14 +50,14 @@ pub struct Extra {
     pub costs_ns: u64,
 }
 
-/// What the device does. The default answers at once, one request after the other.
+/// The behaviour of the device. The default answers immediately, one request at a time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Behaviour {
     /// How many requests at once.
     pub server: Server,
     /// What each read or write outside all zones costs, in ns.
     pub latency_ns: u64,
-    /// Parts that cost something else; where they overlap the first counts.
+    /// Ranges with a cost of their own; where they overlap, the first one counts.
     pub zones: Vec<Zone>,
     /// What a flush costs, in ns, once everything before it is done.
     pub flush_ns: u64,
@@ -70,23 +70,23 @@ pub struct Behaviour {
 }
 
 impl Behaviour {
-    /// One request after the other, each this long.
+    /// One request at a time, each this long.
     pub fn single(latency_ns: u64) -> Self {
         Self { latency_ns, ..Self::default() }
     }
 
-    /// So many requests at once, each this long.
+    /// This many requests at once, each this long.
     pub fn parallel(servers: usize, latency_ns: u64) -> Self {
         Self { server: Server::Parallel(servers), latency_ns, ..Self::default() }
     }
 
-    /// Lets requests whose first byte is in `range` cost `latency_ns`.
+    /// Requests whose first byte is in `range` cost `latency_ns`.
     pub fn zone_latency(mut self, range: Range<u64>, latency_ns: u64) -> Self {
         self.zones.push(Zone { range, cost: Cost::Latency(latency_ns) });
         self
     }
 
-    /// Lets bytes in `range` pass at `bytes_per_s`.
+    /// Bytes in `range` transfer at `bytes_per_s`.
     pub fn zone_rate(mut self, range: Range<u64>, bytes_per_s: f64) -> Self {
         self.zones.push(Zone { range, cost: Cost::Rate(bytes_per_s) });
         self
@@ -102,7 +102,7 @@ impl Behaviour {
         };
         while at < request.end_bytes() {
             let zone = self.zone_at(at);
-            // A piece ends where any zone begins or ends, so that what lies under another is seen.
+            // A piece ends where any zone starts or ends, so that zones under others count too.
             let edges = self.zones.iter().flat_map(|zone| [zone.range.start, zone.range.end]);
             let end = edges.filter(|edge| *edge > at).min().unwrap_or(u64::MAX).min(request.end_bytes());
             if let Some(Zone { cost: Cost::Rate(bytes_per_s), .. }) = zone {
@@ -193,8 +193,8 @@ impl Programmed {
         ns / every_ns * active_ns + (ns % every_ns).min(active_ns)
     }
 
-    /// The time at which the device's own time has reached `own_ns`. What would end with a period's activity ends then,
-    /// not after the stall.
+    /// The time at which the device's own time has reached `own_ns`. A request that ends exactly
+    /// when a stall starts ends before it.
     fn outer_ns(&self, own_ns: u64) -> u64 {
         let Some((every_ns, active_ns)) = self.period() else { return own_ns };
         let periods = own_ns.saturating_sub(1) / active_ns;

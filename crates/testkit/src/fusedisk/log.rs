@@ -1,4 +1,4 @@
-//! What the disk served: one entry per request, and their sums. It is in memory only.
+//! The log of the disk: one entry per request, and their sums, in memory only.
 
 use rdsk_disk::Op;
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! Delayed replies: each request is answered when the device has completed it, not earlier, and as little later as the machine
+//! Delayed replies: each request is answered no earlier than the device completes it, and as little later as the machine
 //! allows. It does not compute these times.
 
 use crate::fusedisk::log::{Log, RequestOutcome, Served};
@@ -10,18 +10,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long before its due time a reply is waited for by polling. The kernel wakes a sleeping thread some tens of µs late (on a
-/// virtual machine with two processors up to 50 µs, measured 2025).
+/// How long before its due time the leader starts polling for a reply. The kernel wakes a sleeping thread some tens of µs
+/// late (on a virtual machine with two CPUs up to 50 µs, measured 2025).
 const SPIN_NS: u64 = 60_000;
-/// Spare buffers kept.
+/// Maximum number of spare buffers.
 const SPARE_BUFFERS: usize = 64;
 
-/// The way to answer one request.
+/// The reply to one request.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// The data of a read.
     Data(ReplyData, Vec<u8>),
-    /// So many bytes were written.
+    /// This many bytes were written.
     Written(ReplyWrite, u32),
     /// A flush is done.
     Flushed(ReplyEmpty),
@@ -184,7 +184,7 @@ impl Queue {
         }
     }
 
-    /// Waits until the first request is due and takes it; `None` when there is none and never will be.
+    /// Waits until the first request is due and takes it; `None` if there is none and never will be.
     fn lead<'a>(&'a self, mut state: MutexGuard<'a, State>) -> (MutexGuard<'a, State>, Option<Pending>) {
         loop {
             let Some((&(due_ns, _), _)) = state.pending.first_key_value() else {

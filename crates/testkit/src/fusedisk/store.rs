@@ -1,5 +1,5 @@
-//! The content of the disk, in memory, as much as was written; with a volatile write cache also the content of stable media. It
-//! knows no time.
+//! The written content of the disk, in memory; with a volatile write cache, also the content of the stable media. It knows
+//! no times.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt as _;
 /// What happens to unflushed writes at a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriteCache {
-    /// They stay.
+    /// They are kept.
     #[default]
     Safe,
     /// They are lost.
@@ -59,7 +59,7 @@ impl Store {
     pub(crate) fn write_through(&mut self, data: &[u8], offset_bytes: u64) -> io::Result<()> {
         self.write(data, offset_bytes)?;
         match &mut self.stable {
-            // What else is dirty in the same range has just been overwritten.
+            // Other dirty data in the same range has just been overwritten.
             Some(stable) => {
                 stable.media.write_all_at(data, offset_bytes)?;
                 stable.remove(&(offset_bytes..offset_bytes + data.len() as u64));
@@ -127,7 +127,7 @@ impl Stable {
     }
 }
 
-/// A sparse file without a name, in memory, so that the machine's own disk does not affect the times.
+/// An unnamed sparse file in memory, so that the machine's own disk does not affect the times.
 fn memory(bytes: u64) -> io::Result<File> {
     let file = File::from(rustix::fs::memfd_create("rdsk-fusedisk", rustix::fs::MemfdFlags::CLOEXEC)?);
     file.set_len(bytes)?;

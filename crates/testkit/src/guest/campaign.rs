@@ -5,12 +5,12 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::time::Duration;
 
-/// Names the campaigns under way, separated by commas.
+/// The environment variable that names the current campaigns, separated by commas.
 pub const CAMPAIGN_VARIABLE: &str = "RDSK_CAMPAIGN";
-/// Names a file to which every scenario of a campaign appends its line.
+/// The environment variable that names a file to which every scenario of a campaign appends its line.
 pub const NOTES_VARIABLE: &str = "RDSK_CAMPAIGN_NOTES";
 
-/// How often a scenario is worth its time.
+/// When a scenario runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
     /// In every run of the suite.
@@ -33,7 +33,7 @@ fn is_under_way(list: &str) -> bool {
 /// Records the result of one scenario for a campaign: its group, its name, the result in a few words, its time.
 ///
 /// # Panics
-/// When the file of notes takes no line.
+/// If the line cannot be written to the file.
 pub fn note(group: &str, name: &str, result: &str, took: Duration) {
     let Some(path) = std::env::var_os(NOTES_VARIABLE).filter(|path| !path.is_empty()) else { return };
     let result = result.lines().next().unwrap_or_default().replace(['\t', '|'], " ");

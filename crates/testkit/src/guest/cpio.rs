@@ -1,5 +1,5 @@
 //! Writes an initramfs: a cpio archive in the "newc" form, as Documentation/driver-api/early-userspace/buffer-format.rst of
-//! the kernel describes it. It knows nothing of what goes in.
+//! the kernel describes it. It does not know what the files mean.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ const LINK: u32 = 0o120_777;
 const CHARACTER: u32 = 0o020_600;
 const REGULAR: u32 = 0o100_000;
 
-/// An archive that grows in memory. Paths have no slash in front; directories above them come by themselves.
+/// An archive that grows in memory. Paths have no leading slash; parent directories are added automatically.
 #[derive(Debug, Default)]
 pub(crate) struct Archive {
     bytes: Vec<u8>,
@@ -17,7 +17,7 @@ pub(crate) struct Archive {
 }
 
 impl Archive {
-    /// Adds a regular file, unless something of that name is there.
+    /// Adds a regular file, unless the name exists already.
     pub(crate) fn file(&mut self, path: &str, content: &[u8], permissions: u32) {
         self.entry(path, REGULAR | permissions, (0, 0), content);
     }
@@ -48,7 +48,7 @@ impl Archive {
         if self.names.contains(path) {
             return;
         }
-        // A file is unpacked into a directory that is there already.
+        // The kernel unpacks a file only into an existing directory.
         if let Some((above, _)) = path.rsplit_once('/') {
             self.directory(above);
         }
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn another_program_reads_the_archive() {
-        // busybox is there wherever a guest can be; elsewhere the other test stands alone.
+        // busybox exists wherever a guest can run; elsewhere only the other test runs.
         let child = Command::new("busybox")
             .args(["cpio", "-t"])
             .stdin(Stdio::piped())

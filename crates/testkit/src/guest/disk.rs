@@ -1,4 +1,4 @@
-//! The disks of a guest: what the guest sees of them, and the sparse files behind them. It knows QEMU's words for them and
+//! The disks of a guest: what the guest sees of them, and the sparse files behind them. It knows QEMU's options for them and
 //! starts nothing.
 
 use std::collections::BTreeMap;
@@ -14,8 +14,8 @@ enum Bus {
     Scsi,
 }
 
-/// A disk to be plugged into a guest. Scripts find its node in the variable of its name and its serial number in that
-/// variable with `_ID`: `$A` and `$A_ID`.
+/// A disk to plug into a guest. Scripts find its node in the variable with its name, and its serial number in that variable
+/// with `_ID`: `$A` and `$A_ID`.
 #[derive(Clone, Debug)]
 pub struct Disk {
     bus: Bus,
@@ -27,7 +27,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// A virtio disk (`/dev/vdX`) of so many bytes. The name must be a name of a shell variable.
+    /// A virtio disk (`/dev/vdX`) of this many bytes. Its name must be valid as a shell variable.
     pub fn virtio(name: &str, size: u64) -> Self {
         Self::new(Bus::Virtio, name, size)
     }
@@ -50,7 +50,7 @@ impl Disk {
         Self { bus, size, name: name.into(), serial: None, properties: String::new(), over: None }
     }
 
-    /// Another serial number than `RDSK-GUEST-NAME`.
+    /// Sets a serial number other than `RDSK-GUEST-NAME`.
     pub fn serial(mut self, serial: &str) -> Self {
         self.serial = Some(serial.into());
         self
@@ -64,7 +64,7 @@ impl Disk {
     }
 
     /// Shows the data of the earlier disk `name` once more, with the same serial number: a second path to it. Its own size
-    /// counts for nothing.
+    /// is ignored.
     pub fn over(mut self, name: &str) -> Self {
         self.over = Some(name.into());
         self
@@ -93,14 +93,14 @@ pub(crate) fn images(disks: &[Disk], directory: &Path) -> BTreeMap<String, PathB
     disks.iter().map(|disk| (disk.name.clone(), disk.image(directory))).collect()
 }
 
-/// QEMU's arguments that plug the disks in.
+/// QEMU's arguments for the disks.
 pub(crate) fn arguments(disks: &[Disk], directory: &Path) -> Vec<String> {
     let mut words = Vec::new();
     for disk in disks {
         let id = disk.name.to_lowercase();
         let image = disk.image(directory);
         words.push("-drive".into());
-        // "unsafe" spares the host the guest's flushes; the guest sees a write cache all the same.
+        // With "unsafe" the host ignores the guest's flushes; the guest still sees a write cache.
         words.push(format!(
             "file={},if=none,id=drive-{id},format=raw,cache=unsafe,discard=unmap,file.locking=off",
             image.display().to_string().replace(',', ",,")

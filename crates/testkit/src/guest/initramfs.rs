@@ -1,4 +1,4 @@
-//! Puts together what the guest starts from: busybox, the named programs with their libraries, the modules and the scripts.
+//! Builds the guest's initramfs: busybox, the named programs with their libraries, the modules and the scripts.
 //! It reads the host's files and changes none of them.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use super::cpio::Archive;
 use super::kernel::{Kernel, module_content};
 use crate::tool::{find_tool, output_of};
 
-/// Where each script of the guest lies in it.
+/// The path of each script in the guest.
 const SCRIPTS: &[(&str, &str)] = &[
     ("init", include_str!("init.sh")),
     ("guest/modules.sh", include_str!("modules.sh")),
@@ -22,19 +22,19 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("etc/passwd", "root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n"),
     ("etc/group", "root:x:0:\ndisk:x:6:\nnogroup:x:65534:\n"),
 ];
-/// The host's own files that programs in the guest read, where they are there.
+/// Files of the host that programs in the guest read, if they exist.
 const SETTINGS: &[&str] = &["/etc/mke2fs.conf", "/etc/protocols", "/etc/services"];
-/// Loaded by `dlopen`, so that ldd does not know of them.
+/// Loaded by `dlopen`, so ldd does not list them.
 const HIDDEN_LIBRARIES: &[&str] = &["/lib/x86_64-linux-gnu/libgcc_s.so.1"];
 /// With merged directories every path has one form.
 const MERGED: &[&str] = &["bin", "sbin", "lib", "lib64"];
 
-/// What goes in beside the fixed parts.
+/// The content besides the fixed parts.
 #[derive(Debug)]
 pub(crate) struct Contents<'a> {
-    /// Programs by name, looked for as a shell would.
+    /// Programs by name, found as a shell would find them.
     pub(crate) programs: &'a [String],
-    /// Files of the host with their paths in the guest; programs among them bring their libraries.
+    /// Files of the host with their paths in the guest; the libraries of programs among them are added.
     pub(crate) files: &'a [(PathBuf, String)],
     /// Modules that are loaded at the start, with their parameters.
     pub(crate) loaded: &'a [(String, String)],
@@ -49,7 +49,7 @@ pub(crate) struct Contents<'a> {
 /// The archive.
 ///
 /// # Errors
-/// A program, a library or a module that is not there, by its name.
+/// The name of a missing program, library or module.
 pub(crate) fn build(kernel: &Kernel, contents: &Contents<'_>) -> io::Result<Vec<u8>> {
     let mut archive = Archive::default();
     for name in MERGED {
@@ -85,13 +85,13 @@ fn add_programs(archive: &mut Archive, contents: &Contents<'_>) -> io::Result<()
         let path = find_tool(name)
             .ok_or_else(|| io::Error::other(format!("the guest's program {name} is not installed")))?;
         let place = format!("/usr/sbin/{name}");
-        // Some programs are one under many names, such as `lvm`: it is carried once.
+        // Some programs, such as `lvm`, have many names; the archive holds them once.
         let real = fs::canonicalize(&path)?;
         let real_name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         libraries.extend(needed_libraries(&real)?);
         archive.file(&format!("usr/sbin/{real_name}"), &fs::read(&real)?, 0o755);
         archive.link(&place, &real_name);
-        // busybox's shell takes its own applets before it looks for programs.
+        // busybox's shell prefers its own applets to programs.
         if applets.contains(name.as_str()) {
             functions.push_str(&format!("{name}() {{ {place} \"$@\"; }}\n"));
         }
@@ -135,7 +135,7 @@ fn add_modules(archive: &mut Archive, kernel: &Kernel, contents: &Contents<'_>) 
     Ok(())
 }
 
-/// The form of a path in a system with merged directories, without the slash in front.
+/// The form of a path in a system with merged directories, without the leading slash.
 fn merged(path: &str) -> String {
     let path = path.trim_start_matches('/');
     let first = path.split('/').next().unwrap_or_default();
@@ -162,7 +162,7 @@ fn libraries_in(ldd: &str) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// A file's content, without its debugging information where `strip` can take that away: what is smaller boots sooner.
+/// A file's content, without its debugging information if `strip` can remove it: a smaller archive boots faster.
 fn slim(path: &Path) -> io::Result<Vec<u8>> {
     let content = fs::read(path)?;
     if !content.starts_with(b"\x7fELF") {

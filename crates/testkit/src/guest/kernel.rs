@@ -7,12 +7,12 @@ use std::process::Command;
 
 use crate::tool::{find_tool, output_of};
 
-/// Names the kernel to boot, as `/lib/modules` does, where the newest is not the wanted one.
+/// The environment variable that names the kernel to boot, as in `/lib/modules`, if it is not the newest.
 pub const KERNEL_VARIABLE: &str = "RDSK_GUEST_KERNEL";
 
 const BOOT: &str = "/boot";
 const MODULES: &str = "/lib/modules";
-/// A module that kernels for hosted machines leave out, with most of the others.
+/// A module that kernels for cloud machines leave out, like most others.
 const MODULE: &str = "/scsi_debug.ko";
 
 /// A kernel with its modules.
@@ -42,11 +42,10 @@ impl Kernel {
         })
     }
 
-    /// The files of a module and of all that it needs, in the order in which they are loaded. Nothing where the module is
-    /// built into the kernel.
+    /// The files of a module and its dependencies, in load order. Empty if the module is built into the kernel.
     ///
     /// # Errors
-    /// What modprobe said of a module that the kernel has not.
+    /// modprobe's message if the kernel does not have the module.
     pub(crate) fn module_files(&self, module: &str) -> io::Result<Vec<PathBuf>> {
         let tool = find_tool("modprobe").ok_or_else(|| io::Error::other("modprobe is not installed"))?;
         let text = output_of(Command::new(tool).args(["-S", &self.release, "--show-depends", module]))?;
@@ -74,7 +73,7 @@ fn version(release: &str) -> Vec<u64> {
     release.split(|letter: char| !letter.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
 }
 
-/// The files in what `modprobe --show-depends` says, each once.
+/// The files in the output of `modprobe --show-depends`, each once.
 fn loaded(text: &str) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = Vec::new();
     for line in text.lines() {
@@ -88,7 +87,7 @@ fn loaded(text: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The content of a module, unpacked where the distribution packs its modules, and its name without the packing.
+/// The content of a module, decompressed if the distribution compresses its modules, and its name without that suffix.
 pub(crate) fn module_content(file: &Path) -> io::Result<(String, Vec<u8>)> {
     let path = file.to_str().ok_or_else(|| io::Error::other("a module's path is no text"))?;
     for (ending, program) in [(".xz", "xz"), (".zst", "zstd"), (".gz", "gzip")] {

@@ -1,6 +1,6 @@
 //! A small virtual machine with the devices that a test machine lacks: md, device mapper, LVM, NVMe, SCSI. It boots the
-//! packaged kernel from a busybox initramfs, runs scenarios one after the other inside the same boot, and hands back
-//! what they said. It touches no disk but the sparse files that it makes, and it never outlives the test.
+//! packaged kernel from a busybox initramfs, runs scenarios one after the other in the same boot, and returns their
+//! output. It touches no disk except the sparse files that it creates, and it never outlives the test.
 //!
 //! docs/guest.md explains how to write scenarios.
 
@@ -29,12 +29,12 @@ use kernel::Kernel;
 
 use crate::tool::find_tool;
 
-/// Programs without which there is no guest.
+/// Programs that every guest needs.
 const NEEDED: &[&str] = &[qemu::PROGRAM, "busybox", "modprobe", "ldd", "setpriv"];
-/// Programs that every guest has: rdsk asks the first two, and the others are better than busybox's.
+/// Programs that every guest has: rdsk calls the first two, and the others are better than busybox's.
 const ALWAYS: &[&str] =
     &["lsblk", "wipefs", "blkdiscard", "blockdev", "losetup", "sfdisk", "findmnt", "mount"];
-/// How long a boot may take. It takes some 6 s on a quiet machine without KVM.
+/// How long a boot may take. It takes about 6 s on an idle machine without KVM.
 const BOOT_LIMIT: Duration = Duration::from_secs(120);
 
 /// Whether a guest can be booted here.
@@ -45,12 +45,12 @@ pub(crate) fn probe() -> Result<(), String> {
     for tool in NEEDED.iter().chain(ALWAYS) {
         find_tool(tool).ok_or_else(|| format!("{tool} is not installed"))?;
     }
-    // Images of kernels are readable for root only in some distributions.
+    // In some distributions only root may read kernel images.
     let kernel = Kernel::find()?;
     File::open(&kernel.image).map(drop).map_err(|error| format!("{}: {error}", kernel.image.display()))
 }
 
-/// A guest to be booted.
+/// The configuration of a guest.
 #[derive(Clone, Debug)]
 pub struct Guest {
     programs: Vec<String>,
@@ -66,7 +66,7 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// A guest that carries the built program, a caller's `env!("CARGO_BIN_EXE_rdsk")`, as `rdsk`.
+    /// A guest with the built program, a caller's `env!("CARGO_BIN_EXE_rdsk")`, as `rdsk`.
     pub fn with_rdsk(binary: impl Into<PathBuf>) -> Self {
         Self::new().file(binary, "/usr/bin/rdsk")
     }
@@ -87,7 +87,7 @@ impl Guest {
         }
     }
 
-    /// Modules that are loaded at the start, after all that they need.
+    /// Modules that are loaded at the start, after their dependencies.
     pub fn modules(mut self, modules: &[&str]) -> Self {
         self.loaded.extend(modules.iter().map(|module| ((*module).to_owned(), String::new())));
         self
@@ -105,7 +105,7 @@ impl Guest {
         self
     }
 
-    /// Programs of this machine that the guest has too, with their libraries.
+    /// Programs of this machine to copy into the guest, with their libraries.
     pub fn programs(mut self, programs: &[&str]) -> Self {
         for program in programs {
             if !self.programs.iter().any(|known| known == program) {
@@ -115,7 +115,7 @@ impl Guest {
         self
     }
 
-    /// A file of this machine, with its path in the guest; a program brings its libraries.
+    /// A file of this machine, with its path in the guest; the libraries of a program are added.
     pub fn file(mut self, host: impl Into<PathBuf>, guest: &str) -> Self {
         self.files.push((host.into(), guest.into()));
         self
@@ -139,7 +139,7 @@ impl Guest {
         self
     }
 
-    /// Further words of the kernel's command line.
+    /// Further options on the kernel's command line.
     pub fn append(mut self, words: &str) -> Self {
         self.append.push(' ');
         self.append.push_str(words);
@@ -152,16 +152,16 @@ impl Guest {
         self
     }
 
-    /// How long the guest may live (default 15 min); then it ends by itself.
+    /// How long the guest may run (default 15 min); then it ends by itself.
     pub fn life(mut self, life: Duration) -> Self {
         self.life = life;
         self
     }
 
-    /// Boots it. One guest runs at a time on a machine: without KVM each takes the processors whole.
+    /// Boots it. One guest runs at a time on a machine: without KVM each one uses all CPUs.
     ///
     /// # Panics
-    /// When it does not come up; the message says why, with the last lines of its console.
+    /// If it does not come up; the message says why, with the last lines of its console.
     pub fn boot(self) -> Booted {
         self.try_boot().unwrap_or_else(|error| panic!("the guest cannot be started: {error}"))
     }
@@ -200,7 +200,7 @@ impl Guest {
             self.append
         );
         let mut words: Vec<String> = [
-            // The same everywhere: with KVM, where that works, other races and other speeds would show.
+            // The same on every machine: KVM, on machines that have it, would bring other races and other speeds.
             "-accel",
             "tcg,thread=multi",
             "-cpu",
@@ -232,11 +232,11 @@ impl Default for Guest {
     }
 }
 
-/// Waits until no other guest runs here. The kernel gives the turn back when its holder ends, in whatever way.
+/// Waits until no other guest runs here. The kernel releases the lock when its holder ends, however it ends.
 fn turn() -> io::Result<File> {
     let path = std::env::temp_dir().join("rdsk-guest.turn");
     let made = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-    // Another user's file can still be locked.
+    // A file of another user can be locked, too.
     let file = made.or_else(|_| File::open(&path))?;
     file.lock()?;
     Ok(file)

@@ -1,4 +1,4 @@
-//! What a scenario in the guest came to: its files, taken apart. It judges nothing but whether the script came to its end.
+//! The result of a scenario in the guest, parsed from its files. It only decides whether the script reached its end.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ pub struct Call {
     pub name: String,
     /// Its exit code; above 128 for a signal.
     pub code: i32,
-    /// Standard output; bytes that are no UTF-8 are replaced.
+    /// Standard output; invalid UTF-8 is replaced.
     pub stdout: String,
     /// Standard error, likewise.
     pub stderr: String,
@@ -24,19 +24,19 @@ impl Call {
     /// Standard output as a JSON document.
     ///
     /// # Panics
-    /// When it is none; the message holds all that was said.
+    /// If it is not one; the message holds all output.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("no JSON ({error}) from {}", self.said()))
     }
 
-    /// All that it said, for messages.
+    /// All of its output, for messages.
     pub fn said(&self) -> String {
         format!("{} (code {}): {}{}", self.name, self.code, self.stdout, self.stderr)
     }
 }
 
-/// What came back of one scenario.
+/// The output of one scenario.
 #[derive(Clone, Debug)]
 pub struct ScenarioOutcome {
     name: String,
@@ -55,7 +55,7 @@ impl ScenarioOutcome {
         self.took
     }
 
-    /// Why the script did not come to its end, with its last commands; `None` where it did.
+    /// Why the script did not reach its end, with its last commands; `None` if it did.
     pub fn failure(&self) -> Option<String> {
         let why = if self.files.contains_key("late") {
             "its time was over".to_owned()
@@ -77,10 +77,10 @@ impl ScenarioOutcome {
         ))
     }
 
-    /// Itself, when the script came to its end.
+    /// Returns itself if the script reached its end.
     ///
     /// # Panics
-    /// When it did not: a set-up that failed is never a pass.
+    /// If it did not: a failed set-up is never a pass.
     pub fn expect_done(self) -> Self {
         if let Some(failure) = self.failure() {
             panic!("{failure}");
@@ -88,7 +88,7 @@ impl ScenarioOutcome {
         self
     }
 
-    /// What the guest could not take down after the script; empty when it is clean.
+    /// What the guest could not remove after the script; empty if it is clean.
     pub fn unclean(&self) -> String {
         self.text("unclean").trim().to_owned()
     }
@@ -103,10 +103,10 @@ impl ScenarioOutcome {
         self.text("log")
     }
 
-    /// Every call, in its order.
+    /// Every call, in order.
     ///
     /// # Panics
-    /// When the guest's list of calls is no such list.
+    /// If the guest's list of calls cannot be parsed.
     pub fn calls(&self) -> Vec<Call> {
         let list = self.text("calls");
         list.lines()
@@ -117,16 +117,16 @@ impl ScenarioOutcome {
     /// The call of this name.
     ///
     /// # Panics
-    /// When the script made none.
+    /// If the script made no such call.
     pub fn call(&self, name: &str) -> Call {
         let found = self.calls().into_iter().find(|call| call.name == name);
         found.unwrap_or_else(|| panic!("{} made no call {name}\n{}", self.name, self.log()))
     }
 
-    /// A value that the script handed back by `fact`.
+    /// A value that the script returned with `fact`.
     ///
     /// # Panics
-    /// When it handed none back by this name.
+    /// If it returned none of this name.
     pub fn fact(&self, name: &str) -> String {
         let key = format!("{name}.fact");
         assert!(self.files.contains_key(&key), "{} told no {name}\n{}", self.name, self.log());

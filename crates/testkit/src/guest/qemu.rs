@@ -1,5 +1,5 @@
-//! QEMU as a child that never outlives the test: it is ended by its own process number when it is dropped, and by the kernel
-//! when the test program dies. It knows nothing of what goes on in the guest.
+//! QEMU as a child that never outlives the test: it is killed by its process number on drop, and by the kernel when the
+//! test program dies. It does not know what happens in the guest.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,12 +14,12 @@ use crate::tool::find_tool;
 
 /// The emulator.
 pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
-/// How soon an end that came by itself is noticed.
+/// How often the keeper checks whether QEMU has ended by itself.
 const TICK: Duration = Duration::from_millis(20);
-/// What the kernel says when the guest is beyond use. An oops becomes a panic, and a panic ends QEMU.
+/// Kernel messages after which the guest is unusable. An oops becomes a panic, and a panic ends QEMU.
 const FATAL: &[&str] = &["Kernel panic", "BUG: unable to handle", "general protection fault", "Oops: "];
 
-/// QEMU under way.
+/// A running QEMU.
 #[derive(Debug)]
 pub(crate) struct Qemu {
     ended: Arc<Mutex<Option<ExitStatus>>>,
@@ -30,7 +30,7 @@ pub(crate) struct Qemu {
 }
 
 impl Qemu {
-    /// Starts it with these arguments. Console and its own talk go to files in the directory.
+    /// Starts it with these arguments. The console and its own output go to files in the directory.
     pub(crate) fn start(arguments: &[String], directory: &Path) -> io::Result<Self> {
         let (console, talk) = (directory.join("console"), directory.join("qemu"));
         let program = find_tool(PROGRAM).ok_or_else(|| io::Error::other("QEMU is not installed"))?;
@@ -49,7 +49,7 @@ impl Qemu {
                 Ok(child) => (Some(child), Ok(())),
                 Err(error) => (None, Err(error)),
             };
-            // Whoever asked waits for this answer.
+            // The caller waits for this answer.
             let _ = started.send(said);
             if let Some(child) = child {
                 keep(child, &stopped, &seen);
@@ -72,7 +72,7 @@ impl Qemu {
         line.map(|line| line.trim().to_owned())
     }
 
-    /// What it and the guest's console said last, for messages.
+    /// The last lines of its output and of the guest's console, for messages.
     pub(crate) fn last_output(&self) -> String {
         let console = lossy(&self.console);
         let lines: Vec<&str> = console.lines().map(str::trim_end).collect();
@@ -90,7 +90,7 @@ impl Drop for Qemu {
     }
 }
 
-/// Waits for the child's end or for the word to end it.
+/// Waits for the child's end or for the request to end it.
 fn keep(mut child: Child, stopped: &Receiver<()>, ended: &Mutex<Option<ExitStatus>>) {
     loop {
         if let Ok(Some(status)) = child.try_wait() {

@@ -15,11 +15,11 @@ use super::campaign;
 use super::outcome::ScenarioOutcome;
 use super::qemu::Qemu;
 
-/// How long an answer may be late after the guest's own limit: what hangs there is past killing.
+/// How long an answer may be late after the guest's own limit: a process that still hangs then cannot be killed.
 const GRACE: Duration = Duration::from_secs(30);
-/// How often an answer that does not come makes us look at the guest.
+/// How often to check the guest while an answer is missing.
 const LOOK: Duration = Duration::from_millis(250);
-/// An answer above this is no answer.
+/// A larger answer is an error.
 const MAX_FILE_BYTES: usize = 256 << 20;
 
 /// A script for the guest with its time limit.
@@ -31,7 +31,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// A script that runs under `set -euo pipefail` with everything in the prelude at hand; 60 s at most.
+    /// A script that runs under `set -euo pipefail` with the functions of the prelude; 60 s at most.
     pub fn new(name: &str, script: impl Into<String>) -> Self {
         Self { name: name.into(), script: script.into(), limit: Duration::from_secs(60) }
     }
@@ -43,10 +43,10 @@ impl Scenario {
     }
 }
 
-/// A guest that runs. Dropped, it is ended, and its disks are removed.
+/// A running guest. On drop it is ended, and its disks are removed.
 #[derive(Debug)]
 pub struct Booted {
-    // The order of the fields is the order of their end: QEMU, then its files, then the next one may boot.
+    // The fields are dropped in this order: QEMU, then its files, then the lock, so that the next guest may boot.
     qemu: Qemu,
     port: UnixStream,
     boot_took: Duration,
@@ -57,21 +57,21 @@ pub struct Booted {
     _turn: File,
 }
 
-/// What a guest holds until its end: its files, and its turn on this machine.
+/// What a guest holds until its end: its files, and the lock of this machine.
 #[derive(Debug)]
 pub(crate) struct Held {
     /// The kernel's release.
     pub(crate) kernel: String,
     /// The image behind each disk.
     pub(crate) images: BTreeMap<String, PathBuf>,
-    /// Where the images lie.
+    /// The directory of the images.
     pub(crate) directory: TempDir,
     /// Locked while this guest runs.
     pub(crate) turn: File,
 }
 
 impl Booted {
-    /// Waits until the guest says that it is up.
+    /// Waits until the guest reports that it is up.
     pub(crate) fn wait(
         qemu: Qemu,
         listener: &UnixListener,
@@ -90,7 +90,7 @@ impl Booted {
         guest
     }
 
-    /// From the start of QEMU until the guest took scripts.
+    /// Time from the start of QEMU until the guest accepted scripts.
     pub fn boot_took(&self) -> Duration {
         self.boot_took
     }
@@ -100,12 +100,12 @@ impl Booted {
         &self.kernel
     }
 
-    /// Where its images and its console lie, until it is dropped.
+    /// The directory of its images and its console, until it is dropped.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Bytes that came back so far.
+    /// Bytes received so far.
     pub fn bytes_back(&self) -> u64 {
         self.bytes_back
     }
@@ -113,7 +113,7 @@ impl Booted {
     /// Runs a scenario to its end.
     ///
     /// # Panics
-    /// When the guest dies or does not answer; the message holds the last lines of its console. A script that fails is no
+    /// If the guest dies or does not answer; the message holds the last lines of its console. A script that fails does not
     /// panic: see [`ScenarioOutcome::failure`].
     pub fn run(&mut self, scenario: &Scenario) -> ScenarioOutcome {
         let deadline = Instant::now() + scenario.limit + GRACE;

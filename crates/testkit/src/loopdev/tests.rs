@@ -1,4 +1,4 @@
-//! The room's own devices, tried on the real kernel. Everything made here must be gone when its owner is dropped.
+//! The room's own devices, tried on the real kernel. Everything created here must be gone after its owner is dropped.
 
 use super::*;
 use crate::requires::{Need, requires};
@@ -81,7 +81,7 @@ fn the_hash_changes_with_one_byte_and_back() {
         assert_ne!(changed, empty);
         write_at(device.path(), &[0], 3 * MIB + 511);
         assert_eq!(device.content_hash().unwrap(), empty);
-        // A write that is still in the page cache is seen too.
+        // The hash includes a write that is still in the page cache.
         OpenOptions::new()
             .write(true)
             .open(device.path())
