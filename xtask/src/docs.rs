@@ -1,6 +1,7 @@
 //! The pages of docs/reports: the table of each report, what rdsk gives on the report's simulated system beside it, and
 //! the error of each cell. The figures come from running the built program; `--check` says where a page differs from them.
 
+mod counts;
 mod graphs;
 mod measured;
 mod page;
@@ -24,7 +25,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let mut outside = Vec::new();
     let mut different = Vec::new();
     for page in [tables::paths, tables::stream, graphs::zones, graphs::scale, tables::align] {
-        let report = page(&program)?;
+        let mut report = page(&program)?;
+        counts::settle(&mut report)?;
         outside.extend(report.outside());
         let path = directory.join(format!("{}.md", report.name));
         let text = report.markdown();

@@ -103,6 +103,7 @@ fn geometry(rng: &mut SplitMix64, member: DeviceParams) -> ArrayParams {
         command_ns: 10_000,
         interface_bytes_per_s: 2e9,
         write_back_bytes: 0,
+        gather_ns: 0,
         besides: None,
         member: Box::new(member),
     }

@@ -5,7 +5,7 @@ use crate::info::rows::Rows;
 use crate::json_file::Sink;
 use crate::parse::usage;
 use crate::{exit, out};
-use rdsk_disk::{DeviceParams, NAMES, RaidLevel, System, SystemParams};
+use rdsk_disk::{DeviceParams, Figure, Mark, NAMES, RaidLevel, System, SystemParams, Tally};
 use rdsk_model::Problem;
 use rdsk_targets::load_system;
 use rdsk_units::{Bytes, Nanos, printable};
@@ -62,17 +62,36 @@ fn shown(name: &str) -> Result<Answer, Problem> {
         Some(text) => text.to_owned(),
         None => std::fs::read_to_string(name).unwrap_or_default(),
     };
+    let figures = rdsk_disk::figures(&system.name, &text).unwrap_or_default();
     let document = json!({
         "name": system.name,
+        "figures": figures.iter().map(figure).collect::<Vec<Value>>(),
         "about": system.params.about,
         "report": system.params.report,
         "system": system.params,
         "toml": text,
     });
-    Ok(Answer { page: page(&system, &text), document })
+    Ok(Answer { page: page(&system, &text, &figures), document })
 }
 
-fn page(system: &System, text: &str) -> String {
+fn figure(figure: &Figure) -> Value {
+    let cells = match &figure.mark {
+        Some(Mark::Fitted { cells }) => Some(cells),
+        _ => None,
+    };
+    let mark =
+        figure.mark.as_ref().map(|mark| if cells.is_some() { "fitted".to_owned() } else { mark.to_string() });
+    json!({
+        "key": figure.key,
+        "value": figure.value,
+        "from": mark,
+        "fitted_to": cells,
+        "note": figure.note,
+        "system": figure.system,
+    })
+}
+
+fn page(system: &System, text: &str, figures: &[Figure]) -> String {
     let SystemParams { about, report, host, controllers, luns } = &system.params;
     let mut rows = Rows::new(&format!("sim:{}\n", printable(&system.name)), 17);
     rows.add("what", &printable(about));
@@ -109,8 +128,11 @@ fn page(system: &System, text: &str) -> String {
             rows.add("", "with faults, see below");
         }
     }
-    let safe: Vec<String> = text.lines().map(printable).collect();
-    format!("{}\nIts parameters, with their sources:\n\n{}\n", rows.text, safe.join("\n"))
+    rows.add("figures", &format!("{}: {}", figures.len(), Tally::of(figures)));
+    let extends = figures.iter().any(|figure| figure.system != system.name);
+    let whole = if extends { rdsk_disk::complete_text(about, report, figures) } else { text.to_owned() };
+    let safe: Vec<String> = whole.lines().map(printable).collect();
+    format!("{}\nIts figures, and where each is from:\n\n{}\n", rows.text, safe.join("\n"))
 }
 
 fn device(params: &DeviceParams) -> String {

@@ -5,6 +5,7 @@ mod support;
 
 use rdsk_testkit::cli::{self, Ended};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::io::Write as _;
 use support::{LONG, cell, count, figure, finding_on, findings, rdsk, record_of};
 
@@ -180,6 +181,81 @@ fn wrong_names_texts_and_figures_are_usage_errors_with_line_key_and_reason() {
         assert_eq!(run.status_code, Some(2), "{line:?}: {}", run.stderr);
         assert!(run.stderr.contains("\nhint: "), "{line:?}: {}", run.stderr);
     }
+}
+
+/// What a command prints.
+fn page(words: &[&dyn AsRef<OsStr>]) -> cli::Run {
+    let mut command = cli::rdsk(env!("CARGO_BIN_EXE_rdsk"));
+    command.args(words.iter().map(|word| word.as_ref()));
+    cli::run(command, LONG)
+}
+
+/// A page, its lines joined.
+fn words_of(line: &str) -> String {
+    let words: Vec<&str> = line.split(' ').collect();
+    let words: Vec<&dyn AsRef<OsStr>> = words.iter().map(|word| word as &dyn AsRef<OsStr>).collect();
+    page(&words).stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Two statements of one page agree.
+#[test]
+fn the_pages_of_simulated_systems_do_not_contradict_themselves() {
+    let zones = words_of("zones sim:freebsd-wd800jd --bs 1M,5M --order ascending --full --runs 2");
+    assert!(zones.contains("zones, by 5 MiB:") && !zones.contains("must be fast between"), "{zones}");
+    assert!(zones.contains("must be fast into the first 12."), "{zones}");
+    assert!(zones.contains(" % + bands "), "a scatter without its bands: {zones}");
+    let both = words_of("zones sim:freebsd-wd800jd sim:freebsd-wd2500yd");
+    for name in ["sim:freebsd-wd800jd", "sim:freebsd-wd2500yd"] {
+        assert!(
+            both.contains(&format!("Advice: {name}: ")) && both.contains(&format!("> {name}: ")),
+            "{both}"
+        );
+    }
+    let stream = words_of("stream sim:linux-disk-nocache --rw write");
+    assert!(stream.contains("no flush is needed") && stream.contains("flushes per write = 0.00"), "{stream}");
+    let paths = words_of("paths sim:hpux-k460 --rw write --bytes 10M");
+    assert!(paths.contains("read 10 MiB first in each pass."), "{paths}");
+    let zfs = record_of(rdsk(&[&"paths", &"sim:solaris-zfs"]));
+    let direct = cell(&zfs, "paths/read/direct");
+    assert_eq!(direct["result"]["stop"], "not_applicable", "{direct}");
+    assert!(direct["result"]["why"].as_str().unwrap().contains("direct I/O is not supported"), "{direct}");
+    let align = words_of("align sim:wd2500 sim:wd2500-4kn --rw write");
+    for (name, bytes) in [("sim:wd2500", "512 B"), ("sim:wd2500-4kn", "4 KiB")] {
+        let advice = format!("Advice: {name}: use sizes and offsets that are multiples of {bytes} ");
+        assert!(align.contains(&advice), "{advice}: {align}");
+    }
+}
+
+/// Beside every figure of every system stands where it is from, those of the systems that it extends among them; a figure of
+/// one's own without a mark is counted.
+#[test]
+fn the_mark_of_every_figure_is_shown_beside_it() {
+    let marks = ["from the report", "from a data sheet", "typical", "fitted to \""];
+    for name in rdsk_disk::NAMES {
+        let run = page(&[&"sim", &"show", name]);
+        let (_, figures) = run.stdout.split_once("where each is from:").expect("the page has them");
+        let is_figure = |line: &&str| {
+            let first = line.split(' ').next().unwrap_or_default();
+            line.contains(" = ") && !["#", "about", "report", "extends"].contains(&first)
+        };
+        let lines: Vec<&str> = figures.lines().filter(is_figure).collect();
+        assert!(lines.len() > 25, "{name}: {} figures", lines.len());
+        for line in lines {
+            let comment = line.split_once(" # ").map_or("", |(_, comment)| comment);
+            assert!(marks.iter().any(|mark| comment.starts_with(mark)), "{name}: {line}");
+        }
+        let shown = cli::json(&cli::run(rdsk(&[&"sim", &"show", name]), LONG));
+        let figures = shown["figures"].as_array().unwrap();
+        assert!(figures.iter().all(|figure| figure["from"].is_string()), "{name}");
+    }
+    let mut own = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    own.write_all(b"extends = \"wd2500\"\nhost.cost.byte_ns = 1 # a guess\n").unwrap();
+    let run = page(&[&"sim", &"show", &own.path()]);
+    assert!(
+        run.stdout.contains(", 1 unmarked\n") && run.stdout.contains("byte_ns = 1 # a guess\n"),
+        "{}",
+        run.stdout
+    );
 }
 
 /// A file of one's own needs to know every key; the page has those of all built-in systems and of their faults.

@@ -249,6 +249,7 @@ fn slow_array() -> ArrayParams {
         command_ns: 10_000,
         interface_bytes_per_s: 2e9,
         write_back_bytes: 0,
+        gather_ns: 0,
         besides: None,
         member: Box::new(DeviceParams::Ram(member)),
     }

@@ -11,6 +11,7 @@
 use std::collections::VecDeque;
 
 use crate::device::Device;
+use crate::gather::{Gather, MAX_HELD, Part, parts};
 use crate::params::{ArrayParams, RaidLevel};
 use crate::request::{Completion, Force, Op, Request};
 
@@ -40,21 +41,13 @@ pub struct Array {
     /// Writes in the protected cache: when their members are done, and their bytes.
     write_back: VecDeque<(u64, u64)>,
     write_back_held_bytes: u64,
+    /// Parts of stripes that the protected cache holds back.
+    gather: Gather,
     /// Which mirror reads next.
     turn: usize,
     /// Writes taken so far, and the rows of pages that the stripe cache holds.
     writes: u64,
     cached: VecDeque<u64>,
-}
-
-/// The part of a request that lies in one stripe.
-#[derive(Clone, Copy, Debug)]
-struct Part {
-    stripe: u64,
-    /// First byte within the stripe's data.
-    first: u64,
-    /// The byte after the last.
-    end: u64,
 }
 
 impl Array {
@@ -69,6 +62,7 @@ impl Array {
             interface_free_ns: 0,
             write_back: VecDeque::new(),
             write_back_held_bytes: 0,
+            gather: Gather::default(),
             turn: 0,
             writes: 0,
             cached: VecDeque::new(),
@@ -92,6 +86,7 @@ impl Array {
 
     /// Takes a request at `now_ns`.
     pub fn submit(&mut self, now_ns: u64, request: Request) -> Completion {
+        self.release_due(now_ns);
         let start_ns = now_ns.max(self.interface_free_ns);
         let ready_ns = start_ns.saturating_add(self.params.command_ns);
         let transfer_ns =
@@ -108,7 +103,14 @@ impl Array {
                 let (read_ns, outcome) = self.in_parts(ready_ns, request, Array::read_part);
                 (read_ns.max(received_ns), outcome)
             }
+            Op::Write if self.params.gather_ns > 0 && request.bytes <= self.params.write_back_bytes => {
+                (self.gather(received_ns, request), Ok(()))
+            }
             Op::Write => {
+                for part in parts(request, self.stripe_bytes()) {
+                    let held = self.gather.take_stripe(part.stripe);
+                    self.release(received_ns, &held);
+                }
                 let begin_ns = self.write_besides(received_ns, request.force);
                 let (written_ns, outcome) = self.in_parts(begin_ns, request, Array::write_part);
                 (self.seen_by_host(received_ns, written_ns, request.bytes), outcome)
@@ -167,16 +169,67 @@ impl Array {
         }
         self.write_back.push_back((written_ns, bytes));
         self.write_back_held_bytes += bytes;
+        self.wait_for_room(received_ns, written_ns)
+    }
+
+    /// When the cache has room for what is in it, at the latest at `latest_ns`; what the members have by then leaves it.
+    fn wait_for_room(&mut self, received_ns: u64, latest_ns: u64) -> u64 {
         let mut seen_ns = received_ns;
         while let Some(&(done_ns, bytes)) = self.write_back.front() {
-            if done_ns > seen_ns && self.write_back_held_bytes <= self.params.write_back_bytes {
+            let held_bytes = self.gather.bytes() + self.write_back_held_bytes;
+            if done_ns > seen_ns && held_bytes <= self.params.write_back_bytes {
                 break;
             }
-            seen_ns = seen_ns.max(done_ns.min(written_ns));
+            seen_ns = seen_ns.max(done_ns.min(latest_ns));
             self.write_back_held_bytes -= bytes;
             self.write_back.pop_front();
         }
         seen_ns
+    }
+
+    /// Takes a write into the protected cache, which holds it back until its stripe is whole, old or in the way; returns the
+    /// time at which the write completes for the host.
+    fn gather(&mut self, received_ns: u64, request: Request) -> u64 {
+        for part in parts(request, self.stripe_bytes()) {
+            self.gather.add(received_ns, part);
+            if let Some(whole) = self.gather.take_whole(part.stripe, self.stripe_bytes()) {
+                self.release(received_ns, &[whole]);
+            }
+        }
+        // From half of the cache on the oldest go out, so that there is room before a write needs it.
+        while self.gather.bytes() > self.params.write_back_bytes / 2 || self.gather.stripes() > MAX_HELD {
+            let oldest = self.gather.take_oldest();
+            self.release(received_ns, &oldest);
+        }
+        self.wait_for_room(received_ns, u64::MAX)
+    }
+
+    /// Gives the members what the cache has held for `gather_ns`, at the time when that was over.
+    fn release_due(&mut self, now_ns: u64) {
+        while let Some(due_ns) =
+            self.gather.oldest_ns().map(|since_ns| since_ns.saturating_add(self.params.gather_ns))
+        {
+            if due_ns > now_ns {
+                return;
+            }
+            let oldest = self.gather.take_oldest();
+            self.release(due_ns, &oldest);
+        }
+    }
+
+    /// Writes parts of one stripe to the members; they stay in the cache until that is done. Returns when that is.
+    fn release(&mut self, now_ns: u64, parts: &[Part]) -> u64 {
+        let (mut done_ns, mut bytes) = (now_ns, 0);
+        if parts.is_empty() {
+            return now_ns;
+        }
+        for part in parts {
+            done_ns = done_ns.max(self.write_part(now_ns, *part, Force::Cached).0);
+            bytes += part.end - part.first;
+        }
+        self.write_back.push_back((done_ns, bytes));
+        self.write_back_held_bytes += bytes;
+        done_ns
     }
 
     fn in_parts(
@@ -185,20 +238,22 @@ impl Array {
         request: Request,
         serve: fn(&mut Array, u64, Part, Force) -> (u64, Outcome),
     ) -> (u64, Outcome) {
-        let stripe_bytes = self.stripe_bytes();
-        let mut latest = (now_ns, Ok(()));
-        let mut at = request.offset_bytes;
-        while at < request.end_bytes() {
-            let stripe = at / stripe_bytes;
-            let end = request.end_bytes().min((stripe + 1) * stripe_bytes);
-            let part = Part { stripe, first: at % stripe_bytes, end: end - stripe * stripe_bytes };
-            latest = later(latest, serve(self, now_ns, part, request.force));
-            at = end;
-        }
-        latest
+        let parts = parts(request, self.stripe_bytes());
+        parts
+            .into_iter()
+            .fold((now_ns, Ok(())), |latest, part| later(latest, serve(self, now_ns, part, request.force)))
     }
 
     fn read_part(&mut self, now_ns: u64, part: Part, _: Force) -> (u64, Outcome) {
+        if self.gather.holds(part) {
+            return (now_ns, Ok(()));
+        }
+        let held = self.gather.take_stripe(part.stripe);
+        if !held.is_empty() {
+            // Partly in the cache, partly on the members: it is written first, then read.
+            let now_ns = self.release(now_ns, &held);
+            return self.read_part(now_ns, part, Force::Cached);
+        }
         if self.params.level == RaidLevel::Raid1 {
             self.turn = (self.turn + 1) % self.params.members;
             let offset_bytes = part.stripe * self.params.chunk_bytes + part.first;

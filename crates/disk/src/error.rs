@@ -53,6 +53,9 @@ pub enum HostError {
         "direct I/O of {bytes} bytes at byte {offset_bytes} is not made of whole {sector_bytes}-byte sectors"
     )]
     Misaligned { offset_bytes: u64, bytes: u64, sector_bytes: u64 },
+    /// The system has no direct I/O.
+    #[error("this system has no direct I/O")]
+    NoDirect,
     /// The system has fewer LUNs.
     #[error("there is no LUN {lun}")]
     NoSuchLun { lun: usize },

@@ -9,11 +9,13 @@ mod device;
 mod disk;
 mod error;
 mod fault;
+mod gather;
 mod host;
 mod lab;
 mod mechanics;
 mod params;
 mod path;
+mod provenance;
 mod ram;
 mod request;
 mod ssd;
@@ -34,5 +36,6 @@ pub use params::{
     SlowDown, SsdParams, StallParams, SystemParams, WriteCacheParams, ZoneParams,
 };
 pub use path::Paths;
+pub use provenance::{Figure, Mark, Tally, complete_text, figures};
 pub use request::{Completion, Fault, Force, Op, Request};
 pub use systems::{System, load, parse};

@@ -5,6 +5,9 @@ use crate::builtin::source;
 use crate::error::ParamError;
 use crate::params::SystemParams;
 
+/// The table of a LUN whose only key is the kind of the device.
+pub(crate) const DEVICE: &str = "device";
+
 /// Longest chain of systems that extend each other.
 const MAX_BASES: usize = 4;
 
@@ -66,10 +69,31 @@ fn with_bases(mut table: toml::Table, text: &str, bases: usize) -> Result<toml::
     Ok(merged)
 }
 
+/// The texts that make a system, each with its name, from the one that extends none to the system's own.
+///
+/// # Errors
+/// As [`parse`], as far as the texts cannot be read.
+pub(crate) fn chain(name: &str, text: &str) -> Result<Vec<(String, String)>, ParamError> {
+    let mut texts = vec![(name.to_owned(), text.to_owned())];
+    while texts.len() <= MAX_BASES {
+        let (_, first) = &texts[0];
+        let table: toml::Table = toml::from_str(first).map_err(|error| malformed(first, &error))?;
+        let Some(base) = table.get("extends").and_then(toml::Value::as_str) else { break };
+        let text = source(base).ok_or_else(|| ParamError::UnknownName { name: base.to_owned() })?;
+        texts.insert(0, (base.to_owned(), text.to_owned()));
+    }
+    Ok(texts)
+}
+
 fn overlay(base: &mut toml::Table, over: toml::Table) {
     for (key, value) in over {
         match (base.get_mut(&key), value) {
-            (Some(toml::Value::Table(base)), toml::Value::Table(over)) => overlay(base, over),
+            // A device of another kind replaces the one before.
+            (Some(toml::Value::Table(base)), toml::Value::Table(over))
+                if key != DEVICE || over.keys().any(|kind| base.contains_key(kind)) =>
+            {
+                overlay(base, over);
+            }
             (Some(toml::Value::Array(base)), toml::Value::Array(over)) => overlay_list(base, over),
             (_, value) => {
                 base.insert(key, value);
@@ -88,13 +112,13 @@ fn overlay_list(base: &mut Vec<toml::Value>, over: Vec<toml::Value>) {
     }
 }
 
-fn malformed(text: &str, error: &toml::de::Error) -> ParamError {
+pub(crate) fn malformed(text: &str, error: &toml::de::Error) -> ParamError {
     let line = error.span().map(|span| line_at(text, span.start));
     ParamError::Malformed { line, key: None, reason: error.message().to_owned() }
 }
 
 /// The line, from 1, of a byte of the text.
-fn line_at(text: &str, byte: usize) -> usize {
+pub(crate) fn line_at(text: &str, byte: usize) -> usize {
     let before = text.as_bytes().get(..byte).unwrap_or(text.as_bytes());
     before.iter().filter(|&&byte| byte == b'\n').count() + 1
 }

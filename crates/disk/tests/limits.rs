@@ -56,6 +56,7 @@ fn what_would_never_end_or_fill_the_memory_is_refused() {
         parse("mine", &format!("{host}{text}")).map_err(|error| error.to_string())
     };
     assert!(whole(array("4", "65536", ram)).is_ok());
+    let mirror = array("1", "512", ram).replace("raid0", "raid1");
     for (text, key, reason) in [
         (
             array("1_000_000_000", "65536", ram),
@@ -64,7 +65,8 @@ fn what_would_never_end_or_fill_the_memory_is_refused() {
         ),
         (array("4", "1", ram), "luns[0].device.array.chunk_bytes", "is no multiple of 512 bytes"),
         (array("4", "0", ram), "luns[0].device.array.chunk_bytes", "must be above zero"),
-        (array("0", "512", ram), "luns[0].device.array.members", "this level needs at least 2"),
+        (array("0", "512", ram), "luns[0].device.array.members", "this level needs at least 1"),
+        (mirror, "luns[0].device.array.members", "this level needs at least 2"),
         (array("4", "2097152", ram), "luns[0].device.array.chunk_bytes", "is larger than a member"),
     ] {
         let error = whole(text).expect_err(key);

@@ -65,6 +65,7 @@ proptest! {
             command_ns: 0,
             interface_bytes_per_s: 1e9,
             write_back_bytes: 0,
+            gather_ns: 0,
             besides: None,
 member: Box::new(DeviceParams::Ram(RamParams {
                 capacity_bytes: 64 << 20,

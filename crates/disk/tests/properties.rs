@@ -108,8 +108,8 @@ fn device() -> impl Strategy<Value = DeviceParams> {
         });
     let levels =
         prop::sample::select(vec![RaidLevel::Raid0, RaidLevel::Raid1, RaidLevel::Raid5, RaidLevel::Raid6]);
-    let array = (levels, 4_usize..9, 1_u64..300, cached_disk(), 0_u64..4_000_000).prop_map(
-        |(level, members, chunk, disk, write_back_bytes)| {
+    let array = (levels, 4_usize..9, 1_u64..300, cached_disk(), 0_u64..4_000_000, 0_u64..2).prop_map(
+        |(level, members, chunk, disk, write_back_bytes, gathers)| {
             DeviceParams::Array(ArrayParams {
                 level,
                 members,
@@ -117,6 +117,7 @@ fn device() -> impl Strategy<Value = DeviceParams> {
                 command_ns: 10_000,
                 interface_bytes_per_s: 1e9,
                 write_back_bytes,
+                gather_ns: gathers * 30_000_000 * u64::from(write_back_bytes > 0),
                 besides: None,
                 member: Box::new(DeviceParams::Disk(disk)),
             })

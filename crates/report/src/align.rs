@@ -3,6 +3,7 @@
 
 use crate::cells;
 use crate::figures::{MISSING, Unit, significant};
+use crate::findings;
 use crate::page::{Page, Tone};
 use rdsk_analysis::metrics::{self, PAGE_BYTES};
 use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Op, Record, StopReason};
@@ -85,7 +86,7 @@ fn draw_advice(page: &mut Page, record: &Record) {
     // Aligned writes of whole pages are writes of whole pages, too.
     let is_aligned = found().any(|finding| finding.code == "misaligned-write");
     for finding in found().filter(|finding| !(is_aligned && finding.code == "read-modify-write")) {
-        if let Some(advice) = &finding.advice {
+        if let Some(advice) = findings::advice(record, finding) {
             page.sentence(Tone::Plain, "  Advice: ", format!("{advice}."));
         }
     }

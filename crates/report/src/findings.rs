@@ -1,7 +1,9 @@
 //! The findings: what the counters explain, with the figures they rest on. It adds nothing to them; what does not fit in
 //! a few lines is in the JSON and on the documentation page of the finding.
 
+use crate::cells;
 use crate::page::{Page, Tone};
+use rdsk_analysis::groups::distinct;
 use rdsk_analysis::words::sentence;
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Record, Severity};
 
@@ -23,7 +25,7 @@ pub(crate) fn draw(page: &mut Page, record: &Record) {
     }
     page.heading("FINDINGS (docs/findings/CODE.md explains each; all evidence is in --json)");
     for finding in &findings {
-        draw_one(page, finding);
+        draw_one(page, record, finding);
     }
     for (index, finding) in remarks.into_iter().enumerate() {
         let lead = if index == 0 { "  also: " } else { "        " };
@@ -48,13 +50,24 @@ fn headed(finding: &Finding) -> String {
     format!("{} [{}{inferred}]", finding.title, finding.code)
 }
 
-fn draw_one(page: &mut Page, finding: &Finding) {
+/// The advice of a finding; where there are several targets and it speaks of one of them only, behind that one's name.
+pub(crate) fn advice(record: &Record, finding: &Finding) -> Option<String> {
+    let advice = finding.advice.as_deref()?;
+    let named = finding.cells.iter().filter_map(|id| record.cell(id));
+    let targets = distinct(named.map(|cell| (cells::target_name(record, cell), cell.workload.targets.len())));
+    Some(match targets.as_slice() {
+        [(Some(name), 1)] => format!("{name}: {advice}"),
+        _ => advice.to_owned(),
+    })
+}
+
+fn draw_one(page: &mut Page, record: &Record, finding: &Finding) {
     page.sentence(Tone::Heading, "  ", headed(finding));
     page.sentence(Tone::Plain, "    ", first_sentences(&finding.text));
     for line in finding.evidence.iter().take(MAX_SHOWN) {
         page.sentence(Tone::Plain, "    | ", line);
     }
-    if let Some(advice) = &finding.advice {
+    if let Some(advice) = advice(record, finding) {
         page.sentence(Tone::Plain, "    > ", advice);
     }
 }

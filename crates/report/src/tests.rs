@@ -327,3 +327,31 @@ fn every_key_of_the_record_is_documented() {
         assert!(iostat.contains(&format!("`{column}`")), "docs/iostat.md does not explain {column}");
     }
 }
+
+/// Bands are named beside the scatter, which does not show them; advice and findings say which disk they are about; and the
+/// zones are those of the block size without bands.
+#[test]
+fn the_zones_page_names_bands_and_disks() {
+    use rdsk_analysis::fixtures::zones::made;
+    let late = |place: u32, _: u32, _: u32| 10_000_000 + if place % 5 == 3 { 8_000_000 } else { 0 };
+    let (mut record, small) = made(60, 3, late);
+    let (_, mut large) = made(60, 3, |place, _, _| 20_000_000 + 10_000_000 * u64::from(place / 20));
+    (large.id, large.workload.block_bytes) = ("zones/read/5M".into(), 5 << 20);
+    record.cells = vec![small, large.clone()];
+    let page = text(&record, plain());
+    assert!(page.contains(" + bands ") && page.contains("zones, by 5 MiB:"), "{page}");
+    assert!(page.contains("Advice: 5 MiB is the smallest"), "{page}");
+    record.targets.push(rdsk_model::Target { index: 1, name: "other".into(), ..record.targets[0].clone() });
+    large.workload.targets = vec![1];
+    large.id = "zones/read/5M@1".into();
+    record.cells.push(large);
+    let has_advice = |finding: &&rdsk_model::Finding| finding.code == "speed-by-position";
+    let mut finding = fixtures::run().findings.iter().find(has_advice).expect("it has one").clone();
+    finding.cells = vec!["zones/read/5M@1".into()];
+    record.findings = vec![finding];
+    let page = text(&record, plain());
+    let first = record.targets[0].name.clone();
+    assert!(page.contains(&format!("Advice: {first}: 5 MiB is")), "{page}");
+    assert!(page.contains("Advice: other: 5 MiB is") && page.contains("> other: quote the rate"), "{page}");
+    fits(&page);
+}

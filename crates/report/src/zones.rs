@@ -59,14 +59,15 @@ fn draw_group(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
         seen.into_iter().filter(|(cell, _)| !is_of_memory(cell)).collect();
     draw_zones(page, analysis, &of_device);
     draw_bands(page, analysis, &of_device);
-    draw_advice(page, &of_device);
+    for (_, of_target) in by_key(of_device.iter().map(|one| (&one.0.workload.targets, *one))) {
+        draw_advice(page, analysis, &of_target);
+    }
 }
 
 /// The zones of each target, by the block size that shows them best.
 fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) {
     for (_, of_target) in by_key(seen.iter().map(|one| (&one.0.workload.targets, one))) {
-        let scatter = |zones: &Zones| zones.scatter.unwrap_or(f64::INFINITY);
-        let best = of_target.into_iter().min_by(|left, right| scatter(left.1).total_cmp(&scatter(right.1)));
+        let best = of_target.into_iter().min_by(|left, right| left.1.by_clearness(right.1));
         let Some((cell, zones)) = best.filter(|(_, zones)| zones.zones.len() > 1) else { continue };
         page.blank();
         page.line(format!("  {} zones, by {}:", zones.zones.len(), name(record, cell)));
@@ -135,7 +136,7 @@ fn row(record: &Record, cell: &CellRecord, zones: &Zones) -> Vec<String> {
         rate(zones.outer_bytes_per_s),
         rate(zones.inner_bytes_per_s),
         ratio.map_or_else(|| MISSING.into(), significant),
-        zones.scatter.map_or_else(|| MISSING.into(), percent),
+        scatter(zones),
         Unit::MICROSECONDS.figure(zones.outside_ns),
         zones.busy_share.map_or_else(|| MISSING.into(), |share| significant(share * 100.0)),
         cells::verdict_word(cell),
@@ -163,16 +164,24 @@ fn draw_curve(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
     chart::draw(page, &series, &axes);
 }
 
-/// The smallest block size whose samples agree, among those measured more than once; of one size nothing follows for others.
+/// The scatter; besides it, I/Os may be late by as much as a band.
+fn scatter(zones: &Zones) -> String {
+    let around = zones.scatter.map_or_else(|| MISSING.into(), percent);
+    if zones.latency_bands.is_some() { format!("{around} + bands") } else { around }
+}
+
+/// The smallest block size of a target whose samples agree, among those measured more than once; of one size nothing follows for others.
 /// Where the scatter comes from time, larger blocks are no remedy.
-fn draw_advice(page: &mut Page, seen: &[(&CellRecord, &Zones)]) {
+fn draw_advice(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) {
     let repeated: Vec<&Zones> =
         seen.iter().map(|(_, zones)| *zones).filter(|zones| zones.passes >= FEW_PASSES).collect();
-    draw_pass_scatter(page, &repeated);
+    let target = seen.first().and_then(|(cell, _)| cells::target_name(record, cell));
+    let of_target = target.map_or_else(String::new, |name| format!("{name}: "));
+    draw_pass_scatter(page, &of_target, &repeated);
     let is_in_time = |zones: &&Zones| !zones.is_tight() && zones.scatters_in_time();
     if let Some(zones) = repeated.iter().copied().find(is_in_time) {
         let text = format!(
-            "the scatter of {} comes from time, not from block size; repeat on an idle device.",
+            "{of_target}the scatter of {} comes from time, not from block size; repeat on an idle device.",
             Bytes(zones.block_bytes)
         );
         page.sentence(Tone::Plain, "  Advice: ", text);
@@ -194,11 +203,11 @@ fn draw_advice(page: &mut Page, seen: &[(&CellRecord, &Zones)]) {
             format!("every block size has bands or a scatter of more than {limit}: use larger blocks.")
         }
     };
-    page.sentence(Tone::Plain, "  Advice: ", text);
+    page.sentence(Tone::Plain, "  Advice: ", format!("{of_target}{text}"));
 }
 
 /// How far whole passes lie apart where that is more than a fraction of a percent and no change over them was found.
-fn draw_pass_scatter(page: &mut Page, seen: &[&Zones]) {
+fn draw_pass_scatter(page: &mut Page, of_target: &str, seen: &[&Zones]) {
     let scatter = |zones: &&Zones| zones.pass_scatter.filter(|_| zones.drift.is_none());
     let widest = seen.iter().filter_map(|zones| Some((scatter(zones)?, zones.passes)));
     let Some((most, passes)) = widest.max_by(|left, right| left.0.total_cmp(&right.0)) else { return };
@@ -212,7 +221,7 @@ fn draw_pass_scatter(page: &mut Page, seen: &[&Zones]) {
     };
     page.sentence(
         Tone::Plain,
-        "  ",
-        format!("Passes scatter by {}{few}.", rdsk_analysis::words::plus_minus(most)),
+        "  Scatter: ",
+        format!("{of_target}passes scatter by {}{few}.", rdsk_analysis::words::plus_minus(most)),
     );
 }

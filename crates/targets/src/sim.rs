@@ -97,6 +97,14 @@ mod tests {
     }
 
     #[test]
+    fn a_system_without_direct_io_says_so() {
+        for (name, has_direct) in [("sim:solaris-zfs", false), ("sim:linux-10k", true)] {
+            let target = crate::examine(name, &Roots::default()).unwrap().target;
+            assert_eq!(target.direct_io, Some(has_direct), "{name}");
+        }
+    }
+
+    #[test]
     fn luns_are_named_by_number() {
         assert_eq!(each_lun("sim:wd2500").unwrap(), ["sim:wd2500"]);
         let luns = each_lun("sim:tms-ramsan-2").unwrap();

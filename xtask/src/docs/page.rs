@@ -17,6 +17,17 @@ pub(crate) enum Allowed {
     Range(f64, f64),
 }
 
+/// What a row's agreement with the report shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Basis {
+    /// A figure of the system was chosen so that this row agrees: nothing.
+    Fitted,
+    /// It follows by arithmetic from fitted rows and from what the report says of the system: nothing more than those.
+    Follows,
+    /// Nothing was chosen for it: that the model holds.
+    Predicted,
+}
+
 /// One cell of a report's table.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
@@ -28,6 +39,8 @@ pub(crate) struct Cell {
     pub(crate) rdsk: f64,
     /// How far apart they may be.
     pub(crate) allowed: Allowed,
+    /// What its agreement shows.
+    pub(crate) basis: Basis,
 }
 
 impl Cell {
@@ -37,7 +50,18 @@ impl Cell {
         rdsk: f64,
         allowed: Allowed,
     ) -> Self {
-        Self { what: what.into(), report: report.into(), rdsk, allowed }
+        Self { what: what.into(), report: report.into(), rdsk, allowed, basis: Basis::Predicted }
+    }
+
+    /// The same, of a row that follows from others.
+    pub(crate) fn following(self) -> Self {
+        Self { basis: Basis::Follows, ..self }
+    }
+
+    /// Whether the report says anything that it is compared with.
+    pub(crate) fn is_compared(&self) -> bool {
+        self.report.is_some()
+            || !matches!(self.allowed, Allowed::Share(_) | Allowed::Factor(_) | Allowed::AtLeast(0.0))
     }
 
     /// Whether rdsk's figure is within the tolerance.
@@ -70,7 +94,13 @@ impl Cell {
             (_, Allowed::Share(share)) => format!("±{:.0} %", share * 100.0),
             (_, Allowed::Factor(factor)) => format!("within {factor:.0} ×"),
         };
-        format!("| {} | {report} | {} | {error} | {allowed} |", self.what, figure(self.rdsk))
+        let basis = match self.basis {
+            _ if !self.is_compared() => "–",
+            Basis::Fitted => "fitted",
+            Basis::Follows => "follows",
+            Basis::Predicted => "prediction",
+        };
+        format!("| {} | {report} | {} | {error} | {allowed} | {basis} |", self.what, figure(self.rdsk))
     }
 }
 
@@ -109,6 +139,8 @@ pub(crate) struct Report {
     pub(crate) title: &'static str,
     /// What was asked then, and what the table shows; paragraphs.
     pub(crate) text: &'static str,
+    /// The paragraph on what was fitted and what is predicted; [`super::counts::settle`] makes it.
+    pub(crate) counts: String,
     pub(crate) tables: Vec<Table>,
 }
 
@@ -116,13 +148,15 @@ impl Report {
     /// The page as Markdown.
     pub(crate) fn markdown(&self) -> String {
         let mut text = format!(
-            "# {}\n\n<!-- made by `cargo xtask docs`; edit xtask/src/docs instead -->\n\n{}\n",
-            self.title, self.text
+            "# {}\n\n<!-- made by `cargo xtask docs`; edit xtask/src/docs instead -->\n\n{}\n\n{}\n",
+            self.title, self.text, self.counts
         );
         for table in &self.tables {
             write!(text, "\n## {}\n\n    rdsk {}\n\n", table.title, table.command)
                 .expect("writing to a String cannot fail");
-            text.push_str("| cell | report | rdsk | error | allowed |\n|---|---:|---:|---:|---:|\n");
+            text.push_str(
+                "| cell | report | rdsk | error | allowed | row is |\n|---|---:|---:|---:|---:|---|\n",
+            );
             for cell in &table.cells {
                 text.push_str(&cell.row());
                 text.push('\n');
@@ -163,7 +197,7 @@ mod tests {
         assert!(!cell(Some(1.0), f64::NAN, Allowed::Share(9.0)).is_inside(), "no figure is no agreement");
         assert_eq!(
             cell(Some(15.06), 14.96, Allowed::Share(0.05)).row(),
-            "| x | 15.06 | 14.96 | -0.7 % | ±5 % |"
+            "| x | 15.06 | 14.96 | -0.7 % | ±5 % | prediction |"
         );
     }
 

@@ -67,6 +67,9 @@ impl Host {
             return Err(Fault::PastEnd { end_bytes, capacity_bytes: lun.capacity_bytes }.into());
         }
         let whole = offset_bytes.is_multiple_of(sector_bytes) && bytes.is_multiple_of(sector_bytes);
+        if call.route == Route::Direct && self.params.direct_request_bytes == 0 {
+            return Err(HostError::NoDirect);
+        }
         if call.route == Route::Direct && !whole {
             return Err(HostError::Misaligned { offset_bytes, bytes, sector_bytes });
         }
@@ -349,6 +352,9 @@ impl Host {
 
     fn flush_device(&mut self, id: CallSlot) {
         let lun = self.calls.get(id).call.lun;
+        if !self.luns[lun].is_volatile {
+            return self.finish(id);
+        }
         if !self.has_room(lun) {
             // Stepped again as soon as there is; nothing is dirty, so it comes straight back here.
             self.calls.get_mut(id).phase = Phase::Cleaning;
@@ -382,6 +388,6 @@ impl Host {
     clippy::cast_sign_loss,
     reason = "checked costs are not negative, and a call's are far below 2^53 ns"
 )]
-fn nanos(cost_ns: f64) -> u64 {
+pub(super) fn nanos(cost_ns: f64) -> u64 {
     cost_ns.round() as u64
 }

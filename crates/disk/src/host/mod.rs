@@ -84,7 +84,7 @@ pub struct Done {
     pub id: CallId,
     /// The call.
     pub call: Call,
-    /// When it was made, in ns.
+    /// When it was made, in ns: later than it was asked for where a program is started first.
     pub start_ns: u64,
     /// When it returned, in ns.
     pub end_ns: u64,
@@ -126,6 +126,7 @@ impl Host {
         let paths = Paths::new(system, seed);
         let luns = (0..paths.luns()).map(|lun| LunState {
             capacity_bytes: paths.device(lun).capacity_bytes(),
+            is_volatile: system.luns[lun].device.has_volatile_cache(),
             ..LunState::default()
         });
         Host {
@@ -181,12 +182,13 @@ impl Host {
             self.happen();
         }
         self.now_ns = self.now_ns.max(now_ns);
+        let begin_ns = self.now_ns.saturating_add(self.start_ns(&call));
         let cost_ns = self.call_ns(&call);
         self.cpu_ns += cost_ns;
         let id = self.calls_made;
         self.calls_made += 1;
-        let slot = self.calls.insert(CallState::new(id, call, self.now_ns));
-        self.schedule(self.now_ns.saturating_add(cost_ns), Event::Step(slot));
+        let slot = self.calls.insert(CallState::new(id, call, begin_ns));
+        self.schedule(begin_ns.saturating_add(cost_ns), Event::Step(slot));
         Ok(id)
     }
 
@@ -267,6 +269,15 @@ impl Host {
         for page in range.start.max(range.end.saturating_sub(most))..range.end {
             self.luns[lun].pages.enter(page, most).filled = true;
         }
+    }
+
+    /// What passes before a call is made: the start of the program that makes it.
+    fn start_ns(&mut self, call: &Call) -> u64 {
+        let cost = &self.params.cost;
+        let is_transfer = matches!(call.operation, Operation::Read | Operation::Write);
+        let is_started = is_transfer && cost.program_start_ns > 0.0;
+        let mut chance = || cost.program_start_chance_ns * self.rng.uniform_unfolded();
+        if is_started { calls::nanos(cost.program_start_ns + chance()) } else { 0 }
     }
 
     fn schedule(&mut self, at_ns: u64, event: Event) {

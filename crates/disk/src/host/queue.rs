@@ -50,6 +50,8 @@ pub(super) struct Ahead {
 #[derive(Clone, Debug, Default)]
 pub(super) struct LunState {
     pub(super) capacity_bytes: u64,
+    /// Whether the device has a cache that a durable write must flush.
+    pub(super) is_volatile: bool,
     pub(super) waiting: VecDeque<RequestId>,
     pub(super) active: usize,
     pub(super) pages: Pages,

@@ -181,6 +181,10 @@ pub struct ArrayParams {
     /// A protected cache that completes writes at once while it has room; 0 for none.
     #[serde(default)]
     pub write_back_bytes: u64,
+    /// How long that cache holds a part of a stripe back for the rest of it, in ns, so that whole stripes go straight out; 0:
+    /// the members get each write at once.
+    #[serde(default)]
+    pub gather_ns: u64,
     /// The extra work of the kernel; none if left out.
     pub besides: Option<BesidesParams>,
     /// Each member.
@@ -203,6 +207,18 @@ pub struct BesidesParams {
 }
 
 impl DeviceParams {
+    /// Whether what it has accepted may be lost with the power, so that a flush is needed. The cache of a disk may; that of an
+    /// array is protected, and Linux md (`besides`) passes flushes on whatever its members say.
+    pub fn has_volatile_cache(&self) -> bool {
+        match self {
+            DeviceParams::Disk(disk) => disk.write_cache.is_some_and(|cache| cache.bytes > 0),
+            DeviceParams::Ram(_) | DeviceParams::Ssd(_) => false,
+            DeviceParams::Array(array) => {
+                array.besides.is_some() || (array.write_back_bytes == 0 && array.member.has_volatile_cache())
+            }
+        }
+    }
+
     /// Size of the device.
     pub fn capacity_bytes(&self) -> u64 {
         match self {
@@ -360,10 +376,14 @@ impl ArrayParams {
         c.bytes_per_s("interface_bytes_per_s", self.interface_bytes_per_s)?;
         c.time("command_ns", self.command_ns)?;
         c.at_most("write_back_bytes", self.write_back_bytes, 64 << 30)?;
+        c.span("gather_ns", self.gather_ns)?;
+        let has_place = self.gather_ns == 0 || self.write_back_bytes > 0;
+        c.require("gather_ns", has_place, "needs a cache that holds the parts: write_back_bytes")?;
         c.at_most("members", self.members as u64, MAX_DEVICES)?;
         c.at_most("cached_rows", self.besides.map_or(0, |besides| besides.cached_rows) as u64, MAX_PLACES)?;
         let least = match self.level {
-            RaidLevel::Raid0 | RaidLevel::Raid1 => 2,
+            RaidLevel::Raid0 => 1,
+            RaidLevel::Raid1 => 2,
             RaidLevel::Raid5 => 3,
             RaidLevel::Raid6 => 4,
         };

@@ -46,6 +46,13 @@ pub struct CostParams {
     /// Largest random addition to a direct call, uniformly distributed: scheduling, the start of a program.
     #[serde(default)]
     pub direct_chance_ns: f64,
+    /// Before each read or write, outside its time: a script starts a program for every block, and the program's own clock
+    /// starts after that.
+    #[serde(default)]
+    pub program_start_ns: f64,
+    /// Largest random addition to that, uniformly distributed.
+    #[serde(default)]
+    pub program_start_chance_ns: f64,
     /// Each byte copied to or from the cache.
     pub byte_ns: f64,
     /// Each cache line touched in a buffer of the cache, until the prefetcher takes over.
@@ -66,7 +73,7 @@ pub struct HostParams {
     pub cache_bytes: u64,
     /// Largest request that neighbouring buffers are merged into; the buffer's size for no merging.
     pub merge_bytes: u64,
-    /// Largest request of direct I/O; larger calls are split.
+    /// Largest request of direct I/O; larger calls are split. 0: the system has no direct I/O.
     pub direct_request_bytes: u64,
     /// Requests of one direct call in flight at once.
     pub direct_in_flight: usize,
@@ -126,7 +133,8 @@ impl HostParams {
         let forever = "must be below dirty_limit_bytes, or writers wait forever";
         c.require("write_behind_bytes", self.write_behind_bytes < limit_bytes, forever)?;
         let (request_bytes, sector_bytes) = (self.direct_request_bytes, self.sector_bytes);
-        c.require("direct_request_bytes", request_bytes >= sector_bytes, "is less than one sector")?;
+        let is_enough = request_bytes == 0 || request_bytes >= sector_bytes;
+        c.require("direct_request_bytes", is_enough, "is less than one sector")?;
         let is_whole = request_bytes.is_multiple_of(sector_bytes);
         c.require("direct_request_bytes", is_whole, "is no multiple of sector_bytes")?;
         c.positive("clock_resolution_ns", self.clock_resolution_ns)?;
@@ -147,6 +155,8 @@ impl HostParams {
                 ("direct_call_ns", cost.direct_call_ns),
                 ("direct_byte_ns", cost.direct_byte_ns),
                 ("direct_chance_ns", cost.direct_chance_ns),
+                ("program_start_ns", cost.program_start_ns),
+                ("program_start_chance_ns", cost.program_start_chance_ns),
                 ("byte_ns", cost.byte_ns),
                 ("line_ns", cost.line_ns),
                 ("new_buffer_ns", cost.new_buffer_ns),

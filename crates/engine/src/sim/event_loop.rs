@@ -53,7 +53,6 @@ impl Totals<'_> {
 /// A call in flight.
 struct Pending {
     stream: usize,
-    begin_ns: u64,
     position: Position,
 }
 
@@ -186,14 +185,13 @@ impl<'s, 'a> EventLoop<'s, 'a> {
             self.totals.cache_probe.count(workload.cache, cached, bytes);
         }
         stream.asked_bytes += bytes;
-        let begin_ns = self.clock.reading_ns(lab.now_ns());
         match lab.submit(stream.lun.host, call) {
             Ok(id) => {
-                let pending = Pending { stream: index, begin_ns, position };
-                self.pending.insert((stream.lun.host, id), pending);
+                self.pending.insert((stream.lun.host, id), Pending { stream: index, position });
             }
             Err(error) => {
-                stream.fail(offset_bytes, libc::EINVAL, format!("Invalid argument: {error}"), begin_ns);
+                let now_ns = self.clock.reading_ns(lab.now_ns());
+                stream.fail(offset_bytes, libc::EINVAL, format!("Invalid argument: {error}"), now_ns);
             }
         }
     }
@@ -210,7 +208,7 @@ impl<'s, 'a> EventLoop<'s, 'a> {
         }
         stream.result.bytes += bytes;
         stream.result.ops += 1;
-        let latency_ns = end_ns - call.begin_ns;
+        let latency_ns = end_ns - self.clock.reading_ns(done.start_ns);
         totals.histogram.record(latency_ns);
         totals.latency_sum_ns += u128::from(latency_ns);
         totals.count(end_ns - self.begin_ns, bytes);

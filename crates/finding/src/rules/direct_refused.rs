@@ -2,6 +2,7 @@
 
 use super::common::{cite, is_simulated};
 use super::{Needs, Rule};
+use rdsk_analysis::groups::by_key;
 use rdsk_analysis::{Analysis, metrics};
 use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Record, Severity, StopReason};
 use rdsk_units::{Bytes, printable};
@@ -16,25 +17,29 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             && is_about_direct(analysis, cell)
     };
     let cells: Vec<&CellRecord> = analysis.cells.iter().filter(is_refused).collect();
-    let Some(first) = cells.first() else { return Vec::new() };
-    let multiple =
-        metrics::first_target(analysis, first).and_then(|target| target.direct_align_bytes).map(Bytes);
+    // Each disk has its own multiple.
+    let multiple = |cell: &CellRecord| {
+        metrics::first_target(analysis, cell).and_then(|target| target.direct_align_bytes)
+    };
+    let groups = by_key(cells.into_iter().map(|cell| (multiple(cell), cell)));
+    groups.into_iter().map(|(multiple, cells)| refused(analysis, multiple.map(Bytes), &cells)).collect()
+}
+
+fn refused(analysis: &Analysis<'_>, multiple: Option<Bytes>, cells: &[&CellRecord]) -> Finding {
     let advice = match multiple {
         Some(multiple) => format!("use sizes and offsets that are multiples of {multiple} with direct I/O"),
         None => "use multiples of the logical block size, or buffered I/O".into(),
     };
-    let text = if is_simulated(analysis, first) {
+    let text = if cells.first().is_some_and(|first| is_simulated(analysis, first)) {
         "Direct I/O passes the request to the device as it is, and a device accepts whole blocks only."
     } else {
         "O_DIRECT passes the request to the device as it is, and a device accepts whole blocks only. The kernel rejects \
          other sizes, offsets and buffer addresses with EINVAL; some filesystems do not support direct I/O at all."
     };
-    vec![
-        RULE.about(&cells, "direct I/O is not possible", text, |cell| {
-            cite(cell, "reason", printable(&cell.result.why))
-        })
-        .advice(advice),
-    ]
+    RULE.about(cells, "direct I/O is not possible", text, |cell| {
+        cite(cell, "reason", printable(&cell.result.why))
+    })
+    .advice(advice)
 }
 
 /// Whether direct I/O is the reason why the cell could not run: buffered I/O would not help an engine without queue depth,

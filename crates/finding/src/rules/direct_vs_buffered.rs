@@ -268,6 +268,13 @@ mod tests {
         let finding = fires(RULE, &record(vec![file()], vec![direct.clone(), memory.clone()]));
         assert_eq!(finding.title, "writes: direct is 2.00 × as fast as buffered, until stable");
         assert!(finding.text.contains("read 32 MiB first"), "{}", finding.text);
+        let passes = with(memory.clone(), |cell| {
+            cell.experiment = Experiment::Paths;
+            cell.result.visits = vec![rdsk_model::Visit::default(); 4];
+        });
+        let direct_passes = with(direct.clone(), |cell| cell.experiment = Experiment::Paths);
+        let finding = fires(RULE, &record(vec![file()], vec![direct_passes, passes]));
+        assert!(finding.text.contains("read 8 MiB first in each pass"), "{}", finding.text);
         let unknown = with(memory, |cell| cell.result.to_stable_ns = None);
         silent(RULE, &record(vec![file()], vec![direct, unknown]));
     }

@@ -3,7 +3,7 @@
 
 use super::requests_merged::mean_request;
 use rdsk_analysis::{metrics, words};
-use rdsk_model::{CellRecord, Confidence, IoPath, Op, Sync};
+use rdsk_model::{CellRecord, Confidence, Experiment, IoPath, Op, Sync};
 use rdsk_units::percent;
 
 /// Minimum ratio of request counts, sizes or depths to be named as a cause.
@@ -52,7 +52,10 @@ pub(super) fn request_bytes(cell: &CellRecord) -> Option<f64> {
 fn caused_reads(slower: &CellRecord) -> Option<(String, Confidence)> {
     let read = slower.evidence.process.read_bytes.filter(|_| slower.workload.op == Op::Write)?;
     let share = metrics::ratio(read, slower.result.bytes.filter(|&bytes| bytes > 0)?);
-    let text = format!("The slower path made the device read {} first.", words::bytes(read));
+    // The page has the figures of one pass.
+    let passes = if slower.experiment == Experiment::Paths { metrics::passes(slower) } else { 1 };
+    let each = if passes > 1 { " in each pass" } else { "" };
+    let text = format!("The slower path made the device read {} first{each}.", words::bytes(read / passes));
     (share > 0.1).then_some((text, Confidence::Measured))
 }
 

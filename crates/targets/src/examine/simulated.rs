@@ -29,12 +29,8 @@ fn target(name: &str, system: &System, lun: usize) -> Target {
     let size_bytes = Host::new(&system.params, 0).capacity_bytes(lun);
     let kernel_name = rdsk_units::printable(&rdsk_disk::device_name(&system.name, lun));
     let disk = disk_of(device);
-    let has_cache = |disk: &DiskParams| disk.write_cache.as_ref().is_some_and(|cache| cache.bytes > 0);
-    let cached = match device {
-        DeviceParams::Disk(disk) => has_cache(disk),
-        DeviceParams::Array(array) => array.write_back_bytes > 0 || disk.is_some_and(has_cache),
-        DeviceParams::Ram(_) | DeviceParams::Ssd(_) => false,
-    };
+    let has_direct = host.direct_request_bytes > 0;
+    let cached = device.has_volatile_cache();
     let array = match device {
         DeviceParams::Array(array) => Some(ArrayFacts {
             device: kernel_name.clone(),
@@ -56,7 +52,7 @@ fn target(name: &str, system: &System, lun: usize) -> Target {
             logical_block_bytes: Some(host.sector_bytes),
             physical_block_bytes: Some(host.sector_bytes),
             alignment_offset_bytes: Some(0),
-            max_request_bytes: Some(host.direct_request_bytes),
+            max_request_bytes: Some(if has_direct { host.direct_request_bytes } else { host.merge_bytes }),
             rotational: Some(disk.is_some()),
             write_cache: Some(if cached { "write back" } else { "write through" }.to_owned()),
             fua: Some(false),
@@ -64,8 +60,8 @@ fn target(name: &str, system: &System, lun: usize) -> Target {
             array,
             ..Device::default()
         }),
-        direct_io: Some(true),
-        direct_align_bytes: Some(host.sector_bytes),
+        direct_io: Some(has_direct),
+        direct_align_bytes: has_direct.then_some(host.sector_bytes),
         ..Target::default()
     }
 }
