@@ -5,7 +5,7 @@ use crate::comparison::{self, Comparison, Family, Kind};
 use crate::rate_series::{self, LevelShift, RateSeries};
 use crate::scale::{self, Grid};
 use crate::stripe::{self, StripeResult};
-use crate::trend::{self, Trend};
+use crate::trend::{self, VisitTrend};
 use crate::zones::{self, Zones};
 use rdsk_model::{CellRecord, Experiment, Record};
 use std::cell::OnceCell;
@@ -19,6 +19,8 @@ pub struct Analysis<'a> {
     derived: Vec<Derived>,
     scale: OnceCell<Vec<Grid<'a>>>,
     families: OnceCell<Vec<Family<'a>>>,
+    /// Number of cells whose trend is judged.
+    judged: OnceCell<usize>,
 }
 
 /// What one cell gives.
@@ -28,14 +30,14 @@ struct Derived {
     stripe: OnceCell<Option<StripeResult>>,
     rate_series: OnceCell<Option<RateSeries>>,
     level_shifts: OnceCell<Vec<LevelShift>>,
-    trend: OnceCell<Option<Trend>>,
+    trend: OnceCell<Option<VisitTrend>>,
 }
 
 impl<'a> Analysis<'a> {
     /// Of a Record whose cells have their verdicts; nothing is derived yet.
     pub fn of(record: &'a Record) -> Self {
         let derived = record.cells.iter().map(|_| Derived::default()).collect();
-        Self { record, derived, scale: OnceCell::new(), families: OnceCell::new() }
+        Self { record, derived, scale: OnceCell::new(), families: OnceCell::new(), judged: OnceCell::new() }
     }
 
     /// Zones, scatter and latency bands of a cell of `zones`; `None` when no position was visited.
@@ -78,9 +80,14 @@ impl<'a> Analysis<'a> {
         self.derived(cell).level_shifts.get_or_init(|| rate_series::level_shifts(cell))
     }
 
-    /// How the rate of a cell differs between its parts, when it does.
-    pub fn trend(&self, cell: &CellRecord) -> Option<Trend> {
-        *self.derived(cell).trend.get_or_init(|| trend::trend(cell))
+    /// How the rate of a cell changes within its visits or from one to the next, when it does.
+    pub fn trend(&self, cell: &CellRecord) -> Option<VisitTrend> {
+        let judged = || {
+            *self.judged.get_or_init(|| {
+                self.record.cells.iter().filter(|cell| trend::is_judged(self.rate_series(cell))).count()
+            })
+        };
+        *self.derived(cell).trend.get_or_init(|| trend::trend(self.rate_series(cell), judged()))
     }
 
     fn derived(&self, cell: &CellRecord) -> &Derived {

@@ -15,6 +15,10 @@ const LOWER: f64 = 0.8;
 /// The same between two visits: on a noisy machine two visits differ by chance far more than two halves of one.
 const LOWER_BETWEEN: f64 = 0.6;
 
+/// Parts of a visit whose levels are compared with those of a fall in another visit, and how many of the last ones count.
+const PARTS: usize = 5;
+const LAST_PARTS: usize = 3;
+
 /// A visit's full windows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Segment {
@@ -101,7 +105,9 @@ pub(crate) fn rate_series(cell: &CellRecord) -> Option<RateSeries> {
 }
 
 /// The lasting falls of a cell's rate, found by [`rdsk_stats::level_shift`]: those within single visits, else one over the
-/// whole cell. A fall within a visit is of a fifth at least, one between visits of two fifths.
+/// whole cell. A fall within a visit is of a fifth at least, one between visits of two fifths. Those within visits come back
+/// in most visits, or the rate was high until then and stays low in all that follow: a device with two speeds that come and
+/// go falls in a visit now and then, too.
 pub(crate) fn level_shifts(cell: &CellRecord) -> Vec<LevelShift> {
     let Some(series) = rate_series(cell) else { return Vec::new() };
     let rates = |segment: &Segment| -> Vec<f64> {
@@ -117,8 +123,13 @@ pub(crate) fn level_shifts(cell: &CellRecord) -> Vec<LevelShift> {
             Some(located(&series, index, &shift, Seen::InVisit))
         })
         .collect();
-    if !in_visits.is_empty() || series.segments.len() < 2 {
+    if !in_visits.is_empty()
+        && (is_repeated(&series, in_visits.len(), windows) || is_lasting(&series, &in_visits[0]))
+    {
         return in_visits;
+    }
+    if series.segments.len() < 2 {
+        return Vec::new();
     }
     let all: Vec<f64> = series.segments.iter().flat_map(rates).collect();
     let Some(shift) = fall(&all, LOWER_BETWEEN) else { return Vec::new() };
@@ -128,6 +139,28 @@ pub(crate) fn level_shifts(cell: &CellRecord) -> Vec<LevelShift> {
         segment += 1;
     }
     vec![located(&series, segment, &rdsk_stats::TwoLevels { index, ..shift }, Seen::BetweenVisits)]
+}
+
+/// Whether two thirds of the visits that are long enough to show a fall have one.
+fn is_repeated(series: &RateSeries, falls: usize, windows: usize) -> bool {
+    let least = 2 * MIN_WINDOWS.max(windows);
+    let long = series.segments.iter().filter(|segment| segment.bytes.len() >= least).count();
+    (falls >= 2 && falls * 3 >= long * 2) || series.segments.len() == 1
+}
+
+/// Whether all visits before the one with this fall are at the higher level in each of their five parts, and all later ones
+/// at the lower one in the last three: a cache may have emptied at rest.
+fn is_lasting(series: &RateSeries, fall: &LevelShift) -> bool {
+    let middle = f64::midpoint(fall.fast, fall.slow) * metrics::seconds(series.width_ns);
+    let parts = |segment: &Segment| -> Vec<f64> {
+        let bytes: Vec<f64> = segment.bytes.iter().map(|&bytes| bytes as f64).collect();
+        bytes.chunks(bytes.len().div_ceil(PARTS)).map(rdsk_stats::interquartile_mean).collect()
+    };
+    let (before, later) = (&series.segments[..fall.segment], &series.segments[fall.segment + 1..]);
+    before.iter().all(|segment| parts(segment).iter().all(|level| *level > middle))
+        && later
+            .iter()
+            .all(|segment| parts(segment).iter().rev().take(LAST_PARTS).all(|level| *level < middle))
 }
 
 fn follows_device(cell: &CellRecord) -> bool {

@@ -1,49 +1,79 @@
-//! Whether the rate of a cell changed over its windows. It decides which cells are compared; how, is the statistics' part.
+//! Whether the rate of a cell changes within its visits, or from one to the next. It decides which cells are judged; how, is
+//! the statistics' part.
 
 use crate::metrics;
-use rdsk_model::{CellRecord, StopReason, VerdictCode};
-pub use rdsk_stats::Trend;
+use crate::rate_series::RateSeries;
+use rdsk_stats::has_visits;
+pub use rdsk_stats::{Trend, VisitTrend};
 
-/// The trend of a cell's rate in bytes per second. `None` for a steady or short one, and for cells that memory answered, that
-/// failed, or whose positions were chosen.
-pub(crate) fn trend(cell: &CellRecord) -> Option<Trend> {
-    let of_memory =
-        |code| matches!(code, VerdictCode::PageCache | VerdictCode::Hole | VerdictCode::Incomplete);
-    if cell.verdict.as_ref().is_some_and(|verdict| of_memory(verdict.code))
-        || matches!(cell.result.stop, StopReason::Error)
-        // Chosen places lie where the rate differs.
-        || cell.workload.points.is_some()
-    {
-        return None;
-    }
-    let windows = cell.result.windows.as_ref()?;
-    let rates: Vec<f64> =
-        windows.bytes.iter().map(|&bytes| bytes as f64 / metrics::seconds(windows.width_ns)).collect();
-    rdsk_stats::trend(&rates)
+/// Probability of a trend in any cell of a Record of which none has one; each cell has an equal part of it.
+pub const FALSE_ALARM: f64 = 0.01;
+
+/// Whether the visits of a cell are enough to judge it.
+pub(crate) fn is_judged(series: Option<&RateSeries>) -> bool {
+    series.is_some_and(|series| has_visits(&rates(series)))
+}
+
+/// The trend of a cell's rate in bytes per second, when so many cells are judged. `None` for a steady one and one of few
+/// or short visits.
+pub(crate) fn trend(series: Option<&RateSeries>, judged: usize) -> Option<VisitTrend> {
+    rdsk_stats::trend(&rates(series?), FALSE_ALARM / judged.max(1) as f64)
+}
+
+fn rates(series: &RateSeries) -> Vec<Vec<f64>> {
+    let seconds = metrics::seconds(series.width_ns);
+    let rate = |&bytes: &u64| bytes as f64 / seconds;
+    series.segments.iter().map(|segment| segment.bytes.iter().map(rate).collect()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::rates::rippled;
+    use crate::Analysis;
+    use crate::fixtures::rates::{laid_out, noisy_rates};
+    use crate::fixtures::{disk, record};
+    use rdsk_model::{CellRecord, Op};
+    use rdsk_stats::rng::SplitMix64;
+
+    const VISITS: usize = 6;
+
+    /// A cell whose visits all have this course, in noise of 5 %.
+    fn cell(noise: &mut SplitMix64, visits: usize, course: impl Fn(f64) -> f64) -> CellRecord {
+        let visits: Vec<Vec<f64>> = (0..visits).map(|_| noisy_rates(noise, &course, 60, 0.05, 0.3)).collect();
+        laid_out("r", Op::Read, &visits)
+    }
+
+    fn shape(cells: Vec<CellRecord>) -> Option<Trend> {
+        let record = record(vec![disk()], cells);
+        let analysis = Analysis::of(&record);
+        analysis.trend(&record.cells[0]).map(|found| found.shape)
+    }
 
     #[test]
     fn tells_the_shapes_apart() {
-        let steps = |parts: &[(usize, f64)]| -> Vec<f64> {
-            parts.iter().flat_map(|&(count, size)| std::iter::repeat_n(size, count)).collect()
-        };
-        let of = |parts: &[(usize, f64)]| trend(&rippled(&steps(parts)).cells[0]);
-        assert_eq!(of(&[(100, 10.0)]), None);
-        assert!(matches!(of(&[(25, 4.0), (75, 10.0)]), Some(Trend::LowStart { .. })));
-        assert!(matches!(of(&[(50, 10.0), (50, 6.0)]), Some(Trend::Drift { .. })));
-        assert!(matches!(of(&[(50, 6.0), (50, 10.0)]), Some(Trend::Drift { .. })));
-        assert_eq!(of(&[(50, 10.0), (50, 8.5)]), None, "a change of 15 % is not worth a word");
-        assert_eq!(of(&[(49, 10.0), (49, 6.0)]), None, "too few windows");
-        assert_eq!(of(&[(20, 3.3), (20, 6.0)]), None, "two visits on a noisy disk");
-        let noisy: Vec<(usize, f64)> =
-            [9.0, 12.0, 7.0, 11.0, 10.0, 6.5, 8.0, 5.0, 7.0, 6.0].map(|size| (10, size)).into();
-        assert_eq!(of(&noisy), None, "batches of the halves overlap");
-        // A rate that swings wildly all the time has no halves that differ.
-        assert_eq!(trend(&rippled(&steps(&[(10, 1.0), (10, 19.0)]).repeat(5)).cells[0]), None);
+        let mut noise = SplitMix64::new(1);
+        let mut of = |visits: usize, course: fn(f64) -> f64| shape(vec![cell(&mut noise, visits, course)]);
+        assert_eq!(of(VISITS, |_| 100.0), None);
+        assert_eq!(of(VISITS, |x| if x < 0.25 { 40.0 } else { 100.0 }), Some(Trend::LowStart));
+        assert_eq!(of(VISITS, |x| if x < 0.5 { 100.0 } else { 60.0 }), Some(Trend::WithinVisits));
+        assert_eq!(of(VISITS, |x| if x < 0.5 { 60.0 } else { 100.0 }), Some(Trend::WithinVisits));
+        assert_eq!(of(VISITS, |x| 100.0 - 20.0 * x), Some(Trend::WithinVisits));
+        assert_eq!(of(VISITS, |x| 100.0 - 8.0 * x), None, "a change of 8 % is not worth a word");
+        assert_eq!(of(3, |x| 100.0 - 40.0 * x), None, "too few visits");
+    }
+
+    #[test]
+    fn a_cell_among_many_needs_more() {
+        let mut noise = SplitMix64::new(3);
+        let weak = laid_out(
+            "w",
+            Op::Read,
+            &[0.72, 0.86, 0.8, 0.84, 0.82, 0.76]
+                .map(|end| noisy_rates(&mut noise, |x| 100.0 * (1.0 - (1.0 - end) * x), 60, 0.0, 0.0)),
+        );
+        let mut steady = |_: usize| cell(&mut noise, VISITS, |_| 100.0);
+        assert_eq!(shape(vec![weak.clone()]), Some(Trend::WithinVisits));
+        let many: Vec<CellRecord> = std::iter::once(weak).chain((0..30).map(&mut steady)).collect();
+        assert_eq!(shape(many), None);
     }
 }

@@ -37,6 +37,11 @@ pub fn interval(low: f64, high: f64) -> String {
     format!("The 95 % interval is {} to {}.", figure(low), figure(high))
 }
 
+/// `p = 2e-3`, and `p < 1e-4` for all below, since neither tables nor tails of scatter as it is are known better.
+pub fn chance(p_value: f64) -> String {
+    if p_value < 1e-4 { "p < 1e-4".into() } else { format!("p = {p_value:.0e}") }
+}
+
 /// A figure without unit: two decimals below ten, one below a hundred.
 pub fn figure(value: f64) -> String {
     match value.abs() {
@@ -88,6 +93,8 @@ mod tests {
             (plus_minus(1.0), "±100 %"),
             (plus_minus(1.1), "±>100 %"),
             (interval(2.016, 15.74), "The 95 % interval is 2.02 to 15.7."),
+            (chance(0.0021), "p = 2e-3"),
+            (chance(3e-9), "p < 1e-4"),
             (figure(0.98), "0.98"),
             (figure(132.7), "133"),
         ];

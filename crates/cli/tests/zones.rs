@@ -123,7 +123,7 @@ fn bands_of_a_coarse_clock_are_called_so_and_go_with_it() {
 
 #[test]
 fn a_disk_that_becomes_slower_differs_between_its_passes() {
-    let (record, _) = read(record_of(rdsk(&[&"zones", &"sim:slowdown", &"--bs", &"5M", &"--runs", &"4"])));
+    let (record, _) = read(record_of(rdsk(&[&"zones", &"sim:slowdown", &"--bs", &"5M", &"--runs", &"8"])));
     assert!(codes(&record).contains(&"passes-differ"), "{:?}", codes(&record));
 }
 

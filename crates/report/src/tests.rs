@@ -345,6 +345,11 @@ fn the_zones_page_names_bands_and_disks() {
     large.workload.targets = vec![1];
     large.id = "zones/read/5M@1".into();
     record.cells.push(large);
+    let page = text(&record, plain());
+    assert!(!page.contains("Advice: other"), "one size says nothing of others: {page}");
+    let mut small = record.cells[0].clone();
+    (small.id, small.workload.targets) = ("zones/read/1M@1".into(), vec![1]);
+    record.cells.push(small);
     let has_advice = |finding: &&rdsk_model::Finding| finding.code == "speed-by-position";
     let mut finding = fixtures::run().findings.iter().find(has_advice).expect("it has one").clone();
     finding.cells = vec!["zones/read/5M@1".into()];

@@ -8,7 +8,7 @@ use crate::page::{Page, Tone};
 use rdsk_analysis::Analysis;
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics::{is_of_memory, whole};
-use rdsk_analysis::zones::Zones;
+use rdsk_analysis::zones::{MIN_PASSES, Zones};
 use rdsk_model::{CellRecord, Experiment, Pattern, Record};
 use rdsk_units::{Bytes, percent};
 
@@ -92,7 +92,7 @@ fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
     }
 }
 
-/// Bands slower than the main mode, a row each.
+/// Bands beside the main mode, a row each.
 fn draw_bands(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) {
     let mut rows = Vec::new();
     for (cell, zones) in seen {
@@ -100,7 +100,11 @@ fn draw_bands(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
         for band in latency_bands.bands.iter().take(MAX_BANDS) {
             rows.push(vec![
                 name(record, cell),
-                significant(band.offset_ns / 1e6),
+                format!(
+                    "{}{}",
+                    if band.offset_ns < 0.0 { "-" } else { "+" },
+                    significant(band.offset_ns.abs() / 1e6)
+                ),
                 percent(band.share),
                 latency_bands.cause.word().to_owned(),
             ]);
@@ -113,8 +117,8 @@ fn draw_bands(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
         return;
     }
     page.blank();
-    page.line("  Bands of I/Os slower than the main mode:");
-    let heads = ["blocks of", "late by ms", "share", "cause"];
+    page.line("  Bands of I/Os later (+) or faster (-) than the main mode:");
+    let heads = ["blocks of", "by ms", "share", "cause"];
     page.table_with(&heads, &rows, &[heads.len() - 1]);
 }
 
@@ -166,11 +170,24 @@ fn scatter(zones: &Zones) -> String {
     if zones.latency_bands.is_some() { format!("{around} + bands") } else { around }
 }
 
-/// The smallest block size of a target whose samples agree, among those measured more than once.
+/// The smallest block size of a target whose samples agree, among those measured more than once; of one size nothing follows for others.
+/// Where the scatter comes from time, larger blocks are no remedy.
 fn draw_advice(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) {
     let repeated: Vec<&Zones> =
         seen.iter().map(|(_, zones)| *zones).filter(|zones| zones.passes >= FEW_PASSES).collect();
-    if repeated.is_empty() {
+    let target = seen.first().and_then(|(cell, _)| cells::target_name(record, cell));
+    let of_target = target.map_or_else(String::new, |name| format!("{name}: "));
+    draw_pass_scatter(page, &of_target, &repeated);
+    let is_in_time = |zones: &&Zones| !zones.is_tight() && zones.scatters_in_time();
+    if let Some(zones) = repeated.iter().copied().find(is_in_time) {
+        let text = format!(
+            "{of_target}the scatter of {} comes from time, not from block size; repeat on an idle device.",
+            Bytes(zones.block_bytes)
+        );
+        page.sentence(Tone::Plain, "  Advice: ", text);
+        return;
+    }
+    if repeated.iter().all(|zones| zones.block_bytes == repeated[0].block_bytes) {
         return;
     }
     let tight = repeated.iter().filter(|zones| zones.is_tight()).map(|zones| zones.block_bytes).min();
@@ -186,7 +203,25 @@ fn draw_advice(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)])
             format!("every block size has bands or a scatter of more than {limit}: use larger blocks.")
         }
     };
-    let target = seen.first().and_then(|(cell, _)| cells::target_name(record, cell));
-    let of_target = target.map_or_else(String::new, |name| format!("{name}: "));
     page.sentence(Tone::Plain, "  Advice: ", format!("{of_target}{text}"));
+}
+
+/// How far whole passes lie apart where that is more than a fraction of a percent and no change over them was found.
+fn draw_pass_scatter(page: &mut Page, of_target: &str, seen: &[&Zones]) {
+    let scatter = |zones: &&Zones| zones.pass_scatter.filter(|_| zones.drift.is_none());
+    let widest = seen.iter().filter_map(|zones| Some((scatter(zones)?, zones.passes)));
+    let Some((most, passes)) = widest.max_by(|left, right| left.0.total_cmp(&right.0)) else { return };
+    if most < rdsk_analysis::zones::MIN_DRIFT {
+        return;
+    }
+    let few = if passes < MIN_PASSES {
+        format!("; fewer than {MIN_PASSES} cannot show a trend")
+    } else {
+        String::new()
+    };
+    page.sentence(
+        Tone::Plain,
+        "  Scatter: ",
+        format!("{of_target}passes scatter by {}{few}.", rdsk_analysis::words::plus_minus(most)),
+    );
 }

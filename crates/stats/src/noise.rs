@@ -22,6 +22,13 @@ pub(crate) trait Series {
     /// `n` windows that are full for `on` windows of each `period`, from a random phase; edges fall within
     /// windows.
     fn on_off(&mut self, n: usize, period: f64, on: f64) -> Vec<f64>;
+
+    /// `n` values round 0 of 1/f noise with standard deviation `sigma`: a sum of AR(1) processes with one time constant per
+    /// octave.
+    fn flicker(&mut self, n: usize, sigma: f64) -> Vec<f64>;
+
+    /// `n` values that jump between `size` and its negative; each level lasts an exponential time with this mean.
+    fn two_levels(&mut self, n: usize, size: f64, dwell: f64) -> Vec<f64>;
 }
 
 impl Series for SplitMix64 {
@@ -60,5 +67,29 @@ impl Series for SplitMix64 {
             (t / period).floor() * on + (t % period).min(on)
         };
         (0..n).map(|i| done_until(i as f64 + 1.0) - done_until(i as f64)).collect()
+    }
+
+    fn flicker(&mut self, n: usize, sigma: f64) -> Vec<f64> {
+        let octaves = (n as f64).log2().ceil();
+        let mut sum = vec![0.0; n];
+        let mut lasts = 1.0;
+        while lasts < 2.0 * n as f64 {
+            let one = self.autoregressive(n, 0.0, sigma / octaves.sqrt(), (-1.0 / lasts).exp());
+            sum.iter_mut().zip(one).for_each(|(sum, x)| *sum += x);
+            lasts *= 2.0;
+        }
+        sum
+    }
+
+    fn two_levels(&mut self, n: usize, size: f64, dwell: f64) -> Vec<f64> {
+        let mut level = if self.uniform() < 0.5 { size } else { -size };
+        (0..n)
+            .map(|_| {
+                if self.uniform() < 1.0 / dwell {
+                    level = -level;
+                }
+                level
+            })
+            .collect()
     }
 }

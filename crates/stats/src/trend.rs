@@ -1,100 +1,217 @@
-//! Whether a series changed over its length: parts of it compared by their means and 95 % intervals. It explains nothing.
+//! Whether a rate changes within its visits, in all of them alike, or steadily from visit to visit. A visit is one sample:
+//! what it shows within itself may be a moment's chance, and only its return in the others is news. It explains nothing.
 
-use crate::mean_interval;
-use crate::order::{batches, mean};
+use crate::order::{mean, stddev};
+use crate::pass_change::two_sided;
 
-/// Samples below which parts are too short to compare: on a noisy disk two visits of 20 windows each differ by chance.
-const MIN_SAMPLES: usize = 100;
-/// Batches per part: few enough that neighbouring samples, which resemble each other, fall into one batch.
-const BATCHES: usize = 5;
-/// A change smaller than this share is not reported even if it is significant.
-const MIN_CHANGE: f64 = 0.2;
+/// Fewest visits that can show a change within each, and one from visit to visit.
+const MIN_VISITS: usize = 4;
+const MIN_IN_ORDER: usize = 6;
+/// Fewest samples of a visit that is judged.
+const MIN_SAMPLES: usize = 12;
+/// A drift of less than this share from the first third to the last, or a start that is lower by less than that, is not
+/// reported even if it is significant.
+const MIN_DRIFT: f64 = 0.1;
+const MIN_START: f64 = 0.2;
+/// What follows a low start is steady when it changes by at most this share of the start's distance.
+const STEADY: f64 = 0.5;
+/// Tests of one series: a low start, a drift within the visits, one from visit to visit.
+const TESTS: f64 = 3.0;
 
-/// A part of a series: its mean, with the half-width of the interval, and the extremes of its batches.
+/// How a series of visits changes. Rates are means over the visits, in the unit of the samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Part {
-    /// Mean, in the unit of the samples.
-    pub mean: f64,
-    half_width: f64,
-    lowest: f64,
-    highest: f64,
+pub struct VisitTrend {
+    /// What it looks like.
+    pub shape: Trend,
+    /// The rate of the earlier part.
+    pub early: f64,
+    /// The rate of the later one.
+    pub late: f64,
+    /// Probability of a change as marked as this by chance, in one series.
+    pub p_value: f64,
+    /// Visits that were judged.
+    pub visits: usize,
 }
 
-/// How a series changed.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The shapes of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trend {
-    /// The first quarter was lower than the rest, and the rest held steady.
-    LowStart {
-        /// The first quarter.
-        first: Part,
-        /// What came after it.
-        rest: Part,
-    },
-    /// The second half differs from the first.
-    Drift {
-        /// The first half.
-        first: Part,
-        /// The second half.
-        second: Part,
-    },
+    /// The first quarter of each visit is lower than its rest, which holds steady.
+    LowStart,
+    /// The last third of each visit differs from its first third.
+    WithinVisits,
+    /// The visits rise or fall, each in its turn; early and late are the ends of the line through them.
+    OverVisits,
 }
 
-/// The change of a series, if it is beyond both intervals, beyond every batch of the other part, and of more than 20 %.
-/// `None` for fewer than 100 samples.
-pub fn trend(samples: &[f64]) -> Option<Trend> {
-    if samples.len() < MIN_SAMPLES {
+/// Whether these visits can be judged: four of at least twelve samples each.
+pub fn has_visits(visits: &[Vec<f64>]) -> bool {
+    visits.iter().filter(|visit| visit.len() >= MIN_SAMPLES).count() >= MIN_VISITS
+}
+
+/// The change of a series of visits with samples above 0, in the order of time: of at least 10 %, a low start of at least
+/// 20 %, and more marked than chance gives in `false_alarm` of all series. Student's t over the visits' own log ratios
+/// decides, or over their distances from a line.
+pub fn trend(visits: &[Vec<f64>], false_alarm: f64) -> Option<VisitTrend> {
+    if !has_visits(visits) {
         return None;
     }
-    let (quarter, half) = (samples.len() / 4, samples.len() / 2);
-    let (first, rest) = (part(&samples[..quarter])?, part(&samples[quarter..])?);
-    let rest_middle = quarter + (samples.len() - quarter) / 2;
-    let is_steady_later = !differ(part(&samples[quarter..rest_middle])?, part(&samples[rest_middle..])?);
-    if first.mean < rest.mean && differ(first, rest) && is_steady_later {
-        return Some(Trend::LowStart { first, rest });
+    let long: Vec<&Vec<f64>> = visits.iter().filter(|visit| visit.len() >= MIN_SAMPLES).collect();
+    let sure = |found: &VisitTrend| found.p_value <= false_alarm;
+    low_start(&long).filter(sure).or_else(|| within(&long).filter(sure)).or_else(|| over(&long).filter(sure))
+}
+
+fn low_start(visits: &[&Vec<f64>]) -> Option<VisitTrend> {
+    let quarter = |visit: &Vec<f64>| visit.len() / 4;
+    let found = compared(visits, Trend::LowStart, |visit| visit.split_at(quarter(visit)), MIN_START)?;
+    let rest = |visit: &Vec<f64>| {
+        let rest = &visit[quarter(visit)..];
+        let (first, last) = rest.split_at(rest.len() / 2);
+        log_ratio(first, last)
+    };
+    let changes: Vec<f64> = visits.iter().filter_map(|visit| rest(visit)).collect();
+    let start = (found.late / found.early).ln();
+    (start > 0.0 && mean(&changes)?.abs() <= STEADY * start).then_some(found)
+}
+
+fn within(visits: &[&Vec<f64>]) -> Option<VisitTrend> {
+    let thirds = |visit: &Vec<f64>| visit.len() / 3;
+    compared(
+        visits,
+        Trend::WithinVisits,
+        |visit| (&visit[..thirds(visit)], &visit[visit.len() - thirds(visit)..]),
+        MIN_DRIFT,
+    )
+}
+
+/// An earlier and a later part of every visit.
+fn compared(
+    visits: &[&Vec<f64>],
+    shape: Trend,
+    parts: impl for<'a> Fn(&'a Vec<f64>) -> (&'a [f64], &'a [f64]),
+    min_change: f64,
+) -> Option<VisitTrend> {
+    let pairs: Vec<(&[f64], &[f64])> = visits.iter().map(|visit| parts(visit)).collect();
+    let ratios: Vec<f64> = pairs.iter().filter_map(|(early, late)| log_ratio(early, late)).collect();
+    let (change, count) = (mean(&ratios)?, ratios.len() as f64);
+    if ratios.len() < MIN_VISITS || change.abs() < -(1.0 - min_change).ln() {
+        return None;
     }
-    let (first, second) = (part(&samples[..half])?, part(&samples[half..])?);
-    differ(first, second).then_some(Trend::Drift { first, second })
+    let error = stddev(&ratios)? / count.sqrt();
+    let p_value = (two_sided(change / error.max(f64::MIN_POSITIVE), count - 1.0) * TESTS).min(1.0);
+    let of = |side: fn(&(&[f64], &[f64])) -> f64| mean(&pairs.iter().map(side).collect::<Vec<f64>>());
+    let early = of(|pair| mean(pair.0).unwrap_or(0.0))?;
+    let late = of(|pair| mean(pair.1).unwrap_or(0.0))?;
+    // The rates that are shown say the same as the ratios.
+    let agrees = (late > early) == (change > 0.0);
+    agrees.then_some(VisitTrend { shape, early, late, p_value, visits: ratios.len() })
 }
 
-fn differ(a: Part, b: Part) -> bool {
-    let distance = (a.mean - b.mean).abs();
-    let is_apart = a.highest < b.lowest || b.highest < a.lowest;
-    is_apart && distance > a.half_width + b.half_width && distance > MIN_CHANGE * a.mean.max(b.mean)
+/// A line through the visits' means.
+fn over(visits: &[&Vec<f64>]) -> Option<VisitTrend> {
+    let levels: Vec<f64> =
+        visits.iter().filter_map(|visit| mean(visit).filter(|level| *level > 0.0).map(f64::ln)).collect();
+    let count = levels.len() as f64;
+    if levels.len() < MIN_IN_ORDER {
+        return None;
+    }
+    let middle = mean(&levels)?;
+    let place = |at: usize| at as f64 - (count - 1.0) / 2.0;
+    let along: f64 = levels.iter().enumerate().map(|(at, level)| place(at) * level).sum();
+    let squares: f64 = (0..levels.len()).map(|at| place(at).powi(2)).sum();
+    let slope = along / squares;
+    let left: f64 =
+        levels.iter().enumerate().map(|(at, level)| (level - middle - slope * place(at)).powi(2)).sum();
+    let change = slope * (count - 1.0);
+    if change.abs() < -(1.0 - MIN_DRIFT).ln() {
+        return None;
+    }
+    let error = (left / (count - 2.0) / squares).sqrt();
+    let p_value = (two_sided(slope / error.max(f64::MIN_POSITIVE), count - 2.0) * TESTS).min(1.0);
+    let end = |side: f64| (middle + side * change / 2.0).exp();
+    let (early, late) = (end(-1.0), end(1.0));
+    Some(VisitTrend { shape: Trend::OverVisits, early, late, p_value, visits: levels.len() })
 }
 
-/// Mean and interval from the means of equal batches; a remainder at the end is left out of them.
-fn part(samples: &[f64]) -> Option<Part> {
-    let means: Vec<f64> = batches(samples, BATCHES).filter_map(mean).collect();
-    let interval = mean_interval(&means)?;
-    Some(Part {
-        mean: interval.mean,
-        half_width: (interval.high - interval.low) / 2.0,
-        lowest: means.iter().copied().fold(f64::INFINITY, f64::min),
-        highest: means.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-    })
+fn log_ratio(early: &[f64], late: &[f64]) -> Option<f64> {
+    let (early, late) = (mean(early)?, mean(late)?);
+    (early > 0.0 && late > 0.0).then(|| (late / early).ln())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::noise::{Series as _, seeded};
+    use crate::rng::SplitMix64;
+
+    /// Windows of 50 ms: six visits of 3 s, one every 10 s.
+    const VISITS: usize = 6;
+    const LENGTH: usize = 60;
+    const EVERY: usize = 200;
+
+    /// A rate, a window at a time.
+    type Course = fn(&mut SplitMix64) -> Vec<f64>;
+
+    /// Visits cut out of a rate that goes on between them.
+    fn cut(course: &[f64]) -> Vec<Vec<f64>> {
+        (0..VISITS).map(|visit| course[visit * EVERY..visit * EVERY + LENGTH].to_vec()).collect()
+    }
+
+    fn seen(shapes: &[Trend], visits: impl Fn(&mut SplitMix64) -> Vec<Vec<f64>>) -> usize {
+        let is_seen = |&seed: &u64| {
+            trend(&visits(&mut seeded(seed)), 0.01).is_some_and(|found| shapes.contains(&found.shape))
+        };
+        (0..200).filter(is_seen).count()
+    }
+
+    const ANY: [Trend; 3] = [Trend::LowStart, Trend::WithinVisits, Trend::OverVisits];
+    const TOTAL: usize = VISITS * EVERY;
 
     #[test]
-    fn halves_and_a_low_start_are_told_apart_from_noise() {
-        for seed in 0..100 {
-            let noise = seeded(seed).series(200, 100.0, 10.0);
-            let scaled = |from: usize, to: usize| -> Vec<f64> {
-                let low = |(at, x): (usize, &f64)| if (from..to).contains(&at) { 0.5 * x } else { *x };
-                noise.iter().enumerate().map(low).collect()
-            };
-            assert_eq!(trend(&noise), None, "seed {seed}");
-            assert!(
-                matches!(trend(&scaled(0, 50)), Some(Trend::LowStart { first, rest }) if first.mean < rest.mean)
-            );
-            assert!(
-                matches!(trend(&scaled(100, 200)), Some(Trend::Drift { first, second }) if first.mean > second.mean)
-            );
-            assert_eq!(trend(&scaled(0, 50)[..99]), None, "too few samples");
+    fn stationary_noise_has_no_trend() {
+        let kinds: [(&str, Course); 6] = [
+            ("independent", |noise| noise.series(TOTAL, 1.0, 0.1)),
+            ("AR 0.9", |noise| noise.autoregressive(TOTAL, 1.0, 0.15, 0.9)),
+            ("AR 0.99", |noise| noise.autoregressive(TOTAL, 1.0, 0.15, 0.99)),
+            ("1/f", |noise| noise.flicker(TOTAL, 0.15).iter().map(|x| 1.0 + x).collect()),
+            ("two levels", |noise| noise.two_levels(TOTAL, 0.2, 100.0).iter().map(|x| 1.0 + x).collect()),
+            ("pulses", |noise| noise.pulses(TOTAL, 1.7, 0.5)),
+        ];
+        for (name, kind) in kinds {
+            let alarms = seen(&ANY, |noise| cut(&kind(noise)));
+            assert!(alarms <= 4, "{name}: {alarms} of 200");
         }
+    }
+
+    #[test]
+    fn a_drift_of_a_fifth_and_a_low_start_are_found() {
+        let shaped = |noise: &mut SplitMix64, rho: f64, shape: &dyn Fn(usize) -> f64| -> Vec<Vec<f64>> {
+            let course = noise.autoregressive(TOTAL, 1.0, 0.05, rho);
+            cut(&course.iter().enumerate().map(|(at, x)| x * shape(at)).collect::<Vec<f64>>())
+        };
+        let part = |at: usize| (at % EVERY) as f64 / LENGTH as f64;
+        for rho in [0.0, 0.5] {
+            let within = seen(&[Trend::WithinVisits], |noise| shaped(noise, rho, &|at| 1.0 - 0.2 * part(at)));
+            let over = seen(&[Trend::OverVisits], |noise| {
+                shaped(noise, rho, &|at| 1.0 - 0.2 * at as f64 / TOTAL as f64)
+            });
+            let low = seen(&[Trend::LowStart], |noise| {
+                shaped(noise, rho, &|at| if part(at) < 0.25 { 0.6 } else { 1.0 })
+            });
+            assert!(within >= 180 && over >= 180 && low >= 180, "{rho}: {within} {over} {low}");
+        }
+    }
+
+    #[test]
+    fn one_visit_that_changes_is_none_and_few_cannot_tell() {
+        let fallen = |visits: usize, falls: usize| -> Vec<Vec<f64>> {
+            let visit = |falls: bool| {
+                (0..60).map(|at| 100.0 - if falls { f64::from(at) } else { f64::from(at % 3) }).collect()
+            };
+            (0..visits).map(|index| visit(index < falls)).collect()
+        };
+        assert!(matches!(trend(&fallen(6, 6), 0.001), Some(VisitTrend { shape: Trend::WithinVisits, .. })));
+        assert_eq!(trend(&fallen(6, 1), 0.001), None);
+        assert_eq!(trend(&fallen(3, 3), 0.001), None);
     }
 }

@@ -1,7 +1,8 @@
 //! Known falls, and series of noise, drift and zones in which there is none.
 
 use super::*;
-use crate::fixtures::rates::{MIB, WIDTH_NS, falling, laid_out, noisy_rates, steady};
+use crate::fixtures::rates::{MIB, NOISES, Noise, RUN_WINDOWS, WIDTH_NS};
+use crate::fixtures::rates::{falling, laid_out, noisy_rates, six_visits, steady};
 use crate::fixtures::with;
 use rdsk_stats::rng::SplitMix64;
 
@@ -49,6 +50,46 @@ fn noise_is_no_fall() {
         let alarms = false_alarms(2, |noise| vec![noisy_rates(noise, |_| 100.0, 40, sigma, rho)]);
         assert_eq!(alarms, 0, "sigma {sigma}, rho {rho}, short");
     }
+}
+
+/// Two hundred runs of six visits over noise that is stationary: no fall of such a cell lasts.
+#[test]
+fn a_run_over_stationary_noise_has_no_fall_and_a_step_is_found() {
+    for kind in NOISES {
+        let falls = (0..200)
+            .filter(|&seed| {
+                let mut rng = SplitMix64::new(seed);
+                let course: Vec<f64> =
+                    kind.windows(&mut rng, RUN_WINDOWS, 0.15).iter().map(|rate| 100.0 * rate).collect();
+                !level_shifts(&laid_out("r", Op::Read, &six_visits(&course))).is_empty()
+            })
+            .count();
+        assert!(falls <= 4, "{kind:?}: {falls} of 200");
+    }
+    let steps = (0..200)
+        .filter(|&seed| {
+            let mut rng = SplitMix64::new(seed);
+            // Within the third visit, or between it and the fourth.
+            let at = if seed % 2 == 0 { 430 } else { 500 };
+            let noise = Noise::Autoregressive(0.5).windows(&mut rng, RUN_WINDOWS, 0.1);
+            let course: Vec<f64> = noise
+                .iter()
+                .enumerate()
+                .map(|(index, rate)| rate * if index < at { 100.0 } else { 50.0 })
+                .collect();
+            level_shifts(&laid_out("r", Op::Read, &six_visits(&course))).len() == 1
+        })
+        .count();
+    assert!(steps >= 180, "{steps} of 200");
+}
+
+#[test]
+fn a_fall_that_one_visit_of_many_has_is_none_unless_it_lasts() {
+    let cell = |visits: &[Vec<f64>]| level_shifts(&laid_out("w", Op::Write, visits));
+    let (high, low, falls) = (steady(100, 100.0), steady(100, 60.0), falling(50, 50, 100.0, 60.0));
+    assert_eq!(cell(&[high.clone(), falls.clone(), high.clone(), high.clone()]), []);
+    assert_eq!(cell(&[high.clone(), falls.clone(), low.clone(), low]).len(), 1);
+    assert_eq!(cell(&[falls.clone(), falls.clone(), falls, high]).len(), 3);
 }
 
 #[test]

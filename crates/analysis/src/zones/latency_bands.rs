@@ -1,9 +1,9 @@
-//! Latency bands: latencies that lie in a band of their own, slower than the main mode, and what makes them, as far as it can be
+//! Latency bands: latencies that lie in a band of their own, beside the main mode, and what makes them, as far as it can be
 //! tested. Derived from a cell of `zones`; if no test shows the cause it says so.
 
 use super::positions::{Places, Zone, rotates};
-use rdsk_model::{CellRecord, Record, VerdictCode};
-use rdsk_stats::{Band, BandOptions, bands, dithered, median};
+use rdsk_model::{CellRecord, Pattern, Record, VerdictCode};
+use rdsk_stats::{Band, BandOptions, Bands, bands, dithered, lag1, median};
 
 /// Probability of reporting bands if the samples have one mode.
 pub const FALSE_ALARM: f64 = 0.001;
@@ -11,7 +11,7 @@ pub const FALSE_ALARM: f64 = 0.001;
 pub const MIN_SHARE: f64 = 0.02;
 /// Bands nearer to each other than this part of the median latency are one.
 const MIN_DISTANCE: f64 = 0.1;
-/// The main mode is the fast part of the samples; slower ones are what is looked for.
+/// The samples of a zone are compared by what they take more than its fast part does.
 const MAIN_LINE: f64 = 0.1;
 /// Revolutions per minute of nearly all disks that are or were made.
 const SPEEDS: [f64; 5] = [4200.0, 5400.0, 7200.0, 10_000.0, 15_000.0];
@@ -24,10 +24,19 @@ const START_SHARE: f64 = 0.8;
 const PERIODIC: f64 = 0.7;
 const RARE: f64 = 0.35;
 
-/// A band slower than the main mode.
+/// Correlation of neighbours within a band that is allowed for, at most, and what a median absolute deviation is multiplied
+/// with, at most, to be a sample that is no stray one.
+const MAX_RHO: f64 = 0.99;
+const STRAY: f64 = 4.5;
+/// The part of the distance of two bands that a change of speed takes at once.
+const JUMP: f64 = 0.5;
+/// I/Os of the same band with at most this many others among them are one stretch of time.
+const STRETCH: usize = 2;
+
+/// A band beside the main mode, which is the largest one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LatencyBand {
-    /// How much slower than the main mode, in ns.
+    /// How much slower than the main mode, in ns; negative if it is faster.
     pub offset_ns: f64,
     /// I/Os in it.
     pub count: usize,
@@ -43,6 +52,8 @@ pub enum Cause {
         /// One step, in ns.
         resolution_ns: u64,
     },
+    /// Neighbours in the order of issue are in the same band more often than chance has it: two speeds in time.
+    TwoSpeeds,
     /// The device moved bytes for others meanwhile.
     OtherIo,
     /// The late ones are the first of a pass.
@@ -69,6 +80,7 @@ impl Cause {
     pub fn word(self) -> &'static str {
         match self {
             Self::Clock { .. } => "steps of the clock",
+            Self::TwoSpeeds => "two speeds in time",
             Self::OtherIo => "other programs' I/O",
             Self::StartOfPass { .. } => "start of a pass",
             Self::MissedRevolution { .. } => "a missed revolution",
@@ -81,12 +93,23 @@ impl Cause {
 /// The bands of a cell and their cause.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LatencyBands {
-    /// By rising distance; never empty.
+    /// By rising offset; never empty.
     pub bands: Vec<LatencyBand>,
     /// Probability of samples this divided from a distribution with one mode.
     pub p_value: f64,
     /// What makes them.
     pub cause: Cause,
+    /// When the I/Os beside the main mode were issued, if they are [`Cause::TwoSpeeds`].
+    pub when: Option<Stretches>,
+}
+
+/// Stretches of time with the speed that is not that of the main mode.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stretches {
+    /// How many.
+    pub count: usize,
+    /// Begin and end of the longest one, in ns of I/O time of the cell.
+    pub longest_ns: (u64, u64),
 }
 
 /// Every I/O in the order in which it was made; a list per figure, since there may be a million of them.
@@ -119,23 +142,84 @@ pub(super) fn latency_bands(
         repeats: repeats(&lates),
     };
     let found = bands(late_ns, &options);
-    if found.bands.len() < 2 {
+    // What resembles its neighbours within a band too is a slow change and no band: so many samples say as much as one.
+    let rho = lag1(&within(late_ns, &found)).clamp(0.0, MAX_RHO);
+    let options = BandOptions { repeats: options.repeats * (1.0 + rho) / (1.0 - rho), ..options };
+    let found = if rho > 0.0 { bands(late_ns, &options) } else { found };
+    let main = *found.bands.iter().max_by_key(|band| band.count)?;
+    let beside: Vec<LatencyBand> = found
+        .bands
+        .iter()
+        .filter(|band| **band != main)
+        .map(|band| LatencyBand {
+            offset_ns: band.centre - main.centre,
+            count: band.count,
+            share: band.share,
+        })
+        .collect();
+    if beside.is_empty() {
         return None;
     }
-    let main = found.bands[0];
-    let offset_ns = |band: &Band| band.centre - main.centre;
-    let slower = found.bands[1..].iter();
-    let slower: Vec<LatencyBand> = slower
-        .map(|band| LatencyBand { offset_ns: offset_ns(band), count: band.count, share: band.share })
-        .collect();
     let resolution_ns = record.host.as_ref().map_or(0, |host| host.clock.resolution_ns);
     let is_clock = bands(&dithered(late_ns, resolution_ns as f64), &options).bands.len() < 2;
-    let cause = if is_clock {
-        Cause::Clock { resolution_ns }
-    } else {
-        cause(record, cell, &lates, &slower, f64::midpoint(main.high, found.bands[1].low))
+    let cause =
+        if is_clock { Cause::Clock { resolution_ns } } else { cause(record, cell, &lates, &beside, &main) };
+    // What goes from one band to the other in small steps is a slow change, with as many modes as chance gives it.
+    if cause == Cause::TwoSpeeds && !jumps(&lates, &beside, &main) {
+        return None;
+    }
+    let when = (cause == Cause::TwoSpeeds).then(|| stretches(cell, &lates, &main));
+    Some(LatencyBands { bands: beside, p_value: found.p_value, cause, when })
+}
+
+/// What each sample is off the centre of its band.
+fn within(late_ns: &[f64], found: &Bands) -> Vec<f64> {
+    let off = |&late_ns: &f64| {
+        let band = found.bands.partition_point(|band| band.high < late_ns).min(found.bands.len() - 1);
+        late_ns - found.bands[band].centre
     };
-    Some(LatencyBands { bands: slower, p_value: found.p_value, cause })
+    let off: Vec<f64> = if found.bands.is_empty() { Vec::new() } else { late_ns.iter().map(off).collect() };
+    let most = STRAY * rdsk_stats::mad(&off).unwrap_or(0.0);
+    off.into_iter().map(|off| off.clamp(-most, most)).collect()
+}
+
+/// Whether the latency jumps where one sample is beside the main mode and the next is not, or the other way round: by more
+/// than half the distance of the nearest band, in the median.
+fn jumps(lates: &Lates, beside: &[LatencyBand], main: &Band) -> bool {
+    let is_beside = beside_main(lates, main);
+    let steps: Vec<f64> = (1..is_beside.len())
+        .filter(|&index| is_beside[index] != is_beside[index - 1])
+        .map(|index| (lates.late_ns[index] - lates.late_ns[index - 1]).abs())
+        .collect();
+    let nearest = beside.iter().map(|band| band.offset_ns.abs()).fold(f64::INFINITY, f64::min);
+    median(&steps).is_some_and(|step| step > JUMP * nearest)
+}
+
+/// Whether each sample is beside the main mode, in the order of issue.
+fn beside_main(lates: &Lates, main: &Band) -> Vec<bool> {
+    lates.late_ns.iter().map(|late_ns| !(main.low..=main.high).contains(late_ns)).collect()
+}
+
+/// When the samples beside the main mode were issued.
+fn stretches(cell: &CellRecord, lates: &Lates, main: &Band) -> Stretches {
+    let mut ends_ns = Vec::with_capacity(lates.late_ns.len());
+    let mut now_ns = 0;
+    for &latency_ns in cell.result.points.iter().flat_map(|run| &run.latency_ns) {
+        now_ns += latency_ns;
+        ends_ns.push(now_ns);
+    }
+    let begin_ns =
+        |index: usize| if index == 0 { 0 } else { ends_ns.get(index - 1).copied().unwrap_or(now_ns) };
+    let mut all: Vec<(usize, usize)> = Vec::new();
+    for (index, _) in beside_main(lates, main).into_iter().enumerate().filter(|(_, is_beside)| *is_beside) {
+        match all.last_mut() {
+            Some((_, last)) if index - *last <= STRETCH + 1 => *last = index,
+            _ => all.push((index, index)),
+        }
+    }
+    let times = all.iter().map(|&(first, last)| (begin_ns(first), begin_ns(last + 1)));
+    let longest_ns = times.max_by_key(|(begin, end)| end - begin).unwrap_or((0, 0));
+    Stretches { count: all.len(), longest_ns }
 }
 
 /// The latency of the main mode at each position: a low quantile of all samples of its zone, which has one rate. It is a
@@ -200,44 +284,66 @@ fn repeats(lates: &Lates) -> f64 {
 }
 
 /// The first of the causes whose test holds.
-fn cause(record: &Record, cell: &CellRecord, lates: &Lates, bands: &[LatencyBand], limit_ns: f64) -> Cause {
-    if cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Disturbed) {
+fn cause(record: &Record, cell: &CellRecord, lates: &Lates, bands: &[LatencyBand], main: &Band) -> Cause {
+    let count = lates.late_ns.len();
+    let is_beside = beside_main(lates, main);
+    let beside: Vec<usize> = (0..count).filter(|&index| is_beside[index]).collect();
+    let late = bands.iter().all(|band| band.offset_ns > 0.0);
+    let share = share_at_start(lates, &beside);
+    if late && share >= START_SHARE && !is_disturbed(cell) {
+        return Cause::StartOfPass { share };
+    }
+    // Ascending positions are neighbours in time and on the disk, where one angle follows the other.
+    if cell.workload.pattern == Pattern::Sequential
+        && !is_disturbed(cell)
+        && let Some(revolution) = missed_revolution(record, cell, bands)
+    {
+        return revolution;
+    }
+    let member: Vec<f64> = is_beside.iter().map(|&is_beside| f64::from(u8::from(is_beside))).collect();
+    if lag1(&member) > 2.0 / (count as f64).sqrt() {
+        return Cause::TwoSpeeds;
+    }
+    if is_disturbed(cell) {
         return Cause::OtherIo;
     }
-    let count = lates.late_ns.len();
-    let slow: Vec<usize> = (0..count).filter(|&index| lates.late_ns[index] > limit_ns).collect();
+    if let Some(every) = period(&beside, count) {
+        return Cause::Periodic { every };
+    }
+    missed_revolution(record, cell, bands).unwrap_or(Cause::Unknown)
+}
+
+/// One revolution of a rotational disk, if the largest band is one off the main mode.
+fn missed_revolution(record: &Record, cell: &CellRecord, bands: &[LatencyBand]) -> Option<Cause> {
+    let band = bands.iter().max_by_key(|band| band.count).filter(|_| rotates(record, cell))?;
+    let off = |rpm: &f64| (band.offset_ns.abs() / (60e9 / rpm) - 1.0).abs();
+    let nearest = SPEEDS.iter().min_by(|left, right| off(left).total_cmp(&off(right)))?;
+    (off(nearest) <= NEAR).then_some(Cause::MissedRevolution { revolution_ns: 60e9 / nearest })
+}
+
+fn is_disturbed(cell: &CellRecord) -> bool {
+    cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Disturbed)
+}
+
+/// The share of these I/Os that are among the first of their pass.
+fn share_at_start(lates: &Lates, of: &[usize]) -> f64 {
     let mut begin = 0;
     let mut first = 0;
     for &length in &lates.passes {
         let starts = (length as f64 * START).max(1.0);
         let place = |&&index: &&usize| index >= begin && ((index - begin) as f64) < starts;
-        let of_pass = slow.partition_point(|&index| index < begin)..;
-        first += slow[of_pass].iter().take_while(|&&index| index < begin + length).filter(place).count();
+        let of_pass = of.partition_point(|&index| index < begin)..;
+        first += of[of_pass].iter().take_while(|&&index| index < begin + length).filter(place).count();
         begin += length;
     }
-    let share = first as f64 / slow.len().max(1) as f64;
-    if share >= START_SHARE {
-        return Cause::StartOfPass { share };
-    }
-    if let Some(every) = period(&slow, count) {
-        return Cause::Periodic { every };
-    }
-    let is_rotational = rotates(record, cell);
-    let largest = bands.iter().max_by_key(|band| band.count);
-    if let Some(band) = largest.filter(|_| is_rotational) {
-        let off = |rpm: &f64| (band.offset_ns / (60e9 / rpm) - 1.0).abs();
-        let nearest = SPEEDS.iter().min_by(|left, right| off(left).total_cmp(&off(right)));
-        if let Some(rpm) = nearest.filter(|rpm| off(rpm) <= NEAR) {
-            return Cause::MissedRevolution { revolution_ns: 60e9 / rpm };
-        }
-    }
-    Cause::Unknown
+    first as f64 / of.len().max(1) as f64
 }
 
-/// The number of I/Os from one late one to the next: the most frequent gap, if as many late ones as [`PERIODIC`] have
+/// The number of I/Os, at least two, from one late one to the next: the most frequent gap, if as many late ones as [`PERIODIC`] have
 /// another exactly that far on. One that is late for a reason of its own does not hide it, as it would among gaps.
 fn period(slow: &[usize], total: usize) -> Option<usize> {
-    let mut gaps: Vec<usize> = slow.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let mut gaps: Vec<usize> =
+        slow.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap >= 2).collect();
     gaps.sort_unstable();
     let most = gaps.chunk_by(|left, right| left == right).max_by_key(|same| same.len())?;
     let every = most[0];
@@ -266,6 +372,8 @@ mod tests {
         assert_eq!(period(&moved, 400), Some(10));
         let chance: Vec<usize> = (0..400).filter(|index| index * index % 97 < 10).collect();
         assert_eq!(period(&chance, 400), None);
+        // One late I/O right after another is a stretch of time and no period.
+        assert_eq!(period(&(40..90).collect::<Vec<usize>>(), 400), None);
         assert_eq!(period(&[3], 400), None);
         assert_eq!(period(&[], 0), None);
     }

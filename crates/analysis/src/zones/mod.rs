@@ -1,16 +1,20 @@
 //! What the latencies at chosen places say of a disk: the samples of each position, the zones of equal rate, the scatter,
-//! bands slower than the main mode, drift between the passes, and the time that was not spent in I/O. Derived from a
+//! bands beside the main mode, change over the passes, and the time that was not spent in I/O. Derived from a
 //! Record; the sentences are made elsewhere.
 
+mod halves;
 mod latency_bands;
+mod over_time;
 mod positions;
 
-pub use latency_bands::{Cause, FALSE_ALARM, LatencyBand, LatencyBands, MIN_SHARE};
+pub use latency_bands::{Cause, FALSE_ALARM, LatencyBand, LatencyBands, MIN_SHARE, Stretches};
+pub use over_time::{DRIFT_FALSE_ALARM, Drift, MIN_DRIFT};
 pub use positions::{Position, Zone, rotates};
+pub use rdsk_stats::{MIN_PASSES, PassShape};
 
-use positions::{Places, places};
+use positions::places;
 use rdsk_model::{CellRecord, Record};
-use rdsk_stats::{ChangeOptions, change_points, friedman_p_value, median};
+use rdsk_stats::{ChangeOptions, change_points, median};
 use std::cmp::Ordering;
 
 /// The part of the positions at either end that the outer and the inner rate are taken from.
@@ -19,6 +23,8 @@ const END_SHARE: usize = 10;
 pub const TIGHT: f64 = 0.05;
 /// What a median absolute deviation of normal scatter is multiplied with to be its standard deviation.
 const MAD_TO_DEVIATION: f64 = 1.4826;
+/// Correlation of the scatter of neighbouring I/Os from which on it comes from time.
+const IN_TIME: f64 = 0.3;
 /// Probability of a boundary if the rate is the same everywhere, for a whole curve.
 pub const BOUNDARY_FALSE_ALARM: f64 = 0.01;
 /// Rates nearer to each other than this are one zone.
@@ -27,26 +33,6 @@ pub const MIN_STEP: f64 = 0.01;
 const MIN_POSITIONS: usize = 3;
 /// Most boundaries; a slope has as many steps as one wants to see.
 const MAX_BOUNDARIES: usize = 31;
-/// Probability of passes that differ as much by chance, below which they are said to differ.
-pub const DRIFT_FALSE_ALARM: f64 = 0.001;
-/// Difference between the slowest and the fastest pass from which on it matters.
-pub const MIN_DRIFT: f64 = 0.02;
-
-/// Passes that differ.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Drift {
-    /// Probability of such a difference by chance (Friedman's test, positions as blocks).
-    pub p_value: f64,
-    /// The slowest pass, from 0.
-    pub slowest: usize,
-    /// Median over the positions of its latency against the position's median, less 1.
-    pub slowest_by: f64,
-    /// The fastest pass, from 0.
-    pub fastest: usize,
-    /// The same of it; negative.
-    pub fastest_by: f64,
-}
-
 /// A cell of `zones`, read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Zones {
@@ -61,15 +47,21 @@ pub struct Zones {
     pub inner_bytes_per_s: Option<f64>,
     /// Median rate over all positions.
     pub median_bytes_per_s: f64,
-    /// The zones, by offset; one if the rate is the same everywhere.
+    /// The zones, by offset; one if the rate is the same everywhere, or if its steps do not come back in both halves of the
+    /// passes.
     pub zones: Vec<Zone>,
     /// Scatter of a sample around the median of its position, as a share of it: the median absolute deviation, scaled as
     /// for normal scatter. `None` with fewer than two passes.
     pub scatter: Option<f64>,
-    /// Bands slower than the main mode; `None` if there are none.
+    /// How much the scatter of an I/O is that of the one before it, by the order of issue: the correlation of neighbours.
+    /// `None` with fewer than two passes.
+    pub scatter_in_time: Option<f64>,
+    /// Bands beside the main mode; `None` if there are none.
     pub latency_bands: Option<LatencyBands>,
-    /// A difference between the passes; `None` if there is none.
+    /// A change over the passes; `None` if there is none, or if there are too few passes.
     pub drift: Option<Drift>,
+    /// Standard deviation of the passes' levels, as a share; `None` with fewer than two complete passes.
+    pub pass_scatter: Option<f64>,
     /// Time between two I/Os that belongs to neither, per I/O, in ns.
     pub outside_ns: f64,
     /// The part of the measured time in which the device was busy; `None` if no counters reach it.
@@ -82,6 +74,11 @@ impl Zones {
     /// Whether its samples scatter so little, without bands, that one pass gives the rate.
     pub fn is_tight(&self) -> bool {
         self.latency_bands.is_none() && self.scatter.is_some_and(|scatter| scatter <= TIGHT)
+    }
+
+    /// Whether what scatters does so from time to time, and not from I/O to I/O: larger blocks would not help.
+    pub fn scatters_in_time(&self) -> bool {
+        self.scatter_in_time.is_some_and(|correlation| correlation >= IN_TIME)
     }
 
     /// Puts the one first that shows the zones of a target better: without bands, whose share shifts the medians; then of
@@ -99,7 +96,14 @@ pub(crate) fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
     let block_bytes = cell.workload.block_bytes;
     let rates: Vec<f64> = places.positions.iter().map(|position| position.bytes_per_s(block_bytes)).collect();
     let (outer, inner) = ends(cell, &places.positions, &rates);
-    let zones = steps(&places.positions, block_bytes);
+    let medians: Vec<f64> = places.positions.iter().map(|position| position.median_ns).collect();
+    let steps = zones_of(&places.positions, &medians, &cuts(&medians), block_bytes);
+    let latency_bands = latency_bands::latency_bands(record, cell, &places, &steps);
+    let zones = if halves::reappears(cell, &places) {
+        steps
+    } else {
+        zones_of(&places.positions, &medians, &[], block_bytes)
+    };
     let mut off: Vec<f64> = Vec::new();
     for (samples, position) in places.samples.iter().zip(&places.positions).filter(|(all, _)| all.len() > 1) {
         off.extend(samples.iter().map(|&latency_ns| (latency_ns as f64 / position.median_ns - 1.0).abs()));
@@ -110,8 +114,10 @@ pub(crate) fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
         inner_bytes_per_s: inner,
         median_bytes_per_s: median(&rates)?,
         scatter: median(&off).map(|deviation| deviation * MAD_TO_DEVIATION),
-        latency_bands: latency_bands::latency_bands(record, cell, &places, &zones),
-        drift: drift(cell, &places),
+        scatter_in_time: over_time::scatter(cell, &places),
+        latency_bands,
+        drift: over_time::drift(cell, &places),
+        pass_scatter: over_time::pass_scatter(cell, &places),
         outside_ns: outside_ns(cell)?,
         busy_share: cell.evidence.device.first().and_then(|device| crate::metrics::busy_share(cell, device)),
         passes: complete(cell).count(),
@@ -138,34 +144,44 @@ fn ends(cell: &CellRecord, positions: &[Position], rates: &[f64]) -> (Option<f64
     (over(&|offset| offset <= low), over(&|offset| offset >= high))
 }
 
-/// The zones: the medians of the positions are cut where they step, and the smallest steps are taken back as long as they
-/// are too small to matter.
-fn steps(positions: &[Position], block_bytes: u64) -> Vec<Zone> {
-    let medians: Vec<f64> = positions.iter().map(|position| position.median_ns).collect();
+/// Where the medians of the positions step; the smallest steps are taken back as long as they are too small to matter.
+fn cuts(medians: &[f64]) -> Vec<usize> {
     let options =
         ChangeOptions { false_alarm: BOUNDARY_FALSE_ALARM, min_samples: MIN_POSITIONS, most: MAX_BOUNDARIES };
-    let mut cuts: Vec<usize> = change_points(&medians, &options).iter().map(|step| step.index).collect();
-    let level = |from: usize, to: usize| median(&medians[from..to]).unwrap_or(1.0);
+    let mut cuts: Vec<usize> = change_points(medians, &options).iter().map(|step| step.index).collect();
     let size = |cuts: &[usize], at: usize| {
         let from = if at == 0 { 0 } else { cuts[at - 1] };
         let to = cuts.get(at + 1).copied().unwrap_or(medians.len());
-        (level(from, cuts[at]) / level(cuts[at], to)).ln().abs()
+        (level(&medians[from..cuts[at]]) / level(&medians[cuts[at]..to])).ln().abs()
     };
     loop {
         let smallest = (0..cuts.len()).map(|at| (size(&cuts, at), at)).min_by(|a, b| a.0.total_cmp(&b.0));
         match smallest {
             Some((step, at)) if step < MIN_STEP => drop(cuts.remove(at)),
-            _ => break,
+            _ => return cuts,
         }
     }
-    let ends: Vec<usize> = [0].into_iter().chain(cuts).chain([positions.len()]).collect();
-    ends.windows(2)
-        .map(|pair| Zone {
-            first: pair[0],
-            positions: pair[1] - pair[0],
-            begin_bytes: positions[pair[0]].offset_bytes,
-            end_bytes: positions[pair[1] - 1].offset_bytes + block_bytes,
-            bytes_per_s: block_bytes as f64 * 1e9 / level(pair[0], pair[1]),
+}
+
+/// First position of each zone and the one after its last.
+fn spans(cuts: &[usize], positions: usize) -> Vec<(usize, usize)> {
+    let ends: Vec<usize> = [0].into_iter().chain(cuts.iter().copied()).chain([positions]).collect();
+    ends.windows(2).map(|pair| (pair[0], pair[1])).collect()
+}
+
+fn level(medians: &[f64]) -> f64 {
+    median(medians).unwrap_or(1.0)
+}
+
+fn zones_of(positions: &[Position], medians: &[f64], cuts: &[usize], block_bytes: u64) -> Vec<Zone> {
+    spans(cuts, positions.len())
+        .into_iter()
+        .map(|(from, to)| Zone {
+            first: from,
+            positions: to - from,
+            begin_bytes: positions[from].offset_bytes,
+            end_bytes: positions[to - 1].offset_bytes + block_bytes,
+            bytes_per_s: block_bytes as f64 * 1e9 / level(&medians[from..to]),
         })
         .collect()
 }
@@ -174,25 +190,6 @@ fn steps(positions: &[Position], block_bytes: u64) -> Vec<Zone> {
 fn complete(cell: &CellRecord) -> impl Iterator<Item = &rdsk_model::PointRun> {
     let whole = cell.workload.points.as_ref().map_or(0, rdsk_model::Points::len);
     cell.result.points.iter().filter(move |run| run.order.len() == whole)
-}
-
-fn drift(cell: &CellRecord, places: &Places) -> Option<Drift> {
-    let passes: Vec<_> = complete(cell).collect();
-    let mut blocks = vec![vec![0.0; passes.len()]; places.positions.len()];
-    for (pass, run) in passes.iter().enumerate() {
-        for (&point, &latency_ns) in run.order.iter().zip(&run.latency_ns) {
-            let position = places.position_of.get(point as usize).copied().flatten()?;
-            blocks[position][pass] = latency_ns.max(1) as f64 / places.positions[position].median_ns;
-        }
-    }
-    let p_value = friedman_p_value(&blocks).filter(|p_value| *p_value <= DRIFT_FALSE_ALARM)?;
-    let level = |pass: usize| median(&blocks.iter().map(|row| row[pass]).collect::<Vec<f64>>());
-    let levels: Vec<f64> = (0..passes.len()).map(level).collect::<Option<_>>()?;
-    let slowest = (0..levels.len()).max_by(|&a, &b| levels[a].total_cmp(&levels[b]))?;
-    let fastest = (0..levels.len()).min_by(|&a, &b| levels[a].total_cmp(&levels[b]))?;
-    let (slowest_by, fastest_by) = (levels[slowest] - 1.0, levels[fastest] - 1.0);
-    let drift = Drift { p_value, slowest, slowest_by, fastest, fastest_by };
-    (levels[slowest] / levels[fastest] - 1.0 >= MIN_DRIFT).then_some(drift)
 }
 
 /// Elapsed time that no latency accounts for, per I/O.

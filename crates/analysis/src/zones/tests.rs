@@ -148,10 +148,18 @@ fn steps_of_a_coarse_clock_are_called_so() {
 }
 
 #[test]
-fn a_slower_pass_is_drift() {
+fn a_change_over_the_passes_is_drift_and_one_slow_pass_is_scatter() {
     let mut noise = SplitMix64::new(5);
-    let all = made(61, 4, |_, pass, _| noisy(&mut noise, if pass == 2 { 13 } else { 10 } * MS));
-    let drift = seen(&all).drift.unwrap();
-    assert_eq!(drift.slowest, 2);
-    assert!((drift.slowest_by - 0.3).abs() < 0.03 && drift.p_value < DRIFT_FALSE_ALARM, "{drift:?}");
+    let steps = made(61, 8, |_, pass, _| noisy(&mut noise, if pass >= 4 { 13 } else { 10 } * MS));
+    let drift = seen(&steps).drift.unwrap();
+    assert_eq!((drift.shape, drift.passes), (PassShape::Step(4), 8));
+    assert!((drift.slower_by - 0.3).abs() < 0.03 && drift.p_value < DRIFT_FALSE_ALARM, "{drift:?}");
+    let rises = made(61, 10, |_, pass, _| noisy(&mut noise, 10 * MS + u64::from(pass) * 222_222));
+    let drift = seen(&rises).drift.unwrap();
+    assert!(drift.shape == PassShape::Trend && (drift.slower_by - 0.2).abs() < 0.02, "{drift:?}");
+    let one = seen(&made(61, 8, |_, pass, _| noisy(&mut noise, if pass == 2 { 13 } else { 10 } * MS)));
+    assert_eq!(one.drift, None);
+    assert!((one.pass_scatter.unwrap() - 0.3 / 8_f64.sqrt()).abs() < 0.02, "{:?}", one.pass_scatter);
+    let few = made(61, 7, |_, pass, _| noisy(&mut noise, if pass >= 4 { 13 } else { 10 } * MS));
+    assert_eq!(seen(&few).drift, None, "seven passes");
 }

@@ -1,5 +1,5 @@
-//! `latency-bands`: the latencies at one position fall into bands, and what causes them. It names a cause only when a test
-//! shows it.
+//! `latency-bands`: the latencies at one position fall into bands, and what causes them; or they have two speeds in time. It
+//! names a cause only when a test shows it.
 
 use super::common::{cite, zones};
 use super::{Needs, Rule};
@@ -20,33 +20,29 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 
 fn finding(cause: Cause, seen: &[(&CellRecord, &LatencyBands)]) -> Finding {
     let (first, latency_bands) = &seen[0];
-    let late: f64 = latency_bands.bands.iter().map(|band| band.share).sum();
-    let largest = latency_bands.bands.iter().max_by_key(|band| band.count);
-    let offset = largest.map_or_else(String::new, |band| nanos(band.offset_ns));
+    let bands = &latency_bands.bands;
+    let beside: f64 = bands.iter().map(|band| band.share).sum();
+    let largest = bands.iter().max_by_key(|band| band.count);
+    let offset = largest.map_or_else(String::new, |band| by(band.offset_ns));
+    let share = rdsk_units::percent(beside);
     let text = format!(
-        "{} of the I/Os of {} are slower than the main mode, in {}{offset} later. {}",
-        rdsk_units::percent(late),
+        "The main mode has {} of the I/Os of {}; {share} are in {}{offset}. {}",
+        rdsk_units::percent(1.0 - beside),
         first.id,
-        match latency_bands.bands.len() {
+        match bands.len() {
             1 => "one band, ".to_owned(),
-            many => format!("{many} bands, most of them "),
+            many => format!("{many} other bands, most of them "),
         },
-        why(cause)
+        why(cause, latency_bands)
     );
-    // The main mode is the fastest, however few I/Os are in it.
-    let title = if late > 0.5 {
-        format!(
-            "only {} of the I/Os are not {offset} late: {}",
-            rdsk_units::percent(1.0 - late),
-            cause.word()
-        )
-    } else {
-        format!("{} of the I/Os are {offset} late: {}", rdsk_units::percent(late), cause.word())
+    let title = match cause {
+        Cause::TwoSpeeds => format!("two speeds in time: {share} of the I/Os are {offset}"),
+        _ => format!("{share} of the I/Os are {offset}: {}", cause.word()),
     };
     RULE.finding(title, text)
         .evidence(seen.iter().take(6).map(|(cell, latency_bands)| cited(cell, latency_bands)))
         .confidence(match cause {
-            Cause::Unknown => Confidence::Measured,
+            Cause::Unknown | Cause::TwoSpeeds => Confidence::Measured,
             _ => Confidence::Inferred,
         })
         .advice(advice(cause))
@@ -57,30 +53,44 @@ fn cited(cell: &CellRecord, latency_bands: &LatencyBands) -> String {
     let bands: Vec<String> = latency_bands
         .bands
         .iter()
-        .map(|band| format!("{} at +{}", rdsk_units::percent(band.share), nanos(band.offset_ns)))
+        .map(|band| format!("{} {}", rdsk_units::percent(band.share), by(band.offset_ns)))
         .collect();
-    cite(cell, "bands", format_args!("{} (p = {:.0e})", bands.join(", "), latency_bands.p_value))
+    cite(cell, "bands", format_args!("{} ({})", bands.join(", "), words::chance(latency_bands.p_value)))
+}
+
+/// `8.33 ms later`, `90.0 µs faster`.
+fn by(offset_ns: f64) -> String {
+    format!("{} {}", nanos(offset_ns.abs()), if offset_ns > 0.0 { "later" } else { "faster" })
 }
 
 fn nanos(ns: f64) -> String {
     words::nanos(metrics::whole(ns.round()))
 }
 
-fn why(cause: Cause) -> String {
+fn why(cause: Cause, latency_bands: &LatencyBands) -> String {
     match cause {
         Cause::Clock { resolution_ns } => format!(
             "They are an artefact of the clock, not of the disk: it advances in steps of {}, and adding noise of that size \
              removes the bands.",
             words::nanos(resolution_ns)
         ),
+        Cause::TwoSpeeds => latency_bands.when.map_or_else(String::new, |when| {
+            format!(
+                "The others came in {}, the longest from {} to {} of the I/O time. Neighbours in the order of issue have the same \
+                 speed more often than chance has it.",
+                words::plural(when.count as u64, "stretch").replace("stretchs", "stretches"),
+                words::nanos(when.longest_ns.0),
+                words::nanos(when.longest_ns.1)
+            )
+        }),
         Cause::OtherIo => "The device served other I/O at the same time, and these I/Os had to wait for it.".into(),
         Cause::StartOfPass { share } => format!(
             "{} of the late I/Os are among the first of a pass: an idle device takes time to resume.",
             rdsk_units::percent(share)
         ),
         Cause::MissedRevolution { revolution_ns } => format!(
-            "That is one revolution of the disk, {} at {:.0} rpm: the next block had already passed under the head when it was \
-             requested.",
+            "That is one revolution of the disk, {} at {:.0} rpm: for the slower ones, the next block had already passed under \
+             the head when it was requested.",
             nanos(revolution_ns),
             60e9 / revolution_ns
         ),
@@ -99,6 +109,9 @@ fn why(cause: Cause) -> String {
 fn advice(cause: Cause) -> &'static str {
     match cause {
         Cause::Clock { .. } => "trust the mean of many I/Os, not the bands; use larger blocks",
+        Cause::TwoSpeeds => {
+            "look for what came and went at these times (iostat -x 1, temperature, a neighbour on the same host); quote both speeds"
+        }
         Cause::OtherIo => "repeat the run when the device is idle",
         Cause::StartOfPass { .. } => "measure longer passes, or leave out the first I/Os of each",
         Cause::MissedRevolution { .. } => {
@@ -124,7 +137,9 @@ fn ordinal(number: usize) -> String {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
+    use rdsk_analysis::fixtures::rates::Noise;
     use rdsk_analysis::fixtures::zones::made;
+    use rdsk_stats::rng::SplitMix64;
 
     #[test]
     fn fires_on_a_band_and_not_on_one_line() {
@@ -132,11 +147,76 @@ mod tests {
         let banded = made(60, 10, |_, pass, number| 10_000_000 + u64::from(pass) * 9_000 + late(number));
         let finding = fires(RULE, &banded.0);
         assert!(finding.title.contains("10.0 %") || finding.title.contains("10 %"), "{}", finding.title);
+        assert!(finding.title.contains("are 3.00 ms later: periodic"), "{}", finding.title);
         assert!(finding.text.contains("Every 10th I/O"), "{}", finding.text);
+        assert!(finding.evidence[0].contains("p < 1e-4"), "{:?}", finding.evidence);
         silent(
             RULE,
             &made(60, 10, |place, pass, _| 10_000_000 + u64::from((place * 3 + pass) % 7) * 9_000).0,
         );
+    }
+
+    #[test]
+    fn the_largest_band_is_the_main_mode_even_if_it_is_slower() {
+        let mut rng = SplitMix64::new(2);
+        let fast = made(60, 10, |_, pass, _| {
+            10_000_000 + u64::from(pass) * 9_000 - if rng.uniform() < 0.2 { 3_000_000 } else { 0 }
+        });
+        let finding = fires(RULE, &fast.0);
+        assert!(finding.title.contains("2.99 ms faster: cause unknown"), "{}", finding.title);
+        assert!(finding.text.starts_with("The main mode has 8"), "{}", finding.text);
+    }
+
+    /// Latencies that change between two speeds a few times are not bands, and the page says when.
+    #[test]
+    fn two_speeds_in_time_are_called_so() {
+        let slow = |number: u32| (200..260).contains(&number) || (400..470).contains(&number);
+        let mut rng = SplitMix64::new(4);
+        let two = made(60, 10, |_, _, number| noisy(&mut rng, 10e6 + if slow(number) { 3e6 } else { 0.0 }));
+        let finding = fires(RULE, &two.0);
+        assert!(
+            finding.title.starts_with("two speeds in time: 21.7 % of the I/Os are 2.98 ms later"),
+            "{}",
+            finding.title
+        );
+        assert!(finding.text.contains("came in 2 stretches, the longest from 4."), "{}", finding.text);
+    }
+
+    fn noisy(rng: &mut SplitMix64, ns: f64) -> u64 {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and small")]
+        let ns = (ns * (1.0 + 0.02 * rng.normal()).max(0.2)) as u64;
+        ns
+    }
+
+    /// Ten passes over 40 positions, 200 times with each kind of noise in time that is no speed of its own.
+    #[test]
+    fn noise_has_no_bands_and_a_tenth_that_is_late_has() {
+        for kind in
+            [Noise::Independent, Noise::Autoregressive(0.9), Noise::Autoregressive(0.99), Noise::Flicker]
+        {
+            let alarms = (0..200).filter(|&seed| {
+                let noise = kind.windows(&mut SplitMix64::new(seed), 400, 0.1);
+                let record = made(40, 10, |_, _, number| {
+                    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
+                    let ns = (1e7 / noise[number as usize - 1].max(0.2)) as u64;
+                    ns
+                });
+                !(RULE.check)(&Analysis::of(&record.0)).is_empty()
+            });
+            let alarms = alarms.count();
+            assert!(alarms <= 4, "{kind:?}: {alarms} of 200");
+        }
+        let found = (0..200).filter(|&seed| {
+            let mut rng = SplitMix64::new(seed);
+            let record = made(40, 10, |_, _, _| {
+                let late = if rng.uniform() < 0.1 { 3e6 } else { 0.0 };
+                noisy(&mut rng, 10e6 + late)
+            });
+            let found = (RULE.check)(&Analysis::of(&record.0));
+            found.len() == 1 && found[0].title.contains("later: cause unknown")
+        });
+        let found = found.count();
+        assert!(found >= 180, "{found} of 200");
     }
 
     #[test]

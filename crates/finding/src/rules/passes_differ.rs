@@ -1,9 +1,10 @@
-//! `passes-differ`: the same positions took longer in one pass than in another. It cannot tell what changed.
+//! `passes-differ`: the same positions take longer from pass to pass, or from one pass on. It cannot tell what changed, and
+//! leaves passes that only scatter to the page.
 
 use super::common::{cite, zones};
 use super::{Needs, Rule};
-use rdsk_analysis::Analysis;
-use rdsk_analysis::zones::Drift;
+use rdsk_analysis::zones::{Drift, PassShape};
+use rdsk_analysis::{Analysis, words};
 use rdsk_model::{CellRecord, Finding, Severity};
 
 pub(super) const RULE: Rule = Rule::new("passes-differ", Severity::Uncertain, Needs::OwnTimes, check);
@@ -13,17 +14,19 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         zones(analysis).into_iter().filter_map(|(cell, zones)| Some((cell, zones.drift?))).collect();
     let most = drifts.iter().max_by(|left, right| size(&left.1).total_cmp(&size(&right.1)));
     let Some((cell, drift)) = most else { return Vec::new() };
+    let how = match drift.shape {
+        PassShape::Trend => "from the first pass to the last".to_owned(),
+        PassShape::Step(pass) => format!("from pass {} on", pass + 1),
+    };
     vec![RULE
             .finding(
-                format!("passes over the same positions differ by {}", rdsk_units::percent(size(drift))),
+                format!("passes over the same positions become {}", by(drift)),
                 format!(
-                    "Pass {} of {} took {} longer than the median at the same positions, pass {} took {} less. Heat, a cache that \
-                     filled or emptied, or other I/O on the device changed between them.",
-                    drift.slowest + 1,
+                    "The same positions of {} are {} {how}, of {} passes. Heat, a cache that filled or emptied, or other I/O on \
+                     the device changed between them.",
                     cell.id,
-                    rdsk_units::percent(drift.slowest_by),
-                    drift.fastest + 1,
-                    rdsk_units::percent(-drift.fastest_by),
+                    by(drift),
+                    drift.passes,
                 ),
             )
             .evidence(drifts.iter().take(6).map(|(cell, drift)| cited(cell, drift)))
@@ -32,33 +35,75 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 }
 
 fn size(drift: &Drift) -> f64 {
-    (1.0 + drift.slowest_by) / (1.0 + drift.fastest_by) - 1.0
+    drift.slower_by.abs()
+}
+
+/// `12 % slower`: by their time, so 50 % faster is half the time.
+fn by(drift: &Drift) -> String {
+    let word = if drift.slower_by > 0.0 { "slower" } else { "faster" };
+    format!("{} {word}", rdsk_units::percent(size(drift)))
 }
 
 fn cited(cell: &CellRecord, drift: &Drift) -> String {
-    let passes = format_args!(
-        "+{}, pass {} = -{} (p = {:.0e})",
-        rdsk_units::percent(drift.slowest_by),
-        drift.fastest + 1,
-        rdsk_units::percent(-drift.fastest_by),
-        drift.p_value
-    );
-    cite(cell, &format!("pass {}", drift.slowest + 1), passes)
+    let (name, test) = match drift.shape {
+        PassShape::Trend => ("trend over the passes".to_owned(), "Mann-Kendall"),
+        PassShape::Step(pass) => (format!("step before pass {}", pass + 1), "Student's t"),
+    };
+    let chance = words::chance(drift.p_value);
+    cite(cell, &name, format_args!("{} ({test}, {} passes, {chance})", by(drift), drift.passes))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
+    use rdsk_analysis::fixtures::rates::{NOISES, RUN_WINDOWS};
     use rdsk_analysis::fixtures::zones::made;
+    use rdsk_stats::rng::SplitMix64;
 
     #[test]
-    fn fires_on_a_slow_pass_and_not_on_equal_ones() {
+    fn fires_on_passes_that_become_slower_and_not_on_a_slow_one_equal_ones_or_few() {
         let wobble = |place: u32, pass: u32| u64::from((place * 5 + pass * 3) % 11) * 10_000;
-        let slow = |pass: u32| if pass == 1 { 2_000_000 } else { 0 };
-        let finding =
-            fires(RULE, &made(60, 4, |place, pass, _| 10_000_000 + wobble(place, pass) + slow(pass)).0);
-        assert!(finding.text.starts_with("Pass 2 of "), "{}", finding.text);
-        silent(RULE, &made(60, 4, |place, pass, _| 10_000_000 + wobble(place, pass)).0);
+        let slow = |pass: u32| if pass >= 4 { 2_000_000 } else { 0 };
+        let of = |passes: u32, late: &dyn Fn(u32) -> u64| {
+            made(60, passes, |place, pass, _| 10_000_000 + wobble(place, pass) + late(pass)).0
+        };
+        let finding = fires(RULE, &of(8, &slow));
+        assert!(finding.text.contains("slower from pass 5 on, of 8 passes"), "{}", finding.text);
+        assert!(finding.evidence[0].contains("p < 1e-4"), "{:?}", finding.evidence);
+        let finding = fires(RULE, &of(10, &|pass| u64::from(pass) * 200_000));
+        assert!(finding.text.contains("from the first pass to the last"), "{}", finding.text);
+        silent(RULE, &of(8, &|pass| if pass == 1 { 2_000_000 } else { 0 }));
+        silent(RULE, &of(8, &|_| 0));
+        silent(RULE, &of(7, &slow));
+    }
+
+    /// Two hundred runs of ten passes over each kind of noise in time, all positions of a moment alike.
+    #[test]
+    fn stationary_noise_is_no_difference_and_a_drift_of_a_fifth_is_found() {
+        let run = |noise: &[f64], drift: f64| {
+            made(40, 10, |_, pass, number| {
+                let at = (number as usize - 1) * noise.len() / 400;
+                let late = 1.0 + drift * f64::from(pass) / 9.0;
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "positive and small"
+                )]
+                let ns = (1e7 * late / noise[at].max(0.2)) as u64;
+                ns
+            })
+            .0
+        };
+        let told = |record: &rdsk_model::Record| !(RULE.check)(&Analysis::of(record)).is_empty();
+        let of = |seed: u64, kind: rdsk_analysis::fixtures::rates::Noise, sigma: f64| {
+            kind.windows(&mut SplitMix64::new(seed), RUN_WINDOWS, sigma)
+        };
+        for kind in NOISES {
+            let alarms = (0..200).filter(|&seed| told(&run(&of(seed, kind, 0.1), 0.0))).count();
+            assert!(alarms <= 4, "{kind:?}: {alarms} of 200");
+        }
+        let found = (0..200).filter(|&seed| told(&run(&of(seed, NOISES[1], 0.05), 0.2))).count();
+        assert!(found >= 180, "{found} of 200");
     }
 }

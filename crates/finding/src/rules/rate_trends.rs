@@ -1,5 +1,5 @@
-//! `drift`: the second half of a cell ran at another rate than the first; a sudden fall is left to `slows-down` and
-//! `write-cache-full`. `slow-start`: the first part was slower than the steady rest.
+//! `drift`: the rate of a cell changes within all of its visits alike, or steadily from visit to visit; a sudden fall is left
+//! to `slows-down` and `write-cache-full`. `slow-start`: the first part of every visit was slower than its steady rest.
 
 use super::common::{cells, cite};
 use super::{Needs, Rule};
@@ -9,60 +9,116 @@ use rdsk_model::{CellRecord, Severity};
 
 pub(super) const DRIFT: Rule = Rule::new("drift", Severity::Uncertain, Needs::OwnTimes, |analysis| {
     let cells = cells(analysis, |cell| {
-        matches!(analysis.trend(cell), Some(Trend::Drift { .. })) && analysis.level_shifts(cell).is_empty()
+        matches!(shape(analysis, cell), Some(Trend::WithinVisits | Trend::OverVisits))
+            && analysis.level_shifts(cell).is_empty()
     });
-    let text = "Every part of the second half is faster, or every part slower, than the first half, and the means differ by \
-                more than 20 %. Heat, a full cache, other I/O on the device or another part of the disk can cause this.";
+    let text = "The rate rises or falls by at least 10 %, either within every visit of the cell or steadily from its first visit \
+                to its last. Heat, a cache that fills, other I/O on the device or another part of the disk can cause this.";
     let advice = "run longer with --budget and look at the rate over time; quote the rate of the last part";
     DRIFT.about_any(&cells, "the rate changed over time", text, |cell| parts(analysis, cell), advice)
 });
 
 pub(super) const SLOW_START: Rule = Rule::new("slow-start", Severity::Cause, Needs::OwnTimes, |analysis| {
-    let cells = cells(analysis, |cell| matches!(analysis.trend(cell), Some(Trend::LowStart { .. })));
-    let text = "The first quarter of the measured windows was slower than the rest, which held steady: a device that wakes \
-                up or a cache that fills looks like this.";
+    let cells = cells(analysis, |cell| shape(analysis, cell) == Some(Trend::LowStart));
+    let text = "In all visits the first quarter was slower than the rest, which held steady: a device that wakes up or a cache \
+                that fills looks like this.";
     let advice = "give more --budget, so that the start weighs less in the mean";
     SLOW_START.about_any(&cells, "slower at the start", text, |cell| parts(analysis, cell), advice)
 });
 
+fn shape(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<Trend> {
+    analysis.trend(cell).map(|found| found.shape)
+}
+
 /// The rates of the two parts that differ.
 fn parts(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
-    let (first, early, second, late) = match analysis.trend(cell) {
-        Some(Trend::Drift { first, second }) => ("first half", first, "second half", second),
-        Some(Trend::LowStart { first, rest }) => ("first quarter", first, "the rest", rest),
-        None => return cite(cell, "windows", "steady"),
+    let Some(found) = analysis.trend(cell) else { return cite(cell, "windows", "steady") };
+    let (early, late) = match found.shape {
+        Trend::WithinVisits => ("first third of each visit", "last third"),
+        Trend::OverVisits => ("first visit", "last visit"),
+        Trend::LowStart => ("first quarter of each visit", "the rest"),
     };
-    let rates = format!("{}, {second} = {}", words::rate(early.mean), words::rate(late.mean));
-    cite(cell, &format!("{first} of the windows"), rates)
+    let rates = format!(
+        "{}, {late} = {} ({} visits, {})",
+        words::rate(found.early),
+        words::rate(found.late),
+        found.visits,
+        words::chance(found.p_value)
+    );
+    cite(cell, early, rates)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
-    use rdsk_analysis::fixtures::rates::rippled;
+    use crate::fixtures::{disk, record};
+    use rdsk_analysis::fixtures::rates::{NOISES, RUN_WINDOWS, laid_out, noisy_rates, six_visits};
+    use rdsk_model::{Op, Record};
+    use rdsk_stats::rng::SplitMix64;
+
+    /// Six visits that all have this course, in noise of 5 %.
+    fn six(course: impl Fn(f64) -> f64) -> Record {
+        let mut noise = SplitMix64::new(11);
+        let visits: Vec<Vec<f64>> = (0..6).map(|_| noisy_rates(&mut noise, &course, 60, 0.05, 0.2)).collect();
+        record(vec![disk()], vec![laid_out("w", Op::Read, &visits)])
+    }
 
     #[test]
-    fn fires_on_halves_that_differ_without_a_sudden_fall_only() {
-        let rises = fires(DRIFT, &rippled(&[[6.0; 50].as_slice(), &[10.0; 50]].concat()));
-        assert!(rises.evidence[0].contains("second half = 100"), "{:?}", rises.evidence);
-        let slope: Vec<f64> = (0..100).map(|index| 10.0 - f64::from(index) * 0.06).collect();
-        let sinks = fires(DRIFT, &rippled(&slope));
-        assert!(sinks.evidence[0].contains("second half = 55"), "{:?}", sinks.evidence);
-        silent(DRIFT, &rippled(&[[10.0; 50].as_slice(), &[6.0; 50]].concat()));
-        silent(DRIFT, &rippled(&[10.0; 100]));
-        silent(DRIFT, &rippled(&[[4.0; 25].as_slice(), &[10.0; 75]].concat()));
+    fn fires_on_visits_that_all_change_without_a_sudden_fall_only() {
+        let rises = fires(DRIFT, &six(|x| if x < 0.5 { 60.0 } else { 100.0 }));
+        assert!(rises.evidence[0].contains("last third = 99.9"), "{:?}", rises.evidence);
+        assert!(rises.evidence[0].contains("6 visits, p < 1e-4"), "{:?}", rises.evidence);
+        let sinks = fires(DRIFT, &six(|x| 100.0 * (1.0 - 0.5 * x)));
+        assert!(sinks.evidence[0].contains("last third = 58"), "{:?}", sinks.evidence);
+        silent(DRIFT, &six(|x| if x < 0.5 { 100.0 } else { 50.0 }));
+        silent(DRIFT, &six(|_| 100.0));
+        silent(DRIFT, &six(|x| if x < 0.25 { 40.0 } else { 100.0 }));
     }
 
     #[test]
     fn fires_on_a_slow_first_quarter_only() {
-        let finding = fires(SLOW_START, &rippled(&[[4.0; 25].as_slice(), &[10.0; 75]].concat()));
-        assert!(
-            finding.evidence[0].contains("w: first quarter of the windows = 4"),
-            "{:?}",
-            finding.evidence
-        );
-        silent(SLOW_START, &rippled(&[10.0; 100]));
-        silent(SLOW_START, &rippled(&[[10.0; 50].as_slice(), &[6.0; 50]].concat()));
+        let finding = fires(SLOW_START, &six(|x| if x < 0.25 { 40.0 } else { 100.0 }));
+        assert!(finding.evidence[0].contains("w: first quarter of each visit = 4"), "{:?}", finding.evidence);
+        silent(SLOW_START, &six(|_| 100.0));
+        silent(SLOW_START, &six(|x| if x < 0.5 { 100.0 } else { 60.0 }));
+    }
+
+    /// Four cells of a run of 60 s that share their moments, 200 runs of each kind of noise.
+    #[test]
+    fn stationary_noise_starts_neither_and_a_drift_of_a_fifth_is_found() {
+        let run = |courses: &[Vec<f64>]| {
+            let cells = courses.iter().enumerate();
+            record(
+                vec![disk()],
+                cells
+                    .map(|(index, course)| laid_out(&format!("c{index}"), Op::Read, &six_visits(course)))
+                    .collect(),
+            )
+        };
+        let told = |record: &Record| {
+            let analysis = Analysis::of(record);
+            !(DRIFT.check)(&analysis).is_empty() || !(SLOW_START.check)(&analysis).is_empty()
+        };
+        let scaled = |rates: Vec<f64>| -> Vec<f64> { rates.iter().map(|rate| 100.0 * rate).collect() };
+        for kind in NOISES {
+            let alarms = (0..200).filter(|&seed| {
+                let mut rng = SplitMix64::new(seed);
+                let courses: Vec<Vec<f64>> =
+                    (0..4).map(|_| scaled(kind.windows(&mut rng, RUN_WINDOWS, 0.15))).collect();
+                told(&run(&courses))
+            });
+            let alarms = alarms.count();
+            assert!(alarms <= 4, "{kind:?}: {alarms} of 200");
+        }
+        let found = (0..200).filter(|&seed| {
+            let mut rng = SplitMix64::new(seed);
+            let courses: Vec<Vec<f64>> = (0..4)
+                .map(|_| noisy_rates(&mut rng, |x| 100.0 * (1.0 - 0.2 * x), RUN_WINDOWS, 0.05, 0.5))
+                .collect();
+            told(&run(&courses))
+        });
+        let found = found.count();
+        assert!(found >= 180, "{found} of 200");
     }
 }

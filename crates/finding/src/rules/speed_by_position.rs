@@ -1,4 +1,5 @@
-//! `speed-by-position`: the rate changes along the target. It is silent on a target that is equally fast everywhere.
+//! `speed-by-position`: the rate changes along the target, in both halves of the passes. It is silent on a target that is
+//! equally fast everywhere, or whose zones do not come back.
 
 use super::common::cite;
 use super::{Needs, Rule};
@@ -28,12 +29,16 @@ fn of_disk(analysis: &Analysis<'_>, read: &[(&CellRecord, &Zones)]) -> Option<Fi
     let (cell, zones) = read.iter().min_by(|left, right| left.1.by_clearness(right.1))?;
     let (fast, slow) = (extreme(zones, f64::total_cmp), extreme(zones, |a, b| b.total_cmp(a)));
     let text = format!(
-        "The positions fall into {} zones whose rates step by at least 1 %: from {} at {} to {} at {}. {}",
+        "The positions fall into {} zones whose rates step by at least 1 %: from {} at {} to {} at {}. {} {}",
         zones.zones.len(),
         words::rate(fast.bytes_per_s),
         words::bytes(fast.begin_bytes),
         words::rate(slow.bytes_per_s),
         words::bytes(slow.begin_bytes),
+        match zones.passes {
+            0 | 1 => "With one pass only, a change with time looks the same.",
+            _ => "Both halves of the passes show it.",
+        },
         if rdsk_analysis::zones::rotates(analysis, cell) {
             "A rotational disk has more sectors on its outer tracks, and every track takes the same time."
         } else {
@@ -41,6 +46,8 @@ fn of_disk(analysis: &Analysis<'_>, read: &[(&CellRecord, &Zones)]) -> Option<Fi
              too."
         }
     );
+    let again =
+        if zones.passes < 2 { "; repeat with --runs 4 to tell it from a change with time" } else { "" };
     let finding = RULE
         .finding(
             format!("speed depends on the position: {} between its zones", words::times(ratio(zones))),
@@ -49,11 +56,11 @@ fn of_disk(analysis: &Analysis<'_>, read: &[(&CellRecord, &Zones)]) -> Option<Fi
         .evidence(read.iter().take(4).map(|(cell, zones)| cited(cell, zones)))
         .advice(match fast.first {
             0 => format!(
-                "quote the rate with its position; put data that must be fast into the first {}",
+                "quote the rate with its position; put data that must be fast into the first {}{again}",
                 words::bytes(fast.end_bytes)
             ),
             _ => format!(
-                "quote the rate with its position; put data that must be fast between {} and {}",
+                "quote the rate with its position; put data that must be fast between {} and {}{again}",
                 words::bytes(fast.begin_bytes),
                 words::bytes(fast.end_bytes)
             ),
@@ -93,7 +100,48 @@ fn ratio(zones: &Zones) -> f64 {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
+    use rdsk_analysis::fixtures::rates::{NOISES, RUN_WINDOWS};
     use rdsk_analysis::fixtures::zones::made;
+    use rdsk_model::Record;
+    use rdsk_stats::rng::SplitMix64;
+
+    /// A step of 10 % among 40 positions, and none, in 200 runs each of six passes over noise in time.
+    #[test]
+    fn noise_of_time_has_no_zones_and_a_step_of_a_tenth_is_found() {
+        let run = |noise: &[f64], step: f64, passes: u32| {
+            made(40, passes, |place, _, number| {
+                let at = (number as usize - 1) * noise.len() / (40 * passes as usize);
+                let slower = if place >= 20 { 1.0 + step } else { 1.0 };
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "positive and small"
+                )]
+                let ns = (1e7 * slower / noise[at].max(0.2)) as u64;
+                ns
+            })
+            .0
+        };
+        let told = |record: &Record| !(RULE.check)(&Analysis::of(record)).is_empty();
+        for (index, kind) in NOISES.into_iter().enumerate() {
+            let of = |seed: u64, sigma: f64| kind.windows(&mut SplitMix64::new(seed), RUN_WINDOWS, sigma);
+            let alarms = (0..200).filter(|&seed| told(&run(&of(seed, 0.1), 0.0, 6))).count();
+            assert!(alarms <= 4, "{kind:?}: {alarms} of 200");
+            if index < 2 {
+                let found = (0..200).filter(|&seed| told(&run(&of(seed, 0.05), 0.1, 6))).count();
+                assert!(found >= 180, "{kind:?}: {found} of 200");
+            }
+        }
+    }
+
+    #[test]
+    fn one_pass_is_not_told_from_time_and_a_pattern_of_one_half_is_none() {
+        let steps = |place: u32| 10_000_000 + 5_000_000 * u64::from(place / 20);
+        let one = fires(RULE, &made(60, 1, |place, _, _| steps(place)).0);
+        assert!(one.text.contains("one pass only, a change"), "{}", one.text);
+        silent(RULE, &made(60, 4, |place, pass, _| if pass < 3 { 10_000_000 } else { steps(place) }).0);
+        silent(RULE, &made(60, 2, |place, pass, _| steps(if pass == 0 { place } else { 59 - place })).0);
+    }
 
     #[test]
     fn fires_where_the_rate_steps_and_not_where_it_is_the_same() {

@@ -212,7 +212,7 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{disk, record, with};
-    use rdsk_analysis::fixtures::rates::{laid_out, noisy_rates, steady};
+    use rdsk_analysis::fixtures::rates::{NOISES, RUN_WINDOWS, laid_out, noisy_rates, steady};
     use rdsk_model::{IoPath, Op};
     use rdsk_stats::rng::SplitMix64;
 
@@ -317,6 +317,38 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Three cells that take turns of 3 s over 60 s: noise that is stationary, and a stall of 1 s in every 9.4 s, 200 runs
+    /// each.
+    #[test]
+    fn a_run_over_stationary_noise_has_no_stalls_and_one_second_in_ten_is_found() {
+        let told = |course: &[f64]| {
+            let cell = |turn: usize| {
+                let visits: Vec<Vec<f64>> =
+                    (0..6).map(|round| course[round * 200 + turn * 66..][..60].to_vec()).collect();
+                waited(laid_out(&format!("c{turn}"), Op::Read, &visits), 1.0)
+            };
+            !(RULE.check)(&Analysis::of(&record(vec![disk()], (0..3).map(cell).collect()))).is_empty()
+        };
+        for kind in NOISES {
+            let rates = |seed: u64| kind.windows(&mut SplitMix64::new(seed), RUN_WINDOWS, 0.15);
+            let alarms =
+                (0..200).filter(|&seed| told(&rates(seed).iter().map(|x| 100.0 * x).collect::<Vec<_>>()));
+            let alarms = alarms.count();
+            assert!(alarms <= 4, "{kind:?}: {alarms} of 200");
+        }
+        let found = (0..200).filter(|&seed| {
+            let mut rng = SplitMix64::new(seed);
+            let noise = NOISES[1].windows(&mut rng, RUN_WINDOWS, 0.1);
+            // A round of the cells takes 10 s; were the period the same, each would meet the stall alike or not at all.
+            let (begin, period) = (rng.uniform() * 200.0, 187.0);
+            let stalls = |at: usize| (at as f64 + begin) % period < 20.0;
+            let rates = noise.iter().enumerate().map(|(at, x)| if stalls(at) { 0.0 } else { 100.0 * x });
+            told(&rates.collect::<Vec<f64>>())
+        });
+        let found = found.count();
+        assert!(found >= 180, "{found} of 200");
     }
 
     #[test]

@@ -1,0 +1,67 @@
+//! What time does to a cell of `zones`: a change over its passes, and scatter that lasts from one I/O to the next. A pass is
+//! one sample, since its positions share their moment.
+
+use super::complete;
+use super::positions::Places;
+use rdsk_model::{CellRecord, PointRun};
+use rdsk_stats::{PassShape, lag1, mad, median, pass_change, stddev};
+
+/// Probability of passes that change as much by chance, below which they are said to differ.
+pub const DRIFT_FALSE_ALARM: f64 = 0.001;
+/// Change of the latency over the passes from which on it matters.
+pub const MIN_DRIFT: f64 = 0.02;
+/// What a median absolute deviation is multiplied with, at most, to be a sample that is no stray one.
+const STRAY: f64 = 4.5;
+
+/// Passes that differ.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drift {
+    /// A trend from the first pass to the last, or a step between two.
+    pub shape: PassShape,
+    /// Probability of such a change by chance: Mann and Kendall's for a trend, Student's for a step.
+    pub p_value: f64,
+    /// How much longer the I/Os take at the end, as a share; negative if they became faster.
+    pub slower_by: f64,
+    /// Complete passes.
+    pub passes: usize,
+}
+
+/// The change over at least eight complete passes.
+pub(super) fn drift(cell: &CellRecord, places: &Places) -> Option<Drift> {
+    let levels: Vec<f64> = levels(cell, places)?.into_iter().map(f64::ln).collect();
+    let change = pass_change(&levels, DRIFT_FALSE_ALARM)?;
+    let slower_by = change.by.exp() - 1.0;
+    let drift = Drift { shape: change.shape, p_value: change.p_value, slower_by, passes: levels.len() };
+    (change.by.abs() >= MIN_DRIFT).then_some(drift)
+}
+
+/// Standard deviation of the complete passes' levels.
+pub(super) fn pass_scatter(cell: &CellRecord, places: &Places) -> Option<f64> {
+    stddev(&levels(cell, places)?)
+}
+
+/// Of each complete pass the median over the positions of its latency against the position's median.
+fn levels(cell: &CellRecord, places: &Places) -> Option<Vec<f64>> {
+    complete(cell).map(|run| median(&ratios(run, places))).collect()
+}
+
+fn ratios(run: &PointRun, places: &Places) -> Vec<f64> {
+    let position = |point: u32| places.position_of.get(point as usize).copied().flatten();
+    let both = run.order.iter().zip(&run.latency_ns);
+    both.filter_map(|(&point, &ns)| Some(ns.max(1) as f64 / places.positions[position(point)?].median_ns))
+        .collect()
+}
+
+/// The correlation of the scatter of neighbouring I/Os, by the order of issue. Stray ones are cut down, so that one late I/O
+/// neither makes nor hides it.
+pub(super) fn scatter(cell: &CellRecord, places: &Places) -> Option<f64> {
+    if cell.result.points.len() < 2 {
+        return None;
+    }
+    let off: Vec<f64> = cell.result.points.iter().flat_map(|run| ratios(run, places)).map(f64::ln).collect();
+    let most = STRAY * mad(&off)?;
+    let clipped: Vec<f64> = off.iter().map(|off| off.clamp(-most, most)).collect();
+    let correlation = lag1(&clipped);
+    // Below this, chance makes as much.
+    Some(if correlation > 2.0 / (off.len() as f64).sqrt() { correlation } else { 0.0 })
+}
