@@ -186,7 +186,7 @@ fn wrong_names_texts_and_figures_are_usage_errors_with_line_key_and_reason() {
 /// What a command prints.
 fn page(words: &[&dyn AsRef<OsStr>]) -> cli::Run {
     let mut command = cli::rdsk(env!("CARGO_BIN_EXE_rdsk"));
-    command.args(words.iter().map(|word| word.as_ref()));
+    command.args(words.iter().map(AsRef::as_ref));
     cli::run(command, LONG)
 }
 
