@@ -2,7 +2,6 @@
 //! issues nothing.
 
 use crate::overlap::{is_most, overlap_of, windows_of};
-use crate::stopping::MIN_RUN_NS;
 use rdsk_engine::{Ended, Prepared, Run, Settled};
 use rdsk_model::{
     Cell, ColdCheck, CpuTime, EngineKind, Estimate, Extent, IoError, IoPath, Issuing, Op, Overlap, PageCache,
@@ -62,13 +61,6 @@ pub(crate) struct CellTotals {
 }
 
 impl CellTotals {
-    /// The time for the I/O of the next visit, which has so much left of its slice: as long as the first visit's, and at
-    /// least a quarter of the slice, however long the preparation took.
-    pub(crate) fn run_ns(&mut self, left_ns: u64, slice_ns: u64) -> u64 {
-        let run_ns = left_ns.max(slice_ns / 4).max(MIN_RUN_NS);
-        run_ns.min(*self.first_run_ns.get_or_insert(run_ns))
-    }
-
     pub(crate) fn add_visit(&mut self, extent: Extent, prepared: &Prepared, run: &Run, settled: &Settled) {
         let before_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
         let overlap = overlap_of(run);

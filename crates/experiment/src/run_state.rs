@@ -13,6 +13,15 @@ const MAX_FAILURES_IN_A_ROW: u32 = 3;
 /// A flush that takes this long is noted if the budget ends meanwhile.
 const LONG_FLUSH_NS: u64 = 1_000_000_000;
 
+/// The time of one turn.
+#[derive(Clone, Copy)]
+pub(crate) struct Slice {
+    /// In which visits may begin.
+    pub(crate) ns: u64,
+    /// In which the first visit must end; more than `ns` for passes, which are worth nothing unless they are whole.
+    pub(crate) limit_ns: u64,
+}
+
 pub(crate) struct RunState {
     pub(crate) totals: Vec<CellTotals>,
     /// Time that each cell was given so far.

@@ -6,9 +6,8 @@ use crate::cell_totals::{CellTotals, add_new};
 use crate::registry::question;
 use crate::resume::continued;
 use crate::run_outcome::{RunOutcome, first_problem};
-use crate::run_state::RunState;
-use crate::schedule::Slice;
-use crate::stopping::{StopPolicy, cache_check, is_enough, limits, next_ops, window_ns};
+use crate::run_state::{RunState, Slice};
+use crate::stopping::{StopPolicy, cache_check, is_enough, limits, next_ops, run_ns, window_ns};
 use rdsk_engine::{Ended, Engine, EngineError, Job, Limits, Prepared, Run, Settled};
 use rdsk_model::{
     Cell, CellRecord, Clock, Event, Evidence, Extent, MemberCounters, Plan, StopFlag, Target, Watch,
@@ -150,7 +149,7 @@ impl Runner<'_> {
         let mut policy = StopPolicy {
             id: &cell.id,
             watch: self.watch,
-            run_ns: totals.run_ns(until_ns.saturating_sub(now_ns), slice_ns),
+            run_ns: run_ns(totals, until_ns.saturating_sub(now_ns), slice_ns),
             left_ns: state.deadline_ns.saturating_sub(now_ns),
             last: (0, 0, 0),
         };

@@ -2,7 +2,7 @@
 //! further rounds over the groups of cells whose figures are least precise, in the time that is left. It opens nothing and
 //! measures nothing.
 
-use crate::run_state::RunState;
+use crate::run_state::{RunState, Slice};
 use crate::runner::Runner;
 use crate::stopping::MIN_RUN_NS;
 use rdsk_model::plan::turned;
@@ -10,15 +10,6 @@ use rdsk_model::{Cell, Extent};
 
 /// The part of the budget for the rounds of the plan; the rest goes where precision is missing.
 pub(crate) const FIRST_ROUNDS_SHARE: f64 = 0.5;
-
-/// The time of one turn.
-#[derive(Clone, Copy)]
-pub(crate) struct Slice {
-    /// In which visits may begin.
-    pub(crate) ns: u64,
-    /// In which the first visit must end; more than `ns` for passes, which are worth nothing unless they are whole.
-    pub(crate) limit_ns: u64,
-}
 
 impl Runner<'_> {
     /// The rounds of the plan. A group whose passes take longer than its part of the budget has fewer, all cells alike.

@@ -66,6 +66,13 @@ pub(crate) fn limits(cell: &Cell, ops: Option<u64>, left_ns: u64, stable_rate: O
     Limits { max_bytes, max_ops: ops, max_elapsed_ns: left_ns.max(MIN_RUN_NS) }
 }
 
+/// The time for the I/O of the next visit, which has so much left of its slice: as long as the first visit's, and at least a
+/// quarter of the slice, however long the preparation took.
+pub(crate) fn run_ns(totals: &mut CellTotals, left_ns: u64, slice_ns: u64) -> u64 {
+    let run_ns = left_ns.max(slice_ns / 4).max(MIN_RUN_NS);
+    run_ns.min(*totals.first_run_ns.get_or_insert(run_ns))
+}
+
 /// Whether a cell needs no further visit in this slice.
 pub(crate) fn is_enough(cell: &Cell, ended: Ended) -> bool {
     match cell.extent {
