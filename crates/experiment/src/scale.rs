@@ -13,7 +13,7 @@ const STREAMS: [u32; 3] = [1, 3, 10];
 /// The report's pause between two starts.
 const STAGGER_NS: u64 = 5_000_000_000;
 /// The pause where time is free: streams that start long before the others distort their shares.
-const FREE_STAGGER_NS: u64 = 100_000_000;
+const FREE_STAGGER_NS: u64 = 5_000_000;
 /// Block sizes and stream counts in a whole run.
 const SIZES_IN_RUN: [u64; 2] = [64 << 10, 1 << 20];
 const STREAMS_IN_RUN: [u32; 2] = [1, 4];
@@ -105,7 +105,7 @@ fn grid(context: &PlanContext<'_>) -> Grid {
         if in_run { (&SIZES_IN_RUN[..], &STREAMS_IN_RUN[..]) } else { (&SIZES[..], &STREAMS[..]) };
     let sizes = options.block_bytes.clone().unwrap_or_else(|| sizes.to_vec());
     let streams = options.stream_counts.clone().unwrap_or_else(|| streams.to_vec());
-    let default_stagger_ns = match (in_run, context.is_time_free()) {
+    let default_stagger_ns = match (in_run, context.is_time_free() && options.pass_bytes.is_none()) {
         (true, _) => 0,
         (false, true) => FREE_STAGGER_NS,
         (false, false) => STAGGER_NS,
