@@ -68,9 +68,14 @@ impl Runner<'_> {
     }
 
     /// Whether another turn of all cells of a group, the first of the turns left in a round, fits into the group's part of
-    /// the time left. Only passes are skipped where it does not: they cannot be shorter.
+    /// the time left. Only passes are skipped where it does not, since they cannot be shorter; where even the first one was
+    /// cut short, the time left goes to more parts.
     fn affords(&self, group: &[usize], round: u32, turns_left: &[usize], state: &RunState) -> bool {
-        if self.plan.runtime_ns.is_some() || !self.running(group).any(is_pass) {
+        let is_cut = |&index: &usize| {
+            let visit = state.totals[index].visits.last();
+            pass_bytes(&self.plan.cells[index]).zip(visit).is_some_and(|(bytes, visit)| visit.bytes < bytes)
+        };
+        if self.plan.runtime_ns.is_some() || !self.running(group).any(is_pass) || group.iter().any(is_cut) {
             return true;
         }
         let takes_ns: u64 = group.iter().map(|&index| state.turns_ns[index]).sum();
@@ -155,7 +160,14 @@ impl Runner<'_> {
 }
 
 fn is_pass(cell: &Cell) -> bool {
-    matches!(cell.extent, Extent::Pass { .. } | Extent::Passes { .. })
+    pass_bytes(cell).is_some()
+}
+
+fn pass_bytes(cell: &Cell) -> Option<u64> {
+    match cell.extent {
+        Extent::Pass { bytes } | Extent::Passes { bytes } => Some(bytes),
+        Extent::Timed | Extent::Samples { .. } => None,
+    }
 }
 
 /// The part of a time that has `weight` of `weights`.

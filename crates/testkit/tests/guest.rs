@@ -130,11 +130,11 @@ raid md0 0 $A $N
 echo 0 8192 linear /dev/md0 0 | dmsetup create stacked
 ext4 /dev/mapper/stacked
 mounted /dev/mapper/stacked
-(setsid sleep 300 &)";
+(setsid sleep 3141 &)";
     let outcome = run(guest, script).expect_done();
     assert_eq!(outcome.unclean(), "");
     let script = "fact left $(ls /sys/block | grep -c -e dm- -e md) || fact left 0; fact mounts $(grep -c /mnt /proc/mounts) || fact mounts 0
-fact sleepers $(ps | grep -c '[s]leep 300') || fact sleepers 0";
+fact sleepers $(ps | grep -c '[s]leep 3141') || fact sleepers 0";
     let outcome = run(guest, script).expect_done();
     assert_eq!((outcome.fact("left"), outcome.fact("mounts")), ("0".into(), "0".into()));
     assert_eq!(outcome.fact("sleepers"), "0");
