@@ -233,6 +233,8 @@ pub fn empty_result() -> CellResult {
         errors: Vec::new(),
         in_flight_mean: None,
         warmup_ns: None,
+        warmup_bytes: None,
+        warmup_ops: None,
         interrupted_calls: None,
         visits: Vec::new(),
         points: Vec::new(),
@@ -267,6 +269,8 @@ fn result(op: Op, block_bytes: u64, ops: u64, elapsed_ns: u64) -> CellResult {
         cpu_ns: Some(CpuTime { user: elapsed_ns / 100, system: elapsed_ns / 20 }),
         in_flight_mean: Some(0.99),
         warmup_ns: Some(0),
+        warmup_bytes: Some(0),
+        warmup_ops: Some(0),
         interrupted_calls: Some(0),
         visits: vec![Visit {
             elapsed_ns,

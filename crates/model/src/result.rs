@@ -207,10 +207,17 @@ pub struct CellResult {
     pub cpu_ns: Option<CpuTime>,
     /// What failed; the first of each stream.
     pub errors: Vec<IoError>,
-    /// Mean number of our own I/Os in flight: the sum of latencies over the elapsed time (Little's law).
+    /// Mean number of our own I/Os in flight: the sum of all latencies over the elapsed time (Little's law).
     pub in_flight_mean: Option<f64>,
-    /// Time at the start that was cut off as warm-up by MSER-5, summed over visits.
+    /// The start of the first visit that is left out of rate and latencies as warm-up: its time. `elapsed_ns`, `bytes`, `ops`,
+    /// `windows`, `visits` and `in_flight_mean` are those of everything done.
     pub warmup_ns: Option<u64>,
+    /// Bytes completed in that time; `None` in Records of versions that left it out of the rate only.
+    #[serde(default)]
+    pub warmup_bytes: Option<u64>,
+    /// I/Os completed in that time, which `latency_ns` does not have.
+    #[serde(default)]
+    pub warmup_ops: Option<u64>,
     /// System calls that a signal interrupted and that were repeated.
     pub interrupted_calls: Option<u64>,
     /// The visits.

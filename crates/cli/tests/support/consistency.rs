@@ -80,7 +80,13 @@ fn check_cell(cell: &Value, targets: usize, found: &mut Vec<String>) {
     {
         say(bytes == ops * block, "bytes are not whole blocks");
         say(bytes == sum("bytes") && ops == sum("ops"), "streams do not add up");
-        say(whole(&result["latency_ns"]["count"]) == Some(ops), "not every I/O has a latency");
+        let counted = whole(&result["latency_ns"]["count"]);
+        let left_out = whole(&result["warmup_ops"]);
+        let all = counted.zip(left_out).map(|(counted, left_out)| counted + left_out);
+        say(all == Some(ops), "not every I/O has a latency or was in the warm-up");
+        let has_warm_up = whole(&result["warmup_ns"]).is_some_and(|ns| ns > 0);
+        say(has_warm_up || left_out == Some(0), "I/Os of a warm-up that is none");
+        say(whole(&result["warmup_bytes"]) == left_out.map(|ops| ops * block), "bytes of the warm-up");
     }
     if let (Some(bytes), false) = (whole(&result["bytes"]), result["windows"].is_null()) {
         let seen: u64 = list(&result["windows"]["bytes"]).iter().filter_map(Value::as_u64).sum();

@@ -1,7 +1,7 @@
 //! A scripted disk of constant rate in virtual time, and a run of the runner over it.
 
 use rdsk_engine::{
-    Control, Ended, Engine, EngineError, Flow, Job, Prepared, Progress, Run, Session, Settled,
+    Control, Ended, Engine, EngineError, Flow, Job, Prepared, Progress, Run, Session, Settled, WarmUp,
 };
 use rdsk_experiment::{RunOutcome, Runner};
 use rdsk_model::{
@@ -93,6 +93,8 @@ impl Session for Visit<'_> {
         let io_ns = time_ns(workload.block_bytes, rate).max(1);
         let (mut ops, mut elapsed_ns, mut windows) = (0_u64, 0_u64, Vec::new());
         let mut histogram = Histogram::new();
+        let until_ns = control.warm_up_ns();
+        let mut warm_up = WarmUp { until_ns, bytes: 0, ops: 0, histogram: Histogram::new() };
         let ended = loop {
             if errno.is_some() {
                 break Ended::Failed;
@@ -108,7 +110,13 @@ impl Session for Visit<'_> {
             let io_ns = self.disk.stall.filter(|&(burst, _)| ops >= burst).map_or(io_ns, |(_, ns)| ns);
             ops += 1;
             elapsed_ns += io_ns;
-            histogram.record(io_ns);
+            if elapsed_ns < until_ns {
+                warm_up.histogram.record(io_ns);
+                warm_up.ops += 1;
+                warm_up.bytes += workload.block_bytes;
+            } else {
+                histogram.record(io_ns);
+            }
             let window = usize::try_from(elapsed_ns / self.window_ns).expect("a test has few windows");
             let full = windows.len().saturating_sub(1);
             if windows.len() <= window {
@@ -141,6 +149,7 @@ impl Session for Visit<'_> {
             latency_sum_ns: u128::from(ops * io_ns),
             to_return_ns: elapsed_ns,
             histogram,
+            warm_up: (until_ns > 0).then_some(warm_up),
             windows,
             window_ns: self.window_ns,
             streams,
@@ -175,6 +184,7 @@ fn nothing(engine: EngineKind) -> Run {
         bytes: 0,
         ops: 0,
         histogram: Histogram::new(),
+        warm_up: None,
         latency_sum_ns: 0,
         windows: Vec::new(),
         window_ns: 1,
