@@ -299,6 +299,8 @@ pub fn latency(count: u64, p50: u64) -> Latency {
         p9999: (count >= 100_000).then_some(p50 * 5),
         max: Some(p50 * 6),
         histogram: None,
+        ranges: None,
+        rounds: Vec::new(),
     }
 }
 

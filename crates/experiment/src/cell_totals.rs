@@ -9,7 +9,7 @@ use rdsk_model::{
     PageCacheState, PointRun, StreamResult, Sync, Visit, Windows, Workload,
 };
 use rdsk_observe::EvidenceSum;
-use rdsk_stats::Histogram;
+use rdsk_stats::{Histogram, SparseHistogram};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What is left out of rate and latencies as warm-up.
@@ -43,6 +43,8 @@ pub(crate) struct CellTotals {
     /// Indices of the visits that the resumed run started and did not complete; each is continued in turn.
     pub(crate) partial: VecDeque<usize>,
     pub(crate) histogram: Histogram,
+    /// The same of every round.
+    pub(crate) round_histograms: BTreeMap<u32, SparseHistogram>,
     pub(crate) latency_sum_ns: u128,
     pub(crate) asked_bytes: u64,
     /// The engine that issued the I/O; a visit that fell back to another one marks the whole cell.
@@ -178,10 +180,12 @@ impl CellTotals {
 
     /// Adds the latencies of what counts for the rate: without the warm-up if that is left out.
     fn add_latencies(&mut self, run: &Run) {
-        self.histogram.merge(&run.histogram);
         let is_left_out = self.visits.is_empty() && self.warm_up.ns > 0;
-        if let Some(warm_up) = run.warm_up.as_ref().filter(|_| !is_left_out) {
-            self.histogram.merge(&warm_up.histogram);
+        let warm_up = run.warm_up.as_ref().filter(|_| !is_left_out);
+        let of_round = self.round_histograms.entry(self.round).or_default();
+        for part in std::iter::once(&run.histogram).chain(warm_up.map(|warm_up| &warm_up.histogram)) {
+            self.histogram.merge(part);
+            of_round.merge(part);
         }
     }
 

@@ -25,7 +25,7 @@ pub use evidence::{
     PageCache, PageCacheState, ProcessIo, Request,
 };
 pub use finding::{Confidence, Finding, Severity};
-pub use latency::{Estimate, Latency};
+pub use latency::{Estimate, Latency, PercentileRange, PercentileRanges, RoundLatency};
 pub use members::{ChosenIo, MemberCounters, MemberIo, NextPosition, PositionChooser};
 pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};

@@ -27,6 +27,7 @@ fn compact(mut record: Record) -> Record {
     let strip = |latency: &mut Option<Latency>| {
         if let Some(latency) = latency {
             latency.histogram = None;
+            latency.rounds.clear();
         }
     };
     for cell in &mut record.cells {

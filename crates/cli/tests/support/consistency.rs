@@ -103,6 +103,12 @@ fn check_cell(cell: &Value, targets: usize, found: &mut Vec<String>) {
     }
     say(ordered(&result["latency_ns"]), "latencies out of order");
     say(supported(&result["latency_ns"]), "a percentile of too few samples");
+    say(in_range(&result["latency_ns"]), "a percentile outside of its range");
+    let rounds: BTreeSet<u64> = list(&result["visits"]).iter().filter_map(|one| whole(&one["round"])).collect();
+    let of_latencies: Vec<u64> =
+        list(&result["latency_ns"]["rounds"]).iter().filter_map(|one| whole(&one["round"])).collect();
+    let is_compact = result["latency_ns"]["histogram"].is_null();
+    say(is_compact || of_latencies.iter().eq(&rounds), "rounds without latencies");
     say(times_follow(result), "return, close and stable out of order");
 }
 
@@ -120,6 +126,17 @@ fn supported(latency: &Value) -> bool {
     [("p50", 20), ("p90", 100), ("p99", 1000), ("p999", 10_000), ("p9999", 100_000)]
         .iter()
         .all(|(name, least)| latency[name].is_null() || count >= *least)
+}
+
+/// Every range holds its percentile, and there is none without one.
+fn in_range(latency: &Value) -> bool {
+    let Some(ranges) = latency["ranges"].as_object() else { return true };
+    ranges.iter().filter(|(_, range)| !range.is_null()).all(|(name, range)| {
+        let (low, high) = (whole(&range["low"]), whole(&range["high"]));
+        whole(&latency[name]).is_some_and(|told| {
+            low.is_none_or(|low| low <= told) && high.is_none_or(|high| told <= high)
+        })
+    })
 }
 
 fn times_follow(result: &Value) -> bool {
