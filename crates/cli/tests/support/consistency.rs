@@ -104,7 +104,8 @@ fn check_cell(cell: &Value, targets: usize, found: &mut Vec<String>) {
     say(ordered(&result["latency_ns"]), "latencies out of order");
     say(supported(&result["latency_ns"]), "a percentile of too few samples");
     say(in_range(&result["latency_ns"]), "a percentile outside of its range");
-    let rounds: BTreeSet<u64> = list(&result["visits"]).iter().filter_map(|one| whole(&one["round"])).collect();
+    let rounds: BTreeSet<u64> =
+        list(&result["visits"]).iter().filter_map(|one| whole(&one["round"])).collect();
     let of_latencies: Vec<u64> =
         list(&result["latency_ns"]["rounds"]).iter().filter_map(|one| whole(&one["round"])).collect();
     let is_compact = result["latency_ns"]["histogram"].is_null();
@@ -133,9 +134,8 @@ fn in_range(latency: &Value) -> bool {
     let Some(ranges) = latency["ranges"].as_object() else { return true };
     ranges.iter().filter(|(_, range)| !range.is_null()).all(|(name, range)| {
         let (low, high) = (whole(&range["low"]), whole(&range["high"]));
-        whole(&latency[name]).is_some_and(|told| {
-            low.is_none_or(|low| low <= told) && high.is_none_or(|high| told <= high)
-        })
+        whole(&latency[name])
+            .is_some_and(|told| low.is_none_or(|low| low <= told) && high.is_none_or(|high| told <= high))
     })
 }
 
