@@ -235,6 +235,7 @@ pub fn empty_result() -> CellResult {
         warmup_ns: None,
         warmup_bytes: None,
         warmup_ops: None,
+        stalls: None,
         interrupted_calls: None,
         visits: Vec::new(),
         points: Vec::new(),
@@ -271,6 +272,7 @@ fn result(op: Op, block_bytes: u64, ops: u64, elapsed_ns: u64) -> CellResult {
         warmup_ns: Some(0),
         warmup_bytes: Some(0),
         warmup_ops: Some(0),
+        stalls: None,
         interrupted_calls: Some(0),
         visits: vec![Visit {
             elapsed_ns,

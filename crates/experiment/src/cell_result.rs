@@ -60,6 +60,7 @@ impl CellTotals {
             warmup_ns: ran.then_some(self.warm_up.ns),
             warmup_bytes: ran.then_some(self.warm_up.bytes),
             warmup_ops: ran.then_some(self.warm_up.ops),
+            stalls: None,
             interrupted_calls: ran.then_some(self.interrupted_calls),
             visits: if ran { self.visits.clone() } else { Vec::new() },
             points: if ran { self.positions.clone() } else { Vec::new() },

@@ -232,8 +232,11 @@ impl Runner<'_> {
             if record.result.stop != rdsk_model::StopReason::NotApplicable {
                 record.verdict = Some(rdsk_analysis::verdict(&record, self.targets, self.cpu_count));
             }
-            self.watch.event(&Event::CellFinished { cell: &record });
             cells.push(record);
+        }
+        rdsk_analysis::stalls::carry(&mut cells);
+        for cell in &cells {
+            self.watch.event(&Event::CellFinished { cell });
         }
         let problem = first_problem(&cells, &state.totals);
         let observer = state.observers.values().next().map(|observer| observer.describe());

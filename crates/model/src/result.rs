@@ -167,6 +167,37 @@ pub struct IoError {
     pub message: String,
 }
 
+/// A time in which no I/O of a cell completed although some waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stall {
+    /// When it began, from the start of the run over all cells.
+    pub start_ns: u64,
+    /// The same in the cell's own I/O time, one visit right after the other.
+    pub cell_ns: u64,
+    /// How long it lasted.
+    pub lasts_ns: u64,
+}
+
+/// The stalls that the width of a rate's interval takes into account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StallBasis {
+    /// How many.
+    pub count: u64,
+    /// Their lengths together.
+    pub stalled_ns: u64,
+    /// The time in which they were seen, they included.
+    pub elapsed_ns: u64,
+}
+
+/// Stalls of a cell, and what they make of its interval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stalls {
+    /// Those that the cell's own windows show; empty where only other cells met some.
+    pub seen: Vec<Stall>,
+    /// Those of all cells of the same targets and direction if the cell's may be of their kind, else its own.
+    pub basis: StallBasis,
+}
+
 /// What one cell measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellResult {
@@ -218,6 +249,9 @@ pub struct CellResult {
     /// I/Os completed in that time, which `latency_ns` does not have.
     #[serde(default)]
     pub warmup_ops: Option<u64>,
+    /// Where it or a cell of the same kind stalled; `None` where none did, and in Records before it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<Stalls>,
     /// System calls that a signal interrupted and that were repeated.
     pub interrupted_calls: Option<u64>,
     /// The visits.

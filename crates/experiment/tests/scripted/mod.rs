@@ -43,6 +43,8 @@ pub(crate) struct Scripted {
     pub(crate) memory_bytes_per_s: f64,
     /// After this many I/Os of a visit each takes this long: a used-up burst.
     pub(crate) stall: Option<(u64, u64)>,
+    /// Begin and end of each time in which nothing completes, in order.
+    pub(crate) pauses: Vec<(u64, u64)>,
     /// Errno by cell offset 0 or by path.
     pub(crate) fail: Option<fn(&Workload) -> Option<i32>>,
     /// Extra time of a flush.
@@ -93,6 +95,7 @@ impl Session for Visit<'_> {
         let io_ns = time_ns(workload.block_bytes, rate).max(1);
         let (mut ops, mut elapsed_ns, mut windows) = (0_u64, 0_u64, Vec::new());
         let mut histogram = Histogram::new();
+        let begin_ns = self.disk.clock.now_ns();
         let until_ns = control.warm_up_ns();
         let mut warm_up = WarmUp { until_ns, bytes: 0, ops: 0, histogram: Histogram::new() };
         let ended = loop {
@@ -108,6 +111,7 @@ impl Session for Visit<'_> {
                 break Ended::OutOfTime;
             }
             let io_ns = self.disk.stall.filter(|&(burst, _)| ops >= burst).map_or(io_ns, |(_, ns)| ns);
+            let io_ns = io_ns + pause_ns(&self.disk.pauses, begin_ns + elapsed_ns, io_ns);
             ops += 1;
             elapsed_ns += io_ns;
             if elapsed_ns < until_ns {
@@ -213,6 +217,19 @@ fn nothing(engine: EngineKind) -> Run {
     }
 }
 
+/// How much longer an I/O takes that begins at a time, because of pauses.
+fn pause_ns(pauses: &[(u64, u64)], begin_ns: u64, io_ns: u64) -> u64 {
+    let first = pauses.partition_point(|&(_, end_ns)| end_ns <= begin_ns);
+    let mut longer_ns = 0;
+    for &(from_ns, until_ns) in &pauses[first..] {
+        if from_ns >= begin_ns + io_ns + longer_ns {
+            break;
+        }
+        longer_ns += until_ns - from_ns.max(begin_ns);
+    }
+    longer_ns
+}
+
 /// The time that bytes take at a rate.
 #[allow(clippy::cast_possible_truncation, reason = "times of a test stay far below 2^53 ns")]
 fn time_ns(bytes: u64, bytes_per_s: f64) -> u64 {
@@ -284,6 +301,7 @@ pub(crate) fn run(plan: &Plan, bytes_per_s: f64, shape: impl FnOnce(&mut Scripte
         bytes_per_s,
         memory_bytes_per_s: 4e9,
         stall: None,
+        pauses: Vec::new(),
         fail: None,
         hang_ns: 0,
         raise_after: None,

@@ -1,0 +1,149 @@
+//! Times in which no I/O of a cell completed although some waited: where its windows show them, and what they leave unsure in
+//! its rate. It names no cause.
+
+use crate::groups::by_key;
+use crate::metrics;
+use crate::rate_series::{RateSeries, Segment, rate_series};
+use crate::words;
+use rdsk_model::{CellRecord, Estimate, Latency, Stall, StallBasis, Stalls};
+use rdsk_stats::{StallsSeen, with_stalls};
+
+/// A window with at most this share of the median made no progress.
+const NO_PROGRESS: f64 = 0.05;
+/// A neighbour of such a window below this share belongs partly to the stall.
+const IN_PART: f64 = 0.7;
+/// No progress for this long is a stall, or for 20 median latencies when that is less, ...
+const LONG_NS: u64 = 250_000_000;
+const LONG_LATENCIES: u64 = 20;
+/// ... but never for less than this (two windows may be empty by chance), nor than five median latencies.
+const MIN_NS: u64 = 100_000_000;
+const MIN_LATENCIES: u64 = 5;
+/// Minimum number of standard deviations (1.4826 median absolute deviations) between the median and no progress. In noisier
+/// series a few windows are nearly empty by chance, and a stall must last this many windows.
+const CLEAR: f64 = 4.0;
+const MIN_WINDOWS_IN_NOISE: u64 = 20;
+/// An I/O must have waited for at least this share of a stall; otherwise the program had requested nothing.
+const WAITED: f64 = 0.5;
+
+/// The latency of an ordinary I/O.
+pub fn typical_ns(latency: &Latency) -> Option<u64> {
+    latency.p50.or(latency.mean.map(metrics::whole))
+}
+
+/// The stalls of a cell, in order: runs of windows without progress that are long enough and in which an I/O waited. One at
+/// the start of a visit is left out, since its own start was not seen and the device may have been asleep. Empty for cells
+/// whose progress is not that of the device.
+pub(crate) fn stalls(cell: &CellRecord, course: &RateSeries) -> Vec<Stall> {
+    let Some(latency) = &cell.result.latency_ns else { return Vec::new() };
+    let (Some(typical_ns), Some(max_ns)) = (typical_ns(latency), latency.max) else { return Vec::new() };
+    let all: Vec<f64> =
+        course.segments.iter().flat_map(|segment| &segment.bytes).map(|&bytes| bytes as f64).collect();
+    let median = rdsk_stats::median(&all).unwrap_or(0.0);
+    let deviation = 1.4826 * rdsk_stats::mad(&all).unwrap_or(0.0);
+    let is_noisy = (1.0 - NO_PROGRESS) * median < CLEAR * deviation;
+    let least_ns = LONG_NS
+        .min(LONG_LATENCIES.saturating_mul(typical_ns))
+        .max(MIN_NS)
+        .max(MIN_LATENCIES.saturating_mul(typical_ns))
+        .max(if is_noisy { MIN_WINDOWS_IN_NOISE * course.width_ns } else { 0 });
+    let is_long =
+        |stall: &Stall| stall.lasts_ns >= least_ns && max_ns as f64 >= WAITED * stall.lasts_ns as f64;
+    let segments = course.segments.iter().filter(|_| median > 0.0);
+    segments.flat_map(|segment| without_progress(segment, course.width_ns, median)).filter(is_long).collect()
+}
+
+/// The runs of windows without progress in a visit, but for one at its start.
+fn without_progress(segment: &Segment, width_ns: u64, median: f64) -> Vec<Stall> {
+    let windows = &segment.bytes;
+    let is_empty = |bytes: u64| bytes as f64 <= NO_PROGRESS * median;
+    let missing_ns = |bytes: Option<&u64>| missing_ns(bytes, median, width_ns);
+    let mut found = Vec::new();
+    let mut begin = windows.iter().take_while(|&&bytes| is_empty(bytes)).count();
+    while let Some(skipped) = windows[begin..].iter().position(|&bytes| is_empty(bytes)) {
+        let from = begin + skipped;
+        let count = windows[from..].iter().take_while(|&&bytes| is_empty(bytes)).count();
+        begin = from + count;
+        let late_ns = missing_ns(windows.get(from - 1));
+        // What was waiting at the end of a visit completed right then.
+        let early_ns = if begin == windows.len() { segment.rest_ns } else { missing_ns(windows.get(begin)) };
+        let offset_ns = width_ns * from as u64 - late_ns;
+        found.push(Stall {
+            start_ns: segment.start_ns + offset_ns,
+            cell_ns: segment.before_ns + offset_ns,
+            lasts_ns: width_ns * count as u64 + late_ns + early_ns,
+        });
+    }
+    found
+}
+
+/// The part of a neighbouring window that belongs to a stall.
+fn missing_ns(bytes: Option<&u64>, median: f64, width_ns: u64) -> u64 {
+    let share = bytes.map_or(1.0, |&bytes| bytes as f64 / median);
+    if share < IN_PART { metrics::whole((1.0 - share) * width_ns as f64) } else { 0 }
+}
+
+/// What a cell saw after its warm-up.
+struct Seen<'a> {
+    position: usize,
+    cell: &'a CellRecord,
+    stalls: Vec<Stall>,
+    sums: StallsSeen,
+}
+
+impl<'a> Seen<'a> {
+    fn of(position: usize, cell: &'a CellRecord) -> Option<Self> {
+        let series = rate_series(cell)?;
+        let warm_up_ns = cell.result.warmup_ns.unwrap_or(0);
+        let mut stalls = stalls(cell, &series);
+        stalls.retain(|stall| stall.cell_ns >= warm_up_ns);
+        let lengths: Vec<f64> = stalls.iter().map(|stall| stall.lasts_ns as f64).collect();
+        let windows: u64 = series.segments.iter().map(|segment| segment.bytes.len() as u64).sum();
+        let rests_ns: u64 = series.segments.iter().map(|segment| segment.rest_ns).sum();
+        let elapsed_ns = (series.width_ns * windows).saturating_add(rests_ns).saturating_sub(warm_up_ns);
+        Some(Self { position, cell, stalls, sums: StallsSeen::of(&lengths, elapsed_ns as f64) })
+    }
+}
+
+/// Puts into each result which stalls its windows show, and makes its interval as wide as they leave the rate unsure. Whether
+/// stalls come is a matter of the device and of what is done to it, so cells of the same targets and direction count
+/// together where their numbers allow it: a cell of 18 s that met none is no surer of its rate than the next one that met
+/// two.
+pub fn carry(cells: &mut [CellRecord]) {
+    let seen = cells.iter().enumerate().filter_map(|(position, cell)| Seen::of(position, cell));
+    let by_target = by_key(seen.map(|one| ((&one.cell.workload.targets, one.cell.workload.op), one)));
+    let mut found: Vec<(usize, Stalls, StallsSeen, StallsSeen)> = Vec::new();
+    for (_, group) in by_target {
+        let all = group.iter().fold(StallsSeen::default(), |sum, one| sum.and(one.sums));
+        for one in group.into_iter().filter(|_| all.count > 0) {
+            let basis = if one.sums.may_be_of(all) { all } else { one.sums };
+            if basis.count > 0 {
+                let whole = StallBasis {
+                    count: basis.count,
+                    stalled_ns: metrics::whole(basis.sum),
+                    elapsed_ns: metrics::whole(basis.elapsed),
+                };
+                found.push((one.position, Stalls { seen: one.stalls, basis: whole }, one.sums, basis));
+            }
+        }
+    }
+    for (position, stalls, own, basis) in found {
+        let result = &mut cells[position].result;
+        let before = result.bytes_per_s.and_then(|rate| rate.half_width());
+        for rate in [&mut result.bytes_per_s, &mut result.ops_per_s] {
+            *rate = rate.map(|rate| widened(rate, own, basis));
+        }
+        let after = result.bytes_per_s.and_then(|rate| rate.half_width());
+        if let Some(after) = after.filter(|_| after != before) {
+            result
+                .why
+                .push_str(&format!("; with what stalls leave unsure it is {}", words::plus_minus(after)));
+        }
+        result.stalls = Some(stalls);
+    }
+}
+
+fn widened(rate: Estimate, own: StallsSeen, basis: StallsSeen) -> Estimate {
+    let interval = (rate.low.unwrap_or(rate.mean), rate.high.unwrap_or(rate.mean));
+    let (low, high) = with_stalls(rate.mean, interval, own, basis);
+    Estimate { low: Some(low), high: Some(high), ..rate }
+}
