@@ -116,11 +116,13 @@ pub fn carry(cells: &mut [CellRecord]) {
         let all = group.iter().fold(StallsSeen::default(), |sum, one| sum.and(one.sums));
         for one in group.into_iter().filter(|_| all.count > 0) {
             let basis = if one.sums.may_be_of(all) { all } else { one.sums };
-            if basis.count > 0 {
+            if let Some((share_low, share_high)) = basis.share_range() {
                 let whole = StallBasis {
                     count: basis.count,
                     stalled_ns: metrics::whole(basis.sum),
                     elapsed_ns: metrics::whole(basis.elapsed),
+                    share_low,
+                    share_high,
                 };
                 found.push((one.position, Stalls { seen: one.stalls, basis: whole }, one.sums, basis));
             }
@@ -143,7 +145,106 @@ pub fn carry(cells: &mut [CellRecord]) {
 }
 
 fn widened(rate: Estimate, own: StallsSeen, basis: StallsSeen) -> Estimate {
-    let interval = (rate.low.unwrap_or(rate.mean), rate.high.unwrap_or(rate.mean));
+    // Without an interval nothing is claimed that stalls could make unsure.
+    let Some(interval) = rate.low.zip(rate.high) else { return rate };
     let (low, high) = with_stalls(rate.mean, interval, own, basis);
     Estimate { low: Some(low), high: Some(high), ..rate }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::rates::{laid_out, steady};
+    use crate::fixtures::with;
+    use rdsk_model::Op;
+
+    const S: u64 = 1_000_000_000;
+
+    /// A cell of one visit of windows of 50 ms, ±1 %, in which nothing completes for so long from each of these times on.
+    fn cell(id: &str, op: Op, lasts_s: f64, begins_s: &[f64], stalled_s: f64) -> CellRecord {
+        let windows = usize::try_from(metrics::whole(lasts_s * 20.0)).unwrap();
+        let at = |index: usize| index as f64 * 0.05;
+        let rates: Vec<f64> = steady(windows, 100.0)
+            .into_iter()
+            .enumerate()
+            .map(|(index, rate)| {
+                let is_stalled =
+                    begins_s.iter().any(|&begin| at(index) >= begin && at(index) < begin + stalled_s - 1e-9);
+                if is_stalled { 0.0 } else { rate }
+            })
+            .collect();
+        with(laid_out(id, op, &[rates]), |cell| {
+            let latency = cell.result.latency_ns.as_mut().unwrap();
+            (latency.p50, latency.max) = (Some(1_000_000), Some(metrics::whole(stalled_s * 1e9)));
+            let bytes_per_s = cell.result.bytes.unwrap() as f64 / lasts_s;
+            let around = |mean: f64| Estimate { mean, low: Some(0.99 * mean), high: Some(1.01 * mean) };
+            cell.result.bytes_per_s = Some(around(bytes_per_s));
+            cell.result.ops_per_s = Some(around(bytes_per_s / 65_536.0));
+            cell.result.why = "asked".into();
+        })
+    }
+
+    fn half(cell: &CellRecord) -> f64 {
+        cell.result.bytes_per_s.unwrap().half_width().unwrap()
+    }
+
+    #[test]
+    fn a_stall_is_told_and_widens_its_cell_and_its_neighbours_of_one_direction() {
+        let mut cells = [
+            cell("a", Op::Read, 15.0, &[5.0], 1.0),
+            cell("b", Op::Read, 15.0, &[], 1.0),
+            cell("c", Op::Write, 15.0, &[], 1.0),
+        ];
+        carry(&mut cells);
+        let [a, b, c] = &cells;
+        let stalls = a.result.stalls.as_ref().unwrap();
+        assert_eq!(stalls.seen, [Stall { start_ns: 5 * S, cell_ns: 5 * S, lasts_ns: S }]);
+        let StallBasis { count, stalled_ns, elapsed_ns, share_low, share_high } = stalls.basis;
+        assert_eq!((count, stalled_ns, elapsed_ns), (1, S, 30 * S));
+        // Garwood's limits for one event: 0.025 and 5.57 stalls of 1 s in 30 s.
+        assert!((share_low - 0.025 / 30.0).abs() < 1e-4 && (share_high - 5.57 / 30.0).abs() < 1e-3);
+        let rate = a.result.bytes_per_s.unwrap();
+        let clear = rate.mean / (1.0 - 1.0 / 15.0);
+        assert!((rate.low.unwrap() / (clear * (1.0 - share_high)) - 1.0).abs() < 1e-9);
+        assert!((rate.high.unwrap() / (clear * (1.0 - share_low)) - 1.0).abs() < 1e-9);
+        assert_eq!(
+            a.result.why,
+            format!("asked; with what stalls leave unsure it is {}", words::plus_minus(half(a)))
+        );
+        // Its neighbour met none, and cannot know whether that was luck.
+        let stalls = b.result.stalls.as_ref().unwrap();
+        assert!(stalls.seen.is_empty() && stalls.basis.count == 1);
+        assert!(half(b) > 0.08, "±{}", half(b));
+        assert!((b.result.ops_per_s.unwrap().half_width().unwrap() - half(b)).abs() < 1e-9);
+        assert_eq!(
+            (c.result.stalls.as_ref(), half(c), c.result.why.as_str()),
+            (None, half(c).min(0.0101), "asked")
+        );
+    }
+
+    #[test]
+    fn a_cell_that_stalls_by_its_own_nature_leaves_the_others_alone() {
+        let often: Vec<f64> = (1..20).map(f64::from).collect();
+        let mut cells = [cell("a", Op::Write, 20.5, &often, 0.3), cell("b", Op::Write, 60.0, &[], 1.0)];
+        carry(&mut cells);
+        assert_eq!(cells[0].result.stalls.as_ref().unwrap().basis.count, 19);
+        assert_eq!(cells[1].result.stalls, None, "56 were to be expected");
+        assert!(half(&cells[1]) < 0.0101);
+    }
+
+    #[test]
+    fn what_is_cut_as_warm_up_holds_no_stall() {
+        let mut cells =
+            [with(cell("a", Op::Read, 15.0, &[2.0], 0.5), |cell| cell.result.warmup_ns = Some(3 * S))];
+        carry(&mut cells);
+        assert_eq!(cells[0].result.stalls, None);
+    }
+
+    #[test]
+    fn steady_cells_stay_as_they_are() {
+        let before = [cell("a", Op::Read, 15.0, &[], 1.0), cell("b", Op::Read, 15.0, &[], 1.0)];
+        let mut after = before.clone();
+        carry(&mut after);
+        assert_eq!(before, after);
+    }
 }

@@ -2,7 +2,7 @@
 //! issues nothing.
 
 use crate::overlap::{is_most, overlap_of, windows_of};
-use crate::warm_up::{left_out, rates};
+use crate::warm_up::{left_out, windows_between};
 use rdsk_engine::{Ended, Prepared, Run, Settled};
 use rdsk_model::{
     Cell, ColdCheck, CpuTime, EngineKind, Estimate, Extent, IoError, IoPath, Issuing, Op, Overlap, PageCache,
@@ -175,7 +175,8 @@ impl CellTotals {
         }
         let cut_bytes = if cut_ns > 0 { self.warm_up.bytes } else { 0 };
         self.add_measured(self.round, run.bytes - cut_bytes, run.elapsed_ns - cut_ns);
-        self.samples.extend(rates(run, cut_ns, run.to_return_ns));
+        let windows = windows_between(run, cut_ns, run.to_return_ns);
+        self.samples.extend(windows.iter().map(|&bytes| per_second(bytes, run.window_ns)));
     }
 
     /// Adds the latencies of what counts for the rate: without the warm-up if that is left out.

@@ -152,7 +152,7 @@ impl Runner<'_> {
             id: &cell.id,
             watch: self.watch,
             run_ns,
-            warm_up_ns: candidate_ns(cell, totals, run_ns, job.window_ns),
+            warm_up_ns: candidate_ns(cell, totals.visits.len(), run_ns, job.window_ns),
             left_ns: state.deadline_ns.saturating_sub(now_ns),
             last: (0, 0, 0),
         };

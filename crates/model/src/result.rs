@@ -179,7 +179,7 @@ pub struct Stall {
 }
 
 /// The stalls that the width of a rate's interval takes into account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StallBasis {
     /// How many.
     pub count: u64,
@@ -187,10 +187,14 @@ pub struct StallBasis {
     pub stalled_ns: u64,
     /// The time in which they were seen, they included.
     pub elapsed_ns: u64,
+    /// The least share of all time that stalls may take in the long run, at 95 %: see [`rdsk_stats::StallsSeen`].
+    pub share_low: f64,
+    /// The largest.
+    pub share_high: f64,
 }
 
 /// Stalls of a cell, and what they make of its interval.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stalls {
     /// Those that the cell's own windows show; empty where only other cells met some.
     pub seen: Vec<Stall>,

@@ -1,4 +1,5 @@
 //! A scripted disk of constant rate in virtual time, and a run of the runner over it.
+#![allow(dead_code, reason = "no test file uses all of it")]
 
 use rdsk_engine::{
     Control, Ended, Engine, EngineError, Flow, Job, Prepared, Progress, Run, Session, Settled, WarmUp,
@@ -114,13 +115,9 @@ impl Session for Visit<'_> {
             let io_ns = io_ns + pause_ns(&self.disk.pauses, begin_ns + elapsed_ns, io_ns);
             ops += 1;
             elapsed_ns += io_ns;
-            if elapsed_ns < until_ns {
-                warm_up.histogram.record(io_ns);
-                warm_up.ops += 1;
-                warm_up.bytes += workload.block_bytes;
-            } else {
-                histogram.record(io_ns);
-            }
+            let is_early = elapsed_ns < until_ns;
+            if is_early { &mut warm_up.histogram } else { &mut histogram }.record(io_ns);
+            warm_up.ops += u64::from(is_early);
             let window = usize::try_from(elapsed_ns / self.window_ns).expect("a test has few windows");
             let full = windows.len().saturating_sub(1);
             if windows.len() <= window {
@@ -152,7 +149,8 @@ impl Session for Visit<'_> {
             latency_sum_ns: u128::from(ops * io_ns),
             to_return_ns: elapsed_ns,
             histogram,
-            warm_up: (until_ns > 0).then_some(warm_up),
+            warm_up: (until_ns > 0)
+                .then_some(WarmUp { bytes: warm_up.ops * workload.block_bytes, ..warm_up }),
             windows,
             window_ns: self.window_ns,
             streams,
