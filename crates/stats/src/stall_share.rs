@@ -89,7 +89,7 @@ mod tests {
     fn few_stalls_leave_their_share_unsure() {
         // Garwood's limits for one and ten events: 0.0253 to 5.572, 4.795 to 18.39.
         let near = |told: f64, expected: f64| {
-            assert!((told / expected - 1.0).abs() < 0.001, "{told}, not {expected}")
+            assert!((told / expected - 1.0).abs() < 0.001, "{told}, not {expected}");
         };
         let (low, high) = StallsSeen::of(&[2.0], 100.0).share_range().unwrap();
         near(low, 0.000_506_4);
