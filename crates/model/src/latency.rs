@@ -142,3 +142,36 @@ impl From<&Histogram> for Latency {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_of(values_ns: impl IntoIterator<Item = u64>) -> Histogram {
+        let mut histogram = Histogram::new();
+        values_ns.into_iter().for_each(|ns| histogram.record(ns));
+        histogram
+    }
+
+    fn latency_of(rounds: &[Histogram]) -> Latency {
+        let mut all = Histogram::new();
+        rounds.iter().for_each(|round| all.merge(round));
+        let sparse = (0..).zip(rounds.iter().map(SparseHistogram::from)).collect();
+        Latency::from(&all).with_rounds(&sparse)
+    }
+
+    #[test]
+    fn every_percentile_that_is_given_has_its_range() {
+        let rounds: Vec<Histogram> = (0..6).map(|_| round_of(1_000_000..1_000_200)).collect();
+        let latency = latency_of(&rounds);
+        let ranges = latency.ranges.unwrap();
+        assert!(ranges.p50.is_some() && ranges.p90.is_some() && ranges.p99.is_some());
+        assert!(latency.p999.is_none() && ranges.p999.is_none() && ranges.p9999.is_none());
+        let PercentileRange { low, high } = ranges.p50.unwrap();
+        assert!(low <= latency.p50 && latency.p50 <= high, "{ranges:?}");
+        let numbers: Vec<u32> = latency.rounds.iter().map(|round| round.round).collect();
+        assert_eq!(numbers, [0, 1, 2, 3, 4, 5]);
+        assert_eq!(latency.rounds[0].histogram, rounds[0].to_base64());
+        assert_eq!(latency_of(&rounds[..1]).ranges, None, "one round says nothing of others");
+    }
+}

@@ -55,6 +55,27 @@ mod tests {
     }
 
     #[test]
+    fn a_record_from_before_ranges_stalls_and_warm_up_is_read() {
+        let mut document = serde_json::to_value(fixtures::run()).unwrap();
+        for cell in document["cells"].as_array_mut().unwrap() {
+            let result = cell["result"].as_object_mut().unwrap();
+            for key in ["warmup_bytes", "warmup_ops", "stalls"] {
+                result.remove(key);
+            }
+            if let Some(latency) = result["latency_ns"].as_object_mut() {
+                for key in ["ranges", "rounds"] {
+                    latency.remove(key);
+                }
+            }
+        }
+        let read: Record = serde_json::from_value(document).unwrap();
+        let result = &read.cells[0].result;
+        assert_eq!((result.warmup_ns, result.warmup_bytes, result.warmup_ops), (Some(0), None, None));
+        assert_eq!((result.stalls.as_ref(), result.latency_ns.as_ref().unwrap().ranges), (None, None));
+        assert_eq!(read.cells.len(), fixtures::run().cells.len());
+    }
+
+    #[test]
     fn a_compact_document_leaves_out_the_series_only() {
         let mut record = fixtures::run();
         record.cells[0].result.latency_ns.as_mut().unwrap().histogram = Some("HISTF".into());
