@@ -1,7 +1,7 @@
 //! What one cell measured: its sums, and its visits, streams, windows and chosen positions. It holds data and draws nothing.
 
 use crate::latency::{Estimate, Latency};
-use crate::workload::{EngineKind, words};
+use crate::workload::{EngineKind, Op, words};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -191,6 +191,8 @@ pub struct StallBasis {
     pub share_low: f64,
     /// The largest.
     pub share_high: f64,
+    /// The direction of the cells that count together; `None` for both.
+    pub op: Option<Op>,
 }
 
 /// Stalls of a cell, and what they make of its interval.
@@ -198,7 +200,7 @@ pub struct StallBasis {
 pub struct Stalls {
     /// Those that the cell's own windows show; empty where only other cells met some.
     pub seen: Vec<Stall>,
-    /// Those of all cells of the same targets and direction if the cell's may be of their kind, else its own.
+    /// Those of all cells of the same targets, or of the same direction too, if the cell's may be of their kind; else its own.
     pub basis: StallBasis,
 }
 

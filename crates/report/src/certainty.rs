@@ -11,6 +11,8 @@ use rdsk_units::percent;
 
 /// A range that goes this far beyond its percentile is worth a word.
 const WIDE: f64 = 0.1;
+/// Lengths that differ by less than this are given as one.
+const ALIKE: f64 = 0.1;
 /// Cells that are named before the others are only counted.
 const MAX_NAMED: usize = 3;
 
@@ -43,10 +45,10 @@ pub(crate) fn draw_stalls(page: &mut Page, cells: &[&CellRecord], name: impl Fn(
         let own =
             if met.is_empty() { ", though not in these cells".into() } else { format!(" ({})", named(&met)) };
         let text = format!(
-            "{} in {} of {}s{own}, {} of that time. In the long run they may take {} to {}, which ± allows for.",
+            "{} in {} of {}{own}, {} of that time. In the long run they may take {} to {}, which ± allows for.",
             basis.count,
             nanos(basis.elapsed_ns),
-            cells[0].workload.op,
+            basis.op.map_or_else(|| "I/O".into(), |op| format!("{op}s")),
             percent(basis.stalled_ns as f64 / basis.elapsed_ns.max(1) as f64),
             percent(basis.share_low),
             percent(basis.share_high),
@@ -71,8 +73,11 @@ pub(crate) fn stalls_in_words(cells: &[&CellRecord]) -> Option<String> {
 fn lengths(stalls: &[Stall]) -> String {
     let all = || stalls.iter().map(|stall| stall.lasts_ns);
     let (least, most) = (all().min().unwrap_or(0), all().max().unwrap_or(0));
-    let (least, most) = (nanos(least), nanos(most));
-    if least == most { most } else { format!("{least} to {most}") }
+    if (most - least) as f64 >= ALIKE * most as f64 {
+        return format!("{} to {}", nanos(least), nanos(most));
+    }
+    let each = if stalls.len() > 1 { " each" } else { "" };
+    format!("{}{each}", nanos(all().sum::<u64>() / stalls.len().max(1) as u64))
 }
 
 /// The percentiles whose range is wide, behind the names of their cells.
@@ -172,6 +177,7 @@ mod tests {
             elapsed_ns: 36 * S,
             share_low: 0.01,
             share_high: 0.301,
+            op: Some(Op::Read),
         };
         let seen = lengths_ns.iter().map(|&lasts_ns| Stall { start_ns: S, cell_ns: S, lasts_ns }).collect();
         read(id, |cell| cell.result.stalls = Some(Stalls { seen, basis }))
@@ -194,6 +200,8 @@ mod tests {
         );
         assert_eq!(stalls_in_words(&all).as_deref(), Some("2 stalls of 1.00 s to 2.00 s seen"));
         assert_eq!(stalls_in_words(&all[1..]), None);
+        let alike = stalled("paths/read/direct", &[S, S + 20 * MS]);
+        assert_eq!(stalls_in_words(&[&alike]).as_deref(), Some("2 stalls of 1.01 s each seen"));
         assert_eq!(drawn(|page| draw_stalls(page, &[&read("a", |_| ())], name)), "");
     }
 
