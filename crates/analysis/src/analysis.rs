@@ -4,10 +4,11 @@
 use crate::comparison::{self, Comparison, Family, Kind};
 use crate::rate_series::{self, LevelShift, RateSeries};
 use crate::scale::{self, Grid};
+use crate::stalls;
 use crate::stripe::{self, StripeResult};
 use crate::trend::{self, VisitTrend};
 use crate::zones::{self, Zones};
-use rdsk_model::{CellRecord, Experiment, Record};
+use rdsk_model::{CellRecord, Experiment, Record, Stall};
 use std::cell::OnceCell;
 use std::ops::Deref;
 
@@ -30,6 +31,7 @@ struct Derived {
     stripe: OnceCell<Option<StripeResult>>,
     rate_series: OnceCell<Option<RateSeries>>,
     level_shifts: OnceCell<Vec<LevelShift>>,
+    stalls: OnceCell<Vec<Stall>>,
     trend: OnceCell<Option<VisitTrend>>,
 }
 
@@ -78,6 +80,12 @@ impl<'a> Analysis<'a> {
     /// The lasting falls of a cell's rate to a lower level.
     pub fn level_shifts(&self, cell: &CellRecord) -> &[LevelShift] {
         self.derived(cell).level_shifts.get_or_init(|| rate_series::level_shifts(cell))
+    }
+
+    /// The stalls that a cell's windows show, in the order of time.
+    pub fn stalls(&self, cell: &CellRecord) -> &[Stall] {
+        let derive = || self.rate_series(cell).map_or_else(Vec::new, |series| stalls::stalls(cell, series));
+        self.derived(cell).stalls.get_or_init(derive)
     }
 
     /// How the rate of a cell changes within its visits or from one to the next, when it does.

@@ -233,6 +233,9 @@ pub fn empty_result() -> CellResult {
         errors: Vec::new(),
         in_flight_mean: None,
         warmup_ns: None,
+        warmup_bytes: None,
+        warmup_ops: None,
+        stalls: None,
         interrupted_calls: None,
         visits: Vec::new(),
         points: Vec::new(),
@@ -267,6 +270,9 @@ fn result(op: Op, block_bytes: u64, ops: u64, elapsed_ns: u64) -> CellResult {
         cpu_ns: Some(CpuTime { user: elapsed_ns / 100, system: elapsed_ns / 20 }),
         in_flight_mean: Some(0.99),
         warmup_ns: Some(0),
+        warmup_bytes: Some(0),
+        warmup_ops: Some(0),
+        stalls: None,
         interrupted_calls: Some(0),
         visits: vec![Visit {
             elapsed_ns,
@@ -295,6 +301,8 @@ pub fn latency(count: u64, p50: u64) -> Latency {
         p9999: (count >= 100_000).then_some(p50 * 5),
         max: Some(p50 * 6),
         histogram: None,
+        ranges: None,
+        rounds: Vec::new(),
     }
 }
 

@@ -1,5 +1,5 @@
 //! What a Record means in numbers: the verdict of one cell ([`verdict()`]), rates and shares of its counters
-//! ([`metrics`]), two cells compared by rounds ([`comparison`]), the columns of iostat ([`iostat`]), levels and falls of a rate over time ([`rate_series`], [`trend`]), and
+//! ([`metrics`]), two cells compared by rounds ([`comparison`]), the columns of iostat ([`iostat`]), levels and falls of a rate over time ([`rate_series`], [`trend`]), times without progress ([`stalls`]), and
 //! what `zones`, `scale` and `stripe` measured. Each is a pure function of what was counted. It does no I/O, reads no clock,
 //! draws nothing and advises nothing.
 
@@ -12,6 +12,7 @@ pub mod iostat;
 pub mod metrics;
 pub mod rate_series;
 pub mod scale;
+pub mod stalls;
 pub mod stripe;
 pub mod trend;
 mod verdict;

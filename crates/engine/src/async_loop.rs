@@ -220,6 +220,7 @@ impl<C: IoQueue> RingState<'_, C> {
         let before_ns = self.now_ns;
         let now_ns = now_ns();
         self.now_ns = now_ns;
+        work.enter(now_ns);
         let mut good = 0u32;
         let mut seen = 0u32;
         let mut end = StreamEnd::Complete;

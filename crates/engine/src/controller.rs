@@ -4,7 +4,7 @@
 use crate::clock::now_ns;
 use crate::counters::{SharedCounters, WINDOWS};
 use crate::error::{EngineError, errno_text};
-use crate::job::{Control, Ended, Flow, Progress, Run};
+use crate::job::{Control, Ended, Flow, Progress, Run, WarmUp};
 use crate::open_target::OpenTarget;
 use crate::start_barrier::{HaltOnPanic, Release, StartBarrier};
 use crate::stream::{RunConfig, run_stream};
@@ -35,6 +35,7 @@ pub(crate) fn run_streams(
     control: &mut dyn Control,
 ) -> Result<(Run, u64), EngineError> {
     let barrier = StartBarrier::default();
+    let warm_up_ns = control.warm_up_ns();
     let counters: Vec<SharedCounters> = specs.iter().map(|_| SharedCounters::new()).collect();
     let (outcomes, halted, cpu_before) = std::thread::scope(|scope| {
         // If the Control panics, the scope waits for the streams before the panic continues.
@@ -45,7 +46,9 @@ pub(crate) fn run_streams(
         for (index, (&spec, shared)) in specs.iter().zip(&counters).enumerate() {
             let cpu = (!cpus.is_empty()).then(|| cpus[index % cpus.len()]);
             let builder = std::thread::Builder::new().name(format!("rdsk-stream-{index}"));
-            match builder.spawn_scoped(scope, move || run_stream(config, barrier, spec, shared, cpu)) {
+            match builder
+                .spawn_scoped(scope, move || run_stream(config, barrier, spec, shared, warm_up_ns, cpu))
+            {
                 Ok(handle) => handles.push(handle),
                 Err(source) => {
                     failed = Some(EngineError::Thread { stream: spec.stream, source });
@@ -76,6 +79,7 @@ pub(crate) fn run_streams(
     let mut run = add_up(specs, &outcomes, halted, begin_ns);
     run.windows = windows_of(&counters, config, run.to_return_ns);
     run.window_ns = config.window_ns;
+    run.warm_up = (warm_up_ns > 0).then(|| warm_up(&outcomes, warm_up_ns));
     if !sync_targets.is_empty() && run.ended != Ended::Failed {
         synchronise(sync_targets, &mut run.errors);
         run.elapsed_ns = now_ns().saturating_sub(begin_ns);
@@ -172,7 +176,8 @@ fn add_up(specs: &[StreamSpec<'_>], outcomes: &[StreamOutcome], halted: Option<E
         bytes: sum(|outcome| outcome.bytes),
         ops: sum(|outcome| outcome.ops),
         histogram,
-        latency_sum_ns: outcomes.iter().map(|outcome| u128::from(outcome.latencies.sum_ns)).sum(),
+        warm_up: None,
+        latency_sum_ns: outcomes.iter().map(latency_sum_ns).sum(),
         windows: Vec::new(),
         window_ns: 0,
         positions: outcomes.iter().find_map(|outcome| outcome.positions.clone()),
@@ -193,6 +198,23 @@ fn add_up(specs: &[StreamSpec<'_>], outcomes: &[StreamOutcome], halted: Option<E
         issuing: Issuing { within_submit, ..Issuing::default() },
         notes,
     }
+}
+
+/// Of all I/Os of a stream.
+fn latency_sum_ns(outcome: &StreamOutcome) -> u128 {
+    let early_ns = outcome.early.as_ref().map_or(0, |early| early.latencies.sum_ns);
+    u128::from(early_ns) + u128::from(outcome.latencies.sum_ns)
+}
+
+/// What all streams completed in the warm-up.
+fn warm_up(outcomes: &[StreamOutcome], until_ns: u64) -> WarmUp {
+    let mut sum = WarmUp { until_ns, bytes: 0, ops: 0, histogram: Histogram::new() };
+    for early in outcomes.iter().filter_map(|outcome| outcome.early.as_deref()) {
+        sum.bytes += early.bytes;
+        sum.ops += early.ops;
+        sum.histogram.merge(&early.latencies.histogram);
+    }
+    sum
 }
 
 /// The streams that issued any I/O.

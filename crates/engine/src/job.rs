@@ -84,6 +84,11 @@ pub struct Progress<'a> {
 pub trait Control {
     /// Looks at the progress and decides whether to go on.
     fn window(&mut self, progress: &Progress<'_>) -> Flow;
+
+    /// How much of the visit's start is kept apart as [`Run::warm_up`]; read once, right before the first submission.
+    fn warm_up_ns(&self) -> u64 {
+        0
+    }
 }
 
 impl<F: FnMut(&Progress<'_>) -> Flow> Control for F {
@@ -116,6 +121,19 @@ pub enum Ended {
     Failed,
 }
 
+/// What completed at the start of a visit, kept apart so that rate and latencies can leave out the same I/Os.
+#[derive(Clone, Debug)]
+pub struct WarmUp {
+    /// Its end, from the start of the visit. What completed earlier is in it, what completed then or later is not.
+    pub until_ns: u64,
+    /// Bytes completed.
+    pub bytes: u64,
+    /// I/Os completed.
+    pub ops: u64,
+    /// Their latencies.
+    pub histogram: Histogram,
+}
+
 /// The result of the I/O of one visit.
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -131,9 +149,11 @@ pub struct Run {
     pub bytes: u64,
     /// I/Os completed.
     pub ops: u64,
-    /// Latency of every completed I/O.
+    /// Latency of every completed I/O but those of the warm-up.
     pub histogram: Histogram,
-    /// Sum of all latencies, exact; over `elapsed_ns` it is the mean in flight.
+    /// The start of the visit, as long as the Control asked for; `None` if it did not, all of a shorter visit.
+    pub warm_up: Option<WarmUp>,
+    /// Sum of all latencies, those of the warm-up too, exact; over `elapsed_ns` it is the mean in flight.
     pub latency_sum_ns: u128,
     /// Bytes completed per window, the last one possibly partial.
     pub windows: Vec<u64>,

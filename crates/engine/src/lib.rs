@@ -35,7 +35,7 @@ pub use clock::{MonotonicClock, measure_clock};
 pub use engine_choice::EnginePolicy;
 pub use error::EngineError;
 pub use job::{
-    CacheCheck, Control, Ended, Engine, Flow, Job, Limits, Prepared, Progress, Run, Session, Settled,
+    CacheCheck, Control, Ended, Engine, Flow, Job, Limits, Prepared, Progress, Run, Session, Settled, WarmUp,
 };
 pub use offsets::capacity;
 pub use real::{ChoiceCache, RealEngine};

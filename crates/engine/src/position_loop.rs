@@ -75,8 +75,7 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
             }
         }
         failed_in_a_row = 0;
-        work.outcome.latencies.record(end_ns - begin_ns);
-        work.counters.add(end_ns, position.bytes, 1);
+        work.count(end_ns, end_ns - begin_ns, position.bytes);
         let Some(index) = position.index else {
             let Position { offset_bytes, bytes, .. } = position;
             let members = member_deltas.note_chosen();

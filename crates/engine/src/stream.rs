@@ -58,6 +58,7 @@ pub(crate) fn run_stream(
     barrier: &StartBarrier,
     spec: StreamSpec<'_>,
     shared: &SharedCounters,
+    warm_up_ns: u64,
     cpu: Option<usize>,
 ) -> Result<StreamOutcome, EngineError> {
     let participant = barrier.join();
@@ -81,8 +82,9 @@ pub(crate) fn run_stream(
         if !sleep_until(turn_ns.min(deadline_ns), || barrier.is_halted()) {
             return None;
         }
+        let warm_up_end_ns = (warm_up_ns > 0).then(|| begin_ns.saturating_add(warm_up_ns));
         let counters = StreamCounters::new(shared, begin_ns, config.window_ns);
-        Some(Work::new(spec, barrier, deadline_ns, counters))
+        Some(Work::new(spec, barrier, deadline_ns, warm_up_end_ns, counters))
     };
     let wait_batch = config.wait_batch;
     let outcome = match issuer {

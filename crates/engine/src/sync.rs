@@ -83,8 +83,7 @@ pub(crate) fn blocks<const WRITE: bool, const CHECK: bool>(
                 return StreamEnd::Failed;
             }
         }
-        work.outcome.latencies.record(end_ns - begin_ns);
-        work.counters.add(end_ns, len as u64, 1);
+        work.count(end_ns, end_ns - begin_ns, len as u64);
         begin_ns = end_ns;
     }
     StreamEnd::Complete

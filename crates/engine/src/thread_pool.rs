@@ -167,8 +167,7 @@ impl<'a> SharedWork<'a> {
         let now_ns = end_ns.max(self.work.outcome.end_ns);
         self.work.outcome.end_ns = now_ns;
         if result.as_ref().is_ok_and(|&moved| moved == len) {
-            self.work.outcome.latencies.record(end_ns - begin_ns);
-            self.work.counters.add(now_ns, len as u64, 1);
+            self.work.count(now_ns, end_ns - begin_ns, len as u64);
         } else {
             self.work.fail(offset, len, answer(result));
             self.end = Some(StreamEnd::Failed);

@@ -54,7 +54,10 @@ pub(crate) struct StreamOutcome {
     pub(crate) error: Option<IoError>,
     /// Errors at positions that could not be read or written while the stream went on.
     pub(crate) missed: Vec<IoError>,
+    /// Of what completed after the warm-up.
     pub(crate) latencies: Latencies,
+    /// What completed in the warm-up, if there is one.
+    pub(crate) early: Option<Box<Early>>,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
     pub(crate) asked_bytes: u64,
@@ -79,6 +82,7 @@ impl StreamOutcome {
             error: None,
             missed: Vec::new(),
             latencies: Latencies::default(),
+            early: None,
             start_ns: now_ns,
             end_ns: now_ns,
             asked_bytes: 0,
@@ -107,6 +111,14 @@ impl Latencies {
         self.histogram.record(latency_ns);
         self.sum_ns += latency_ns;
     }
+}
+
+/// What a stream completed in the warm-up.
+#[derive(Debug, Default)]
+pub(crate) struct Early {
+    pub(crate) latencies: Latencies,
+    pub(crate) bytes: u64,
+    pub(crate) ops: u64,
 }
 
 /// Checks the page cache right before an I/O, and counts what it found.
@@ -154,6 +166,8 @@ pub(crate) struct Work<'a> {
     pub(crate) barrier: &'a StartBarrier,
     /// No submission at or after this time.
     pub(crate) deadline_ns: u64,
+    /// End of the warm-up; the end of time when there is none or it is over.
+    warm_up_end_ns: u64,
     pub(crate) counters: StreamCounters<'a>,
     pub(crate) stamper: Stamper,
     /// What was done so far, without `end`, `bytes` and `ops`.
@@ -165,10 +179,40 @@ impl<'a> Work<'a> {
         spec: StreamSpec<'a>,
         barrier: &'a StartBarrier,
         deadline_ns: u64,
+        warm_up_end_ns: Option<u64>,
         counters: StreamCounters<'a>,
     ) -> Self {
         let stamper = Stamper::new(spec.seed, spec.visit, spec.stream);
-        Self { spec, barrier, deadline_ns, counters, stamper, outcome: StreamOutcome::nothing(now_ns()) }
+        // Made here, since the loops allocate nothing.
+        let early = warm_up_end_ns.map(|_| Box::default());
+        let outcome = StreamOutcome { early, ..StreamOutcome::nothing(now_ns()) };
+        let warm_up_end_ns = warm_up_end_ns.unwrap_or(u64::MAX);
+        Self { spec, barrier, deadline_ns, warm_up_end_ns, counters, stamper, outcome }
+    }
+
+    /// Counts an I/O that completed at `now_ns`; times must not go backwards.
+    #[inline]
+    pub(crate) fn count(&mut self, now_ns: u64, latency_ns: u64, bytes: u64) {
+        self.enter(now_ns);
+        self.outcome.latencies.record(latency_ns);
+        self.counters.add(now_ns, bytes, 1);
+    }
+
+    /// Ends the warm-up if it is over at `now_ns`, before anything is counted that completed then.
+    #[inline]
+    pub(crate) fn enter(&mut self, now_ns: u64) {
+        if now_ns >= self.warm_up_end_ns {
+            self.end_warm_up();
+        }
+    }
+
+    #[cold]
+    fn end_warm_up(&mut self) {
+        self.warm_up_end_ns = u64::MAX;
+        if let Some(early) = &mut self.outcome.early {
+            std::mem::swap(&mut self.outcome.latencies, &mut early.latencies);
+            (early.bytes, early.ops) = (self.counters.bytes, self.counters.ops);
+        }
     }
 
     /// Why nothing more may be submitted at `now_ns`, if that is so.
@@ -187,7 +231,9 @@ impl<'a> Work<'a> {
         now_ns
     }
 
-    pub(crate) fn finish(self, end: StreamEnd) -> StreamOutcome {
+    pub(crate) fn finish(mut self, end: StreamEnd) -> StreamOutcome {
+        // A stream that completed nothing later than the warm-up has not noticed its end.
+        self.enter(u64::MAX - 1);
         StreamOutcome { end, bytes: self.counters.bytes, ops: self.counters.ops, ..self.outcome }
     }
 

@@ -41,7 +41,7 @@ fn allocations(workload: &Workload, path: &std::path::Path, count: u64) -> u64 {
     let mut session = engine.open(&job).unwrap();
     session.prepare().unwrap();
     let before = ALLOCATIONS.load(Ordering::Relaxed);
-    let run = session.run(&mut Watcher::default()).unwrap();
+    let run = session.run(&mut Watcher { warm_up_ns: 1, ..Watcher::default() }).unwrap();
     let after = ALLOCATIONS.load(Ordering::Relaxed);
     session.settle().unwrap();
     assert_eq!(run.ops, count);

@@ -2,17 +2,23 @@
 //! issues nothing.
 
 use crate::overlap::{is_most, overlap_of, windows_of};
+use crate::warm_up::{left_out, windows_between};
 use rdsk_engine::{Ended, Prepared, Run, Settled};
 use rdsk_model::{
     Cell, ColdCheck, CpuTime, EngineKind, Estimate, Extent, IoError, IoPath, Issuing, Op, Overlap, PageCache,
     PageCacheState, PointRun, StreamResult, Sync, Visit, Windows, Workload,
 };
 use rdsk_observe::EvidenceSum;
-use rdsk_stats::Histogram;
+use rdsk_stats::{Histogram, SparseHistogram};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The part of the first visit that may be cut as its warm-up: a fifth.
-const WARM_UP_DIVISOR: usize = 5;
+/// What is left out of rate and latencies as warm-up.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct LeftOut {
+    pub(crate) ns: u64,
+    pub(crate) bytes: u64,
+    pub(crate) ops: u64,
+}
 
 #[derive(Default)]
 pub(crate) struct CellTotals {
@@ -37,6 +43,8 @@ pub(crate) struct CellTotals {
     /// Indices of the visits that the resumed run started and did not complete; each is continued in turn.
     pub(crate) partial: VecDeque<usize>,
     pub(crate) histogram: Histogram,
+    /// The same of every round.
+    pub(crate) round_histograms: BTreeMap<u32, SparseHistogram>,
     pub(crate) latency_sum_ns: u128,
     pub(crate) asked_bytes: u64,
     /// The engine that issued the I/O; a visit that fell back to another one marks the whole cell.
@@ -44,7 +52,7 @@ pub(crate) struct CellTotals {
     /// How the engine was chosen.
     pub(crate) issuing: Option<Issuing>,
     pub(crate) windows: Windows,
-    /// Bytes per second of every window after the warm-up.
+    /// Bytes per second of every full window after the warm-up.
     pub(crate) samples: Vec<f64>,
     /// Time for the I/O of the first visit.
     pub(crate) first_run_ns: Option<u64>,
@@ -54,25 +62,26 @@ pub(crate) struct CellTotals {
     pub(crate) rounds: BTreeMap<u32, (u64, u64)>,
     pub(crate) measured_bytes: u64,
     pub(crate) measured_ns: u64,
-    pub(crate) warmup_ns: u64,
+    /// The start of the first visit, where it is left out.
+    pub(crate) warm_up: LeftOut,
     pub(crate) streams: Vec<StreamResult>,
     pub(crate) cpu: CpuTime,
     pub(crate) interrupted_calls: u64,
 }
 
 impl CellTotals {
-    pub(crate) fn add_visit(&mut self, extent: Extent, prepared: &Prepared, run: &Run, settled: &Settled) {
+    pub(crate) fn add_visit(&mut self, prepared: &Prepared, run: &Run, settled: &Settled) {
         let before_ns: u64 = self.visits.iter().map(|visit| visit.elapsed_ns).sum();
         let overlap = overlap_of(run);
         match overlap.filter(|_| self.rates_of_overlap) {
             Some(overlap) if overlap.covered_ns > 0 => self.add_overlap(run, &overlap),
             // If the streams hardly overlapped, the rate over the whole time would mostly count waiting.
             Some(overlap) if !is_most(run, &overlap) => self.has_no_overlap = true,
-            _ => self.add_rates(extent, run),
+            _ => self.add_rates(run),
         }
         self.add_windows(run);
         self.add_streams(run, before_ns);
-        self.histogram.merge(&run.histogram);
+        self.add_latencies(run);
         self.latency_sum_ns += run.latency_sum_ns;
         self.asked_bytes += run.asked_bytes;
         if self.engine.is_none_or(|engine| run.engine < engine) {
@@ -157,16 +166,28 @@ impl CellTotals {
         self.samples.extend(windows.iter().map(|&bytes| per_second(bytes, run.window_ns)));
     }
 
-    fn add_rates(&mut self, extent: Extent, run: &Run) {
-        let rates = window_rates(run);
-        // Only the first visit of a timed cell has a warm-up: a pass counts as a whole, and every sample starts anew.
-        let is_first = extent == Extent::Timed && self.visits.is_empty();
-        let cut = if is_first { warm_up(&rates) } else { 0 };
-        let cut_bytes: u64 = run.windows.iter().take(cut).sum();
-        let cut_ns = run.window_ns * cut as u64;
-        self.warmup_ns += cut_ns;
+    /// Adds what counts for the rate of a visit whose streams need no common time. Its warm-up is the cell's.
+    fn add_rates(&mut self, run: &Run) {
+        let mut cut_ns = 0;
+        if let Some(warm_up) = left_out(run) {
+            cut_ns = warm_up.until_ns;
+            self.warm_up = LeftOut { ns: cut_ns, bytes: warm_up.bytes, ops: warm_up.ops };
+        }
+        let cut_bytes = if cut_ns > 0 { self.warm_up.bytes } else { 0 };
         self.add_measured(self.round, run.bytes - cut_bytes, run.elapsed_ns - cut_ns);
-        self.samples.extend_from_slice(&rates[cut..]);
+        let windows = windows_between(run, cut_ns, run.to_return_ns);
+        self.samples.extend(windows.iter().map(|&bytes| per_second(bytes, run.window_ns)));
+    }
+
+    /// Adds the latencies of what counts for the rate: without the warm-up if that is left out.
+    fn add_latencies(&mut self, run: &Run) {
+        let is_left_out = self.visits.is_empty() && self.warm_up.ns > 0;
+        let warm_up = run.warm_up.as_ref().filter(|_| !is_left_out);
+        let of_round = self.round_histograms.entry(self.round).or_default();
+        for part in std::iter::once(&run.histogram).chain(warm_up.map(|warm_up| &warm_up.histogram)) {
+            self.histogram.merge(part);
+            of_round.merge(part);
+        }
     }
 
     /// Appends the windows; the narrower of two widths is folded until both agree, since engines only ever double it.
@@ -283,25 +304,6 @@ pub(crate) fn is_write_behind(workload: &Workload) -> bool {
 #[allow(clippy::cast_precision_loss, reason = "a rate needs no more than 53 bits")]
 pub(crate) fn per_second(bytes: u64, elapsed_ns: u64) -> f64 {
     bytes as f64 * 1e9 / elapsed_ns as f64
-}
-
-/// Bytes per second in each full window.
-fn window_rates(run: &Run) -> Vec<f64> {
-    let full = usize::try_from(run.elapsed_ns / run.window_ns.max(1)).unwrap_or(usize::MAX);
-    run.windows.iter().take(full).map(|&bytes| per_second(bytes, run.window_ns)).collect()
-}
-
-/// Windows at the start that do not belong to the steady state: a fifth of them if their interval and that of the rest lie
-/// apart, else none; also none if nothing completed in most of the rest, since the start is then most of the I/O itself.
-fn warm_up(rates: &[f64]) -> usize {
-    let (start, rest) = rates.split_at(rates.len() / WARM_UP_DIVISOR);
-    let busy = rest.iter().filter(|&&rate| rate > 0.0).count();
-    if busy * 2 < rest.len() {
-        return 0;
-    }
-    let intervals = rdsk_stats::batch_interval(start).zip(rdsk_stats::batch_interval(rest));
-    let differs = intervals.is_some_and(|(start, rest)| start.high < rest.low || rest.high < start.low);
-    if differs { start.len() } else { 0 }
 }
 
 fn fold(windows: &mut Windows) {

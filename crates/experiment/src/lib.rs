@@ -27,6 +27,7 @@ mod schedule;
 mod stopping;
 mod stream;
 mod stripe;
+mod warm_up;
 mod zones;
 
 pub use execute::{execute, failed_record, plan_only};

@@ -136,6 +136,7 @@ mod tests {
             bytes: ops * 100,
             ops,
             histogram: rdsk_stats::Histogram::default(),
+            warm_up: None,
             latency_sum_ns: u128::from(ops * latency_ms * MS),
             windows: vec![100; windows],
             window_ns: 10 * MS,

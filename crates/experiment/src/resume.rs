@@ -5,6 +5,7 @@ use crate::cell_totals::CellTotals;
 use rdsk_model::{
     Cell, CellRecord, Plan, PointRun, Problem, ProblemKind, Record, SCHEMA, StopReason, Target, Visit,
 };
+use rdsk_stats::Histogram;
 
 /// The cells of an earlier Record that this plan continues.
 ///
@@ -137,10 +138,13 @@ impl CellTotals {
     }
 
     fn take_over(&mut self, visit: &Visit, run: &PointRun) {
+        let mut histogram = Histogram::new();
         for &latency_ns in &run.latency_ns {
-            self.histogram.record(latency_ns);
+            histogram.record(latency_ns);
             self.latency_sum_ns += u128::from(latency_ns);
         }
+        self.histogram.merge(&histogram);
+        self.round_histograms.entry(visit.round).or_default().merge(&histogram);
         self.asked_bytes += visit.bytes;
         self.add_measured(visit.round, visit.bytes, visit.elapsed_ns);
         self.visits.push(visit.clone());

@@ -8,6 +8,7 @@ use crate::resume::continued;
 use crate::run_outcome::{RunOutcome, first_problem};
 use crate::run_state::{RunState, Slice};
 use crate::stopping::{StopPolicy, cache_check, is_enough, limits, next_ops, run_ns, window_ns};
+use crate::warm_up::candidate_ns;
 use rdsk_engine::{Ended, Engine, EngineError, Job, Limits, Prepared, Run, Settled};
 use rdsk_model::{
     Cell, CellRecord, Clock, Event, Evidence, Extent, MemberCounters, Plan, StopFlag, Target, Watch,
@@ -146,10 +147,12 @@ impl Runner<'_> {
         let mut session = self.engine.open(&job)?;
         let prepared = session.prepare()?;
         let now_ns = self.clock.now_ns();
+        let run_ns = run_ns(totals, until_ns.saturating_sub(now_ns), slice_ns);
         let mut policy = StopPolicy {
             id: &cell.id,
             watch: self.watch,
-            run_ns: run_ns(totals, until_ns.saturating_sub(now_ns), slice_ns),
+            run_ns,
+            warm_up_ns: candidate_ns(cell, totals.visits.len(), run_ns, job.window_ns),
             left_ns: state.deadline_ns.saturating_sub(now_ns),
             last: (0, 0, 0),
         };
@@ -167,7 +170,7 @@ impl Runner<'_> {
         state.note_long_flush(cell, index, took_ns, settled_ns);
         let totals = &mut state.totals[index];
         totals.start_ns = now_ns.saturating_sub(state.start_ns);
-        self.add_visit(cell, totals, &prepared, &run, settled, seen)?;
+        self.add_visit(totals, &prepared, &run, settled, seen)?;
         state.note_stable_rate(cell, &run, index);
         Ok(run.ended)
     }
@@ -175,7 +178,6 @@ impl Runner<'_> {
     /// Adds a visit to the totals; a failed close or flush is the cell's failure, and its figures are kept.
     fn add_visit(
         &mut self,
-        cell: &Cell,
         totals: &mut CellTotals,
         prepared: &Prepared,
         run: &Run,
@@ -192,7 +194,7 @@ impl Runner<'_> {
             Ok(settled) => (settled, Ok(())),
             Err(error) => (Settled::default(), Err(error)),
         };
-        totals.add_visit(cell.extent, prepared, run, &settled);
+        totals.add_visit(prepared, run, &settled);
         result
     }
 
@@ -230,8 +232,11 @@ impl Runner<'_> {
             if record.result.stop != rdsk_model::StopReason::NotApplicable {
                 record.verdict = Some(rdsk_analysis::verdict(&record, self.targets, self.cpu_count));
             }
-            self.watch.event(&Event::CellFinished { cell: &record });
             cells.push(record);
+        }
+        rdsk_analysis::stalls::carry(&mut cells);
+        for cell in &cells {
+            self.watch.event(&Event::CellFinished { cell });
         }
         let problem = first_problem(&cells, &state.totals);
         let observer = state.observers.values().next().map(|observer| observer.describe());

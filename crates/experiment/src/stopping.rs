@@ -16,6 +16,8 @@ pub(crate) struct StopPolicy<'a> {
     pub(crate) watch: &'a mut dyn Watch,
     /// Time for the I/O of this visit.
     pub(crate) run_ns: u64,
+    /// The start of this visit that is kept apart.
+    pub(crate) warm_up_ns: u64,
     /// Time left of the budget when the I/O started.
     pub(crate) left_ns: u64,
     /// Elapsed time, bytes and I/Os at the window before.
@@ -34,6 +36,10 @@ impl Control for StopPolicy<'_> {
         });
         self.last = (progress.elapsed_ns, progress.bytes, progress.ops);
         if progress.elapsed_ns >= self.run_ns && progress.ops > 0 { Flow::Stop } else { Flow::Continue }
+    }
+
+    fn warm_up_ns(&self) -> u64 {
+        self.warm_up_ns
     }
 }
 

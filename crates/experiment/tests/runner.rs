@@ -2,7 +2,7 @@
 
 mod scripted;
 
-use rdsk_model::{CacheState, Cell, Extent, IoPath, Op, Plan, ProblemKind, StopReason};
+use rdsk_model::{CacheState, Cell, CellResult, Extent, IoPath, Op, Plan, ProblemKind, StopReason};
 use scripted::{SECOND, cell, plan, run};
 
 #[test]
@@ -47,6 +47,51 @@ fn a_burst_before_a_stall_is_no_warm_up() {
     let overall = result.bytes.unwrap() as f64 * 1e9 / result.elapsed_ns.unwrap() as f64;
     assert!((rate.mean / overall - 1.0).abs() < 0.1, "{rate:?}, {overall} over all: {result:?}");
     assert!(rate.half_width().is_none_or(|half| half > 0.5), "{rate:?}");
+}
+
+/// One visit in each of two rounds of a cell that reads 4 KiB in 41 µs at first and in 82 µs after so many I/Os.
+fn fast_at_first(fast_ops: u64) -> CellResult {
+    let plan = Plan { precision: 1e-12, ..plan(vec![cell(4096, Extent::Timed)], 4 * SECOND) };
+    let runtime = Plan { runtime_ns: Some(4 * SECOND), ..plan };
+    let seen = run(&runtime, 1e8, |disk, _| disk.stall = Some((fast_ops, 81_920)));
+    seen.outcome.cells[0].result.clone()
+}
+
+#[test]
+fn the_warm_up_is_left_out_of_rate_and_latencies_alike() {
+    // The first 300 ms of each visit are fast. Preparing takes 1 ms of 2 s, so that seven windows of 50 ms are a fifth at most.
+    let result = fast_at_first(7324);
+    assert_eq!(result.warmup_ns, Some(350_000_000));
+    let (bytes, ops) = (result.warmup_bytes.unwrap(), result.warmup_ops.unwrap());
+    assert_eq!(bytes, ops * 4096);
+    assert!((7930..=7935).contains(&ops), "{ops} I/Os in the first 350 ms");
+    let latency = result.latency_ns.as_ref().unwrap();
+    assert_eq!(latency.count, result.ops.unwrap() - ops, "the latencies are those of the other I/Os");
+    let rate = result.bytes_per_s.unwrap().mean;
+    let measured_s = (result.elapsed_ns.unwrap() - result.warmup_ns.unwrap()) as f64 / 1e9;
+    assert!((rate * measured_s - (result.bytes.unwrap() - bytes) as f64).abs() < 1.0, "{result:?}");
+    // The fast start of the second visit is left, and the mean latency agrees with the mean rate.
+    let mean_ns = latency.mean.unwrap();
+    assert!((mean_ns / (4096.0 / rate * 1e9) - 1.0).abs() < 0.001, "{mean_ns} ns at {rate} B/s");
+    // What was done is told whole.
+    assert_eq!(result.visits.iter().map(|visit| visit.ops).sum::<u64>(), result.ops.unwrap());
+    assert_eq!(result.windows.unwrap().bytes.iter().sum::<u64>(), result.bytes.unwrap());
+}
+
+#[test]
+fn a_start_like_the_rest_is_no_warm_up() {
+    let result = fast_at_first(u64::MAX);
+    assert_eq!((result.warmup_ns, result.warmup_bytes, result.warmup_ops), (Some(0), Some(0), Some(0)));
+    assert_eq!(result.latency_ns.unwrap().count, result.ops.unwrap());
+}
+
+#[test]
+fn a_pass_has_no_warm_up() {
+    let pass = cell(4096, Extent::Pass { bytes: 100 << 20 });
+    let seen = run(&plan(vec![pass], 60 * SECOND), 1e8, |disk, _| disk.stall = Some((2000, 81_920)));
+    let result = &seen.outcome.cells[0].result;
+    assert_eq!(result.warmup_ns, Some(0));
+    assert_eq!(result.latency_ns.as_ref().unwrap().count, result.ops.unwrap());
 }
 
 #[test]

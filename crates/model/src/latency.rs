@@ -1,8 +1,9 @@
 //! Figures with their uncertainty: a mean with its interval, and the percentiles of latencies with their histogram. It
-//! computes nothing but what follows from a histogram.
+//! computes nothing but what follows from histograms.
 
-use rdsk_stats::Histogram;
+use rdsk_stats::{Histogram, SparseHistogram, quantile_range};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A mean with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,9 +41,69 @@ pub struct Latency {
     pub max: Option<u64>,
     /// base64 of HdrHistogram V2; left out by a compact record.
     pub histogram: Option<String>,
+    /// How sure the percentiles are; `None` in Records before it was recorded, and where the latencies of fewer than two
+    /// rounds are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranges: Option<PercentileRanges>,
+    /// What the ranges follow from; left out by a compact record.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<RoundLatency>,
+}
+
+/// The 95 % range of each percentile that is given: see [`rdsk_stats::quantile_range`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the fields are those of `Latency`")]
+pub struct PercentileRanges {
+    pub p50: Option<PercentileRange>,
+    pub p90: Option<PercentileRange>,
+    pub p99: Option<PercentileRange>,
+    pub p999: Option<PercentileRange>,
+    pub p9999: Option<PercentileRange>,
+}
+
+/// A 95 % range in nanoseconds. An end is `None` where so few and so different I/Os show none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PercentileRange {
+    /// The lower end.
+    pub low: Option<u64>,
+    /// The upper end.
+    pub high: Option<u64>,
+}
+
+/// The latencies of the visits of one round.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoundLatency {
+    /// Its number, as in the visits.
+    pub round: u32,
+    /// base64 of HdrHistogram V2.
+    pub histogram: String,
 }
 
 impl Latency {
+    /// These latencies with the ranges of their percentiles, from those of each round.
+    #[must_use]
+    pub fn with_rounds(self, rounds: &BTreeMap<u32, SparseHistogram>) -> Self {
+        let all: Vec<SparseHistogram> = rounds.values().cloned().collect();
+        let range = |p: f64| {
+            let rdsk_stats::QuantileRange { low, high } = quantile_range(p, &all)?;
+            Some(PercentileRange { low, high })
+        };
+        let ranges = PercentileRanges {
+            p50: range(0.5),
+            p90: range(0.9),
+            p99: range(0.99),
+            p999: range(0.999),
+            p9999: range(0.9999),
+        };
+        let of_round =
+            |(&round, one): (&u32, &SparseHistogram)| RoundLatency { round, histogram: one.to_base64() };
+        Self {
+            ranges: Some(ranges).filter(|ranges| *ranges != PercentileRanges::default()),
+            rounds: rounds.iter().map(of_round).collect(),
+            ..self
+        }
+    }
+
     /// The latencies of both; `None` where one of them was recorded without its histogram.
     pub fn of_both(one: &Self, other: &Self) -> Option<Self> {
         if one.count == 0 || other.count == 0 {
@@ -76,6 +137,41 @@ impl From<&Histogram> for Latency {
             p9999: histogram.quantile(0.9999),
             max: histogram.max(),
             histogram: some.then(|| histogram.to_base64()),
+            ranges: None,
+            rounds: Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_of(values_ns: impl IntoIterator<Item = u64>) -> Histogram {
+        let mut histogram = Histogram::new();
+        values_ns.into_iter().for_each(|ns| histogram.record(ns));
+        histogram
+    }
+
+    fn latency_of(rounds: &[Histogram]) -> Latency {
+        let mut all = Histogram::new();
+        rounds.iter().for_each(|round| all.merge(round));
+        let sparse = (0..).zip(rounds.iter().map(SparseHistogram::from)).collect();
+        Latency::from(&all).with_rounds(&sparse)
+    }
+
+    #[test]
+    fn every_percentile_that_is_given_has_its_range() {
+        let rounds: Vec<Histogram> = (0..6).map(|_| round_of(1_000_000..1_000_200)).collect();
+        let latency = latency_of(&rounds);
+        let ranges = latency.ranges.unwrap();
+        assert!(ranges.p50.is_some() && ranges.p90.is_some() && ranges.p99.is_some());
+        assert!(latency.p999.is_none() && ranges.p999.is_none() && ranges.p9999.is_none());
+        let PercentileRange { low, high } = ranges.p50.unwrap();
+        assert!(low <= latency.p50 && latency.p50 <= high, "{ranges:?}");
+        let numbers: Vec<u32> = latency.rounds.iter().map(|round| round.round).collect();
+        assert_eq!(numbers, [0, 1, 2, 3, 4, 5]);
+        assert_eq!(latency.rounds[0].histogram, rounds[0].to_base64());
+        assert_eq!(latency_of(&rounds[..1]).ranges, None, "one round says nothing of others");
     }
 }

@@ -25,14 +25,14 @@ pub use evidence::{
     PageCache, PageCacheState, ProcessIo, Request,
 };
 pub use finding::{Confidence, Finding, Severity};
-pub use latency::{Estimate, Latency};
+pub use latency::{Estimate, Latency, PercentileRange, PercentileRanges, RoundLatency};
 pub use members::{ChosenIo, MemberCounters, MemberIo, NextPosition, PositionChooser};
 pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
 pub use record::{ClockFacts, Host, ObserverFacts, Record, Status};
 pub use result::{
-    CellResult, ColdCheck, CpuTime, IoError, Issuing, Overlap, PointRun, StopReason, StreamResult, Trial,
-    Visit, Windows,
+    CellResult, ColdCheck, CpuTime, IoError, Issuing, Overlap, PointRun, Stall, StallBasis, Stalls,
+    StopReason, StreamResult, Trial, Visit, Windows,
 };
 pub use target::{ArrayFacts, Device, Filesystem, Layer, Target, TargetKind};
 pub use workload::{

@@ -1,7 +1,7 @@
 //! What one cell measured: its sums, and its visits, streams, windows and chosen positions. It holds data and draws nothing.
 
 use crate::latency::{Estimate, Latency};
-use crate::workload::{EngineKind, words};
+use crate::workload::{EngineKind, Op, words};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -167,6 +167,43 @@ pub struct IoError {
     pub message: String,
 }
 
+/// A time in which no I/O of a cell completed although some waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stall {
+    /// When it began, from the start of the run over all cells.
+    pub start_ns: u64,
+    /// The same in the cell's own I/O time, one visit right after the other.
+    pub cell_ns: u64,
+    /// How long it lasted.
+    pub lasts_ns: u64,
+}
+
+/// The stalls that the width of a rate's interval takes into account.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StallBasis {
+    /// How many.
+    pub count: u64,
+    /// Their lengths together.
+    pub stalled_ns: u64,
+    /// The time in which they were seen, they included.
+    pub elapsed_ns: u64,
+    /// The least share of all time that stalls may take in the long run, at 95 %: see [`rdsk_stats::StallsSeen`].
+    pub share_low: f64,
+    /// The largest.
+    pub share_high: f64,
+    /// The direction of the cells that count together; `None` for both.
+    pub op: Option<Op>,
+}
+
+/// Stalls of a cell, and what they make of its interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stalls {
+    /// Those that the cell's own windows show; empty where only other cells met some.
+    pub seen: Vec<Stall>,
+    /// Those of all cells of the same targets, or of the same direction too, if the cell's may be of their kind; else its own.
+    pub basis: StallBasis,
+}
+
 /// What one cell measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellResult {
@@ -207,10 +244,20 @@ pub struct CellResult {
     pub cpu_ns: Option<CpuTime>,
     /// What failed; the first of each stream.
     pub errors: Vec<IoError>,
-    /// Mean number of our own I/Os in flight: the sum of latencies over the elapsed time (Little's law).
+    /// Mean number of our own I/Os in flight: the sum of all latencies over the elapsed time (Little's law).
     pub in_flight_mean: Option<f64>,
-    /// Time at the start that was cut off as warm-up by MSER-5, summed over visits.
+    /// The start of the first visit that is left out of rate and latencies as warm-up: its time. `elapsed_ns`, `bytes`, `ops`,
+    /// `windows`, `visits` and `in_flight_mean` are those of everything done.
     pub warmup_ns: Option<u64>,
+    /// Bytes completed in that time; `None` in Records of versions that left it out of the rate only.
+    #[serde(default)]
+    pub warmup_bytes: Option<u64>,
+    /// I/Os completed in that time, which `latency_ns` does not have.
+    #[serde(default)]
+    pub warmup_ops: Option<u64>,
+    /// Where it or a cell of the same kind stalled; `None` where none did, and in Records before it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<Stalls>,
     /// System calls that a signal interrupted and that were repeated.
     pub interrupted_calls: Option<u64>,
     /// The visits.

@@ -27,6 +27,7 @@ fn compact(mut record: Record) -> Record {
     let strip = |latency: &mut Option<Latency>| {
         if let Some(latency) = latency {
             latency.histogram = None;
+            latency.rounds.clear();
         }
     };
     for cell in &mut record.cells {
@@ -51,6 +52,27 @@ mod tests {
         let record = fixtures::run();
         let read: Record = serde_json::from_str(&json(&record, Compactness::Full)).unwrap();
         assert_eq!(read, record);
+    }
+
+    #[test]
+    fn a_record_from_before_ranges_stalls_and_warm_up_is_read() {
+        let mut document = serde_json::to_value(fixtures::run()).unwrap();
+        for cell in document["cells"].as_array_mut().unwrap() {
+            let result = cell["result"].as_object_mut().unwrap();
+            for key in ["warmup_bytes", "warmup_ops", "stalls"] {
+                result.remove(key);
+            }
+            if let Some(latency) = result["latency_ns"].as_object_mut() {
+                for key in ["ranges", "rounds"] {
+                    latency.remove(key);
+                }
+            }
+        }
+        let read: Record = serde_json::from_value(document).unwrap();
+        let result = &read.cells[0].result;
+        assert_eq!((result.warmup_ns, result.warmup_bytes, result.warmup_ops), (Some(0), None, None));
+        assert_eq!((result.stalls.as_ref(), result.latency_ns.as_ref().unwrap().ranges), (None, None));
+        assert_eq!(read.cells.len(), fixtures::run().cells.len());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The top and the end of a page: what was measured, on what machine, how it ended. It draws no figure of a cell.
 
+use crate::certainty;
 use crate::engine;
 use crate::page::{MAX_WIDTH, Page, Tone};
 use rdsk_analysis::Analysis;
@@ -207,6 +208,7 @@ pub(crate) fn draw_end(page: &mut Page, analysis: &Analysis<'_>) {
     if analysis.families().iter().any(|family| family.comparisons.iter().any(|one| one.ratio.is_ok())) {
         page.sentence(Tone::Plain, "", COMPARED);
     }
+    certainty::draw_end(page, record);
     let observer = &record.observer;
     let higher = observer.why_not_higher.as_ref().map_or(String::new(), |why| format!(" ({why})"));
     let elapsed = Nanos(record.elapsed_ns);

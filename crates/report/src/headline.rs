@@ -2,6 +2,7 @@
 //! the device's.
 
 use crate::cells::{self, is_device, verdict_word};
+use crate::certainty;
 use crate::figures::{Unit, iops, or_missing, plus_minus, significant};
 use crate::page::{Page, Tone};
 use rdsk_analysis::metrics;
@@ -44,6 +45,7 @@ fn in_words(cells: &[&CellRecord]) -> String {
     let parts: Vec<String> = [streams.collect::<Vec<_>>().join(", "), singles.collect::<Vec<_>>().join(", ")]
         .into_iter()
         .filter(|part| !part.is_empty())
+        .chain(certainty::stalls_in_words(cells))
         .collect();
     if parts.is_empty() { "nothing completed".into() } else { parts.join("; ") }
 }
@@ -61,7 +63,9 @@ fn draw_tables(page: &mut Page, record: &Record, all: &[&CellRecord]) {
     }
     if !latency.is_empty() {
         draw_latency(page, &latency);
+        certainty::draw_ranges(page, &latency, label);
     }
+    certainty::draw_stalls(page, all, label);
     cells::draw_whys(page, record, all, |cell| format!("{}: {}", label(cell), verdict_word(cell)));
 }
 

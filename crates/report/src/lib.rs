@@ -3,6 +3,7 @@
 
 mod align;
 mod cells;
+mod certainty;
 mod chart;
 mod document;
 mod engine;
@@ -71,6 +72,10 @@ fn draw(page: &mut Page, analysis: &Analysis<'_>, experiment: Experiment) {
         Experiment::Zones => zones::draw(page, analysis),
         Experiment::Scale => scale::draw(page, analysis),
         Experiment::Stripe => stripe::draw(page, analysis),
+    }
+    // The headline draws them below each of its tables.
+    if experiment != Experiment::Headline {
+        certainty::draw_stalls_of(page, analysis, experiment);
     }
 }
 

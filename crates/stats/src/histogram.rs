@@ -92,12 +92,18 @@ impl Histogram {
     /// if fewer than 10/(1−p) values were recorded, because such a quantile would rest on fewer than ten
     /// values above it, and none for a `p` outside [0, 1). Ask [`Histogram::max`] for the end.
     pub fn quantile(&self, p: f64) -> Option<u64> {
-        if !(0.0..1.0).contains(&p) {
-            return None;
-        }
+        if Self::has_enough(self.count, p) { self.quantile_unchecked(p) } else { None }
+    }
+
+    /// Whether so many values have a quantile at `p`: ten lie above it.
+    pub(crate) fn has_enough(count: u64, p: f64) -> bool {
         // 1 − 0.99 is a little more than 0.01 in binary; exactly 1000 values must still be enough.
-        let enough = self.count as f64 * (1.0 - p) >= 10.0 * (1.0 - 1e-9);
-        if enough { self.quantile_unchecked(p) } else { None }
+        (0.0..1.0).contains(&p) && count as f64 * (1.0 - p) >= 10.0 * (1.0 - 1e-9)
+    }
+
+    /// The count of each bucket.
+    pub(crate) fn counts(&self) -> &[u64] {
+        &self.counts[..]
     }
 
     /// As [`Histogram::quantile`], however few values there are; none only while empty. `p` is brought into
@@ -163,6 +169,11 @@ fn index_of(ns: u64) -> usize {
     #[expect(clippy::cast_possible_truncation, reason = "a bucket index is below BUCKETS")]
     let index = ((u64::from(shift) << SUB_BITS) + (ns >> shift)) as usize;
     index
+}
+
+/// The lowest and the highest value of a bucket.
+pub(crate) fn bounds_of(index: usize) -> (u64, u64) {
+    (lower_of(index), upper_of(index))
 }
 
 /// The lowest value of a bucket.

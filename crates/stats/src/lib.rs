@@ -17,8 +17,10 @@ mod noise;
 mod order;
 mod paired;
 mod pass_change;
+mod quantile_range;
 mod ranks;
 pub mod rng;
+mod stall_share;
 mod trend;
 mod two_samples;
 
@@ -35,5 +37,7 @@ pub use level_shift::{TwoLevels, interquartile_mean, level_shift};
 pub use order::{jain, lag1, mad, mean, median, quantile_sorted, stddev};
 pub use paired::{MIN_PAIRS, PairedRatio, holm, mean_p_value, paired_ratio};
 pub use pass_change::{MIN_PASSES, PassChange, PassShape, pass_change, t_tail};
+pub use quantile_range::{QuantileRange, SparseHistogram, quantile_range};
+pub use stall_share::{StallsSeen, with_stalls};
 pub use trend::{Trend, VisitTrend, has_visits, trend};
 pub use two_samples::{kolmogorov_smirnov, smaller_p_value};

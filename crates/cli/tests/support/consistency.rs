@@ -80,7 +80,13 @@ fn check_cell(cell: &Value, targets: usize, found: &mut Vec<String>) {
     {
         say(bytes == ops * block, "bytes are not whole blocks");
         say(bytes == sum("bytes") && ops == sum("ops"), "streams do not add up");
-        say(whole(&result["latency_ns"]["count"]) == Some(ops), "not every I/O has a latency");
+        let counted = whole(&result["latency_ns"]["count"]);
+        let left_out = whole(&result["warmup_ops"]);
+        let all = counted.zip(left_out).map(|(counted, left_out)| counted + left_out);
+        say(all == Some(ops), "not every I/O has a latency or was in the warm-up");
+        let has_warm_up = whole(&result["warmup_ns"]).is_some_and(|ns| ns > 0);
+        say(has_warm_up || left_out == Some(0), "I/Os of a warm-up that is none");
+        say(whole(&result["warmup_bytes"]) == left_out.map(|ops| ops * block), "bytes of the warm-up");
     }
     if let (Some(bytes), false) = (whole(&result["bytes"]), result["windows"].is_null()) {
         let seen: u64 = list(&result["windows"]["bytes"]).iter().filter_map(Value::as_u64).sum();
@@ -97,6 +103,13 @@ fn check_cell(cell: &Value, targets: usize, found: &mut Vec<String>) {
     }
     say(ordered(&result["latency_ns"]), "latencies out of order");
     say(supported(&result["latency_ns"]), "a percentile of too few samples");
+    say(in_range(&result["latency_ns"]), "a percentile outside of its range");
+    let rounds: BTreeSet<u64> =
+        list(&result["visits"]).iter().filter_map(|one| whole(&one["round"])).collect();
+    let of_latencies: Vec<u64> =
+        list(&result["latency_ns"]["rounds"]).iter().filter_map(|one| whole(&one["round"])).collect();
+    let is_compact = result["latency_ns"]["histogram"].is_null();
+    say(is_compact || of_latencies.iter().eq(&rounds), "rounds without latencies");
     say(times_follow(result), "return, close and stable out of order");
 }
 
@@ -114,6 +127,16 @@ fn supported(latency: &Value) -> bool {
     [("p50", 20), ("p90", 100), ("p99", 1000), ("p999", 10_000), ("p9999", 100_000)]
         .iter()
         .all(|(name, least)| latency[name].is_null() || count >= *least)
+}
+
+/// Every range holds its percentile, and there is none without one.
+fn in_range(latency: &Value) -> bool {
+    let Some(ranges) = latency["ranges"].as_object() else { return true };
+    ranges.iter().filter(|(_, range)| !range.is_null()).all(|(name, range)| {
+        let (low, high) = (whole(&range["low"]), whole(&range["high"]));
+        whole(&latency[name])
+            .is_some_and(|told| low.is_none_or(|low| low <= told) && high.is_none_or(|high| told <= high))
+    })
 }
 
 fn times_follow(result: &Value) -> bool {

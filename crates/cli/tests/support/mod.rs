@@ -121,7 +121,9 @@ pub(crate) fn finding_on<'a>(record: &'a Value, code: &str, id: &str) -> &'a Val
 /// A cell without what fills screens, for messages.
 pub(crate) fn brief(cell: &Value) -> String {
     let mut short = cell.clone();
-    for (place, name) in [("/result", "windows"), ("/result/latency_ns", "histogram")] {
+    for (place, name) in
+        [("/result", "windows"), ("/result/latency_ns", "histogram"), ("/result/latency_ns", "rounds")]
+    {
         if let Some(Value::Object(map)) = short.pointer_mut(place) {
             map.remove(name);
         }

@@ -4,7 +4,7 @@
 use super::clock::SimClock;
 use super::streams::Stream;
 use crate::counters::WINDOWS;
-use crate::job::{CacheCheck, Control, Ended, Flow, Job, Progress};
+use crate::job::{CacheCheck, Control, Ended, Flow, Job, Progress, WarmUp};
 use crate::positions::{MemberDeltas, Position};
 use crate::work::{CacheProbe, StreamEnd};
 use rdsk_disk::{Call, CallId, Done, Operation, Route, Stability};
@@ -19,6 +19,7 @@ pub(super) const EIO: i32 = libc::EIO;
 #[derive(Default)]
 pub(super) struct Totals<'a> {
     pub(super) histogram: Histogram,
+    pub(super) warm_up: Option<WarmUp>,
     pub(super) latency_sum_ns: u128,
     /// Bytes completed in each window.
     pub(super) windows: Vec<u64>,
@@ -47,6 +48,19 @@ impl Totals<'_> {
             self.windows.resize(window + 1, 0);
         }
         self.windows[window] += bytes;
+    }
+
+    /// Counts the latency of an I/O that completed at a time since the start.
+    fn record(&mut self, at_ns: u64, latency_ns: u64, bytes: u64) {
+        self.latency_sum_ns += u128::from(latency_ns);
+        match self.warm_up.as_mut().filter(|early| at_ns < early.until_ns) {
+            Some(early) => {
+                early.histogram.record(latency_ns);
+                early.bytes += bytes;
+                early.ops += 1;
+            }
+            None => self.histogram.record(latency_ns),
+        }
     }
 }
 
@@ -87,6 +101,9 @@ impl<'s, 'a> EventLoop<'s, 'a> {
     pub(super) fn run(&mut self, control: &mut dyn Control) -> Option<Ended> {
         let (lab, begin_ns) = (&self.clock.lab, self.begin_ns);
         let stop_at_ns = begin_ns.saturating_add(self.job.limits.max_elapsed_ns);
+        let until_ns = control.warm_up_ns();
+        let warm_up = || WarmUp { until_ns, bytes: 0, ops: 0, histogram: Histogram::new() };
+        self.totals.warm_up = (until_ns > 0).then(warm_up);
         let mut waiting: Vec<usize> = (0..self.streams.len()).rev().collect();
         let mut halted = None;
         let mut shown = 0;
@@ -209,8 +226,7 @@ impl<'s, 'a> EventLoop<'s, 'a> {
         stream.result.bytes += bytes;
         stream.result.ops += 1;
         let latency_ns = end_ns - self.clock.reading_ns(done.start_ns);
-        totals.histogram.record(latency_ns);
-        totals.latency_sum_ns += u128::from(latency_ns);
+        totals.record(end_ns - self.begin_ns, latency_ns, bytes);
         totals.count(end_ns - self.begin_ns, bytes);
         if let Some(index) = index {
             totals.positions.order.push(index);

@@ -138,6 +138,7 @@ impl Session for SimSession<'_> {
             bytes: streams.iter().map(|stream| stream.result.bytes).sum(),
             ops: streams.iter().map(|stream| stream.result.ops).sum(),
             histogram: totals.histogram,
+            warm_up: totals.warm_up,
             latency_sum_ns: totals.latency_sum_ns,
             windows: totals.windows,
             window_ns: totals.width_ns,

@@ -95,6 +95,7 @@ pub(crate) struct Watcher {
     pub(crate) calls: usize,
     pub(crate) windows: Vec<u64>,
     pub(crate) stop_after: Option<usize>,
+    pub(crate) warm_up_ns: u64,
 }
 
 impl Control for Watcher {
@@ -103,6 +104,10 @@ impl Control for Watcher {
         self.windows = progress.windows.to_vec();
         assert!(progress.windows.iter().sum::<u64>() <= progress.bytes + (64 << 20));
         if self.stop_after.is_some_and(|calls| self.calls >= calls) { Flow::Stop } else { Flow::Continue }
+    }
+
+    fn warm_up_ns(&self) -> u64 {
+        self.warm_up_ns
     }
 }
 
@@ -128,7 +133,11 @@ pub(crate) fn visit_with(
 fn assert_sound(run: &Run) {
     assert_eq!(run.windows.iter().sum::<u64>(), run.bytes, "windows add up");
     assert_eq!(run.streams.iter().map(|stream| stream.bytes).sum::<u64>(), run.bytes, "streams add up");
-    assert_eq!(run.histogram.count(), run.ops, "every latency is recorded");
+    let early = run.warm_up.as_ref().map_or(0, |warm_up| warm_up.ops);
+    assert_eq!(run.histogram.count() + early, run.ops, "every latency is recorded");
+    if let Some(warm_up) = &run.warm_up {
+        assert_eq!(warm_up.histogram.count(), warm_up.ops);
+    }
     assert!(run.asked_bytes >= run.bytes);
     assert!(run.elapsed_ns >= run.to_return_ns);
     assert!(run.streams.iter().all(|stream| stream.end_ns <= run.to_return_ns));

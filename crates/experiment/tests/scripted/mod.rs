@@ -1,7 +1,8 @@
 //! A scripted disk of constant rate in virtual time, and a run of the runner over it.
+#![allow(dead_code, reason = "no test file uses all of it")]
 
 use rdsk_engine::{
-    Control, Ended, Engine, EngineError, Flow, Job, Prepared, Progress, Run, Session, Settled,
+    Control, Ended, Engine, EngineError, Flow, Job, Prepared, Progress, Run, Session, Settled, WarmUp,
 };
 use rdsk_experiment::{RunOutcome, Runner};
 use rdsk_model::{
@@ -43,6 +44,8 @@ pub(crate) struct Scripted {
     pub(crate) memory_bytes_per_s: f64,
     /// After this many I/Os of a visit each takes this long: a used-up burst.
     pub(crate) stall: Option<(u64, u64)>,
+    /// Begin and end of each time in which nothing completes, in order.
+    pub(crate) pauses: Vec<(u64, u64)>,
     /// Errno by cell offset 0 or by path.
     pub(crate) fail: Option<fn(&Workload) -> Option<i32>>,
     /// Extra time of a flush.
@@ -93,6 +96,9 @@ impl Session for Visit<'_> {
         let io_ns = time_ns(workload.block_bytes, rate).max(1);
         let (mut ops, mut elapsed_ns, mut windows) = (0_u64, 0_u64, Vec::new());
         let mut histogram = Histogram::new();
+        let begin_ns = self.disk.clock.now_ns();
+        let until_ns = control.warm_up_ns();
+        let mut warm_up = WarmUp { until_ns, bytes: 0, ops: 0, histogram: Histogram::new() };
         let ended = loop {
             if errno.is_some() {
                 break Ended::Failed;
@@ -106,9 +112,12 @@ impl Session for Visit<'_> {
                 break Ended::OutOfTime;
             }
             let io_ns = self.disk.stall.filter(|&(burst, _)| ops >= burst).map_or(io_ns, |(_, ns)| ns);
+            let io_ns = io_ns + pause_ns(&self.disk.pauses, begin_ns + elapsed_ns, io_ns);
             ops += 1;
             elapsed_ns += io_ns;
-            histogram.record(io_ns);
+            let is_early = elapsed_ns < until_ns;
+            if is_early { &mut warm_up.histogram } else { &mut histogram }.record(io_ns);
+            warm_up.ops += u64::from(is_early);
             let window = usize::try_from(elapsed_ns / self.window_ns).expect("a test has few windows");
             let full = windows.len().saturating_sub(1);
             if windows.len() <= window {
@@ -140,6 +149,8 @@ impl Session for Visit<'_> {
             latency_sum_ns: u128::from(ops * io_ns),
             to_return_ns: elapsed_ns,
             histogram,
+            warm_up: (until_ns > 0)
+                .then_some(WarmUp { bytes: warm_up.ops * workload.block_bytes, ..warm_up }),
             windows,
             window_ns: self.window_ns,
             streams,
@@ -188,6 +199,7 @@ fn nothing(engine: EngineKind) -> Run {
         bytes: 0,
         ops: 0,
         histogram: Histogram::new(),
+        warm_up: None,
         latency_sum_ns: 0,
         windows: Vec::new(),
         window_ns: 1,
@@ -201,6 +213,19 @@ fn nothing(engine: EngineKind) -> Run {
         issuing: Issuing::default(),
         notes: Vec::new(),
     }
+}
+
+/// How much longer an I/O takes that begins at a time, because of pauses.
+fn pause_ns(pauses: &[(u64, u64)], begin_ns: u64, io_ns: u64) -> u64 {
+    let first = pauses.partition_point(|&(_, end_ns)| end_ns <= begin_ns);
+    let mut longer_ns = 0;
+    for &(from_ns, until_ns) in &pauses[first..] {
+        if from_ns >= begin_ns + io_ns + longer_ns {
+            break;
+        }
+        longer_ns += until_ns - from_ns.max(begin_ns);
+    }
+    longer_ns
 }
 
 /// The time that bytes take at a rate.
@@ -274,6 +299,7 @@ pub(crate) fn run(plan: &Plan, bytes_per_s: f64, shape: impl FnOnce(&mut Scripte
         bytes_per_s,
         memory_bytes_per_s: 4e9,
         stall: None,
+        pauses: Vec::new(),
         fail: None,
         hang_ns: 0,
         raise_after: None,

@@ -4,28 +4,13 @@
 use super::common::{MAX_CITED, cells, cite, how_many, is_simulated};
 use super::{Needs, Rule};
 use rdsk_analysis::groups::by_key;
-use rdsk_analysis::rate_series::{self, RateSeries};
+use rdsk_analysis::rate_series;
+use rdsk_analysis::stalls::typical_ns;
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Finding, Record, Severity};
+use rdsk_model::{CellRecord, Finding, Record, Severity, Stall};
 
 pub(super) const RULE: Rule = Rule::new("stalls", Severity::Uncertain, Needs::OwnTimes, check);
 
-/// A window with at most this share of the median made no progress.
-const NO_PROGRESS: f64 = 0.05;
-/// A neighbour of such a window below this share belongs partly to the stall.
-const IN_PART: f64 = 0.7;
-/// No progress for this long is a stall, or for 20 median latencies when that is less, ...
-const LONG_NS: u64 = 250_000_000;
-const LONG_LATENCIES: u64 = 20;
-/// ... but never for less than this (two windows may be empty by chance), nor than five median latencies.
-const MIN_NS: u64 = 100_000_000;
-const MIN_LATENCIES: u64 = 5;
-/// Minimum number of standard deviations (1.4826 median absolute deviations) between the median and no progress. In noisier
-/// series a few windows are nearly empty by chance, and a stall must last this many windows.
-const CLEAR: f64 = 4.0;
-const MIN_WINDOWS_IN_NOISE: u64 = 20;
-/// An I/O must have waited for at least this share of a stall; otherwise the program had requested nothing.
-const WAITED: f64 = 0.5;
 /// Spread (maximum less minimum, over the mean) below which lengths and distances count as one figure.
 const REGULAR: f64 = 0.1;
 /// Minimum number of stalls for a period. Distances may be multiples of the smallest, since stalls between visits are
@@ -35,23 +20,16 @@ const NEAR_OF_THREE: f64 = 0.01;
 const NEAR: f64 = 0.05;
 const MAX_MISSED: f64 = 10.0;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Stall {
-    /// When it began: from the start of the run, or of the cell's I/O if visits have no start times.
-    begin_ns: u64,
-    lasts_ns: u64,
-}
-
 struct Stalled<'a> {
     cell: &'a CellRecord,
-    stalls: Vec<Stall>,
+    stalls: &'a [Stall],
 }
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let has_times = rate_series::has_times(analysis);
     let measured = cells(analysis, |_| true).into_iter().filter_map(|cell| {
-        let series = analysis.rate_series(cell)?;
-        Some((&cell.workload.targets, Stalled { cell, stalls: stalls(cell, series, has_times) }))
+        analysis.rate_series(cell)?;
+        Some((&cell.workload.targets, Stalled { cell, stalls: analysis.stalls(cell) }))
     });
     let of_targets = by_key(measured).into_iter().filter_map(|(_, mut cells)| {
         let elapsed_ns = cells.iter().map(|one| one.cell.result.elapsed_ns.unwrap_or(0)).sum();
@@ -64,10 +42,13 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
 fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times: bool) -> Finding {
     let cells: Vec<&CellRecord> = stalled.iter().map(|one| one.cell).collect();
     let mut all: Vec<Stall> = stalled.iter().flat_map(|one| one.stalls.iter().copied()).collect();
-    all.sort_by_key(|stall| stall.begin_ns);
+    // Where visits have no start times, those of one cell still have an order.
+    let begin_ns = |stall: &Stall| if has_times { stall.start_ns } else { stall.cell_ns };
+    all.sort_by_key(begin_ns);
     // Times of several cells or visits are comparable only when all are counted from the start of the run.
     let is_comparable = has_times || (cells.len() == 1 && cells[0].result.visits.len() <= 1);
-    let every = if is_comparable { period(&all) } else { None };
+    let begins_ns: Vec<u64> = all.iter().map(begin_ns).collect();
+    let every = if is_comparable { period(&begins_ns) } else { None };
     let lost_ns: u64 = all.iter().map(|stall| stall.lasts_ns).sum();
     let lengths = lengths(&all);
     let times = if all.len() == 1 { "Once".into() } else { format!("{} times", all.len()) };
@@ -111,61 +92,11 @@ fn cited(one: &Stalled<'_>) -> String {
         format_args!(
             "{} of {}, latency max = {}, p50 = {}",
             words::plural(one.stalls.len() as u64, "stall"),
-            lengths(&one.stalls),
+            lengths(one.stalls),
             ns(latency.and_then(|latency| latency.max)),
             ns(latency.and_then(|latency| latency.p50)),
         ),
     )
-}
-
-/// The stalls of a cell: runs of windows without progress that are long enough and in which an I/O waited. One at the start
-/// of a visit is left out, since its own start was not seen and the device may have been asleep.
-fn stalls(cell: &CellRecord, course: &RateSeries, has_times: bool) -> Vec<Stall> {
-    let Some(latency) = &cell.result.latency_ns else { return Vec::new() };
-    let (Some(typical_ns), Some(max_ns)) = (typical_ns(latency), latency.max) else { return Vec::new() };
-    let all: Vec<f64> =
-        course.segments.iter().flat_map(|segment| &segment.bytes).map(|&bytes| bytes as f64).collect();
-    let median = rdsk_stats::median(&all).unwrap_or(0.0);
-    let deviation = 1.4826 * rdsk_stats::mad(&all).unwrap_or(0.0);
-    let is_noisy = (1.0 - NO_PROGRESS) * median < CLEAR * deviation;
-    let least_ns = LONG_NS
-        .min(LONG_LATENCIES.saturating_mul(typical_ns))
-        .max(MIN_NS)
-        .max(MIN_LATENCIES.saturating_mul(typical_ns))
-        .max(if is_noisy { MIN_WINDOWS_IN_NOISE * course.width_ns } else { 0 });
-    let is_empty = |bytes: u64| bytes as f64 <= NO_PROGRESS * median;
-    let mut found = Vec::new();
-    for segment in course.segments.iter().filter(|_| median > 0.0) {
-        let windows = &segment.bytes;
-        let mut begin = windows.iter().take_while(|&&bytes| is_empty(bytes)).count();
-        while let Some(skipped) = windows[begin..].iter().position(|&bytes| is_empty(bytes)) {
-            let from = begin + skipped;
-            let count = windows[from..].iter().take_while(|&&bytes| is_empty(bytes)).count();
-            begin = from + count;
-            let missing_ns = |bytes: Option<&u64>| missing_ns(bytes, median, course.width_ns);
-            let late_ns = missing_ns(windows.get(from - 1));
-            // What was waiting at the end of a visit completed right then.
-            let early_ns =
-                if begin == windows.len() { segment.rest_ns } else { missing_ns(windows.get(begin)) };
-            let lasts_ns = course.width_ns * count as u64 + late_ns + early_ns;
-            let origin_ns = if has_times { segment.start_ns } else { segment.before_ns };
-            if lasts_ns >= least_ns && max_ns as f64 >= WAITED * lasts_ns as f64 {
-                let begin_ns = origin_ns + course.width_ns * from as u64 - late_ns;
-                found.push(Stall { begin_ns, lasts_ns });
-            }
-        }
-    }
-    found
-}
-
-/// The part of a neighbouring window that belongs to a stall.
-fn missing_ns(bytes: Option<&u64>, median: f64, width_ns: u64) -> u64 {
-    let share = bytes.map_or(1.0, |&bytes| bytes as f64 / median);
-    if share < IN_PART { metrics::whole((1.0 - share) * width_ns as f64) } else { 0 }
-}
-
-fn typical_ns(latency: &rdsk_model::Latency) -> Option<u64> {
-    latency.p50.or(latency.mean.map(metrics::whole))
 }
 
 /// `2.00 s each`, `0.5 s to 2.0 s`.
@@ -189,19 +120,19 @@ fn is_one_figure(least: u64, most: u64, mean: u64) -> bool {
 
 /// The period of the stalls, if there is one: three or more at equal distances, or at whole multiples of the smallest,
 /// because the others happened between two visits.
-fn period(stalls: &[Stall]) -> Option<u64> {
-    if stalls.len() < MIN_EVENTS {
+fn period(begins_ns: &[u64]) -> Option<u64> {
+    if begins_ns.len() < MIN_EVENTS {
         return None;
     }
-    let gaps: Vec<u64> = stalls.windows(2).map(|pair| pair[1].begin_ns - pair[0].begin_ns).collect();
+    let gaps: Vec<u64> = begins_ns.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let (least, most) = (*gaps.iter().min()?, *gaps.iter().max()?);
-    let span = stalls.last()?.begin_ns - stalls.first()?.begin_ns;
+    let span = begins_ns.last()? - begins_ns.first()?;
     let mean = span / gaps.len() as u64;
     if mean > 0 && is_one_figure(least, most, mean) {
         return Some(mean);
     }
     let multiples: Vec<f64> = gaps.iter().map(|&gap| gap as f64 / least.max(1) as f64).collect();
-    let near = if stalls.len() == MIN_EVENTS { NEAR_OF_THREE } else { NEAR };
+    let near = if begins_ns.len() == MIN_EVENTS { NEAR_OF_THREE } else { NEAR };
     let is_near = |&multiple: &f64| (multiple - multiple.round()).abs() <= near && multiple <= MAX_MISSED;
     let periods: f64 = multiples.iter().map(|multiple| multiple.round()).sum();
     multiples.iter().all(is_near).then_some(metrics::whole(span as f64 / periods))
