@@ -3,6 +3,8 @@
 
 use crate::diskstat::DiskStat;
 use crate::latency::Latency;
+use crate::loop_file::LoopFile;
+use crate::processor::ProcessorUse;
 use crate::workload::{Op, words};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -249,6 +251,15 @@ pub struct Evidence {
     pub extents: Option<ExtentEvidence>,
     /// Limits in force.
     pub limits: Vec<Limit>,
+    /// The backing files of the loop devices among the devices.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loops: Vec<LoopFile>,
+    /// Who used the processors during the I/O; `None` where nobody counted, as in simulations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor: Option<ProcessorUse>,
+    /// The same for each visit, in the order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processor_visits: Vec<ProcessorUse>,
 }
 
 impl Evidence {

@@ -8,9 +8,11 @@ pub mod event;
 pub mod evidence;
 pub mod finding;
 pub mod latency;
+pub mod loop_file;
 pub mod members;
 pub mod plan;
 pub mod problem;
+pub mod processor;
 pub mod record;
 pub mod result;
 pub mod target;
@@ -26,9 +28,11 @@ pub use evidence::{
 };
 pub use finding::{Confidence, Finding, Severity};
 pub use latency::{Estimate, Latency};
+pub use loop_file::LoopFile;
 pub use members::{ChosenIo, MemberCounters, MemberIo, NextPosition, PositionChooser};
 pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
+pub use processor::ProcessorUse;
 pub use record::{ClockFacts, Host, ObserverFacts, Record, Status};
 pub use result::{
     CellResult, ColdCheck, CpuTime, IoError, Issuing, Overlap, PointRun, StopReason, StreamResult, Trial,
