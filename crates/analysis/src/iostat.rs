@@ -258,7 +258,10 @@ mod tests {
         }
         // Ticks of the clock may add up to more than the time; the row of a cell does not say so.
         let busy = DiskStat { io_ticks_ms: 120, ..read };
-        assert_eq!(iostat_row(&device(Some(100_000_000), Some(busy))).map(|row| row.util_percent), Some(100.0));
+        assert_eq!(
+            iostat_row(&device(Some(100_000_000), Some(busy))).map(|row| row.util_percent),
+            Some(100.0)
+        );
         assert_eq!(row_of(&busy, 100_000_000).util_percent, 120.0);
         let mut waited = device(Some(1_000), Some(read));
         assert_eq!(waiting_mean(&waited), None);

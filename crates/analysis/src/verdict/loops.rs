@@ -5,7 +5,7 @@ use super::Judgement;
 use super::facts::Facts;
 use crate::metrics::is_memory_disk;
 use crate::{metrics, words};
-use rdsk_model::{DeviceEvidence, ExtentEvidence, LoopFile, Op, Sync, VerdictCode};
+use rdsk_model::{DeviceEvidence, ExtentEvidence, LoopFile, Op, Sync, TargetKind, VerdictCode};
 use rdsk_units::{percent, printable};
 
 /// Below this share of bytes from the disk below, memory or nobody answered some of them.
@@ -62,7 +62,9 @@ fn is_below(upper: &LoopFile, lower: &LoopFile) -> bool {
 fn carries(name: &str, device: &str) -> bool {
     name.strip_prefix(device).is_some_and(|rest| {
         rest.is_empty()
-            || rest.strip_prefix('p').is_some_and(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+            || rest
+                .strip_prefix('p')
+                .is_some_and(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
     })
 }
 
@@ -97,7 +99,13 @@ fn answer_of(facts: &Facts<'_>, one: &LoopFile, levels: usize) -> Option<Answer>
         Op::Read => read(facts, one),
         Op::Write => written(facts, one),
     };
-    in_memory.or_else(own).or_else(nested)
+    // What lies lower is the better reason for as much.
+    in_memory.or_else(|| {
+        nested()
+            .into_iter()
+            .chain(own())
+            .reduce(|low, high| if high.missing > low.missing { high } else { low })
+    })
 }
 
 /// The backing file lies in memory.
@@ -126,16 +134,19 @@ fn read(facts: &Facts<'_>, one: &LoopFile) -> Option<Answer> {
     let answer = |missing: f64, code: VerdictCode, why: String| {
         Some(Answer { missing, code, text: format!("{}, but {why}{counted}", did(facts, one)) })
     };
-    // What was never written is not read from a disk, whoever else reads there meanwhile.
     let holes = one.extents.map_or(0.0, |extents| never_written(&extents));
     let missing = 1.0 - share.unwrap_or(0.0);
-    if holes >= WHOLE_SHARE || (holes >= HOLE_SHARE && share.is_some() && missing >= 0.5 * holes) {
+    // What was never written is not read from a disk, whoever else reads there meanwhile.
+    let is_surely_hole = least_in_holes(facts, one) >= WHOLE_SHARE;
+    // A filesystem on the loop device has written what it gives back.
+    let may_be_hole = holes >= HOLE_SHARE && !facts.is_file();
+    if is_surely_hole || (may_be_hole && share.is_some() && missing >= 0.5 * holes) {
         let why = format!(
             "{} of its backing file {} was never written, and the filesystem returns zeros for that without reading",
             percent(holes),
             shown(one)
         );
-        return answer(if holes >= WHOLE_SHARE { 1.0 } else { missing }, VerdictCode::Hole, why);
+        return answer(if is_surely_hole { 1.0 } else { missing }, VerdictCode::Hole, why);
     }
     if one.direct_io != Some(true) {
         return through_cache(facts, one, moved, share)
@@ -215,6 +226,21 @@ fn shown(one: &LoopFile) -> String {
     printable(&one.file)
 }
 
+/// Share of the cell's span that lies in what was never written, at least: all of the span that the written bytes of the file
+/// cannot fill. 0 where the cell does not read from the loop device itself or a partition of it.
+fn least_in_holes(facts: &Facts<'_>, one: &LoopFile) -> f64 {
+    let target = facts.targets.iter().find(|target| target.index == one.target);
+    let is_itself = target.is_some_and(|target| {
+        target.kind == TargetKind::Block
+            && target.device.as_ref().is_some_and(|device| carries(&device.name, &one.device))
+    });
+    let Some(extents) = one.extents.filter(|_| is_itself) else { return 0.0 };
+    let span_bytes = facts.cell.workload.span_bytes.min(one.size_bytes);
+    let known = extents.unwritten_bytes + extents.hole_bytes;
+    let holes = span_bytes.saturating_sub(one.size_bytes.saturating_sub(known));
+    metrics::ratio(holes, span_bytes.max(1))
+}
+
 /// Share of a file's bytes that lie in holes or were reserved and never written.
 fn never_written(extents: &ExtentEvidence) -> f64 {
     let never = extents.unwritten_bytes + extents.hole_bytes;
@@ -270,7 +296,9 @@ mod tests {
     }
 
     fn of(cell: &CellRecord) -> Verdict {
-        verdict(cell, &[fixtures::disk()], Some(8))
+        let mut target = fixtures::disk();
+        target.device.as_mut().unwrap().name = cell.evidence.device[0].name.clone();
+        verdict(cell, &[target], Some(8))
     }
 
     #[track_caller]
@@ -331,6 +359,20 @@ mod tests {
         };
         check(&half(SIZE / 2), VerdictCode::Hole, "50.0 % of its backing file");
         check(&half(SIZE), VerdictCode::Device, "");
+        // The span may be the part that was written.
+        let part = with(on_loop(Op::Read, true, SIZE, hole), |cell| {
+            cell.workload.span_bytes = SIZE / 32;
+            let extents = cell.evidence.loops[0].extents.as_mut().unwrap();
+            (extents.mapped_bytes, extents.hole_bytes) = (SIZE / 32, SIZE - SIZE / 32);
+        });
+        check(&part, VerdictCode::Device, "");
+        // A filesystem on the loop device wrote what it reads, wherever else the file has holes.
+        let mut file = fixtures::file();
+        file.device.as_mut().unwrap().name = "loop8".into();
+        let of_file = verdict(&on_loop(Op::Read, true, SIZE, hole), &[file.clone()], Some(8));
+        assert_eq!(of_file.code, VerdictCode::Device, "{}", of_file.text);
+        let cached = verdict(&on_loop(Op::Read, false, 0, hole), &[file], Some(8));
+        assert_eq!(cached.code, VerdictCode::PageCache, "{}", cached.text);
         // Writes fill holes.
         check(&on_loop(Op::Write, true, SIZE, hole), VerdictCode::Device, "");
     }
