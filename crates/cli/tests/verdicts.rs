@@ -2,6 +2,8 @@
 //! which no disk answers, busy loops on the processors, a rival with small reads on the same disk; and how often it says so when
 //! nothing was done. `cargo xtask campaign verdicts` runs it and writes docs/campaigns/verdicts.md.
 
+#![allow(clippy::print_stderr, reason = "a campaign says how far it is")]
+
 mod support;
 
 use rdsk_testkit::guest::campaign::note;
@@ -118,7 +120,7 @@ fn loops(kind: Backing, direct_io: DirectIo) {
     let result =
         format!("`device` without the disk in {wrong} of {RUNS} runs; cells: {}{because}", said.join(", "));
     note("loop", &name, &result, began.elapsed());
-    println!("{name}: {result}");
+    eprintln!("{name}: {result}");
     if kind == Backing::Tmpfs {
         std::fs::remove_dir_all(file.parent().expect("it has one")).expect("ours");
     }
@@ -182,7 +184,7 @@ fn named(group: &str, name: &str, expected: Option<usize>, is_named: impl Fn(&Va
     let load = load.split(' ').next().unwrap_or("?").to_owned();
     let result = format!("named in {count} of {RUNS} runs (load average {load})");
     note(group, name, &result, began.elapsed());
-    println!("{group}, {name}: {result}");
+    eprintln!("{group}, {name}: {result}");
     assert!(expected.is_none_or(|expected| count >= expected), "{name}: {result}");
 }
 

@@ -8,7 +8,6 @@ pub mod event;
 pub mod evidence;
 pub mod finding;
 pub mod latency;
-pub mod loop_file;
 pub mod members;
 pub mod plan;
 pub mod problem;
@@ -24,11 +23,10 @@ pub use diskstat::{DiskStat, SECTOR_BYTES};
 pub use event::{Event, Watch};
 pub use evidence::{
     Bio, Counted, DeviceEvidence, Evidence, EvidenceSource, ExtentEvidence, IntervalCounters, Limit,
-    PageCache, PageCacheState, ProcessIo, Request,
+    LoopFile, PageCache, PageCacheState, ProcessIo, Request,
 };
 pub use finding::{Confidence, Finding, Severity};
 pub use latency::{Estimate, Latency};
-pub use loop_file::LoopFile;
 pub use members::{ChosenIo, MemberCounters, MemberIo, NextPosition, PositionChooser};
 pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};

@@ -7,8 +7,9 @@ use crate::sysfs::{MAX_LEVELS, block_path, name_of};
 use rdsk_model::{Clock, ExtentEvidence, LoopFile, PageCache, PageCacheState, Target};
 use rdsk_sys::cache::cachestat;
 use rdsk_sys::extents::{Flush, extents_of, summarise};
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt, OpenOptionsExt as _};
+use rustix::fs::{Mode, OFlags};
+use std::fs::File;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Loop devices below one target.
@@ -177,15 +178,14 @@ struct Backing {
 
 /// Opens the backing file by the name that sysfs shows, unless the kernel says that this name leads to another file here.
 fn backing_of(device: &str, directory: &Path, shown: &str) -> Backing {
-    let flags = libc_flags();
-    let told = File::options().read(true).custom_flags(flags).open(Path::new("/dev").join(device)).ok();
+    let told = open_for_reading(&Path::new("/dev").join(device));
     let is_ours = |file: &File| {
         let own = read_trimmed(&directory.join("dev"));
         file.metadata().is_ok_and(|meta| Some(numbers(meta.rdev())) == own)
     };
     let told = told.filter(is_ours).and_then(|file| rdsk_sys::device::loop_backing(&file).ok());
     let is_plain = std::fs::metadata(shown).is_ok_and(|meta| meta.is_file());
-    let file = is_plain.then(|| OpenOptions::new().read(true).custom_flags(flags).open(shown).ok()).flatten();
+    let file = if is_plain { open_for_reading(Path::new(shown)) } else { None };
     let is_same = |file: &File| match (&told, file.metadata()) {
         (Some(told), Ok(meta)) => (meta.dev(), meta.ino()) == (told.dev, told.ino),
         (None, Ok(_)) => true,
@@ -200,10 +200,10 @@ fn backing_of(device: &str, directory: &Path, shown: &str) -> Backing {
     Backing { file, on: on.map(numbers), is_device: rdev.map(numbers) }
 }
 
-/// Does not wait for anything and is not inherited.
-fn libc_flags() -> i32 {
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC | rustix::fs::OFlags::NOCTTY;
-    i32::try_from(flags.bits()).unwrap_or(0)
+/// Opens without waiting for anything; `None` where that is not allowed.
+fn open_for_reading(path: &Path) -> Option<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    Some(File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?))
 }
 
 /// `259:2` for a device number as stat(2) gives it.

@@ -41,7 +41,7 @@ pub(super) fn judge(facts: &Facts<'_>) -> Judgement {
     let part = |(moved, answer): &(u64, Answer)| *moved as f64 * answer.missing;
     let (_, worst) = answers.iter().max_by(|a, b| part(a).total_cmp(&part(b)))?;
     let others = answers.iter().filter(|one| part(one) > 0.0).count() - 1;
-    let more = if others > 0 { format!("; {} more loop devices likewise", others) } else { String::new() };
+    let more = if others > 0 { format!("; {others} more loop devices likewise") } else { String::new() };
     Some((worst.code, format!("{}{more}", worst.text)))
 }
 
