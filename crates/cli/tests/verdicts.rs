@@ -63,7 +63,7 @@ fn backing(kind: Backing, directory: &Path) -> PathBuf {
     match kind {
         Backing::Tmpfs | Backing::Cached => write_file(&file, LOOP_BYTES),
         Backing::Sparse => {
-            File::create_new(&file).and_then(|made| made.set_len(LOOP_BYTES)).expect("a new file")
+            File::create_new(&file).and_then(|made| made.set_len(LOOP_BYTES)).expect("a new file");
         }
         Backing::Unwritten => {
             let made =
