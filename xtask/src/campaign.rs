@@ -36,6 +36,13 @@ const CAMPAIGNS: &[Campaign] = &[
         limit_s: 3 * 3600,
     },
     Campaign {
+        name: "verdicts",
+        about: "twenty runs each of what a verdict or a finding must name: loop devices that no disk answers, busy loops, a rival",
+        cargo: "test -p rdsk --test verdicts --no-fail-fast -- --ignored --test-threads=1 --nocapture",
+        needs: "root,loop,cachestat",
+        limit_s: 3600,
+    },
+    Campaign {
         name: TIMING,
         about: "the tests that another program on the machine can fail: times, rates and depths that only a quiet one shows",
         cargo: "--test timing --no-fail-fast -- --ignored --test-threads=1",

@@ -82,10 +82,12 @@ pub const COLUMNS: [Column; 22] = [
 ];
 
 /// The row of a device over the I/O of a cell; `None` if its counters are not known, and over no time: a row of zeros
-/// would claim that nothing happened.
+/// would claim that nothing happened. `%util` ends at 100 here: the kernel counts a whole clock tick (up to 10 ms) as busy when a
+/// request starts in it, and each visit begins with one, so that short visits add up to more time than they took.
 pub fn iostat_row(device: &DeviceEvidence) -> Option<Iostat> {
     let interval_ns = device.interval_ns.filter(|&interval_ns| interval_ns > 0)?;
-    Some(row_of(&device.diskstat?, interval_ns))
+    let row = row_of(&device.diskstat?, interval_ns);
+    Some(Iostat { util_percent: row.util_percent.min(100.0), ..row })
 }
 
 /// Mean number of requests that waited for a place in the device, over the I/O of a cell; `None` if it was not counted.
@@ -254,6 +256,13 @@ mod tests {
         for (interval_ns, diskstat) in [(Some(0), Some(read)), (None, Some(read)), (Some(1), None)] {
             assert_eq!(iostat_row(&device(interval_ns, diskstat)), None);
         }
+        // Ticks of the clock may add up to more than the time; the row of a cell does not say so.
+        let busy = DiskStat { io_ticks_ms: 120, ..read };
+        assert_eq!(
+            iostat_row(&device(Some(100_000_000), Some(busy))).map(|row| row.util_percent),
+            Some(100.0)
+        );
+        assert_eq!(row_of(&busy, 100_000_000).util_percent, 120.0);
         let mut waited = device(Some(1_000), Some(read));
         assert_eq!(waiting_mean(&waited), None);
         waited.waiting_ns = Some(2_500);

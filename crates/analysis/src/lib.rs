@@ -1,10 +1,12 @@
 //! What a Record means in numbers: the verdict of one cell ([`verdict()`]), rates and shares of its counters
-//! ([`metrics`]), two cells compared by rounds ([`comparison`]), the columns of iostat ([`iostat`]), levels and falls of a rate over time ([`rate_series`], [`trend`]), times without progress ([`stalls`]), and
-//! what `zones`, `scale` and `stripe` measured. Each is a pure function of what was counted. It does no I/O, reads no clock,
+//! ([`metrics`]), two cells compared by rounds ([`comparison`]), the columns of iostat ([`iostat`]), levels and falls of a rate
+//! over time ([`rate_series`], [`trend`]), times without progress ([`stalls`]), processors that others used ([`contention`]),
+//! and what `zones`, `scale` and `stripe` measured. Each is a pure function of what was counted. It does no I/O, reads no clock,
 //! draws nothing and advises nothing.
 
 mod analysis;
 pub mod comparison;
+pub mod contention;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 pub mod groups;
@@ -20,4 +22,4 @@ pub mod words;
 pub mod zones;
 
 pub use analysis::Analysis;
-pub use verdict::verdict;
+pub use verdict::{loop_verdict, verdict};

@@ -76,6 +76,20 @@ pub fn written(cell: &CellRecord) -> Written {
     Written { least: if found.least >= 1.0 { found.least } else { 1.0 }, ..found }
 }
 
+/// Devices that are memory behind a driver: their speed is that of the processor.
+pub fn is_memory_disk(name: &str) -> bool {
+    ["zram", "ram", "pmem"].iter().any(|prefix| {
+        let number = name.strip_prefix(prefix);
+        number.is_some_and(|number| number.starts_with(|first: char| first.is_ascii_digit()))
+    })
+}
+
+/// Name of a disk at the bottom of a target that is memory behind a driver.
+pub fn memory_disk(target: &Target) -> Option<String> {
+    let names = target.device.iter().map(|device| &device.name).chain(&target.stack);
+    names.into_iter().find(|name| is_memory_disk(name)).map(|name| rdsk_units::printable(name))
+}
+
 /// Whether the cell's I/O did not reach the device, so that its times say nothing about the device.
 pub fn is_of_memory(cell: &CellRecord) -> bool {
     let code = cell.verdict.as_ref().map(|verdict| verdict.code);

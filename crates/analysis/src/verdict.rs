@@ -6,16 +6,19 @@
 //! 3. `page-cache`: memory answered, wholly or in part.
 //! 4. `unverified`: the counters of the device are missing or do not follow this I/O.
 //! 5. `throttled`: the rate is a limit of the control group; what others did no longer matters to the mean.
-//! 6. `disturbed`: the device did work that this run did not request.
-//! 7. `source-bound`: the time went into data generation.
-//! 8. `cpu-bound`: the processor was busy all the time.
-//! 9. `device`: the device moved the bytes.
+//! 6. `hole`, `page-cache`, `unverified` again, of the backing files of loop devices: what their own counters do not show.
+//! 7. `disturbed`: the device did work that this run did not request, in bytes or in requests.
+//! 8. `source-bound`: the time went into data generation.
+//! 9. `cpu-bound`: the processor was busy all the time.
+//! 10. `device`: the block layer moved the bytes. What answered behind it, a disk or its cache, no counter shows.
 //!
 //! A cell that was interrupted or failed is judged by what it completed, and the text says that it was cut short. Only
 //! the cell and its targets count.
 
 mod facts;
+mod foreign;
 mod limit;
+mod loops;
 mod read;
 mod write;
 
@@ -42,9 +45,12 @@ pub fn verdict(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verd
         Op::Read => read::disturbed(&facts),
         Op::Write => write::disturbed(&facts),
     };
+    let by_requests = || if facts.is_simulated() { None } else { foreign::judge(&facts) };
     let (code, mut text) = by_op
         .or_else(|| limit::throttled(&facts))
+        .or_else(|| loops::judge(&facts))
         .or_else(disturbed)
+        .or_else(by_requests)
         .or_else(|| limit::source_bound(&facts))
         .or_else(|| limit::cpu_bound(&facts, cpus))
         .unwrap_or_else(|| (VerdictCode::Device, device_text(&facts)));
@@ -52,6 +58,12 @@ pub fn verdict(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verd
         text.push_str(&format!("; cut short: {}", rdsk_units::printable(&cell.result.why)));
     }
     Verdict { code, device_share: facts.share, text }
+}
+
+/// The code and the sentence of a cell that loop devices passed on to memory, or to nobody; `None` if disks answered below them,
+/// or nothing is known of them. It is what [`verdict`] says of such a cell, unless a graver or earlier cause comes first.
+pub fn loop_verdict(cell: &CellRecord, targets: &[Target]) -> Option<(VerdictCode, String)> {
+    loops::judge(&Facts::of(cell, targets)?)
 }
 
 fn device_text(facts: &Facts<'_>) -> String {
@@ -75,8 +87,13 @@ fn device_text(facts: &Facts<'_>) -> String {
         Some(why) => format!("{more}; {why}"),
         None => more,
     };
+    let more = match facts.memory_disk() {
+        Some(disk) => format!("{more}; {disk} is memory"),
+        None => more,
+    };
     let (device, moved, bytes) = (&facts.device_names, words::bytes(moved), words::bytes(facts.bytes));
-    format!("{device} {did} {moved} for {bytes} completed{more}{when}")
+    let who = if facts.is_simulated() { "" } else { "the block layer moved the bytes: " };
+    format!("{who}{device} {did} {moved} for {bytes} completed{more}{when}")
 }
 
 /// What is known of the bytes beyond those that completed.

@@ -5,8 +5,8 @@ mod support;
 use rdsk_testkit::{LoopDevice, Need, requires};
 use serde_json::Value;
 use support::{
-    assert_near, brief, cell, count, device, figure, finding_on, findings, on_ext4, rdsk, record_of, verdict,
-    word,
+    assert_near, brief, cell, count, device, figure, finding_on, findings, on_ext4, rdsk, record_of,
+    verdict_at_the_loop, word,
 };
 
 const NEEDS: [Need; 4] = [Need::Root, Need::Loop, Need::Ext4, Need::Cachestat];
@@ -106,7 +106,7 @@ fn direct_needs_sectors(record: &Value) {
     }
     for id in ["align/write/uncached-direct/512", "align/write/uncached-direct/4096"] {
         let direct = cell(record, id);
-        assert_eq!(verdict(direct), "device", "{}", brief(direct));
+        assert_eq!(verdict_at_the_loop(direct), "device", "{}", brief(direct));
         assert!(read_per_write(direct) < 64.0, "{}", brief(direct));
     }
 }

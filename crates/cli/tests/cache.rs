@@ -12,7 +12,8 @@ use std::path::Path;
 use std::process::Command;
 use support::{
     Counted, MIB, assert_near, brief, cached_bytes, cell, count, device, figure, finding_on, findings,
-    on_ext4, on_ext4_in_memory, rdsk, record_of, tool, verdict, word, write_file, write_paths,
+    on_ext4, on_ext4_in_memory, rdsk, record_of, tool, verdict, verdict_at_the_loop, word, write_file,
+    write_paths,
 };
 
 const NEEDS: [Need; 3] = [Need::Root, Need::Loop, Need::Ext4];
@@ -162,7 +163,7 @@ fn is_warm_and_cold(file: &Path, disk: &LoopDevice) -> bool {
     assert!(figure(warm, "/verdict/device_share") <= 0.02, "{}", brief(warm));
     assert!(word(warm, "/verdict/text").contains('%'), "the share is said: {}", warm["verdict"]);
 
-    assert_eq!(verdict(cold), "device", "{}", brief(cold));
+    assert_eq!(verdict_at_the_loop(cold), "device", "{}", brief(cold));
     assert_eq!(word(cold, "/workload/cache"), "cold");
     assert_eq!(count(cold, "/evidence/page_cache/before/cached_bytes"), 0);
     assert!(!visits(cold).is_empty());

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fs::{File, OpenOptions};
 use support::{
     Counted, assert_near, brief, cell, count, device, figure, finding_on, identity, iostat_of, loop_device,
-    one_writer, rdsk, reads_at_depth_32, record_of, sum_over_cells, verdict, word,
+    one_writer, rdsk, reads_at_depth_32, record_of, sum_over_cells, verdict_at_the_loop, word,
 };
 
 const NEEDS: [Need; 2] = [Need::Root, Need::Loop];
@@ -41,7 +41,7 @@ fn assert_counts(direct: &Value, disk: &LoopDevice, counter: &str) {
     assert_eq!(count(direct, "/result/latency_ns/count"), passes * REQUESTS);
     assert_eq!(requests(direct, disk, counter), passes * REQUESTS, "{}", brief(direct));
     assert_eq!(count(device(direct, disk), &format!("/{counter}_bytes")), passes * REQUESTS * BLOCK);
-    assert_eq!(verdict(direct), "device", "{}", brief(direct));
+    assert_eq!(verdict_at_the_loop(direct), "device", "{}", brief(direct));
     assert_near("device share", figure(direct, "/verdict/device_share"), 1.0, 1e-9);
 }
 

@@ -187,6 +187,7 @@ fn add_up(specs: &[StreamSpec<'_>], outcomes: &[StreamOutcome], halted: Option<E
             .flat_map(|outcome| outcome.missed.iter().chain(&outcome.error).cloned())
             .collect(),
         cpu: CpuTime::default(),
+        processor_wait_ns: issued(outcomes).map(|outcome| outcome.processor_wait_ns).sum(),
         page_cache: PageCacheState::default(),
         check: ColdCheck {
             cached_bytes: None,

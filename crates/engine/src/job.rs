@@ -167,6 +167,9 @@ pub struct Run {
     pub errors: Vec<IoError>,
     /// Processor time of the process during the I/O, workers included.
     pub cpu: CpuTime,
+    /// Time in which the threads that issue the I/O were ready and waited for a processor, summed over them; `None` if the
+    /// kernel does not count it.
+    pub processor_wait_ns: Option<u64>,
     /// The page cache over the span after the last return.
     pub page_cache: PageCacheState,
     /// What the checks of the cache found.

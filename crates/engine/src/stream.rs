@@ -13,6 +13,8 @@ use crate::work::{StreamOutcome, Work};
 use crate::{aio, position_loop, sync, thread_pool, uring};
 use rdsk_model::{EngineKind, IoPath, Op};
 use rdsk_sys::aio::Context;
+use rdsk_sys::usage::thread_wait_ns;
+use std::cell::Cell;
 
 /// How all streams of a run issue their I/O.
 #[derive(Debug)]
@@ -72,6 +74,7 @@ pub(crate) fn run_stream(
     };
     let (issuer, mut arena, note) = issuer_of(config, &spec, fill)?;
     let engine = issuer.engine();
+    let waited_before = Cell::new(None);
     let work = || {
         if participant.ready() == Release::Abort {
             return None;
@@ -83,6 +86,7 @@ pub(crate) fn run_stream(
             return None;
         }
         let warm_up_end_ns = (warm_up_ns > 0).then(|| begin_ns.saturating_add(warm_up_ns));
+        waited_before.set(thread_wait_ns());
         let counters = StreamCounters::new(shared, begin_ns, config.window_ns);
         Some(Work::new(spec, barrier, deadline_ns, warm_up_end_ns, counters))
     };
@@ -101,7 +105,10 @@ pub(crate) fn run_stream(
             },
         },
     };
-    Ok(StreamOutcome { engine, note: note.or(outcome.note), ..outcome })
+    // The threads engine has summed up its threads; this one only waited for them.
+    let own_wait = || Some(thread_wait_ns()?.saturating_sub(waited_before.get()?));
+    let processor_wait_ns = outcome.processor_wait_ns.or_else(own_wait);
+    Ok(StreamOutcome { engine, processor_wait_ns, note: note.or(outcome.note), ..outcome })
 }
 
 /// What the stream's engine needs, or the next available one with the reason.

@@ -11,6 +11,7 @@ use crate::stream_spec::StreamSpec;
 use crate::sync::{self, answer, transfer};
 use crate::work::{CacheProbe, StreamEnd, StreamOutcome, Work};
 use rdsk_model::Op;
+use rdsk_sys::usage::thread_wait_ns;
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
@@ -109,12 +110,17 @@ impl<'a> ThreadPool<'a> {
         let mut stamper = shared.work.stamper.for_thread(number.into());
         let mut cache_probe = CacheProbe::default();
         let mut interrupted_calls = 0;
+        let waited_before = thread_wait_ns();
         let mut last_ns = now_ns();
         loop {
             let PoolState::Running(shared) = &mut *state else { return };
             let Some(offset) = shared.draw(last_ns, len) else {
                 shared.work.outcome.cache_probe.add(cache_probe);
                 shared.work.outcome.interrupted_calls += interrupted_calls;
+                let waited =
+                    thread_wait_ns().zip(waited_before).map(|(after, before)| after.saturating_sub(before));
+                let sum = shared.work.outcome.processor_wait_ns;
+                shared.work.outcome.processor_wait_ns = waited.map(|more| sum.unwrap_or(0) + more);
                 return;
             };
             drop(state);

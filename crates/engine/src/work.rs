@@ -69,6 +69,8 @@ pub(crate) struct StreamOutcome {
     pub(crate) positions: Option<PointRun>,
     /// I/Os that were complete when the call that submitted them returned; `None` if the engine does not know.
     pub(crate) within_submit: Option<u64>,
+    /// Time in which its threads were ready and waited for a processor; `None` if the kernel does not count it.
+    pub(crate) processor_wait_ns: Option<u64>,
     pub(crate) engine: EngineKind,
     /// Why it was another engine than planned, or a shallower queue.
     pub(crate) note: Option<String>,
@@ -92,6 +94,7 @@ impl StreamOutcome {
             cache_probe: CacheProbe::default(),
             positions: None,
             within_submit: None,
+            processor_wait_ns: None,
             engine: EngineKind::Sync,
             note: None,
         }

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{PAGE, destroying, file_of, job, millis, ops, random, reading, visit, visit_with, writing};
-use rdsk_engine::{Ended, Limits, QueueSource, RealEngine, Run};
+use rdsk_engine::{Ended, Job, Limits, QueueSource, RealEngine, Run};
 use rdsk_model::{CacheState, EngineKind, IoPath, Op, Pattern, Sync, Workload};
 use rdsk_testkit::{DirectIo, LoopDevice, Need, requires};
 use std::collections::BTreeMap;
@@ -111,6 +111,39 @@ fn all_engines_do_the_same_work() {
     }
 }
 
+/// Whether this kernel counts how long threads wait for a processor.
+fn counts_waits() -> bool {
+    rdsk_sys::usage::thread_wait_ns().is_some()
+}
+
+/// Threads that all want the one processor wait for it, and their waits are summed over them.
+#[test]
+fn threads_on_one_processor_wait_for_it() {
+    let (_directory, path) = file_of(4 << 20);
+    std::fs::read(&path).unwrap();
+    let claims = [reading(&path)];
+    for (engine, streams, queue_depth) in [(EngineKind::Sync, 4, 1), (EngineKind::Threads, 1, 4)] {
+        let workload = Workload {
+            pattern: Pattern::Random,
+            path: IoPath::Buffered,
+            block_bytes: PAGE,
+            align_bytes: PAGE,
+            engine,
+            streams,
+            queue_depth,
+            ..Workload::sequential_read(4 << 20)
+        };
+        let cpus = [rdsk_sys::timer::allowed_cpus()[0]];
+        let pinned = Job { pin_cpus: &cpus, ..job(&workload, &claims, millis(300)) };
+        let (_, run, _) = visit(&pinned);
+        assert_eq!(run.processor_wait_ns.is_some(), counts_waits(), "{engine}");
+        // Four busy threads share one processor, so that three of them wait at any time; half of that is enough.
+        if engine == EngineKind::Sync {
+            assert!(run.processor_wait_ns.is_none_or(|ns| ns > run.elapsed_ns), "{run:?}");
+        }
+    }
+}
+
 #[test]
 fn the_queue_is_no_deeper_than_requested() {
     if !requires(&[Need::Root, Need::Loop, Need::IoUring]) {
@@ -126,6 +159,7 @@ fn the_queue_is_no_deeper_than_requested() {
         #[expect(clippy::cast_precision_loss, reason = "a ratio of sums of nanoseconds")]
         let in_flight = run.latency_sum_ns as f64 / run.elapsed_ns as f64;
         assert!(in_flight > 1.0 && in_flight <= 32.001, "{engine}: {in_flight} in flight");
+        assert_eq!(run.processor_wait_ns.is_some(), counts_waits(), "{engine}");
     }
 }
 

@@ -34,6 +34,11 @@ pub(crate) fn merge(then: &Evidence, now: Evidence) -> Evidence {
             write_bytes: sum(then.process.write_bytes, now.process.write_bytes),
         },
         device: now.device.into_iter().map(device).collect(),
+        processor: now.processor.zip(then.processor).map(|(now, mut sum)| {
+            sum.add(&now);
+            sum
+        }),
+        processor_visits: [then.processor_visits.as_slice(), &now.processor_visits].concat(),
         ..now
     }
 }

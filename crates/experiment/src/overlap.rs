@@ -144,6 +144,7 @@ mod tests {
             streams: streams.iter().enumerate().map(stream).collect(),
             errors: failed.iter().map(error).collect(),
             cpu: CpuTime::default(),
+            processor_wait_ns: None,
             page_cache: PageCacheState::default(),
             check: ColdCheck::default(),
             interrupted_calls: 0,

@@ -182,8 +182,12 @@ impl Runner<'_> {
         prepared: &Prepared,
         run: &Run,
         settled: Result<Settled, EngineError>,
-        seen: rdsk_observe::VisitEvidence,
+        mut seen: rdsk_observe::VisitEvidence,
     ) -> Result<(), EngineError> {
+        // The threads that issue the I/O have ended, so only they can tell how long they waited.
+        if let Some(processor) = &mut seen.processor {
+            processor.own_wait_ns = run.processor_wait_ns;
+        }
         totals.evidence.add(seen);
         for note in &run.notes {
             if !totals.notes.contains(note) {

@@ -7,17 +7,20 @@ mod common;
 mod direct_refused;
 mod direct_vs_buffered;
 mod durable_write_cost;
+mod faster_than_rotation;
 mod few_samples;
 mod larger_blocks_help;
 mod latency_bands;
 mod level_shifts;
 mod loop_backing_cached;
+mod memory_device;
 mod misaligned_write;
 mod no_stripe_seen;
 mod one_target_limits;
 mod page_write_no_read;
 mod passes_differ;
 mod path_cause;
+mod processor_contended;
 mod queue_depth_not_reached;
 mod rate_trends;
 mod read_modify_write;
@@ -131,6 +134,7 @@ pub const RULES: &[Rule] = &[
     restated_verdicts::DISTURBED,
     restated_verdicts::THROTTLED,
     cold_not_reached::RULE,
+    processor_contended::RULE,
     few_samples::RULE,
     write_cache_full::RULE,
     slows_down::RULE,
@@ -143,6 +147,8 @@ pub const RULES: &[Rule] = &[
     stripe_hints_differ::RULE,
     no_stripe_seen::RULE,
     rate_trends::SLOW_START,
+    memory_device::RULE,
+    faster_than_rotation::RULE,
     restated_verdicts::CPU_BOUND,
     queue_depth_not_reached::RULE,
     uring_on_workers::RULE,

@@ -3,6 +3,7 @@
 
 use crate::diskstat::DiskStat;
 use crate::latency::Latency;
+use crate::processor::ProcessorUse;
 use crate::workload::{Op, words};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -189,6 +190,31 @@ pub struct ExtentEvidence {
     pub extents: u64,
 }
 
+/// The backing file of one loop device below a target, over the visits of a cell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopFile {
+    /// Index of the target.
+    pub target: u32,
+    /// Kernel name of the loop device, one of [`Evidence::device`].
+    pub device: String,
+    /// Path of the file, or of the device that it is; untrusted text.
+    pub file: String,
+    /// Type of its filesystem as in mountinfo: `ext4`, `tmpfs`; `None` if it is a device, or unknown.
+    pub filesystem: Option<String>,
+    /// Whether the loop device passes the file's page cache (`loop/dio`).
+    pub direct_io: Option<bool>,
+    /// Kernel name of the device that carries the file, whose counters are in [`Evidence::device`] too; `None` if the
+    /// filesystem has none.
+    pub below: Option<String>,
+    /// Bytes of the file that the loop device shows.
+    pub size_bytes: u64,
+    /// How these bytes lie on the filesystem at the end of the latest visit, without anything written out for the question;
+    /// `None` where FIEMAP is not supported.
+    pub extents: Option<ExtentEvidence>,
+    /// How much of them was in the page cache, summed over visits.
+    pub page_cache: Option<PageCache>,
+}
+
 /// A limit that was in force on the device for this process (cgroup `blkio.throttle` or `io.max`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
@@ -249,6 +275,15 @@ pub struct Evidence {
     pub extents: Option<ExtentEvidence>,
     /// Limits in force.
     pub limits: Vec<Limit>,
+    /// The backing files of the loop devices among the devices.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loops: Vec<LoopFile>,
+    /// Who used the processors during the I/O; `None` where nobody counted, as in simulations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor: Option<ProcessorUse>,
+    /// The same for each visit, in the order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processor_visits: Vec<ProcessorUse>,
 }
 
 impl Evidence {

@@ -11,6 +11,7 @@ pub mod latency;
 pub mod members;
 pub mod plan;
 pub mod problem;
+pub mod processor;
 pub mod record;
 pub mod result;
 pub mod target;
@@ -22,13 +23,14 @@ pub use diskstat::{DiskStat, SECTOR_BYTES};
 pub use event::{Event, Watch};
 pub use evidence::{
     Bio, Counted, DeviceEvidence, Evidence, EvidenceSource, ExtentEvidence, IntervalCounters, Limit,
-    PageCache, PageCacheState, ProcessIo, Request,
+    LoopFile, PageCache, PageCacheState, ProcessIo, Request,
 };
 pub use finding::{Confidence, Finding, Severity};
 pub use latency::{Estimate, Latency, PercentileRange, PercentileRanges, RoundLatency};
 pub use members::{ChosenIo, MemberCounters, MemberIo, NextPosition, PositionChooser};
 pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
+pub use processor::ProcessorUse;
 pub use record::{ClockFacts, Host, ObserverFacts, Record, Status};
 pub use result::{
     CellResult, ColdCheck, CpuTime, IoError, Issuing, Overlap, PointRun, Stall, StallBasis, Stalls,

@@ -98,6 +98,9 @@ pub struct Device {
     pub optimal_io_bytes: Option<u64>,
     /// `queue/max_sectors_kb` in bytes: the largest request; 2147483647 KiB is no limit.
     pub max_request_bytes: Option<u64>,
+    /// `queue/max_segments`: pieces of memory that one request takes at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_segments: Option<u64>,
     /// `queue/zoned`: `none`, `host-aware` or `host-managed`.
     pub zoned: Option<String>,
     /// Size of a zone of a zoned device (`queue/chunk_sectors`); `None` where there are no zones.

@@ -5,7 +5,9 @@
 use crate::counted::counted;
 use crate::delta::delta;
 use crate::limits::limits;
+use crate::loop_files::{LoopWatch, loops_of};
 use crate::process::{charged_between, read_process_io};
+use crate::processor::ProcessorSample;
 use crate::sampler::{AllSeries, DeviceSeries, Sampled, Sampler};
 use crate::series::Series;
 use crate::stack::Stack;
@@ -34,7 +36,10 @@ pub struct KernelObserver {
     devices: Vec<Watched>,
     /// The stack of each target that has a device.
     stacks: Vec<Stack>,
+    /// The loop devices in these stacks.
+    loops: Vec<LoopWatch>,
     sys: PathBuf,
+    proc: PathBuf,
     process: PathBuf,
     /// The thread that issues or starts the I/O. In version 1, a thread can be in another group than its
     /// process.
@@ -55,6 +60,7 @@ struct Begun {
     begin_ns: u64,
     first: Samples,
     process: Option<ProcessIo>,
+    processor: Option<ProcessorSample>,
     sampler: Sampler,
     /// Which devices the sampler watches, by index.
     sampled: Vec<usize>,
@@ -65,6 +71,7 @@ struct IoEnd {
     end_ns: u64,
     samples: Samples,
     process: Option<ProcessIo>,
+    processor: Option<ProcessorSample>,
 }
 
 impl KernelObserver {
@@ -73,11 +80,18 @@ impl KernelObserver {
         let process = proc.join("self");
         let thread = proc.join("thread-self");
         let stacks: Vec<Stack> = targets.iter().filter_map(|target| Stack::of(target, sys)).collect();
+        let loops: Vec<LoopWatch> = stacks
+            .iter()
+            .filter_map(|stack| Some((targets.iter().find(|target| target.index == stack.target)?, stack)))
+            .flat_map(|(target, stack)| loops_of(target, stack, sys, proc))
+            .collect();
         let mut observer = Self {
             targets: targets.to_vec(),
-            devices: watched_devices(targets, &stacks, sys),
+            devices: watched_devices(targets, &stacks, &loops, sys),
             stacks,
+            loops,
             sys: sys.to_owned(),
+            proc: proc.to_owned(),
             thread: if thread.exists() { thread } else { process.clone() },
             process,
             clock,
@@ -137,7 +151,7 @@ impl KernelObserver {
 
     /// Assembles the parts of a visit.
     fn evidence(&mut self, begun: Begun, io: &IoEnd, last: &Samples, end_ns: u64) -> VisitEvidence {
-        let Begun { begin_ns, first, process, sampler, sampled, io: _ } = begun;
+        let Begun { begin_ns, first, process, processor, sampler, sampled, io: _ } = begun;
         let ends: Vec<Option<DiskStat>> =
             sampled.iter().map(|&index| last[index].as_ref().ok().copied()).collect();
         let AllSeries { devices: seen, cost_ns } = sampler.finish(end_ns, &ends);
@@ -178,7 +192,18 @@ impl KernelObserver {
         };
         let limits = limits(&self.thread, &self.sys, &self.targets, &self.stacks);
         let stacks = self.stacks.clone();
-        VisitEvidence { source: self.source, devices, stacks, process, limits, ..VisitEvidence::none() }
+        let processor = processor.zip(io.processor).map(|(before, after)| before.until(&after, interval_ns));
+        let loops = self.loops.iter_mut().map(|one| one.end(self.clock.as_ref())).collect();
+        VisitEvidence {
+            source: self.source,
+            devices,
+            stacks,
+            process,
+            limits,
+            loops,
+            processor,
+            ..VisitEvidence::none()
+        }
     }
 
     /// The counts of all devices, except counters that did not move although that proves nothing. It proves that there was no
@@ -251,6 +276,7 @@ impl KernelObserver {
 impl Observer for KernelObserver {
     fn begin(&mut self) {
         self.visit = None;
+        self.loops.iter_mut().for_each(LoopWatch::begin);
         // Requests that are still in flight, such as readahead of the last visit, do not belong to this visit.
         let first = self.settled_samples();
         let process = read_process_io(&self.process).ok();
@@ -265,16 +291,19 @@ impl Observer for KernelObserver {
         let start_ns = self.clock.now_ns();
         let sampler = Sampler::start(watched, start_ns, self.sample_width_ns, Arc::clone(&self.clock));
         // Starting a thread takes time without any of our I/O, so the interval begins afterwards.
+        let processor = ProcessorSample::read(&self.proc);
         let begin_ns = self.clock.now_ns();
-        self.visit = Some(Begun { begin_ns, first, process, sampler, sampled, io: None });
+        self.visit = Some(Begun { begin_ns, first, process, processor, sampler, sampled, io: None });
     }
 
     fn end_io(&mut self) {
         let end_ns = self.clock.now_ns();
         let process = read_process_io(&self.process).ok();
+        let processor = ProcessorSample::read(&self.proc);
         let Some(mut visit) = self.visit.take() else { return };
-        visit.io = Some(IoEnd { end_ns, samples: self.settled_samples(), process });
+        visit.io = Some(IoEnd { end_ns, samples: self.settled_samples(), process, processor });
         self.visit = Some(visit);
+        self.loops.iter_mut().for_each(LoopWatch::end_io);
     }
 
     fn end(&mut self) -> VisitEvidence {
@@ -283,7 +312,12 @@ impl Observer for KernelObserver {
         let last = self.settled_samples();
         let end_ns = self.clock.now_ns();
         // A visit that failed before its I/O ended has no separate end of I/O.
-        let io = begun.io.take().unwrap_or_else(|| IoEnd { end_ns, samples: last.clone(), process });
+        let io = begun.io.take().unwrap_or_else(|| IoEnd {
+            end_ns,
+            samples: last.clone(),
+            process,
+            processor: ProcessorSample::read(&self.proc),
+        });
         self.evidence(begun, &io, &last, end_ns)
     }
 

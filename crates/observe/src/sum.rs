@@ -7,7 +7,8 @@ use crate::series::Series;
 use crate::stack::Stack;
 use crate::visit::{DeviceCounts, DeviceVisit, VisitEvidence};
 use rdsk_model::{
-    Bio, DeviceEvidence, Evidence, EvidenceSource, IntervalCounters, Latency, Limit, ProcessIo, Request,
+    Bio, DeviceEvidence, Evidence, EvidenceSource, IntervalCounters, Latency, Limit, LoopFile, PageCache,
+    PageCacheState, ProcessIo, ProcessorUse, Request,
 };
 use rdsk_stats::Histogram;
 
@@ -26,6 +27,8 @@ pub struct EvidenceSum {
     bios: Vec<Bio>,
     device_latency: Option<Histogram>,
     problems: Vec<String>,
+    loops: Vec<LoopFile>,
+    processor: Vec<Option<ProcessorUse>>,
 }
 
 #[derive(Clone, Debug)]
@@ -63,6 +66,8 @@ impl EvidenceSum {
         for device in visit.devices {
             self.add_device(device);
         }
+        visit.loops.into_iter().for_each(|one| add_loop(&mut self.loops, one));
+        self.processor.push(visit.processor);
         for stack in visit.stacks {
             if !self.stacks.iter().any(|known| known.target == stack.target) {
                 self.stacks.push(stack);
@@ -92,6 +97,9 @@ impl EvidenceSum {
             };
             counted(stack, &counts)
         };
+        // Unknown for one visit is unknown for all.
+        let processor: Vec<ProcessorUse> =
+            self.processor.into_iter().collect::<Option<Vec<_>>>().unwrap_or_default();
         Evidence {
             source: self.source.unwrap_or(EvidenceSource::None),
             counted: self.stacks.iter().filter_map(counted).collect(),
@@ -101,6 +109,12 @@ impl EvidenceSum {
             device_latency_ns: self.device_latency.as_ref().map(Latency::from),
             process: self.process,
             limits: self.limits,
+            loops: self.loops,
+            processor: processor.iter().copied().reduce(|mut sum, more| {
+                sum.add(&more);
+                sum
+            }),
+            processor_visits: processor,
             ..Evidence::default()
         }
     }
@@ -134,6 +148,25 @@ impl EvidenceSum {
         sum.in_flight_max = sum.in_flight_max.max(visit.in_flight_max);
         sum.series.append(&visit.series);
     }
+}
+
+/// Adds what a later visit saw of a backing file: its facts are those of the later one, the page cache is summed.
+fn add_loop(loops: &mut Vec<LoopFile>, more: LoopFile) {
+    let same = |known: &&mut LoopFile| (known.target, &known.device) == (more.target, &more.device);
+    let Some(sum) = loops.iter_mut().find(same) else {
+        loops.push(more);
+        return;
+    };
+    let both = |one: Option<u64>, other: Option<u64>| one?.checked_add(other?);
+    let add = |one: PageCacheState, other: PageCacheState| PageCacheState {
+        cached_bytes: both(one.cached_bytes, other.cached_bytes),
+        dirty_bytes: both(one.dirty_bytes, other.dirty_bytes),
+    };
+    let page_cache = sum.page_cache.zip(more.page_cache).map(|(sum, more)| PageCache {
+        before: add(sum.before, more.before),
+        after: add(sum.after, more.after),
+    });
+    *sum = LoopFile { page_cache, ..more };
 }
 
 impl DeviceSum {

@@ -3,7 +3,9 @@
 
 use crate::series::Series;
 use crate::stack::Stack;
-use rdsk_model::{Bio, DiskStat, EvidenceSource, IntervalCounters, Limit, ProcessIo, Request};
+use rdsk_model::{
+    Bio, DiskStat, EvidenceSource, IntervalCounters, Limit, LoopFile, ProcessIo, ProcessorUse, Request,
+};
 use rdsk_stats::Histogram;
 
 /// Counts while a visit runs: `begin`, `end_io`, `end`, in this order, visit after visit. The one trait that a source of
@@ -38,6 +40,10 @@ pub struct VisitEvidence {
     pub process: ProcessIo,
     /// Limits in force at the end.
     pub limits: Vec<Limit>,
+    /// The backing files of the loop devices among the devices.
+    pub loops: Vec<LoopFile>,
+    /// Who used the processors from `begin` to `end_io`; `None` if nobody counted.
+    pub processor: Option<ProcessorUse>,
 }
 
 impl VisitEvidence {
@@ -52,6 +58,8 @@ impl VisitEvidence {
             device_latency: None,
             process: ProcessIo::default(),
             limits: Vec::new(),
+            loops: Vec::new(),
+            processor: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 //! guesses.
 
 use crate::diskstat::StatFile;
+use crate::loop_files::LoopWatch;
 use crate::read_trimmed;
 use crate::stack::Stack;
 use crate::sysfs::{block_path, is_number, nvme_paths};
@@ -29,7 +30,12 @@ pub(crate) struct Watched {
 }
 
 /// The targets' own devices first, then the other devices of their filesystems, then those below them.
-pub(crate) fn watched_devices(targets: &[Target], stacks: &[Stack], sys: &Path) -> Vec<Watched> {
+pub(crate) fn watched_devices(
+    targets: &[Target],
+    stacks: &[Stack],
+    loops: &[LoopWatch],
+    sys: &Path,
+) -> Vec<Watched> {
     let mut found: Vec<Watched> = Vec::new();
     for target in targets {
         let Some(device) = &target.device else { continue };
@@ -48,6 +54,9 @@ pub(crate) fn watched_devices(targets: &[Target], stacks: &[Stack], sys: &Path) 
         target.stack.iter().skip(1).for_each(|name| add(target.index, name, false));
         let stack = stacks.iter().find(|stack| stack.target == target.index);
         stack.map(Stack::lower).unwrap_or_default().iter().for_each(|name| add(target.index, name, false));
+        // A partition's counters are not its disk's: a loop device below a partition must be counted itself.
+        let of_target = loops.iter().filter(|one| one.target() == target.index);
+        of_target.flat_map(LoopWatch::devices).for_each(|name| add(target.index, name, false));
     }
     found
 }

@@ -55,6 +55,29 @@ pub(crate) fn target_name(record: &Record, cell: &CellRecord) -> Option<String> 
 
 /// The verdict in one word; what has no verdict says why: `n/a`, `failed`, `interrupted`.
 pub(crate) fn verdict_word(cell: &CellRecord) -> String {
+    let shared = if is_cpu_shared(cell) { format!(", {CPU_SHARED}") } else { String::new() };
+    format!("{}{shared}", code_word(cell))
+}
+
+/// What a row says beside its figure: nothing if that is simply the device's.
+pub(crate) fn remark(cell: &CellRecord) -> String {
+    match (is_device(cell), is_cpu_shared(cell)) {
+        (true, false) => String::new(),
+        (true, true) => CPU_SHARED.into(),
+        (false, _) => verdict_word(cell),
+    }
+}
+
+/// The word for a cell whose threads waited for processors that others used.
+const CPU_SHARED: &str = "cpu shared";
+
+/// A figure that is not the device's needs no such word.
+fn is_cpu_shared(cell: &CellRecord) -> bool {
+    is_device(cell)
+        && rdsk_analysis::contention::contention(cell).is_some_and(|contention| contention.is_much())
+}
+
+fn code_word(cell: &CellRecord) -> String {
     match (&cell.verdict, cell.result.stop) {
         (_, StopReason::NotApplicable) => "n/a".into(),
         (Some(verdict), StopReason::Error) if verdict.code == VerdictCode::Incomplete => "failed".into(),

@@ -1,7 +1,7 @@
 //! The headline: the few figures that everybody wants first, each with its interval, and its verdict if it is not simply
 //! the device's.
 
-use crate::cells::{self, is_device, verdict_word};
+use crate::cells::{self, remark, verdict_word};
 use crate::certainty;
 use crate::figures::{Unit, iops, or_missing, plus_minus, significant};
 use crate::page::{Page, Tone};
@@ -23,7 +23,8 @@ pub(crate) fn draw(page: &mut Page, record: &Record) {
 fn in_words(cells: &[&CellRecord]) -> String {
     // A figure that is not the device's own is always marked with its verdict.
     let marked = |cell: &CellRecord, text: String| {
-        if is_device(cell) { text } else { format!("{text} ({})", verdict_word(cell)) }
+        let remark = remark(cell);
+        if remark.is_empty() { text } else { format!("{text} ({remark})") }
     };
     let streams = cells.iter().filter(|cell| is_bandwidth(cell)).filter_map(|cell| {
         let mean = cell.result.bytes_per_s?.mean;
@@ -122,8 +123,4 @@ fn label(cell: &CellRecord) -> String {
         None => String::new(),
     };
     format!("{what} {}, {block}{depth}", workload.op)
-}
-
-fn remark(cell: &CellRecord) -> String {
-    if is_device(cell) { String::new() } else { verdict_word(cell) }
 }

@@ -46,9 +46,26 @@ pub const MAX_EXTENTS: usize = 1 << 20;
 /// `EOPNOTSUPP` or `ENOTTY` where the filesystem reports no extents (tmpfs, block devices); `InvalidData` when the
 /// filesystem makes no progress or has more than [`MAX_EXTENTS`] extents there.
 pub fn extents(fd: impl AsFd, offset: u64, len: u64) -> io::Result<Vec<Extent>> {
+    extents_of(fd, offset, len, Flush::First)
+}
+
+/// Whether dirty pages are written out before a file's extents are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flush {
+    /// They are, so that delayed allocations get their place.
+    First,
+    /// They are not: what is not allocated yet is listed as such.
+    Never,
+}
+
+/// As [`extents`], with the choice to leave dirty pages alone.
+///
+/// # Errors
+/// As [`extents`].
+pub fn extents_of(fd: impl AsFd, offset: u64, len: u64, flush: Flush) -> io::Result<Vec<Extent>> {
     let fd = fd.as_fd();
     let end = if len == 0 { u64::MAX } else { offset.saturating_add(len) };
-    let mut flags = FIEMAP_FLAG_SYNC;
+    let mut flags = if flush == Flush::First { FIEMAP_FLAG_SYNC } else { 0 };
     let mut request = Box::new(RawFiemap {
         start: 0,
         length: 0,

@@ -37,6 +37,18 @@ pub fn process_usage() -> io::Result<Usage> {
     usage_of(libc::RUSAGE_SELF)
 }
 
+/// Time in nanoseconds in which the calling thread was ready to run and waited for a processor, since it began: the second
+/// number of `/proc/thread-self/schedstat`. `None` where the kernel does not count it (`CONFIG_SCHED_INFO`) or `/proc` is not
+/// mounted. On an idle machine it grows by the few microseconds that a wake-up takes.
+pub fn thread_wait_ns() -> Option<u64> {
+    wait_in(&std::fs::read_to_string("/proc/thread-self/schedstat").ok()?)
+}
+
+/// `run_ns wait_ns slices`.
+fn wait_in(schedstat: &str) -> Option<u64> {
+    schedstat.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
 fn usage_of(who: libc::c_int) -> io::Result<Usage> {
     let mut raw = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills the whole structure at the pointer, which is valid for it.
@@ -82,6 +94,16 @@ mod tests {
         while start.elapsed() < duration {
             value = std::hint::black_box(value.wrapping_mul(6_364_136_223_846_793_005));
         }
+    }
+
+    #[test]
+    fn the_wait_for_a_processor_is_the_second_number() {
+        assert_eq!(wait_in("1200 42694 7\n"), Some(42_694));
+        assert_eq!((wait_in(""), wait_in("0 many 1")), (None, None));
+        let before = thread_wait_ns();
+        assert!(before.is_some() || !std::path::Path::new("/proc/thread-self/schedstat").exists());
+        std::thread::sleep(Duration::from_millis(1));
+        assert!(thread_wait_ns() >= before, "it only grows");
     }
 
     #[test]

@@ -31,6 +31,7 @@ pub(crate) fn device(tree: &Tree, node: &Node, mapper: &Mapper<'_>) -> Device {
         minimum_io_bytes: number("minimum_io_size"),
         optimal_io_bytes: number("optimal_io_size").filter(|&bytes| bytes != 0),
         max_request_bytes: number("max_sectors_kb").and_then(|kib| kib.checked_mul(1024)),
+        max_segments: number("max_segments").filter(|&segments| segments != 0),
         zoned,
         zone_bytes: zone_sectors.and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)),
         rotational: flag("rotational"),

@@ -88,6 +88,11 @@ impl<'a> Facts<'a> {
         Some((VerdictCode::PageCache, format!("{kind} keeps its files in memory: no device holds them")))
     }
 
+    /// The disk at the bottom of a target that is memory behind a driver.
+    pub(super) fn memory_disk(&self) -> Option<String> {
+        self.targets.iter().find_map(|target| metrics::memory_disk(target))
+    }
+
     /// Why these devices are counted, if it is not the target's own.
     pub(super) fn why_these(&self) -> Option<String> {
         let targets = self.cell.workload.targets.iter();

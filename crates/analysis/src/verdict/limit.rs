@@ -139,7 +139,7 @@ pub(super) fn cpu_bound(facts: &Facts<'_>, cpus: Option<u32>) -> Judgement {
     (share >= CPU_SHARE && facts.elapsed_ns >= MIN_CPU_ELAPSED_NS).then(|| {
         let per_io = words::nanos(cpu_ns / facts.ops);
         let busy = percent(share);
-        let why = if is_memory_disk(&facts.device_names) {
+        let why = if metrics::is_memory_disk(&facts.device_names) {
             format!("; {} runs on the processor", facts.device_names)
         } else {
             String::new()
@@ -149,9 +149,4 @@ pub(super) fn cpu_bound(facts: &Facts<'_>, cpus: Option<u32>) -> Judgement {
             format!("the processor was busy {busy} of the time, {per_io} for each I/O{why}"),
         )
     })
-}
-
-/// Devices that are memory behind a driver: their speed is that of the processor.
-pub(super) fn is_memory_disk(name: &str) -> bool {
-    ["zram", "ram", "pmem"].iter().any(|prefix| name.starts_with(prefix))
 }

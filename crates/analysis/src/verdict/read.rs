@@ -2,7 +2,7 @@
 
 use super::Judgement;
 use super::facts::Facts;
-use super::limit::is_memory_disk;
+use crate::metrics::is_memory_disk;
 use crate::{metrics, words};
 use rdsk_model::{Op, Pattern, VerdictCode};
 use rdsk_units::percent;

@@ -97,6 +97,12 @@ pub(crate) fn verdict(cell: &Value) -> &str {
     word(cell, "/verdict/code")
 }
 
+/// The verdict as far as the loop device: `device` also where all bytes passed it and memory, or nobody, answered behind its
+/// backing file, as behind a sparse one in /tmp.
+pub(crate) fn verdict_at_the_loop(cell: &Value) -> &str {
+    if word(cell, "/verdict/text").contains("backing file") { "device" } else { verdict(cell) }
+}
+
 /// The counters of a device by its name, among the evidence of a cell.
 pub(crate) fn device<'a>(cell: &'a Value, device: &LoopDevice) -> &'a Value {
     let devices = cell["evidence"]["device"].as_array().expect("evidence lists devices");

@@ -146,6 +146,7 @@ impl Session for SimSession<'_> {
             streams: streams.into_iter().map(|stream| since(begin_ns, stream.result)).collect(),
             errors,
             cpu: CpuTime { user: 0, system: cpu_ns },
+            processor_wait_ns: None,
             page_cache: self.page_cache(),
             check: ColdCheck {
                 cached_bytes: self.cached_before.cached_bytes,

@@ -206,6 +206,7 @@ fn nothing(engine: EngineKind) -> Run {
         streams: Vec::new(),
         errors: Vec::new(),
         cpu: CpuTime::default(),
+        processor_wait_ns: None,
         page_cache: PageCacheState::default(),
         check: ColdCheck::default(),
         interrupted_calls: 0,

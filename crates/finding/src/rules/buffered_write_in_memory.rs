@@ -1,6 +1,6 @@
 //! `buffered-write-in-memory`: write(2) returned when memory had the data, long before the device did.
 
-use super::common::{cells, cite, has_verdict};
+use super::common::{cells, cite, has_verdict, is_of_loop_file};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Experiment, Finding, Op, Severity, VerdictCode};
@@ -17,6 +17,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         cell.workload.op == Op::Write
             && cell.experiment != Experiment::Align
             && has_verdict(cell, VerdictCode::PageCache)
+            && !is_of_loop_file(analysis, cell)
             && later(cell).is_some_and(|later| later >= LATER)
     });
     let Some(worst) = cells.iter().filter_map(|cell| later(cell)).reduce(f64::max) else { return Vec::new() };

@@ -31,6 +31,13 @@ pub(super) fn has_verdict(cell: &CellRecord, code: VerdictCode) -> bool {
     cell.verdict.as_ref().is_some_and(|verdict| verdict.code == code)
 }
 
+/// Whether the verdict of a cell says what answered below its loop devices, instead of a disk.
+pub(super) fn is_of_loop_file(record: &Record, cell: &CellRecord) -> bool {
+    let told = cell.verdict.as_ref().map_or("", |verdict| verdict.text.as_str());
+    !cell.evidence.loops.is_empty()
+        && rdsk_analysis::loop_verdict(cell, &record.targets).is_some_and(|(_, text)| told.starts_with(&text))
+}
+
 /// One citation: `paths/read/direct: aqu-sz = 0.98`.
 pub(super) fn cite(cell: &CellRecord, name: &str, value: impl std::fmt::Display) -> String {
     format!("{}: {name} = {value}", cell.id)

@@ -1,10 +1,10 @@
-//! `loop-backing-cached`: a loop device without direct I/O works on the page cache of its backing file, so its own
-//! counters move although those of the disk do not.
+//! `loop-backing-cached`: memory answers behind a loop device, because its backing file lies in memory or its page cache is
+//! used; the loop device's own counters move although those of a disk do not.
 
-use super::common::{cells, cite, reached_device};
+use super::common::{cells, cite, has_verdict, is_of_loop_file, reached_device};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Confidence, Finding, Record, Severity};
+use rdsk_model::{CellRecord, Confidence, Finding, LoopFile, Record, Severity, VerdictCode};
 
 pub(super) const RULE: Rule = Rule::new("loop-backing-cached", Severity::Invalid, Needs::Counters, check);
 
@@ -12,14 +12,47 @@ pub(super) const RULE: Rule = Rule::new("loop-backing-cached", Severity::Invalid
 const SAME_SHARE: f64 = 0.9;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let told =
+        cells(analysis, |cell| is_of_loop_file(analysis, cell) && !has_verdict(cell, VerdictCode::Hole));
+    if !told.is_empty() {
+        return vec![of_files(&told)];
+    }
     let cells = cells(analysis, |cell| {
-        reached_device(cell)
+        cell.evidence.loops.is_empty()
+            && reached_device(cell)
             && is_cached_loop(analysis, cell)
             && below_share(cell).is_none_or(|share| share < SAME_SHARE)
     });
     if cells.is_empty() {
         return Vec::new();
     }
+    vec![of_counters(&cells)]
+}
+
+/// The verdicts say it, from what is known of the backing files.
+fn of_files(cells: &[&CellRecord]) -> Finding {
+    let files = || cells.iter().flat_map(|cell| &cell.evidence.loops);
+    let is_memory = |file: &LoopFile| {
+        matches!(file.filesystem.as_deref(), Some("tmpfs" | "ramfs"))
+            || file.below.as_deref().is_some_and(metrics::is_memory_disk)
+    };
+    let text = "A loop device presents a file as a disk and counts every request, whether a disk is behind the file or memory \
+                is. Here its requests did not reach a disk: the figure is that of memory and of the processor.";
+    let advice = if files().any(is_memory) {
+        "put the backing file on a disk, and set the loop device up with losetup --direct-io=on"
+    } else if files().any(|file| file.direct_io != Some(true)) {
+        "set it up again with losetup --direct-io=on, or measure the backing file"
+    } else {
+        "measure the backing file itself"
+    };
+    let cited = |cell: &CellRecord| {
+        cite(cell, "verdict", cell.verdict.as_ref().map_or("", |verdict| verdict.text.as_str()))
+    };
+    RULE.about(cells, "the loop device works in memory", text, cited).advice(advice).covering_verdicts()
+}
+
+/// Records without backing files tell only how the first loop device works, and what the disk below counted.
+fn of_counters(cells: &[&CellRecord]) -> Finding {
     let is_counted = cells.iter().all(|cell| below_share(cell).is_some());
     let cited = |cell: &CellRecord| {
         let device = cell.evidence.device.first().map_or("", |device| device.name.as_str());
@@ -35,11 +68,9 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     };
     let text = "Without direct I/O of its own, the loop device goes through the page cache of its backing file, even when \
                 the program uses O_DIRECT on the loop device.";
-    vec![
-        RULE.about(&cells, "the loop device works in memory", text, cited)
-            .confidence(if is_counted { Confidence::Measured } else { Confidence::Inferred })
-            .advice("set it up again with losetup --direct-io=on, or measure the backing file"),
-    ]
+    RULE.about(cells, "the loop device works in memory", text, cited)
+        .confidence(if is_counted { Confidence::Measured } else { Confidence::Inferred })
+        .advice("set it up again with losetup --direct-io=on, or measure the backing file")
 }
 
 fn is_cached_loop(record: &Record, cell: &CellRecord) -> bool {
@@ -67,7 +98,7 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, disk, record, with};
-    use rdsk_model::{DeviceEvidence, IoPath, Op, Target};
+    use rdsk_model::{DeviceEvidence, IoPath, Op, PageCache, PageCacheState, Target};
 
     fn loop_target(direct_io: bool) -> Target {
         let mut target = disk();
@@ -95,6 +126,43 @@ mod tests {
         assert_eq!(measured.evidence, ["l: loop/dio = 0, loop8 moved = 64 MiB, vda below moved = 0 B"]);
         let inferred = fires(RULE, &record(vec![loop_target(false)], vec![read(None)]));
         assert_eq!(inferred.confidence, Confidence::Inferred);
+    }
+
+    fn with_file(cell: CellRecord, filesystem: &str, direct_io: bool, cached: u64) -> CellRecord {
+        let state = |bytes| PageCacheState { cached_bytes: Some(bytes), dirty_bytes: Some(0) };
+        with(cell, |cell| {
+            cell.evidence.loops = vec![LoopFile {
+                device: "loop8".into(),
+                file: "/srv/b.img".into(),
+                filesystem: Some(filesystem.into()),
+                direct_io: Some(direct_io),
+                below: (filesystem != "tmpfs").then(|| "vda".into()),
+                size_bytes: 64 << 20,
+                extents: None,
+                page_cache: Some(PageCache { before: state(cached), after: state(cached) }),
+                target: 0,
+            }];
+        })
+    }
+
+    #[test]
+    fn fires_on_files_in_memory_and_cached_ones_and_is_silent_where_the_disk_read() {
+        let memory =
+            fires(RULE, &record(vec![loop_target(true)], vec![with_file(read(None), "tmpfs", true, 0)]));
+        assert!(memory.evidence[0].contains("/srv/b.img is on tmpfs"), "{:?}", memory.evidence);
+        assert!(memory.advice.unwrap().contains("on a disk") && memory.covers_verdicts);
+        let cached = with_file(read(Some(0)), "ext4", false, 64 << 20);
+        let cached = fires(RULE, &record(vec![loop_target(false)], vec![cached]));
+        assert!(cached.evidence[0].contains("which held all of it"), "{:?}", cached.evidence);
+        assert!(cached.advice.unwrap().contains("--direct-io=on"));
+        silent(
+            RULE,
+            &record(vec![loop_target(true)], vec![with_file(read(Some(64 << 20)), "ext4", true, 0)]),
+        );
+        silent(
+            RULE,
+            &record(vec![loop_target(false)], vec![with_file(read(Some(64 << 20)), "ext4", false, 0)]),
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Findings that say in one place what the same verdict says of many cells: `hole-read`, `cached-read`, `disturbed`,
 //! `throttled` and `cpu-bound`. They add no judgement of their own.
 
-use super::common::{cells, cite, has_verdict};
+use super::common::{cells, cite, has_verdict, is_of_loop_file};
 use super::{Needs, Rule};
 use rdsk_analysis::{metrics, words};
 use rdsk_model::{CacheState, CellRecord, Finding, Op, Severity, VerdictCode};
@@ -9,9 +9,10 @@ use rdsk_units::{Bytes, percent};
 
 pub(super) const HOLE_READ: Rule = Rule::new("hole-read", Severity::Invalid, Needs::Counters, |analysis| {
     let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::Hole));
-    let text = "Parts of the file were never written. The filesystem returns zeros for them without reading a device, even \
-                with O_DIRECT, so the figure is partly or wholly that of memory.";
-    let advice = "measure a file that was really written, or give a directory and let rdsk write a test file";
+    let text = "Parts of the file, or of the file behind a loop device, were never written. The filesystem returns zeros for \
+                them without reading a device, even with O_DIRECT, so the figure is partly or wholly that of memory.";
+    let advice = "measure a file that was really written (dd if=/dev/urandom), or give a directory and let rdsk write a test \
+                  file";
     HOLE_READ.about_any(&cells, "holes were read, not a disk", text, cite_hole, advice)
 });
 
@@ -23,6 +24,7 @@ pub(super) const CACHED_READ: Rule = Rule::new(
         // A warm cell measures memory on purpose: nothing to warn of.
         let cells = cells(analysis, |cell| {
             has_verdict(cell, VerdictCode::PageCache)
+                && !is_of_loop_file(analysis, cell)
                 && cell.workload.op == Op::Read
                 && cell.workload.cache != CacheState::Warm
         });
@@ -35,8 +37,8 @@ pub(super) const CACHED_READ: Rule = Rule::new(
 
 pub(super) const DISTURBED: Rule = Rule::new("disturbed", Severity::Invalid, Needs::Counters, |analysis| {
     let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::Disturbed));
-    let text = "The device moved more data than the cell requested. Other I/O takes time from the measurement and makes it \
-                less steady.";
+    let text = "The device, or a disk below it, did work that the cell did not request: more data, or requests of others beside \
+                its own. Other I/O takes time from the measurement and makes it less steady.";
     let advice = "stop whatever else uses the device, or repeat the run when it is idle";
     let findings = DISTURBED.about_any(&cells, "other programs used the device", text, cite_verdict, advice);
     findings.into_iter().map(Finding::covering_verdicts).collect()
@@ -63,6 +65,9 @@ fn cite_verdict(cell: &CellRecord) -> String {
 }
 
 fn cite_hole(cell: &CellRecord) -> String {
+    if metrics::hole_share(cell).is_none() {
+        return cite_verdict(cell);
+    }
     let holes = metrics::hole_share(cell).map_or_else(|| "unknown".into(), percent);
     let moved =
         metrics::device_bytes(cell, Op::Read).map_or("not counted".into(), |moved| Bytes(moved).approx());

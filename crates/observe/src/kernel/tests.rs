@@ -265,3 +265,47 @@ fn an_end_without_a_beginning_is_no_evidence() {
     observer.begin();
     assert_eq!(observer.end().source, EvidenceSource::Process);
 }
+
+/// Two visits beside programs that use 30 and 20 ticks of the processors; the loop device's file is a sparse one of 1 MiB.
+#[test]
+fn processors_and_backing_files_are_in_the_evidence() {
+    let tree = Tree::new();
+    let processors = |user: u64| {
+        write(&tree.path("proc/stat"), &format!("cpu  {user} 0 5 9 0 0 0 0\ncpu0 1 0 5 9\ncpu1 1 0 5 9\n"));
+    };
+    let file = tree.path("backing");
+    std::fs::File::create(&file).unwrap().set_len(1 << 20).unwrap();
+    tree.stat("7:3", IDLE);
+    tree.stat("8:0", IDLE);
+    let class = tree.path("sys/class/block");
+    std::fs::create_dir_all(&class).unwrap();
+    std::os::unix::fs::symlink(tree.path("sys/dev/block/7:3"), class.join("loop3")).unwrap();
+    write(&tree.path("sys/dev/block/7:3/loop/backing_file"), &format!("{}\n", file.display()));
+    write(&tree.path("sys/dev/block/7:3/loop/dio"), "0\n");
+    write(&tree.path("sys/dev/block/7:3/size"), "2048\n");
+    let mut observer = tree.observer(&[target_on(0, "loop3", "7:3")]);
+    let mut sum = EvidenceSum::default();
+    for (before, after) in [(100, 130), (200, 220)] {
+        processors(before);
+        observer.begin();
+        processors(after);
+        tree.clock.advance_ms(500);
+        observer.end_io();
+        let mut visit = observer.end();
+        visit.processor.as_mut().unwrap().own_wait_ns = Some(7);
+        sum.add(visit);
+    }
+    let evidence = sum.finish();
+    let seen = evidence.processor.unwrap();
+    let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second();
+    assert_eq!((seen.processors, seen.user_ns, seen.interval_ns), (2, 50 * tick_ns, 1_000_000_000));
+    assert_eq!((seen.own_wait_ns, seen.pressure_ns), (Some(14), None));
+    assert_eq!(
+        evidence.processor_visits.iter().map(|visit| visit.user_ns / tick_ns).collect::<Vec<_>>(),
+        [30, 20]
+    );
+    let [one] = &evidence.loops[..] else { panic!("{:?}", evidence.loops) };
+    assert_eq!((one.device.as_str(), one.direct_io, one.size_bytes), ("7:3", Some(false), 1 << 20));
+    assert_eq!(one.file, file.display().to_string());
+    assert_eq!(one.page_cache.map(|cache| cache.before.cached_bytes), Some(Some(0)));
+}

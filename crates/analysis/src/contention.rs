@@ -1,0 +1,182 @@
+//! How much of a cell's time its threads waited for a processor that others used. It judges from what the kernel counted beside
+//! the cell; waiting for each other by our own design is nobody else's.
+
+use crate::metrics;
+use rdsk_model::{CellRecord, EngineKind, IoPath};
+
+/// Clock ticks are too coarse for less time than this.
+const MIN_INTERVAL_NS: u64 = 200_000_000;
+/// Share of their time that our threads waited because of others, from which it is named.
+const MIN_WAIT: f64 = 0.05;
+/// Share of all processors' time that others must have used to be blamed.
+const MIN_OTHERS: f64 = 0.1;
+/// The same where the kernel does not count how long our threads waited, and the pressure that it must show.
+const MIN_OTHERS_ALONE: f64 = 0.3;
+const MIN_PRESSURE: f64 = 0.1;
+/// Share of all processors' time that a hypervisor took, from which it is named.
+const MIN_STEAL: f64 = 0.05;
+
+/// What others used of the processors while a cell ran.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contention {
+    /// Share of the time of our threads in which they were ready and waited for a processor; `None` if it was not counted.
+    pub waited: Option<f64>,
+    /// The part of it that is due to others: by their part of the processor time that was used.
+    pub waited_for_others: Option<f64>,
+    /// Share of all processors' time that other programs used.
+    pub others: f64,
+    /// Share that the hypervisor took.
+    pub steal: f64,
+    /// Share of the time in which some task of the machine waited for a processor; `None` if the kernel does not tell.
+    pub pressure: Option<f64>,
+}
+
+impl Contention {
+    /// Whether it is worth a word.
+    pub fn is_much(&self) -> bool {
+        let waited = match self.waited_for_others {
+            Some(waited) => waited >= MIN_WAIT && self.others + self.steal >= MIN_OTHERS,
+            None => {
+                self.others >= MIN_OTHERS_ALONE
+                    && self.pressure.is_some_and(|pressure| pressure >= MIN_PRESSURE)
+            }
+        };
+        waited || self.steal >= MIN_STEAL
+    }
+}
+
+/// Of one cell; `None` where nobody counted, and for cells too short for the kernel's clock ticks.
+pub fn contention(cell: &CellRecord) -> Option<Contention> {
+    let seen = cell.evidence.processor?;
+    if seen.interval_ns < MIN_INTERVAL_NS || seen.processors == 0 {
+        return None;
+    }
+    let all = seen.interval_ns as f64 * seen.processors as f64;
+    let own = (seen.own_user_ns + seen.own_system_ns) as f64 / all;
+    let user = seen.user_ns.saturating_sub(seen.own_user_ns);
+    // The kernel's own threads do the work of loop devices and of writing back, and their time is time for us.
+    let is_ours = cell.workload.path == IoPath::Buffered || !cell.evidence.loops.is_empty();
+    let system = if is_ours { 0 } else { seen.system_ns.saturating_sub(seen.own_system_ns) };
+    let (others, steal) = ((user + system) as f64 / all, seen.steal_ns as f64 / all);
+    let threads = match cell.result.engine {
+        Some(EngineKind::Threads) => metrics::wanted_depth(&cell.workload),
+        _ => u64::from(cell.workload.streams),
+    };
+    let time_ns = seen.interval_ns as f64 * threads.max(1) as f64;
+    let waited = seen.own_wait_ns.map(|waited| (waited as f64 / time_ns).min(1.0));
+    let blame = (others + steal) / (others + steal + own).max(f64::MIN_POSITIVE);
+    Some(Contention {
+        waited,
+        waited_for_others: waited.map(|waited| waited * blame.min(1.0)),
+        others,
+        steal,
+        pressure: seen.pressure_ns.map(|ns| (ns as f64 / seen.interval_ns as f64).min(1.0)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{cell, with};
+    use rdsk_model::{LoopFile, Op, ProcessorUse};
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// One second on two processors.
+    fn beside(change: impl FnOnce(&mut ProcessorUse)) -> CellRecord {
+        let mut seen = ProcessorUse {
+            interval_ns: SECOND,
+            processors: 2,
+            user_ns: SECOND / 20,
+            system_ns: SECOND / 5,
+            own_user_ns: SECOND / 20,
+            own_system_ns: SECOND / 5,
+            own_wait_ns: Some(SECOND / 100),
+            pressure_ns: Some(SECOND / 100),
+            ..ProcessorUse::default()
+        };
+        change(&mut seen);
+        with(cell("c", Op::Read, IoPath::Direct, 4096, 10_000, SECOND), |cell| {
+            cell.evidence.processor = Some(seen);
+        })
+    }
+
+    fn is_named(cell: &CellRecord) -> bool {
+        contention(cell).is_some_and(|contention| contention.is_much())
+    }
+
+    #[test]
+    fn a_quiet_machine_is_not_named() {
+        let quiet = beside(|_| {});
+        let seen = contention(&quiet).unwrap();
+        assert!(!seen.is_much());
+        assert_eq!((seen.others, seen.steal, seen.pressure), (0.0, 0.0, Some(0.01)));
+        assert!((seen.waited.unwrap() - 0.01).abs() < 1e-9 && seen.waited_for_others == Some(0.0));
+        let uncounted = with(quiet, |cell| cell.evidence.processor = None);
+        assert_eq!(contention(&uncounted), None);
+        assert_eq!(
+            contention(&beside(|seen| seen.interval_ns = SECOND / 10)),
+            None,
+            "too short for clock ticks"
+        );
+    }
+
+    #[test]
+    fn busy_loops_that_take_our_time_are() {
+        let loops = |wait_ns: u64| {
+            beside(|seen| {
+                seen.user_ns = 17 * SECOND / 10;
+                seen.own_wait_ns = Some(wait_ns);
+            })
+        };
+        assert!(is_named(&loops(SECOND / 5)));
+        assert!(!is_named(&loops(SECOND / 100)), "they ran elsewhere");
+    }
+
+    #[test]
+    fn waiting_for_each_other_is_our_own() {
+        let crowded = with(
+            beside(|seen| {
+                seen.user_ns = 2 * SECOND;
+                seen.own_user_ns = 19 * SECOND / 10;
+                seen.own_system_ns = 0;
+                seen.system_ns = 0;
+                seen.own_wait_ns = Some(6 * SECOND);
+            }),
+            |cell| cell.workload.streams = 8,
+        );
+        let seen = contention(&crowded).unwrap();
+        assert!((seen.waited.unwrap() - 0.75).abs() < 1e-9, "six of eight threads wait");
+        assert!(!seen.is_much(), "{seen:?}");
+    }
+
+    #[test]
+    fn threads_of_the_kernel_that_work_for_us_are_no_others() {
+        let kernel = beside(|seen| {
+            seen.system_ns = SECOND;
+            seen.own_wait_ns = Some(SECOND / 5);
+        });
+        assert!(is_named(&kernel));
+        assert!(!is_named(&with(kernel.clone(), |cell| cell.evidence.loops = vec![LoopFile::default()])));
+        assert!(!is_named(&with(kernel, |cell| cell.workload.path = IoPath::Buffered)));
+    }
+
+    #[test]
+    fn a_hypervisor_is_named_by_what_it_took() {
+        assert!(is_named(&beside(|seen| seen.steal_ns = SECOND / 5)));
+        assert!(!is_named(&beside(|seen| seen.steal_ns = SECOND / 50)));
+    }
+
+    #[test]
+    fn where_our_wait_is_not_counted_pressure_and_use_decide() {
+        let uncounted = |user_ns: u64, pressure_ns: Option<u64>| {
+            beside(|seen| {
+                (seen.user_ns, seen.own_wait_ns, seen.pressure_ns) = (user_ns, None, pressure_ns);
+            })
+        };
+        assert!(is_named(&uncounted(SECOND, Some(SECOND / 2))));
+        assert!(!is_named(&uncounted(SECOND, Some(SECOND / 50))));
+        assert!(!is_named(&uncounted(SECOND / 10, Some(SECOND / 2))));
+        assert!(!is_named(&uncounted(SECOND, None)), "use alone proves no wait");
+    }
+}

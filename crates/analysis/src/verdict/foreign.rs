@@ -1,0 +1,408 @@
+//! Requests of others beside a cell: small ones that hardly show in bytes, those on another part of the same disk, and those on
+//! one member of an array. The counters of bytes are exact, so that requests of others are only seen where their bytes are.
+
+use super::Judgement;
+use super::facts::Facts;
+use crate::metrics;
+use crate::words;
+use rdsk_model::{DeviceEvidence, Layer, Op, VerdictCode};
+use rdsk_units::{grouped, printable};
+
+/// Others disturb from this many requests on, if they are this many per second, and this many for each I/O of the cell.
+const MIN_REQUESTS: f64 = 64.0;
+const MIN_PER_S: f64 = 10.0;
+const MIN_PER_IO: f64 = 0.25;
+/// Bytes of others on the same disk, as in the verdicts on bytes.
+const FOREIGN_BYTES: u64 = 1 << 20;
+const FOREIGN_SHARE: f64 = 0.1;
+/// Pages that do not lie together in memory and still make one request, for devices that do not say (`max_segments`): drivers
+/// take more (virtio 126 or 254, AHCI 168, NVMe 127).
+const PAGES_PER_REQUEST: u64 = 64;
+/// Size of a request that no device limits, for devices that do not say.
+const REQUEST_BYTES: u64 = 128 << 10;
+/// Requests of others are hardly smaller.
+const SMALL_BYTES: u64 = metrics::PAGE_BYTES;
+
+/// Step 6, requests: the device, or a disk below it, did requests that this cell did not issue.
+pub(super) fn judge(facts: &Facts<'_>) -> Judgement {
+    beside(facts).or_else(|| below(facts)).map(|text| (VerdictCode::Disturbed, text))
+}
+
+/// What the counters of devices tell of one direction.
+#[derive(Clone, Copy, Debug, Default)]
+struct Moved {
+    requests: u64,
+    /// I/Os that were merged into these requests.
+    merges: u64,
+    bytes: u64,
+}
+
+impl Moved {
+    fn of(device: &DeviceEvidence, op: Op) -> Option<Self> {
+        let (requests, merges) = match op {
+            Op::Read => (device.reads?, device.read_merges),
+            // The kernel counts an empty flush among the writes too.
+            Op::Write => (device.writes?.saturating_sub(device.flushes.unwrap_or(0)), device.write_merges),
+        };
+        Some(Self { requests, merges: merges.unwrap_or(0), bytes: metrics::bytes_of(device, op)? })
+    }
+
+    fn sum(self, more: Self) -> Self {
+        Self {
+            requests: self.requests + more.requests,
+            merges: self.merges + more.merges,
+            bytes: self.bytes + more.bytes,
+        }
+    }
+
+    /// Requests of others among these, if `ours` of the bytes are ours. The share that their bytes have in all is the least:
+    /// others with smaller requests than ours have more of them.
+    fn of_others(self, ours: u64) -> f64 {
+        let foreign = self.bytes.saturating_sub(ours);
+        self.requests as f64 * metrics::ratio(foreign, self.bytes.max(1))
+    }
+}
+
+/// Whether so many requests of others disturb.
+fn is_much(facts: &Facts<'_>, requests: f64) -> bool {
+    requests >= MIN_REQUESTS
+        && requests >= MIN_PER_S * metrics::seconds(facts.elapsed_ns)
+        && requests >= MIN_PER_IO * facts.ops as f64
+}
+
+/// Others on the device itself.
+fn beside(facts: &Facts<'_>) -> Option<String> {
+    let evidence = &facts.cell.evidence;
+    let counters: Vec<&DeviceEvidence> =
+        facts.cell.workload.targets.iter().flat_map(|&target| evidence.counters_of(target)).collect();
+    let of =
+        |op: Op| counters.iter().try_fold(Moved::default(), |sum, one| Some(sum.sum(Moved::of(one, op)?)));
+    let (op, device) = (facts.cell.workload.op, &facts.device_names);
+    let (reads, writes) = (of(Op::Read)?, of(Op::Write)?);
+    let others = match op {
+        Op::Read => [(op, in_our_direction(facts, reads)), (Op::Write, writes.requests as f64)],
+        // A filesystem adds a journal and metadata, and the kernel decides when and in what pieces it writes pages back.
+        Op::Write if facts.is_file() || !facts.is_direct() || facts.written.most.is_none() => {
+            [(Op::Read, reads_beside(facts, reads)), (op, 0.0)]
+        }
+        Op::Write => [(Op::Read, reads_beside(facts, reads)), (op, in_our_direction(facts, writes))],
+    };
+    let (what, requests) = others.into_iter().max_by(|(_, one), (_, other)| one.total_cmp(other))?;
+    is_much(facts, requests).then(|| {
+        let per_s = requests / metrics::seconds(facts.elapsed_ns);
+        format!(
+            "{device} did about {} {what} requests for others ({} per second) besides the {} I/Os of this cell{}",
+            grouped(metrics::whole(requests)),
+            grouped(metrics::whole(per_s)),
+            grouped(facts.ops),
+            queue(facts, &counters)
+        )
+    })
+}
+
+/// Requests of others in the direction of the cell.
+fn in_our_direction(facts: &Facts<'_>, moved: Moved) -> f64 {
+    let workload = &facts.cell.workload;
+    let charged = metrics::process_bytes(facts.cell, workload.op);
+    if charged.is_none() && !facts.is_direct() {
+        // What the kernel read ahead for us is unknown.
+        return 0.0;
+    }
+    let charged = charged.unwrap_or(0);
+    let copies = facts.written.most.unwrap_or(1.0).max(1.0);
+    let ours = metrics::whole(charged.max(facts.bytes) as f64 * copies);
+    let by_share = moved.of_others(ours);
+    if !facts.is_direct() {
+        return by_share;
+    }
+    // Direct I/Os are cut into a known number of parts at most. What was merged or requested beyond that is others', as far as
+    // there are bytes for it.
+    let devices = || facts.targets.iter().filter_map(|target| target.device.as_ref());
+    let limit = devices().filter_map(|device| device.max_request_bytes).min();
+    let limit = limit.filter(|&bytes| bytes > 0).unwrap_or(REQUEST_BYTES);
+    let segments = devices().filter_map(|device| device.max_segments).min().unwrap_or(PAGES_PER_REQUEST);
+    let pages = workload.block_bytes.div_ceil(metrics::PAGE_BYTES);
+    // Cut at the one limit or at the other: the first part of each may be the same.
+    let parts = workload.block_bytes.div_ceil(limit) + pages.div_ceil(segments.max(1)) - 1;
+    let rest = (moved.requests + moved.merges) as f64 - (facts.ops * parts) as f64 * copies;
+    let at_most = (moved.bytes.saturating_sub(ours) / SMALL_BYTES) as f64;
+    by_share.max(rest.min(at_most))
+}
+
+/// Reads of others beside writes.
+fn reads_beside(facts: &Facts<'_>, reads: Moved) -> f64 {
+    let ours = facts.cell.evidence.process.read_bytes.unwrap_or(facts.ops * 2 * metrics::PAGE_BYTES);
+    reads.of_others(ours)
+}
+
+/// `; 1.95 requests were in flight on average, 0.98 of them ours`, where each of ours is one request.
+fn queue(facts: &Facts<'_>, counters: &[&DeviceEvidence]) -> String {
+    let in_flight = |device: &&DeviceEvidence| {
+        let (io, interval_ns) = (device.diskstat?, device.interval_ns.filter(|&ns| ns > 0)?);
+        Some((io.read_ticks_ms + io.write_ticks_ms) as f64 * 1e6 / interval_ns as f64)
+    };
+    let all: Option<f64> = counters.iter().map(in_flight).sum();
+    match all.zip(facts.cell.result.in_flight_mean).filter(|_| facts.is_direct()) {
+        Some((all, ours)) if all > ours => {
+            format!(
+                "; {} requests were in flight on average, {} of them ours",
+                words::figure(all),
+                words::figure(ours)
+            )
+        }
+        _ => String::new(),
+    }
+}
+
+/// Others on the disk of a partition, or on the members of an array that was read.
+fn below(facts: &Facts<'_>) -> Option<String> {
+    facts.targets.iter().find_map(|target| {
+        let device = target.device.as_ref()?;
+        let top = Layer {
+            name: device.name.clone(),
+            kind: device.kind.clone().unwrap_or_default(),
+            below: device.below.clone(),
+            ..Layer::default()
+        };
+        below_layer(facts, target.index, &top)
+    })
+}
+
+/// Whether each byte that is read from a device is read once from those below it, and nothing else is. Members write copies,
+/// parity and metadata besides; missing members, hashes, snapshots and caches are more reads than were asked for.
+fn reads_once(upper: &Layer) -> bool {
+    let is_plain_array =
+        matches!(upper.kind.as_str(), "md linear" | "md raid0" | "md raid1" | "md raid10" | "dm mpath");
+    let is_mapped =
+        upper.kind.starts_with("dm") && upper.kind != "dm CRYPT-INTEGRITY" && upper.below.len() == 1;
+    is_plain_array || is_mapped
+}
+
+fn below_layer(facts: &Facts<'_>, target: u32, upper: &Layer) -> Option<String> {
+    let find = |name: &str| {
+        facts.cell.evidence.device.iter().find(|device| device.target == target && device.name == name)
+    };
+    let is_partition = upper.kind == "partition";
+    let is_comparable = is_partition || (facts.cell.workload.op == Op::Read && reads_once(upper));
+    let found = || {
+        let above = find(&upper.name)?;
+        let lower: Vec<&DeviceEvidence> =
+            upper.below.iter().map(|layer| find(&layer.name)).collect::<Option<_>>()?;
+        let ops: &[Op] = if is_partition { &[Op::Read, Op::Write] } else { &[Op::Read] };
+        ops.iter().find_map(|&op| {
+            let sum = lower.iter().try_fold(Moved::default(), |sum, one| Some(sum.sum(Moved::of(one, op)?)))?;
+            let own = Moved::of(above, op)?;
+            let bytes = sum.bytes.saturating_sub(own.bytes);
+            // A partition's requests are requests of its disk, one for one.
+            let requests = if is_partition {
+                sum.requests.saturating_sub(own.requests) as f64
+            } else {
+                sum.of_others(own.bytes)
+            };
+            let is_foreign = is_much(facts, requests)
+                || (bytes > FOREIGN_BYTES && metrics::ratio(bytes, facts.bytes) > FOREIGN_SHARE);
+            is_foreign.then(|| {
+                let names: Vec<String> = lower.iter().map(|device| printable(&device.name)).collect();
+                format!(
+                    "{}, below {}, did about {} {op} requests of {} for others besides the {} I/Os of this cell",
+                    words::list(&names),
+                    printable(&upper.name),
+                    grouped(metrics::whole(requests)),
+                    words::bytes(bytes),
+                    grouped(facts.ops)
+                )
+            })
+        })
+    };
+    let here = if is_comparable && !upper.below.is_empty() { found() } else { None };
+    here.or_else(|| upper.below.iter().find_map(|layer| below_layer(facts, target, layer)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{self, cell, with};
+    use crate::verdict::verdict;
+    use rdsk_model::{CellRecord, Device, DiskStat, IoPath, Target};
+
+    const MIB: u64 = 1 << 20;
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A sequential read of 2000 MiB in a second, and what its disk did besides.
+    fn sequential(path: IoPath, requests: u64, request_bytes: u64) -> CellRecord {
+        with(cell("s", Op::Read, path, MIB, 2000, SECOND), |cell| {
+            let device = &mut cell.evidence.device[0];
+            device.reads = device.reads.map(|reads| reads + requests);
+            device.read_bytes = device.read_bytes.map(|bytes| bytes + requests * request_bytes);
+        })
+    }
+
+    #[track_caller]
+    fn is_disturbed(cell: &CellRecord, target: Target) -> Option<String> {
+        let verdict = verdict(cell, &[target], Some(8));
+        assert!(matches!(verdict.code, VerdictCode::Device | VerdictCode::Disturbed), "{}", verdict.text);
+        (verdict.code == VerdictCode::Disturbed).then_some(verdict.text)
+    }
+
+    #[test]
+    fn small_reads_of_others_are_seen_although_they_are_few_bytes() {
+        let beside = with(sequential(IoPath::Direct, 30_000, 4096), |cell| {
+            let io = DiskStat { read_ticks_ms: 1950, ..cell.evidence.device[0].diskstat.unwrap() };
+            cell.evidence.device[0].diskstat = Some(io);
+        });
+        let text = is_disturbed(&beside, fixtures::disk()).unwrap();
+        assert_eq!(
+            text,
+            "sda did about 24,000 read requests for others (24,000 per second) besides the 2,000 I/Os of this cell; 1.95 \
+             requests were in flight on average, 0.99 of them ours"
+        );
+        // Through the page cache it is not known how many requests are ours, and their bytes decide alone.
+        let text = is_disturbed(&sequential(IoPath::Buffered, 30_000, 4096), fixtures::disk()).unwrap();
+        assert!(text.contains("about 1,7"), "{text}");
+        assert!(is_disturbed(&sequential(IoPath::Direct, 30_000, 4096), fixtures::file()).is_some());
+    }
+
+    /// What a virtual disk counted on 2026-11-22 beside four fio jobs: 1 MiB at depth 8 in 1.18 s, requests merged and cut.
+    #[test]
+    fn a_rival_beside_fast_sequential_reads_is_seen() {
+        let seen = |reads: u64, merges: u64, read_bytes: u64, max_segments: Option<u64>| {
+            let cell = with(cell("s", Op::Read, IoPath::Direct, MIB, 3738, 1_182_406_358), |cell| {
+                cell.workload.queue_depth = 8;
+                let device = &mut cell.evidence.device[0];
+                (device.reads, device.read_merges, device.read_bytes) =
+                    (Some(reads), Some(merges), Some(read_bytes));
+            });
+            let mut target = fixtures::file();
+            let device = target.device.as_mut().unwrap();
+            (device.max_request_bytes, device.max_segments) = (Some(4 * MIB), max_segments);
+            is_disturbed(&cell, target)
+        };
+        let text = seen(13_886, 2_345, 3_970_748_416, Some(254)).unwrap();
+        assert!(text.contains("about 8,755 read requests for others"), "{text}");
+        assert!(seen(8_553, 2_422, 3_948_675_072, Some(254)).is_some(), "most of ours were merged");
+        assert_eq!(seen(13_886, 0, 3_970_748_416, None), None, "they might all be ours");
+        assert_eq!(seen(2 * 3738, 0, 3738 * MIB, Some(254)), None);
+        assert_eq!(seen(1_400, 2_338, 3738 * MIB, Some(254)), None);
+    }
+
+    #[test]
+    fn a_quiet_disk_is_not_disturbed_however_its_requests_were_cut() {
+        assert_eq!(is_disturbed(&sequential(IoPath::Direct, 0, 0), fixtures::disk()), None);
+        // Each I/O in 256 requests of a page: the bytes are ours, all of them.
+        let cut =
+            with(sequential(IoPath::Direct, 0, 0), |cell| cell.evidence.device[0].reads = Some(512_000));
+        assert_eq!(is_disturbed(&cut, fixtures::disk()), None);
+        // Some metadata, and a journal that is written out.
+        assert_eq!(is_disturbed(&sequential(IoPath::Direct, 63, 4096), fixtures::file()), None);
+        let journal = with(sequential(IoPath::Direct, 0, 0), |cell| {
+            cell.evidence.device[0].writes = Some(40);
+            cell.evidence.device[0].write_bytes = Some(40 * 4096);
+        });
+        assert_eq!(is_disturbed(&journal, fixtures::file()), None);
+        // Empty flushes are counted among the writes.
+        let flushes = with(sequential(IoPath::Direct, 0, 0), |cell| {
+            cell.evidence.device[0].writes = Some(900);
+            cell.evidence.device[0].flushes = Some(900);
+        });
+        assert_eq!(is_disturbed(&flushes, fixtures::disk()), None);
+    }
+
+    #[test]
+    fn others_are_judged_by_their_rate_on_slow_disks_too() {
+        // 40 foreign reads of 4 KiB beside 150 of our own, each second for ten seconds.
+        let slow = |foreign: u64| {
+            with(cell("r", Op::Read, IoPath::Direct, MIB, 1500, 10 * SECOND), |cell| {
+                let device = &mut cell.evidence.device[0];
+                device.reads = Some(1500 * 2 + foreign);
+                device.read_bytes = Some(1500 * MIB + foreign * 4096);
+            })
+        };
+        assert_eq!(is_disturbed(&slow(0), fixtures::disk()), None);
+        let writes = with(slow(0), |cell| {
+            cell.evidence.device[0].writes = Some(400);
+            cell.evidence.device[0].write_bytes = Some(400 * 512);
+        });
+        let text = is_disturbed(&writes, fixtures::disk()).unwrap();
+        assert!(text.contains("about 400 write requests for others (40 per second)"), "{text}");
+    }
+
+    #[test]
+    fn reads_beside_writes_are_others() {
+        let write = |reads: u64| {
+            with(cell("w", Op::Write, IoPath::Direct, MIB, 500, SECOND), |cell| {
+                let device = &mut cell.evidence.device[0];
+                (device.reads, device.read_bytes) = (Some(reads), Some(reads * 4096));
+            })
+        };
+        assert!(is_disturbed(&write(5000), fixtures::file()).is_some());
+        assert!(is_disturbed(&write(200), fixtures::disk()).is_some());
+        assert_eq!(is_disturbed(&write(50), fixtures::disk()), None);
+        let update = with(write(200), |cell| cell.evidence.process.read_bytes = Some(200 * 4096));
+        assert_eq!(is_disturbed(&update, fixtures::disk()), None, "partial pages are read first, for us");
+    }
+
+    /// A partition `sda1` of `sda`.
+    fn partition() -> Target {
+        let mut target = fixtures::disk();
+        let disk = Layer { name: "sda".into(), kind: "disk".into(), ..Layer::default() };
+        let own = Device {
+            name: "sda1".into(),
+            kind: Some("partition".into()),
+            below: vec![disk],
+            ..Device::default()
+        };
+        target.device = Some(own);
+        target
+    }
+
+    #[test]
+    fn others_on_another_partition_are_seen_on_the_disk() {
+        let read = |requests: u64| {
+            with(cell("p", Op::Read, IoPath::Direct, 4096, 10_000, SECOND), |cell| {
+                let mut disk = cell.evidence.device[0].clone();
+                cell.evidence.device[0].name = "sda1".into();
+                disk.reads = Some(10_000 + requests);
+                disk.read_bytes = Some((10_000 + requests) * 4096);
+                cell.evidence.device.push(disk);
+            })
+        };
+        assert_eq!(is_disturbed(&read(0), partition()), None);
+        let text = is_disturbed(&read(3000), partition()).unwrap();
+        assert_eq!(
+            text,
+            "sda, below sda1, did about 3,000 read requests of 11.7 MiB for others besides the 10,000 I/Os of this cell"
+        );
+        assert_eq!(is_disturbed(&read(100), partition()), None);
+    }
+
+    #[test]
+    fn others_on_one_member_are_seen() {
+        let mut target = fixtures::disk();
+        let member = |name: &str| Layer { name: name.into(), kind: "disk".into(), ..Layer::default() };
+        let device = target.device.as_mut().unwrap();
+        device.name = "md0".into();
+        device.kind = Some("md raid0".into());
+        device.below = vec![member("sda"), member("sdb")];
+        let read = |requests: u64| {
+            with(cell("m", Op::Read, IoPath::Direct, 64 << 10, 10_000, SECOND), |cell| {
+                let mut one = cell.evidence.device[0].clone();
+                cell.evidence.device[0].name = "md0".into();
+                (one.reads, one.read_bytes) = (Some(5_000), Some(5_000 * (64 << 10)));
+                let mut other = one.clone();
+                other.name = "sdb".into();
+                (other.reads, other.read_bytes) =
+                    (Some(5_000 + requests), Some(5_000 * (64 << 10) + requests * (64 << 10)));
+                cell.evidence.device.extend([one, other]);
+            })
+        };
+        assert_eq!(is_disturbed(&read(0), target.clone()), None);
+        let text = is_disturbed(&read(4_000), target.clone()).unwrap();
+        assert!(text.starts_with("sda and sdb, below md0, did about 4,000 read requests"), "{text}");
+        // Of RAID 5 without one member, of a cache or a snapshot, more is read than was asked for.
+        for kind in ["md raid5", "dm LVM", "dm CRYPT-VERITY", "md"] {
+            let mut other = target.clone();
+            other.device.as_mut().unwrap().kind = Some(kind.into());
+            assert_eq!(is_disturbed(&read(4_000), other), None, "{kind}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! `memory-device`: the device is memory behind a driver (zram, a RAM disk, persistent memory), so no disk is measured.
+
+use super::common::{cells, cite, is_simulated, reached_device};
+use super::{Needs, Rule};
+use rdsk_analysis::{Analysis, metrics};
+use rdsk_model::{CellRecord, Finding, Record, Severity};
+
+pub(super) const RULE: Rule = Rule::new("memory-device", Severity::Cause, Needs::Facts, check);
+
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let cells = cells(analysis, |cell| {
+        reached_device(cell) && !is_simulated(analysis, cell) && disk(analysis, cell).is_some()
+    });
+    let cited = |cell: &CellRecord| cite(cell, "device", disk(analysis, cell).unwrap_or_default());
+    let text = "The block layer moved the bytes, but the driver behind it keeps them in memory (zram also compresses them). The \
+                figure is that of memory and of the processor.";
+    RULE.about_any(
+        &cells,
+        "the device is memory, not a disk",
+        text,
+        cited,
+        "measure a disk if a disk is meant",
+    )
+}
+
+fn disk(record: &Record, cell: &CellRecord) -> Option<String> {
+    cell.workload.targets.iter().find_map(|&target| metrics::memory_disk(metrics::target(record, target)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures;
+    use rdsk_model::{IoPath, Op, Target};
+
+    fn on(name: &str, stack: &[&str]) -> Target {
+        let mut target = fixtures::disk();
+        target.device.as_mut().unwrap().name = name.into();
+        target.stack = stack.iter().map(|&name| name.into()).collect();
+        target
+    }
+
+    #[test]
+    fn fires_on_zram_and_what_lies_on_it_and_is_silent_on_a_disk() {
+        let cell = || fixtures::cell("c", Op::Read, IoPath::Direct, 4096, 10_000, 1_000_000_000);
+        let finding = fires(RULE, &fixtures::record(vec![on("zram0", &["zram0"])], vec![cell()]));
+        assert_eq!(finding.evidence, ["c: device = zram0"]);
+        let mapped = fires(RULE, &fixtures::record(vec![on("dm-0", &["dm-0", "pmem1"])], vec![cell()]));
+        assert_eq!(mapped.evidence, ["c: device = pmem1"]);
+        for name in ["sda", "ramses", "rama"] {
+            silent(RULE, &fixtures::record(vec![on(name, &[name])], vec![cell()]));
+        }
+    }
+}
