@@ -58,6 +58,12 @@ pub(crate) trait Question: Sync {
         false
     }
 
+    /// Whether a stream that has transferred its part of the target starts over, so that a requested pass may be larger than
+    /// the target.
+    fn starts_over(&self) -> bool {
+        false
+    }
+
     /// Whether the counters of an array's members are read around every request.
     fn reads_members(&self) -> bool {
         false

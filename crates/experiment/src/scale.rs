@@ -66,6 +66,10 @@ impl Question for Scale {
         grid(&all[0]).note.into_iter().chain(too_long).collect()
     }
 
+    fn starts_over(&self) -> bool {
+        true
+    }
+
     fn max_streams(&self, options: &PlanOptions) -> u32 {
         options.stream_counts.as_deref().unwrap_or(&STREAMS).iter().max().copied().unwrap_or(1)
     }

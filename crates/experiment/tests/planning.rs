@@ -165,6 +165,35 @@ fn too_small_and_beyond_the_end_are_said() {
     assert!(matches!(error, PlanError::OffsetBeyondEnd { offset_bytes: 8192, .. }));
 }
 
+/// A length that was requested is never cut. The streams of `scale` start over instead.
+#[test]
+fn a_pass_that_does_not_fit_is_refused_with_both_sizes() {
+    let options = |pass_bytes| PlanOptions { pass_bytes: Some(pass_bytes), ..PlanOptions::default() };
+    let small = target(1 << 30);
+    for experiment in [Experiment::Paths, Experiment::Stream, Experiment::Align] {
+        let fits = planned(&[experiment], &small, true, &options(1 << 30));
+        assert!(fits.cells.iter().all(|cell| cell.workload.span_bytes == 1 << 30));
+        let error = |options: &PlanOptions| {
+            plan(&[experiment], std::slice::from_ref(&small), &[true], None, options, 1)
+                .unwrap_err()
+                .to_string()
+        };
+        let long = error(&options((1 << 30) + 1));
+        assert_eq!(
+            long, "--bytes 1,073,741,825 bytes is more than t holds: 1 GiB (1,073,741,824 bytes)",
+            "{experiment:?}"
+        );
+        let behind = error(&PlanOptions { offset_bytes: 1 << 20, ..options(1 << 30) });
+        assert_eq!(
+            behind,
+            "--bytes 1 GiB (1,073,741,824 bytes) from --offset 1 MiB is more than t holds: 1 GiB (1,073,741,824 bytes)"
+        );
+    }
+    let scale = planned(&[Experiment::Scale], &small, false, &options(4 << 30));
+    let whole = |cell: &rdsk_model::Cell| u64::from(cell.workload.streams) * (4 << 30);
+    assert!(scale.cells.iter().all(|cell| cell.extent == Extent::Pass { bytes: whole(cell) }));
+}
+
 #[test]
 fn several_targets_have_cells_of_their_own() {
     let two = [target(1 << 30), Target { index: 1, ..target(1 << 30) }];
