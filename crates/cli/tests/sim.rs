@@ -190,11 +190,38 @@ fn page(words: &[&dyn AsRef<OsStr>]) -> cli::Run {
     cli::run(command, LONG)
 }
 
+/// The words of a command line.
+fn words<'a>(line: &'a [&str]) -> Vec<&'a dyn AsRef<OsStr>> {
+    line.iter().map(|word| word as &dyn AsRef<OsStr>).collect()
+}
+
 /// A page, its lines joined.
 fn words_of(line: &str) -> String {
-    let words: Vec<&str> = line.split(' ').collect();
-    let words: Vec<&dyn AsRef<OsStr>> = words.iter().map(|word| word as &dyn AsRef<OsStr>).collect();
-    page(&words).stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+    page(&words(&line.split(' ').collect::<Vec<_>>())).stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A budget in which no pass is whole: the cell says so in its row and in the Record, and gives no time for a pass.
+#[test]
+fn a_cell_without_a_whole_pass_says_so() {
+    for (line, rows) in [
+        ("paths sim:hpux-k460 --rw read --budget 5s", &["whole passes none none 4"][..]),
+        ("stream sim:hpux-k460 --rw read --bytes 100M --budget 5s", &["buffered 4.87 ±0.7 % 3212 cut short", "2639 cut short"]),
+    ] {
+        let text = words_of(line);
+        for row in rows {
+            assert!(text.contains(row), "{line}: no {row:?} in {text}");
+        }
+        assert!(text.contains("no pass of 100 MiB is complete: the longest has "), "{line}: {text}");
+        let record = record_of(rdsk(&words(&line.split(' ').collect::<Vec<_>>())));
+        let cells = record["cells"].as_array().unwrap();
+        for one in cells.iter().filter(|one| one["workload"]["cache"] != "warm") {
+            assert_eq!(one["result"]["stop"], "budget", "{}", one["id"]);
+            assert_eq!(count(one, "/result/pass_bytes"), 100 << 20);
+            assert!(count(one, "/result/visits/0/bytes") < 100 << 20, "{}", one["id"]);
+        }
+    }
+    let whole = words_of("paths sim:hpux-k460 --rw read");
+    assert!(whole.contains("whole passes 6 6 6") && !whole.contains("cut short"), "{whole}");
 }
 
 /// Two statements of one page agree.

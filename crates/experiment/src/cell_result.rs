@@ -40,6 +40,7 @@ impl CellTotals {
             engine: if ran { self.engine } else { None },
             issuing: if ran { self.issuing.clone() } else { None },
             asked_bytes: ran.then_some(self.asked_bytes),
+            pass_bytes: pass_bytes(cell).filter(|_| ran && !mixed),
             bytes: ran.then(|| self.visits.iter().map(|visit| visit.bytes).sum()),
             ops: ran.then(|| self.visits.iter().map(|visit| visit.ops).sum()),
             bytes_per_s,
@@ -113,6 +114,22 @@ impl CellTotals {
             let passes = self.visits.len();
             return (StopReason::Complete, format!("{passes} passes of {} are complete", Bytes(bytes)));
         }
+        if let (Some(bytes), Some(longest)) =
+            (pass_bytes(cell), self.visits.iter().map(|visit| visit.bytes).max())
+            && longest < bytes
+        {
+            let more = match self.ended {
+                Some(Ended::OutOfTime | Ended::Stopped) => {
+                    "; a longer --budget or --runtime gives whole ones"
+                }
+                _ => "",
+            };
+            let (longest, bytes) = (Bytes(longest).approx(), Bytes(bytes).approx());
+            return (
+                StopReason::Budget,
+                format!("no pass of {bytes} is complete: the longest has {longest}{more}"),
+            );
+        }
         match width {
             Some(width) if width <= precision => (
                 StopReason::Precision,
@@ -127,5 +144,13 @@ impl CellTotals {
                 format!("its {} of the time were too short for an interval", Nanos(slice_ns)),
             ),
         }
+    }
+}
+
+/// Bytes of a whole pass of a cell that transfers passes.
+fn pass_bytes(cell: &Cell) -> Option<u64> {
+    match cell.extent {
+        Extent::Pass { bytes } | Extent::Passes { bytes } => Some(bytes),
+        Extent::Timed | Extent::Samples { .. } => None,
     }
 }
