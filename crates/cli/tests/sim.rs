@@ -205,7 +205,10 @@ fn words_of(line: &str) -> String {
 fn a_cell_without_a_whole_pass_says_so() {
     for (line, rows) in [
         ("paths sim:hpux-k460 --rw read --budget 5s", &["whole passes none none 4"][..]),
-        ("stream sim:hpux-k460 --rw read --bytes 100M --budget 5s", &["buffered 4.87 ±0.7 % 3212 cut short", "2639 cut short"]),
+        (
+            "stream sim:hpux-k460 --rw read --bytes 100M --budget 5s",
+            &["buffered 4.87 ±0.7 % 3212 cut short", "2639 cut short"],
+        ),
     ] {
         let text = words_of(line);
         for row in rows {

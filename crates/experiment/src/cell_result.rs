@@ -114,21 +114,8 @@ impl CellTotals {
             let passes = self.visits.len();
             return (StopReason::Complete, format!("{passes} passes of {} are complete", Bytes(bytes)));
         }
-        if let (Some(bytes), Some(longest)) =
-            (pass_bytes(cell), self.visits.iter().map(|visit| visit.bytes).max())
-            && longest < bytes
-        {
-            let more = match self.ended {
-                Some(Ended::OutOfTime | Ended::Stopped) => {
-                    "; a longer --budget or --runtime gives whole ones"
-                }
-                _ => "",
-            };
-            let (longest, bytes) = (Bytes(longest).approx(), Bytes(bytes).approx());
-            return (
-                StopReason::Budget,
-                format!("no pass of {bytes} is complete: the longest has {longest}{more}"),
-            );
+        if let Some(why) = self.why_no_whole_pass(cell) {
+            return (StopReason::Budget, why);
         }
         match width {
             Some(width) if width <= precision => (
@@ -144,6 +131,21 @@ impl CellTotals {
                 format!("its {} of the time were too short for an interval", Nanos(slice_ns)),
             ),
         }
+    }
+
+    /// Why a cell that transfers passes has no whole one; `None` if it has one, or needs none.
+    fn why_no_whole_pass(&self, cell: &Cell) -> Option<String> {
+        let bytes = pass_bytes(cell)?;
+        let longest = self.visits.iter().map(|visit| visit.bytes).max()?;
+        if longest >= bytes {
+            return None;
+        }
+        let more = match self.ended {
+            Some(Ended::OutOfTime | Ended::Stopped) => "; a longer --budget or --runtime gives whole ones",
+            _ => "",
+        };
+        let (longest, bytes) = (Bytes(longest).approx(), Bytes(bytes).approx());
+        Some(format!("no pass of {bytes} is complete: the longest has {longest}{more}"))
     }
 }
 
