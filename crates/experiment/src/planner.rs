@@ -13,9 +13,6 @@ use rdsk_units::{Bytes, grouped};
 /// Time of a turn of the cells with most weight that makes [`ROUNDS`] worthwhile.
 const MIN_TURN_NS: f64 = 250e6;
 
-/// Time of a cell whose time costs nothing.
-const FREE_CELL_NS: u64 = 10_000_000_000;
-
 /// Why there is no plan.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
@@ -156,7 +153,10 @@ fn time_ns(cells: &mut [Cell], questions: &[&dyn Question], contexts: &[PlanCont
     let ramps_ns: u64 = questions.iter().map(|question| question.ramps_ns(contexts)).sum();
     match () {
         () if all_passes && (is_virtual || is_fixed) => UNLIMITED_NS,
-        () if is_free => ramps_ns.saturating_add(cells.len() as u64 * FREE_CELL_NS).max(budget_ns),
+        () if is_free => {
+            let cell_ns = questions.iter().map(|question| question.free_cell_ns()).max().unwrap_or(0);
+            ramps_ns.saturating_add(cells.len() as u64 * cell_ns).max(budget_ns)
+        }
         () => budget_ns,
     }
 }

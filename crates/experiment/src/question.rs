@@ -53,6 +53,11 @@ pub(crate) trait Question: Sync {
         1
     }
 
+    /// Time of a cell whose time costs nothing: long enough to reach the steady state.
+    fn free_cell_ns(&self) -> u64 {
+        10_000_000_000
+    }
+
     /// Whether the user chose the number of passes, so that they end when they are done and not with the budget.
     fn has_fixed_passes(&self, _options: &PlanOptions) -> bool {
         false

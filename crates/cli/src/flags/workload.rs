@@ -1,7 +1,7 @@
 //! Flags that shape the workload: experiments, directions, sizes, the part of the target, the order of the offsets.
 
 use super::{Flag, List, One, SWITCH, Switch, on, unique, value};
-use crate::subcommand::{ALIGN, IN_RUN, MEASURING, PATHS, RUN, SCALE, STREAM, STRIPE, ZONES};
+use crate::subcommand::{ALIGN, IN_RUN, PATHS, RUN, SCALE, STREAM, STRIPE, ZONES};
 use rdsk_model::{Op, Pattern};
 
 /// Largest block: every I/O in flight needs a buffer of this size.
@@ -98,7 +98,7 @@ pub(super) static FLAGS: &[Flag] = &[
                 "Size of the test file",
                 "--bytes if given, else up to 1G, less on a slow disk",
             ),
-            on(MEASURING, "Size of the test file", "up to 1G, less on a slow disk"),
+            on(&[&RUN, &ZONES, &SCALE, &STRIPE], "Size of the test file", "up to 1G, less on a slow disk"),
         ],
         details: "The test file is created in a target that is a directory.",
         example: "--size 4G",
