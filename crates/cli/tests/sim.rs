@@ -227,6 +227,37 @@ fn a_cell_without_a_whole_pass_says_so() {
     assert!(whole.contains("whole passes 6 6 6") && !whole.contains("cut short"), "{whole}");
 }
 
+/// Two targets on one page are compared cell by cell: one that is a tenth slower, and two that are alike.
+#[test]
+fn several_targets_are_compared_on_the_page() {
+    let directory = tempfile::tempdir().unwrap();
+    let system = |name: &str, text: &str| {
+        let path = directory.path().join(format!("{name}.toml"));
+        std::fs::write(&path, format!("extends = \"linux-disk\"\n{text}")).unwrap();
+        format!("sim:{}", path.display())
+    };
+    let first = system("first", "");
+    let twin = system("twin", "");
+    let slower = system("slower", "[[luns]]\n[luns.faults.slow_down]\nafter_ns = 1\nfactor = 1.1111\n");
+    for (question, cells) in [
+        ("paths", &["read direct", "read buffered", "write direct", "write buffered"][..]),
+        ("run --budget 60s --only headline", &["read sequential", "read random-qd1", "write sequential"]),
+    ] {
+        let alike = words_of(&format!("{question} {first} {twin}"));
+        assert!(alike.contains(&format!("{twin} against {first}, 95 % interval over the rounds")), "{alike}");
+        assert!(!alike.contains(&format!(" {twin} is ")), "{alike}");
+        let apart = words_of(&format!("{question} {first} {slower}"));
+        for cell in cells {
+            let ok = [format!("{cell}: equally fast ("), format!("{cell}: no difference found (")];
+            assert!(ok.iter().any(|words| alike.contains(words)), "{cell}: {alike}");
+            let found = (88..=92).any(|hundredths| {
+                apart.contains(&format!("{cell}: {slower} is 0.{hundredths}")) // and more digits
+            });
+            assert!(found, "{cell}: {apart}");
+        }
+    }
+}
+
 /// Two statements of one page agree.
 #[test]
 fn the_pages_of_simulated_systems_do_not_contradict_themselves() {

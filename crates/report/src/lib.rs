@@ -18,6 +18,7 @@ mod spark;
 mod stream;
 mod stripe;
 mod style;
+mod targets;
 mod zones;
 
 pub use document::{Compactness, json};
@@ -72,6 +73,7 @@ fn draw(page: &mut Page, analysis: &Analysis<'_>, experiment: Experiment) {
         Experiment::Scale => scale::draw(page, analysis),
         Experiment::Stripe => stripe::draw(page, analysis),
     }
+    targets::draw(page, analysis, experiment);
 }
 
 #[cfg(test)]
