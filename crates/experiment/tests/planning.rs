@@ -194,6 +194,39 @@ fn a_pass_that_does_not_fit_is_refused_with_both_sizes() {
     assert!(scale.cells.iter().all(|cell| cell.extent == Extent::Pass { bytes: whole(cell) }));
 }
 
+/// Long ramps leave fewer rounds, and a plan that can compare nothing says why and what would help.
+#[test]
+fn scale_has_the_rounds_that_its_ramps_leave() {
+    const SECOND: u64 = 1_000_000_000;
+    let plan = |stagger_s: u64, runtime_s: Option<u64>| {
+        let options = PlanOptions {
+            block_bytes: Some(vec![4096, 1 << 20]),
+            stream_counts: Some(vec![1, 2]),
+            stagger_ns: Some(stagger_s * SECOND),
+            runtime_ns: runtime_s.map(|seconds| seconds * SECOND),
+            ..PlanOptions::default()
+        };
+        // Two cells of two streams: each round waits twice.
+        planned(&[Experiment::Scale], &target(1 << 30), false, &options)
+    };
+    // Half of 48 s may be ramps.
+    for (stagger_s, rounds) in [(0, 6), (1, 6), (3, 4), (4, 3), (5, 2), (20, 1)] {
+        assert_eq!(plan(stagger_s, None).rounds, rounds, "{stagger_s} s");
+    }
+    // Four cells of 10 s have as long for their ramps as for themselves.
+    for (stagger_s, rounds) in [(3, 6), (5, 4), (15, 1)] {
+        let plan = plan(stagger_s, Some(10));
+        assert_eq!(
+            (plan.rounds, plan.budget_ns),
+            (rounds, (40 + 2 * stagger_s * u64::from(rounds)) * SECOND)
+        );
+    }
+    let notes = |stagger_s| plan(stagger_s, None).notes.join(" ");
+    assert!(!notes(4).contains("rounds"), "{}", notes(4));
+    assert!(notes(5).contains("2 of the 3 rounds that a comparison needs"), "{}", notes(5));
+    assert!(notes(20).contains("takes 40.0 s in each; --stagger 0s"), "{}", notes(20));
+}
+
 #[test]
 fn several_targets_have_cells_of_their_own() {
     let two = [target(1 << 30), Target { index: 1, ..target(1 << 30) }];
