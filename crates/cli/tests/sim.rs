@@ -101,13 +101,9 @@ fn slow_downs_full_caches_and_stalls_are_found_and_named() {
     let slow = long("sim:slowdown", "read", "4m");
     let named = findings(&slow, "slows-down");
     assert_eq!(named.len(), 1, "{}", slow["findings"]);
-    let mut small = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
-    let slc = "[[luns]]\n[luns.device.ssd]\nslc_bytes = 2147483648\n";
-    write!(small, "extends = \"ssd-slc\"\n{slc}").unwrap();
-    let small = format!("sim:{}", small.path().display());
-    let full = record_of(rdsk(&[&"paths", &small, &"--rw", &"write", &"--bytes", &"2500M"]));
+    let full = record_of(rdsk(&[&"paths", &"sim:ssd-slc", &"--rw", &"write", &"--bytes", &"10G"]));
     let named = finding_on(&full, "write-cache-full", "paths/write/direct");
-    assert!(named["title"].as_str().unwrap().contains("2.0"), "its size is 2 GiB: {named}");
+    assert!(named["title"].as_str().unwrap().contains("8.0"), "its size is 8 GiB: {named}");
     let stalls = long("sim:stalls", "read", "4m");
     let named = finding_on(&stalls, "stalls", "stream/read/direct");
     assert!(named["text"].as_str().unwrap().contains("every 30"), "{named}");
