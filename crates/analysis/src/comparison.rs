@@ -32,6 +32,8 @@ pub enum Kind {
     Streams,
     /// A block size over the smallest.
     Blocks,
+    /// A cell of a target over the same cell of the first target.
+    Targets,
 }
 
 /// How the rate of a round is computed from its visits.

@@ -219,6 +219,7 @@ pub fn empty_result() -> CellResult {
         issuing: None,
         elapsed_ns: None,
         asked_bytes: None,
+        pass_bytes: None,
         bytes: None,
         ops: None,
         bytes_per_s: None,

@@ -12,6 +12,7 @@ pub mod fixtures;
 pub mod groups;
 pub mod iostat;
 pub mod metrics;
+pub mod passes;
 pub mod rate_series;
 pub mod scale;
 pub mod stalls;

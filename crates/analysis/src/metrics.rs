@@ -221,8 +221,8 @@ pub fn flushes_per_io(cell: &CellRecord) -> Option<f64> {
     Some(ratio(flushes(cell)?, cell.result.ops.filter(|&ops| ops > 0)?))
 }
 
-/// Passes of the cell, at least 1: totals divided by it are the figures of one pass.
-pub fn passes(cell: &CellRecord) -> u64 {
+/// Visits of the cell, at least 1.
+pub fn visits(cell: &CellRecord) -> u64 {
     cell.result.visits.len().max(1) as u64
 }
 

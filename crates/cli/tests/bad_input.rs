@@ -94,6 +94,53 @@ fn conflicting_flags_are_refused() {
     }
 }
 
+/// What was requested is never cut to what is there, and nothing is created before it is refused.
+#[test]
+fn a_pass_that_no_target_holds_is_refused() {
+    let scratch = common::scratch();
+    let file = scratch.path().join("file");
+    std::fs::write(&file, vec![1; 1 << 20]).unwrap();
+    let (directory, file) = (scratch.path().to_str().unwrap(), file.to_str().unwrap());
+    for (line, message) in [
+        (
+            &["paths", "sim:hpux-k460", "--bytes", "8G"][..],
+            "is more than sim:hpux-k460 holds: 4.00 GiB (4,290,772,992 bytes)",
+        ),
+        (&["align", file, "--bytes", "2M"], "--bytes 2 MiB (2,097,152 bytes) is more than "),
+        (&["stream", directory, file, "--bytes", "2M"], "file holds: 1 MiB (1,048,576 bytes)"),
+        (
+            &["paths", file, "--bytes", "1M", "--offset", "4k"],
+            "--bytes 1 MiB (1,048,576 bytes) from --offset",
+        ),
+    ] {
+        refused(line, message);
+        holds_only(scratch.path(), &["file"]);
+    }
+    let run = rdsk(["paths", directory, "--bytes", "900T"]);
+    assert_eq!(run.status_code, Some(3), "{}", run.stderr);
+    let (error, hint) = error_and_hint(&run);
+    assert!(error.starts_with("a test file of 900 TiB does not fit in "), "{error}");
+    assert!(hint.contains("--bytes of at most "), "{hint}");
+    holds_only(scratch.path(), &["file"]);
+}
+
+/// A directory gets a test file that holds the pass, however large; what it is shown to be, it becomes.
+#[test]
+fn a_directory_gets_a_file_as_large_as_the_pass() {
+    let scratch = common::scratch();
+    let directory = scratch.path().to_str().unwrap();
+    let sizes = |flags: &[&str]| {
+        let words = ["paths", directory, "--budget", "1s", "--json", "-", "--rw", "read"];
+        let run = rdsk(words.iter().chain(flags));
+        assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+        cli::json(&run)["targets"][0]["size_bytes"].as_u64().unwrap()
+    };
+    assert_eq!(sizes(&["--bytes", "1100M", "--dry-run"]), 1100 << 20, "more than the usual 1 GiB");
+    assert_eq!(sizes(&["--bytes", "5M", "--offset", "4k"]), 6 << 20);
+    assert_eq!(sizes(&["--bytes", "5M", "--size", "8M"]), 8 << 20);
+    holds_only(scratch.path(), &[]);
+}
+
 #[test]
 fn what_is_not_there_is_unknown() {
     for (line, message) in [

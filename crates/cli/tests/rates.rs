@@ -4,18 +4,13 @@
 
 mod support;
 
-use rdsk_testkit::{BlkioThrottle, Limits, LoopDevice, Need, requires};
+use rdsk_testkit::{Limits, LoopDevice, Need, requires};
 use serde_json::Value;
+use support::passes::{NEEDS, deep_reads, read_passes, throttle, write_passes};
 use support::{
-    MIB, assert_near, brief, cell, count, device, figure, identity, iostat_of, loop_device, rdsk, record_of,
-    verdict, word,
+    MIB, assert_near, brief, cell, count, device, figure, iostat_of, loop_device, rdsk, record_of, verdict,
+    word,
 };
-
-const NEEDS: [Need; 3] = [Need::Root, Need::Loop, Need::BlkioThrottle];
-
-fn throttle(disk: &LoopDevice, limits: Limits) -> BlkioThrottle {
-    BlkioThrottle::new(disk.major_minor(), limits).expect("requires() found throttles")
-}
 
 /// The kernel lets through at once what it allows for a tenth of a second, so a visit may be that much quicker; twice as much
 /// is what rounding costs at most.
@@ -98,36 +93,12 @@ fn passes_of_a_limited_device_are_whole_and_take_their_time() {
     let limits = Limits { read_bps: Some(MIB), write_bps: Some(MIB), ..Limits::default() };
     let throttle = throttle(&disk, limits);
     let record = undisturbed(&disk, "stream/read/direct", || {
-        record_of(throttle.command(rdsk(&[
-            &"stream",
-            &disk.path(),
-            &"--rw",
-            &"read",
-            &"--bs",
-            &"16k",
-            &"--bytes",
-            &"1M",
-            &"--budget",
-            &"60s",
-        ])))
+        record_of(throttle.command(read_passes(&disk, "1M", "60s")))
     });
     assert_passes(cell(&record, "stream/read/direct"), &disk, "/read_bytes");
     let buffered = cell(&record, "stream/read/buffered");
     assert!(["throttled", "device"].contains(&verdict(buffered)), "{}", brief(buffered));
-    let record = record_of(throttle.command(rdsk(&[
-        &"paths",
-        &disk.path(),
-        &"--rw",
-        &"write",
-        &"--bs",
-        &"16k",
-        &"--bytes",
-        &"1M",
-        &"--budget",
-        &"60s",
-        &"--destroy",
-        &identity(&disk),
-    ])));
+    let record = record_of(throttle.command(write_passes(&disk, "1M", "60s")));
     assert_passes(cell(&record, "paths/write/direct"), &disk, "/write_bytes");
 }
 
@@ -140,20 +111,7 @@ fn a_limited_queue_is_not_deeper_than_requested() {
     let disk = loop_device();
     let throttle = throttle(&disk, Limits { read_bps: Some(32 * MIB), ..Limits::default() });
     let record = undisturbed(&disk, "stream/read/direct", || {
-        record_of(throttle.command(rdsk(&[
-            &"stream",
-            &disk.path(),
-            &"--rw",
-            &"read",
-            &"--bs",
-            &"64k",
-            &"--iodepth",
-            &"8",
-            &"--bytes",
-            &"16M",
-            &"--budget",
-            &"60s",
-        ])))
+        record_of(throttle.command(deep_reads(&disk, "16M", "60s")))
     });
     let direct = cell(&record, "stream/read/direct");
     assert_eq!(word(direct, "/result/stop"), "complete", "{}", brief(direct));

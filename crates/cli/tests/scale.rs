@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::ops::Range;
 use support::{
     LONG, MIB, assert_near, brief, cell, count, device, figure, finding_on, findings, loop_device, rdsk,
-    record_of, scale_rate, streams, verdict, word,
+    record_of, scale_rate, staggered_streams, streams, verdict, word,
 };
 
 const FUSE: [Need; 3] = [Need::Root, Need::Fuse, Need::Loop];
@@ -318,19 +318,7 @@ fn streams_start_apart() {
     let disk = loop_device();
     for (stagger, step_ns) in [("200ms", 200 * MS), ("0s", 0)] {
         let are_apart = |_| {
-            let record = scale(&[
-                &disk.path(),
-                &"--rw",
-                &"read",
-                &"--bs",
-                &"64k",
-                &"--streams",
-                &"4",
-                &"--stagger",
-                &stagger,
-                &"--runtime",
-                &"400ms",
-            ]);
+            let record = record_of(staggered_streams(&disk, stagger));
             let one = cell(&record, "scale/read/64k/4");
             let ran = streams(one).iter().filter(|stream| count(stream, "/ops") > 0);
             let last = ran.map(|stream| count(stream, "/start_ns")).max();

@@ -190,11 +190,72 @@ fn page(words: &[&dyn AsRef<OsStr>]) -> cli::Run {
     cli::run(command, LONG)
 }
 
+/// The words of a command line.
+fn words<'a>(line: &'a [&str]) -> Vec<&'a dyn AsRef<OsStr>> {
+    line.iter().map(|word| word as &dyn AsRef<OsStr>).collect()
+}
+
 /// A page, its lines joined.
 fn words_of(line: &str) -> String {
-    let words: Vec<&str> = line.split(' ').collect();
-    let words: Vec<&dyn AsRef<OsStr>> = words.iter().map(|word| word as &dyn AsRef<OsStr>).collect();
-    page(&words).stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+    page(&words(&line.split(' ').collect::<Vec<_>>())).stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A budget in which no pass is whole: the cell says so in its row and in the Record, and gives no time for a pass.
+#[test]
+fn a_cell_without_a_whole_pass_says_so() {
+    for (line, rows) in [
+        ("paths sim:hpux-k460 --rw read --budget 5s", &["whole passes none none 4"][..]),
+        (
+            "stream sim:hpux-k460 --rw read --bytes 100M --budget 5s",
+            &["buffered 4.87 ±0.7 % 3212 cut short", "2639 cut short"],
+        ),
+    ] {
+        let text = words_of(line);
+        for row in rows {
+            assert!(text.contains(row), "{line}: no {row:?} in {text}");
+        }
+        assert!(text.contains("no pass of 100 MiB is complete: the longest has "), "{line}: {text}");
+        let record = record_of(rdsk(&words(&line.split(' ').collect::<Vec<_>>())));
+        let cells = record["cells"].as_array().unwrap();
+        for one in cells.iter().filter(|one| one["workload"]["cache"] != "warm") {
+            assert_eq!(one["result"]["stop"], "budget", "{}", one["id"]);
+            assert_eq!(count(one, "/result/pass_bytes"), 100 << 20);
+            assert!(count(one, "/result/visits/0/bytes") < 100 << 20, "{}", one["id"]);
+        }
+    }
+    let whole = words_of("paths sim:hpux-k460 --rw read");
+    assert!(whole.contains("whole passes 6 6 6") && !whole.contains("cut short"), "{whole}");
+}
+
+/// Two targets on one page are compared cell by cell: one that is a tenth slower, and two that are alike.
+#[test]
+fn several_targets_are_compared_on_the_page() {
+    let directory = tempfile::tempdir().unwrap();
+    let system = |name: &str, text: &str| {
+        let path = directory.path().join(format!("{name}.toml"));
+        std::fs::write(&path, format!("extends = \"linux-disk\"\n{text}")).unwrap();
+        format!("sim:{}", path.display())
+    };
+    let first = system("first", "");
+    let twin = system("twin", "");
+    let slower = system("slower", "[[luns]]\n[luns.faults.slow_down]\nafter_ns = 1\nfactor = 1.1111\n");
+    for (question, cells) in [
+        ("paths", &["read direct", "read buffered", "write direct", "write buffered"][..]),
+        ("run --budget 60s --only headline", &["read sequential", "read random-qd1", "write sequential"]),
+    ] {
+        let alike = words_of(&format!("{question} {first} {twin}"));
+        assert!(alike.contains(&format!("{twin} against {first}, 95 % interval over the rounds")), "{alike}");
+        assert!(!alike.contains(&format!(" {twin} is ")), "{alike}");
+        let apart = words_of(&format!("{question} {first} {slower}"));
+        for cell in cells {
+            let ok = [format!("{cell}: equally fast ("), format!("{cell}: no difference found (")];
+            assert!(ok.iter().any(|words| alike.contains(words)), "{cell}: {alike}");
+            let found = (88..=92).any(|hundredths| {
+                apart.contains(&format!("{cell}: {slower} is 0.{hundredths}")) // and more digits
+            });
+            assert!(found, "{cell}: {apart}");
+        }
+    }
 }
 
 /// Two statements of one page agree.

@@ -60,7 +60,7 @@ fn the_reports_disk_falls_with_position_has_bands_at_one_mebibyte_only_and_is_ne
 
 #[test]
 fn shuffled_positions_give_a_smear_and_no_bands_and_the_advice_is_five_mebibytes() {
-    let (_, all) = read(record_of(rdsk(&[&"zones", &"sim:freebsd-wd800jd"])));
+    let (_, all) = read(record_of(rdsk(&[&"zones", &"sim:freebsd-wd800jd", &"--order", &"shuffled"])));
     assert_eq!(all.iter().map(|one| one.block_bytes / MIB).collect::<Vec<_>>(), [1, 5, 10, 20]);
     assert!(all.iter().all(|one| one.latency_bands.is_none() && one.drift.is_none() && one.passes == 10));
     assert_eq!(all.iter().map(Zones::is_tight).collect::<Vec<_>>(), [false, true, true, true]);
@@ -69,7 +69,7 @@ fn shuffled_positions_give_a_smear_and_no_bands_and_the_advice_is_five_mebibytes
     let page = cli::run(
         {
             let mut command = cli::rdsk(env!("CARGO_BIN_EXE_rdsk"));
-            command.args(["zones", "sim:freebsd-wd800jd", "--ascii"]);
+            command.args(["zones", "sim:freebsd-wd800jd", "--order", "shuffled", "--ascii"]);
             command
         },
         LONG,

@@ -76,6 +76,8 @@ pub(crate) fn run_stream(
     let engine = issuer.engine();
     let waited_before = Cell::new(None);
     let work = || {
+        // Reading it takes some of the time that would be measured.
+        waited_before.set(thread_wait_ns());
         if participant.ready() == Release::Abort {
             return None;
         }
@@ -86,7 +88,6 @@ pub(crate) fn run_stream(
             return None;
         }
         let warm_up_end_ns = (warm_up_ns > 0).then(|| begin_ns.saturating_add(warm_up_ns));
-        waited_before.set(thread_wait_ns());
         let counters = StreamCounters::new(shared, begin_ns, config.window_ns);
         Some(Work::new(spec, barrier, deadline_ns, warm_up_end_ns, counters))
     };

@@ -40,6 +40,7 @@ impl CellTotals {
             engine: if ran { self.engine } else { None },
             issuing: if ran { self.issuing.clone() } else { None },
             asked_bytes: ran.then_some(self.asked_bytes),
+            pass_bytes: pass_bytes(cell).filter(|_| ran && !mixed),
             bytes: ran.then(|| self.visits.iter().map(|visit| visit.bytes).sum()),
             ops: ran.then(|| self.visits.iter().map(|visit| visit.ops).sum()),
             bytes_per_s,
@@ -116,6 +117,9 @@ impl CellTotals {
             let passes = self.visits.len();
             return (StopReason::Complete, format!("{passes} passes of {} are complete", Bytes(bytes)));
         }
+        if let Some(why) = self.why_no_whole_pass(cell) {
+            return (StopReason::Budget, why);
+        }
         match width {
             Some(width) if width <= precision => (
                 StopReason::Precision,
@@ -130,5 +134,28 @@ impl CellTotals {
                 format!("its {} of the time were too short for an interval", Nanos(slice_ns)),
             ),
         }
+    }
+
+    /// Why a cell that transfers passes has no whole one; `None` if it has one, or needs none.
+    fn why_no_whole_pass(&self, cell: &Cell) -> Option<String> {
+        let bytes = pass_bytes(cell)?;
+        let longest = self.visits.iter().map(|visit| visit.bytes).max()?;
+        if longest >= bytes {
+            return None;
+        }
+        let more = match self.ended {
+            Some(Ended::OutOfTime | Ended::Stopped) => "; a longer --budget or --runtime gives whole ones",
+            _ => "",
+        };
+        let (longest, bytes) = (Bytes(longest).approx(), Bytes(bytes).approx());
+        Some(format!("no pass of {bytes} is complete: the longest has {longest}{more}"))
+    }
+}
+
+/// Bytes of a whole pass of a cell that transfers passes.
+fn pass_bytes(cell: &Cell) -> Option<u64> {
+    match cell.extent {
+        Extent::Pass { bytes } | Extent::Passes { bytes } => Some(bytes),
+        Extent::Timed | Extent::Samples { .. } => None,
     }
 }

@@ -1,6 +1,7 @@
 //! Examines, authorizes and claims the targets of a request, and creates the test files. Every target is authorized before the
 //! first test file is created, so that a refusal of the last target finds nothing changed.
 
+use crate::planner::{check_room, is_pass_of_target};
 use crate::question::Targets;
 use crate::registry::question;
 use crate::request::Request;
@@ -12,6 +13,8 @@ use rdsk_targets::{
 
 /// Largest test file unless `--size` says otherwise.
 const MAX_TEST_FILE_BYTES: u64 = 1 << 30;
+/// The size of a test file that nobody requested is a multiple of this.
+const TEST_FILE_UNIT_BYTES: u64 = 1 << 20;
 /// The part of the budget that creating the test files may take: a fifth.
 const TEST_FILE_SHARE: u64 = 5;
 
@@ -100,6 +103,7 @@ pub(crate) fn claim_all(
         authorized = authorize_all(request)?;
     }
     let sizes = test_file_sizes(&authorized, request)?;
+    check_rooms(&authorized, &sizes, request)?;
     let files = sizes.iter().flatten().count() as u64;
     let mut all = ClaimedTargets { claims: Vec::new(), writable: Vec::new(), test_file_bytes_per_s: None };
     for ((index, one), size_bytes) in (0..).zip(authorized).zip(sizes) {
@@ -118,6 +122,19 @@ pub(crate) fn claim_all(
         all.claims.push(claimed);
     }
     Ok(all)
+}
+
+/// Refuses what no target can hold before the first test file is created.
+fn check_rooms(
+    authorized: &[AuthorizedTarget],
+    sizes: &[Option<u64>],
+    request: &Request,
+) -> Result<(), Problem> {
+    for ((index, one), &size_bytes) in (0..).zip(authorized).zip(sizes) {
+        check_room(&request.experiments, &one.planned(index, size_bytes), &request.options)
+            .map_err(|error| error.problem())?;
+    }
+    Ok(())
 }
 
 /// Removes the test files of killed runs from all directories, and says whether there were any.
@@ -162,9 +179,16 @@ fn create_file(
     Ok((claimed, created.write_bytes_per_s))
 }
 
-/// The size of each of `files` test files, which take their time one after the other.
+/// The size of each of `files` test files, which take their time one after the other: as requested, else as large as the
+/// requested pass, which nothing may shorten.
 fn test_file_size(request: &Request, max_bytes: u64, files: u64) -> TestFileSize {
-    match request.size_bytes {
+    let options = &request.options;
+    let pass_bytes = options.pass_bytes.filter(|_| is_pass_of_target(&request.experiments));
+    let holds_pass = |bytes: u64| {
+        let end_bytes = options.offset_bytes.saturating_add(bytes);
+        end_bytes.checked_next_multiple_of(TEST_FILE_UNIT_BYTES).unwrap_or(end_bytes)
+    };
+    match request.size_bytes.or(pass_bytes.map(holds_pass)) {
         Some(bytes) => TestFileSize::Fixed(bytes),
         None => TestFileSize::Adaptive {
             max_bytes,

@@ -3,7 +3,7 @@
 
 use crate::backend::Backend;
 use crate::claims::{AuthorizedTarget, authorize_all, claim_all, test_file_sizes};
-use crate::planner::{PlanError, plan};
+use crate::planner::plan;
 use crate::request::Request;
 use crate::run_outcome::RunOutcome;
 use crate::runner::Runner;
@@ -99,7 +99,7 @@ pub fn plan_only(request: &Request) -> Result<(Plan, Vec<Target>), Problem> {
     let writable: Vec<bool> = authorized.iter().map(AuthorizedTarget::is_writable).collect();
     let budget_ns = request.options.budget_ns;
     let plan = plan(&request.experiments, &targets, &writable, None, &request.options, budget_ns)
-        .map_err(|error| plan_problem(&error))?;
+        .map_err(|error| error.problem())?;
     Ok((plan, targets))
 }
 
@@ -124,7 +124,7 @@ fn measure(
         &request.options,
         request.options.budget_ns.saturating_sub(spent_ns),
     )
-    .map_err(|error| plan_problem(&error))?;
+    .map_err(|error| error.problem())?;
     *planned_ns = Some(plan.budget_ns);
     record.notes.extend(plan.notes.iter().cloned());
     let resumed = match &request.resume {
@@ -173,19 +173,6 @@ fn take_over(record: &mut Record, outcome: RunOutcome, backend: &Backend) -> Res
         ));
     }
     outcome.problem.map_or(Ok(()), Err)
-}
-
-fn plan_problem(error: &PlanError) -> Problem {
-    let (kind, hint) = match error {
-        PlanError::TooSmall { .. } => (ProblemKind::Refused, "name a larger target, or a smaller --bs"),
-        PlanError::OffsetBeyondEnd { .. } => (ProblemKind::Usage, "name a smaller --offset"),
-        PlanError::SimulatedEngine { .. } => (ProblemKind::Usage, "leave --engine out"),
-        PlanError::Nothing(_) => (
-            ProblemKind::Usage,
-            "writing a device needs --destroy IDENTITY, a file --overwrite; or --rw read measures reads only",
-        ),
-    };
-    Problem::new(kind, "no-plan", error, hint)
 }
 
 fn elapsed_ns(since: Instant) -> u64 {

@@ -60,8 +60,8 @@ pub struct PlanOptions {
     pub range: StreamRange,
     /// Positions of `zones`.
     pub positions: Positions,
-    /// Order of the positions of `zones` (`--order`).
-    pub position_order: PositionOrder,
+    /// Order of the positions of `zones` (`--order`); shuffled where it does not matter otherwise.
+    pub position_order: Option<PositionOrder>,
     /// Passes of `zones` (`--runs`), at least 1.
     pub runs: Option<u32>,
     /// Order of offsets of `stream`'s cells.
@@ -92,7 +92,7 @@ impl Default for PlanOptions {
             stagger_ns: None,
             range: StreamRange::Disjoint,
             positions: Positions::Default,
-            position_order: PositionOrder::Shuffled,
+            position_order: None,
             runs: None,
             pattern: Pattern::Sequential,
             end_fsync: false,

@@ -5,13 +5,13 @@ use crate::options::{BudgetSource, PlanOptions};
 use crate::question::{MIN_ROUNDS, Question, ROUNDS, Targets};
 use crate::registry::question;
 use crate::schedule::FIRST_ROUNDS_SHARE;
-use rdsk_model::{Cell, EngineKind, Experiment, Extent, Op, Plan, Target, TargetKind, UNLIMITED_NS};
+use rdsk_model::{
+    Cell, EngineKind, Experiment, Extent, Op, Plan, Problem, ProblemKind, Target, TargetKind, UNLIMITED_NS,
+};
+use rdsk_units::{Bytes, grouped};
 
 /// Time of a turn of the cells with most weight that makes [`ROUNDS`] worthwhile.
 const MIN_TURN_NS: f64 = 250e6;
-
-/// Time of a cell whose time costs nothing.
-const FREE_CELL_NS: u64 = 10_000_000_000;
 
 /// Why there is no plan.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,6 +35,18 @@ pub enum PlanError {
         size_bytes: u64,
         /// The requested offset.
         offset_bytes: u64,
+    },
+    /// The pass that was requested does not fit behind the offset.
+    #[error("--bytes {} {}", Bytes(*.pass_bytes).exact(), room_words(.target, *.size_bytes, *.offset_bytes))]
+    PassTooLarge {
+        /// Name of the target.
+        target: String,
+        /// Its size.
+        size_bytes: u64,
+        /// The requested offset.
+        offset_bytes: u64,
+        /// The requested bytes of a pass.
+        pass_bytes: u64,
     },
     /// An engine was requested for a target that has its own.
     #[error("{target} is simulated: the engine {engine} cannot issue its I/O")]
@@ -65,7 +77,7 @@ pub fn plan(
     let scope = if experiments.len() > 1 { Scope::WholeRun } else { Scope::Alone };
     let mut contexts = Vec::new();
     for (target, &may_write) in targets.iter().zip(writable) {
-        check_room(target, options)?;
+        check_room(experiments, target, options)?;
         let ops = Op::ALL
             .iter()
             .copied()
@@ -141,12 +153,56 @@ fn time_ns(cells: &mut [Cell], questions: &[&dyn Question], contexts: &[PlanCont
     let ramps_ns: u64 = questions.iter().map(|question| question.ramps_ns(contexts)).sum();
     match () {
         () if all_passes && (is_virtual || is_fixed) => UNLIMITED_NS,
-        () if is_free => ramps_ns.saturating_add(cells.len() as u64 * FREE_CELL_NS).max(budget_ns),
+        () if is_free => {
+            let cell_ns = questions.iter().map(|question| question.free_cell_ns()).max().unwrap_or(0);
+            ramps_ns.saturating_add(cells.len() as u64 * cell_ns).max(budget_ns)
+        }
         () => budget_ns,
     }
 }
 
-fn check_room(target: &Target, options: &PlanOptions) -> Result<(), PlanError> {
+impl PlanError {
+    /// The error as a Record and the screen say it.
+    pub(crate) fn problem(&self) -> Problem {
+        let (kind, hint) = match self {
+            Self::TooSmall { .. } => (ProblemKind::Refused, "name a larger target, or a smaller --bs"),
+            Self::OffsetBeyondEnd { .. } => (ProblemKind::Usage, "name a smaller --offset"),
+            Self::PassTooLarge { .. } => {
+                (ProblemKind::Usage, "write fewer --bytes, or name a larger target or a smaller --offset")
+            }
+            Self::SimulatedEngine { .. } => (ProblemKind::Usage, "leave --engine out"),
+            Self::Nothing(_) => (
+                ProblemKind::Usage,
+                "writing a device needs --destroy IDENTITY, a file --overwrite; or --rw read measures reads only",
+            ),
+        };
+        Problem::new(kind, "no-plan", self, hint)
+    }
+}
+
+/// That it has too little room, in words.
+fn room_words(target: &str, size_bytes: u64, offset_bytes: u64) -> String {
+    let size = format!("{} ({} bytes)", Bytes(size_bytes).approx(), grouped(size_bytes));
+    match offset_bytes {
+        0 => format!("is more than {target} holds: {size}"),
+        _ => format!("from --offset {} is more than {target} holds: {size}", Bytes(offset_bytes)),
+    }
+}
+
+/// Whether `--bytes` is the part of a target that these experiments use, and not only how much they transfer.
+pub(crate) fn is_pass_of_target(experiments: &[Experiment]) -> bool {
+    experiments.iter().any(|&one| !question(one).starts_over())
+}
+
+/// Checks that a target has room for what was requested of it.
+///
+/// # Errors
+/// If it has not.
+pub(crate) fn check_room(
+    experiments: &[Experiment],
+    target: &Target,
+    options: &PlanOptions,
+) -> Result<(), PlanError> {
     if let (TargetKind::Sim, Some(engine)) = (target.kind, options.engine) {
         return Err(PlanError::SimulatedEngine { target: target.name.clone(), engine });
     }
@@ -163,6 +219,15 @@ fn check_room(target: &Target, options: &PlanOptions) -> Result<(), PlanError> {
             target: target.name.clone(),
             size_bytes: target.size_bytes,
             block_bytes,
+        });
+    }
+    let pass_bytes = options.pass_bytes.filter(|_| is_pass_of_target(experiments)).unwrap_or(0);
+    if pass_bytes > target.size_bytes - options.offset_bytes {
+        return Err(PlanError::PassTooLarge {
+            target: target.name.clone(),
+            size_bytes: target.size_bytes,
+            offset_bytes: options.offset_bytes,
+            pass_bytes,
         });
     }
     Ok(())

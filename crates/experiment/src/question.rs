@@ -53,8 +53,19 @@ pub(crate) trait Question: Sync {
         1
     }
 
+    /// Time of a cell whose time costs nothing: long enough to reach the steady state.
+    fn free_cell_ns(&self) -> u64 {
+        10_000_000_000
+    }
+
     /// Whether the user chose the number of passes, so that they end when they are done and not with the budget.
     fn has_fixed_passes(&self, _options: &PlanOptions) -> bool {
+        false
+    }
+
+    /// Whether a stream that has transferred its part of the target starts over, so that a requested pass may be larger than
+    /// the target.
+    fn starts_over(&self) -> bool {
         false
     }
 

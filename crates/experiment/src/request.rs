@@ -17,7 +17,7 @@ pub struct Request {
     pub targets: Vec<String>,
     /// What the user allowed.
     pub permission: Permission,
-    /// Size of the test file; `None` adapts it to the disk, up to 1 GiB.
+    /// Size of the test file; `None` makes it as large as the requested pass, else adapts it to the disk, up to 1 GiB.
     pub size_bytes: Option<u64>,
     /// A Record whose passes over chosen positions are continued.
     pub resume: Option<Box<Record>>,

@@ -5,6 +5,7 @@ use crate::context::{PlanContext, Scope, device_path, size_word};
 use crate::options::{BudgetSource, PlanOptions};
 use crate::question::{Question, ROUNDS, Targets};
 use rdsk_model::{CacheState, Cell, Experiment, Extent, IoPath, Op};
+use rdsk_stats::MIN_PAIRS;
 use rdsk_units::Nanos;
 
 /// The report's block sizes and stream counts.
@@ -44,13 +45,21 @@ impl Question for Scale {
         Targets::Together
     }
 
-    // Every visit has its ramp: with long ones there is one round if nothing else is measured.
+    // Every visit has its ramp: with long ones there are fewer rounds if nothing else is measured, as many as leave half of the
+    // time to what is measured.
     fn rounds(&self, all: &[PlanContext<'_>]) -> u32 {
         let PlanContext { options, scope, budget_ns, ops, .. } = &all[0];
-        let ramps_ns = grid(&all[0]).ramps_ns(ops.len()).saturating_mul(u64::from(ROUNDS));
-        let fits = ramps_ns <= *budget_ns / RAMP_SHARE && options.runtime_ns.is_none();
-        let has_time = fits || all[0].is_time_free();
-        if *scope == Scope::WholeRun || ramps_ns == 0 || has_time { ROUNDS } else { 1 }
+        let grid = grid(&all[0]);
+        let ramps_ns = grid.ramps_ns(ops.len());
+        if *scope == Scope::WholeRun || ramps_ns == 0 || all[0].is_time_free() {
+            return ROUNDS;
+        }
+        // A requested time is that of the cell without its ramps.
+        let ramps_may_take_ns = match options.runtime_ns {
+            Some(runtime_ns) => runtime_ns.saturating_mul(grid.cells(ops.len())),
+            None => budget_ns / RAMP_SHARE,
+        };
+        u32::try_from(ramps_may_take_ns / ramps_ns).unwrap_or(ROUNDS).clamp(1, ROUNDS)
     }
 
     fn notes(&self, all: &[PlanContext<'_>]) -> Vec<String> {
@@ -63,7 +72,20 @@ impl Question for Scale {
                 Nanos(budget_ns)
             )
         });
-        grid(&all[0]).note.into_iter().chain(too_long).collect()
+        let rounds = self.rounds(all);
+        let too_few = (u64::from(rounds) < MIN_PAIRS as u64).then(|| {
+            format!(
+                "scale has {rounds} of the {MIN_PAIRS} rounds that a comparison needs, because starting the streams one \
+                 after the other takes {} in each; --stagger 0s, a shorter --stagger, or a longer --budget or --runtime \
+                 gives more",
+                Nanos(ramps_ns / u64::from(rounds))
+            )
+        });
+        grid(&all[0]).note.into_iter().chain(too_long).chain(too_few).collect()
+    }
+
+    fn starts_over(&self) -> bool {
+        true
     }
 
     fn max_streams(&self, options: &PlanOptions) -> u32 {

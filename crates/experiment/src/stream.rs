@@ -36,7 +36,7 @@ impl Question for Stream {
                     if is_unwanted || (op == Op::Read && sync != Sync::None) {
                         continue;
                     }
-                    let free_bytes = context.is_time_free().then(|| free_pass_bytes(path, sync));
+                    let free_bytes = context.is_time_free().then(|| free_pass_bytes(op, path, sync));
                     let pass_bytes = context.options.pass_bytes.or(free_bytes);
                     let wish_bytes = match (path, pass_bytes) {
                         (_, Some(bytes)) => bytes,
@@ -70,16 +70,17 @@ impl Question for Stream {
         }
         cells
     }
+
     fn max_streams(&self, options: &PlanOptions) -> u32 {
         options.stream_counts.as_ref().and_then(|counts| counts.first().copied()).unwrap_or(1)
     }
 }
 
 /// Bytes of a pass whose time costs nothing: buffered writes go on far beyond the memory that takes them at first.
-fn free_pass_bytes(path: IoPath, sync: Sync) -> u64 {
-    match (path, sync) {
-        (_, Sync::Dsync) => 16 << 20,
-        (IoPath::Buffered, _) => 4 << 30,
-        (IoPath::Direct, _) => 256 << 20,
+fn free_pass_bytes(op: Op, path: IoPath, sync: Sync) -> u64 {
+    match (op, path, sync) {
+        (_, _, Sync::Dsync) => 16 << 20,
+        (Op::Write, IoPath::Buffered, _) => 4 << 30,
+        _ => 256 << 20,
     }
 }

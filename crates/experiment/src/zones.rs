@@ -16,6 +16,9 @@ const MIN_RUNS: u32 = 3;
 const MIN_POSITIONS: u64 = 40;
 /// Positions in a whole run.
 const POSITIONS_IN_RUN: u64 = 40;
+/// Passes and most blocks of a pass, of all sizes and targets together, where every block is read because time is free.
+const FREE_RUNS: u32 = 3;
+const MOST_FREE_BLOCKS: u64 = 150_000;
 /// Assumed rate of a device in bytes per second, if none is known: a rotational disk, any other device.
 const GUESSED_DISK: f64 = 100e6;
 const GUESSED_OTHER: f64 = 500e6;
@@ -63,6 +66,7 @@ struct Shape {
     sizes: Vec<u64>,
     positions: Option<u64>,
     runs: u32,
+    order: PositionOrder,
     /// What was shortened, in words.
     note: Option<String>,
 }
@@ -83,7 +87,11 @@ fn shape(contexts: &[PlanContext<'_>]) -> Shape {
         None => SIZES.to_vec(),
     };
     let runs = options.runs.unwrap_or(if in_run { 2 } else { RUNS });
-    let mut shape = Shape { sizes, positions, runs, note: None };
+    let order = options.position_order.unwrap_or(PositionOrder::Shuffled);
+    let mut shape = Shape { sizes, positions, runs, order, note: None };
+    if as_in_report(&mut shape, contexts) {
+        return shape;
+    }
     let is_simulated = contexts.iter().all(|context| context.target.kind == TargetKind::Sim);
     // Virtual time costs nothing unless a budget is requested.
     let is_free = is_simulated && options.budget_source == BudgetSource::Default;
@@ -91,6 +99,33 @@ fn shape(contexts: &[PlanContext<'_>]) -> Shape {
         shorten(&mut shape, contexts);
     }
     shape
+}
+
+/// Whether every block is read, one after the other, as the report did: only so do neighbouring blocks show the bands that
+/// the time between two requests makes. It takes hours of a disk's time, so that only simulated disks do it unasked.
+fn as_in_report(shape: &mut Shape, contexts: &[PlanContext<'_>]) -> bool {
+    let options = contexts[0].options;
+    let is_unasked = !Zones.has_fixed_passes(options)
+        && options.block_bytes.is_none()
+        && options.position_order.is_none()
+        && contexts.iter().all(PlanContext::is_time_free);
+    let whole = Shape {
+        positions: None,
+        runs: FREE_RUNS,
+        order: PositionOrder::Ascending,
+        note: Some(
+            "zones read every block from the first to the last, as time costs nothing on a simulated disk; --order shuffled \
+             samples positions as on a real one"
+                .to_owned(),
+        ),
+        ..shape.clone()
+    };
+    let of_target = |context| whole.sizes.iter().map(|&size| positions(&whole, context, size)).sum::<u64>();
+    let fits = is_unasked && contexts.iter().map(of_target).sum::<u64>() <= MOST_FREE_BLOCKS;
+    if fits {
+        *shape = whole;
+    }
+    fits
 }
 
 fn shorten(shape: &mut Shape, contexts: &[PlanContext<'_>]) {
@@ -151,7 +186,7 @@ fn cell(context: &PlanContext<'_>, shape: &Shape, op: Op, block_bytes: u64) -> C
         // One position at a time: a ring has no advantage.
         _ => rdsk_model::EngineKind::Sync,
     };
-    workload.pattern = match context.options.position_order {
+    workload.pattern = match shape.order {
         PositionOrder::Shuffled => Pattern::Random,
         PositionOrder::Ascending => Pattern::Sequential,
     };

@@ -165,6 +165,68 @@ fn too_small_and_beyond_the_end_are_said() {
     assert!(matches!(error, PlanError::OffsetBeyondEnd { offset_bytes: 8192, .. }));
 }
 
+/// A length that was requested is never cut. The streams of `scale` start over instead.
+#[test]
+fn a_pass_that_does_not_fit_is_refused_with_both_sizes() {
+    let options = |pass_bytes| PlanOptions { pass_bytes: Some(pass_bytes), ..PlanOptions::default() };
+    let small = target(1 << 30);
+    for experiment in [Experiment::Paths, Experiment::Stream, Experiment::Align] {
+        let fits = planned(&[experiment], &small, true, &options(1 << 30));
+        assert!(fits.cells.iter().all(|cell| cell.workload.span_bytes == 1 << 30));
+        let error = |options: &PlanOptions| {
+            plan(&[experiment], std::slice::from_ref(&small), &[true], None, options, 1)
+                .unwrap_err()
+                .to_string()
+        };
+        let long = error(&options((1 << 30) + 1));
+        assert_eq!(
+            long, "--bytes 1,073,741,825 bytes is more than t holds: 1 GiB (1,073,741,824 bytes)",
+            "{experiment:?}"
+        );
+        let behind = error(&PlanOptions { offset_bytes: 1 << 20, ..options(1 << 30) });
+        assert_eq!(
+            behind,
+            "--bytes 1 GiB (1,073,741,824 bytes) from --offset 1 MiB is more than t holds: 1 GiB (1,073,741,824 bytes)"
+        );
+    }
+    let scale = planned(&[Experiment::Scale], &small, false, &options(4 << 30));
+    let whole = |cell: &rdsk_model::Cell| u64::from(cell.workload.streams) * (4 << 30);
+    assert!(scale.cells.iter().all(|cell| cell.extent == Extent::Pass { bytes: whole(cell) }));
+}
+
+/// Long ramps leave fewer rounds, and a plan that can compare nothing says why and what would help.
+#[test]
+fn scale_has_the_rounds_that_its_ramps_leave() {
+    const SECOND: u64 = 1_000_000_000;
+    let plan = |stagger_s: u64, runtime_s: Option<u64>| {
+        let options = PlanOptions {
+            block_bytes: Some(vec![4096, 1 << 20]),
+            stream_counts: Some(vec![1, 2]),
+            stagger_ns: Some(stagger_s * SECOND),
+            runtime_ns: runtime_s.map(|seconds| seconds * SECOND),
+            ..PlanOptions::default()
+        };
+        // Two cells of two streams: each round waits twice.
+        planned(&[Experiment::Scale], &target(1 << 30), false, &options)
+    };
+    // Half of 48 s may be ramps.
+    for (stagger_s, rounds) in [(0, 6), (1, 6), (3, 4), (4, 3), (5, 2), (20, 1)] {
+        assert_eq!(plan(stagger_s, None).rounds, rounds, "{stagger_s} s");
+    }
+    // Four cells of 10 s have as long for their ramps as for themselves.
+    for (stagger_s, rounds) in [(3, 6), (5, 4), (15, 1)] {
+        let plan = plan(stagger_s, Some(10));
+        assert_eq!(
+            (plan.rounds, plan.budget_ns),
+            (rounds, (40 + 2 * stagger_s * u64::from(rounds)) * SECOND)
+        );
+    }
+    let notes = |stagger_s| plan(stagger_s, None).notes.join(" ");
+    assert!(!notes(4).contains("rounds"), "{}", notes(4));
+    assert!(notes(5).contains("2 of the 3 rounds that a comparison needs"), "{}", notes(5));
+    assert!(notes(20).contains("takes 40.0 s in each; --stagger 0s"), "{}", notes(20));
+}
+
 #[test]
 fn several_targets_have_cells_of_their_own() {
     let two = [target(1 << 30), Target { index: 1, ..target(1 << 30) }];

@@ -58,3 +58,10 @@ pub struct CellRecord {
     /// What it means; `None` for a cell that never ran.
     pub verdict: Option<Verdict>,
 }
+
+impl CellRecord {
+    /// The id without its target: what the same cell of two targets has in common.
+    pub fn name(&self) -> &str {
+        self.id.split_once('@').map_or(&self.id, |(name, _)| name)
+    }
+}

@@ -220,6 +220,10 @@ pub struct CellResult {
     pub issuing: Option<Issuing>,
     /// Bytes requested in I/Os that were issued.
     pub asked_bytes: Option<u64>,
+    /// Bytes of a whole pass, of cells that transfer passes; a visit with fewer was cut short. `None` for other cells, and in
+    /// Records before it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pass_bytes: Option<u64>,
     /// Bytes completed.
     pub bytes: Option<u64>,
     /// I/Os completed.

@@ -3,7 +3,7 @@
 
 use crate::page::{Page, Tone};
 use rdsk_analysis::groups::{by_key, distinct};
-use rdsk_analysis::metrics;
+use rdsk_analysis::{metrics, passes};
 use rdsk_model::{CacheState, CellRecord, DeviceEvidence, Experiment, Op, Record, StopReason, VerdictCode};
 use rdsk_units::Bytes;
 
@@ -82,19 +82,26 @@ fn code_word(cell: &CellRecord) -> String {
         (_, StopReason::NotApplicable) => "n/a".into(),
         (Some(verdict), StopReason::Error) if verdict.code == VerdictCode::Incomplete => "failed".into(),
         (Some(verdict), StopReason::Error) => format!("{}, failed", verdict.code),
-        (Some(verdict), StopReason::Interrupted) if verdict.code == VerdictCode::Device => "cut short".into(),
-        (Some(verdict), StopReason::Interrupted) if verdict.code != VerdictCode::Incomplete => {
-            format!("{}, cut short", verdict.code)
-        }
+        (Some(verdict), _) if is_cut_short(cell) => match verdict.code {
+            VerdictCode::Device => "cut short".into(),
+            VerdictCode::Incomplete => verdict.code.to_string(),
+            code => format!("{code}, cut short"),
+        },
         (Some(verdict), _) => verdict.code.to_string(),
         (None, stop) => stop.to_string(),
     }
 }
 
+/// Whether a signal ended the cell, or its time before the first whole pass.
+fn is_cut_short(cell: &CellRecord) -> bool {
+    cell.result.stop == StopReason::Interrupted || passes::has_no_whole_pass(cell)
+}
+
 /// Whether the figure is simply the device's.
 pub(crate) fn is_device(cell: &CellRecord) -> bool {
     cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Device)
-        && !matches!(cell.result.stop, StopReason::Error | StopReason::Interrupted)
+        && cell.result.stop != StopReason::Error
+        && !is_cut_short(cell)
 }
 
 /// Whether the verdict needs its sentence: the figure is not the device's, not that of memory on purpose, and no finding
@@ -139,6 +146,9 @@ pub(crate) fn nothing_completed(record: &Record, experiment: Experiment) -> Opti
 /// The sentence behind the verdict word: the verdict's text, or why the cell has no figure.
 fn why(cell: &CellRecord) -> &str {
     match &cell.verdict {
+        Some(verdict) if verdict.code == VerdictCode::Device && passes::has_no_whole_pass(cell) => {
+            &cell.result.why
+        }
         Some(verdict) if cell.result.stop != StopReason::NotApplicable => &verdict.text,
         _ => &cell.result.why,
     }

@@ -19,6 +19,7 @@ mod spark;
 mod stream;
 mod stripe;
 mod style;
+mod targets;
 mod zones;
 
 pub use document::{Compactness, json};
@@ -77,6 +78,7 @@ fn draw(page: &mut Page, analysis: &Analysis<'_>, experiment: Experiment) {
     if experiment != Experiment::Headline {
         certainty::draw_stalls_of(page, analysis, experiment);
     }
+    targets::draw(page, analysis, experiment);
 }
 
 #[cfg(test)]

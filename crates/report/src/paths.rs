@@ -5,7 +5,7 @@ use crate::figures::{Unit, or_missing, plus_minus, significant, whole};
 use crate::findings;
 use crate::page::{Page, Tone};
 use rdsk_analysis::iostat::iostat_row;
-use rdsk_analysis::metrics::{self, passes};
+use rdsk_analysis::{metrics, passes};
 use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Op, Record};
 use rdsk_units::Bytes;
 
@@ -19,8 +19,9 @@ pub(crate) fn draw(page: &mut Page, record: &Record) {
 fn what_was_done(record: &Record) -> String {
     let block = cells::only_block(record, Experiment::Paths)
         .map_or(String::new(), |block| format!(" in blocks of {block}"));
-    let bytes_per_pass = |cell: &CellRecord| Some(cell.result.bytes? / passes(cell));
-    match cells::of(record, Experiment::Paths).filter_map(bytes_per_pass).max() {
+    let pass_bytes =
+        |cell: &CellRecord| cell.result.pass_bytes.or(Some(cell.result.bytes? / metrics::visits(cell)));
+    match cells::of(record, Experiment::Paths).filter_map(pass_bytes).max() {
         Some(bytes) => format!(", {} per pass{block}", Bytes(bytes).approx()),
         None => block,
     }
@@ -38,7 +39,7 @@ fn draw_group(page: &mut Page, record: &Record, columns: &[&CellRecord]) {
     let Some(first) = columns.first() else { return };
     let op = first.workload.op;
     let mut rows = vec![
-        row("passes", columns, |cell| whole(cell.result.bytes.map(|_| passes(cell)))),
+        row("whole passes", columns, passes_done),
         time_row("to the return", columns, |cell| cell.result.to_return_ns),
     ];
     if op == Op::Write {
@@ -54,10 +55,11 @@ fn draw_group(page: &mut Page, record: &Record, columns: &[&CellRecord]) {
     }));
     if op == Op::Write {
         rows.push(unit_row("reads caused", columns, &Unit::SIZES, |cell| {
-            cell.evidence.process.read_bytes.map(|bytes| bytes as f64 / passes(cell) as f64)
+            cell.evidence.process.read_bytes.and_then(|bytes| passes::per_pass(cell, bytes))
         }));
         rows.push(unit_row("dirty at the return", columns, &Unit::SIZES, |cell| {
-            cell.evidence.page_cache?.after.dirty_bytes.map(|bytes| bytes as f64 / passes(cell) as f64)
+            let dirty_bytes = cell.evidence.page_cache?.after.dirty_bytes?;
+            Some(metrics::ratio(dirty_bytes, metrics::visits(cell)))
         }));
     }
     rows.push(row("verdict", columns, verdict_word));
@@ -73,9 +75,16 @@ fn draw_group(page: &mut Page, record: &Record, columns: &[&CellRecord]) {
     page.blank();
 }
 
-/// A count of one pass.
+/// How many passes were whole; words where none was.
+fn passes_done(cell: &CellRecord) -> String {
+    let count = passes::whole_passes(cell).count() as u64;
+    let has_none = passes::has_no_whole_pass(cell);
+    if has_none { "none".into() } else { whole(cell.result.bytes.map(|_| count)) }
+}
+
+/// A count of one whole pass.
 fn per_pass(cell: &CellRecord, count: Option<u64>) -> String {
-    or_missing(count.map(|count| significant(metrics::ratio(count, passes(cell)))))
+    or_missing(count.and_then(|count| passes::per_pass(cell, count)).map(significant))
 }
 
 fn row(name: &str, columns: &[&CellRecord], figure: impl Fn(&CellRecord) -> String) -> Vec<String> {
@@ -98,11 +107,9 @@ fn unit_row(
     row
 }
 
-/// A time of one pass.
+/// The time of one whole pass.
 fn time_row(name: &str, columns: &[&CellRecord], ns: impl Fn(&CellRecord) -> Option<u64>) -> Vec<String> {
-    unit_row(&format!("time {name}"), columns, &Unit::TIMES, |cell| {
-        ns(cell).map(|ns| ns as f64 / passes(cell) as f64)
-    })
+    unit_row(&format!("time {name}"), columns, &Unit::TIMES, |cell| passes::per_pass(cell, ns(cell)?))
 }
 
 fn rate_rows(op: Op, columns: &[&CellRecord]) -> Vec<Vec<String>> {

@@ -6,9 +6,7 @@ use std::os::fd::AsFd;
 
 use rustix::ioctl::{Getter, Opcode, ioctl, opcode};
 
-const BLKROGET: Opcode = opcode::none(0x12, 94);
-// The kernel defines these two with size_t in the number, whatever they really return.
-const BLKBSZGET: Opcode = opcode::read::<usize>(0x12, 112);
+// The kernel defines it with size_t in the number, whatever it really returns.
 const BLKGETSIZE64: Opcode = opcode::read::<usize>(0x12, 114);
 
 /// Size of the device in bytes (`BLKGETSIZE64`).
@@ -26,27 +24,6 @@ pub fn block_device_size(fd: impl AsFd) -> io::Result<u64> {
 /// `ENOTTY` when `fd` is no block device.
 pub fn logical_block_size(fd: impl AsFd) -> io::Result<u32> {
     Ok(rustix::fs::ioctl_blksszget(fd)?)
-}
-
-/// Block size in bytes of the device's own page cache (`BLKBSZGET`), which decides whether a small buffered write
-/// must read first. It is the largest power of two up to the page size that divides the device's size, or what a
-/// mounted filesystem chose.
-///
-/// # Errors
-/// `ENOTTY` when `fd` is no block device; `InvalidData` for a negative answer.
-pub fn block_size(fd: impl AsFd) -> io::Result<u32> {
-    // SAFETY: BLKBSZGET writes one int through its argument (blkdev_common_ioctl in block/ioctl.c).
-    let size = unsafe { ioctl(fd, Getter::<BLKBSZGET, libc::c_int>::new()) }?;
-    u32::try_from(size).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
-}
-
-/// Whether the kernel refuses writes to the device (`BLKROGET`).
-///
-/// # Errors
-/// `ENOTTY` when `fd` is no block device.
-pub fn is_read_only(fd: impl AsFd) -> io::Result<bool> {
-    // SAFETY: BLKROGET writes one int through its argument.
-    Ok(unsafe { ioctl(fd, Getter::<BLKROGET, libc::c_int>::new()) }? != 0)
 }
 
 /// The backing file of a loop device, by numbers as in stat(2): its name may be gone, or belong to another file by now.
@@ -99,9 +76,6 @@ mod tests {
             if before == number("size") * 512 {
                 assert_eq!(size, before, "{}", sys.display());
                 assert_eq!(u64::from(logical_block_size(&disk).unwrap()), number("queue/logical_block_size"));
-                assert_eq!(is_read_only(&disk).unwrap(), number("ro") == 1);
-                let block = block_size(&disk).unwrap();
-                assert!(block.is_power_of_two() && block >= logical_block_size(&disk).unwrap());
                 seen += 1;
             }
         }
@@ -111,13 +85,7 @@ mod tests {
     #[test]
     fn a_regular_file_is_refused() {
         let file = tempfile::tempfile().unwrap();
-        let errors = [
-            block_device_size(&file).unwrap_err(),
-            logical_block_size(&file).unwrap_err(),
-            block_size(&file).unwrap_err(),
-            is_read_only(&file).unwrap_err(),
-        ];
-        for error in errors {
+        for error in [block_device_size(&file).unwrap_err(), logical_block_size(&file).unwrap_err()] {
             assert_eq!(error.raw_os_error(), Some(libc::ENOTTY));
         }
     }

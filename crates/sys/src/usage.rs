@@ -1,27 +1,16 @@
-//! Processor time and memory used by the process and its threads, as getrusage(2) counts them. It never samples by itself: the
+//! Processor time used by the process and its threads, as getrusage(2) counts it. It never samples by itself: the
 //! caller takes two readings and their difference.
 #![allow(unsafe_code, reason = "getrusage(2) has no safe wrapper")]
 
 use std::io;
 
-/// Resources used since the start of the process or thread. Differences of two readings are meaningful for all
-/// fields but `max_rss_bytes`.
+/// Processor time used since the start of the process or thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Processor time in user mode, nanoseconds.
     pub user_ns: u64,
     /// Processor time in the kernel on behalf of the caller, nanoseconds.
     pub system_ns: u64,
-    /// Voluntary context switches, mostly to wait.
-    pub voluntary_switches: u64,
-    /// Involuntary context switches.
-    pub involuntary_switches: u64,
-    /// Page faults served without I/O.
-    pub minor_faults: u64,
-    /// Page faults that had to read.
-    pub major_faults: u64,
-    /// Largest resident set of the whole process so far, bytes.
-    pub max_rss_bytes: u64,
 }
 
 /// Usage of the whole process (`RUSAGE_SELF`), all threads, those that have ended included.
@@ -57,16 +46,7 @@ fn usage_of(who: libc::c_int) -> io::Result<Usage> {
     }
     // SAFETY: it was zeroed, a valid value of a structure of integers, and then filled.
     let raw = unsafe { raw.assume_init() };
-    Ok(Usage {
-        user_ns: nanoseconds(raw.ru_utime),
-        system_ns: nanoseconds(raw.ru_stime),
-        voluntary_switches: count(raw.ru_nvcsw),
-        involuntary_switches: count(raw.ru_nivcsw),
-        minor_faults: count(raw.ru_minflt),
-        major_faults: count(raw.ru_majflt),
-        // Linux counts it in KiB.
-        max_rss_bytes: count(raw.ru_maxrss) * 1024,
-    })
+    Ok(Usage { user_ns: nanoseconds(raw.ru_utime), system_ns: nanoseconds(raw.ru_stime) })
 }
 
 fn nanoseconds(time: libc::timeval) -> u64 {
@@ -83,7 +63,7 @@ mod tests {
     use super::*;
     use std::time::{Duration, Instant};
 
-    /// Usage of the calling thread alone. Its `max_rss_bytes` is still that of the process.
+    /// Usage of the calling thread alone.
     fn thread_usage() -> io::Result<Usage> {
         usage_of(libc::RUSAGE_THREAD)
     }
@@ -128,17 +108,6 @@ mod tests {
         let waiting_ns =
             thread_after.user_ns + thread_after.system_ns - thread_before.user_ns - thread_before.system_ns;
         assert!(waiting_ns < of_worker, "the waiting thread used {waiting_ns} of {of_worker}");
-        assert!(thread_after.voluntary_switches > thread_before.voluntary_switches);
-    }
-
-    #[test]
-    fn memory_counts_as_faults_and_resident_set() {
-        let before = thread_usage().unwrap();
-        let touched = std::hint::black_box(vec![1u8; 32 << 20]);
-        let after = thread_usage().unwrap();
-        assert!(after.minor_faults > before.minor_faults);
-        assert!(after.max_rss_bytes >= u64::try_from(touched.len()).unwrap());
-        assert_eq!(after.max_rss_bytes % 1024, 0);
     }
 
     /// A ring worker is a thread of this process, which is what puts its time into `RUSAGE_SELF`.

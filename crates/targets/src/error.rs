@@ -184,7 +184,9 @@ fn size_hint(free_bytes: u64) -> String {
     match free_bytes >> 20 {
         0 => "rdsk leaves a tenth of the filesystem free: free some space, or name another directory"
             .to_owned(),
-        mib => format!("rdsk leaves a tenth of the filesystem free: use at most --size {mib}MiB"),
+        mib => {
+            format!("rdsk leaves a tenth of the filesystem free: use a --size or --bytes of at most {mib}MiB")
+        }
     }
 }
 

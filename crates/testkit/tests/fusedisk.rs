@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod common;
+
+use common::{MIB, MS, check_programmed_times, median_ns, open, read, seconds_of_readers};
 use rdsk_disk::{Device, Op};
 use rdsk_testkit::cli::Signal;
 use rdsk_testkit::fusedisk::{Counts, Extra, RequestOutcome, Served, Stall, WriteCache};
@@ -16,8 +19,6 @@ use std::time::{Duration, Instant};
 
 const FUSE: [Need; 2] = [Need::Root, Need::Fuse];
 const LOOP: [Need; 3] = [Need::Root, Need::Fuse, Need::Loop];
-const MIB: u64 = 1 << 20;
-const MS: u64 = 1_000_000;
 const EIO: i32 = 5;
 /// Longer than anything here takes on a busy machine.
 const LONG: Duration = Duration::from_secs(200);
@@ -33,19 +34,9 @@ fn pattern(offset: u64, bytes: usize, seed: u64) -> Vec<u8> {
     all[skip..skip + bytes].to_vec()
 }
 
-fn open(path: &Path) -> File {
-    OpenOptions::new().read(true).write(true).open(path).unwrap()
-}
-
 fn open_direct(path: &Path) -> File {
     let direct = i32::try_from(rustix::fs::OFlags::DIRECT.bits()).unwrap();
     OpenOptions::new().read(true).write(true).custom_flags(direct).open(path).unwrap()
-}
-
-fn read(file: &File, offset: u64, bytes: usize) -> io::Result<Vec<u8>> {
-    let mut buffer = vec![0; bytes];
-    file.read_exact_at(&mut buffer, offset)?;
-    Ok(buffer)
 }
 
 /// Reads aligned bytes through a loop device past its page cache.
@@ -55,20 +46,6 @@ fn read_direct(file: &File, offset: u64, bytes: usize) -> io::Result<Vec<u8>> {
     let buffer = &mut storage[skip..skip + bytes];
     file.read_exact_at(buffer, offset)?;
     Ok(buffer.to_vec())
-}
-
-fn middle(mut values: Vec<u64>) -> u64 {
-    values.sort_unstable();
-    values[values.len() / 2]
-}
-
-fn median_ns(mut work: impl FnMut(u64)) -> u64 {
-    let once = |index| {
-        let start = Instant::now();
-        work(index);
-        u64::try_from(start.elapsed().as_nanos()).unwrap()
-    };
-    middle((0..41).map(once).collect())
 }
 
 fn directory(file: &Path) -> &Path {
@@ -249,34 +226,8 @@ fn no_time_is_shorter_than_was_programmed() {
     if !requires(&FUSE) {
         return;
     }
-    let behaviour = Behaviour { flush_ns: 6 * MS, ..Behaviour::single(2 * MS) }
-        .zone_latency(MIB..2 * MIB, 5 * MS)
-        .zone_rate(2 * MIB..4 * MIB, 16.0 * 1_048_576.0);
-    let disk = FuseDisk::builder().device(behaviour).mount().unwrap();
-    let file = open(disk.file());
     // How close the times come is in timing.rs.
-    let no_less = |seen_ns: u64, truth_ns: u64| assert!(seen_ns >= truth_ns, "{seen_ns} for {truth_ns}");
-    no_less(median_ns(|_| drop(read(&file, 0, 4096).unwrap())), 2 * MS);
-    no_less(median_ns(|_| drop(read(&file, MIB, 4096).unwrap())), 5 * MS);
-    no_less(median_ns(|_| drop(read(&file, 2 * MIB, 65536).unwrap())), 1_000_000_000 / 256);
-    no_less(median_ns(|_| file.write_all_at(&[1; 4096], 8192).unwrap()), 2 * MS);
-    no_less(median_ns(|_| file.sync_all().unwrap()), 6 * MS);
-    disk.set_behaviour(Behaviour::single(4 * MS));
-    no_less(median_ns(|_| drop(read(&file, MIB, 4096).unwrap())), 4 * MS);
-}
-
-/// Seconds that `threads` readers take for `each` reads of 5 ms.
-fn seconds_of_readers(disk: &FuseDisk, threads: u64, each: u64) -> f64 {
-    let start = Instant::now();
-    std::thread::scope(|scope| {
-        for thread in 0..threads {
-            scope.spawn(move || {
-                let file = open(disk.file());
-                (0..each).for_each(|index| drop(read(&file, (thread * each + index) * 4096, 4096).unwrap()));
-            });
-        }
-    });
-    start.elapsed().as_secs_f64()
+    check_programmed_times(|seen_ns, truth_ns| assert!(seen_ns >= truth_ns, "{seen_ns} for {truth_ns}"));
 }
 
 #[test]

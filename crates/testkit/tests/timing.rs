@@ -2,46 +2,20 @@
 //! times. `cargo xtask campaign timing` runs it; that they are never too early is in the suite.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod common;
+
+use common::{MIB, MS, check_programmed_times, median_ns, middle, open, read, seconds_of_readers};
 use rdsk_disk::Device;
 use rdsk_testkit::cli::{self, Ended};
 use rdsk_testkit::fusedisk::Stall;
 use rdsk_testkit::{Behaviour, BlkioThrottle, DirectIo, FuseDisk, Limits, LoopDevice, Need, requires};
-use std::fs::{File, OpenOptions};
-use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 const FUSE: [Need; 2] = [Need::Root, Need::Fuse];
 const THROTTLED: [Need; 3] = [Need::Root, Need::Loop, Need::BlkioThrottle];
-const MIB: u64 = 1 << 20;
-const MS: u64 = 1_000_000;
 const LONG: Duration = Duration::from_secs(200);
-
-fn open(path: &Path) -> File {
-    OpenOptions::new().read(true).write(true).open(path).unwrap()
-}
-
-fn read(file: &File, offset: u64, bytes: usize) -> io::Result<Vec<u8>> {
-    let mut buffer = vec![0; bytes];
-    file.read_exact_at(&mut buffer, offset)?;
-    Ok(buffer)
-}
-
-fn middle(mut values: Vec<u64>) -> u64 {
-    values.sort_unstable();
-    values[values.len() / 2]
-}
-
-fn median_ns(mut work: impl FnMut(u64)) -> u64 {
-    let once = |index| {
-        let start = Instant::now();
-        work(index);
-        u64::try_from(start.elapsed().as_nanos()).unwrap()
-    };
-    middle((0..41).map(once).collect())
-}
 
 #[test]
 #[ignore = "timing: cargo xtask campaign timing"]
@@ -49,35 +23,9 @@ fn time_is_what_was_programmed() {
     if !requires(&FUSE) {
         return;
     }
-    let behaviour = Behaviour { flush_ns: 6 * MS, ..Behaviour::single(2 * MS) }
-        .zone_latency(MIB..2 * MIB, 5 * MS)
-        .zone_rate(2 * MIB..4 * MIB, 16.0 * 1_048_576.0);
-    let disk = FuseDisk::builder().device(behaviour).mount().unwrap();
-    let file = open(disk.file());
-    let near = |seen_ns: u64, truth_ns: u64| {
+    check_programmed_times(|seen_ns, truth_ns| {
         assert!(seen_ns >= truth_ns && seen_ns < truth_ns + truth_ns / 5, "{seen_ns} for {truth_ns}");
-    };
-    near(median_ns(|_| drop(read(&file, 0, 4096).unwrap())), 2 * MS);
-    near(median_ns(|_| drop(read(&file, MIB, 4096).unwrap())), 5 * MS);
-    near(median_ns(|_| drop(read(&file, 2 * MIB, 65536).unwrap())), 1_000_000_000 / 256);
-    near(median_ns(|_| file.write_all_at(&[1; 4096], 8192).unwrap()), 2 * MS);
-    near(median_ns(|_| file.sync_all().unwrap()), 6 * MS);
-    disk.set_behaviour(Behaviour::single(4 * MS));
-    near(median_ns(|_| drop(read(&file, MIB, 4096).unwrap())), 4 * MS);
-}
-
-/// Seconds that `threads` readers take for `each` reads of 5 ms.
-fn seconds_of_readers(disk: &FuseDisk, threads: u64, each: u64) -> f64 {
-    let start = Instant::now();
-    std::thread::scope(|scope| {
-        for thread in 0..threads {
-            scope.spawn(move || {
-                let file = open(disk.file());
-                (0..each).for_each(|index| drop(read(&file, (thread * each + index) * 4096, 4096).unwrap()));
-            });
-        }
     });
-    start.elapsed().as_secs_f64()
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub(super) fn zones(program: &Path) -> anyhow::Result<Report> {
         text: "The question: how fast is a disk at each position, and how large must the blocks be to show it? A \
                whole WD800JD was read and written in blocks of 1, 5, 10 and 20 MB, with one dd per block.\n\nThe \
                report shows graphs and no table, so rdsk is compared with its statements: the rate falls from the \
-               outer to the inner end; blocks of 1 MB show \"shadows\", bands slower than the main mode, and blocks \
+               outer to the inner end; blocks of 1 MB show \"shadows\", bands beside the main mode, and blocks \
                of 5 MB do not; the disk is never saturated (systat showed 85 % at most). The model shows these \
                bands without any clock error: the next dd starts so long after the previous one that, with small \
                blocks, the sector has passed the head and a revolution of 8.33 ms is lost. The report's two samples \

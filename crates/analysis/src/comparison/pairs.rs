@@ -25,7 +25,7 @@ pub(super) fn of(record: &Record, experiment: Experiment) -> Vec<Pair<'_>> {
     let page_bytes = page_bytes(record);
     match experiment {
         Experiment::Scale => [streams(&cells), blocks(&cells)].concat(),
-        _ => [paths(&cells), durable(&cells), shifts(&cells, page_bytes)].concat(),
+        _ => [paths(&cells), durable(&cells), shifts(&cells, page_bytes), targets(&cells)].concat(),
     }
 }
 
@@ -87,6 +87,27 @@ fn shifts<'a>(cells: &[&'a CellRecord], page_bytes: u64) -> Vec<Pair<'a>> {
         Some(Pair::of(Kind::Shift, aligned, shifted, Measure::Elapsed))
     };
     shifted.filter_map(pair).collect()
+}
+
+/// Each cell of a further target with the same cell of the first: what both were asked for in turn, wherever the bytes came
+/// from, as long as somebody moved them and memory was not asked for.
+fn targets<'a>(cells: &[&'a CellRecord]) -> Vec<Pair<'a>> {
+    let target = |cell: &CellRecord| cell.workload.targets.first().copied();
+    let first = cells.iter().filter_map(|cell| target(cell)).min();
+    let moves_bytes = |cell: &&&CellRecord| {
+        let code = cell.verdict.as_ref().map(|verdict| verdict.code);
+        let is_nothing = matches!(code, None | Some(VerdictCode::Hole | VerdictCode::Incomplete));
+        // Writes that stopped in memory are compared until stable.
+        let is_memory = is_of_memory(cell) && cell.result.to_stable_ns.is_none();
+        let is_warm = cell.workload.cache == CacheState::Warm;
+        !is_nothing && !is_memory && !is_warm && cell.result.bytes_per_s.is_some()
+    };
+    let pair = |cell: &&'a CellRecord| {
+        let is_twin = |other: &&&CellRecord| target(other) == first && other.name() == cell.name();
+        let base = cells.iter().filter(moves_bytes).find(is_twin)?;
+        Some(Pair::of(Kind::Targets, cell, base, Measure::UntilStable))
+    };
+    cells.iter().filter(moves_bytes).filter(|cell| target(cell) != first).filter_map(pair).collect()
 }
 
 /// Whether a workload is the wanted one but for its seed.

@@ -117,6 +117,43 @@ fn the_comparisons_of_an_experiment_are_corrected_together() {
     assert!(alone.p_adjusted > 0.0 && alone.p_adjusted < corrected.p_adjusted, "{alone:?} {corrected:?}");
 }
 
+/// The cell of a second target over that of the first, in the family of its experiment; what memory answers is left out.
+#[test]
+fn the_same_cell_of_two_targets_is_compared() {
+    let on = |target: u32, name: &str, cell: CellRecord| {
+        with(cell, |cell| {
+            cell.id = format!("{name}@{target}");
+            cell.workload.targets = vec![target];
+        })
+    };
+    // Another id, and with it another order of the rounds' times.
+    let read = |target, id, ns| on(target, "paths/read/direct", in_rounds(reads(id, IoPath::Direct, ns)));
+    let cached = |target| {
+        on(
+            target,
+            "paths/read/cached",
+            fixtures::read_from_memory(in_rounds(reads("c", IoPath::Buffered, SECOND))),
+        )
+    };
+    let second = rdsk_model::Target { index: 1, ..disk() };
+    let found = |slower_ns| {
+        let record = record(
+            vec![disk(), second.clone()],
+            vec![read(0, "d", SECOND), cached(0), read(1, "b", slower_ns), cached(1)],
+        );
+        let analysis = Analysis::of(&record);
+        let all: Vec<_> =
+            analysis.comparisons(Kind::Targets).map(|one| (one.cell.id.clone(), one.ratio)).collect();
+        let [(id, ratio)] = &all[..] else { panic!("{all:?}") };
+        assert_eq!(id, "paths/read/direct@1");
+        ratio.unwrap()
+    };
+    let tenth = found(SECOND / 9 * 10);
+    assert!(tenth.is_sure() && tenth.low < 0.9 && 0.9 < tenth.high && tenth.high < 0.95, "{tenth:?}");
+    let equal = found(SECOND);
+    assert!(!equal.is_sure() && equal.low <= 1.0 && 1.0 <= equal.high, "{equal:?}");
+}
+
 #[test]
 fn uneven_service_shows_round_by_round() {
     // Which of two streams is ahead changes from round to round, so that the sums are alike.

@@ -54,7 +54,7 @@ fn buffered(facts: &Facts<'_>) -> Judgement {
     if in_memory.is_some() {
         return in_memory;
     }
-    let (cell, visits) = (facts.cell, metrics::passes(facts.cell));
+    let (cell, visits) = (facts.cell, metrics::visits(facts.cell));
     let spans = facts.targets.len().max(1) as u64 * visits;
     let span = cell.workload.span_bytes.saturating_mul(spans);
     let cached = cell.evidence.page_cache.and_then(|cache| cache.before.cached_bytes);
@@ -82,7 +82,7 @@ fn own_share(facts: &Facts<'_>) -> Option<f64> {
 /// not answered if it held nothing of the span at the start and no byte was read twice.
 fn is_never_charged(facts: &Facts<'_>) -> bool {
     let cell = facts.cell;
-    let passes = metrics::passes(cell) * facts.targets.len().max(1) as u64;
+    let passes = metrics::visits(cell) * facts.targets.len().max(1) as u64;
     let is_read_once = facts.bytes <= cell.workload.span_bytes.saturating_mul(passes);
     let was_empty = cell.evidence.page_cache.is_some_and(|cache| cache.before.cached_bytes == Some(0));
     is_memory_disk(&facts.device_names) && facts.process_share == Some(0.0) && was_empty && is_read_once
@@ -135,7 +135,7 @@ pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
     let workload = &facts.cell.workload;
     let readahead = match workload.pattern {
         Pattern::Sequential if !facts.is_direct() => {
-            let visits = metrics::passes(facts.cell);
+            let visits = metrics::visits(facts.cell);
             READAHEAD_BYTES * u64::from(workload.streams) * visits
         }
         _ => 0,

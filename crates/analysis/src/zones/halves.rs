@@ -35,8 +35,9 @@ fn shows(found: &[PointRun], held: &[PointRun], places: &Places) -> bool {
     // The latency that the zones of this half predict at each position.
     let mut pattern = vec![None; latencies.len()];
     for (from, to) in spans(&cuts, medians.len()) {
+        let level = level(&medians[from..to]).ln();
         for &position in &visited[from..to] {
-            pattern[position] = Some(level(&medians[from..to]).ln());
+            pattern[position] = Some(level);
         }
     }
     let other = by_position(held, places);

@@ -149,15 +149,20 @@ fn cuts(medians: &[f64]) -> Vec<usize> {
     let options =
         ChangeOptions { false_alarm: BOUNDARY_FALSE_ALARM, min_samples: MIN_POSITIONS, most: MAX_BOUNDARIES };
     let mut cuts: Vec<usize> = change_points(medians, &options).iter().map(|step| step.index).collect();
-    let size = |cuts: &[usize], at: usize| {
-        let from = if at == 0 { 0 } else { cuts[at - 1] };
-        let to = cuts.get(at + 1).copied().unwrap_or(medians.len());
-        (level(&medians[from..cuts[at]]) / level(&medians[cuts[at]..to])).ln().abs()
+    let level_of = |cuts: &[usize], zone: usize| {
+        let from = if zone == 0 { 0 } else { cuts[zone - 1] };
+        level(&medians[from..cuts.get(zone).copied().unwrap_or(medians.len())]).ln()
     };
+    // One more level than cuts; only that of the two zones that become one changes.
+    let mut levels: Vec<f64> = (0..=cuts.len()).map(|zone| level_of(&cuts, zone)).collect();
     loop {
-        let smallest = (0..cuts.len()).map(|at| (size(&cuts, at), at)).min_by(|a, b| a.0.total_cmp(&b.0));
-        match smallest {
-            Some((step, at)) if step < MIN_STEP => drop(cuts.remove(at)),
+        let sizes = levels.windows(2).map(|pair| (pair[0] - pair[1]).abs());
+        match sizes.enumerate().min_by(|a, b| a.1.total_cmp(&b.1)) {
+            Some((at, step)) if step < MIN_STEP => {
+                cuts.remove(at);
+                levels.remove(at);
+                levels[at] = level_of(&cuts, at);
+            }
             _ => return cuts,
         }
     }

@@ -30,11 +30,19 @@ pub(super) static FLAGS: &[Flag] = &[
         value: One("TIME", |args, text| {
             value::time_ns(text, MIN_RUNTIME, MAX_TIME).map(|ns| args.options.runtime_ns = Some(ns))
         }),
-        uses: &[on(
-            &[&PATHS, &STREAM, &SCALE, &ALIGN],
-            "Time for each cell, instead of a share of the budget",
-            "",
-        )],
+        uses: &[
+            on(
+                &[&PATHS, &STREAM, &ALIGN],
+                "Time for each cell in all its rounds, instead of a share of the budget",
+                "",
+            ),
+            on(
+                &[&SCALE],
+                "Time for each cell in all its rounds, without the starts of its streams, instead of a share of the \
+                 budget",
+                "",
+            ),
+        ],
         details: "A cell is one workload: one line or one column of the result.",
         example: "--runtime 5s",
         ..SWITCH

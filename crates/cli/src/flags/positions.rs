@@ -41,7 +41,7 @@ pub(super) static FLAGS: &[Flag] = &[
         name: "order",
         value: One("ORDER", |args, text| {
             value::word(text, ORDERS, &[PositionOrder::Shuffled, PositionOrder::Ascending])
-                .map(|order| args.options.position_order = order)
+                .map(|order| args.options.position_order = Some(order))
         }),
         words: ORDERS,
         uses: &[on(&[&ZONES], "Order in which a pass visits the positions", "shuffled")],
@@ -77,7 +77,7 @@ mod tests {
         let order = |word| parsed(&["zones", "--order", word]).unwrap().options.position_order;
         assert_eq!(
             (order("ascending"), order("shuffled")),
-            (PositionOrder::Ascending, PositionOrder::Shuffled)
+            (Some(PositionOrder::Ascending), Some(PositionOrder::Shuffled))
         );
         refuses("zones", "--order", &["", "random", "asc"]);
     }

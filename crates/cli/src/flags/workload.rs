@@ -1,7 +1,7 @@
 //! Flags that shape the workload: experiments, directions, sizes, the part of the target, the order of the offsets.
 
 use super::{Flag, List, One, SWITCH, Switch, on, unique, value};
-use crate::subcommand::{ALIGN, IN_RUN, MEASURING, PATHS, RUN, SCALE, STREAM, STRIPE, ZONES};
+use crate::subcommand::{ALIGN, IN_RUN, PATHS, RUN, SCALE, STREAM, STRIPE, ZONES};
 use rdsk_model::{Op, Pattern};
 
 /// Largest block: every I/O in flight needs a buffer of this size.
@@ -77,7 +77,11 @@ pub(super) static FLAGS: &[Flag] = &[
         uses: &[
             on(&[&PATHS], "Bytes to transfer in one pass", "100M"),
             on(&[&STREAM], "Bytes to transfer in one pass", "as many as the time allows"),
-            on(&[&SCALE], "Bytes that each stream transfers in one pass", "as many as the time allows"),
+            on(
+                &[&SCALE],
+                "Bytes that each stream transfers in one pass, starting over at the end of its part",
+                "as many as the time allows",
+            ),
             on(&[&ALIGN], "Length of the part of the target that is used", "64M"),
         ],
         example: "--bytes 1G",
@@ -88,7 +92,14 @@ pub(super) static FLAGS: &[Flag] = &[
         value: One("SIZE", |args, text| {
             value::size(text, MAX_FILE_BYTES).map(|bytes| args.size_bytes = Some(bytes))
         }),
-        uses: &[on(MEASURING, "Size of the test file", "up to 1G, less on a slow disk")],
+        uses: &[
+            on(
+                &[&PATHS, &STREAM, &ALIGN],
+                "Size of the test file",
+                "--bytes if given, else up to 1G, less on a slow disk",
+            ),
+            on(&[&RUN, &ZONES, &SCALE, &STRIPE], "Size of the test file", "up to 1G, less on a slow disk"),
+        ],
         details: "The test file is created in a target that is a directory.",
         example: "--size 4G",
         ..SWITCH

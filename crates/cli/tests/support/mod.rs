@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "every test binary uses its own part of this")]
 
 pub(crate) mod array;
+pub(crate) mod passes;
 pub(crate) mod plain;
 pub(crate) mod ways;
 pub(crate) mod zoned_disk;
@@ -348,4 +349,22 @@ pub(crate) fn settle(disk: &FuseDisk) {
         }
         before = now;
     }
+}
+
+/// Four streams that start one after the other.
+pub(crate) fn staggered_streams(disk: &LoopDevice, stagger: &str) -> Command {
+    rdsk(&[
+        &"scale",
+        &disk.path(),
+        &"--rw",
+        &"read",
+        &"--bs",
+        &"64k",
+        &"--streams",
+        &"4",
+        &"--stagger",
+        &stagger,
+        &"--runtime",
+        &"400ms",
+    ])
 }

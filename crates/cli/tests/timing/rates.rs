@@ -1,8 +1,9 @@
 //! Truth: known rates. A loop device that a control group throttles to an exact rate, with GNU dd, iostat and fio beside rdsk.
 
+use crate::support::passes::{NEEDS, deep_reads, read_passes, throttle, write_passes};
 use crate::support::{
-    Counted, LONG, MIB, assert_near, brief, cell, complete, count, device, figure, identity, iostat_of,
-    loop_device, rdsk, record_of, sum_over_cells, tool, verdict, word,
+    Counted, LONG, MIB, assert_near, brief, cell, complete, count, device, figure, iostat_of, loop_device,
+    rdsk, record_of, sum_over_cells, tool, verdict, word,
 };
 use rdsk_testkit::{BlkioThrottle, Limits, LoopDevice, Need, cli, requires};
 use serde_json::Value;
@@ -12,12 +13,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-
-const NEEDS: [Need; 3] = [Need::Root, Need::Loop, Need::BlkioThrottle];
-
-fn throttle(disk: &LoopDevice, limits: Limits) -> BlkioThrottle {
-    BlkioThrottle::new(disk.major_minor(), limits).expect("requires() found throttles")
-}
 
 /// The mean is within 1 % of the truth, the interval covers it, and the verdict names a device or its limit.
 fn assert_truth(cell: &Value, rate: &str, truth: f64) {
@@ -122,18 +117,7 @@ fn bytes_read_per_second_are_the_limit() {
     let disk = one_pass_device();
     let throttle = throttle(&disk, Limits { read_bps: Some(MIB), ..Limits::default() });
     let meter = Meter::start(&disk);
-    let record = record_of(throttle.command(rdsk(&[
-        &"stream",
-        &disk.path(),
-        &"--rw",
-        &"read",
-        &"--bs",
-        &"16k",
-        &"--bytes",
-        &"6M",
-        &"--budget",
-        &"30s",
-    ])));
+    let record = record_of(throttle.command(read_passes(&disk, "6M", "30s")));
     let bytes = meter.finish(|counted| counted.read_bytes);
     // The budget gives two rounds: buffered, direct, direct, buffered, each a pass of the whole device.
     let direct = cell(&record, "stream/read/direct");
@@ -157,20 +141,7 @@ fn bytes_written_per_second_are_the_limit() {
     let disk = one_pass_device();
     let throttle = throttle(&disk, Limits { write_bps: Some(MIB), ..Limits::default() });
     let meter = Meter::start(&disk);
-    let record = record_of(throttle.command(rdsk(&[
-        &"paths",
-        &disk.path(),
-        &"--rw",
-        &"write",
-        &"--bs",
-        &"16k",
-        &"--bytes",
-        &"6M",
-        &"--budget",
-        &"30s",
-        &"--destroy",
-        &identity(&disk),
-    ])));
+    let record = record_of(throttle.command(write_passes(&disk, "6M", "30s")));
     let bytes = meter.finish(|counted| counted.write_bytes);
     // The budget gives two rounds: direct, buffered, buffered, direct.
     let seconds = seconds_between(&bytes, 4 * PASS, 3 * PASS) + seconds_between(&bytes, PASS, 0);
@@ -315,20 +286,7 @@ fn fio_sees_the_same_rate_and_latency() {
     let disk = loop_device();
     let throttle = throttle(&disk, Limits { read_bps: Some(32 * MIB), ..Limits::default() });
     let meter = Meter::start(&disk);
-    let record = record_of(throttle.command(rdsk(&[
-        &"stream",
-        &disk.path(),
-        &"--rw",
-        &"read",
-        &"--bs",
-        &"64k",
-        &"--iodepth",
-        &"8",
-        &"--bytes",
-        &"64M",
-        &"--budget",
-        &"30s",
-    ])));
+    let record = record_of(throttle.command(deep_reads(&disk, "64M", "30s")));
     let direct = cell(&record, "stream/read/direct");
     assert_eq!(word(direct, "/result/stop"), "complete", "{}", brief(direct));
     let bytes = meter.finish(|counted| counted.read_bytes);

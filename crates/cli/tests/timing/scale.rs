@@ -3,7 +3,7 @@
 
 use crate::support::{
     Counted, MIB, assert_near, brief, cell, count, device, figure, finding_on, loop_device, rdsk, record_of,
-    scale_rate, streams, verdict,
+    scale_rate, staggered_streams, streams, verdict,
 };
 use rdsk_testkit::{BlkioThrottle, Limits, LoopDevice, Need, requires};
 use serde_json::Value;
@@ -174,20 +174,7 @@ fn streams_start_when_they_should() {
     for (stagger, step_ns) in [("200ms", 200 * MS), ("0s", 0)] {
         let mut latest_ns = u64::MAX;
         for _ in 0..ATTEMPTS {
-            let record = record_of(rdsk(&[
-                &"scale",
-                &disk.path(),
-                &"--rw",
-                &"read",
-                &"--bs",
-                &"64k",
-                &"--streams",
-                &"4",
-                &"--stagger",
-                &stagger,
-                &"--runtime",
-                &"400ms",
-            ]));
+            let record = record_of(staggered_streams(&disk, stagger));
             let one = cell(&record, "scale/read/64k/4");
             let late = streams(one)
                 .iter()

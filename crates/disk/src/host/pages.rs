@@ -1,6 +1,7 @@
 //! The page cache of one LUN: which buffers are there, dirty, being read or written. It makes no requests.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 use super::CallSlot;
@@ -32,10 +33,33 @@ pub(super) struct Page {
     pub(super) waiters: Vec<CallSlot>,
 }
 
+/// Spreads the indices of buffers over the table. They come from a model, not from an enemy, and there is a look-up for each
+/// buffer of each simulated I/O: the standard hash took a third of the time of a run.
+#[derive(Clone, Copy, Debug, Default)]
+struct IndexHasher(u64);
+
+impl Hasher for IndexHasher {
+    fn finish(&self) -> u64 {
+        // The table uses the highest bits and the lowest ones: fold both halves of the product.
+        self.0 ^ (self.0 >> 32)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        // The golden ratio's fraction (Knuth, The Art of Computer Programming 3, 6.4).
+        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
 /// The cache of one LUN. Buffers are named by their index on the device.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pages {
-    pages: HashMap<u64, Page>,
+    pages: HashMap<u64, Page, BuildHasherDefault<IndexHasher>>,
     /// Buffers in the order they came, for eviction; may name buffers that are gone, or one twice that came back.
     order: VecDeque<u64>,
     /// Dirty buffers with the time they became so, oldest first; may name buffers that are clean again.

@@ -38,10 +38,16 @@ fn size(drift: &Drift) -> f64 {
     drift.slower_by.abs()
 }
 
-/// `12 % slower`: by their time, so 50 % faster is half the time.
+/// `12 % slower`, by their time; `3.00 × as slow` or `as fast` from twice or half the time on.
 fn by(drift: &Drift) -> String {
-    let word = if drift.slower_by > 0.0 { "slower" } else { "faster" };
-    format!("{} {word}", rdsk_units::percent(size(drift)))
+    let factor = 1.0 + drift.slower_by;
+    let share = rdsk_units::percent(size(drift));
+    match drift.slower_by {
+        by if by >= 1.0 => format!("{} as slow", words::times(factor)),
+        by if by > 0.0 => format!("{share} slower"),
+        by if by > -0.5 => format!("{share} faster"),
+        _ => format!("{} as fast", words::times(1.0 / factor)),
+    }
 }
 
 fn cited(cell: &CellRecord, drift: &Drift) -> String {
@@ -60,6 +66,20 @@ mod tests {
     use rdsk_analysis::fixtures::rates::{NOISES, RUN_WINDOWS};
     use rdsk_analysis::fixtures::zones::made;
     use rdsk_stats::rng::SplitMix64;
+
+    #[test]
+    fn a_large_change_is_a_factor() {
+        let title = |late: u64, early: u64| {
+            let late_ns = |pass: u32| if pass >= 4 { late } else { early };
+            let wobble = |place: u32, pass: u32| u64::from((place * 5 + pass * 3) % 11) * 10_000;
+            fires(RULE, &made(60, 8, |place, pass, _| late_ns(pass) + wobble(place, pass)).0).title
+        };
+        let become_ = |words: &str| format!("passes over the same positions become {words}");
+        assert_eq!(title(12_000_000, 10_000_000), become_("19.9 % slower"));
+        assert_eq!(title(320_000_000, 10_000_000), become_("31.8 × as slow"));
+        assert_eq!(title(10_000_000, 12_000_000), become_("16.6 % faster"));
+        assert_eq!(title(10_000_000, 320_000_000), become_("31.8 × as fast"));
+    }
 
     #[test]
     fn fires_on_passes_that_become_slower_and_not_on_a_slow_one_equal_ones_or_few() {

@@ -2,7 +2,7 @@
 //! compares no rates and names no cause without a counter that shows it.
 
 use super::requests_merged::mean_request;
-use rdsk_analysis::{metrics, words};
+use rdsk_analysis::{metrics, passes, words};
 use rdsk_model::{CellRecord, Confidence, Experiment, IoPath, Op, Sync};
 use rdsk_units::percent;
 
@@ -53,9 +53,10 @@ fn caused_reads(slower: &CellRecord) -> Option<(String, Confidence)> {
     let read = slower.evidence.process.read_bytes.filter(|_| slower.workload.op == Op::Write)?;
     let share = metrics::ratio(read, slower.result.bytes.filter(|&bytes| bytes > 0)?);
     // The page has the figures of one pass.
-    let passes = if slower.experiment == Experiment::Paths { metrics::passes(slower) } else { 1 };
-    let each = if passes > 1 { " in each pass" } else { "" };
-    let text = format!("The slower path made the device read {} first{each}.", words::bytes(read / passes));
+    let in_pass = passes::per_pass(slower, read).filter(|_| slower.experiment == Experiment::Paths);
+    let each = if in_pass.is_some() && metrics::visits(slower) > 1 { " in each pass" } else { "" };
+    let bytes = in_pass.map_or(read, metrics::whole);
+    let text = format!("The slower path made the device read {} first{each}.", words::bytes(bytes));
     (share > 0.1).then_some((text, Confidence::Measured))
 }
 

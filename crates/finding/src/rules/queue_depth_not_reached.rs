@@ -16,7 +16,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         let wanted = metrics::wanted_depth(&cell.workload);
         wanted > 1
             && cell.workload.stagger_ns == 0
-            && cell.result.ops.is_some_and(|ops| ops / metrics::passes(cell) >= MIN_ROUNDS * wanted)
+            && cell.result.ops.is_some_and(|ops| ops / metrics::visits(cell) >= MIN_ROUNDS * wanted)
             && !metrics::has_reached_depth(cell)
     });
     let within = cells.iter().filter(|cell| metrics::is_done_within_submit(cell)).count();

@@ -1,0 +1,88 @@
+//! The same cells of several targets, compared round by round: which target is faster, by how much, or that no difference was
+//! found. It stands below the tables of each experiment.
+
+use crate::cells::target_name;
+use crate::page::{Page, Tone};
+use rdsk_analysis::comparison::{Comparison, Kind, Ratio};
+use rdsk_analysis::groups::by_key;
+use rdsk_analysis::{Analysis, words};
+use rdsk_model::{CellRecord, Experiment};
+
+/// More cells without a difference than this are counted, not listed.
+const MOST_LISTED: usize = 8;
+/// Ratios within this of 1 are equal, however surely they differ.
+const EQUAL: f64 = 0.005;
+
+/// The comparisons of one experiment, a paragraph for each target but the first.
+pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>, experiment: Experiment) {
+    let ours = analysis.comparisons(Kind::Targets).filter(|one| one.cell.experiment == experiment);
+    for (_, all) in by_key(ours.map(|one| (one.cell.workload.targets.clone(), one))) {
+        let name = |cell| target_name(analysis, cell).unwrap_or_default();
+        let (Some(this), Some(base)) =
+            (all.first().map(|one| name(one.cell)), all.first().map(|one| name(one.base)))
+        else {
+            continue;
+        };
+        page.sentence(Tone::Heading, "  ", format!("{this} against {base}, 95 % interval over the rounds"));
+        draw_one(page, &this, &base, &all);
+        page.blank();
+    }
+}
+
+fn draw_one(page: &mut Page, this: &str, base: &str, all: &[&Comparison<'_>]) {
+    let (apart, alike): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.ratio.is_ok_and(is_apart));
+    let line = |page: &mut Page, one: &Comparison<'_>| {
+        let what = match one.ratio {
+            Err(too_few) => format!("too few to compare: {}", too_few.words()),
+            Ok(ratio) if is_apart(ratio) => {
+                format!("{this} is {} × {base} ({})", words::figure(ratio.mean), range(ratio))
+            }
+            Ok(ratio) => format!("{} ({})", without_difference(ratio), range(ratio)),
+        };
+        page.sentence(Tone::Plain, format!("  {}: ", label(one.cell)), what);
+    };
+    apart.into_iter().for_each(|one| line(page, one));
+    if alike.len() <= MOST_LISTED {
+        alike.into_iter().for_each(|one| line(page, one));
+        return;
+    }
+    let ratios: Vec<Ratio> = alike.iter().filter_map(|one| one.ratio.ok()).collect();
+    let widest = ratios.iter().max_by(|a, b| (a.high / a.low).total_cmp(&(b.high / b.low)));
+    if let Some(widest) = widest {
+        let text = format!("no difference found in {} cells (widest {})", ratios.len(), range(*widest));
+        page.sentence(Tone::Plain, "  others: ", text);
+    }
+    let few = alike.len() - ratios.len();
+    if few > 0 {
+        let text = format!("too few rounds or I/Os to compare {}", words::plural(few as u64, "cell"));
+        page.sentence(Tone::Plain, "  others: ", text);
+    }
+}
+
+/// Whether the two differ surely, and by something.
+fn is_apart(ratio: Ratio) -> bool {
+    ratio.is_sure() && !is_equal(ratio)
+}
+
+fn is_equal(ratio: Ratio) -> bool {
+    ratio.low >= 1.0 - EQUAL && ratio.high <= 1.0 + EQUAL
+}
+
+/// How the page says that two cells do not differ.
+fn without_difference(ratio: Ratio) -> &'static str {
+    match ratio {
+        ratio if is_equal(ratio) => "equally fast",
+        Ratio { low, high, .. } if low <= 1.0 && 1.0 <= high => "no difference found",
+        _ => "no difference found: among so many comparisons, this may be chance",
+    }
+}
+
+/// `1.07 to 1.13`.
+fn range(ratio: Ratio) -> String {
+    format!("{} to {}", words::figure(ratio.low), words::figure(ratio.high))
+}
+
+/// `read direct` of `paths/read/direct@1`.
+fn label(cell: &CellRecord) -> String {
+    cell.name().split('/').skip(1).collect::<Vec<_>>().join(" ")
+}
