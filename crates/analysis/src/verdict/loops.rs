@@ -162,7 +162,7 @@ fn read(facts: &Facts<'_>, one: &LoopFile) -> Option<Answer> {
 /// What the page cache of the backing file answered of reads without direct I/O of the loop device: the share, and why.
 fn through_cache(facts: &Facts<'_>, one: &LoopFile, moved: u64, share: Option<f64>) -> Option<(f64, String)> {
     let through = format!("it goes through the page cache of its backing file {}", shown(one));
-    let all_bytes = one.size_bytes.saturating_mul(metrics::passes(facts.cell)).max(1);
+    let all_bytes = one.size_bytes.saturating_mul(metrics::visits(facts.cell)).max(1);
     let cache = one.page_cache.and_then(|cache| cache.before.cached_bytes.zip(cache.after.cached_bytes));
     // Cached pages are not read again, whatever else the disk does meanwhile.
     if let Some((before, _)) = cache
