@@ -5,6 +5,7 @@
 
 mod arch;
 mod bench;
+mod calibrate;
 mod campaign;
 mod docs;
 mod options;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         "docs" => docs::run(&root(), rest).map(|()| ExitCode::SUCCESS),
         "campaign" => campaign::run(&root(), rest),
         "same-records" => same_records::run(&root(), rest).map(|()| ExitCode::SUCCESS),
+        "calibrate" => calibrate::run(&root(), rest),
         "bench" => bench::run(rest).map(|()| ExitCode::SUCCESS),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
