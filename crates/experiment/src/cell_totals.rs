@@ -292,9 +292,13 @@ fn window_rates(run: &Run) -> Vec<f64> {
 }
 
 /// Windows at the start that do not belong to the steady state: a fifth of them if their interval and that of the rest lie
-/// apart, else none.
+/// apart, else none; also none if nothing completed in most of the rest, since the start is then most of the I/O itself.
 fn warm_up(rates: &[f64]) -> usize {
     let (start, rest) = rates.split_at(rates.len() / WARM_UP_DIVISOR);
+    let busy = rest.iter().filter(|&&rate| rate > 0.0).count();
+    if busy * 2 < rest.len() {
+        return 0;
+    }
     let intervals = rdsk_stats::batch_interval(start).zip(rdsk_stats::batch_interval(rest));
     let differs = intervals.is_some_and(|(start, rest)| start.high < rest.low || rest.high < start.low);
     if differs { start.len() } else { 0 }

@@ -45,8 +45,9 @@ impl Runner<'_> {
             state.visits += group.len();
             for index in turned(&group, round) {
                 let ns = state.slices_ns[index] / u64::from(state.rounds_done[index].max(1));
-                let limit_ns = self.left_ns(state);
-                self.take_turn(index, round, Slice { ns, limit_ns: limit_ns.max(ns) }, state);
+                let limit_ns =
+                    if is_pass(&self.plan.cells[index]) { self.left_ns(state).max(ns) } else { ns };
+                self.take_turn(index, round, Slice { ns, limit_ns }, state);
             }
             round += 1;
         }
@@ -93,10 +94,12 @@ impl Runner<'_> {
             return Slice { ns, limit_ns: ns };
         }
         let cell = &plan.cells[turns_left[0]];
-        let ramps_ns = self.ramps_ns(turns_left) + self.ramps_ns_of_all() * (rounds - 1 - u64::from(round));
+        let later_rounds = rounds - 1 - u64::from(round);
+        let later_ns = self.ramps_ns_of_all().saturating_mul(later_rounds);
+        let ramps_ns = self.ramps_ns(turns_left).saturating_add(later_ns);
         let left_ns = self.left_ns(state).saturating_sub(ramps_ns);
         let share_ns = share(left_ns, cell.weight, self.weight_left(round, turns_left)).max(MIN_RUN_NS);
-        let all_ns = plan.budget_ns.saturating_sub(self.ramps_ns_of_all() * rounds);
+        let all_ns = plan.budget_ns.saturating_sub(self.ramps_ns_of_all().saturating_mul(rounds));
         let whole_ns = share(all_ns, cell.weight, self.weight_of_all());
         let equal_ns = share(whole_ns, FIRST_ROUNDS_SHARE, rounds as f64);
         let ns = share_ns.min(equal_ns).max(MIN_RUN_NS);
@@ -109,10 +112,15 @@ impl Runner<'_> {
         let left_ns = self.left_ns(state);
         let fits =
             |group: &Vec<usize>| group.iter().map(|&index| state.turns_ns[index]).sum::<u64>() <= left_ns;
-        // The width falls with the root of the rounds: by half of this share with the next one.
+        // The width falls with the root of the rounds: by half of this share with the next one. Two rounds give a width,
+        // if anything does.
         let gain_of = |&index: &usize| {
-            let width = state.totals[index].half_width(&self.plan.cells[index]).unwrap_or(f64::INFINITY);
-            if width > self.plan.precision { width / f64::from(state.rounds_done[index].max(1)) } else { 0.0 }
+            let (cell, rounds) = (&self.plan.cells[index], state.rounds_done[index]);
+            match state.totals[index].half_width(cell) {
+                Some(width) if width > self.plan.precision => width / f64::from(rounds.max(1)),
+                None if rounds < 2 => f64::INFINITY,
+                _ => 0.0,
+            }
         };
         let gain = |group: &Vec<usize>| group.iter().map(gain_of).fold(0.0, f64::max);
         groups
@@ -146,17 +154,21 @@ impl Runner<'_> {
     }
 
     fn ramps_ns_of_all(&self) -> u64 {
-        let running = self.plan.cells.iter().filter(|cell| cell.not_applicable.is_none());
-        running.map(|cell| cell.workload.ramp_ns()).sum()
+        ramps_ns(self.plan.cells.iter().filter(|cell| cell.not_applicable.is_none()))
     }
 
     fn ramps_ns(&self, turns: &[usize]) -> u64 {
-        self.running(turns).map(|cell| cell.workload.ramp_ns()).sum()
+        ramps_ns(self.running(turns))
     }
 
     fn running<'c>(&'c self, turns: &'c [usize]) -> impl Iterator<Item = &'c Cell> {
         turns.iter().map(|&index| &self.plan.cells[index]).filter(|cell| cell.not_applicable.is_none())
     }
+}
+
+/// Time in which streams start one after another; a requested distance may be longer than any budget.
+fn ramps_ns<'c>(cells: impl Iterator<Item = &'c Cell>) -> u64 {
+    cells.fold(0, |sum, cell| sum.saturating_add(cell.workload.ramp_ns()))
 }
 
 fn is_pass(cell: &Cell) -> bool {
@@ -179,4 +191,26 @@ fn pass_bytes(cell: &Cell) -> Option<u64> {
 )]
 fn share(ns: u64, weight: f64, weights: f64) -> u64 {
     (ns as f64 * weight / weights) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdsk_model::{Experiment, Workload};
+
+    #[test]
+    fn a_distance_between_streams_beyond_all_time_is_no_overflow() {
+        let workload =
+            Workload { streams: 2, stagger_ns: u64::MAX / 2 + 1, ..Workload::sequential_read(1 << 20) };
+        let cell = Cell {
+            id: "far-apart".into(),
+            experiment: Experiment::Stream,
+            workload,
+            extent: Extent::Timed,
+            weight: 1.0,
+            not_applicable: None,
+        };
+        assert_eq!(ramps_ns([&cell, &cell].into_iter()), u64::MAX);
+        assert_eq!(ramps_ns([&cell].into_iter()), u64::MAX / 2 + 1);
+    }
 }

@@ -261,3 +261,45 @@ fn time_that_is_left_goes_to_the_least_precise_group() {
     assert_eq!(visits(0), 6, "small blocks at a constant rate are precise after the rounds of the plan");
     assert!(visits(1) > 6, "{} visits of blocks that take 0.4 s each", visits(1));
 }
+
+#[test]
+fn further_rounds_of_buffered_writes_write_no_more_than_the_first() {
+    let mut behind = cell(1 << 16, Extent::Timed);
+    behind.workload.op = Op::Write;
+    behind.workload.path = IoPath::Buffered;
+    let plan = Plan { precision: 1e-9, rounds: 6, ..plan(vec![behind], 60 * SECOND) };
+    let seen = run(&plan, 1e8, |_, _| ());
+    let mut rounds = std::collections::BTreeMap::<u32, u64>::new();
+    for visit in &seen.outcome.cells[0].result.visits {
+        *rounds.entry(visit.round).or_default() += visit.bytes;
+    }
+    let most_of_the_plan = rounds.range(..6).map(|(_, &bytes)| bytes).max().unwrap();
+    let further: Vec<u64> = rounds.range(6..).map(|(_, &bytes)| bytes).collect();
+    assert!(further.len() > 2, "{rounds:?}");
+    assert!(further.iter().all(|&bytes| bytes <= most_of_the_plan * 11 / 10), "{rounds:?}");
+}
+
+#[test]
+fn a_burst_is_no_warm_up_of_the_silence_after_it() {
+    // A second of reads, then one in 150 ms: most windows after the first fifth of the visit of 5 s are empty.
+    let plan = Plan { rounds: 6, ..plan(vec![cell(4096, Extent::Timed)], 60 * SECOND) };
+    let seen = run(&plan, 1e8, |disk, _| disk.stall = Some((24_400, 150_000_000)));
+    let result = &seen.outcome.cells[0].result;
+    assert_eq!(result.warmup_ns, Some(0), "{result:?}");
+    let overall = result.bytes.unwrap() as f64 * 1e9 / result.elapsed_ns.unwrap() as f64;
+    let rate = result.bytes_per_s.unwrap();
+    assert!((rate.mean / overall - 1.0).abs() < 1e-9, "{rate:?}, {overall} over all");
+}
+
+#[test]
+fn streams_that_never_ran_at_once_do_not_take_the_time_of_the_others() {
+    let mut cells = vec![cell(4096, Extent::Timed), cell(40_000_000, Extent::Timed)];
+    cells[0].workload.streams = 2;
+    cells[1].workload.op = Op::Write;
+    let plan = Plan { rounds: 6, ..plan(cells, 24 * SECOND) };
+    let seen = run(&plan, 1e8, |_, _| ());
+    let result = |index: usize| &seen.outcome.cells[index].result;
+    assert_eq!(result(0).bytes_per_s, None, "no rate without an overlap");
+    assert_eq!(result(0).visits.len(), 6);
+    assert!(result(1).visits.len() > 6, "{} visits", result(1).visits.len());
+}

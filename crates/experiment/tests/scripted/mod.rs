@@ -130,8 +130,7 @@ impl Session for Visit<'_> {
         };
         self.disk.clock.pass(elapsed_ns);
         self.bytes = ops * workload.block_bytes;
-        let streams =
-            vec![StreamResult { bytes: self.bytes, ops, end_ns: elapsed_ns, ..StreamResult::default() }];
+        let streams = one_after_another(workload.streams, self.bytes, ops, elapsed_ns);
         Ok(Run {
             ended,
             elapsed_ns,
@@ -157,6 +156,20 @@ impl Session for Visit<'_> {
         self.disk.clock.pass(flush_ns);
         Ok(Settled { to_close_ns: Some(flush_ns), to_stable_ns: Some(flush_ns) })
     }
+}
+
+/// Streams of which each begins when the one before it ends.
+fn one_after_another(streams: u32, bytes: u64, ops: u64, elapsed_ns: u64) -> Vec<StreamResult> {
+    let count = u64::from(streams);
+    let part = |index: u32| StreamResult {
+        index,
+        start_ns: elapsed_ns * u64::from(index) / count,
+        end_ns: elapsed_ns * u64::from(index + 1) / count,
+        bytes: bytes / count,
+        ops: ops / count,
+        ..StreamResult::default()
+    };
+    (0..streams).map(part).collect()
 }
 
 fn failed(errno: i32) -> IoError {
