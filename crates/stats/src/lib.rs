@@ -28,7 +28,7 @@ pub use class_counts::ClassCounts;
 pub use codec::HistogramError;
 pub use dip::{dip, dip_p_value};
 pub use histogram::Histogram;
-pub use interval::{Interval, batch_interval, mean_interval, median_interval};
+pub use interval::{Interval, batch_interval, mean_interval, median_interval, rounds_interval};
 pub use knee::{Knee, MIN_GAIN, Step, enough_ratio, knee};
 pub use least_squares::{Fit, LeastSquares};
 pub use level_shift::{TwoLevels, interquartile_mean, level_shift};

@@ -8,6 +8,7 @@ use rdsk_model::{Event, Experiment, Record, StopFlag, Watch};
 use rdsk_targets::{Permission, Roots};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tempfile::TempDir;
@@ -36,6 +37,11 @@ impl Campaign {
     /// The target that a system is.
     pub(crate) fn system(&self, name: &str, luns: &Luns) -> Result<String> {
         luns.write(self.directory.path(), name)
+    }
+
+    /// A file in the directory.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
     }
 
     pub(crate) fn is_interrupted(&self) -> bool {
