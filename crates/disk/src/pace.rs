@@ -5,6 +5,8 @@ use rdsk_stats::rng::SplitMix64;
 
 /// Length of a step where nothing else says one.
 const STEP_NS: f64 = 1e8;
+/// Parts of a step of a noise that goes on without jumps.
+const PARTS: u32 = 8;
 /// Slowest pace of a noise whose values have no bound.
 const LEAST: f64 = 0.01;
 /// Periods of stalls that are drawn and thrown away, so that time 0 lies anywhere in one.
@@ -37,11 +39,16 @@ pub(crate) struct Pace {
 #[derive(Clone, Debug)]
 enum Process {
     Steady,
-    /// Values with their correlation from step to step, each of this size.
+    /// Values with their correlation from step to step, each of this size. The pace goes in a straight line from one sum to the
+    /// next, in some parts: a jump after every step would be a speed of its own.
     Sum {
         values: Vec<(f64, f64)>,
         sigma: f64,
         step_ns: f64,
+        /// The sums at the beginning and at the end of the step, and the part that comes next.
+        from: f64,
+        to: f64,
+        part: u32,
     },
     Levels {
         level: f64,
@@ -115,12 +122,12 @@ impl Process {
     fn new(noise: NoiseParams, rng: &mut SplitMix64) -> Process {
         match noise {
             NoiseParams::Autoregressive { sigma, rho, step_ns } => {
-                Process::Sum { values: vec![(rng.normal(), rho)], sigma, step_ns: step_ns as f64 }
+                Process::sum(vec![(rng.normal(), rho)], sigma, step_ns)
             }
             NoiseParams::Flicker { sigma, octaves, step_ns } => {
                 let octave = |octave: u32| (rng.normal(), (-1.0 / f64::from(octave).exp2()).exp());
                 let values: Vec<(f64, f64)> = (0..octaves).map(octave).collect();
-                Process::Sum { values, sigma: sigma / f64::from(octaves).sqrt(), step_ns: step_ns as f64 }
+                Process::sum(values, sigma / f64::from(octaves).sqrt(), step_ns)
             }
             NoiseParams::Levels { size, dwell_ns } => {
                 let level = if rng.uniform() < 0.5 { size } else { -size };
@@ -150,16 +157,26 @@ impl Process {
         }
     }
 
+    fn sum(values: Vec<(f64, f64)>, sigma: f64, step_ns: u64) -> Process {
+        let from = values.iter().map(|(value, _)| value).sum();
+        Process::Sum { values, sigma, step_ns: step_ns as f64, from, to: from, part: PARTS }
+    }
+
     /// Length and pace of the stretch that begins at `at_ns`.
     fn next(&mut self, at_ns: f64, rng: &mut SplitMix64) -> (f64, f64) {
         match self {
             Process::Steady => (STEP_NS * 1e3, 1.0),
-            Process::Sum { values, sigma, step_ns } => {
-                let sum: f64 = values.iter().map(|(value, _)| value).sum();
-                for (value, rho) in values {
-                    *value = *rho * *value + (1.0 - *rho * *rho).sqrt() * rng.normal();
+            Process::Sum { values, sigma, step_ns, from, to, part } => {
+                if *part == PARTS {
+                    for (value, rho) in values.iter_mut() {
+                        *value = *rho * *value + (1.0 - *rho * *rho).sqrt() * rng.normal();
+                    }
+                    (*from, *to, *part) = (*to, values.iter().map(|(value, _)| value).sum(), 0);
                 }
-                (*step_ns, (1.0 + *sigma * sum).max(LEAST))
+                let along = (f64::from(*part) + 0.5) / f64::from(PARTS);
+                *part += 1;
+                let value = *from + (*to - *from) * along;
+                (*step_ns / f64::from(PARTS), (1.0 + *sigma * value).max(LEAST))
             }
             Process::Levels { level, dwell_ns } => {
                 *level = -*level;
@@ -249,10 +266,11 @@ mod tests {
                 .collect()
         };
         let [ar, flicker, levels, _, _] = kinds();
-        for (kind, rho) in [(ar, 0.9), (flicker, 0.805)] {
+        // Means of two neighbouring values: sigma² (1 + rho) / 2 for their variance, nearly; 1/f has the mean of its octaves.
+        for (kind, expected, rho) in [(ar, 0.097, 0.92), (flicker, 0.094, 0.87)] {
             let values = steps(kind);
             let sigma = rdsk_stats::stddev(&values).unwrap();
-            assert!((sigma - 0.1).abs() < 0.01, "{kind:?}: {sigma}");
+            assert!((sigma - expected).abs() < 0.004, "{kind:?}: {sigma}");
             assert!(
                 (rdsk_stats::lag1(&values) - rho).abs() < 0.05,
                 "{kind:?}: {}",

@@ -311,7 +311,7 @@ fn passes_that_fit_into_the_budget_have_all_rounds() {
     let bytes = 200_000_000;
     let mut pass = cell(1 << 20, Extent::Passes { bytes });
     pass.workload.op = Op::Write;
-    pass.weight = 0.2;
+    pass.weight = 0.3;
     cells.push(pass);
     let plan = Plan { precision: 1e-9, rounds: 6, ..plan(cells, 40 * SECOND) };
     let seen = run(&plan, 2e8, |_, _| ());
