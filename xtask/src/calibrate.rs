@@ -125,6 +125,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
     let settings = settings(root, &options)?;
     let campaign = Campaign::new(step::interruption()?)?;
     let path = root.join("docs/calibration.md");
+    let commit = page::commit(root);
     let mut missed = 0;
     for part in parts {
         let runs = settings.runs.unwrap_or(part.runs);
@@ -137,8 +138,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
         }
         missed += tables.iter().map(Table::missed).sum::<usize>();
         let text = std::fs::read_to_string(&path).unwrap_or_default();
-        let section = Section::new(root, part, runs, began.elapsed(), &tables)?;
-        crate::write(&path, &page::with(&text, PARTS, section))?;
+        let section = Section::new(part, &commit, runs, began.elapsed(), &tables)?;
+        crate::write(&path, &page::with(&text, PARTS, &section))?;
         println!("written to {}", path.display());
     }
     println!("{missed} of the wanted figures are missed");

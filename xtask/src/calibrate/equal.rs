@@ -69,7 +69,15 @@ pub(crate) fn trial(campaign: &Campaign, luns: &Luns, runs: u64) -> Result<Pairs
 
 /// The table of simulated LUNs.
 pub(crate) fn tables(campaign: &Campaign, runs: u64) -> Result<Vec<Table>> {
-    let head = ["LUNs", "noise", "pairs of cells", "interval without 1, %", "called different, %", "wanted", "median ±, %"];
+    let head = [
+        "LUNs",
+        "noise",
+        "pairs of cells",
+        "interval without 1, %",
+        "called different, %",
+        "wanted",
+        "median ±, %",
+    ];
     let mut table = Table::new(
         "Two simulated LUNs in one run of the headline's reads; different: the 95 % interval of the ratio does not hold 1, and \
          the ratio is 5 % or more"
@@ -96,7 +104,13 @@ pub(crate) fn tables(campaign: &Campaign, runs: u64) -> Result<Vec<Table>> {
                     pairs.all.to_string(),
                     percent(share(pairs.apart, pairs.all)),
                     format!("{} ({})", percent(found), pairs.different),
-                    if is_equal { "≤ 1".into() } else if common { "≥ 90".into() } else { "–".into() },
+                    if is_equal {
+                        "≤ 1".into()
+                    } else if common {
+                        "≥ 90".into()
+                    } else {
+                        "–".into()
+                    },
                     percent(median(&pairs.half_widths)),
                 ],
                 holds,

@@ -10,9 +10,8 @@ use rdsk_experiment::PlanOptions;
 use rdsk_model::{Experiment, Record};
 
 /// The findings about time and position.
-pub(crate) const CODES: &[&str] = &[
-    "drift", "slow-start", "passes-differ", "latency-bands", "speed-by-position", "slows-down", "stalls",
-];
+pub(crate) const CODES: &[&str] =
+    &["drift", "slow-start", "passes-differ", "latency-bands", "speed-by-position", "slows-down", "stalls"];
 /// The largest share of runs with a false one, and the smallest with a true one.
 const FALSE: f64 = 0.02;
 const POWER: f64 = 0.9;
@@ -53,7 +52,7 @@ pub(crate) fn false_ones(campaign: &Campaign, runs: u64) -> Result<Vec<Table>> {
         let target = campaign.system(&format!("stationary{number}"), &Luns::memory(noise))?;
         systems.push((noise.name.to_owned(), target));
     }
-    systems.extend(["ssd-slc", "tms-ramsan", "raid5"].map(|name| (format!("`sim:{name}`"), format!("sim:{name}"))));
+    systems.extend(["ssd-slc", "tms-ramsan"].map(|name| (format!("`sim:{name}`"), format!("sim:{name}"))));
     for (name, target) in systems {
         for (command, trial) in [("run", Trial::run(&target)), ("zones", zones(&target))] {
             if campaign.is_interrupted() {
@@ -72,18 +71,27 @@ pub(crate) fn false_ones(campaign: &Campaign, runs: u64) -> Result<Vec<Table>> {
 }
 
 /// What is to be found, on which system, by which command, and by which finding.
-struct True {
-    what: &'static str,
+pub(crate) struct True {
+    pub(crate) what: &'static str,
     luns: Luns,
-    command: &'static str,
+    pub(crate) command: &'static str,
     code: &'static str,
 }
 
-fn true_ones() -> Vec<True> {
+impl True {
+    /// Whether each run finds it.
+    pub(crate) fn found(&self, campaign: &Campaign, runs: u64) -> Result<Vec<bool>> {
+        let target = campaign.system("true", &self.luns)?;
+        let trial = if self.command == "run" { Trial::run(&target) } else { zones(&target) };
+        trial.each(0..runs, &campaign.interrupted, |record| {
+            record.findings.iter().any(|finding| finding.code == self.code)
+        })
+    }
+}
+
+pub(crate) fn true_ones() -> Vec<True> {
     let stall = Noise {
-        keys: &[
-            "pace.noise.stalls = { share = 0.1, least_ns = 10_000_000_000, most_ns = 10_000_000_000 }",
-        ],
+        keys: &["pace.noise.stalls = { share = 0.1, least_ns = 10_000_000_000, most_ns = 10_000_000_000 }"],
         ..LONG_STALLS
     };
     let drifting = || Luns::memory(&INDEPENDENT).with("pace.drift = { to = 0.8, over_ns = 60_000_000_000 }");
@@ -111,11 +119,7 @@ pub(crate) fn power(campaign: &Campaign, runs: u64) -> Result<Vec<Table>> {
         if campaign.is_interrupted() {
             break;
         }
-        let target = campaign.system("true", &one.luns)?;
-        let trial = if one.command == "run" { Trial::run(&target) } else { zones(&target) };
-        let told = trial.each(0..runs, &campaign.interrupted, |record| {
-            record.findings.iter().any(|finding| finding.code == one.code)
-        })?;
+        let told = one.found(campaign, runs)?;
         let found = told.iter().filter(|told| **told).count();
         let power = share(found, told.len());
         table.row(

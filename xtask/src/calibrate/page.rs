@@ -31,20 +31,19 @@ pub(crate) struct Section {
 
 impl Section {
     /// The tables of a part, with what they rest on.
-    pub(crate) fn new(root: &Path, part: &Part, runs: u64, took: Duration, tables: &[Table]) -> Result<Self> {
-        let git = |words: &[&str]| text_of(Command::new("git").args(words).current_dir(root));
-        let commit = git(&["rev-parse", "--short=10", "HEAD"]).unwrap_or_else(|_| "unknown".into());
-        let changed = git(&["status", "--porcelain", "--untracked-files=no"]).is_ok_and(|text| {
-            text.lines().any(|line| !line.ends_with("docs/calibration.md"))
-        });
+    pub(crate) fn new(
+        part: &Part,
+        commit: &str,
+        runs: u64,
+        took: Duration,
+        tables: &[Table],
+    ) -> Result<Self> {
         let date = text_of(Command::new("date").args(["-u", "+%F"]))?;
         let mut text = format!("## {}\n\n{}\n\n", part.title, part.about);
         let line = format!(
-            "`cargo xtask calibrate {}`, {runs} runs of each, on {} from commit {}{}, in {} min; {}.",
+            "`cargo xtask calibrate {}`, {runs} runs of each, on {} from commit {commit}, in {} min; {}.",
             part.name,
             date.trim(),
-            commit.trim(),
-            if changed { " with changes" } else { "" },
             took.as_secs().div_ceil(60),
             machine(part.is_real),
         );
@@ -54,6 +53,15 @@ impl Section {
         }
         Ok(Self { name: part.name, text })
     }
+}
+
+/// The commit that the task was started from, and whether files differ from it.
+pub(crate) fn commit(root: &Path) -> String {
+    let git = |words: &[&str]| text_of(Command::new("git").args(words).current_dir(root));
+    let commit = git(&["rev-parse", "--short=10", "HEAD"]).unwrap_or_else(|_| "unknown".into());
+    let is_changed = git(&["status", "--porcelain", "--untracked-files=no"])
+        .is_ok_and(|text| text.lines().any(|line| !line.ends_with("docs/calibration.md")));
+    format!("{}{}", commit.trim(), if is_changed { " with changes" } else { "" })
 }
 
 /// What ran it; a simulated figure is the same everywhere.
@@ -74,7 +82,7 @@ fn begin(name: &str) -> String {
 const END: &str = "<!-- end -->\n";
 
 /// The page with this section instead of its earlier one, in the order of the parts.
-pub(crate) fn with(page: &str, parts: &[Part], section: Section) -> String {
+pub(crate) fn with(page: &str, parts: &[Part], section: &Section) -> String {
     let mut text = INTRODUCTION.to_owned();
     for part in parts {
         let before = page.split_once(&begin(part.name)).and_then(|(_, rest)| rest.split_once(END));
@@ -98,12 +106,12 @@ mod tests {
     #[test]
     fn a_part_that_runs_again_replaces_its_own_section_only() {
         let section = |name: &'static str, text: &str| Section { name, text: format!("{text}\n") };
-        let first = with("", PARTS, section("power", "one"));
-        let both = with(&first, PARTS, section("coverage", "two"));
-        let again = with(&both, PARTS, section("power", "three"));
+        let first = with("", PARTS, &section("power", "one"));
+        let both = with(&first, PARTS, &section("coverage", "two"));
+        let again = with(&both, PARTS, &section("power", "three"));
         assert!(again.starts_with("# Calibration") && again.matches("<!-- part").count() == 2, "{again}");
         let place = |text: &str| again.find(text);
         assert!(place("two\n") < place("three\n") && place("one\n").is_none(), "{again}");
-        assert_eq!(with(&again, PARTS, section("power", "three")), again);
+        assert_eq!(with(&again, PARTS, &section("power", "three")), again);
     }
 }

@@ -136,7 +136,8 @@ pub(crate) fn false_findings(campaign: &Campaign, settings: &Settings, runs: u64
             }
             let record = record_of(campaign, &program, &format!("run {target} --rw read --seed {seed}"))?;
             let found = told(&record);
-            let names: Vec<&&str> = CODES.iter().zip(&found).filter(|(_, told)| **told).map(|(code, _)| code).collect();
+            let names: Vec<&&str> =
+                CODES.iter().zip(&found).filter(|(_, told)| **told).map(|(code, _)| code).collect();
             println!("  {seed} {target}: {names:?}");
             seen.push(found);
         }

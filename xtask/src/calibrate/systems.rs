@@ -26,8 +26,10 @@ pub(crate) const INDEPENDENT: Noise = noise(
     "independent, 10 %",
     &["pace.noise.autoregressive = { sigma = 0.1, rho = 0.0, step_ns = 100_000_000 }"],
 );
-pub(crate) const AR_90: Noise =
-    noise("AR(1) 0.9, 10 %", &["pace.noise.autoregressive = { sigma = 0.1, rho = 0.9, step_ns = 100_000_000 }"]);
+pub(crate) const AR_90: Noise = noise(
+    "AR(1) 0.9, 10 %",
+    &["pace.noise.autoregressive = { sigma = 0.1, rho = 0.9, step_ns = 100_000_000 }"],
+);
 pub(crate) const AR_99: Noise = noise(
     "AR(1) 0.99, 10 %",
     &["pace.noise.autoregressive = { sigma = 0.1, rho = 0.99, step_ns = 100_000_000 }"],
@@ -156,9 +158,7 @@ mod tests {
 
     #[test]
     fn every_system_of_the_trials_is_possible() {
-        let noises = [
-            STEADY, INDEPENDENT, AR_90, AR_99, LEVELS, SINE, FLICKER, SHORT_STALLS, LONG_STALLS,
-        ];
+        let noises = [STEADY, INDEPENDENT, AR_90, AR_99, LEVELS, SINE, FLICKER, SHORT_STALLS, LONG_STALLS];
         for noise in &noises {
             let all = [
                 Luns::memory(noise),

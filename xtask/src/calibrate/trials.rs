@@ -9,8 +9,8 @@ use rdsk_targets::{Permission, Roots};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
 /// What `rdsk run` measures.
