@@ -171,7 +171,8 @@ mod tests {
                 let system = rdsk_disk::parse("mine", &luns.text);
                 let system = system.unwrap_or_else(|error| panic!("{}: {error}\n{}", noise.name, luns.text));
                 let faults = system.params.luns[0].faults.as_ref();
-                let mean = faults.and_then(|faults| faults.pace.as_ref()).map_or(1.0, |pace| pace.mean());
+                let mean =
+                    faults.and_then(|faults| faults.pace.as_ref()).map_or(1.0, rdsk_disk::PaceParams::mean);
                 assert!((mean - noise.mean).abs() < 1e-12, "{}", noise.name);
             }
         }
