@@ -2,7 +2,7 @@
 //! nothing else.
 
 use super::Settings;
-use super::equal::{Pairs, ratios};
+use super::equal::{FIGURES, Pairs, ratios};
 use super::findings::{CODES, count, told};
 use super::table::{Table, percent, share};
 use super::trials::{Campaign, median};
@@ -106,19 +106,11 @@ pub(crate) fn equal_files(campaign: &Campaign, settings: &Settings, runs: u64) -
         let found = ratios(&record_of(campaign, &program, &words)?);
         found.iter().for_each(|ratio| pairs.add(ratio));
     }
-    let head = ["pairs of cells", "interval without 1, %", "called different, %", "wanted", "median ±, %"];
-    let mut table = Table::new("Equal files".into(), head.map(str::to_owned).to_vec());
-    let found = share(pairs.different, pairs.all);
-    table.row(
-        vec![
-            pairs.all.to_string(),
-            percent(share(pairs.apart, pairs.all)),
-            format!("{} ({})", percent(found), pairs.different),
-            "≤ 2".into(),
-            percent(median(&pairs.half_widths)),
-        ],
-        Some(found <= DIFFERENT),
-    );
+    let head = FIGURES.into_iter().chain(["wanted", "median ±, %"]);
+    let mut table = Table::new("Equal files".into(), head.map(str::to_owned).collect());
+    let mut row = pairs.figures().to_vec();
+    row.extend(["≤ 2".to_owned(), percent(median(&pairs.half_widths))]);
+    table.row(row, Some(share(pairs.different, pairs.all) <= DIFFERENT));
     Ok(vec![table])
 }
 

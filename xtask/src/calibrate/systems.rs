@@ -131,6 +131,7 @@ impl Luns {
         for (device, keys) in luns {
             let faults: Vec<String> = keys
                 .lines()
+                .filter(|key| !key.is_empty())
                 .map(|key| if key.starts_with("faults.") { key.to_owned() } else { format!("faults.{key}") })
                 .collect();
             write!(text, "\n[[luns]]\n{device}\n{}\n", faults.join("\n")).expect("a String takes everything");
