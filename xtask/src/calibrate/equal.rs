@@ -1,7 +1,7 @@
 //! A/A trials: two equal LUNs measured in one run, and two of which one is slower, compared as a page compares them: by the ratio of
 //! their rates over the rounds that both had.
 
-use super::systems::{AR_90, AR_99, INDEPENDENT, LEVELS, Luns, Noise};
+use super::systems::{AR_90, AR_99, INDEPENDENT, LEVELS, Luns};
 use super::table::{Table, percent, share};
 use super::trials::{Campaign, Trial, median};
 use anyhow::Result;
