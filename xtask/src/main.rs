@@ -1,10 +1,11 @@
-//! The project's own tasks: test, ci, arch, docs, same-records, bench, campaign. It is the one place that knows how the tests are
+//! The project's own tasks: test, ci, arch, docs, same-records, bench, calibrate, campaign. It is the one place that knows how the tests are
 //! run, and it is never part of the program.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner prints for its user")]
 
 mod arch;
 mod bench;
+mod calibrate;
 mod campaign;
 mod docs;
 mod options;
@@ -31,6 +32,9 @@ usage: cargo xtask COMMAND
   bench [--pairs N] [--seconds N] [--only TEXT]
                               ratios against the installed fio, pair by pair; memory and start time of the program;
                               speed by position against dd and zcav
+  calibrate [PART ...] [--runs N] [--old RDSK] [--dir DIRECTORY]
+                              how often intervals hold the truth and findings are false, in docs/calibration.md; without a part,
+                              all simulated ones; real ones: equal-files, false-real
   campaign [NAME]             a long series of tests with a page of results in docs/campaigns; without a name, the list";
 
 fn main() -> ExitCode {
@@ -46,6 +50,7 @@ fn main() -> ExitCode {
         "docs" => docs::run(&root(), rest).map(|()| ExitCode::SUCCESS),
         "campaign" => campaign::run(&root(), rest),
         "same-records" => same_records::run(&root(), rest).map(|()| ExitCode::SUCCESS),
+        "calibrate" => calibrate::run(&root(), rest),
         "bench" => bench::run(rest).map(|()| ExitCode::SUCCESS),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

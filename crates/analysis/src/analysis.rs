@@ -9,6 +9,7 @@ use crate::stripe::{self, StripeResult};
 use crate::trend::{self, VisitTrend};
 use crate::zones::{self, Zones};
 use rdsk_model::{CellRecord, Experiment, Record, Stall};
+use rdsk_stats::CommonDrift;
 use std::cell::OnceCell;
 use std::ops::Deref;
 
@@ -22,6 +23,8 @@ pub struct Analysis<'a> {
     families: OnceCell<Vec<Family<'a>>>,
     /// Number of cells whose trend is judged.
     judged: OnceCell<usize>,
+    /// The drift that the cells of each list of targets share.
+    common: OnceCell<Vec<(&'a [u32], Option<CommonDrift>)>>,
 }
 
 /// What one cell gives.
@@ -39,7 +42,14 @@ impl<'a> Analysis<'a> {
     /// Of a Record whose cells have their verdicts; nothing is derived yet.
     pub fn of(record: &'a Record) -> Self {
         let derived = record.cells.iter().map(|_| Derived::default()).collect();
-        Self { record, derived, scale: OnceCell::new(), families: OnceCell::new(), judged: OnceCell::new() }
+        Self {
+            record,
+            derived,
+            scale: OnceCell::new(),
+            families: OnceCell::new(),
+            judged: OnceCell::new(),
+            common: OnceCell::new(),
+        }
     }
 
     /// Zones, scatter and latency bands of a cell of `zones`; `None` when no position was visited.
@@ -88,14 +98,31 @@ impl<'a> Analysis<'a> {
         self.derived(cell).stalls.get_or_init(derive)
     }
 
-    /// How the rate of a cell changes within its visits or from one to the next, when it does.
+    /// How the rate of a cell changes within its visits, or with all cells of its targets, when it does.
     pub fn trend(&self, cell: &CellRecord) -> Option<VisitTrend> {
         let judged = || {
             *self.judged.get_or_init(|| {
                 self.record.cells.iter().filter(|cell| trend::is_judged(self.rate_series(cell))).count()
             })
         };
-        *self.derived(cell).trend.get_or_init(|| trend::trend(self.rate_series(cell), judged()))
+        let common = || {
+            let series = self.rate_series(cell).filter(|series| trend::is_judged(Some(series)))?;
+            trend::of_cell(&self.common_drift(cell)?, series, self.record)
+        };
+        let own = || trend::trend(self.rate_series(cell), judged());
+        *self.derived(cell).trend.get_or_init(|| own().or_else(common))
+    }
+
+    fn common_drift(&self, cell: &CellRecord) -> Option<CommonDrift> {
+        let all = self.common.get_or_init(|| {
+            let seen =
+                self.record.cells.iter().filter_map(|cell| {
+                    Some((cell.workload.targets.as_slice(), (cell, self.rate_series(cell)?)))
+                });
+            let of_targets = crate::groups::by_key(seen).into_iter();
+            of_targets.map(|(targets, cells)| (targets, trend::common(self.record, &cells))).collect()
+        });
+        all.iter().find(|(targets, _)| *targets == cell.workload.targets)?.1
     }
 
     fn derived(&self, cell: &CellRecord) -> &Derived {

@@ -178,6 +178,20 @@ pub fn ratio_of(cell: &CellRecord, base: &CellRecord, measure: Measure) -> Resul
     paired(cell, base, measure).map(|(ratio, _)| ratio)
 }
 
+/// The ratios of several pairs of cells, tested against 1 and corrected together for their number; pairs that cannot be compared
+/// are left out.
+pub fn ratios_of(pairs: &[(&CellRecord, &CellRecord)], measure: Measure) -> Vec<Ratio> {
+    let (mut ratios, p_values): (Vec<Ratio>, Vec<f64>) = pairs
+        .iter()
+        .filter_map(|(cell, base)| paired(cell, base, measure).ok())
+        .map(|(ratio, paired)| (ratio, paired.p_value(1.0).unwrap_or(1.0)))
+        .unzip();
+    for (ratio, p_adjusted) in ratios.iter_mut().zip(holm(&p_values)) {
+        ratio.p_adjusted = p_adjusted;
+    }
+    ratios
+}
+
 fn paired(cell: &CellRecord, base: &CellRecord, measure: Measure) -> Result<(Ratio, PairedRatio), TooFew> {
     let ios = |cell: &CellRecord| cell.result.ops.unwrap_or(0);
     let fewest = ios(cell).min(ios(base));

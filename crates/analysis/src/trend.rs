@@ -1,9 +1,10 @@
-//! Whether the rate of a cell changes within its visits, or from one to the next. It decides which cells are judged; how, is
-//! the statistics' part.
+//! Whether the rate of a cell changes within its visits, or with those of all cells of its targets. It decides which cells are
+//! judged; how, is the statistics' part.
 
 use crate::metrics;
-use crate::rate_series::RateSeries;
-use rdsk_stats::has_visits;
+use crate::rate_series::{self, RateSeries, Segment};
+use rdsk_model::{CellRecord, Record};
+use rdsk_stats::{CommonDrift, VisitLevel, common_drift, has_visits};
 pub use rdsk_stats::{Trend, VisitTrend};
 
 /// Probability of a trend in any cell of a Record of which none has one; each cell has an equal part of it.
@@ -18,6 +19,47 @@ pub(crate) fn is_judged(series: Option<&RateSeries>) -> bool {
 /// or short visits.
 pub(crate) fn trend(series: Option<&RateSeries>, judged: usize) -> Option<VisitTrend> {
     rdsk_stats::trend(&rates(series?), FALSE_ALARM / judged.max(1) as f64)
+}
+
+/// Share of the false alarms for the drift that all cells of a Record have in common.
+const COMMON: f64 = 1.0 / 3.0;
+
+/// The drift that all judged cells of these targets share, with when each visit was.
+pub(crate) fn common(record: &Record, cells: &[(&CellRecord, &RateSeries)]) -> Option<CommonDrift> {
+    let has_times = rate_series::has_times(record);
+    let judged = cells.iter().filter(|(_, series)| is_judged(Some(series)));
+    let levels: Vec<Vec<VisitLevel>> = judged.map(|(_, series)| levels(series, has_times)).collect();
+    common_drift(&levels, FALSE_ALARM * COMMON)
+}
+
+/// The same as the trend of one of the cells: its own rates at the first and the last visit of all.
+pub(crate) fn of_cell(common: &CommonDrift, series: &RateSeries, record: &Record) -> Option<VisitTrend> {
+    let levels = levels(series, rate_series::has_times(record));
+    let count = levels.len() as f64;
+    let middle = levels.iter().map(|(at, ..)| at).sum::<f64>() / count;
+    let level = levels.iter().map(|(_, level, _)| level.ln()).sum::<f64>() / count;
+    let slope = common.change / (common.to - common.from);
+    let at = |time: f64| (level + slope * (time - middle)).exp();
+    let (early, late) = (at(common.from), at(common.to));
+    let visits = levels.len();
+    (visits > 0).then_some(VisitTrend {
+        shape: Trend::OverVisits,
+        early,
+        late,
+        p_value: common.p_value,
+        visits,
+    })
+}
+
+/// The middle of each visit with any progress, its rate, and how long it was.
+fn levels(series: &RateSeries, has_times: bool) -> Vec<VisitLevel> {
+    let level = |segment: &Segment| {
+        let lasts = metrics::seconds(series.width_ns) * segment.bytes.len() as f64;
+        let begin_ns = if has_times { segment.start_ns } else { segment.before_ns };
+        let bytes: u64 = segment.bytes.iter().sum();
+        (bytes > 0).then(|| (metrics::seconds(begin_ns) + lasts / 2.0, bytes as f64 / lasts, lasts))
+    };
+    series.segments.iter().filter_map(level).collect()
 }
 
 fn rates(series: &RateSeries) -> Vec<Vec<f64>> {

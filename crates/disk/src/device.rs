@@ -28,11 +28,16 @@ enum Model {
 impl Device {
     /// Builds the device of a LUN; `seed` decides what is random in real devices (the angle of the platter at time 0).
     pub fn of_lun(params: &LunParams, seed: u64) -> Device {
+        Device::of_lun_in(params, seed, seed)
+    }
+
+    /// The same with a seed of its own for the faults, so that several LUNs can share their noise.
+    pub(crate) fn of_lun_in(params: &LunParams, seed: u64, faults_seed: u64) -> Device {
         let device = Device::new(&params.device, seed);
         match &params.faults {
             Some(faults) => Device {
                 capacity_bytes: device.capacity_bytes,
-                model: Model::Faulty(Box::new(Faulty::new(device, faults))),
+                model: Model::Faulty(Box::new(Faulty::new(device, faults, faults_seed))),
                 last_arrival_ns: 0,
             },
             None => device,

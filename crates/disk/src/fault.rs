@@ -1,20 +1,25 @@
-//! Faults of a device: bad ranges, stalls, a silent slow-down. The device itself is unchanged: it has its own time, which stops
-//! during a stall and runs slower after a slow-down.
+//! Faults of a device: bad ranges, stalls, a silent slow-down, a pace that varies, late requests. The device itself is unchanged:
+//! it has its own time, which stops during a stall and runs slower after a slow-down.
 
 use crate::device::Device;
-use crate::params::FaultParams;
+use crate::pace::Pace;
+use crate::params::{FaultParams, LateParams};
 use crate::request::{Completion, Fault, Op, Request};
+use rdsk_stats::rng::SplitMix64;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Faulty {
     inner: Device,
     params: FaultParams,
+    pace: Option<Pace>,
+    rng: SplitMix64,
 }
 
 impl Faulty {
-    /// Adds faults with checked parameters to a device.
-    pub(crate) fn new(inner: Device, params: &FaultParams) -> Faulty {
-        Faulty { inner, params: params.clone() }
+    /// Adds faults with checked parameters to a device; the seed decides what is random in them.
+    pub(crate) fn new(inner: Device, params: &FaultParams, seed: u64) -> Faulty {
+        let pace = params.pace.as_ref().map(|pace| Pace::new(pace, seed));
+        Faulty { inner, params: params.clone(), pace, rng: SplitMix64::new(seed ^ 0x6c61_7465) }
     }
 
     pub(crate) fn inner(&self) -> &Device {
@@ -23,9 +28,12 @@ impl Faulty {
 
     /// Takes a request at `now_ns`. A bad range fails after the time that the request takes anyway.
     pub(crate) fn submit(&mut self, now_ns: u64, request: Request) -> Completion {
-        let done = self.inner.submit(self.inner_ns(now_ns), request);
+        let own_ns = self.inner_ns(now_ns);
+        let done = self.inner.submit(own_ns, request);
+        let is_late = |late: &LateParams| self.rng.uniform() < late.share;
+        let late_ns = self.params.late.filter(is_late).map_or(0, |late| late.by_ns);
         let start_ns = self.outer_ns(done.start_ns).max(now_ns);
-        let end_ns = self.outer_ns(done.end_ns).max(start_ns);
+        let end_ns = self.outer_ns(done.end_ns.saturating_add(late_ns)).max(start_ns);
         let bad = self.params.errors.iter().find(|range| {
             let end = range.offset_bytes.saturating_add(range.bytes);
             request.op != Op::Flush && request.offset_bytes < end && range.offset_bytes < request.end_bytes()
@@ -38,7 +46,7 @@ impl Faulty {
     }
 
     /// The device's own time at `ns`.
-    fn inner_ns(&self, ns: u64) -> u64 {
+    fn inner_ns(&mut self, ns: u64) -> u64 {
         let stalled = match &self.params.stall {
             Some(stall) => {
                 let active_ns = stall.every_ns - stall.lasts_ns;
@@ -46,21 +54,29 @@ impl Faulty {
             }
             None => ns,
         };
+        let paced = match &mut self.pace {
+            Some(pace) => scaled(pace.own_ns(stalled as f64)),
+            None => stalled,
+        };
         match &self.params.slow_down {
-            Some(slow) if stalled > slow.after_ns => {
-                slow.after_ns + scaled((stalled - slow.after_ns) as f64 / slow.factor)
+            Some(slow) if paced > slow.after_ns => {
+                slow.after_ns + scaled((paced - slow.after_ns) as f64 / slow.factor)
             }
-            _ => stalled,
+            _ => paced,
         }
     }
 
     /// The time at which the device's own time reaches `inner_ns`.
-    fn outer_ns(&self, inner_ns: u64) -> u64 {
-        let stalled = match &self.params.slow_down {
+    fn outer_ns(&mut self, inner_ns: u64) -> u64 {
+        let paced = match &self.params.slow_down {
             Some(slow) if inner_ns > slow.after_ns => {
                 slow.after_ns.saturating_add(scaled((inner_ns - slow.after_ns) as f64 * slow.factor))
             }
             _ => inner_ns,
+        };
+        let stalled = match &mut self.pace {
+            Some(pace) => scaled(pace.at_ns(paced as f64)),
+            None => paced,
         };
         match &self.params.stall {
             Some(stall) => {
@@ -100,7 +116,7 @@ mod tests {
     }
 
     fn latencies(faults: &FaultParams, until_ns: u64) -> Vec<(u64, u64)> {
-        let mut faulty = Faulty::new(ram(), faults);
+        let mut faulty = Faulty::new(ram(), faults, 1);
         let mut now_ns = 0;
         let mut seen = Vec::new();
         while now_ns < until_ns {
@@ -132,7 +148,7 @@ mod tests {
     #[test]
     fn a_bad_range_fails_what_touches_it() {
         let errors = vec![ErrorRange { offset_bytes: 8192, bytes: 512 }];
-        let mut faulty = Faulty::new(ram(), &FaultParams { errors, ..FaultParams::default() });
+        let mut faulty = Faulty::new(ram(), &FaultParams { errors, ..FaultParams::default() }, 1);
         assert_eq!(faulty.submit(0, Request::read(0, 8192)).outcome, Ok(()));
         let failed = faulty.submit(0, Request::read(4096, 8192));
         assert_eq!(failed.outcome, Err(Fault::Media { offset_bytes: 8192 }));

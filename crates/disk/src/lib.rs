@@ -13,6 +13,7 @@ mod gather;
 mod host;
 mod lab;
 mod mechanics;
+mod pace;
 mod params;
 mod path;
 mod provenance;
@@ -32,8 +33,9 @@ pub use host::{Call, CallId, Done, Host, Operation, Route, Stability};
 pub use lab::{Lab, LunId, Sample, SharedLab, device_name};
 pub use params::{
     ArrayParams, BesidesParams, CloseAction, ControllerParams, CostParams, DestageOrder, DeviceParams,
-    DiskParams, ErrorRange, FaultParams, Hold, HostParams, LunParams, Partial, RaidLevel, RamParams,
-    SlowDown, SsdParams, StallParams, SystemParams, WriteCacheParams, ZoneParams,
+    DiskParams, DriftParams, ErrorRange, FaultParams, Hold, HostParams, LateParams, LunParams, NoiseParams,
+    PaceParams, Partial, RaidLevel, RamParams, SlowDown, SsdParams, StallParams, SystemParams,
+    WriteCacheParams, ZoneParams,
 };
 pub use path::Paths;
 pub use provenance::{Figure, Mark, Tally, complete_text, figures};

@@ -3,7 +3,7 @@
 
 use crate::device::Device;
 use crate::disk::whole_ns;
-use crate::params::{ControllerParams, Hold, SystemParams};
+use crate::params::{ControllerParams, Hold, LunParams, SystemParams};
 use crate::request::{Completion, Op, Request};
 
 /// A host's LUNs and the controllers that they are attached to.
@@ -29,16 +29,18 @@ impl Paths {
     /// The paths of a system with checked parameters.
     pub fn new(system: &SystemParams, seed: u64) -> Paths {
         let controllers = system.controllers.iter();
-        let luns = system.luns.iter().zip(seed..);
+        let luns = system.luns.iter().zip(0..);
+        let device = |params: &LunParams, number: u64| {
+            let pace = params.faults.as_ref().and_then(|faults| faults.pace.as_ref());
+            let noise_of = pace.and_then(|pace| pace.same_as).unwrap_or(number);
+            Device::of_lun_in(params, seed.wrapping_add(number), seed.wrapping_add(noise_of))
+        };
         Paths {
             controllers: controllers
                 .map(|params| Controller { params: params.clone(), free_ns: 0.0 })
                 .collect(),
             luns: luns
-                .map(|(params, seed)| Lun {
-                    controller: params.controller,
-                    device: Device::of_lun(params, seed),
-                })
+                .map(|(params, number)| Lun { controller: params.controller, device: device(params, number) })
                 .collect(),
         }
     }

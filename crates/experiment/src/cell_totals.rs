@@ -246,7 +246,7 @@ impl CellTotals {
         // Windows tell the scatter within a visit, rounds what changes between them: the wider interval counts.
         let of_windows =
             if extent == Extent::Timed { rdsk_stats::batch_interval(&self.samples) } else { None };
-        let half_width = [of_windows, rdsk_stats::mean_interval(&self.round_rates())]
+        let half_width = [of_windows, rdsk_stats::rounds_interval(&self.round_rates())]
             .into_iter()
             .flatten()
             // The windows leave out the end of a visit that does not fill one. If an I/O takes as long as a visit, everything

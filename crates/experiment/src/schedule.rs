@@ -79,7 +79,14 @@ impl Runner<'_> {
         if self.plan.runtime_ns.is_some() || !self.running(group).any(is_pass) || group.iter().any(is_cut) {
             return true;
         }
-        let takes_ns: u64 = group.iter().map(|&index| state.turns_ns[index]).sum();
+        // As long as the turns of all cells fit, none is skipped: it would come later, among others of its own.
+        let turns_ns = |turns: &[usize]| turns.iter().map(|&index| state.turns_ns[index]).sum::<u64>();
+        let later_rounds = u64::from(self.plan.rounds.saturating_sub(round + 1));
+        let round_ns: u64 = state.turns_ns.iter().sum();
+        if turns_ns(turns_left).saturating_add(round_ns.saturating_mul(later_rounds)) <= self.left_ns(state) {
+            return true;
+        }
+        let takes_ns = turns_ns(group);
         let weight: f64 = self.running(group).map(|cell| cell.weight).sum();
         takes_ns <= share(self.left_ns(state), weight, self.weight_left(round, turns_left))
     }

@@ -348,3 +348,19 @@ fn streams_that_never_ran_at_once_do_not_take_the_time_of_the_others() {
     assert_eq!(result(0).visits.len(), 6);
     assert!(result(1).visits.len() > 6, "{} visits", result(1).visits.len());
 }
+
+#[test]
+fn passes_that_fit_into_the_budget_have_all_rounds() {
+    // A pass takes 2 s and is more than its share of a round; the small cells beside it leave the time.
+    let mut cells: Vec<Cell> = (0..4).map(|n| cell(4096 << n, Extent::Timed)).collect();
+    let bytes = 200_000_000;
+    let mut pass = cell(1 << 20, Extent::Passes { bytes });
+    pass.workload.op = Op::Write;
+    pass.weight = 0.3;
+    cells.push(pass);
+    let plan = Plan { precision: 1e-9, rounds: 6, ..plan(cells, 40 * SECOND) };
+    let seen = run(&plan, 2e8, |_, _| ());
+    let rounds: Vec<u32> = seen.outcome.cells[4].result.visits.iter().map(|visit| visit.round).collect();
+    assert!(rounds.starts_with(&[0, 1, 2, 3, 4, 5]), "{rounds:?}");
+    assert!(seen.elapsed_ns <= 41 * SECOND, "{} ns", seen.elapsed_ns);
+}

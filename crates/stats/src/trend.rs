@@ -1,12 +1,11 @@
-//! Whether a rate changes within its visits, in all of them alike, or steadily from visit to visit. A visit is one sample:
-//! what it shows within itself may be a moment's chance, and only its return in the others is news. It explains nothing.
+//! Whether a rate changes within its visits, in all of them alike. A visit is one sample: what it shows within itself may be a
+//! moment's chance, and only its return in the others is news. It explains nothing.
 
 use crate::order::{mean, stddev};
 use crate::pass_change::two_sided;
 
-/// Fewest visits that can show a change within each, and one from visit to visit.
+/// Fewest visits that can show a change within each.
 const MIN_VISITS: usize = 4;
-const MIN_IN_ORDER: usize = 6;
 /// Fewest samples of a visit that is judged.
 const MIN_SAMPLES: usize = 12;
 /// A drift of less than this share from the first third to the last, or a start that is lower by less than that, is not
@@ -15,7 +14,7 @@ const MIN_DRIFT: f64 = 0.1;
 const MIN_START: f64 = 0.2;
 /// What follows a low start is steady when it changes by at most this share of the start's distance.
 const STEADY: f64 = 0.5;
-/// Tests of one series: a low start, a drift within the visits, one from visit to visit.
+/// Tests of one series: a low start, and a drift within the visits; the third is the drift that all series share.
 const TESTS: f64 = 3.0;
 
 /// How a series of visits changes. Rates are means over the visits, in the unit of the samples.
@@ -40,7 +39,8 @@ pub enum Trend {
     LowStart,
     /// The last third of each visit differs from its first third.
     WithinVisits,
-    /// The visits rise or fall, each in its turn; early and late are the ends of the line through them.
+    /// The visits rise or fall with those of all other series, as [`crate::common_drift`] sees it; early and late are the ends of
+    /// the line through them.
     OverVisits,
 }
 
@@ -51,14 +51,14 @@ pub fn has_visits(visits: &[Vec<f64>]) -> bool {
 
 /// The change of a series of visits with samples above 0, in the order of time: of at least 10 %, a low start of at least
 /// 20 %, and more marked than chance gives in `false_alarm` of all series. Student's t over the visits' own log ratios
-/// decides, or over their distances from a line.
+/// decides.
 pub fn trend(visits: &[Vec<f64>], false_alarm: f64) -> Option<VisitTrend> {
     if !has_visits(visits) {
         return None;
     }
     let long: Vec<&Vec<f64>> = visits.iter().filter(|visit| visit.len() >= MIN_SAMPLES).collect();
     let sure = |found: &VisitTrend| found.p_value <= false_alarm;
-    low_start(&long).filter(sure).or_else(|| within(&long).filter(sure)).or_else(|| over(&long).filter(sure))
+    low_start(&long).filter(sure).or_else(|| within(&long).filter(sure))
 }
 
 fn low_start(visits: &[&Vec<f64>]) -> Option<VisitTrend> {
@@ -107,32 +107,6 @@ fn compared(
     agrees.then_some(VisitTrend { shape, early, late, p_value, visits: ratios.len() })
 }
 
-/// A line through the visits' means.
-fn over(visits: &[&Vec<f64>]) -> Option<VisitTrend> {
-    let levels: Vec<f64> =
-        visits.iter().filter_map(|visit| mean(visit).filter(|level| *level > 0.0).map(f64::ln)).collect();
-    let count = levels.len() as f64;
-    if levels.len() < MIN_IN_ORDER {
-        return None;
-    }
-    let middle = mean(&levels)?;
-    let place = |at: usize| at as f64 - (count - 1.0) / 2.0;
-    let along: f64 = levels.iter().enumerate().map(|(at, level)| place(at) * level).sum();
-    let squares: f64 = (0..levels.len()).map(|at| place(at).powi(2)).sum();
-    let slope = along / squares;
-    let left: f64 =
-        levels.iter().enumerate().map(|(at, level)| (level - middle - slope * place(at)).powi(2)).sum();
-    let change = slope * (count - 1.0);
-    if change.abs() < -(1.0 - MIN_DRIFT).ln() {
-        return None;
-    }
-    let error = (left / (count - 2.0) / squares).sqrt();
-    let p_value = (two_sided(slope / error.max(f64::MIN_POSITIVE), count - 2.0) * TESTS).min(1.0);
-    let end = |side: f64| (middle + side * change / 2.0).exp();
-    let (early, late) = (end(-1.0), end(1.0));
-    Some(VisitTrend { shape: Trend::OverVisits, early, late, p_value, visits: levels.len() })
-}
-
 fn log_ratio(early: &[f64], late: &[f64]) -> Option<f64> {
     let (early, late) = (mean(early)?, mean(late)?);
     (early > 0.0 && late > 0.0).then(|| (late / early).ln())
@@ -164,7 +138,7 @@ mod tests {
         (0..200).filter(is_seen).count()
     }
 
-    const ANY: [Trend; 3] = [Trend::LowStart, Trend::WithinVisits, Trend::OverVisits];
+    const ANY: [Trend; 2] = [Trend::LowStart, Trend::WithinVisits];
     const TOTAL: usize = VISITS * EVERY;
 
     #[test]
@@ -192,13 +166,10 @@ mod tests {
         let part = |at: usize| (at % EVERY) as f64 / LENGTH as f64;
         for rho in [0.0, 0.5] {
             let within = seen(&[Trend::WithinVisits], |noise| shaped(noise, rho, &|at| 1.0 - 0.2 * part(at)));
-            let over = seen(&[Trend::OverVisits], |noise| {
-                shaped(noise, rho, &|at| 1.0 - 0.2 * at as f64 / TOTAL as f64)
-            });
             let low = seen(&[Trend::LowStart], |noise| {
                 shaped(noise, rho, &|at| if part(at) < 0.25 { 0.6 } else { 1.0 })
             });
-            assert!(within >= 180 && over >= 180 && low >= 180, "{rho}: {within} {over} {low}");
+            assert!(within >= 180 && low >= 180, "{rho}: {within} {low}");
         }
     }
 

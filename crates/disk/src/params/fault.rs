@@ -1,6 +1,6 @@
 //! The parameters of a device's faults. It simulates nothing.
 
-use super::{Checker, Wrong};
+use super::{Checker, LateParams, PaceParams, Wrong};
 use serde::{Deserialize, Serialize};
 
 /// Bytes that cannot be read or written.
@@ -43,6 +43,10 @@ pub struct FaultParams {
     pub stall: Option<StallParams>,
     /// A slow-down.
     pub slow_down: Option<SlowDown>,
+    /// A pace that varies.
+    pub pace: Option<PaceParams>,
+    /// Requests that take longer.
+    pub late: Option<LateParams>,
 }
 
 impl FaultParams {
@@ -63,6 +67,9 @@ impl FaultParams {
                 c.rate("factor", slow.factor, (1.0, 1e6))
             })?;
         }
-        Ok(())
+        if let Some(pace) = &self.pace {
+            c.within("pace", |c| pace.check(c))?;
+        }
+        self.late.map_or(Ok(()), |late| c.within("late", |c| late.check(c)))
     }
 }

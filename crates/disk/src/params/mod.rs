@@ -4,6 +4,7 @@ mod check;
 mod device;
 mod fault;
 mod host;
+mod pace;
 
 pub(crate) use check::{Checker, MAX_BYTES, MAX_PLACES, MAX_REQUEST_BYTES, Wrong};
 pub use device::{
@@ -12,6 +13,7 @@ pub use device::{
 };
 pub use fault::{ErrorRange, FaultParams, SlowDown, StallParams};
 pub use host::{CloseAction, CostParams, HostParams, Partial};
+pub use pace::{DriftParams, LateParams, NoiseParams, PaceParams};
 use serde::{Deserialize, Serialize};
 
 /// Most devices that are simulated at once, members of arrays included.

@@ -182,6 +182,18 @@ mod tests {
         assert!(finding.text.contains("came in 2 stretches, the longest from 4."), "{}", finding.text);
     }
 
+    #[test]
+    fn passes_and_positions_of_their_own_speed_are_no_bands() {
+        let mut rng = SplitMix64::new(6);
+        let passes = made(40, 6, |_, pass, _| noisy(&mut rng, 10e6 + if pass < 4 { 0.0 } else { 3e6 }));
+        silent(RULE, &passes.0);
+        let positions = made(60, 6, |place, _, _| noisy(&mut rng, if place % 7 < 2 { 9e6 } else { 12e6 }));
+        silent(RULE, &positions.0);
+        // One pass cannot tell positions from chance.
+        let one = made(600, 1, |place, _, _| noisy(&mut rng, if place % 7 < 2 { 9e6 } else { 12e6 }));
+        fires(RULE, &one.0);
+    }
+
     fn noisy(rng: &mut SplitMix64, ns: f64) -> u64 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and small")]
         let ns = (ns * (1.0 + 0.02 * rng.normal()).max(0.2)) as u64;

@@ -1,4 +1,4 @@
-//! `drift`: the rate of a cell changes within all of its visits alike, or steadily from visit to visit; a sudden fall is left
+//! `drift`: the rate of a cell changes within all of its visits alike, or steadily over the run; a sudden fall is left
 //! to `slows-down` and `write-cache-full`. `slow-start`: the first part of every visit was slower than its steady rest.
 
 use super::common::{cells, cite};
@@ -12,8 +12,8 @@ pub(super) const DRIFT: Rule = Rule::new("drift", Severity::Uncertain, Needs::Ow
         matches!(shape(analysis, cell), Some(Trend::WithinVisits | Trend::OverVisits))
             && analysis.level_shifts(cell).is_empty()
     });
-    let text = "The rate rises or falls by at least 10 %, either within every visit of the cell or steadily from its first visit \
-                to its last. Heat, a cache that fills, other I/O on the device or another part of the disk can cause this.";
+    let text = "The rate rises or falls by at least 10 %, either within every visit of the cell or steadily over the run, with \
+                all cells of the target. Heat, a cache that fills, other I/O on the device or another part of the disk can cause this.";
     let advice = "run longer with --budget and look at the rate over time; quote the rate of the last part";
     DRIFT.about_any(&cells, "the rate changed over time", text, |cell| parts(analysis, cell), advice)
 });
@@ -35,7 +35,7 @@ fn parts(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
     let Some(found) = analysis.trend(cell) else { return cite(cell, "windows", "steady") };
     let (early, late) = match found.shape {
         Trend::WithinVisits => ("first third of each visit", "last third"),
-        Trend::OverVisits => ("first visit", "last visit"),
+        Trend::OverVisits => ("start of the run", "its end"),
         Trend::LowStart => ("first quarter of each visit", "the rest"),
     };
     let rates = format!(

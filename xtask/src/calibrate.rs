@@ -1,0 +1,173 @@
+//! `cargo xtask calibrate`: whether what rdsk says at 95 % is right 95 times in 100. Trials with a known truth, on simulated
+//! noise and on files and loop devices of its own, are counted and written to docs/calibration.md, part by part. It judges by
+//! the figures that are wanted, and changes nothing but that page.
+
+mod coverage;
+mod equal;
+mod findings;
+mod page;
+mod precision;
+mod real;
+mod systems;
+mod table;
+#[cfg(test)]
+mod tests;
+mod trials;
+
+use crate::options::{self, Options};
+use crate::step;
+use anyhow::{Context as _, Result, bail, ensure};
+use page::Section;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+use table::Table;
+use trials::Campaign;
+
+/// What the command line asks.
+pub(crate) struct Settings {
+    /// Runs of each trial; the part's own number if it is not said.
+    runs: Option<u64>,
+    /// The program of another commit, for `precision`.
+    old: Option<PathBuf>,
+    /// Where the real files are made.
+    directory: PathBuf,
+    root: PathBuf,
+}
+
+/// A part of the campaign.
+struct Part {
+    name: &'static str,
+    title: &'static str,
+    /// What is done, in whole sentences.
+    about: &'static str,
+    /// Runs of each trial.
+    runs: u64,
+    /// Whether it needs a real disk, and hours.
+    is_real: bool,
+    measure: fn(&Campaign, &Settings, u64) -> Result<Vec<Table>>,
+}
+
+const PARTS: &[Part] = &[
+    Part {
+        name: "coverage",
+        title: "Intervals that hold the truth",
+        about: "`rdsk run` at its default budget of 60 s on a simulated device whose true mean rate is known, with every \
+                experiment that it measures by itself. A stalling device may instead be said to stall: *or said* adds the runs whose \
+                interval missed the truth and whose page had the finding `stalls`.",
+        runs: 200,
+        is_real: false,
+        measure: |campaign, _, runs| coverage::tables(campaign, runs),
+    },
+    Part {
+        name: "equal",
+        title: "Equal and unequal LUNs",
+        about: "`rdsk run --only headline --rw read` on two simulated LUNs for 60 s. With common noise both slow down at the same \
+                moment, as two LUNs of one array do; with separate noise each has its own.",
+        runs: 134,
+        is_real: false,
+        measure: |campaign, _, runs| equal::tables(campaign, runs),
+    },
+    Part {
+        name: "false",
+        title: "False findings on simulated systems",
+        about: "`rdsk run` and `rdsk zones` with their defaults, each run with another seed. The systems differ in noise only, \
+                which is stationary, so there is nothing to find; the built-in ones have no noise at all.",
+        runs: 200,
+        is_real: false,
+        measure: |campaign, _, runs| findings::false_ones(campaign, runs),
+    },
+    Part {
+        name: "power",
+        title: "True findings on simulated systems",
+        about: "The same commands on systems with something to find.",
+        runs: 200,
+        is_real: false,
+        measure: |campaign, _, runs| findings::power(campaign, runs),
+    },
+    Part {
+        name: "precision",
+        title: "Time and precision",
+        about: "`rdsk run` with its defaults on built-in systems: whether it ends within its budget of 60 s of virtual time, and \
+                how wide the intervals of the headline are beside those of an earlier program (`--old`).",
+        runs: 20,
+        is_real: false,
+        measure: precision::tables,
+    },
+    Part {
+        name: "equal-files",
+        title: "Equal files on a real disk",
+        about: "Two files of 256 MiB of random data, made by the campaign, compared in one run of the headline's reads \
+                (`--budget 20s`).",
+        runs: 100,
+        is_real: true,
+        measure: real::equal_files,
+    },
+    Part {
+        name: "false-real",
+        title: "False findings on a real disk",
+        about: "`rdsk run --rw read` with its defaults on a file of 256 MiB and on a loop device over another one (direct-io \
+                on), in turn. What the machine's disk does meanwhile is not known, so some of these findings may be true.",
+        runs: 30,
+        is_real: true,
+        measure: real::false_findings,
+    },
+];
+
+/// Runs the parts that the arguments name, all simulated ones without a name, and writes them into the page. Arguments:
+/// names of parts; `--runs N` of each trial; `--old RDSK` for `precision`; `--dir DIRECTORY` for the files of real parts.
+///
+/// # Errors
+/// For an unknown part or option, and when something cannot be measured.
+pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
+    let (names, options) = options::parse(arguments, &["--runs", "--old", "--dir"])?;
+    let parts = chosen(&names)?;
+    let settings = settings(root, &options)?;
+    let campaign = Campaign::new(step::interruption()?)?;
+    let path = root.join("docs/calibration.md");
+    let commit = page::commit(root);
+    let mut missed = 0;
+    for part in parts {
+        let runs = settings.runs.unwrap_or(part.runs);
+        println!("── {}: {}, {runs} runs", part.name, part.title);
+        let began = Instant::now();
+        let tables = (part.measure)(&campaign, &settings, runs).with_context(|| part.name.to_owned())?;
+        if campaign.is_interrupted() {
+            println!("interrupted; {} was not written", part.name);
+            return Ok(ExitCode::FAILURE);
+        }
+        missed += tables.iter().map(Table::missed).sum::<usize>();
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let section = Section::new(part, &commit, runs, began.elapsed(), &tables)?;
+        crate::write(&path, &page::with(&text, PARTS, &section))?;
+        println!("written to {}", path.display());
+    }
+    println!("{missed} of the wanted figures are missed");
+    Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn chosen(names: &[String]) -> Result<Vec<&'static Part>> {
+    if names.is_empty() {
+        return Ok(PARTS.iter().filter(|part| !part.is_real).collect());
+    }
+    let of = |name: &String| {
+        let part = PARTS.iter().find(|part| part.name == name);
+        part.with_context(|| {
+            let all: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
+            format!("there is no part \"{name}\"; there are {}", all.join(", "))
+        })
+    };
+    names.iter().map(of).collect()
+}
+
+fn settings(root: &Path, options: &Options) -> Result<Settings> {
+    let runs = match options.get("--runs").map(|text| text.parse()) {
+        None => None,
+        Some(Ok(runs @ 1..)) => Some(runs),
+        Some(_) => bail!("--runs takes a number of at least 1"),
+    };
+    let old = options.get("--old").map(PathBuf::from);
+    ensure!(old.as_ref().is_none_or(|old| old.exists()), "--old names no file");
+    let directory = options.get("--dir").map_or_else(|| root.join("target"), PathBuf::from);
+    Ok(Settings { runs, old, directory, root: root.to_owned() })
+}

@@ -1,0 +1,75 @@
+//! Whether `rdsk run` ends within its budget, and whether its intervals are as narrow as those of an earlier program. Both
+//! programs run in turn on the same built-in systems, whose steady rates they know.
+
+use super::Settings;
+use super::coverage::HEADLINE;
+use super::real::record_of;
+use super::table::{Table, percent};
+use super::trials::{Campaign, median};
+use crate::programs;
+use anyhow::{Context as _, Result};
+use rdsk_model::Record;
+use std::path::Path;
+
+/// Steady systems: an idle disk, flash, memory.
+const SYSTEMS: &[&str] = &["linux-10k", "wd2500", "ssd-slc", "tms-ramsan"];
+/// The default budget, and how much longer a run may take: I/O in flight is waited for.
+const BUDGET_NS: u64 = 60_000_000_000;
+const OVERRUN: f64 = 1.02;
+/// How much wider than those of the earlier program the intervals may be. No interval is judged that is narrower than the
+/// precision that a run aims at by default.
+const WIDER: f64 = 1.5;
+const PRECISION: f64 = 0.02;
+
+/// The table of all systems.
+pub(crate) fn tables(campaign: &Campaign, settings: &Settings, runs: u64) -> Result<Vec<Table>> {
+    let head = ["system", "runs", "longest, s", "median ±, %", "±, % of the earlier program", "longest, s"];
+    let mut table = Table::new("Default runs".into(), head.map(str::to_owned).to_vec());
+    let this = programs::executable(&settings.root, &["--release", "--package", "rdsk", "--bin", "rdsk"])?;
+    for system in SYSTEMS {
+        let (mut new, mut old) = (Seen::default(), Seen::default());
+        for seed in 0..runs {
+            if campaign.is_interrupted() {
+                return Ok(vec![table]);
+            }
+            let words = format!("run sim:{system} --seed {seed}");
+            new.add(&record_of(campaign, &this, &words)?)?;
+            if let Some(program) = &settings.old {
+                old.add(&record_of(campaign, program as &Path, &words)?)?;
+            }
+        }
+        let (width, before) = (median(&new.half_widths), median(&old.half_widths));
+        let is_narrow = settings.old.is_none() || width <= (WIDER * before).max(PRECISION);
+        let is_quick = new.longest_ns as f64 <= OVERRUN * BUDGET_NS as f64;
+        let seconds = |ns: u64| format!("{:.1}", ns as f64 / 1e9);
+        table.row(
+            vec![
+                format!("`sim:{system}`"),
+                runs.to_string(),
+                seconds(new.longest_ns),
+                percent(width),
+                if settings.old.is_some() { percent(before) } else { "–".into() },
+                if settings.old.is_some() { seconds(old.longest_ns) } else { "–".into() },
+            ],
+            Some(is_narrow && is_quick),
+        );
+        println!("  {:?}", table.last());
+    }
+    Ok(vec![table])
+}
+
+/// What the runs of one program gave.
+#[derive(Default)]
+struct Seen {
+    half_widths: Vec<f64>,
+    longest_ns: u64,
+}
+
+impl Seen {
+    fn add(&mut self, record: &Record) -> Result<()> {
+        self.longest_ns = self.longest_ns.max(record.simulated_ns.context("no simulated time")?);
+        let cells = record.cells.iter().filter(|cell| HEADLINE.iter().any(|(id, _)| *id == cell.id));
+        self.half_widths.extend(cells.filter_map(|cell| cell.result.bytes_per_s?.half_width()));
+        Ok(())
+    }
+}

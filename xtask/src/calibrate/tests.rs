@@ -1,0 +1,68 @@
+//! The short form of the campaign: few runs on simulated time, with seeds, so that the outcome is the same everywhere. Its
+//! bounds leave room for few runs; those of the campaign are what is wanted.
+
+use super::coverage::{self, pooled};
+use super::equal;
+use super::findings::{self, CODES, count, told};
+use super::systems::{AR_90, INDEPENDENT, LEVELS, Luns, Noise, SHORT_STALLS, STEADY};
+use super::trials::{Campaign, Trial};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+fn campaign() -> Campaign {
+    Campaign::new(Arc::new(AtomicBool::new(false))).unwrap()
+}
+
+/// Ten intervals of each run.
+fn covered(noise: &Noise, runs: u64) -> f64 {
+    pooled(coverage::trial(&campaign(), noise, runs).unwrap().values()).share()
+}
+
+#[test]
+fn intervals_of_a_noisy_device_hold_its_true_rate() {
+    for (noise, least) in [(INDEPENDENT, 0.9), (AR_90, 0.9), (LEVELS, 0.85)] {
+        let share = covered(&noise, 4);
+        assert!(share >= least, "{}: {share}", noise.name);
+    }
+}
+
+#[test]
+fn an_interval_that_misses_the_truth_of_a_stalling_device_is_beside_a_finding() {
+    let all = coverage::trial(&campaign(), &SHORT_STALLS, 4).unwrap();
+    let sum = pooled(all.values());
+    assert!(sum.held_or_told() >= 0.95, "{sum:?}");
+}
+
+#[test]
+fn equal_luns_are_not_called_different_and_unequal_ones_are() {
+    let campaign = campaign();
+    let pairs = |noise: &Noise, is_common: bool, factor: f64| {
+        equal::trial(&campaign, &Luns::pair(noise, is_common, factor), 10).unwrap()
+    };
+    for (noise, is_common) in [(AR_90, true), (AR_90, false), (LEVELS, true)] {
+        let equal = pairs(&noise, is_common, 1.0);
+        assert!(equal.all == 30 && equal.different <= 2, "{}: {equal:?}", noise.name);
+    }
+    let slower = pairs(&INDEPENDENT, true, 1.1);
+    assert!(slower.different >= 25, "{slower:?}");
+}
+
+#[test]
+fn steady_and_noisy_devices_have_no_findings_about_time_and_position() {
+    let campaign = campaign();
+    for noise in [STEADY, INDEPENDENT, AR_90] {
+        let target = campaign.system("stationary", &Luns::memory(&noise)).unwrap();
+        let all = Trial::run(&target).each(0..3, &campaign.interrupted, told).unwrap();
+        let counts = count(&all);
+        assert!(counts.iter().all(|&found| found == 0), "{}: {counts:?} of {CODES:?}", noise.name);
+    }
+}
+
+#[test]
+fn what_is_there_is_found() {
+    let campaign = campaign();
+    for one in findings::true_ones() {
+        let found = one.found(&campaign, 2).unwrap();
+        assert!(found.iter().any(|found| *found), "{} by {}: {found:?}", one.what, one.command);
+    }
+}
