@@ -18,6 +18,10 @@ use std::collections::BTreeMap;
 pub const MIN_IOS: u64 = 4;
 /// The chance of an error among all comparisons of an experiment.
 pub const ALPHA: f64 = 0.05;
+/// The same for a difference below [`CLEAR`].
+const ALPHA_OF_LITTLE: f64 = 0.01;
+/// A difference of less than this factor is a small one.
+const CLEAR: f64 = 1.05;
 
 /// What two cells are compared for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +71,13 @@ impl Ratio {
     /// Whether the true ratio is not the one that is tested against.
     pub fn is_sure(&self) -> bool {
         self.p_adjusted < ALPHA
+    }
+
+    /// Whether the two are called different: surely and by at least 5 %, or by less if even a chance of 1 % excludes 1. Two equal
+    /// disks differ by a few percent in every run; one comparison of twenty would take that for a difference.
+    pub fn is_different(&self) -> bool {
+        let factor = self.mean.max(1.0 / self.mean);
+        self.is_sure() && (factor >= CLEAR || self.p_adjusted < ALPHA_OF_LITTLE)
     }
 
     /// The ratio of the other side to this one.
@@ -176,20 +187,6 @@ fn family(record: &Record, experiment: Experiment) -> Family<'_> {
 /// If one side has too few I/Os, or both together too few rounds.
 pub fn ratio_of(cell: &CellRecord, base: &CellRecord, measure: Measure) -> Result<Ratio, TooFew> {
     paired(cell, base, measure).map(|(ratio, _)| ratio)
-}
-
-/// The ratios of several pairs of cells, tested against 1 and corrected together for their number; pairs that cannot be compared
-/// are left out.
-pub fn ratios_of(pairs: &[(&CellRecord, &CellRecord)], measure: Measure) -> Vec<Ratio> {
-    let (mut ratios, p_values): (Vec<Ratio>, Vec<f64>) = pairs
-        .iter()
-        .filter_map(|(cell, base)| paired(cell, base, measure).ok())
-        .map(|(ratio, paired)| (ratio, paired.p_value(1.0).unwrap_or(1.0)))
-        .unzip();
-    for (ratio, p_adjusted) in ratios.iter_mut().zip(holm(&p_values)) {
-        ratio.p_adjusted = p_adjusted;
-    }
-    ratios
 }
 
 fn paired(cell: &CellRecord, base: &CellRecord, measure: Measure) -> Result<(Ratio, PairedRatio), TooFew> {

@@ -61,7 +61,7 @@ fn draw_one(page: &mut Page, this: &str, base: &str, all: &[&Comparison<'_>]) {
 
 /// Whether the two differ surely, and by something.
 fn is_apart(ratio: Ratio) -> bool {
-    ratio.is_sure() && !is_equal(ratio)
+    ratio.is_different() && !is_equal(ratio)
 }
 
 fn is_equal(ratio: Ratio) -> bool {

@@ -121,12 +121,17 @@ pub fn mean_interval(samples: &[f64]) -> Option<Interval> {
 /// two samples or ones that are not finite; two or three show no correlation.
 pub fn rounds_interval(samples: &[f64]) -> Option<Interval> {
     let plain = mean_interval(samples)?;
-    if samples.len() < MIN_SAMPLES {
-        return Some(plain);
-    }
-    let r = (plain.lag1 + FEW_SAMPLES / samples.len() as f64).clamp(0.0, MAX_CORRELATION_OF_FEW);
-    let half_width = (plain.high - plain.low) / 2.0 * ((1.0 + r) / (1.0 - r)).sqrt();
+    let half_width = (plain.high - plain.low) / 2.0 * lasting(samples);
     Some(Interval::around(plain.mean, half_width, plain.batches, plain.lag1))
+}
+
+/// How many times wider than independent ones a few samples in the order of time leave their mean.
+pub(crate) fn lasting(samples: &[f64]) -> f64 {
+    if samples.len() < MIN_SAMPLES {
+        return 1.0;
+    }
+    let r = (lag1(samples) + FEW_SAMPLES / samples.len() as f64).clamp(0.0, MAX_CORRELATION_OF_FEW);
+    ((1.0 + r) / (1.0 - r)).sqrt()
 }
 
 /// The median and its 95 % interval between two of the samples themselves, whatever their distribution (order

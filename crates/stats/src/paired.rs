@@ -3,6 +3,7 @@
 
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
+use crate::interval::lasting;
 use crate::order::{mean, stddev};
 
 /// Fewer pairs than this give no interval: with two, Student's t alone makes it 13 standard errors wide.
@@ -23,9 +24,9 @@ pub struct PairedRatio {
     log_error: Option<f64>,
 }
 
-/// The ratio over pairs of positive figures: the mean of their log ratios, with the 95 % interval of Student's t over the
-/// pairs, which takes the pairs, not the figures, as independent. `None` without a pair, or if a figure is not positive and
-/// finite.
+/// The ratio over pairs of positive figures in the order of time: the mean of their log ratios, with the 95 % interval of
+/// Student's t over the pairs, wider where neighbouring ratios resemble each other: two disks of which each has slow times of
+/// its own differ for longer than a round. `None` without a pair, or if a figure is not positive and finite.
 ///
 /// ```
 /// let found = rdsk_stats::paired_ratio(&[(2.0, 1.0), (4.2, 2.0), (1.9, 1.0)]).unwrap();
@@ -40,7 +41,9 @@ pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<PairedRatio> {
     let logs: Vec<f64> = pairs.iter().map(|&(a, b)| (a / b).ln()).collect();
     let center = mean(&logs)?;
     let count = logs.len();
-    let log_error = stddev(&logs).filter(|_| count >= MIN_PAIRS).map(|sigma| sigma / (count as f64).sqrt());
+    let log_error = stddev(&logs)
+        .filter(|_| count >= MIN_PAIRS)
+        .map(|sigma| sigma / (count as f64).sqrt() * lasting(&logs));
     let interval = log_error.and_then(|error| {
         let half_width = student(count)?.inverse_cdf(0.975) * error;
         Some(((center - half_width).exp(), (center + half_width).exp()))
@@ -104,8 +107,8 @@ mod tests {
 
     #[test]
     fn the_interval_and_p_are_those_of_the_tables() {
-        // Logs 1 … 5: mean 3, standard error √0.5; t(0.975, 4) = 2.776 445.
-        let pairs: Vec<(f64, f64)> = (1..=5).map(|log| (f64::from(log).exp(), 1.0)).collect();
+        // Logs 1 … 5: mean 3, standard error √0.5; t(0.975, 4) = 2.776 445. In this order no neighbours resemble each other.
+        let pairs: Vec<(f64, f64)> = [3, 5, 1, 4, 2].map(|log| (f64::from(log).exp(), 1.0)).into();
         let found = paired_ratio(&pairs).unwrap();
         near(found.ratio, 3.0_f64.exp(), 1e-9);
         let (low, high) = found.interval.unwrap();
@@ -155,6 +158,15 @@ mod tests {
         }
         assert_eq!(holm(&[0.4, 0.9, 0.5]), [1.0, 1.0, 1.0]);
         assert_eq!((holm(&[]), holm(&[0.03])), (Vec::new(), vec![0.03]));
+    }
+
+    #[test]
+    fn ratios_that_last_leave_more_doubt() {
+        let wide =
+            |logs: [f64; 6]| paired_ratio(&logs.map(|log| (log.exp(), 1.0))).unwrap().interval.unwrap();
+        let (mixed, lasting) =
+            (wide([0.1, -0.1, 0.1, -0.1, 0.1, -0.1]), wide([0.1, 0.1, 0.1, -0.1, -0.1, -0.1]));
+        assert!(lasting.1.ln() > 2.0 * mixed.1.ln(), "{lasting:?}, {mixed:?}");
     }
 
     const TRIALS: u64 = 1000;
