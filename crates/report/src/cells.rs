@@ -55,8 +55,9 @@ pub(crate) fn target_name(record: &Record, cell: &CellRecord) -> Option<String> 
 
 /// The verdict in one word; what has no verdict says why: `n/a`, `failed`, `interrupted`.
 pub(crate) fn verdict_word(cell: &CellRecord) -> String {
-    let shared = if is_cpu_shared(cell) { format!(", {CPU_SHARED}") } else { String::new() };
-    format!("{}{shared}", code_word(cell))
+    let word = code_word(cell);
+    // The figure is the device's, and slower than it would be alone.
+    if is_cpu_shared(cell) && word == VerdictCode::Device.as_str() { CPU_SHARED.into() } else { word }
 }
 
 /// What a row says beside its figure: nothing if that is simply the device's.

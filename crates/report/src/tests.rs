@@ -3,7 +3,8 @@
 use super::*;
 use rdsk_finding::fixtures::{self, cell, disk, file, kept_in_memory, record, with};
 use rdsk_model::{
-    Cell, CellRecord, Extent, IoError, IoPath, Op, Plan, Problem, ProblemKind, Status, StopReason, Workload,
+    Cell, CellRecord, Extent, IoError, IoPath, Op, Plan, Problem, ProblemKind, ProcessorUse, Status,
+    StopReason, Workload,
 };
 use unicode_width::UnicodeWidthStr as _;
 
@@ -30,6 +31,28 @@ fn the_whole_run() {
     fits(&text);
     assert!(!text.contains('\u{1b}'));
     insta::assert_snapshot!("run", text);
+}
+
+#[test]
+fn processors_that_others_used_cut_no_column_off() {
+    let mut run = fixtures::run();
+    let second_ns = 1_000_000_000;
+    for cell in &mut run.cells {
+        cell.evidence.processor = Some(ProcessorUse {
+            interval_ns: second_ns,
+            processors: 2,
+            user_ns: 2 * second_ns,
+            own_user_ns: second_ns / 10,
+            own_wait_ns: Some(second_ns / 2),
+            ..ProcessorUse::default()
+        });
+    }
+    for &page in Experiment::ALL {
+        let text = alone(&run, page);
+        fits(&text);
+        assert!(!text.contains('…'), "{text}");
+    }
+    assert!(alone(&run, Experiment::Paths).contains("cpu shared"));
 }
 
 #[test]

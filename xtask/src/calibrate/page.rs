@@ -21,6 +21,10 @@ Simulated noise changes the pace of the device, in steps of 0.1 s of virtual tim
 of a cell, which are seconds apart, and is the same for all cells at the same moment. Its mean is known, so the true rate is, too:
 that of the same device without noise, times the mean pace (0.9 where it stalls for 10 % of the time). Run n has seed n, so every
 figure of a simulated part can be had again.
+
+Two constants were chosen by trials like these: how much wider the interval over rounds is than Student's (`FEW_SAMPLES` in
+crates/stats/src/interval.rs), on runs 0 to 99 of the coverage, and how clear a common drift must be (`CLEAR` in
+crates/stats/src/common_drift.rs). Figures of the same runs are not independent of that choice.
 ";
 
 /// The text of a part.
