@@ -185,7 +185,7 @@ fn size_hint(free_bytes: u64) -> String {
         0 => "rdsk leaves a tenth of the filesystem free: free some space, or name another directory"
             .to_owned(),
         mib => {
-            format!("rdsk leaves a tenth of the filesystem free: use a --size or --bytes of at most {mib}MiB")
+            format!("rdsk leaves a tenth of the filesystem free: the most is --bytes or --size {mib}MiB")
         }
     }
 }
