@@ -72,11 +72,10 @@ impl Runner<'_> {
     /// the time left. Only passes are skipped where it does not, since they cannot be shorter; where even the first one was
     /// cut short, the time left goes to more parts.
     fn affords(&self, group: &[usize], round: u32, turns_left: &[usize], state: &RunState) -> bool {
-        let is_cut = |&index: &usize| {
-            let visit = state.totals[index].visits.last();
-            pass_bytes(&self.plan.cells[index]).zip(visit).is_some_and(|(bytes, visit)| visit.bytes < bytes)
-        };
-        if self.plan.runtime_ns.is_some() || !self.running(group).any(is_pass) || group.iter().any(is_cut) {
+        if self.plan.runtime_ns.is_some()
+            || !self.running(group).any(is_pass)
+            || group.iter().any(|&index| self.is_cut(index, state))
+        {
             return true;
         }
         // As long as the turns of all cells fit, none is skipped: it would come later, among others of its own.
@@ -92,7 +91,7 @@ impl Runner<'_> {
     }
 
     /// The time for the first of the turns that are left in a round: as requested, else an equal part of the cell's share
-    /// of the budget, and no more than its share of the time that is left. A first pass may take half of all.
+    /// of the budget, and no more than its share of the time that is left. A pass may take half of the cell's share.
     fn slice(&self, round: u32, turns_left: &[usize], state: &RunState) -> Slice {
         let plan = self.plan;
         let rounds = u64::from(plan.rounds.max(1));
@@ -110,7 +109,19 @@ impl Runner<'_> {
         let whole_ns = share(all_ns, cell.weight, self.weight_of_all());
         let equal_ns = share(whole_ns, FIRST_ROUNDS_SHARE, rounds as f64);
         let ns = share_ns.min(equal_ns).max(MIN_RUN_NS);
-        Slice { ns, limit_ns: if is_pass(cell) { share_ns.max(whole_ns / rounds.min(2)) } else { ns } }
+        let limit_ns = match cell {
+            cell if !is_pass(cell) => ns,
+            // Half of the time was not enough for a pass: its parts have what is left, not half of all each time.
+            _ if self.is_cut(turns_left[0], state) => share_ns,
+            _ => share_ns.max(left_ns.min(whole_ns / rounds.min(2))),
+        };
+        Slice { ns, limit_ns }
+    }
+
+    /// Whether the latest pass of a cell had no time to be whole.
+    fn is_cut(&self, index: usize, state: &RunState) -> bool {
+        let visit = state.totals[index].visits.last();
+        pass_bytes(&self.plan.cells[index]).zip(visit).is_some_and(|(bytes, visit)| visit.bytes < bytes)
     }
 
     /// The group whose least precise cell gains most from another round, if one fits into the time left; without the cells

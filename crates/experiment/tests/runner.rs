@@ -364,3 +364,18 @@ fn passes_that_fit_into_the_budget_have_all_rounds() {
     assert!(rounds.starts_with(&[0, 1, 2, 3, 4, 5]), "{rounds:?}");
     assert!(seen.elapsed_ns <= 41 * SECOND, "{} ns", seen.elapsed_ns);
 }
+
+#[test]
+fn passes_that_no_time_suffices_for_stay_within_the_budget() {
+    let mut cells = vec![cell(4096, Extent::Timed), cell(8192, Extent::Timed)];
+    for cell in &mut cells {
+        cell.extent = Extent::Passes { bytes: 100 << 20 };
+    }
+    let plan = Plan { rounds: 6, ..plan(cells, 5 * SECOND) };
+    let seen = run(&plan, 5e6, |_, _| ());
+    assert!(seen.elapsed_ns < 5_500_000_000, "{} ns", seen.elapsed_ns);
+    for cell in &seen.outcome.cells {
+        assert!(cell.result.visits.len() >= 6, "{} parts", cell.result.visits.len());
+        assert!(cell.result.visits[0].elapsed_ns > SECOND, "the first may take half of the cell's share");
+    }
+}
