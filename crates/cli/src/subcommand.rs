@@ -1,5 +1,6 @@
 //! The subcommands, with what their help says. It parses nothing and runs nothing.
 
+use rdsk_experiment::IN_RUN;
 use rdsk_model::Experiment;
 
 /// Every subcommand, in the order of the help: those that measure first, and before the last one those with drawings.
@@ -7,16 +8,6 @@ pub(crate) const ALL: &[&Subcommand] = &[&RUN, &PATHS, &STREAM, &ZONES, &SCALE, 
 pub(crate) const MEASURING: &[&Subcommand] = ALL.split_at(ALL.len() - 2).0;
 /// Those whose text has drawings.
 pub(crate) const DRAWING: &[&Subcommand] = ALL.split_at(ALL.len() - 1).0;
-
-/// What `rdsk run` measures unless `--only` chooses.
-pub(crate) const IN_RUN: &[Experiment] = &[
-    Experiment::Headline,
-    Experiment::Paths,
-    Experiment::Stream,
-    Experiment::Align,
-    Experiment::Zones,
-    Experiment::Scale,
-];
 
 /// A subcommand of rdsk.
 #[derive(Debug, PartialEq, Eq)]

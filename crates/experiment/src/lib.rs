@@ -33,6 +33,7 @@ mod zones;
 pub use execute::{execute, failed_record, plan_only};
 pub use options::{BudgetSource, PlanOptions, PositionOrder, Positions};
 pub use planner::{PlanError, max_streams, plan};
+pub use registry::IN_RUN;
 pub use request::Request;
 pub use run_outcome::RunOutcome;
 pub use runner::Runner;

@@ -3,6 +3,16 @@
 use crate::question::Question;
 use rdsk_model::Experiment;
 
+/// What `rdsk run` measures unless the user chooses.
+pub const IN_RUN: &[Experiment] = &[
+    Experiment::Headline,
+    Experiment::Paths,
+    Experiment::Stream,
+    Experiment::Align,
+    Experiment::Zones,
+    Experiment::Scale,
+];
+
 /// The question that an experiment asks.
 pub(crate) fn question(experiment: Experiment) -> &'static dyn Question {
     match experiment {

@@ -3,7 +3,7 @@
 
 use super::systems::Luns;
 use anyhow::{Result, ensure};
-use rdsk_experiment::{PlanOptions, Request, execute};
+use rdsk_experiment::{IN_RUN, PlanOptions, Request, execute};
 use rdsk_model::{Event, Experiment, Record, StopFlag, Watch};
 use rdsk_targets::{Permission, Roots};
 use std::collections::BTreeMap;
@@ -12,16 +12,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
-
-/// What `rdsk run` measures.
-pub(crate) const IN_RUN: &[Experiment] = &[
-    Experiment::Headline,
-    Experiment::Paths,
-    Experiment::Stream,
-    Experiment::Align,
-    Experiment::Zones,
-    Experiment::Scale,
-];
 
 /// What all trials share: a directory for their systems, which goes away with it, and the signal that ends them.
 pub(crate) struct Campaign {

@@ -1,7 +1,8 @@
 //! Flags that shape the workload: experiments, directions, sizes, the part of the target, the order of the offsets.
 
 use super::{Flag, List, One, SWITCH, Switch, on, unique, value};
-use crate::subcommand::{ALIGN, IN_RUN, PATHS, RUN, SCALE, STREAM, STRIPE, ZONES};
+use crate::subcommand::{ALIGN, PATHS, RUN, SCALE, STREAM, STRIPE, ZONES};
+use rdsk_experiment::IN_RUN;
 use rdsk_model::{Op, Pattern};
 
 /// Largest block: every I/O in flight needs a buffer of this size.
@@ -162,7 +163,7 @@ mod tests {
 
     #[test]
     fn only() {
-        assert_eq!(parsed(&["run"]).unwrap().experiments, crate::subcommand::IN_RUN);
+        assert_eq!(parsed(&["run"]).unwrap().experiments, rdsk_experiment::IN_RUN);
         let some = parsed(&["run", "--only", "align,paths", "--only", "paths"]).unwrap();
         assert_eq!(some.experiments, [Experiment::Align, Experiment::Paths]);
         refuses("run", "--only", &["", "stripe", "paths,", "-1", "PATHS", "0"]);
