@@ -29,6 +29,7 @@ const CHANGES: &[(&str, Change)] = &[
     ("findings[].severity", Change::Added),
     ("findings[].experiment", Change::Added),
     ("findings[].covers_verdicts", Change::Added),
+    ("findings[].effect", Change::Added),
     ("cells[].evidence.device[].iostat", Change::Derived(iostat)),
     (
         "cells[].evidence.device[].in_flight_mean",

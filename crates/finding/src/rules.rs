@@ -95,6 +95,7 @@ impl Rule {
             cells: Vec::new(),
             experiment: self.experiment,
             covers_verdicts: false,
+            effect: None,
         }
     }
 

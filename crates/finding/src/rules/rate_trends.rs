@@ -1,11 +1,11 @@
 //! `drift`: the rate of a cell changes within all of its visits alike, or steadily over the run; a sudden fall is left
 //! to `slows-down` and `write-cache-full`. `slow-start`: the first part of every visit was slower than its steady rest.
 
-use super::common::{cells, cite};
+use super::common::{cells, cite, how_many};
 use super::{Needs, Rule};
-use rdsk_analysis::trend::Trend;
+use rdsk_analysis::trend::{Trend, VisitTrend};
 use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Severity};
+use rdsk_model::{CellRecord, Severity, Stake};
 
 pub(super) const DRIFT: Rule = Rule::new("drift", Severity::Uncertain, Needs::OwnTimes, |analysis| {
     let cells = cells(analysis, |cell| {
@@ -15,7 +15,12 @@ pub(super) const DRIFT: Rule = Rule::new("drift", Severity::Uncertain, Needs::Ow
     let text = "The rate rises or falls by at least 10 %, either within every visit of the cell or steadily over the run, with \
                 all cells of the target. Heat, a cache that fills, other I/O on the device or another part of the disk can cause this.";
     let advice = "run longer with --budget and look at the rate over time; quote the rate of the last part";
-    DRIFT.about_any(&cells, "the rate changed over time", text, |cell| parts(analysis, cell), advice)
+    let found =
+        DRIFT.about_any(&cells, "the rate changed over time", text, |cell| parts(analysis, cell), advice);
+    let changes = cells.iter().filter_map(|cell| Some(change(&analysis.trend(cell)?)));
+    let Some(most) = changes.max_by(f64::total_cmp) else { return found };
+    let what = format!("the rate changes over time by up to {}: {}", words::times(most), how_many(&cells));
+    found.into_iter().map(|finding| finding.effect(Stake::Figure, Some(most), what.clone())).collect()
 });
 
 pub(super) const SLOW_START: Rule = Rule::new("slow-start", Severity::Cause, Needs::OwnTimes, |analysis| {
@@ -28,6 +33,11 @@ pub(super) const SLOW_START: Rule = Rule::new("slow-start", Severity::Cause, Nee
 
 fn shape(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<Trend> {
     analysis.trend(cell).map(|found| found.shape)
+}
+
+/// The factor between the two parts, at least 1.
+fn change(found: &VisitTrend) -> f64 {
+    (found.late / found.early).max(found.early / found.late)
 }
 
 /// The rates of the two parts that differ.
