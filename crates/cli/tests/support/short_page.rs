@@ -125,6 +125,16 @@ fn table(lines: &[String], record: &Record) {
         .into_iter()
         .filter_map(|op| Some((op, head.find(op.as_str()).map(|at| head[..at].chars().count())?)))
         .collect();
+    if columns.is_empty() {
+        for row in rows {
+            let (name, text) = row.split_once("  ").expect("a label and figures");
+            let (op, label) = name.split_once(' ').expect("a direction and a workload");
+            let found = cells.iter().find(|cell| cell.workload.op.as_str() == op && is_labelled(cell, label));
+            figures(text, found.unwrap_or_else(|| panic!("no {op} is {label}")));
+        }
+        assert_eq!(rows.len(), cells.len(), "{lines:#?}");
+        return;
+    }
     let (mut seen, mut above) = (0, String::new());
     for row in rows {
         let row: Vec<char> = row.chars().collect();
@@ -375,7 +385,7 @@ fn gained(line: &str, gains: &[(f64, f64, f64)]) {
     }
 }
 
-/// `8 zones by 20 MiB: …` or `no zones among 40 positions of 1 MiB: outer 3483, inner 3511 MiB/s, scatter 4.9 %`.
+/// `8 zones by 20 MiB: …` or `no step shown at 40 positions of 1 MiB in 2 passes: outer 3483, inner 3511 MiB/s, scatter 4.9 %`.
 fn zones(line: &str, analysis: &Analysis<'_>) {
     let cells = analysis.cells.iter().filter(|cell| cell.experiment == Experiment::Zones);
     let all: Vec<&rdsk_analysis::zones::Zones> = cells.filter_map(|cell| analysis.zones(cell)).collect();

@@ -43,7 +43,10 @@ pub(super) fn draw(page: &mut Page, record: &Record, style: Style, limits: &Limi
 
 /// One workload: its cells side by side.
 struct Row<'a> {
+    /// Beside the same workload at another depth, the depth alone.
     label: String,
+    /// What it is wherever it stands.
+    full: String,
     read: Option<&'a CellRecord>,
     write: Option<&'a CellRecord>,
 }
@@ -75,13 +78,14 @@ fn rows<'a>(cells: &[&'a CellRecord]) -> Vec<Row<'a>> {
     for (key, cells) in by_key(cells.iter().map(|cell| (key(cell), *cell))) {
         let is_deeper = above == Some((key.0, key.1, key.2, key.3));
         above = Some((key.0, key.1, key.2, key.3));
-        let label = if is_deeper { format!("  depth {}", key.4) } else { label(cells[0]) };
+        let full = label(cells[0]);
+        let label = if is_deeper { format!("  depth {}", key.4) } else { full.clone() };
         let first = rows.len();
         for cell in cells {
             match rows[first..].iter_mut().find(|row| row.of(cell.workload.op).is_none()) {
                 Some(row) => row.set(cell),
                 None => {
-                    let mut row = Row { label: label.clone(), read: None, write: None };
+                    let mut row = Row { label: label.clone(), full: full.clone(), read: None, write: None };
                     row.set(cell);
                     rows.push(row);
                 }
@@ -201,9 +205,9 @@ fn draw_rows(page: &mut Page, rows: &[Row<'_>], style: Style) {
         return;
     }
     // Too wide side by side: one below the other.
-    let singles = [Op::Read, Op::Write].into_iter().flat_map(|op| {
-        rows.iter().filter_map(move |row| Some((format!("{op} {}", row.label.trim_start()), row.of(op)?)))
-    });
+    let singles = [Op::Read, Op::Write]
+        .into_iter()
+        .flat_map(|op| rows.iter().filter_map(move |row| Some((format!("{op} {}", row.full), row.of(op)?))));
     let singles: Vec<(String, &CellRecord)> = singles.collect();
     let labels: Vec<&str> = singles.iter().map(|(label, _)| label.as_str()).collect();
     let cells: Vec<Option<&CellRecord>> = singles.iter().map(|(_, cell)| Some(*cell)).collect();

@@ -90,6 +90,14 @@ fn of_several_targets() {
     insta::assert_snapshot!("targets", short(&on_targets(3), plain()));
 }
 
+/// Where both directions do not fit beside each other, they stand one below the other.
+#[test]
+fn a_narrow_headline_has_a_row_for_each_cell() {
+    let page = short(&fixtures::run(), Style { width: 60, ..plain() });
+    assert!(page.contains("\nread random 4 KiB, depth 32  312/s"), "{page}");
+    assert!(page.contains("\nwrite durable 4 KiB          60/s"), "{page}");
+}
+
 #[test]
 fn what_is_left_out_is_counted() {
     let record = fixtures::run();
@@ -151,7 +159,7 @@ fn invented(seed: u64) -> Record {
     let names = ["x".repeat(200), "ディスク\u{202e}\u{7}".repeat(9), "a b  c".into(), String::new()];
     for target in &mut record.targets {
         if below(4) == 0 {
-            target.name.clone_from(&names[below(4) as usize]);
+            target.name.clone_from(&names[few(below(4))]);
         }
         if below(4) == 0 {
             target.device = None;
@@ -159,21 +167,25 @@ fn invented(seed: u64) -> Record {
     }
     let figures = [0.0, 1e-9, 1.0, 1e18, f64::NAN, f64::INFINITY, -1.0];
     for index in 0..record.cells.len() {
-        let figure = figures[below(7) as usize];
+        let figure = figures[few(below(7))];
         change(&mut record.cells[index], below(24), figure);
     }
     let keep = below(4);
     if keep == 0 {
-        record.cells.truncate(below(20) as usize);
+        record.cells.truncate(few(below(20)));
     }
     let made: Vec<Finding> = (0..below(40)).map(|index| finding(&record, index, &mut below)).collect();
     record.findings.extend(made);
-    record.status = Status::ALL[below(3) as usize];
+    record.status = Status::ALL[few(below(3))];
     if below(3) == 0 {
         record.error = Some(Problem::plain(ProblemKind::Io, "x", "long words of an error ".repeat(20)));
         record.label = Some("label ".repeat(30));
     }
     record
+}
+
+fn few(count: u64) -> usize {
+    usize::try_from(count).expect("a few dozen")
 }
 
 fn change(cell: &mut CellRecord, what: u64, figure: f64) {
@@ -195,22 +207,22 @@ fn change(cell: &mut CellRecord, what: u64, figure: f64) {
 
 fn finding(record: &Record, index: u64, below: &mut impl FnMut(u64) -> u64) -> Finding {
     let figures = [0.5, 1.0, 3.0, 1e30, f64::NAN, f64::INFINITY];
-    let mut figure = || figures[below(6) as usize];
+    let mut figure = || figures[few(below(6))];
     let effect = Effect {
-        stake: Stake::ALL[index as usize % 3],
+        stake: Stake::ALL[few(index) % 3],
         factor: Some(figure()),
         low: Some(figure()),
         high: Some(figure()),
-        text: "words ".repeat(index as usize),
+        text: "words ".repeat(few(index)),
     };
     Finding {
         code: format!("code-{index}"),
-        severity: Severity::ALL[below(5) as usize],
+        severity: Severity::ALL[few(below(5))],
         title: "title".into(),
         text: String::new(),
         evidence: Vec::new(),
         confidence: Confidence::Inferred,
-        advice: (below(2) == 0).then(|| "do this; ".repeat(index as usize)),
+        advice: (below(2) == 0).then(|| "do this; ".repeat(few(index))),
         cells: record.cells.iter().take(3).map(|cell| cell.id.clone()).collect(),
         experiment: None,
         covers_verdicts: false,

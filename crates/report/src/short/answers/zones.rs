@@ -59,8 +59,12 @@ fn words(zones: &Zones) -> String {
         _ => {
             let end = |value: Option<f64>| Unit::MIB_PER_S.figure_or_missing(value);
             format!(
-                "no zones among {} of {of}: outer {}, inner {} MiB/s, scatter {}{bands}",
+                "no step shown at {} of {of} in {}: outer {}, inner {} MiB/s, scatter {}{bands}",
                 plural(zones.positions.len() as u64, "position"),
+                match zones.passes {
+                    1 => "1 pass".to_owned(),
+                    many => format!("{many} passes"),
+                },
                 end(zones.outer_bytes_per_s),
                 end(zones.inner_bytes_per_s),
                 zones.scatter.map_or_else(|| MISSING.into(), percent)
