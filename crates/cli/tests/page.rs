@@ -37,6 +37,15 @@ fn systems(part: usize) {
         insta::assert_snapshot!(format!("run-{name}"), unversioned(&run.stdout));
         let again = rdsk(["show", file.to_str().unwrap()]);
         assert_eq!(again.stdout, run.stdout, "{name}: {}", again.stderr);
+        if *name == "linux-disk" {
+            let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+            let shown = fs::read_to_string(readme).unwrap();
+            assert!(
+                shown.contains(&run.stdout),
+                "README.md does not show the page as it is now:\n{}",
+                run.stdout
+            );
+        }
     }
 }
 
