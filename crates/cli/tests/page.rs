@@ -87,6 +87,20 @@ fn a_directory_and_a_loop_device_are_one_screen() {
     short_page::check(&run.stdout, &record);
 }
 
+/// Several targets are one screen as well, compared with the first.
+#[test]
+fn several_targets_are_one_screen() {
+    let directory = tempfile::tempdir().unwrap();
+    let names = ["sim:linux-disk", "sim:linux-10k", "sim:wd2500", "sim:raid5", "sim:hpux-k460"];
+    for count in [2, 3, 5] {
+        let file = directory.path().join(format!("{count}.json"));
+        let (run, record) = run_into(&file, &[&names[..count], &["--budget", "60s", "--seed", "1"]].concat());
+        short_page::check(&run.stdout, &record);
+        assert!(run.stdout.contains("\ntargets  sim:linux-10k against sim:linux-disk: "), "{}", run.stdout);
+        insta::assert_snapshot!(format!("targets-{count}"), unversioned(&run.stdout));
+    }
+}
+
 #[test]
 fn details_are_the_screens_of_all_questions() {
     let directory = tempfile::tempdir().unwrap();

@@ -21,8 +21,11 @@ pub(crate) fn check(page: &str, record: &Record) {
     }
     let parts = parts(page);
     top(&parts.top, record);
-    if record.targets.len() == 1 {
-        table(&parts.table, record);
+    match record.targets.len() {
+        1 => table(&parts.table, record),
+        // A table for each target, which has the form of a single one.
+        2 => {}
+        _ => rows_of_targets(&parts.table, record),
     }
     matters(&parts.matters, record);
     answers(&parts.answers, record);
@@ -158,6 +161,57 @@ fn table(lines: &[String], record: &Record) {
         }
     }
     assert_eq!(seen, cells.len(), "cells of the headline in {lines:#?}");
+}
+
+/// The headline of many targets: a row for each, its cells under their heads.
+fn rows_of_targets(lines: &[String], record: &Record) {
+    let heads = [
+        ("read", Op::Read, Pattern::Sequential, Sync::None),
+        ("write", Op::Write, Pattern::Sequential, Sync::None),
+        ("random read", Op::Read, Pattern::Random, Sync::None),
+        ("durable write", Op::Write, Pattern::Random, Sync::Dsync),
+    ];
+    let mut columns: Vec<(usize, usize)> = Vec::new();
+    let mut seen = 0;
+    for line in lines {
+        if line.ends_with("--details") {
+            continue;
+        }
+        if line.starts_with(' ') {
+            // The longest heads first: one ends like another.
+            let mut head = line.clone();
+            columns.clear();
+            for index in [3, 2, 1, 0] {
+                if let Some(at) = head.find(heads[index].0) {
+                    columns.push((head[..at].chars().count(), index));
+                    head.replace_range(at..at + heads[index].0.len(), &" ".repeat(heads[index].0.len()));
+                }
+            }
+            columns.sort_unstable();
+            continue;
+        }
+        let row: Vec<char> = line.chars().collect();
+        let part = |from: usize, to: usize| {
+            row[from.min(row.len())..to.min(row.len())].iter().collect::<String>().trim().to_owned()
+        };
+        let name = part(0, columns[0].0);
+        let target = record.targets.iter().find(|target| target.name == name).expect("the row of a target");
+        for (place, (from, index)) in columns.iter().enumerate() {
+            let text = part(*from, columns.get(place + 1).map_or(row.len(), |next| next.0));
+            let (_, op, pattern, sync) = heads[*index];
+            let is_it = |cell: &&CellRecord| {
+                let workload = &cell.workload;
+                cell.experiment == Experiment::Headline
+                    && workload.targets == [target.index]
+                    && (workload.op, workload.sync) == (op, sync)
+                    && (sync == Sync::Dsync || workload.pattern == pattern)
+                    && (pattern == Pattern::Sequential || metrics::wanted_depth(workload) == 1)
+            };
+            figures(&text, record.cells.iter().find(is_it).expect("a cell under its head"));
+            seen += 1;
+        }
+    }
+    assert!(seen >= 2 * record.targets.len(), "{lines:#?}");
 }
 
 fn is_labelled(cell: &CellRecord, label: &str) -> bool {

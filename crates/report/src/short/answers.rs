@@ -13,7 +13,7 @@ use crate::cells;
 use crate::page::{Page, Tone};
 use rdsk_analysis::Analysis;
 use rdsk_analysis::comparison::Ratio;
-use rdsk_analysis::words::figure;
+use rdsk_analysis::words::{figure, plural};
 use rdsk_model::{Experiment, StopReason};
 
 /// Columns of the names of questions.
@@ -43,7 +43,8 @@ pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, limits: &Limits) {
         page.wordings(Tone::Plain, format!("{name:<NAME$}"), texts.clone(), limits.answer_lines);
     }
     if shown < of_targets.len() {
-        page.line(format!("{:<NAME$}and {} more targets: --details", "", of_targets.len() - shown));
+        let others = plural((of_targets.len() - shown) as u64, "target");
+        page.line(format!("{:<NAME$}and {others} more: --details", ""));
     }
 }
 

@@ -30,9 +30,11 @@ pub(super) fn draw(page: &mut Page, record: &Record, limits: &Limits) {
 /// The clause with its figure, then the advice: whole, its first part, or none of it.
 fn wordings(record: &Record, finding: &Finding) -> Vec<String> {
     let what = sentence(&clause(finding));
-    let Some(advice) = advice(record, finding) else { return vec![what] };
-    let first = advice.split("; ").next().unwrap_or(&advice);
-    vec![format!("{what} {}", sentence(&advice)), format!("{what} {}", sentence(first)), what]
+    let (Some(advice), Some(named)) = (&finding.advice, advice(record, finding)) else { return vec![what] };
+    // The name of a target keeps its spelling.
+    let name = named.strip_suffix(advice.as_str()).unwrap_or_default();
+    let first = advice.split("; ").next().unwrap_or(advice);
+    vec![format!("{what} {name}{}", sentence(advice)), format!("{what} {name}{}", sentence(first)), what]
 }
 
 /// `misaligned writes take up to 32.3 × as long (29.3–35.7)`.

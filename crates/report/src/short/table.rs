@@ -8,8 +8,10 @@ use crate::page::{self, Page, Tone};
 use crate::style::Style;
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics;
-use rdsk_model::{CellRecord, Estimate, Experiment, Op, Pattern, Record, Sync};
-use rdsk_units::{Bytes, count, percent};
+use rdsk_analysis::words::plural;
+use rdsk_model::{CellRecord, Estimate, Experiment, Op, Pattern, Record, Sync, Workload};
+use rdsk_units::{Bytes, count, percent, printable};
+use std::collections::VecDeque;
 use unicode_width::UnicodeWidthStr as _;
 
 /// Targets that have a table each; more have a row each.
@@ -22,7 +24,7 @@ const WIDE: f64 = 0.0995;
 pub(super) fn draw(page: &mut Page, record: &Record, style: Style, limits: &Limits) {
     let groups = cells::groups_by(record, Experiment::Headline, |cell| cell.workload.targets.clone());
     if groups.len() > MAX_TABLES {
-        draw_targets(page, record, &groups, limits);
+        draw_targets(page, record, &groups, style, limits);
         return;
     }
     let mut left = limits.rows;
@@ -35,7 +37,7 @@ pub(super) fn draw(page: &mut Page, record: &Record, style: Style, limits: &Limi
         let shown = rows.len().min(left);
         draw_rows(page, &rows[..shown], style);
         if shown < rows.len() {
-            page.line(format!("  and {} more rows: --details", rows.len() - shown));
+            page.line(format!("  and {} more: --details", plural((rows.len() - shown) as u64, "row")));
         }
         left -= shown;
     }
@@ -211,7 +213,13 @@ fn draw_rows(page: &mut Page, rows: &[Row<'_>], style: Style) {
     let singles: Vec<(String, &CellRecord)> = singles.collect();
     let labels: Vec<&str> = singles.iter().map(|(label, _)| label.as_str()).collect();
     let cells: Vec<Option<&CellRecord>> = singles.iter().map(|(_, cell)| Some(*cell)).collect();
-    draw_columns(page, &labels, &[Column::of(None, &cells)]);
+    let mut column = Column::of(None, &cells);
+    let widest = labels.iter().map(|label| label.width()).max().unwrap_or(0);
+    if widest + 2 + column.width() > page::width(style) {
+        // Half a latency would be a wrong one.
+        column.texts.iter_mut().for_each(|(_, latency)| latency.clear());
+    }
+    draw_columns(page, &labels, &[column]);
 }
 
 fn draw_columns(page: &mut Page, labels: &[&str], columns: &[Column]) {
@@ -226,37 +234,72 @@ fn draw_columns(page: &mut Page, labels: &[&str], columns: &[Column]) {
     }
 }
 
-/// What stands in the row of a target: which cell, under which head.
-const OF_TARGET: [(&str, Op, Pattern, Sync); 4] = [
-    ("read", Op::Read, Pattern::Sequential, Sync::None),
-    ("write", Op::Write, Pattern::Sequential, Sync::None),
-    ("random read", Op::Read, Pattern::Random, Sync::None),
-    ("durable write", Op::Write, Pattern::Random, Sync::Dsync),
+/// Whether a workload is the one of a column.
+type Choice = fn(&Workload) -> bool;
+
+/// What stands in the row of a target: the head, and the cell below it.
+const OF_TARGET: [(&str, Choice); 4] = [
+    ("read", |workload| is_plain(workload, Op::Read, Pattern::Sequential)),
+    ("write", |workload| is_plain(workload, Op::Write, Pattern::Sequential)),
+    ("random read", |workload| {
+        is_plain(workload, Op::Read, Pattern::Random) && metrics::wanted_depth(workload) == 1
+    }),
+    ("durable write", |workload| workload.op == Op::Write && workload.sync != Sync::None),
 ];
 
-fn draw_targets(page: &mut Page, record: &Record, groups: &[Vec<&CellRecord>], limits: &Limits) {
-    let find = |cells: &[&CellRecord], (_, op, pattern, sync): (&str, Op, Pattern, Sync)| {
-        let is_it = |cell: &&&CellRecord| {
-            let workload = &cell.workload;
-            let depth = metrics::wanted_depth(workload);
-            (workload.op, workload.pattern, workload.sync) == (op, pattern, sync)
-                && (depth == 1 || is_bandwidth(cell))
-        };
-        cells.iter().find(is_it).map_or_else(String::new, |cell| rate(cell))
-    };
+fn is_plain(workload: &Workload, op: Op, pattern: Pattern) -> bool {
+    (workload.op, workload.pattern, workload.sync) == (op, pattern, Sync::None)
+}
+
+fn draw_targets(
+    page: &mut Page,
+    record: &Record,
+    groups: &[Vec<&CellRecord>],
+    style: Style,
+    limits: &Limits,
+) {
     let shown = groups.len().min(limits.rows);
-    let rows = groups[..shown].iter().map(|cells| {
-        let name = cells.first().and_then(|first| target_name(record, first)).unwrap_or_default();
-        let mut row = vec![end(&rdsk_units::printable(&name))];
-        row.extend(OF_TARGET.iter().map(|&column| find(cells, column)));
-        row
-    });
-    let rows: Vec<Vec<String>> = rows.collect();
-    let mut heads = vec![""];
-    heads.extend(OF_TARGET.iter().map(|(head, ..)| *head));
-    page.table_with(&heads, &rows, &[1, 2, 3, 4]);
+    let column = |(head, is_it): (&str, Choice)| {
+        let found = groups[..shown].iter().map(|cells| {
+            cells.iter().find(|cell| is_it(&cell.workload)).map_or_else(String::new, |cell| rate(cell))
+        });
+        std::iter::once(head.to_owned()).chain(found).collect::<Vec<String>>()
+    };
+    let name = |cells: &Vec<&CellRecord>| cells.first().and_then(|first| target_name(record, first));
+    let names = groups[..shown].iter().map(|cells| end(&printable(&name(cells).unwrap_or_default())));
+    let names: Vec<String> = std::iter::once(String::new()).chain(names).collect();
+    let widest = |column: &[String]| column.iter().map(|text| text.width()).max().unwrap_or(0);
+    let mut left = limits.rows;
+    let mut columns: VecDeque<Vec<String>> = OF_TARGET
+        .into_iter()
+        .map(column)
+        .filter(|column| column[1..].iter().any(|text| !text.is_empty()))
+        .collect();
+    while left >= shown
+        && let Some(first) = columns.pop_front()
+    {
+        left -= shown;
+        let mut lines: Vec<String> = names.iter().map(|name| pad(name, widest(&names))).collect();
+        let mut next = Some(first);
+        // As many columns as fit beside each other, the others below.
+        while let Some(column) = next {
+            let width = widest(&column);
+            lines
+                .iter_mut()
+                .zip(&column)
+                .for_each(|(line, text)| *line += &format!("  {}", pad(text, width)));
+            let used = lines[0].width();
+            let fits = columns.front().is_some_and(|column| used + 2 + widest(column) <= page::width(style));
+            next = if fits { columns.pop_front() } else { None };
+        }
+        lines.into_iter().for_each(|line| page.line(line));
+    }
+    let heads: Vec<&str> = columns.iter().map(|column| column[0].as_str()).collect();
+    if !heads.is_empty() {
+        page.line(format!("  {}: --details", heads.join(", ")));
+    }
     if shown < groups.len() {
-        page.line(format!("  and {} more targets: --details", groups.len() - shown));
+        page.line(format!("  and {} more: --details", plural((groups.len() - shown) as u64, "target")));
     }
 }
 

@@ -87,7 +87,9 @@ fn of_several_targets() {
         assert!(page.contains(&format!("{count} targets; took ")), "{page}");
         assert!(page.contains("\ntargets  /mnt/disk1 against /mnt/disk0: "), "{page}");
     }
-    insta::assert_snapshot!("targets", short(&on_targets(3), plain()));
+    let three = short(&on_targets(3), plain());
+    assert!(three.contains("durable write"), "{three}");
+    insta::assert_snapshot!("targets", three);
 }
 
 /// Where both directions do not fit beside each other, they stand one below the other.

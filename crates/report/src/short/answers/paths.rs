@@ -49,7 +49,10 @@ pub(super) fn answer(analysis: &Analysis<'_>, experiment: Experiment) -> Vec<Str
         .collect();
     let parts = |with: Intervals| {
         let before = |index: usize| index.checked_sub(1).map(|before: usize| shown[before].0);
-        let each = shown.iter().enumerate().map(|(index, (one, all))| part(*one, before(index), all, with));
+        let pairs =
+            |what: &str| shown.iter().flat_map(|(_, all)| all).filter(|(other, _)| other == what).count();
+        let each =
+            shown.iter().enumerate().map(|(index, (one, all))| part(*one, before(index), all, with, &pairs));
         let few = (!few.is_empty()).then(|| format!("too few rounds or I/Os to compare {}", list(&few)));
         each.chain(few).collect::<Vec<String>>()
     };
@@ -61,7 +64,7 @@ pub(super) fn answer(analysis: &Analysis<'_>, experiment: Experiment) -> Vec<Str
     let at = cells::only_block(analysis, experiment).map_or_else(String::new, |block| format!("{block}: "));
     let mut texts = vec![format!("{at}{}", parts.join("; ")), format!("{at}{}", brief.join("; "))];
     if let ([(_, first), ..], [part, _, ..]) = (&shown[..], &parts[..]) {
-        let others = plural((ours().count() - first.len()) as u64, "comparison");
+        let others = ours().count() - first.len();
         texts.push(format!("{at}{part}; {others} more: --details"));
     }
     texts
@@ -85,27 +88,33 @@ fn shown(one: &Comparison<'_>) -> Option<(Shown, Ratio)> {
     })
 }
 
-/// `direct beats buffered: reads 1.88 × (1.16–3.06), writes until stable 1.81 × (1.58–2.06)`.
-fn part(shown: Shown, before: Option<Shown>, all: &[(String, Ratio)], with: Intervals) -> String {
+/// `direct beats buffered: reads 1.88 × (1.16–3.06), writes until stable 1.81 × (1.58–2.06)`. Of what was compared several
+/// times, over targets or block sizes, the number of pairs stands beside it.
+fn part(
+    shown: Shown,
+    before: Option<Shown>,
+    all: &[(String, Ratio)],
+    with: Intervals,
+    pairs: &dyn Fn(&str) -> usize,
+) -> String {
     let is_faster = matches!(shown, Shown::Beats(..));
     let each = by_key(all.iter().map(|(what, ratio)| (what, *ratio))).into_iter().map(|(what, ratios)| {
+        let count = plural(ratios.len() as u64, "pair");
+        let is_alone = pairs(what) == 1;
         if with == Intervals::WhereFaster && !is_faster {
-            return what.clone();
+            return if is_alone { what.clone() } else { format!("{what} ({count})") };
         }
-        if let [one] = ratios[..] {
-            return format!("{what} {}", times(one));
+        if let ([one], true) = (&ratios[..], is_alone) {
+            return format!("{what} {}", times(*one));
         }
-        let over = |of: fn(&Ratio) -> f64, pick: fn(f64, f64) -> f64| ratios.iter().map(of).reduce(pick);
-        let least = over(|ratio| ratio.mean, f64::min).unwrap_or(f64::NAN);
-        let most = over(|ratio| ratio.mean, f64::max).unwrap_or(f64::NAN);
-        let (low, high) = (over(|ratio| ratio.low, f64::min), over(|ratio| ratio.high, f64::max));
+        let over = |of: fn(&Ratio) -> f64, pick: fn(f64, f64) -> f64| {
+            ratios.iter().map(of).reduce(pick).unwrap_or(f64::NAN)
+        };
+        let (least, most) = (over(|ratio| ratio.mean, f64::min), over(|ratio| ratio.mean, f64::max));
         let (least, most) = (number(least), number(most));
         let means = if least == most { least } else { format!("{least} to {most}") };
-        format!(
-            "{what} {means} × ({}, {} pairs)",
-            range(low.unwrap_or(f64::NAN), high.unwrap_or(f64::NAN)),
-            ratios.len()
-        )
+        let (low, high) = (over(|ratio| ratio.low, f64::min), over(|ratio| ratio.high, f64::max));
+        format!("{what} {means} × ({}, {count})", range(low, high))
     });
     format!("{}: {}", shown.words(before), each.collect::<Vec<_>>().join(", "))
 }

@@ -62,6 +62,7 @@ fn words(zones: &Zones) -> String {
                 "no step shown at {} of {of} in {}: outer {}, inner {} MiB/s, scatter {}{bands}",
                 plural(zones.positions.len() as u64, "position"),
                 match zones.passes {
+                    0 => "no whole pass".to_owned(),
                     1 => "1 pass".to_owned(),
                     many => format!("{many} passes"),
                 },
