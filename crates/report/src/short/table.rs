@@ -258,49 +258,55 @@ fn draw_targets(
     style: Style,
     limits: &Limits,
 ) {
-    let shown = groups.len().min(limits.rows);
-    let column = |(head, is_it): (&str, Choice)| {
-        let found = groups[..shown].iter().map(|cells| {
-            cells.iter().find(|cell| is_it(&cell.workload)).map_or_else(String::new, |cell| rate(cell))
-        });
-        std::iter::once(head.to_owned()).chain(found).collect::<Vec<String>>()
-    };
+    let shown = &groups[..groups.len().min(limits.rows)];
     let name = |cells: &Vec<&CellRecord>| cells.first().and_then(|first| target_name(record, first));
-    let names = groups[..shown].iter().map(|cells| end(&printable(&name(cells).unwrap_or_default())));
+    let names = shown.iter().map(|cells| end(&printable(&name(cells).unwrap_or_default())));
     let names: Vec<String> = std::iter::once(String::new()).chain(names).collect();
-    let widest = |column: &[String]| column.iter().map(|text| text.width()).max().unwrap_or(0);
+    let mut columns: VecDeque<Vec<String>> =
+        OF_TARGET.into_iter().filter_map(|(head, choice)| target_column(head, choice, shown)).collect();
     let mut left = limits.rows;
-    let mut columns: VecDeque<Vec<String>> = OF_TARGET
-        .into_iter()
-        .map(column)
-        .filter(|column| column[1..].iter().any(|text| !text.is_empty()))
-        .collect();
-    while left >= shown
-        && let Some(first) = columns.pop_front()
-    {
-        left -= shown;
-        let mut lines: Vec<String> = names.iter().map(|name| pad(name, widest(&names))).collect();
-        let mut next = Some(first);
-        // As many columns as fit beside each other, the others below.
-        while let Some(column) = next {
-            let width = widest(&column);
-            lines
-                .iter_mut()
-                .zip(&column)
-                .for_each(|(line, text)| *line += &format!("  {}", pad(text, width)));
-            let used = lines[0].width();
-            let fits = columns.front().is_some_and(|column| used + 2 + widest(column) <= page::width(style));
-            next = if fits { columns.pop_front() } else { None };
-        }
-        lines.into_iter().for_each(|line| page.line(line));
+    while left >= shown.len() && !columns.is_empty() {
+        left -= shown.len();
+        beside(&names, &mut columns, page::width(style)).into_iter().for_each(|line| page.line(line));
     }
     let heads: Vec<&str> = columns.iter().map(|column| column[0].as_str()).collect();
     if !heads.is_empty() {
         page.line(format!("  {}: --details", heads.join(", ")));
     }
-    if shown < groups.len() {
-        page.line(format!("  and {} more: --details", plural((groups.len() - shown) as u64, "target")));
+    if shown.len() < groups.len() {
+        page.line(format!("  and {} more: --details", plural((groups.len() - shown.len()) as u64, "target")));
     }
+}
+
+/// A head and the rate of each target below it; `None` where no target has such a cell.
+fn target_column(head: &str, choice: Choice, groups: &[Vec<&CellRecord>]) -> Option<Vec<String>> {
+    let found: Vec<Option<&&CellRecord>> =
+        groups.iter().map(|cells| cells.iter().find(|cell| choice(&cell.workload))).collect();
+    found.iter().any(Option::is_some).then(|| {
+        let rates = found.into_iter().map(|cell| cell.map_or_else(String::new, |cell| rate(cell)));
+        std::iter::once(head.to_owned()).chain(rates).collect()
+    })
+}
+
+/// The names with as many of the columns behind them as fit, one at least; the others stay.
+fn beside(names: &[String], columns: &mut VecDeque<Vec<String>>, width: usize) -> Vec<String> {
+    let widest = |column: &[String]| column.iter().map(|text| text.width()).max().unwrap_or(0);
+    let mut lines: Vec<String> = names.iter().map(|name| pad(name, widest(names))).collect();
+    let mut used = widest(names);
+    let mut is_first = true;
+    while let Some(column) = columns.pop_front() {
+        let needed = 2 + widest(&column);
+        if !is_first && used + needed > width {
+            columns.push_front(column);
+            break;
+        }
+        for (line, text) in lines.iter_mut().zip(&column) {
+            line.push_str("  ");
+            line.push_str(&pad(text, needed - 2));
+        }
+        (used, is_first) = (used + needed, false);
+    }
+    lines
 }
 
 /// The end of a name, which tells targets apart better than the start.

@@ -9,55 +9,72 @@ use rdsk_analysis::words::{plural, times};
 use rdsk_units::Bytes;
 use std::fmt;
 
+/// One direction over the same targets.
+struct Direction<'a> {
+    name: String,
+    gains: Vec<Gain>,
+    grid: &'a Grid<'a>,
+}
+
 pub(super) fn answer(analysis: &Analysis<'_>) -> Vec<String> {
-    let grids = analysis.scale();
-    let targets = distinct(grids.iter().map(|grid| &grid.targets));
-    let name = |grid: &Grid<'_>| {
-        let first = grid.lines.iter().flat_map(|line| &line.points).next();
-        let name = first.and_then(|point| target_name(analysis, point.cell)).filter(|_| targets.len() > 1);
-        format!("{}{}s", name.map_or_else(String::new, |name| format!("{name} ")), grid.op)
-    };
-    let all: Vec<(String, Vec<Gain>, &Grid<'_>)> =
-        grids.iter().map(|grid| (name(grid), gains(grid), grid)).collect();
-    let counts = distinct(all.iter().flat_map(|(_, gains, _)| gains.iter().map(|gain| gain.streams)));
+    let all: Vec<Direction<'_>> = analysis
+        .scale()
+        .iter()
+        .map(|grid| Direction { name: name(analysis, grid), gains: gains(grid), grid })
+        .collect();
+    let mut texts = vec![
+        wording(&all, ends, |grid| knees(grid, Reason::Told)),
+        wording(&all, largest, |grid| knees(grid, Reason::Told)),
+        wording(&all, largest, |grid| knees(grid, Reason::Untold)),
+        wording(&all, largest, |_| String::new()),
+    ];
+    if all.len() > 1 {
+        let first = wording(&all[..1], largest, |_| String::new());
+        texts.push(format!("{first}; {} more: --details", all.len() - 1));
+    }
+    texts
+}
+
+/// `reads`; behind the name of its targets where others were measured too.
+fn name(analysis: &Analysis<'_>, grid: &Grid<'_>) -> String {
+    let is_alone = analysis.scale().iter().all(|other| other.targets == grid.targets);
+    let first = grid.lines.iter().flat_map(|line| &line.points).next().filter(|_| !is_alone);
+    let target = first.and_then(|point| target_name(analysis, point.cell));
+    format!("{}{}s", target.map_or_else(String::new, |name| format!("{name} ")), grid.op)
+}
+
+/// `4 streams over 1: reads 2.03 × at 64 KiB (1.65–2.50), knee at 2 streams (device busy); writes …`.
+fn wording(all: &[Direction<'_>], gained: fn(&[Gain]) -> String, knee: fn(&Grid<'_>) -> String) -> String {
+    let counts = distinct(all.iter().flat_map(|one| &one.gains).map(|gain| gain.streams));
     let lead = match counts[..] {
         [] => String::new(),
         [one] => format!("{one} streams over 1: "),
         _ => "most streams over 1: ".into(),
     };
-    let ends = |gains: &[Gain]| match gains {
+    let knees: Vec<String> = all.iter().map(|one| knee(one.grid)).collect();
+    // What holds for all is said once.
+    let is_common = knees.len() > 1 && knees.iter().all(|one| *one == knees[0]);
+    let each = all.iter().zip(&knees).map(|(one, knee)| {
+        let gained = if one.gains.is_empty() { without_gain(one.grid) } else { gained(&one.gains) };
+        format!("{} {gained}{}", one.name, if is_common { "" } else { knee })
+    });
+    let common = if is_common { knees[0].as_str() } else { "" };
+    format!("{lead}{}{common}", each.collect::<Vec<_>>().join("; "))
+}
+
+/// The gains of the smallest and of the largest block size.
+fn ends(gains: &[Gain]) -> String {
+    match gains {
         [first, .., last] => format!("{first}, {last}"),
         all => all.iter().map(Gain::to_string).collect(),
-    };
-    let largest = |gains: &[Gain]| {
-        let most = gains.iter().max_by(|one, other| one.factor.total_cmp(&other.factor));
-        most.map_or_else(String::new, |gain| {
-            format!("{}{gain}", if gains.len() > 1 { "at most " } else { "" })
-        })
-    };
-    let wording = |gained: &dyn Fn(&[Gain]) -> String,
-                   knee: &dyn Fn(&Grid<'_>) -> String,
-                   some: &[(String, Vec<Gain>, &Grid<'_>)]| {
-        let knees = some.iter().map(|(_, _, grid)| knee(grid)).collect::<Vec<_>>();
-        // What holds for all is said once.
-        let common = (knees.len() > 1 && knees.iter().all(|one| *one == knees[0])).then(|| &knees[0]);
-        let each = some.iter().zip(&knees).map(|((name, gains, grid), knee)| {
-            let gained = if gains.is_empty() { without_gain(grid) } else { gained(gains) };
-            format!("{name} {gained}{}", if common.is_some() { "" } else { knee })
-        });
-        format!("{lead}{}{}", each.collect::<Vec<_>>().join("; "), common.map_or("", |knee| knee))
-    };
-    let none = |_: &Grid<'_>| String::new();
-    let mut texts = vec![
-        wording(&ends, &|grid| knees(grid, Reason::Told), &all),
-        wording(&largest, &|grid| knees(grid, Reason::Told), &all),
-        wording(&largest, &|grid| knees(grid, Reason::Untold), &all),
-        wording(&largest, &none, &all),
-    ];
-    if let [_, _, ..] = &all[..] {
-        texts.push(format!("{}; {} more: --details", wording(&largest, &none, &all[..1]), all.len() - 1));
     }
-    texts
+}
+
+/// The largest of all gains.
+fn largest(gains: &[Gain]) -> String {
+    let most = gains.iter().max_by(|one, other| one.factor.total_cmp(&other.factor));
+    let at_most = if gains.len() > 1 { "at most " } else { "" };
+    most.map_or_else(String::new, |gain| format!("{at_most}{gain}"))
 }
 
 /// What the most streams of a block size give over a single one.
