@@ -41,6 +41,7 @@ const CHANGES: &[(&str, Change)] = &[
         "cells[].evidence.device[].waiting_mean",
         Change::Derived(|device| evidence(device).and_then(|one| waiting_mean(&one)).into()),
     ),
+    ("targets[].device.model", Change::Words),
     ("notes[]", Change::Words),
     ("error.message", Change::Words),
     ("error.hint", Change::Words),
