@@ -54,7 +54,7 @@ pub enum BpfError {
     #[error("this kernel has no BTF (/sys/kernel/btf/vmlinux)")]
     NoBtf(#[source] BtfError),
     /// Not enough capabilities, or forbidden by lockdown or a sandbox.
-    #[error("no permission for BPF; it needs the capabilities CAP_BPF and CAP_PERFMON")]
+    #[error("no permission for BPF; as root, or after: setcap cap_bpf,cap_perfmon+ep rdsk")]
     Forbidden(#[source] std::io::Error),
     /// The object does not fit this kernel.
     #[error("the BPF programs cannot be loaded")]
