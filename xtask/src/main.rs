@@ -1,10 +1,11 @@
-//! The project's own tasks: test, ci, arch, docs, same-records, bench, calibrate, campaign. It is the one place that knows how the tests are
+//! The project's own tasks: test, ci, arch, bpf, docs, same-records, bench, calibrate, campaign. It is the one place that knows how the tests are
 //! run, and it is never part of the program.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner prints for its user")]
 
 mod arch;
 mod bench;
+mod bpf;
 mod calibrate;
 mod campaign;
 mod docs;
@@ -23,10 +24,11 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test [--only STEP[,STEP]]   all checks that must pass; steps: tools, fmt, clippy, build, test, reports, doc
+  test [--only STEP[,STEP]]   all checks that must pass; steps: tools, fmt, bpf, clippy, build, test, reports, doc
   ci                          the same, as the build server runs it: a skip of something installable fails
   arch                        the architecture checks alone (they are part of test, too)
   docs [--check]              write the pages of docs/reports; with --check, report where they differ (part of test)
+  bpf [--check]               compile the BPF programs of crates/observe; with --check, compare the object (part of test)
   same-records OTHER_RDSK [--this RDSK] [--only TEXT]
                               measure every simulated system with every experiment by two programs; fails if a value differs
   bench [--pairs N] [--seconds N] [--only TEXT]
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         "test" => suite::run(&root(), rest, suite::Strictness::from_environment()),
         "ci" => suite::run(&root(), rest, suite::Strictness::InstallableMustRun),
         "arch" => arch::run(&root()).map(|()| ExitCode::SUCCESS),
+        "bpf" => bpf::run(&root(), rest).map(|()| ExitCode::SUCCESS),
         "docs" => docs::run(&root(), rest).map(|()| ExitCode::SUCCESS),
         "campaign" => campaign::run(&root(), rest),
         "same-records" => same_records::run(&root(), rest).map(|()| ExitCode::SUCCESS),

@@ -36,6 +36,7 @@ impl Strictness {
 const STEPS: &[(&str, &[&str], u64)] = &[
     ("tools", &[], 0),
     ("fmt", &["fmt", "--all", "--check"], 120),
+    ("bpf", &["xtask", "bpf", "--check"], 600),
     ("clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], 1800),
     ("build", &["test", "--workspace", "--no-run"], 1800),
     ("test", &["test", "--workspace", "--no-fail-fast"], 1800),

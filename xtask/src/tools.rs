@@ -9,12 +9,13 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Each package with the programs of it that tests call, in the order of the names.
+/// Each package with the programs of it that tests call, in the order of the names; a path is a file that must be there.
 const PACKAGES: &[(&str, &[&str])] = &[
     ("bcache-tools", &["make-bcache"]),
     ("bsdutils", &["script"]),
     ("btrfs-progs", &["btrfs", "mkfs.btrfs"]),
     ("busybox-static", &["busybox"]),
+    ("clang-14", &["clang-14"]),
     ("cryptsetup-bin", &["cryptsetup"]),
     ("dmsetup", &["dmsetup"]),
     ("e2fsprogs", &["filefrag", "mke2fs", "mkfs.ext4"]),
@@ -22,7 +23,9 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("fio", &["fio"]),
     ("fuse2fs", &["fuse2fs"]),
     ("kmod", &["modprobe"]),
+    ("libbpf-dev", &["/usr/include/bpf/bpf_helpers.h"]),
     ("libc-bin", &["ldd"]),
+    ("llvm-14", &["llvm-strip-14"]),
     ("lvm2", &["lvm"]),
     ("mdadm", &["mdadm"]),
     ("mount", &["losetup", "mount", "swapoff", "swapon", "umount"]),

@@ -1,11 +1,13 @@
 //! The backend that a plan runs on: an engine, its clock and an observer. Real targets get the kernel's, simulated ones
 //! those of their lab; nothing above knows the difference.
 
-use crate::options::PlanOptions;
+use crate::options::{EvidenceChoice, PlanOptions};
 use rdsk_engine::{Engine, EngineError, EnginePolicy, MonotonicClock, RealEngine, SimEngine, measure_clock};
 use rdsk_model::{Clock, Host, IoError, MemberCounters, Problem, ProblemKind, Target};
+use rdsk_observe::bpf::Attachment;
 use rdsk_observe::{KernelMembers, KernelObserver, Observer, SimMembers, SimObserver};
 use rdsk_targets::{Claim, Examined, Place, Roots};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Creates the observer of the targets with the given indices.
@@ -39,12 +41,12 @@ impl Backend {
             // Unless an engine was requested, a faster one of the same depth may replace it.
             let policy =
                 if options.engine.is_some() { EnginePolicy::Requested } else { EnginePolicy::Fastest };
-            Ok(real(claims, roots, policy))
+            Ok(real(claims, roots, policy, options.evidence))
         }
     }
 }
 
-fn real(claims: &[Claim], roots: &Roots, policy: EnginePolicy) -> Backend {
+fn real(claims: &[Claim], roots: &Roots, policy: EnginePolicy, evidence: EvidenceChoice) -> Backend {
     let targets: Vec<Target> = claims.iter().map(|claim| claim.target.clone()).collect();
     let (sys, proc) = (roots.sys.clone(), roots.proc.clone());
     let host = rdsk_observe::host(&proc, &sys, measure_clock());
@@ -61,7 +63,13 @@ fn real(claims: &[Claim], roots: &Roots, policy: EnginePolicy) -> Backend {
     let observer = move |indices: &[u32]| -> Box<dyn Observer> {
         let mine: Vec<Target> =
             targets.iter().filter(|target| indices.contains(&target.index)).cloned().collect();
-        Box::new(KernelObserver::new(&mine, &sys, &proc, Arc::new(MonotonicClock)))
+        let observer = KernelObserver::new(&mine, &sys, &proc, Arc::new(MonotonicClock));
+        // A tree that stands for /sys says nothing about the devices of the running kernel.
+        let attachment = (sys == Path::new("/sys")).then_some(evidence).and_then(attachment);
+        Box::new(match attachment {
+            Some(attachment) => observer.with_bpf(attachment),
+            None => observer,
+        })
     };
     Backend {
         engine: Box::new(RealEngine { policy, ..RealEngine::default() }),
@@ -70,6 +78,15 @@ fn real(claims: &[Claim], roots: &Roots, policy: EnginePolicy) -> Backend {
         members: Box::new(members),
         error_location: Box::new(error_location),
         host: Some(host),
+    }
+}
+
+/// How long BPF programs are attached; `None` without them.
+fn attachment(evidence: EvidenceChoice) -> Option<Attachment> {
+    match evidence {
+        EvidenceChoice::Auto => Some(Attachment::Windowed),
+        EvidenceChoice::Bpf => Some(Attachment::Throughout),
+        EvidenceChoice::Sysfs => None,
     }
 }
 

@@ -31,7 +31,7 @@ mod warm_up;
 mod zones;
 
 pub use execute::{execute, failed_record, plan_only};
-pub use options::{BudgetSource, PlanOptions, PositionOrder, Positions};
+pub use options::{BudgetSource, EvidenceChoice, PlanOptions, PositionOrder, Positions};
 pub use planner::{PlanError, max_streams, plan};
 pub use registry::IN_RUN;
 pub use request::Request;

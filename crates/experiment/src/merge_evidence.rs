@@ -23,6 +23,10 @@ pub(crate) fn merge(then: &Evidence, now: Evidence) -> Evidence {
         requests,
         bios,
         device_latency_ns: timed.and_then(|(then, now)| Latency::of_both(then, now)),
+        bpf: now.bpf.zip(then.bpf.clone()).map(|(now, mut sum)| {
+            sum.add(now);
+            sum
+        }),
         // The weaker of the two sources.
         source: now.source.max(then.source),
         page_cache: now.page_cache.zip(then.page_cache).map(|(now, then)| PageCache {
@@ -115,6 +119,8 @@ mod tests {
         let process = ProcessIo { read_bytes: Some(reads * 4096), write_bytes: None };
         let bio = |task: &str| Bio {
             target: 0,
+            device: "sda".into(),
+            nowait: false,
             op: Op::Read,
             syscall: Some("pread64".into()),
             task: task.into(),
@@ -124,7 +130,13 @@ mod tests {
         Evidence {
             source: EvidenceSource::Sysfs,
             device: vec![device],
-            requests: vec![Request { target: 0, op: Op::Read, bytes: 4096, count: reads }],
+            requests: vec![Request {
+                target: 0,
+                device: "sda".into(),
+                op: Op::Read,
+                bytes: 4096,
+                count: reads,
+            }],
             bios: vec![bio("this"), bio("other")],
             device_latency_ns: Some(latency(&[1_000 * reads; 10])),
             process,
@@ -144,7 +156,10 @@ mod tests {
         assert_eq!((device.waiting_ns, device.splits), (Some(4_000), Some(2)));
         assert_eq!(device.visits.iter().map(|visit| visit.interval_ns).collect::<Vec<_>>(), [1_000, 3_000]);
         assert!(device.bytes_series.is_empty());
-        assert_eq!(both.requests, [Request { target: 0, op: Op::Read, bytes: 4096, count: 400 }]);
+        assert_eq!(
+            both.requests,
+            [Request { target: 0, device: "sda".into(), op: Op::Read, bytes: 4096, count: 400 }]
+        );
         let bios: Vec<_> = both.bios.iter().map(|bio| (bio.task.as_str(), bio.count, bio.bytes)).collect();
         assert_eq!(bios, [("this", 400, 400 * 4096), ("other", 400, 400 * 4096)]);
         let latency = both.device_latency_ns.unwrap();

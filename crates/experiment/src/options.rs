@@ -70,10 +70,24 @@ pub struct PlanOptions {
     pub end_fsync: bool,
     /// What issues the I/O (`--engine`); `None` takes sync at depth 1 and `io_uring` above, or what is faster on the target.
     pub engine: Option<EngineKind>,
+    /// Where the evidence comes from (`--evidence`).
+    pub evidence: EvidenceChoice,
     /// Processors to pin streams to (`--pin`); empty leaves them free.
     pub pin_cpus: Vec<usize>,
     /// Seed of offsets and data.
     pub seed: u64,
+}
+
+/// Which sources of evidence a run uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EvidenceChoice {
+    /// BPF where the kernel permits it, for a part of each visit where it would slow the I/O down; sysfs otherwise.
+    #[default]
+    Auto,
+    /// BPF throughout.
+    Bpf,
+    /// The counters of sysfs alone.
+    Sysfs,
 }
 
 impl Default for PlanOptions {
@@ -97,6 +111,7 @@ impl Default for PlanOptions {
             pattern: Pattern::Sequential,
             end_fsync: false,
             engine: None,
+            evidence: EvidenceChoice::Auto,
             pin_cpus: Vec::new(),
             seed: 1,
         }

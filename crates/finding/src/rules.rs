@@ -7,6 +7,7 @@ mod common;
 mod direct_refused;
 mod direct_vs_buffered;
 mod durable_write_cost;
+mod evidence_differs;
 mod faster_than_rotation;
 mod few_samples;
 mod larger_blocks_help;
@@ -136,6 +137,7 @@ pub const RULES: &[Rule] = &[
     restated_verdicts::THROTTLED,
     cold_not_reached::RULE,
     processor_contended::RULE,
+    evidence_differs::RULE,
     few_samples::RULE,
     write_cache_full::RULE,
     slows_down::RULE,

@@ -63,16 +63,16 @@ pub struct DeviceEvidence {
     pub read_merges: Option<u64>,
     /// Writes merged likewise.
     pub write_merges: Option<u64>,
-    /// I/Os that the block layer cut up; known to BPF only.
+    /// I/Os that the block layer cut up; known to BPF and simulated hosts only.
     pub splits: Option<u64>,
     /// Completed flush requests.
     pub flushes: Option<u64>,
     /// Completed discards.
     pub discards: Option<u64>,
-    /// Reads that the host made because a write needed the rest of its buffer; known to simulated hosts only.
+    /// Reads that the host made because a write needed the rest of its buffer; known to BPF and simulated hosts only.
     #[serde(default)]
     pub reads_caused_by_writes: Option<u64>,
-    /// Largest number seen by the sampler.
+    /// Largest number seen by the sampler, or by BPF, which misses none.
     pub in_flight_max: Option<u64>,
     /// Time with at least one request in flight.
     pub busy_ns: Option<u64>,
@@ -99,6 +99,9 @@ pub struct DeviceEvidence {
 pub struct Request {
     /// Index of the target.
     pub target: u32,
+    /// Kernel name of the device: the target's own, or one below it; empty for simulated hosts.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub device: String,
     /// Direction.
     pub op: Op,
     /// Exact size.
@@ -112,12 +115,18 @@ pub struct Request {
 pub struct Bio {
     /// Index of the target.
     pub target: u32,
+    /// Kernel name of the device at which they arrived: the target's own, or one below it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub device: String,
     /// Direction.
     pub op: Op,
     /// Name of the system call that carried it.
     pub syscall: Option<String>,
     /// `this`, `other` or `kernel`.
     pub task: String,
+    /// Whether they fail where they would wait; the kernel then submits them once more without this mark.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nowait: bool,
     /// How many.
     pub count: u64,
     /// Their bytes.
@@ -127,8 +136,10 @@ pub struct Bio {
 impl Request {
     /// Adds these to the others of the same target, direction and size.
     pub fn add_to(self, sum: &mut Vec<Self>) {
-        let same =
-            |known: &&mut Self| (known.target, known.op, known.bytes) == (self.target, self.op, self.bytes);
+        let same = |known: &&mut Self| {
+            (known.target, known.op, known.bytes) == (self.target, self.op, self.bytes)
+                && known.device == self.device
+        };
         match sum.iter_mut().find(same) {
             Some(known) => known.count += self.count,
             None => sum.push(self),
@@ -140,8 +151,8 @@ impl Bio {
     /// Adds these to the others of the same origin.
     pub fn add_to(self, sum: &mut Vec<Self>) {
         let same = |known: &&mut Self| {
-            (known.target, known.op) == (self.target, self.op)
-                && (&known.syscall, &known.task) == (&self.syscall, &self.task)
+            (known.target, known.op, known.nowait) == (self.target, self.op, self.nowait)
+                && (&known.device, &known.syscall, &known.task) == (&self.device, &self.syscall, &self.task)
         };
         match sum.iter_mut().find(same) {
             Some(known) => (known.count, known.bytes) = (known.count + self.count, known.bytes + self.bytes),
@@ -249,6 +260,62 @@ pub struct Counted {
     pub why: Option<String>,
 }
 
+/// What BPF programs counted, over the visits of a cell, and what sysfs counted meanwhile.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BpfEvidence {
+    /// Time during which the programs were attached; less than the visits where so many I/Os per second were made that the
+    /// programs would have slowed them down, and then requests, bios and latencies are those of this time only.
+    pub observed_ns: u64,
+    /// Time of the visits, until stable.
+    pub visits_ns: u64,
+    /// Each device, counted twice.
+    pub checks: Vec<CrossCheck>,
+    /// Requests and events that the programs could not follow.
+    pub lost: u64,
+}
+
+/// Requests of one device by two sources over the same time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CrossCheck {
+    /// Index of the target.
+    pub target: u32,
+    /// Kernel name.
+    pub device: String,
+    /// Reads and writes by the programs.
+    pub bpf: u64,
+    /// Reads and writes by sysfs.
+    pub sysfs: u64,
+}
+
+impl CrossCheck {
+    /// How far the sources are apart, as a share of the larger count; 0 where neither counted.
+    pub fn difference(&self) -> f64 {
+        self.bpf.abs_diff(self.sysfs) as f64 / self.bpf.max(self.sysfs).max(1) as f64
+    }
+}
+
+impl BpfEvidence {
+    /// Adds a later visit.
+    pub fn add(&mut self, later: Self) {
+        self.observed_ns = self.observed_ns.saturating_add(later.observed_ns);
+        self.visits_ns = self.visits_ns.saturating_add(later.visits_ns);
+        self.lost = self.lost.saturating_add(later.lost);
+        for check in later.checks {
+            let same =
+                |known: &&mut CrossCheck| (known.target, &known.device) == (check.target, &check.device);
+            match self.checks.iter_mut().find(same) {
+                Some(known) => (known.bpf, known.sysfs) = (known.bpf + check.bpf, known.sysfs + check.sysfs),
+                None => self.checks.push(check),
+            }
+        }
+    }
+
+    /// Whether the programs were attached all the time.
+    pub fn is_whole(&self) -> bool {
+        self.observed_ns >= self.visits_ns
+    }
+}
+
 /// Everything that was counted beside one cell, summed over its visits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
@@ -267,6 +334,9 @@ pub struct Evidence {
     pub bios: Vec<Bio>,
     /// Latency inside the device (D2C); BPF only.
     pub device_latency_ns: Option<Latency>,
+    /// How the programs counted; `None` without BPF in every visit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bpf: Option<BpfEvidence>,
     /// The page cache over the span.
     pub page_cache: Option<PageCache>,
     /// What the kernel charged to the process.

@@ -22,8 +22,8 @@ pub use clock::{Clock, StopFlag};
 pub use diskstat::{DiskStat, SECTOR_BYTES};
 pub use event::{Event, Watch};
 pub use evidence::{
-    Bio, Counted, DeviceEvidence, Evidence, EvidenceSource, ExtentEvidence, IntervalCounters, Limit,
-    LoopFile, PageCache, PageCacheState, ProcessIo, Request,
+    Bio, BpfEvidence, Counted, CrossCheck, DeviceEvidence, Evidence, EvidenceSource, ExtentEvidence,
+    IntervalCounters, Limit, LoopFile, PageCache, PageCacheState, ProcessIo, Request,
 };
 pub use finding::{Confidence, Effect, Finding, Severity, Stake};
 pub use latency::{Estimate, Latency, PercentileRange, PercentileRanges, RoundLatency};

@@ -1,7 +1,8 @@
-//! The observer of the sources `sysfs` and `process`: it reads the counters of the targets' devices and of the devices
-//! below them before, after and many times during each visit, and what the kernel charged to the process. It opens nothing
-//! for writing and needs no privilege.
+//! The observer of the running kernel: it reads the counters of the targets' devices and of the devices below them before,
+//! after and many times during each visit, and what the kernel charged to the process; with privilege, BPF programs in the
+//! block layer count beside them. It opens nothing for writing.
 
+use crate::bpf::{Attachment, BlockLayer};
 use crate::counted::counted;
 use crate::delta::delta;
 use crate::limits::limits;
@@ -27,9 +28,6 @@ pub const DEFAULT_SAMPLE_WIDTH_NS: u64 = 50_000_000;
 const MAX_RESAMPLES: u32 = 10;
 const RESAMPLE_AFTER: Duration = Duration::from_micros(50);
 
-/// Why nothing above sysfs is used.
-const NO_BPF: &str = "rdsk reads no BPF evidence yet";
-
 /// Counters from `/sys` and `/proc`.
 pub struct KernelObserver {
     targets: Vec<Target>,
@@ -46,6 +44,8 @@ pub struct KernelObserver {
     thread: PathBuf,
     clock: Arc<dyn Clock>,
     sample_width_ns: u64,
+    /// The BPF programs, or why there are none.
+    block_layer: Result<BlockLayer, String>,
     visit: Option<Begun>,
     source: EvidenceSource,
     problems: Vec<String>,
@@ -96,6 +96,7 @@ impl KernelObserver {
             process,
             clock,
             sample_width_ns: DEFAULT_SAMPLE_WIDTH_NS,
+            block_layer: Err("BPF was not asked for".into()),
             visit: None,
             source: EvidenceSource::None,
             problems: Vec::new(),
@@ -113,6 +114,12 @@ impl KernelObserver {
         });
         observer.source = source_of(may_count, read_process_io(&observer.process).ok());
         observer
+    }
+
+    /// Loads the BPF programs for its devices, if the kernel permits it; otherwise says why not.
+    pub fn with_bpf(mut self, attachment: Attachment) -> Self {
+        self.block_layer = BlockLayer::of(&self.devices, attachment);
+        self
     }
 
     /// Sets the time between samples, in nanoseconds.
@@ -292,6 +299,8 @@ impl Observer for KernelObserver {
         let sampler = Sampler::start(watched, start_ns, self.sample_width_ns, Arc::clone(&self.clock));
         // Starting a thread takes time without any of our I/O, so the interval begins afterwards.
         let processor = ProcessorSample::read(&self.proc);
+        let begun = self.block_layer.as_mut().map_or(Ok(()), BlockLayer::begin);
+        begun.err().into_iter().for_each(|problem| self.note(problem));
         let begin_ns = self.clock.now_ns();
         self.visit = Some(Begun { begin_ns, first, process, processor, sampler, sampled, io: None });
     }
@@ -318,13 +327,17 @@ impl Observer for KernelObserver {
             process,
             processor: ProcessorSample::read(&self.proc),
         });
-        self.evidence(begun, &io, &last, end_ns)
+        let mut evidence = self.evidence(begun, &io, &last, end_ns);
+        let ended = self.block_layer.as_mut().map_or(Ok(()), |layer| layer.end(&mut evidence));
+        ended.err().into_iter().for_each(|problem| self.note(problem));
+        self.source = self.source.min(evidence.source);
+        evidence
     }
 
     fn describe(&self) -> rdsk_model::ObserverFacts {
         let mut reasons: Vec<&str> = Vec::new();
-        if self.source == EvidenceSource::Sysfs {
-            reasons.push(NO_BPF);
+        if let (EvidenceSource::Sysfs, Err(why)) = (self.source, &self.block_layer) {
+            reasons.push(why);
         }
         reasons.extend(self.problems.iter().map(String::as_str));
         if self.source == EvidenceSource::None {
@@ -334,7 +347,7 @@ impl Observer for KernelObserver {
         rdsk_model::ObserverFacts {
             source: self.source,
             why_not_higher: (!reasons.is_empty()).then(|| reasons.join("; ")),
-            lost_events: 0,
+            lost_events: self.block_layer.as_ref().map_or(0, BlockLayer::lost),
             cost_ns_per_io: (ios > 0 && cost_ns > 0).then(|| cost_ns as f64 / ios as f64),
         }
     }

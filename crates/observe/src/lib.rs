@@ -1,8 +1,10 @@
 //! The room `observe`: what the kernel counted while a cell ran. It reads sysfs and procfs and returns raw evidence. It never
 //! opens anything for writing, derives no rates, draws no conclusions and prints nothing.
 //!
-//! A better source of evidence (BPF) is another [`Observer`]: the runner knows only the trait and [`EvidenceSum`].
+//! [`KernelObserver`] takes BPF programs in the block layer where it may, and the counters of sysfs and procfs in any case; the
+//! runner knows only the trait [`Observer`] and [`EvidenceSum`].
 
+pub mod bpf;
 pub mod counted;
 pub mod delta;
 pub mod diskstat;

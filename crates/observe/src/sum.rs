@@ -7,8 +7,8 @@ use crate::series::Series;
 use crate::stack::Stack;
 use crate::visit::{DeviceCounts, DeviceVisit, VisitEvidence};
 use rdsk_model::{
-    Bio, DeviceEvidence, Evidence, EvidenceSource, IntervalCounters, Latency, Limit, LoopFile, PageCache,
-    PageCacheState, ProcessIo, ProcessorUse, Request,
+    Bio, BpfEvidence, DeviceEvidence, Evidence, EvidenceSource, IntervalCounters, Latency, Limit, LoopFile,
+    PageCache, PageCacheState, ProcessIo, ProcessorUse, Request,
 };
 use rdsk_stats::Histogram;
 
@@ -26,6 +26,7 @@ pub struct EvidenceSum {
     requests: Vec<Request>,
     bios: Vec<Bio>,
     device_latency: Option<Histogram>,
+    bpf: Option<BpfEvidence>,
     problems: Vec<String>,
     loops: Vec<LoopFile>,
     processor: Vec<Option<ProcessorUse>>,
@@ -58,6 +59,14 @@ impl EvidenceSum {
         self.device_latency = match (self.device_latency.take(), visit.device_latency) {
             (Some(mut sum), Some(more)) => {
                 sum.merge(&more);
+                Some(sum)
+            }
+            (None, first) if self.visits == 1 => first,
+            _ => None,
+        };
+        self.bpf = match (self.bpf.take(), visit.bpf) {
+            (Some(mut sum), Some(more)) => {
+                sum.add(more);
                 Some(sum)
             }
             (None, first) if self.visits == 1 => first,
@@ -106,7 +115,12 @@ impl EvidenceSum {
             device,
             requests: self.requests,
             bios: self.bios,
-            device_latency_ns: self.device_latency.as_ref().map(Latency::from),
+            device_latency_ns: self
+                .device_latency
+                .filter(|timed| timed.count() > 0)
+                .as_ref()
+                .map(Latency::from),
+            bpf: self.bpf,
             process: self.process,
             limits: self.limits,
             loops: self.loops,

@@ -4,7 +4,8 @@
 use crate::series::Series;
 use crate::stack::Stack;
 use rdsk_model::{
-    Bio, DiskStat, EvidenceSource, IntervalCounters, Limit, LoopFile, ProcessIo, ProcessorUse, Request,
+    Bio, BpfEvidence, DiskStat, EvidenceSource, IntervalCounters, Limit, LoopFile, ProcessIo, ProcessorUse,
+    Request,
 };
 use rdsk_stats::Histogram;
 
@@ -36,6 +37,8 @@ pub struct VisitEvidence {
     pub bios: Vec<Bio>,
     /// Time from issuing to completion of each request (D2C), until stable; `None` if the observer does not time them.
     pub device_latency: Option<Histogram>,
+    /// How BPF programs counted; `None` without them.
+    pub bpf: Option<BpfEvidence>,
     /// What the kernel charged to the process from `begin` to `end_io`.
     pub process: ProcessIo,
     /// Limits in force at the end.
@@ -56,6 +59,7 @@ impl VisitEvidence {
             requests: Vec::new(),
             bios: Vec::new(),
             device_latency: None,
+            bpf: None,
             process: ProcessIo::default(),
             limits: Vec::new(),
             loops: Vec::new(),

@@ -78,6 +78,11 @@ impl Watched {
         }
     }
 
+    /// Its directory in sysfs.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// One sample, or why there is none. After an error the file is opened again, because a device that was removed and came
     /// back has a new one.
     pub(crate) fn read(&mut self) -> Result<DiskStat, String> {

@@ -20,13 +20,21 @@ impl Observer for Scripted {
     fn end(&mut self) -> VisitEvidence {
         let bio = |task: &str, syscall: Option<&str>, count: u64| Bio {
             target: 0,
+            device: "sda".into(),
+            nowait: false,
             op: Op::Write,
             syscall: syscall.map(str::to_owned),
             task: task.into(),
             count,
             bytes: count << 20,
         };
-        let request = |bytes: u64, count: u64| Request { target: 0, op: Op::Write, bytes, count };
+        let request = |bytes: u64, count: u64| Request {
+            target: 0,
+            device: String::new(),
+            op: Op::Write,
+            bytes,
+            count,
+        };
         let mut latency = Histogram::new();
         (0..10).for_each(|_| latency.record(1_000 * self.visits));
         let counts = DeviceCounts { splits: Some(3), ..DeviceCounts::default() };

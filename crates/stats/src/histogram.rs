@@ -129,6 +129,20 @@ impl Histogram {
         Some(self.max_ns)
     }
 
+    /// A histogram that was counted elsewhere, in the same buckets: `counts` has one per bucket, missing ones are 0. The sum
+    /// is exact; smallest and largest value are the bounds of their buckets.
+    pub fn from_buckets(counts: &[u64], sum_ns: u64) -> Histogram {
+        let mut histogram = Histogram::new();
+        for (index, &count) in counts.iter().enumerate().take(BUCKETS).filter(|(_, count)| **count > 0) {
+            histogram.counts[index] = count;
+            histogram.count = histogram.count.saturating_add(count);
+            histogram.min_ns = histogram.min_ns.min(lower_of(index).max(MIN_NS));
+            histogram.max_ns = upper_of(index).min(MAX_NS);
+        }
+        histogram.sum_ns = sum_ns.into();
+        histogram
+    }
+
     /// The buckets as base64 of an uncompressed HdrHistogram V2 encoding, which other HdrHistogram libraries
     /// read. The exact sum, minimum and maximum have no place in that format.
     pub fn to_base64(&self) -> String {

@@ -37,6 +37,8 @@ pub enum Need {
     Tool(&'static str),
     /// `zram`: there is a zram device, and `zramctl`.
     Zram,
+    /// `bpf`: programs can be attached to the tracepoints of a kernel with BTF.
+    Bpf,
     /// `guest`: QEMU, a packaged kernel with its modules, and busybox, so that a guest can be booted.
     Guest,
 }
@@ -55,6 +57,7 @@ impl Need {
             Self::Xfs => "xfs".into(),
             Self::Tool(tool) => format!("tool:{tool}"),
             Self::Zram => "zram".into(),
+            Self::Bpf => "bpf".into(),
             Self::Guest => "guest".into(),
         }
     }
@@ -79,6 +82,7 @@ impl Need {
             Self::Tool(tool) => find_tool(tool).map(drop).ok_or_else(|| format!("{tool} is not installed")),
             Self::Zram if Path::new("/sys/block/zram0").exists() => Self::Tool("zramctl").probe(),
             Self::Zram => Err("there is no zram0".into()),
+            Self::Bpf => probe_bpf(),
             Self::Guest => crate::guest::probe(),
         }
     }
@@ -97,6 +101,7 @@ impl fmt::Display for Need {
             Self::Xfs => "xfs",
             Self::Tool(tool) => tool,
             Self::Zram => "zram",
+            Self::Bpf => "BPF",
             Self::Guest => "a guest",
         })
     }
@@ -132,6 +137,19 @@ pub fn requires(needs: &[Need]) -> bool {
     }
 }
 
+/// CAP_PERFMON and CAP_BPF among the effective capabilities, and the kernel's own types.
+fn probe_bpf() -> Result<(), String> {
+    const NEEDED: u64 = 1 << 38 | 1 << 39;
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        return Err("this kernel has no BTF".into());
+    }
+    let status = std::fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
+    let mask =
+        status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
+    let has_them = mask.is_some_and(|mask| mask & NEEDED == NEEDED);
+    has_them.then_some(()).ok_or_else(|| "no CAP_BPF and CAP_PERFMON".into())
+}
+
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     Run,
@@ -156,8 +174,19 @@ fn judge(test: &str, missing: &[(Need, String)], must_have: &BTreeSet<String>) -
 
 /// A misspelt name would silently skip a promised test, so it is a failure.
 fn parse_must_have(list: &str) -> BTreeSet<String> {
-    const NAMES: [&str; 10] =
-        ["root", "loop", "fuse", "io_uring", "cachestat", "blkio_throttle", "ext4", "xfs", "zram", "guest"];
+    const NAMES: [&str; 11] = [
+        "root",
+        "loop",
+        "fuse",
+        "io_uring",
+        "cachestat",
+        "blkio_throttle",
+        "ext4",
+        "xfs",
+        "zram",
+        "bpf",
+        "guest",
+    ];
     let names: BTreeSet<String> =
         list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
     for name in &names {
@@ -254,6 +283,7 @@ mod tests {
             Need::Xfs,
             Need::Tool("fio"),
             Need::Zram,
+            Need::Bpf,
             Need::Guest,
         ] {
             assert_eq!(parse_must_have(&need.name()), BTreeSet::from([need.name()]));

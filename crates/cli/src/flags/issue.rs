@@ -2,6 +2,7 @@
 
 use super::{Flag, List, One, SWITCH, Switch, on, unique, value};
 use crate::subcommand::{ALIGN, MEASURING, PATHS, RUN, SCALE, STREAM};
+use rdsk_experiment::EvidenceChoice;
 use rdsk_model::{EngineKind, StreamRange};
 use rdsk_units::Nanos;
 
@@ -14,6 +15,9 @@ const MAX_STAGGER: Nanos = Nanos(3_600_000_000_000);
 const ENGINES: &[&str] = &["sync", "threads", "aio", "io_uring"];
 const ENGINE_KINDS: &[EngineKind] =
     &[EngineKind::Sync, EngineKind::Threads, EngineKind::Aio, EngineKind::Uring];
+
+const SOURCES: &[&str] = &["auto", "bpf", "sysfs"];
+const CHOICES: &[EvidenceChoice] = &[EvidenceChoice::Auto, EvidenceChoice::Bpf, EvidenceChoice::Sysfs];
 
 pub(super) static FLAGS: &[Flag] = &[
     Flag {
@@ -76,6 +80,18 @@ pub(super) static FLAGS: &[Flag] = &[
         )],
         details: "If io_uring is unavailable or slower on the target, the default falls back to aio or threads.",
         example: "--engine threads",
+        ..SWITCH
+    },
+    Flag {
+        name: "evidence",
+        value: One("SOURCE", |args, text| {
+            value::word(text, SOURCES, CHOICES).map(|evidence| args.options.evidence = evidence)
+        }),
+        words: SOURCES,
+        uses: &[on(MEASURING, "What counts beside the I/O", "auto")],
+        details: "auto: BPF where the kernel permits it, for a part of each visit above 100 000 I/Os per second; \
+                  bpf: BPF throughout; sysfs: the counters of /sys alone.",
+        example: "--evidence sysfs",
         ..SWITCH
     },
     Flag {

@@ -227,6 +227,7 @@ const EVIDENCE: Shape = Object(&[
         ])),
     ),
     ("device_latency_ns", OrNull(&LATENCY)),
+    // `bpf`, `device` of requests and bios, and `nowait` stand only where BPF counted.
     ("page_cache", OrNull(&Object(&[("before", CACHE_STATE), ("after", CACHE_STATE)]))),
     ("process", Object(&[("read_bytes", WHOLE_OR_NULL), ("write_bytes", WHOLE_OR_NULL)])),
 ]);

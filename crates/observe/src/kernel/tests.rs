@@ -135,7 +135,7 @@ fn one_visit_from_begin_to_stable() {
     assert_eq!(device.bytes_series.iter().sum::<u64>(), 94_208 + 80 * 512);
     let described = observer.describe();
     assert_eq!(described.source, EvidenceSource::Sysfs);
-    assert_eq!(described.why_not_higher.as_deref(), Some(NO_BPF));
+    assert_eq!(described.why_not_higher.as_deref(), Some("BPF was not asked for"));
 }
 
 #[test]

@@ -1,0 +1,75 @@
+//! Where the evidence comes from: BPF with its privilege, sysfs without it or on request, and what each leaves in the Record.
+//! That the counts of BPF are exact is in the tests of `observe`.
+
+mod support;
+
+use rdsk_testkit::{LoopDevice, Need, requires};
+use serde_json::Value;
+use std::process::Command;
+use support::{cell, count, loop_device, rdsk, record_of, word};
+
+const ID: &str = "headline/read/random-qd1";
+
+fn reads(device: &LoopDevice, more: &[&str]) -> Command {
+    let path = device.path().display().to_string();
+    let mut command = rdsk(&[&"run", &path, &"--only", &"headline", &"--rw", &"read", &"--budget", &"2s"]);
+    command.args(more);
+    command
+}
+
+#[test]
+fn with_privilege_both_sources_count_the_same() {
+    if !requires(&[Need::Root, Need::Loop, Need::Bpf]) {
+        return;
+    }
+    let device = loop_device();
+    let record = record_of(reads(&device, &["--evidence", "bpf"]));
+    assert_eq!(word(&record, "/observer/source"), "bpf");
+    assert!(record["observer"]["why_not_higher"].is_null(), "{}", record["observer"]);
+    for cell in record["cells"].as_array().expect("a Record has cells") {
+        let evidence = &cell["evidence"];
+        assert_eq!(word(evidence, "/source"), "bpf");
+        assert_eq!(count(evidence, "/bpf/observed_ns"), count(evidence, "/bpf/visits_ns"), "throughout");
+        let check = &evidence["bpf"]["checks"][0];
+        assert_eq!(word(check, "/device"), device.name());
+        assert_eq!(count(check, "/bpf"), count(check, "/sysfs"), "{check}");
+        // What must not wait and would have to is submitted again, by another thread; it is marked, and not counted twice.
+        let [at_once, nowait] = [false, true].map(|is_marked| own_bytes(evidence, device.name(), is_marked));
+        let asked = count(cell, "/result/bytes") + cell["result"]["warmup_bytes"].as_u64().unwrap_or(0);
+        assert!(at_once == asked || at_once == 0 && nowait == asked, "{asked}: {}", evidence["bios"]);
+    }
+}
+
+/// Bytes of our own bios that read.
+fn own_bytes(evidence: &Value, device: &str, is_marked: bool) -> u64 {
+    let bios = evidence["bios"].as_array().expect("a list").iter();
+    let is_one = |bio: &&Value| {
+        let is_nowait = bio["nowait"].as_bool().unwrap_or(false);
+        bio["task"] == "this" && bio["device"] == device && bio["op"] == "read" && is_nowait == is_marked
+    };
+    bios.filter(is_one).map(|bio| count(bio, "/bytes")).sum()
+}
+
+#[test]
+fn on_request_and_without_privilege_sysfs_counts_and_says_why() {
+    if !requires(&[Need::Root, Need::Loop, Need::Tool("setpriv")]) {
+        return;
+    }
+    let device = loop_device();
+    let asked = record_of(reads(&device, &["--evidence", "sysfs"]));
+    assert_eq!(word(&asked, "/observer/source"), "sysfs");
+    assert!(asked["cells"][0]["evidence"]["bpf"].is_null());
+
+    let with = reads(&device, &[]);
+    // CAP_PERFMON and CAP_BPF, which older versions of setpriv know by number only.
+    let mut without = Command::new("setpriv");
+    without.arg("--bounding-set=-cap_38,-cap_39,-sys_admin").arg(with.get_program()).args(with.get_args());
+    let record = record_of(without);
+    assert_eq!(word(&record, "/observer/source"), "sysfs");
+    let why = word(&record, "/observer/why_not_higher");
+    assert!(
+        why.contains("BPF") && (why.contains("setcap cap_bpf,cap_perfmon+ep") || why.contains("BTF")),
+        "{why}"
+    );
+    assert!(count(cell(&record, ID), "/result/ops") > 0);
+}

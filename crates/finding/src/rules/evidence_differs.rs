@@ -1,0 +1,63 @@
+//! `evidence-differs`: BPF and sysfs counted the same requests differently, so neither is sure.
+
+use super::common::{cells, cite};
+use super::{Needs, Rule};
+use rdsk_model::{CellRecord, CrossCheck, Severity};
+use rdsk_units::percent;
+
+pub(super) const RULE: Rule = Rule::new(
+    "evidence-differs",
+    Severity::Uncertain,
+    Needs::Counters,
+    |analysis| {
+        let cells = cells(analysis, |cell| worst(cell).is_some());
+        let text = "The block layer's tracepoints and the counters of /sys do not agree on how many requests the device completed. \
+                    One of them is incomplete; rdsk's own times and rates do not depend on either.";
+        let advice = "do not build on exact counts of requests here; --evidence sysfs measures without BPF";
+        RULE.about_any(&cells, "two sources of evidence differ", text, cited, advice)
+    },
+);
+
+/// The largest share by which the sources may differ, and how many requests are enough to judge it.
+const MOST: f64 = 0.01;
+const ENOUGH: u64 = 1000;
+
+/// The device on which they differ most, if that is too much.
+fn worst(cell: &CellRecord) -> Option<&CrossCheck> {
+    let checks = cell.evidence.bpf.iter().flat_map(|bpf| &bpf.checks);
+    let differ = checks.filter(|check| check.bpf.max(check.sysfs) >= ENOUGH && check.difference() > MOST);
+    differ.max_by(|one, other| one.difference().total_cmp(&other.difference()))
+}
+
+fn cited(cell: &CellRecord) -> String {
+    let Some(check) = worst(cell) else { return cite(cell, "requests", "alike") };
+    let words =
+        format!("{} by BPF, {} by sysfs ({} apart)", check.bpf, check.sysfs, percent(check.difference()));
+    cite(cell, &format!("requests of {}", check.device), words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::{self, disk, record, with};
+    use rdsk_model::{BpfEvidence, IoPath, Op, Record};
+
+    fn counted(bpf: u64, sysfs: u64) -> Record {
+        let check = CrossCheck { target: 0, device: "sda".into(), bpf, sysfs };
+        let cell = with(fixtures::cell("c", Op::Read, IoPath::Direct, 4096, 10_000, 1_000_000_000), |cell| {
+            cell.evidence.bpf = Some(BpfEvidence { checks: vec![check], ..BpfEvidence::default() });
+        });
+        record(vec![disk()], vec![cell])
+    }
+
+    #[test]
+    fn fires_above_one_per_cent_of_many_requests_only() {
+        let finding = fires(RULE, &counted(9_800, 10_000));
+        assert_eq!(finding.evidence, ["c: requests of sda = 9800 by BPF, 10000 by sysfs (2.0 % apart)"]);
+        fires(RULE, &counted(10_000, 0));
+        silent(RULE, &counted(9_901, 10_000));
+        silent(RULE, &counted(400, 500));
+        silent(RULE, &counted(0, 0));
+    }
+}

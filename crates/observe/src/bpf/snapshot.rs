@@ -1,0 +1,139 @@
+//! What the programs counted up to one moment, and the difference of two moments. Plain data and arithmetic; it reads nothing.
+
+use crate::bpf::layout::{BioOrigin, BlockOp, COUNTERS, Counter, RequestKind};
+use rdsk_stats::Histogram;
+use std::collections::BTreeMap;
+
+/// Everything that was counted up to a moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    /// When, on the clock of the programs.
+    pub at_ns: u64,
+    /// In the order in which the devices were named.
+    pub devices: Vec<DeviceTotals>,
+    /// How many requests of each kind.
+    pub requests: BTreeMap<RequestKind, u64>,
+    /// How many bios of each origin, and their bytes.
+    pub bios: BTreeMap<BioOrigin, [u64; 2]>,
+}
+
+/// The counters of one device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceTotals {
+    pub(super) counters: [u64; COUNTERS],
+    pub(super) buckets: Vec<u64>,
+    /// Requests in flight at the moment; bios for a bio-based device.
+    pub in_flight: u64,
+    /// The most that was in flight since counting began.
+    pub deepest: u64,
+}
+
+impl Snapshot {
+    /// What was counted from this moment, just before counting began, to a later one of the same programs.
+    pub fn until(&self, later: &Self) -> Counted {
+        let interval_ns = later.at_ns.saturating_sub(self.at_ns);
+        let devices = self.devices.iter().zip(&later.devices);
+        let devices = devices.map(|(before, after)| before.until(after, later.at_ns)).collect();
+        let requests = later.requests.iter().filter_map(|(kind, count)| {
+            let grown = count.wrapping_sub(self.requests.get(kind).copied().unwrap_or(0));
+            (grown > 0).then_some((*kind, grown))
+        });
+        let bios = later.bios.iter().filter_map(|(origin, [count, bytes])| {
+            let [counted, moved] = self.bios.get(origin).copied().unwrap_or([0; 2]);
+            let grown = [count.wrapping_sub(counted), bytes.wrapping_sub(moved)];
+            (grown[0] > 0).then(|| (origin.clone(), grown))
+        });
+        Counted { interval_ns, devices, requests: requests.collect(), bios: bios.collect() }
+    }
+}
+
+impl DeviceTotals {
+    fn until(&self, later: &Self, to_ns: u64) -> DeviceCounted {
+        let grown =
+            |counter: Counter| later.counters[counter as usize].wrapping_sub(self.counters[counter as usize]);
+        let buckets: Vec<u64> = later
+            .buckets
+            .iter()
+            .zip(&self.buckets)
+            .map(|(after, before)| after.wrapping_sub(*before))
+            .collect();
+        // Each request is in flight from its issuing to its completion or to the end of the interval. All sums are modulo 2^64,
+        // their difference is small.
+        let entered = grown(Counter::Issued).wrapping_mul(to_ns).wrapping_sub(grown(Counter::IssuedAt));
+        let left = grown(Counter::Completed)
+            .wrapping_add(grown(Counter::Requeued))
+            .wrapping_add(grown(Counter::Healed));
+        let gone = left.wrapping_mul(to_ns).wrapping_sub(grown(Counter::CompletedAt));
+        DeviceCounted {
+            issued: grown(Counter::Issued),
+            completed: grown(Counter::Completed),
+            latency: Histogram::from_buckets(&buckets, grown(Counter::LatencySum)),
+            depth_ns: entered.wrapping_sub(gone),
+            deepest: later.deepest,
+            in_flight_at_end: later.in_flight,
+            merged_bios: grown(Counter::BackMerges) + grown(Counter::FrontMerges),
+            merged_requests: grown(Counter::RequestMerges),
+            splits: grown(Counter::Splits),
+            requeued: grown(Counter::Requeued),
+            lost: grown(Counter::Healed),
+            unseen: grown(Counter::Unseen),
+            empty: grown(Counter::Empty),
+            overflowed: grown(Counter::Overflow),
+        }
+    }
+}
+
+/// What was counted between two moments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counted {
+    /// Time between them.
+    pub interval_ns: u64,
+    /// In the order in which the devices were named.
+    pub devices: Vec<DeviceCounted>,
+    /// Requests of each kind that were issued.
+    pub requests: BTreeMap<RequestKind, u64>,
+    /// Bios of each origin that arrived, and their bytes.
+    pub bios: BTreeMap<BioOrigin, [u64; 2]>,
+}
+
+impl Counted {
+    /// Requests that a device was given, of one kind of operation.
+    pub fn issued(&self, device: usize, op: BlockOp) -> u64 {
+        let of =
+            |(kind, count): (&RequestKind, &u64)| (kind.device == device && kind.op == op).then_some(*count);
+        self.requests.iter().filter_map(of).sum()
+    }
+}
+
+/// One device between two moments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceCounted {
+    /// Requests given to the driver; bios that arrived for a bio-based device.
+    pub issued: u64,
+    /// Of them and of earlier ones, those that are done.
+    pub completed: u64,
+    /// From issuing to completion, of those.
+    pub latency: Histogram,
+    /// Requests × time in flight, in nanoseconds: divided by the interval, the mean queue depth.
+    pub depth_ns: u64,
+    /// The most that was in flight at once.
+    pub deepest: u64,
+    /// In flight at the end.
+    pub in_flight_at_end: u64,
+    /// Bios that joined a waiting request.
+    pub merged_bios: u64,
+    /// Waiting requests that joined another.
+    pub merged_requests: u64,
+    /// Bios that were cut.
+    pub splits: u64,
+    /// Requests that the driver gave back.
+    pub requeued: u64,
+    /// Requests whose completion was never seen.
+    pub lost: u64,
+    /// Completions of requests that were issued before counting began.
+    pub unseen: u64,
+    /// Requests without data that asked for a flush: sysfs counts them as writes, and the flush as a flush.
+    pub empty: u64,
+    /// Events that were not counted because a map was full.
+    pub overflowed: u64,
+}

@@ -1,0 +1,138 @@
+//! One visit under the programs: counting begins, a thread looks how many I/Os there are and ends it early where the programs
+//! would slow them down, and the kernel's own counters are read at the same moments. It draws no conclusions.
+
+use crate::bpf::programs::{BpfError, Programs};
+use crate::bpf::snapshot::{Counted, Snapshot};
+use crate::diskstat::StatFile;
+use rdsk_model::DiskStat;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Above this rate the programs cost more than a percent or two, and a part of a visit has thousands of requests.
+const FAST_PER_S: f64 = 100_000.0;
+/// The first look at the rate, and the longest time between two looks.
+const FIRST_LOOK: Duration = Duration::from_millis(10);
+const LONGEST_LOOK: Duration = Duration::from_millis(80);
+
+/// For how long the programs count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Attachment {
+    /// To the end of a visit, unless it makes more than 100 000 I/Os per second; then for its first 10 ms at least.
+    #[default]
+    Windowed,
+    /// To the end of every visit.
+    Throughout,
+}
+
+/// The programs, shared with the thread of a visit.
+pub(super) type Shared = Arc<Mutex<Programs>>;
+
+/// A moment at which counting began or ended.
+#[derive(Clone, Debug)]
+pub(super) struct Moment {
+    at: Instant,
+    /// What the kernel had counted for each device; `None` where it could not be read.
+    pub(super) stats: Vec<Option<DiskStat>>,
+}
+
+/// A visit that has begun.
+pub(super) struct Visit {
+    before: Snapshot,
+    began: Moment,
+    stop: Sender<()>,
+    thread: Option<JoinHandle<Option<Moment>>>,
+}
+
+/// What a visit gave.
+pub(super) struct Ended {
+    pub(super) counted: Counted,
+    /// The kernel's counters when counting began and ended.
+    pub(super) stats: [Vec<Option<DiskStat>>; 2],
+    /// How long the programs counted, and the whole visit.
+    pub(super) observed: Duration,
+    pub(super) whole: Duration,
+}
+
+/// The programs; a thread that panicked has left them usable.
+fn locked(programs: &Shared) -> MutexGuard<'_, Programs> {
+    programs.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Visit {
+    /// Counting begins.
+    pub(super) fn begin(
+        programs: &Shared,
+        stats: &Arc<Vec<Option<StatFile>>>,
+        attachment: Attachment,
+    ) -> Result<Self, BpfError> {
+        let (before, began) = {
+            let mut programs = locked(programs);
+            programs.attach()?;
+            let before = programs.snapshot()?;
+            (before, started(&mut programs, stats)?)
+        };
+        let (stop, stopped) = channel();
+        let thread = match attachment {
+            Attachment::Throughout => None,
+            Attachment::Windowed => {
+                let (programs, stats) = (Arc::clone(programs), Arc::clone(stats));
+                std::thread::Builder::new()
+                    .name("rdsk-bpf".to_owned())
+                    .spawn(move || end_if_fast(&programs, &stats, &stopped))
+                    .ok()
+            }
+        };
+        Ok(Self { before, began, stop, thread })
+    }
+
+    /// Counting ends, if it has not ended before.
+    pub(super) fn end(self, programs: &Shared, stats: &[Option<StatFile>]) -> Result<Ended, BpfError> {
+        let whole = self.began.at.elapsed();
+        drop(self.stop);
+        let early = self.thread.and_then(|thread| thread.join().ok()).flatten();
+        let mut programs = locked(programs);
+        let (ended, is_whole) = match early {
+            Some(moment) => (moment, false),
+            None => (stopped_at(&mut programs, stats)?, true),
+        };
+        let counted = self.before.until(&programs.snapshot()?);
+        let observed = if is_whole { whole } else { ended.at.saturating_duration_since(self.began.at) };
+        Ok(Ended { counted, stats: [self.began.stats, ended.stats], observed, whole })
+    }
+}
+
+fn started(programs: &mut Programs, stats: &[Option<StatFile>]) -> Result<Moment, BpfError> {
+    let mut seen = Vec::with_capacity(stats.len());
+    programs.start(|index| seen.push(read(stats, index)))?;
+    Ok(Moment { at: Instant::now(), stats: seen })
+}
+
+fn stopped_at(programs: &mut Programs, stats: &[Option<StatFile>]) -> Result<Moment, BpfError> {
+    let mut seen = Vec::with_capacity(stats.len());
+    programs.stop(|index| seen.push(read(stats, index)))?;
+    Ok(Moment { at: Instant::now(), stats: seen })
+}
+
+fn read(stats: &[Option<StatFile>], index: usize) -> Option<DiskStat> {
+    stats.get(index)?.as_ref()?.read().ok()
+}
+
+/// Looks at the rate until the visit ends; where it is high, ends the counting and detaches the programs.
+fn end_if_fast(programs: &Shared, stats: &[Option<StatFile>], stopped: &Receiver<()>) -> Option<Moment> {
+    let mut last = (Instant::now(), locked(programs).issued().ok()?);
+    let mut pause = FIRST_LOOK;
+    while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+        let mut programs = locked(programs);
+        let now = (Instant::now(), programs.issued().ok()?);
+        let rate = now.1.saturating_sub(last.1) as f64 / now.0.duration_since(last.0).as_secs_f64();
+        if rate > FAST_PER_S {
+            let moment = stopped_at(&mut programs, stats).ok()?;
+            programs.detach();
+            return Some(moment);
+        }
+        (last, pause) = (now, (pause * 2).min(LONGEST_LOOK));
+    }
+    None
+}

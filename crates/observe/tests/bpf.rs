@@ -1,0 +1,229 @@
+//! The BPF programs over real loop devices, against dd's own counts and the counters of sysfs: the table of what the block layer
+//! does with calls.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
+use rdsk_model::{Bio, Clock, Device, DiskStat, EvidenceSource, Op, Request, StopFlag, Target};
+use rdsk_observe::bpf::Attachment;
+use rdsk_observe::bpf::{
+    BioOrigin, BlockDevice, BlockOp, Counted, Programs, RequestKind, Task, Way, system_call_name,
+};
+use rdsk_observe::{EvidenceSum, KernelObserver, Observer as _, delta, parse_stat};
+use rdsk_testkit::{DirectIo, LoopDevice, Need, requires, wait_until};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+fn directory(device: &LoopDevice) -> PathBuf {
+    Path::new("/sys/dev/block").join(device.major_minor())
+}
+
+fn read_number(path: &Path) -> u32 {
+    std::fs::read_to_string(path).unwrap().trim().parse().unwrap()
+}
+
+fn block_device(device: &LoopDevice) -> BlockDevice {
+    let (major, minor) = device.major_minor().split_once(':').unwrap();
+    let queues = directory(device).join("mq");
+    BlockDevice {
+        number: (major.parse().unwrap(), minor.parse().unwrap()),
+        queues: u32::try_from(std::fs::read_dir(&queues).unwrap().count()).unwrap(),
+        tags: read_number(&queues.join("0/nr_tags")),
+    }
+}
+
+fn stat(device: &LoopDevice) -> DiskStat {
+    parse_stat(&std::fs::read_to_string(directory(device).join("stat")).unwrap()).unwrap()
+}
+
+fn dd(operands: &str) {
+    let mut command = Command::new("dd");
+    command.args(operands.split_whitespace()).stderr(Stdio::null());
+    assert!(command.status().unwrap().success(), "dd {operands}");
+}
+
+/// What a dd made the device do: by the programs, and by sysfs.
+fn counted(device: &LoopDevice, operands: &str) -> (Counted, DiskStat) {
+    let mut programs = Programs::load(&[block_device(device)]).unwrap();
+    assert_eq!(programs.way(), Way::TpBtf);
+    let (mut first, mut last) = (None, None);
+    let before = programs.snapshot().unwrap();
+    programs.start(|_| first = Some(stat(device))).unwrap();
+    dd(&operands.replace("DEVICE", &device.path().display().to_string()));
+    assert!(wait_until(Duration::from_secs(60), || stat(device).in_flight == 0));
+    programs.stop(|_| last = Some(stat(device))).unwrap();
+    let counted = before.until(&programs.snapshot().unwrap());
+    let stat = delta(&first.unwrap(), &last.unwrap()).unwrap();
+    let its = &counted.devices[0];
+    assert_eq!((its.in_flight_at_end, its.lost, its.unseen, its.overflowed), (0, 0, 0, 0), "{operands}");
+    assert_eq!((its.completed, its.latency.count()), (its.issued, its.issued), "{operands}");
+    assert_eq!(stat.read_ios, counted.issued(0, BlockOp::Read), "{operands}");
+    assert_eq!(stat.write_ios, counted.issued(0, BlockOp::Write) + its.empty, "{operands}");
+    assert_eq!(stat.flush_ios, Some(counted.issued(0, BlockOp::Flush)), "{operands}");
+    assert_eq!(its.merged_bios + its.merged_requests, stat.write_merges + stat.read_merges, "{operands}");
+    (counted, stat)
+}
+
+/// The same, where the last close of the device is dd's: who looks for a disk meanwhile holds it open for a moment.
+fn counted_to_the_close(device: &LoopDevice, operands: &str) -> Counted {
+    let mut tries = (0..10).map(|_| counted(device, operands).0);
+    let written = |counted: &Counted| bios(counted, BlockOp::Write, "close")[0] > 0;
+    tries.find(written).expect("dd was alone once")
+}
+
+/// Bios of one direction that a system call of another process carried: count and bytes.
+fn bios(counted: &Counted, op: BlockOp, call: &str) -> [u64; 2] {
+    let of = |(origin, sum): (&BioOrigin, &[u64; 2])| {
+        let name = origin.system_call.map(system_call_name);
+        (origin.op == op && origin.task == Task::Other && name.as_deref() == Some(call)).then_some(*sum)
+    };
+    counted.bios.iter().filter_map(of).fold([0, 0], |sum, more| [sum[0] + more[0], sum[1] + more[1]])
+}
+
+/// Requests of one size.
+fn of_size(counted: &Counted, op: BlockOp, bytes: u32) -> u64 {
+    let of = |(kind, count): (&RequestKind, &u64)| (kind.op == op && kind.bytes == bytes).then_some(*count);
+    counted.requests.iter().filter_map(of).sum()
+}
+
+fn device_of(size: u64) -> Option<LoopDevice> {
+    requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Tool("dd")])
+        .then(|| LoopDevice::builder().size(size).direct_io(DirectIo::Off).create().unwrap())
+}
+
+const SIZE: u64 = 64 << 20;
+
+struct RealClock(Instant);
+
+impl Clock for RealClock {
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.0.elapsed().as_nanos()).unwrap()
+    }
+
+    fn sleep_until_ns(&self, at_ns: u64, _stop: &StopFlag) {
+        std::thread::sleep(Duration::from_nanos(at_ns.saturating_sub(self.now_ns())));
+    }
+}
+
+/// The observer of a run takes both sources, and they agree.
+#[test]
+fn a_visit_has_what_the_programs_counted() {
+    let Some(device) = device_of(SIZE) else { return };
+    let target = Target {
+        size_bytes: SIZE,
+        device: Some(Device {
+            name: device.name().to_owned(),
+            major_minor: device.major_minor().to_owned(),
+            ..Device::default()
+        }),
+        stack: vec![device.name().to_owned()],
+        ..Target::default()
+    };
+    let clock = Arc::new(RealClock(Instant::now()));
+    let observer = KernelObserver::new(&[target], Path::new("/sys"), Path::new("/proc"), clock);
+    let mut observer = observer.with_bpf(Attachment::Throughout);
+    let mut sum = EvidenceSum::default();
+    for _ in 0..3 {
+        observer.begin();
+        dd(&format!("if={} of=/dev/null bs=64k count=50 iflag=direct", device.path().display()));
+        observer.end_io();
+        sum.add(observer.end());
+    }
+    let facts = observer.describe();
+    assert_eq!((facts.source, facts.why_not_higher, facts.lost_events), (EvidenceSource::Bpf, None, 0));
+    let evidence = sum.finish();
+    let bpf = evidence.bpf.as_ref().unwrap();
+    assert!(bpf.is_whole() && bpf.checks[0].device == device.name() && bpf.lost == 0, "{bpf:?}");
+    assert_eq!(bpf.checks[0].bpf, bpf.checks[0].sysfs, "{bpf:?}");
+    let size = |request: &&Request| (request.op, request.bytes) == (Op::Read, 64 << 10);
+    assert_eq!(evidence.requests.iter().find(size).unwrap().count, 150, "{:?}", evidence.requests);
+    let reads =
+        |bio: &&Bio| (bio.op, bio.syscall.as_deref(), bio.task.as_str()) == (Op::Read, Some("read"), "other");
+    let bio = evidence.bios.iter().find(reads).unwrap();
+    assert!(bio.count >= 150 && bio.bytes >= 150 * (64 << 10), "{bio:?}");
+    assert!(evidence.device_latency_ns.is_some_and(|latency| latency.count >= 150));
+    assert_eq!(evidence.device[0].splits, Some(0));
+}
+
+#[test]
+fn direct_reads_are_counted_one_by_one() {
+    let Some(device) = device_of(SIZE) else { return };
+    let (counted, _) = counted(&device, "if=DEVICE of=/dev/null bs=4096 count=2000 iflag=direct");
+    assert_eq!(bios(&counted, BlockOp::Read, "read"), [2000, 2000 * 4096], "{:?}", counted.bios);
+    assert!(of_size(&counted, BlockOp::Read, 4096) >= 2000);
+    let its = &counted.devices[0];
+    // The mean depth over all latencies: the integral over time is their sum, to a bucket of the histogram.
+    let latencies = its.latency.mean().unwrap() * its.issued as f64;
+    assert!((its.depth_ns as f64 / latencies - 1.0).abs() < 0.001, "{} {latencies}", its.depth_ns);
+    assert!(its.deepest >= 1);
+}
+
+#[test]
+fn small_buffered_writes_read_inside_write_and_are_written_at_close() {
+    let Some(device) = device_of(SIZE) else { return };
+    let counted = counted_to_the_close(&device, "if=/dev/zero of=DEVICE bs=512 count=2048 conv=notrunc");
+    assert_eq!(bios(&counted, BlockOp::Read, "write"), [256, 256 * 4096], "{:?}", counted.bios);
+    assert_eq!(bios(&counted, BlockOp::Write, "close"), [256, 256 * 4096], "{:?}", counted.bios);
+    assert_eq!(counted.issued(0, BlockOp::Flush), 0, "the last close flushes nothing");
+}
+
+#[test]
+fn writes_of_whole_blocks_read_nothing() {
+    let Some(odd) = device_of(SIZE + 512) else { return };
+    let (small, _) = counted(&odd, "if=/dev/zero of=DEVICE bs=512 count=2048 conv=notrunc");
+    assert_eq!(bios(&small, BlockOp::Read, "write"), [0, 0], "blocks of 512 bytes: {:?}", small.bios);
+    let Some(device) = device_of(SIZE) else { return };
+    let whole = counted_to_the_close(&device, "if=/dev/zero of=DEVICE bs=4k count=256 conv=notrunc");
+    assert_eq!(bios(&whole, BlockOp::Read, "write"), [0, 0], "{:?}", whole.bios);
+    assert_eq!(bios(&whole, BlockOp::Write, "close"), [256, 1 << 20], "{:?}", whole.bios);
+}
+
+#[test]
+fn large_direct_reads_are_split_by_the_limit() {
+    let Some(device) = device_of(SIZE) else { return };
+    let limit = directory(&device).join("queue/max_sectors_kb");
+    for (kib, parts) in [(512, 2), (128, 8), (64, 16)] {
+        std::fs::write(&limit, kib.to_string()).unwrap();
+        let (counted, _) = counted(&device, "if=DEVICE of=/dev/null bs=1M count=16 iflag=direct");
+        assert_eq!(of_size(&counted, BlockOp::Read, kib * 1024), 16 * parts, "{kib}: {:?}", counted.requests);
+        let its = &counted.devices[0];
+        assert_eq!(its.splits, 16 * (parts - 1), "{kib}");
+        assert!((2..=parts).contains(&its.deepest), "{kib}: {}", its.deepest);
+    }
+}
+
+#[test]
+fn buffered_writes_to_a_device_are_merged() {
+    let Some(device) = device_of(SIZE) else { return };
+    let counted = counted_to_the_close(&device, "if=/dev/zero of=DEVICE bs=16k count=4096 conv=notrunc");
+    let bios: u64 = counted
+        .bios
+        .iter()
+        .filter(|(origin, _)| origin.op == BlockOp::Write)
+        .map(|(_, [count, _])| count)
+        .sum();
+    let its = &counted.devices[0];
+    assert_eq!(bios, 64 << 20 >> 12, "a bio for each page");
+    assert_eq!(its.merged_bios + its.merged_requests + counted.issued(0, BlockOp::Write), bios + its.splits);
+    let bytes: u64 = counted.requests.iter().map(|(kind, count)| u64::from(kind.bytes) * count).sum();
+    assert_eq!(bytes, 64 << 20);
+}
+
+#[test]
+fn fsync_carries_the_bios_and_one_flush() {
+    let Some(device) = device_of(SIZE) else { return };
+    let (counted, _) = counted(&device, "if=/dev/zero of=DEVICE bs=4k count=256 conv=notrunc,fsync");
+    assert_eq!(bios(&counted, BlockOp::Write, "fsync")[1], 1 << 20, "{:?}", counted.bios);
+    assert_eq!(counted.issued(0, BlockOp::Flush), 1);
+}
+
+#[test]
+fn each_synchronous_write_has_its_flush() {
+    let Some(device) = device_of(SIZE) else { return };
+    let (buffered, _) = counted(&device, "if=/dev/zero of=DEVICE bs=4k count=16 conv=notrunc oflag=dsync");
+    assert_eq!((buffered.issued(0, BlockOp::Write), buffered.issued(0, BlockOp::Flush)), (16, 16));
+    let (direct, _) =
+        counted(&device, "if=/dev/zero of=DEVICE bs=4k count=16 conv=notrunc oflag=direct,dsync");
+    // Without FUA the kernel flushes after the write, and the file's own sync flushes again.
+    assert_eq!((direct.issued(0, BlockOp::Write), direct.issued(0, BlockOp::Flush)), (16, 32));
+}
