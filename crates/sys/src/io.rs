@@ -1,9 +1,10 @@
 //! Positioned reads and writes with the per-call flags of preadv2(2) and pwritev2(2). One call, no allocation, no
-//! retry: a short transfer, EINTR and EAGAIN are the caller's to handle.
+//! retry: a short transfer, EINTR and EAGAIN are the caller's to handle. And close(2) with its result.
+#![allow(unsafe_code, reason = "close(2) by number, to see its result")]
 
 use std::io;
 use std::io::{IoSlice, IoSliceMut};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
 
 use rustix::io::Errno;
 /// The `RWF_*` flags of one transfer; without any it is a plain pread(2) or pwrite(2).
@@ -47,6 +48,22 @@ pub fn pwrite2(fd: impl AsFd, buffer: &[u8], offset: u64, flags: Flags) -> io::R
         return Ok(rustix::io::pwrite(fd, buffer, offset)?);
     }
     Ok(rustix::io::pwritev2(fd, &[IoSlice::new(buffer)], offset, flags)?)
+}
+
+/// Closes a descriptor.
+///
+/// # Errors
+/// What the kernel says: a filesystem may report here that an earlier write failed. The descriptor is closed nevertheless.
+pub fn close(fd: OwnedFd) -> io::Result<()> {
+    // SAFETY: the descriptor was owned here and is given up; nothing else knows its number.
+    if unsafe { libc::close(fd.into_raw_fd()) } == 0 {
+        return Ok(());
+    }
+    match io::Error::last_os_error() {
+        // Linux has closed it, and nothing is wrong.
+        error if error.raw_os_error() == Some(libc::EINTR) => Ok(()),
+        error => Err(error),
+    }
 }
 
 /// Tries one read with NOWAIT at `offset`, which must lie inside the file.
