@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use crate::{exit, out, panic_hook};
 use rdsk_experiment::{Request, execute, failed_record, plan_only};
 use rdsk_model::{Plan, Problem, ProblemKind, Record, StopFlag, Target};
-use rdsk_report::{Color, Style};
+use rdsk_report::{Charset, Color, Style};
 use rdsk_targets::Roots;
 use rdsk_units::printable;
 use std::io::IsTerminal as _;
@@ -222,20 +222,21 @@ fn on_abandon(args: &CliArgs, request: &Request, sink: Option<&Sink>) -> OnAband
 }
 
 fn style(args: &CliArgs) -> Style {
+    style_of(args.color, args.charset, std::io::stdout().is_terminal())
+}
+
+/// The style of a page, for a place that is a terminal or not.
+pub(crate) fn style_of(color: ColorWhen, charset: Charset, is_terminal: bool) -> Style {
     let width = terminal_size::terminal_size()
         .map_or(MAX_WIDTH, |(width, _)| usize::from(width.0))
         .clamp(MIN_WIDTH, MAX_WIDTH);
-    let color = match args.color {
+    let color = match color {
         ColorWhen::Always => Color::Always,
         ColorWhen::Never => Color::Never,
-        ColorWhen::Auto
-            if is_colour_welcome(|name| std::env::var_os(name)) && std::io::stdout().is_terminal() =>
-        {
-            Color::Always
-        }
+        ColorWhen::Auto if is_colour_welcome(|name| std::env::var_os(name)) && is_terminal => Color::Always,
         ColorWhen::Auto => Color::Never,
     };
-    Style { width, color, charset: args.charset }
+    Style { width, color, charset }
 }
 
 /// <https://no-color.org>: set and not empty means no colour; a dumb terminal knows none.
