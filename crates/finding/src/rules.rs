@@ -147,6 +147,7 @@ pub const RULES: &[Rule] = &[
     stripe_hints_differ::RULE,
     no_stripe_seen::RULE,
     rate_trends::SLOW_START,
+    rate_trends::FAST_START,
     memory_device::RULE,
     faster_than_rotation::RULE,
     restated_verdicts::CPU_BOUND,

@@ -1,5 +1,6 @@
 //! `drift`: the rate of a cell changes within all of its visits alike, or steadily over the run; a sudden fall is left
-//! to `slows-down` and `write-cache-full`. `slow-start`: the first part of every visit was slower than its steady rest.
+//! to `slows-down` and `write-cache-full`. `slow-start`: the first part of every visit was slower than its steady rest;
+//! `fast-start`: it was faster.
 
 use super::common::{cells, cite};
 use super::{Needs, Rule};
@@ -26,6 +27,18 @@ pub(super) const SLOW_START: Rule = Rule::new("slow-start", Severity::Cause, Nee
     SLOW_START.about_any(&cells, "slower at the start", text, |cell| parts(analysis, cell), advice)
 });
 
+pub(super) const FAST_START: Rule = Rule::new("fast-start", Severity::Cause, Needs::OwnTimes, |analysis| {
+    let cells = cells(analysis, |cell| {
+        shape(analysis, cell) == Some(Trend::HighStart) && analysis.level_shifts(cell).is_empty()
+    });
+    let text = "The visits began faster than they went on. A rate limit that saves credit while the device is idle, as virtual \
+                disks and cloud volumes have, gives such bursts, and so does a cache in the device; how long they last depends on \
+                what ran before.";
+    let advice =
+        "quote the rate of the later part; give more --budget, so that the start weighs less in the mean";
+    FAST_START.about_any(&cells, "faster at the start", text, |cell| parts(analysis, cell), advice)
+});
+
 fn shape(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<Trend> {
     analysis.trend(cell).map(|found| found.shape)
 }
@@ -37,6 +50,7 @@ fn parts(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
         Trend::WithinVisits => ("first third of each visit", "last third"),
         Trend::OverVisits => ("start of the run", "its end"),
         Trend::LowStart => ("first quarter of each visit", "the rest"),
+        Trend::HighStart => ("first eighth of each visit", "second half"),
     };
     let rates = format!(
         "{}, {late} = {} ({} visits, {})",
@@ -84,6 +98,18 @@ mod tests {
         silent(SLOW_START, &six(|x| if x < 0.5 { 100.0 } else { 60.0 }));
     }
 
+    #[test]
+    fn fires_on_bursts_at_the_start_only_and_calls_them_no_drift() {
+        let burst = six(|x| if x < 0.2 { 300.0 } else { 100.0 });
+        let finding = fires(FAST_START, &burst);
+        assert!(finding.evidence[0].contains("w: first eighth of each visit = 3"), "{:?}", finding.evidence);
+        assert!(finding.evidence[0].contains("second half = "), "{:?}", finding.evidence);
+        silent(DRIFT, &burst);
+        silent(FAST_START, &six(|_| 100.0));
+        silent(FAST_START, &six(|x| 100.0 * (1.0 - 0.5 * x)));
+        silent(FAST_START, &six(|x| if x < 0.2 { 110.0 } else { 100.0 }));
+    }
+
     /// Four cells of a run of 60 s that share their moments, 200 runs of each kind of noise.
     #[test]
     fn stationary_noise_starts_neither_and_a_drift_of_a_fifth_is_found() {
@@ -98,7 +124,9 @@ mod tests {
         };
         let told = |record: &Record| {
             let analysis = Analysis::of(record);
-            !(DRIFT.check)(&analysis).is_empty() || !(SLOW_START.check)(&analysis).is_empty()
+            !(DRIFT.check)(&analysis).is_empty()
+                || !(SLOW_START.check)(&analysis).is_empty()
+                || !(FAST_START.check)(&analysis).is_empty()
         };
         let scaled = |rates: Vec<f64>| -> Vec<f64> { rates.iter().map(|rate| 100.0 * rate).collect() };
         for kind in NOISES {
