@@ -277,6 +277,25 @@ fn a_copy_that_fails_has_a_record_that_says_so() {
 }
 
 #[test]
+fn the_document_never_replaces_the_output() {
+    let place = scratch();
+    for document in ["out", "./out"] {
+        let mut command =
+            common::command(["dd", "--json", document, "if=/dev/zero", "of=out", "bs=1k", "count=1"]);
+        let run = cli::run(
+            {
+                command.current_dir(place.path());
+                command
+            },
+            SOON,
+        );
+        assert_eq!(run.status_code, Some(1), "{}", run.stderr);
+        assert!(run.stderr.starts_with("rdsk dd: --json names the output"), "{}", run.stderr);
+    }
+    common::holds_only(place.path(), &[]);
+}
+
+#[test]
 fn repeated_runs_are_summed_up() {
     let place = scratch();
     written(&place.path().join("in"), 2 << 20);

@@ -20,11 +20,16 @@ use rdsk_report::Compactness;
 use rdsk_targets::Roots;
 use signal_hook::consts::SIGPIPE;
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 use stderr::{Counts, Stderr};
 
 /// dd's exit code for everything that went wrong.
 const FAILED: u8 = 1;
+
+/// A flush that takes longer is told of.
+const TELL_AFTER: Duration = Duration::from_secs(1);
 
 /// One command line of dd.
 struct Line {
@@ -103,14 +108,14 @@ fn run_all(
     let mut result = Ok(());
     for line in order::order(options.rounds(), lines.len()) {
         result = run_once(options, (line, &lines[line]), copies.as_mut(), &signals, stderr);
-        if result.is_err() {
+        if result.is_err() || signals.interrupt.load(Ordering::Relaxed) != 0 {
             break;
         }
     }
     let signal = match result {
         Err(Failure::Interrupted(number)) => i32::try_from(number).ok(),
         Err(Failure::BrokenPipe) => Some(SIGPIPE),
-        // The flush after dd's last line cannot be cut short, but dd would be gone.
+        // The copy is done, and the flush after it was cut short.
         _ => i32::try_from(signals.interrupt.load(Ordering::Relaxed)).ok().filter(|&number| number != 0),
     };
     let end = match (signal, result) {
@@ -119,7 +124,8 @@ fn run_all(
         (None, Err(_)) => CopiesEnd::Failed,
     };
     let record = copies.map(|copies| copies.finish(end));
-    let told = record.as_ref().map_or(Ok(()), |record| tell(record, sink, is_explained && signal.is_none()));
+    let is_told = is_explained && !matches!(result, Err(Failure::Interrupted(_) | Failure::BrokenPipe));
+    let told = record.as_ref().map_or(Ok(()), |record| tell(record, sink, is_told));
     if let Some(number) = signal {
         // Whoever started dd learns from its end what ended it.
         let _ = signal_hook::low_level::emulate_default_handler(number);
@@ -149,9 +155,34 @@ fn run_once(
     });
     let finished = copy(&line.operands, (input, output), signals, stderr);
     if let Some((copies, watching)) = watched.take() {
-        copies.end(watching, &line.operands, &finished);
+        let mut patience = Patience::new(signals, stderr);
+        copies.end(watching, &line.operands, &finished, &mut || patience.goes_on());
     }
     finished.result
+}
+
+/// How long the user wants to wait for the flush after dd's last line.
+struct Patience<'a> {
+    since: Instant,
+    signals: &'a Signals,
+    stderr: &'a mut Stderr,
+    has_told: bool,
+}
+
+impl<'a> Patience<'a> {
+    fn new(signals: &'a Signals, stderr: &'a mut Stderr) -> Self {
+        Self { since: Instant::now(), signals, stderr, has_told: false }
+    }
+
+    /// Until a signal comes. Whoever waits at a terminal learns what for.
+    fn goes_on(&mut self) -> bool {
+        if !self.has_told && self.since.elapsed() > TELL_AFTER && std::io::stderr().is_terminal() {
+            self.stderr
+                .say("waiting until the data is on the device; an interrupt leaves that to the kernel");
+            self.has_told = true;
+        }
+        self.signals.interrupt.load(Ordering::Relaxed) == 0
+    }
 }
 
 fn copy(

@@ -7,6 +7,7 @@ use rdsk_targets::Permission;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 /// Runs at most; each is kept in memory.
 const MAX_REPEAT: u32 = 10_000;
@@ -155,11 +156,27 @@ pub(super) fn check(options: &Options, lines: &[&Operands]) -> Result<(), String
     if options.is_repeated() && lines.iter().any(is_inherited) {
         return Err("--repeat and --compare need if= and of=, so that every run begins anew".into());
     }
+    let outputs = lines.iter().filter_map(|one| one.output.as_deref());
+    if let Some(JsonPlace::File(document)) = &options.json
+        && outputs.into_iter().any(|output| is_same_place(document, Path::new(output)))
+    {
+        return Err("--json names the output of the copy itself".into());
+    }
     let writes_stdout = lines.iter().any(|one| one.output.is_none());
     if options.json == Some(JsonPlace::Stdout) && writes_stdout {
         return Err("--json - needs of=, since the copy goes to standard output without it".into());
     }
     Ok(())
+}
+
+/// Whether two names lead to one place, whether or not a file is there yet.
+fn is_same_place(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| {
+        let path = std::path::absolute(path).ok()?;
+        let directory = path.parent()?.canonicalize().ok()?;
+        Some(directory.join(path.file_name()?))
+    };
+    place(one).is_some_and(|place_of_one| place(other) == Some(place_of_one))
 }
 
 /// The characters of dd's messages by the environment's locale; the first of these variables that is set rules.

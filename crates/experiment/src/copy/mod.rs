@@ -14,10 +14,15 @@ use rdsk_model::{
 };
 use rdsk_observe::{KernelObserver, Observer};
 use rdsk_sys::cache::cachestat;
+use rdsk_sys::io::{WriteOut, write_out};
 use rdsk_sys::usage::{Usage, process_usage};
 use rdsk_targets::{Roots, Witness};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Bytes that are written out between two looks at whether to go on.
+const PIECE_BYTES: u64 = 64 << 20;
 
 /// What is done about data that dd leaves in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,8 +131,15 @@ impl Copies {
         Some(WatchedEnd { witness, before, observer })
     }
 
-    /// Takes in what a run did, after dd's last line. Unless the data is stable or is to be left alone, it is flushed here.
-    pub fn end(&mut self, watching: Watching, operands: &Operands, finished: &Finished) {
+    /// Takes in what a run did, after dd's last line. Unless the data is stable or is to be left alone, it is flushed here, as
+    /// long as `goes_on`, which is asked now and then.
+    pub fn end(
+        &mut self,
+        watching: Watching,
+        operands: &Operands,
+        finished: &Finished,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) {
         let Watching { line, open_ns, start_ns, mut ends, usage } = watching;
         let cpu = usage.zip(process_usage().ok()).map(|(before, after)| CpuTime {
             user: after.user_ns.saturating_sub(before.user_ns),
@@ -142,7 +154,7 @@ impl Copies {
             .zip(calls)
             .map(|(end, calls)| end.as_ref().map_or_else(Default::default, |end| after(end, calls)))
             .collect();
-        let (stable_ns, stable_by) = self.make_stable(ends[1].as_ref(), operands, finished);
+        let (stable_ns, stable_by) = self.make_stable(ends[1].as_ref(), operands, finished, goes_on);
         let copy = &mut self.record.copies[line];
         let run = run_of(copy.runs.len(), [start_ns, open_ns], finished, (stable_ns, stable_by));
         for (index, end) in ends.into_iter().enumerate() {
@@ -168,6 +180,7 @@ impl Copies {
         output: Option<&WatchedEnd>,
         operands: &Operands,
         finished: &Finished,
+        goes_on: &mut dyn FnMut() -> bool,
     ) -> (Option<u64>, StableBy) {
         let Some(output) = output.filter(|_| finished.output.bytes > 0) else {
             return (None, StableBy::Nobody);
@@ -180,10 +193,12 @@ impl Copies {
             return (None, StableBy::Nobody);
         }
         let began = Instant::now();
-        let flushed = output.witness.open().and_then(|fd| Ok(rustix::fs::fdatasync(fd)?));
+        let calls = &finished.output;
+        let flushed =
+            output.witness.open().and_then(|fd| flush(&fd, calls.start.unwrap_or(0), calls.bytes, goes_on));
         match flushed {
-            Ok(()) => (Some(nanos(to_close + began.elapsed())), StableBy::Rdsk),
-            Err(_) => (None, StableBy::Nobody),
+            Ok(Flushed::Whole) => (Some(nanos(to_close + began.elapsed())), StableBy::Rdsk),
+            Ok(Flushed::CutShort) | Err(_) => (None, StableBy::Nobody),
         }
     }
 
@@ -218,6 +233,37 @@ impl Copies {
         self.record.findings = rdsk_finding::findings(&Analysis::of(&self.record));
         self.record
     }
+}
+
+/// How a flush ended.
+enum Flushed {
+    Whole,
+    CutShort,
+}
+
+/// Makes what was written stable. A flush of a whole file cannot be interrupted, so its data goes out piece by piece before: the
+/// next piece is handed to the device before the last one is waited for, so that the device always has work.
+fn flush(
+    fd: &OwnedFd,
+    offset: u64,
+    bytes: u64,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> std::io::Result<Flushed> {
+    let pieces = bytes.div_ceil(PIECE_BYTES);
+    let piece = |index: u64, part| write_out(fd, offset + index * PIECE_BYTES, PIECE_BYTES, part);
+    for index in 0..=pieces {
+        if !goes_on() {
+            return Ok(Flushed::CutShort);
+        }
+        if index < pieces {
+            piece(index, WriteOut::Start)?;
+        }
+        if index > 0 {
+            piece(index - 1, WriteOut::Wait)?;
+        }
+    }
+    rustix::fs::fdatasync(fd)?;
+    Ok(Flushed::Whole)
 }
 
 fn run_of(
@@ -255,7 +301,7 @@ fn after(end: &WatchedEnd, calls: &Calls) -> PageCacheState {
 }
 
 /// The page cache over a part of a file, to its end without a length.
-fn page_cache(fd: impl std::os::fd::AsFd, offset: u64, length: Option<u64>) -> PageCacheState {
+fn page_cache(fd: impl AsFd, offset: u64, length: Option<u64>) -> PageCacheState {
     // No length and a length of nothing are the same to the kernel.
     if length == Some(0) {
         return PageCacheState { cached_bytes: Some(0), dirty_bytes: Some(0) };

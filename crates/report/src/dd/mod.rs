@@ -9,11 +9,13 @@ use crate::page::{Page, Tone};
 use crate::style::Style;
 use rdsk_analysis::copy::{Parts, cell, parts};
 use rdsk_analysis::{Analysis, words};
-use rdsk_model::{Copy, Op, Record, StableBy};
+use rdsk_model::{Copy, Finding, Op, Record, Severity, StableBy};
 use rdsk_units::Nanos;
 
 /// Parts of the time below this share are left out.
 const MIN_SHARE: f64 = 0.005;
+/// Findings that are shown; all are in the Record.
+const MAX_FINDINGS: usize = 2;
 /// Columns of the words before each line.
 const LEAD: usize = 8;
 
@@ -52,6 +54,14 @@ fn draw_all(page: &mut Page, record: &Record) {
     }
     if let [first, second] = &record.copies[..] {
         runs::draw_comparison(page, record, first, second);
+    }
+    // What makes a figure invalid stands in its verdict.
+    let further = |finding: &&Finding| {
+        matches!(finding.severity, Severity::Uncertain | Severity::Cause | Severity::Cost)
+    };
+    for finding in record.findings.iter().filter(further).take(MAX_FINDINGS) {
+        let advice = finding.advice.as_ref().map_or_else(String::new, |advice| format!("; {advice}"));
+        line(page, Tone::Plain, "also", format!("{}{advice}", finding.title));
     }
 }
 
@@ -99,3 +109,6 @@ fn storage_name(record: &Record, copy: &Copy, op: Op) -> Option<String> {
 fn bytes(value: u64) -> String {
     words::bytes(value)
 }
+
+#[cfg(test)]
+mod tests;
