@@ -37,6 +37,8 @@ pub enum Need {
     Tool(&'static str),
     /// `zram`: there is a zram device, and `zramctl`.
     Zram,
+    /// `gnu_dd`: GNU dd 9.1; messages of other versions differ in single words.
+    GnuDd,
     /// `guest`: QEMU, a packaged kernel with its modules, and busybox, so that a guest can be booted.
     Guest,
 }
@@ -55,6 +57,7 @@ impl Need {
             Self::Xfs => "xfs".into(),
             Self::Tool(tool) => format!("tool:{tool}"),
             Self::Zram => "zram".into(),
+            Self::GnuDd => "gnu_dd".into(),
             Self::Guest => "guest".into(),
         }
     }
@@ -79,6 +82,7 @@ impl Need {
             Self::Tool(tool) => find_tool(tool).map(drop).ok_or_else(|| format!("{tool} is not installed")),
             Self::Zram if Path::new("/sys/block/zram0").exists() => Self::Tool("zramctl").probe(),
             Self::Zram => Err("there is no zram0".into()),
+            Self::GnuDd => probe_gnu_dd(),
             Self::Guest => crate::guest::probe(),
         }
     }
@@ -97,6 +101,7 @@ impl fmt::Display for Need {
             Self::Xfs => "xfs",
             Self::Tool(tool) => tool,
             Self::Zram => "zram",
+            Self::GnuDd => "GNU dd 9.1",
             Self::Guest => "a guest",
         })
     }
@@ -156,8 +161,19 @@ fn judge(test: &str, missing: &[(Need, String)], must_have: &BTreeSet<String>) -
 
 /// A misspelt name would silently skip a promised test, so it is a failure.
 fn parse_must_have(list: &str) -> BTreeSet<String> {
-    const NAMES: [&str; 10] =
-        ["root", "loop", "fuse", "io_uring", "cachestat", "blkio_throttle", "ext4", "xfs", "zram", "guest"];
+    const NAMES: [&str; 11] = [
+        "root",
+        "loop",
+        "fuse",
+        "io_uring",
+        "cachestat",
+        "blkio_throttle",
+        "ext4",
+        "xfs",
+        "zram",
+        "gnu_dd",
+        "guest",
+    ];
     let names: BTreeSet<String> =
         list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
     for name in &names {
@@ -186,6 +202,14 @@ fn append(path: &Path, line: &str) {
 
 fn opens(path: &str) -> Result<(), String> {
     OpenOptions::new().read(true).write(true).open(path).map(drop).map_err(|error| format!("{path}: {error}"))
+}
+
+fn probe_gnu_dd() -> Result<(), String> {
+    let output = std::process::Command::new("dd").arg("--version").output();
+    let output = output.map_err(|error| format!("dd cannot be started: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let version = text.lines().next().unwrap_or("of an unknown version");
+    if version == "dd (coreutils) 9.1" { Ok(()) } else { Err(format!("dd is {version}")) }
 }
 
 fn probe_cachestat() -> Result<(), String> {
@@ -254,6 +278,7 @@ mod tests {
             Need::Xfs,
             Need::Tool("fio"),
             Need::Zram,
+            Need::GnuDd,
             Need::Guest,
         ] {
             assert_eq!(parse_must_have(&need.name()), BTreeSet::from([need.name()]));

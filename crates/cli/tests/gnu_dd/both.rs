@@ -83,7 +83,7 @@ pub(crate) fn without_time(line: &str) -> String {
 fn prepare(place: &Path) {
     fs::create_dir_all(place.join("dir")).expect("a directory");
     let bytes =
-        |length: u32, seed: u32| (0..length).map(|at| (at * 31 + at / 251 + seed) as u8).collect::<Vec<u8>>();
+        |length: usize, first: u8| (first..=250).chain(0..first).cycle().take(length).collect::<Vec<u8>>();
     let holes = [vec![b'x'; 1000], vec![0; 9000], vec![b'y'; 77]].concat();
     let files: [(&str, Vec<u8>); 5] = [
         ("in", bytes(5000, 1)),
@@ -115,7 +115,7 @@ fn packets_on_a_socket(packets: &[usize]) -> OwnedFd {
     let (ours, theirs) = rustix::net::socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)
         .expect("a pair of sockets");
     for (index, &length) in packets.iter().enumerate() {
-        let bytes: Vec<u8> = (0..length).map(|at| ((at + index) % 251) as u8).collect();
+        let bytes: Vec<u8> = (0..=250).cycle().skip(index).take(length).collect();
         rustix::net::send(&ours, &bytes, rustix::net::SendFlags::empty()).expect("a small packet fits");
     }
     theirs

@@ -87,7 +87,7 @@ fn pace(copy: &Copy, parts: &Parts) -> Option<String> {
 fn of_reads(record: &Record, copy: &Copy, cell: &CellRecord) -> Option<(Rank, String)> {
     let device =
         storage_name(record, copy, Op::Read).map_or_else(|| "no device".into(), |name| printable(&name));
-    let moved = bytes(cell.result.bytes?);
+    let moved = bytes(cell.result.bytes? / metrics::visits(cell));
     let verdict = cell.verdict.as_ref()?;
     Some(match verdict.code {
         VerdictCode::Incomplete => return None,
@@ -127,30 +127,35 @@ fn cached(record: &Record, cell: &CellRecord, device: &str, moved: &str) -> Stri
 fn of_writes(record: &Record, copy: &Copy, cell: &CellRecord, parts: &Parts) -> Option<(Rank, String)> {
     let device =
         storage_name(record, copy, Op::Write).map_or_else(|| "no device".into(), |name| printable(&name));
-    let moved = bytes(cell.result.bytes? / metrics::visits(cell));
     let verdict = cell.verdict.as_ref()?;
-    let later = parts.later_ns.filter(|later| parts.total_ns + later >= LATER * parts.total_ns);
-    Some(match (verdict.code, later) {
+    Some(match (verdict.code, parts.later_ns) {
         (VerdictCode::Incomplete, _) => return None,
         (VerdictCode::PageCache, _) if !reaches_device(record, cell) => {
             (Rank::NotTheDevice, format!("The output is kept in memory by {device}: no disk was written."))
         }
-        (VerdictCode::PageCache, Some(later)) if !is_of_loop_file(record, cell) => {
-            let rate = stable_rate(cell).map_or_else(String::new, |rate| format!(" ({rate} until then)"));
-            let total = nanos(parts.total_ns);
-            let later = nanos(later);
-            (
-                Rank::NotTheDevice,
-                format!(
-                    "This measured the page cache: {moved} returned in {total}, and reached {device} {later} later{rate}; add \
-                     {}.",
-                    write_advice(record, cell)
-                ),
-            )
+        (VerdictCode::PageCache, Some(_)) if !is_of_loop_file(record, cell) => {
+            (Rank::NotTheDevice, taken_by_memory(record, cell, &device, parts))
         }
-        (VerdictCode::Device, _) => (Rank::TheDevice, written(cell, &device, later)),
+        (VerdictCode::Device, _) => (Rank::TheDevice, written(cell, &device, much_later(parts))),
         (code, _) => (Rank::NotTheDevice, format!("The writes are {code}: {}.", verdict_text(cell))),
     })
+}
+
+/// How much later than dd said the data was stable, if that is much.
+fn much_later(parts: &Parts) -> Option<f64> {
+    parts.later_ns.filter(|later| parts.total_ns + later >= LATER * parts.total_ns)
+}
+
+/// Memory took writes, wholly or in part, and the device had them later.
+fn taken_by_memory(record: &Record, cell: &CellRecord, device: &str, parts: &Parts) -> String {
+    let moved = bytes(cell.result.bytes.unwrap_or(0) / metrics::visits(cell));
+    let rate = stable_rate(cell).map_or_else(String::new, |rate| format!(" ({rate} until then)"));
+    let (total, later) = (nanos(parts.total_ns), nanos(parts.later_ns.unwrap_or(0.0)));
+    let part = if much_later(parts).is_some() { "" } else { " in part" };
+    format!(
+        "This measured the page cache{part}: {moved} returned in {total}, and reached {device} {later} later{rate}; add {}.",
+        write_advice(record, cell)
+    )
 }
 
 /// What writes that reached their device show.
@@ -188,10 +193,11 @@ fn readahead(cell: &CellRecord) -> String {
     }
 }
 
-/// Bytes that came from the device: by its own counters, or by what the kernel charged, whichever is less.
+/// Bytes that came from the device in a run: by its own counters, or by what the kernel charged, whichever is less.
 fn delivered(cell: &CellRecord) -> Option<u64> {
     let own = cell.evidence.process.read_bytes;
-    [own, metrics::device_bytes(cell, Op::Read)].into_iter().flatten().min()
+    let of_all = [own, metrics::device_bytes(cell, Op::Read)].into_iter().flatten().min();
+    of_all.map(|bytes| bytes / metrics::visits(cell))
 }
 
 fn write_advice(record: &Record, cell: &CellRecord) -> &'static str {

@@ -5,11 +5,13 @@ use super::{line, nanos};
 use crate::page::{Page, Tone};
 use rdsk_analysis::copy::{Runs, Until, cell, speed_up, until_done, until_stable};
 use rdsk_analysis::{metrics, words};
-use rdsk_model::{CellRecord, Copy, IoPath, Op, Record, VerdictCode};
+use rdsk_model::{CellRecord, Copy, IoPath, Op, Record};
 use rdsk_stats::PairedRatio;
 
 /// From this share of its bytes on, an input counts as cached.
 const CACHED_SHARE: f64 = 0.5;
+/// From this share over all runs on, the first one found it cached too.
+const ALWAYS_SHARE: f64 = 0.98;
 
 pub(super) fn draw(page: &mut Page, record: &Record, copy: &Copy) {
     let bytes: u64 = copy.runs.iter().map(|run| run.written_bytes).sum();
@@ -21,7 +23,7 @@ pub(super) fn draw(page: &mut Page, record: &Record, copy: &Copy) {
         line(page, Tone::Plain, "stable", times(&runs, each));
     }
     if let Some(text) = cell(record, copy, Op::Read).and_then(|cell| warmed(copy, cell)) {
-        line(page, Tone::Warning, "beware", text);
+        line(page, Tone::Warning, "beware", text.into());
     }
 }
 
@@ -35,17 +37,19 @@ fn times(runs: &Runs, bytes: f64) -> String {
 }
 
 /// An input that the first run brought into the page cache is another input for the next.
-fn warmed(copy: &Copy, cell: &CellRecord) -> Option<String> {
-    let runs = u64::try_from(copy.runs.len()).ok()?;
-    let is_cached = cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::PageCache);
-    let before = cell.evidence.page_cache?.before.cached_bytes?;
-    let of_one = cell.result.bytes? / runs.max(1);
-    // Summed over the runs: all but the first found the whole input.
-    let found = metrics::ratio(before, of_one.max(1) * (runs - 1).max(1));
-    (cell.workload.path == IoPath::Buffered && (is_cached || found >= CACHED_SHARE)).then(|| {
+fn warmed(copy: &Copy, cell: &CellRecord) -> Option<&'static str> {
+    let runs = u64::try_from(copy.runs.len()).ok()?.max(1);
+    // Summed over the runs.
+    let (before, bytes) = (cell.evidence.page_cache?.before.cached_bytes?, cell.result.bytes?);
+    let of_later = metrics::ratio(before, (bytes / runs).max(1) * (runs - 1).max(1));
+    if cell.workload.path != IoPath::Buffered || of_later < CACHED_SHARE {
+        return None;
+    }
+    Some(if metrics::ratio(before, bytes.max(1)) >= ALWAYS_SHARE {
+        "the input was in the page cache before every run, the first one too; add iflag=direct, or drop it before"
+    } else {
         "from the second run on the input was in the page cache, so that the runs are not alike; add iflag=direct, or drop it \
          before each run"
-            .into()
     })
 }
 
@@ -61,20 +65,20 @@ pub(super) fn draw_comparison(page: &mut Page, record: &Record, first: &Copy, se
 
 fn compared(ratio: &PairedRatio) -> String {
     let pairs = words::plural(ratio.pairs as u64, "pair");
-    let Some((low, high)) = ratio.interval else {
+    // The faster one comes first.
+    let (quick, slow, times, interval) = if ratio.ratio >= 1.0 {
+        (2, 1, ratio.ratio, ratio.interval)
+    } else {
+        (1, 2, 1.0 / ratio.ratio, ratio.interval.map(|(low, high)| (1.0 / high, 1.0 / low)))
+    };
+    let times = words::times(times);
+    let Some((low, high)) = interval else {
         return format!(
-            "2 took {} as long as 1 in {pairs}, too few for an interval; use --repeat",
-            words::times(1.0 / ratio.ratio)
+            "{quick} is {times} as fast as {slow} in {pairs}, too few for an interval; use --repeat"
         );
     };
-    let interval = words::interval(low.min(high), high.max(low));
-    if low <= 1.0 && 1.0 <= high {
-        return format!(
-            "no difference was found in {pairs}: 2 is {} as fast as 1. {interval}",
-            words::times(ratio.ratio)
-        );
-    }
-    format!("2 is {} as fast as 1 in {pairs}. {interval}", words::times(ratio.ratio))
+    let found = if low <= 1.0 { "no difference was found: " } else { "" };
+    format!("{found}{quick} is {times} as fast as {slow} in {pairs}. {}", words::interval(low, high))
 }
 
 /// What the evidence of the two says about the difference.

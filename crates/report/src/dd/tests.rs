@@ -52,9 +52,22 @@ fn writes_that_stopped_in_memory() {
     let sentence = "rdsk This measured the page cache: 64 MiB returned in 1.00 s, and reached sda 7.00 s later (8.00 MiB/s until \
                     then); add conv=fdatasync or oflag=direct.";
     assert!(text.starts_with(sentence), "{text}");
-    assert!(text.contains("time 1.00 s: read 100 ms (10.0 %), write 800 ms (80.0 %), dd itself 99"), "{text}");
     assert!(
-        text.contains("; stable 7.00 s later, by an fdatasync of rdsk; opening both ends took 10.0 ms before"),
+        text.contains("time 1.00 s: read 100 ms (10.0 %), write 800 ms (80.0 %), dd itself 99"),
+        "{text}"
+    );
+    assert!(
+        text.contains(
+            "; stable 7.00 s later, by an fdatasync of rdsk; opening both ends took 10.0 ms before"
+        ),
+        "{text}"
+    );
+    let soon = kept_in_memory(writes(IoPath::Buffered, S), S, S + S / 20);
+    let mut copy = made::to_file(&[S]);
+    copy.runs[0].to_stable_ns = Some(S + S / 20);
+    let text = told(&record(fixtures::file(), vec![soon], copy));
+    assert!(
+        text.starts_with("rdsk This measured the page cache in part: 64 MiB returned in 1.00 s, and"),
         "{text}"
     );
     // Direct I/O does not take blocks of 1000 bytes.
@@ -78,7 +91,10 @@ fn writes_that_reached_the_device() {
     );
     assert!(!direct.contains("flush of its cache"), "{direct}");
     let flushed = say(writes(IoPath::Direct, S), S);
-    assert!(flushed.contains("; the flush of its cache took 1.00 s more (32.0 MiB/s until stable)."), "{flushed}");
+    assert!(
+        flushed.contains("; the flush of its cache took 1.00 s more (32.0 MiB/s until stable)."),
+        "{flushed}"
+    );
     let at_end = with(writes(IoPath::Buffered, S), |cell| cell.workload.sync = Sync::FsyncAtEnd);
     assert!(say(at_end, 0).starts_with("rdsk This measured sda: the flush at the end is in the time."));
     let durable = with(writes(IoPath::Direct, S), |cell| cell.workload.sync = Sync::Dsync);
@@ -99,6 +115,22 @@ fn reads_from_memory_and_from_the_device() {
     );
     let direct = told(&record(fixtures::file(), vec![reads(IoPath::Direct)], from_file(&[S])));
     assert!(direct.starts_with("rdsk This measured sda: direct reads of 16 KiB, one at a time"), "{direct}");
+}
+
+#[test]
+fn repeated_reads_say_whether_the_first_found_the_input_too() {
+    let say = |cached_runs: u64| {
+        let cell = with(fixtures::in_visits(read_from_memory(reads(IoPath::Buffered)), 4), |cell| {
+            let of_one = cell.result.bytes.unwrap() / 4;
+            cell.evidence.page_cache.as_mut().unwrap().before.cached_bytes = Some(cached_runs * of_one);
+        });
+        told(&record(fixtures::file(), vec![cell], from_file(&[S, S / 2, S / 2, S / 2])))
+    };
+    assert!(say(3).contains("beware from the second run on the input was in the page cache"), "{}", say(3));
+    assert!(say(4).contains("beware the input was in the page cache before every run"), "{}", say(4));
+    assert!(!say(0).contains("beware"), "{}", say(0));
+    assert!(say(4).contains("none of the 16 MiB that were read came from sda"), "{}", say(4));
+    assert!(say(4).contains("runs 4: 625 ms ±"), "{}", say(4));
 }
 
 #[test]
@@ -142,9 +174,16 @@ fn two_lines_are_compared() {
         text.contains("done 2 is 2.00 × as fast as 1 in 6 pairs. The 95 % interval is 2.00 to 2.00."),
         "{text}"
     );
+    record.copies.swap(0, 1);
+    assert!(told(&record).contains("done 1 is 2.00 × as fast as 2 in 6 pairs."), "{}", told(&record));
+    record.copies.swap(0, 1);
     assert!(text.contains("why the reads of 1 are device, those of 2 device"), "{text}");
     record.copies[1].runs = record.copies[0].runs.clone();
-    assert!(told(&record).contains("done no difference was found in 6 pairs"), "{}", told(&record));
+    assert!(
+        told(&record).contains("done no difference was found: 2 is 1.00 × as fast as 1 in 6 pairs"),
+        "{}",
+        told(&record)
+    );
 }
 
 #[test]
