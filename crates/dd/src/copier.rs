@@ -2,6 +2,7 @@
 
 use crate::operands::{Operands, Status};
 use crate::side::Side;
+use crate::stamps::Stamps;
 use crate::summary::{self, Counts, IsProgress};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
@@ -71,6 +72,7 @@ pub struct Copier<'a> {
     pub(crate) warns_of_partial_reads: bool,
     pub(crate) input_is_lost: bool,
     pub(crate) has_failed: bool,
+    pub(crate) stamps: Stamps,
 }
 
 impl<'a> Copier<'a> {
@@ -86,6 +88,12 @@ impl<'a> Copier<'a> {
             (operands.input_flags.open | operands.output_flags.open).contains(rustix::fs::OFlags::DIRECT);
         let has_bytes = operands.count.is_some_and(|count| count.bytes > 0 || count.blocks > 0);
         let needs_whole_blocks = operands.skip.blocks > 0 || has_bytes || is_direct;
+        let convert = operands.convert;
+        let is_plain = operands.is_one_block
+            && !(convert.is_swab || convert.is_sparse || convert.is_sync)
+            && !(operands.input_flags.is_no_cache || operands.output_flags.is_no_cache)
+            && !(input.waits || output.waits)
+            && operands.status != Status::Progress;
         Self {
             operands,
             input,
@@ -107,6 +115,7 @@ impl<'a> Copier<'a> {
                 && needs_whole_blocks,
             input_is_lost: false,
             has_failed: false,
+            stamps: Stamps::new(is_plain),
         }
     }
 
@@ -114,6 +123,7 @@ impl<'a> Copier<'a> {
     pub(crate) fn print_summary(&mut self) {
         let lines = summary::lines(self.operands.status, &self.counts, self.began.elapsed());
         self.terminal.print(&lines);
+        self.stamps.forget();
     }
 
     /// Prints the counts if a signal asked for them, and ends the copy if one asked for that.
@@ -139,6 +149,7 @@ impl<'a> Copier<'a> {
     /// A message with the kernel's words.
     pub(crate) fn tell(&mut self, errno: Errno, message: &str) {
         self.terminal.say(&format!("{message}: {}", crate::error::words(errno)));
+        self.stamps.forget();
     }
 }
 

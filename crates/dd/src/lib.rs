@@ -13,6 +13,7 @@ mod parse;
 mod quote;
 mod read;
 mod side;
+mod stamps;
 mod start;
 mod summary;
 mod symbols;

@@ -76,7 +76,7 @@ impl Copier<'_> {
             {
                 continue;
             }
-            match self.input.read(buffer) {
+            match self.input.read(buffer, &mut self.stamps) {
                 Err(Errno::INTR) => {}
                 // The read behind a last part of a block starts where direct I/O cannot.
                 Err(Errno::INVAL)

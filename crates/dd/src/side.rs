@@ -1,6 +1,7 @@
 //! One end of a copy: an open file, its name, where it stands, and what was done to it. Errors are the kernel's.
 
 use crate::quote::{self, Charset};
+use crate::stamps::Stamps;
 use rdsk_stats::Histogram;
 use rustix::fs::{Advice, FileType, OFlags, SeekFrom};
 use rustix::io::Errno;
@@ -8,7 +9,7 @@ use std::ffi::OsString;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Bytes that are gathered before the page cache is told to drop them.
 const DROP_BYTES: u64 = 128 << 10;
@@ -93,21 +94,20 @@ impl Side {
     }
 
     /// One read(2).
-    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Errno> {
-        let began = Instant::now();
+    pub(crate) fn read(&mut self, buffer: &mut [u8], stamps: &mut Stamps) -> Result<usize, Errno> {
+        let began = stamps.begin();
         let result = rustix::io::read(self.file.as_fd(), buffer);
-        self.count(began, result)
+        self.count(stamps.end() - began, result)
     }
 
     /// One write(2).
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<usize, Errno> {
-        let began = Instant::now();
+    pub(crate) fn write(&mut self, bytes: &[u8], stamps: &mut Stamps) -> Result<usize, Errno> {
+        let began = stamps.begin();
         let result = rustix::io::write(self.file.as_fd(), bytes);
-        self.count(began, result)
+        self.count(stamps.end() - began, result)
     }
 
-    fn count(&mut self, began: Instant, result: Result<usize, Errno>) -> Result<usize, Errno> {
-        let spent = began.elapsed();
+    fn count(&mut self, spent: Duration, result: Result<usize, Errno>) -> Result<usize, Errno> {
         let calls = &mut self.calls;
         calls.spent += spent;
         match result {

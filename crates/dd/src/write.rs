@@ -83,7 +83,7 @@ impl Copier<'_> {
             {
                 continue;
             }
-            match self.output.write(&bytes[written..]) {
+            match self.output.write(&bytes[written..], &mut self.stamps) {
                 Ok(0) => break Err(Errno::NOSPC),
                 Ok(some) => written += some,
                 Err(Errno::INTR) => {}
