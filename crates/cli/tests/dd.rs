@@ -94,7 +94,7 @@ fn zeros_to_a_file_measure_the_page_cache() {
         .says(&format!("time {}: ", Nanos(run.to_close_ns)))
         .says("input /dev/zero: no storage")
         .says("output out on ")
-        .says("4,096 writes of 16 KiB became ");
+        .says("4,096 writes of 16 KiB");
     assert!(answer.record.cell("dd/read").is_none(), "/dev/zero is no target");
 }
 
@@ -141,7 +141,7 @@ fn reads_of_a_device_show_its_requests() {
         }
         assert_ne!(code, VerdictCode::PageCache, "{block}: {}", answer.text());
         let size = Bytes(cell.workload.block_bytes);
-        answer.says(&format!("{count} reads of {size} became {} request", own.reads.unwrap()));
+        answer.says(&format!("{count} reads of {size}")).says(&format!(" {} request", own.reads.unwrap()));
         answer.says("output /dev/null: no storage");
     }
 }
@@ -170,7 +170,8 @@ fn ends_that_are_no_storage_are_named() {
 
 fn answer_of_random(place: &Path) {
     let answer = answer(place, "if=/dev/urandom of=/dev/null bs=64k count=64");
-    answer.says("No disk took part: this measured the random generator and /dev/null, of which the random generator took longer.");
+    answer
+        .says("No disk took part: this measured the random generator and /dev/null; the reads took longer.");
 }
 
 #[test]

@@ -219,3 +219,64 @@ fn forget_writes(device: &mut DeviceEvidence) {
     (device.writes, device.write_bytes, device.write_merges) = (None, None, None);
     (device.flushes, device.discards) = (None, None);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdsk_analysis::fixtures::{self, with};
+    use rdsk_model::{Target, VerdictCode};
+
+    /// Both ends of a copy within one disk, which counts 64 MiB read and 64 MiB written; the kernel charges both to us.
+    fn within_one_disk(block_bytes: u64) -> (CellRecord, CellRecord, Vec<Target>) {
+        let cell = |op| {
+            fixtures::cell("dd", op, IoPath::Buffered, block_bytes, (64 << 20) / block_bytes, 1_000_000_000)
+        };
+        let (mut read, mut write) = (cell(Op::Read), cell(Op::Write));
+        write.result.to_stable_ns = Some(1_000_000_000);
+        let (of_read, of_write) = (&mut read.evidence.device[0], &mut write.evidence.device[0]);
+        (of_read.writes, of_read.write_bytes) = (of_write.writes, of_write.write_bytes);
+        (of_write.reads, of_write.read_bytes) = (of_read.reads, of_read.read_bytes);
+        for cell in [&mut read, &mut write] {
+            cell.evidence.process =
+                rdsk_model::ProcessIo { read_bytes: Some(64 << 20), write_bytes: Some(64 << 20) };
+        }
+        let targets = vec![fixtures::disk()];
+        (read, write, targets)
+    }
+
+    fn code(cell: &CellRecord, targets: &[Target]) -> VerdictCode {
+        rdsk_analysis::verdict(cell, targets, Some(2)).code
+    }
+
+    #[test]
+    fn one_end_of_a_copy_does_not_disturb_the_other() {
+        let (mut read, mut write, targets) = within_one_disk(16 << 10);
+        assert_eq!(code(&read, &targets), VerdictCode::Disturbed, "as it would be without a copy");
+        separate(&mut read, &mut write);
+        assert_eq!([&read, &write].map(|cell| code(cell, &targets)), [VerdictCode::Device; 2]);
+        assert_eq!(metrics::device_bytes(&read, Op::Read), Some(64 << 20));
+        assert_eq!(metrics::device_bytes(&write, Op::Write), Some(64 << 20));
+        assert_eq!(metrics::device_bytes(&read, Op::Write), None);
+        assert_eq!(
+            (read.evidence.process.read_bytes, write.evidence.process.read_bytes),
+            (Some(64 << 20), None)
+        );
+    }
+
+    #[test]
+    fn reads_that_may_be_of_parts_of_pages_are_nobodys() {
+        let (mut read, mut write, targets) = within_one_disk(512);
+        separate(&mut read, &mut write);
+        assert_eq!(metrics::device_bytes(&read, Op::Read), None);
+        assert_eq!((read.evidence.process.read_bytes, write.evidence.process.read_bytes), (None, None));
+        assert_eq!(code(&read, &targets), VerdictCode::Unverified);
+        // On another disk the counters are the input's own.
+        let (mut read, mut write, targets) = within_one_disk(512);
+        write.evidence.device[0].name = "sdb".into();
+        separate(&mut read, &mut write);
+        assert_eq!(
+            code(&with(read, |cell| forget_writes(&mut cell.evidence.device[0])), &targets),
+            VerdictCode::Device
+        );
+    }
+}

@@ -15,8 +15,7 @@ const PACE: f64 = 0.6;
 const DIRECT_ALIGN: u64 = 512;
 
 pub(super) fn sentence(record: &Record, copy: &Copy) -> String {
-    let written: u64 = copy.runs.iter().map(|run| run.written_bytes).sum();
-    let Some(parts) = parts(copy).filter(|_| written > 0) else {
+    let Some(parts) = parts(copy).filter(|_| has_copied(copy)) else {
         return "Nothing was copied, so nothing was measured.".into();
     };
     let (read, write) = (cell(record, copy, Op::Read), cell(record, copy, Op::Write));
@@ -34,7 +33,15 @@ pub(super) fn sentence(record: &Record, copy: &Copy) -> String {
     };
     let mut sentences: Vec<String> = said.into_iter().map(|(_, text)| text).collect();
     sentences.extend(pace(copy, &parts));
+    if copy.runs.iter().any(|run| !run.is_complete) {
+        sentences.push("The copy failed: these are the figures until then.".into());
+    }
     sentences.join(" ")
+}
+
+/// Whether any byte was written.
+pub(super) fn has_copied(copy: &Copy) -> bool {
+    copy.runs.iter().any(|run| run.written_bytes > 0)
 }
 
 /// How much a sentence matters; the least comes first.
@@ -51,11 +58,8 @@ fn no_storage(copy: &Copy, parts: &Parts) -> String {
     if is_memory(copy.input.kind) && is_memory(copy.output.kind) {
         return format!("No disk took part: from {input} to {output} only the processor works.");
     }
-    let slower = if parts.read_ns > parts.write_ns { &copy.input } else { &copy.output };
-    format!(
-        "No disk took part: this measured {input} and {output}, of which {} took longer.",
-        name(slower.kind)
-    )
+    let slower = if parts.read_ns > parts.write_ns { "reads" } else { "writes" };
+    format!("No disk took part: this measured {input} and {output}; the {slower} took longer.")
 }
 
 /// An end that is no storage, in words.

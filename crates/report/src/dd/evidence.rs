@@ -9,6 +9,9 @@ use rdsk_analysis::words;
 use rdsk_model::{CellRecord, Copy, CopyEnd, Op, Record, Target};
 use rdsk_units::{Bytes, printable};
 
+/// Bytes that a device moves for each byte of the copy at most, readahead and metadata included.
+const OURS: f64 = 1.25;
+
 pub(super) fn of_end(record: &Record, copy: &Copy, op: Op) -> String {
     let end = match op {
         Op::Read => &copy.input,
@@ -40,14 +43,20 @@ fn seen(cell: &CellRecord, op: Op) -> String {
     let calls = words::plural(cell.result.ops.unwrap_or(0), op.as_str());
     let asked = format!("{calls} of {}", Bytes(cell.workload.block_bytes));
     let Some(requests) = metrics::device_requests(cell, op) else {
-        return format!("{asked}; no counter of its device can be read");
+        let is_counted = cell.evidence.device.iter().any(|device| device.diskstat.is_some());
+        let why = if is_counted {
+            "what its device counted may be the other end's"
+        } else {
+            "its device has no counters"
+        };
+        return format!("{asked}; {why}");
     };
-    let mut parts = vec![match metrics::mean_request_bytes(cell, op) {
-        Some(mean) => format!(
-            "{asked} became {} of {} on average",
-            words::plural(requests, "request"),
-            bytes(metrics::whole(mean))
-        ),
+    let mean = metrics::mean_request_bytes(cell, op).map(|mean| {
+        format!("{} of {} on average", words::plural(requests, "request"), bytes(metrics::whole(mean)))
+    });
+    let mut parts = vec![match mean {
+        Some(mean) if are_ours(cell, op) => format!("{asked} became {mean}"),
+        Some(mean) => format!("{asked}; its device did {mean}, those of others among them"),
         None => format!("{asked}, and no request to the device"),
     }];
     if let Some(merges) = metrics::merges(cell, op).filter(|&merges| merges > 0) {
@@ -68,6 +77,16 @@ fn seen(cell: &CellRecord, op: Op) -> String {
         );
     }
     parts.join(", ")
+}
+
+/// Whether the device moved about what the copy did, so that its requests are the copy's.
+fn are_ours(cell: &CellRecord, op: Op) -> bool {
+    let share = metrics::device_bytes(cell, op)
+        .zip(cell.result.bytes.filter(|&bytes| bytes > 0))
+        .map(|(moved, bytes)| metrics::ratio(moved, bytes));
+    // Copies on several devices are no surplus.
+    let least = if op == Op::Write { metrics::written(cell).least } else { 1.0 };
+    share.is_some_and(|share| share <= OURS * least)
 }
 
 /// The pages that were read because only a part of each was written.

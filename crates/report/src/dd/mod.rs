@@ -38,7 +38,7 @@ fn draw_all(page: &mut Page, record: &Record) {
             page.heading(format!("{}  {}", index + 1, copy.operands.join(" ")));
         }
         line(page, Tone::Heading, "rdsk", answer::sentence(record, copy));
-        let Some(parts) = parts(copy) else { continue };
+        let Some(parts) = parts(copy).filter(|_| answer::has_copied(copy)) else { continue };
         if copy.runs.len() > 1 {
             runs::draw(page, record, copy);
         }

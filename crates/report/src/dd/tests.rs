@@ -144,6 +144,38 @@ fn a_filesystem_in_memory_is_named() {
 }
 
 #[test]
+fn requests_of_others_are_not_the_copys() {
+    let cell = with(writes(IoPath::Direct, S), |cell| {
+        cell.result.to_stable_ns = Some(S);
+        let device = &mut cell.evidence.device[0];
+        (device.writes, device.write_bytes) = (Some(2 * BLOCKS), Some(128 << 20));
+    });
+    let say = |cell: CellRecord| told(&record(fixtures::file(), vec![cell], made::to_file(&[S])));
+    let text = say(cell.clone());
+    let words = "4,096 writes of 16 KiB; its device did 8,192 requests of 16 KiB on average, those of others among them";
+    assert!(text.contains(words), "{text}");
+    assert!(
+        say(writes(IoPath::Direct, S)).contains("4,096 writes of 16 KiB became 4,096 requests of 16 KiB")
+    );
+    let unknown = with(cell, |cell| {
+        let device = &mut cell.evidence.device[0];
+        (device.writes, device.write_bytes, device.reads, device.read_bytes) = (None, None, None, None);
+    });
+    assert!(say(unknown).contains("4,096 writes of 16 KiB; what its device counted may be the other end's"));
+}
+
+#[test]
+fn a_copy_that_failed_says_so() {
+    let mut copy = made::to_file(&[S]);
+    copy.runs[0].is_complete = false;
+    let text = told(&record(fixtures::file(), vec![writes(IoPath::Direct, S)], copy.clone()));
+    assert!(text.contains("The copy failed: these are the figures until then."), "{text}");
+    copy.runs[0].written_bytes = 0;
+    let text = told(&record(fixtures::file(), Vec::new(), copy));
+    assert_eq!(text, "rdsk Nothing was copied, so nothing was measured.");
+}
+
+#[test]
 fn an_input_that_sets_the_pace_is_named() {
     let mut copy = made::to_file(&[S]);
     (copy.input.kind, copy.input.name) = (EndKind::Pipe, "standard input".into());
