@@ -127,7 +127,8 @@ impl Copies {
         let before = page_cache(side.fd(), offset, length);
         let watched = std::slice::from_ref(&*target);
         let observer =
-            KernelObserver::new(watched, &self.roots.sys, &self.roots.proc, Arc::new(MonotonicClock));
+            KernelObserver::new(watched, &self.roots.sys, &self.roots.proc, Arc::new(MonotonicClock))
+                .without_series();
         Some(WatchedEnd { witness, before, observer })
     }
 
