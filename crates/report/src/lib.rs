@@ -16,6 +16,7 @@ mod page;
 mod paths;
 mod plan;
 mod scale;
+mod short;
 mod spark;
 mod stream;
 mod stripe;
@@ -26,6 +27,7 @@ mod zones;
 pub use dd::copies;
 pub use document::{Compactness, json};
 pub use plan::plan_text;
+pub use short::{MAX_LINES, short};
 pub use style::{Charset, Color, Style};
 
 use page::Page;

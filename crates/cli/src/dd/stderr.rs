@@ -1,10 +1,10 @@
 //! Standard error as dd uses it: messages, counts, a line of progress that replaces itself; and the answer below them.
 
 use crate::cli_args::ColorWhen;
-use crate::measure::style_of;
+use crate::screen::style_on;
 use rdsk_dd::Terminal;
 use rdsk_report::{Charset, Style};
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 
 /// Whether dd's counts are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub(super) fn answer(text: &str) {
 
 /// The style of the answer.
 pub(super) fn style() -> Style {
-    style_of(ColorWhen::Auto, Charset::Unicode, std::io::stderr().is_terminal())
+    style_on(&std::io::stderr(), ColorWhen::Auto, Charset::Unicode)
 }
 
 /// In one write, so that lines of two processes do not mix. If standard error is closed, nobody can be told.

@@ -2,11 +2,11 @@
 //! to `slows-down` and `write-cache-full`. `slow-start`: the first part of every visit was slower than its steady rest;
 //! `fast-start`: it was faster.
 
-use super::common::{cells, cite};
+use super::common::{cells, cite, how_many};
 use super::{Needs, Rule};
-use rdsk_analysis::trend::Trend;
+use rdsk_analysis::trend::{Trend, VisitTrend};
 use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Severity};
+use rdsk_model::{CellRecord, Finding, Severity, Stake};
 
 pub(super) const DRIFT: Rule = Rule::new("drift", Severity::Uncertain, Needs::OwnTimes, |analysis| {
     let cells = cells(analysis, |cell| {
@@ -16,7 +16,9 @@ pub(super) const DRIFT: Rule = Rule::new("drift", Severity::Uncertain, Needs::Ow
     let text = "The rate rises or falls by at least 10 %, either within every visit of the cell or steadily over the run, with \
                 all cells of the target. Heat, a cache that fills, other I/O on the device or another part of the disk can cause this.";
     let advice = "run longer with --budget and look at the rate over time; quote the rate of the last part";
-    DRIFT.about_any(&cells, "the rate changed over time", text, |cell| parts(analysis, cell), advice)
+    let found =
+        DRIFT.about_any(&cells, "the rate changed over time", text, |cell| parts(analysis, cell), advice);
+    valued(analysis, &cells, found, |times| format!("the rate changes over time by up to {times}"))
 });
 
 pub(super) const SLOW_START: Rule = Rule::new("slow-start", Severity::Cause, Needs::OwnTimes, |analysis| {
@@ -24,7 +26,9 @@ pub(super) const SLOW_START: Rule = Rule::new("slow-start", Severity::Cause, Nee
     let text = "In all visits the first quarter was slower than the rest, which held steady: a device that wakes up or a cache \
                 that fills looks like this.";
     let advice = "give more --budget, so that the start weighs less in the mean";
-    SLOW_START.about_any(&cells, "slower at the start", text, |cell| parts(analysis, cell), advice)
+    let found =
+        SLOW_START.about_any(&cells, "slower at the start", text, |cell| parts(analysis, cell), advice);
+    valued(analysis, &cells, found, |times| format!("visits go on up to {times} as fast as they start"))
 });
 
 pub(super) const FAST_START: Rule = Rule::new("fast-start", Severity::Cause, Needs::OwnTimes, |analysis| {
@@ -36,11 +40,31 @@ pub(super) const FAST_START: Rule = Rule::new("fast-start", Severity::Cause, Nee
                 what ran before.";
     let advice =
         "quote the rate of the later part; give more --budget, so that the start weighs less in the mean";
-    FAST_START.about_any(&cells, "faster at the start", text, |cell| parts(analysis, cell), advice)
+    let found =
+        FAST_START.about_any(&cells, "faster at the start", text, |cell| parts(analysis, cell), advice);
+    valued(analysis, &cells, found, |times| format!("visits start up to {times} as fast as they go on"))
 });
+
+/// The finding with the largest change among its cells.
+fn valued(
+    analysis: &Analysis<'_>,
+    cells: &[&CellRecord],
+    found: Vec<Finding>,
+    what: impl Fn(String) -> String,
+) -> Vec<Finding> {
+    let changes = cells.iter().filter_map(|cell| Some(change(&analysis.trend(cell)?)));
+    let Some(most) = changes.max_by(f64::total_cmp) else { return found };
+    let text = format!("{}: {}", what(words::times(most)), how_many(cells));
+    found.into_iter().map(|finding| finding.effect(Stake::Figure, Some(most), text.clone())).collect()
+}
 
 fn shape(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<Trend> {
     analysis.trend(cell).map(|found| found.shape)
+}
+
+/// The factor between the two parts, at least 1.
+fn change(found: &VisitTrend) -> f64 {
+    (found.late / found.early).max(found.early / found.late)
 }
 
 /// The rates of the two parts that differ.
