@@ -1,7 +1,8 @@
 //! `cargo xtask bench`: how fast rdsk issues I/O, against the installed fio, as ratios of runs taken pair by pair; what
-//! the program costs; whether it finds the speeds by position that dd and zcav find. A benchmark and no test: it
-//! prints what it finds and fails only where nothing can be measured.
+//! the program costs; whether it finds the speeds by position that dd and zcav find; whether `rdsk dd` copies as fast as dd.
+//! A benchmark and no test: it prints what it finds and fails only where nothing can be measured.
 
+mod copies;
 mod environment;
 mod positions;
 mod program;
@@ -57,8 +58,9 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let options = parse(args)?;
     let engines = cases().iter().any(|case| options.includes(&case.name));
     let positions = options.includes(positions::NAME);
-    if !engines && !positions {
-        bail!("no comparison is called so; the last is \"{}\"", positions::NAME);
+    let copies = options.includes(copies::NAME);
+    if !engines && !positions && !copies {
+        bail!("no comparison is called so; the last are \"{}\" and \"{}\"", positions::NAME, copies::NAME);
     }
     if engines {
         compare_engines(&options)?;
@@ -68,6 +70,9 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     }
     if positions {
         positions::report(options.pairs);
+    }
+    if copies {
+        copies::report(options.pairs);
     }
     Ok(())
 }

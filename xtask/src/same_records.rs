@@ -94,7 +94,8 @@ fn cases() -> Vec<String> {
         Experiment::Headline => "run",
         other => other.as_str(),
     };
-    let of_system = |system| Experiment::ALL.iter().map(move |one| format!("{} sim:{system}", command(one)));
+    let of_system =
+        |system| Experiment::PLANNED.iter().map(move |one| format!("{} sim:{system}", command(one)));
     rdsk_disk::NAMES.iter().flat_map(of_system).collect()
 }
 
@@ -161,7 +162,7 @@ mod tests {
     #[test]
     fn every_system_is_measured_by_every_command() {
         let cases = cases();
-        assert_eq!(cases.len(), rdsk_disk::NAMES.len() * Experiment::ALL.len());
+        assert_eq!(cases.len(), rdsk_disk::NAMES.len() * Experiment::PLANNED.len());
         assert!(cases.iter().any(|case| case == "run sim:raid5"));
         assert!(cases.iter().any(|case| case == "stripe sim:hpux-k460"));
     }

@@ -1,6 +1,7 @@
 //! Cells and Records of invented runs, for tests: every counter agrees with every other until a test changes one. The
 //! machine, the disk and the figures are made up; nothing here was measured.
 
+pub mod copies;
 mod places;
 pub mod rates;
 mod rounds;
@@ -205,6 +206,7 @@ pub fn record(targets: Vec<Target>, mut cells: Vec<CellRecord>) -> Record {
             cost_ns_per_io: None,
         },
         cells,
+        copies: Vec::new(),
         findings: Vec::new(),
         notes: Vec::new(),
     }

@@ -7,6 +7,7 @@
 mod analysis;
 pub mod comparison;
 pub mod contention;
+pub mod copy;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 pub mod groups;

@@ -37,7 +37,8 @@ pub fn devices(cell: &CellRecord) -> Option<Vec<&DeviceEvidence>> {
     let mut found: Vec<&DeviceEvidence> = Vec::new();
     for &target in &cell.workload.targets {
         let counters = cell.evidence.counters_of(target);
-        let are_known = counters.iter().all(|one| one.read_bytes.is_some() && one.write_bytes.is_some());
+        // Of a device that both ends of a copy share, each end has the counters of its own direction only.
+        let are_known = counters.iter().all(|one| one.read_bytes.is_some() || one.write_bytes.is_some());
         (are_known && !counters.is_empty()).then_some(())?;
         for device in counters {
             if !found.iter().any(|known| known.name == device.name) {

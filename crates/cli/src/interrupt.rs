@@ -122,7 +122,7 @@ fn leave() -> ! {
 }
 
 /// Whether the process was started with the signal ignored (`SigIgn` of proc_pid_status(5), a mask in hexadecimal).
-fn is_ignored(signal: i32) -> bool {
+pub(crate) fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     ignored_in(&status, signal)
 }

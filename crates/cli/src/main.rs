@@ -1,6 +1,7 @@
 //! The command line of rdsk: flags, wiring, exit codes. It is the only crate that prints, and it measures nothing itself.
 
 mod cli_args;
+mod dd;
 mod exit;
 mod flags;
 mod flush_clock;
@@ -30,6 +31,9 @@ fn main() -> ExitCode {
     panic_hook::install();
     interrupt::survive_file_limits();
     let words: Vec<OsString> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|word| word == "dd") {
+        return ExitCode::from(dd::run(&words[2..], command(&words)));
+    }
     let code = match parse::parse(&words) {
         Ok(Parsed::Text(text)) => {
             out::data(&text).map_or_else(|problem| out::failure(&problem), |()| exit::DONE)

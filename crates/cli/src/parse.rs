@@ -108,6 +108,8 @@ fn command() -> Command {
         .subcommand_value_name("COMMAND")
         .subcommand_help_heading("Commands")
         .subcommands(ALL.iter().copied().map(clap_subcommand))
+        // Only for the list: its words are dd's, and never come here.
+        .subcommand(Command::new("dd").about(crate::dd::SUMMARY))
 }
 
 fn clap_subcommand(subcommand: &'static Subcommand) -> Command {

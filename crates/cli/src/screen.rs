@@ -1,25 +1,33 @@
 //! How a page may look on this screen: its columns, and whether colour is welcome. It draws nothing.
 
 use crate::cli_args::{CliArgs, ColorWhen};
+use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
-use rdsk_report::{Color, Style};
+use rdsk_report::{Charset, Color, Style};
+use std::os::fd::AsFd;
 
 /// Columns where nobody says how many there are: a page that can be quoted in a mail.
 const DEFAULT_WIDTH: usize = 80;
 
+/// The style of a page on standard output.
 pub(crate) fn style(args: &CliArgs) -> Style {
+    style_on(&std::io::stdout(), args.color, args.charset)
+}
+
+/// The style of a page on one of the standard streams.
+pub(crate) fn style_on<S: RawStream + AsFd>(stream: &S, color: ColorWhen, charset: Charset) -> Style {
     let columns = std::env::var("COLUMNS").ok();
-    let terminal = terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));
-    let color = match args.color {
+    let terminal = terminal_size::terminal_size_of(stream).map(|(width, _)| usize::from(width.0));
+    let color = match color {
         ColorWhen::Always => Color::Always,
         ColorWhen::Never => Color::Never,
         // A terminal, unless NO_COLOR, CLICOLOR or TERM refuse.
-        ColorWhen::Auto => match AutoStream::choice(&std::io::stdout()) {
+        ColorWhen::Auto => match AutoStream::choice(stream) {
             ColorChoice::Never => Color::Never,
             _ => Color::Always,
         },
     };
-    Style { width: width(columns.as_deref(), terminal), color, charset: args.charset }
+    Style { width: width(columns.as_deref(), terminal), color, charset }
 }
 
 /// What the environment asks for, else what the terminal has.

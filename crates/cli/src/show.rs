@@ -41,7 +41,9 @@ fn record(args: &CliArgs) -> Result<Record, Problem> {
 /// A single question has a screen of its own, which says more than a line of the short page.
 fn page(record: &Record, args: &CliArgs) -> String {
     let first = record.cells.first().map(|cell| cell.experiment).filter(|one| *one != Experiment::Headline);
-    let is_single = first.is_some_and(|first| record.cells.iter().all(|cell| cell.experiment == first));
+    // A copy without storage has no cells.
+    let is_single = !record.copies.is_empty()
+        || first.is_some_and(|first| record.cells.iter().all(|cell| cell.experiment == first));
     if args.detail == Detail::Full || is_single {
         rdsk_report::text(record, screen::style(args))
     } else {

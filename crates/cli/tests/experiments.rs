@@ -19,7 +19,7 @@ fn command(experiment: Experiment) -> Vec<&'static str> {
 fn every_experiment_has_a_question_a_page_and_a_command() {
     let help = rdsk(["--help"]).stdout;
     let directory = tempfile::tempdir().unwrap();
-    for &experiment in Experiment::ALL {
+    for &experiment in Experiment::PLANNED {
         let name = experiment.as_str();
         let word = command(experiment)[0];
         assert!(help.lines().any(|line| line.split_whitespace().next() == Some(word)), "{word}: {help}");
@@ -43,7 +43,7 @@ fn every_experiment_has_a_question_a_page_and_a_command() {
 fn every_experiment_has_a_documentation_page() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let index = std::fs::read_to_string(docs.join("README.md")).unwrap();
-    for &experiment in Experiment::ALL {
+    for &experiment in Experiment::PLANNED {
         let name = experiment.as_str();
         let page = std::fs::read_to_string(docs.join(format!("experiments/{name}.md"))).unwrap();
         let title = page.lines().next().unwrap().to_lowercase();

@@ -1,11 +1,10 @@
 //! A target while a visit has it open. Closing and flushing report the errors of earlier writes.
-#![allow(unsafe_code, reason = "close(2) by number, to see its result")]
 
 use crate::error::EngineError;
 use rdsk_model::TargetKind;
 use rdsk_targets::{Claim, OpenMode};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// An open target.
 #[derive(Debug)]
@@ -29,15 +28,7 @@ impl<'a> OpenTarget<'a> {
     /// Closes the target and returns what the kernel says; a filesystem may report a failed write here.
     pub(crate) fn close(&mut self) -> Result<(), EngineError> {
         let Some(fd) = self.fd.take() else { return Ok(()) };
-        // SAFETY: the descriptor was owned here and is given up; nothing else knows its number.
-        if unsafe { libc::close(fd.into_raw_fd()) } == 0 {
-            return Ok(());
-        }
-        match io::Error::last_os_error() {
-            // Linux has closed it nevertheless.
-            error if error.raw_os_error() == Some(libc::EINTR) => Ok(()),
-            error => Err(self.flush_error("close", error)),
-        }
+        rdsk_sys::io::close(fd).map_err(|error| self.flush_error("close", error))
     }
 
     /// Flushes the target through a descriptor of its own, which need not be able to write. For a block device this sends

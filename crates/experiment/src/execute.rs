@@ -48,7 +48,7 @@ fn fail(record: &mut Record, problem: Problem) {
 }
 
 /// A Record without cells and errors.
-fn empty_record(command: Vec<String>, label: Option<String>) -> Record {
+pub(crate) fn empty_record(command: Vec<String>, label: Option<String>) -> Record {
     Record {
         schema: SCHEMA.into(),
         id: ulid::Ulid::new().to_string(),
@@ -64,6 +64,7 @@ fn empty_record(command: Vec<String>, label: Option<String>) -> Record {
         targets: Vec::new(),
         observer: ObserverFacts::default(),
         cells: Vec::new(),
+        copies: Vec::new(),
         findings: Vec::new(),
         notes: Vec::new(),
     }
@@ -175,6 +176,7 @@ fn take_over(record: &mut Record, outcome: RunOutcome, backend: &Backend) -> Res
     outcome.problem.map_or(Ok(()), Err)
 }
 
-fn elapsed_ns(since: Instant) -> u64 {
+/// Nanoseconds since then.
+pub(crate) fn elapsed_ns(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

@@ -8,6 +8,8 @@ mod cell_result;
 mod cell_totals;
 mod claims;
 mod context;
+mod copy;
+mod dd;
 mod execute;
 mod headline;
 mod merge_evidence;
@@ -30,6 +32,7 @@ mod stripe;
 mod warm_up;
 mod zones;
 
+pub use copy::{Copies, CopiesEnd, Leftovers, Watching};
 pub use execute::{execute, failed_record, plan_only};
 pub use options::{BudgetSource, EvidenceChoice, PlanOptions, PositionOrder, Positions};
 pub use planner::{PlanError, max_streams, plan};

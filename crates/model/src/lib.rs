@@ -3,6 +3,7 @@
 
 pub mod cell;
 pub mod clock;
+pub mod copy;
 pub mod diskstat;
 pub mod event;
 pub mod evidence;
@@ -19,6 +20,7 @@ pub mod workload;
 
 pub use cell::{CellRecord, Verdict, VerdictCode};
 pub use clock::{Clock, StopFlag};
+pub use copy::{Copy, CopyEnd, CopyRun, EndKind, StableBy};
 pub use diskstat::{DiskStat, SECTOR_BYTES};
 pub use event::{Event, Watch};
 pub use evidence::{

@@ -21,8 +21,15 @@ words!(
         Scale = "scale",
         /// Chunk and full stripe of an array (report 5).
         Stripe = "stripe",
+        /// A copy as dd does it; no plan asks it.
+        Dd = "dd",
     }
 );
+
+impl Experiment {
+    /// The experiments that a plan can ask: all but `dd`, whose operands say what is done.
+    pub const PLANNED: &'static [Self] = Self::ALL.split_at(Self::ALL.len() - 1).0;
+}
 
 /// How much of a workload one visit does.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -160,6 +167,12 @@ mod tests {
             weight,
             not_applicable: None,
         }
+    }
+
+    #[test]
+    fn a_plan_can_ask_everything_but_a_copy() {
+        assert!(!Experiment::PLANNED.contains(&Experiment::Dd));
+        assert_eq!(Experiment::PLANNED.len() + 1, Experiment::ALL.len());
     }
 
     #[test]

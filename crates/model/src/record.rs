@@ -2,6 +2,7 @@
 //! key; what was not measured is null, never 0. It holds data and draws nothing.
 
 use crate::cell::CellRecord;
+use crate::copy::Copy;
 use crate::evidence::EvidenceSource;
 use crate::finding::Finding;
 use crate::problem::Problem;
@@ -98,6 +99,9 @@ pub struct Record {
     pub observer: ObserverFacts,
     /// The cells.
     pub cells: Vec<CellRecord>,
+    /// The command lines of `rdsk dd`; none for every other command.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<Copy>,
     /// The findings.
     pub findings: Vec<Finding>,
     /// What the tool has to say about the run as a whole: a fallback, a shortened pass, an orphan removed.

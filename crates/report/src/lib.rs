@@ -5,6 +5,7 @@ mod align;
 mod cells;
 mod certainty;
 mod chart;
+mod dd;
 mod document;
 mod engine;
 mod figures;
@@ -23,6 +24,7 @@ mod style;
 mod targets;
 mod zones;
 
+pub use dd::copies;
 pub use document::{Compactness, json};
 pub use plan::plan_text;
 pub use short::{MAX_LINES, short};
@@ -39,10 +41,14 @@ pub fn text(record: &Record, style: Style) -> String {
     let mut page = Page::default();
     header::draw(&mut page, analysis);
     header::draw_status(&mut page, analysis);
-    for &experiment in Experiment::ALL {
+    for &experiment in Experiment::PLANNED {
         if cells::of(analysis, experiment).next().is_some() {
             draw(&mut page, analysis, experiment);
         }
+    }
+    // A copy without storage has no cells.
+    if !record.copies.is_empty() {
+        dd::draw(&mut page, analysis);
     }
     findings::draw(&mut page, analysis);
     header::draw_end(&mut page, analysis);
@@ -75,6 +81,7 @@ fn draw(page: &mut Page, analysis: &Analysis<'_>, experiment: Experiment) {
         Experiment::Zones => zones::draw(page, analysis),
         Experiment::Scale => scale::draw(page, analysis),
         Experiment::Stripe => stripe::draw(page, analysis),
+        Experiment::Dd => dd::draw(page, analysis),
     }
     // The headline draws them below each of its tables.
     if experiment != Experiment::Headline {

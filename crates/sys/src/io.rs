@@ -1,9 +1,14 @@
 //! Positioned reads and writes with the per-call flags of preadv2(2) and pwritev2(2). One call, no allocation, no
-//! retry: a short transfer, EINTR and EAGAIN are the caller's to handle.
+//! retry: a short transfer, EINTR and EAGAIN are the caller's to handle. And close(2) with its result, and writing
+//! out a part of a file.
+#![allow(
+    unsafe_code,
+    reason = "close(2) by number, to see its result; sync_file_range(2) has no safe wrapper"
+)]
 
 use std::io;
 use std::io::{IoSlice, IoSliceMut};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd as _, IntoRawFd as _, OwnedFd};
 
 use rustix::io::Errno;
 /// The `RWF_*` flags of one transfer; without any it is a plain pread(2) or pwrite(2).
@@ -47,6 +52,49 @@ pub fn pwrite2(fd: impl AsFd, buffer: &[u8], offset: u64, flags: Flags) -> io::R
         return Ok(rustix::io::pwrite(fd, buffer, offset)?);
     }
     Ok(rustix::io::pwritev2(fd, &[IoSlice::new(buffer)], offset, flags)?)
+}
+
+/// Closes a descriptor.
+///
+/// # Errors
+/// What the kernel says: a filesystem may report here that an earlier write failed. The descriptor is closed nevertheless.
+pub fn close(fd: OwnedFd) -> io::Result<()> {
+    // SAFETY: the descriptor was owned here and is given up; nothing else knows its number.
+    if unsafe { libc::close(fd.into_raw_fd()) } == 0 {
+        return Ok(());
+    }
+    match io::Error::last_os_error() {
+        // Linux has closed it, and nothing is wrong.
+        error if error.raw_os_error() == Some(libc::EINTR) => Ok(()),
+        error => Err(error),
+    }
+}
+
+/// A part of writing out a range of a file; see sync_file_range(2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteOut {
+    /// Hands the dirty pages to the device.
+    Start,
+    /// Waits until the device has those that were handed to it.
+    Wait,
+}
+
+/// Writes out `len` bytes from `offset` (`len` 0: to the end), without metadata and without flushing the device's cache.
+///
+/// # Errors
+/// Those of sync_file_range(2): among them `EIO` for a write that failed, `ESPIPE` for what is no file and no block device.
+pub fn write_out(fd: impl AsFd, offset: u64, len: u64, part: WriteOut) -> io::Result<()> {
+    let number = |value: u64| i64::try_from(value).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL));
+    let flags = match part {
+        WriteOut::Start => libc::SYNC_FILE_RANGE_WRITE,
+        WriteOut::Wait => libc::SYNC_FILE_RANGE_WAIT_BEFORE,
+    };
+    let (offset, len) = (number(offset)?, number(len)?);
+    // SAFETY: the call takes numbers only.
+    if unsafe { libc::sync_file_range(fd.as_fd().as_raw_fd(), offset, len, flags) } == 0 {
+        return Ok(());
+    }
+    Err(io::Error::last_os_error())
 }
 
 /// Tries one read with NOWAIT at `offset`, which must lie inside the file.

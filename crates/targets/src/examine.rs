@@ -8,6 +8,7 @@ mod simulated;
 pub(crate) use block::Exclusive;
 #[cfg(test)]
 pub(crate) use block::examine_node;
+pub(crate) use file::file_target;
 
 use crate::display::shown;
 use crate::error::TargetError;

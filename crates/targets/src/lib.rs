@@ -41,6 +41,7 @@ mod testfile_writer;
 mod thin_pool;
 mod tools;
 mod uses;
+mod witness;
 
 pub use authorize::authorize;
 pub use claim::{Claim, OpenMode, claim};
@@ -58,3 +59,4 @@ pub use sim::{SIM_PREFIX, Simulated, each_lun, load_system};
 pub use testfile::{TestFileOptions, create_test_file, plan_test_file};
 pub use testfile_writer::{CreatedTestFile, TestFileProgress, TestFileSize};
 pub use uses::{Use, UseKind};
+pub use witness::Witness;

@@ -39,6 +39,8 @@ pub enum Need {
     Zram,
     /// `bpf`: programs can be attached to the tracepoints of a kernel with BTF.
     Bpf,
+    /// `gnu_dd`: GNU dd 9.1; messages of other versions differ in single words.
+    GnuDd,
     /// `guest`: QEMU, a packaged kernel with its modules, and busybox, so that a guest can be booted.
     Guest,
 }
@@ -58,6 +60,7 @@ impl Need {
             Self::Tool(tool) => format!("tool:{tool}"),
             Self::Zram => "zram".into(),
             Self::Bpf => "bpf".into(),
+            Self::GnuDd => "gnu_dd".into(),
             Self::Guest => "guest".into(),
         }
     }
@@ -83,6 +86,7 @@ impl Need {
             Self::Zram if Path::new("/sys/block/zram0").exists() => Self::Tool("zramctl").probe(),
             Self::Zram => Err("there is no zram0".into()),
             Self::Bpf => probe_bpf(),
+            Self::GnuDd => probe_gnu_dd(),
             Self::Guest => crate::guest::probe(),
         }
     }
@@ -102,6 +106,7 @@ impl fmt::Display for Need {
             Self::Tool(tool) => tool,
             Self::Zram => "zram",
             Self::Bpf => "BPF",
+            Self::GnuDd => "GNU dd 9.1",
             Self::Guest => "a guest",
         })
     }
@@ -185,6 +190,7 @@ fn parse_must_have(list: &str) -> BTreeSet<String> {
         "xfs",
         "zram",
         "bpf",
+        "gnu_dd",
         "guest",
     ];
     let names: BTreeSet<String> =
@@ -215,6 +221,14 @@ fn append(path: &Path, line: &str) {
 
 fn opens(path: &str) -> Result<(), String> {
     OpenOptions::new().read(true).write(true).open(path).map(drop).map_err(|error| format!("{path}: {error}"))
+}
+
+fn probe_gnu_dd() -> Result<(), String> {
+    let output = std::process::Command::new("dd").arg("--version").output();
+    let output = output.map_err(|error| format!("dd cannot be started: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let version = text.lines().next().unwrap_or("of an unknown version");
+    if version == "dd (coreutils) 9.1" { Ok(()) } else { Err(format!("dd is {version}")) }
 }
 
 fn probe_cachestat() -> Result<(), String> {
@@ -284,6 +298,7 @@ mod tests {
             Need::Tool("fio"),
             Need::Zram,
             Need::Bpf,
+            Need::GnuDd,
             Need::Guest,
         ] {
             assert_eq!(parse_must_have(&need.name()), BTreeSet::from([need.name()]));

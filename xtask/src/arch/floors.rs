@@ -15,6 +15,7 @@ pub(crate) const FLOORS: &[(&str, u32)] = &[
     ("rdsk-stats", 1),
     ("rdsk-sys", 1),
     ("rdsk-model", 2),
+    ("rdsk-dd", 2),
     ("rdsk-disk", 2),
     ("rdsk-targets", 3),
     ("rdsk-observe", 3),

@@ -16,11 +16,14 @@ pub(crate) struct Source<'a> {
     pub(crate) tokens: &'a [Token],
 }
 
-/// The files outside `targets` that write something of their own, each with what; none of them ever opens a target.
-const WRITERS: &[(&str, &str)] = &[(
-    "crates/cli/src/json_file.rs",
-    "the document that --json requests, never a block device and never a target",
-)];
+/// The files outside `targets` that write something of their own, each with what; none of them ever opens a target of a plan.
+const WRITERS: &[(&str, &str)] = &[
+    (
+        "crates/cli/src/json_file.rs",
+        "the document that --json requests, never a block device and never a target",
+    ),
+    ("crates/dd/src/open.rs", "the output of a copy, as dd opens it, never a block device"),
+];
 /// Rooms that may write anything: the one that claims targets, and the two that are not part of the program.
 const WRITING_ROOMS: &[&str] = &["targets", "testkit", "xtask"];
 /// Rooms that make the calls for which no library has a safe wrapper.

@@ -24,6 +24,8 @@ pub(super) fn of(record: &Record, experiment: Experiment) -> Vec<Pair<'_>> {
         record.cells.iter().filter(|cell| cell.experiment == experiment && ran(cell)).collect();
     let page_bytes = page_bytes(record);
     match experiment {
+        // The runs of two copies are compared in `copy`.
+        Experiment::Dd => Vec::new(),
         Experiment::Scale => [streams(&cells), blocks(&cells)].concat(),
         _ => [paths(&cells), durable(&cells), shifts(&cells, page_bytes), targets(&cells)].concat(),
     }

@@ -294,7 +294,7 @@ const VERDICT: Shape = Object(&[
     ("text", Text),
 ]);
 
-const EXPERIMENT: Shape = Word(&["headline", "paths", "stream", "align", "zones", "scale", "stripe"]);
+const EXPERIMENT: Shape = Word(&["headline", "paths", "stream", "align", "zones", "scale", "stripe", "dd"]);
 
 const FINDING: Shape = Object(&[
     ("code", Text),

@@ -139,6 +139,24 @@ fn one_visit_from_begin_to_stable() {
 }
 
 #[test]
+fn without_series_the_counters_are_the_same() {
+    let tree = Tree::new();
+    tree.stat("7:3", IDLE);
+    let mut observer = tree.observer(&[target_on(0, "loop3", "7:3")]).without_series();
+    observer.begin();
+    tree.stat("7:3", THEN_WROTE);
+    tree.clock.advance_ms(500);
+    observer.end_io();
+    let mut sum = EvidenceSum::default();
+    sum.add(observer.end());
+    let evidence = sum.finish();
+    let device = evidence.device_of(0).unwrap();
+    assert_eq!((device.reads, device.writes), (Some(23), Some(10)));
+    assert!(device.bytes_series.is_empty() && device.series_width_ns.is_none(), "{device:?}");
+    assert_eq!(device.in_flight_max, Some(0), "what the mean depth of 0.04 proves");
+}
+
+#[test]
 fn counters_that_went_back_are_unknown_and_said() {
     let tree = Tree::new();
     tree.stat("7:3", READ_23);

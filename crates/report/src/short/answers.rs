@@ -22,7 +22,7 @@ const NAME: usize = 9;
 const WHY_LINES: usize = 1;
 
 pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, limits: &Limits) {
-    let asked = Experiment::ALL.iter().copied().filter(|&experiment| experiment != Experiment::Headline);
+    let asked = Experiment::PLANNED.iter().copied().filter(|&experiment| experiment != Experiment::Headline);
     let asked: Vec<Experiment> =
         asked.filter(|&experiment| cells::of(analysis, experiment).next().is_some()).collect();
     let of_targets = targets::answers(analysis);
@@ -51,7 +51,8 @@ pub(super) fn draw(page: &mut Page, analysis: &Analysis<'_>, limits: &Limits) {
 /// The wordings of an answer, the longest first.
 fn answer(analysis: &Analysis<'_>, experiment: Experiment) -> Vec<String> {
     match experiment {
-        Experiment::Headline => Vec::new(),
+        // The headline has a table of its own, and a copy a page of its own.
+        Experiment::Headline | Experiment::Dd => Vec::new(),
         Experiment::Paths | Experiment::Stream => paths::answer(analysis, experiment),
         Experiment::Align => align::answer(analysis),
         Experiment::Zones => zones::answer(analysis),

@@ -96,7 +96,8 @@ fn node_below<'machine>(
         .or_else(|| mount.and_then(|mount| machine.device_of_mount(mount)))
 }
 
-fn file_target(
+/// What a Record says of a file.
+pub(crate) fn file_target(
     name: &str,
     path: &Path,
     size_bytes: u64,

@@ -1,0 +1,180 @@
+//! What the runs of a copy of `rdsk dd` mean: where the time went, how the runs scatter, and two copies compared run by run. It
+//! words nothing.
+
+use crate::metrics;
+use rdsk_model::{CellRecord, Copy, CopyRun, Op, Record, StableBy};
+use rdsk_stats::{PairedRatio, paired_ratio, rounds_interval, stddev};
+
+/// Where the time of a copy went, in nanoseconds, as means over its runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parts {
+    /// Opening both ends, before dd's clock starts.
+    pub open_ns: f64,
+    /// From the start until both ends were closed: dd's time.
+    pub total_ns: f64,
+    /// Of it, in read(2).
+    pub read_ns: f64,
+    /// In write(2).
+    pub write_ns: f64,
+    /// In the flush that the operands ask for.
+    pub flush_ns: f64,
+    /// In the close of both ends.
+    pub close_ns: f64,
+    /// In dd itself.
+    pub other_ns: f64,
+    /// From the close until the data was stable; `None` if that is not known of every run.
+    pub later_ns: Option<f64>,
+    /// Who made it stable in the last run.
+    pub stable_by: StableBy,
+}
+
+/// The parts of a copy; `None` without a run.
+pub fn parts(copy: &Copy) -> Option<Parts> {
+    let last = copy.runs.last()?;
+    let of = |part: fn(&CopyRun) -> u64| mean(&each(copy, part));
+    let (total_ns, read_ns, write_ns) =
+        (of(|run| run.to_close_ns), of(|run| run.read_ns), of(|run| run.write_ns));
+    let (flush_ns, close_ns) =
+        (of(|run| run.flush_ns), of(|run| run.to_close_ns.saturating_sub(run.to_return_ns)));
+    let later: Option<Vec<f64>> = copy.runs.iter().map(later_ns).collect();
+    Some(Parts {
+        open_ns: of(|run| run.open_ns),
+        total_ns,
+        read_ns,
+        write_ns,
+        flush_ns,
+        close_ns,
+        other_ns: (total_ns - read_ns - write_ns - flush_ns - close_ns).max(0.0),
+        later_ns: later.map(|later| mean(&later)),
+        stable_by: last.stable_by,
+    })
+}
+
+fn later_ns(run: &CopyRun) -> Option<f64> {
+    Some(run.to_stable_ns?.saturating_sub(run.to_close_ns) as f64)
+}
+
+/// The times of several runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Runs {
+    /// How many.
+    pub count: usize,
+    /// Their mean in nanoseconds.
+    pub mean_ns: f64,
+    /// Half the width of the 95 % interval of the mean, relative to it; `None` for a single run.
+    pub half_width: Option<f64>,
+    /// The standard deviation in nanoseconds; `None` for a single run.
+    pub sigma_ns: Option<f64>,
+    /// The shortest.
+    pub min_ns: f64,
+    /// The longest.
+    pub max_ns: f64,
+}
+
+/// dd's time over the runs of a copy.
+pub fn until_done(copy: &Copy) -> Option<Runs> {
+    runs(&each(copy, |run| run.to_close_ns))
+}
+
+/// The time until stable; `None` unless it is known of every run.
+pub fn until_stable(copy: &Copy) -> Option<Runs> {
+    let times: Option<Vec<f64>> = copy.runs.iter().map(|run| run.to_stable_ns.map(|ns| ns as f64)).collect();
+    runs(&times?)
+}
+
+fn runs(times_ns: &[f64]) -> Option<Runs> {
+    let interval = rounds_interval(times_ns).filter(|interval| interval.mean > 0.0);
+    Some(Runs {
+        count: times_ns.len(),
+        mean_ns: if times_ns.is_empty() { return None } else { mean(times_ns) },
+        half_width: interval.map(|interval| interval.half_width_rel()),
+        sigma_ns: stddev(times_ns).filter(|_| times_ns.len() > 1),
+        min_ns: times_ns.iter().copied().reduce(f64::min)?,
+        max_ns: times_ns.iter().copied().reduce(f64::max)?,
+    })
+}
+
+/// What two copies are compared by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// dd's own time.
+    Done,
+    /// The time until the data is stable.
+    Stable,
+}
+
+/// How many times as fast the second copy was as the first, over the pairs of their runs; `None` if a time is not known.
+pub fn speed_up(first: &Copy, second: &Copy, until: Until) -> Option<PairedRatio> {
+    let time = |run: &CopyRun| match until {
+        Until::Done => Some(run.to_close_ns as f64),
+        Until::Stable => run.to_stable_ns.map(|ns| ns as f64),
+    };
+    let pairs: Option<Vec<(f64, f64)>> =
+        first.runs.iter().zip(&second.runs).map(|(a, b)| Some((time(a)?, time(b)?))).collect();
+    paired_ratio(&pairs?)
+}
+
+/// The cell of one end of a copy; `None` if that end is no storage.
+pub fn cell<'a>(record: &'a Record, copy: &Copy, op: Op) -> Option<&'a CellRecord> {
+    let line = record.copies.iter().position(|known| known == copy)?;
+    let id = match record.copies.len() {
+        1 => format!("dd/{op}"),
+        _ => format!("dd/{}/{op}", line + 1),
+    };
+    record.cell(&id)
+}
+
+/// Share of the input's bytes that were in the page cache before the first run, and before the later ones together, 0 to 1 each;
+/// `None` where nobody could tell.
+pub fn cached_share(cell: &CellRecord) -> Option<f64> {
+    let before = cell.evidence.page_cache?.before.cached_bytes?;
+    let bytes = cell.result.bytes.filter(|&bytes| bytes > 0)?;
+    Some(metrics::ratio(before, bytes).min(1.0))
+}
+
+fn each(copy: &Copy, part: impl Fn(&CopyRun) -> u64) -> Vec<f64> {
+    copy.runs.iter().map(|run| part(run) as f64).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    rdsk_stats::mean(values).unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::copies;
+
+    #[test]
+    fn the_parts_add_up_to_the_time_of_dd() {
+        let copy = copies::to_file(&[1000, 1000]);
+        let parts = parts(&copy).unwrap();
+        let sum = parts.read_ns + parts.write_ns + parts.flush_ns + parts.close_ns + parts.other_ns;
+        assert!((sum - parts.total_ns).abs() < 1e-6, "{parts:?}");
+        assert_eq!(parts.later_ns, Some(7000.0));
+        assert_eq!(super::parts(&copies::to_file(&[])), None);
+    }
+
+    #[test]
+    fn a_single_run_has_no_interval() {
+        let one = until_done(&copies::to_file(&[1000])).unwrap();
+        assert_eq!((one.count, one.half_width, one.sigma_ns), (1, None, None));
+        let three = until_done(&copies::to_file(&[900, 1000, 1100])).unwrap();
+        assert_eq!((three.mean_ns, three.min_ns, three.max_ns), (1000.0, 900.0, 1100.0));
+        assert!(three.half_width.is_some_and(|half| half > 0.1 && half < 0.5), "{three:?}");
+        let mut unknown = copies::to_file(&[1000, 1000]);
+        assert!(until_stable(&unknown).is_some());
+        unknown.runs[1].to_stable_ns = None;
+        assert_eq!(until_stable(&unknown), None);
+    }
+
+    #[test]
+    fn copies_are_compared_pair_by_pair() {
+        let slow = copies::to_file(&[2000, 4000, 3000, 2200]);
+        let quick = copies::to_file(&[1000, 2000, 1500, 1100]);
+        let ratio = speed_up(&slow, &quick, Until::Done).unwrap();
+        assert!((ratio.ratio - 2.0).abs() < 1e-9, "{ratio:?}");
+        let (low, high) = ratio.interval.unwrap();
+        assert!(low > 1.99 && high < 2.01, "the drift that both share cancels: {ratio:?}");
+    }
+}

@@ -1,0 +1,84 @@
+//! The help of `rdsk dd`. Text only.
+
+/// One line for the list of commands.
+pub(crate) const SUMMARY: &str = "Copy as dd does with dd's own operands, and say what that measured";
+
+/// The whole help.
+pub(super) const TEXT: &str = "\
+Copy as dd does, with dd's own operands and dd's own output, and then say on
+standard error what was really measured: where the time went, what the device
+saw, and which operand gives the figure that was wanted.
+
+Usage: rdsk dd [OPTIONS] [OPERAND]...
+
+Options, which stand before the operands:
+  --explain on|off     Whether the answer is printed [default: on]; without it
+                       rdsk leaves what dd leaves in memory there, and with it
+                       flushes the output after dd's last line
+  --json FILE          Write the Record as JSON; - is standard output
+  --repeat N           Run N times: mean, interval and spread of the times
+  --compare OPERANDS   Run a second copy in turn with the first (A B B A) and
+                       compare their times; OPERANDS replace those of the same
+                       name, or are added
+  --destroy IDENTITY   Allow writing to the block device with this identity;
+                       rdsk info DEVICE lists the identities
+  --help, --version    Print this help, or the version
+
+Operands:
+  if=FILE, of=FILE     Input and output [default: standard input and output]
+  bs=N                 Bytes per read and write [default: ibs and obs]
+  ibs=N, obs=N         Bytes per read, bytes per write [default: 512]
+  count=N              Copy N input blocks only
+  skip=N, iseek=N      Skip N input blocks
+  seek=N, oseek=N      Skip N output blocks
+  iflag=, oflag=LIST   append direct directory dsync sync fullblock nonblock
+                       noatime nocache noctty nofollow count_bytes skip_bytes
+                       seek_bytes
+  conv=LIST            notrunc fsync fdatasync sparse nocreat excl noerror sync
+                       swab; characters are not converted
+  status=WORD          none (no answer either), noxfer or progress
+
+N takes the suffixes c (1), w (2), b (512), kB, K or KiB, MB, M or MiB, and so
+on for G, T, P, E, Z, Y, R, Q; 2x80x18b is a product; a B at the end counts
+bytes.
+SIGUSR1 prints the counts so far; SIGINT prints them and ends the copy.
+
+Files are opened, truncated and overwritten as dd does it, without a question. A
+block device is written only with --destroy, and never one in use.
+
+Examples:
+  rdsk dd if=/dev/zero of=file bs=1M count=1024
+      dd's figure, and how much later the disk had the data
+  rdsk dd --repeat 5 if=/dev/sdb of=/dev/null bs=1M count=1000 iflag=direct
+      the mean of five runs, with its interval
+  rdsk dd --compare iflag=direct if=file of=/dev/null bs=64k
+      through the page cache and past it, in turn
+  rdsk dd --json r.json if=file of=/dev/null bs=1M
+      the Record, for rdsk and for programs
+
+Exit codes are dd's: 0 done, 1 for everything else.
+";
+
+#[cfg(test)]
+mod tests {
+    use super::TEXT;
+    use crate::dd::options::{Parsed, parse};
+    use std::ffi::OsString;
+
+    #[test]
+    fn every_example_parses_and_no_line_is_wide() {
+        let mut examples = 0;
+        for line in TEXT.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+            let Some(example) = line.strip_prefix("  rdsk dd ") else { continue };
+            examples += 1;
+            let words: Vec<OsString> = example.split_whitespace().map(Into::into).collect();
+            let Ok(Parsed::Options(options)) = parse(&words) else { panic!("{line}") };
+            for operands in options.lines() {
+                rdsk_dd::parse(&operands, rdsk_dd::Charset::Ascii)
+                    .unwrap_or_else(|error| panic!("{line}: {error}"));
+            }
+        }
+        assert_eq!(examples, 4);
+    }
+}

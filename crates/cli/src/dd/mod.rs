@@ -1,0 +1,206 @@
+//! `rdsk dd`: dd's operands and dd's output, and then the answer. It opens what may be opened, lets the copy run, prints dd's
+//! lines as they come, and below them what the copy measured.
+
+mod help;
+mod open;
+mod options;
+mod order;
+mod signals;
+mod stderr;
+
+pub(crate) use help::SUMMARY;
+
+use crate::json_file::Sink;
+use crate::{exit, out};
+use options::{Explain, Options, Parsed};
+use rdsk_dd::{Copier, Failure, Finished, OperandError, Operands, Signals, Status, Terminal as _};
+use rdsk_experiment::{Copies, CopiesEnd, Leftovers};
+use rdsk_model::Record;
+use rdsk_report::Compactness;
+use rdsk_targets::Roots;
+use signal_hook::consts::SIGPIPE;
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use stderr::{Counts, Stderr};
+
+/// dd's exit code for everything that went wrong.
+const FAILED: u8 = 1;
+
+/// A flush that takes longer is told of.
+const TELL_AFTER: Duration = Duration::from_secs(1);
+
+/// One command line of dd.
+struct Line {
+    words: Vec<String>,
+    operands: Operands,
+}
+
+/// Runs a command line; `command` is the whole of it for the Record.
+pub(crate) fn run(words: &[OsString], command: Vec<String>) -> u8 {
+    let mut stderr = Stderr::default();
+    let options = match options::parse(words) {
+        Ok(Parsed::Options(options)) => options,
+        Ok(Parsed::Text(text)) => {
+            return out::data(&text).map_or_else(|problem| out::failure(&problem), |()| exit::DONE);
+        }
+        Err(message) => return refuse(&mut stderr, &message),
+    };
+    match prepare(&options, &mut stderr) {
+        Ok((lines, sink)) => run_all(&options, &lines, sink.as_ref(), command, &mut stderr),
+        Err(code) => code,
+    }
+}
+
+fn refuse(stderr: &mut Stderr, message: &str) -> u8 {
+    stderr.say(message);
+    stderr.print("Try 'rdsk dd --help' for more information.\n");
+    FAILED
+}
+
+/// Parses the operands of all lines, and checks what the options need of them.
+fn prepare(options: &Options, stderr: &mut Stderr) -> Result<(Vec<Line>, Option<Sink>), u8> {
+    let mut lines = Vec::new();
+    for words in options.lines() {
+        let parsed = rdsk_dd::parse(&words, options::charset(|name| std::env::var_os(name)));
+        let (Ok(Operands { warnings, .. })
+        | Err(OperandError::Usage { warnings, .. } | OperandError::Value { warnings, .. })) = &parsed;
+        warnings.iter().for_each(|warning| stderr.say(warning));
+        let operands = match parsed {
+            Ok(operands) => operands,
+            Err(error @ OperandError::Usage { .. }) => return Err(refuse(stderr, &error.to_string())),
+            Err(error) => {
+                stderr.say(&error.to_string());
+                return Err(FAILED);
+            }
+        };
+        let words = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        lines.push(Line { words, operands });
+    }
+    let operands: Vec<&Operands> = lines.iter().map(|line| &line.operands).collect();
+    options::check(options, &operands).map_err(|message| refuse(stderr, &message))?;
+    let names = operands.iter().flat_map(|one| [&one.input, &one.output]).flatten();
+    let names: Vec<String> = names.filter_map(|name| name.to_str().map(str::to_owned)).collect();
+    let sink = options.json.as_ref().map(|place| Sink::prepare(place, &names)).transpose();
+    let sink = sink.map_err(|problem| {
+        out::problem(&problem);
+        FAILED
+    })?;
+    Ok((lines, sink))
+}
+
+fn run_all(
+    options: &Options,
+    lines: &[Line],
+    sink: Option<&Sink>,
+    command: Vec<String>,
+    stderr: &mut Stderr,
+) -> u8 {
+    let signals = signals::handled();
+    let is_silent = lines.iter().all(|line| line.operands.status == Status::None);
+    let is_explained = options.explain == Explain::On && !is_silent;
+    let leftovers = if is_explained { Leftovers::Flush } else { Leftovers::Leave };
+    let mut copies =
+        (is_explained || sink.is_some()).then(|| Copies::new(command, Roots::default(), leftovers));
+    // The counts of many runs would hide what they have in common.
+    stderr.counts = if options.is_repeated() { Counts::Hidden } else { Counts::Shown };
+    let mut result = Ok(());
+    for line in order::order(options.rounds(), lines.len()) {
+        result = run_once(options, (line, &lines[line]), copies.as_mut(), &signals, stderr);
+        if result.is_err() || signals.interrupt.load(Ordering::Relaxed) != 0 {
+            break;
+        }
+    }
+    let signal = match result {
+        Err(Failure::Interrupted(number)) => i32::try_from(number).ok(),
+        Err(Failure::BrokenPipe) => Some(SIGPIPE),
+        // The copy is done, and the flush after it was cut short.
+        _ => i32::try_from(signals.interrupt.load(Ordering::Relaxed)).ok().filter(|&number| number != 0),
+    };
+    let end = match (signal, result) {
+        (Some(number), _) => CopiesEnd::Signal(number),
+        (None, Ok(())) => CopiesEnd::Done,
+        (None, Err(_)) => CopiesEnd::Failed,
+    };
+    let record = copies.map(|copies| copies.finish(end));
+    let is_told = is_explained && !matches!(result, Err(Failure::Interrupted(_) | Failure::BrokenPipe));
+    let told = record.as_ref().map_or(Ok(()), |record| tell(record, sink, is_told));
+    if let Some(number) = signal {
+        // Whoever started dd learns from its end what ended it.
+        let _ = signal_hook::low_level::emulate_default_handler(number);
+    }
+    match (result, told) {
+        (Ok(()), Ok(())) => exit::DONE,
+        _ => FAILED,
+    }
+}
+
+/// One run of one line.
+fn run_once(
+    options: &Options,
+    (index, line): (usize, &Line),
+    copies: Option<&mut Copies>,
+    signals: &Signals,
+    stderr: &mut Stderr,
+) -> Result<(), Failure> {
+    let opened = open::open(&line.operands, &options.permission);
+    let open::Opened { input, output, took } = opened.map_err(|message| {
+        stderr.say(&message);
+        Failure::BeforeCopy
+    })?;
+    let mut watched = copies.map(|copies| {
+        let watching = copies.begin(index, (&line.words, &line.operands), (&input, &output), took);
+        (copies, watching)
+    });
+    let finished = copy(&line.operands, (input, output), signals, stderr);
+    if let Some((copies, watching)) = watched.take() {
+        let mut patience = Patience::new(signals, stderr);
+        copies.end(watching, &line.operands, &finished, &mut || patience.goes_on());
+    }
+    finished.result
+}
+
+/// How long the user wants to wait for the flush after dd's last line.
+struct Patience<'a> {
+    since: Instant,
+    signals: &'a Signals,
+    stderr: &'a mut Stderr,
+    has_told: bool,
+}
+
+impl<'a> Patience<'a> {
+    fn new(signals: &'a Signals, stderr: &'a mut Stderr) -> Self {
+        Self { since: Instant::now(), signals, stderr, has_told: false }
+    }
+
+    /// Until a signal comes. Whoever waits at a terminal learns what for.
+    fn goes_on(&mut self) -> bool {
+        if !self.has_told && self.since.elapsed() > TELL_AFTER && std::io::stderr().is_terminal() {
+            self.stderr
+                .say("waiting until the data is on the device; an interrupt leaves that to the kernel");
+            self.has_told = true;
+        }
+        self.signals.interrupt.load(Ordering::Relaxed) == 0
+    }
+}
+
+fn copy(
+    operands: &Operands,
+    (input, output): (rdsk_dd::Side, rdsk_dd::Side),
+    signals: &Signals,
+    stderr: &mut Stderr,
+) -> Finished {
+    let mut copier = Copier::new(operands, input, output, stderr, signals);
+    let result = copier.run();
+    copier.finish(result)
+}
+
+/// Writes the document and the answer.
+fn tell(record: &Record, sink: Option<&Sink>, is_explained: bool) -> Result<(), ()> {
+    let written = sink.map_or(Ok(()), |sink| sink.write(&rdsk_report::json(record, Compactness::Full)));
+    if is_explained {
+        stderr::answer(&rdsk_report::copies(record, stderr::style()));
+    }
+    written.map_err(|problem| out::problem(&problem))
+}

@@ -1,0 +1,91 @@
+//! Opens both ends of a copy. Files are opened as dd does it; a block device is written only if it may be destroyed, and only
+//! through its claim.
+
+use rdsk_dd::{OpenFile, Operands, Side};
+use rdsk_model::{IoPath, Sync};
+use rdsk_targets::{Access, OpenMode, Permission, Roots};
+use rustix::fs::{AtFlags, CWD, FileType, OFlags};
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+/// Both ends, open.
+pub(super) struct Opened {
+    pub(super) input: Side,
+    pub(super) output: Side,
+    /// How long that took, without the checks of a block device.
+    pub(super) took: Duration,
+}
+
+/// # Errors
+/// dd's message, or why a block device is refused.
+pub(super) fn open(operands: &Operands, permission: &Permission) -> Result<Opened, String> {
+    let (stdin, stdout) = (rustix::stdio::stdin(), rustix::stdio::stdout());
+    let began = Instant::now();
+    let input = rdsk_dd::open_input(operands, stdin)?;
+    let mut took = began.elapsed();
+    if operands.output.is_none() && rdsk_dd::is_block_device(stdout) {
+        return Err("standard output is a block device, which rdsk writes only as of= with --destroy".into());
+    }
+    let output = match operands.output.as_deref().filter(|name| is_block(name)) {
+        Some(name) => Some(open_device(name, operands, permission)?),
+        None => {
+            let began = Instant::now();
+            let output = rdsk_dd::open_output(operands, stdout)?;
+            took += began.elapsed();
+            output
+        }
+    };
+    let own = |fd: Option<OwnedFd>, standard| fd.map_or(OpenFile::Inherited(standard), OpenFile::Own);
+    let name = |name: &Option<OsString>, standard: &str| name.clone().unwrap_or_else(|| standard.into());
+    Ok(Opened {
+        input: Side::new(own(input, stdin), name(&operands.input, "standard input"), operands.charset),
+        output: Side::new(own(output, stdout), name(&operands.output, "standard output"), operands.charset),
+        took,
+    })
+}
+
+fn is_block(name: &OsStr) -> bool {
+    kind_of(name, AtFlags::empty()) == Some(FileType::BlockDevice)
+}
+
+fn kind_of(name: &OsStr, flags: AtFlags) -> Option<FileType> {
+    let stat = rustix::fs::statat(CWD, name, flags).ok()?;
+    Some(FileType::from_raw_mode(stat.st_mode))
+}
+
+/// A block device is written only if it may be destroyed, and through its claim.
+fn open_device(name: &OsStr, operands: &Operands, permission: &Permission) -> Result<OwnedFd, String> {
+    let quoted = rdsk_dd::quoted_file(name.as_encoded_bytes(), operands.charset);
+    let flags = operands.output_flags.open;
+    let refused = |why: &str| Err(format!("failed to open {quoted}: {why}"));
+    if operands.convert.is_exclusive {
+        return refused("File exists");
+    }
+    if flags.contains(OFlags::DIRECTORY) {
+        return refused("Not a directory");
+    }
+    if flags.contains(OFlags::NOFOLLOW) && kind_of(name, AtFlags::SYMLINK_NOFOLLOW) == Some(FileType::Symlink)
+    {
+        return refused("Too many levels of symbolic links");
+    }
+    let roots = Roots::default();
+    let text = name.to_str().ok_or_else(|| format!("{quoted} is no name that rdsk can check"))?;
+    let examined = rdsk_targets::examine(text, &roots).map_err(|error| error.to_string())?;
+    let told = |message: &str, hint: &str| format!("{message}\nhint: {hint}");
+    rdsk_targets::authorize(&examined, Access::Write, permission)
+        .map_err(|refusal| told(&refusal.message, &refusal.hint))?;
+    let claim = rdsk_targets::claim(examined, Access::Write, permission, &roots)
+        .map_err(|error| error.to_string())?;
+    let path = if flags.contains(OFlags::DIRECT) { IoPath::Direct } else { IoPath::Buffered };
+    let is_durable = flags.intersects(OFlags::DSYNC | OFlags::SYNC);
+    let sync = if is_durable { Sync::Dsync } else { Sync::None };
+    let fd = claim.open(OpenMode { access: Access::Write, path, sync }).map_err(|error| error.to_string())?;
+    // The claim knows no other flags; these can be set later.
+    let later = flags & (OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOATIME);
+    if !later.is_empty() {
+        let set = rustix::fs::fcntl_getfl(&fd).and_then(|old| rustix::fs::fcntl_setfl(&fd, old | later));
+        set.map_err(|errno| format!("setting flags for {quoted}: {}", rdsk_dd::errno_words(errno)))?;
+    }
+    Ok(fd)
+}

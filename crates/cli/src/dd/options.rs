@@ -1,0 +1,240 @@
+//! rdsk's own options of `rdsk dd`, which stand before dd's operands. It opens nothing.
+
+use super::help;
+use crate::cli_args::JsonPlace;
+use rdsk_dd::{Charset, Operands};
+use rdsk_targets::Permission;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// Runs at most; each is kept in memory.
+const MAX_REPEAT: u32 = 10_000;
+/// Rounds of a comparison that says no number: as many as give an interval of some use.
+const DEFAULT_ROUNDS: u32 = 6;
+
+/// Whether the answer is printed below dd's lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Explain {
+    #[default]
+    On,
+    Off,
+}
+
+/// What stands on the command line.
+#[derive(Debug, Default)]
+pub(super) struct Options {
+    pub(super) permission: Permission,
+    pub(super) explain: Explain,
+    pub(super) json: Option<JsonPlace>,
+    repeat: Option<u32>,
+    /// The operands in which the second line differs.
+    compare: Option<Vec<OsString>>,
+    operands: Vec<OsString>,
+}
+
+pub(super) enum Parsed {
+    Options(Box<Options>),
+    /// The help or the version.
+    Text(String),
+}
+
+/// Takes the options; dd's operands begin with the first word that is none of them.
+///
+/// # Errors
+/// What is wrong, in words.
+pub(super) fn parse(words: &[OsString]) -> Result<Parsed, String> {
+    let mut options = Options::default();
+    let mut rest = words;
+    while let Some((word, after)) = rest.split_first() {
+        let Some(name) = word.to_str().and_then(|word| word.strip_prefix("--")) else { break };
+        let (name, mut value) = match name.split_once('=') {
+            Some((name, value)) => (name, Some(OsString::from(value))),
+            None => (name, None),
+        };
+        match name {
+            "help" if value.is_none() => return Ok(Parsed::Text(help::TEXT.into())),
+            "version" if value.is_none() => {
+                return Ok(Parsed::Text(format!("rdsk dd {}\n", env!("CARGO_PKG_VERSION"))));
+            }
+            "destroy" | "explain" | "json" | "repeat" | "compare" => {}
+            _ => break,
+        }
+        rest = after;
+        if value.is_none()
+            && let Some((next, after)) = rest.split_first()
+        {
+            value = Some(next.clone());
+            rest = after;
+        }
+        let value = value.ok_or_else(|| format!("--{name} needs a value"))?;
+        options.set(name, &value)?;
+    }
+    options.operands = rest.to_vec();
+    let end = rest.iter().position(|word| word == "--").unwrap_or(rest.len());
+    if rest[..end].iter().any(|word| word == "--help") {
+        return Ok(Parsed::Text(help::TEXT.into()));
+    }
+    Ok(Parsed::Options(Box::new(options)))
+}
+
+impl Options {
+    fn set(&mut self, name: &str, value: &OsStr) -> Result<(), String> {
+        let text = value.to_str().ok_or_else(|| format!("the value of --{name} is no text"))?;
+        match name {
+            "destroy" => self.permission.destroy = Some(text.to_owned()),
+            "explain" => {
+                self.explain = match text {
+                    "on" => Explain::On,
+                    "off" => Explain::Off,
+                    _ => {
+                        return Err(format!("--explain is on or off, not '{}'", rdsk_units::printable(text)));
+                    }
+                }
+            }
+            "json" => self.json = Some(crate::flags::json_place(text).map_err(|bad| bad.message)?),
+            "repeat" => {
+                let count = text.parse().ok().filter(|count| (1..=MAX_REPEAT).contains(count));
+                let wrong = || {
+                    format!(
+                        "--repeat takes a number from 1 to {MAX_REPEAT}, not '{}'",
+                        rdsk_units::printable(text)
+                    )
+                };
+                self.repeat = Some(count.ok_or_else(wrong)?);
+            }
+            _ => {
+                let words =
+                    shlex::split(text).ok_or("the quotes in the operands of --compare do not match")?;
+                if words.is_empty() {
+                    return Err("--compare needs the operands in which the second copy differs".into());
+                }
+                self.compare = Some(words.into_iter().map(OsString::from).collect());
+            }
+        }
+        Ok(())
+    }
+
+    /// The operands of each line: those given, and for a comparison those with the differing ones in their place.
+    pub(super) fn lines(&self) -> Vec<Vec<OsString>> {
+        let first = self.operands.clone();
+        let Some(differing) = &self.compare else { return vec![first] };
+        let replaced: BTreeSet<&[u8]> = differing.iter().map(|word| name_of(word)).collect();
+        let kept = first.iter().filter(|word| !replaced.contains(name_of(word)));
+        let second = kept.chain(differing).cloned().collect();
+        vec![first, second]
+    }
+
+    /// Whether there are several runs.
+    pub(super) fn is_repeated(&self) -> bool {
+        self.rounds() > 1 || self.compare.is_some()
+    }
+
+    pub(super) fn rounds(&self) -> u32 {
+        self.repeat.unwrap_or(if self.compare.is_some() { DEFAULT_ROUNDS } else { 1 })
+    }
+}
+
+/// The name of an operand; two names of one thing are one.
+fn name_of(word: &OsStr) -> &[u8] {
+    let bytes = word.as_bytes();
+    let name = bytes.iter().position(|&byte| byte == b'=').map_or(bytes, |end| &bytes[..end]);
+    match name {
+        b"iseek" => b"skip",
+        b"oseek" => b"seek",
+        name => name,
+    }
+}
+
+/// Refuses options that the operands do not allow.
+///
+/// # Errors
+/// What is wrong, in words.
+pub(super) fn check(options: &Options, lines: &[&Operands]) -> Result<(), String> {
+    let is_inherited = |one: &&Operands| one.input.is_none() || one.output.is_none();
+    if options.is_repeated() && lines.iter().any(is_inherited) {
+        return Err("--repeat and --compare need if= and of=, so that every run begins anew".into());
+    }
+    let outputs = lines.iter().filter_map(|one| one.output.as_deref());
+    if let Some(JsonPlace::File(document)) = &options.json
+        && outputs.into_iter().any(|output| is_same_place(document, Path::new(output)))
+    {
+        return Err("--json names the output of the copy itself".into());
+    }
+    let writes_stdout = lines.iter().any(|one| one.output.is_none());
+    if options.json == Some(JsonPlace::Stdout) && writes_stdout {
+        return Err("--json - needs of=, since the copy goes to standard output without it".into());
+    }
+    Ok(())
+}
+
+/// Whether two names lead to one place, whether or not a file is there yet.
+fn is_same_place(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| {
+        let path = std::path::absolute(path).ok()?;
+        let directory = path.parent()?.canonicalize().ok()?;
+        Some(directory.join(path.file_name()?))
+    };
+    place(one).is_some_and(|place_of_one| place(other) == Some(place_of_one))
+}
+
+/// The characters of dd's messages by the environment's locale; the first of these variables that is set rules.
+pub(super) fn charset(variable: impl Fn(&str) -> Option<OsString>) -> Charset {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(|name| variable(name));
+    let locale = set.into_iter().find(|value| !value.is_empty()).unwrap_or_default();
+    let locale = locale.to_string_lossy().to_ascii_lowercase();
+    if locale.ends_with("utf-8") || locale.ends_with("utf8") { Charset::Utf8 } else { Charset::Ascii }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Options, String> {
+        let words: Vec<OsString> = shlex::split(line).unwrap().into_iter().map(Into::into).collect();
+        match parse(&words)? {
+            Parsed::Options(options) => Ok(*options),
+            Parsed::Text(text) => Err(text),
+        }
+    }
+
+    #[test]
+    fn options_stand_before_the_operands() {
+        let options = parsed("--explain=off --repeat 3 --destroy=x if=a of=b --repeat").unwrap();
+        assert_eq!((options.explain, options.rounds()), (Explain::Off, 3));
+        assert_eq!(options.permission.destroy.as_deref(), Some("x"));
+        assert_eq!(options.lines(), [["if=a", "of=b", "--repeat"]]);
+        assert_eq!(parsed("--x if=a").unwrap().lines(), [["--x", "if=a"]], "dd complains of it");
+    }
+
+    #[test]
+    fn the_locale_decides_on_the_characters() {
+        let of = |set: &[(&str, &str)]| {
+            charset(|name| set.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()))
+        };
+        assert_eq!(of(&[("LANG", "de_DE.UTF-8")]), Charset::Utf8);
+        assert_eq!(of(&[("LANG", "C.utf8"), ("LC_ALL", "C")]), Charset::Ascii);
+        assert_eq!(of(&[("LANG", "C.utf8"), ("LC_ALL", "")]), Charset::Utf8);
+        assert_eq!(of(&[]), Charset::Ascii);
+    }
+
+    #[test]
+    fn wrong_values_are_refused() {
+        for line in
+            ["--repeat 0", "--repeat x", "--explain maybe", "--json", "--compare ''", "--compare \"'\""]
+        {
+            assert!(parsed(line).is_err(), "{line}");
+        }
+        assert!(parsed("if=a --help").unwrap_err().starts_with("Copy"));
+    }
+
+    #[test]
+    fn the_second_line_replaces_what_it_names() {
+        let options = parsed("--compare 'iflag=direct skip=2' if=a of=b iflag=fullblock iseek=1").unwrap();
+        let [first, second] = &options.lines()[..] else { panic!("two lines") };
+        assert_eq!(first, &["if=a", "of=b", "iflag=fullblock", "iseek=1"]);
+        assert_eq!(second, &["if=a", "of=b", "iflag=direct", "skip=2"]);
+        assert_eq!(options.rounds(), DEFAULT_ROUNDS);
+    }
+}

@@ -1,0 +1,362 @@
+//! The answer of `rdsk dd` below dd's lines: the right sentence for every kind of input and output, and every figure of it in
+//! the Record, which keeps the contract.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "support/checked_run.rs"]
+mod checked_run;
+mod common;
+
+use checked_run::contract::complaints;
+use common::{SOON, scratch};
+use rdsk_model::{Copy, Record, StableBy, VerdictCode};
+use rdsk_testkit::cli::{self, Run};
+use rdsk_testkit::{DirectIo, LoopDevice, Need, requires};
+use rdsk_units::{Bytes, Nanos};
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// One command line, its output, and its Record.
+struct Answer {
+    run: Run,
+    record: Record,
+}
+
+impl Answer {
+    /// What stands below dd's own three lines, in one line.
+    fn text(&self) -> String {
+        self.run.stderr.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    fn says(&self, words: &str) -> &Self {
+        assert!(self.text().contains(words), "{words}:\n{}", self.run.stderr);
+        self
+    }
+
+    fn copy(&self) -> &Copy {
+        &self.record.copies[0]
+    }
+
+    fn verdict(&self, cell: &str) -> VerdictCode {
+        let cell = self.record.cell(cell).unwrap_or_else(|| panic!("no {cell}:\n{}", self.run.stderr));
+        cell.verdict.as_ref().unwrap().code
+    }
+}
+
+fn asked(place: &Path, options: &[&str], line: &str) -> Answer {
+    let document = place.join("record.json");
+    let document = document.to_str().unwrap();
+    let mut command = common::command(["dd", "--json", document]);
+    command.args(options).args(line.split(' ')).current_dir(place);
+    let run = cli::run(command, SOON);
+    let text = std::fs::read_to_string(document).unwrap_or_else(|error| panic!("{error}: {}", run.stderr));
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(complaints(&value), [""; 0], "{}", run.stderr);
+    let record: Record = serde_json::from_value(value).unwrap();
+    for line in run.stderr.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    Answer { run, record }
+}
+
+fn answer(place: &Path, line: &str) -> Answer {
+    let answer = asked(place, &[], line);
+    assert_eq!(answer.run.status_code, Some(0), "{}", answer.run.stderr);
+    answer
+}
+
+/// A file whose data is on the disk.
+fn written(path: &Path, bytes: usize) {
+    let content: Vec<u8> = (0..251).cycle().take(bytes).collect();
+    let mut file = std::fs::File::create(path).unwrap();
+    file.write_all(&content).unwrap();
+    file.sync_all().unwrap();
+}
+
+/// The report's first line. A writer that syncs, or a kernel short of memory, may write the data out before dd is done, and then
+/// another attempt counts.
+#[test]
+fn zeros_to_a_file_measure_the_page_cache() {
+    let place = scratch();
+    let answers: Vec<Answer> =
+        (0..5).map(|_| answer(place.path(), "if=/dev/zero of=out bs=16k count=4096")).collect();
+    let of_memory = answers.iter().find(|answer| answer.verdict("dd/write") == VerdictCode::PageCache);
+    let Some(answer) = of_memory else { panic!("{}", answers[0].run.stderr) };
+    let run = &answer.copy().runs[0];
+    assert_eq!((run.written_bytes, run.full_blocks_in, run.full_blocks_out), (64 << 20, 4096, 4096));
+    assert_eq!(run.stable_by, StableBy::Rdsk);
+    let later = run.to_stable_ns.unwrap() - run.to_close_ns;
+    answer
+        .says("4096+0 records out 67108864 bytes (67 MB, 64 MiB) copied, ")
+        .says(&format!(": 64 MiB returned in {}, and reached ", Nanos(run.to_close_ns)))
+        .says(&format!(" {} later", Nanos(later)))
+        .says("add conv=fdatasync or oflag=direct.")
+        .says(&format!("time {}: ", Nanos(run.to_close_ns)))
+        .says("input /dev/zero: no storage")
+        .says("output out on ")
+        .says("4,096 writes of 16 KiB");
+    assert!(answer.record.cell("dd/read").is_none(), "/dev/zero is no target");
+}
+
+#[test]
+fn a_flush_that_the_operands_ask_for_is_in_the_time() {
+    let place = scratch();
+    for line in [
+        "bs=16k count=1024 conv=fdatasync",
+        "bs=64k count=100 oflag=dsync",
+        "bs=1M count=16 oflag=direct,dsync",
+    ] {
+        let answer = answer(place.path(), &format!("if=/dev/zero of=out {line}"));
+        let run = &answer.copy().runs[0];
+        assert_eq!((run.stable_by, run.to_stable_ns), (StableBy::Operands, Some(run.to_close_ns)), "{line}");
+        assert_ne!(answer.verdict("dd/write"), VerdictCode::PageCache, "{line}: {}", answer.text());
+        answer.says("the data was stable then, as the operands ask");
+    }
+}
+
+/// The report's other lines, on a disk whose file is on a disk.
+#[test]
+fn reads_of_a_device_show_its_requests() {
+    if !requires(&[Need::Root, Need::Loop]) {
+        return;
+    }
+    let place = scratch();
+    let file = place.path().join("disk");
+    written(&file, 32 << 20);
+    for (block, count) in [("128k", 256_u64), ("256k", 128), ("1024k", 32)] {
+        // A new device has nothing in memory.
+        let device = LoopDevice::builder().over(&file).direct_io(DirectIo::On).create().unwrap();
+        let answer = answer(
+            place.path(),
+            &format!("if={} of=/dev/null bs={block} count={count}", device.path().display()),
+        );
+        let cell = answer.record.cell("dd/read").unwrap();
+        assert_eq!((cell.result.bytes, cell.result.ops), (Some(32 << 20), Some(count)), "{block}");
+        let own = &cell.evidence.device[0];
+        assert_eq!(own.name, device.name());
+        assert!(own.read_bytes >= Some(32 << 20), "{block}: {own:?}");
+        let code = answer.verdict("dd/read");
+        if code == VerdictCode::Device {
+            answer.says(&format!("This measured {}, read through the page cache: reads of ", device.name()));
+        }
+        assert_ne!(code, VerdictCode::PageCache, "{block}: {}", answer.text());
+        let size = Bytes(cell.workload.block_bytes);
+        answer.says(&format!("{count} reads of {size}")).says(&format!(" {} request", own.reads.unwrap()));
+        answer.says("output /dev/null: no storage");
+    }
+}
+
+#[test]
+fn a_cached_input_measures_memory() {
+    let place = scratch();
+    written(&place.path().join("in"), 4 << 20);
+    // The kernel may take pages back between the two.
+    let answers: Vec<Answer> = (0..5).map(|_| answer(place.path(), "if=in of=/dev/null bs=64k")).collect();
+    let of_memory = answers.iter().find(|answer| answer.verdict("dd/read") == VerdictCode::PageCache);
+    let Some(answer) = of_memory else { panic!("{}", answers[0].run.stderr) };
+    answer.says("This measured the page cache: ").says("add iflag=direct, or drop");
+}
+
+#[test]
+fn ends_that_are_no_storage_are_named() {
+    let place = scratch();
+    let answer = answer(place.path(), "if=/dev/zero of=/dev/null bs=64k count=16");
+    answer.says("No disk took part: from /dev/zero to /dev/null only the processor works.");
+    assert!(answer.record.cells.is_empty() && answer.record.targets.is_empty());
+    answer_of_random(place.path());
+    let nothing = asked(place.path(), &[], "if=/dev/null of=out bs=64k");
+    nothing.says("Nothing was copied, so nothing was measured.");
+}
+
+fn answer_of_random(place: &Path) {
+    let answer = answer(place, "if=/dev/urandom of=/dev/null bs=64k count=64");
+    answer
+        .says("No disk took part: this measured the random generator and /dev/null; the reads took longer.");
+}
+
+#[test]
+fn a_pipe_is_named_and_gets_dds_bytes() {
+    let place = scratch();
+    written(&place.path().join("in"), 1 << 20);
+    let mut first = common::command(["dd", "if=in", "bs=64k"]);
+    let mut first =
+        first.current_dir(place.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut second = common::command(["dd", "bs=64k", "iflag=fullblock", "of=out"]);
+    second.stdin(first.stdout.take().unwrap()).current_dir(place.path());
+    let second = second.output().unwrap();
+    let first = first.wait_with_output().unwrap();
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said(&first.stderr).contains("output standard output, a pipe: no storage"),
+        "{}",
+        said(&first.stderr)
+    );
+    assert!(
+        said(&second.stderr).contains("input standard input, a pipe: no storage"),
+        "{}",
+        said(&second.stderr)
+    );
+    assert!(
+        std::fs::read(place.path().join("in")).unwrap() == std::fs::read(place.path().join("out")).unwrap()
+    );
+}
+
+#[test]
+fn a_filesystem_in_memory_is_no_disk() {
+    let place = scratch();
+    let shared = tempfile::tempdir_in("/dev/shm").unwrap();
+    let file = shared.path().join("out");
+    let answer = answer(place.path(), &format!("if=/dev/zero of={} bs=64k count=16", file.display()));
+    assert_eq!(answer.verdict("dd/write"), VerdictCode::PageCache);
+    answer.says("The output is kept in memory by tmpfs: no disk was written.");
+}
+
+#[test]
+fn a_sparse_input_measures_no_disk() {
+    let place = scratch();
+    std::fs::File::create(place.path().join("in")).unwrap().set_len(8 << 20).unwrap();
+    let answer = answer(place.path(), "if=in of=/dev/null bs=1M iflag=direct");
+    assert_eq!(answer.verdict("dd/read"), VerdictCode::Hole);
+    answer.says("This measured no disk: ");
+}
+
+#[test]
+fn parts_of_pages_show_the_reads_that_they_cause() {
+    if !requires(&[Need::Root, Need::Loop]) {
+        return;
+    }
+    let place = scratch();
+    let file = place.path().join("disk");
+    written(&file, 8 << 20);
+    let device = LoopDevice::builder().over(&file).direct_io(DirectIo::On).create().unwrap();
+    let answer = asked(
+        place.path(),
+        &["--destroy", file.to_str().unwrap()],
+        &format!("if=/dev/zero of={} bs=512 count=2048", device.path().display()),
+    );
+    assert_eq!(answer.run.status_code, Some(0), "{}", answer.run.stderr);
+    // 1 MiB in 256 pages, each read once.
+    answer.says("1 MiB read because of writes of part of a page");
+}
+
+#[test]
+fn nothing_is_explained_unless_it_is_wanted() {
+    let place = scratch();
+    for line in
+        ["--explain=off if=/dev/zero of=out bs=1M count=4", "if=/dev/zero of=out bs=1M count=4 status=none"]
+    {
+        let mut command = common::command(["dd"]);
+        let run = cli::run(
+            {
+                command.args(line.split(' ')).current_dir(place.path());
+                command
+            },
+            SOON,
+        );
+        let lines = if line.contains("none") { 0 } else { 3 };
+        assert_eq!(run.stderr.lines().count(), lines, "{}", run.stderr);
+    }
+    let quiet = asked(place.path(), &["--explain", "off"], "if=/dev/zero of=out bs=1M count=4");
+    assert_eq!(quiet.run.stderr.lines().count(), 3, "{}", quiet.run.stderr);
+    assert_eq!((quiet.copy().runs[0].to_stable_ns, quiet.copy().runs[0].stable_by), (None, StableBy::Nobody));
+}
+
+#[test]
+fn a_copy_that_fails_has_a_record_that_says_so() {
+    let place = scratch();
+    let missing = asked(place.path(), &[], "if=nothing of=out");
+    assert_eq!(missing.run.status_code, Some(1));
+    assert_eq!(missing.run.stderr, "rdsk dd: failed to open 'nothing': No such file or directory\n");
+    assert_eq!(missing.record.error.as_ref().unwrap().code, "copy-failed");
+    let full = asked(place.path(), &[], "if=/dev/zero of=/dev/full bs=4k count=3");
+    assert_eq!(full.run.status_code, Some(1));
+    full.says("rdsk dd: error writing '/dev/full': No space left on device");
+    assert!(!full.copy().runs[0].is_complete);
+}
+
+#[test]
+fn the_document_never_replaces_the_output() {
+    let place = scratch();
+    for document in ["out", "./out"] {
+        let mut command =
+            common::command(["dd", "--json", document, "if=/dev/zero", "of=out", "bs=1k", "count=1"]);
+        let run = cli::run(
+            {
+                command.current_dir(place.path());
+                command
+            },
+            SOON,
+        );
+        assert_eq!(run.status_code, Some(1), "{}", run.stderr);
+        assert!(run.stderr.starts_with("rdsk dd: --json names the output"), "{}", run.stderr);
+    }
+    common::holds_only(place.path(), &[]);
+}
+
+#[test]
+fn repeated_runs_are_summed_up() {
+    let place = scratch();
+    written(&place.path().join("in"), 2 << 20);
+    let answer = asked(place.path(), &["--repeat", "4"], "if=in of=/dev/null bs=64k");
+    assert_eq!(answer.run.status_code, Some(0), "{}", answer.run.stderr);
+    assert_eq!(answer.copy().runs.len(), 4);
+    assert!(!answer.text().contains("records in"), "the counts of each run are left out");
+    answer.says("runs 4: ").says(" on average (σ ");
+    let cell = answer.record.cell("dd/read").unwrap();
+    assert_eq!((cell.result.visits.len(), cell.result.bytes), (4, Some(8 << 20)));
+    let refused = cli::run(common::command(["dd", "--repeat", "2", "of=out"]), SOON);
+    assert_eq!(refused.status_code, Some(1));
+    assert!(refused.stderr.contains("need if= and of="), "{}", refused.stderr);
+}
+
+#[test]
+fn two_lines_are_run_in_turn_and_compared() {
+    let place = scratch();
+    written(&place.path().join("in"), 8 << 20);
+    let answer =
+        asked(place.path(), &["--compare", "iflag=direct", "--repeat", "4"], "if=in of=/dev/null bs=64k");
+    assert_eq!(answer.run.status_code, Some(0), "{}", answer.run.stderr);
+    let [first, second] = &answer.record.copies[..] else { panic!("{}", answer.run.stderr) };
+    assert_eq!(second.operands, ["if=in", "of=/dev/null", "bs=64k", "iflag=direct"]);
+    let starts = |copy: &Copy| copy.runs.iter().map(|run| run.start_ns).collect::<Vec<_>>();
+    let (one, two) = (starts(first), starts(second));
+    // A B B A A B B A.
+    assert!(one[0] < two[0] && two[0] < two[1] && two[1] < one[1] && one[1] < one[2] && one[2] < two[2]);
+    // Tests that run beside this one may disturb the disk.
+    let code = answer.verdict("dd/2/read");
+    assert_ne!(code, VerdictCode::PageCache, "{}", answer.text());
+    answer.says("1 against 2").says(" as fast as ").says(&format!("those of 2 {code}"));
+}
+
+#[test]
+fn a_signal_ends_copy_and_record() {
+    let place = scratch();
+    let document = place.path().join("record.json");
+    let mut command =
+        common::command(["dd", "--json", document.to_str().unwrap(), "if=/dev/zero", "of=out", "bs=64k"]);
+    let running = cli::start({
+        command.current_dir(place.path());
+        command
+    });
+    let out = place.path().join("out");
+    assert!(rdsk_testkit::wait_until(SOON, || out.metadata().is_ok_and(|facts| facts.len() > 1 << 20)));
+    cli::signal(running.pid(), cli::Signal::INT).unwrap();
+    let run = running.finish(SOON);
+    assert_eq!(run.ended, cli::Ended::Signalled(2), "{}", run.stderr);
+    assert_eq!(run.stderr.lines().count(), 3, "dd's lines alone: {}", run.stderr);
+    let text = std::fs::read_to_string(&document).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(complaints(&value), [""; 0]);
+    assert_eq!(value["status"], "interrupted");
+}
+
+#[test]
+fn the_help_stands_by_itself() {
+    for line in [&["dd", "--help"][..], &["dd", "if=x", "--help"]] {
+        let run = common::rdsk(line);
+        assert_eq!((run.status_code, run.stderr.as_str()), (Some(0), ""));
+        assert!(run.stdout.starts_with("Copy as dd does"), "{}", run.stdout);
+    }
+    let run = Command::new(env!("CARGO_BIN_EXE_rdsk")).arg("--help").output().unwrap();
+    assert!(String::from_utf8_lossy(&run.stdout).contains("\n  dd      "));
+}

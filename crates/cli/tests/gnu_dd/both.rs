@@ -1,0 +1,122 @@
+//! Runs one command line through GNU dd and through rdsk, each in a fresh directory with the same files, and compares all that
+//! can be seen: exit code, standard output, messages up to the program's name, and every file.
+
+use crate::lines::Line;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+pub(crate) struct Both {
+    directory: tempfile::TempDir,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+    pub(crate) files: BTreeMap<String, Vec<u8>>,
+}
+
+impl Both {
+    pub(crate) fn new() -> Self {
+        Self { directory: tempfile::tempdir().expect("a directory for files") }
+    }
+
+    /// What differs, in words; nothing if all is the same.
+    pub(crate) fn difference(&self, line: &Line) -> Option<String> {
+        let theirs = self.ran(Command::new("dd"), &line.operands, &line.packets);
+        let mut rdsk = Command::new(env!("CARGO_BIN_EXE_rdsk"));
+        rdsk.args(["dd", "--explain=off"]);
+        let ours = self.ran(rdsk, &line.operands, &line.packets);
+        (theirs != ours).then(|| {
+            let sizes = |ran: &Ran| {
+                let files: Vec<String> =
+                    ran.files.iter().map(|(name, bytes)| format!("{name} {}", bytes.len())).collect();
+                format!("{:?}, {} B out, {:?}, {}", ran.code, ran.stdout.len(), ran.stderr, files.join(", "))
+            };
+            format!("{line:?}\n  GNU:  {}\n  rdsk: {}", sizes(&theirs), sizes(&ours))
+        })
+    }
+
+    pub(crate) fn rdsk(&self, operands: &[String]) -> Ran {
+        let mut rdsk = Command::new(env!("CARGO_BIN_EXE_rdsk"));
+        rdsk.args(["dd", "--explain=off"]);
+        self.ran(rdsk, operands, &[])
+    }
+
+    fn ran(&self, mut command: Command, operands: &[String], packets: &[usize]) -> Ran {
+        let place = self.directory.path().join("files");
+        let _ = fs::remove_dir_all(&place);
+        prepare(&place);
+        let has_input = operands.iter().any(|operand| operand.starts_with("if="));
+        let stdin = if has_input { Stdio::null() } else { Stdio::from(packets_on_a_socket(packets)) };
+        let output = command
+            .args(operands)
+            .current_dir(&place)
+            .env("LC_ALL", "C")
+            .stdin(stdin)
+            .output()
+            .expect("dd and rdsk can be started");
+        let stderr = String::from_utf8_lossy(&output.stderr).replace("rdsk dd", "dd");
+        Ran {
+            code: output.status.code(),
+            stdout: output.stdout,
+            stderr: stderr.lines().map(without_time).collect(),
+            files: files_of(&place),
+        }
+    }
+}
+
+/// `… copied` without time and rate, and messages as they are.
+pub(crate) fn without_time(line: &str) -> String {
+    let line = match line.find(" copied, ") {
+        Some(end) if line.ends_with("B/s") => &line[..end],
+        _ => line,
+    };
+    format!("{line}\n")
+}
+
+fn prepare(place: &Path) {
+    fs::create_dir_all(place.join("dir")).expect("a directory");
+    let bytes =
+        |length: usize, first: u8| (first..=250).chain(0..first).cycle().take(length).collect::<Vec<u8>>();
+    let holes = [vec![b'x'; 1000], vec![0; 9000], vec![b'y'; 77]].concat();
+    let files: [(&str, Vec<u8>); 5] = [
+        ("in", bytes(5000, 1)),
+        ("out", bytes(9000, 2)),
+        ("holes", holes),
+        ("zeros", vec![0; 8192]),
+        ("empty", Vec::new()),
+    ];
+    for (name, content) in files {
+        fs::write(place.join(name), content).expect("a file");
+    }
+    std::os::unix::fs::symlink("in", place.join("link")).expect("a link");
+}
+
+fn files_of(place: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(place).expect("the directory").flatten();
+    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    files
+        .map(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            (name, fs::read(entry.path()).expect("a file that was listed"))
+        })
+        .collect()
+}
+
+/// A socket that gives one packet per read and then ends: unlike those of a pipe, its reads do not depend on when they come.
+fn packets_on_a_socket(packets: &[usize]) -> OwnedFd {
+    let kind = SocketType::SEQPACKET;
+    let (ours, theirs) = rustix::net::socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)
+        .expect("a pair of sockets");
+    for (index, &length) in packets.iter().enumerate() {
+        let bytes: Vec<u8> = (0..=250).cycle().skip(index).take(length).collect();
+        rustix::net::send(&ours, &bytes, rustix::net::SendFlags::empty()).expect("a small packet fits");
+    }
+    theirs
+}

@@ -1,0 +1,283 @@
+//! How a copy ends otherwise than by itself: signals, a closed pipe, a full disk, an input that cannot be read. Each line runs
+//! through GNU dd and through rdsk, and does the same.
+
+use crate::both::without_time;
+use crate::has_gnu_dd;
+use rdsk_testkit::fusedisk::{Behaviour, FuseDisk};
+use rdsk_testkit::{Need, requires, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::Write as _;
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+/// Nothing here takes longer; whatever does hangs.
+const SOON: Duration = Duration::from_secs(200);
+
+/// Both programs, for one line in one directory.
+fn programs(directory: &Path, line: &str) -> [Command; 2] {
+    let mut rdsk = Command::new(env!("CARGO_BIN_EXE_rdsk"));
+    rdsk.args(["dd", "--explain=off"]);
+    [Command::new("dd"), rdsk].map(|mut command| {
+        command.args(line.split_whitespace()).current_dir(directory).env("LC_ALL", "C");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    })
+}
+
+/// Exit code, signal and messages.
+fn ended(output: &Output) -> (Option<i32>, Option<i32>, String) {
+    let stderr = String::from_utf8_lossy(&output.stderr).replace("rdsk dd", "dd");
+    let lines: String = stderr.lines().map(without_time).collect();
+    (output.status.code(), output.status.signal(), lines)
+}
+
+fn signal(child: &Child, signal: Signal) {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a child has a number");
+    kill_process(pid, signal).expect("the child is there");
+}
+
+fn length(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+/// The number of bytes in dd's last line.
+fn bytes_told(stderr: &str) -> Option<u64> {
+    stderr.lines().rev().find(|line| line.contains(" copied"))?.split(' ').next()?.parse().ok()
+}
+
+#[test]
+fn sigusr1_prints_the_counts_and_sigint_ends_after_them() {
+    if !has_gnu_dd() {
+        return;
+    }
+    for last in [None, Some(Signal::INT)] {
+        let mut seen = Vec::new();
+        for index in 0..2 {
+            let place = tempfile::tempdir().expect("a directory");
+            let [gnu, ours] = programs(place.path(), "of=out bs=500");
+            let mut command = if index == 0 { gnu } else { ours };
+            let errors = place.path().join("errors");
+            let file = std::fs::File::create(&errors).expect("a file for messages");
+            let mut child = command.stdin(Stdio::piped()).stderr(file).spawn().expect("it starts");
+            let mut input = child.stdin.take().expect("it is a pipe");
+            input.write_all(&[7; 1000]).expect("a pipe holds so much");
+            // What was written stands in the file, so that the handlers are in place and dd waits for more.
+            assert!(wait_until(SOON, || length(&place.path().join("out")) == 1000), "{index}");
+            signal(&child, Signal::USR1);
+            assert!(wait_until(SOON, || std::fs::read_to_string(&errors)
+                .is_ok_and(|text| text.contains(" copied"))));
+            if let Some(last) = last {
+                signal(&child, last);
+                assert!(wait_until(SOON, || child.try_wait().expect("it is our child").is_some()), "{index}");
+            }
+            drop(input);
+            let output = child.wait_with_output().expect("it ends");
+            let stderr = std::fs::read(&errors).expect("messages");
+            seen.push((ended(&Output { stderr, ..output }), length(&place.path().join("out"))));
+        }
+        assert_eq!(seen[0], seen[1], "{last:?}");
+        assert_eq!(seen[0].0.2.lines().count(), 6, "{:?}", seen[0]);
+    }
+}
+
+/// Whatever the moment, the counts are those of the file, and the file is whole up to there.
+#[test]
+fn an_interruption_at_any_point_leaves_what_was_told() {
+    if !has_gnu_dd() {
+        return;
+    }
+    for (line, block) in
+        [("bs=64k", 65_536), ("bs=1M", 1 << 20), ("ibs=10k obs=6k", 6144), ("bs=4k conv=fdatasync", 4096)]
+    {
+        for after in [1, 3, 10, 40].map(|blocks| blocks * block) {
+            let place = tempfile::tempdir().expect("a directory");
+            let [_, mut ours] = programs(place.path(), &format!("if=/dev/zero of=out {line}"));
+            let child = ours.spawn().expect("it starts");
+            assert!(wait_until(SOON, || length(&place.path().join("out")) >= after), "{line} {after}");
+            signal(&child, Signal::INT);
+            let output = child.wait_with_output().expect("it ends");
+            let (code, by, stderr) = ended(&output);
+            assert_eq!((code, by), (None, Some(Signal::INT.as_raw())), "{stderr}");
+            let written = length(&place.path().join("out"));
+            assert_eq!(
+                bytes_told(&String::from_utf8_lossy(&output.stderr)),
+                Some(written),
+                "{line} {after}: {stderr}"
+            );
+            assert!(written >= after, "{line}: {written}");
+            assert_eq!(stderr.lines().count(), 3, "{stderr}");
+        }
+    }
+}
+
+/// A pipe that gives its bytes in known pieces: the next one only when the one before is taken.
+fn in_pieces(command: &mut Command, pieces: &[usize]) -> Output {
+    let mut child = command.stdin(Stdio::piped()).spawn().expect("it starts");
+    let mut input = child.stdin.take().expect("it is a pipe");
+    for (index, &length) in pieces.iter().enumerate() {
+        let filling = u8::try_from(index % 200).expect("below 200");
+        if input.write_all(&vec![filling; length]).is_err() {
+            break;
+        }
+        let is_taken = || rustix::io::ioctl_fionread(input.as_fd()).is_ok_and(|bytes| bytes == 0);
+        let has_ended =
+            wait_until(SOON, || is_taken() || child.try_wait().is_ok_and(|ended| ended.is_some()));
+        assert!(has_ended, "{command:?}");
+    }
+    drop(input);
+    child.wait_with_output().expect("it ends")
+}
+
+#[test]
+fn parts_from_a_pipe_are_blocks_unless_full_ones_are_asked_for() {
+    if !has_gnu_dd() {
+        return;
+    }
+    let pieces = [300, 512, 100, 700, 511, 1, 513];
+    for line in [
+        "bs=512 count=3",
+        "bs=512 count=3 iflag=fullblock",
+        "bs=512 iflag=fullblock",
+        "ibs=512 obs=1k count=4",
+        "bs=1k count=1500 iflag=count_bytes",
+        "bs=700 skip=1",
+        "bs=512 skip=2 iflag=fullblock",
+        "ibs=512 obs=300 conv=sync",
+    ] {
+        let place = tempfile::tempdir().expect("a directory");
+        let [gnu, ours] = programs(place.path(), line).map(|mut command| in_pieces(&mut command, &pieces));
+        assert_eq!(ended(&gnu), ended(&ours), "{line}");
+        assert!(gnu.stdout == ours.stdout, "{line}: other bytes");
+    }
+}
+
+#[test]
+fn a_reader_that_leaves_ends_the_copy() {
+    if !has_gnu_dd() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    for line in [
+        "if=/dev/zero bs=64k count=1000",
+        "if=/dev/zero obs=100k conv=sync count=100000",
+        "if=/dev/zero bs=1k count=10000 status=none",
+    ] {
+        let ends = programs(place.path(), line).map(|mut command| {
+            let mut child = command.spawn().expect("it starts");
+            let mut pipe = child.stdout.take().expect("it is a pipe");
+            let mut read = vec![0; 100_000];
+            std::io::Read::read_exact(&mut pipe, &mut read).expect("so much comes");
+            drop(pipe);
+            ended(&child.wait_with_output().expect("it ends"))
+        });
+        assert_eq!(ends[0], ends[1], "{line}");
+        assert_eq!(ends[0].1, Some(Signal::PIPE.as_raw()), "{line}");
+    }
+}
+
+/// A filesystem in memory that holds a mebibyte.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    fn mounted() -> Self {
+        let place = tempfile::tempdir().expect("a directory");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=1m", "rdsk-small"]).arg(place.path());
+        assert!(mount.status().is_ok_and(|status| status.success()), "root can mount");
+        Self(place)
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_full_disk_keeps_what_it_took() {
+    if !has_gnu_dd() || !requires(&[Need::Root]) {
+        return;
+    }
+    for line in [
+        "bs=64k",
+        "bs=300000",
+        "ibs=10000 obs=300000",
+        "bs=64k conv=fdatasync",
+        "bs=300000 status=noxfer",
+        "bs=1M seek=1",
+    ] {
+        let seen = [0, 1].map(|index| {
+            let disk = SmallDisk::mounted();
+            let [gnu, ours] = programs(disk.0.path(), &format!("if=/dev/zero of=out {line}"));
+            let output = { if index == 0 { gnu } else { ours } }.output().expect("it starts");
+            (ended(&output), length(&disk.0.path().join("out")))
+        });
+        assert_eq!(seen[0], seen[1], "{line}");
+        assert_eq!(seen[0].0.0, Some(1), "{line}: the disk is full");
+    }
+}
+
+#[test]
+fn blocks_that_cannot_be_read_are_left_out_or_zeros() {
+    if !has_gnu_dd() || !requires(&[Need::Root, Need::Fuse]) {
+        return;
+    }
+    let disk = FuseDisk::builder().capacity(256 << 10).mount().expect("a disk");
+    let content: Vec<u8> = (1..252).cycle().take(256 << 10).collect();
+    std::fs::OpenOptions::new()
+        .write(true)
+        .open(disk.file())
+        .expect("it is there")
+        .write_all(&content)
+        .expect("written");
+    disk.set_behaviour(Behaviour { errors: vec![65_536..69_632, 200_000..200_001], ..Behaviour::default() });
+    for line in [
+        "bs=4k",
+        "bs=4k conv=noerror",
+        "bs=4k conv=noerror,sync",
+        "bs=16k conv=sync,noerror",
+        "ibs=8k obs=5000 conv=noerror,sync",
+        "bs=4k conv=noerror,notrunc status=none",
+        "bs=4k skip=16 count=3 conv=noerror,sync",
+    ] {
+        let seen = [0, 1].map(|index| {
+            let place = tempfile::tempdir().expect("a directory");
+            let [gnu, ours] = programs(place.path(), &format!("if={} of=out {line}", disk.file().display()));
+            let output = { if index == 0 { gnu } else { ours } }.output().expect("it starts");
+            (ended(&output), std::fs::read(place.path().join("out")).unwrap_or_default())
+        });
+        assert_eq!(seen[0].0, seen[1].0, "{line}");
+        assert!(seen[0].1 == seen[1].1, "{line}: other bytes");
+    }
+}
+
+#[test]
+fn names_are_quoted_as_the_locale_shows_them() {
+    if !has_gnu_dd() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    for locale in ["C", "C.UTF-8"] {
+        for operand in [
+            "if=na\u{ef}ve",
+            "if=a b",
+            "if=it's",
+            "if=\u{fc}\n",
+            "if=a\u{7f}",
+            "if=$x",
+            "\u{fc}=1",
+            "conv=\u{fc}",
+            "bs=it's",
+            "foo",
+        ] {
+            let ends = programs(place.path(), "of=out").map(|mut command| {
+                ended(&command.arg(operand).env("LC_ALL", locale).output().expect("it starts"))
+            });
+            assert_eq!(ends[0], ends[1], "{operand} in {locale}");
+        }
+    }
+}

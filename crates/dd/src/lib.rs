@@ -1,0 +1,31 @@
+//! What dd does: its operands, its loop of reads and writes, and the lines that it prints, as GNU dd 9 does them. It knows
+//! nothing of devices and explains nothing; it hands out what it did and how long each part took.
+
+mod buffer;
+mod copier;
+mod copy;
+mod error;
+mod finish;
+mod number;
+mod open;
+mod operands;
+mod parse;
+mod quote;
+mod read;
+mod side;
+mod stamps;
+mod start;
+mod summary;
+mod symbols;
+mod wait;
+mod write;
+
+pub use copier::{Copier, Failure, Signals, Terminal};
+pub use error::words as errno_words;
+pub use finish::{Finished, Times};
+pub use open::{is_block_device, open_input, open_output};
+pub use operands::{Amount, Conversions, Flags, Operands, Status};
+pub use parse::{OperandError, parse};
+pub use quote::{Charset, file as quoted_file};
+pub use side::{Calls, OpenFile, Side};
+pub use summary::Counts;

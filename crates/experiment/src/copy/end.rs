@@ -1,0 +1,86 @@
+//! One end of a copy: what it is, and what the operands ask of it. It opens nothing.
+
+use rdsk_dd::{Amount, Operands, Side};
+use rdsk_model::{CacheState, CopyEnd, EndKind, EngineKind, IoPath, Op, Sync, Workload};
+use rustix::fs::{FileType, OFlags};
+use std::os::fd::AsFd;
+
+/// An end as the Record shows it.
+pub(super) fn describe(side: &Side, target: Option<u32>, block_bytes: u64) -> CopyEnd {
+    CopyEnd { name: side.name.to_string_lossy().into_owned(), kind: kind(side.fd()), target, block_bytes }
+}
+
+/// What an open file is. Memory devices are those of admin-guide/devices.txt.
+fn kind(fd: impl AsFd) -> EndKind {
+    let Ok(stat) = rustix::fs::fstat(&fd) else { return EndKind::Character };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => EndKind::File,
+        FileType::BlockDevice => EndKind::Block,
+        FileType::Directory => EndKind::Directory,
+        FileType::Fifo => EndKind::Pipe,
+        FileType::Socket => EndKind::Socket,
+        _ => match (rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev)) {
+            (1, 3) => EndKind::Null,
+            (1, 5) => EndKind::Zero,
+            (1, 8 | 9) => EndKind::Random,
+            _ if rustix::termios::isatty(fd) => EndKind::Terminal,
+            _ => EndKind::Character,
+        },
+    }
+}
+
+/// What one end is asked to do.
+pub(super) fn workload(operands: &Operands, op: Op, target: u32) -> Workload {
+    let (flags, block_bytes, start) = match op {
+        Op::Read => (operands.input_flags, operands.input_block_bytes, skipped_bytes(operands)),
+        Op::Write => (operands.output_flags, operands.output_block_bytes, sought_bytes(operands)),
+    };
+    let path = if flags.open.contains(OFlags::DIRECT) { IoPath::Direct } else { IoPath::Buffered };
+    let sync = match op {
+        Op::Read => Sync::None,
+        Op::Write if is_durable_each(operands) => Sync::Dsync,
+        Op::Write if is_durable(operands) => Sync::FsyncAtEnd,
+        Op::Write => Sync::None,
+    };
+    Workload {
+        op,
+        path,
+        sync,
+        cache: CacheState::Any,
+        block_bytes,
+        align_bytes: block_bytes,
+        shift_bytes: start % block_bytes,
+        engine: EngineKind::Sync,
+        targets: vec![target],
+        offset_bytes: start,
+        ..Workload::sequential_read(0)
+    }
+}
+
+/// Whether the data is stable when dd is done.
+pub(super) fn is_durable(operands: &Operands) -> bool {
+    operands.convert.is_fsync || operands.convert.is_fdatasync || is_durable_each(operands)
+}
+
+fn is_durable_each(operands: &Operands) -> bool {
+    operands.output_flags.open.intersects(OFlags::DSYNC | OFlags::SYNC)
+}
+
+/// Bytes of the input that are skipped.
+pub(super) fn skipped_bytes(operands: &Operands) -> u64 {
+    total(operands.skip, operands.input_block_bytes)
+}
+
+/// Bytes of the output that are skipped.
+pub(super) fn sought_bytes(operands: &Operands) -> u64 {
+    total(operands.seek, operands.output_block_bytes)
+}
+
+/// Bytes that are read at most; `None` if all are.
+pub(super) fn counted_bytes(operands: &Operands) -> Option<u64> {
+    operands.count.map(|count| total(count, operands.input_block_bytes))
+}
+
+fn total(amount: Amount, block_bytes: u64) -> u64 {
+    amount.total(block_bytes).unwrap_or(u64::MAX)
+}

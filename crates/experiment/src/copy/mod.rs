@@ -1,0 +1,321 @@
+//! Copies of `rdsk dd` as a Record: both ends are looked at before a copy begins, watched while it runs, and flushed after
+//! dd's last line. The copy itself is that of `rdsk-dd`; nothing is opened for writing here, and nothing is printed.
+
+mod cell;
+mod end;
+
+use crate::execute::{elapsed_ns, empty_record};
+use cell::{CellSum, Visited};
+use rdsk_analysis::Analysis;
+use rdsk_dd::{Calls, Finished, Operands, Side};
+use rdsk_engine::{MonotonicClock, measure_clock};
+use rdsk_model::{
+    Copy, CopyRun, CpuTime, Op, PageCacheState, Problem, ProblemKind, Record, StableBy, Status,
+};
+use rdsk_observe::{KernelObserver, Observer};
+use rdsk_sys::cache::cachestat;
+use rdsk_sys::io::{WriteOut, write_out};
+use rdsk_sys::usage::{Usage, process_usage};
+use rdsk_targets::{Roots, Witness};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Bytes that are written out between two looks at whether to go on.
+const PIECE_BYTES: u64 = 64 << 20;
+
+/// What is done about data that dd leaves in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leftovers {
+    /// They are flushed after dd's last line, and the time that this takes is recorded.
+    Flush,
+    /// They stay.
+    Leave,
+}
+
+/// How the last run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopiesEnd {
+    /// All runs are done.
+    Done,
+    /// An error that dd told ended it.
+    Failed,
+    /// This signal did.
+    Signal(i32),
+}
+
+/// The copies of one command: one line of operands or two, each run once or more.
+pub struct Copies {
+    record: Record,
+    roots: Roots,
+    began: Instant,
+    leftovers: Leftovers,
+    /// The sums of both ends of each line, where they are storage.
+    sums: Vec<[Option<CellSum>; 2]>,
+}
+
+/// A run that is being watched.
+pub struct Watching {
+    line: usize,
+    open_ns: u64,
+    start_ns: u64,
+    ends: [Option<WatchedEnd>; 2],
+    usage: Option<Usage>,
+}
+
+struct WatchedEnd {
+    witness: Witness,
+    before: PageCacheState,
+    observer: KernelObserver,
+}
+
+impl Copies {
+    /// Nothing copied yet; `command` is the command line for the Record.
+    pub fn new(command: Vec<String>, roots: Roots, leftovers: Leftovers) -> Self {
+        let mut record = empty_record(command, None);
+        record.host = Some(rdsk_observe::host(&roots.proc, &roots.sys, measure_clock()));
+        Self { record, roots, began: Instant::now(), leftovers, sums: Vec::new() }
+    }
+
+    /// Looks at both ends of a run of a line and begins to watch them; the copy must begin now. Lines count from 0, in the
+    /// order of their first runs. `open_time` is what opening both ends took.
+    pub fn begin(
+        &mut self,
+        line: usize,
+        (words, operands): (&[String], &Operands),
+        (input, output): (&Side, &Side),
+        open_time: Duration,
+    ) -> Watching {
+        let mut read_end = self.look_at(input, end::skipped_bytes(operands), end::counted_bytes(operands));
+        let mut write_end = self.look_at(output, end::sought_bytes(operands), None);
+        if line == self.sums.len() {
+            let target = |end: &Option<WatchedEnd>| end.as_ref().map(|end| end.witness.target.index);
+            let (from, to) = (target(&read_end), target(&write_end));
+            self.sums.push([
+                from.map(|target| CellSum::new(end::workload(operands, Op::Read, target))),
+                to.map(|target| CellSum::new(end::workload(operands, Op::Write, target))),
+            ]);
+            self.record.copies.push(Copy {
+                operands: words.to_vec(),
+                input: end::describe(input, from, operands.input_block_bytes),
+                output: end::describe(output, to, operands.output_block_bytes),
+                runs: Vec::new(),
+            });
+        }
+        for end in [&mut read_end, &mut write_end].into_iter().flatten() {
+            end.observer.begin();
+        }
+        Watching {
+            line,
+            open_ns: nanos(open_time),
+            start_ns: elapsed_ns(self.began),
+            ends: [read_end, write_end],
+            usage: process_usage().ok(),
+        }
+    }
+
+    fn look_at(&mut self, side: &Side, offset: u64, length: Option<u64>) -> Option<WatchedEnd> {
+        let name = side.name.to_string_lossy();
+        let mut witness = Witness::of(side.fd(), &name, &self.roots)?;
+        let target = &mut witness.target;
+        let targets = &mut self.record.targets;
+        let known = targets.iter().find(|known| (known.kind, &known.path) == (target.kind, &target.path));
+        target.index = known.map_or(u32::try_from(targets.len()).unwrap_or(u32::MAX), |known| known.index);
+        if known.is_none() {
+            targets.push(target.clone());
+        }
+        let before = page_cache(side.fd(), offset, length);
+        let watched = std::slice::from_ref(&*target);
+        let observer =
+            KernelObserver::new(watched, &self.roots.sys, &self.roots.proc, Arc::new(MonotonicClock))
+                .without_series();
+        Some(WatchedEnd { witness, before, observer })
+    }
+
+    /// Takes in what a run did, after dd's last line. Unless the data is stable or is to be left alone, it is flushed here, as
+    /// long as `goes_on`, which is asked now and then.
+    pub fn end(
+        &mut self,
+        watching: Watching,
+        operands: &Operands,
+        finished: &Finished,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) {
+        let Watching { line, open_ns, start_ns, mut ends, usage } = watching;
+        let cpu = usage.zip(process_usage().ok()).map(|(before, after)| CpuTime {
+            user: after.user_ns.saturating_sub(before.user_ns),
+            system: after.system_ns.saturating_sub(before.system_ns),
+        });
+        for end in ends.iter_mut().flatten() {
+            end.observer.end_io();
+        }
+        let calls = [&finished.input, &finished.output];
+        let after: Vec<PageCacheState> = ends
+            .iter()
+            .zip(calls)
+            .map(|(end, calls)| end.as_ref().map_or_else(Default::default, |end| after(end, calls)))
+            .collect();
+        let (stable_ns, stable_by) = self.make_stable(ends[1].as_ref(), operands, finished, goes_on);
+        let copy = &mut self.record.copies[line];
+        let run = run_of(copy.runs.len(), [start_ns, open_ns], finished, (stable_ns, stable_by));
+        for (index, end) in ends.into_iter().enumerate() {
+            let (Some(mut end), Some(sum)) = (end, self.sums[line][index].as_mut()) else { continue };
+            let calls = calls[index];
+            sum.add(Visited {
+                run: &run,
+                calls,
+                result: finished.result,
+                cpu,
+                cache: (end.before, after[index]),
+                evidence: end.observer.end(),
+                extents: end.witness.allocation(calls.start.unwrap_or(0), calls.bytes).filter(|_| index == 0),
+            });
+            self.record.observer = end.observer.describe();
+        }
+        copy.runs.push(run);
+    }
+
+    /// Sees to it that the output is stable, and gives the time from the start of the copy until it is.
+    fn make_stable(
+        &self,
+        output: Option<&WatchedEnd>,
+        operands: &Operands,
+        finished: &Finished,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> (Option<u64>, StableBy) {
+        let Some(output) = output.filter(|_| finished.output.bytes > 0) else {
+            return (None, StableBy::Nobody);
+        };
+        let to_close = finished.times.to_close;
+        if end::is_durable(operands) && finished.result.is_ok() {
+            return (Some(nanos(to_close)), StableBy::Operands);
+        }
+        if self.leftovers == Leftovers::Leave {
+            return (None, StableBy::Nobody);
+        }
+        let began = Instant::now();
+        let calls = &finished.output;
+        let flushed =
+            output.witness.open().and_then(|fd| flush(&fd, calls.start.unwrap_or(0), calls.bytes, goes_on));
+        match flushed {
+            Ok(Flushed::Whole) => (Some(nanos(to_close + began.elapsed())), StableBy::Rdsk),
+            Ok(Flushed::CutShort) | Err(_) => (None, StableBy::Nobody),
+        }
+    }
+
+    /// The Record of all runs, with verdicts and findings.
+    pub fn finish(mut self, end: CopiesEnd) -> Record {
+        let cpus = self.record.host.as_ref().map(|host| host.cpu_count);
+        let is_only = self.sums.len() == 1;
+        for (index, ends) in self.sums.into_iter().enumerate() {
+            let line = if is_only { "dd".to_owned() } else { format!("dd/{}", index + 1) };
+            let mut cells: Vec<_> = ends.into_iter().flatten().map(|sum| sum.cell(&line)).collect();
+            if let [read, write] = &mut cells[..] {
+                cell::separate(read, write);
+            }
+            for cell in &mut cells {
+                cell.verdict = Some(rdsk_analysis::verdict(cell, &self.record.targets, cpus));
+            }
+            self.record.cells.extend(cells);
+        }
+        let problem = |kind, code, message: String| Some(Problem::plain(kind, code, message));
+        (self.record.status, self.record.error) = match end {
+            CopiesEnd::Done => (Status::Complete, None),
+            CopiesEnd::Failed => {
+                let message = "the copy failed; dd's message on standard error says why".into();
+                (Status::Failed, problem(ProblemKind::Io, "copy-failed", message))
+            }
+            CopiesEnd::Signal(number) => {
+                let message = format!("signal {number} ended the copy");
+                (Status::Interrupted, problem(ProblemKind::Interrupted, "interrupted", message))
+            }
+        };
+        self.record.elapsed_ns = elapsed_ns(self.began);
+        self.record.findings = rdsk_finding::findings(&Analysis::of(&self.record));
+        self.record
+    }
+}
+
+/// How a flush ended.
+enum Flushed {
+    Whole,
+    CutShort,
+}
+
+/// Makes what was written stable. A flush of a whole file cannot be interrupted, so its data goes out piece by piece before: the
+/// next piece is handed to the device before the last one is waited for, so that the device always has work.
+fn flush(
+    fd: &OwnedFd,
+    offset: u64,
+    bytes: u64,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> std::io::Result<Flushed> {
+    let pieces = bytes.div_ceil(PIECE_BYTES);
+    let piece = |index: u64, part| write_out(fd, offset + index * PIECE_BYTES, PIECE_BYTES, part);
+    for index in 0..=pieces {
+        if !goes_on() {
+            return Ok(Flushed::CutShort);
+        }
+        if index < pieces {
+            piece(index, WriteOut::Start)?;
+        }
+        if index > 0 {
+            piece(index - 1, WriteOut::Wait)?;
+        }
+    }
+    rustix::fs::fdatasync(fd)?;
+    Ok(Flushed::Whole)
+}
+
+fn run_of(
+    runs: usize,
+    [start_ns, open_ns]: [u64; 2],
+    finished: &Finished,
+    (to_stable_ns, stable_by): (Option<u64>, StableBy),
+) -> CopyRun {
+    let (times, counts) = (finished.times, finished.counts);
+    CopyRun {
+        round: u32::try_from(runs).unwrap_or(u32::MAX),
+        start_ns,
+        open_ns,
+        read_ns: nanos(finished.input.spent),
+        write_ns: nanos(finished.output.spent),
+        flush_ns: nanos(times.flush),
+        to_return_ns: nanos(times.to_return),
+        to_close_ns: nanos(times.to_close),
+        to_stable_ns,
+        stable_by,
+        read_bytes: finished.input.bytes,
+        written_bytes: counts.written_bytes,
+        full_blocks_in: counts.full_in,
+        partial_blocks_in: counts.partial_in,
+        full_blocks_out: counts.full_out,
+        partial_blocks_out: counts.partial_out,
+        is_complete: finished.result.is_ok(),
+    }
+}
+
+/// The page cache over what was transferred.
+fn after(end: &WatchedEnd, calls: &Calls) -> PageCacheState {
+    let Ok(fd) = end.witness.open() else { return PageCacheState::default() };
+    page_cache(fd, calls.start.unwrap_or(0), Some(calls.bytes))
+}
+
+/// The page cache over a part of a file, to its end without a length.
+fn page_cache(fd: impl AsFd, offset: u64, length: Option<u64>) -> PageCacheState {
+    // No length and a length of nothing are the same to the kernel.
+    if length == Some(0) {
+        return PageCacheState { cached_bytes: Some(0), dirty_bytes: Some(0) };
+    }
+    cachestat(fd, offset, length.unwrap_or(0)).map_or_else(
+        |_| PageCacheState::default(),
+        |stat| PageCacheState {
+            cached_bytes: Some(stat.cached_bytes()),
+            dirty_bytes: stat.dirty_bytes().zip(stat.writeback_bytes()).map(|(dirty, more)| dirty + more),
+        },
+    )
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,240 @@
+//! The one sentence that the user of a copy needs: what the figure is of, and which operand gives the one that was wanted. It
+//! says nothing that the verdicts do not show.
+
+use super::{bytes, nanos, storage_name};
+use rdsk_analysis::copy::{Parts, cell, parts};
+use rdsk_analysis::{metrics, words};
+use rdsk_model::{CellRecord, Copy, EndKind, IoPath, Op, Record, Sync, Target, VerdictCode};
+use rdsk_units::{Bytes, printable};
+
+/// From this many times dd's time on, the data reached the device later than dd said.
+const LATER: f64 = 1.1;
+/// From this share of the time on, one end set the pace.
+const PACE: f64 = 0.6;
+/// Direct I/O takes multiples of this where the device does not say otherwise.
+const DIRECT_ALIGN: u64 = 512;
+
+pub(super) fn sentence(record: &Record, copy: &Copy) -> String {
+    let Some(parts) = parts(copy).filter(|_| has_copied(copy)) else {
+        return "Nothing was copied, so nothing was measured.".into();
+    };
+    let (read, write) = (cell(record, copy, Op::Read), cell(record, copy, Op::Write));
+    let of_read = read.and_then(|cell| of_reads(record, copy, cell));
+    let of_write = write.and_then(|cell| of_writes(record, copy, cell, &parts));
+    // What is no figure of a device comes first; then what took longer.
+    let is_read_longer = parts.read_ns > parts.write_ns + parts.flush_ns + parts.close_ns;
+    let said = match (of_read, of_write) {
+        (None, None) => return no_storage(copy, &parts),
+        (Some(only), None) | (None, Some(only)) => vec![only],
+        (Some(read), Some(write)) if read.0 < write.0 || (read.0 == write.0 && is_read_longer) => {
+            vec![read, (write.0, write.1.replacen("This", "The writes", 1))]
+        }
+        (Some(read), Some(write)) => vec![write, (read.0, read.1.replacen("This", "The reads", 1))],
+    };
+    let mut sentences: Vec<String> = said.into_iter().map(|(_, text)| text).collect();
+    sentences.extend(pace(copy, &parts));
+    if copy.runs.iter().any(|run| !run.is_complete) {
+        sentences.push("The copy failed: these are the figures until then.".into());
+    }
+    sentences.join(" ")
+}
+
+/// Whether any byte was written.
+pub(super) fn has_copied(copy: &Copy) -> bool {
+    copy.runs.iter().any(|run| run.written_bytes > 0)
+}
+
+/// How much a sentence matters; the least comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    NotTheDevice,
+    TheDevice,
+}
+
+/// Neither end is storage.
+fn no_storage(copy: &Copy, parts: &Parts) -> String {
+    let (input, output) = (name(copy.input.kind), name(copy.output.kind));
+    let is_memory = |kind: EndKind| matches!(kind, EndKind::Zero | EndKind::Null);
+    if is_memory(copy.input.kind) && is_memory(copy.output.kind) {
+        return format!("No disk took part: from {input} to {output} only the processor works.");
+    }
+    let slower = if parts.read_ns > parts.write_ns { "reads" } else { "writes" };
+    format!("No disk took part: this measured {input} and {output}; the {slower} took longer.")
+}
+
+/// An end that is no storage, in words.
+pub(super) fn name(kind: EndKind) -> &'static str {
+    match kind {
+        EndKind::File => "a file",
+        EndKind::Block => "a block device",
+        EndKind::Zero => "/dev/zero",
+        EndKind::Null => "/dev/null",
+        EndKind::Random => "the random generator",
+        EndKind::Character => "a character device",
+        EndKind::Pipe => "a pipe",
+        EndKind::Socket => "a socket",
+        EndKind::Terminal => "a terminal",
+        EndKind::Directory => "a directory",
+    }
+}
+
+/// An input that is no storage and took most of the time hides what the output can do.
+fn pace(copy: &Copy, parts: &Parts) -> Option<String> {
+    let share = parts.read_ns / parts.total_ns;
+    let is_storage = copy.input.target.is_some();
+    (!is_storage && share >= PACE).then(|| {
+        let (share, input) = (rdsk_units::percent(share), name(copy.input.kind));
+        format!("{share} of the time went into reading from {input}: the output may be faster.")
+    })
+}
+
+fn of_reads(record: &Record, copy: &Copy, cell: &CellRecord) -> Option<(Rank, String)> {
+    let device =
+        storage_name(record, copy, Op::Read).map_or_else(|| "no device".into(), |name| printable(&name));
+    let moved = bytes(cell.result.bytes? / metrics::visits(cell));
+    let verdict = cell.verdict.as_ref()?;
+    Some(match verdict.code {
+        VerdictCode::Incomplete => return None,
+        VerdictCode::PageCache if !reaches_device(record, cell) => {
+            (Rank::NotTheDevice, format!("The input is kept in memory by {device}: no disk was read."))
+        }
+        VerdictCode::PageCache
+            if cell.workload.path == IoPath::Buffered && !is_of_loop_file(record, cell) =>
+        {
+            (Rank::NotTheDevice, cached(record, cell, &device, &moved))
+        }
+        VerdictCode::Hole => (Rank::NotTheDevice, format!("This measured no disk: {}.", verdict_text(cell))),
+        VerdictCode::Device if cell.workload.path == IoPath::Direct => {
+            (Rank::TheDevice, format!("This measured {device}: {}.", one_at_a_time(cell, "direct reads")))
+        }
+        VerdictCode::Device => (
+            Rank::TheDevice,
+            format!("This measured {device}, read through the page cache: {}.", readahead(cell)),
+        ),
+        code => (Rank::NotTheDevice, format!("The reads are {code}: {}.", verdict_text(cell))),
+    })
+}
+
+/// Memory answered reads.
+fn cached(record: &Record, cell: &CellRecord, device: &str, moved: &str) -> String {
+    let delivered = match delivered(cell) {
+        Some(0) => format!("none of the {moved} that were read came from {device}"),
+        Some(bytes) => format!("of {moved} that were read, {device} delivered only {}", words::bytes(bytes)),
+        None => format!("it answered an unknown part of the {moved} that were read"),
+    };
+    let advice = if takes_direct(record, cell) { "add iflag=direct, or drop" } else { "drop" };
+    format!(
+        "This measured the page cache: {delivered}; {advice} the input's pages before with iflag=nocache count=0."
+    )
+}
+
+fn of_writes(record: &Record, copy: &Copy, cell: &CellRecord, parts: &Parts) -> Option<(Rank, String)> {
+    let device =
+        storage_name(record, copy, Op::Write).map_or_else(|| "no device".into(), |name| printable(&name));
+    let verdict = cell.verdict.as_ref()?;
+    Some(match (verdict.code, parts.later_ns) {
+        (VerdictCode::Incomplete, _) => return None,
+        (VerdictCode::PageCache, _) if !reaches_device(record, cell) => {
+            (Rank::NotTheDevice, format!("The output is kept in memory by {device}: no disk was written."))
+        }
+        (VerdictCode::PageCache, Some(_)) if !is_of_loop_file(record, cell) => {
+            (Rank::NotTheDevice, taken_by_memory(record, cell, &device, parts))
+        }
+        (VerdictCode::Device, _) => (Rank::TheDevice, written(cell, &device, much_later(parts))),
+        (code, _) => (Rank::NotTheDevice, format!("The writes are {code}: {}.", verdict_text(cell))),
+    })
+}
+
+/// How much later than dd said the data was stable, if that is much.
+fn much_later(parts: &Parts) -> Option<f64> {
+    parts.later_ns.filter(|later| parts.total_ns + later >= LATER * parts.total_ns)
+}
+
+/// Memory took writes, wholly or in part, and the device had them later.
+fn taken_by_memory(record: &Record, cell: &CellRecord, device: &str, parts: &Parts) -> String {
+    let moved = bytes(cell.result.bytes.unwrap_or(0) / metrics::visits(cell));
+    let rate = stable_rate(cell).map_or_else(String::new, |rate| format!(" ({rate} until then)"));
+    let (total, later) = (nanos(parts.total_ns), nanos(parts.later_ns.unwrap_or(0.0)));
+    let part = if much_later(parts).is_some() { "" } else { " in part" };
+    format!(
+        "This measured the page cache{part}: {moved} returned in {total}, and reached {device} {later} later{rate}; add {}.",
+        write_advice(record, cell)
+    )
+}
+
+/// What writes that reached their device show.
+fn written(cell: &CellRecord, device: &str, later: Option<f64>) -> String {
+    let how = match (cell.workload.path, cell.workload.sync) {
+        (_, Sync::Dsync) => "every write was stable when it returned".into(),
+        (IoPath::Direct, _) => one_at_a_time(cell, "direct writes"),
+        (IoPath::Buffered, Sync::FsyncAtEnd) => "the flush at the end is in the time".into(),
+        (IoPath::Buffered, _) => "most of the data had left the page cache when dd was done".into(),
+    };
+    let rest = match cell.workload.path {
+        IoPath::Direct => "the flush of its cache took",
+        IoPath::Buffered => "what was still in memory took",
+    };
+    match (later, stable_rate(cell)) {
+        (Some(later), Some(rate)) => {
+            format!("This measured {device}: {how}; {rest} {} more ({rate} until stable).", nanos(later))
+        }
+        _ => format!("This measured {device}: {how}."),
+    }
+}
+
+fn one_at_a_time(cell: &CellRecord, what: &str) -> String {
+    let block = Bytes(cell.workload.block_bytes);
+    let each = cell.result.latency_ns.as_ref().and_then(|latency| latency.p50.or(latency.max));
+    let each = each.map_or_else(String::new, |ns| format!(", each about {}", words::nanos(ns)));
+    format!("{what} of {block}, one at a time{each}")
+}
+
+fn readahead(cell: &CellRecord) -> String {
+    let block = Bytes(cell.workload.block_bytes);
+    match metrics::mean_request_bytes(cell, Op::Read) {
+        Some(mean) => format!("reads of {block} were requests of {} on average", bytes(metrics::whole(mean))),
+        None => format!("reads of {block}"),
+    }
+}
+
+/// Bytes that came from the device in a run: by its own counters, or by what the kernel charged, whichever is less.
+fn delivered(cell: &CellRecord) -> Option<u64> {
+    let own = cell.evidence.process.read_bytes;
+    let of_all = [own, metrics::device_bytes(cell, Op::Read)].into_iter().flatten().min();
+    of_all.map(|bytes| bytes / metrics::visits(cell))
+}
+
+fn write_advice(record: &Record, cell: &CellRecord) -> &'static str {
+    match (cell.workload.sync, takes_direct(record, cell)) {
+        (Sync::None, true) => "conv=fdatasync or oflag=direct",
+        (Sync::None, false) => "conv=fdatasync",
+        _ => "oflag=direct",
+    }
+}
+
+/// Whether direct I/O takes blocks of this size at this place.
+fn takes_direct(record: &Record, cell: &CellRecord) -> bool {
+    let target = metrics::first_target(record, cell);
+    let align = target.and_then(|target| target.direct_align_bytes).unwrap_or(DIRECT_ALIGN).max(1);
+    let workload = &cell.workload;
+    [workload.block_bytes, workload.offset_bytes].iter().all(|bytes| bytes.is_multiple_of(align))
+}
+
+fn reaches_device(record: &Record, cell: &CellRecord) -> bool {
+    metrics::first_target(record, cell).is_some_and(|target: &Target| target.device.is_some())
+}
+
+fn stable_rate(cell: &CellRecord) -> Option<String> {
+    metrics::stable_rate(cell).map(words::rate)
+}
+
+/// Whether the verdict is about the file behind a loop device, which no operand of dd changes.
+fn is_of_loop_file(record: &Record, cell: &CellRecord) -> bool {
+    !cell.evidence.loops.is_empty()
+        && rdsk_analysis::loop_verdict(cell, &record.targets)
+            .is_some_and(|(_, text)| verdict_text(cell).starts_with(&text))
+}
+
+fn verdict_text(cell: &CellRecord) -> &str {
+    cell.verdict.as_ref().map_or("", |verdict| verdict.text.as_str())
+}

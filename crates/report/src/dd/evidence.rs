@@ -1,0 +1,97 @@
+//! What each end of a copy is, and what its device counted while the copy ran: requests, sizes, merges, depth, and the reads
+//! that writes caused.
+
+use super::answer::name;
+use super::bytes;
+use rdsk_analysis::copy::cell;
+use rdsk_analysis::metrics::{self, PAGE_BYTES};
+use rdsk_analysis::words;
+use rdsk_model::{CellRecord, Copy, CopyEnd, Op, Record, Target};
+use rdsk_units::{Bytes, printable};
+
+/// Bytes that a device moves for each byte of the copy at most, readahead and metadata included.
+const OURS: f64 = 1.25;
+
+pub(super) fn of_end(record: &Record, copy: &Copy, op: Op) -> String {
+    let end = match op {
+        Op::Read => &copy.input,
+        Op::Write => &copy.output,
+    };
+    let Some(cell) = cell(record, copy, op) else {
+        return format!("{}: no storage", what(end));
+    };
+    let place = metrics::first_target(record, cell).map_or_else(String::new, place);
+    format!("{}{place}: {}", printable(&end.name), seen(cell, op))
+}
+
+fn what(end: &CopyEnd) -> String {
+    let (given, kind) = (printable(&end.name), name(end.kind));
+    if given == kind { given } else { format!("{given}, {kind}") }
+}
+
+/// ` on ext4, vda`.
+fn place(target: &Target) -> String {
+    let device = target.device.as_ref().map(|device| printable(&device.name));
+    match (&target.filesystem, device) {
+        (Some(filesystem), Some(device)) => format!(" on {}, {device}", printable(&filesystem.kind)),
+        (Some(filesystem), None) => format!(" on {}", printable(&filesystem.kind)),
+        (None, _) => String::new(),
+    }
+}
+
+fn seen(cell: &CellRecord, op: Op) -> String {
+    let calls = words::plural(cell.result.ops.unwrap_or(0), op.as_str());
+    let asked = format!("{calls} of {}", Bytes(cell.workload.block_bytes));
+    let Some(requests) = metrics::device_requests(cell, op) else {
+        let is_counted = cell.evidence.device.iter().any(|device| device.diskstat.is_some());
+        let why = if is_counted {
+            "what its device counted may be the other end's"
+        } else {
+            "its device has no counters"
+        };
+        return format!("{asked}; {why}");
+    };
+    let mean = metrics::mean_request_bytes(cell, op).map(|mean| {
+        format!("{} of {} on average", words::plural(requests, "request"), bytes(metrics::whole(mean)))
+    });
+    let mut parts = vec![match mean {
+        Some(mean) if are_ours(cell, op) => format!("{asked} became {mean}"),
+        Some(mean) => format!("{asked}; its device did {mean}, those of others among them"),
+        None => format!("{asked}, and no request to the device"),
+    }];
+    if let Some(merges) = metrics::merges(cell, op).filter(|&merges| merges > 0) {
+        parts.push(words::plural(merges, "merge"));
+    }
+    let devices = metrics::devices(cell).unwrap_or_default();
+    if let Some(depth) =
+        devices.iter().filter_map(|device| device.in_flight_max).max().filter(|&depth| depth > 0)
+    {
+        parts.push(format!("at least {depth} in flight at the peak"));
+    }
+    if op == Op::Write {
+        parts.extend(reads_caused(cell));
+        parts.extend(
+            metrics::flushes(cell)
+                .filter(|&count| count > 0)
+                .map(|count| words::plural(count, "flush").replace("flushs", "flushes")),
+        );
+    }
+    parts.join(", ")
+}
+
+/// Whether the device moved about what the copy did, so that its requests are the copy's.
+fn are_ours(cell: &CellRecord, op: Op) -> bool {
+    let share = metrics::device_bytes(cell, op)
+        .zip(cell.result.bytes.filter(|&bytes| bytes > 0))
+        .map(|(moved, bytes)| metrics::ratio(moved, bytes));
+    // Copies on several devices are no surplus.
+    let least = if op == Op::Write { metrics::written(cell).least } else { 1.0 };
+    share.is_some_and(|share| share <= OURS * least)
+}
+
+/// The pages that were read because only a part of each was written.
+fn reads_caused(cell: &CellRecord) -> Option<String> {
+    let read = cell.evidence.process.read_bytes.filter(|&bytes| bytes >= PAGE_BYTES)?;
+    metrics::writes_partial_pages(&cell.workload, PAGE_BYTES)
+        .then(|| format!("{} read because of writes of part of a page", bytes(read)))
+}

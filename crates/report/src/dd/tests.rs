@@ -1,0 +1,230 @@
+//! The sentence for each kind of copy, from Records whose counters are known.
+
+use super::{Style, copies};
+use rdsk_finding::fixtures::{self, copies as made, kept_in_memory, read_from_memory, with};
+use rdsk_model::{CellRecord, Copy, EndKind, Experiment, IoPath, Op, Record, Sync, Target};
+
+const S: u64 = 1_000_000_000;
+const BLOCKS: u64 = 4096;
+const BLOCK_BYTES: u64 = 16 << 10;
+
+/// 64 MiB written by a copy, until they return.
+fn writes(path: IoPath, elapsed_ns: u64) -> CellRecord {
+    with(fixtures::cell("dd/write", Op::Write, path, BLOCK_BYTES, BLOCKS, elapsed_ns), |cell| {
+        cell.experiment = Experiment::Dd;
+    })
+}
+
+fn reads(path: IoPath) -> CellRecord {
+    with(fixtures::cell("dd/read", Op::Read, path, BLOCK_BYTES, BLOCKS, S), |cell| {
+        cell.experiment = Experiment::Dd;
+    })
+}
+
+fn record(target: Target, cells: Vec<CellRecord>, copy: Copy) -> Record {
+    Record { copies: vec![copy], ..fixtures::record(vec![target], cells) }
+}
+
+/// The answer in one line.
+fn told(record: &Record) -> String {
+    let text = copies(record, Style::default());
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn from_file(runs: &[u64]) -> Copy {
+    let mut copy = made::to_file(runs);
+    std::mem::swap(&mut copy.input.name, &mut copy.output.name);
+    (copy.input.kind, copy.input.target) = (EndKind::File, Some(0));
+    (copy.output.kind, copy.output.target, copy.output.name) = (EndKind::Null, None, "/dev/null".into());
+    for run in &mut copy.runs {
+        run.to_stable_ns = None;
+    }
+    copy
+}
+
+#[test]
+fn writes_that_stopped_in_memory() {
+    let cell = kept_in_memory(writes(IoPath::Buffered, S), S, 8 * S);
+    let text = told(&record(fixtures::file(), vec![cell.clone()], made::to_file(&[S])));
+    let sentence = "rdsk This measured the page cache: 64 MiB returned in 1.00 s, and reached sda 7.00 s later (8.00 MiB/s until \
+                    then); add conv=fdatasync or oflag=direct.";
+    assert!(text.starts_with(sentence), "{text}");
+    assert!(
+        text.contains("time 1.00 s: read 100 ms (10.0 %), write 800 ms (80.0 %), dd itself 99"),
+        "{text}"
+    );
+    assert!(
+        text.contains(
+            "; stable 7.00 s later, by an fdatasync of rdsk; opening both ends took 10.0 ms before"
+        ),
+        "{text}"
+    );
+    let soon = kept_in_memory(writes(IoPath::Buffered, S), S, S + S / 20);
+    let mut copy = made::to_file(&[S]);
+    copy.runs[0].to_stable_ns = Some(S + S / 20);
+    let text = told(&record(fixtures::file(), vec![soon], copy));
+    assert!(
+        text.starts_with("rdsk This measured the page cache in part: 64 MiB returned in 1.00 s, and"),
+        "{text}"
+    );
+    // Direct I/O does not take blocks of 1000 bytes.
+    let odd = with(cell, |cell| cell.workload.block_bytes = 1000);
+    let text = told(&record(fixtures::file(), vec![odd], made::to_file(&[S])));
+    assert!(text.contains("; add conv=fdatasync. "), "{text}");
+}
+
+#[test]
+fn writes_that_reached_the_device() {
+    let say = |cell: CellRecord, later_ns: u64| {
+        let mut copy = made::to_file(&[S]);
+        copy.runs[0].to_stable_ns = Some(S + later_ns);
+        let cell = with(cell, |cell| cell.result.to_stable_ns = Some(S + later_ns));
+        told(&record(fixtures::file(), vec![cell], copy))
+    };
+    let direct = say(writes(IoPath::Direct, S), S / 100);
+    assert!(
+        direct.starts_with("rdsk This measured sda: direct writes of 16 KiB, one at a time, each about "),
+        "{direct}"
+    );
+    assert!(!direct.contains("flush of its cache"), "{direct}");
+    let flushed = say(writes(IoPath::Direct, S), S);
+    assert!(
+        flushed.contains("; the flush of its cache took 1.00 s more (32.0 MiB/s until stable)."),
+        "{flushed}"
+    );
+    let at_end = with(writes(IoPath::Buffered, S), |cell| cell.workload.sync = Sync::FsyncAtEnd);
+    assert!(say(at_end, 0).starts_with("rdsk This measured sda: the flush at the end is in the time."));
+    let durable = with(writes(IoPath::Direct, S), |cell| cell.workload.sync = Sync::Dsync);
+    assert!(say(durable, 0).starts_with("rdsk This measured sda: every write was stable when it returned."));
+}
+
+#[test]
+fn reads_from_memory_and_from_the_device() {
+    let cached =
+        told(&record(fixtures::file(), vec![read_from_memory(reads(IoPath::Buffered))], from_file(&[S])));
+    let sentence = "rdsk This measured the page cache: none of the 64 MiB that were read came from sda; add iflag=direct, or \
+                    drop the input's pages before with iflag=nocache count=0.";
+    assert!(cached.starts_with(sentence), "{cached}");
+    let buffered = told(&record(fixtures::file(), vec![reads(IoPath::Buffered)], from_file(&[S])));
+    assert!(
+        buffered.starts_with("rdsk This measured sda, read through the page cache: reads of 16 KiB were "),
+        "{buffered}"
+    );
+    let direct = told(&record(fixtures::file(), vec![reads(IoPath::Direct)], from_file(&[S])));
+    assert!(direct.starts_with("rdsk This measured sda: direct reads of 16 KiB, one at a time"), "{direct}");
+}
+
+#[test]
+fn repeated_reads_say_whether_the_first_found_the_input_too() {
+    let say = |cached_runs: u64| {
+        let cell = with(fixtures::in_visits(read_from_memory(reads(IoPath::Buffered)), 4), |cell| {
+            let of_one = cell.result.bytes.unwrap() / 4;
+            cell.evidence.page_cache.as_mut().unwrap().before.cached_bytes = Some(cached_runs * of_one);
+        });
+        told(&record(fixtures::file(), vec![cell], from_file(&[S, S / 2, S / 2, S / 2])))
+    };
+    assert!(say(3).contains("beware from the second run on the input was in the page cache"), "{}", say(3));
+    assert!(say(4).contains("beware the input was in the page cache before every run"), "{}", say(4));
+    assert!(!say(0).contains("beware"), "{}", say(0));
+    assert!(say(4).contains("none of the 16 MiB that were read came from sda"), "{}", say(4));
+    assert!(say(4).contains("runs 4: 625 ms ±"), "{}", say(4));
+}
+
+#[test]
+fn a_filesystem_in_memory_is_named() {
+    let mut target = fixtures::file();
+    target.device = None;
+    target.filesystem.as_mut().unwrap().kind = "tmpfs".into();
+    let cell = fixtures::without_counters(kept_in_memory(writes(IoPath::Buffered, S), S, S));
+    let text = told(&record(target, vec![cell], made::to_file(&[S])));
+    assert!(text.starts_with("rdsk The output is kept in memory by tmpfs: no disk was written."), "{text}");
+}
+
+#[test]
+fn requests_of_others_are_not_the_copys() {
+    let cell = with(writes(IoPath::Direct, S), |cell| {
+        cell.result.to_stable_ns = Some(S);
+        let device = &mut cell.evidence.device[0];
+        (device.writes, device.write_bytes) = (Some(2 * BLOCKS), Some(128 << 20));
+    });
+    let say = |cell: CellRecord| told(&record(fixtures::file(), vec![cell], made::to_file(&[S])));
+    let text = say(cell.clone());
+    let words = "4,096 writes of 16 KiB; its device did 8,192 requests of 16 KiB on average, those of others among them";
+    assert!(text.contains(words), "{text}");
+    assert!(
+        say(writes(IoPath::Direct, S)).contains("4,096 writes of 16 KiB became 4,096 requests of 16 KiB")
+    );
+    let unknown = with(cell, |cell| {
+        let device = &mut cell.evidence.device[0];
+        (device.writes, device.write_bytes, device.reads, device.read_bytes) = (None, None, None, None);
+    });
+    assert!(say(unknown).contains("4,096 writes of 16 KiB; what its device counted may be the other end's"));
+}
+
+#[test]
+fn a_copy_that_failed_says_so() {
+    let mut copy = made::to_file(&[S]);
+    copy.runs[0].is_complete = false;
+    let text = told(&record(fixtures::file(), vec![writes(IoPath::Direct, S)], copy.clone()));
+    assert!(text.contains("The copy failed: these are the figures until then."), "{text}");
+    copy.runs[0].written_bytes = 0;
+    let text = told(&record(fixtures::file(), Vec::new(), copy));
+    assert_eq!(text, "rdsk Nothing was copied, so nothing was measured.");
+}
+
+#[test]
+fn an_input_that_sets_the_pace_is_named() {
+    let mut copy = made::to_file(&[S]);
+    (copy.input.kind, copy.input.name) = (EndKind::Pipe, "standard input".into());
+    (copy.runs[0].read_ns, copy.runs[0].write_ns) = (S / 10 * 9, S / 20);
+    let cell = with(writes(IoPath::Direct, S), |cell| cell.result.to_stable_ns = Some(S));
+    let text = told(&record(fixtures::file(), vec![cell], copy));
+    assert!(
+        text.contains("90.0 % of the time went into reading from a pipe: the output may be faster."),
+        "{text}"
+    );
+    assert!(text.contains("input standard input, a pipe: no storage"), "{text}");
+}
+
+#[test]
+fn two_lines_are_compared() {
+    let quick: Vec<u64> = [10, 12, 11, 10, 13, 11].map(|tenths| tenths * S / 20).to_vec();
+    let slow: Vec<u64> = quick.iter().map(|ns| 2 * ns).collect();
+    let cell = |id: &str| {
+        with(reads(IoPath::Direct), |cell| {
+            cell.id = id.into();
+        })
+    };
+    let mut record = record(fixtures::file(), vec![cell("dd/1/read"), cell("dd/2/read")], from_file(&slow));
+    record.copies.push(from_file(&quick));
+    record.copies[1].operands.push("iflag=direct".into());
+    let text = told(&record);
+    assert!(
+        text.contains("done 2 is 2.00 × as fast as 1 in 6 pairs. The 95 % interval is 2.00 to 2.00."),
+        "{text}"
+    );
+    record.copies.swap(0, 1);
+    assert!(told(&record).contains("done 1 is 2.00 × as fast as 2 in 6 pairs."), "{}", told(&record));
+    record.copies.swap(0, 1);
+    assert!(text.contains("why the reads of 1 are device, those of 2 device"), "{text}");
+    record.copies[1].runs = record.copies[0].runs.clone();
+    assert!(
+        told(&record).contains("done no difference was found: 2 is 1.00 × as fast as 1 in 6 pairs"),
+        "{}",
+        told(&record)
+    );
+}
+
+#[test]
+fn the_whole_page_has_the_answer_too() {
+    let cell = kept_in_memory(writes(IoPath::Buffered, S), S, 8 * S);
+    let record = record(fixtures::file(), vec![cell], made::to_file(&[S]));
+    let page = crate::text(&record, Style::default());
+    assert!(page.contains("DD: what the copy measured\nrdsk    This measured the page cache"), "{page}");
+    let nothing =
+        Record { cells: Vec::new(), targets: Vec::new(), copies: vec![made::to_file(&[])], ..record };
+    assert!(crate::text(&nothing, Style::default()).contains("Nothing was copied, so nothing was measured."));
+}
