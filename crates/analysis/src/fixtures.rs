@@ -35,6 +35,7 @@ pub fn disk() -> Target {
         direct_io: Some(true),
         direct_align_bytes: Some(512),
         nowait: Some(true),
+        dontcache: Some(true),
     }
 }
 

@@ -22,6 +22,7 @@ fn target(size_bytes: u64) -> Target {
         direct_io: Some(true),
         direct_align_bytes: Some(512),
         nowait: Some(true),
+        dontcache: Some(true),
     }
 }
 

@@ -58,6 +58,10 @@ words!(
         Buffered = "buffered",
     }
 );
+/// What RWF_DONTCACHE takes to work, as the end of a sentence that says that it does not. The kernel answers `EOPNOTSUPP` in both
+/// cases (kernel sources, `kiocb_set_rw_flags`).
+pub const NEEDS_OF_DONTCACHE: &str = "RWF_DONTCACHE needs Linux 6.14 or later and a filesystem that supports it";
+
 words!(
     /// How the sequential streams of one target share its span.
     StreamRange {
