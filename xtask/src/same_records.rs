@@ -21,6 +21,7 @@ const CHANGES: &[(&str, Change)] = &[
     ("command", Change::Ignored),
     ("rdsk_version", Change::Ignored),
     ("started_at", Change::Ignored),
+    ("elapsed_ns", Change::Ignored),
     ("observer.rung", Change::RenamedTo("source")),
     ("cells[].evidence.rung", Change::RenamedTo("source")),
     ("cells[]", Change::NewElements("id")),
