@@ -21,8 +21,12 @@ const CHANGES: &[(&str, Change)] = &[
     ("command", Change::Ignored),
     ("rdsk_version", Change::Ignored),
     ("started_at", Change::Ignored),
+    ("elapsed_ns", Change::Ignored),
     ("observer.rung", Change::RenamedTo("source")),
     ("cells[].evidence.rung", Change::RenamedTo("source")),
+    ("cells[]", Change::NewElements("id")),
+    ("targets[].dontcache", Change::Added),
+    ("cells[].evidence.page_cache.stable", Change::Added),
     ("cells[].evidence.device[].visits", Change::Added),
     ("cells[].evidence.device[].diskstat", Change::Added),
     ("cells[].evidence.device[].waiting_ns", Change::Added),
@@ -129,10 +133,13 @@ fn evidence(device: &Map<String, Value>) -> Option<DeviceEvidence> {
 }
 
 fn describe(name: &str, compared: &Comparison) -> String {
-    let words = match compared.words.len() {
+    let mut words = match compared.words.len() {
         0 => String::new(),
         count => format!(", {count} texts worded differently"),
     };
+    if compared.new_elements > 0 {
+        words.push_str(&format!(", {} new cells", compared.new_elements));
+    }
     if compared.values.is_empty() {
         return format!("{name}: equal{words}");
     }
@@ -170,13 +177,15 @@ mod tests {
     #[test]
     fn a_long_list_of_differences_is_cut() {
         let values = (0..MAX_SHOWN + 2).map(|n| format!("path{n}")).collect();
-        let shown = describe("run sim:x", &Comparison { values, words: vec!["w".to_owned()] });
+        let shown =
+            describe("run sim:x", &Comparison { values, words: vec!["w".to_owned()], new_elements: 3 });
         assert!(
-            shown.starts_with("run sim:x: 7 values differ, 1 texts worded differently\n  path0\n"),
+            shown.starts_with(
+                "run sim:x: 7 values differ, 1 texts worded differently, 3 new cells\n  path0\n"
+            ),
             "{shown}"
         );
         assert!(shown.ends_with("  path4\n  and 2 more"), "{shown}");
-        let equal = Comparison { values: Vec::new(), words: Vec::new() };
-        assert_eq!(describe("run sim:x", &equal), "run sim:x: equal");
+        assert_eq!(describe("run sim:x", &Comparison::default()), "run sim:x: equal");
     }
 }

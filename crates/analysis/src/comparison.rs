@@ -46,6 +46,8 @@ pub enum Outcome {
 pub enum Kind {
     /// The direct cell over the buffered one.
     Paths,
+    /// The cell with `RWF_DONTCACHE` over the buffered one, and over the direct one.
+    DontCache,
     /// The write that need not be durable over the durable one: how many times as long a durable write takes.
     Durable,
     /// The aligned write over the shifted one: how many times as long a shifted write takes.

@@ -2,7 +2,7 @@
 //! the cell; waiting for each other by our own design is nobody else's.
 
 use crate::metrics;
-use rdsk_model::{CellRecord, EngineKind, IoPath};
+use rdsk_model::{CellRecord, EngineKind};
 
 /// Clock ticks are too coarse for less time than this.
 const MIN_INTERVAL_NS: u64 = 200_000_000;
@@ -55,7 +55,7 @@ pub fn contention(cell: &CellRecord) -> Option<Contention> {
     let own = (seen.own_user_ns + seen.own_system_ns) as f64 / all;
     let user = seen.user_ns.saturating_sub(seen.own_user_ns);
     // The kernel's own threads do the work of loop devices and of writing back, and their time is time for us.
-    let is_ours = cell.workload.path == IoPath::Buffered || !cell.evidence.loops.is_empty();
+    let is_ours = cell.workload.path.uses_page_cache() || !cell.evidence.loops.is_empty();
     let system = if is_ours { 0 } else { seen.system_ns.saturating_sub(seen.own_system_ns) };
     let (others, steal) = ((user + system) as f64 / all, seen.steal_ns as f64 / all);
     let threads = match cell.result.engine {
@@ -78,7 +78,7 @@ pub fn contention(cell: &CellRecord) -> Option<Contention> {
 mod tests {
     use super::*;
     use crate::fixtures::{cell, with};
-    use rdsk_model::{LoopFile, Op, ProcessorUse};
+    use rdsk_model::{IoPath, LoopFile, Op, ProcessorUse};
 
     const SECOND: u64 = 1_000_000_000;
 

@@ -10,7 +10,7 @@ pub mod stripe;
 pub mod zones;
 
 pub use rounds::{ROUNDS, all_in_rounds, in_rounds};
-pub use run::run;
+pub use run::{run, run_on_three_paths};
 
 use rdsk_model::{
     CacheState, CellRecord, CellResult, ClockFacts, ColdCheck, CpuTime, Device, DeviceEvidence, DiskStat,
@@ -36,6 +36,7 @@ pub fn disk() -> Target {
         direct_io: Some(true),
         direct_align_bytes: Some(512),
         nowait: Some(true),
+        dontcache: Some(true),
     }
 }
 
@@ -64,11 +65,7 @@ pub fn cell(id: &str, op: Op, path: IoPath, block_bytes: u64, ops: u64, elapsed_
             path,
             block_bytes,
             align_bytes: block_bytes,
-            cache: if path == IoPath::Buffered && op == Op::Read {
-                CacheState::Cold
-            } else {
-                CacheState::Any
-            },
+            cache: if path.uses_page_cache() && op == Op::Read { CacheState::Cold } else { CacheState::Any },
             ..Workload::sequential_read(1 << 30)
         },
         result: result(op, block_bytes, ops, elapsed_ns),
@@ -78,6 +75,8 @@ pub fn cell(id: &str, op: Op, path: IoPath, block_bytes: u64, ops: u64, elapsed_
             page_cache: Some(PageCache {
                 before: PageCacheState { cached_bytes: Some(0), dirty_bytes: Some(0) },
                 after: PageCacheState { cached_bytes: Some(0), dirty_bytes: Some(0) },
+                stable: (op == Op::Write)
+                    .then_some(PageCacheState { cached_bytes: Some(0), dirty_bytes: Some(0) }),
             }),
             process: ProcessIo {
                 read_bytes: Some(if op == Op::Read { bytes } else { 0 }),
@@ -115,6 +114,7 @@ pub fn kept_in_memory(cell: CellRecord, return_ns: u64, stable_ns: u64) -> CellR
         device.interval_ns = Some(return_ns);
         if let Some(page_cache) = &mut cell.evidence.page_cache {
             page_cache.after = PageCacheState { cached_bytes: Some(bytes), dirty_bytes: Some(bytes) };
+            page_cache.stable = Some(PageCacheState { cached_bytes: Some(bytes), dirty_bytes: Some(0) });
         }
     })
 }

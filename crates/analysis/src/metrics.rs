@@ -2,8 +2,10 @@
 //! stored, and `None` if one of the counters is missing. It judges nothing.
 
 use crate::iostat::{Iostat, iostat_row};
-use rdsk_model::{CellRecord, Device, DeviceEvidence, EvidenceSource, Op, Record};
-use rdsk_model::{StopReason, Target, VerdictCode, Workload};
+use rdsk_model::{
+    CellRecord, Device, DeviceEvidence, EvidenceSource, Op, Pattern, Record, StopReason, Target, VerdictCode,
+    Visit, Workload,
+};
 
 /// The unit in which the page cache holds files on most machines, in bytes; see [`page_bytes`].
 pub const PAGE_BYTES: u64 = 4096;
@@ -215,6 +217,42 @@ pub fn mean_request_bytes(cell: &CellRecord, op: Op) -> Option<f64> {
 pub fn read_bytes_per_io(cell: &CellRecord) -> Option<f64> {
     let ops = cell.result.ops.filter(|&ops| ops > 0)?;
     Some(ratio(process_bytes(cell, Op::Read)?, ops))
+}
+
+/// What the visits of a cell left in the page cache over its span, and what they could have left there: both in bytes, summed
+/// over visits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeftInCache {
+    /// Bytes in cached pages: at the return of reads, once everything was stable of writes. Of a direct cell only what it added,
+    /// since it may begin with what other cells left.
+    pub cached_bytes: u64,
+    /// Bytes in the pages of the span that the I/O touched.
+    pub touched_bytes: u64,
+}
+
+impl LeftInCache {
+    /// The share of the touched pages, 0 to 1. Where pages were cached before, it may be too large, not too small.
+    pub fn share(self) -> f64 {
+        ratio(self.cached_bytes.min(self.touched_bytes), self.touched_bytes.max(1))
+    }
+}
+
+/// What a cell left in the page cache; `None` if the kernel did not say, and for writes of Records before that was recorded.
+pub fn left_in_cache(cell: &CellRecord) -> Option<LeftInCache> {
+    let cache = cell.evidence.page_cache?;
+    let state = match cell.workload.op {
+        Op::Read => cache.after,
+        Op::Write => cache.stable?,
+    };
+    let workload = &cell.workload;
+    let of_others = if workload.path.uses_page_cache() { 0 } else { cache.before.cached_bytes? };
+    let span_bytes = workload.span_bytes.saturating_mul(workload.targets.len().max(1) as u64);
+    let touched = |visit: &Visit| match workload.pattern {
+        Pattern::Sequential => visit.bytes,
+        Pattern::Random => visit.ops.saturating_mul(workload.block_bytes.next_multiple_of(PAGE_BYTES)),
+    };
+    let touched_bytes = cell.result.visits.iter().map(|visit| touched(visit).min(span_bytes)).sum();
+    Some(LeftInCache { cached_bytes: state.cached_bytes?.saturating_sub(of_others), touched_bytes })
 }
 
 /// Flushes per I/O of the cell.

@@ -2,7 +2,7 @@
 //! happened and when, and explains nothing.
 
 use crate::metrics;
-use rdsk_model::{CellRecord, IoPath, Op, Record, StopReason, Sync, VerdictCode, Visit};
+use rdsk_model::{CellRecord, Record, StopReason, VerdictCode, Visit};
 use rdsk_stats::level_shift;
 
 /// Blocks that an ordinary window must hold: with fewer, a window without a completion is no news.
@@ -166,13 +166,11 @@ fn is_lasting(series: &RateSeries, fall: &LevelShift) -> bool {
 fn follows_device(cell: &CellRecord) -> bool {
     use VerdictCode::{Hole, Incomplete, PageCache, Throttled};
     let workload = &cell.workload;
-    let is_behind =
-        workload.op == Op::Write && workload.path == IoPath::Buffered && workload.sync != Sync::Dsync;
     let is_other = |code| [Hole, Incomplete, PageCache, Throttled].contains(&code);
     // Chosen places lie where the rate differs, and streams that begin one after the other end so, too.
     let is_of_parts = workload.points.is_some()
         || (workload.stagger_ns > 0 && cell.result.visits.iter().any(|visit| visit.overlap.is_none()));
-    !is_behind
+    !workload.is_written_behind()
         && !is_of_parts
         && !matches!(cell.result.stop, StopReason::Error | StopReason::NotApplicable)
         && !cell.verdict.as_ref().is_some_and(|verdict| is_other(verdict.code))

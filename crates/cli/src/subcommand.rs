@@ -62,7 +62,8 @@ pub(crate) static PATHS: Subcommand = Subcommand {
     name: "paths",
     experiments: &[Experiment::Paths],
     summary: "Compare direct with buffered I/O on the same bytes",
-    details: "Both paths transfer the same bytes sequentially, as dd does. Writes are timed until the data is stable.",
+    details: "All paths transfer the same bytes sequentially, as dd does: direct, buffered, and buffered without leaving pages \
+              in the cache (dontcache, Linux 6.14). Writes are timed until the data is stable.",
     targets: TARGETS,
     examples: &[
         ("rdsk paths", "a test file in the current directory"),
@@ -75,7 +76,7 @@ pub(crate) static STREAM: Subcommand = Subcommand {
     name: "stream",
     experiments: &[Experiment::Stream],
     summary: "Measure one reader or writer, and show what iostat would show",
-    details: "Reads are buffered and direct; writes are buffered and direct, each with and without O_DSYNC. Each is \
+    details: "Reads are buffered, dontcache and direct; so are writes, and buffered and direct with O_DSYNC too. Each is \
           shown with the columns of iostat -x, including the queue depth.",
     targets: TARGETS,
     examples: &[
@@ -127,8 +128,8 @@ pub(crate) static ALIGN: Subcommand = Subcommand {
     name: "align",
     experiments: &[Experiment::Align],
     summary: "Measure the cost of small and misaligned writes",
-    details: "Latency by size and by alignment, cached and uncached, buffered and direct, and which writes make the kernel \
-          read first.",
+    details: "Latency by size and by alignment, cached and uncached, buffered, dontcache and direct, and which writes make \
+              the kernel read first.",
     targets: TARGETS,
     examples: &[
         ("rdsk align", "all sizes, on a test file"),

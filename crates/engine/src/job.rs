@@ -191,6 +191,8 @@ pub struct Settled {
     pub to_close_ns: Option<u64>,
     /// Everything on stable storage. `None` for reads.
     pub to_stable_ns: Option<u64>,
+    /// The page cache over the span after that, summed over targets. `None` for reads.
+    pub page_cache: Option<PageCacheState>,
 }
 
 /// Runs jobs: the real engine or the simulated one.

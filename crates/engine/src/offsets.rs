@@ -3,7 +3,7 @@
 
 use crate::error::EngineError;
 use crate::random::{Permutation, WyRand, mix};
-use rdsk_model::{CacheState, IoPath, Pattern, StreamRange, Workload};
+use rdsk_model::{CacheState, Pattern, StreamRange, Workload};
 
 /// Which target a stream uses, and which part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub fn capacity(workload: &Workload) -> u64 {
 
 /// Whether a visit has to end with its cycle: after it, a cold buffered workload would hit pages that it cached itself.
 pub(crate) fn ends_with_cycle(workload: &Workload) -> bool {
-    workload.cache == CacheState::Cold && workload.path == IoPath::Buffered
+    workload.cache == CacheState::Cold && workload.path.uses_page_cache()
 }
 
 /// The offsets of one stream.

@@ -32,14 +32,15 @@ impl<'a> OpenTarget<'a> {
     }
 
     /// Flushes the target through a descriptor of its own, which need not be able to write. For a block device this sends
-    /// the flush that its last close did not.
-    pub(crate) fn make_stable(&self) -> Result<(), EngineError> {
+    /// the flush that its last close did not. Returns that descriptor.
+    pub(crate) fn make_stable(&self) -> Result<OwnedFd, EngineError> {
         let fd = self.claim.open(OpenMode::READ)?;
         let flushed = match self.claim.target.kind {
             TargetKind::Block => rustix::fs::fsync(&fd),
             TargetKind::File | TargetKind::Sim => rustix::fs::fdatasync(&fd),
         };
-        flushed.map_err(|errno| self.flush_error("flush", errno.into()))
+        flushed.map_err(|errno| self.flush_error("flush", errno.into()))?;
+        Ok(fd)
     }
 
     fn flush_error(&self, action: &'static str, source: io::Error) -> EngineError {

@@ -40,8 +40,7 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
         let Some(position) = source.next(&seen.chosen) else { break StreamEnd::Complete };
         let Ok(len) = usize::try_from(position.bytes) else { break StreamEnd::Failed };
         let buffer = &mut buffer[..len];
-        let write = spec.op == Op::Write;
-        if write {
+        if spec.op == Op::Write {
             work.stamper.stamp(buffer, position.offset_bytes);
         }
         if let Some(wanted) = spec.check {
@@ -53,7 +52,7 @@ pub(crate) fn run(mut work: Work<'_>, arena: &mut Arena, mut source: PositionSou
         }
         let begin_ns = now_ns();
         let interrupted_calls = &mut work.outcome.interrupted_calls;
-        let result = transfer(write, spec.fd, buffer, position.offset_bytes, interrupted_calls);
+        let result = transfer(&spec, buffer, position.offset_bytes, interrupted_calls);
         let end_ns = now_ns();
         work.outcome.end_ns = end_ns;
         match result {

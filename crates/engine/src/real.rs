@@ -151,7 +151,7 @@ fn open_mode(workload: &Workload) -> OpenMode {
 /// pages cached, which happens in every random cycle.
 fn advise(workload: &Workload, fd: BorrowedFd<'_>) {
     let random = workload.pattern == Pattern::Random;
-    if random && workload.path == IoPath::Buffered && workload.cache == CacheState::Cold {
+    if random && workload.path.uses_page_cache() && workload.cache == CacheState::Cold {
         // A target that rejects the advice has no read-ahead; the check of the cache shows the effect.
         let _ = rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::Random);
     }

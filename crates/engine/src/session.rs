@@ -10,6 +10,7 @@ use crate::prepare;
 use crate::stream::RunConfig;
 use crate::stream_spec::StreamSpec;
 use rdsk_model::{EngineKind, Issuing, Op, Sync};
+use std::os::fd::{AsFd as _, OwnedFd};
 
 /// A session of the real engine.
 #[derive(Debug)]
@@ -85,11 +86,12 @@ impl Session for RealSession<'_> {
         let Some(begin_ns) = self.begin_ns else { return Ok(Settled::default()) };
         let to_close_ns = Some(now_ns().saturating_sub(begin_ns));
         if self.job.workload.op == Op::Read {
-            return Ok(Settled { to_close_ns, to_stable_ns: None });
+            return Ok(Settled { to_close_ns, ..Settled::default() });
         }
-        for target in &self.targets {
-            target.make_stable()?;
-        }
-        Ok(Settled { to_close_ns, to_stable_ns: Some(now_ns().saturating_sub(begin_ns)) })
+        let stable: Vec<OwnedFd> =
+            self.targets.iter().map(OpenTarget::make_stable).collect::<Result<_, _>>()?;
+        let to_stable_ns = Some(now_ns().saturating_sub(begin_ns));
+        let page_cache = Some(prepare::page_cache(self.job.workload, stable.iter().map(OwnedFd::as_fd)));
+        Ok(Settled { to_close_ns, to_stable_ns, page_cache })
     }
 }

@@ -7,6 +7,7 @@ use crate::open_target::OpenTarget;
 use crate::positions::PositionSource;
 use crate::ring::Issue;
 use rdsk_model::{CacheState, IoPath, Op};
+use rdsk_sys::io::{DONTCACHE, Flags};
 use std::os::fd::BorrowedFd;
 
 /// What one stream has to do.
@@ -31,6 +32,8 @@ pub(crate) struct StreamSpec<'a> {
     pub(crate) seed: u64,
     pub(crate) visit: u32,
     pub(crate) issue: Issue,
+    /// The flags of each I/O.
+    pub(crate) flags: Flags,
     /// Alignment that direct I/O needs, for the text of an error; `None` for buffered I/O.
     pub(crate) direct_align_bytes: Option<u64>,
 }
@@ -65,6 +68,7 @@ impl<'a> StreamSpec<'a> {
             check,
             seed: workload.seed,
             visit: job.visit,
+            flags: if workload.path == IoPath::DontCache { DONTCACHE } else { Flags::empty() },
             issue: if facts.nowait == Some(false) { Issue::Workers } else { Issue::Inline },
             direct_align_bytes: (workload.path == IoPath::Direct).then(|| align.unwrap_or(512)),
         })

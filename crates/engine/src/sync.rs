@@ -1,14 +1,15 @@
-//! The sync engine: one blocking pread or pwrite at a time per stream. One loop, compiled separately for each kind of
-//! offsets, direction and check, so that no I/O branches on what is known beforehand. It allocates nothing.
+//! The sync engine: one blocking pread or pwrite at a time per stream, preadv2 or pwritev2 where the path has a flag. One loop, compiled separately for each kind of
+//! offsets, direction and check, so that what lies between two I/Os does not branch on what is known beforehand. It allocates
+//! nothing.
 
 use crate::arena::Arena;
 use crate::clock::now_ns;
 use crate::offsets::{OffsetSource, Offsets};
+use crate::stream_spec::StreamSpec;
 use crate::work::{StreamEnd, StreamOutcome, Work};
 use rdsk_model::{CacheState, Op};
-use rdsk_sys::io::{Flags, pread2, pwrite2};
+use rdsk_sys::io::{pread2, pwrite2};
 use std::io;
-use std::os::fd::BorrowedFd;
 
 /// Issues the I/O of one stream, the whole blocks first, then the shorter one.
 pub(crate) fn run(work: Work<'_>, arena: &mut Arena) -> StreamOutcome {
@@ -73,7 +74,7 @@ pub(crate) fn blocks<const WRITE: bool, const CHECK: bool>(
             begin_ns = now_ns();
         }
         work.outcome.asked_bytes += len as u64;
-        let result = transfer(WRITE, fd, buffer, offset, &mut work.outcome.interrupted_calls);
+        let result = transfer(&work.spec, buffer, offset, &mut work.outcome.interrupted_calls);
         let end_ns = now_ns();
         work.outcome.end_ns = end_ns;
         match result {
@@ -92,17 +93,15 @@ pub(crate) fn blocks<const WRITE: bool, const CHECK: bool>(
 /// One transfer; a call that a signal interrupted is repeated and counted.
 #[inline]
 pub(crate) fn transfer(
-    write: bool,
-    fd: BorrowedFd<'_>,
+    spec: &StreamSpec<'_>,
     buffer: &mut [u8],
     offset: u64,
     interrupted_calls: &mut u64,
 ) -> io::Result<usize> {
     loop {
-        let result = if write {
-            pwrite2(fd, buffer, offset, Flags::empty())
-        } else {
-            pread2(fd, buffer, offset, Flags::empty())
+        let result = match spec.op {
+            Op::Write => pwrite2(spec.fd, buffer, offset, spec.flags),
+            Op::Read => pread2(spec.fd, buffer, offset, spec.flags),
         };
         match result {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => *interrupted_calls += 1,

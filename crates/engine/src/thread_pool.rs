@@ -131,7 +131,7 @@ impl<'a> ThreadPool<'a> {
                 cache_probe.check(spec.fd, offset, len, wanted);
             }
             let begin_ns = now_ns();
-            let result = transfer(write, spec.fd, buffer, offset, &mut interrupted_calls);
+            let result = transfer(&spec, buffer, offset, &mut interrupted_calls);
             last_ns = now_ns();
             state = self.lock();
             if let PoolState::Running(shared) = &mut *state {

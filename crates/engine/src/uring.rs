@@ -35,7 +35,8 @@ pub(crate) fn run(
         Issue::Workers => squeue::Flags::ASYNC,
     };
     let longest = Timespec::new().nsec(MAX_WAIT_NS);
-    let mut queue = UringQueue { submitter, sq, cq, flags, fixed, longest };
+    let rw_flags = spec.flags.bits().cast_signed();
+    let mut queue = UringQueue { submitter, sq, cq, flags, rw_flags, fixed, longest };
     let end = async_loop::run(&mut work, &mut arena, &mut queue, depth, wait_batch)
         .map_err(|source| EngineError::Ring { stream: spec.stream, source })?;
     // A ring is torn down later, by a kernel thread, and would keep the file open until then; this way the close
@@ -55,6 +56,8 @@ struct UringQueue<'r> {
     cq: CompletionQueue<'r>,
     /// Flags of every entry.
     flags: squeue::Flags,
+    /// Flags of every I/O, as preadv2(2) takes them.
+    rw_flags: i32,
     fixed: Option<usize>,
     longest: Timespec,
 }
@@ -68,15 +71,21 @@ impl IoQueue for UringQueue<'_> {
             (Some(per_buffer), true) => {
                 opcode::WriteFixed::new(Fixed(0), pointer, len, buffer(number, per_buffer))
                     .offset(offset)
+                    .rw_flags(self.rw_flags)
                     .build()
             }
             (Some(per_buffer), false) => {
                 opcode::ReadFixed::new(Fixed(0), pointer, len, buffer(number, per_buffer))
                     .offset(offset)
+                    .rw_flags(self.rw_flags)
                     .build()
             }
-            (None, true) => opcode::Write::new(Fixed(0), pointer, len).offset(offset).build(),
-            (None, false) => opcode::Read::new(Fixed(0), pointer, len).offset(offset).build(),
+            (None, true) => {
+                opcode::Write::new(Fixed(0), pointer, len).offset(offset).rw_flags(self.rw_flags).build()
+            }
+            (None, false) => {
+                opcode::Read::new(Fixed(0), pointer, len).offset(offset).rw_flags(self.rw_flags).build()
+            }
         };
         // SAFETY: the slot was free, so nothing else is in flight in it, and the arena is dropped only after the last
         // completion. The queue has at least as many entries as there are slots.

@@ -58,6 +58,16 @@ fn the_same_seed_gives_the_same_run_and_another_turns_the_platter() {
 }
 
 #[test]
+fn a_path_that_the_host_does_not_have_is_refused() {
+    let claims = [claimed("sim:ssd-slc")];
+    assert_eq!(claims[0].target.dontcache, Some(false));
+    let workload = Workload { path: IoPath::DontCache, ..workload(&claims[0]) };
+    let mut engine = SimEngine::new(&claims, 1).unwrap();
+    let error = engine.open(&job(&workload, &claims, ops(1))).err().unwrap();
+    assert!(error.to_string().contains("RWF_DONTCACHE"), "{error}");
+}
+
+#[test]
 fn littles_law_and_the_windows_add_up() {
     for depth in [1, 4, 16] {
         let (run, _) = once(

@@ -20,10 +20,12 @@ const WEIGHT: f64 = 0.4;
 /// test file was written.
 const WARM_SHARE: f64 = 0.001;
 
-const COLUMNS: [(&str, CacheState, IoPath); 4] = [
+/// Pages that are cached already stay so on the path `dontcache`, which then is the buffered one: it has no column of its own.
+const COLUMNS: [(&str, CacheState, IoPath); 5] = [
     ("cached-buffered", CacheState::Warm, IoPath::Buffered),
     ("cached-direct", CacheState::Warm, IoPath::Direct),
     ("uncached-buffered", CacheState::Cold, IoPath::Buffered),
+    ("uncached-dontcache", CacheState::Cold, IoPath::DontCache),
     ("uncached-direct", CacheState::Cold, IoPath::Direct),
 ];
 
@@ -38,18 +40,22 @@ impl Question for Align {
         let default_sizes = if in_run { &SIZES_IN_RUN[..] } else { &SIZES[..] };
         let shifts = if in_run { &SHIFTS[..1] } else { &SHIFTS[..] };
         let sizes = context.options.block_bytes.clone().unwrap_or_else(|| default_sizes.to_vec());
+        let is_wanted = |(_, _, path): &&(&str, CacheState, IoPath)| {
+            *path != IoPath::DontCache || context.asks_dontcache()
+        };
+        let columns: Vec<_> = COLUMNS.iter().filter(is_wanted).copied().collect();
         let mut cells = Vec::new();
         for op in directions(context) {
             let span_bytes = span_bytes(context);
             for &block_bytes in &sizes {
-                for column in COLUMNS {
+                for &column in &columns {
                     cells.push(cell(context, op, column, block_bytes, 0, span_bytes));
                 }
             }
             let moved_bytes = sizes.iter().copied().find(|&size| size == PAGE_BYTES).unwrap_or(sizes[0]);
             for &shift_bytes in shifts {
-                for column in &COLUMNS[2..] {
-                    cells.push(cell(context, op, *column, moved_bytes, shift_bytes, span_bytes));
+                for &column in columns.iter().filter(|(_, cache, _)| *cache == CacheState::Cold) {
+                    cells.push(cell(context, op, column, moved_bytes, shift_bytes, span_bytes));
                 }
             }
         }

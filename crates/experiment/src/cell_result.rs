@@ -2,7 +2,9 @@
 
 use crate::cell_totals::CellTotals;
 use rdsk_engine::Ended;
-use rdsk_model::{Cell, CellResult, EngineKind, Estimate, Extent, Latency, StopReason};
+use rdsk_model::{
+    Cell, CellResult, EngineKind, Estimate, Extent, IoPath, Latency, NEEDS_OF_DONTCACHE, StopReason, Workload,
+};
 use rdsk_units::{Bytes, Nanos, percent};
 
 /// What a result depends on besides the totals.
@@ -74,13 +76,7 @@ impl CellTotals {
             return (StopReason::NotApplicable, why.clone());
         }
         if self.is_refused_by_kernel(&cell.workload) {
-            let multiple =
-                align_bytes.map_or_else(|| "the device's block".into(), |bytes| format!("{bytes} bytes"));
-            let system = if cell.workload.engine == EngineKind::Sim { "host" } else { "kernel" };
-            let why = format!(
-                "the {system} refused it (EINVAL): direct I/O here takes sizes and offsets in multiples of {multiple}"
-            );
-            return (StopReason::NotApplicable, why);
+            return (StopReason::NotApplicable, refusal(&cell.workload, align_bytes));
         }
         if let Some(failure) = &self.failure {
             return (StopReason::Error, failure.message.clone());
@@ -150,6 +146,18 @@ impl CellTotals {
         let (longest, bytes) = (Bytes(longest).approx(), Bytes(bytes).approx());
         Some(format!("no pass of {bytes} is complete: the longest has {longest}{more}"))
     }
+}
+
+/// The words for a path that the kernel refused.
+fn refusal(workload: &Workload, align_bytes: Option<u64>) -> String {
+    if workload.path == IoPath::DontCache {
+        return format!("the kernel refused it (EOPNOTSUPP): {NEEDS_OF_DONTCACHE}");
+    }
+    let multiple = align_bytes.map_or_else(|| "the device's block".into(), |bytes| format!("{bytes} bytes"));
+    let system = if workload.engine == EngineKind::Sim { "host" } else { "kernel" };
+    format!(
+        "the {system} refused it (EINVAL): direct I/O here takes sizes and offsets in multiples of {multiple}"
+    )
 }
 
 /// Bytes of a whole pass of a cell that transfers passes.

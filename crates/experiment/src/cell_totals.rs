@@ -5,8 +5,8 @@ use crate::overlap::{is_most, overlap_of, windows_of};
 use crate::warm_up::{left_out, windows_between};
 use rdsk_engine::{Ended, Prepared, Run, Settled};
 use rdsk_model::{
-    Cell, ColdCheck, CpuTime, EngineKind, Estimate, Extent, IoError, IoPath, Issuing, Op, Overlap, PageCache,
-    PageCacheState, PointRun, StreamResult, Sync, Visit, Windows, Workload,
+    Cell, ColdCheck, CpuTime, EngineKind, Estimate, Extent, IoError, IoPath, Issuing, Overlap, PageCache,
+    PointRun, StreamResult, Visit, Windows, Workload,
 };
 use rdsk_observe::EvidenceSum;
 use rdsk_stats::{Histogram, SparseHistogram};
@@ -94,9 +94,9 @@ impl CellTotals {
         // Each pass hits the same bad position again.
         add_new(&mut self.errors, &run.errors);
         add_new(&mut self.notes, &run.notes);
-        let cache = self.page_cache.get_or_insert_default();
-        add_state(&mut cache.before, prepared.page_cache, self.visits.is_empty());
-        add_state(&mut cache.after, run.page_cache, self.visits.is_empty());
+        let cache =
+            PageCache { before: prepared.page_cache, after: run.page_cache, stable: settled.page_cache };
+        self.page_cache = Some(self.page_cache.map_or(cache, |sum| sum.plus(cache)));
         self.ended = Some(run.ended);
         self.visits.push(Visit {
             round: self.round,
@@ -278,12 +278,18 @@ impl CellTotals {
         workload.points.is_some() && self.ended != Some(Ended::Failed) && self.failure.is_none()
     }
 
-    /// Direct I/O of a size or offset that the kernel does not take ends with `EINVAL` on the first I/O: the report's "n/a".
+    /// Whether the first I/O ended with the error by which the kernel refuses the path here: `EINVAL` for direct I/O of a size
+    /// or offset that is not possible, `EOPNOTSUPP` for `RWF_DONTCACHE` without support. That is the report's "n/a".
     pub(crate) fn is_refused_by_kernel(&self, workload: &Workload) -> bool {
         const EINVAL: i32 = 22;
+        const EOPNOTSUPP: i32 = 95;
+        let refusal = match workload.path {
+            IoPath::Direct => EINVAL,
+            IoPath::DontCache => EOPNOTSUPP,
+            IoPath::Buffered => return false,
+        };
         let nothing_done = self.visits.iter().all(|visit| visit.ops == 0);
-        let refused = self.errors.first().is_some_and(|error| error.errno == EINVAL);
-        workload.path == IoPath::Direct && refused && nothing_done
+        nothing_done && self.errors.first().is_some_and(|error| error.errno == refusal)
     }
 }
 
@@ -296,11 +302,6 @@ pub(crate) fn add_new<T: Clone + PartialEq>(list: &mut Vec<T>, more: &[T]) {
     }
 }
 
-/// Whether writes return before their data reaches the device, so that the time to return says nothing about the device.
-pub(crate) fn is_write_behind(workload: &Workload) -> bool {
-    workload.op == Op::Write && workload.path == IoPath::Buffered && workload.sync != Sync::Dsync
-}
-
 #[allow(clippy::cast_precision_loss, reason = "a rate needs no more than 53 bits")]
 pub(crate) fn per_second(bytes: u64, elapsed_ns: u64) -> f64 {
     bytes as f64 * 1e9 / elapsed_ns as f64
@@ -309,11 +310,4 @@ pub(crate) fn per_second(bytes: u64, elapsed_ns: u64) -> f64 {
 fn fold(windows: &mut Windows) {
     windows.width_ns *= 2;
     windows.bytes = windows.bytes.chunks(2).map(|pair| pair.iter().sum()).collect();
-}
-
-/// Adds one visit's page cache; the sum is unknown if one visit could not be read.
-fn add_state(sum: &mut PageCacheState, more: PageCacheState, first: bool) {
-    let add = |sum: Option<u64>, more: Option<u64>| if first { more } else { Some(sum? + more?) };
-    sum.cached_bytes = add(sum.cached_bytes, more.cached_bytes);
-    sum.dirty_bytes = add(sum.dirty_bytes, more.dirty_bytes);
 }

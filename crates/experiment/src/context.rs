@@ -2,7 +2,10 @@
 //! from them and looks at nothing else.
 
 use crate::options::{BudgetSource, PlanOptions};
-use rdsk_model::{Cell, EngineKind, Experiment, Extent, IoPath, Op, Target, TargetKind, Workload};
+use rdsk_model::{
+    Cell, EngineKind, Experiment, Extent, IoPath, NEEDS_OF_DONTCACHE, Op, Target, TargetKind, Workload,
+};
+use rdsk_units::printable;
 
 /// Page size that plans assume where a size must be "whole pages"; the engine asks the kernel for the real one.
 pub(crate) const PAGE_BYTES: u64 = 4096;
@@ -37,6 +40,12 @@ impl PlanContext<'_> {
             && self.scope == Scope::Alone
             && self.options.budget_source == BudgetSource::Default
             && self.options.runtime_ns.is_none()
+    }
+
+    /// Whether the path `dontcache` is measured beside the other two. A whole run has no time for it: its cells would take
+    /// their turns from those that everybody asks for.
+    pub(crate) fn asks_dontcache(&self) -> bool {
+        self.scope == Scope::Alone
     }
 
     /// Bytes from the offset to the end.
@@ -89,7 +98,7 @@ impl PlanContext<'_> {
         }
     }
 
-    /// A cell; direct cells on a target without direct I/O, and deep ones on the sync engine, become "n/a".
+    /// A cell; those of a path that the target does not have, and deep ones on the sync engine, become "n/a".
     pub(crate) fn cell(
         &self,
         id: String,
@@ -103,6 +112,8 @@ impl PlanContext<'_> {
         }
         let not_applicable = if workload.path == IoPath::Direct && self.target.direct_io == Some(false) {
             Some("direct I/O is not supported on this filesystem".to_owned())
+        } else if workload.path == IoPath::DontCache && self.target.dontcache == Some(false) {
+            Some(no_dontcache(self.target))
         } else if workload.queue_depth > 1 && workload.engine == EngineKind::Sync {
             Some("the sync engine has one I/O in flight per stream".to_owned())
         } else if workload.span_bytes == 0 {
@@ -112,6 +123,17 @@ impl PlanContext<'_> {
         };
         Cell { id, experiment, workload, extent, weight, not_applicable }
     }
+}
+
+/// Why a target has no path `dontcache`.
+fn no_dontcache(target: &Target) -> String {
+    let place = match (target.kind, &target.filesystem) {
+        (TargetKind::Sim, _) => return "the simulated host has no RWF_DONTCACHE".into(),
+        (TargetKind::Block, _) => "a block device",
+        (TargetKind::File, Some(filesystem)) => &printable(&filesystem.kind),
+        (TargetKind::File, None) => "this filesystem",
+    };
+    format!("the kernel refuses it on {place} (EOPNOTSUPP): {NEEDS_OF_DONTCACHE}")
 }
 
 /// The direct path if the target has one, else the buffered one: for cells that measure the device, not the path.

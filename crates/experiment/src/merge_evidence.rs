@@ -1,7 +1,7 @@
 //! The evidence of a resumed cell: what the earlier run counted and what this one counted, as if they were one run. Sums
 //! are added; what cannot be merged is left out.
 
-use rdsk_model::{DeviceEvidence, Evidence, Latency, PageCache, PageCacheState, ProcessIo};
+use rdsk_model::{DeviceEvidence, Evidence, Latency, ProcessIo};
 
 /// Both parts together. If this run did nothing more, the earlier evidence stays as it is.
 pub(crate) fn merge(then: &Evidence, now: Evidence) -> Evidence {
@@ -29,10 +29,7 @@ pub(crate) fn merge(then: &Evidence, now: Evidence) -> Evidence {
         }),
         // The weaker of the two sources.
         source: now.source.max(then.source),
-        page_cache: now.page_cache.zip(then.page_cache).map(|(now, then)| PageCache {
-            before: of_cache(then.before, now.before),
-            after: of_cache(then.after, now.after),
-        }),
+        page_cache: then.page_cache.zip(now.page_cache).map(|(then, now)| then.plus(now)),
         process: ProcessIo {
             read_bytes: sum(then.process.read_bytes, now.process.read_bytes),
             write_bytes: sum(then.process.write_bytes, now.process.write_bytes),
@@ -49,13 +46,6 @@ pub(crate) fn merge(then: &Evidence, now: Evidence) -> Evidence {
 
 fn sum(then: Option<u64>, now: Option<u64>) -> Option<u64> {
     then?.checked_add(now?)
-}
-
-fn of_cache(then: PageCacheState, now: PageCacheState) -> PageCacheState {
-    PageCacheState {
-        cached_bytes: sum(then.cached_bytes, now.cached_bytes),
-        dirty_bytes: sum(then.dirty_bytes, now.dirty_bytes),
-    }
 }
 
 fn of_device(then: &DeviceEvidence, now: &DeviceEvidence) -> DeviceEvidence {

@@ -1,5 +1,6 @@
-//! `paths`: the same bytes direct ("raw") and buffered ("block"), as the HP-UX report did with dd, plus the buffered
-//! read from a warm cache that is often mistaken for the disk. It plans cells and issues nothing.
+//! `paths`: the same bytes direct ("raw") and buffered ("block"), as the HP-UX report did with dd, and buffered without
+//! leaving them in the cache (`RWF_DONTCACHE`), plus the buffered read from a warm cache that is often mistaken for the disk. It
+//! plans cells and issues nothing.
 
 use crate::context::PlanContext;
 use crate::question::Question;
@@ -25,9 +26,12 @@ impl Question for Paths {
                 for (column, path, cache) in [
                     ("direct", IoPath::Direct, CacheState::Any),
                     ("buffered", IoPath::Buffered, CacheState::Cold),
+                    ("dontcache", IoPath::DontCache, CacheState::Cold),
                     ("cached", IoPath::Buffered, CacheState::Warm),
                 ] {
-                    if column == "cached" && op == Op::Write {
+                    let is_unwanted = (column == "cached" && op == Op::Write)
+                        || (path == IoPath::DontCache && !context.asks_dontcache());
+                    if is_unwanted {
                         continue;
                     }
                     let mut workload = context.workload(op, path, block_bytes, span_bytes);

@@ -6,7 +6,8 @@ use crate::question::{MIN_ROUNDS, Question, ROUNDS, Targets};
 use crate::registry::question;
 use crate::schedule::FIRST_ROUNDS_SHARE;
 use rdsk_model::{
-    Cell, EngineKind, Experiment, Extent, Op, Plan, Problem, ProblemKind, Target, TargetKind, UNLIMITED_NS,
+    Cell, EngineKind, Experiment, Extent, IoPath, Op, Plan, Problem, ProblemKind, Target, TargetKind,
+    UNLIMITED_NS,
 };
 use rdsk_units::{Bytes, grouped};
 
@@ -155,7 +156,9 @@ fn time_ns(cells: &mut [Cell], questions: &[&dyn Question], contexts: &[PlanCont
         () if all_passes && (is_virtual || is_fixed) => UNLIMITED_NS,
         () if is_free => {
             let cell_ns = questions.iter().map(|question| question.free_cell_ns()).max().unwrap_or(0);
-            ramps_ns.saturating_add(cells.len() as u64 * cell_ns).max(budget_ns)
+            // No simulated host has this path, so its cells are given no time.
+            let timed = cells.iter().filter(|cell| cell.workload.path != IoPath::DontCache).count() as u64;
+            ramps_ns.saturating_add(timed * cell_ns).max(budget_ns)
         }
         () => budget_ns,
     }

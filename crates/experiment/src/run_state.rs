@@ -1,7 +1,7 @@
 //! What the runner keeps between visits: the totals of all cells, consecutive failures, stable write rates. It does nothing
 //! within a visit.
 
-use crate::cell_totals::{CellTotals, is_write_behind};
+use crate::cell_totals::CellTotals;
 use rdsk_engine::Run;
 use rdsk_model::{Cell, CellRecord, Op, Plan};
 use rdsk_observe::Observer;
@@ -87,7 +87,7 @@ impl RunState {
             return;
         }
         if let (Some(&target), Some(rate)) = (cell.workload.targets.first(), self.totals[index].stable_rate())
-            && (is_write_behind(&cell.workload) || cell.workload.block_bytes >= 1 << 20)
+            && (cell.workload.is_written_behind() || cell.workload.block_bytes >= 1 << 20)
         {
             self.stable_rates.insert(target, rate);
         }

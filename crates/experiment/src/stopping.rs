@@ -1,7 +1,7 @@
 //! How much I/O one visit does: limits, growth, the end of its time. No visit ends because its figures look precise: one
 //! that stopped at a lucky moment would be shorter than the others. It decides from numbers and issues nothing.
 
-use crate::cell_totals::{CellTotals, is_write_behind, per_second};
+use crate::cell_totals::{CellTotals, per_second};
 use rdsk_engine::{CacheCheck, Control, Ended, Flow, Limits, Progress};
 use rdsk_model::{CacheState, Cell, Event, Extent, IoPath, Op, Watch};
 
@@ -57,7 +57,7 @@ pub(crate) fn limits(cell: &Cell, ops: Option<u64>, left_ns: u64, stable_rate: O
     };
     // Memory takes a write-behind cell's data at once, and the flush afterwards takes the time; so the bytes are limited
     // by the rate that the device is known to sustain.
-    let allowance_bytes = is_write_behind(&cell.workload).then(|| match (stable_rate, pass_bytes) {
+    let allowance_bytes = cell.workload.is_written_behind().then(|| match (stable_rate, pass_bytes) {
         (Some(rate), _) => ((rate * left_ns as f64 / 1e9 * 0.7) as u64).max(block_bytes),
         (None, Some(bytes)) => bytes,
         (None, None) => FIRST_WRITE_BEHIND_BYTES.max(block_bytes),

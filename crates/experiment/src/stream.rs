@@ -15,8 +15,9 @@ const WEIGHT: f64 = 2.0;
 /// Bytes after which a write of `--end-fsync` is flushed, as much as a pass of `paths` writes.
 const FSYNC_PASS_BYTES: u64 = 100 << 20;
 
-const WRITES: [(&str, IoPath, Sync); 5] = [
+const WRITES: [(&str, IoPath, Sync); 6] = [
     ("buffered", IoPath::Buffered, Sync::None),
+    ("dontcache", IoPath::DontCache, Sync::None),
     ("fsync", IoPath::Buffered, Sync::FsyncAtEnd),
     ("direct", IoPath::Direct, Sync::None),
     ("dsync", IoPath::Buffered, Sync::Dsync),
@@ -32,7 +33,8 @@ impl Question for Stream {
         for &op in &context.ops {
             for &block_bytes in &sizes {
                 for (mode, path, sync) in WRITES {
-                    let is_unwanted = sync == Sync::FsyncAtEnd && !context.options.end_fsync;
+                    let is_unwanted = (sync == Sync::FsyncAtEnd && !context.options.end_fsync)
+                        || (path == IoPath::DontCache && !context.asks_dontcache());
                     if is_unwanted || (op == Op::Read && sync != Sync::None) {
                         continue;
                     }
@@ -41,7 +43,7 @@ impl Question for Stream {
                     let wish_bytes = match (path, pass_bytes) {
                         (_, Some(bytes)) => bytes,
                         (IoPath::Direct, None) => u64::MAX,
-                        (IoPath::Buffered, None) => BUFFERED_SPAN_BYTES,
+                        (IoPath::Buffered | IoPath::DontCache, None) => BUFFERED_SPAN_BYTES,
                     };
                     let span_bytes = context.span_bytes(wish_bytes, block_bytes);
                     let mut workload = context.workload(op, path, block_bytes, span_bytes);
@@ -51,8 +53,11 @@ impl Question for Stream {
                     if path == IoPath::Direct {
                         workload.queue_depth = context.options.queue_depth.unwrap_or(1);
                     }
-                    // Reads and random I/O must find no cached pages, or they would measure memory.
-                    if path == IoPath::Buffered && (op == Op::Read || workload.pattern == Pattern::Random) {
+                    // Reads and random I/O must find no cached pages, or they would measure memory; RWF_DONTCACHE leaves
+                    // those alone that it finds, so there would be nothing to drop.
+                    let needs_cold =
+                        op == Op::Read || workload.pattern == Pattern::Random || path == IoPath::DontCache;
+                    if path.uses_page_cache() && needs_cold {
                         workload.cache = CacheState::Cold;
                     }
                     let id = context.id(format!("stream/{op}/{mode}"), block_bytes);
@@ -80,7 +85,7 @@ impl Question for Stream {
 fn free_pass_bytes(op: Op, path: IoPath, sync: Sync) -> u64 {
     match (op, path, sync) {
         (_, _, Sync::Dsync) => 16 << 20,
-        (Op::Write, IoPath::Buffered, _) => 4 << 30,
+        (Op::Write, IoPath::Buffered | IoPath::DontCache, _) => 4 << 30,
         _ => 256 << 20,
     }
 }

@@ -2,7 +2,8 @@
 
 use rdsk_experiment::{PlanError, PlanOptions, max_streams, plan};
 use rdsk_model::{
-    CacheState, Device, EngineKind, Experiment, Extent, IoPath, Op, Plan, Sync, Target, TargetKind,
+    CacheState, Device, EngineKind, Experiment, Extent, Filesystem, IoPath, Op, Plan, Sync, Target,
+    TargetKind,
 };
 use std::collections::BTreeSet;
 
@@ -22,6 +23,7 @@ fn target(size_bytes: u64) -> Target {
         direct_io: Some(true),
         direct_align_bytes: Some(512),
         nowait: Some(true),
+        dontcache: Some(true),
     }
 }
 
@@ -129,6 +131,69 @@ fn a_filesystem_without_direct_io_says_so_and_measures_the_rest() {
     assert!(
         plan.cells.iter().any(|cell| cell.id == "headline/read/sequential" && cell.not_applicable.is_none())
     );
+}
+
+/// The third path is asked by the questions about paths when they are asked alone; the turns of a whole run belong to what
+/// everybody asks first.
+#[test]
+fn dontcache_is_asked_alone_only() {
+    let is_third = |cell: &&rdsk_model::Cell| cell.workload.path == IoPath::DontCache;
+    let whole = planned(&ALL, &target(1 << 30), true, &PlanOptions::default());
+    assert_eq!(whole.cells.iter().filter(is_third).count(), 0);
+    for (experiment, count) in
+        [(Experiment::Paths, 2), (Experiment::Stream, 2), (Experiment::Align, 11), (Experiment::Scale, 0)]
+    {
+        let plan = planned(&[experiment], &target(1 << 30), true, &PlanOptions::default());
+        let cells: Vec<_> = plan.cells.iter().filter(is_third).collect();
+        assert_eq!(cells.len(), count, "{experiment}");
+        for cell in cells {
+            assert!(cell.id.contains("dontcache") && cell.not_applicable.is_none(), "{}", cell.id);
+            // The kernel drops only the pages that the call brought in.
+            assert_eq!(cell.workload.cache, CacheState::Cold, "{}", cell.id);
+            let buffered = cell.id.replace("dontcache", "buffered");
+            let twin = plan.cells.iter().find(|other| other.id == buffered).expect("it has a twin");
+            assert!(cell.workload.differs_only_in_path(&twin.workload), "{}", cell.id);
+            assert_eq!(cell.extent, twin.extent, "{}", cell.id);
+        }
+    }
+}
+
+#[test]
+fn a_target_without_dontcache_says_why_and_measures_the_rest() {
+    let filesystem = |kind: &str| Filesystem { kind: kind.into(), options: String::new() };
+    let needs = "RWF_DONTCACHE needs Linux 6.14 or later and a filesystem that supports it";
+    for (kind, on, expected) in [
+        (TargetKind::File, Some("tmpfs"), format!("the kernel refuses it on tmpfs (EOPNOTSUPP): {needs}")),
+        (TargetKind::File, None, format!("the kernel refuses it on this filesystem (EOPNOTSUPP): {needs}")),
+        (TargetKind::Block, None, format!("the kernel refuses it on a block device (EOPNOTSUPP): {needs}")),
+        (TargetKind::Sim, None, "the simulated host has no RWF_DONTCACHE".into()),
+    ] {
+        let without =
+            Target { kind, filesystem: on.map(filesystem), dontcache: Some(false), ..target(1 << 30) };
+        for experiment in [Experiment::Paths, Experiment::Stream, Experiment::Align] {
+            let plan = planned(&[experiment], &without, true, &PlanOptions::default());
+            let with = planned(
+                &[experiment],
+                &Target { dontcache: None, ..without.clone() },
+                true,
+                &PlanOptions::default(),
+            );
+            for (cell, tried) in plan.cells.iter().zip(&with.cells) {
+                let expected = (cell.workload.path == IoPath::DontCache).then_some(&expected);
+                assert_eq!(cell.not_applicable.as_ref(), expected, "{}", cell.id);
+                assert_eq!(tried.not_applicable, None, "who was not asked is tried");
+            }
+        }
+    }
+}
+
+/// Cells that no simulated host runs must not give the others more time than they had.
+#[test]
+fn a_path_that_no_model_has_takes_no_virtual_time() {
+    let sim = Target { kind: TargetKind::Sim, dontcache: Some(false), ..target(1 << 30) };
+    let plan = planned(&[Experiment::Align], &sim, true, &PlanOptions::default());
+    let running = plan.cells.iter().filter(|cell| cell.not_applicable.is_none()).count() as u64;
+    assert_eq!(plan.budget_ns, running * 120_000_000_000);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod scripted;
 
-use rdsk_model::{CacheState, Cell, CellResult, Extent, IoPath, Op, Plan, ProblemKind, StopReason};
+use rdsk_model::{CacheState, Cell, CellResult, Extent, IoPath, Op, Plan, ProblemKind, StopReason, Workload};
 use scripted::{SECOND, cell, plan, run};
 
 #[test]
@@ -213,6 +213,23 @@ fn direct_io_that_the_kernel_refuses_is_not_applicable() {
     assert_eq!(cell.result.stop, StopReason::NotApplicable);
     assert!(cell.result.why.contains("EINVAL"), "{}", cell.result.why);
     assert!(seen.outcome.problem.is_none() && cell.verdict.is_none() && cell.result.errors.is_empty());
+}
+
+#[test]
+fn dontcache_that_the_kernel_refuses_is_not_applicable() {
+    let on = |path, fail: fn(&Workload) -> Option<i32>| {
+        let mut refused = cell(4096, Extent::Timed);
+        refused.workload.path = path;
+        run(&plan(vec![refused], SECOND), 1e8, |disk, _| disk.fail = Some(fail)).outcome
+    };
+    let unsupported: fn(&Workload) -> Option<i32> = |_| Some(95);
+    let refused = &on(IoPath::DontCache, unsupported).cells[0];
+    assert_eq!(refused.result.stop, StopReason::NotApplicable);
+    let why = "the kernel refused it (EOPNOTSUPP): RWF_DONTCACHE needs Linux 6.14 or later and a filesystem that supports it";
+    assert_eq!(refused.result.why, why);
+    assert!(refused.verdict.is_none() && refused.result.errors.is_empty());
+    assert_eq!(on(IoPath::DontCache, |_| Some(5)).cells[0].result.stop, StopReason::Error);
+    assert_eq!(on(IoPath::Buffered, unsupported).cells[0].result.stop, StopReason::Error);
 }
 
 #[test]

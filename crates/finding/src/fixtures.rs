@@ -2,9 +2,19 @@
 
 pub use rdsk_analysis::fixtures::*;
 
+use rdsk_model::Record;
+
 /// The run: every experiment, with verdicts and findings.
-pub fn run() -> rdsk_model::Record {
-    let mut record = rdsk_analysis::fixtures::run();
+pub fn run() -> Record {
+    with_findings(rdsk_analysis::fixtures::run())
+}
+
+/// The same with the path `dontcache` wherever it is asked, with verdicts and findings.
+pub fn run_on_three_paths() -> Record {
+    with_findings(rdsk_analysis::fixtures::run_on_three_paths())
+}
+
+fn with_findings(mut record: Record) -> Record {
     record.findings = crate::findings(&rdsk_analysis::Analysis::of(&record));
     record
 }

@@ -6,6 +6,7 @@ mod cold_not_reached;
 mod common;
 mod direct_refused;
 mod direct_vs_buffered;
+mod dontcache_saves;
 mod durable_write_cost;
 mod evidence_differs;
 mod faster_than_rotation;
@@ -160,6 +161,7 @@ pub const RULES: &[Rule] = &[
     scale_knee::RULE,
     unfair_streams::RULE,
     direct_vs_buffered::RULE,
+    dontcache_saves::RULE,
     read_modify_write::RULE,
     misaligned_write::RULE,
     durable_write_cost::RULE,
@@ -213,7 +215,7 @@ mod tests {
 
     #[test]
     fn without_counters_nothing_is_claimed_of_them() {
-        let mut record = fixtures::run();
+        let mut record = fixtures::run_on_three_paths();
         for cell in &mut record.cells {
             *cell = fixtures::without_counters(cell.clone());
             cell.evidence.process = rdsk_model::ProcessIo::default();
@@ -231,7 +233,7 @@ mod tests {
 
     /// The whole run again, as if a model of a host and a disk had been measured.
     fn simulated() -> rdsk_model::Record {
-        let mut record = fixtures::run();
+        let mut record = fixtures::run_on_three_paths();
         for target in &mut record.targets {
             target.name = "sim:linux-disk".into();
             target.kind = rdsk_model::TargetKind::Sim;
@@ -271,7 +273,7 @@ mod tests {
         let record = simulated();
         let found = findings(&Analysis::of(&record));
         let real: BTreeSet<String> =
-            fixtures::run().findings.into_iter().map(|finding| finding.code).collect();
+            fixtures::run_on_three_paths().findings.into_iter().map(|finding| finding.code).collect();
         let codes: BTreeSet<String> = found.iter().map(|finding| finding.code.clone()).collect();
         assert!(codes.is_superset(&real), "{codes:?} lacks some of {real:?}");
         assert!(codes.contains("cold-not-reached"), "{codes:?}");
@@ -289,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_run_gives_findings_in_the_order_of_the_rules() {
-        let found = findings(&Analysis::of(&fixtures::run()));
+        let found = findings(&Analysis::of(&fixtures::run_on_three_paths()));
         let positions: Vec<usize> = found
             .iter()
             .map(|finding| RULES.iter().position(|rule| rule.code == finding.code).unwrap())
@@ -319,7 +321,7 @@ mod tests {
     #[test]
     fn the_gravest_rules_come_first() {
         assert!(RULES.is_sorted_by_key(|rule| rule.severity));
-        for finding in fixtures::run().findings {
+        for finding in fixtures::run_on_three_paths().findings {
             let rule = RULES.iter().find(|rule| rule.code == finding.code).unwrap();
             assert_eq!(finding.severity, rule.severity, "{}", rule.code);
         }

@@ -170,13 +170,41 @@ pub struct PageCacheState {
     pub dirty_bytes: Option<u64>,
 }
 
-/// The page cache before a visit and at its return, summed over visits.
+/// The page cache before a visit, at its return and once its data was stable, summed over visits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageCache {
     /// Before the first I/O.
     pub before: PageCacheState,
     /// After the last I/O returned, before close and flush.
     pub after: PageCacheState,
+    /// After close and flush, when everything that was written was on stable storage. `None` for reads, and in Records before
+    /// it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stable: Option<PageCacheState>,
+}
+
+impl PageCacheState {
+    /// Both together; unknown if one of them is.
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        let sum = |one: Option<u64>, other: Option<u64>| one?.checked_add(other?);
+        Self {
+            cached_bytes: sum(self.cached_bytes, more.cached_bytes),
+            dirty_bytes: sum(self.dirty_bytes, more.dirty_bytes),
+        }
+    }
+}
+
+impl PageCache {
+    /// Those of two visits, or of two parts of a run, together; unknown where one of them is.
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        Self {
+            before: self.before.plus(more.before),
+            after: self.after.plus(more.after),
+            stable: self.stable.zip(more.stable).map(|(one, other)| one.plus(other)),
+        }
+    }
 }
 
 /// `/proc/self/io`: what the kernel charged to this process.

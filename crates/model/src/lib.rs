@@ -40,7 +40,8 @@ pub use result::{
 };
 pub use target::{ArrayFacts, Device, Filesystem, Layer, Target, TargetKind};
 pub use workload::{
-    CacheState, ChosenFirst, EngineKind, IoPath, Op, Pattern, Points, StreamRange, Sync, Workload,
+    CacheState, ChosenFirst, EngineKind, IoPath, NEEDS_OF_DONTCACHE, Op, Pattern, Points, StreamRange, Sync,
+    Workload,
 };
 
 /// The schema name that every Record carries; a renamed or removed key needs a new number.

@@ -151,4 +151,8 @@ pub struct Target {
     pub direct_align_bytes: Option<u64>,
     /// Whether reads can be issued without blocking (`RWF_NOWAIT`); without it `io_uring` runs on worker threads.
     pub nowait: Option<bool>,
+    /// Whether buffered I/O may ask for its pages to be dropped when it is done (`RWF_DONTCACHE`): the path `dontcache`.
+    /// `None` when not tried.
+    #[serde(default)]
+    pub dontcache: Option<bool>,
 }

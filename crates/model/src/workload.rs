@@ -56,8 +56,25 @@ words!(
         Direct = "direct",
         /// Through the page cache. The reports' "block".
         Buffered = "buffered",
+        /// Through the page cache with `RWF_DONTCACHE` on each call (Linux 6.14): the pages that a call brings into the
+        /// cache are dropped when it is done with them, written ones when they are on the device, if the filesystem does
+        /// that. Writeback starts with each write. Pages that were cached before stay.
+        DontCache = "dontcache",
     }
 );
+
+/// What [`IoPath::DontCache`] takes to work, as the end of a sentence that says that it does not. The kernel answers
+/// `EOPNOTSUPP` in both cases (kernel sources, `kiocb_set_rw_flags`).
+pub const NEEDS_OF_DONTCACHE: &str =
+    "RWF_DONTCACHE needs Linux 6.14 or later and a filesystem that supports it";
+
+impl IoPath {
+    /// Whether the bytes go through the page cache, where they are copied, read ahead and written back.
+    pub const fn uses_page_cache(self) -> bool {
+        matches!(self, Self::Buffered | Self::DontCache)
+    }
+}
+
 words!(
     /// How the sequential streams of one target share its span.
     StreamRange {
@@ -161,7 +178,7 @@ pub struct Workload {
     pub op: Op,
     /// Sequential or random offsets.
     pub pattern: Pattern,
-    /// Direct or through the page cache.
+    /// Past the page cache or through it.
     pub path: IoPath,
     /// What makes the data durable.
     pub sync: Sync,
@@ -231,6 +248,11 @@ impl Workload {
         self.stagger_ns.saturating_mul(u64::from(self.streams.saturating_sub(1)))
     }
 
+    /// Whether a write returns when memory has its data, before the device does.
+    pub fn is_written_behind(&self) -> bool {
+        self.op == Op::Write && self.path.uses_page_cache() && self.sync != Sync::Dsync
+    }
+
     /// Whether two workloads may be compared as a change of `path` alone.
     pub fn differs_only_in_path(&self, other: &Self) -> bool {
         let mut twin = self.clone();
@@ -261,5 +283,20 @@ mod tests {
         assert!(direct.differs_only_in_path(&buffered));
         let larger = Workload { block_bytes: 2 << 20, ..buffered };
         assert!(!direct.differs_only_in_path(&larger));
+    }
+
+    #[test]
+    fn only_writes_through_the_page_cache_are_written_behind() {
+        let of = |op, path, sync| {
+            let workload = Workload { op, path, sync, ..Workload::sequential_read(1 << 20) };
+            workload.is_written_behind()
+        };
+        for (path, expected) in [(IoPath::Direct, false), (IoPath::Buffered, true), (IoPath::DontCache, true)]
+        {
+            assert_eq!(path.uses_page_cache(), expected, "{path}");
+            assert_eq!(of(Op::Write, path, Sync::None), expected, "{path}");
+            assert_eq!(of(Op::Write, path, Sync::FsyncAtEnd), expected, "{path}");
+            assert!(!of(Op::Write, path, Sync::Dsync) && !of(Op::Read, path, Sync::None), "{path}");
+        }
     }
 }

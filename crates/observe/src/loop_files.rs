@@ -127,7 +127,7 @@ impl LoopWatch {
     /// What one visit saw.
     pub(crate) fn end(&mut self, clock: &dyn Clock) -> LoopFile {
         self.ask_for_extents(clock);
-        let page_cache = PageCache { before: self.before, after: self.after };
+        let page_cache = PageCache { before: self.before, after: self.after, stable: None };
         let is_known = page_cache.before.cached_bytes.is_some();
         LoopFile { extents: self.extents, page_cache: is_known.then_some(page_cache), ..self.facts.clone() }
     }

@@ -121,6 +121,7 @@ mod tests {
             direct_io: Some(true),
             direct_align_bytes: None,
             nowait: None,
+            dontcache: None,
         }
     }
 

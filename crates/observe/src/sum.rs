@@ -8,7 +8,7 @@ use crate::stack::Stack;
 use crate::visit::{DeviceCounts, DeviceVisit, VisitEvidence};
 use rdsk_model::{
     Bio, BpfEvidence, DeviceEvidence, Evidence, EvidenceSource, IntervalCounters, Latency, Limit, LoopFile,
-    PageCache, PageCacheState, ProcessIo, ProcessorUse, Request,
+    ProcessIo, ProcessorUse, Request,
 };
 use rdsk_stats::Histogram;
 
@@ -171,15 +171,7 @@ fn add_loop(loops: &mut Vec<LoopFile>, more: LoopFile) {
         loops.push(more);
         return;
     };
-    let both = |one: Option<u64>, other: Option<u64>| one?.checked_add(other?);
-    let add = |one: PageCacheState, other: PageCacheState| PageCacheState {
-        cached_bytes: both(one.cached_bytes, other.cached_bytes),
-        dirty_bytes: both(one.dirty_bytes, other.dirty_bytes),
-    };
-    let page_cache = sum.page_cache.zip(more.page_cache).map(|(sum, more)| PageCache {
-        before: add(sum.before, more.before),
-        after: add(sum.after, more.after),
-    });
+    let page_cache = sum.page_cache.zip(more.page_cache).map(|(sum, more)| sum.plus(more));
     *sum = LoopFile { page_cache, ..more };
 }
 

@@ -48,6 +48,7 @@ fn target(device: &LoopDevice) -> Target {
         direct_io: None,
         direct_align_bytes: None,
         nowait: None,
+        dontcache: None,
     }
 }
 

@@ -38,6 +38,7 @@ fn target(name: &str, major_minor: (u32, u32), filesystem: Option<&str>) -> Targ
         direct_io: None,
         direct_align_bytes: None,
         nowait: None,
+        dontcache: None,
     }
 }
 

@@ -8,11 +8,12 @@ use crate::page::{Page, Tone};
 use rdsk_analysis::metrics::{self, PAGE_BYTES};
 use rdsk_model::{CacheState, CellRecord, Experiment, IoPath, Op, Record, StopReason};
 
-/// The four columns of the table, and the cell that the reads are taken from.
-const COLUMNS: [(CacheState, IoPath); 4] = [
+/// The columns of the tables.
+const COLUMNS: [(CacheState, IoPath); 5] = [
     (CacheState::Warm, IoPath::Buffered),
     (CacheState::Warm, IoPath::Direct),
     (CacheState::Cold, IoPath::Buffered),
+    (CacheState::Cold, IoPath::DontCache),
     (CacheState::Cold, IoPath::Direct),
 ];
 
@@ -70,14 +71,42 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord], footnotes
     let aligned: Vec<Key> = keys.iter().copied().filter(|(_, shift)| *shift == 0).collect();
     let shifted: Vec<Key> = keys.iter().copied().filter(|(_, shift)| *shift > 0).collect();
     if !aligned.is_empty() {
-        draw_table(page, &format!("{op} of"), cells, &aligned, footnotes, |(block, _)| block.to_string());
+        let label = |(block, _): Key| block.to_string();
+        draw_table(page, &format!("{op} of"), cells, (&aligned, &aligned), footnotes, label);
     }
     if !shifted.is_empty() {
         let is_compared = |key: &Key| shifted.iter().any(|(block, _)| *block == key.0);
         let compared: Vec<Key> = keys.iter().copied().filter(is_compared).collect();
         page.blank();
-        draw_table(page, &format!("{op} of, at"), cells, &compared, footnotes, place);
+        draw_table(page, &format!("{op} of, at"), cells, (&compared, &shifted), footnotes, place);
     }
+    let others: Vec<String> = keys.iter().filter_map(|&key| other_reads(cells, key)).collect();
+    if !others.is_empty() {
+        page.sentence(Tone::Plain, "  dontcache: ", format!("bytes read per {op}: {}", others.join(", ")));
+    }
+}
+
+/// What the path `dontcache` made the kernel read per I/O, if that differs from the buffered one's by a twentieth of a page:
+/// `512 aligned 8192`.
+fn other_reads(cells: &[&CellRecord], key: Key) -> Option<String> {
+    let reads = |path| find(cells, key, (CacheState::Cold, path)).and_then(metrics::read_bytes_per_io);
+    let (own, buffered) = reads(IoPath::DontCache).zip(reads(IoPath::Buffered))?;
+    ((own - buffered).abs() > PAGE_BYTES as f64 / 20.0)
+        .then(|| format!("{} {}", place(key), significant(own)))
+}
+
+/// The cell of a row and a column.
+fn find<'a>(
+    cells: &[&'a CellRecord],
+    (block, shift): Key,
+    (cache, path): (CacheState, IoPath),
+) -> Option<&'a CellRecord> {
+    cells.iter().copied().find(|cell| {
+        let workload = &cell.workload;
+        (workload.block_bytes, workload.shift_bytes) == (block, shift)
+            && workload.path == path
+            && in_cache(cell) == cache
+    })
 }
 
 /// What to do, by the findings of this page.
@@ -101,25 +130,18 @@ fn place((block, shift): Key) -> String {
     format!("{block} at +{shift}{}", if crosses { ", crossing" } else { "" })
 }
 
+/// One table. `keys` are its rows, and those that it is about: a column that none of these has is left out.
 fn draw_table(
     page: &mut Page,
     name: &str,
     cells: &[&CellRecord],
-    keys: &[Key],
+    (keys, subjects): (&[Key], &[Key]),
     footnotes: &mut Footnotes,
     label: impl Fn(Key) -> String,
 ) {
-    // A column without any cell is left out.
-    let find = |(block, shift): Key, (cache, path): (CacheState, IoPath)| {
-        cells.iter().copied().find(|cell| {
-            let workload = &cell.workload;
-            (workload.block_bytes, workload.shift_bytes) == (block, shift)
-                && workload.path == path
-                && in_cache(cell) == cache
-        })
-    };
-    let columns: Vec<(CacheState, IoPath)> =
-        COLUMNS.into_iter().filter(|&column| keys.iter().any(|&key| find(key, column).is_some())).collect();
+    let find = |key: Key, column: (CacheState, IoPath)| find(cells, key, column);
+    let has_cells = |column: &(CacheState, IoPath)| subjects.iter().any(|&key| find(key, *column).is_some());
+    let columns: Vec<(CacheState, IoPath)> = COLUMNS.into_iter().filter(has_cells).collect();
     let mut heads = vec![name.to_owned()];
     heads.extend(columns.iter().map(|(cache, path)| {
         format!("{}\n{path}", if *cache == CacheState::Warm { "cached" } else { "uncached" })

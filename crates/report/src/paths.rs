@@ -1,4 +1,5 @@
-//! The paths page: the same bytes by direct and by buffered I/O, side by side, with what the device saw.
+//! The paths page: the same bytes by direct and by buffered I/O, side by side, with what the device saw and what stayed in
+//! the page cache.
 
 use crate::cells::{self, verdict_word};
 use crate::figures::{Unit, or_missing, plus_minus, significant, whole};
@@ -52,6 +53,9 @@ fn draw_group(page: &mut Page, record: &Record, columns: &[&CellRecord]) {
     rows.push(row("merges", columns, |cell| per_pass(cell, metrics::merges(cell, op))));
     rows.push(row("in flight (aqu-sz)", columns, |cell| {
         or_missing(cells::device(cell).and_then(iostat_row).map(|row| significant(row.aqu_sz)))
+    }));
+    rows.push(unit_row("cached afterwards", columns, &Unit::SIZES, |cell| {
+        Some(metrics::ratio(metrics::left_in_cache(cell)?.cached_bytes, metrics::visits(cell)))
     }));
     if op == Op::Write {
         rows.push(unit_row("reads caused", columns, &Unit::SIZES, |cell| {

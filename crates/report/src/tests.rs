@@ -35,7 +35,7 @@ fn the_whole_run() {
 
 #[test]
 fn processors_that_others_used_cut_no_column_off() {
-    let mut run = fixtures::run();
+    let mut run = fixtures::run_on_three_paths();
     let second_ns = 1_000_000_000;
     for cell in &mut run.cells {
         cell.evidence.processor = Some(ProcessorUse {
@@ -57,7 +57,7 @@ fn processors_that_others_used_cut_no_column_off() {
 
 #[test]
 fn pages_alone() {
-    let run = fixtures::run();
+    let run = fixtures::run_on_three_paths();
     for (name, page) in [
         ("headline", alone(&run, Experiment::Headline)),
         ("paths", alone(&run, Experiment::Paths)),
@@ -329,7 +329,7 @@ fn a_plan() {
 
 #[test]
 fn the_documents_show_the_pages_as_they_are() {
-    let run = fixtures::run();
+    let run = fixtures::run_on_three_paths();
     let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/experiments");
     for &name in Experiment::PLANNED {
         let text = std::fs::read_to_string(docs.join(format!("{name}.md"))).unwrap();

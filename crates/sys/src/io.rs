@@ -14,12 +14,15 @@ use rustix::io::Errno;
 /// The `RWF_*` flags of one transfer; without any it is a plain pread(2) or pwrite(2).
 pub use rustix::io::ReadWriteFlags as Flags;
 
-/// Whether reads of an open file can be tried without waiting.
+/// `RWF_DONTCACHE` (Linux 6.14): buffered I/O whose pages are dropped from the cache when it is done with them.
+pub const DONTCACHE: Flags = Flags::from_bits_retain(0x80);
+
+/// Whether the kernel takes a flag for I/O on an open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NowaitSupport {
-    /// The kernel tries: io_uring issues such I/O in the submitting thread.
+pub enum FlagSupport {
+    /// It does.
     Yes,
-    /// The kernel refuses (`EOPNOTSUPP`): io_uring hands each I/O to a worker thread.
+    /// It refuses (`EOPNOTSUPP`).
     No,
     /// The probe failed with another error and shows nothing.
     Unknown {
@@ -97,15 +100,27 @@ pub fn write_out(fd: impl AsFd, offset: u64, len: u64, part: WriteOut) -> io::Re
     Err(io::Error::last_os_error())
 }
 
-/// Tries one read with NOWAIT at `offset`, which must lie inside the file.
+/// Tries one read with NOWAIT at `offset`, which must lie inside the file. Where the kernel refuses it, io_uring hands each
+/// I/O to a worker thread.
 ///
 /// `buffer` must satisfy the descriptor's alignment when it is open with `O_DIRECT`. The probe may start a read of that
 /// many bytes on the device, so do it before a measurement, not during one.
-pub fn supports_nowait(fd: impl AsFd, buffer: &mut [u8], offset: u64) -> NowaitSupport {
-    match rustix::io::preadv2(fd, &mut [IoSliceMut::new(buffer)], offset, Flags::NOWAIT) {
-        Ok(_) | Err(Errno::AGAIN) => NowaitSupport::Yes,
-        Err(Errno::OPNOTSUPP) => NowaitSupport::No,
-        Err(errno) => NowaitSupport::Unknown { errno: errno.raw_os_error() },
+pub fn supports_nowait(fd: impl AsFd, buffer: &mut [u8], offset: u64) -> FlagSupport {
+    support(rustix::io::preadv2(fd, &mut [IoSliceMut::new(buffer)], offset, Flags::NOWAIT))
+}
+
+/// Whether I/O through the page cache of an open file takes [`DONTCACHE`]: a read at `end`, the size of the file or device,
+/// where there is nothing to read. The kernel looks at the flag first, so that no page is read or dropped.
+pub fn supports_dontcache(fd: impl AsFd, end: u64) -> FlagSupport {
+    support(rustix::io::preadv2(fd, &mut [IoSliceMut::new(&mut [0])], end, DONTCACHE))
+}
+
+fn support(answer: rustix::io::Result<usize>) -> FlagSupport {
+    match answer {
+        Ok(_) | Err(Errno::AGAIN) => FlagSupport::Yes,
+        // A kernel without the call knows no flag.
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => FlagSupport::No,
+        Err(errno) => FlagSupport::Unknown { errno: errno.raw_os_error() },
     }
 }
 
@@ -166,31 +181,44 @@ mod tests {
         };
         let results: Vec<_> = results.collect();
         assert!(results.is_empty() || results.iter().any(would_block), "an uncached page is not waited for");
-        assert_eq!(supports_nowait(&file, &mut buffer, 0), NowaitSupport::Yes);
+        assert_eq!(supports_nowait(&file, &mut buffer, 0), FlagSupport::Yes);
     }
 
     #[test]
     fn probe_tells_other_errors_apart() {
         let (reader, _writer) = std::io::pipe().unwrap();
         let mut buffer = [0; 16];
-        assert_eq!(supports_nowait(&reader, &mut buffer, 0), NowaitSupport::Unknown { errno: libc::ESPIPE });
+        assert_eq!(supports_nowait(&reader, &mut buffer, 0), FlagSupport::Unknown { errno: libc::ESPIPE });
         // procfs has no NOWAIT.
         let uptime = std::fs::File::open("/proc/uptime").unwrap();
-        assert_eq!(supports_nowait(&uptime, &mut buffer, 0), NowaitSupport::No);
+        assert_eq!(supports_nowait(&uptime, &mut buffer, 0), FlagSupport::No);
+        assert_eq!(supports_dontcache(&uptime, 0), FlagSupport::No, "nor this");
     }
 
     #[test]
     fn dontcache_leaves_nothing_cached_or_is_refused() {
         let file = tempfile::tempfile().unwrap();
-        // `RWF_DONTCACHE` of Linux 6.14: buffered, and dropped from the cache when done.
-        let dont_cache = Flags::from_bits_retain(0x80);
-        match pwrite2(&file, &[1; BLOCK], 0, dont_cache | Flags::DSYNC) {
+        match pwrite2(&file, &[1; BLOCK], 0, DONTCACHE | Flags::DSYNC) {
             Ok(written) => {
                 assert_eq!(written, BLOCK);
                 assert_eq!(crate::cache::cachestat(&file, 0, 0).unwrap().cached, 0);
+                assert_eq!(supports_dontcache(&file, BLOCK as u64), FlagSupport::Yes);
             }
-            Err(error) => assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP)),
+            Err(error) => {
+                assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP));
+                assert_eq!(supports_dontcache(&file, 0), FlagSupport::No);
+            }
         }
+    }
+
+    #[test]
+    fn the_probe_for_dontcache_leaves_the_cache_as_it_is() {
+        let file = tempfile::tempfile().unwrap();
+        pwrite2(&file, &[1; BLOCK], 0, Flags::DSYNC).unwrap();
+        let cached = || crate::cache::cachestat(&file, 0, 0).unwrap().cached;
+        let before = cached();
+        supports_dontcache(&file, BLOCK as u64);
+        assert!(cached() <= before, "nothing is read");
     }
 
     #[test]
@@ -206,7 +234,7 @@ mod tests {
         let buffer = aligned(&mut storage);
         assert_eq!(pwrite2(&file, buffer, 0, Flags::DSYNC).unwrap(), BLOCK);
         assert_eq!(pread2(&file, buffer, 0, Flags::empty()).unwrap(), BLOCK);
-        assert_eq!(supports_nowait(&file, buffer, 0), NowaitSupport::Yes);
+        assert_eq!(supports_nowait(&file, buffer, 0), FlagSupport::Yes);
         let error = pread2(&file, &mut buffer[..100], 0, Flags::empty()).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
     }

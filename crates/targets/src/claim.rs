@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 pub struct OpenMode {
     /// Reading only, or writing and reading.
     pub access: Access,
-    /// Through the page cache or past it.
+    /// `Direct` opens past the page cache, the others through it.
     pub path: IoPath,
     /// `Dsync` adds `O_DSYNC`; the others add nothing.
     pub sync: Sync,
@@ -234,6 +234,7 @@ impl Claim {
     pub(crate) fn of_test_file(mut target: Target, file: TestFile) -> Result<Self, TargetError> {
         let (path, (dev, ino)) = (file.path.clone(), file.inode);
         target.direct_io = probe::direct_io(&path);
+        target.dontcache = probe::dontcache(&path, target.size_bytes);
         target.direct_align_bytes = probe::direct_align(&path).or(target.direct_align_bytes);
         let align = target.direct_align_bytes.unwrap_or(4096);
         let mut claim = hold(target, path, Access::Write, Expected::File { dev, ino })?;

@@ -1,11 +1,11 @@
-//! Questions that only an open descriptor answers: is the device held exclusively, does it support direct I/O and reads
-//! that do not wait, how large is it, how is the file allocated. Everything here but `open_retrying_busy` opens for
+//! Questions that only an open descriptor answers: is the device held exclusively, does it support direct I/O, reads that
+//! do not wait and pages that are not kept, how large is it, how is the file allocated. Everything here but `open_retrying_busy` opens for
 //! reading only.
 
 use crate::uses::{Found, UseKind};
 use rdsk_model::ExtentEvidence;
 use rdsk_sys::extents::{extents, summarise};
-use rdsk_sys::io::{NowaitSupport, supports_nowait};
+use rdsk_sys::io::{FlagSupport, supports_dontcache, supports_nowait};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, OwnedFd};
@@ -68,10 +68,20 @@ pub(crate) fn nowait(fd: impl AsFd, size_bytes: u64, align_bytes: u64) -> Option
     }
     let mut storage = vec![0u8; 2 * length];
     let skip = storage.as_ptr().align_offset(length);
-    match supports_nowait(fd, storage.get_mut(skip..skip + length)?, 0) {
-        NowaitSupport::Yes => Some(true),
-        NowaitSupport::No => Some(false),
-        NowaitSupport::Unknown { .. } => None,
+    known(supports_nowait(fd, storage.get_mut(skip..skip + length)?, 0))
+}
+
+/// Whether I/O through the page cache takes `RWF_DONTCACHE` on a file or device of this size; `None` if it cannot be opened.
+/// Nothing is read.
+pub(crate) fn dontcache(path: &Path, size_bytes: u64) -> Option<bool> {
+    known(supports_dontcache(rustix::fs::open(path, PROBE_FLAGS, Mode::empty()).ok()?, size_bytes))
+}
+
+fn known(support: FlagSupport) -> Option<bool> {
+    match support {
+        FlagSupport::Yes => Some(true),
+        FlagSupport::No => Some(false),
+        FlagSupport::Unknown { .. } => None,
     }
 }
 
@@ -115,7 +125,9 @@ mod tests {
         assert!(direct_io(file.path()).is_some());
         assert_eq!(nowait(file.as_file(), 8192, 512), Some(true));
         assert_eq!(nowait(file.as_file(), 100, 512), None, "too small to try");
+        assert!(dontcache(file.path(), 8192).is_some());
         assert_eq!(direct_io(Path::new("/nonexistent")), None);
+        assert_eq!(dontcache(Path::new("/nonexistent"), 0), None);
         assert_eq!(direct_align(Path::new("/nonexistent")), None);
         if let Some(align) = direct_align(file.path()) {
             assert!(align.is_power_of_two());

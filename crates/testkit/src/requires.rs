@@ -27,6 +27,8 @@ pub enum Need {
     IoUring,
     /// `cachestat`: the cachestat(2) system call works.
     Cachestat,
+    /// `dontcache`: files in the temporary directory take `RWF_DONTCACHE`.
+    DontCache,
     /// `blkio_throttle`: cgroup v1 blkio groups with throttles can be created.
     BlkioThrottle,
     /// `ext4`: the kernel mounts it, and `mkfs.ext4` is installed.
@@ -54,6 +56,7 @@ impl Need {
             Self::Fuse => "fuse".into(),
             Self::IoUring => "io_uring".into(),
             Self::Cachestat => "cachestat".into(),
+            Self::DontCache => "dontcache".into(),
             Self::BlkioThrottle => "blkio_throttle".into(),
             Self::Ext4 => "ext4".into(),
             Self::Xfs => "xfs".into(),
@@ -79,6 +82,7 @@ impl Need {
                 io_uring::IoUring::new(2).map(drop).map_err(|error| format!("io_uring_setup: {error}"))
             }
             Self::Cachestat => probe_cachestat(),
+            Self::DontCache => probe_dontcache(),
             Self::BlkioThrottle => crate::throttle::probe().map_err(|error| error.to_string()),
             Self::Ext4 => probe_filesystem("ext4"),
             Self::Xfs => probe_filesystem("xfs"),
@@ -100,6 +104,7 @@ impl fmt::Display for Need {
             Self::Fuse => "FUSE",
             Self::IoUring => "io_uring",
             Self::Cachestat => "cachestat(2)",
+            Self::DontCache => "RWF_DONTCACHE",
             Self::BlkioThrottle => "cgroup v1 blkio throttling",
             Self::Ext4 => "ext4",
             Self::Xfs => "xfs",
@@ -185,6 +190,7 @@ fn parse_must_have(list: &str) -> BTreeSet<String> {
         "fuse",
         "io_uring",
         "cachestat",
+        "dontcache",
         "blkio_throttle",
         "ext4",
         "xfs",
@@ -237,6 +243,14 @@ fn probe_cachestat() -> Result<(), String> {
     match stat.source {
         rdsk_sys::cache::CacheSource::Cachestat => Ok(()),
         rdsk_sys::cache::CacheSource::Mincore => Err("the kernel lacks or forbids it".into()),
+    }
+}
+
+fn probe_dontcache() -> Result<(), String> {
+    let file = tempfile::tempfile().map_err(|error| error.to_string())?;
+    match rdsk_sys::io::supports_dontcache(&file, 0) {
+        rdsk_sys::io::FlagSupport::Yes => Ok(()),
+        other => Err(format!("the kernel or the temporary directory lacks it ({other:?})")),
     }
 }
 

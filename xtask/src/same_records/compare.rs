@@ -17,6 +17,9 @@ pub(super) enum Change {
     RenamedTo(&'static str),
     /// Only the new document has it.
     Added,
+    /// Elements of a list of the top that only the new document has, told apart by this key. They are counted and left out;
+    /// the others are compared in their order.
+    NewElements(&'static str),
     /// Only the old document has it. The function computes it from the object that had it; null if its raw values are unknown.
     Derived(fn(&Map<String, Value>) -> Value),
     /// A text whose wording may differ. They are counted.
@@ -32,22 +35,29 @@ pub(super) struct Comparison {
     pub(super) values: Vec<String>,
     /// Paths of texts with the same meaning in other words.
     pub(super) words: Vec<String>,
+    /// Elements that only the new document has.
+    pub(super) new_elements: usize,
 }
 
 /// Compares two documents.
 pub(super) fn documents(mut old: Value, mut new: Value, changes: &[(&str, Change)]) -> Comparison {
+    let mut found = Comparison::default();
     for (path, change) in changes {
+        if let Change::NewElements(key) = change {
+            found.new_elements += leave_out_new(&old, &mut new, path.trim_end_matches("[]"), key);
+        }
         let (within, key) = path.rsplit_once('.').unwrap_or(("", path));
         for document in [&mut old, &mut new] {
             each_object(document, within, &mut |object| change.apply(object, key));
         }
     }
     let (old, new) = (leaves(&old), leaves(&new));
-    let mut found = Comparison::default();
     for path in old.keys().chain(new.keys().filter(|path| !old.contains_key(*path))) {
         let pattern = pattern(path);
-        let change =
-            changes.iter().find(|(prefix, _)| starts_with(&pattern, prefix)).map(|(_, change)| change);
+        let is_of_path = |(prefix, change): &&(&str, Change)| {
+            starts_with(&pattern, prefix) && !matches!(change, Change::NewElements(_))
+        };
+        let change = changes.iter().find(is_of_path).map(|(_, change)| change);
         match (old.get(path), new.get(path)) {
             _ if matches!(change, Some(Change::Ignored)) => {}
             (Some(before), Some(now)) if before == now => {}
@@ -89,6 +99,16 @@ impl Change {
                 _ => false,
             }
     }
+}
+
+/// Takes the elements out of a list that the old document does not have, and says how many there were.
+fn leave_out_new(old: &Value, new: &mut Value, list: &str, key: &str) -> usize {
+    let known: Vec<&Value> =
+        old[list].as_array().into_iter().flatten().map(|element| &element[key]).collect();
+    let Some(elements) = new.get_mut(list).and_then(Value::as_array_mut) else { return 0 };
+    let before = elements.len();
+    elements.retain(|element| known.contains(&&element[key]));
+    before - elements.len()
 }
 
 fn is_rounded(before: &Value, now: &Value) -> bool {
@@ -181,6 +201,17 @@ mod tests {
             ]
         );
         assert_eq!(words, 0);
+    }
+
+    #[test]
+    fn new_elements_are_counted_and_the_others_compared_in_their_order() {
+        let changes = [("cells[]", Change::NewElements("id"))];
+        let old = json!({"cells": [{"id": "a", "ops": 1}, {"id": "b", "ops": 2}]});
+        let new = json!({"cells": [{"id": "a", "ops": 1}, {"id": "n"}, {"id": "b", "ops": 3}, {"id": "m"}]});
+        let found = documents(old.clone(), new, &changes);
+        assert_eq!((found.values, found.new_elements), (vec!["cells[1].ops: 2, now 3".to_owned()], 2));
+        let fewer = documents(old, json!({"cells": [{"id": "b", "ops": 2}]}), &changes);
+        assert!(!fewer.values.is_empty(), "a missing one is a difference");
     }
 
     #[test]

@@ -27,7 +27,8 @@ pub(super) fn of(record: &Record, experiment: Experiment) -> Vec<Pair<'_>> {
         // The runs of two copies are compared in `copy`.
         Experiment::Dd => Vec::new(),
         Experiment::Scale => [streams(&cells), blocks(&cells)].concat(),
-        _ => [paths(&cells), durable(&cells), shifts(&cells, page_bytes), targets(&cells)].concat(),
+        _ => [paths(&cells), dontcache(&cells), durable(&cells), shifts(&cells, page_bytes), targets(&cells)]
+            .concat(),
     }
 }
 
@@ -38,19 +39,31 @@ impl<'a> Pair<'a> {
 }
 
 fn paths<'a>(cells: &[&'a CellRecord]) -> Vec<Pair<'a>> {
-    let of_device = |cell: &&&CellRecord| measures_path(cell);
-    let direct = cells.iter().filter(of_device).filter(|cell| cell.workload.path == IoPath::Direct);
-    let pair = |direct: &&'a CellRecord| {
-        let is_twin = |cell: &&&&CellRecord| {
+    pairs_of_paths(cells, Kind::Paths, IoPath::Direct, &[IoPath::Buffered])
+}
+
+fn dontcache<'a>(cells: &[&'a CellRecord]) -> Vec<Pair<'a>> {
+    pairs_of_paths(cells, Kind::DontCache, IoPath::DontCache, &[IoPath::Buffered, IoPath::Direct])
+}
+
+/// The cells of one path, each with those that differ from it in nothing but that they are on another one.
+fn pairs_of_paths<'a>(
+    cells: &[&'a CellRecord],
+    kind: Kind,
+    path: IoPath,
+    others: &[IoPath],
+) -> Vec<Pair<'a>> {
+    let of_device: Vec<&CellRecord> = cells.iter().copied().filter(|cell| measures_path(cell)).collect();
+    let on = |path: IoPath| of_device.iter().copied().filter(move |cell| cell.workload.path == path);
+    let pair = |cell: &'a CellRecord, other: IoPath| {
+        let is_twin = |base: &&CellRecord| {
             // The warm cell measures memory and is not comparable.
-            cell.workload.path == IoPath::Buffered
-                && cell.workload.cache != CacheState::Warm
-                && direct.workload.differs_only_in_path(&over_span_of(&cell.workload, &direct.workload))
+            base.workload.cache != CacheState::Warm
+                && cell.workload.differs_only_in_path(&over_span_of(&base.workload, &cell.workload))
         };
-        let buffered = cells.iter().filter(of_device).find(|cell| is_twin(&cell))?;
-        Some(Pair::of(Kind::Paths, direct, buffered, Measure::UntilStable))
+        Some(Pair::of(kind, cell, on(other).find(is_twin)?, Measure::UntilStable))
     };
-    direct.filter_map(pair).collect()
+    on(path).flat_map(|cell| others.iter().filter_map(move |&other| pair(cell, other))).collect()
 }
 
 /// Whether a cell of `paths` or `stream` has a figure of the device.

@@ -4,6 +4,7 @@ use super::*;
 use crate::fixtures::rates::{MIB, NOISES, Noise, RUN_WINDOWS, WIDTH_NS};
 use crate::fixtures::rates::{falling, laid_out, noisy_rates, six_visits, steady};
 use crate::fixtures::with;
+use rdsk_model::Op;
 use rdsk_stats::rng::SplitMix64;
 
 #[test]

@@ -287,7 +287,7 @@ mod tests {
 
     fn cached(before: u64, after: u64) -> Option<PageCache> {
         let state = |bytes| PageCacheState { cached_bytes: Some(bytes), dirty_bytes: Some(0) };
-        Some(PageCache { before: state(before), after: state(after) })
+        Some(PageCache { before: state(before), after: state(after), stable: None })
     }
 
     fn on_tmpfs(file: &mut LoopFile) {

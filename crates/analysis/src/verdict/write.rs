@@ -111,7 +111,7 @@ fn too_little(facts: &Facts<'_>, share: f64) -> (VerdictCode, String) {
     let device = &facts.device_names;
     let (bytes, moved) = (words::bytes(facts.bytes), words::bytes(facts.moved.unwrap_or(0)));
     let workload = &facts.cell.workload;
-    if workload.path == IoPath::Buffered && workload.sync == Sync::FsyncAtEnd {
+    if workload.path.uses_page_cache() && workload.sync == Sync::FsyncAtEnd {
         let text = format!(
             "{} of {bytes} stayed in memory: {device} wrote {moved}, because pages were overwritten before the sync",
             percent(1.0 - share)
@@ -157,7 +157,7 @@ pub(super) fn disturbed(facts: &Facts<'_>) -> Judgement {
     let process = facts.cell.evidence.process;
     // A buffered partial-page write submits the whole page, and the kernel charges the whole page.
     let pages = match facts.cell.workload.path {
-        IoPath::Buffered => {
+        IoPath::Buffered | IoPath::DontCache => {
             facts.ops * (facts.cell.workload.block_bytes.div_ceil(PAGE_BYTES) + 1) * PAGE_BYTES
         }
         IoPath::Direct => facts.bytes,

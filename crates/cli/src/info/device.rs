@@ -166,6 +166,7 @@ mod tests {
             direct_io: Some(true),
             direct_align_bytes: Some(512),
             nowait: Some(false),
+            dontcache: Some(false),
         };
         super::rows(&mut rows, &device, Charset::Unicode);
         crate::info::page::access(&mut rows, &target);
@@ -178,6 +179,8 @@ mod tests {
   scheduler    mq-deadline, rotational, counters off (queue/iostats is 0)
   direct I/O   yes, in multiples of 512 bytes
   NOWAIT       no: io_uring uses worker threads here
+  dontcache    no: RWF_DONTCACHE needs Linux 6.14 or later and a filesystem that
+               supports it
 ";
         assert_eq!(rows.text, expected);
     }

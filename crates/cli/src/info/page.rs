@@ -2,7 +2,7 @@
 
 use super::rows::Rows;
 use super::{Facts, TargetInfo};
-use rdsk_model::{ExtentEvidence, Problem, Target};
+use rdsk_model::{ExtentEvidence, NEEDS_OF_DONTCACHE, Problem, Target, TargetKind};
 use rdsk_report::Charset;
 use rdsk_targets::{Examined, Place};
 use rdsk_units::{Bytes, printable};
@@ -108,6 +108,13 @@ pub(super) fn access(rows: &mut Rows, target: &Target) {
         Some(true) => rows.add("NOWAIT", "yes"),
         Some(false) => rows.add("NOWAIT", "no: io_uring uses worker threads here"),
         None => {}
+    }
+    match target.dontcache {
+        Some(true) => rows.add("dontcache", "yes"),
+        Some(false) if target.kind != TargetKind::Sim => {
+            rows.add("dontcache", &format!("no: {NEEDS_OF_DONTCACHE}"));
+        }
+        Some(false) | None => {}
     }
 }
 

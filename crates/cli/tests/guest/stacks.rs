@@ -174,7 +174,40 @@ fn members_move_what_was_asked() {
         let found = tried(&mut guest, stack);
         complaints.extend(found.into_iter().map(|what| format!("{}: {what}", stack.name)));
     }
+    complaints.extend(wrong_with_dontcache(&mut guest));
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// What is wrong with the path `dontcache` on the guest's kernel, which is older than 6.14 where the distribution is: then it is
+/// refused on an ext4 that has it on newer ones, with the reason, and the other paths are measured.
+fn wrong_with_dontcache(guest: &mut Booted) -> Option<String> {
+    let script = "ext4 $N; at=$(mounted $N); fact kernel \"$(uname -r)\"; cd /
+        call rdsk rdsk paths $at --bytes 4M --budget 3s --quiet --json -";
+    let outcome = guest.run(&Scenario::new("dontcache", script).limit(Duration::from_secs(600)));
+    if let Some(failure) = outcome.failure() {
+        return Some(failure);
+    }
+    let kernel = outcome.fact("kernel");
+    let mut parts = kernel.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
+    let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    let record = outcome.call("rdsk").json();
+    let cells = record["cells"].as_array().expect("a Record has cells");
+    let is_wrong = |cell: &Value| {
+        let (path, stop) = (&cell["workload"]["path"], &cell["result"]["stop"]);
+        let has_figure = cell["result"]["ops"].as_u64().is_some_and(|ops| ops > 0);
+        let why = cell["result"]["why"].as_str().unwrap_or_default();
+        let is_refused =
+            stop == "not_applicable" && why.contains("on ext4 (EOPNOTSUPP): RWF_DONTCACHE needs Linux 6.14");
+        if path == "dontcache" && version < (6, 14) { !is_refused } else { !has_figure && !is_refused }
+    };
+    let wrong = cells.iter().find(|cell| is_wrong(cell));
+    let is_asked = cells.iter().any(|cell| cell["workload"]["path"] == "dontcache");
+    match (is_asked, wrong) {
+        (false, _) => Some("dontcache: nobody asked for it".into()),
+        (true, wrong) => {
+            wrong.map(|cell| format!("dontcache on {version:?}: {} {}", cell["id"], cell["result"]["why"]))
+        }
+    }
 }
 
 /// Makes one stack, measures it, and gives everything that is wrong with the Record.

@@ -122,7 +122,7 @@ const CELL: Shape = Object(&[
 const WORKLOAD: Shape = Object(&[
     ("op", OP),
     ("pattern", Word(&["sequential", "random"])),
-    ("path", Word(&["direct", "buffered"])),
+    ("path", Word(&["direct", "buffered", "dontcache"])),
     ("sync", Word(&["none", "dsync", "fsync_at_end"])),
     ("cache", Word(&["cold", "warm", "any"])),
     ("block_bytes", Whole),

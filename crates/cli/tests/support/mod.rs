@@ -220,6 +220,15 @@ pub(crate) fn on_ext4_in_memory(test: impl FnOnce(&Path, &LoopDevice)) {
     with_ext4(LoopDevice::builder().in_memory(), test);
 }
 
+/// The same on XFS, on a device that passes the page cache of its backing file.
+pub(crate) fn on_xfs(test: impl FnOnce(&Path, &LoopDevice)) {
+    let builder = LoopDevice::builder().size(FILESYSTEM_BYTES).direct_io(DirectIo::On);
+    let device = builder.create().expect("requires() found loop devices");
+    device.mkfs_xfs("truth").expect("requires() found mkfs.xfs");
+    let mount = device.mount().expect("requires() found XFS in the kernel");
+    test(mount.path(), &device);
+}
+
 fn with_ext4(device: rdsk_testkit::loopdev::Builder, test: impl FnOnce(&Path, &LoopDevice)) {
     let device = device.size(FILESYSTEM_BYTES).create().expect("requires() found loop devices");
     device.mkfs_ext4("truth").expect("requires() found mkfs.ext4");

@@ -2,6 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
+use rdsk_model::IoPath;
 use std::collections::HashSet;
 
 fn workload(pattern: Pattern, cache: CacheState) -> impl Strategy<Value = Workload> {

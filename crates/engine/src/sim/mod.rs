@@ -12,7 +12,7 @@ use crate::offsets::Offsets;
 use crate::validate::{check_shape, used_targets};
 pub use clock::SimClock;
 use rdsk_disk::{LunId, SharedLab};
-use rdsk_model::{ClockFacts, EngineKind, Host, PageCacheState};
+use rdsk_model::{ClockFacts, EngineKind, Host, IoPath, PageCacheState};
 use rdsk_targets::Claim;
 use session::SimSession;
 
@@ -89,6 +89,9 @@ impl Engine for SimEngine {
         check_shape(workload)?;
         if workload.engine != EngineKind::Sim {
             return Err(EngineError::Workload("a simulated target needs the simulated engine".into()));
+        }
+        if workload.path == IoPath::DontCache {
+            return Err(EngineError::Workload("a simulated host has no RWF_DONTCACHE".into()));
         }
         let mut luns = Vec::new();
         for (index, _) in used_targets(job)? {

@@ -167,11 +167,12 @@ impl Session for SimSession<'_> {
         let Some(begin_ns) = self.begin_ns else { return Ok(Settled::default()) };
         let to_close_ns = Some(self.clock.now_ns() - begin_ns);
         if self.job.workload.op == Op::Read {
-            return Ok(Settled { to_close_ns, to_stable_ns: None });
+            return Ok(Settled { to_close_ns, ..Settled::default() });
         }
         for &(target, lun) in &self.luns {
             self.flush("flush", Operation::Sync, target, lun)?;
         }
-        Ok(Settled { to_close_ns, to_stable_ns: Some(self.clock.now_ns() - begin_ns) })
+        let to_stable_ns = Some(self.clock.now_ns() - begin_ns);
+        Ok(Settled { to_close_ns, to_stable_ns, page_cache: Some(self.page_cache()) })
     }
 }

@@ -139,7 +139,7 @@ mod tests {
                 below: (filesystem != "tmpfs").then(|| "vda".into()),
                 size_bytes: 64 << 20,
                 extents: None,
-                page_cache: Some(PageCache { before: state(cached), after: state(cached) }),
+                page_cache: Some(PageCache { before: state(cached), after: state(cached), stable: None }),
                 target: 0,
             }];
         })

@@ -4,7 +4,7 @@ use super::common::{cells, cite, system};
 use super::read_modify_write::affected;
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CacheState, CellRecord, Finding, IoPath, Op, Severity};
+use rdsk_model::{CacheState, CellRecord, Finding, Op, Severity};
 use rdsk_units::Bytes;
 
 pub(super) const RULE: Rule = Rule::new("page-write-no-read", Severity::Remark, Needs::Counters, check);
@@ -20,7 +20,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let page_bytes = metrics::page_bytes(analysis);
     let cells = cells(analysis, |cell| {
         cell.workload.op == Op::Write
-            && cell.workload.path == IoPath::Buffered
+            && cell.workload.path.uses_page_cache()
             && cell.workload.cache == CacheState::Cold
             && !metrics::writes_partial_pages(&cell.workload, page_bytes)
             && metrics::read_bytes_per_io(cell)
@@ -45,7 +45,7 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{cell, file, record, with};
-    use rdsk_model::CellRecord;
+    use rdsk_model::{CellRecord, IoPath};
 
     fn writes(id: &str, block_bytes: u64, read_bytes: u64) -> CellRecord {
         with(cell(id, Op::Write, IoPath::Buffered, block_bytes, 1000, 500_000_000), |cell| {

@@ -29,8 +29,7 @@ pub(super) fn of(faster: &CellRecord, slower: &CellRecord) -> (String, Confidenc
 
 /// The counters of this page's causes, as the end of a citation.
 pub(super) fn counted(cell: &CellRecord) -> String {
-    let cpu = cpu_per_byte(cell)
-        .map(|ns| format!(", cpu per MiB = {} µs", words::figure(ns * f64::from(1 << 20) / 1e3)));
+    let cpu = cpu_per_mib(cell).map(|ns| format!(", cpu per MiB = {} µs", words::figure(ns / 1e3)));
     let util = util(cell).map(|percent| format!(", %util = {}", words::figure(percent)));
     [cpu, util].into_iter().flatten().collect()
 }
@@ -77,11 +76,13 @@ fn requests(faster: &CellRecord, slower: &CellRecord) -> Option<(String, Confide
         Some(of(faster)? / of(slower)?).filter(|factor| *factor >= MARKED)
     };
     let ahead = match (faster.workload.path, faster.workload.op) {
-        (IoPath::Buffered, Op::Read) => "readahead fetches the next blocks before the program requests them",
-        (IoPath::Buffered, Op::Write) if faster.workload.sync == Sync::None => {
+        (IoPath::Buffered | IoPath::DontCache, Op::Read) => {
+            "readahead fetches the next blocks before the program requests them"
+        }
+        (IoPath::Buffered | IoPath::DontCache, Op::Write) if faster.workload.sync == Sync::None => {
             "writeback submits many blocks at once while the program continues"
         }
-        (IoPath::Buffered, Op::Write) => "the page cache splits a write into parts",
+        (IoPath::Buffered | IoPath::DontCache, Op::Write) => "the page cache splits a write into parts",
         (IoPath::Direct, _) => {
             "the block layer passes its large blocks on whole, or splits them into requests that are in flight together"
         }
@@ -106,10 +107,10 @@ fn processor(faster: &CellRecord, slower: &CellRecord) -> Option<(String, Confid
         return None;
     }
     let why = match slower.workload.path {
-        IoPath::Buffered => "the page cache has to be filled and every byte copied",
+        IoPath::Buffered | IoPath::DontCache => "the page cache has to be filled and every byte copied",
         IoPath::Direct => "each of its I/Os is a request of its own",
     };
-    let micros = |cell| words::figure(cpu_per_byte(cell).unwrap_or(0.0) * f64::from(1 << 20) / 1e3);
+    let micros = |cell| words::figure(cpu_per_mib(cell).unwrap_or(0.0) / 1e3);
     let text = format!(
         "The slower path takes more processor time, {} against {} µs per MiB: {why}.",
         micros(slower),
@@ -149,6 +150,11 @@ fn hidden(faster: &CellRecord, slower: &CellRecord) -> String {
     }
 }
 
+/// Processor time in ns for each MiB.
+pub(super) fn cpu_per_mib(cell: &CellRecord) -> Option<f64> {
+    Some(cpu_per_byte(cell)? * f64::from(1 << 20))
+}
+
 fn cpu_per_byte(cell: &CellRecord) -> Option<f64> {
     Some(metrics::ratio(metrics::cpu_ns(cell)?, cell.result.bytes.filter(|&bytes| bytes > 0)?))
 }
@@ -164,10 +170,7 @@ fn time_per_byte(cell: &CellRecord) -> Option<f64> {
 
 /// `%util` while the cell's I/O ran; `None` for buffered writes, whose I/O is done after the row's interval.
 fn util(cell: &CellRecord) -> Option<f64> {
-    let workload = &cell.workload;
-    let is_later =
-        workload.op == Op::Write && workload.path == IoPath::Buffered && workload.sync != Sync::Dsync;
-    metrics::row(cell).map(|row| row.util_percent).filter(|_| !is_later)
+    metrics::row(cell).map(|row| row.util_percent).filter(|_| !cell.workload.is_written_behind())
 }
 
 #[cfg(test)]

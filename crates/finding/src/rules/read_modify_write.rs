@@ -1,9 +1,9 @@
-//! `read-modify-write`: buffered writes of part of a page made the kernel read the rest of it first.
+//! `read-modify-write`: writes of part of a page through the page cache made the kernel read the rest of it first.
 
 use super::common::{cells, cite, system};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Op, Record, Severity, Stake};
+use rdsk_model::{CellRecord, Experiment, Finding, Op, Record, Severity, Stake};
 use rdsk_units::Bytes;
 
 pub(super) const RULE: Rule =
@@ -41,7 +41,7 @@ pub(super) fn affected(record: &Record) -> Vec<&CellRecord> {
     let page_bytes = metrics::page_bytes(record);
     cells(record, |cell| {
         cell.workload.op == Op::Write
-            && cell.workload.path == IoPath::Buffered
+            && cell.workload.path.uses_page_cache()
             && metrics::writes_partial_pages(&cell.workload, page_bytes)
             && metrics::read_bytes_per_io(cell)
                 .is_some_and(|bytes| bytes >= PAGES_PER_WRITE * page_bytes as f64)
@@ -53,6 +53,7 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use crate::fixtures::{self, file, record, with};
+    use rdsk_model::IoPath;
 
     fn small_writes(block_bytes: u64, read_bytes: Option<u64>) -> Record {
         let cell =

@@ -35,7 +35,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let is_simulated = is_simulated(analysis, first);
     let device = metrics::first_device(analysis, first);
     let is_direct = cells.iter().any(|cell| cell.workload.path == IoPath::Direct);
-    let is_buffered = cells.iter().any(|cell| cell.workload.path == IoPath::Buffered);
+    let is_buffered = cells.iter().any(|cell| cell.workload.path.uses_page_cache());
     let (direct, buffered) = if is_simulated { SIMULATED } else { REAL };
     let text = match (is_direct, is_buffered) {
         (true, true) => format!("{direct} {buffered}"),

@@ -67,6 +67,7 @@ pub(crate) fn target_on(index: u32, name: &str, major_minor: &str) -> Target {
         direct_io: None,
         direct_align_bytes: None,
         nowait: None,
+        dontcache: None,
     }
 }
 

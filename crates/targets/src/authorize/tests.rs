@@ -21,6 +21,7 @@ fn target(path: &str, kind: TargetKind, device: Option<&str>) -> Target {
         direct_io: None,
         direct_align_bytes: None,
         nowait: None,
+        dontcache: None,
     }
 }
 

@@ -62,6 +62,7 @@ pub(super) fn examine_block(
         device: Some(Device { major_minor: number.to_string(), ..parts.device }),
         stack: parts.stack,
         direct_io: probe::direct_io(&path),
+        dontcache: probe::dontcache(&path, size_bytes),
         direct_align_bytes: align,
         ..Target::default()
     };

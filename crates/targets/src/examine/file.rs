@@ -78,6 +78,7 @@ pub(super) fn examine_file(
     found.sort_uses();
     let mut target = file_target(name, &path, meta.len(), &machine, mount);
     target.direct_io = probe::direct_io(&path);
+    target.dontcache = probe::dontcache(&path, meta.len());
     let logical = target.device.as_ref().and_then(|device| device.logical_block_bytes);
     target.direct_align_bytes = probe::direct_align(&path).or(logical);
     let allocation = probe::allocation_of(&path, 0, meta.len());

@@ -62,6 +62,7 @@ fn target(name: &str, system: &System, lun: usize) -> Target {
         }),
         direct_io: Some(has_direct),
         direct_align_bytes: has_direct.then_some(host.sector_bytes),
+        dontcache: Some(false),
         ..Target::default()
     }
 }
