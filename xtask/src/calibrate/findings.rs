@@ -8,6 +8,7 @@ use super::trials::{Campaign, Trial};
 use anyhow::Result;
 use rdsk_experiment::PlanOptions;
 use rdsk_model::{Experiment, Record};
+use std::ops::Range;
 
 /// The findings about time and position.
 pub(crate) const CODES: &[&str] =
@@ -47,7 +48,7 @@ const STATIONARY: [Noise; 7] = [STEADY, INDEPENDENT, AR_90, AR_99, FLICKER, LEVE
 const TRUE: &[(&str, &str)] = &[(LEVELS.name, "latency-bands"), ("`sim:ssd-slc`", "slows-down")];
 
 /// False findings. Those that are true of a system are shown and do not count.
-pub(crate) fn false_ones(campaign: &Campaign, runs: u64) -> Result<Vec<Table>> {
+pub(crate) fn false_ones(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Table>> {
     let title = "Runs of 60 s on stationary systems with each finding, %; wanted ≤ 2 of each";
     let mut table = Table::new(title.into(), head());
     let mut systems: Vec<(String, String)> = Vec::new();
@@ -61,7 +62,7 @@ pub(crate) fn false_ones(campaign: &Campaign, runs: u64) -> Result<Vec<Table>> {
             if campaign.is_interrupted() {
                 return Ok(vec![table]);
             }
-            let told = trial.each(0..runs, &campaign.interrupted, told)?;
+            let told = trial.each(seeds.clone(), &campaign.interrupted, told)?;
             let counts = count(&told);
             let shares: Vec<f64> = counts.iter().map(|&found| share(found, told.len())).collect();
             let mut row = vec![name.clone(), format!("`{command}`"), told.len().to_string()];
@@ -87,10 +88,10 @@ pub(crate) struct True {
 
 impl True {
     /// Whether each run finds it.
-    pub(crate) fn found(&self, campaign: &Campaign, runs: u64) -> Result<Vec<bool>> {
+    pub(crate) fn found(&self, campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<bool>> {
         let target = campaign.system("true", &self.luns)?;
         let trial = if self.command == "run" { Trial::run(&target) } else { zones(&target) };
-        trial.each(0..runs, &campaign.interrupted, |record| {
+        trial.each(seeds.clone(), &campaign.interrupted, |record| {
             record.findings.iter().any(|finding| finding.code == self.code)
         })
     }
@@ -118,7 +119,7 @@ pub(crate) fn true_ones() -> Vec<True> {
 }
 
 /// True findings.
-pub(crate) fn power(campaign: &Campaign, runs: u64) -> Result<Vec<Table>> {
+pub(crate) fn power(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Table>> {
     let head = ["what is there", "command", "finding", "runs", "found, %", "wanted"];
     let mut table =
         Table::new("Runs of 60 s that tell of what is there".into(), head.map(str::to_owned).to_vec());
@@ -126,7 +127,7 @@ pub(crate) fn power(campaign: &Campaign, runs: u64) -> Result<Vec<Table>> {
         if campaign.is_interrupted() {
             break;
         }
-        let told = one.found(campaign, runs)?;
+        let told = one.found(campaign, seeds)?;
         let found = told.iter().filter(|told| **told).count();
         let power = share(found, told.len());
         table.row(

@@ -6,6 +6,7 @@ use super::table::Table;
 use crate::programs::text_of;
 use anyhow::Result;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -38,15 +39,17 @@ impl Section {
     pub(crate) fn new(
         part: &Part,
         commit: &str,
-        runs: u64,
+        seeds: &Range<u64>,
         took: Duration,
         tables: &[Table],
     ) -> Result<Self> {
         let date = text_of(Command::new("date").args(["-u", "+%F"]))?;
         let mut text = format!("## {}\n\n{}\n\n", part.title, part.about);
         let line = format!(
-            "`cargo xtask calibrate {}`, {runs} runs of each, on {} from commit {commit}, in {} min; {}.",
+            "`cargo xtask calibrate {}`, {} runs of each with seeds from {}, on {} from commit {commit}, in {} min; {}.",
             part.name,
+            seeds.end - seeds.start,
+            seeds.start,
             date.trim(),
             took.as_secs().div_ceil(60),
             machine(part.is_real),

@@ -9,6 +9,7 @@ use super::trials::{Campaign, median};
 use crate::programs;
 use anyhow::{Context as _, Result};
 use rdsk_model::Record;
+use std::ops::Range;
 use std::path::Path;
 
 /// Steady systems: an idle disk, flash, memory.
@@ -22,13 +23,13 @@ const WIDER: f64 = 1.5;
 const PRECISION: f64 = 0.02;
 
 /// The table of all systems.
-pub(crate) fn tables(campaign: &Campaign, settings: &Settings, runs: u64) -> Result<Vec<Table>> {
+pub(crate) fn tables(campaign: &Campaign, settings: &Settings, seeds: &Range<u64>) -> Result<Vec<Table>> {
     let head = ["system", "runs", "longest, s", "median ±, %", "±, % of the earlier program", "longest, s"];
     let mut table = Table::new("Default runs".into(), head.map(str::to_owned).to_vec());
     let this = programs::executable(&settings.root, &["--release", "--package", "rdsk", "--bin", "rdsk"])?;
     for system in SYSTEMS {
         let (mut new, mut old) = (Seen::default(), Seen::default());
-        for seed in 0..runs {
+        for seed in seeds.clone() {
             if campaign.is_interrupted() {
                 return Ok(vec![table]);
             }
@@ -45,7 +46,7 @@ pub(crate) fn tables(campaign: &Campaign, settings: &Settings, runs: u64) -> Res
         table.row(
             vec![
                 format!("`sim:{system}`"),
-                runs.to_string(),
+                (seeds.end - seeds.start).to_string(),
                 seconds(new.longest_ns),
                 percent(width),
                 if settings.old.is_some() { percent(before) } else { "–".into() },
