@@ -1,10 +1,10 @@
 //! What time does to a cell of `zones`: a change over its passes, and scatter that lasts from one I/O to the next. A pass is
-//! one sample, since its positions share their moment.
+//! one sample, since its positions share their moment; a state that comes and goes within passes is no change over them.
 
 use super::complete;
 use super::positions::Places;
 use rdsk_model::{CellRecord, PointRun};
-use rdsk_stats::{PassShape, lag1, mad, median, pass_change, stddev};
+use rdsk_stats::{PassChange, PassShape, lag1, mad, median, pass_change, stddev};
 
 /// Probability of passes that change as much by chance, below which they are said to differ.
 pub const DRIFT_FALSE_ALARM: f64 = 0.001;
@@ -12,6 +12,9 @@ pub const DRIFT_FALSE_ALARM: f64 = 0.001;
 pub const MIN_DRIFT: f64 = 0.02;
 /// What a median absolute deviation is multiplied with, at most, to be a sample that is no stray one.
 const STRAY: f64 = 4.5;
+/// Parts of a pass whose levels are compared, and the share of a change over the passes from which on two of them differ as much.
+const PARTS: usize = 3;
+const AS_MUCH: f64 = 0.75;
 
 /// Passes that differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,7 +35,32 @@ pub(super) fn drift(cell: &CellRecord, places: &Places) -> Option<Drift> {
     let change = pass_change(&levels, DRIFT_FALSE_ALARM)?;
     let slower_by = change.by.exp() - 1.0;
     let drift = Drift { shape: change.shape, p_value: change.p_value, slower_by, passes: levels.len() };
-    (change.by.abs() >= MIN_DRIFT).then_some(drift)
+    (change.by.abs() >= MIN_DRIFT && !comes_and_goes(cell, places, &change)).then_some(drift)
+}
+
+/// Whether the latency swings within some pass as much as it changes over the passes. Then the disk has a state that comes and
+/// goes, each pass meets it at a moment of chance, and a few passes are in order more often than their scatter tells: of ten passes
+/// that each meet one of two speeds, 14 in 1024 have one step. A step may fall into one of the passes beside it.
+fn comes_and_goes(cell: &CellRecord, places: &Places, change: &PassChange) -> bool {
+    let is_beside = |pass: usize| match change.shape {
+        PassShape::Step(after) => pass == after || pass + 1 == after,
+        PassShape::Trend => false,
+    };
+    let others = complete(cell).enumerate().filter(|(pass, _)| !is_beside(*pass));
+    others.filter_map(|(_, run)| swing(&ratios(run, places))).any(|swing| swing >= AS_MUCH * change.by.abs())
+}
+
+/// The distance of the logarithms of the highest and the lowest level among the parts of a pass; `None` for a pass of fewer samples.
+fn swing(ratios: &[f64]) -> Option<f64> {
+    if ratios.len() < PARTS {
+        return None;
+    }
+    let part = |at: usize| &ratios[at * ratios.len() / PARTS..(at + 1) * ratios.len() / PARTS];
+    let levels: Vec<f64> = (0..PARTS).map(|at| median(part(at)).map(f64::ln)).collect::<Option<_>>()?;
+    let (low, high) = levels
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &level| (low.min(level), high.max(level)));
+    Some(high - low)
 }
 
 /// Standard deviation of the complete passes' levels.
