@@ -14,7 +14,7 @@ pub const MIN_DRIFT: f64 = 0.02;
 const STRAY: f64 = 4.5;
 /// Parts of a pass whose levels are compared, and the share of a change over the passes from which on two of them differ as much.
 const PARTS: usize = 3;
-const AS_MUCH: f64 = 0.75;
+const AS_MUCH: f64 = 0.9;
 
 /// Passes that differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,7 +47,15 @@ fn comes_and_goes(cell: &CellRecord, places: &Places, change: &PassChange) -> bo
         PassShape::Trend => false,
     };
     let others = complete(cell).enumerate().filter(|(pass, _)| !is_beside(*pass));
-    others.filter_map(|(_, run)| swing(&ratios(run, places))).any(|swing| swing >= AS_MUCH * change.by.abs())
+    // The second fastest of its samples is that of the same state at every position, where the median may be of either.
+    let fast = |position: &Vec<u64>| {
+        let mut samples = position.clone();
+        samples.sort_unstable();
+        samples.get(1).or(samples.first()).map_or(1.0, |&ns| ns.max(1) as f64)
+    };
+    let fast: Vec<f64> = places.samples.iter().map(fast).collect();
+    let of = |run: &PointRun| swing(&ratios(run, places, |position| fast[position]));
+    others.filter_map(|(_, run)| of(run)).any(|swing| swing >= AS_MUCH * change.by.abs())
 }
 
 /// The distance of the logarithms of the highest and the lowest level among the parts of a pass; `None` for a pass of fewer samples.
@@ -70,14 +78,19 @@ pub(super) fn pass_scatter(cell: &CellRecord, places: &Places) -> Option<f64> {
 
 /// Of each complete pass the median over the positions of its latency against the position's median.
 fn levels(cell: &CellRecord, places: &Places) -> Option<Vec<f64>> {
-    complete(cell).map(|run| median(&ratios(run, places))).collect()
+    complete(cell).map(|run| median(&to_medians(run, places))).collect()
 }
 
-fn ratios(run: &PointRun, places: &Places) -> Vec<f64> {
+/// The latencies of a pass, each against the median of its position.
+fn to_medians(run: &PointRun, places: &Places) -> Vec<f64> {
+    ratios(run, places, |position| places.positions[position].median_ns)
+}
+
+/// The latencies of a pass, each against one of its position.
+fn ratios(run: &PointRun, places: &Places, base_ns: impl Fn(usize) -> f64) -> Vec<f64> {
     let position = |point: u32| places.position_of.get(point as usize).copied().flatten();
     let both = run.order.iter().zip(&run.latency_ns);
-    both.filter_map(|(&point, &ns)| Some(ns.max(1) as f64 / places.positions[position(point)?].median_ns))
-        .collect()
+    both.filter_map(|(&point, &ns)| Some(ns.max(1) as f64 / base_ns(position(point)?))).collect()
 }
 
 /// The correlation of the scatter of neighbouring I/Os, by the order of issue. Stray ones are cut down, so that one late I/O
@@ -86,7 +99,8 @@ pub(super) fn scatter(cell: &CellRecord, places: &Places) -> Option<f64> {
     if cell.result.points.len() < 2 {
         return None;
     }
-    let off: Vec<f64> = cell.result.points.iter().flat_map(|run| ratios(run, places)).map(f64::ln).collect();
+    let off: Vec<f64> =
+        cell.result.points.iter().flat_map(|run| to_medians(run, places)).map(f64::ln).collect();
     let most = STRAY * mad(&off)?;
     let clipped: Vec<f64> = off.iter().map(|off| off.clamp(-most, most)).collect();
     let correlation = lag1(&clipped);
