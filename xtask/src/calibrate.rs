@@ -74,8 +74,9 @@ const PARTS: &[Part] = &[
     Part {
         name: "false",
         title: "False findings on simulated systems",
-        about: "`rdsk run` and `rdsk zones` with their defaults, each run with another seed. The systems differ in noise only, \
-                which is stationary, so there is nothing to find; the built-in ones have no noise at all.",
+        about: "`rdsk run` (60 s) and `rdsk zones` with their defaults and with ten passes (6 min), each run with another seed. \
+                The systems differ in noise only, which is stationary, so there is nothing to find; the built-in ones have no \
+                noise at all.",
         runs: 200,
         is_real: false,
         measure: |campaign, _, seeds| findings::false_ones(campaign, seeds),
