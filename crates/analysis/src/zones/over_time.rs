@@ -40,12 +40,14 @@ pub(super) fn drift(cell: &CellRecord, places: &Places) -> Option<Drift> {
 
 /// Whether the latency swings within some pass as much as it changes over the passes. Then the disk has a state that comes and
 /// goes, each pass meets it at a moment of chance, and a few passes are in order more often than their scatter tells: of ten passes
-/// that each meet one of two speeds, 14 in 1024 have one step. A step may fall into one of the passes beside it.
+/// that each meet one of two speeds, 14 in 1024 have one step. A step may fall into one of the passes beside it, and one pass
+/// of a trend may swing by chance.
 fn comes_and_goes(cell: &CellRecord, places: &Places, change: &PassChange) -> bool {
     let is_beside = |pass: usize| match change.shape {
         PassShape::Step(after) => pass == after || pass + 1 == after,
         PassShape::Trend => false,
     };
+    let by_chance = usize::from(change.shape == PassShape::Trend);
     let others = complete(cell).enumerate().filter(|(pass, _)| !is_beside(*pass));
     // The second fastest of its samples is that of the same state at every position, where the median may be of either.
     let fast = |position: &Vec<u64>| {
@@ -55,7 +57,8 @@ fn comes_and_goes(cell: &CellRecord, places: &Places, change: &PassChange) -> bo
     };
     let fast: Vec<f64> = places.samples.iter().map(fast).collect();
     let of = |run: &PointRun| swing(&ratios(run, places, |position| fast[position]));
-    others.filter_map(|(_, run)| of(run)).any(|swing| swing >= AS_MUCH * change.by.abs())
+    let swings = others.filter_map(|(_, run)| of(run)).filter(|swing| *swing >= AS_MUCH * change.by.abs());
+    swings.count() > by_chance
 }
 
 /// The distance of the logarithms of the highest and the lowest level among the parts of a pass; `None` for a pass of fewer samples.
