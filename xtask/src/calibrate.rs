@@ -111,7 +111,8 @@ const PARTS: &[Part] = &[
         name: "false-real",
         title: "False findings on a real disk",
         about: "`rdsk run --rw read` with its defaults on a file of 256 MiB and on a loop device over another one (direct-io \
-                on), in turn. What the machine's disk does meanwhile is not known, so some of these findings may be true.",
+                on), in turn. What the machine's disk does meanwhile is not known, so some of these findings may be true; those \
+                about a moment or a limit of the device (`fast-start`, `slows-down`, `stalls`) are counted and not judged.",
         runs: 30,
         is_real: true,
         measure: real::false_findings,

@@ -2,10 +2,11 @@
 //! test programs with everything enabled, and turns the notes that they leave, or what they print, into a page under
 //! docs/campaigns.
 
+mod loaded;
 mod timing;
 
 use crate::programs::text_of;
-use crate::{step, suite, tools};
+use crate::{options, step, suite, tools};
 use anyhow::{Context as _, Result, bail, ensure};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -49,10 +50,19 @@ const CAMPAIGNS: &[Campaign] = &[
         needs: "root",
         limit_s: 3600,
     },
+    Campaign {
+        name: LOADED,
+        about: "the whole suite, again and again beside two busy loops and a syncing writer (--runs N)",
+        cargo: "test --workspace --no-fail-fast",
+        needs: "",
+        limit_s: 3600,
+    },
 ];
 
 /// The campaign whose results are what test programs print, instead of notes.
 const TIMING: &str = "timing";
+/// The campaign whose results are the totals of the suite.
+const LOADED: &str = "loaded";
 
 /// One line of the notes: group, name, result, seconds.
 type Note<'t> = [&'t str; 4];
@@ -62,7 +72,8 @@ type Note<'t> = [&'t str; 4];
 /// # Errors
 /// When there is no such campaign, when it cannot be started, or when it left no notes.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
-    let name = match arguments {
+    let (words, options) = options::parse(arguments, &["--runs"])?;
+    let name = match words.as_slice() {
         [] => {
             CAMPAIGNS.iter().for_each(|campaign| println!("{:<8} {}", campaign.name, campaign.about));
             return Ok(ExitCode::SUCCESS);
@@ -70,9 +81,14 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
         [name] => name,
         [_, unknown, ..] => bail!("unknown argument \"{unknown}\""),
     };
+    ensure!(options.is_empty() || name == LOADED, "--runs is for \"{LOADED}\" only");
     let campaign = CAMPAIGNS.iter().find(|campaign| campaign.name == name);
     let campaign = campaign.with_context(|| format!("there is no campaign \"{name}\""))?;
     let page = root.join("docs/campaigns").join(format!("{}.md", campaign.name));
+    if name == LOADED {
+        let runs = options.get("--runs").map_or(Ok(loaded::RUNS), |text| text.parse());
+        return loaded::run(root, campaign, &page, runs.context("--runs needs a number")?);
+    }
     let today = text_of(Command::new("date").args(["-u", "+%F"]))?;
     if campaign.name == TIMING {
         let (text, code) = timing::run(root, campaign, today.trim())?;

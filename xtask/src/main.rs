@@ -35,7 +35,7 @@ usage: cargo xtask COMMAND
   calibrate [PART ...] [--runs N] [--old RDSK] [--dir DIRECTORY]
                               how often intervals hold the truth and findings are false, in docs/calibration.md; without a part,
                               all simulated ones; real ones: equal-files, false-real
-  campaign [NAME]             a long series of tests with a page of results in docs/campaigns; without a name, the list";
+  campaign [NAME] [--runs N]  a long series of tests with a page of results in docs/campaigns; without a name, the list";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -29,6 +29,7 @@ const CHANGES: &[(&str, Change)] = &[
     ("findings[].severity", Change::Added),
     ("findings[].experiment", Change::Added),
     ("findings[].covers_verdicts", Change::Added),
+    ("findings[].effect", Change::Added),
     ("cells[].evidence.device[].iostat", Change::Derived(iostat)),
     (
         "cells[].evidence.device[].in_flight_mean",
@@ -40,6 +41,7 @@ const CHANGES: &[(&str, Change)] = &[
         "cells[].evidence.device[].waiting_mean",
         Change::Derived(|device| evidence(device).and_then(|one| waiting_mean(&one)).into()),
     ),
+    ("targets[].device.model", Change::Words),
     ("notes[]", Change::Words),
     ("error.message", Change::Words),
     ("error.hint", Change::Words),

@@ -132,6 +132,26 @@ fn summary(done: &[Done], mut counts: TestCounts, skips: &[String], strictness: 
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// Runs the tests alone, at most for `limit`: what they count, what was skipped aloud, and why they failed as a whole.
+///
+/// # Errors
+/// When cargo cannot be started, or the file of skips not be made.
+pub(crate) fn tests(
+    root: &Path,
+    limit: Duration,
+    interrupted: &AtomicBool,
+) -> anyhow::Result<(TestCounts, Vec<String>, Option<String>)> {
+    let skips_path = fresh_skips_file(root)?;
+    let mut counts = TestCounts::default();
+    let mut command = cargo(root, &["test", "--workspace", "--no-fail-fast"]);
+    command.env("RDSK_SKIPS", &skips_path);
+    let ending = step::run(&mut command, limit, interrupted, &mut |line| {
+        println!("{line}");
+        counts.line(line);
+    })?;
+    Ok((counts, read_lines(&skips_path), failure_of(ending)))
+}
+
 /// Installs programs and the toolchain's own parts. Without them tests are skipped, and in strict runs they fail by
 /// themselves; a step that fails here says it earlier and once.
 fn install(strictness: Strictness, interrupted: &AtomicBool) -> anyhow::Result<Option<String>> {

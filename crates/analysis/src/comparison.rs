@@ -22,6 +22,24 @@ pub const ALPHA: f64 = 0.05;
 /// them or in none: of many pairs of equal cells fewer than half of this share are called different.
 pub const ALPHA_OF_TARGETS: f64 = 0.02;
 
+/// An interval of a ratio within this factor shows that two paths are equally fast.
+const EQUAL: f64 = 1.1;
+/// A ratio within this factor counts as equal even when it is certain: 5 % decides nothing.
+const SAME: f64 = 1.05;
+
+/// How the rate above the line of a ratio compares with the one below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Surely faster, by at least 5 %.
+    Faster,
+    /// Surely slower, by at least 5 %.
+    Slower,
+    /// The same to within a tenth.
+    Equal,
+    /// The interval is too wide to call them equal, or to say which is faster.
+    Unclear,
+}
+
 /// What two cells are compared for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -75,6 +93,15 @@ impl Ratio {
     /// Whether two targets are called different.
     pub fn is_different(&self) -> bool {
         self.p_adjusted < ALPHA_OF_TARGETS
+    }
+
+    /// Which side is faster, if one is.
+    pub fn outcome(&self) -> Outcome {
+        let factor = self.mean.max(1.0 / self.mean);
+        if self.is_sure() && factor >= SAME {
+            return if self.mean > 1.0 { Outcome::Faster } else { Outcome::Slower };
+        }
+        if self.low >= 1.0 / EQUAL && self.high <= EQUAL { Outcome::Equal } else { Outcome::Unclear }
     }
 
     /// The ratio of the other side to this one.

@@ -29,9 +29,18 @@ pub(crate) enum Verbosity {
     Quiet,
 }
 
+/// How much of a Record is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// One screen.
+    Short,
+    /// All screens.
+    Full,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColorWhen {
-    /// On a terminal, unless `NO_COLOR` is set or `TERM` is dumb.
+    /// On a terminal, unless `NO_COLOR`, `CLICOLOR` or `TERM` refuse.
     Auto,
     Always,
     Never,
@@ -44,7 +53,7 @@ pub(crate) struct CliArgs {
     pub(crate) given: Vec<&'static str>,
     /// Names as typed; empty if none was given.
     pub(crate) targets: Vec<String>,
-    /// What to measure; empty for `info` and `sim`.
+    /// What to measure; empty for `show`, `info` and `sim`.
     pub(crate) experiments: Vec<Experiment>,
     pub(crate) options: PlanOptions,
     pub(crate) size_bytes: Option<u64>,
@@ -58,6 +67,7 @@ pub(crate) struct CliArgs {
     /// The user's name for the run.
     pub(crate) label: Option<String>,
     pub(crate) verbosity: Verbosity,
+    pub(crate) detail: Detail,
     pub(crate) color: ColorWhen,
     pub(crate) charset: Charset,
 }
@@ -79,6 +89,7 @@ impl CliArgs {
             run_mode: RunMode::Measure,
             label: None,
             verbosity: Verbosity::Normal,
+            detail: Detail::Short,
             color: ColorWhen::Auto,
             charset: Charset::Unicode,
         }

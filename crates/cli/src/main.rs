@@ -12,12 +12,15 @@ mod out;
 mod panic_hook;
 mod parse;
 mod progress;
+mod record_file;
+mod screen;
+mod show;
 mod sim;
 mod subcommand;
 
 use crate::json_file::Sink;
 use crate::parse::Parsed;
-use crate::subcommand::{INFO, SIM};
+use crate::subcommand::{INFO, SHOW, SIM};
 use rdsk_model::Problem;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -33,6 +36,7 @@ fn main() -> ExitCode {
         }
         Ok(Parsed::Args(args)) if args.subcommand == &INFO => info::show(&args),
         Ok(Parsed::Args(args)) if args.subcommand == &SIM => sim::show(&args),
+        Ok(Parsed::Args(args)) if args.subcommand == &SHOW => show::show(&args, command(&words)),
         Ok(Parsed::Args(args)) => measure::measure(&args, command(&words)),
         Err(problem) => misused(&problem, &words),
     };

@@ -1,23 +1,15 @@
 //! The commands that measure: passes the request on, shows progress, and outputs the Record as document and page. What is
 //! measured, and how, is up to `experiment`.
 
-use crate::cli_args::{CliArgs, ColorWhen, RunMode, Verbosity};
+use crate::cli_args::{CliArgs, Detail, RunMode, Verbosity};
 use crate::interrupt::{Guard, OnAbandon};
 use crate::json_file::{self, Sink};
 use crate::progress::Progress;
-use crate::{exit, out, panic_hook};
+use crate::subcommand::RUN;
+use crate::{exit, out, panic_hook, record_file, screen};
 use rdsk_experiment::{Request, execute, failed_record, plan_only};
 use rdsk_model::{Plan, Problem, ProblemKind, Record, StopFlag, Target};
-use rdsk_report::{Color, Style};
 use rdsk_targets::Roots;
-use rdsk_units::printable;
-use std::io::IsTerminal as _;
-use std::path::Path;
-
-/// The page is never wider, whatever the terminal, so that it can be quoted in a mail.
-const MAX_WIDTH: usize = 80;
-/// Narrower than this nothing can be drawn; the terminal wraps.
-const MIN_WIDTH: usize = 40;
 
 /// Runs a measuring command and gives its exit code. `command` is the command line for the Record.
 pub(crate) fn measure(args: &CliArgs, command: Vec<String>) -> u8 {
@@ -28,6 +20,7 @@ pub(crate) fn measure(args: &CliArgs, command: Vec<String>) -> u8 {
         // The document cannot be written, so the problem goes to standard error alone.
         Err(problem) => return out::failure(&problem),
     };
+    let earlier = |path| record_file::read(path, "--resume", "no-resume");
     match args.resume.as_deref().map(earlier).transpose() {
         Ok(record) => request.resume = record.map(Box::new),
         Err(problem) => return failed(&problem, &request, sink.as_ref(), args),
@@ -52,26 +45,6 @@ fn request(args: &CliArgs, command: Vec<String>, stop: &StopFlag) -> Request {
         roots: Roots::default(),
         stop: stop.clone(),
     }
-}
-
-/// Reads a Record from a file of `--json`.
-fn earlier(path: &Path) -> Result<Record, Problem> {
-    let shown = printable(&path.to_string_lossy());
-    let problem = |why: String| {
-        Problem::new(
-            ProblemKind::Usage,
-            "no-resume",
-            format!("--resume {shown}: {why}"),
-            "name a file that rdsk wrote with --json",
-        )
-    };
-    let facts = std::fs::metadata(path).map_err(|error| problem(error.to_string()))?;
-    // A pipe may never end, and a device holds no Record.
-    if !facts.is_file() {
-        return Err(problem("it is not a regular file".into()));
-    }
-    let document = std::fs::read(path).map_err(|error| problem(error.to_string()))?;
-    serde_json::from_slice(&document).map_err(|error| problem(format!("it is not a Record of rdsk: {error}")))
 }
 
 fn run(args: &CliArgs, request: &Request, sink: Option<&Sink>, stop: StopFlag) -> u8 {
@@ -125,7 +98,7 @@ fn output_record(record: &Record, args: &CliArgs, sink: Option<&Sink>) -> u8 {
     }
     if sink != Some(&Sink::Stdout)
         && !record.cells.is_empty()
-        && let Err(problem) = out::data(&rdsk_report::text(record, style(args)))
+        && let Err(problem) = out::data(&page(record, args))
     {
         complain(&problem);
     }
@@ -141,6 +114,16 @@ fn output_record(record: &Record, args: &CliArgs, sink: Option<&Sink>) -> u8 {
         out::warning(&text);
     }
     code
+}
+
+/// A run is summed up on one screen; a single question has a screen of its own.
+fn page(record: &Record, args: &CliArgs) -> String {
+    let style = screen::style(args);
+    if args.subcommand == &RUN && args.detail == Detail::Short {
+        rdsk_report::short(record, style)
+    } else {
+        rdsk_report::text(record, style)
+    }
 }
 
 /// A test file that is still there, as on a filesystem that turned read-only during the run.
@@ -221,47 +204,10 @@ fn on_abandon(args: &CliArgs, request: &Request, sink: Option<&Sink>) -> OnAband
     })
 }
 
-fn style(args: &CliArgs) -> Style {
-    let width = terminal_size::terminal_size()
-        .map_or(MAX_WIDTH, |(width, _)| usize::from(width.0))
-        .clamp(MIN_WIDTH, MAX_WIDTH);
-    let color = match args.color {
-        ColorWhen::Always => Color::Always,
-        ColorWhen::Never => Color::Never,
-        ColorWhen::Auto
-            if is_colour_welcome(|name| std::env::var_os(name)) && std::io::stdout().is_terminal() =>
-        {
-            Color::Always
-        }
-        ColorWhen::Auto => Color::Never,
-    };
-    Style { width, color, charset: args.charset }
-}
-
-/// <https://no-color.org>: set and not empty means no colour; a dumb terminal knows none.
-fn is_colour_welcome(variable: impl Fn(&str) -> Option<std::ffi::OsString>) -> bool {
-    let refused = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let dumb = variable("TERM").is_some_and(|value| value == "dumb");
-    !refused && !dumb
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
-
-    #[test]
-    fn colour_is_refused_by_no_color_and_by_dumb_terminals() {
-        let with = |pairs: &'static [(&str, &str)]| {
-            is_colour_welcome(|name| {
-                pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
-            })
-        };
-        assert!(with(&[("TERM", "xterm")]));
-        assert!(with(&[("NO_COLOR", "")]));
-        assert!(!with(&[("NO_COLOR", "1")]));
-        assert!(!with(&[("TERM", "dumb")]));
-    }
 
     #[test]
     fn no_target_is_the_current_directory() {

@@ -1,4 +1,4 @@
-//! `rdsk sim`: the simulated systems, the reports that they come from, and their parameters. It simulates nothing.
+//! `rdsk sim`: the simulated systems in a list, and the parameters of one as a file that runs again. It simulates nothing.
 
 use crate::cli_args::CliArgs;
 use crate::info::rows::Rows;
@@ -39,20 +39,16 @@ fn answer(args: &CliArgs) -> Result<Answer, Problem> {
 }
 
 fn list() -> Result<Answer, Problem> {
-    let mut rows =
-        Rows::new("Simulated systems, by the report that they come from; measure one as sim:NAME\n", 22);
+    let mut page = String::new();
     let mut document = Vec::new();
-    let mut report = String::new();
+    let widest = NAMES.iter().map(|name| name.len()).max().unwrap_or(0);
     for name in NAMES {
         let system = load_system(name).map_err(|error| error.problem())?;
-        if system.params.report != report {
-            report.clone_from(&system.params.report);
-            rows.text.push_str(&format!("\n{report}\n"));
-        }
-        rows.add(name, &system.params.about);
-        document.push(json!({ "name": name, "about": system.params.about, "report": system.params.report }));
+        let about = &system.params.about;
+        page.push_str(&format!("{name:<widest$}  {about}\n"));
+        document.push(json!({ "name": name, "about": about, "report": system.params.report }));
     }
-    Ok(Answer { page: rows.text, document: Value::Array(document) })
+    Ok(Answer { page, document: Value::Array(document) })
 }
 
 fn shown(name: &str) -> Result<Answer, Problem> {
@@ -71,7 +67,7 @@ fn shown(name: &str) -> Result<Answer, Problem> {
         "system": system.params,
         "toml": text,
     });
-    Ok(Answer { page: page(&system, &text, &figures), document })
+    Ok(Answer { page: file(&system, &text, &figures), document })
 }
 
 fn figure(figure: &Figure) -> Value {
@@ -91,7 +87,29 @@ fn figure(figure: &Figure) -> Value {
     })
 }
 
-fn page(system: &System, text: &str, figures: &[Figure]) -> String {
+/// The description as comments, then the parameters: a text that runs as `sim:./FILE.toml` and gives the same system.
+fn file(system: &System, text: &str, figures: &[Figure]) -> String {
+    let SystemParams { about, report, .. } = &system.params;
+    let comments = description(system, figures);
+    let comments = comments.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n");
+    // A file of one's own may extend another system, and a text on its own must not need that one.
+    let extends = figures.iter().any(|figure| figure.system != system.name);
+    let whole = if extends { rdsk_disk::complete_text(about, report, figures) } else { text.to_owned() };
+    let parameters = whole.lines().map(|line| format!("{}\n", harmless(line)));
+    format!("{}\n{}", comments.collect::<String>(), parameters.collect::<String>())
+}
+
+/// The line without characters that could move the cursor; an escape in their place would not be TOML.
+fn harmless(line: &str) -> String {
+    let shown = |c: char| match c {
+        '\t' => ' ',
+        c if printable(c.encode_utf8(&mut [0; 4])).chars().eq([c]) => c,
+        _ => '?',
+    };
+    line.chars().map(shown).collect()
+}
+
+fn description(system: &System, figures: &[Figure]) -> String {
     let SystemParams { about, report, host, controllers, luns } = &system.params;
     let mut rows = Rows::new(&format!("sim:{}\n", printable(&system.name)), 17);
     rows.add("what", &printable(about));
@@ -129,10 +147,7 @@ fn page(system: &System, text: &str, figures: &[Figure]) -> String {
         }
     }
     rows.add("figures", &format!("{}: {}", figures.len(), Tally::of(figures)));
-    let extends = figures.iter().any(|figure| figure.system != system.name);
-    let whole = if extends { rdsk_disk::complete_text(about, report, figures) } else { text.to_owned() };
-    let safe: Vec<String> = whole.lines().map(printable).collect();
-    format!("{}\nIts figures, and where each is from:\n\n{}\n", rows.text, safe.join("\n"))
+    format!("{}\nIts figures, and where each is from:\n", rows.text)
 }
 
 fn device(params: &DeviceParams) -> String {
@@ -174,5 +189,15 @@ fn device(params: &DeviceParams) -> String {
                 device(&array.member)
             )
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_moves_the_cursor_is_left() {
+        assert_eq!(harmless("a\tb\u{1b}[2J\u{202e} µ"), "a b?[2J? µ");
     }
 }

@@ -3,9 +3,15 @@
 use rdsk_experiment::IN_RUN;
 use rdsk_model::Experiment;
 
-/// Every subcommand, in the order of the help: those that measure first, and before the last one those with drawings.
-pub(crate) const ALL: &[&Subcommand] = &[&RUN, &PATHS, &STREAM, &ZONES, &SCALE, &ALIGN, &STRIPE, &INFO, &SIM];
-pub(crate) const MEASURING: &[&Subcommand] = ALL.split_at(ALL.len() - 2).0;
+/// Every subcommand, in the order of the help: those that measure first, then the one that shows what was measured, and
+/// before the last one those with drawings.
+pub(crate) const ALL: &[&Subcommand] =
+    &[&RUN, &PATHS, &STREAM, &ZONES, &SCALE, &ALIGN, &STRIPE, &SHOW, &INFO, &SIM];
+pub(crate) const MEASURING: &[&Subcommand] = ALL.split_at(ALL.len() - 3).0;
+/// Those that draw Records.
+pub(crate) const SHOWING: &[&Subcommand] = ALL.split_at(ALL.len() - 2).0;
+/// Those that draw a Record short or with all screens.
+pub(crate) const SUMMING_UP: &[&Subcommand] = &[&RUN, &SHOW];
 /// Those whose text has drawings.
 pub(crate) const DRAWING: &[&Subcommand] = ALL.split_at(ALL.len() - 1).0;
 
@@ -39,7 +45,8 @@ pub(crate) static RUN: Subcommand = Subcommand {
     name: "run",
     experiments: IN_RUN,
     summary: "Measure as much as fits into the time budget, and explain the result",
-    details: "A target that is a directory gets a test file, which is removed at the end. A file of yours or a block \
+    details: "The result is one screen: the headline, what matters most, and an answer to each question; --details prints \
+              the screens of all questions. A target that is a directory gets a test file, which is removed at the end. A file of yours or a block \
           device is only read, unless --overwrite or --destroy allows writing.",
     targets: TARGETS,
     examples: &[
@@ -147,6 +154,19 @@ pub(crate) static STRIPE: Subcommand = Subcommand {
         ("rdsk stripe sim:raid5", "a simulated array"),
     ],
 };
+pub(crate) static SHOW: Subcommand = Subcommand {
+    name: "show",
+    experiments: &[],
+    summary: "Draw the Record of an earlier run again, from its JSON",
+    details: "A run is shown on one screen, or with --details on the screens of all questions. The Record of a single question \
+              is shown on the screen of that question.",
+    targets: ("FILE", "A file that rdsk wrote with --json"),
+    examples: &[
+        ("rdsk show result.json", "the short page of a run"),
+        ("rdsk show result.json --details", "all screens"),
+        ("rdsk show result.json --json small.json --json-compact", "a copy without the series"),
+    ],
+};
 
 pub(crate) static INFO: Subcommand = Subcommand {
     name: "info",
@@ -169,8 +189,8 @@ pub(crate) static SIM: Subcommand = Subcommand {
           your own as sim:./FILE.toml.",
     targets: ("ACTION", "list, or show NAME [default: list]"),
     examples: &[
-        ("rdsk sim list", "every system, with the report that it comes from"),
-        ("rdsk sim show wd2500", "the parameters of one, as a text to start your own from"),
+        ("rdsk sim list", "every system, a line each"),
+        ("rdsk sim show wd2500", "the parameters of one, as the text of a file that runs as sim:./FILE.toml"),
         ("rdsk sim show ./mydisk.toml", "the parameters of your own, checked"),
     ],
 };

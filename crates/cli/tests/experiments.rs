@@ -10,7 +10,7 @@ use std::path::Path;
 /// The command that asks it; the headline is only a part of `rdsk run`.
 fn command(experiment: Experiment) -> Vec<&'static str> {
     match experiment {
-        Experiment::Headline => vec!["run", "--only", "headline"],
+        Experiment::Headline => vec!["run", "--only", "headline", "--details"],
         _ => vec![experiment.as_str()],
     }
 }

@@ -241,7 +241,10 @@ fn several_targets_are_compared_on_the_page() {
     let slower = system("slower", "[[luns]]\n[luns.faults.slow_down]\nafter_ns = 1\nfactor = 1.1111\n");
     for (question, cells) in [
         ("paths", &["read direct", "read buffered", "write direct", "write buffered"][..]),
-        ("run --budget 60s --only headline", &["read sequential", "read random-qd1", "write sequential"]),
+        (
+            "run --details --budget 60s --only headline",
+            &["read sequential", "read random-qd1", "write sequential"],
+        ),
     ] {
         let alike = words_of(&format!("{question} {first} {twin}"));
         assert!(alike.contains(&format!("{twin} against {first}, 95 % interval over the rounds")), "{alike}");
@@ -294,7 +297,7 @@ fn the_mark_of_every_figure_is_shown_beside_it() {
     let marks = ["from the report", "from a data sheet", "typical", "fitted to \""];
     for name in rdsk_disk::NAMES {
         let run = page(&[&"sim", &"show", name]);
-        let (_, figures) = run.stdout.split_once("where each is from:").expect("the page has them");
+        let (_, figures) = run.stdout.split_once("where each is from:").expect("the text has them");
         let is_figure = |line: &&str| {
             let first = line.split(' ').next().unwrap_or_default();
             line.contains(" = ") && !["#", "about", "report", "extends"].contains(&first)
@@ -317,6 +320,42 @@ fn the_mark_of_every_figure_is_shown_beside_it() {
         "{}",
         run.stdout
     );
+}
+
+/// One line for each system, which fits on a terminal.
+#[test]
+fn the_list_has_a_line_for_each_system() {
+    let run = page(&[&"sim", &"list"]);
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    assert_eq!(lines.len(), rdsk_disk::NAMES.len(), "{}", run.stdout);
+    for (line, name) in lines.iter().zip(rdsk_disk::NAMES) {
+        assert!(line.chars().count() <= 80 && line.trim_end() == *line, "{line}");
+        let (first, about) = line.split_once(' ').unwrap();
+        assert!(first == *name && about.trim().len() > 20, "{line}");
+    }
+}
+
+/// What `sim show` prints is a file that runs: its Record has the same values as that of the built-in system.
+#[test]
+fn what_is_shown_of_a_system_runs_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in rdsk_disk::NAMES {
+        let path = directory.path().join(format!("{name}.toml"));
+        std::fs::write(&path, page(&[&"sim", &"show", name]).stdout).unwrap();
+        let record = |target: &str| {
+            let line: &[&dyn AsRef<OsStr>] =
+                &[&"run", &target, &"--only", &"headline,paths", &"--budget", &"5s"];
+            let mut record = without_times(record_of(rdsk(line)));
+            record["command"].take();
+            // The name of the system is that of its LUNs, too.
+            serde_json::to_string(&record).unwrap().replace(&path.display().to_string(), name)
+        };
+        let (expected, found) = (record(&format!("sim:{name}")), record(&format!("sim:{}", path.display())));
+        let differs = expected.bytes().zip(found.bytes()).position(|(one, other)| one != other);
+        let place = differs.unwrap_or(expected.len().min(found.len())).saturating_sub(80);
+        let near = |text: &str| text.chars().skip(place).take(160).collect::<String>();
+        assert!(expected == found, "{name}: {}\n{}", near(&expected), near(&found));
+    }
 }
 
 /// A file of one's own needs to know every key; the page has those of all built-in systems and of their faults.

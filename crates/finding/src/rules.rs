@@ -95,6 +95,7 @@ impl Rule {
             cells: Vec::new(),
             experiment: self.experiment,
             covers_verdicts: false,
+            effect: None,
         }
     }
 
@@ -147,6 +148,7 @@ pub const RULES: &[Rule] = &[
     stripe_hints_differ::RULE,
     no_stripe_seen::RULE,
     rate_trends::SLOW_START,
+    rate_trends::FAST_START,
     memory_device::RULE,
     faster_than_rotation::RULE,
     restated_verdicts::CPU_BOUND,
@@ -292,6 +294,24 @@ mod tests {
             .collect();
         assert!(positions.is_sorted(), "{positions:?}");
         assert!(found.len() >= 8, "{}", found.len());
+    }
+
+    /// What a page ranks and shows by: a clause with its figure, and a factor inside its interval.
+    #[test]
+    fn an_effect_is_one_clause_with_a_figure() {
+        let found = fixtures::run().findings;
+        let effects: Vec<&rdsk_model::Effect> =
+            found.iter().filter_map(|finding| finding.effect.as_ref()).collect();
+        assert!(effects.len() >= 6, "{effects:#?}");
+        for effect in effects {
+            let text = &effect.text;
+            assert!(text.contains(|c: char| c.is_ascii_digit()) && !text.contains('\n'), "{text}");
+            assert!(!text.ends_with('.') && text.chars().count() <= 120, "{text}");
+            assert!(effect.factor.is_none_or(|factor| factor >= 1.0), "{effect:?}");
+            let inside = effect.low.zip(effect.factor).is_none_or(|(low, factor)| low <= factor)
+                && effect.high.zip(effect.factor).is_none_or(|(high, factor)| factor <= high);
+            assert!(inside, "{effect:?}");
+        }
     }
 
     #[test]

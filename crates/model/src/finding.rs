@@ -32,11 +32,38 @@ words!(
     }
 );
 
+words!(
+    /// What whoever decides by the figures would get wrong without a finding, the worst first.
+    Stake {
+        /// A figure would be quoted that is not the device's, or not its steady one.
+        Figure = "figure",
+        /// Data would be taken for safe that a power failure may lose.
+        Data = "data",
+        /// Time would be lost, or precision: the factor says how much.
+        Cost = "cost",
+    }
+);
+
 impl Severity {
     /// What Records count as that do not say: drawn in full, and no warning.
     fn unknown() -> Self {
         Self::Cause
     }
+}
+
+/// What a finding is worth to a decision: pages rank findings by it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Effect {
+    /// What is at stake.
+    pub stake: Stake,
+    /// How far a figure or a time is off, as a factor of at least 1; `None` where the evidence gives none.
+    pub factor: Option<f64>,
+    /// Lower end of the 95 % interval of the factor; `None` without an interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// What is the case, as one clause with its figure: `misaligned writes take up to 32.3 × as long`.
+    pub text: String,
 }
 
 /// Evidence explained.
@@ -65,6 +92,20 @@ pub struct Finding {
     /// Whether it says all that the verdicts of its cells say, so that no page has to repeat them.
     #[serde(default)]
     pub covers_verdicts: bool,
+    /// What it is worth to a decision; `None` where the title says all, and in older Records.
+    #[serde(default)]
+    pub effect: Option<Effect>,
+}
+
+impl Finding {
+    /// What is at stake: as its effect says, otherwise by its severity.
+    pub fn stake(&self) -> Stake {
+        match (&self.effect, self.severity) {
+            (Some(effect), _) => effect.stake,
+            (None, Severity::Invalid | Severity::Uncertain) => Stake::Figure,
+            (None, Severity::Cause | Severity::Cost | Severity::Remark) => Stake::Cost,
+        }
+    }
 }
 
 /// A finding is put together step by step: it is measured and has no advice unless one of these says otherwise.
@@ -105,6 +146,21 @@ impl Finding {
     /// The page that shows it, where that depends on the cells.
     pub fn shown_on(mut self, experiment: Experiment) -> Self {
         self.experiment = Some(experiment);
+        self
+    }
+
+    /// What it is worth to a decision, by a clause that has the figure.
+    pub fn effect(mut self, stake: Stake, factor: Option<f64>, text: impl Into<String>) -> Self {
+        let factor = factor.filter(|factor| factor.is_finite()).map(|factor| factor.max(1.0));
+        self.effect = Some(Effect { stake, factor, low: None, high: None, text: text.into() });
+        self
+    }
+
+    /// The 95 % interval of the factor of its effect.
+    pub fn within(mut self, low: f64, high: f64) -> Self {
+        if let Some(effect) = &mut self.effect {
+            (effect.low, effect.high) = (Some(low), Some(high));
+        }
         self
     }
 

@@ -25,7 +25,7 @@ pub use evidence::{
     Bio, Counted, DeviceEvidence, Evidence, EvidenceSource, ExtentEvidence, IntervalCounters, Limit,
     LoopFile, PageCache, PageCacheState, ProcessIo, Request,
 };
-pub use finding::{Confidence, Finding, Severity};
+pub use finding::{Confidence, Effect, Finding, Severity, Stake};
 pub use latency::{Estimate, Latency, PercentileRange, PercentileRanges, RoundLatency};
 pub use members::{ChosenIo, MemberCounters, MemberIo, NextPosition, PositionChooser};
 pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};

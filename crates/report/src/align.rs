@@ -125,14 +125,21 @@ fn draw_table(
         format!("{}\n{path}", if *cache == CacheState::Warm { "cached" } else { "uncached" })
     }));
     let op = cells.first().map_or(Op::Write, |cell| cell.workload.op);
-    heads.push(format!("bytes read\nper {op}"));
+    let read_bytes =
+        |key: Key| find(key, (CacheState::Cold, IoPath::Buffered)).and_then(metrics::read_bytes_per_io);
+    // Where nothing was read, the column carries nothing.
+    let has_reads = keys.iter().any(|&key| read_bytes(key).is_some_and(|bytes| bytes > 0.0));
+    if has_reads {
+        heads.push(format!("bytes read\nper {op}"));
+    }
     let rows: Vec<Vec<String>> = keys
         .iter()
         .map(|&key| {
             let mut row = vec![label(key)];
             row.extend(columns.iter().map(|&column| figure(find(key, column), footnotes)));
-            let reads = find(key, (CacheState::Cold, IoPath::Buffered)).and_then(metrics::read_bytes_per_io);
-            row.push(reads.map_or_else(|| MISSING.into(), significant));
+            if has_reads {
+                row.push(read_bytes(key).map_or_else(|| MISSING.into(), significant));
+            }
             row
         })
         .collect();

@@ -69,6 +69,11 @@ pub(crate) fn remark(cell: &CellRecord) -> String {
     }
 }
 
+/// Whether a row needs no word beside its figure.
+pub(crate) fn is_plain(cell: &CellRecord) -> bool {
+    is_device(cell) && !is_cpu_shared(cell)
+}
+
 /// The word for a cell whose threads waited for processors that others used.
 const CPU_SHARED: &str = "cpu shared";
 

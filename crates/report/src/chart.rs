@@ -3,6 +3,7 @@
 
 use crate::figures::significant;
 use crate::page::Page;
+use rdsk_analysis::groups::distinct;
 use rdsk_analysis::metrics::whole;
 use rdsk_units::Bytes;
 
@@ -11,8 +12,10 @@ const WIDTH: usize = 64;
 const HEIGHT: usize = 12;
 /// Where several points of different series meet.
 const MIXED: char = '#';
-/// The letters of the series; one that is beyond them shares the last.
-const LETTERS: [char; 10] = ['*', 'o', 'x', '+', 'a', 'b', 'c', 'd', 'e', 'f'];
+/// The letters of the series; those that are beyond them share the last.
+const LETTERS: &[u8] = b"*ox+abcdefghijklmnpqrstuvwyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+/// Fewer places along the x axis than this are no curve: a table says as much.
+const MIN_PLACES: usize = 3;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Series {
@@ -35,20 +38,25 @@ pub(crate) fn size_of_log2(x: f64) -> String {
     Bytes(whole(x.exp2().round())).to_string()
 }
 
-/// Draws the series over each other, the y axis from 0. Nothing without points.
+fn letter(index: usize) -> char {
+    char::from(LETTERS[index.min(LETTERS.len() - 1)])
+}
+
+/// Draws the series over each other, the y axis from 0. Nothing where there are too few places for a curve.
 pub(crate) fn draw(page: &mut Page, series: &[Series], axes: &Axes<'_>) {
     let finite = |&(x, y): &(f64, f64)| x.is_finite() && y.is_finite();
     let all: Vec<(f64, f64)> =
         series.iter().flat_map(|one| one.points.iter().copied().filter(finite)).collect();
     let largest = all.iter().map(|&(_, y)| y).fold(0.0, f64::max);
-    if largest <= 0.0 {
+    let places = distinct(all.iter().map(|&(x, _)| x)).len();
+    if largest <= 0.0 || places < MIN_PLACES {
         return;
     }
     let (left, right) =
         all.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &(x, _)| (low.min(x), high.max(x)));
     let mut grid = vec![[' '; WIDTH]; HEIGHT];
     for (index, one) in series.iter().enumerate() {
-        let letter = LETTERS[index.min(LETTERS.len() - 1)];
+        let letter = letter(index);
         for &(x, y) in one.points.iter().filter(|point| finite(point)) {
             let column = step(if right > left { (x - left) / (right - left) } else { 0.5 }, WIDTH);
             let row = HEIGHT - 1 - step(y / largest, HEIGHT);
@@ -66,11 +74,8 @@ pub(crate) fn draw(page: &mut Page, series: &[Series], axes: &Axes<'_>) {
     let half = (WIDTH / 2).saturating_sub(middle.len() / 2 + first.len());
     let rest = (WIDTH / 2).saturating_sub(middle.len().div_ceil(2) + last.len());
     page.line(format!("  {:widest$}  {first}{}{middle}{}{last}", "", " ".repeat(half), " ".repeat(rest)));
-    let key: Vec<String> = series
-        .iter()
-        .enumerate()
-        .map(|(index, one)| format!("{} {}", LETTERS[index.min(LETTERS.len() - 1)], one.label))
-        .collect();
+    let key: Vec<String> =
+        series.iter().enumerate().map(|(index, one)| format!("{} {}", letter(index), one.label)).collect();
     page.sentence(crate::page::Tone::Plain, "  ", format!("{}: {}", axes.unit, key.join(", ")));
 }
 
@@ -112,6 +117,25 @@ mod tests {
         assert!(lines[6].ends_with('*') && lines[3].contains('*'), "{text}");
         assert!(lines[HEIGHT + 1].trim_start().starts_with("0 %") && lines[HEIGHT + 1].ends_with("100 %"));
         assert_eq!(lines[HEIGHT + 2], "  MiB/s: * 1M, o 5M");
+    }
+
+    #[test]
+    fn two_places_are_no_curve_and_every_series_has_its_letter() {
+        let along = |places: u32| (0..places).map(|x| (f64::from(x), 1.0 + f64::from(x))).collect::<Vec<_>>();
+        let drawn = |count: usize, places: u32| {
+            let mut page = Page::default();
+            let series: Vec<Series> = (0..count)
+                .map(|index| Series { label: format!("s{index}"), points: along(places) })
+                .collect();
+            draw(&mut page, &series, &Axes { unit: "MiB/s", along: "x", at: &|x| x.to_string() });
+            page.render(Style::default())
+        };
+        assert_eq!(drawn(2, 2), "");
+        let text = drawn(40, 3);
+        let key: String = text.lines().skip(HEIGHT + 2).map(str::trim).collect::<Vec<_>>().join(" ");
+        let letters: Vec<&str> = key.split(", ").filter_map(|one| one.trim().rsplit(' ').nth(1)).collect();
+        assert_eq!(letters.len(), 40, "{text}");
+        assert_eq!(distinct(letters.iter()).len(), 40, "{letters:?}");
     }
 
     #[test]

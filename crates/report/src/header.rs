@@ -2,7 +2,7 @@
 
 use crate::certainty;
 use crate::engine;
-use crate::page::{MAX_WIDTH, Page, Tone};
+use crate::page::{Page, Tone, WIDTH};
 use rdsk_analysis::Analysis;
 use rdsk_analysis::groups::distinct;
 use rdsk_model::{Device, Host, Layer, Record, Status, Target, TargetKind};
@@ -68,7 +68,7 @@ fn draw_target(page: &mut Page, target: &Target, above: Option<&Target>) {
 
 /// `dm-0 → md0 → sda1 + sdb1 → sda + sdb`: one level after the other, the members of an array side by side. Records of older
 /// versions have no levels; theirs is the plain list.
-fn stack_text(target: &Target) -> Option<String> {
+pub(crate) fn stack_text(target: &Target) -> Option<String> {
     let Some(device) = target.device.as_ref().filter(|device| !device.below.is_empty()) else {
         return (!target.stack.is_empty()).then(|| target.stack.join(" → "));
     };
@@ -84,7 +84,7 @@ fn stack_text(target: &Target) -> Option<String> {
 /// The line with the mount options behind it, each once, when they fit; otherwise as many as fit and `…`.
 fn with_options(line: String, options: &str) -> String {
     let mut shown = distinct(options.split(',').filter(|option| !option.is_empty()));
-    let fits = |shown: &str| printable(&line).width() + printable(shown).width() + 3 <= MAX_WIDTH;
+    let fits = |shown: &str| printable(&line).width() + printable(shown).width() + 3 <= WIDTH;
     let all = shown.join(",");
     if all.is_empty() {
         return line;

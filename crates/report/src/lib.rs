@@ -15,6 +15,7 @@ mod page;
 mod paths;
 mod plan;
 mod scale;
+mod short;
 mod spark;
 mod stream;
 mod stripe;
@@ -24,6 +25,7 @@ mod zones;
 
 pub use document::{Compactness, json};
 pub use plan::plan_text;
+pub use short::{MAX_LINES, short};
 pub use style::{Charset, Color, Style};
 
 use page::Page;

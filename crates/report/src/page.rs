@@ -6,8 +6,12 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use rdsk_units::printable;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// Columns that a line of a page may have.
-pub(crate) const MAX_WIDTH: usize = 80;
+/// Columns that tables and charts are laid out for.
+pub(crate) const WIDTH: usize = 80;
+/// Longer lines are hard to read, however wide the terminal.
+const MAX_WIDTH: usize = 120;
+/// Narrower than this nothing can be drawn; the terminal wraps.
+const MIN_WIDTH: usize = 40;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
@@ -25,6 +29,13 @@ enum Item {
         tone: Tone,
         lead: String,
         text: String,
+    },
+    /// The first of several wordings that fits into so many lines; the last one, cut, where none does.
+    Wordings {
+        tone: Tone,
+        lead: String,
+        texts: Vec<String>,
+        max_lines: usize,
     },
 }
 
@@ -57,6 +68,17 @@ impl Page {
         self.items.push(Item::Sentence { tone, lead: lead.into(), text: text.into() });
     }
 
+    /// A sentence in so many lines at most: the first of its wordings, the longest before the shortest, that fits.
+    pub(crate) fn wordings(
+        &mut self,
+        tone: Tone,
+        lead: impl Into<String>,
+        texts: Vec<String>,
+        max_lines: usize,
+    ) {
+        self.items.push(Item::Wordings { tone, lead: lead.into(), texts, max_lines });
+    }
+
     /// A table without lines, two columns in: the first column left, the others right-aligned. A head may have several
     /// lines.
     pub(crate) fn table(&mut self, heads: &[impl AsRef<str>], rows: &[Vec<String>]) {
@@ -82,7 +104,7 @@ impl Page {
     }
 
     pub(crate) fn render(&self, style: Style) -> String {
-        let width = style.width.clamp(40, MAX_WIDTH);
+        let width = width(style);
         let mut text = String::new();
         for item in &self.items {
             match item {
@@ -92,10 +114,35 @@ impl Page {
                         push(&mut text, *tone, &line, width, style);
                     }
                 }
+                Item::Wordings { tone, lead, texts, max_lines } => {
+                    for line in first_fitting(&printable(lead), texts, *max_lines, width) {
+                        push(&mut text, *tone, &line, width, style);
+                    }
+                }
             }
         }
         text
     }
+}
+
+/// The columns that a page uses.
+pub(crate) fn width(style: Style) -> usize {
+    style.width.clamp(MIN_WIDTH, MAX_WIDTH)
+}
+
+fn first_fitting(lead: &str, texts: &[String], max_lines: usize, width: usize) -> Vec<String> {
+    let mut shown = Vec::new();
+    for text in texts {
+        shown = wrap(lead, &with_units(&printable(text)), width);
+        if shown.len() <= max_lines {
+            return shown;
+        }
+    }
+    shown.truncate(max_lines.max(1));
+    if let Some(last) = shown.last_mut() {
+        *last = cut(&format!("{last} …"), width);
+    }
+    shown
 }
 
 fn push(text: &mut String, tone: Tone, line: &str, width: usize, style: Style) {
@@ -104,21 +151,14 @@ fn push(text: &mut String, tone: Tone, line: &str, width: usize, style: Style) {
         Charset::Unicode => cut(line, width),
         Charset::Ascii => cut_with(&ascii(line), width, "..."),
     };
-    let escape = match (style.color, tone) {
-        (Color::Never, _) | (_, Tone::Plain) => "",
-        (Color::Always, Tone::Heading) => "\u{1b}[1m",
-        (Color::Always, Tone::Warning) => "\u{1b}[33m",
-        (Color::Always, Tone::Error) => "\u{1b}[31m",
+    let look = match (style.color, tone) {
+        (Color::Never, _) | (_, Tone::Plain) => anstyle::Style::new(),
+        (Color::Always, Tone::Heading) => anstyle::Style::new().bold(),
+        (Color::Always, Tone::Warning) => anstyle::AnsiColor::Yellow.on_default(),
+        (Color::Always, Tone::Error) => anstyle::AnsiColor::Red.on_default(),
     };
-    let is_colored = !escape.is_empty() && !cut.is_empty();
-    if is_colored {
-        text.push_str(escape);
-    }
-    text.push_str(&cut);
-    if is_colored {
-        text.push_str("\u{1b}[0m");
-    }
-    text.push('\n');
+    let look = if cut.is_empty() { anstyle::Style::new() } else { look };
+    text.push_str(&format!("{look}{cut}{look:#}\n"));
 }
 
 /// The line, or as much of it as fits, with `…` for the rest.
@@ -141,6 +181,22 @@ fn cut_with(line: &str, width: usize, dots: &str) -> String {
     }
     kept.push_str(dots);
     kept
+}
+
+/// The text with a space that breaks no line between a figure and its unit.
+fn with_units(text: &str) -> String {
+    const UNITS: [&str; 12] =
+        ["B", "KiB", "MiB", "GiB", "TiB", "KiB/s", "MiB/s", "GiB/s", "ns", "µs", "ms", "s"];
+    let mut joined = String::with_capacity(text.len());
+    for word in text.split(' ') {
+        let is_unit = UNITS.contains(&word.trim_end_matches([',', ';', ':', '.', ')']));
+        let follows_figure = joined.ends_with(|c: char| c.is_ascii_digit());
+        if !joined.is_empty() {
+            joined.push(if is_unit && follows_figure { '\u{a0}' } else { ' ' });
+        }
+        joined.push_str(word);
+    }
+    joined
 }
 
 /// Words filled into lines of the width. A word longer than a line is broken.
@@ -204,6 +260,24 @@ mod tests {
         let mut page = Page::default();
         page.sentence(Tone::Plain, "", "the intervals overlap widely here, ±67.6 % each");
         assert_eq!(render(&page, 40), "the intervals overlap widely here,\n±67.6 % each\n");
+    }
+
+    #[test]
+    fn the_first_wording_that_fits_is_taken_and_the_last_is_cut() {
+        let texts = || vec!["one two ".repeat(12), "three four ".repeat(8), "five".into()];
+        let drawn = |texts: Vec<String>, max_lines| {
+            let mut page = Page::default();
+            page.wordings(Tone::Plain, "1 ", texts, max_lines);
+            render(&page, 40)
+        };
+        assert!(drawn(texts(), 3).starts_with("1 one two") && drawn(texts(), 3).lines().count() == 3);
+        assert_eq!(drawn(texts(), 1), "1 five\n");
+        let cut = drawn(texts()[..1].to_vec(), 2);
+        assert_eq!(cut.lines().count(), 2);
+        assert!(cut.ends_with("…\n") && cut.lines().all(|line| line.width() <= 40), "{cut}");
+        assert_eq!(drawn(Vec::new(), 2), "");
+        let unit = drawn(vec!["a cache that has no less than about 512 KiB.".into()], 2);
+        assert_eq!(unit, "1 a cache that has no less than about\n  512 KiB.\n");
     }
 
     #[test]

@@ -62,6 +62,8 @@ fn draw_group(page: &mut Page, record: &Record, columns: &[&CellRecord]) {
             Some(metrics::ratio(dirty_bytes, metrics::visits(cell)))
         }));
     }
+    // What nobody did carries nothing.
+    rows.retain(|row| !row[2..].iter().all(|figure| figure == "0"));
     rows.push(row("verdict", columns, verdict_word));
     if let Some(name) = cells::target_name(record, first) {
         page.sentence(Tone::Heading, "  ", name);

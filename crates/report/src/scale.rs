@@ -24,8 +24,11 @@ const TARGETS: usize = 3;
 pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
     page.heading("SCALE: block size × streams, MiB/s while all streams run");
     let grids = analysis.scale();
-    for grid in grids {
-        draw_grid(page, analysis, grid);
+    for (_, grids) in by_key(grids.iter().map(|grid| (&grid.targets, grid))) {
+        for grid in &grids {
+            draw_grid(page, analysis, grid);
+        }
+        draw_chart(page, &grids);
     }
     draw_directions(page, grids);
 }
@@ -54,7 +57,7 @@ fn draw_grid(page: &mut Page, record: &Record, grid: &Grid<'_>) {
     draw_failures(page, grid);
     draw_targets(page, record, grid);
     draw_starts(page, grid);
-    draw_chart(page, grid, &counts);
+    page.blank();
 }
 
 /// Whether a table of rates has the summary of each block size.
@@ -279,26 +282,20 @@ fn draw_starts(page: &mut Page, grid: &Grid<'_>) {
     }
 }
 
-fn draw_chart(page: &mut Page, grid: &Grid<'_>, counts: &[u32]) {
-    if grid.lines.len() < 2 {
-        return;
-    }
-    let series: Vec<Series> = counts
-        .iter()
-        .map(|&count| Series {
-            label: streams(count),
-            points: grid
-                .lines
-                .iter()
-                .filter_map(|line| {
-                    let rate = line.point(count).and_then(Point::bytes_per_s)?;
-                    Some(((line.block_bytes as f64).log2(), rate / 1_048_576.0))
-                })
-                .collect(),
-        })
-        .collect();
+/// Both directions over the same targets, on the same axes.
+fn draw_chart(page: &mut Page, grids: &[&Grid<'_>]) {
+    let series = |grid: &Grid<'_>, count: u32| {
+        let op = if grids.len() > 1 { format!("{} ", grid.op) } else { String::new() };
+        let points = grid.lines.iter().filter_map(|line| {
+            let rate = line.point(count).and_then(Point::bytes_per_s)?;
+            Some(((line.block_bytes as f64).log2(), rate / 1_048_576.0))
+        });
+        Series { label: format!("{op}{}", streams(count)), points: points.collect() }
+    };
+    let all = grids.iter().flat_map(|grid| grid.counts().into_iter().map(move |count| series(grid, count)));
+    let all: Vec<Series> = all.filter(|series| !series.points.is_empty()).collect();
     page.blank();
-    chart::draw(page, &series, &Axes { unit: "MiB/s", along: "block size", at: &chart::size_of_log2 });
+    chart::draw(page, &all, &Axes { unit: "MiB/s", along: "block size", at: &chart::size_of_log2 });
     page.blank();
 }
 

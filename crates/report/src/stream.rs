@@ -5,7 +5,7 @@ use crate::cells::{self, verdict_word};
 use crate::figures::{MISSING, Unit, or_missing, plus_minus, significant};
 use crate::findings;
 use crate::header::write_cache;
-use crate::page::{MAX_WIDTH, Page, Tone};
+use crate::page::{Page, Tone, WIDTH};
 use crate::spark;
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::iostat::{COLUMNS, Column, Direction, Iostat, iostat_row};
@@ -112,7 +112,7 @@ fn draw_iostat(page: &mut Page, rows: &[(String, Iostat)]) {
     let mut used = usize::MAX;
     for column in shown {
         let width = width_of(column);
-        match tables.last_mut().filter(|_| used + width <= MAX_WIDTH) {
+        match tables.last_mut().filter(|_| used + width <= WIDTH) {
             Some(table) => {
                 table.push(column);
                 used += width;

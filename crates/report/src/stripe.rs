@@ -112,7 +112,7 @@ fn draw_answer(page: &mut Page, result: &StripeResult) {
 }
 
 /// What there is to say when no chunk was seen.
-fn without_chunk(result: &StripeResult) -> String {
+pub(crate) fn without_chunk(result: &StripeResult) -> String {
     if !result.is_conclusive() {
         return "There were too few requests to tell whether there is a stripe.".into();
     }

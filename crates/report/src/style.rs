@@ -21,7 +21,7 @@ pub enum Charset {
 /// How a page may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Columns; used between 40 and 80.
+    /// Columns; used between 40 and 120. Tables are laid out for 80.
     pub width: usize,
     /// Colour.
     pub color: Color,

@@ -60,7 +60,7 @@ fn draw_one(page: &mut Page, this: &str, base: &str, all: &[&Comparison<'_>]) {
 }
 
 /// Whether the two differ surely, and by something.
-fn is_apart(ratio: Ratio) -> bool {
+pub(crate) fn is_apart(ratio: Ratio) -> bool {
     ratio.is_different() && !is_equal(ratio)
 }
 
@@ -83,6 +83,6 @@ fn range(ratio: Ratio) -> String {
 }
 
 /// `read direct` of `paths/read/direct@1`.
-fn label(cell: &CellRecord) -> String {
+pub(crate) fn label(cell: &CellRecord) -> String {
     cell.name().split('/').skip(1).collect::<Vec<_>>().join(" ")
 }

@@ -22,21 +22,37 @@ const MAX_BANDS: usize = 4;
 pub(crate) fn draw(page: &mut Page, analysis: &Analysis<'_>) {
     page.heading("ZONES: speed by position");
     let groups = cells::groups_by(analysis, Experiment::Zones, |cell| cell.workload.op);
-    for cells in groups {
-        draw_group(page, analysis, &cells);
+    for cells in &groups {
+        draw_rates(page, analysis, cells);
+    }
+    let all: Vec<&CellRecord> = groups.iter().flatten().copied().collect();
+    draw_curve(page, analysis, &seen(analysis, &all));
+    for cells in &groups {
+        // What memory or a hole answered says nothing about a disk.
+        let of_device: Vec<&CellRecord> = cells.iter().copied().filter(|cell| !is_of_memory(cell)).collect();
+        let of_device = seen(analysis, &of_device);
+        draw_zones(page, analysis, &of_device);
+        draw_bands(page, analysis, &of_device);
+        for (_, of_target) in by_key(of_device.iter().map(|one| (&one.0.workload.targets, *one))) {
+            draw_advice(page, analysis, &of_target);
+        }
     }
 }
 
+/// The cells that visited a position.
+fn seen<'a>(analysis: &'a Analysis<'_>, cells: &[&'a CellRecord]) -> Vec<(&'a CellRecord, &'a Zones)> {
+    cells.iter().filter_map(|cell| Some((*cell, analysis.zones(cell)?))).collect()
+}
+
 /// One direction: all block sizes on all targets.
-fn draw_group(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
+fn draw_rates(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
     let Some(first) = cells.first() else { return };
     let op = first.workload.op;
     let order = match first.workload.pattern {
         Pattern::Random => "in shuffled order",
         Pattern::Sequential => "in ascending order",
     };
-    let seen: Vec<(&CellRecord, &Zones)> =
-        cells.iter().filter_map(|cell| Some((*cell, analysis.zones(cell)?))).collect();
+    let seen = seen(analysis, cells);
     let places = seen.iter().map(|(_, zones)| zones.positions.len()).max().unwrap_or(0);
     page.sentence(Tone::Plain, "  ", format!("{op}, up to {places} positions, {order}"));
     let heads = [
@@ -53,15 +69,6 @@ fn draw_group(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
     let rows: Vec<Vec<String>> = seen.iter().map(|(cell, zones)| row(analysis, cell, zones)).collect();
     page.table_with(&heads, &rows, &[heads.len() - 1]);
     cells::draw_whys(page, analysis, cells, |cell| Bytes(cell.workload.block_bytes).to_string());
-    draw_curve(page, analysis, &seen);
-    // What memory or a hole answered says nothing about a disk.
-    let of_device: Vec<(&CellRecord, &Zones)> =
-        seen.into_iter().filter(|(cell, _)| !is_of_memory(cell)).collect();
-    draw_zones(page, analysis, &of_device);
-    draw_bands(page, analysis, &of_device);
-    for (_, of_target) in by_key(of_device.iter().map(|one| (&one.0.workload.targets, *one))) {
-        draw_advice(page, analysis, &of_target);
-    }
 }
 
 /// The zones of each target, by the block size that shows them best.
@@ -70,7 +77,7 @@ fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
         let best = of_target.into_iter().min_by(|left, right| left.1.by_clearness(right.1));
         let Some((cell, zones)) = best.filter(|(_, zones)| zones.zones.len() > 1) else { continue };
         page.blank();
-        page.line(format!("  {} zones, by {}:", zones.zones.len(), name(record, cell)));
+        page.line(format!("  {} zones, by {}:", zones.zones.len(), full_name(record, cell)));
         let whole = zones.positions.len().max(1) as f64;
         let shown = zones.zones.len().min(MAX_ZONES);
         let rows: Vec<Vec<String>> = zones.zones[..shown]
@@ -99,7 +106,7 @@ fn draw_bands(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
         let Some(latency_bands) = &zones.latency_bands else { continue };
         for band in latency_bands.bands.iter().take(MAX_BANDS) {
             rows.push(vec![
-                name(record, cell),
+                full_name(record, cell),
                 format!(
                     "{}{}",
                     if band.offset_ns < 0.0 { "-" } else { "+" },
@@ -127,6 +134,13 @@ fn name(record: &Record, cell: &CellRecord) -> String {
     cells::target_name(record, cell).map_or_else(|| size.clone(), |target| format!("{target} {size}"))
 }
 
+/// The same behind the direction, where both were measured.
+fn full_name(record: &Record, cell: &CellRecord) -> String {
+    let has_others = cells::of(record, Experiment::Zones).any(|other| other.workload.op != cell.workload.op);
+    let op = if has_others { format!("{} ", cell.workload.op) } else { String::new() };
+    format!("{op}{}", name(record, cell))
+}
+
 fn row(record: &Record, cell: &CellRecord, zones: &Zones) -> Vec<String> {
     let rate = |bytes_per_s: Option<f64>| Unit::MIB_PER_S.figure_or_missing(bytes_per_s);
     let ratio = zones.outer_bytes_per_s.zip(zones.inner_bytes_per_s).map(|(outer, inner)| outer / inner);
@@ -147,7 +161,7 @@ fn draw_curve(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) 
     let series: Vec<Series> = seen
         .iter()
         .map(|(cell, zones)| Series {
-            label: name(record, cell),
+            label: full_name(record, cell),
             points: zones
                 .positions
                 .iter()

@@ -9,13 +9,16 @@ const MIN_VISITS: usize = 4;
 /// Fewest samples of a visit that is judged.
 const MIN_SAMPLES: usize = 12;
 /// A drift of less than this share from the first third to the last, or a start that is lower by less than that, is not
-/// reported even if it is significant.
+/// reported even if it is significant. A high start is at least half as much again, since its length differs from visit to visit.
 const MIN_DRIFT: f64 = 0.1;
 const MIN_START: f64 = 0.2;
-/// What follows a low start is steady when it changes by at most this share of the start's distance.
+const MIN_BURST: f64 = 1.0 / 3.0;
+/// What follows a start is steady when it changes by at most this share of the start's distance. In a steady fall the second half
+/// still changes by two fifths of it.
 const STEADY: f64 = 0.5;
-/// Tests of one series: a low start, and a drift within the visits; the third is the drift that all series share.
-const TESTS: f64 = 3.0;
+const STEADY_AFTER_BURST: f64 = 0.25;
+/// Tests of one series: a low start, a high one, and a drift within the visits; the fourth is the drift that all series share.
+const TESTS: f64 = 4.0;
 
 /// How a series of visits changes. Rates are means over the visits, in the unit of the samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,6 +40,8 @@ pub struct VisitTrend {
 pub enum Trend {
     /// The first quarter of each visit is lower than its rest, which holds steady.
     LowStart,
+    /// The first eighth of each visit is higher than its second half, which holds steady.
+    HighStart,
     /// The last third of each visit differs from its first third.
     WithinVisits,
     /// The visits rise or fall with those of all other series, as [`crate::common_drift`] sees it; early and late are the ends of
@@ -50,7 +55,7 @@ pub fn has_visits(visits: &[Vec<f64>]) -> bool {
 }
 
 /// The change of a series of visits with samples above 0, in the order of time: of at least 10 %, a low start of at least
-/// 20 %, and more marked than chance gives in `false_alarm` of all series. Student's t over the visits' own log ratios
+/// 20 %, a high one of half as much again, and more marked than chance gives in `false_alarm` of all series. Student's t over the visits' own log ratios
 /// decides.
 pub fn trend(visits: &[Vec<f64>], false_alarm: f64) -> Option<VisitTrend> {
     if !has_visits(visits) {
@@ -58,20 +63,46 @@ pub fn trend(visits: &[Vec<f64>], false_alarm: f64) -> Option<VisitTrend> {
     }
     let long: Vec<&Vec<f64>> = visits.iter().filter(|visit| visit.len() >= MIN_SAMPLES).collect();
     let sure = |found: &VisitTrend| found.p_value <= false_alarm;
-    low_start(&long).filter(sure).or_else(|| within(&long).filter(sure))
+    low_start(&long)
+        .filter(sure)
+        .or_else(|| high_start(&long).filter(sure))
+        .or_else(|| within(&long).filter(sure))
 }
 
 fn low_start(visits: &[&Vec<f64>]) -> Option<VisitTrend> {
     let quarter = |visit: &Vec<f64>| visit.len() / 4;
     let found = compared(visits, Trend::LowStart, |visit| visit.split_at(quarter(visit)), MIN_START)?;
-    let rest = |visit: &Vec<f64>| {
-        let rest = &visit[quarter(visit)..];
-        let (first, last) = rest.split_at(rest.len() / 2);
+    let is_low = found.late > found.early;
+    (is_low && is_steady(visits, |visit| &visit[quarter(visit)..], &found, STEADY)).then_some(found)
+}
+
+fn high_start(visits: &[&Vec<f64>]) -> Option<VisitTrend> {
+    let eighth = |visit: &Vec<f64>| visit.len().div_ceil(8);
+    let second_half = |visit: &Vec<f64>| visit.len() / 2;
+    let found = compared(
+        visits,
+        Trend::HighStart,
+        |visit| (&visit[..eighth(visit)], &visit[second_half(visit)..]),
+        MIN_BURST,
+    )?;
+    let is_high = found.late < found.early;
+    (is_high && is_steady(visits, |visit| &visit[second_half(visit)..], &found, STEADY_AFTER_BURST))
+        .then_some(found)
+}
+
+/// Whether this part of the visits changes little beside the start that was found.
+fn is_steady(
+    visits: &[&Vec<f64>],
+    part: impl Fn(&Vec<f64>) -> &[f64],
+    start: &VisitTrend,
+    most: f64,
+) -> bool {
+    let change = |visit: &&Vec<f64>| {
+        let (first, last) = part(visit).split_at(part(visit).len() / 2);
         log_ratio(first, last)
     };
-    let changes: Vec<f64> = visits.iter().filter_map(|visit| rest(visit)).collect();
-    let start = (found.late / found.early).ln();
-    (start > 0.0 && mean(&changes)?.abs() <= STEADY * start).then_some(found)
+    let changes: Vec<f64> = visits.iter().filter_map(change).collect();
+    mean(&changes).is_some_and(|change| change.abs() <= most * (start.late / start.early).ln().abs())
 }
 
 fn within(visits: &[&Vec<f64>]) -> Option<VisitTrend> {
@@ -138,7 +169,7 @@ mod tests {
         (0..200).filter(is_seen).count()
     }
 
-    const ANY: [Trend; 2] = [Trend::LowStart, Trend::WithinVisits];
+    const ANY: [Trend; 3] = [Trend::LowStart, Trend::HighStart, Trend::WithinVisits];
     const TOTAL: usize = VISITS * EVERY;
 
     #[test]
@@ -171,6 +202,23 @@ mod tests {
             });
             assert!(within >= 180 && low >= 180, "{rho}: {within} {low}");
         }
+    }
+
+    /// A rate limiter that saves credit: visits begin with bursts of different lengths.
+    #[test]
+    fn bursts_of_any_length_at_the_start_of_visits_are_found_and_are_no_drift() {
+        let found = seen(&[Trend::HighStart], |noise| {
+            let lengths = noise.series(VISITS, 12.0, 0.3);
+            let level = |at: usize, length: f64| if (at as f64) < length { 6.0 } else { 1.0 };
+            let visit = |length: &f64| (0..LENGTH).map(|at| level(at, *length)).collect::<Vec<f64>>();
+            let visits: Vec<Vec<f64>> = lengths.iter().map(visit).collect();
+            let course = noise.autoregressive(TOTAL, 1.0, 0.05, 0.5);
+            let noisy = |(index, visit): (usize, &Vec<f64>)| -> Vec<f64> {
+                visit.iter().zip(&course[index * EVERY..]).map(|(level, noise)| level * noise).collect()
+            };
+            visits.iter().enumerate().map(noisy).collect()
+        });
+        assert!(found >= 180, "{found} of 200");
     }
 
     #[test]

@@ -11,8 +11,16 @@ use rdsk_model::{Experiment, Record};
 use std::ops::Range;
 
 /// The findings about time and position.
-pub(crate) const CODES: &[&str] =
-    &["drift", "slow-start", "passes-differ", "latency-bands", "speed-by-position", "slows-down", "stalls"];
+pub(crate) const CODES: &[&str] = &[
+    "drift",
+    "slow-start",
+    "passes-differ",
+    "latency-bands",
+    "speed-by-position",
+    "fast-start",
+    "slows-down",
+    "stalls",
+];
 /// The largest share of runs with a false one, and the smallest with a true one.
 const FALSE: f64 = 0.02;
 const POWER: f64 = 0.9;

@@ -2,8 +2,8 @@
 
 use super::value::{self, BadValue};
 use super::{Flag, One, SWITCH, Switch, on};
-use crate::cli_args::{ColorWhen, JsonPlace, RunMode, Verbosity};
-use crate::subcommand::{ALL, DRAWING, MEASURING};
+use crate::cli_args::{ColorWhen, Detail, JsonPlace, RunMode, Verbosity};
+use crate::subcommand::{ALL, DRAWING, MEASURING, SHOWING, SUMMING_UP};
 use rdsk_report::{Charset, Compactness};
 
 const MAX_LABEL: usize = 200;
@@ -24,8 +24,15 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         name: "json-compact",
         value: Switch(|args| args.compactness = Compactness::Compact),
-        uses: &[on(MEASURING, "Leave windows, series and histograms out of the JSON", "")],
+        uses: &[on(SHOWING, "Leave windows, series and histograms out of the JSON", "")],
         example: "--json result.json --json-compact",
+        ..SWITCH
+    },
+    Flag {
+        name: "details",
+        value: Switch(|args| args.detail = Detail::Full),
+        uses: &[on(SUMMING_UP, "Print the screens of all questions instead of the short page", "")],
+        example: "--details",
         ..SWITCH
     },
     Flag {
@@ -57,7 +64,7 @@ pub(super) static FLAGS: &[Flag] = &[
                 .map(|color| args.color = color)
         }),
         words: COLORS,
-        uses: &[on(MEASURING, "Colour the text", "auto")],
+        uses: &[on(SHOWING, "Colour the text", "auto")],
         example: "--color never",
         ..SWITCH
     },
@@ -104,6 +111,14 @@ mod tests {
         let compact = parsed(&["run", "--json", "-", "--json-compact"]).unwrap();
         assert_eq!(compact.compactness, Compactness::Compact);
         assert!(parsed(&["run", "--json-compact"]).unwrap_err().message.contains("--json"));
+    }
+
+    #[test]
+    fn details() {
+        assert_eq!(parsed(&["run"]).unwrap().detail, Detail::Short);
+        assert_eq!(parsed(&["run", "--details"]).unwrap().detail, Detail::Full);
+        assert_eq!(parsed(&["show", "r.json", "--details"]).unwrap().detail, Detail::Full);
+        assert!(parsed(&["paths", "--details"]).is_err());
     }
 
     #[test]

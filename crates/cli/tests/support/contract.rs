@@ -306,6 +306,16 @@ const FINDING: Shape = Object(&[
     ("cells", List(&Text)),
     ("experiment", OrNull(&EXPERIMENT)),
     ("covers_verdicts", Flag),
+    (
+        "effect",
+        OrNull(&Object(&[
+            ("stake", Word(&["figure", "data", "cost"])),
+            ("factor", NUMBER_OR_NULL),
+            ("low", NUMBER_OR_NULL),
+            ("high", NUMBER_OR_NULL),
+            ("text", Text),
+        ])),
+    ),
 ]);
 
 /// Everything that is wrong with a Record, each with its place; empty when it keeps the contract.

@@ -3,7 +3,7 @@
 use super::common::{cells, cite, has_verdict, is_of_loop_file};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Experiment, Finding, Op, Severity, VerdictCode};
+use rdsk_model::{CellRecord, Experiment, Finding, Op, Severity, Stake, VerdictCode};
 
 pub(super) const RULE: Rule =
     Rule::new("buffered-write-in-memory", Severity::Invalid, Needs::Counters, check);
@@ -37,6 +37,14 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     vec![
         RULE.about(&cells, "writes stopped in memory", text, cited)
             .advice("quote the rate until stable, or write with direct, dsync or fsync_at_end")
+            .effect(
+                Stake::Figure,
+                Some(worst),
+                format!(
+                    "buffered writes return from memory, and the device takes up to {} as long",
+                    words::times(worst)
+                ),
+            )
             .covering_verdicts(),
     ]
 }

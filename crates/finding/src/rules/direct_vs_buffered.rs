@@ -3,29 +3,12 @@
 use super::common::cite;
 use super::path_cause::{self as cause, depth, request_bytes};
 use super::{Needs, Rule};
-use rdsk_analysis::comparison::{Comparison, Kind, Ratio, TooFew};
+use rdsk_analysis::comparison::{Comparison, Kind, Outcome, Ratio, TooFew};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Op, Severity, Sync};
 
 pub(super) const RULE: Rule =
     Rule::new("direct-vs-buffered", Severity::Cause, Needs::Counters, check).shown_on(Experiment::Paths);
-
-/// An interval of the ratio within this factor shows that the two are equally fast.
-const EQUAL: f64 = 1.1;
-/// A ratio within this factor counts as equal even when it is certain: 5 % decides nothing.
-const SAME: f64 = 1.05;
-
-/// How two rates compare.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Outcome {
-    /// The same to within a tenth.
-    Equal,
-    /// The interval of the ratio is too wide to call them equal, or to say which is faster.
-    Unclear,
-    /// The direct one is faster, or the buffered one.
-    Direct,
-    Buffered,
-}
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     analysis.comparisons(Kind::Paths).filter_map(explain).collect()
@@ -46,7 +29,7 @@ fn explain(comparison: &Comparison<'_>) -> Option<Finding> {
             too_few_text(rates, too_few),
             Confidence::Measured,
         ),
-        Ok(ratio) => match outcome(ratio) {
+        Ok(ratio) => match ratio.outcome() {
             Outcome::Equal => (
                 format!("{what}: direct and buffered are equally fast{until}"),
                 ratio_text(ratio),
@@ -57,8 +40,8 @@ fn explain(comparison: &Comparison<'_>) -> Option<Finding> {
                 unclear_text(rates, ratio),
                 Confidence::Measured,
             ),
-            Outcome::Direct => faster(&what, until, ("direct", direct), ("buffered", buffered), ratio),
-            Outcome::Buffered => {
+            Outcome::Faster => faster(&what, until, ("direct", direct), ("buffered", buffered), ratio),
+            Outcome::Slower => {
                 faster(&what, until, ("buffered", buffered), ("direct", direct), ratio.turned())
             }
         },
@@ -95,15 +78,6 @@ fn rate(cell: &CellRecord) -> Option<f64> {
         Op::Read => cell.result.bytes_per_s.map(|rate| rate.mean),
         Op::Write => metrics::stable_rate(cell),
     }
-}
-
-/// What the ratio of direct to buffered shows.
-fn outcome(ratio: Ratio) -> Outcome {
-    let factor = ratio.mean.max(1.0 / ratio.mean);
-    if ratio.is_sure() && factor >= SAME {
-        return if ratio.mean > 1.0 { Outcome::Direct } else { Outcome::Buffered };
-    }
-    if ratio.low >= 1.0 / EQUAL && ratio.high <= EQUAL { Outcome::Equal } else { Outcome::Unclear }
 }
 
 /// `Round by round, direct is 1.02 × as fast as buffered. The 95 % interval is 0.99 to 1.05.` The mean of the rounds'
@@ -188,16 +162,16 @@ mod tests {
             // Certain, but 4 % decide nothing.
             (1.039, 1.041, 0.001, Outcome::Equal),
             (0.96, 0.962, 0.001, Outcome::Equal),
-            (1.06, 1.08, 0.001, Outcome::Direct),
-            (1.15, 1.25, 0.01, Outcome::Direct),
-            (0.8, 0.9, 0.01, Outcome::Buffered),
+            (1.06, 1.08, 0.001, Outcome::Faster),
+            (1.15, 1.25, 0.01, Outcome::Faster),
+            (0.8, 0.9, 0.01, Outcome::Slower),
             (0.4, 40.0, 0.2, Outcome::Unclear),
             (0.5, 2.0, 1.0, Outcome::Unclear),
             (0.95, 1.12, 0.3, Outcome::Unclear),
             // Its own interval excludes 1, but it is one of many.
             (1.02, 1.25, 0.12, Outcome::Unclear),
         ] {
-            assert_eq!(outcome(of(low, high, p_adjusted)), expected, "{low} to {high}, p {p_adjusted}");
+            assert_eq!(of(low, high, p_adjusted).outcome(), expected, "{low} to {high}, p {p_adjusted}");
         }
         let many = unclear_text((1.2e8, 1e8), of(1.02, 1.25, 0.12));
         assert!(many.contains("The 95 % interval is 1.02 to 1.25. Among all comparisons"), "{many}");

@@ -4,7 +4,7 @@ use super::common::{cite, is_simulated};
 use super::{Needs, Rule};
 use rdsk_analysis::comparison::{Comparison, Kind, Ratio, TooFew};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Confidence, Device, Finding, Record, Severity};
+use rdsk_model::{CellRecord, Confidence, Device, Finding, Record, Severity, Stake};
 use rdsk_units::printable;
 
 pub(super) const RULE: Rule = Rule::new("durable-write-cost", Severity::Cost, Needs::Counters, check);
@@ -64,12 +64,14 @@ fn explain(record: &Record, pair: &Comparison<'_>) -> Finding {
         .evidence(evidence)
         .confidence(metrics::flushes(durable).map_or(Confidence::Inferred, |_| Confidence::Measured))
         .cells([plain, durable]);
-    if is_dearer {
-        finding.advice(
-            "write more per sync (larger blocks, group commit), or use a device whose cache survives a power cut",
-        )
-    } else {
-        finding
+    match pair.ratio {
+        Ok(ratio) if is_dearer => finding
+            .advice(
+                "write more per sync (larger blocks, group commit), or use a device whose cache survives a power cut",
+            )
+            .effect(Stake::Cost, Some(ratio.mean), title(pair.ratio))
+            .within(ratio.low, ratio.high),
+        _ => finding,
     }
 }
 

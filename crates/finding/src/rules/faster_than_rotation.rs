@@ -4,7 +4,7 @@
 use super::common::{cells, cite, has_verdict, is_simulated};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Confidence, Finding, IoPath, Op, Pattern, Severity, VerdictCode};
+use rdsk_model::{CellRecord, Confidence, Finding, IoPath, Op, Pattern, Severity, Stake, VerdictCode};
 
 pub(super) const RULE: Rule = Rule::new("faster-than-rotation", Severity::Cause, Needs::OwnTimes, check);
 
@@ -35,7 +35,18 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let advice = "read a span larger than every cache, or ask whoever provides the device what is behind it; a wrong flag is \
                   set right in queue/rotational";
     let found = RULE.about_any(&cells, "answered by a cache, or not a disk", text, cited, advice);
-    found.into_iter().map(|finding| finding.confidence(Confidence::Inferred)).collect()
+    let Some(soonest_ns) = cells.iter().filter_map(|cell| median_ns(cell)).min() else { return found };
+    let what = format!(
+        "a cache answered, or it is no disk with platters: random reads in {}",
+        words::nanos(soonest_ns)
+    );
+    let factor = metrics::ratio(TOO_SOON_NS, soonest_ns.max(1));
+    found
+        .into_iter()
+        .map(|finding| {
+            finding.confidence(Confidence::Inferred).effect(Stake::Figure, Some(factor), what.clone())
+        })
+        .collect()
 }
 
 fn median_ns(cell: &CellRecord) -> Option<u64> {

@@ -1,9 +1,9 @@
 //! `few-samples`: too few I/Os for the percentile that is asked for, or an interval that stayed wide.
 
-use super::common::{cells, cite};
+use super::common::{cells, cite, how_many};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Experiment, Finding, Pattern, Severity, StopReason, Sync};
+use rdsk_model::{CellRecord, Experiment, Finding, Pattern, Severity, Stake, StopReason, Sync};
 
 pub(super) const RULE: Rule = Rule::new("few-samples", Severity::Uncertain, Needs::OwnTimes, check);
 
@@ -20,7 +20,13 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     };
     let text = "These cells ended with an interval wider than ±10 %, or with too few I/Os for their percentiles (p99 needs \
                 1000).";
-    RULE.about_any(&cells, "too few samples", text, cited, "give more --budget, or measure fewer cells")
+    let found =
+        RULE.about_any(&cells, "too few samples", text, cited, "give more --budget, or measure fewer cells");
+    let halves = cells.iter().filter_map(|cell| cell.result.bytes_per_s?.half_width());
+    let Some(widest) = halves.filter(|half| half.is_finite()).max_by(f64::total_cmp) else { return found };
+    let what =
+        format!("too few samples: {}, with intervals up to {}", how_many(&cells), words::plus_minus(widest));
+    found.into_iter().map(|finding| finding.effect(Stake::Cost, Some(1.0 + widest), what.clone())).collect()
 }
 
 fn lacks_median(cell: &CellRecord) -> bool {

@@ -5,7 +5,7 @@ use super::{Needs, Rule};
 use rdsk_analysis::comparison::Kind;
 use rdsk_analysis::scale::{Grid, Point};
 use rdsk_analysis::{Analysis, words};
-use rdsk_model::{Finding, Severity};
+use rdsk_model::{Finding, Severity, Stake};
 use rdsk_units::Bytes;
 
 pub(super) const RULE: Rule = Rule::new("larger-blocks-help", Severity::Remark, Needs::Counters, check);
@@ -60,8 +60,17 @@ fn of_grid(analysis: &Analysis<'_>, grid: &Grid<'_>) -> Option<Finding> {
         |point: &&Point<'_>| cite(point.cell, "bytes_per_s", words::rate(point.bytes_per_s().unwrap_or(0.0)));
     let advice =
         format!("use blocks of at least {} (--bs, or what the program calls its buffer)", size(enough));
+    let effect = format!(
+        "{}s of {} are {} as fast as those of {}",
+        grid.op,
+        size(best),
+        words::times(ratio.mean),
+        size(first)
+    );
     Some(
         RULE.finding(title, text)
+            .effect(Stake::Cost, Some(ratio.mean), effect)
+            .within(ratio.low, ratio.high)
             .evidence(points.iter().take(MAX_CITED).map(cited))
             .advice(advice)
             .cells(points.iter().map(|point| point.cell)),

@@ -1,9 +1,9 @@
 //! `memory-device`: the device is memory behind a driver (zram, a RAM disk, persistent memory), so no disk is measured.
 
-use super::common::{cells, cite, is_simulated, reached_device};
+use super::common::{cells, cite, how_many, is_simulated, reached_device};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics};
-use rdsk_model::{CellRecord, Finding, Record, Severity};
+use rdsk_model::{CellRecord, Finding, Record, Severity, Stake};
 
 pub(super) const RULE: Rule = Rule::new("memory-device", Severity::Cause, Needs::Facts, check);
 
@@ -14,13 +14,15 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cited = |cell: &CellRecord| cite(cell, "device", disk(analysis, cell).unwrap_or_default());
     let text = "The block layer moved the bytes, but the driver behind it keeps them in memory (zram also compresses them). The \
                 figure is that of memory and of the processor.";
-    RULE.about_any(
+    let found = RULE.about_any(
         &cells,
         "the device is memory, not a disk",
         text,
         cited,
         "measure a disk if a disk is meant",
-    )
+    );
+    let what = format!("the device is memory, not a disk: {}", how_many(&cells));
+    found.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
 }
 
 fn disk(record: &Record, cell: &CellRecord) -> Option<String> {

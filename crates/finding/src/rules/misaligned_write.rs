@@ -4,7 +4,7 @@ use super::common::cite;
 use super::{Needs, Rule};
 use rdsk_analysis::comparison::{Comparison, Kind, Ratio};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Experiment, Finding, Record, Severity};
+use rdsk_model::{CellRecord, Experiment, Finding, Record, Severity, Stake};
 use rdsk_units::Bytes;
 
 pub(super) const RULE: Rule =
@@ -45,6 +45,12 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     );
     vec![
         RULE.finding(format!("misaligned writes take up to {} as long", words::times(worst.mean)), text)
+            .effect(
+                Stake::Cost,
+                Some(worst.mean),
+                format!("misaligned writes take up to {} as long", words::times(worst.mean)),
+            )
+            .within(worst.low, worst.high)
             .evidence(evidence)
             .advice(format!("write multiples of {multiple} at offsets that are multiples of {multiple}"))
             .cells(pairs.iter().flat_map(|(aligned, cell, _)| [*aligned, *cell])),

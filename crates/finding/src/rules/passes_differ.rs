@@ -5,7 +5,7 @@ use super::common::{cite, zones};
 use super::{Needs, Rule};
 use rdsk_analysis::zones::{Drift, PassShape};
 use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Finding, Severity};
+use rdsk_model::{CellRecord, Finding, Severity, Stake};
 
 pub(super) const RULE: Rule = Rule::new("passes-differ", Severity::Uncertain, Needs::OwnTimes, check);
 
@@ -29,9 +29,20 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
                     drift.passes,
                 ),
             )
+            .effect(
+                Stake::Figure,
+                Some(factor(drift)),
+                format!("passes over the same positions become {} {how}", by(drift)),
+            )
             .evidence(drifts.iter().take(6).map(|(cell, drift)| cited(cell, drift)))
             .advice("repeat with more passes (--runs) and check whether the later ones agree")
             .cells(drifts.iter().map(|(cell, _)| *cell))]
+}
+
+/// How many times as long the slower passes take.
+fn factor(drift: &Drift) -> f64 {
+    let times = 1.0 + drift.slower_by;
+    times.max(1.0 / times)
 }
 
 fn size(drift: &Drift) -> f64 {

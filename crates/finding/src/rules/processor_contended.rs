@@ -1,10 +1,10 @@
 //! `processor-contended`: other programs used the processors, and the threads that issue the I/O waited for one.
 
-use super::common::{cells, cite};
+use super::common::{cells, cite, how_many};
 use super::{Needs, Rule};
 use rdsk_analysis::Analysis;
 use rdsk_analysis::contention::contention;
-use rdsk_model::{CellRecord, Finding, Severity};
+use rdsk_model::{CellRecord, Finding, Severity, Stake};
 use rdsk_units::percent;
 
 pub(super) const RULE: Rule = Rule::new("processor-contended", Severity::Uncertain, Needs::Counters, check);
@@ -15,7 +15,18 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
                 virtual machines, were using. An I/O is then noticed later than it completes and the next one issued later, so \
                 the figures are worse than those of the device, most of all at depth 1.";
     let advice = "stop what else computes and repeat the run, or pin rdsk to processors of its own";
-    RULE.about_any(&cells, "the processors were shared", text, cited, advice)
+    let found = RULE.about_any(&cells, "the processors were shared", text, cited, advice);
+    let waits = cells.iter().filter_map(|cell| contention(cell)?.waited_for_others);
+    let Some(most) = waits.max_by(f64::total_cmp) else { return found };
+    let what = format!(
+        "other programs took the processors: {}, which waited up to {} of the time",
+        how_many(&cells),
+        percent(most)
+    );
+    found
+        .into_iter()
+        .map(|finding| finding.effect(Stake::Figure, Some(1.0 / (1.0 - most)), what.clone()))
+        .collect()
 }
 
 fn cited(cell: &CellRecord) -> String {

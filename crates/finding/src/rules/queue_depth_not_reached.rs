@@ -1,9 +1,9 @@
 //! `queue-depth-not-reached`: fewer I/Os were in flight than requested.
 
-use super::common::{cells, cite};
+use super::common::{cells, cite, how_many};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, EngineKind, Finding, Severity};
+use rdsk_model::{CellRecord, EngineKind, Finding, Severity, Stake};
 
 pub(super) const RULE: Rule = Rule::new("queue-depth-not-reached", Severity::Cause, Needs::OwnTimes, check);
 
@@ -28,7 +28,20 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     } else {
         "look for a busy processor, or for a device that completes faster than one thread submits"
     };
-    RULE.about_any(&cells, "the queue never filled", text(within, cells.len()), depth, advice)
+    let found = RULE.about_any(&cells, "the queue never filled", text(within, cells.len()), depth, advice);
+    let shares = cells.iter().filter_map(|cell| {
+        let (had, wanted) = (metrics::depth_had(cell)?, metrics::wanted_depth(&cell.workload) as f64);
+        (had > 0.0).then_some((wanted / had, had, wanted))
+    });
+    let Some((factor, had, wanted)) = shares.max_by(|one, other| one.0.total_cmp(&other.0)) else {
+        return found;
+    };
+    let what = format!(
+        "the queue never filled: {}, with {} of {wanted:.0} I/Os in flight",
+        how_many(&cells),
+        words::figure(had)
+    );
+    found.into_iter().map(|finding| finding.effect(Stake::Figure, Some(factor), what.clone())).collect()
 }
 
 /// Why the queue was shorter, as far as the engine can tell.

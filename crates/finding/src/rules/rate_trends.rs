@@ -1,11 +1,12 @@
 //! `drift`: the rate of a cell changes within all of its visits alike, or steadily over the run; a sudden fall is left
-//! to `slows-down` and `write-cache-full`. `slow-start`: the first part of every visit was slower than its steady rest.
+//! to `slows-down` and `write-cache-full`. `slow-start`: the first part of every visit was slower than its steady rest;
+//! `fast-start`: it was faster.
 
-use super::common::{cells, cite};
+use super::common::{cells, cite, how_many};
 use super::{Needs, Rule};
-use rdsk_analysis::trend::Trend;
+use rdsk_analysis::trend::{Trend, VisitTrend};
 use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Severity};
+use rdsk_model::{CellRecord, Finding, Severity, Stake};
 
 pub(super) const DRIFT: Rule = Rule::new("drift", Severity::Uncertain, Needs::OwnTimes, |analysis| {
     let cells = cells(analysis, |cell| {
@@ -15,7 +16,9 @@ pub(super) const DRIFT: Rule = Rule::new("drift", Severity::Uncertain, Needs::Ow
     let text = "The rate rises or falls by at least 10 %, either within every visit of the cell or steadily over the run, with \
                 all cells of the target. Heat, a cache that fills, other I/O on the device or another part of the disk can cause this.";
     let advice = "run longer with --budget and look at the rate over time; quote the rate of the last part";
-    DRIFT.about_any(&cells, "the rate changed over time", text, |cell| parts(analysis, cell), advice)
+    let found =
+        DRIFT.about_any(&cells, "the rate changed over time", text, |cell| parts(analysis, cell), advice);
+    valued(analysis, &cells, found, |times| format!("the rate changes over time by up to {times}"))
 });
 
 pub(super) const SLOW_START: Rule = Rule::new("slow-start", Severity::Cause, Needs::OwnTimes, |analysis| {
@@ -23,11 +26,45 @@ pub(super) const SLOW_START: Rule = Rule::new("slow-start", Severity::Cause, Nee
     let text = "In all visits the first quarter was slower than the rest, which held steady: a device that wakes up or a cache \
                 that fills looks like this.";
     let advice = "give more --budget, so that the start weighs less in the mean";
-    SLOW_START.about_any(&cells, "slower at the start", text, |cell| parts(analysis, cell), advice)
+    let found =
+        SLOW_START.about_any(&cells, "slower at the start", text, |cell| parts(analysis, cell), advice);
+    valued(analysis, &cells, found, |times| format!("visits go on up to {times} as fast as they start"))
 });
+
+pub(super) const FAST_START: Rule = Rule::new("fast-start", Severity::Cause, Needs::OwnTimes, |analysis| {
+    let cells = cells(analysis, |cell| {
+        shape(analysis, cell) == Some(Trend::HighStart) && analysis.level_shifts(cell).is_empty()
+    });
+    let text = "The visits began faster than they went on. A rate limit that saves credit while the device is idle, as virtual \
+                disks and cloud volumes have, gives such bursts, and so does a cache in the device; how long they last depends on \
+                what ran before.";
+    let advice =
+        "quote the rate of the later part; give more --budget, so that the start weighs less in the mean";
+    let found =
+        FAST_START.about_any(&cells, "faster at the start", text, |cell| parts(analysis, cell), advice);
+    valued(analysis, &cells, found, |times| format!("visits start up to {times} as fast as they go on"))
+});
+
+/// The finding with the largest change among its cells.
+fn valued(
+    analysis: &Analysis<'_>,
+    cells: &[&CellRecord],
+    found: Vec<Finding>,
+    what: impl Fn(String) -> String,
+) -> Vec<Finding> {
+    let changes = cells.iter().filter_map(|cell| Some(change(&analysis.trend(cell)?)));
+    let Some(most) = changes.max_by(f64::total_cmp) else { return found };
+    let text = format!("{}: {}", what(words::times(most)), how_many(cells));
+    found.into_iter().map(|finding| finding.effect(Stake::Figure, Some(most), text.clone())).collect()
+}
 
 fn shape(analysis: &Analysis<'_>, cell: &CellRecord) -> Option<Trend> {
     analysis.trend(cell).map(|found| found.shape)
+}
+
+/// The factor between the two parts, at least 1.
+fn change(found: &VisitTrend) -> f64 {
+    (found.late / found.early).max(found.early / found.late)
 }
 
 /// The rates of the two parts that differ.
@@ -37,6 +74,7 @@ fn parts(analysis: &Analysis<'_>, cell: &CellRecord) -> String {
         Trend::WithinVisits => ("first third of each visit", "last third"),
         Trend::OverVisits => ("start of the run", "its end"),
         Trend::LowStart => ("first quarter of each visit", "the rest"),
+        Trend::HighStart => ("first eighth of each visit", "second half"),
     };
     let rates = format!(
         "{}, {late} = {} ({} visits, {})",
@@ -84,6 +122,18 @@ mod tests {
         silent(SLOW_START, &six(|x| if x < 0.5 { 100.0 } else { 60.0 }));
     }
 
+    #[test]
+    fn fires_on_bursts_at_the_start_only_and_calls_them_no_drift() {
+        let burst = six(|x| if x < 0.2 { 300.0 } else { 100.0 });
+        let finding = fires(FAST_START, &burst);
+        assert!(finding.evidence[0].contains("w: first eighth of each visit = 3"), "{:?}", finding.evidence);
+        assert!(finding.evidence[0].contains("second half = "), "{:?}", finding.evidence);
+        silent(DRIFT, &burst);
+        silent(FAST_START, &six(|_| 100.0));
+        silent(FAST_START, &six(|x| 100.0 * (1.0 - 0.5 * x)));
+        silent(FAST_START, &six(|x| if x < 0.2 { 110.0 } else { 100.0 }));
+    }
+
     /// Four cells of a run of 60 s that share their moments, 200 runs of each kind of noise.
     #[test]
     fn stationary_noise_starts_neither_and_a_drift_of_a_fifth_is_found() {
@@ -98,7 +148,9 @@ mod tests {
         };
         let told = |record: &Record| {
             let analysis = Analysis::of(record);
-            !(DRIFT.check)(&analysis).is_empty() || !(SLOW_START.check)(&analysis).is_empty()
+            !(DRIFT.check)(&analysis).is_empty()
+                || !(SLOW_START.check)(&analysis).is_empty()
+                || !(FAST_START.check)(&analysis).is_empty()
         };
         let scaled = |rates: Vec<f64>| -> Vec<f64> { rates.iter().map(|rate| 100.0 * rate).collect() };
         for kind in NOISES {

@@ -3,7 +3,7 @@
 use super::common::{cells, cite, system};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Op, Record, Severity};
+use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Op, Record, Severity, Stake};
 use rdsk_units::Bytes;
 
 pub(super) const RULE: Rule =
@@ -27,7 +27,13 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
          the device."
     );
     let advice = format!("write whole pages: multiples of {page} at multiples of {page}");
-    RULE.about_any(&cells, &format!("writes made the {system} read first"), text, cited, &advice)
+    let most = cells.iter().filter_map(|cell| metrics::read_bytes_per_io(cell)).fold(0.0, f64::max);
+    let effect = format!(
+        "writes of part of a page make the {system} read up to {} B first, each",
+        words::figure(most)
+    );
+    let found = RULE.about_any(&cells, &format!("writes made the {system} read first"), text, cited, &advice);
+    found.into_iter().map(|finding| finding.effect(Stake::Cost, None, effect.clone())).collect()
 }
 
 /// The cells whose partial pages were read, by the I/O counters of the process.

@@ -1,11 +1,14 @@
 //! Findings that say in one place what the same verdict says of many cells: `hole-read`, `cached-read`, `disturbed`,
 //! `throttled` and `cpu-bound`. They add no judgement of their own.
 
-use super::common::{cells, cite, has_verdict, is_of_loop_file};
+use super::common::{cells, cite, has_verdict, how_many, is_of_loop_file};
 use super::{Needs, Rule};
 use rdsk_analysis::{metrics, words};
-use rdsk_model::{CacheState, CellRecord, Finding, Op, Severity, VerdictCode};
+use rdsk_model::{CacheState, CellRecord, Finding, Op, Severity, Stake, VerdictCode};
 use rdsk_units::{Bytes, percent};
+
+/// Bytes that the device moved per byte of the cell from which they are worth a figure.
+const MORE: f64 = 1.05;
 
 pub(super) const HOLE_READ: Rule = Rule::new("hole-read", Severity::Invalid, Needs::Counters, |analysis| {
     let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::Hole));
@@ -13,7 +16,12 @@ pub(super) const HOLE_READ: Rule = Rule::new("hole-read", Severity::Invalid, Nee
                 them without reading a device, even with O_DIRECT, so the figure is partly or wholly that of memory.";
     let advice = "measure a file that was really written (dd if=/dev/urandom), or give a directory and let rdsk write a test \
                   file";
-    HOLE_READ.about_any(&cells, "holes were read, not a disk", text, cite_hole, advice)
+    let found = HOLE_READ.about_any(&cells, "holes were read, not a disk", text, cite_hole, advice);
+    let shares = cells.iter().filter_map(|cell| metrics::hole_share(cell));
+    let Some(most) = shares.max_by(f64::total_cmp) else { return found };
+    let what =
+        format!("holes were read, not a disk: {}, up to {} never written", how_many(&cells), percent(most));
+    found.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
 });
 
 pub(super) const CACHED_READ: Rule = Rule::new(
@@ -31,7 +39,15 @@ pub(super) const CACHED_READ: Rule = Rule::new(
         let text = "Some or all of the data was still in memory, so the figure mixes the speed of memory with that of the \
                 device.";
         let advice = "use direct I/O, read a span larger than memory, or run where rdsk may drop the cache";
-        CACHED_READ.about_any(&cells, "memory answered reads", text, cite_verdict, advice)
+        let found = CACHED_READ.about_any(&cells, "memory answered reads", text, cite_verdict, advice);
+        let shares = cells.iter().filter_map(|cell| cell.verdict.as_ref()?.device_share);
+        let Some(least) = shares.min_by(f64::total_cmp) else { return found };
+        let what = format!(
+            "memory answered reads: {}, and the device moved down to {} of the bytes",
+            how_many(&cells),
+            percent(least)
+        );
+        found.into_iter().map(|finding| finding.effect(Stake::Figure, None, what.clone())).collect()
     },
 );
 
@@ -41,7 +57,18 @@ pub(super) const DISTURBED: Rule = Rule::new("disturbed", Severity::Invalid, Nee
                 its own. Other I/O takes time from the measurement and makes it less steady.";
     let advice = "stop whatever else uses the device, or repeat the run when it is idle";
     let findings = DISTURBED.about_any(&cells, "other programs used the device", text, cite_verdict, advice);
-    findings.into_iter().map(Finding::covering_verdicts).collect()
+    let shares = cells.iter().filter_map(|cell| cell.verdict.as_ref()?.device_share);
+    // Others may have been many and small: then only their requests show.
+    let most = shares.filter(|share| *share >= MORE).max_by(f64::total_cmp);
+    let what = most.map(|share| {
+        let (cells, times) = (how_many(&cells), words::times(share));
+        format!("other programs used the device, which moved up to {times} as many bytes as rdsk: {cells}")
+    });
+    let valued = |finding: Finding| match &what {
+        Some(what) => finding.effect(Stake::Figure, None, what.clone()),
+        None => finding,
+    };
+    findings.into_iter().map(Finding::covering_verdicts).map(valued).collect()
 });
 
 pub(super) const THROTTLED: Rule = Rule::new("throttled", Severity::Invalid, Needs::Counters, |analysis| {

@@ -6,7 +6,7 @@ use super::level_shifts::{Shifted, cited, share, shifted};
 use super::{Needs, Rule};
 use rdsk_analysis::rate_series::{self, LevelShift, RateSeries};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Finding, Pattern, Record, Severity};
+use rdsk_model::{CellRecord, Finding, Pattern, Record, Severity, Stake};
 
 pub(super) const RULE: Rule = Rule::new("slows-down", Severity::Uncertain, Needs::OwnTimes, check);
 
@@ -44,6 +44,16 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     );
     vec![RULE
             .finding(format!("slows down to {} of its rate: {}", share(fall), how_many(&cells)), text)
+            .effect(
+                Stake::Figure,
+                Some(fall.fast / fall.slow),
+                format!(
+                    "the rate falls from {} to {} and stays low: {}",
+                    words::rate(fall.fast),
+                    words::rate(fall.slow),
+                    how_many(&cells)
+                ),
+            )
             .evidence(fallen.iter().take(MAX_CITED).map(|one| cited(one.cell, &one.falls[0])))
             .advice(
                 "quote both levels, the lower one for sustained work; let the device rest and repeat the run to see whether the \

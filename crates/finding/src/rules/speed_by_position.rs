@@ -6,7 +6,7 @@ use super::{Needs, Rule};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::zones::{TIGHT, Zones};
 use rdsk_analysis::{Analysis, words};
-use rdsk_model::{CellRecord, Finding, Severity};
+use rdsk_model::{CellRecord, Finding, Severity, Stake};
 
 pub(super) const RULE: Rule = Rule::new("speed-by-position", Severity::Cause, Needs::OwnTimes, check);
 
@@ -52,6 +52,18 @@ fn of_disk(analysis: &Analysis<'_>, read: &[(&CellRecord, &Zones)]) -> Option<Fi
         .finding(
             format!("speed depends on the position: {} between its zones", words::times(ratio(zones))),
             text,
+        )
+        .effect(
+            Stake::Cost,
+            Some(ratio(zones)),
+            format!(
+                "speed depends on the position, {} between zones: {} at {}, {} at {}",
+                words::times(ratio(zones)),
+                words::rate(fast.bytes_per_s),
+                words::bytes(fast.begin_bytes),
+                words::rate(slow.bytes_per_s),
+                words::bytes(slow.begin_bytes)
+            ),
         )
         .evidence(read.iter().take(4).map(|(cell, zones)| cited(cell, zones)))
         .advice(match fast.first {

@@ -7,7 +7,7 @@ use rdsk_analysis::groups::by_key;
 use rdsk_analysis::rate_series;
 use rdsk_analysis::stalls::typical_ns;
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Finding, Record, Severity, Stall};
+use rdsk_model::{CellRecord, Finding, Record, Severity, Stake, Stall};
 
 pub(super) const RULE: Rule = Rule::new("stalls", Severity::Uncertain, Needs::OwnTimes, check);
 
@@ -70,7 +70,10 @@ fn finding(record: &Record, stalled: &[Stalled<'_>], elapsed_ns: u64, has_times:
         Some(ns) => format!("stalls every {}, {lengths}: {}", words::nanos(ns), how_many(&cells)),
         None => format!("{} of {lengths}: {}", words::plural(all.len() as u64, "stall"), how_many(&cells)),
     };
+    let lost = metrics::ratio(lost_ns, elapsed_ns.max(1));
+    let effect = format!("{title}; {} of the I/O time is lost", rdsk_units::percent(lost));
     RULE.finding(title, text)
+        .effect(Stake::Figure, Some(1.0 / (1.0 - lost)), effect)
         .evidence(stalled.iter().take(MAX_CITED).map(cited))
         .advice(format!(
             "{}; the median hides stalls, so quote the maximum latency beside it",

@@ -5,7 +5,7 @@ use super::{Needs, Rule};
 use rdsk_analysis::comparison::{Evenness, UNFAIR};
 use rdsk_analysis::scale::{Point, StreamShare, name};
 use rdsk_analysis::{Analysis, words};
-use rdsk_model::{Finding, Severity};
+use rdsk_model::{Finding, Severity, Stake};
 
 pub(super) const RULE: Rule = Rule::new("unfair-streams", Severity::Cause, Needs::Counters, check);
 
@@ -49,6 +49,19 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
                 words::rate(fast),
                 words::rate(slow)
             ),
+        )
+        .effect(
+            Stake::Cost,
+            Some(fast / slow),
+            if slow > 0.0 {
+                format!(
+                    "the fastest of {} streams gets {} as much as the slowest",
+                    worst.count(),
+                    words::times(fast / slow)
+                )
+            } else {
+                format!("one of {} streams gets nothing", worst.count())
+            },
         )
         .evidence(unfair.iter().take(MAX_CITED).map(|(point, jain)| {
             let (slow, fast) = ends(point);

@@ -6,7 +6,7 @@ use super::level_shifts::{Shifted, SupportingEvidence, cited, shifted};
 use super::{Needs, Rule};
 use rdsk_analysis::rate_series::{self, LevelShift};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Finding, Op, Severity};
+use rdsk_model::{CellRecord, Finding, Op, Severity, Stake};
 
 pub(super) const RULE: Rule = Rule::new("write-cache-full", Severity::Uncertain, Needs::OwnTimes, check);
 
@@ -54,12 +54,14 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             "measure past the cache, with --bytes of several times its size".into(),
         )
     };
+    let fallen = format!("{title}, then the rate falls from {fast} to {slow}");
     let text =
         format!("{fell}: that is the sustained rate.{mixed} {} {}", capacity(&fall, written), why(support));
     vec![
         RULE.finding(format!("{title}: {}", how_many(&cells)), text)
             .evidence(evidence)
             .inferred()
+            .effect(Stake::Figure, Some(fall.fast / fall.slow), fallen)
             .advice(format!(
                 "{advice}, and quote the sustained rate; the fast one returns after the device has been idle"
             ))

@@ -1,9 +1,9 @@
 //! `write-cache-volatile`: plain direct writes stay in a device cache that loses its data when the power fails.
 
-use super::common::{cells, cite, is_simulated};
+use super::common::{cells, cite, how_many, is_simulated};
 use super::{Needs, Rule};
 use rdsk_analysis::{Analysis, metrics};
-use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Op, Severity, Sync};
+use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Op, Severity, Stake, Sync};
 use rdsk_units::printable;
 
 pub(super) const RULE: Rule = Rule::new("write-cache-volatile", Severity::Remark, Needs::Facts, check);
@@ -39,6 +39,14 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let mut finding = RULE
         .about(&cells, "written, but not yet safe", text, cited)
         .inferred()
+        .effect(
+            Stake::Data,
+            None,
+            format!(
+                "direct writes rest in the volatile cache of {name} until a flush: {}; a power failure may lose them",
+                how_many(&cells)
+            ),
+        )
         .advice("compare with the dsync cells; a battery-backed cache should report write through");
     finding.evidence.insert(0, format!("{name}: {source}write_cache = write back"));
     vec![finding]

@@ -1,0 +1,50 @@
+//! `rdsk show FILE`: draws a Record again, short or with all screens. It measures nothing.
+
+use crate::cli_args::{CliArgs, Detail};
+use crate::json_file::Sink;
+use crate::parse::usage;
+use crate::{exit, out, record_file, screen};
+use rdsk_experiment::failed_record;
+use rdsk_model::{Experiment, Problem, Record};
+use std::path::Path;
+
+/// Shows the file and gives the exit code. `command` is the command line, for the document of a failure.
+pub(crate) fn show(args: &CliArgs, command: Vec<String>) -> u8 {
+    let sink = match args.json.as_ref().map(|place| Sink::prepare(place, &args.targets)).transpose() {
+        Ok(sink) => sink,
+        Err(problem) => return out::failure(&problem),
+    };
+    let shown = record(args).and_then(|record| {
+        if let Some(sink) = &sink {
+            sink.write(&rdsk_report::json(&record, args.compactness))?;
+        }
+        if sink == Some(Sink::Stdout) { Ok(()) } else { out::data(&page(&record, args)) }
+    });
+    let Err(problem) = shown else { return exit::DONE };
+    if let Some(sink) = &sink {
+        let failed = failed_record(command, None, problem.clone());
+        // This problem matters more than a document that could not be written.
+        let _ = sink.write(&rdsk_report::json(&failed, args.compactness));
+    }
+    out::failure(&problem)
+}
+
+fn record(args: &CliArgs) -> Result<Record, Problem> {
+    match &args.targets[..] {
+        [file] => record_file::read(Path::new(file), "show", "no-record"),
+        _ => {
+            Err(usage("show takes one file", "write rdsk show FILE, with a file that rdsk wrote with --json"))
+        }
+    }
+}
+
+/// A single question has a screen of its own, which says more than a line of the short page.
+fn page(record: &Record, args: &CliArgs) -> String {
+    let first = record.cells.first().map(|cell| cell.experiment).filter(|one| *one != Experiment::Headline);
+    let is_single = first.is_some_and(|first| record.cells.iter().all(|cell| cell.experiment == first));
+    if args.detail == Detail::Full || is_single {
+        rdsk_report::text(record, screen::style(args))
+    } else {
+        rdsk_report::short(record, screen::style(args))
+    }
+}

@@ -1,0 +1,200 @@
+//! The short page of `rdsk run`: one screen for every simulated system and for real targets, each line of it held against
+//! the Record of the same run; and `rdsk show`, which draws the same page from the file.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod common;
+#[path = "support/short_page.rs"]
+mod short_page;
+
+use common::{command, error_and_hint, rdsk};
+use rdsk_model::Record;
+use rdsk_testkit::cli::{self, Run};
+use rdsk_testkit::{LoopDevice, Need, requires};
+use std::fs;
+use std::path::Path;
+
+fn run_into(file: &Path, words: &[&str]) -> (Run, Record) {
+    let line = [&["run"], words, &["-q", "--json", file.to_str().unwrap()]].concat();
+    let run = rdsk(line);
+    assert_eq!(run.status_code, Some(0), "{}: {}", run.command, run.stderr);
+    let record = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    (run, record)
+}
+
+/// The page without what another version would change.
+fn unversioned(page: &str) -> String {
+    page.replacen(env!("CARGO_PKG_VERSION"), "VERSION", 1)
+}
+
+/// Every fourth system, so that four tests share the processors.
+fn systems(part: usize) {
+    let directory = tempfile::tempdir().unwrap();
+    for name in rdsk_disk::NAMES.iter().skip(part).step_by(4) {
+        let file = directory.path().join(format!("{name}.json"));
+        let target = format!("sim:{name}");
+        let (run, record) = run_into(&file, &[&target, "--budget", "60s", "--seed", "1"]);
+        short_page::check(&run.stdout, &record);
+        insta::assert_snapshot!(format!("run-{name}"), unversioned(&run.stdout));
+        let again = rdsk(["show", file.to_str().unwrap()]);
+        assert_eq!(again.stdout, run.stdout, "{name}: {}", again.stderr);
+        if *name == "linux-disk" {
+            let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+            let shown = fs::read_to_string(readme).unwrap();
+            assert!(
+                shown.contains(&run.stdout),
+                "README.md does not show the page as it is now:\n{}",
+                run.stdout
+            );
+        }
+    }
+}
+
+#[test]
+fn every_system_is_one_screen_1() {
+    systems(0);
+}
+
+#[test]
+fn every_system_is_one_screen_2() {
+    systems(1);
+}
+
+#[test]
+fn every_system_is_one_screen_3() {
+    systems(2);
+}
+
+#[test]
+fn every_system_is_one_screen_4() {
+    systems(3);
+}
+
+/// Real figures differ from run to run, but every line is that of the Record.
+#[test]
+fn a_directory_and_a_loop_device_are_one_screen() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = common::scratch();
+    let file = directory.path().join("directory.json");
+    let short = ["--budget", "6s", "--size", "64M"];
+    let (run, record) = run_into(&file, &[&[place.path().to_str().unwrap()], &short[..]].concat());
+    short_page::check(&run.stdout, &record);
+    if !requires(&[Need::Root, Need::Loop]) {
+        return;
+    }
+    let device = LoopDevice::builder().size(64 << 20).create().unwrap();
+    let file = directory.path().join("loop.json");
+    let (run, record) = run_into(&file, &[device.path().to_str().unwrap(), "--budget", "4s"]);
+    short_page::check(&run.stdout, &record);
+}
+
+/// Several targets are one screen as well, compared with the first.
+#[test]
+fn several_targets_are_one_screen() {
+    let directory = tempfile::tempdir().unwrap();
+    let names = ["sim:linux-disk", "sim:linux-10k", "sim:wd2500", "sim:raid5", "sim:hpux-k460"];
+    for count in [2, 3, 5] {
+        let file = directory.path().join(format!("{count}.json"));
+        let (run, record) = run_into(&file, &[&names[..count], &["--budget", "60s", "--seed", "1"]].concat());
+        short_page::check(&run.stdout, &record);
+        assert!(run.stdout.contains("\ntargets  sim:linux-10k against sim:linux-disk: "), "{}", run.stdout);
+        insta::assert_snapshot!(format!("targets-{count}"), unversioned(&run.stdout));
+    }
+}
+
+#[test]
+fn details_are_the_screens_of_all_questions() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("r.json");
+    let path = file.to_str().unwrap();
+    let target = ["sim:linux-disk", "--budget", "20s", "--seed", "1"];
+    let (run, record) = run_into(&file, &[&target[..], &["--details"]].concat());
+    for heading in ["HEADLINE: ", "PATHS: ", "STREAM: ", "ALIGN: ", "ZONES: ", "SCALE: ", "FINDINGS "] {
+        assert!(run.stdout.lines().any(|line| line.starts_with(heading)), "{heading}{}", run.stdout);
+    }
+    let again = rdsk(["show", path, "--details"]);
+    assert_eq!(again.stdout, run.stdout, "{}", again.stderr);
+    short_page::check(&rdsk(["show", path]).stdout, &record);
+}
+
+/// A single question is shown on its own screen, and the Record can be written again.
+#[test]
+fn a_single_question_is_shown_on_its_own_screen() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, copy) = (directory.path().join("p.json"), directory.path().join("copy.json"));
+    let (path, small) = (file.to_str().unwrap(), copy.to_str().unwrap());
+    let run = rdsk(["paths", "sim:linux-disk", "--seed", "1", "-q", "--json", path]);
+    assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+    let again = rdsk(["show", path, "--json", small, "--json-compact"]);
+    assert_eq!((again.status_code, &again.stdout), (Some(0), &run.stdout), "{}", again.stderr);
+    let (all, compact) = (fs::read(&file).unwrap(), fs::read(&copy).unwrap());
+    assert!(compact.len() < all.len());
+    assert_eq!(rdsk(["show", small]).stdout.lines().next(), run.stdout.lines().next());
+    let document = rdsk(["show", path, "--json", "-"]);
+    assert_eq!(document.stdout.as_bytes(), all, "{}", document.stderr);
+}
+
+#[test]
+fn what_is_no_record_is_refused_in_words() {
+    let directory = tempfile::tempdir().unwrap();
+    let other = directory.path().join("other.json");
+    fs::write(&other, "{\"schema\": \"rdsk.plan/1\"}").unwrap();
+    let missing = directory.path().join("missing.json");
+    let plan = other.to_str().unwrap();
+    for line in [
+        &["show"][..],
+        &["show", plan, plan],
+        &["show", missing.to_str().unwrap()],
+        &["show", plan],
+        &["show", directory.path().to_str().unwrap()],
+    ] {
+        let run = rdsk(line);
+        assert_eq!((run.status_code, run.stdout.as_str()), (Some(2), ""), "{line:?}");
+        error_and_hint(&run);
+    }
+    let run = rdsk(["show", plan, "--json", "-"]);
+    assert_eq!(run.status_code, Some(2));
+    assert_eq!(common::record(cli::json(&run))["error"]["code"], "no-record");
+    let onto_itself = rdsk(["show", plan, "--json", plan]);
+    assert_eq!(onto_itself.status_code, Some(2), "{}", onto_itself.stderr);
+    assert_eq!(fs::read_to_string(&other).unwrap(), "{\"schema\": \"rdsk.plan/1\"}");
+}
+
+/// A pipe is 80 columns wide and plain, unless the environment or a flag says otherwise.
+#[test]
+fn width_and_colour_follow_the_environment() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("r.json");
+    let path = file.to_str().unwrap();
+    let (plain, _) = run_into(&file, &["sim:linux-disk", "--only", "headline,paths", "--budget", "10s"]);
+    let show = |variables: &[(&str, &str)], flags: &[&str]| {
+        let mut line = command([&["show", path], flags].concat());
+        for name in ["COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+            line.env_remove(name);
+        }
+        line.envs(variables.iter().copied());
+        let run = cli::run(line, common::SOON);
+        assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+        run.stdout
+    };
+    assert_eq!(show(&[], &[]), plain.stdout);
+    let widest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap();
+    assert!(widest(&plain.stdout) <= 80);
+    assert!(widest(&show(&[("COLUMNS", "60")], &[])) <= 60);
+    assert!((81..=120).contains(&widest(&show(&[("COLUMNS", "200")], &[]))));
+    let escape = "\u{1b}[";
+    assert!(!show(&[("NO_COLOR", "1")], &[]).contains(escape));
+    assert!(show(&[], &["--color", "always"]).contains(escape));
+    assert!(!show(&[("CLICOLOR_FORCE", "1")], &["--color", "never"]).contains(escape));
+    if !requires(&[Need::Tool("script")]) {
+        return;
+    }
+    let on_terminal = |variables: &str| {
+        let line = format!("env -u NO_COLOR {variables} {} show {path}", env!("CARGO_BIN_EXE_rdsk"));
+        let mut script = cli::rdsk("script");
+        script.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm");
+        cli::run(script, common::SOON).stdout
+    };
+    assert!(on_terminal("").contains(escape));
+    assert!(!on_terminal("NO_COLOR=1").contains(escape));
+    assert!(!on_terminal("TERM=dumb").contains(escape));
+}

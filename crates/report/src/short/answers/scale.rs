@@ -1,0 +1,148 @@
+//! `scale`: what more streams gain at the smallest and at the largest block size, and where that ends.
+
+use super::range;
+use crate::cells::target_name;
+use rdsk_analysis::Analysis;
+use rdsk_analysis::groups::{by_key, distinct};
+use rdsk_analysis::scale::{Grid, Line, Point};
+use rdsk_analysis::words::{plural, times};
+use rdsk_units::Bytes;
+use std::fmt;
+
+/// One direction over the same targets.
+struct Direction<'a> {
+    name: String,
+    gains: Vec<Gain>,
+    grid: &'a Grid<'a>,
+}
+
+pub(super) fn answer(analysis: &Analysis<'_>) -> Vec<String> {
+    let all: Vec<Direction<'_>> = analysis
+        .scale()
+        .iter()
+        .map(|grid| Direction { name: name(analysis, grid), gains: gains(grid), grid })
+        .collect();
+    let mut texts = vec![
+        wording(&all, ends, |grid| knees(grid, Reason::Told)),
+        wording(&all, largest, |grid| knees(grid, Reason::Told)),
+        wording(&all, largest, |grid| knees(grid, Reason::Untold)),
+        wording(&all, largest, |_| String::new()),
+    ];
+    if all.len() > 1 {
+        let first = wording(&all[..1], largest, |_| String::new());
+        texts.push(format!("{first}; {} more: --details", all.len() - 1));
+    }
+    texts
+}
+
+/// `reads`; behind the name of its targets where others were measured too.
+fn name(analysis: &Analysis<'_>, grid: &Grid<'_>) -> String {
+    let is_alone = analysis.scale().iter().all(|other| other.targets == grid.targets);
+    let first = grid.lines.iter().flat_map(|line| &line.points).next().filter(|_| !is_alone);
+    let target = first.and_then(|point| target_name(analysis, point.cell));
+    format!("{}{}s", target.map_or_else(String::new, |name| format!("{name} ")), grid.op)
+}
+
+/// `4 streams over 1: reads 2.03 × at 64 KiB (1.65–2.50), knee at 2 streams (device busy); writes …`.
+fn wording(all: &[Direction<'_>], gained: fn(&[Gain]) -> String, knee: fn(&Grid<'_>) -> String) -> String {
+    let counts = distinct(all.iter().flat_map(|one| &one.gains).map(|gain| gain.streams));
+    let lead = match counts[..] {
+        [] => String::new(),
+        [one] => format!("{one} streams over 1: "),
+        _ => "most streams over 1: ".into(),
+    };
+    let knees: Vec<String> = all.iter().map(|one| knee(one.grid)).collect();
+    // What holds for all is said once.
+    let is_common = knees.len() > 1 && knees.iter().all(|one| *one == knees[0]);
+    let each = all.iter().zip(&knees).map(|(one, knee)| {
+        let gained = if one.gains.is_empty() { without_gain(one.grid) } else { gained(&one.gains) };
+        format!("{} {gained}{}", one.name, if is_common { "" } else { knee })
+    });
+    let common = if is_common { knees[0].as_str() } else { "" };
+    format!("{lead}{}{common}", each.collect::<Vec<_>>().join("; "))
+}
+
+/// The gains of the smallest and of the largest block size.
+fn ends(gains: &[Gain]) -> String {
+    match gains {
+        [first, .., last] => format!("{first}, {last}"),
+        all => all.iter().map(Gain::to_string).collect(),
+    }
+}
+
+/// The largest of all gains.
+fn largest(gains: &[Gain]) -> String {
+    let most = gains.iter().max_by(|one, other| one.factor.total_cmp(&other.factor));
+    let at_most = if gains.len() > 1 { "at most " } else { "" };
+    most.map_or_else(String::new, |gain| format!("{at_most}{gain}"))
+}
+
+/// What the most streams of a block size give over a single one.
+struct Gain {
+    streams: u32,
+    block: Bytes,
+    factor: f64,
+    interval: Option<(f64, f64)>,
+}
+
+impl fmt::Display for Gain {
+    /// `2.03 × at 64 KiB (1.65–2.50)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let interval =
+            self.interval.map_or_else(String::new, |(low, high)| format!(" ({})", range(low, high)));
+        write!(f, "{} at {}{interval}", times(self.factor), self.block)
+    }
+}
+
+/// By ascending block size.
+fn gains(grid: &Grid<'_>) -> Vec<Gain> {
+    let last = |line: &Line<'_>| {
+        let point = line.points.iter().rfind(|point| point.count() > 1 && point.speed_up.is_some())?;
+        Some(Gain {
+            streams: point.count(),
+            block: Bytes(line.block_bytes),
+            factor: point.speed_up?,
+            interval: point.speed_up_interval,
+        })
+    };
+    grid.lines.iter().filter_map(last).collect()
+}
+
+/// What there is to say where no number of streams stands beside a single one.
+fn without_gain(grid: &Grid<'_>) -> String {
+    let rates = grid.lines.iter().flat_map(|line| &line.points).filter_map(Point::bytes_per_s);
+    match rates.reduce(f64::max) {
+        Some(most) => format!("up to {}, no number of streams to compare", rdsk_analysis::words::rate(most)),
+        None => "no rate".into(),
+    }
+}
+
+/// Whether a knee has its reason beside it.
+#[derive(Clone, Copy, PartialEq)]
+enum Reason {
+    Told,
+    Untold,
+}
+
+/// `, knee at 2 streams (device busy)`, where more streams stop helping.
+fn knees(grid: &Grid<'_>, reason: Reason) -> String {
+    let found = grid.lines.iter().filter_map(|line| {
+        let stop = line.knee.as_ref()?;
+        let word = match stop.limit.word() {
+            _ if reason == Reason::Untold => "",
+            "not known" => "limit not known",
+            word => word,
+        };
+        Some(((stop.streams, word), line.block_bytes))
+    });
+    let each = by_key(found).into_iter().map(|((streams, word), blocks)| {
+        let at = match blocks[..] {
+            [one] if grid.lines.len() > 1 => format!(" for {}", Bytes(one)),
+            _ if blocks.len() < grid.lines.len() => format!(" for {} sizes", blocks.len()),
+            _ => String::new(),
+        };
+        let why = if word.is_empty() { String::new() } else { format!(" ({word})") };
+        format!(", knee at {}{at}{why}", plural(u64::from(streams), "stream"))
+    });
+    each.collect()
+}

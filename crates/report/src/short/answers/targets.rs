@@ -1,0 +1,42 @@
+//! Several targets: each against the first, over all cells that both had.
+
+use super::{number, times};
+use crate::cells::target_name;
+use crate::targets::{is_apart, label};
+use rdsk_analysis::Analysis;
+use rdsk_analysis::comparison::{Comparison, Kind, Ratio};
+use rdsk_analysis::groups::by_key;
+use rdsk_analysis::words::plural;
+
+/// The wordings of each target but the first, over all experiments.
+pub(super) fn answers(analysis: &Analysis<'_>) -> Vec<Vec<String>> {
+    let all = analysis.comparisons(Kind::Targets);
+    let of_target = by_key(all.map(|one| (&one.cell.workload.targets, one)));
+    of_target.iter().filter_map(|(_, all)| answer(analysis, all)).collect()
+}
+
+fn answer(analysis: &Analysis<'_>, all: &[&Comparison<'_>]) -> Option<Vec<String>> {
+    let first = all.first()?;
+    let name = |cell| target_name(analysis, cell).unwrap_or_default();
+    let (this, base) = (name(first.cell), name(first.base));
+    let known: Vec<(&Comparison<'_>, Ratio)> =
+        all.iter().filter_map(|one| Some((*one, one.ratio.ok()?))).collect();
+    let cells = plural(known.len() as u64, "cell");
+    if known.is_empty() {
+        return Some(vec![format!("{this} against {base}: too few rounds or I/Os to compare")]);
+    }
+    let apart: Vec<&(&Comparison<'_>, Ratio)> = known.iter().filter(|(_, ratio)| is_apart(*ratio)).collect();
+    let by_size = |one: &&&(&Comparison<'_>, Ratio), other: &&&(&Comparison<'_>, Ratio)| {
+        one.1.mean.ln().abs().total_cmp(&other.1.mean.ln().abs())
+    };
+    let Some((widest, ratio)) = apart.iter().max_by(by_size) else {
+        return Some(vec![format!("{this} against {base}: no difference found in {cells}")]);
+    };
+    let means = || apart.iter().map(|(_, ratio)| ratio.mean);
+    let (least, most) = (means().fold(f64::INFINITY, f64::min), means().fold(0.0, f64::max));
+    let most_apart = format!("{} {} {}", widest.cell.experiment, label(widest.cell), times(*ratio));
+    let what = format!("{this} against {base}: {} of {cells} differ", apart.len());
+    let over =
+        if apart.len() > 1 { format!(", {} to {} ×", number(least), number(most)) } else { String::new() };
+    Some(vec![format!("{what}{over}; most apart: {most_apart}"), format!("{what}: {most_apart}"), what])
+}

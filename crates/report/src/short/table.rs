@@ -1,0 +1,319 @@
+//! The headline in a few rows: a row per workload, reads beside writes, or a row per target where there are many. A star
+//! marks each figure that is not simply the device's.
+
+use super::{Limits, not_device};
+use crate::cells::{self, target_name};
+use crate::figures::{MISSING, Unit};
+use crate::page::{self, Page, Tone};
+use crate::style::Style;
+use rdsk_analysis::groups::by_key;
+use rdsk_analysis::metrics;
+use rdsk_analysis::words::plural;
+use rdsk_model::{CellRecord, Estimate, Experiment, Op, Pattern, Record, Sync, Workload};
+use rdsk_units::{Bytes, count, percent, printable};
+use std::collections::VecDeque;
+use unicode_width::UnicodeWidthStr as _;
+
+/// Targets that have a table each; more have a row each.
+const MAX_TABLES: usize = 2;
+/// Columns of a target's name in its row.
+const NAME_COLUMNS: usize = 16;
+/// Half-widths from here on need no decimal.
+const WIDE: f64 = 0.0995;
+
+pub(super) fn draw(page: &mut Page, record: &Record, style: Style, limits: &Limits) {
+    let groups = cells::groups_by(record, Experiment::Headline, |cell| cell.workload.targets.clone());
+    if groups.len() > MAX_TABLES {
+        draw_targets(page, record, &groups, style, limits);
+        return;
+    }
+    let mut left = limits.rows;
+    for cells in &groups {
+        let Some(name) = cells.first().map(|first| target_name(record, first)) else { continue };
+        if let Some(name) = name {
+            page.wordings(Tone::Heading, "", vec![name], 1);
+        }
+        let rows = rows(cells);
+        let shown = rows.len().min(left);
+        draw_rows(page, &rows[..shown], style);
+        if shown < rows.len() {
+            page.line(format!("  and {} more: --details", plural((rows.len() - shown) as u64, "row")));
+        }
+        left -= shown;
+    }
+}
+
+/// One workload: its cells side by side.
+struct Row<'a> {
+    /// Beside the same workload at another depth, the depth alone.
+    label: String,
+    /// What it is wherever it stands.
+    full: String,
+    read: Option<&'a CellRecord>,
+    write: Option<&'a CellRecord>,
+}
+
+impl<'a> Row<'a> {
+    fn of(&self, op: Op) -> Option<&'a CellRecord> {
+        match op {
+            Op::Read => self.read,
+            Op::Write => self.write,
+        }
+    }
+
+    fn set(&mut self, cell: &'a CellRecord) {
+        match cell.workload.op {
+            Op::Read => self.read = Some(cell),
+            Op::Write => self.write = Some(cell),
+        }
+    }
+}
+
+fn rows<'a>(cells: &[&'a CellRecord]) -> Vec<Row<'a>> {
+    let key = |cell: &CellRecord| {
+        let workload = &cell.workload;
+        let wanted = metrics::wanted_depth(workload);
+        (workload.pattern, workload.sync, workload.path, workload.block_bytes, wanted)
+    };
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    let mut above = None;
+    for (key, cells) in by_key(cells.iter().map(|cell| (key(cell), *cell))) {
+        let is_deeper = above == Some((key.0, key.1, key.2, key.3));
+        above = Some((key.0, key.1, key.2, key.3));
+        let full = label(cells[0]);
+        let label = if is_deeper { format!("  depth {}", key.4) } else { full.clone() };
+        let first = rows.len();
+        for cell in cells {
+            match rows[first..].iter_mut().find(|row| row.of(cell.workload.op).is_none()) {
+                Some(row) => row.set(cell),
+                None => {
+                    let mut row = Row { label: label.clone(), full: full.clone(), read: None, write: None };
+                    row.set(cell);
+                    rows.push(row);
+                }
+            }
+        }
+    }
+    rows
+}
+
+/// `random 4 KiB`; the depth of sequential I/O stands beside its rate.
+fn label(cell: &CellRecord) -> String {
+    let workload = &cell.workload;
+    let what = if workload.sync == Sync::None { workload.pattern.as_str() } else { "durable" };
+    let depth = match metrics::wanted_depth(workload) {
+        wanted if wanted > 1 && !is_bandwidth(cell) => format!(", depth {wanted}"),
+        _ => String::new(),
+    };
+    format!("{what} {}{depth}", Bytes(workload.block_bytes))
+}
+
+fn is_bandwidth(cell: &CellRecord) -> bool {
+    cell.workload.pattern == Pattern::Sequential && cell.workload.sync == Sync::None
+}
+
+/// `2.35 GiB/s ±3.1 %`, `30.6k/s* ±12 %`.
+fn rate(cell: &CellRecord) -> String {
+    let star = if not_device::word(cell).is_some() { "*" } else { "" };
+    let (estimate, figure) = if is_bandwidth(cell) {
+        let estimate = cell.result.bytes_per_s;
+        (estimate, estimate.map(|rate| bandwidth(rate.mean)))
+    } else {
+        let estimate = cell.result.ops_per_s;
+        (estimate, estimate.map(|rate| format!("{}/s", count(rate.mean))))
+    };
+    let Some(figure) = figure else { return format!("{MISSING}{star}") };
+    let interval = estimate.and_then(|estimate: Estimate| estimate.half_width()).map(plus_minus);
+    format!("{figure}{star}{}", interval.map_or_else(String::new, |interval| format!(" {interval}")))
+}
+
+fn bandwidth(bytes_per_s: f64) -> String {
+    let unit = Unit::fit(&Unit::RATES, [bytes_per_s]);
+    format!("{} {}", unit.figure(bytes_per_s), unit.name)
+}
+
+fn plus_minus(half: f64) -> String {
+    match half {
+        half if !half.is_finite() => format!("±{MISSING}"),
+        half if half > 1.0 => "±>100 %".into(),
+        half if half >= WIDE => format!("±{:.0} %", half * 100.0),
+        half => format!("±{}", percent(half)),
+    }
+}
+
+/// `31.2/107 µs`, the median and the 99th percentile; the depth of sequential I/O.
+fn latency(cell: &CellRecord) -> String {
+    if is_bandwidth(cell) {
+        return match metrics::wanted_depth(&cell.workload) {
+            1 => String::new(),
+            wanted => format!("depth {wanted}"),
+        };
+    }
+    let Some(latency) = &cell.result.latency_ns else { return String::new() };
+    let Some(p50) = latency.p50 else { return String::new() };
+    let unit = Unit::fit(&Unit::TIMES, [p50 as f64]);
+    let p99 = unit.figure_or_missing(latency.p99.map(|ns| ns as f64));
+    format!("{}/{p99} {}", unit.figure(p50 as f64), unit.name)
+}
+
+/// Rate and latency of one direction, below their heads.
+struct Column {
+    texts: Vec<(String, String)>,
+}
+
+impl Column {
+    fn of(op: Option<Op>, cells: &[Option<&CellRecord>]) -> Self {
+        let mut texts = vec![(op.map_or("", Op::as_str).to_owned(), "p50/p99".to_owned())];
+        texts.extend(
+            cells.iter().map(|cell| cell.map(|cell| (rate(cell), latency(cell))).unwrap_or_default()),
+        );
+        if texts[1..].iter().all(|(_, latency)| !latency.contains('/')) {
+            texts[0].1.clear();
+        }
+        Self { texts }
+    }
+
+    fn rate_width(&self) -> usize {
+        self.texts.iter().map(|(rate, _)| rate.width()).max().unwrap_or(0)
+    }
+
+    fn width(&self) -> usize {
+        let latencies = self.texts.iter().map(|(_, latency)| latency.width()).max().unwrap_or(0);
+        self.rate_width() + if latencies > 0 { latencies + 1 } else { 0 }
+    }
+
+    fn line(&self, index: usize) -> String {
+        let (rate, latency) = &self.texts[index];
+        pad(&format!("{} {latency}", pad(rate, self.rate_width())), self.width())
+    }
+}
+
+fn pad(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
+}
+
+fn draw_rows(page: &mut Page, rows: &[Row<'_>], style: Style) {
+    if rows.is_empty() {
+        return;
+    }
+    let ops = [Op::Read, Op::Write].into_iter().filter(|&op| rows.iter().any(|row| row.of(op).is_some()));
+    let columns = ops.map(|op| Column::of(Some(op), &rows.iter().map(|row| row.of(op)).collect::<Vec<_>>()));
+    let columns: Vec<Column> = columns.collect();
+    let labels: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
+    let all = labels.iter().map(|label| label.width()).max().unwrap_or(0)
+        + columns.iter().map(|column| column.width() + 2).sum::<usize>();
+    if all <= page::width(style) {
+        draw_columns(page, &labels, &columns);
+        return;
+    }
+    // Too wide side by side: one below the other.
+    let singles = [Op::Read, Op::Write]
+        .into_iter()
+        .flat_map(|op| rows.iter().filter_map(move |row| Some((format!("{op} {}", row.full), row.of(op)?))));
+    let singles: Vec<(String, &CellRecord)> = singles.collect();
+    let labels: Vec<&str> = singles.iter().map(|(label, _)| label.as_str()).collect();
+    let cells: Vec<Option<&CellRecord>> = singles.iter().map(|(_, cell)| Some(*cell)).collect();
+    let mut column = Column::of(None, &cells);
+    let widest = labels.iter().map(|label| label.width()).max().unwrap_or(0);
+    if widest + 2 + column.width() > page::width(style) {
+        // Half a latency would be a wrong one.
+        column.texts.iter_mut().for_each(|(_, latency)| latency.clear());
+    }
+    draw_columns(page, &labels, &[column]);
+}
+
+fn draw_columns(page: &mut Page, labels: &[&str], columns: &[Column]) {
+    let widest = labels.iter().map(|label| label.width()).max().unwrap_or(0);
+    for index in 0..=labels.len() {
+        let label = if index == 0 { "" } else { labels[index - 1] };
+        let cells: Vec<String> = columns.iter().map(|column| column.line(index)).collect();
+        let line = format!("{}  {}", pad(label, widest), cells.join("  "));
+        if !line.trim().is_empty() {
+            page.line(line);
+        }
+    }
+}
+
+/// Whether a workload is the one of a column.
+type Choice = fn(&Workload) -> bool;
+
+/// What stands in the row of a target: the head, and the cell below it.
+const OF_TARGET: [(&str, Choice); 4] = [
+    ("read", |workload| is_plain(workload, Op::Read, Pattern::Sequential)),
+    ("write", |workload| is_plain(workload, Op::Write, Pattern::Sequential)),
+    ("random read", |workload| {
+        is_plain(workload, Op::Read, Pattern::Random) && metrics::wanted_depth(workload) == 1
+    }),
+    ("durable write", |workload| workload.op == Op::Write && workload.sync != Sync::None),
+];
+
+fn is_plain(workload: &Workload, op: Op, pattern: Pattern) -> bool {
+    (workload.op, workload.pattern, workload.sync) == (op, pattern, Sync::None)
+}
+
+fn draw_targets(
+    page: &mut Page,
+    record: &Record,
+    groups: &[Vec<&CellRecord>],
+    style: Style,
+    limits: &Limits,
+) {
+    let shown = &groups[..groups.len().min(limits.rows)];
+    let name = |cells: &Vec<&CellRecord>| cells.first().and_then(|first| target_name(record, first));
+    let names = shown.iter().map(|cells| end(&printable(&name(cells).unwrap_or_default())));
+    let names: Vec<String> = std::iter::once(String::new()).chain(names).collect();
+    let mut columns: VecDeque<Vec<String>> =
+        OF_TARGET.into_iter().filter_map(|(head, choice)| target_column(head, choice, shown)).collect();
+    let mut left = limits.rows;
+    while left >= shown.len() && !columns.is_empty() {
+        left -= shown.len();
+        beside(&names, &mut columns, page::width(style)).into_iter().for_each(|line| page.line(line));
+    }
+    let heads: Vec<&str> = columns.iter().map(|column| column[0].as_str()).collect();
+    if !heads.is_empty() {
+        page.line(format!("  {}: --details", heads.join(", ")));
+    }
+    if shown.len() < groups.len() {
+        page.line(format!("  and {} more: --details", plural((groups.len() - shown.len()) as u64, "target")));
+    }
+}
+
+/// A head and the rate of each target below it; `None` where no target has such a cell.
+fn target_column(head: &str, choice: Choice, groups: &[Vec<&CellRecord>]) -> Option<Vec<String>> {
+    let found: Vec<Option<&&CellRecord>> =
+        groups.iter().map(|cells| cells.iter().find(|cell| choice(&cell.workload))).collect();
+    found.iter().any(Option::is_some).then(|| {
+        let rates = found.into_iter().map(|cell| cell.map_or_else(String::new, |cell| rate(cell)));
+        std::iter::once(head.to_owned()).chain(rates).collect()
+    })
+}
+
+/// The names with as many of the columns behind them as fit, one at least; the others stay.
+fn beside(names: &[String], columns: &mut VecDeque<Vec<String>>, width: usize) -> Vec<String> {
+    let widest = |column: &[String]| column.iter().map(|text| text.width()).max().unwrap_or(0);
+    let mut lines: Vec<String> = names.iter().map(|name| pad(name, widest(names))).collect();
+    let mut used = widest(names);
+    let mut is_first = true;
+    while let Some(column) = columns.pop_front() {
+        let needed = 2 + widest(&column);
+        if !is_first && used + needed > width {
+            columns.push_front(column);
+            break;
+        }
+        for (line, text) in lines.iter_mut().zip(&column) {
+            line.push_str("  ");
+            line.push_str(&pad(text, needed - 2));
+        }
+        (used, is_first) = (used + needed, false);
+    }
+    lines
+}
+
+/// The end of a name, which tells targets apart better than the start.
+fn end(name: &str) -> String {
+    let length = name.chars().count();
+    if length <= NAME_COLUMNS {
+        return name.into();
+    }
+    format!("…{}", name.chars().skip(length + 1 - NAME_COLUMNS).collect::<String>())
+}

@@ -1,0 +1,206 @@
+//! The campaign `loaded`: the suite again and again beside two busy loops and a writer that syncs every block, which it starts
+//! itself. Noise must not fail a test: what can fail so belongs into the campaign `timing`. Its page keeps the rows of
+//! earlier calls, so a long series can be made in parts; it measures nothing itself.
+
+use crate::campaign::Campaign;
+use crate::programs::text_of;
+use crate::step::{self, Ending};
+use crate::suite;
+use anyhow::{Context as _, Result};
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Runs of the suite in one call without `--runs`.
+pub(super) const RUNS: usize = 20;
+const BUSY_LOOPS: usize = 2;
+/// The writer goes round in a file of this many blocks.
+const BLOCKS: u64 = 2000;
+const BLOCK: [u8; 4096] = [0x5a; 4096];
+const HEAD: &str = "| date | commit | took, min | passed | failed | skipped | names of the failed |";
+
+/// One run of the suite.
+struct SuiteRun {
+    took: Duration,
+    /// "1378 passed, 0 failed, 48 skipped".
+    totals: String,
+    failures: Vec<String>,
+    /// Why the whole failed, if it did.
+    trouble: Option<String>,
+}
+
+/// Runs the suite `runs` times and writes the page after each, so that an interruption loses nothing.
+///
+/// # Errors
+/// When cargo cannot be started or the page cannot be written.
+pub(super) fn run(root: &Path, campaign: &Campaign, page: &Path, runs: usize) -> Result<ExitCode> {
+    let interrupted = step::interruption()?;
+    let limit = Duration::from_secs(campaign.limit_s);
+    let mut build = suite::cargo(root, &["test", "--workspace", "--no-run"]);
+    let built = step::run(&mut build, limit, &interrupted, &mut |line| println!("{line}"))?;
+    if built != Ending::Succeeded {
+        anyhow::bail!("the tests cannot be built: {}", suite::failure_of(built).unwrap_or_default());
+    }
+    let commit = text_of(Command::new("git").current_dir(root).args([
+        "describe",
+        "--always",
+        "--dirty",
+        "--abbrev=10",
+    ]))?;
+    let load = Load::start(root)?;
+    let mut failed = 0;
+    for run in 1..=runs {
+        let start = Instant::now();
+        let (counts, skips, trouble) = suite::tests(root, limit, &interrupted)?;
+        if interrupted.load(Ordering::Relaxed) {
+            break;
+        }
+        let done = SuiteRun {
+            took: start.elapsed(),
+            totals: counts.totals(&skips),
+            failures: counts.failures,
+            trouble,
+        };
+        failed += usize::from(done.trouble.is_some());
+        println!(
+            "── run {run} of {runs}: {} in {:.1} min {:?}",
+            done.totals,
+            minutes(done.took),
+            done.failures
+        );
+        let date = text_of(Command::new("date").args(["-u", "+%F %R"]))?;
+        let text = fs::read_to_string(page).unwrap_or_default();
+        crate::write(page, &with(&text, &row(date.trim(), commit.trim(), &done)))?;
+    }
+    drop(load);
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn minutes(took: Duration) -> f64 {
+    took.as_secs_f64() / 60.0
+}
+
+fn row(date: &str, commit: &str, run: &SuiteRun) -> String {
+    let counts = run.totals.split(", ").map(|part| part.split(' ').next().unwrap_or_default());
+    let counts: Vec<&str> = counts.collect();
+    let mut names = run.failures.join(", ");
+    if let (true, Some(trouble)) = (names.is_empty(), &run.trouble) {
+        names.clone_from(trouble);
+    }
+    format!("| {date} | {commit} | {:.1} | {} | {names} |", minutes(run.took), counts.join(" | "))
+}
+
+/// The page with one more row.
+fn with(page: &str, row: &str) -> String {
+    let earlier =
+        page.lines().skip_while(|line| *line != HEAD).skip(2).take_while(|line| line.starts_with('|'));
+    let rows: Vec<&str> = earlier.chain([row]).collect();
+    let in_a_row = rows.iter().rev().take_while(|row| is_good(row)).count();
+    let mut text = format!(
+        "# Campaign `loaded`\n\nMade by `cargo xtask campaign loaded`: `cargo test --workspace` again and again on a machine with \
+         {BUSY_LOOPS} busy loops and a writer that syncs every 4 KiB beside it. A failed row is kept; what failed was mended \
+         or moved to the campaign `timing` before the next.\n\n{} runs, the last {in_a_row} without a failure.\n\n{HEAD}\n\
+         |---|---|---:|---:|---:|---:|---|\n",
+        rows.len()
+    );
+    for row in rows {
+        writeln!(text, "{row}").expect("a String takes everything");
+    }
+    text
+}
+
+/// Whether the row has no failure.
+fn is_good(row: &str) -> bool {
+    let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+    cells.get(5) == Some(&"0") && cells.get(7) == Some(&"")
+}
+
+/// Threads that keep processors and the disk busy until it goes away.
+struct Load {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Load {
+    fn start(root: &Path) -> Result<Self> {
+        let file = tempfile::tempfile_in(root.join("target")).context("the file of the syncing writer")?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut threads = Vec::new();
+        for _ in 0..BUSY_LOOPS {
+            let stop = Arc::clone(&stop);
+            threads.push(thread::spawn(move || while !stop.load(Ordering::Relaxed) {}));
+        }
+        let its = Arc::clone(&stop);
+        threads.push(thread::spawn(move || write_and_sync(&file, &its)));
+        Ok(Self { stop, threads })
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                eprintln!("a thread of the load ended early");
+            }
+        }
+    }
+}
+
+fn write_and_sync(file: &File, stop: &AtomicBool) {
+    for block in (0..BLOCKS).cycle() {
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let done = file.write_all_at(&BLOCK, block * 4096).and_then(|()| file.sync_data());
+        done.expect("the writer beside the tests can write");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run_with(failures: &[&str], trouble: Option<&str>) -> SuiteRun {
+        SuiteRun {
+            took: Duration::from_secs(90),
+            totals: format!("10 passed, {} failed, 2 skipped", failures.len()),
+            failures: failures.iter().map(|&name| name.to_owned()).collect(),
+            trouble: trouble.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn rows_are_kept_and_good_ones_in_a_row_counted() {
+        let mut page = String::new();
+        let hung = run_with(&[], Some("not finished after 9 s, so it was ended"));
+        let failed = run_with(&["a::b"], Some("exit status: 101"));
+        for (run, said) in [
+            (run_with(&[], None), "1 runs, the last 1 without"),
+            (failed, "2 runs, the last 0 without"),
+            (run_with(&[], None), "3 runs, the last 1 without"),
+            (hung, "4 runs, the last 0 without"),
+        ] {
+            page = with(&page, &row("2026-11-22 12:00", "abc", &run));
+            assert!(page.contains(said), "no {said:?} in {page}");
+        }
+        assert!(page.contains("| 2026-11-22 12:00 | abc | 1.5 | 10 | 1 | 2 | a::b |"), "{page}");
+        assert_eq!(page.lines().filter(|line| line.contains("| abc |")).count(), 4, "{page}");
+    }
+
+    #[test]
+    fn the_load_ends_with_its_guard() {
+        let scratch = tempfile::tempdir().unwrap();
+        fs::create_dir(scratch.path().join("target")).unwrap();
+        let load = Load::start(scratch.path()).unwrap();
+        assert_eq!(load.threads.len(), BUSY_LOOPS + 1);
+        assert!(load.threads.iter().all(|thread| !thread.is_finished()));
+        drop(load);
+    }
+}
