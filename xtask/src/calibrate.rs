@@ -18,6 +18,7 @@ use crate::options::{self, Options};
 use crate::step;
 use anyhow::{Context as _, Result, bail, ensure};
 use page::Section;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -28,6 +29,8 @@ use trials::Campaign;
 pub(crate) struct Settings {
     /// Runs of each trial; the part's own number if it is not said.
     runs: Option<u64>,
+    /// Seed of the first run of each trial; the others follow.
+    first_seed: u64,
     /// The program of another commit, for `precision`.
     old: Option<PathBuf>,
     /// Where the real files are made.
@@ -45,7 +48,7 @@ struct Part {
     runs: u64,
     /// Whether it needs a real disk, and hours.
     is_real: bool,
-    measure: fn(&Campaign, &Settings, u64) -> Result<Vec<Table>>,
+    measure: fn(&Campaign, &Settings, &Range<u64>) -> Result<Vec<Table>>,
 }
 
 const PARTS: &[Part] = &[
@@ -57,7 +60,7 @@ const PARTS: &[Part] = &[
                 interval missed the truth and whose page had the finding `stalls`.",
         runs: 200,
         is_real: false,
-        measure: |campaign, _, runs| coverage::tables(campaign, runs),
+        measure: |campaign, _, seeds| coverage::tables(campaign, seeds),
     },
     Part {
         name: "equal",
@@ -66,16 +69,17 @@ const PARTS: &[Part] = &[
                 moment, as two LUNs of one array do; with separate noise each has its own.",
         runs: 134,
         is_real: false,
-        measure: |campaign, _, runs| equal::tables(campaign, runs),
+        measure: |campaign, _, seeds| equal::tables(campaign, seeds),
     },
     Part {
         name: "false",
         title: "False findings on simulated systems",
-        about: "`rdsk run` and `rdsk zones` with their defaults, each run with another seed. The systems differ in noise only, \
-                which is stationary, so there is nothing to find; the built-in ones have no noise at all.",
+        about: "`rdsk run` (60 s) and `rdsk zones` with their defaults and with ten passes (6 min), each run with another seed. \
+                The systems differ in noise only, which is stationary, so there is nothing to find; the built-in ones have no \
+                noise at all.",
         runs: 200,
         is_real: false,
-        measure: |campaign, _, runs| findings::false_ones(campaign, runs),
+        measure: |campaign, _, seeds| findings::false_ones(campaign, seeds),
     },
     Part {
         name: "power",
@@ -83,7 +87,7 @@ const PARTS: &[Part] = &[
         about: "The same commands on systems with something to find.",
         runs: 200,
         is_real: false,
-        measure: |campaign, _, runs| findings::power(campaign, runs),
+        measure: |campaign, _, seeds| findings::power(campaign, seeds),
     },
     Part {
         name: "precision",
@@ -116,12 +120,13 @@ const PARTS: &[Part] = &[
 ];
 
 /// Runs the parts that the arguments name, all simulated ones without a name, and writes them into the page. Arguments:
-/// names of parts; `--runs N` of each trial; `--old RDSK` for `precision`; `--dir DIRECTORY` for the files of real parts.
+/// names of parts; `--runs N` of each trial; `--first-seed N` of them; `--old RDSK` for `precision`; `--dir DIRECTORY` for the
+/// files of real parts.
 ///
 /// # Errors
 /// For an unknown part or option, and when something cannot be measured.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
-    let (names, options) = options::parse(arguments, &["--runs", "--old", "--dir"])?;
+    let (names, options) = options::parse(arguments, &["--runs", "--first-seed", "--old", "--dir"])?;
     let parts = chosen(&names)?;
     let settings = settings(root, &options)?;
     let campaign = Campaign::new(step::interruption()?)?;
@@ -130,16 +135,17 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
     let mut missed = 0;
     for part in parts {
         let runs = settings.runs.unwrap_or(part.runs);
-        println!("── {}: {}, {runs} runs", part.name, part.title);
+        let seeds = settings.first_seed..settings.first_seed.saturating_add(runs);
+        println!("── {}: {}, seeds {seeds:?}", part.name, part.title);
         let began = Instant::now();
-        let tables = (part.measure)(&campaign, &settings, runs).with_context(|| part.name.to_owned())?;
+        let tables = (part.measure)(&campaign, &settings, &seeds).with_context(|| part.name.to_owned())?;
         if campaign.is_interrupted() {
             println!("interrupted; {} was not written", part.name);
             return Ok(ExitCode::FAILURE);
         }
         missed += tables.iter().map(Table::missed).sum::<usize>();
         let text = std::fs::read_to_string(&path).unwrap_or_default();
-        let section = Section::new(part, &commit, runs, began.elapsed(), &tables)?;
+        let section = Section::new(part, &commit, &seeds, began.elapsed(), &tables)?;
         crate::write(&path, &page::with(&text, PARTS, &section))?;
         println!("written to {}", path.display());
     }
@@ -167,8 +173,10 @@ fn settings(root: &Path, options: &Options) -> Result<Settings> {
         Some(Ok(runs @ 1..)) => Some(runs),
         Some(_) => bail!("--runs takes a number of at least 1"),
     };
+    let first_seed = options.get("--first-seed").map_or(Ok(0), |text| text.parse());
+    let first_seed = first_seed.context("--first-seed takes a number of at least 0")?;
     let old = options.get("--old").map(PathBuf::from);
     ensure!(old.as_ref().is_none_or(|old| old.exists()), "--old names no file");
     let directory = options.get("--dir").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(Settings { runs, old, directory, root: root.to_owned() })
+    Ok(Settings { runs, first_seed, old, directory, root: root.to_owned() })
 }

@@ -11,17 +11,16 @@ use crate::groups::distinct;
 use crate::metrics::ratio as per;
 use pairs::Pair;
 use rdsk_model::{CellRecord, Experiment, Op, Record};
-use rdsk_stats::{MIN_PAIRS, PairedRatio, holm, paired_ratio};
+use rdsk_stats::{MIN_PAIRS, PairedRatio, TimedPair, holm, paired_ratio};
 use std::collections::BTreeMap;
 
 /// Fewer I/Os than this on one side compare nothing.
 pub const MIN_IOS: u64 = 4;
 /// The chance of an error among all comparisons of an experiment.
 pub const ALPHA: f64 = 0.05;
-/// The same for a difference below [`CLEAR`].
-const ALPHA_OF_LITTLE: f64 = 0.01;
-/// A difference of less than this factor is a small one.
-const CLEAR: f64 = 1.05;
+/// The same for calling two targets different. Their cells share the moments of their rounds, so that chance deceives in all of
+/// them or in none: of many pairs of equal cells fewer than half of this share are called different.
+pub const ALPHA_OF_TARGETS: f64 = 0.02;
 
 /// An interval of a ratio within this factor shows that two paths are equally fast.
 const EQUAL: f64 = 1.1;
@@ -93,11 +92,9 @@ impl Ratio {
         self.p_adjusted < ALPHA
     }
 
-    /// Whether the two are called different: surely and by at least 5 %, or by less if even a chance of 1 % excludes 1. Two equal
-    /// disks differ by a few percent in every run; one comparison of twenty would take that for a difference.
+    /// Whether two targets are called different.
     pub fn is_different(&self) -> bool {
-        let factor = self.mean.max(1.0 / self.mean);
-        self.is_sure() && (factor >= CLEAR || self.p_adjusted < ALPHA_OF_LITTLE)
+        self.p_adjusted < ALPHA_OF_TARGETS
     }
 
     /// Which side is faster, if one is.
@@ -225,14 +222,21 @@ fn paired(cell: &CellRecord, base: &CellRecord, measure: Measure) -> Result<(Rat
         return Err(TooFew::Ios(fewest));
     }
     let below = round_rates(base, measure);
-    let pairs: Vec<(f64, f64)> = round_rates(cell, measure)
+    let pairs: Vec<TimedPair> = round_rates(cell, measure)
         .into_iter()
-        .filter_map(|(round, rate)| Some((rate, *below.get(&round)?)))
+        .filter_map(|(round, rate)| Some((began(cell, round), rate, *below.get(&round)?)))
         .collect();
-    let found = paired_ratio(&pairs).and_then(|found| Some((found, found.interval?)));
-    let (found, (low, high)) = found.ok_or(TooFew::Rounds(pairs.len()))?;
+    let few = TooFew::Rounds(pairs.len());
+    let found = paired_ratio(&pairs).ok_or(few)?;
+    let (low, high) = found.interval.ok_or(few)?;
     let ratio = Ratio { mean: found.ratio, low, high, rounds: found.pairs, p_adjusted: 1.0 };
     Ok((ratio, found))
+}
+
+/// When the first visit of a round began, in ns from the start of the run; 0 in Records that do not say.
+fn began(cell: &CellRecord, round: u32) -> f64 {
+    let of_round = cell.result.visits.iter().filter(|visit| visit.round == round);
+    of_round.map(|visit| visit.start_ns).min().unwrap_or(0) as f64
 }
 
 /// Bytes per second of every round in which the cell moved something, by the number of the round.

@@ -73,17 +73,18 @@ pub struct Runs {
 
 /// dd's time over the runs of a copy.
 pub fn until_done(copy: &Copy) -> Option<Runs> {
-    runs(&each(copy, |run| run.to_close_ns))
+    runs(copy, &each(copy, |run| run.to_close_ns))
 }
 
 /// The time until stable; `None` unless it is known of every run.
 pub fn until_stable(copy: &Copy) -> Option<Runs> {
     let times: Option<Vec<f64>> = copy.runs.iter().map(|run| run.to_stable_ns.map(|ns| ns as f64)).collect();
-    runs(&times?)
+    runs(copy, &times?)
 }
 
-fn runs(times_ns: &[f64]) -> Option<Runs> {
-    let interval = rounds_interval(times_ns).filter(|interval| interval.mean > 0.0);
+fn runs(copy: &Copy, times_ns: &[f64]) -> Option<Runs> {
+    let timed: Vec<(f64, f64)> = copy.runs.iter().zip(times_ns).map(|(run, ns)| (begin(run), *ns)).collect();
+    let interval = rounds_interval(&timed).filter(|interval| interval.mean > 0.0);
     Some(Runs {
         count: times_ns.len(),
         mean_ns: if times_ns.is_empty() { return None } else { mean(times_ns) },
@@ -109,8 +110,8 @@ pub fn speed_up(first: &Copy, second: &Copy, until: Until) -> Option<PairedRatio
         Until::Done => Some(run.to_close_ns as f64),
         Until::Stable => run.to_stable_ns.map(|ns| ns as f64),
     };
-    let pairs: Option<Vec<(f64, f64)>> =
-        first.runs.iter().zip(&second.runs).map(|(a, b)| Some((time(a)?, time(b)?))).collect();
+    let pairs: Option<Vec<(f64, f64, f64)>> =
+        first.runs.iter().zip(&second.runs).map(|(a, b)| Some((begin(a), time(a)?, time(b)?))).collect();
     paired_ratio(&pairs?)
 }
 
@@ -130,6 +131,10 @@ pub fn cached_share(cell: &CellRecord) -> Option<f64> {
     let before = cell.evidence.page_cache?.before.cached_bytes?;
     let bytes = cell.result.bytes.filter(|&bytes| bytes > 0)?;
     Some(metrics::ratio(before, bytes).min(1.0))
+}
+
+fn begin(run: &CopyRun) -> f64 {
+    run.start_ns as f64
 }
 
 fn each(copy: &Copy, part: impl Fn(&CopyRun) -> u64) -> Vec<f64> {

@@ -36,18 +36,13 @@ pub fn verdict(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verd
         let text = format!("nothing completed: {}", rdsk_units::printable(&cell.result.why));
         return Verdict { code: VerdictCode::Incomplete, device_share: None, text };
     };
-    let by_op = match cell.workload.op {
-        Op::Read => read::memory(&facts),
-        Op::Write => write::memory(&facts),
-    };
     let disturbed = || match cell.workload.op {
         _ if facts.is_simulated() => None,
         Op::Read => read::disturbed(&facts),
         Op::Write => write::disturbed(&facts),
     };
     let by_requests = || if facts.is_simulated() { None } else { foreign::judge(&facts) };
-    let (code, mut text) = by_op
-        .or_else(|| limit::throttled(&facts))
+    let (code, mut text) = before_loops(&facts)
         .or_else(|| loops::judge(&facts))
         .or_else(disturbed)
         .or_else(by_requests)
@@ -60,10 +55,20 @@ pub fn verdict(cell: &CellRecord, targets: &[Target], cpus: Option<u32>) -> Verd
     Verdict { code, device_share: facts.share, text }
 }
 
-/// The code and the sentence of a cell that loop devices passed on to memory, or to nobody; `None` if disks answered below them,
-/// or nothing is known of them. It is what [`verdict`] says of such a cell, unless a graver or earlier cause comes first.
-pub fn loop_verdict(cell: &CellRecord, targets: &[Target]) -> Option<(VerdictCode, String)> {
-    loops::judge(&Facts::of(cell, targets)?)
+/// The code that [`verdict`] has for a cell because memory, or nobody, answered below its loop devices; `None` if disks did, if
+/// nothing is known of them, or if an earlier step of the list above decides.
+pub fn loop_verdict(cell: &CellRecord, targets: &[Target]) -> Option<VerdictCode> {
+    let facts = Facts::of(cell, targets).filter(|facts| before_loops(facts).is_none())?;
+    loops::judge(&facts).map(|(code, _)| code)
+}
+
+/// The steps that decide before the backing files of loop devices are looked at.
+fn before_loops(facts: &Facts<'_>) -> Judgement {
+    let memory = match facts.cell.workload.op {
+        Op::Read => read::memory(facts),
+        Op::Write => write::memory(facts),
+    };
+    memory.or_else(|| limit::throttled(facts))
 }
 
 fn device_text(facts: &Facts<'_>) -> String {

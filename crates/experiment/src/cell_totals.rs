@@ -9,7 +9,7 @@ use rdsk_model::{
     PointRun, StreamResult, Visit, Windows, Workload,
 };
 use rdsk_observe::EvidenceSum;
-use rdsk_stats::{Histogram, SparseHistogram};
+use rdsk_stats::{Histogram, SparseHistogram, TimedSample};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What is left out of rate and latencies as warm-up.
@@ -262,10 +262,13 @@ impl CellTotals {
         })
     }
 
-    /// Bytes per second of every round that measured anything.
-    fn round_rates(&self) -> Vec<f64> {
-        let measured = self.rounds.values().filter(|&&(_, elapsed_ns)| elapsed_ns > 0);
-        measured.map(|&(bytes, elapsed_ns)| per_second(bytes, elapsed_ns)).collect()
+    /// Bytes per second of every round that measured anything, and when it began.
+    #[allow(clippy::cast_precision_loss, reason = "a time in a run needs no more than 53 bits")]
+    fn round_rates(&self) -> Vec<TimedSample> {
+        let began = |round: u32| self.visits.iter().find(|visit| visit.round == round);
+        let began_ns = |round: u32| began(round).map_or(0, |visit| visit.start_ns) as f64;
+        let measured = self.rounds.iter().filter(|&(_, &(_, elapsed_ns))| elapsed_ns > 0);
+        measured.map(|(&round, &(bytes, ns))| (began_ns(round), per_second(bytes, ns))).collect()
     }
 
     /// A time summed over all visits; unknown if one visit does not know it.

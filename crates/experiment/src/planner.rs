@@ -10,9 +10,13 @@ use rdsk_model::{
     UNLIMITED_NS,
 };
 use rdsk_units::{Bytes, grouped};
+use std::collections::BTreeSet;
 
 /// Time of a turn of the cells with most weight that makes [`ROUNDS`] worthwhile.
 const MIN_TURN_NS: f64 = 250e6;
+/// Turns of targets that are compared are made no shorter than this by more rounds, of which there are at most so many.
+const COMPARED_TURN_NS: f64 = 400e6;
+const MAX_ROUNDS: u32 = 24;
 
 /// Why there is no plan.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -100,13 +104,26 @@ pub fn plan(
     Ok(Plan { cells, budget_ns, runtime_ns: options.runtime_ns, precision: options.precision, rounds, notes })
 }
 
-/// All rounds, or the fewest if the turns of all would be too short.
+/// All rounds, or the fewest if the turns of all would be too short. Reads of several targets have more rounds of shorter turns: the
+/// sooner two targets follow each other, the more of their state they share, and their difference shows. A short write would stop
+/// in the cache of a disk, so that writes keep theirs.
 fn rounds_that_fit(cells: &[Cell], budget_ns: u64) -> u32 {
     let running = || cells.iter().filter(|cell| cell.not_applicable.is_none()).map(|cell| cell.weight);
     let weights: f64 = running().sum();
     let largest = running().fold(0.0, f64::max);
     let turn_ns = budget_ns as f64 * FIRST_ROUNDS_SHARE * largest / weights / f64::from(ROUNDS);
-    if turn_ns < MIN_TURN_NS { MIN_ROUNDS } else { ROUNDS }
+    if turn_ns < MIN_TURN_NS {
+        return MIN_ROUNDS;
+    }
+    let reads = |cell: &Cell| cell.workload.op == Op::Read && cell.extent == Extent::Timed;
+    let targets: BTreeSet<&Vec<u32>> = cells.iter().map(|cell| &cell.workload.targets).collect();
+    if targets.len() < 2 || !cells.iter().all(reads) {
+        return ROUNDS;
+    }
+    (ROUNDS..=MAX_ROUNDS)
+        .rev()
+        .find(|&rounds| turn_ns * f64::from(ROUNDS) / f64::from(rounds) >= COMPARED_TURN_NS)
+        .unwrap_or(ROUNDS)
 }
 
 /// The most streams that a cell of these experiments has.

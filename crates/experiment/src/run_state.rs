@@ -32,6 +32,8 @@ pub(crate) struct RunState {
     pub(crate) stable_rates: BTreeMap<u32, f64>,
     /// One observer per set of targets, created when first needed.
     pub(crate) observers: BTreeMap<Vec<u32>, Box<dyn Observer>>,
+    /// Relative half-width of each cell's interval after its latest turn; `None` before there is one.
+    pub(crate) half_widths: Vec<Option<f64>>,
     /// Rounds in which each cell had a turn.
     pub(crate) rounds_done: Vec<u32>,
     pub(crate) failures_in_a_row: u32,
@@ -46,8 +48,15 @@ pub(crate) struct RunState {
 impl RunState {
     pub(crate) fn new(plan: &Plan, resumed: &[CellRecord], now_ns: u64) -> Self {
         let applicable = plan.cells.iter().filter(|cell| cell.not_applicable.is_none()).count();
+        let totals: Vec<CellTotals> = plan.cells.iter().map(|cell| CellTotals::of(cell, resumed)).collect();
         Self {
-            totals: plan.cells.iter().map(|cell| CellTotals::of(cell, resumed)).collect(),
+            half_widths: plan
+                .cells
+                .iter()
+                .zip(&totals)
+                .map(|(cell, totals)| totals.half_width(cell))
+                .collect(),
+            totals,
             slices_ns: vec![0; plan.cells.len()],
             turns_ns: vec![0; plan.cells.len()],
             rounds_done: vec![0; plan.cells.len()],

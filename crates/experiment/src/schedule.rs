@@ -66,6 +66,7 @@ impl Runner<'_> {
         let began_ns = self.clock.now_ns();
         self.spend_slice(index, slice, state);
         state.turns_ns[index] = self.clock.now_ns().saturating_sub(began_ns);
+        state.half_widths[index] = state.totals[index].half_width(cell);
     }
 
     /// Whether another turn of all cells of a group, the first of the turns left in a round, fits into the group's part of
@@ -133,8 +134,8 @@ impl Runner<'_> {
         // The width falls with the root of the rounds: by half of this share with the next one. Two rounds give a width,
         // if anything does.
         let gain_of = |&index: &usize| {
-            let (cell, rounds) = (&self.plan.cells[index], state.rounds_done[index]);
-            match state.totals[index].half_width(cell) {
+            let rounds = state.rounds_done[index];
+            match state.half_widths[index] {
                 Some(width) if width > self.plan.precision => width / f64::from(rounds.max(1)),
                 None if rounds < 2 => f64::INFINITY,
                 _ => 0.0,

@@ -1,6 +1,7 @@
 //! What was counted while a cell ran: the kernel's counters of each device, the page cache, the process. Raw numbers, from
 //! which `analysis` derives rates, means and the columns of iostat.
 
+use crate::block_layer::{Bio, BpfEvidence, Request};
 use crate::diskstat::DiskStat;
 use crate::latency::Latency;
 use crate::processor::ProcessorUse;
@@ -92,73 +93,6 @@ pub struct DeviceEvidence {
     pub bytes_series: Vec<u64>,
     /// Width of one sample of the two series.
     pub series_width_ns: Option<u64>,
-}
-
-/// Requests of one exact size that a device saw (BPF).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Request {
-    /// Index of the target.
-    pub target: u32,
-    /// Kernel name of the device: the target's own, or one below it; empty for simulated hosts.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub device: String,
-    /// Direction.
-    pub op: Op,
-    /// Exact size.
-    pub bytes: u64,
-    /// How many.
-    pub count: u64,
-}
-
-/// Bios by their origin (BPF).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Bio {
-    /// Index of the target.
-    pub target: u32,
-    /// Kernel name of the device at which they arrived: the target's own, or one below it.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub device: String,
-    /// Direction.
-    pub op: Op,
-    /// Name of the system call that carried it.
-    pub syscall: Option<String>,
-    /// `this`, `other` or `kernel`.
-    pub task: String,
-    /// Whether they fail where they would wait; the kernel then submits them once more without this mark.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub nowait: bool,
-    /// How many.
-    pub count: u64,
-    /// Their bytes.
-    pub bytes: u64,
-}
-
-impl Request {
-    /// Adds these to the others of the same target, direction and size.
-    pub fn add_to(self, sum: &mut Vec<Self>) {
-        let same = |known: &&mut Self| {
-            (known.target, known.op, known.bytes) == (self.target, self.op, self.bytes)
-                && known.device == self.device
-        };
-        match sum.iter_mut().find(same) {
-            Some(known) => known.count += self.count,
-            None => sum.push(self),
-        }
-    }
-}
-
-impl Bio {
-    /// Adds these to the others of the same origin.
-    pub fn add_to(self, sum: &mut Vec<Self>) {
-        let same = |known: &&mut Self| {
-            (known.target, known.op, known.nowait) == (self.target, self.op, self.nowait)
-                && (&known.device, &known.syscall, &known.task) == (&self.device, &self.syscall, &self.task)
-        };
-        match sum.iter_mut().find(same) {
-            Some(known) => (known.count, known.bytes) = (known.count + self.count, known.bytes + self.bytes),
-            None => sum.push(self),
-        }
-    }
 }
 
 /// The page cache over the span at one instant. `None` if the kernel does not report it.
@@ -286,62 +220,6 @@ pub struct Counted {
     pub written_most: Option<f64>,
     /// Why it is these devices and this factor, in words: `btrfs raid1 over vda and vdb`; `None` for the target's own device.
     pub why: Option<String>,
-}
-
-/// What BPF programs counted, over the visits of a cell, and what sysfs counted meanwhile.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BpfEvidence {
-    /// Time during which the programs were attached; less than the visits where so many I/Os per second were made that the
-    /// programs would have slowed them down, and then requests, bios and latencies are those of this time only.
-    pub observed_ns: u64,
-    /// Time of the visits, until stable.
-    pub visits_ns: u64,
-    /// Each device, counted twice.
-    pub checks: Vec<CrossCheck>,
-    /// Requests and events that the programs could not follow.
-    pub lost: u64,
-}
-
-/// Requests of one device by two sources over the same time.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CrossCheck {
-    /// Index of the target.
-    pub target: u32,
-    /// Kernel name.
-    pub device: String,
-    /// Reads and writes by the programs.
-    pub bpf: u64,
-    /// Reads and writes by sysfs.
-    pub sysfs: u64,
-}
-
-impl CrossCheck {
-    /// How far the sources are apart, as a share of the larger count; 0 where neither counted.
-    pub fn difference(&self) -> f64 {
-        self.bpf.abs_diff(self.sysfs) as f64 / self.bpf.max(self.sysfs).max(1) as f64
-    }
-}
-
-impl BpfEvidence {
-    /// Adds a later visit.
-    pub fn add(&mut self, later: Self) {
-        self.observed_ns = self.observed_ns.saturating_add(later.observed_ns);
-        self.visits_ns = self.visits_ns.saturating_add(later.visits_ns);
-        self.lost = self.lost.saturating_add(later.lost);
-        for check in later.checks {
-            let same =
-                |known: &&mut CrossCheck| (known.target, &known.device) == (check.target, &check.device);
-            match self.checks.iter_mut().find(same) {
-                Some(known) => (known.bpf, known.sysfs) = (known.bpf + check.bpf, known.sysfs + check.sysfs),
-                None => self.checks.push(check),
-            }
-        }
-    }
-
-    /// Whether the programs were attached all the time.
-    pub fn is_whole(&self) -> bool {
-        self.observed_ns >= self.visits_ns
-    }
 }
 
 /// Everything that was counted beside one cell, summed over its visits.

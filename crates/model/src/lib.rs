@@ -1,6 +1,7 @@
 //! Plain data that every room shares, and the few small traits between rooms: Plan (what to do), Record (what was
 //! seen), Event and Watch (what is happening), Clock (what time is). It does no I/O, reads no clock and draws nothing.
 
+pub mod block_layer;
 pub mod cell;
 pub mod clock;
 pub mod copy;
@@ -18,14 +19,15 @@ pub mod result;
 pub mod target;
 pub mod workload;
 
+pub use block_layer::{Bio, BpfEvidence, CrossCheck, Request};
 pub use cell::{CellRecord, Verdict, VerdictCode};
 pub use clock::{Clock, StopFlag};
 pub use copy::{Copy, CopyEnd, CopyRun, EndKind, StableBy};
 pub use diskstat::{DiskStat, SECTOR_BYTES};
 pub use event::{Event, Watch};
 pub use evidence::{
-    Bio, BpfEvidence, Counted, CrossCheck, DeviceEvidence, Evidence, EvidenceSource, ExtentEvidence,
-    IntervalCounters, Limit, LoopFile, PageCache, PageCacheState, ProcessIo, Request,
+    Counted, DeviceEvidence, Evidence, EvidenceSource, ExtentEvidence, IntervalCounters, Limit, LoopFile,
+    PageCache, PageCacheState, ProcessIo,
 };
 pub use finding::{Confidence, Effect, Finding, Severity, Stake};
 pub use latency::{Estimate, Latency, PercentileRange, PercentileRanges, RoundLatency};

@@ -4,6 +4,7 @@
 
 use statrs::distribution::{Binomial, ContinuousCDF as _, DiscreteCDF as _, StudentsT};
 
+use crate::lasting::{LastingMean, TimedSample};
 use crate::order::{lag1, mean, sorted, stddev};
 
 /// An interval from fewer samples would be decided by chance alone.
@@ -117,16 +118,19 @@ pub fn mean_interval(samples: &[f64]) -> Option<Interval> {
 }
 
 /// The 95 % interval of the mean of a few samples in the order of time, such as rounds, whose neighbours may share a state that
-/// lasts: that of Student's t, wider by the correlation that they show and the one that so few cannot show. None for fewer than
-/// two samples or ones that are not finite; two or three show no correlation.
-pub fn rounds_interval(samples: &[f64]) -> Option<Interval> {
-    let plain = mean_interval(samples)?;
-    let half_width = (plain.high - plain.low) / 2.0 * lasting(samples);
+/// lasts: the wider of two. Six samples hardly show such a state: Student's t, wider by the correlation that they show and the one
+/// that so few cannot. Of a dozen and more, neighbours are so near that one correlation says too little: [`LastingMean`]. None for
+/// fewer than two samples or ones that are not finite; two or three are taken as independent.
+pub fn rounds_interval(samples: &[TimedSample]) -> Option<Interval> {
+    let values: Vec<f64> = samples.iter().map(|sample| sample.1).collect();
+    let plain = mean_interval(&values)?;
+    let of_few = (plain.high - plain.low) / 2.0 * lasting(&values);
+    let half_width = LastingMean::of(samples)?.half_width().max(of_few);
     Some(Interval::around(plain.mean, half_width, plain.batches, plain.lag1))
 }
 
 /// How many times wider than independent ones a few samples in the order of time leave their mean.
-pub(crate) fn lasting(samples: &[f64]) -> f64 {
+fn lasting(samples: &[f64]) -> f64 {
     if samples.len() < MIN_SAMPLES {
         return 1.0;
     }
@@ -325,13 +329,19 @@ mod tests {
         assert_eq!((interval.mean, interval.batches), (3.0, 5));
     }
 
+    /// Samples in equal steps of time.
+    fn timed(values: &[f64]) -> Vec<TimedSample> {
+        values.iter().enumerate().map(|(at, value)| (at as f64, *value)).collect()
+    }
+
     #[test]
     fn a_few_rounds_over_a_state_that_lasts_are_covered() {
         let covered = |n: usize, rho: f64| -> (f64, f64) {
             let (mut held, mut wider) = (0.0, Vec::new());
             for seed in 0..2 * TRIALS {
                 let rounds = seeded(seed).autoregressive(n, 100.0, 10.0, rho);
-                let (interval, plain) = (rounds_interval(&rounds).unwrap(), mean_interval(&rounds).unwrap());
+                let interval = rounds_interval(&timed(&rounds)).unwrap();
+                let plain = mean_interval(&rounds).unwrap();
                 held += f64::from(u8::from(interval.low <= 100.0 && 100.0 <= interval.high));
                 wider.push(interval.half_width_rel() / plain.half_width_rel());
             }
@@ -345,9 +355,11 @@ mod tests {
             let (lasting, _) = covered(n, 0.5);
             assert!(lasting >= 0.87, "{n}: {lasting}");
         }
-        assert_eq!(rounds_interval(&[1.0, 2.0, 4.0]), mean_interval(&[1.0, 2.0, 4.0]));
-        assert_eq!(rounds_interval(&[3.0; 6]).map(|one| one.half_width_rel()), Some(0.0));
-        assert_eq!((rounds_interval(&[1.0]), rounds_interval(&[1.0, f64::NAN, 2.0, 3.0])), (None, None));
+        let (three, plain) = (rounds_interval(&timed(&[1.0, 2.0, 4.0])), mean_interval(&[1.0, 2.0, 4.0]));
+        assert!((three.unwrap().half_width_rel() - plain.unwrap().half_width_rel()).abs() < 1e-9);
+        assert_eq!(rounds_interval(&timed(&[3.0; 6])).map(|one| one.half_width_rel()), Some(0.0));
+        assert_eq!(rounds_interval(&timed(&[1.0])), None);
+        assert_eq!(rounds_interval(&timed(&[1.0, f64::NAN, 2.0, 3.0])), None);
     }
 
     #[test]

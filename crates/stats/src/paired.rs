@@ -3,7 +3,7 @@
 
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
-use crate::interval::lasting;
+use crate::lasting::{LastingMean, TimedSample};
 use crate::order::{mean, stddev};
 
 /// Fewer pairs than this give no interval: with two, Student's t alone makes it 13 standard errors wide.
@@ -11,8 +11,11 @@ pub const MIN_PAIRS: usize = 3;
 /// A difference of logarithms below this is that of rounding.
 const ROUNDING: f64 = 1e-12;
 
-/// The ratio of the first of each pair to the second.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Two figures of one round: when they were taken, in any unit of time, and the two.
+pub type TimedPair = (f64, f64, f64);
+
+/// The ratio of the first figure of each pair to the second.
+#[derive(Clone, Debug, PartialEq)]
 pub struct PairedRatio {
     /// The geometric mean of the ratios.
     pub ratio: f64,
@@ -20,43 +23,37 @@ pub struct PairedRatio {
     pub pairs: usize,
     /// The 95 % interval of the ratio; `None` for fewer than [`MIN_PAIRS`] pairs.
     pub interval: Option<(f64, f64)>,
-    /// Standard error of the mean logarithm of the ratio; `None` without an interval.
-    log_error: Option<f64>,
+    /// The mean logarithm of the ratio.
+    log: LastingMean,
 }
 
 /// The ratio over pairs of positive figures in the order of time: the mean of their log ratios, with the 95 % interval of
-/// Student's t over the pairs, wider where neighbouring ratios resemble each other: two disks of which each has slow times of
-/// its own differ for longer than a round. `None` without a pair, or if a figure is not positive and finite.
+/// [`LastingMean`]: two disks of which each has slow times of its own differ for longer than a round. `None` for fewer than two
+/// pairs, or if a figure is not positive and finite.
 ///
 /// ```
-/// let found = rdsk_stats::paired_ratio(&[(2.0, 1.0), (4.2, 2.0), (1.9, 1.0)]).unwrap();
+/// let found = rdsk_stats::paired_ratio(&[(0.0, 2.0, 1.0), (1.0, 4.2, 2.0), (2.0, 1.9, 1.0)]).unwrap();
 /// let (low, high) = found.interval.unwrap();
 /// assert!(low < 2.0 && 2.0 < high && found.p_value(1.0).unwrap() < 0.01);
 /// ```
-pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<PairedRatio> {
+pub fn paired_ratio(pairs: &[TimedPair]) -> Option<PairedRatio> {
     let is_figure = |x: f64| x.is_finite() && x > 0.0;
-    if !pairs.iter().all(|&(a, b)| is_figure(a) && is_figure(b)) {
+    if !pairs.iter().all(|&(_, a, b)| is_figure(a) && is_figure(b)) {
         return None;
     }
-    let logs: Vec<f64> = pairs.iter().map(|&(a, b)| (a / b).ln()).collect();
-    let center = mean(&logs)?;
-    let count = logs.len();
-    let log_error = stddev(&logs)
-        .filter(|_| count >= MIN_PAIRS)
-        .map(|sigma| sigma / (count as f64).sqrt() * lasting(&logs));
-    let interval = log_error.and_then(|error| {
-        let half_width = student(count)?.inverse_cdf(0.975) * error;
-        Some(((center - half_width).exp(), (center + half_width).exp()))
-    });
-    Some(PairedRatio { ratio: center.exp(), pairs: count, interval, log_error })
+    let logs: Vec<TimedSample> = pairs.iter().map(|&(at, a, b)| (at, (a / b).ln())).collect();
+    let log = LastingMean::of(&logs)?;
+    let half_width = (pairs.len() >= MIN_PAIRS).then(|| log.half_width());
+    let interval = half_width.map(|half| ((log.mean - half).exp(), (log.mean + half).exp()));
+    Some(PairedRatio { ratio: log.mean.exp(), pairs: pairs.len(), interval, log })
 }
 
 impl PairedRatio {
     /// Chance of a ratio as far from `expected`, which is positive, as this one or farther if the true one is `expected`;
     /// `None` without an interval.
     pub fn p_value(&self, expected: f64) -> Option<f64> {
-        let away = (self.ratio / expected).ln().abs();
-        two_sided(away, self.log_error?, self.pairs)
+        let is_it = (self.log.mean - expected.ln()).abs() < ROUNDING;
+        self.interval.map(|_| if is_it { 1.0 } else { self.log.p_value(expected.ln()) })
     }
 }
 
@@ -105,25 +102,30 @@ mod tests {
         assert!((found - expected).abs() <= within, "{found} for {expected}");
     }
 
+    /// Pairs of these log ratios, one after the other.
+    fn timed(logs: &[f64]) -> Vec<TimedPair> {
+        logs.iter().enumerate().map(|(at, log)| (at as f64, log.exp(), 1.0)).collect()
+    }
+
     #[test]
     fn the_interval_and_p_are_those_of_the_tables() {
-        // Logs 1 … 5: mean 3, standard error √0.5; t(0.975, 4) = 2.776 445. In this order no neighbours resemble each other.
-        let pairs: Vec<(f64, f64)> = [3, 5, 1, 4, 2].map(|log| (f64::from(log).exp(), 1.0)).into();
-        let found = paired_ratio(&pairs).unwrap();
-        near(found.ratio, 3.0_f64.exp(), 1e-9);
+        // Logs 1, 2, 3: mean 2, standard error √⅓; t(0.975, 2) = 4.302 653. Three pairs cannot show a state.
+        let found = paired_ratio(&timed(&[3.0, 1.0, 2.0])).unwrap();
+        near(found.ratio, 2.0_f64.exp(), 1e-9);
         let (low, high) = found.interval.unwrap();
-        near(low.ln(), 3.0 - 2.776_445 * 0.5_f64.sqrt(), 1e-5);
-        near(high.ln(), 3.0 + 2.776_445 * 0.5_f64.sqrt(), 1e-5);
-        // At an end of the interval the p-value is 0.05; four errors away from it, t(4) gives 0.016 13.
+        let error = (1.0_f64 / 3.0).sqrt();
+        near(low.ln(), 2.0 - 4.302_653 * error, 1e-5);
+        near(high.ln(), 2.0 + 4.302_653 * error, 1e-5);
+        // At an end of the interval the p-value is 0.05; four errors away from it, t(2) gives 0.057 19.
         near(found.p_value(low).unwrap(), 0.05, 1e-6);
-        near(found.p_value((3.0 - 4.0 * 0.5_f64.sqrt()).exp()).unwrap(), 0.016_13, 1e-5);
+        near(found.p_value((2.0 - 4.0 * error).exp()).unwrap(), 0.057_19, 1e-5);
         near(mean_p_value(&[1.0, 2.0, 3.0, 4.0, 5.0], 3.0 + 2.776_445 * 0.5_f64.sqrt()).unwrap(), 0.05, 1e-6);
     }
 
     #[test]
     fn the_ratio_turns_round_with_its_pairs() {
-        let pairs = [(10.0, 5.0), (21.0, 10.0), (8.0, 4.1), (3.0, 1.4)];
-        let turned = pairs.map(|(a, b)| (b, a));
+        let pairs = [(0.0, 10.0, 5.0), (1.0, 21.0, 10.0), (2.0, 8.0, 4.1), (3.0, 3.0, 1.4)];
+        let turned = pairs.map(|(at, a, b)| (at, b, a));
         let (one, other) = (paired_ratio(&pairs).unwrap(), paired_ratio(&turned).unwrap());
         near(one.ratio * other.ratio, 1.0, 1e-12);
         near(one.interval.unwrap().0 * other.interval.unwrap().1, 1.0, 1e-12);
@@ -132,19 +134,22 @@ mod tests {
 
     #[test]
     fn too_few_pairs_have_no_interval_and_no_p() {
-        let two = paired_ratio(&[(2.0, 1.0), (4.0, 2.0)]).unwrap();
+        let two = paired_ratio(&[(0.0, 2.0, 1.0), (1.0, 4.0, 2.0)]).unwrap();
         assert_eq!((two.pairs, two.interval, two.p_value(1.0)), (2, None, None));
         near(two.ratio, 2.0, 1e-12);
-        assert!(paired_ratio(&[]).is_none() && paired_ratio(&[(1.0, 0.0)]).is_none());
-        assert!(paired_ratio(&[(1.0, f64::NAN)]).is_none() && paired_ratio(&[(-1.0, 1.0)]).is_none());
+        assert!(paired_ratio(&[]).is_none() && paired_ratio(&[(0.0, 1.0, 1.0)]).is_none());
+        for odd in [0.0, f64::NAN, -1.0] {
+            assert!(paired_ratio(&[(0.0, 1.0, odd), (1.0, 1.0, 1.0)]).is_none());
+        }
         assert_eq!(mean_p_value(&[1.0, 2.0], 0.0), None);
     }
 
     #[test]
     fn pairs_without_scatter_leave_no_doubt() {
-        let same = paired_ratio(&[(3.0, 3.0); 4]).unwrap();
+        let four = |a: f64, b: f64| [0.0, 1.0, 2.0, 3.0].map(|at| (at, a, b));
+        let same = paired_ratio(&four(3.0, 3.0)).unwrap();
         assert_eq!((same.interval, same.p_value(1.0)), (Some((1.0, 1.0)), Some(1.0)));
-        let apart = paired_ratio(&[(6.0, 3.0); 4]).unwrap();
+        let apart = paired_ratio(&four(6.0, 3.0)).unwrap();
         assert_eq!(apart.p_value(1.0), Some(0.0));
         assert_eq!((mean_p_value(&[0.5; 3], 0.9), mean_p_value(&[0.9; 3], 0.9)), (Some(0.0), Some(1.0)));
     }
@@ -162,10 +167,8 @@ mod tests {
 
     #[test]
     fn ratios_that_last_leave_more_doubt() {
-        let wide =
-            |logs: [f64; 6]| paired_ratio(&logs.map(|log| (log.exp(), 1.0))).unwrap().interval.unwrap();
-        let (mixed, lasting) =
-            (wide([0.1, -0.1, 0.1, -0.1, 0.1, -0.1]), wide([0.1, 0.1, 0.1, -0.1, -0.1, -0.1]));
+        let wide = |logs: &[f64]| paired_ratio(&timed(logs)).unwrap().interval.unwrap();
+        let (mixed, lasting) = (wide(&[0.1, -0.1].repeat(6)), wide(&[[0.1; 6], [-0.1; 6]].concat()));
         assert!(lasting.1.ln() > 2.0 * mixed.1.ln(), "{lasting:?}, {mixed:?}");
     }
 
@@ -183,7 +186,9 @@ mod tests {
         };
         let p_values: Vec<f64> = (0..3)
             .map(|_| {
-                let pairs: Vec<(f64, f64)> = disk(100.0 * factor).into_iter().zip(disk(100.0)).collect();
+                let (one, other) = (disk(100.0 * factor), disk(100.0));
+                let pairs: Vec<TimedPair> =
+                    (0..rounds).map(|round| (round as f64, one[round], other[round])).collect();
                 paired_ratio(&pairs).unwrap().p_value(1.0).unwrap()
             })
             .collect();

@@ -9,6 +9,7 @@ use super::trials::{Campaign, Trial, median};
 use anyhow::{Context as _, Result};
 use rdsk_model::Record;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The cells that are judged, and what their columns are called. Others measure memory, or the page says that of them.
 pub(crate) const HEADLINE: &[(&str, &str)] = &[
@@ -57,7 +58,7 @@ type Seen = Option<(f64, f64, f64)>;
 pub(crate) fn trial(
     campaign: &Campaign,
     noise: &Noise,
-    runs: u64,
+    seeds: &Range<u64>,
 ) -> Result<BTreeMap<&'static str, Covered>> {
     let truth = rates(&Trial::run(&campaign.system("steady", &Luns::memory(&STEADY))?).record(1)?);
     let cells: Vec<&'static str> = HEADLINE.iter().chain(PASSES).map(|(id, _)| *id).collect();
@@ -65,7 +66,7 @@ pub(crate) fn trial(
         truth.get(*id).with_context(|| format!("a steady device has no rate for {id}"))?;
     }
     let trial = Trial::run(&campaign.system("noisy", &Luns::memory(noise))?);
-    let seen = trial.each(0..runs, &campaign.interrupted, |record| {
+    let seen = trial.each(seeds.clone(), &campaign.interrupted, |record| {
         let of = |id: &&'static str| -> (&'static str, Seen) {
             let cell = record.cells.iter().find(|cell| cell.id == *id);
             let rate = cell.and_then(|cell| cell.result.bytes_per_s);
@@ -126,7 +127,7 @@ impl Covered {
 }
 
 /// The tables of the cells of the headline and of those of passes.
-pub(crate) fn tables(campaign: &Campaign, runs: u64) -> Result<Vec<Table>> {
+pub(crate) fn tables(campaign: &Campaign, seeds: &Range<u64>) -> Result<Vec<Table>> {
     let mut tables = [(HEADLINE, "the headline"), (PASSES, "`paths`, whose interval is over passes")].map(
         |(cells, what)| {
             let names = cells.iter().map(|(_, name)| (*name).to_owned());
@@ -139,7 +140,7 @@ pub(crate) fn tables(campaign: &Campaign, runs: u64) -> Result<Vec<Table>> {
         if campaign.is_interrupted() {
             break;
         }
-        let all = trial(campaign, noise, runs)?;
+        let all = trial(campaign, noise, seeds)?;
         for (table, cells) in tables.iter_mut().zip([HEADLINE, PASSES]) {
             let of = cells.iter().filter_map(|(id, _)| all.get(id));
             let sum = pooled(of.clone());

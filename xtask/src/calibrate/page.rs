@@ -6,6 +6,7 @@ use super::table::Table;
 use crate::programs::text_of;
 use anyhow::Result;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -22,9 +23,11 @@ of a cell, which are seconds apart, and is the same for all cells at the same mo
 that of the same device without noise, times the mean pace (0.9 where it stalls for 10 % of the time). Run n has seed n, so every
 figure of a simulated part can be had again.
 
-Two constants were chosen by trials like these: how much wider the interval over rounds is than Student's (`FEW_SAMPLES` in
-crates/stats/src/interval.rs), on runs 0 to 99 of the coverage, and how clear a common drift must be (`CLEAR` in
-crates/stats/src/common_drift.rs). Figures of the same runs are not independent of that choice.
+Some constants were chosen by trials like these, on runs below 1000 or on series of the statistics alone: how much wider the interval
+over a few rounds is than Student's (`FEW_SAMPLES` in crates/stats/src/interval.rs, runs 0 to 99 of the coverage), how clear a
+common drift must be (`CLEAR` in crates/stats/src/common_drift.rs), how long a state may last and how probable each is
+(crates/stats/src/lasting.rs), and the chance at which targets are called different (`ALPHA_OF_TARGETS` in
+crates/analysis/src/comparison.rs). Figures of the same runs are not independent of that choice; each part names its seeds.
 ";
 
 /// The text of a part.
@@ -38,15 +41,17 @@ impl Section {
     pub(crate) fn new(
         part: &Part,
         commit: &str,
-        runs: u64,
+        seeds: &Range<u64>,
         took: Duration,
         tables: &[Table],
     ) -> Result<Self> {
         let date = text_of(Command::new("date").args(["-u", "+%F"]))?;
         let mut text = format!("## {}\n\n{}\n\n", part.title, part.about);
         let line = format!(
-            "`cargo xtask calibrate {}`, {runs} runs of each, on {} from commit {commit}, in {} min; {}.",
+            "`cargo xtask calibrate {}`, {} runs of each with seeds from {}, on {} from commit {commit}, in {} min; {}.",
             part.name,
+            seeds.end - seeds.start,
+            seeds.start,
             date.trim(),
             took.as_secs().div_ceil(60),
             machine(part.is_real),

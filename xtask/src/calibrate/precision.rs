@@ -9,6 +9,7 @@ use super::trials::{Campaign, median};
 use crate::programs;
 use anyhow::{Context as _, Result};
 use rdsk_model::Record;
+use std::ops::Range;
 use std::path::Path;
 
 /// Steady systems: an idle disk, flash, memory.
@@ -22,34 +23,35 @@ const WIDER: f64 = 1.5;
 const PRECISION: f64 = 0.02;
 
 /// The table of all systems.
-pub(crate) fn tables(campaign: &Campaign, settings: &Settings, runs: u64) -> Result<Vec<Table>> {
+pub(crate) fn tables(campaign: &Campaign, settings: &Settings, seeds: &Range<u64>) -> Result<Vec<Table>> {
     let head = ["system", "runs", "longest, s", "median ±, %", "±, % of the earlier program", "longest, s"];
     let mut table = Table::new("Default runs".into(), head.map(str::to_owned).to_vec());
     let this = programs::executable(&settings.root, &["--release", "--package", "rdsk", "--bin", "rdsk"])?;
     for system in SYSTEMS {
         let (mut new, mut old) = (Seen::default(), Seen::default());
-        for seed in 0..runs {
+        for seed in seeds.clone() {
             if campaign.is_interrupted() {
                 return Ok(vec![table]);
             }
             let words = format!("run sim:{system} --seed {seed}");
-            new.add(&record_of(campaign, &this, &words)?)?;
+            new.add(&record_of(campaign, &this, &words)?);
             if let Some(program) = &settings.old {
-                old.add(&record_of(campaign, program as &Path, &words)?)?;
+                old.add(&record_of(campaign, program as &Path, &words)?);
             }
         }
         let (width, before) = (median(&new.half_widths), median(&old.half_widths));
         let is_narrow = settings.old.is_none() || width <= (WIDER * before).max(PRECISION);
-        let is_quick = new.longest_ns as f64 <= OVERRUN * BUDGET_NS as f64;
+        let longest_ns = new.longest_ns.context("no simulated time")?;
+        let is_quick = longest_ns as f64 <= OVERRUN * BUDGET_NS as f64;
         let seconds = |ns: u64| format!("{:.1}", ns as f64 / 1e9);
         table.row(
             vec![
                 format!("`sim:{system}`"),
-                runs.to_string(),
-                seconds(new.longest_ns),
+                (seeds.end - seeds.start).to_string(),
+                seconds(longest_ns),
                 percent(width),
                 if settings.old.is_some() { percent(before) } else { "–".into() },
-                if settings.old.is_some() { seconds(old.longest_ns) } else { "–".into() },
+                old.longest_ns.map_or_else(|| "–".into(), seconds),
             ],
             Some(is_narrow && is_quick),
         );
@@ -62,14 +64,14 @@ pub(crate) fn tables(campaign: &Campaign, settings: &Settings, runs: u64) -> Res
 #[derive(Default)]
 struct Seen {
     half_widths: Vec<f64>,
-    longest_ns: u64,
+    /// None if the program does not say.
+    longest_ns: Option<u64>,
 }
 
 impl Seen {
-    fn add(&mut self, record: &Record) -> Result<()> {
-        self.longest_ns = self.longest_ns.max(record.simulated_ns.context("no simulated time")?);
+    fn add(&mut self, record: &Record) {
+        self.longest_ns = self.longest_ns.max(record.simulated_ns);
         let cells = record.cells.iter().filter(|cell| HEADLINE.iter().any(|(id, _)| *id == cell.id));
         self.half_widths.extend(cells.filter_map(|cell| cell.result.bytes_per_s?.half_width()));
-        Ok(())
     }
 }

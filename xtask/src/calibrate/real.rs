@@ -13,6 +13,7 @@ use rdsk_model::Record;
 use rdsk_stats::rng::SplitMix64;
 use std::fs::File;
 use std::io::Write as _;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -91,12 +92,16 @@ fn program(settings: &Settings) -> Result<PathBuf> {
 }
 
 /// Two equal files in one run.
-pub(crate) fn equal_files(campaign: &Campaign, settings: &Settings, runs: u64) -> Result<Vec<Table>> {
+pub(crate) fn equal_files(
+    campaign: &Campaign,
+    settings: &Settings,
+    seeds: &Range<u64>,
+) -> Result<Vec<Table>> {
     let program = program(settings)?;
     let files = Files::make(settings, &["a", "b"])?;
     let (a, b) = (files.path("a"), files.path("b"));
     let mut pairs = Pairs::default();
-    for seed in 0..runs {
+    for seed in seeds.clone() {
         if campaign.is_interrupted() {
             break;
         }
@@ -117,13 +122,17 @@ pub(crate) fn equal_files(campaign: &Campaign, settings: &Settings, runs: u64) -
 }
 
 /// The findings of default runs.
-pub(crate) fn false_findings(campaign: &Campaign, settings: &Settings, runs: u64) -> Result<Vec<Table>> {
+pub(crate) fn false_findings(
+    campaign: &Campaign,
+    settings: &Settings,
+    seeds: &Range<u64>,
+) -> Result<Vec<Table>> {
     let program = program(settings)?;
     let files = Files::make(settings, &["file", "backing"])?;
     let device = Loop::over(&files.path("backing"))?;
     let targets = [("a file", files.path("file").display().to_string()), ("a loop device", device.0.clone())];
     let mut all: [Vec<Vec<bool>>; 2] = [Vec::new(), Vec::new()];
-    for seed in 0..runs {
+    for seed in seeds.clone() {
         for ((_, target), seen) in targets.iter().zip(&mut all) {
             if campaign.is_interrupted() {
                 return Ok(Vec::new());

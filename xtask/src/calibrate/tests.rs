@@ -15,7 +15,7 @@ fn campaign() -> Campaign {
 
 /// Ten intervals of each run.
 fn covered(noise: &Noise, runs: u64) -> f64 {
-    pooled(coverage::trial(&campaign(), noise, runs).unwrap().values()).share()
+    pooled(coverage::trial(&campaign(), noise, &(0..runs)).unwrap().values()).share()
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn intervals_of_a_noisy_device_hold_its_true_rate() {
 
 #[test]
 fn an_interval_that_misses_the_truth_of_a_stalling_device_is_beside_a_finding() {
-    let all = coverage::trial(&campaign(), &SHORT_STALLS, 4).unwrap();
+    let all = coverage::trial(&campaign(), &SHORT_STALLS, &(0..4)).unwrap();
     let sum = pooled(all.values());
     assert!(sum.held_or_told() >= 0.95, "{sum:?}");
 }
@@ -37,7 +37,7 @@ fn an_interval_that_misses_the_truth_of_a_stalling_device_is_beside_a_finding() 
 fn equal_luns_are_not_called_different_and_unequal_ones_are() {
     let campaign = campaign();
     let pairs = |noise: &Noise, is_common: bool, factor: f64| {
-        equal::trial(&campaign, &Luns::pair(noise, is_common, factor), 10).unwrap()
+        equal::trial(&campaign, &Luns::pair(noise, is_common, factor), &(0..10)).unwrap()
     };
     for (noise, is_common) in [(AR_90, true), (AR_90, false), (LEVELS, true)] {
         let equal = pairs(&noise, is_common, 1.0);
@@ -62,7 +62,7 @@ fn steady_and_noisy_devices_have_no_findings_about_time_and_position() {
 fn what_is_there_is_found() {
     let campaign = campaign();
     for one in findings::true_ones() {
-        let found = one.found(&campaign, 2).unwrap();
+        let found = one.found(&campaign, &(0..2)).unwrap();
         assert!(found.iter().any(|found| *found), "{} by {}: {found:?}", one.what, one.command);
     }
 }

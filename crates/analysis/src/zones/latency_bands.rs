@@ -1,7 +1,10 @@
 //! Latency bands: latencies that lie in a band of their own, beside the main mode, and what makes them, as far as it can be
 //! tested. Derived from a cell of `zones`; if no test shows the cause it says so.
 
+mod members;
+
 use super::positions::{Places, Zone, rotates};
+use members::{beside_main, is_of_passes, is_of_positions, jumps};
 use rdsk_model::{CellRecord, Pattern, Record, VerdictCode};
 use rdsk_stats::{Band, BandOptions, Bands, bands, dithered, lag1, median};
 
@@ -28,11 +31,6 @@ const RARE: f64 = 0.35;
 /// with, at most, to be a sample that is no stray one.
 const MAX_RHO: f64 = 0.99;
 const STRAY: f64 = 4.5;
-/// The part of the distance of two bands that a change of speed takes at once.
-const JUMP: f64 = 0.5;
-/// The share of the samples beside the main mode that lie at positions where all are beside it, from which on the positions make
-/// them.
-const OF_POSITIONS: f64 = 0.9;
 /// I/Os of the same band with at most this many others among them are one stretch of time.
 const STRETCH: usize = 2;
 
@@ -167,8 +165,9 @@ pub(super) fn latency_bands(
     let is_clock = bands(&dithered(late_ns, resolution_ns as f64), &options).bands.len() < 2;
     let cause =
         if is_clock { Cause::Clock { resolution_ns } } else { cause(record, cell, &lates, &beside, &main) };
-    // What goes from one band to the other in small steps is a slow change, with as many modes as chance gives it.
-    if cause == Cause::TwoSpeeds && !jumps(&lates, &beside, &main) {
+    // What goes from one band to the other in small steps, or between passes only, is a slow change, with as many modes as chance
+    // gives it.
+    if cause == Cause::TwoSpeeds && (is_of_passes(&lates, &main) || !jumps(&lates, &beside, &main)) {
         return None;
     }
     // The curve over the positions shows them.
@@ -188,45 +187,6 @@ fn within(late_ns: &[f64], found: &Bands) -> Vec<f64> {
     let off: Vec<f64> = if found.bands.is_empty() { Vec::new() } else { late_ns.iter().map(off).collect() };
     let most = STRAY * rdsk_stats::mad(&off).unwrap_or(0.0);
     off.into_iter().map(|off| off.clamp(-most, most)).collect()
-}
-
-/// Whether the latency jumps where one sample is beside the main mode and the next of the same pass is not, or the other way
-/// round: by more than half the distance of the nearest band, in the median. Passes are moments apart: levels of their own are
-/// scatter of the passes.
-fn jumps(lates: &Lates, beside: &[LatencyBand], main: &Band) -> bool {
-    let is_beside = beside_main(lates, main);
-    let mut begin = 0;
-    let within = lates.passes.iter().flat_map(|&length| {
-        begin += length;
-        begin - length + 1..begin
-    });
-    let steps: Vec<f64> = within
-        .filter(|&index| is_beside[index] != is_beside[index - 1])
-        .map(|index| (lates.late_ns[index] - lates.late_ns[index - 1]).abs())
-        .collect();
-    let nearest = beside.iter().map(|band| band.offset_ns.abs()).fold(f64::INFINITY, f64::min);
-    median(&steps).is_some_and(|step| step > JUMP * nearest)
-}
-
-/// Whether nearly all samples beside the main mode lie at positions where every sample is: these positions are faster or slower,
-/// such as those that begin within a page of flash.
-fn is_of_positions(lates: &Lates, main: &Band) -> bool {
-    let positions = lates.position.iter().map(|&position| position as usize + 1).max().unwrap_or(0);
-    // All samples and those beside the main mode.
-    let mut counts = vec![(0_usize, 0_usize); positions];
-    for (&position, is_beside) in lates.position.iter().zip(beside_main(lates, main)) {
-        let (all, beside) = &mut counts[position as usize];
-        *all += 1;
-        *beside += usize::from(is_beside);
-    }
-    let of_all: usize = counts.iter().map(|(_, beside)| beside).sum();
-    let whole = counts.iter().filter(|(all, beside)| all == beside && *all > 1);
-    whole.map(|(_, beside)| beside).sum::<usize>() as f64 >= OF_POSITIONS * of_all as f64
-}
-
-/// Whether each sample is beside the main mode, in the order of issue.
-fn beside_main(lates: &Lates, main: &Band) -> Vec<bool> {
-    lates.late_ns.iter().map(|late_ns| !(main.low..=main.high).contains(late_ns)).collect()
 }
 
 /// When the samples beside the main mode were issued.

@@ -72,7 +72,7 @@ impl CellSum {
             ..Visit::default()
         });
         self.evidence.add(evidence);
-        let sum = self.page_cache.get_or_insert(PageCache { before: NOTHING, after: NOTHING });
+        let sum = self.page_cache.get_or_insert(PageCache { before: NOTHING, after: NOTHING, stable: None });
         (sum.before, sum.after) = (added(sum.before, cache.0), added(sum.after, cache.1));
         self.extents = extents.or(self.extents);
         self.latency.merge(&calls.latency_ns);
@@ -164,8 +164,9 @@ impl CellSum {
             return None;
         }
         let mean = all as f64 / metrics::seconds(elapsed_ns);
-        let rates: Vec<f64> =
-            timed.iter().map(|visit| amount(visit) as f64 / metrics::seconds(visit.elapsed_ns)).collect();
+        let rate = |visit: &&Visit| amount(visit) as f64 / metrics::seconds(visit.elapsed_ns);
+        let rates: Vec<(f64, f64)> =
+            timed.iter().map(|visit| (metrics::seconds(visit.start_ns), rate(visit))).collect();
         let half = rounds_interval(&rates)
             .map(|of_runs| ((of_runs.high - of_runs.low) / 2.0).max((of_runs.mean - mean).abs()));
         Some(Estimate {

@@ -33,9 +33,7 @@ pub(super) fn has_verdict(cell: &CellRecord, code: VerdictCode) -> bool {
 
 /// Whether the verdict of a cell says what answered below its loop devices, instead of a disk.
 pub(super) fn is_of_loop_file(record: &Record, cell: &CellRecord) -> bool {
-    let told = cell.verdict.as_ref().map_or("", |verdict| verdict.text.as_str());
-    !cell.evidence.loops.is_empty()
-        && rdsk_analysis::loop_verdict(cell, &record.targets).is_some_and(|(_, text)| told.starts_with(&text))
+    rdsk_analysis::loop_verdict(cell, &record.targets).is_some_and(|code| has_verdict(cell, code))
 }
 
 /// One citation: `paths/read/direct: aqu-sz = 0.98`.

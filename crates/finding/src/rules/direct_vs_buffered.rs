@@ -189,7 +189,7 @@ mod tests {
         let [direct, buffered] = cells(Op::Read, 604_000_000, 132_000_000);
         let unclear = fires(RULE, &record(vec![file()], vec![direct.clone(), uneven(buffered)]));
         assert_eq!(unclear.title, "reads: direct and buffered cannot be told apart");
-        let expected = "106 against 485 MiB/s. Round by round, direct is 0.59 × as fast as buffered. The 95 % interval is 0.2";
+        let expected = "106 against 485 MiB/s. Round by round, direct is 0.59 × as fast as buffered. The 95 % interval is 0.1";
         assert!(unclear.text.starts_with(expected), "{}", unclear.text);
         assert!(unclear.text.ends_with("Only more rounds can tell them apart."), "{}", unclear.text);
         // What both share makes no interval wide.

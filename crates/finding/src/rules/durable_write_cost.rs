@@ -159,7 +159,7 @@ mod tests {
         let equal = fires(RULE, &record(vec![disk()], vec![plain(), durable(510_000_000)]));
         assert_eq!(equal.title, "durable writes are no more expensive than others");
         assert_eq!(equal.advice, None);
-        assert!(finding.text.starts_with("The 95 % interval is 79."), "{}", finding.text);
+        assert!(finding.text.starts_with("The 95 % interval is 78.8 to 81.2"), "{}", finding.text);
     }
 
     #[test]

@@ -103,7 +103,7 @@ mod tests {
     fn fires_and_names_the_smallest_size_that_is_enough() {
         let cells = vec![scale(16 << 10, 36), scale(128 << 10, 62), scale(1 << 20, 67)];
         let finding = fires(RULE, &record(vec![disk()], cells));
-        assert_eq!(finding.title, "reads of 1 MiB are 1.86 × as fast as those of 16 KiB (1.84 to 1.89)");
+        assert_eq!(finding.title, "reads of 1 MiB are 1.86 × as fast as those of 16 KiB (1.83 to 1.89)");
         assert!(finding.text.starts_with("The 95 % interval is 1.8"), "{}", finding.text);
         assert!(finding.advice.unwrap().contains("at least 128 KiB"));
     }

@@ -187,6 +187,12 @@ mod tests {
         let mut rng = SplitMix64::new(6);
         let passes = made(40, 6, |_, pass, _| noisy(&mut rng, 10e6 + if pass < 4 { 0.0 } else { 3e6 }));
         silent(RULE, &passes.0);
+        // One late I/O that begins a pass of the main mode makes no second speed of them.
+        let late = made(40, 6, |_, pass, number| match (pass, number) {
+            (4, 161) => 13_500_000,
+            (pass, _) => noisy(&mut rng, 10e6 + if pass < 4 { 3e6 } else { 0.0 }),
+        });
+        silent(RULE, &late.0);
         let positions = made(60, 6, |place, _, _| noisy(&mut rng, if place % 7 < 2 { 9e6 } else { 12e6 }));
         silent(RULE, &positions.0);
         // One pass cannot tell positions from chance.

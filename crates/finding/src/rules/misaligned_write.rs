@@ -83,9 +83,9 @@ mod tests {
     fn fires_when_the_shift_costs() {
         let record = record(vec![file()], vec![writes("a", 0, 25_000_000), writes("s", 512, 8_000_000_000)]);
         let finding = fires(RULE, &record);
-        let expected = "s: time / aligned = 320 × (316 to 325), read per write = 8192 B, against a";
+        let expected = "s: time / aligned = 320 × (318 to 323), read per write = 8192 B, against a";
         assert_eq!(finding.evidence, [expected]);
-        assert!(finding.text.starts_with("The 95 % interval is 316 to 325. A write"), "{}", finding.text);
+        assert!(finding.text.starts_with("The 95 % interval is 318 to 323. A write"), "{}", finding.text);
         assert!(finding.advice.unwrap().contains("multiples of 4 KiB at"));
     }
 

@@ -109,6 +109,27 @@ mod tests {
         silent(RULE, &of(7, &slow));
     }
 
+    /// Eight passes of 60 I/Os each, at the slower of two speeds from the fifth one on. If the speed comes and goes within passes
+    /// too, their order is chance.
+    #[test]
+    fn a_state_that_comes_and_goes_within_passes_is_no_difference_of_passes() {
+        let wobble = |place: u32, pass: u32| u64::from((place * 5 + pass * 3) % 11) * 10_000;
+        let of = |is_slow: &dyn Fn(u32, u32) -> bool| {
+            made(60, 8, |place, pass, number| {
+                let late = if is_slow(pass, (number - 1) % 60) { 4_000_000 } else { 0 };
+                10_000_000 + wobble(place, pass) + late
+            })
+            .0
+        };
+        let step = |pass: u32, _: u32| pass >= 4;
+        fires(RULE, &of(&step));
+        // The step may fall into a pass.
+        fires(RULE, &of(&|pass, at| pass > 4 || (pass == 4 && at >= 20)));
+        // One of the passes before it met the other speed for 25 of its I/Os, which its median does not show.
+        silent(RULE, &of(&|pass, at| step(pass, at) || (pass == 1 && at >= 35)));
+        silent(RULE, &of(&|pass, at| step(pass, at) && !(pass == 6 && at < 22)));
+    }
+
     /// Two hundred runs of ten passes over each kind of noise in time, all positions of a moment alike.
     #[test]
     fn stationary_noise_is_no_difference_and_a_drift_of_a_fifth_is_found() {

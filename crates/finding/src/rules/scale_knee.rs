@@ -136,7 +136,7 @@ mod tests {
             finding.text
         );
         assert!(
-            finding.text.contains("changes the rate by 2.5 % per doubling (95 % interval: 1.7 % to 3.2 %)"),
+            finding.text.contains("changes the rate by 2.5 % per doubling (95 % interval: 2.1 % to 2.9 %)"),
             "{}",
             finding.text
         );

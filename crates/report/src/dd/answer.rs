@@ -167,12 +167,14 @@ fn written(cell: &CellRecord, device: &str, later: Option<f64>) -> String {
     let how = match (cell.workload.path, cell.workload.sync) {
         (_, Sync::Dsync) => "every write was stable when it returned".into(),
         (IoPath::Direct, _) => one_at_a_time(cell, "direct writes"),
-        (IoPath::Buffered, Sync::FsyncAtEnd) => "the flush at the end is in the time".into(),
-        (IoPath::Buffered, _) => "most of the data had left the page cache when dd was done".into(),
+        (_, Sync::FsyncAtEnd) => "the flush at the end is in the time".into(),
+        (IoPath::Buffered | IoPath::DontCache, _) => {
+            "most of the data had left the page cache when dd was done".into()
+        }
     };
     let rest = match cell.workload.path {
         IoPath::Direct => "the flush of its cache took",
-        IoPath::Buffered => "what was still in memory took",
+        IoPath::Buffered | IoPath::DontCache => "what was still in memory took",
     };
     match (later, stable_rate(cell)) {
         (Some(later), Some(rate)) => {
@@ -232,7 +234,7 @@ fn stable_rate(cell: &CellRecord) -> Option<String> {
 fn is_of_loop_file(record: &Record, cell: &CellRecord) -> bool {
     !cell.evidence.loops.is_empty()
         && rdsk_analysis::loop_verdict(cell, &record.targets)
-            .is_some_and(|(_, text)| verdict_text(cell).starts_with(&text))
+            .is_some_and(|code| cell.verdict.as_ref().is_some_and(|verdict| verdict.code == code))
 }
 
 fn verdict_text(cell: &CellRecord) -> &str {
