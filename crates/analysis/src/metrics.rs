@@ -139,13 +139,17 @@ pub fn device_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
 }
 
 /// Requests with data that the devices completed in one direction, until everything was stable. The kernel counts an
-/// empty flush among the writes too, with no sectors (measured on 6.18, loop and virtio), so flushes are taken off.
+/// empty flush among the writes too, with no sectors (measured on 6.18, loop and virtio), so flushes are taken off. A flush after
+/// a write that must be durable at once is not among them; where nothing would be left, the number is not known.
 pub fn device_requests(cell: &CellRecord, op: Op) -> Option<u64> {
     let requests = |device: &DeviceEvidence| match op {
         Op::Read => device.reads,
         // A simulated host counts its flushes apart.
         Op::Write if cell.evidence.source == EvidenceSource::Sim => device.writes,
-        Op::Write => Some(device.writes?.saturating_sub(device.flushes.unwrap_or(0))),
+        Op::Write => {
+            let rest = device.writes?.saturating_sub(device.flushes.unwrap_or(0));
+            (rest > 0 || device.write_bytes == Some(0)).then_some(rest)
+        }
     };
     devices(cell)?.into_iter().map(requests).sum()
 }

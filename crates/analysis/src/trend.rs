@@ -97,7 +97,7 @@ mod tests {
         let mut of = |visits: usize, course: fn(f64) -> f64| shape(vec![cell(&mut noise, visits, course)]);
         assert_eq!(of(VISITS, |_| 100.0), None);
         assert_eq!(of(VISITS, |x| if x < 0.25 { 40.0 } else { 100.0 }), Some(Trend::LowStart));
-        assert_eq!(of(VISITS, |x| if x < 0.5 { 100.0 } else { 60.0 }), Some(Trend::WithinVisits));
+        assert_eq!(of(VISITS, |x| if x < 0.5 { 100.0 } else { 60.0 }), Some(Trend::HighStart));
         assert_eq!(of(VISITS, |x| if x < 0.5 { 60.0 } else { 100.0 }), Some(Trend::WithinVisits));
         assert_eq!(of(VISITS, |x| 100.0 - 20.0 * x), Some(Trend::WithinVisits));
         assert_eq!(of(VISITS, |x| 100.0 - 8.0 * x), None, "a change of 8 % is not worth a word");

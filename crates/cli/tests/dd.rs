@@ -360,3 +360,61 @@ fn the_help_stands_by_itself() {
     let run = Command::new(env!("CARGO_BIN_EXE_rdsk")).arg("--help").output().unwrap();
     assert!(String::from_utf8_lossy(&run.stdout).contains("\n  dd      "));
 }
+
+/// The document of the answer never takes the place of the copy, whatever name leads to it.
+#[test]
+fn the_document_never_replaces_the_copy() {
+    let place = scratch();
+    std::fs::write(place.path().join("in"), [7; 1000]).unwrap();
+    std::os::unix::fs::symlink("later", place.path().join("link")).unwrap();
+    let mut command = common::command(["dd", "--json", "later", "if=in", "of=link", "bs=100"]);
+    let run = cli::run(
+        {
+            command.current_dir(place.path());
+            command
+        },
+        SOON,
+    );
+    assert_eq!(run.status_code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("--json names the output of the copy"), "{}", run.stderr);
+    assert!(!place.path().join("later").exists());
+
+    let out = std::fs::File::create(place.path().join("out")).unwrap();
+    let mut command = common::command(["dd", "--json", "-", "if=in", "of=/dev/stdout", "bs=100"]);
+    let status = command.current_dir(place.path()).stdout(out).stderr(Stdio::null()).status().unwrap();
+    assert_eq!(status.code(), Some(1));
+    assert_eq!(std::fs::read(place.path().join("out")).unwrap(), [0_u8; 0], "nothing was copied or written");
+}
+
+/// A FIFO that nobody writes is opened forever: an interrupt ends dd there, too.
+#[test]
+fn an_interrupt_ends_dd_while_it_opens() {
+    let place = scratch();
+    let fifo = place.path().join("fifo");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &fifo,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    let mut command = common::command(["dd", "of=/dev/null"]);
+    command.arg(format!("if={}", fifo.display())).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    // It takes the signal as soon as it has said how; asked too early, it ends as well.
+    let waits = || {
+        let text = std::fs::read_to_string(format!("/proc/{}/wchan", child.id())).unwrap_or_default();
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
+        text.contains("fifo") || text.contains("wait_for_partner") || stat.contains(") S ")
+    };
+    assert!(rdsk_testkit::wait_until(SOON, waits));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let mut status = None;
+    assert!(rdsk_testkit::wait_until(SOON, || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    }));
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status.unwrap()), Some(2));
+}

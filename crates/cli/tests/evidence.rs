@@ -6,12 +6,19 @@ mod support;
 use rdsk_testkit::{LoopDevice, Need, requires};
 use serde_json::Value;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use support::{cell, count, loop_device, rdsk, record_of, word};
+
+/// While a process reads a BPF map, the kernel passes over events on its processor, so only one test at a time lets rdsk do it.
+static TURN: Mutex<()> = Mutex::new(());
 
 const ID: &str = "headline/read/random-qd1";
 
 fn reads(device: &LoopDevice, more: &[&str]) -> Command {
-    let path = device.path().display().to_string();
+    reads_of(&device.path().display().to_string(), more)
+}
+
+fn reads_of(path: &str, more: &[&str]) -> Command {
     let mut command = rdsk(&[&"run", &path, &"--only", &"headline", &"--rw", &"read", &"--budget", &"2s"]);
     command.args(more);
     command
@@ -22,6 +29,7 @@ fn with_privilege_both_sources_count_the_same() {
     if !requires(&[Need::Root, Need::Loop, Need::Bpf]) {
         return;
     }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let device = loop_device();
     let record = record_of(reads(&device, &["--evidence", "bpf"]));
     assert_eq!(word(&record, "/observer/source"), "bpf");
@@ -32,6 +40,7 @@ fn with_privilege_both_sources_count_the_same() {
         assert_eq!(count(evidence, "/bpf/observed_ns"), count(evidence, "/bpf/visits_ns"), "throughout");
         let check = &evidence["bpf"]["checks"][0];
         assert_eq!(word(check, "/device"), device.name());
+        // Nothing was in flight at either end, and what is lost is counted.
         assert_eq!(count(check, "/bpf"), count(check, "/sysfs"), "{check}");
         // What must not wait and would have to is submitted again, by another thread; it is marked, and not counted twice.
         let [at_once, nowait] = [false, true].map(|is_marked| own_bytes(evidence, device.name(), is_marked));
@@ -72,4 +81,24 @@ fn on_request_and_without_privilege_sysfs_counts_and_says_why() {
         "{why}"
     );
     assert!(count(cell(&record, ID), "/result/ops") > 0);
+}
+
+#[test]
+fn a_partition_is_counted_and_its_disk_is_not_counted_in_part() {
+    if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Tool("partx")]) {
+        return;
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let device = loop_device();
+    let parts = device.partition_gpt().expect("the device takes partitions");
+    let record = record_of(reads_of(&parts[0].display().to_string(), &["--evidence", "bpf"]));
+    for cell in record["cells"].as_array().expect("a Record has cells") {
+        let checks = cell["evidence"]["bpf"]["checks"].as_array().expect("a list");
+        let own = format!("{}p1", device.name());
+        assert_eq!(checks[0]["device"], own, "{checks:?}");
+        assert_eq!(count(&checks[0], "/bpf"), count(&checks[0], "/sysfs"), "{checks:?}");
+        assert!(checks.iter().all(|check| check["device"] != device.name()), "{checks:?}");
+    }
+    let findings = record["findings"].as_array().expect("a list");
+    assert!(findings.iter().all(|finding| finding["code"] != "evidence-differs"), "{findings:?}");
 }

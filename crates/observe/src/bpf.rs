@@ -13,6 +13,7 @@ pub use visit::Attachment;
 
 use crate::diskstat::StatFile;
 use crate::read_trimmed;
+use crate::sysfs::name_of;
 use crate::visit::VisitEvidence;
 use crate::watched::Watched;
 use rdsk_model::{Bio, BpfEvidence, CrossCheck, DiskStat, EvidenceSource, Op, Request};
@@ -24,6 +25,8 @@ use std::time::Duration;
 use syscalls::Sysno;
 use visit::{Ended, Shared, Visit};
 
+/// More devices than this are not counted unless it is asked for: their counts are read twice a visit.
+const MANY: usize = 8;
 /// Calls that write.
 const WRITES: &[&str] = &["write", "writev", "pwrite64", "pwritev", "pwritev2"];
 
@@ -57,7 +60,9 @@ impl BlockLayer {
     pub(crate) fn of(devices: &[Watched], attachment: Attachment) -> Result<Self, String> {
         let (mut names, mut found, mut carriers) = (Vec::<String>::new(), Vec::new(), Vec::new());
         let mut stats = Vec::new();
-        for device in devices {
+        let disks_in_parts: Vec<String> = devices.iter().filter_map(disk_of_partition).collect();
+        // The programs count an I/O once, for its partition; what is left to the disk would be a part of what it did.
+        for device in devices.iter().filter(|device| !disks_in_parts.contains(&device.name)) {
             let known = names.iter().position(|name| *name == device.name);
             let index = known.unwrap_or(names.len());
             if known.is_none() {
@@ -70,6 +75,12 @@ impl BlockLayer {
         }
         if found.is_empty() {
             return Err("no block device is known".into());
+        }
+        if attachment == Attachment::Windowed && found.len() > MANY {
+            let count = found.len();
+            return Err(format!(
+                "reading BPF's counts of {count} devices takes long; --evidence bpf does it nevertheless"
+            ));
         }
         let programs = Programs::load(&found).map_err(|error| words_of(&error))?;
         let (programs, stats) = (Arc::new(Mutex::new(programs)), Arc::new(stats));
@@ -223,6 +234,12 @@ pub fn system_call_name(number: u32) -> String {
     known.map_or_else(|| number.to_string(), |call| call.name().to_owned())
 }
 
+/// The disk of a partition.
+fn disk_of_partition(device: &Watched) -> Option<String> {
+    let directory = device.directory();
+    directory.join("partition").exists().then(|| directory.canonicalize().ok())??.parent().and_then(name_of)
+}
+
 /// What the programs must know of a device with this directory in sysfs; `None` if it is none.
 fn block_device(directory: &Path) -> Option<BlockDevice> {
     let text = read_trimmed(&directory.join("dev"))?;
@@ -240,13 +257,21 @@ fn block_device(directory: &Path) -> Option<BlockDevice> {
     Some(BlockDevice { number, queues, tags: tags.into_iter().max().unwrap_or(0) })
 }
 
-/// An error with its causes, in one line.
+/// An error with its causes, in one line; what the kernel's verifier says at length is left out.
 fn words_of(error: &BpfError) -> String {
     let mut words = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
         let more = error.to_string();
-        if !words.contains(&more) {
+        let more = more
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .split("Verifier output")
+            .next()
+            .unwrap_or_default()
+            .trim();
+        if !words.contains(more) {
             words = format!("{words}: {more}");
         }
         cause = error.source();

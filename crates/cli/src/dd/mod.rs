@@ -19,6 +19,7 @@ use rdsk_model::Record;
 use rdsk_report::Compactness;
 use rdsk_targets::Roots;
 use signal_hook::consts::SIGPIPE;
+use signals::Handled;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::sync::atomic::Ordering;
@@ -97,7 +98,8 @@ fn run_all(
     command: Vec<String>,
     stderr: &mut Stderr,
 ) -> u8 {
-    let signals = signals::handled();
+    let handled = signals::handled();
+    let signals = &handled.signals;
     let is_silent = lines.iter().all(|line| line.operands.status == Status::None);
     let is_explained = options.explain == Explain::On && !is_silent;
     let leftovers = if is_explained { Leftovers::Flush } else { Leftovers::Leave };
@@ -107,7 +109,7 @@ fn run_all(
     stderr.counts = if options.is_repeated() { Counts::Hidden } else { Counts::Shown };
     let mut result = Ok(());
     for line in order::order(options.rounds(), lines.len()) {
-        result = run_once(options, (line, &lines[line]), copies.as_mut(), &signals, stderr);
+        result = run_once(options, (line, &lines[line]), copies.as_mut(), &handled, stderr);
         if result.is_err() || signals.interrupt.load(Ordering::Relaxed) != 0 {
             break;
         }
@@ -141,10 +143,11 @@ fn run_once(
     options: &Options,
     (index, line): (usize, &Line),
     copies: Option<&mut Copies>,
-    signals: &Signals,
+    handled: &Handled,
     stderr: &mut Stderr,
 ) -> Result<(), Failure> {
-    let opened = open::open(&line.operands, &options.permission);
+    let signals = &handled.signals;
+    let opened = handled.while_opening(|| open::open(&line.operands, &options.permission));
     let open::Opened { input, output, took } = opened.map_err(|message| {
         stderr.say(&message);
         Failure::BeforeCopy

@@ -4,11 +4,14 @@ use super::help;
 use crate::cli_args::JsonPlace;
 use rdsk_dd::{Charset, Operands};
 use rdsk_targets::Permission;
+use rustix::fs::{AtFlags, CWD, FileType, fstat, statat};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+/// Symbolic links that the kernel follows for one name.
+const MOST_LINKS: u32 = 40;
 /// Runs at most; each is kept in memory.
 const MAX_REPEAT: u32 = 10_000;
 /// Rounds of a comparison that says no number: as many as give an interval of some use.
@@ -162,19 +165,46 @@ pub(super) fn check(options: &Options, lines: &[&Operands]) -> Result<(), String
     {
         return Err("--json names the output of the copy itself".into());
     }
-    let writes_stdout = lines.iter().any(|one| one.output.is_none());
-    if options.json == Some(JsonPlace::Stdout) && writes_stdout {
+    if options.json != Some(JsonPlace::Stdout) {
+        return Ok(());
+    }
+    if lines.iter().any(|one| one.output.is_none()) {
         return Err("--json - needs of=, since the copy goes to standard output without it".into());
     }
+    if lines.iter().filter_map(|one| one.output.as_deref()).any(is_standard_output) {
+        return Err("--json - and of= lead to the same file".into());
+    }
+    if rdsk_dd::is_block_device(rustix::stdio::stdout()) {
+        return Err("standard output is a block device, which rdsk writes only as of= with --destroy".into());
+    }
     Ok(())
+}
+
+/// Whether a name is that of the file, pipe or device behind standard output. Character devices are not looked at: what comes
+/// to a terminal or to /dev/null twice destroys nothing.
+fn is_standard_output(name: &OsStr) -> bool {
+    let (Ok(named), Ok(standard)) = (statat(CWD, name, AtFlags::empty()), fstat(rustix::stdio::stdout()))
+    else {
+        return false;
+    };
+    let is_character = FileType::from_raw_mode(standard.st_mode) == FileType::CharacterDevice;
+    !is_character && (named.st_dev, named.st_ino) == (standard.st_dev, standard.st_ino)
 }
 
 /// Whether two names lead to one place, whether or not a file is there yet.
 fn is_same_place(one: &Path, other: &Path) -> bool {
     let place = |path: &Path| {
-        let path = std::path::absolute(path).ok()?;
-        let directory = path.parent()?.canonicalize().ok()?;
-        Some(directory.join(path.file_name()?))
+        let mut path = std::path::absolute(path).ok()?;
+        // A link to a file that is not there yet leads to where that file will be.
+        for _ in 0..MOST_LINKS {
+            let directory = path.parent()?.canonicalize().ok()?;
+            path = directory.join(path.file_name()?);
+            match path.read_link() {
+                Ok(target) => path = directory.join(target),
+                Err(_) => return Some(path),
+            }
+        }
+        None
     };
     place(one).is_some_and(|place_of_one| place(other) == Some(place_of_one))
 }

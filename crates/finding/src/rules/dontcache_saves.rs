@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(finding.title, "reads: dontcache leaves 0 % of its pages cached, buffered 100 %");
         assert_eq!(
             finding.text,
-            "In each visit it leaves 0 B in memory, buffered 16 MiB. It is as fast as buffered (0.99 to 1.01 ×) and 0.50 × as \
+            "In each visit it leaves 0 B in memory, buffered 16 MiB. It is as fast as buffered (0.98 to 1.02 ×) and 0.50 × as \
              fast as direct (0.50 to 0.50). It takes 300 µs of processor time per MiB, buffered 300 and direct 150."
         );
         assert_eq!(finding.cells, ["n", "b", "d"]);

@@ -1,7 +1,7 @@
 //! Loads the programs into the kernel for some devices, attaches them, and reads their maps. The object is compiled from
 //! `bpf/observer.bpf.c` by `cargo xtask bpf`. It needs CAP_BPF and CAP_PERFMON, and a kernel with BTF.
 
-use crate::bpf::layout::{BioKey, BioOrigin, COUNTERS, Counter, ROW, ROWS, RequestKey, RequestKind};
+use crate::bpf::layout::{BioKey, BioOrigin, COUNTERS, ROW, ROWS, RequestKey, RequestKind};
 use crate::bpf::snapshot::{DeviceTotals, Snapshot};
 use aya::maps::{Array, HashMap, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues};
 use aya::programs::raw_trace_point::RawTracePointLinkId;
@@ -266,19 +266,6 @@ impl Programs {
             }
         }
         Ok(())
-    }
-
-    /// Requests that were issued so far, to all devices.
-    ///
-    /// # Errors
-    /// When the map cannot be read.
-    pub fn issued(&self) -> Result<u64, BpfError> {
-        let totals: PerCpuArray<&MapData, [u64; COUNTERS]> = typed(&self.ebpf, "TOTALS")?;
-        let sums = totals.iter().map(|values| {
-            let values = values.map_err(|source| BpfError::Map { map: "TOTALS", source })?;
-            Ok(summed(&values)[Counter::Issued as usize])
-        });
-        sums.sum()
     }
 
     /// Everything that was counted so far.

@@ -119,15 +119,16 @@ fn read(stats: &[Option<StatFile>], index: usize) -> Option<DiskStat> {
     stats.get(index)?.as_ref()?.read().ok()
 }
 
-/// Looks at the rate until the visit ends; where it is high, ends the counting and detaches the programs.
+/// Looks at the rate until the visit ends; where it is high, ends the counting and detaches the programs. The rate is that of
+/// sysfs: while a process reads a map, the kernel passes over events on its processor.
 fn end_if_fast(programs: &Shared, stats: &[Option<StatFile>], stopped: &Receiver<()>) -> Option<Moment> {
-    let mut last = (Instant::now(), locked(programs).issued().ok()?);
+    let mut last = (Instant::now(), completed(stats));
     let mut pause = FIRST_LOOK;
     while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-        let mut programs = locked(programs);
-        let now = (Instant::now(), programs.issued().ok()?);
+        let now = (Instant::now(), completed(stats));
         let rate = now.1.saturating_sub(last.1) as f64 / now.0.duration_since(last.0).as_secs_f64();
         if rate > FAST_PER_S {
+            let mut programs = locked(programs);
             let moment = stopped_at(&mut programs, stats).ok()?;
             programs.detach();
             return Some(moment);
@@ -135,4 +136,10 @@ fn end_if_fast(programs: &Shared, stats: &[Option<StatFile>], stopped: &Receiver
         (last, pause) = (now, (pause * 2).min(LONGEST_LOOK));
     }
     None
+}
+
+/// Reads and writes that all devices have completed so far.
+fn completed(stats: &[Option<StatFile>]) -> u64 {
+    let stats = stats.iter().flatten().filter_map(|file| file.read().ok());
+    stats.fold(0, |sum, stat| sum.saturating_add(stat.read_ios).saturating_add(stat.write_ios))
 }
