@@ -80,7 +80,7 @@ pub struct BpfEvidence {
     pub visits_ns: u64,
     /// Each device, counted twice.
     pub checks: Vec<CrossCheck>,
-    /// Requests and events that the programs could not follow.
+    /// Requests of which the programs missed the beginning or the end, and events that found a map full.
     pub lost: u64,
 }
 

@@ -129,13 +129,17 @@ impl BlockLayer {
             let device =
                 evidence.devices.iter_mut().find(|one| one.target == carrier.target && one.name == *name);
             let Some(device) = device else { continue };
-            device.in_flight_max = device.in_flight_max.max(Some(its.deepest));
+            // A completion that was passed over leaves its request in flight.
+            if its.missed() == 0 {
+                device.in_flight_max = device.in_flight_max.max(Some(its.deepest));
+            }
             if let (true, Ok(counts)) = (ended.observed == ended.whole, &mut device.counts) {
                 counts.splits = Some(its.splits);
                 counts.reads_caused_by_writes = Some(reads_in_writes(counted, carrier.index));
             }
         }
-        let lost = counted.devices.iter().map(|device| device.lost + device.overflowed).sum();
+        let lost =
+            counted.devices.iter().map(|device| device.missed() + device.unseen + device.overflowed).sum();
         self.lost = self.lost.saturating_add(lost);
         evidence.device_latency = Some(latency);
         evidence.bpf = Some(BpfEvidence {
@@ -155,8 +159,8 @@ impl BlockLayer {
         Some(CrossCheck {
             target: carrier.target,
             device: self.names[carrier.index].clone(),
-            // A lost completion is one whose place another request took: it ended, unseen.
-            bpf: its.completed + its.lost + its.unseen + its.empty,
+            // What was passed over ended, too, but for what is in flight at this moment.
+            bpf: its.completed + its.missed().saturating_sub(last.in_flight) + its.unseen + its.empty,
             sysfs: completions(&last).saturating_sub(completions(&first)),
         })
     }

@@ -96,6 +96,13 @@ pub struct Counted {
     pub bios: BTreeMap<BioOrigin, [u64; 2]>,
 }
 
+impl DeviceCounted {
+    /// Requests whose end was not seen: their places were taken by others, or they seem to be in flight still.
+    pub fn missed(&self) -> u64 {
+        self.lost.saturating_add(self.in_flight_at_end)
+    }
+}
+
 impl Counted {
     /// Requests that a device was given, of one kind of operation.
     pub fn issued(&self, device: usize, op: BlockOp) -> u64 {
@@ -128,7 +135,7 @@ pub struct DeviceCounted {
     pub splits: u64,
     /// Requests that the driver gave back.
     pub requeued: u64,
-    /// Requests whose completion was never seen.
+    /// Requests whose place another one took although their completion was never seen.
     pub lost: u64,
     /// Completions of requests that were issued before counting began.
     pub unseen: u64,
