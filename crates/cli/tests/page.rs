@@ -189,7 +189,7 @@ fn width_and_colour_follow_the_environment() {
         return;
     }
     let on_terminal = |variables: &str| {
-        let line = format!("env -u NO_COLOR {variables} {} show {path}", env!("CARGO_BIN_EXE_rdsk"));
+        let line = format!("env -u NO_COLOR -u CI {variables} {} show {path}", env!("CARGO_BIN_EXE_rdsk"));
         let mut script = cli::rdsk("script");
         script.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm");
         cli::run(script, common::SOON).stdout

@@ -18,8 +18,8 @@ fn assert_no_quicker(cell: &Value, done: f64, per_second: f64) {
     let visits = cell["result"]["visits"].as_array().map_or(0, Vec::len);
     let allowed = per_second * (figure(cell, "/result/elapsed_ns") / 1e9 + 0.2 * visits as f64);
     assert!(done > 0.0 && done <= allowed, "{done}, and {allowed} are allowed: {}", brief(cell));
-    // A machine too busy to reach the limit measures its disk.
-    assert!(["throttled", "device"].contains(&verdict(cell)), "{}", brief(cell));
+    // A machine too busy to reach the limit measures its disk, or finds that the backing file was never written.
+    assert!(["throttled", "device", "hole"].contains(&verdict(cell)), "{}", brief(cell));
 }
 
 /// Runs what gives a Record until nobody else read the device within its cell `id`: then its device moved what it asked for.

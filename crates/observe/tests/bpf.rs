@@ -199,12 +199,36 @@ fn writes_of_whole_blocks_read_nothing() {
     assert_eq!(bios(&whole, BlockOp::Write, "close"), [256, 1 << 20], "{:?}", whole.bios);
 }
 
+/// A limit of a queue, which outlives the loop device; it is what it was when this goes away.
+struct Limit {
+    path: PathBuf,
+    was: String,
+}
+
+impl Limit {
+    fn of(device: &LoopDevice) -> Self {
+        let path = directory(device).join("queue/max_sectors_kb");
+        Self { was: std::fs::read_to_string(&path).unwrap(), path }
+    }
+
+    fn set(&self, kib: u32) {
+        std::fs::write(&self.path, kib.to_string()).unwrap();
+    }
+}
+
+impl Drop for Limit {
+    fn drop(&mut self) {
+        // A panic while another unwinds would hide the first.
+        let _ = std::fs::write(&self.path, self.was.trim());
+    }
+}
+
 #[test]
 fn large_direct_reads_are_split_by_the_limit() {
     let Some(device) = device_of(SIZE) else { return };
-    let limit = directory(&device).join("queue/max_sectors_kb");
+    let limit = Limit::of(&device);
     for (kib, parts) in [(512, 2), (128, 8), (64, 16)] {
-        std::fs::write(&limit, kib.to_string()).unwrap();
+        limit.set(kib);
         let (counted, _) = counted(&device, "if=DEVICE of=/dev/null bs=1M count=16 iflag=direct");
         assert_eq!(of_size(&counted, BlockOp::Read, kib * 1024), 16 * parts, "{kib}: {:?}", counted.requests);
         let its = &counted.devices[0];
