@@ -12,6 +12,9 @@ use std::time::Duration;
 
 use crate::tool::find_tool;
 
+/// Lines of the console that a message shows: a kernel that gives up prints up to seventy after the one that says why.
+const LAST_LINES: usize = 120;
+
 /// The emulator.
 pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
 /// How often the keeper checks whether QEMU has ended by itself.
@@ -76,7 +79,7 @@ impl Qemu {
     pub(crate) fn last_output(&self) -> String {
         let console = lossy(&self.console);
         let lines: Vec<&str> = console.lines().map(str::trim_end).collect();
-        let last = lines[lines.len().saturating_sub(40)..].join("\n");
+        let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
         format!("QEMU: {}\nconsole of the guest:\n{last}", lossy(&self.talk).trim())
     }
 }
