@@ -146,7 +146,7 @@ static __always_inline void enter(const struct device *device, u64 *totals, u64 
 	if (!in_flight || !deepest)
 		return;
 	depth = __sync_fetch_and_add(in_flight, 1) + 1;
-	/* Two processors may store theirs in the wrong order; then the smaller one stays, which is too small by one. */
+	/* Processors may store theirs in the wrong order; then a smaller one stays, by less than there are processors. */
 	if (depth > *deepest)
 		*deepest = depth;
 }

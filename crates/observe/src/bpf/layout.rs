@@ -48,25 +48,7 @@ pub(super) const COUNTERS: usize = Counter::Overflow as usize + 1;
 pub struct Flags(pub(super) u32);
 
 impl Flags {
-    const FUA: u32 = 1;
-    const PREFLUSH: u32 = 2;
-    const READ_AHEAD: u32 = 4;
     const NOWAIT: u32 = 8;
-
-    /// Durable before it completes (forced unit access).
-    pub fn is_fua(self) -> bool {
-        self.0 & Self::FUA != 0
-    }
-
-    /// Flushes the volatile cache first.
-    pub fn is_preflush(self) -> bool {
-        self.0 & Self::PREFLUSH != 0
-    }
-
-    /// Nobody asked for it yet.
-    pub fn is_read_ahead(self) -> bool {
-        self.0 & Self::READ_AHEAD != 0
-    }
 
     /// Fails where it would wait; such bios may arrive twice.
     pub fn is_nowait(self) -> bool {
@@ -240,7 +222,7 @@ mod tests {
         let origin = BioOrigin::from([3, 1, 5, u32::MAX, 2, a, b, c, d]);
         assert_eq!((origin.device, origin.op, origin.task), (3, BlockOp::Write, Task::Kernel));
         assert_eq!((origin.system_call, origin.thread.as_str()), (None, "kworker/u8:2"));
-        assert!(origin.flags.is_fua() && origin.flags.is_read_ahead() && !origin.flags.is_nowait());
+        assert_eq!((origin.flags, origin.flags.is_nowait()), (Flags(5), false));
         let [a, b, c, d] = words(b"\xff\x1b[31m0123456789");
         let origin = BioOrigin::from([0, 99, 8, 1, 1, a, b, c, d]);
         assert_eq!((origin.op, origin.system_call), (BlockOp::Other(99), Some(1)));
