@@ -5,12 +5,12 @@ mod support;
 
 use rdsk_testkit::cli::{self, Ended};
 use rdsk_testkit::sandbox::Errno;
-use rdsk_testkit::{Call, LoopDevice, Need, requires, without};
+use rdsk_testkit::{Call, FuseDisk, LoopDevice, Need, requires, without};
 use serde_json::Value;
-use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
-use support::{LONG, cell, count, loop_device, rdsk, record_of, word};
+use support::{LONG, cell, count, loop_device, rdsk, record_of, tool, word};
 
 /// While a process reads a BPF map, the kernel passes over events on its processor, so only one test at a time lets rdsk do it.
 static TURN: Mutex<()> = Mutex::new(());
@@ -102,11 +102,10 @@ fn unprivileged(with: &Command) -> Command {
     without
 }
 
-/// The command as a user without any rights but that of reading the device and, perhaps, the two capabilities.
-fn as_nobody(device: &LoopDevice, program: &std::path::Path, with: &Command, capabilities: &str) -> Command {
-    let group = std::fs::metadata(device.path()).expect("the node is there").gid();
+/// The command as a user without any rights but, perhaps, some capabilities.
+fn as_nobody(program: &Path, with: &Command, capabilities: &str) -> Command {
     let mut nobody = Command::new("setpriv");
-    nobody.args(["--reuid=65534", "--regid=65534", &format!("--groups={group}")]);
+    nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
     nobody.args([format!("--inh-caps=-all{capabilities}"), format!("--ambient-caps=-all{capabilities}")]);
     nobody.arg(program).args(with.get_args()).current_dir("/");
     nobody
@@ -114,21 +113,26 @@ fn as_nobody(device: &LoopDevice, program: &std::path::Path, with: &Command, cap
 
 #[test]
 fn two_capabilities_are_enough_for_a_user() {
-    if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Tool("setpriv")]) {
+    if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Tool("setpriv"), Need::Tool("mknod")]) {
         return;
     }
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let device = loop_device();
-    // Where everybody may run it.
+    // Where everybody may run it, and read the device.
     let place = tempfile::Builder::new().permissions(everybody()).tempdir().expect("a scratch directory");
     let program = place.path().join("rdsk");
     std::fs::copy(env!("CARGO_BIN_EXE_rdsk"), &program).expect("there is room");
-    let with = reads(&device, &["--evidence", "bpf"]);
-    let both = record_of(as_nobody(&device, &program, &with, ",+cap_38,+cap_39"));
+    let node = place.path().join("disk");
+    let (major, minor) = device.major_minor().split_once(':').expect("two numbers");
+    let mut mknod = Command::new("mknod");
+    mknod.args(["-m", "444"]).arg(&node).args(["b", major, minor]);
+    tool(mknod);
+    let with = reads_of(&node.display().to_string(), &["--evidence", "bpf"]);
+    let both = record_of(as_nobody(&program, &with, ",+cap_38,+cap_39"));
     assert_eq!(word(&both, "/observer/source"), "bpf");
     assert!(count(&both, "/cells/0/evidence/bpf/checks/0/bpf") > 0);
 
-    let none = cli::run(as_nobody(&device, &program, &with, ""), LONG);
+    let none = cli::run(as_nobody(&program, &with, ""), LONG);
     assert_eq!(none.ended, Ended::Exited(3), "{}{}", none.stdout, none.stderr);
     assert!(none.stderr.contains("setcap cap_bpf,cap_perfmon+ep"), "{}", none.stderr);
 }
@@ -169,10 +173,11 @@ fn where_bpf_is_forbidden_the_reason_is_told() {
 
 #[test]
 fn a_target_without_a_device_is_no_place_for_bpf() {
-    if !requires(&[Need::Root, Need::Bpf]) {
+    if !requires(&[Need::Root, Need::Bpf, Need::Fuse]) {
         return;
     }
-    let run = cli::run(reads_of("/dev/shm", &["--evidence", "bpf"]), LONG);
+    let disk = FuseDisk::builder().mount().expect("requires() found FUSE");
+    let run = cli::run(reads_of(&disk.file().display().to_string(), &["--evidence", "bpf"]), LONG);
     assert_eq!(run.ended, Ended::Exited(3), "{}{}", run.stdout, run.stderr);
     assert!(run.stderr.contains("no block device is known under"), "{}", run.stderr);
 }

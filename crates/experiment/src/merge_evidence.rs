@@ -112,6 +112,7 @@ mod tests {
             device: "sda".into(),
             nowait: false,
             read_ahead: false,
+            flush: false,
             op: Op::Read,
             syscall: Some("pread64".into()),
             task: task.into(),

@@ -42,6 +42,9 @@ pub struct Bio {
     /// Whether they read what nobody asked for yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub read_ahead: bool,
+    /// Whether they hold no data and ask for a flush.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flush: bool,
     /// How many.
     pub count: u64,
     /// Their bytes.
@@ -67,7 +70,7 @@ impl Bio {
     pub fn add_to(self, sum: &mut Vec<Self>) {
         let same = |known: &&mut Self| {
             (known.target, known.op) == (self.target, self.op)
-                && (known.nowait, known.read_ahead) == (self.nowait, self.read_ahead)
+                && (known.nowait, known.read_ahead, known.flush) == (self.nowait, self.read_ahead, self.flush)
                 && (&known.device, &known.syscall, &known.task) == (&self.device, &self.syscall, &self.task)
         };
         match sum.iter_mut().find(same) {

@@ -196,13 +196,19 @@ impl BlockLayer {
         let of = |stats: &[Option<DiskStat>]| stats.get(carrier.index).copied().flatten();
         let (first, last) = (of(&ended.stats[0])?, of(&ended.stats[1])?);
         let its = &ended.counted.devices[carrier.index];
-        Some(CrossCheck {
-            target: carrier.target,
-            device: self.names[carrier.index].clone(),
-            // What was passed over ended, too.
-            bpf: its.completed + missed_of(ended, carrier.index) + its.unseen + its.empty,
-            sysfs: completions(&last).saturating_sub(completions(&first)),
-        })
+        // What was passed over ended, too.
+        let bpf = its.completed + missed_of(ended, carrier.index) + its.unseen + its.empty;
+        let sysfs = completions(&last).saturating_sub(completions(&first));
+        // A driver that takes bios counts a flush as a write, or not at all, and a bio that it splits once or by its parts (dm of
+        // Linux 6.1: a read that a striped volume cut into four is four reads).
+        let is_empty = |(kind, _): &(&RequestKind, u64)| is_empty(kind);
+        let flushes: u64 = counts_of(&ended.counted, carrier.index).filter(is_empty).map(|one| one.1).sum();
+        let takes_bios =
+            self.counted.iter().any(|one| one.takes_bios && one.device == self.names[carrier.index]);
+        let parts = if takes_bios { its.splits } else { 0 };
+        let bpf = bpf - flushes.min(bpf.saturating_sub(sysfs)) + parts.min(sysfs.saturating_sub(bpf));
+        let device = self.names[carrier.index].clone();
+        Some(CrossCheck { target: carrier.target, device, bpf, sysfs })
     }
 }
 
@@ -241,6 +247,16 @@ fn completions(stat: &DiskStat) -> u64 {
     rest.fold(stat.read_ios.saturating_add(stat.write_ios), u64::saturating_add)
 }
 
+/// The requests of one device by kind.
+fn counts_of(counted: &Counted, device: usize) -> impl Iterator<Item = (&RequestKind, u64)> {
+    counted.requests.iter().filter(move |(kind, _)| kind.device == device).map(|(kind, &count)| (kind, count))
+}
+
+/// Whether these are bios without data that ask for a flush, which arrive as writes where a driver takes bios.
+fn is_empty(kind: &RequestKind) -> bool {
+    kind.bytes == 0 && kind.flags.is_preflush()
+}
+
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -248,8 +264,8 @@ fn nanoseconds(time: Duration) -> u64 {
 /// Read and write requests by exact size; those that must be durable are counted apart.
 fn requests_of(counted: &Counted, carrier: &Carrier, name: &str) -> Vec<Request> {
     let mut found = Vec::new();
-    for (kind, &count) in counted.requests.iter().filter(|(kind, _)| kind.device == carrier.index) {
-        let Some(op) = direction(kind.op) else { continue };
+    for (kind, count) in counts_of(counted, carrier.index) {
+        let Some(op) = direction(kind.op).filter(|_| !is_empty(kind)) else { continue };
         let one = Request {
             target: carrier.target,
             device: name.to_owned(),
@@ -278,6 +294,7 @@ fn bios_of(counted: &Counted, carrier: &Carrier, name: &str) -> Vec<Bio> {
             task: origin.task.word().to_owned(),
             nowait: origin.flags.is_nowait(),
             read_ahead: origin.flags.is_read_ahead(),
+            flush: origin.flags.is_preflush() && bytes == 0,
             count,
             bytes,
         };

@@ -23,6 +23,7 @@ impl Observer for Scripted {
             device: "sda".into(),
             nowait: false,
             read_ahead: false,
+            flush: false,
             op: Op::Write,
             syscall: syscall.map(str::to_owned),
             task: task.into(),

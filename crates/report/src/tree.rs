@@ -3,14 +3,16 @@
 
 use crate::page::{Page, Tone};
 use rdsk_analysis::words::plural;
-use rdsk_model::{Bio, CountedDevice, DeviceEvidence, Evidence, Op, Request};
-use rdsk_units::Bytes;
+use rdsk_model::{Bio, CountedDevice, DeviceEvidence, Evidence, Request};
+use rdsk_units::{Bytes, grouped};
 use std::collections::BTreeMap;
 
 /// Devices deeper than this are not drawn; nobody stacks so many.
 const MAX_LEVELS: usize = 8;
 /// Kinds of requests and origins of bios that are listed for a device; the others are summed up.
 const MOST_LISTED: usize = 6;
+/// The word for bios that only ask for a flush.
+const FLUSH: &str = "flush";
 
 /// The tree of one target, as lines without a width of their own; empty where the programs counted nothing of it.
 pub fn tree(evidence: &Evidence, target: u32) -> Vec<String> {
@@ -76,21 +78,22 @@ fn add(
 
 /// `16 writes of 4 KiB each from pwrite64`.
 fn came<'e>(bios: impl Iterator<Item = &'e Bio>) -> String {
-    let mut from: BTreeMap<(Op, String), [u64; 2]> = BTreeMap::new();
+    let mut from: BTreeMap<(&str, String), [u64; 2]> = BTreeMap::new();
     for bio in bios {
-        let sum = from.entry((bio.op, origin(bio))).or_default();
+        let what = if bio.flush { FLUSH } else { bio.op.as_str() };
+        let sum = from.entry((what, origin(bio))).or_default();
         *sum = [sum[0] + bio.count, sum[1] + bio.bytes];
     }
     let mut from: Vec<_> = from.into_iter().collect();
     from.sort_by_key(|(_, [count, _])| std::cmp::Reverse(*count));
-    let words = |((op, from), [count, bytes]): ((Op, String), [u64; 2])| {
-        let op = plural(count, op.as_str());
-        let size = if bytes % count.max(1) == 0 {
-            Bytes(bytes / count.max(1)).to_string()
-        } else {
-            mean(bytes, count)
-        };
-        format!("{op} of {size} from {from}")
+    let words = |((what, from), [count, bytes]): ((&str, String), [u64; 2])| match bytes.checked_div(count) {
+        _ if what == FLUSH => format!("{} from {from}", flushes(count)),
+        Some(each) if each * count == bytes => {
+            format!("{} of {} from {from}", plural(count, what), Bytes(each))
+        }
+        each => {
+            format!("{} of {} on average from {from}", plural(count, what), Bytes(each.unwrap_or(0)).approx())
+        }
     };
     listed(from, words, |(_, [count, _])| *count, "bio")
 }
@@ -125,9 +128,9 @@ fn went(requests: &[&Request], device: Option<&DeviceEvidence>) -> String {
         .collect();
     kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let mut words = listed(kinds, |(words, _)| words, |(_, count)| *count, "request");
-    if let Some(flushes) = device.and_then(|device| device.flushes).filter(|&count| count > 0) {
-        let flushes = if flushes == 1 { "1 flush".to_owned() } else { format!("{flushes} flushes") };
-        words = if words.is_empty() { flushes } else { format!("{words}, {flushes}") };
+    if let Some(count) = device.and_then(|device| device.flushes).filter(|&count| count > 0) {
+        let more = flushes(count);
+        words = if words.is_empty() { more } else { format!("{words}, {more}") };
     }
     words
 }
@@ -142,14 +145,14 @@ fn listed<T>(all: Vec<T>, words: impl Fn(T) -> String, count: impl Fn(&T) -> u64
     parts.join(", ")
 }
 
-fn mean(bytes: u64, count: u64) -> String {
-    format!("{} on average", Bytes(bytes / count.max(1)).approx())
+fn flushes(count: u64) -> String {
+    if count == 1 { "1 flush".to_owned() } else { format!("{} flushes", grouped(count)) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdsk_model::BpfEvidence;
+    use rdsk_model::{BpfEvidence, Op};
 
     fn counted(device: &str, kind: Option<&str>, below: &[&str]) -> CountedDevice {
         CountedDevice {
@@ -174,6 +177,7 @@ mod tests {
             task: task.into(),
             nowait: false,
             read_ahead: false,
+            flush: false,
             count,
             bytes,
         }
@@ -193,6 +197,7 @@ mod tests {
             device: vec![flushed],
             bios: vec![
                 bio("md0", Op::Write, Some("pwrite64"), "this", 1, 65_536),
+                Bio { flush: true, ..bio("md0", Op::Write, Some("fsync"), "this", 1, 0) },
                 bio("sda", Op::Read, None, "kernel", 16, 65_536),
                 bio("sda", Op::Write, None, "kernel", 16, 65_536),
             ],
@@ -212,7 +217,7 @@ mod tests {
             lines,
             [
                 "md0 (raid5)",
-                "  bios: 1 write of 64 KiB from pwrite64",
+                "  bios: 1 flush from fsync, 1 write of 64 KiB from pwrite64",
                 "  sda",
                 "    bios: 16 reads of 4 KiB from the kernel's threads, 16 writes of 4 KiB from the kernel's threads",
                 "    requests: 2 writes of 64 KiB with FUA, 1 read of 64 KiB, 1 flush",

@@ -12,8 +12,10 @@ use crate::guest;
 
 const MIB: u64 = 1 << 20;
 const KIB: u64 = 1 << 10;
+/// What md may write for itself: that the array is in use, to each member.
+const SUPERBLOCKS: u64 = 64 * KIB;
 /// Runs of a row. The programs may miss an event and say so; the first run that misses none counts.
-const TRIES: usize = 5;
+const TRIES: usize = 3;
 
 /// A stack and what goes into it, one I/O a visit.
 struct Row {
@@ -38,9 +40,9 @@ const ROWS: &[Row] = &[
         judge: |seen| {
             assert_eq!(seen.below("md0").len(), 3, "{}", seen.lines());
             assert!(seen.lines().contains("(raid5)"), "{}", seen.lines());
-            // The old data or the other member's for the parity, and then both written.
-            let (read, written) = (seen.moved_below("md0", Op::Read), seen.moved_below("md0", Op::Write));
-            assert!(read >= seen.asked() && written >= 2 * seen.asked(), "{}", seen.lines());
+            // Data and parity. What the parity is computed from may still be in md's stripe cache, so nothing need be read.
+            let more = seen.moved_below("md0", Op::Write).checked_sub(2 * seen.asked());
+            assert!(more.is_some_and(|more| more <= SUPERBLOCKS), "{}", seen.lines());
         },
     },
     Row {
@@ -58,7 +60,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         name: "a striped LV read",
-        set_up: "pvcreate -q -y $A $B; vgcreate -q vg $A $B; lvcreate -q -y -Wn -Zn -i 2 -I 16k -l 100%FREE -n lv vg
+        set_up: "fresh $A $B; pvcreate -q -y $A $B; vgcreate -q vg $A $B; lvcreate -q -y -Wn -Zn -i 2 -I 16k -l 100%FREE -n lv vg
                  at=/dev/mapper/vg-lv",
         op: Op::Read,
         sync: Sync::None,
@@ -111,6 +113,11 @@ impl Seen<'_> {
         devices.iter().find(|one| one.device == device).expect("it is counted").below.clone()
     }
 
+    fn takes_bios(&self, device: &str) -> bool {
+        let devices = &self.cell.evidence.bpf.as_ref().expect("BPF counted").devices;
+        devices.iter().any(|one| one.device == device && one.takes_bios)
+    }
+
     fn requests<'s>(&'s self, device: &'s str, op: Op) -> impl Iterator<Item = &'s Request> {
         self.cell.evidence.requests.iter().filter(move |one| one.device == device && one.op == op)
     }
@@ -136,13 +143,11 @@ impl Seen<'_> {
                 [(Op::Read, device.reads, device.read_bytes), (Op::Write, device.writes, device.write_bytes)];
             for (op, requests, bytes) in counts {
                 let counted: u64 = self.requests(&device.name, op).map(|one| one.count).sum();
-                // What only asks for a flush is a write without data there, and a flush here.
+                // What only asks for a flush is a write without data there, and a flush here. Drivers that take bios count them,
+                // and the parts of those that they split, in ways of their own.
                 let empty = requests.unwrap_or(0).saturating_sub(counted);
-                assert!(
-                    empty == 0 || op == Op::Write && empty <= device.flushes.unwrap_or(empty),
-                    "{} {op}",
-                    device.name
-                );
+                let is_flush = op == Op::Write && device.flushes.is_some_and(|flushes| empty <= flushes);
+                assert!(empty == 0 || is_flush || self.takes_bios(&device.name), "{} {op}", device.name);
                 assert_eq!(
                     Some(self.moved(&device.name, op)),
                     bytes,

@@ -227,7 +227,7 @@ const EVIDENCE: Shape = Object(&[
         ])),
     ),
     ("device_latency_ns", OrNull(&LATENCY)),
-    // `bpf`, `device` of requests and bios, `fua`, `nowait` and `read_ahead` stand only where BPF counted.
+    // `bpf`, `device` of requests and bios, `fua`, `nowait`, `read_ahead` and `flush` stand only where BPF counted.
     ("page_cache", OrNull(&Object(&[("before", CACHE_STATE), ("after", CACHE_STATE)]))),
     ("process", Object(&[("read_bytes", WHOLE_OR_NULL), ("write_bytes", WHOLE_OR_NULL)])),
 ]);

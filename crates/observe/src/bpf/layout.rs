@@ -82,12 +82,18 @@ pub struct Flags(pub(super) u32);
 
 impl Flags {
     const FUA: u32 = 1;
+    const PREFLUSH: u32 = 2;
     const READ_AHEAD: u32 = 4;
     const NOWAIT: u32 = 8;
 
     /// Done only when it is durable (force unit access).
     pub fn is_fua(self) -> bool {
         self.0 & Self::FUA != 0
+    }
+
+    /// What was written before must be durable first.
+    pub fn is_preflush(self) -> bool {
+        self.0 & Self::PREFLUSH != 0
     }
 
     /// Reads what nobody asked for yet.
