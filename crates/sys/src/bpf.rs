@@ -11,15 +11,16 @@ const OBJ_GET_INFO_BY_FD: libc::c_int = 15;
 const MAP_LOOKUP_BATCH: libc::c_int = 24;
 const PERCPU_HASH: u32 = 5;
 
+/// A key in words of 32 bits and its value in words of 64.
+pub type Entry<const K: usize, const V: usize> = ([u32; K], [u64; V]);
+
 /// All entries: each key, and its values summed over the processors, modulo 2⁶⁴.
 ///
 /// `K` are the 32-bit words of a key, `V` the 64-bit words of a value on one processor.
 ///
 /// # Errors
 /// `InvalidInput` for a map of another type or other sizes; those of bpf(2), and of the list of processors in `/sys`.
-pub fn per_cpu_entries<const K: usize, const V: usize>(
-    map: impl AsFd,
-) -> io::Result<Vec<([u32; K], [u64; V])>> {
+pub fn per_cpu_entries<const K: usize, const V: usize>(map: impl AsFd) -> io::Result<Vec<Entry<K, V>>> {
     let map = map.as_fd();
     let info = info_of(map)?;
     let is_as_asked =

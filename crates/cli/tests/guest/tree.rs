@@ -191,7 +191,6 @@ impl Row {
             let record: Record = serde_json::from_value(call.json()).expect("a Record");
             let cell = record.cells.iter().find(|cell| self.is_mine(cell)).expect("a direct cell");
             let seen = Seen { cell, lines: tree(&cell.evidence, 0) };
-            eprintln!("{}:\n{}", self.name, seen.lines());
             if seen.is_whole() {
                 seen.agree();
                 return (self.judge)(&seen);

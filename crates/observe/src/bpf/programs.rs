@@ -11,7 +11,7 @@ use aya::programs::raw_trace_point::RawTracePointLinkId;
 use aya::programs::tp_btf::BtfTracePointLinkId;
 use aya::programs::{BtfTracePoint, Program, ProgramError, RawTracePoint};
 use aya::{Btf, Ebpf, EbpfLoader};
-use rdsk_sys::bpf::{per_cpu_entries, possible_processors};
+use rdsk_sys::bpf::{Entry, per_cpu_entries, possible_processors};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 
@@ -254,7 +254,7 @@ impl Programs {
     fn entries<const K: usize, const V: usize>(
         &self,
         map: &'static str,
-    ) -> Result<Vec<([u32; K], [u64; V])>, BpfError> {
+    ) -> Result<Vec<Entry<K, V>>, BpfError> {
         let Some(Map::PerCpuHashMap(data)) = self.ebpf.map(map) else {
             unreachable!("a test reads every map of the object")
         };
