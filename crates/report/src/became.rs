@@ -61,6 +61,10 @@ fn sentence(cell: &CellRecord) -> Option<String> {
         requests.push_str(&format!(", {} cut", grouped(cut)));
     }
     parts.push(requests);
+    let flushes = metrics::flushes(cell).filter(|&count| count > 0 && op == Op::Write);
+    parts.extend(
+        flushes.map(|count| format!("{} flush{}", grouped(count), if count == 1 { "" } else { "es" })),
+    );
     parts.extend(seen.deepest().map(|depth| format!("at most {depth} in flight")));
     parts.extend(first_reads(&seen));
     if !seen.is_exact {
@@ -138,6 +142,18 @@ mod tests {
             small,
             "2,048 writes of 512 B became 256 bios of 4 KiB by fsync(2) (75.0 %) and the kernel's threads (25.0 %); requests: 2 of \
              512 KiB; at most 1 in flight; one write in 8.00 first reads 4 KiB"
+        );
+        let durable = with(
+            counted(
+                cell("d", Op::Write, IoPath::Direct, 4096, 16, 1_000_000),
+                vec![bio(Op::Write, "this", Some("pwrite64"), 16, 4096)],
+                vec![request(Op::Write, 4096, 16)],
+            ),
+            |cell| cell.evidence.device[0].flushes = Some(32),
+        );
+        assert_eq!(
+            sentence(&durable).unwrap(),
+            "16 writes of 4 KiB became 16 bios of 4 KiB by pwrite64(2); requests: 16 of 4 KiB; 32 flushes; at most 1 in flight"
         );
         let cached = told(IoPath::Buffered, Op::Read, 4096, 10, Vec::new(), Vec::new());
         assert_eq!(cached, "10 reads of 4 KiB became no bio: memory answered");
