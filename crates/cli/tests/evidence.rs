@@ -3,11 +3,12 @@
 
 mod support;
 
-use rdsk_testkit::{LoopDevice, Need, requires};
+use rdsk_testkit::{BlkioThrottle, DirectIo, Limits, LoopDevice, Need, cli, requires};
 use serde_json::Value;
+use std::io::Write as _;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
-use support::{cell, count, loop_device, rdsk, record_of, word};
+use support::{LONG, cell, count, finding_on, findings, identity, loop_device, rdsk, record_of, word};
 
 /// While a process reads a BPF map, the kernel passes over events on its processor, so only one test at a time lets rdsk do it.
 static TURN: Mutex<()> = Mutex::new(());
@@ -53,7 +54,9 @@ fn with_privilege_both_sources_count_the_same() {
 fn whole(run: impl Fn() -> Value) -> Value {
     let is_whole = |record: &Value| {
         let cells = record["cells"].as_array().expect("a Record has cells");
-        cells.iter().all(|cell| {
+        // A path that the kernel does not have on a block device was not measured.
+        let mut measured = cells.iter().filter(|cell| cell["result"]["stop"] != "not_applicable");
+        measured.all(|cell| {
             let bpf = &cell["evidence"]["bpf"];
             count(bpf, "/lost") == 0 && count(bpf, "/checks/0/bpf") == count(bpf, "/checks/0/sysfs")
         })
@@ -113,4 +116,138 @@ fn a_partition_is_counted_and_its_disk_is_not_counted_in_part() {
     }
     let findings = record["findings"].as_array().expect("a list");
     assert!(findings.iter().all(|finding| finding["code"] != "evidence-differs"), "{findings:?}");
+}
+
+/// `rdsk stream` on a device with blocks of this size, observed throughout.
+fn stream(device: &LoopDevice, op: &str, block: &str) -> Command {
+    let identity = identity(device);
+    let mut command =
+        rdsk(&[&"stream", &device.path(), &"--rw", &op, &"--bs", &block, &"--evidence", &"bpf"]);
+    command.args(["--bytes", "16M", "--budget", "3s"]);
+    if op == "write" {
+        command.args(["--destroy", &identity]);
+    }
+    command
+}
+
+/// A loop device that was written and reads from the machine's disk.
+fn written_device() -> LoopDevice {
+    let device =
+        LoopDevice::builder().direct_io(DirectIo::On).create().expect("requires() found loop devices");
+    let content: Vec<u8> = (0..=250).cycle().take(64 << 20).collect();
+    let mut file = std::fs::OpenOptions::new().write(true).open(device.path()).expect("it is ours");
+    file.write_all(&content).and_then(|()| file.sync_all()).expect("it takes 64 MiB");
+    device
+}
+
+/// The evidence of the one finding of this code on a cell, in one line.
+fn cited(record: &Value, code: &str, id: &str) -> String {
+    let lines = finding_on(record, code, id)["evidence"].as_array().expect("a list").iter();
+    let lines = lines.filter_map(Value::as_str).filter(|line| line.starts_with(&format!("{id}: ")));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The table of what calls become, told by the findings: a partial write reads its page, inside the call.
+#[test]
+fn reads_inside_writes_are_told_with_their_call() {
+    if !requires(&[Need::Root, Need::Loop, Need::Bpf]) {
+        return;
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let device = loop_device();
+    let id = "stream/write/buffered";
+    let record = whole(|| record_of(stream(&device, "write", "512")));
+    let evidence = &cell(&record, id)["evidence"];
+    let bios = evidence["bios"].as_array().expect("a list").iter();
+    let inside =
+        bios.filter(|bio| bio["op"] == "read" && bio["task"] == "this").map(|bio| count(bio, "/count"));
+    // Eight writes of 512 bytes share a page, each pass begins with cold ones, and its last page may be written in part.
+    let result = &cell(&record, id)["result"];
+    let visits = result["visits"].as_array().expect("a list").len() as u64;
+    let (asked, inside) = (count(result, "/bytes"), inside.sum::<u64>());
+    assert!(inside > 0 && inside <= asked / 4096 + visits, "{inside} reads for {asked} bytes");
+    let told = cited(&record, "read-modify-write", id);
+    assert!(told.contains("reads came from pwrite64(2), 4 KiB each"), "{told}");
+    // What the writes left in memory the close wrote, unless somebody else held the device open or the kernel was earlier.
+    let at_close = |record: &Value| !findings(record, "written-at-close").is_empty();
+    let mut runs = (0..10).map(|_| whole(|| record_of(stream(&device, "write", "512"))));
+    let record =
+        if at_close(&record) { record } else { runs.find(at_close).expect("one close of ten was the last") };
+    let told = cited(&record, "written-at-close", id);
+    assert!(told.contains("written inside close(2) = ") && told.contains(", requests = "), "{told}");
+    assert!(findings(&whole(|| record_of(stream(&device, "write", "4k"))), "read-modify-write").is_empty());
+}
+
+/// Direct reads: which limit cut them, one request in flight where nothing does, and what was read ahead beside them.
+#[test]
+fn sizes_depth_and_read_ahead_are_told() {
+    if !requires(&[Need::Root, Need::Loop, Need::Bpf]) {
+        return;
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let device = written_device();
+    let largest: u64 = device.sysfs("queue/max_sectors_kb").expect("a queue").parse().expect("a number");
+    let block = format!("{}k", (2 * largest).next_power_of_two());
+    let record = whole(|| record_of(stream(&device, "read", &block)));
+    let finding = finding_on(&record, "requests-split", "stream/read/direct");
+    let text = word(finding, "/text");
+    assert!(text.contains("max_sectors_kb cut them") || text.contains("max_segments"), "{text}");
+    assert!(cited(&record, "requests-split", "stream/read/direct").contains(", exactly "), "{finding}");
+
+    let alone = |record: &Value| {
+        let direct = &cell(record, "stream/read/direct")["evidence"];
+        count(direct, "/device/0/in_flight_max") == 1
+    };
+    let mut runs = (0..10).map(|_| whole(|| record_of(stream(&device, "read", "4k"))));
+    let record = runs.find(alone).expect("nobody else reads the device in one of ten runs");
+    let told = cited(&record, "single-writer-depth", "stream/read/direct");
+    assert!(told.contains("deepest queue = 1,") && told.ends_with(" in the device"), "{told}");
+    let told = cited(&record, "read-ahead-helped", "stream/read/buffered");
+    assert!(told.contains(" on average for ") && told.contains("bios = "), "{told}");
+}
+
+/// A throttle holds an I/O back before its request exists: the request itself is soon done.
+#[test]
+fn what_a_throttle_holds_back_is_not_in_the_device() {
+    if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::BlkioThrottle]) {
+        return;
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let device = loop_device();
+    let limits = Limits { read_iops: Some(128), ..Limits::default() };
+    let throttle = BlkioThrottle::new(device.major_minor(), limits).expect("requires() found throttles");
+    let run = || record_of(throttle.command(reads(&device, &["--engine", "sync", "--evidence", "bpf"])));
+    let mut runs = (0..10).map(|_| whole(run));
+    let is_alone = |record: &Value| {
+        let told = findings(record, "throttled");
+        told.iter().any(|finding| finding["evidence"].to_string().contains(" in the device"))
+    };
+    let record = runs.find(is_alone).expect("nobody else reads the device in one of ten runs");
+    let evidence = &cell(&record, ID)["evidence"];
+    let (in_device, of_call) =
+        (&evidence["device_latency_ns"]["mean"], &cell(&record, ID)["result"]["latency_ns"]["mean"]);
+    assert!(in_device.as_f64() < of_call.as_f64(), "{in_device} of {of_call}");
+}
+
+/// The page says in words what the calls became, in 80 columns.
+#[test]
+fn the_page_follows_the_calls() {
+    if !requires(&[Need::Root, Need::Loop, Need::Bpf]) {
+        return;
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let device = loop_device();
+    let path = device.path().display().to_string();
+    let page = || {
+        let mut command = cli::rdsk(env!("CARGO_BIN_EXE_rdsk"));
+        command.args(["stream", &path, "--rw", "read", "--bs", "16k", "--bytes", "4M", "--budget", "3s"]);
+        command.args(["--evidence", "bpf"]).env("COLUMNS", "80");
+        cli::run(command, LONG).stdout
+    };
+    // Where a request was missed, the counts of that cell may be too uncertain for words.
+    let mut pages = (0..10).map(|_| page());
+    let is_told = |page: &String| page.contains("what each call became") && page.contains(" by pread64(2);");
+    let page = pages.find(is_told).expect("one of ten runs misses nothing");
+    assert!(page.contains("reads of 16 KiB became") && page.contains("in flight"), "{page}");
+    assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
 }
