@@ -62,7 +62,8 @@ pub fn block_io(cell: &CellRecord) -> Option<BlockIo<'_>> {
     let devices = metrics::devices(cell)?;
     let missed = devices.iter().map(|device| missed(bpf, device)).collect::<Option<Vec<f64>>>()?;
     let worst = missed.into_iter().fold(0.0, f64::max);
-    (worst <= MOST_MISSED).then(|| BlockIo { cell, devices, is_exact: worst == 0.0 && bpf.lost == 0 })
+    let is_exact = worst == 0.0 && bpf.lost == 0;
+    (worst <= MOST_MISSED).then_some(BlockIo { cell, devices, is_exact })
 }
 
 /// Share of a device's requests that one of the two sources missed; `None` if the programs did not observe it.

@@ -34,6 +34,8 @@ pub struct TwoDepths<'a> {
     pub deep: &'a CellRecord,
     /// Rate at the larger depth over that at the smaller one.
     pub gain: Ratio,
+    /// How many requests the device seems to serve side by side: those it had at the smaller depth, times the gain.
+    pub at_a_time: f64,
     /// Latency at the larger depth over that at the smaller one, by Little's law, with the interval that follows from the gain's.
     pub growth: (f64, f64, f64),
     /// Mean time of a request in the device at both depths, in ns; `None` where BPF did not time all of them.
@@ -52,10 +54,11 @@ pub fn two_depths(record: &Record) -> Vec<TwoDepths<'_>> {
     groups.filter_map(|(_, cells)| of_group(cells)).collect()
 }
 
-/// Whether the device set the rate of a cell, and the queue was as full as requested.
+/// Whether the device set the rate of a cell. That its queue was not as full as requested does not matter: the depth that it had
+/// is known.
 fn is_sound(cell: &CellRecord) -> bool {
     let is_of_device = cell.verdict.as_ref().is_some_and(|verdict| verdict.code == VerdictCode::Device);
-    metrics::ran(cell) && is_of_device && metrics::has_reached_depth(cell)
+    metrics::ran(cell) && is_of_device
 }
 
 /// A workload but for its depth, and for what differs with it.
@@ -76,7 +79,10 @@ fn of_group(mut cells: Vec<&CellRecord>) -> Option<TwoDepths<'_>> {
     let growth = (step / gain.high, step / gain.mean, step / gain.low);
     let device_ns = device_ns(shallow).zip(device_ns(deep));
     let of_device = device_ns.map(|(alone, together)| together / alone);
-    Some(TwoDepths { shallow, deep, gain, growth, device_ns, state: state(growth, of_device) })
+    // At the smaller depth the device has fewer than the program: between two requests it has none.
+    let had = metrics::row(shallow).map(|row| row.aqu_sz).filter(|&depth| depth > 0.0);
+    let at_a_time = gain.mean * had.or_else(|| metrics::depth_had(shallow))?;
+    Some(TwoDepths { shallow, deep, gain, at_a_time, growth, device_ns, state: state(growth, of_device) })
 }
 
 fn state((low, _, high): (f64, f64, f64), of_device: Option<f64>) -> Option<State> {
@@ -150,6 +156,10 @@ mod tests {
         let record = reads(4.0, None);
         let found = two_depths(&record)[0];
         assert!((found.growth.1 - 8.0).abs() < 0.1, "{:?}", found.growth);
+        assert!((found.at_a_time - 4.0).abs() < 0.1, "{}", found.at_a_time);
+        let mut idle = record.clone();
+        fixtures::set_depth(&mut idle.cells[0].evidence.device[0], 0.5);
+        assert!((two_depths(&idle)[0].at_a_time - 2.0).abs() < 0.1, "the device was idle half of the time");
         assert!(found.growth.0 < found.growth.1 && found.growth.1 < found.growth.2);
     }
 
@@ -157,7 +167,10 @@ mod tests {
     fn what_the_device_did_not_set_is_not_compared() {
         let mut record = reads(4.0, None);
         record.cells[1].result.in_flight_mean = Some(20.0);
-        assert!(two_depths(&record).is_empty(), "the queue was not full");
+        let growth = two_depths(&record)[0].growth.1;
+        assert!((growth - 5.0).abs() < 0.1, "Little's law holds for the depth that it had: {growth}");
+        record.cells[1].result.in_flight_mean = Some(1.9);
+        assert!(two_depths(&record).is_empty(), "hardly deeper");
         let mut record = reads(4.0, None);
         record.cells[1].verdict.as_mut().unwrap().code = VerdictCode::CpuBound;
         assert!(two_depths(&record).is_empty());

@@ -24,7 +24,7 @@ pub(super) const NOT_SATURATED: Rule =
 const LOOKS_BUSY: f64 = 0.9;
 
 fn saturated(analysis: &Analysis<'_>, found: &TwoDepths<'_>) -> Finding {
-    let at_a_time = found.gain.mean * metrics::depth_had(found.shallow).unwrap_or(1.0);
+    let at_a_time = found.at_a_time.max(1.0);
     let rotates = metrics::first_device(analysis, found.deep).and_then(|device: &Device| device.rotational);
     let order = if rotates == Some(true) && at_a_time >= 1.5 {
         " (or takes them in an order that saves time)"
@@ -32,10 +32,9 @@ fn saturated(analysis: &Analysis<'_>, found: &TwoDepths<'_>) -> Finding {
         ""
     };
     let text = format!(
-        "The requests wait for each other: it is as if the device served {} at a time{order}. {} More in flight gives no more, \
-         only longer waiting.{}",
-        words::figure(at_a_time.max(1.0)),
-        words::interval(found.gain.low, found.gain.high),
+        "The requests wait for each other: it is as if the device served {} at a time{order}. What is in flight beyond that \
+         mostly waits longer.{}",
+        words::figure(at_a_time),
         caveat(found.shallow, found.gain.low > 1.0),
     );
     SATURATED
@@ -72,7 +71,7 @@ fn not_saturated(found: &TwoDepths<'_>) -> Option<Finding> {
     };
     Some(
         NOT_SATURATED
-            .finding(title(found), format!("{text} {}", words::interval(found.gain.low, found.gain.high)))
+            .finding(title(found), text)
             .evidence(evidence(found))
             .confidence(if found.device_ns.is_some() { Confidence::Measured } else { Confidence::Inferred })
             .advice(advice)
