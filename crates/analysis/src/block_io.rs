@@ -75,11 +75,11 @@ fn missed(bpf: &BpfEvidence, device: &DeviceEvidence) -> Option<f64> {
 }
 
 impl<'a> BlockIo<'a> {
-    /// The bios of one direction.
+    /// The bios of one direction; those without data only ask for a flush.
     fn bios(&self, op: Op) -> impl Iterator<Item = (Origin<'a>, &'a Bio)> {
         let is_ours = move |bio: &&Bio| {
             let of = |device: &&DeviceEvidence| (device.target, &device.name) == (bio.target, &bio.device);
-            bio.op == op && self.devices.iter().any(of)
+            bio.op == op && bio.bytes > 0 && self.devices.iter().any(of)
         };
         self.cell.evidence.bios.iter().filter(is_ours).map(|bio| (origin(bio), bio))
     }
@@ -278,6 +278,7 @@ mod tests {
                 bio(Op::Read, "other", Some("read"), 3, 4096),
                 bio(Op::Write, "kernel", None, 56, 4096),
                 bio(Op::Write, "this", Some("fsync"), 200, 4096),
+                bio(Op::Write, "this", Some("fdatasync"), 1, 0),
             ],
             vec![request(Op::Read, 4096, 259), request(Op::Write, 524_288, 2)],
         )

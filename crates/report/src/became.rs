@@ -48,9 +48,10 @@ fn sentence(cell: &CellRecord) -> Option<String> {
         return (op == Op::Read).then(|| format!("{asked} became no bio: memory answered"));
     };
     let mut parts = vec![format!(
-        "{asked} became {} of {}{}",
+        "{asked} became {} of {}{}{}",
         words::plural(bios.count, "bio"),
         words::bytes(metrics::whole(mean)),
+        if is_each(cell, bios) { "" } else { " on average" },
         submitters(&origins, bios)
     )];
     let mut requests = format!("requests: {}", seen.sizes_in_words(op));
@@ -71,6 +72,11 @@ fn sentence(cell: &CellRecord) -> Option<String> {
         parts.push("up to 1 % were missed".into());
     }
     Some(parts.join("; "))
+}
+
+/// Whether the mean of bios is the size of each: a block of the program, or a page. Others may be of many sizes.
+fn is_each(cell: &CellRecord, bios: Sum) -> bool {
+    [cell.workload.block_bytes, metrics::PAGE_BYTES].iter().any(|bytes| bios.bytes == bytes * bios.count)
 }
 
 /// ` by fsync(2)`, ` by fsync(2) (75.0 %) and the kernel's threads (25.0 %)`.
