@@ -142,11 +142,13 @@ fn cited(record: &Value, code: &str, id: &str) -> String {
 /// The table of what calls become, told by the findings: a partial write reads its page, inside the call.
 #[test]
 fn reads_inside_writes_are_told_with_their_call() {
-    if !requires(&[Need::Root, Need::Loop, Need::Bpf]) {
+    if !requires(&[Need::Root, Need::Loop, Need::Fuse, Need::Bpf]) {
         return;
     }
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let device = loop_device();
+    // No disk of the machine is below it, so that nobody else's I/O is counted with ours.
+    let disk = FuseDisk::builder().capacity(64 * MIB).mount().expect("requires() found FUSE");
+    let device = disk.loop_device().expect("requires() found loop devices");
     let id = "stream/write/buffered";
     let record = whole(|| record_of(stream(&device, "write", "512")));
     let evidence = &cell(&record, id)["evidence"];
