@@ -42,7 +42,8 @@ pub fn agreement(series: &[Vec<f64>]) -> Option<Agreement> {
     let tried = combinations.filter(|&all| all <= MOST_TRIED);
     let p_value = match tried {
         Some(all) => {
-            let as_good = (0..all).filter(|&number| table.sum(&turns_of(number, series.len(), places)) >= enough);
+            let as_good =
+                (0..all).filter(|&number| table.sum(&turns_of(number, series.len(), places)) >= enough);
             as_good.count() as f64 / all as f64
         }
         None => {
@@ -130,7 +131,12 @@ mod tests {
     const PLACES: usize = 24;
 
     /// Series of a circle of places, each measured from a random start while a noise goes on.
-    fn measured(seed: u64, count: usize, step: f64, noise: &dyn Fn(&mut SplitMix64) -> Vec<f64>) -> Vec<Vec<f64>> {
+    fn measured(
+        seed: u64,
+        count: usize,
+        step: f64,
+        noise: &dyn Fn(&mut SplitMix64) -> Vec<f64>,
+    ) -> Vec<Vec<f64>> {
         let mut rng = seeded(seed);
         let course = noise(&mut rng);
         let one = |number: usize| {
