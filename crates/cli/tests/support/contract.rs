@@ -244,6 +244,15 @@ const BPF: Shape = Object(&[
     ("visits_ns", Whole),
     ("checks", List(&Object(&[("target", Whole), ("device", Text), ("bpf", Whole), ("sysfs", Whole)]))),
     ("lost", Whole),
+    ("devices", LeftOut(&List(&COUNTED_DEVICE))),
+]);
+
+const COUNTED_DEVICE: Shape = Object(&[
+    ("target", Whole),
+    ("device", Text),
+    ("kind", LeftOut(&Text)),
+    ("takes_bios", Flag),
+    ("below", List(&Text)),
 ]);
 
 const EXTENTS: Shape =
