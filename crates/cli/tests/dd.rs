@@ -354,6 +354,8 @@ fn an_interrupt_of_repeated_runs_keeps_those_that_were_done() {
     let record: Record = serde_json::from_str(&std::fs::read_to_string(&document).unwrap()).unwrap();
     let done = record.copies[0].runs.iter().filter(|run| run.is_complete).count();
     assert!(done >= 2, "{said}");
+    let cell = record.cell("dd/write").unwrap();
+    assert_eq!((cell.result.visits.len(), cell.result.bytes), (done, Some((done as u64) << 20)), "{said}");
     assert!(said.contains("records out") && said.contains(&format!("runs    {done}: ")), "{said}");
 }
 
