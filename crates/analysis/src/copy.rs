@@ -28,15 +28,22 @@ pub struct Parts {
     pub stable_by: StableBy,
 }
 
+/// The runs that figures are made of: those that were done, and where none was, what there is.
+pub fn counted(copy: &Copy) -> Vec<&CopyRun> {
+    let complete: Vec<&CopyRun> = copy.runs.iter().filter(|run| run.is_complete).collect();
+    if complete.is_empty() { copy.runs.iter().collect() } else { complete }
+}
+
 /// The parts of a copy; `None` without a run.
 pub fn parts(copy: &Copy) -> Option<Parts> {
-    let last = copy.runs.last()?;
+    let counted = counted(copy);
+    let last = counted.last()?;
     let of = |part: fn(&CopyRun) -> u64| mean(&each(copy, part));
     let (total_ns, read_ns, write_ns) =
         (of(|run| run.to_close_ns), of(|run| run.read_ns), of(|run| run.write_ns));
     let (flush_ns, close_ns) =
         (of(|run| run.flush_ns), of(|run| run.to_close_ns.saturating_sub(run.to_return_ns)));
-    let later: Option<Vec<f64>> = copy.runs.iter().map(later_ns).collect();
+    let later: Option<Vec<f64>> = counted.iter().map(|run| later_ns(run)).collect();
     Some(Parts {
         open_ns: of(|run| run.open_ns),
         total_ns,
@@ -78,12 +85,14 @@ pub fn until_done(copy: &Copy) -> Option<Runs> {
 
 /// The time until stable; `None` unless it is known of every run.
 pub fn until_stable(copy: &Copy) -> Option<Runs> {
-    let times: Option<Vec<f64>> = copy.runs.iter().map(|run| run.to_stable_ns.map(|ns| ns as f64)).collect();
+    let stable = |run: &&CopyRun| run.to_stable_ns.map(|ns| ns as f64);
+    let times: Option<Vec<f64>> = counted(copy).iter().map(stable).collect();
     runs(copy, &times?)
 }
 
 fn runs(copy: &Copy, times_ns: &[f64]) -> Option<Runs> {
-    let timed: Vec<(f64, f64)> = copy.runs.iter().zip(times_ns).map(|(run, ns)| (begin(run), *ns)).collect();
+    let timed: Vec<(f64, f64)> =
+        counted(copy).into_iter().zip(times_ns).map(|(run, ns)| (begin(run), *ns)).collect();
     let interval = rounds_interval(&timed).filter(|interval| interval.mean > 0.0);
     Some(Runs {
         count: times_ns.len(),
@@ -110,8 +119,9 @@ pub fn speed_up(first: &Copy, second: &Copy, until: Until) -> Option<PairedRatio
         Until::Done => Some(run.to_close_ns as f64),
         Until::Stable => run.to_stable_ns.map(|ns| ns as f64),
     };
+    let pairs = first.runs.iter().zip(&second.runs).filter(|(a, b)| a.is_complete && b.is_complete);
     let pairs: Option<Vec<(f64, f64, f64)>> =
-        first.runs.iter().zip(&second.runs).map(|(a, b)| Some((begin(a), time(a)?, time(b)?))).collect();
+        pairs.map(|(a, b)| Some((begin(a), time(a)?, time(b)?))).collect();
     paired_ratio(&pairs?)
 }
 
@@ -138,7 +148,7 @@ fn begin(run: &CopyRun) -> f64 {
 }
 
 fn each(copy: &Copy, part: impl Fn(&CopyRun) -> u64) -> Vec<f64> {
-    copy.runs.iter().map(|run| part(run) as f64).collect()
+    counted(copy).into_iter().map(|run| part(run) as f64).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -171,6 +181,18 @@ mod tests {
         assert!(until_stable(&unknown).is_some());
         unknown.runs[1].to_stable_ns = None;
         assert_eq!(until_stable(&unknown), None);
+    }
+
+    #[test]
+    fn a_run_that_was_cut_short_counts_only_where_it_is_all_there_is() {
+        let mut copy = copies::to_file(&[1000, 1000, 300]);
+        (copy.runs[2].is_complete, copy.runs[2].to_stable_ns) = (false, None);
+        let runs = until_done(&copy).unwrap();
+        assert_eq!((runs.count, runs.mean_ns), (2, 1000.0));
+        assert!(until_stable(&copy).is_some() && parts(&copy).is_some_and(|parts| parts.later_ns.is_some()));
+        assert_eq!(speed_up(&copy, &copy, Until::Done).unwrap().pairs, 2);
+        copy.runs.drain(..2);
+        assert_eq!(parts(&copy).unwrap().total_ns, 300.0);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 
 use crate::iostat::{Iostat, iostat_row};
 use rdsk_model::{
-    CellRecord, Device, DeviceEvidence, EvidenceSource, Op, Pattern, Record, StopReason, Target, VerdictCode,
-    Visit, Workload,
+    CellRecord, Device, DeviceEvidence, EvidenceSource, Op, Pattern, Record, Request, StopReason, Target,
+    VerdictCode, Visit, Workload,
 };
 
 /// The unit in which the page cache holds files on most machines, in bytes; see [`page_bytes`].
@@ -138,20 +138,38 @@ pub fn device_bytes(cell: &CellRecord, op: Op) -> Option<u64> {
     devices(cell)?.into_iter().map(|device| bytes_of(device, op)).sum()
 }
 
-/// Requests with data that the devices completed in one direction, until everything was stable. The kernel counts an
-/// empty flush among the writes too, with no sectors (measured on 6.18, loop and virtio), so flushes are taken off. A flush after
-/// a write that must be durable at once is not among them; where nothing would be left, the number is not known.
+/// Requests with data that the devices completed in one direction, until everything was stable: writes by BPF where its programs
+/// missed nothing, all else by sysfs. The kernel counts an empty flush among the writes too, with no sectors (measured on 6.18, loop
+/// and virtio), so flushes are taken off. A flush after a write that must be durable at once is not among them; where nothing
+/// would be left, the number is not known.
 pub fn device_requests(cell: &CellRecord, op: Op) -> Option<u64> {
     let requests = |device: &DeviceEvidence| match op {
         Op::Read => device.reads,
         // A simulated host counts its flushes apart.
         Op::Write if cell.evidence.source == EvidenceSource::Sim => device.writes,
-        Op::Write => {
+        Op::Write => requests_by_bpf(cell, device, op).or_else(|| {
             let rest = device.writes?.saturating_sub(device.flushes.unwrap_or(0));
             (rest > 0 || device.write_bytes == Some(0)).then_some(rest)
-        }
+        }),
     };
     devices(cell)?.into_iter().map(requests).sum()
+}
+
+/// Requests of a device by the programs in the block layer; `None` where they were not attached all the time, or where the bytes
+/// of these requests are not those that sysfs counted.
+fn requests_by_bpf(cell: &CellRecord, device: &DeviceEvidence, op: Op) -> Option<u64> {
+    cell.evidence.bpf.as_ref().filter(|bpf| bpf.is_whole())?;
+    let is_its = |request: &&Request| {
+        (request.target, &request.device, request.op) == (device.target, &device.name, op)
+    };
+    let with_data = cell.evidence.requests.iter().filter(is_its).filter(|request| request.bytes > 0);
+    let (count, bytes) = with_data.fold((0_u64, 0_u64), |(count, bytes), request| {
+        (
+            count.saturating_add(request.count),
+            bytes.saturating_add(request.count.saturating_mul(request.bytes)),
+        )
+    });
+    (bytes_of(device, op) == Some(bytes)).then_some(count)
 }
 
 /// Bytes that the devices moved in one direction by the time the last I/O returned.
@@ -349,7 +367,34 @@ pub fn seconds(ns: u64) -> f64 {
 mod tests {
     use super::*;
     use crate::fixtures;
-    use rdsk_model::IoPath;
+    use rdsk_model::{BpfEvidence, IoPath};
+
+    /// 1000 durable writes of 4 KiB; the device flushes after each.
+    #[test]
+    fn programs_that_missed_nothing_tell_writes_from_flushes() {
+        let mut cell = fixtures::cell("x", Op::Write, IoPath::Direct, 4096, 1000, 500_000_000);
+        let device = &mut cell.evidence.device[0];
+        (device.writes, device.flushes) = (Some(1000), Some(1000));
+        let name = device.name.clone();
+        assert_eq!(
+            device_requests(&cell, Op::Write),
+            None,
+            "empty flushes or flushes after writes: nobody knows"
+        );
+        let request = |bytes, count| Request { target: 0, device: name.clone(), op: Op::Write, bytes, count };
+        cell.evidence.requests = vec![request(4096, 998), request(8192, 1), request(0, 7)];
+        cell.evidence.bpf = Some(BpfEvidence { observed_ns: 5, visits_ns: 5, ..BpfEvidence::default() });
+        assert_eq!(device_requests(&cell, Op::Write), Some(999));
+        assert_eq!(mean_request_bytes(&cell, Op::Write), Some(4_096_000.0 / 999.0));
+        let missed =
+            |change: fn(&mut CellRecord)| device_requests(&fixtures::with(cell.clone(), change), Op::Write);
+        assert_eq!(missed(|cell| cell.evidence.requests[0].count -= 1), None, "other bytes than sysfs");
+        assert_eq!(
+            missed(|cell| cell.evidence.bpf.as_mut().unwrap().observed_ns = 4),
+            None,
+            "a part of the time"
+        );
+    }
 
     #[test]
     fn two_targets_on_one_device_count_it_once() {

@@ -29,11 +29,15 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     rdsk_sys::memory::give_back_freed();
     panic_hook::install();
-    interrupt::survive_file_limits();
+    if let Err(error) = rdsk_sys::start::restore_closed() {
+        return ExitCode::from(out::failure(&out::unusable(&error)));
+    }
     let words: Vec<OsString> = std::env::args_os().collect();
     if words.get(1).is_some_and(|word| word == "dd") {
         return ExitCode::from(dd::run(&words[2..], command(&words)));
     }
+    // dd leaves no file behind that a signal would leave, and ends as dd does.
+    interrupt::survive_file_limits();
     let code = match parse::parse(&words) {
         Ok(Parsed::Text(text)) => {
             out::data(&text).map_or_else(|problem| out::failure(&problem), |()| exit::DONE)

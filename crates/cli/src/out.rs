@@ -3,7 +3,9 @@
 
 use rdsk_model::{Problem, ProblemKind};
 use rdsk_units::printable;
-use std::io::{self, Write};
+use rustix::io::Errno;
+use std::io;
+use std::os::fd::BorrowedFd;
 
 /// Writes a text to standard output, with a newline at the end.
 ///
@@ -11,11 +13,8 @@ use std::io::{self, Write};
 /// When the text cannot be written for a reason other than a closed pipe: a full disk, a closed descriptor.
 pub(crate) fn data(text: &str) -> Result<(), Problem> {
     let ending = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
-    let mut stdout = io::stdout().lock();
-    let written = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.write_all(ending.as_bytes()))
-        .and_then(|()| stdout.flush());
+    let stdout = rustix::stdio::stdout();
+    let written = write_all(stdout, text.as_bytes()).and_then(|()| write_all(stdout, ending.as_bytes()));
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Problem::new(
             ProblemKind::Io,
@@ -25,6 +24,33 @@ pub(crate) fn data(text: &str) -> Result<(), Problem> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Writes everything to one of the standard streams, without a buffer.
+///
+/// # Errors
+/// Those of write(2). The streams of the standard library hide one of them: a descriptor that is closed, or not open for
+/// writing (`EBADF`).
+pub(crate) fn write_all(stream: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(stream, bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
+}
+
+/// A standard stream that was closed and cannot be kept so.
+pub(crate) fn unusable(error: &io::Error) -> Problem {
+    Problem::new(
+        ProblemKind::Io,
+        "closed-streams",
+        format!("standard input, output or error is closed, and its place cannot be kept: {error}"),
+        "redirect it to /dev/null instead of closing it",
+    )
 }
 
 /// Prints a problem to standard error: one `error:` line and, if something helps, one `hint:` line.
@@ -59,7 +85,7 @@ fn one_line(text: &str) -> String {
 
 /// In one write, so that lines of two threads do not mix. If standard error is closed, nobody can be told.
 fn write_stderr(text: &str) {
-    let _ = io::stderr().lock().write_all(text.as_bytes());
+    let _ = write_all(rustix::stdio::stderr(), text.as_bytes());
 }
 
 #[cfg(test)]

@@ -310,6 +310,114 @@ fn repeated_runs_are_summed_up() {
 }
 
 #[test]
+fn runs_that_cannot_be_alike_are_refused_in_words() {
+    let place = scratch();
+    written(&place.path().join("in"), 4096);
+    for (line, why) in [
+        ("--repeat 2 if=in of=out oflag=append conv=notrunc", "oflag=append"),
+        ("--compare bs=1k if=in of=out oflag=append conv=notrunc", "oflag=append"),
+        ("--repeat 2 if=in of=out conv=excl", "conv=excl"),
+        ("--compare conv=excl if=in of=out", "conv=excl"),
+    ] {
+        let mut command = common::command(["dd"]);
+        command.args(line.split(' ')).current_dir(place.path());
+        let run = cli::run(command, SOON);
+        assert_eq!(run.status_code, Some(1), "{line}: {}", run.stderr);
+        assert!(run.stderr.contains(&format!("do not go with {why}")), "{line}: {}", run.stderr);
+        common::holds_only(place.path(), &["in"]);
+    }
+    let once = answer(place.path(), "if=in of=out oflag=append conv=notrunc bs=1k");
+    assert_eq!(once.copy().runs.len(), 1);
+}
+
+/// An interrupt leaves the figures of the runs that were done, and the counts of the one that was not.
+#[test]
+fn an_interrupt_of_repeated_runs_keeps_those_that_were_done() {
+    let place = scratch();
+    let document = place.path().join("record.json");
+    let mut command = common::command(["dd", "--json", document.to_str().unwrap(), "--repeat", "10000"]);
+    command.args(["if=/dev/zero", "of=out", "bs=64k", "count=16"]).current_dir(place.path());
+    let log = std::fs::File::create(place.path().join("log")).unwrap();
+    let mut child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
+    // The output is cut to nothing at the start of each run: two of them are done when it was seen to grow anew twice.
+    let (mut last, mut starts) = (0, 0);
+    assert!(rdsk_testkit::wait_until(SOON, || {
+        let length = place.path().join("out").metadata().map_or(0, |facts| facts.len());
+        starts += usize::from(length < last);
+        last = length;
+        starts >= 3
+    }));
+    cli::signal(child.id(), cli::Signal::INT).unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(2));
+    let said = std::fs::read_to_string(place.path().join("log")).unwrap();
+    let record: Record = serde_json::from_str(&std::fs::read_to_string(&document).unwrap()).unwrap();
+    let done = record.copies[0].runs.iter().filter(|run| run.is_complete).count();
+    assert!(done >= 2, "{said}");
+    let cell = record.cell("dd/write").unwrap();
+    assert_eq!((cell.result.visits.len(), cell.result.bytes), (done, Some((done as u64) << 20)), "{said}");
+    assert!(said.contains("records out") && said.contains(&format!("runs    {done}: ")), "{said}");
+}
+
+/// What the user left in memory stays there.
+#[test]
+fn an_input_that_is_not_on_the_disk_is_not_written_out() {
+    let place = scratch();
+    let file = place.path().join("in");
+    let dirty = || {
+        let file = std::fs::File::open(&file).unwrap();
+        rdsk_sys::cache::cachestat(&file, 0, 0).ok().and_then(|stat| stat.dirty)
+    };
+    // The kernel writes pages out by itself now and then, and then another attempt counts.
+    let stays = (0..10).any(|_| {
+        std::fs::write(&file, vec![7; 1 << 20]).unwrap();
+        let before = dirty();
+        asked(place.path(), &["--explain=off"], "if=in of=/dev/null bs=64k");
+        before.is_none() || (before > Some(0) && dirty() == before)
+    });
+    assert!(stays);
+}
+
+/// Whoever waits for a pipe waits in its reads.
+#[test]
+fn the_wait_for_a_pipe_is_time_of_the_reads() {
+    let place = scratch();
+    let document = place.path().join("record.json");
+    let mut command = common::command(["dd", "--json", document.to_str().unwrap(), "of=out", "bs=1k"]);
+    let mut child =
+        command.current_dir(place.path()).stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(&[7; 1000]).unwrap();
+    let out = place.path().join("out");
+    assert!(rdsk_testkit::wait_until(SOON, || out.metadata().is_ok_and(|facts| facts.len() == 1000)));
+    let silence = std::time::Duration::from_millis(300);
+    std::thread::sleep(silence);
+    drop(pipe);
+    assert!(child.wait().unwrap().success());
+    let record: Record = serde_json::from_str(&std::fs::read_to_string(&document).unwrap()).unwrap();
+    let run = &record.copies[0].runs[0];
+    assert!(u128::from(run.read_ns) >= silence.as_nanos(), "{run:?}");
+    assert!(run.read_ns <= run.to_return_ns, "{run:?}");
+}
+
+/// A Record that is shown again says how long the file is that was written, not what it was before.
+#[test]
+fn a_record_that_is_shown_knows_the_length_of_the_output() {
+    let place = scratch();
+    answer(place.path(), "if=/dev/zero of=out bs=64k count=16");
+    let mut command = common::command(["show", "record.json"]);
+    let run = cli::run(
+        {
+            command.current_dir(place.path());
+            command
+        },
+        SOON,
+    );
+    assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+    assert!(run.stdout.contains("out: a file of 1 MiB (1,048,576 bytes)"), "{}", run.stdout);
+}
+
+#[test]
 fn two_lines_are_run_in_turn_and_compared() {
     let place = scratch();
     written(&place.path().join("in"), 8 << 20);

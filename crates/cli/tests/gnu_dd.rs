@@ -2,12 +2,16 @@
 
 #[path = "gnu_dd/both.rs"]
 mod both;
+#[path = "gnu_dd/cache.rs"]
+mod cache;
 #[path = "gnu_dd/devices.rs"]
 mod devices;
 #[path = "gnu_dd/ends.rs"]
 mod ends;
 #[path = "gnu_dd/lines.rs"]
 mod lines;
+#[path = "gnu_dd/shell.rs"]
+mod shell;
 
 use both::Both;
 use lines::Lines;

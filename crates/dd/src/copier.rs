@@ -1,6 +1,7 @@
 //! What a copy is: its two ends, its operands, its counts, and whoever hears of it. The other files let it do its work.
 
-use crate::operands::{Operands, Status};
+use crate::no_cache::Stands;
+use crate::operands::{Amount, Operands, Status};
 use crate::side::Side;
 use crate::stamps::Stamps;
 use crate::summary::{self, Counts, IsProgress};
@@ -19,6 +20,8 @@ pub trait Terminal {
     fn say(&mut self, message: &str);
     /// Lines as they stand.
     fn print(&mut self, lines: &str);
+    /// The same at the end of a copy.
+    fn print_last(&mut self, lines: &str);
     /// A line that replaces the one before it.
     fn progress(&mut self, line: &str);
 }
@@ -32,6 +35,18 @@ pub struct Signals {
     pub info: Arc<AtomicBool>,
     /// Becomes readable with every signal, so that waiting for a pipe or a terminal ends.
     pub wake: Option<OwnedFd>,
+    /// What a pipe without readers means.
+    pub broken_pipe: BrokenPipe,
+}
+
+/// What a pipe without readers means: SIGPIPE ends a process unless it was started to ignore it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BrokenPipe {
+    /// The end, at once.
+    #[default]
+    Ends,
+    /// A write that failed.
+    IsError,
 }
 
 /// How a copy ended badly.
@@ -65,7 +80,6 @@ pub struct Copier<'a> {
     next_progress: Duration,
     /// Whether the flush at the end covers metadata; a last direct write of a part of a block adds it.
     pub(crate) must_fsync: bool,
-    pub(crate) drops_output: bool,
     pub(crate) is_sparse: bool,
     pub(crate) last_write_was_seek: bool,
     pub(crate) last_read: usize,
@@ -79,14 +93,18 @@ impl<'a> Copier<'a> {
     /// A copy that has not begun, of files that are open.
     pub fn new(
         operands: &'a Operands,
-        input: Side,
-        output: Side,
+        mut input: Side,
+        mut output: Side,
         terminal: &'a mut dyn Terminal,
         signals: &'a Signals,
     ) -> Self {
         let is_direct =
             (operands.input_flags.open | operands.output_flags.open).contains(rustix::fs::OFlags::DIRECT);
-        let has_bytes = operands.count.is_some_and(|count| count.bytes > 0 || count.blocks > 0);
+        let has_bytes = operands.count.is_some_and(|count| !count.is_zero());
+        let copies_nothing = operands.count.is_some_and(Amount::is_zero);
+        input.gathered.is_to_end = copies_nothing && operands.input_flags.is_no_cache;
+        output.gathered.is_to_end = copies_nothing && operands.output_flags.is_no_cache;
+        output.gathered.stands = Stands::AsCounted;
         let needs_whole_blocks = operands.skip.blocks > 0 || has_bytes || is_direct;
         let convert = operands.convert;
         let is_plain = operands.is_one_block
@@ -105,7 +123,6 @@ impl<'a> Copier<'a> {
             flush: Duration::ZERO,
             next_progress: PROGRESS,
             must_fsync: operands.convert.is_fsync,
-            drops_output: operands.output_flags.is_no_cache,
             is_sparse: operands.convert.is_sparse,
             last_write_was_seek: false,
             last_read: 0,
@@ -128,14 +145,7 @@ impl<'a> Copier<'a> {
 
     /// Prints the counts if a signal asked for them, and ends the copy if one asked for that.
     pub(crate) fn process_signals(&mut self) -> Done<()> {
-        let signal = self.signals.interrupt.load(Ordering::Relaxed);
-        if signal != 0 {
-            return Err(Failure::Interrupted(signal));
-        }
-        if self.signals.info.load(Ordering::Relaxed) && self.signals.info.swap(false, Ordering::Relaxed) {
-            self.print_summary();
-        }
-        Ok(())
+        process_signals(self.signals, || self.print_summary())
     }
 
     pub(crate) fn show_progress(&mut self) {
@@ -151,6 +161,18 @@ impl<'a> Copier<'a> {
         self.terminal.say(&format!("{message}: {}", crate::error::words(errno)));
         self.stamps.forget();
     }
+}
+
+/// Lets the counts be printed if a signal asked for them, and fails if one asked for the end.
+pub(crate) fn process_signals(signals: &Signals, print: impl FnOnce()) -> Done<()> {
+    let signal = signals.interrupt.load(Ordering::Relaxed);
+    if signal != 0 {
+        return Err(Failure::Interrupted(signal));
+    }
+    if signals.info.load(Ordering::Relaxed) && signals.info.swap(false, Ordering::Relaxed) {
+        print();
+    }
+    Ok(())
 }
 
 /// Repeats a call that a signal interrupted.

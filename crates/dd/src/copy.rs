@@ -1,6 +1,7 @@
 //! The copy itself: skip, seek, and block after block read, padded, swapped and written. It opens and closes nothing.
 
 use crate::copier::{Copier, Done, Failure};
+use crate::operands::Amount;
 use crate::read::AfterError;
 
 impl Copier<'_> {
@@ -26,8 +27,7 @@ impl Copier<'_> {
     fn copy(&mut self) -> Done<()> {
         self.skip_input()?;
         self.seek_output()?;
-        let count = self.operands.count;
-        if count.is_some_and(|count| count.blocks == 0 && count.bytes == 0) {
+        if self.operands.count.is_some_and(Amount::is_zero) {
             return Ok(());
         }
         let mut input = self.input_buffer()?;
@@ -42,12 +42,15 @@ impl Copier<'_> {
                 block.fill(0);
             }
             let read = match self.read_block(&mut block[..want])? {
-                Ok(0) => break,
+                Ok(0) => {
+                    self.drop_to_the_end();
+                    break;
+                }
                 Ok(read) => {
                     self.input.advance(read as u64);
                     if self.operands.input_flags.is_no_cache {
                         // dd tells of a failure only where nothing is copied.
-                        let _ = self.input.drop_cache(false);
+                        let _ = self.input.drop_cache(read as u64);
                     }
                     read
                 }
@@ -79,6 +82,14 @@ impl Copier<'_> {
             self.write_rest(&output.bytes()[..filled])?;
         }
         self.extend_after_seek()
+    }
+
+    /// The input has ended, so that what is dropped of it and of a new output reaches to the end.
+    fn drop_to_the_end(&mut self) {
+        let operands = self.operands;
+        self.input.gathered.is_to_end |= operands.input_flags.is_no_cache;
+        self.output.gathered.is_to_end |=
+            operands.output_flags.is_no_cache && !operands.convert.is_no_truncate;
     }
 
     fn has_two_buffers(&self) -> bool {

@@ -1,6 +1,7 @@
 //! The end of a copy: the flush that was asked for, what the page cache is to drop, the close, and dd's last lines.
 
 use crate::copier::{Copier, Done, Failure, retried};
+use crate::operands::Amount;
 use crate::side::Calls;
 use crate::summary::Counts;
 use rustix::io::Errno;
@@ -37,7 +38,7 @@ impl Copier<'_> {
     pub fn finish(self, result: Result<(), Failure>) -> Finished {
         let Self { operands, input, output, terminal, began, flush, counts, .. } = self;
         let to_return = began.elapsed();
-        let names = [input.plain(), output.quoted()];
+        let names = [input.quoted(), output.quoted()];
         let (input, closed_input) = input.close();
         let (output, closed_output) = output.close();
         let to_close = began.elapsed();
@@ -55,7 +56,7 @@ impl Copier<'_> {
             }
         }
         let lines = crate::summary::lines(operands.status, &counts, to_close);
-        terminal.print(&lines);
+        terminal.print_last(&lines);
         finished
     }
 
@@ -92,20 +93,19 @@ impl Copier<'_> {
     }
 
     pub(crate) fn drop_caches(&mut self) {
-        let copies_nothing = self.operands.count.is_some_and(|count| count.blocks == 0 && count.bytes == 0);
-        let is_asked = [self.operands.input_flags.is_no_cache, self.drops_output];
-        for is_input in [true, false] {
-            let side = if is_input { &mut self.input } else { &mut self.output };
-            if !is_asked[usize::from(!is_input)] {
-                continue;
-            }
-            if let Err(errno) = side.drop_cache(true)
-                && copies_nothing
+        let copies_nothing = self.operands.count.is_some_and(Amount::is_zero);
+        let asked = [self.operands.input_flags.is_no_cache, self.operands.output_flags.is_no_cache];
+        let mut failed = Vec::new();
+        for (side, is_asked) in [&mut self.input, &mut self.output].into_iter().zip(asked) {
+            if (is_asked || side.gathered.is_to_end)
+                && let Err(errno) = side.drop_rest_of_cache()
             {
-                let name = side.plain();
-                self.tell(errno, &format!("failed to discard cache for: {name}"));
-                self.has_failed = true;
+                failed.push((errno, side.plain()));
             }
+        }
+        for (errno, name) in failed.into_iter().filter(|_| copies_nothing) {
+            self.tell(errno, &format!("failed to discard cache for: {name}"));
+            self.has_failed = true;
         }
     }
 }

@@ -4,8 +4,10 @@
 mod buffer;
 mod copier;
 mod copy;
+mod drop_cache;
 mod error;
 mod finish;
+mod no_cache;
 mod number;
 mod open;
 mod operands;
@@ -20,10 +22,10 @@ mod symbols;
 mod wait;
 mod write;
 
-pub use copier::{Copier, Failure, Signals, Terminal};
+pub use copier::{BrokenPipe, Copier, Failure, Signals, Terminal};
 pub use error::words as errno_words;
 pub use finish::{Finished, Times};
-pub use open::{is_block_device, open_input, open_output};
+pub use open::{NotOpened, Opening, is_block_device};
 pub use operands::{Amount, Conversions, Flags, Operands, Status};
 pub use parse::{OperandError, parse};
 pub use quote::{Charset, file as quoted_file};

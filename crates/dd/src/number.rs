@@ -1,7 +1,8 @@
 //! Numbers as GNU dd takes them: decimal digits with a suffix, and products of such numbers. It knows no operand.
 //!
-//! The rules are those of the manual of coreutils 9 and of observed behaviour: a suffix alone is one of it (`k` is 1024), a
-//! `B` after a letter makes it decimal (`kB` is 1000), a `B` after digits counts bytes, and `x` multiplies.
+//! The rules are those of the manual of coreutils 9 and of what 9.1 does: a suffix alone is one of it (`k` is 1024), a `B` after a
+//! letter makes it decimal (`kB` is 1000), a `B` behind the first factor counts bytes, and `x` multiplies. `R` and `Q` came
+//! later.
 
 /// The greatest number that dd takes.
 pub(crate) const MOST: u64 = i64::MAX as u64;
@@ -16,14 +17,21 @@ pub(crate) enum NotANumber {
 /// Parses the whole text. Beside an error stands whether `0x` was seen, since dd warns first.
 pub(crate) fn parse(text: &[u8]) -> (Result<u64, NotANumber>, bool) {
     let mut has_zero_multiplier = false;
-    let result = product(text, &mut has_zero_multiplier);
+    let result = product(text, Place::First, &mut has_zero_multiplier);
     (result, has_zero_multiplier)
 }
 
-fn product(text: &[u8], has_zero_multiplier: &mut bool) -> Result<u64, NotANumber> {
+/// Where a factor stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    First,
+    Later,
+}
+
+fn product(text: &[u8], place: Place, has_zero_multiplier: &mut bool) -> Result<u64, NotANumber> {
     let Some((factor, mut rest)) = factor(text) else { return Err(NotANumber::Invalid) };
     let used = text.len() - rest.len();
-    if rest.first() == Some(&b'B') && used > 0 && text[used - 1] != b'B' {
+    if place == Place::First && rest.first() == Some(&b'B') && used > 0 && text[used - 1] != b'B' {
         rest = &rest[1..];
     }
     let Some((&b'x', more)) = rest.split_first() else {
@@ -33,7 +41,7 @@ fn product(text: &[u8], has_zero_multiplier: &mut bool) -> Result<u64, NotANumbe
             _ => Err(NotANumber::TooLarge),
         };
     };
-    let other = product(more, has_zero_multiplier);
+    let other = product(more, Place::Later, has_zero_multiplier);
     if other == Err(NotANumber::Invalid) {
         return other;
     }
@@ -100,8 +108,6 @@ fn unit(letter: u8) -> Option<Unit> {
         b'E' => Unit::Power(6),
         b'Z' => Unit::Power(7),
         b'Y' => Unit::Power(8),
-        b'R' => Unit::Power(9),
-        b'Q' => Unit::Power(10),
         _ => return None,
     })
 }
@@ -138,7 +144,9 @@ mod tests {
             ("10B", 10),
             ("2bB", 1024),
             ("2x80x18b", 2 * 80 * 18 * 512),
-            ("0Q", 0),
+            ("0Y", 0),
+            ("2Bx3", 6),
+            ("2x3kB", 6000),
             ("0x99999999999999999999", 0),
             ("9223372036854775807", MOST),
         ];
@@ -149,10 +157,13 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_refused() {
-        for text in ["", "x", "1x", "x1", "-1", "0x1F", "1kk", "2kBB", "5i", "1,5", "12 ", "B"] {
+        for text in [
+            "", "x", "1x", "x1", "-1", "0x1F", "1kk", "2kBB", "5i", "1,5", "12 ", "B", "2x3B", "2x3bB", "1Q",
+            "0R",
+        ] {
             assert_eq!(value(text), Err(NotANumber::Invalid), "{text}");
         }
-        for text in ["9223372036854775808", "99999999999999999999", "1Z", "1Q", "8E", "9999999999x9999999999"]
+        for text in ["9223372036854775808", "99999999999999999999", "1Z", "1Y", "8E", "9999999999x9999999999"]
         {
             assert_eq!(value(text), Err(NotANumber::TooLarge), "{text}");
         }

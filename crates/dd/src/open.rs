@@ -1,55 +1,135 @@
 //! Opens the input and prepares the output as dd does: flags, creation, truncation. A block device is never opened for writing
 //! here: whoever may write to it hands in the open file.
 
-use crate::copier::retried;
+use crate::copier::{Done, Failure, Signals, Terminal, process_signals};
 use crate::error::words;
-use crate::operands::Operands;
+use crate::operands::{Flags, Operands};
 use crate::quote::{self, Charset};
+use crate::summary::{self, Counts};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::time::Instant;
 
-/// Opens the input, or sets the flags of standard input.
-///
-/// # Errors
-/// dd's message.
-pub fn open_input(operands: &Operands, stdin: BorrowedFd<'_>) -> Result<Option<OwnedFd>, String> {
-    let flags = operands.input_flags.open;
-    let Some(name) = &operands.input else {
-        set_flags(stdin, flags, "standard input")?;
-        return Ok(None);
-    };
-    let open = || rustix::fs::open(name.as_os_str(), OFlags::RDONLY | OFlags::CLOEXEC | flags, Mode::empty());
-    retried(open).map(Some).map_err(|errno| not_opened(name, errno, operands.charset))
+/// Opens both ends of a copy. A FIFO is opened only when its other end is; signals are answered during that wait, too.
+pub struct Opening<'a> {
+    /// What is asked for.
+    pub operands: &'a Operands,
+    /// Hears of the counts, which are still zero, and of what is no error.
+    pub terminal: &'a mut dyn Terminal,
+    /// What signals ask for; their handlers must let the call return.
+    pub signals: &'a Signals,
+    /// From when on the time counts that is printed with the counts.
+    pub began: Instant,
 }
 
-/// Opens or creates the output, or sets the flags of standard output, and truncates it.
-///
-/// # Errors
-/// dd's message; ours if the file turns out to be a block device.
-pub fn open_output(operands: &Operands, stdout: BorrowedFd<'_>) -> Result<Option<OwnedFd>, String> {
-    let Some(name) = &operands.output else {
-        set_flags(stdout, operands.output_flags.open, "standard output")?;
-        return Ok(None);
-    };
-    check_truncation(operands)?;
-    let flags = output_flags(operands);
-    let mode = Mode::from_raw_mode(0o666);
-    let open = |access: OFlags| retried(|| rustix::fs::open(name.as_os_str(), access | flags, mode));
-    // Reading is needed only to pass what is skipped of a file without positions.
-    let fd = if operands.seek.is_zero() {
-        open(OFlags::WRONLY)
-    } else {
-        open(OFlags::RDWR).or_else(|_| open(OFlags::WRONLY))
-    };
-    let fd = fd.map_err(|errno| not_opened(name, errno, operands.charset))?;
-    if is_block_device(&fd) {
-        return Err(format!("{} has become a block device", quote::file(name.as_bytes(), operands.charset)));
+/// Why an end of a copy was not opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotOpened {
+    /// dd's message.
+    Because(String),
+    /// A signal ended the wait, and the counts were printed.
+    Ended(Failure),
+}
+
+impl From<Failure> for NotOpened {
+    fn from(failure: Failure) -> Self {
+        Self::Ended(failure)
     }
-    truncate(operands, &fd, name)?;
-    Ok(Some(fd))
+}
+
+impl From<String> for NotOpened {
+    fn from(message: String) -> Self {
+        Self::Because(message)
+    }
+}
+
+impl Opening<'_> {
+    /// Opens the input, or sets the flags of standard input.
+    ///
+    /// # Errors
+    /// Where dd ends.
+    pub fn input(&mut self, stdin: BorrowedFd<'_>) -> Result<Option<OwnedFd>, NotOpened> {
+        let flags = &self.operands.input_flags;
+        let Some(name) = &self.operands.input else {
+            set_flags(stdin, flags, "standard input")?;
+            return Ok(None);
+        };
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | flags.open;
+        let opened = self.answering_signals(|| rustix::fs::open(name.as_os_str(), flags, Mode::empty()))?;
+        Ok(Some(opened.map_err(|errno| not_opened(name, errno, self.operands.charset))?))
+    }
+
+    /// Opens or creates the output, or sets the flags of standard output, and truncates it.
+    ///
+    /// # Errors
+    /// Where dd ends; and if the file turns out to be a block device.
+    pub fn output(&mut self, stdout: BorrowedFd<'_>) -> Result<Option<OwnedFd>, NotOpened> {
+        let operands = self.operands;
+        let Some(name) = &operands.output else {
+            set_flags(stdout, &operands.output_flags, "standard output")?;
+            return Ok(None);
+        };
+        check_truncation(operands)?;
+        let flags = output_flags(operands);
+        let mode = Mode::from_raw_mode(0o666);
+        let open = |access: OFlags| rustix::fs::open(name.as_os_str(), access | flags, mode);
+        // Reading is needed only to pass what is skipped of a file without positions.
+        let mut opened = Err(Errno::ACCESS);
+        if operands.seek.blocks > 0 {
+            opened = self.answering_signals(|| open(OFlags::RDWR))?;
+        }
+        if opened.is_err() {
+            opened = self.answering_signals(|| open(OFlags::WRONLY))?;
+        }
+        let fd = opened.map_err(|errno| not_opened(name, errno, operands.charset))?;
+        if is_block_device(&fd) {
+            let quoted = quote::file(name.as_bytes(), operands.charset);
+            return Err(format!("{quoted} has become a block device").into());
+        }
+        self.truncate(&fd, name)?;
+        Ok(Some(fd))
+    }
+
+    /// What is left of a file that cannot be truncated stays, and dd goes on.
+    fn truncate(&mut self, fd: &OwnedFd, name: &OsStr) -> Done<()> {
+        let (operands, seek) = (self.operands, self.operands.seek);
+        // As dd does it, bytes alone do not count.
+        if seek.blocks == 0 || operands.convert.is_no_truncate {
+            return Ok(());
+        }
+        let bytes = seek.total(operands.output_block_bytes).unwrap_or(u64::MAX);
+        let Err(errno) = self.answering_signals(|| rustix::fs::ftruncate(fd, bytes))? else { return Ok(()) };
+        let is_file = rustix::fs::fstat(fd).is_ok_and(|stat| {
+            let kind = FileType::from_raw_mode(stat.st_mode);
+            kind == FileType::RegularFile || kind == FileType::Directory
+        });
+        // Pipes and devices have no length.
+        if is_file {
+            let (name, words) = (quote::file(name.as_bytes(), operands.charset), words(errno));
+            self.terminal.say(&format!("failed to truncate to {bytes} bytes in output file {name}: {words}"));
+        }
+        Ok(())
+    }
+
+    /// Repeats a call that a signal interrupted, once the signal is answered.
+    fn answering_signals<T>(&mut self, mut call: impl FnMut() -> Result<T, Errno>) -> Done<Result<T, Errno>> {
+        loop {
+            let printed = process_signals(self.signals, || self.print_counts());
+            printed.inspect_err(|_| self.print_counts())?;
+            match call() {
+                Err(Errno::INTR) => {}
+                result => return Ok(result),
+            }
+        }
+    }
+
+    fn print_counts(&mut self) {
+        let lines = summary::lines(self.operands.status, &Counts::default(), self.began.elapsed());
+        self.terminal.print(&lines);
+    }
 }
 
 /// Whether an open file is a block device.
@@ -79,34 +159,18 @@ fn check_truncation(operands: &Operands) -> Result<(), String> {
     Ok(())
 }
 
-fn truncate(operands: &Operands, fd: &OwnedFd, name: &OsStr) -> Result<(), String> {
-    let seek = operands.seek;
-    // As dd does it, bytes alone do not count.
-    if seek.blocks == 0 || operands.convert.is_no_truncate {
-        return Ok(());
-    }
-    let bytes = seek.total(operands.output_block_bytes).unwrap_or(u64::MAX);
-    let Err(errno) = retried(|| rustix::fs::ftruncate(fd, bytes)) else { return Ok(()) };
-    let is_file = rustix::fs::fstat(fd).is_ok_and(|stat| {
-        let kind = FileType::from_raw_mode(stat.st_mode);
-        kind == FileType::RegularFile || kind == FileType::Directory
-    });
-    // Pipes and devices have no length.
-    if !is_file {
-        return Ok(());
-    }
-    let (name, words) = (quote::file(name.as_bytes(), operands.charset), words(errno));
-    Err(format!("failed to truncate to {bytes} bytes in output file {name}: {words}"))
-}
-
-/// Adds flags to a file that somebody else opened.
-fn set_flags(fd: BorrowedFd<'_>, flags: OFlags, name: &str) -> Result<(), String> {
-    let wanted = flags - (OFlags::NOCTTY | OFlags::NOFOLLOW);
-    if wanted.is_empty() {
+/// Adds flags to a file that somebody else opened. As in dd, those that concern bytes show that it is closed, too.
+fn set_flags(fd: BorrowedFd<'_>, flags: &Flags, name: &str) -> Result<(), String> {
+    let wanted = flags.open - (OFlags::NOCTTY | OFlags::NOFOLLOW);
+    if wanted.is_empty() && !(flags.counts_bytes || flags.skips_bytes || flags.seeks_bytes) {
         return Ok(());
     }
     let result = (|| {
         let old = rustix::fs::fcntl_getfl(fd)?;
+        if old.contains(OFlags::PATH) {
+            // What takes the place of a descriptor that was closed tells its flags, but takes none.
+            return Err(Errno::BADF);
+        }
         let mut new = old | wanted;
         if new == old {
             return Ok(());

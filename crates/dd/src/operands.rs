@@ -52,6 +52,15 @@ impl Amount {
         self.blocks.checked_mul(block_bytes)?.checked_add(self.bytes)
     }
 
+    /// Leaves out the first block, or, where there is none, the bytes.
+    pub(crate) fn take_one(&mut self) {
+        if self.blocks > 0 {
+            self.blocks -= 1;
+        } else {
+            self.bytes = 0;
+        }
+    }
+
     /// Whether it is nothing.
     pub fn is_zero(self) -> bool {
         self.blocks == 0 && self.bytes == 0

@@ -120,7 +120,9 @@ impl Raw {
     ) -> Result<(), Refusal> {
         let (number, has_zero_multiplier) = number::parse(value);
         if has_zero_multiplier {
-            self.warnings.push("warning: '0x' is a zero multiplier; use '00x' if that is intended".into());
+            let [zero, intended] = [&b"0x"[..], b"00x"].map(|text| quote::operand(text, self.charset));
+            self.warnings
+                .push(format!("warning: {zero} is a zero multiplier; use {intended} if that is intended"));
         }
         let is_in_bytes = value.contains(&b'B');
         let (least, most) = match name {
@@ -193,7 +195,10 @@ impl Raw {
     fn finished(self) -> Operands {
         let size = |own: Option<u64>| self.block.or(own).unwrap_or(DEFAULT_BLOCK_BYTES);
         let (input_block_bytes, output_block_bytes) = (size(self.input_block), size(self.output_block));
-        let mut input_flags = self.input_flags;
+        let (mut input_flags, mut output_flags) = (self.input_flags, self.output_flags);
+        input_flags.skips_bytes |= self.skip.1;
+        input_flags.counts_bytes |= self.count.is_some_and(|(_, is_in_bytes)| is_in_bytes);
+        output_flags.seeks_bytes |= self.seek.1;
         if input_flags.open.intersects(OFlags::DSYNC | OFlags::SYNC) {
             input_flags.open |= OFlags::RSYNC;
         }
@@ -203,11 +208,11 @@ impl Raw {
             input_block_bytes,
             output_block_bytes,
             is_one_block: self.block.is_some(),
-            skip: amount(self.skip, input_block_bytes, input_flags.skips_bytes),
-            seek: amount(self.seek, output_block_bytes, self.output_flags.seeks_bytes),
-            count: self.count.map(|count| amount(count, input_block_bytes, input_flags.counts_bytes)),
+            skip: amount(self.skip.0, input_block_bytes, input_flags.skips_bytes),
+            seek: amount(self.seek.0, output_block_bytes, output_flags.seeks_bytes),
+            count: self.count.map(|(count, _)| amount(count, input_block_bytes, input_flags.counts_bytes)),
             input_flags,
-            output_flags: self.output_flags,
+            output_flags,
             convert: self.convert,
             status: self.status,
             warnings: self.warnings,
@@ -216,8 +221,8 @@ impl Raw {
     }
 }
 
-fn amount((number, is_in_bytes): (u64, bool), block_bytes: u64, has_flag: bool) -> Amount {
-    if is_in_bytes || has_flag {
+fn amount(number: u64, block_bytes: u64, is_in_bytes: bool) -> Amount {
+    if is_in_bytes {
         Amount { blocks: number / block_bytes, bytes: number % block_bytes }
     } else {
         Amount { blocks: number, bytes: 0 }

@@ -35,48 +35,88 @@ pub(crate) fn operand(text: &[u8], charset: Charset) -> String {
 
 /// The name of a file, as a shell would take it: `'a b'`, `"it's"`, `'a'$'\t''b'`.
 pub fn file(name: &[u8], charset: Charset) -> String {
-    let text = str::from_utf8(name).ok();
-    let is_plain = |letter: char| is_shown(letter, charset) && !matches!(letter, '"' | '$' | '`' | '\\');
-    if let Some(text) = text.filter(|text| text.contains('\'') && text.chars().all(is_plain)) {
+    let has_apostrophe = name.contains(&b'\'');
+    if let Ok(text) = str::from_utf8(name)
+        && has_apostrophe
+        && text.char_indices().all(|(at, letter)| is_plain_in_double_quotes(at, letter, charset))
+    {
         return format!("\"{text}\"");
     }
-    let mut quoted = String::from("'");
-    let mut escape = String::new();
-    let flush = |quoted: &mut String, escape: &mut String| {
-        if !escape.is_empty() {
-            // Writing to a String cannot fail.
-            let _ = write!(quoted, "'$'{escape}''");
-            escape.clear();
-        }
-    };
-    for chunk in name.utf8_chunks() {
-        for letter in chunk.valid().chars() {
-            if !is_shown(letter, charset) {
-                push_escaped(&mut escape, letter, charset);
-                continue;
-            }
-            flush(&mut quoted, &mut escape);
-            if letter == '\'' { quoted.push_str("'\\''") } else { quoted.push(letter) }
-        }
-        push_octal(&mut escape, chunk.invalid());
+    let mut body = Body::default();
+    body.push_all(name, charset);
+    if has_apostrophe {
+        // GNU goes through such a name twice, and begins the second time as the first time ended.
+        body = Body { text: String::new(), is_escaped: body.is_escaped };
+        body.push_all(name, charset);
     }
-    if escape.is_empty() {
-        quoted.push('\'');
-    } else {
-        let _ = write!(quoted, "'$'{escape}'");
-    }
-    quoted
+    format!("'{}'", body.text)
 }
+
+/// What stands between the outer quotes of a name.
+#[derive(Default)]
+struct Body {
+    text: String,
+    /// Whether `$'` is open.
+    is_escaped: bool,
+}
+
+impl Body {
+    fn push_all(&mut self, name: &[u8], charset: Charset) {
+        for chunk in name.utf8_chunks() {
+            for letter in chunk.valid().chars() {
+                self.push(letter, charset);
+            }
+            for &byte in chunk.invalid() {
+                self.begin_escape();
+                push_octal(&mut self.text, &[byte]);
+            }
+        }
+    }
+
+    fn push(&mut self, letter: char, charset: Charset) {
+        if !is_shown(letter, charset) {
+            self.begin_escape();
+            push_escaped(&mut self.text, letter, charset);
+        } else if letter == '\'' {
+            self.is_escaped = false;
+            self.text.push_str("'\\''");
+        } else {
+            if std::mem::take(&mut self.is_escaped) {
+                self.text.push_str("''");
+            }
+            self.text.push(letter);
+        }
+    }
+
+    fn begin_escape(&mut self) {
+        if !std::mem::replace(&mut self.is_escaped, true) {
+            self.text.push_str("'$'");
+        }
+    }
+}
+
+/// Whether a letter means the same to C and to a shell, so that a name with an apostrophe may stand in double quotes.
+fn is_plain_in_double_quotes(at: usize, letter: char, charset: Charset) -> bool {
+    match letter {
+        '#' | '~' => at == 0,
+        '{' | '}' | '\\' => false,
+        letter => is_shown(letter, charset) && !SPECIAL.contains(letter),
+    }
+}
+
+/// What a shell would not take as it stands, beside a blank, an apostrophe and a backslash.
+const SPECIAL: &str = "!\"$&()*;<=>?[^`|";
 
 /// The same, without quotes around a name that a shell takes as it stands.
 pub(crate) fn file_if_needed(name: &[u8], charset: Charset) -> String {
-    let is_plain = |letter: char| {
-        letter.is_ascii_alphanumeric()
-            || "/._-+,:=@%".contains(letter)
-            || (charset == Charset::Utf8 && !letter.is_ascii() && is_shown(letter, charset))
+    let is_plain = |(at, letter): (usize, char)| match letter {
+        '#' | '~' => at > 0,
+        '{' | '}' => name.len() > 1,
+        ' ' | '\'' | '\\' => false,
+        letter => is_shown(letter, charset) && !SPECIAL.contains(letter),
     };
     match str::from_utf8(name) {
-        Ok(text) if !text.is_empty() && text.chars().all(is_plain) => text.to_owned(),
+        Ok(text) if !text.is_empty() && text.char_indices().all(is_plain) => text.to_owned(),
         _ => file(name, charset),
     }
 }
@@ -135,5 +175,32 @@ mod tests {
         assert_eq!(file("\u{fc}b".as_bytes(), Utf8), "'\u{fc}b'");
         assert_eq!(file_if_needed("\u{fc}b".as_bytes(), Utf8), "\u{fc}b");
         assert_eq!(file_if_needed(b"a b", Utf8), "'a b'");
+    }
+
+    #[test]
+    fn only_what_a_shell_would_change_is_quoted() {
+        // Seen with GNU dd 9.1.
+        for plain in ["a~b", "{}", "a{b", "a#b", "a]b", "a@b", "a%b", "a:b"] {
+            assert_eq!(file_if_needed(plain.as_bytes(), Ascii), plain);
+        }
+        for special in ["a=b", "~a", "#a", "{", "a[b", "a?b", "a\\b", "a^b", "a!b"] {
+            assert_eq!(file_if_needed(special.as_bytes(), Ascii), format!("'{special}'"));
+        }
+        for double in ["~it's", "it's@", "it's:", "it's]"] {
+            assert_eq!(file(double.as_bytes(), Ascii), format!("\"{double}\""));
+        }
+        for (name, quoted) in [
+            ("it's=", r"'it'\''s='"),
+            ("it's~x", r"'it'\''s~x'"),
+            ("it's{x", r"'it'\''s{x'"),
+            ("x~it's", r"'x~it'\''s'"),
+            ("\t'", r"''$'\t'\'''"),
+            ("'\t", r"''\'''$'\t'"),
+            ("x'\t", r"'''x'\'''$'\t'"),
+            ("a'\tb'", r"'a'\'''$'\t''b'\'''"),
+            ("xit's \u{e9}", r"'''xit'\''s '$'\303\251'"),
+        ] {
+            assert_eq!(file(name.as_bytes(), Ascii), quoted, "{name:?}");
+        }
     }
 }

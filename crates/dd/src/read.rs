@@ -2,8 +2,7 @@
 
 use crate::copier::{Copier, Done};
 use crate::operands::Status;
-use crate::wait;
-use rustix::event::PollFlags;
+use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
 /// How a copy goes on after a read that failed.
@@ -28,6 +27,8 @@ impl Copier<'_> {
         self.print_summary();
         self.process_signals()?;
         let bad = self.operands.input_block_bytes.saturating_sub(partial as u64);
+        // As dd does it, without being asked for.
+        let _ = self.input.drop_cache(bad);
         if !self.pass_bad_block(bad) {
             self.has_failed = true;
             self.input_is_lost = true;
@@ -35,21 +36,28 @@ impl Copier<'_> {
         Ok(if self.operands.convert.is_sync && partial == 0 { AfterError::Zeros } else { AfterError::Next })
     }
 
-    /// Moves past a block that could not be read.
+    /// Moves past a block that could not be read, wherever the failed read left the file.
     fn pass_bad_block(&mut self, bytes: u64) -> bool {
-        if self.input.offset.is_none() || self.input_is_lost {
+        if self.input_is_lost || matches!(self.input.offset, Err(Errno::SPIPE)) {
             return true;
         }
-        self.input.advance(bytes);
-        let Some(wanted) = self.input.offset else { return false };
-        match rustix::fs::seek(self.input.fd(), rustix::fs::SeekFrom::Start(wanted)) {
-            Ok(_) => true,
-            Err(errno) => {
-                let name = self.input.plain();
-                self.tell(errno, &format!("{name}: cannot seek"));
-                false
-            }
+        if self.input.offset.is_ok() {
+            self.input.advance(bytes);
         }
+        let passed = self.input.offset.and_then(|wanted| {
+            let offset = rustix::fs::seek(self.input.fd(), SeekFrom::Current(0))?;
+            let ahead =
+                i64::try_from(i128::from(wanted) - i128::from(offset)).map_err(|_| Errno::OVERFLOW)?;
+            let is_usual = u64::try_from(ahead).is_ok_and(|ahead| ahead <= bytes);
+            if !is_usual && self.operands.status != Status::None {
+                self.terminal.say("warning: invalid file offset after failed read");
+            }
+            if ahead == 0 { Ok(offset) } else { rustix::fs::seek(self.input.fd(), SeekFrom::Current(ahead)) }
+        });
+        let Err(errno) = passed else { return true };
+        let name = self.input.plain();
+        self.tell(errno, &format!("{name}: cannot seek"));
+        false
     }
 
     /// One block of the input, whole if `fullblock` asks for it.
@@ -68,15 +76,30 @@ impl Copier<'_> {
         Ok(Ok(filled))
     }
 
+    /// The same of the output, whose skipped part is read where it has no positions.
+    pub(crate) fn read_output(&mut self, buffer: &mut [u8]) -> Done<Result<usize, Errno>> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            self.process_signals()?;
+            // No poll(2) before: one end of a pipe never becomes readable, and a read tells that at once.
+            match rustix::io::read(self.output.fd(), &mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(Errno::INTR) => continue,
+                Err(errno) => return Ok(Err(errno)),
+            }
+            if !self.operands.input_flags.is_full_block {
+                break;
+            }
+        }
+        Ok(Ok(filled))
+    }
+
     /// One read(2) that signals may interrupt.
     fn read_some(&mut self, buffer: &mut [u8]) -> Done<Result<usize, Errno>> {
         let result = loop {
             self.process_signals()?;
-            if self.input.waits && !wait::is_ready(self.input.fd(), PollFlags::IN, self.signals.wake.as_ref())
-            {
-                continue;
-            }
-            match self.input.read(buffer, &mut self.stamps) {
+            match self.input.read(buffer, &mut self.stamps, self.signals.wake.as_ref()) {
                 Err(Errno::INTR) => {}
                 // The read behind a last part of a block starts where direct I/O cannot.
                 Err(Errno::INVAL)

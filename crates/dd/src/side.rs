@@ -1,18 +1,18 @@
 //! One end of a copy: an open file, its name, where it stands, and what was done to it. Errors are the kernel's.
 
+use crate::no_cache::Gathered;
 use crate::quote::{self, Charset};
 use crate::stamps::Stamps;
+use crate::wait;
 use rdsk_stats::Histogram;
-use rustix::fs::{Advice, FileType, OFlags, SeekFrom};
+use rdsk_sys::start::Standard;
+use rustix::event::PollFlags;
+use rustix::fs::{FileType, OFlags, SeekFrom};
 use rustix::io::Errno;
 use std::ffi::OsString;
-use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
-
-/// Bytes that are gathered before the page cache is told to drop them.
-const DROP_BYTES: u64 = 128 << 10;
 
 /// The input or the output of a copy.
 #[derive(Debug)]
@@ -21,12 +21,12 @@ pub struct Side {
     /// Its name in messages.
     pub name: OsString,
     charset: Charset,
-    /// Position in the file; `None` if it has none, as a pipe.
-    pub(crate) offset: Option<u64>,
+    /// Position in the file, or why it has none: a pipe, a descriptor that is closed.
+    pub(crate) offset: Result<u64, Errno>,
     /// Whether a transfer may wait for somebody else: a pipe, a socket, a terminal.
     pub(crate) waits: bool,
-    /// Position up to which the page cache was told to drop what was transferred.
-    dropped_to: u64,
+    /// What the page cache was not told to drop yet.
+    pub(crate) gathered: Gathered,
     pub(crate) calls: Calls,
 }
 
@@ -35,15 +35,16 @@ pub struct Side {
 pub enum OpenFile {
     /// Opened for this copy, which closes it.
     Own(OwnedFd),
-    /// Standard input or output, which the process had from the start.
-    Inherited(BorrowedFd<'static>),
+    /// Standard input or output, which the process had from the start. It is closed at the end, too: whoever reads a pipe is
+    /// not to wait for more, and a filesystem may tell only here that a write failed.
+    Inherited(Standard, BorrowedFd<'static>),
 }
 
 impl AsFd for OpenFile {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Own(fd) => fd.as_fd(),
-            Self::Inherited(fd) => *fd,
+            Self::Inherited(_, fd) => *fd,
         }
     }
 }
@@ -68,10 +69,10 @@ pub struct Calls {
 impl Side {
     /// An open file with its name in messages, and the characters that these may hold.
     pub fn new(file: OpenFile, name: OsString, charset: Charset) -> Self {
-        let offset = rustix::fs::seek(&file, SeekFrom::Current(0)).ok();
+        let offset = rustix::fs::seek(&file, SeekFrom::Current(0));
         let is_blocking = rustix::fs::fcntl_getfl(&file).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK));
         let waits = is_blocking && waits_for_others(file.as_fd());
-        Self { file, name, charset, offset, waits, dropped_to: offset.unwrap_or(0), calls: Calls::default() }
+        Self { file, name, charset, offset, waits, gathered: Gathered::default(), calls: Calls::default() }
     }
 
     /// The open file.
@@ -90,20 +91,32 @@ impl Side {
     }
 
     pub(crate) fn advance(&mut self, bytes: u64) {
-        self.offset = self.offset.and_then(|offset| offset.checked_add(bytes));
+        self.offset = self.offset.and_then(|offset| offset.checked_add(bytes).ok_or(Errno::OVERFLOW));
     }
 
-    /// One read(2).
-    pub(crate) fn read(&mut self, buffer: &mut [u8], stamps: &mut Stamps) -> Result<usize, Errno> {
+    /// One read(2); `EINTR` also where `wake` ended the wait for something to read. The wait is part of its time.
+    pub(crate) fn read(
+        &mut self,
+        buffer: &mut [u8],
+        stamps: &mut Stamps,
+        wake: Option<&OwnedFd>,
+    ) -> Result<usize, Errno> {
         let began = stamps.begin();
-        let result = rustix::io::read(self.file.as_fd(), buffer);
+        let is_ready = !self.waits || wait::is_ready(self.fd(), PollFlags::IN, wake);
+        let result = if is_ready { rustix::io::read(self.fd(), buffer) } else { Err(Errno::INTR) };
         self.count(stamps.end() - began, result)
     }
 
-    /// One write(2).
-    pub(crate) fn write(&mut self, bytes: &[u8], stamps: &mut Stamps) -> Result<usize, Errno> {
+    /// One write(2); `EINTR` also where `wake` ended the wait for room. The wait is part of its time.
+    pub(crate) fn write(
+        &mut self,
+        bytes: &[u8],
+        stamps: &mut Stamps,
+        wake: Option<&OwnedFd>,
+    ) -> Result<usize, Errno> {
         let began = stamps.begin();
-        let result = rustix::io::write(self.file.as_fd(), bytes);
+        let is_ready = !self.waits || wait::is_ready(self.fd(), PollFlags::OUT, wake);
+        let result = if is_ready { rustix::io::write(self.fd(), bytes) } else { Err(Errno::INTR) };
         self.count(stamps.end() - began, result)
     }
 
@@ -114,7 +127,7 @@ impl Side {
             Ok(0) | Err(Errno::INTR | Errno::AGAIN) => {}
             Ok(moved) => {
                 if calls.count == 0 {
-                    calls.start = self.offset;
+                    calls.start = self.offset.ok();
                 }
                 calls.count += 1;
                 calls.bytes += moved as u64;
@@ -137,19 +150,6 @@ impl Side {
         rustix::fs::seek(self.fd(), SeekFrom::End(0)).is_ok()
     }
 
-    /// Tells the page cache to drop what was transferred since the last time; all that is left if `is_last`.
-    pub(crate) fn drop_cache(&mut self, is_last: bool) -> Result<(), Errno> {
-        let Some(offset) = self.offset else { return Err(Errno::SPIPE) };
-        let bytes = offset.saturating_sub(self.dropped_to);
-        if bytes < DROP_BYTES && !is_last {
-            return Ok(());
-        }
-        let (from, length) = (self.dropped_to, NonZeroU64::new(bytes).filter(|_| !is_last));
-        self.dropped_to = offset;
-        // No length means up to the end of the file.
-        rustix::fs::fadvise(self.fd(), from, length, Advice::DontNeed)
-    }
-
     pub(crate) fn is_direct(&self) -> bool {
         rustix::fs::fcntl_getfl(self.fd()).is_ok_and(|flags| flags.contains(OFlags::DIRECT))
     }
@@ -159,16 +159,13 @@ impl Side {
         rustix::fs::fcntl_setfl(self.fd(), flags - OFlags::DIRECT)
     }
 
-    /// Closes what was opened for the copy; the last close of a block device writes its dirty pages. Gives what was done to
-    /// it.
+    /// Closes the file; the last close of a block device writes its dirty pages. Gives what was done to it.
     pub(crate) fn close(self) -> (Calls, Result<(), Errno>) {
         let closed = match self.file {
-            OpenFile::Own(fd) => {
-                rdsk_sys::io::close(fd).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
-            }
-            OpenFile::Inherited(_) => Ok(()),
+            OpenFile::Own(fd) => rdsk_sys::io::close(fd),
+            OpenFile::Inherited(standard, _) => rdsk_sys::start::close(standard),
         };
-        (self.calls, closed)
+        (self.calls, closed.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)))
     }
 }
 

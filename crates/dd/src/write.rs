@@ -2,10 +2,8 @@
 //! out.
 
 use crate::buffer::Buffer;
-use crate::copier::{Copier, Done, Failure};
+use crate::copier::{BrokenPipe, Copier, Done, Failure};
 use crate::operands::Status;
-use crate::wait;
-use rustix::event::PollFlags;
 use rustix::io::Errno;
 
 impl Copier<'_> {
@@ -78,12 +76,7 @@ impl Copier<'_> {
                 }
                 self.is_sparse = false;
             }
-            if self.output.waits
-                && !wait::is_ready(self.output.fd(), PollFlags::OUT, self.signals.wake.as_ref())
-            {
-                continue;
-            }
-            match self.output.write(&bytes[written..], &mut self.stamps) {
+            match self.output.write(&bytes[written..], &mut self.stamps, self.signals.wake.as_ref()) {
                 Ok(0) => break Err(Errno::NOSPC),
                 Ok(some) => written += some,
                 Err(Errno::INTR) => {}
@@ -92,12 +85,12 @@ impl Copier<'_> {
         };
         self.counts.written_bytes += written as u64;
         self.output.advance(written as u64);
-        if self.drops_output && written > 0 {
-            let _ = self.output.drop_cache(false);
+        if self.operands.output_flags.is_no_cache && written > 0 {
+            let _ = self.output.drop_cache(written as u64);
         }
         match result {
             Ok(()) => Ok(()),
-            Err(Errno::PIPE) => Err(Failure::BrokenPipe),
+            Err(Errno::PIPE) if self.signals.broken_pipe == BrokenPipe::Ends => Err(Failure::BrokenPipe),
             Err(errno) => {
                 let name = self.output.quoted();
                 self.tell(errno, &format!("{action} {name}"));
@@ -114,7 +107,10 @@ impl Copier<'_> {
             let name = self.output.quoted();
             self.tell(errno, &format!("failed to turn off O_DIRECT: {name}"));
         }
-        (self.must_fsync, self.drops_output) = (true, true);
+        self.must_fsync = true;
+        self.output.gathered.is_to_end = true;
+        // Where the last part begins is remembered for the end.
+        let _ = self.output.drop_rest_of_cache();
     }
 
     /// A file that ends with blocks that were sought past is as long as if they had been written.

@@ -224,7 +224,7 @@ impl Claim {
     pub fn allocation(&self, offset: u64, len: u64) -> Option<ExtentEvidence> {
         match self.held {
             Held::Node { node: Expected::File { .. }, .. } => {
-                probe::allocation(self.open(OpenMode::READ).ok()?, offset, len)
+                probe::allocation(self.open(OpenMode::READ).ok()?, offset, len, probe::Flush::First)
             }
             Held::Node { node: Expected::Block { .. }, .. } | Held::Sim(_) => None,
         }

@@ -4,7 +4,8 @@
 
 use crate::uses::{Found, UseKind};
 use rdsk_model::ExtentEvidence;
-use rdsk_sys::extents::{extents, summarise};
+pub(crate) use rdsk_sys::extents::Flush;
+use rdsk_sys::extents::{extents_of, summarise};
 use rdsk_sys::io::{FlagSupport, supports_dontcache, supports_nowait};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
@@ -97,12 +98,13 @@ pub(crate) fn block_size(path: &Path) -> Option<u64> {
 
 /// How a file is allocated on its filesystem; `None` if that is not known.
 pub(crate) fn allocation_of(path: &Path, offset: u64, len: u64) -> Option<ExtentEvidence> {
-    allocation(rustix::fs::open(path, PROBE_FLAGS | OFlags::NOFOLLOW, Mode::empty()).ok()?, offset, len)
+    let fd = rustix::fs::open(path, PROBE_FLAGS | OFlags::NOFOLLOW, Mode::empty()).ok()?;
+    allocation(fd, offset, len, Flush::First)
 }
 
 /// Sums up FIEMAP. Data stored inline or not yet placed are data, not a hole, so they count as mapped.
-pub(crate) fn allocation(fd: impl AsFd, offset: u64, len: u64) -> Option<ExtentEvidence> {
-    let list = extents(fd, offset, len).ok()?;
+pub(crate) fn allocation(fd: impl AsFd, offset: u64, len: u64, flush: Flush) -> Option<ExtentEvidence> {
+    let list = extents_of(fd, offset, len, flush).ok()?;
     let sum = summarise(&list, offset, len);
     Some(ExtentEvidence {
         mapped_bytes: sum.mapped_bytes + sum.inline_or_delalloc_bytes,

@@ -74,8 +74,8 @@ pub fn create_test_file(
     };
     let made = testfile_writer::write(&file, &fill, watch)?;
     // If the filesystem does not report it, as NFS, nothing speaks against it.
-    if let Some(lies) =
-        probe::allocation(file.fd(), 0, made.bytes).filter(|lies| lies.mapped_bytes < made.bytes)
+    if let Some(lies) = probe::allocation(file.fd(), 0, made.bytes, probe::Flush::First)
+        .filter(|lies| lies.mapped_bytes < made.bytes)
     {
         return Err(TargetError::NotWritten {
             path: shown(&file.path),

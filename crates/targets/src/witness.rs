@@ -57,11 +57,18 @@ impl Witness {
         Ok(rustix::fs::open(link_of(&self.handle), flags, Mode::empty())?)
     }
 
-    /// How `len` bytes from `offset` are allocated on the filesystem, dirty pages written out first; `None` for a block device
-    /// and if the filesystem does not report it.
+    /// How long a file is now, which changes while it is written; `None` for a block device.
+    pub fn size_bytes(&self) -> Option<u64> {
+        let is_file = self.target.kind == TargetKind::File;
+        let stat = rustix::fs::fstat(&self.handle).ok().filter(|_| is_file)?;
+        u64::try_from(stat.st_size).ok()
+    }
+
+    /// How `len` bytes from `offset` are allocated on the filesystem; dirty pages stay where they are, and count as mapped where
+    /// they have no place yet. `None` for a block device and if the filesystem does not report it.
     pub fn allocation(&self, offset: u64, len: u64) -> Option<ExtentEvidence> {
         let is_file = self.target.kind == TargetKind::File;
-        is_file.then(|| probe::allocation(self.open().ok()?, offset, len)).flatten()
+        is_file.then(|| probe::allocation(self.open().ok()?, offset, len, probe::Flush::Never)).flatten()
     }
 }
 

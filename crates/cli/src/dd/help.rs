@@ -39,8 +39,7 @@ Operands:
   status=WORD          none (no answer either), noxfer or progress
 
 N takes the suffixes c (1), w (2), b (512), kB, K or KiB, MB, M or MiB, and so
-on for G, T, P, E, Z, Y, R, Q; 2x80x18b is a product; a B at the end counts
-bytes.
+on for G, T, P, E, Z, Y; 2x80x18b is a product; a B at the end counts bytes.
 SIGUSR1 prints the counts so far; SIGINT prints them and ends the copy.
 
 Files are opened, truncated and overwritten as dd does it, without a question. A

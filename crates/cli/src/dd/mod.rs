@@ -13,7 +13,9 @@ pub(crate) use help::SUMMARY;
 use crate::json_file::Sink;
 use crate::{exit, out};
 use options::{Explain, Options, Parsed};
-use rdsk_dd::{Copier, Failure, Finished, OperandError, Operands, Signals, Status, Terminal as _};
+use rdsk_dd::{
+    Copier, Failure, Finished, NotOpened, Opening, OperandError, Operands, Signals, Status, Terminal as _,
+};
 use rdsk_experiment::{Copies, CopiesEnd, Leftovers};
 use rdsk_model::Record;
 use rdsk_report::Compactness;
@@ -44,7 +46,8 @@ pub(crate) fn run(words: &[OsString], command: Vec<String>) -> u8 {
     let options = match options::parse(words) {
         Ok(Parsed::Options(options)) => options,
         Ok(Parsed::Text(text)) => {
-            return out::data(&text).map_or_else(|problem| out::failure(&problem), |()| exit::DONE);
+            let printed = out::data(&text).inspect_err(out::problem);
+            return if printed.is_ok() { exit::DONE } else { FAILED };
         }
         Err(message) => return refuse(&mut stderr, &message),
     };
@@ -63,8 +66,9 @@ fn refuse(stderr: &mut Stderr, message: &str) -> u8 {
 /// Parses the operands of all lines, and checks what the options need of them.
 fn prepare(options: &Options, stderr: &mut Stderr) -> Result<(Vec<Line>, Option<Sink>), u8> {
     let mut lines = Vec::new();
+    let charset = options::charset(rdsk_sys::locale::codeset().as_deref());
     for words in options.lines() {
-        let parsed = rdsk_dd::parse(&words, options::charset(|name| std::env::var_os(name)));
+        let parsed = rdsk_dd::parse(&words, charset);
         let (Ok(Operands { warnings, .. })
         | Err(OperandError::Usage { warnings, .. } | OperandError::Value { warnings, .. })) = &parsed;
         warnings.iter().for_each(|warning| stderr.say(warning));
@@ -105,7 +109,6 @@ fn run_all(
     let leftovers = if is_explained { Leftovers::Flush } else { Leftovers::Leave };
     let mut copies =
         (is_explained || sink.is_some()).then(|| Copies::new(command, Roots::default(), leftovers));
-    // The counts of many runs would hide what they have in common.
     stderr.counts = if options.is_repeated() { Counts::Hidden } else { Counts::Shown };
     let mut result = Ok(());
     for line in order::order(options.rounds(), lines.len()) {
@@ -125,15 +128,21 @@ fn run_all(
         (None, Ok(())) => CopiesEnd::Done,
         (None, Err(_)) => CopiesEnd::Failed,
     };
+    let is_cut_short = matches!(result, Err(Failure::Interrupted(_) | Failure::BrokenPipe));
+    if is_cut_short {
+        stderr.show_hidden();
+    }
     let record = copies.map(|copies| copies.finish(end));
-    let is_told = is_explained && !matches!(result, Err(Failure::Interrupted(_) | Failure::BrokenPipe));
-    let told = record.as_ref().map_or(Ok(()), |record| tell(record, sink, is_told));
+    let told = record.as_ref().map_or(Ok(()), |record| {
+        let has_whole_runs = record.copies.iter().any(|copy| copy.runs.iter().any(|run| run.is_complete));
+        tell(record, sink, is_explained && (!is_cut_short || has_whole_runs), stderr)
+    });
     if let Some(number) = signal {
         // Whoever started dd learns from its end what ended it.
         let _ = signal_hook::low_level::emulate_default_handler(number);
     }
     match (result, told) {
-        (Ok(()), Ok(())) => exit::DONE,
+        (Ok(()), Ok(())) => stderr.code(),
         _ => FAILED,
     }
 }
@@ -147,10 +156,14 @@ fn run_once(
     stderr: &mut Stderr,
 ) -> Result<(), Failure> {
     let signals = &handled.signals;
-    let opened = handled.while_opening(|| open::open(&line.operands, &options.permission));
-    let open::Opened { input, output, took } = opened.map_err(|message| {
-        stderr.say(&message);
-        Failure::BeforeCopy
+    let opening = Opening { operands: &line.operands, terminal: stderr, signals, began: Instant::now() };
+    let opened = handled.while_opening(|| open::open(opening, &options.permission));
+    let open::Opened { input, output, took } = opened.map_err(|why| match why {
+        NotOpened::Because(message) => {
+            stderr.say(&message);
+            Failure::BeforeCopy
+        }
+        NotOpened::Ended(failure) => failure,
     })?;
     let mut watched = copies.map(|copies| {
         let watching = copies.begin(index, (&line.words, &line.operands), (&input, &output), took);
@@ -200,10 +213,10 @@ fn copy(
 }
 
 /// Writes the document and the answer.
-fn tell(record: &Record, sink: Option<&Sink>, is_explained: bool) -> Result<(), ()> {
+fn tell(record: &Record, sink: Option<&Sink>, is_explained: bool, stderr: &mut Stderr) -> Result<(), ()> {
     let written = sink.map_or(Ok(()), |sink| sink.write(&rdsk_report::json(record, Compactness::Full)));
     if is_explained {
-        stderr::answer(&rdsk_report::copies(record, stderr::style()));
+        stderr.answer(&rdsk_report::copies(record, stderr::style()));
     }
     written.map_err(|problem| out::problem(&problem))
 }

@@ -1,8 +1,9 @@
 //! Opens both ends of a copy. Files are opened as dd does it; a block device is written only if it may be destroyed, and only
 //! through its claim.
 
-use rdsk_dd::{OpenFile, Operands, Side};
+use rdsk_dd::{NotOpened, OpenFile, Opening, Operands, Side};
 use rdsk_model::{IoPath, Sync};
+use rdsk_sys::start::Standard;
 use rdsk_targets::{Access, OpenMode, Permission, Roots};
 use rustix::fs::{AtFlags, CWD, FileType, OFlags};
 use std::ffi::{OsStr, OsString};
@@ -18,29 +19,35 @@ pub(super) struct Opened {
 }
 
 /// # Errors
-/// dd's message, or why a block device is refused.
-pub(super) fn open(operands: &Operands, permission: &Permission) -> Result<Opened, String> {
-    let (stdin, stdout) = (rustix::stdio::stdin(), rustix::stdio::stdout());
+/// dd's message, or why a block device is refused; the signal that ended the wait for a FIFO.
+pub(super) fn open(mut opening: Opening<'_>, permission: &Permission) -> Result<Opened, NotOpened> {
+    let operands = opening.operands;
+    let stdout = rustix::stdio::stdout();
     let began = Instant::now();
-    let input = rdsk_dd::open_input(operands, stdin)?;
+    let input = opening.input(rustix::stdio::stdin())?;
     let mut took = began.elapsed();
     if operands.output.is_none() && rdsk_dd::is_block_device(stdout) {
-        return Err("standard output is a block device, which rdsk writes only as of= with --destroy".into());
+        let why = "standard output is a block device, which rdsk writes only as of= with --destroy";
+        return Err(why.to_owned().into());
     }
     let output = match operands.output.as_deref().filter(|name| is_block(name)) {
         Some(name) => Some(open_device(name, operands, permission)?),
         None => {
             let began = Instant::now();
-            let output = rdsk_dd::open_output(operands, stdout)?;
+            let output = opening.output(stdout)?;
             took += began.elapsed();
             output
         }
     };
-    let own = |fd: Option<OwnedFd>, standard| fd.map_or(OpenFile::Inherited(standard), OpenFile::Own);
+    let own = |fd: Option<OwnedFd>, standard, inherited| {
+        fd.map_or(OpenFile::Inherited(standard, inherited), OpenFile::Own)
+    };
+    let input = own(input, Standard::Input, rustix::stdio::stdin());
+    let output = own(output, Standard::Output, stdout);
     let name = |name: &Option<OsString>, standard: &str| name.clone().unwrap_or_else(|| standard.into());
     Ok(Opened {
-        input: Side::new(own(input, stdin), name(&operands.input, "standard input"), operands.charset),
-        output: Side::new(own(output, stdout), name(&operands.output, "standard output"), operands.charset),
+        input: Side::new(input, name(&operands.input, "standard input"), operands.charset),
+        output: Side::new(output, name(&operands.output, "standard output"), operands.charset),
         took,
     })
 }

@@ -4,7 +4,7 @@ use super::help;
 use crate::cli_args::JsonPlace;
 use rdsk_dd::{Charset, Operands};
 use rdsk_targets::Permission;
-use rustix::fs::{AtFlags, CWD, FileType, fstat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, OFlags, fstat, statat};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -56,13 +56,8 @@ pub(super) fn parse(words: &[OsString]) -> Result<Parsed, String> {
             Some((name, value)) => (name, Some(OsString::from(value))),
             None => (name, None),
         };
-        match name {
-            "help" if value.is_none() => return Ok(Parsed::Text(help::TEXT.into())),
-            "version" if value.is_none() => {
-                return Ok(Parsed::Text(format!("rdsk dd {}\n", env!("CARGO_PKG_VERSION"))));
-            }
-            "destroy" | "explain" | "json" | "repeat" | "compare" => {}
-            _ => break,
+        if !["destroy", "explain", "json", "repeat", "compare"].contains(&name) {
+            break;
         }
         rest = after;
         if value.is_none()
@@ -74,12 +69,33 @@ pub(super) fn parse(words: &[OsString]) -> Result<Parsed, String> {
         let value = value.ok_or_else(|| format!("--{name} needs a value"))?;
         options.set(name, &value)?;
     }
-    options.operands = rest.to_vec();
-    let end = rest.iter().position(|word| word == "--").unwrap_or(rest.len());
-    if rest[..end].iter().any(|word| word == "--help") {
-        return Ok(Parsed::Text(help::TEXT.into()));
+    if let Some(text) = dds_own(rest)? {
+        return Ok(Parsed::Text(text));
     }
+    options.operands = rest.to_vec();
     Ok(Parsed::Options(Box::new(options)))
+}
+
+/// The text for dd's own two options, which may be shortened and stand anywhere before `--`; the first option counts.
+fn dds_own(words: &[OsString]) -> Result<Option<String>, String> {
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let is_option = |word: &&OsString| word.len() > 1 && word.as_bytes().starts_with(b"-");
+    let Some(name) = words[..end].iter().find(is_option).and_then(|word| word.to_str()?.strip_prefix("--"))
+    else {
+        return Ok(None);
+    };
+    let (short, value) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
+    for (name, text) in
+        [("help", help::TEXT.to_owned()), ("version", format!("rdsk dd {}\n", env!("CARGO_PKG_VERSION")))]
+    {
+        if !short.is_empty() && name.starts_with(short) {
+            return match value {
+                None => Ok(Some(text)),
+                Some(_) => Err(format!("option '--{name}' doesn't allow an argument")),
+            };
+        }
+    }
+    Ok(None)
 }
 
 impl Options {
@@ -159,6 +175,16 @@ pub(super) fn check(options: &Options, lines: &[&Operands]) -> Result<(), String
     if options.is_repeated() && lines.iter().any(is_inherited) {
         return Err("--repeat and --compare need if= and of=, so that every run begins anew".into());
     }
+    if options.is_repeated() && lines.iter().any(|one| one.output_flags.open.contains(OFlags::APPEND)) {
+        return Err(
+            "--repeat and --compare do not go with oflag=append: every run would write behind the last one, \
+                    so that no two are alike"
+                .into(),
+        );
+    }
+    if options.is_repeated() && lines.iter().any(|one| one.convert.is_exclusive) {
+        return Err("--repeat and --compare do not go with conv=excl: the second run would find the output of the first".into());
+    }
     let outputs = lines.iter().filter_map(|one| one.output.as_deref());
     if let Some(JsonPlace::File(document)) = &options.json
         && outputs.into_iter().any(|output| is_same_place(document, Path::new(output)))
@@ -209,12 +235,13 @@ fn is_same_place(one: &Path, other: &Path) -> bool {
     place(one).is_some_and(|place_of_one| place(other) == Some(place_of_one))
 }
 
-/// The characters of dd's messages by the environment's locale; the first of these variables that is set rules.
-pub(super) fn charset(variable: impl Fn(&str) -> Option<OsString>) -> Charset {
-    let set = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(|name| variable(name));
-    let locale = set.into_iter().find(|value| !value.is_empty()).unwrap_or_default();
-    let locale = locale.to_string_lossy().to_ascii_lowercase();
-    if locale.ends_with("utf-8") || locale.ends_with("utf8") { Charset::Utf8 } else { Charset::Ascii }
+/// The characters of dd's messages by the encoding of the user's locale, if there is such a locale here.
+pub(super) fn charset(codeset: Option<&str>) -> Charset {
+    if codeset.is_some_and(|codeset| codeset.eq_ignore_ascii_case("utf-8")) {
+        Charset::Utf8
+    } else {
+        Charset::Ascii
+    }
 }
 
 #[cfg(test)]
@@ -240,13 +267,14 @@ mod tests {
 
     #[test]
     fn the_locale_decides_on_the_characters() {
-        let of = |set: &[(&str, &str)]| {
-            charset(|name| set.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()))
-        };
-        assert_eq!(of(&[("LANG", "de_DE.UTF-8")]), Charset::Utf8);
-        assert_eq!(of(&[("LANG", "C.utf8"), ("LC_ALL", "C")]), Charset::Ascii);
-        assert_eq!(of(&[("LANG", "C.utf8"), ("LC_ALL", "")]), Charset::Utf8);
-        assert_eq!(of(&[]), Charset::Ascii);
+        for (codeset, expected) in [
+            (Some("UTF-8"), Charset::Utf8),
+            (Some("utf-8"), Charset::Utf8),
+            (Some("ANSI_X3.4-1968"), Charset::Ascii),
+            (None, Charset::Ascii),
+        ] {
+            assert_eq!(charset(codeset), expected, "{codeset:?}");
+        }
     }
 
     #[test]

@@ -1,45 +1,55 @@
 //! The two signals that dd knows: SIGINT ends the copy after its counts, SIGUSR1 prints them.
 
 use crate::interrupt::is_ignored;
-use rdsk_dd::Signals;
+use rdsk_dd::{BrokenPipe, Signals};
 use rustix::pipe::{PipeFlags, pipe_with};
 use signal_hook::consts::{SIGINT, SIGUSR1};
 use signal_hook::{flag, low_level};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The signals, and whether the process waits where it cannot notice them.
+/// The signals, and whether a further one ends the process.
 pub(super) struct Handled {
     pub(super) signals: Signals,
-    opening: Arc<AtomicBool>,
+    is_ending: Arc<AtomicBool>,
 }
 
 impl Handled {
-    /// Runs what may wait forever, such as the opening of a FIFO that nobody writes: SIGINT ends the process at once.
+    /// Runs what may wait forever, such as the opening of a FIFO that nobody writes. If the first SIGINT comes just before the
+    /// wait, a second one ends the process.
     pub(super) fn while_opening<T>(&self, open: impl FnOnce() -> T) -> T {
-        self.opening.store(true, Ordering::Relaxed);
+        let armed = (!is_ignored(SIGINT)).then(|| flag::register(SIGINT, Arc::clone(&self.is_ending)));
         let opened = open();
-        self.opening.store(false, Ordering::Relaxed);
+        if let Some(Ok(armed)) = armed {
+            low_level::unregister(armed);
+        }
+        self.is_ending.store(false, Ordering::Relaxed);
         opened
     }
 }
 
-/// Handles both until the process ends. Without a descriptor to wake it, a copy that waits for a pipe notices them later.
+/// Handles both until the process ends. Calls that wait return, so that dd hears of a signal at once. Without a descriptor to wake
+/// it, a copy that waits for a pipe may notice one later.
 pub(super) fn handled() -> Handled {
     let mut signals = Signals::default();
-    let opening = Arc::new(AtomicBool::new(false));
+    let is_ending = Arc::new(AtomicBool::new(false));
     let number = |signal: i32| usize::try_from(signal).expect("numbers of signals are positive");
     let registered = (|| {
         let (read, write) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?;
         if !is_ignored(SIGINT) {
-            flag::register_conditional_default(SIGINT, Arc::clone(&opening))?;
+            flag::register_conditional_default(SIGINT, Arc::clone(&is_ending))?;
             flag::register_usize(SIGINT, signals.interrupt.clone(), number(SIGINT))?;
             low_level::pipe::register(SIGINT, write.try_clone()?)?;
+            rdsk_sys::signal::interrupt_calls(SIGINT)?;
         }
         flag::register(SIGUSR1, signals.info.clone())?;
         low_level::pipe::register(SIGUSR1, write)?;
+        rdsk_sys::signal::interrupt_calls(SIGUSR1)?;
         std::io::Result::Ok(read)
     })();
     signals.wake = registered.ok();
-    Handled { signals, opening }
+    if rdsk_sys::start::ignored_broken_pipes() {
+        signals.broken_pipe = BrokenPipe::IsError;
+    }
+    Handled { signals, is_ending }
 }

@@ -28,10 +28,9 @@ impl Both {
 
     /// What differs, in words; nothing if all is the same.
     pub(crate) fn difference(&self, line: &Line) -> Option<String> {
-        let theirs = self.ran(Command::new("dd"), &line.operands, &line.packets);
-        let mut rdsk = Command::new(env!("CARGO_BIN_EXE_rdsk"));
-        rdsk.args(["dd", "--explain=off"]);
-        let ours = self.ran(rdsk, &line.operands, &line.packets);
+        let theirs = self.ran(redirected(&["dd"], line.redirection), &line.operands, &line.packets);
+        let rdsk = [env!("CARGO_BIN_EXE_rdsk"), "dd", "--explain=off"];
+        let ours = self.ran(redirected(&rdsk, line.redirection), &line.operands, &line.packets);
         (theirs != ours).then(|| {
             let sizes = |ran: &Ran| {
                 let files: Vec<String> =
@@ -71,6 +70,18 @@ impl Both {
     }
 }
 
+/// A program that a shell starts with its standard descriptors changed.
+fn redirected(words: &[&str], redirection: &str) -> Command {
+    if redirection.is_empty() {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]);
+        return command;
+    }
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("exec \"$@\" {redirection}"), "sh"]).args(words);
+    command
+}
+
 /// `… copied` without time and rate, and messages as they are.
 pub(crate) fn without_time(line: &str) -> String {
     let line = match line.find(" copied, ") {
@@ -85,7 +96,8 @@ fn prepare(place: &Path) {
     let bytes =
         |length: usize, first: u8| (first..=250).chain(0..first).cycle().take(length).collect::<Vec<u8>>();
     let holes = [vec![b'x'; 1000], vec![0; 9000], vec![b'y'; 77]].concat();
-    let files: [(&str, Vec<u8>); 5] = [
+    let files: [(&str, Vec<u8>); 6] = [
+        ("a=b ~{x}", bytes(600, 3)),
         ("in", bytes(5000, 1)),
         ("out", bytes(9000, 2)),
         ("holes", holes),

@@ -83,6 +83,68 @@ fn sigusr1_prints_the_counts_and_sigint_ends_after_them() {
     }
 }
 
+/// A FIFO is opened when its other end is: until then the signals do what they do later, too. Each is sent until it is heard, since
+/// nothing tells when the program begins to wait.
+#[test]
+fn signals_are_answered_while_a_fifo_is_opened() {
+    if !has_gnu_dd() {
+        return;
+    }
+    for line in ["if=fifo of=out", "if=/dev/null of=fifo", "if=/dev/null of=fifo status=noxfer"] {
+        let seen = [0, 1].map(|index| {
+            let place = tempfile::tempdir().expect("a directory");
+            let mode = rustix::fs::Mode::from_raw_mode(0o600);
+            let fifo = place.path().join("fifo");
+            rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).expect("a FIFO");
+            let [gnu, ours] = programs(place.path(), line);
+            let errors = place.path().join("errors");
+            let file = std::fs::File::create(&errors).expect("a file for messages");
+            let mut child = { if index == 0 { gnu } else { ours } }.stderr(file).spawn().expect("it starts");
+            assert!(wait_until(SOON, || is_waiting(&child)), "{line}");
+            let said = || std::fs::read_to_string(&errors).unwrap_or_default();
+            signal(&child, Signal::USR1);
+            assert!(wait_until(SOON, || said().contains("records out")), "{line} {index}: {}", said());
+            let mut status = None;
+            assert!(wait_until(SOON, || {
+                signal(&child, Signal::INT);
+                status = child.try_wait().expect("it is our child");
+                status.is_some()
+            }));
+            let heard: Vec<String> = said().lines().map(without_time).collect();
+            (status.expect("it has ended").signal(), heard)
+        });
+        let lines = if line.contains("noxfer") { 2 } else { 3 };
+        assert_eq!(seen[0].1[..lines], seen[1].1[..lines], "{line}");
+        assert_eq!(seen.map(|(ended, heard)| (ended, heard.len() >= lines)), [(Some(2), true); 2], "{line}");
+    }
+}
+
+/// Whether a program sleeps in open(2) of a FIFO.
+fn is_waiting(child: &Child) -> bool {
+    let of = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap_or_default();
+    of("wchan").contains("wait_for_partner") || (of("wchan").trim() == "0" && of("stat").contains(") S "))
+}
+
+/// A device that nobody can wait for with poll(2) as for a pipe is left at once, too.
+#[test]
+fn an_interrupt_ends_the_wait_for_the_kernels_log() {
+    if !has_gnu_dd() || !requires(&[Need::Root]) || !Path::new("/dev/kmsg").exists() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    for mut command in programs(place.path(), "if=/dev/kmsg of=out bs=64k") {
+        let mut child = command.stderr(Stdio::null()).spawn().expect("it starts");
+        assert!(wait_until(SOON, || length(&place.path().join("out")) > 0), "the log is never empty");
+        let mut status = None;
+        assert!(wait_until(SOON, || {
+            signal(&child, Signal::INT);
+            status = child.try_wait().expect("it is our child");
+            status.is_some()
+        }));
+        assert_eq!(status.and_then(|status| status.signal()), Some(Signal::INT.as_raw()));
+    }
+}
+
 /// Whatever the moment, the counts are those of the file, and the file is whole up to there.
 #[test]
 fn an_interruption_at_any_point_leaves_what_was_told() {
@@ -261,7 +323,8 @@ fn names_are_quoted_as_the_locale_shows_them() {
         return;
     }
     let place = tempfile::tempdir().expect("a directory");
-    for locale in ["C", "C.UTF-8"] {
+    // The last one is on no machine.
+    for locale in ["C", "C.UTF-8", "xx_YY.UTF-8"] {
         for operand in [
             "if=na\u{ef}ve",
             "if=a b",
@@ -269,6 +332,12 @@ fn names_are_quoted_as_the_locale_shows_them() {
             "if=\u{fc}\n",
             "if=a\u{7f}",
             "if=$x",
+            "if=it's \u{fc}",
+            "if=it's=",
+            "if=\t'",
+            "if='\t",
+            "if=a'\tb'",
+            "bs=0x1",
             "\u{fc}=1",
             "conv=\u{fc}",
             "bs=it's",

@@ -7,13 +7,16 @@ use rdsk_stats::rng::SplitMix64;
 pub(crate) struct Line {
     pub(crate) operands: Vec<String>,
     pub(crate) packets: Vec<usize>,
+    /// What a shell does with the standard descriptors.
+    pub(crate) redirection: &'static str,
 }
 
 pub(crate) struct Lines(SplitMix64);
 
 const INPUTS: &[&str] =
-    &["in", "in", "in", "holes", "holes", "zeros", "empty", "link", "nope", "dir", "/dev/zero"];
-const OUTPUTS: &[&str] = &["out", "out", "new", "new", "other", "nodir/x", "dir", "/dev/null", "/dev/full"];
+    &["in", "in", "in", "holes", "holes", "zeros", "empty", "link", "nope", "dir", "/dev/zero", "a=b ~{x}"];
+const OUTPUTS: &[&str] =
+    &["out", "out", "new", "new", "other", "nodir/x", "dir", "/dev/null", "/dev/full", "it's new", "~n{}"];
 const SIZES: &[&str] = &["1", "2", "3", "7", "13", "512", "1b", "100", "1k", "1000", "4096", "5x7", "2kB"];
 const COUNTS: &[&str] = &["0", "1", "2", "3", "7", "10", "1x2", "1b", "10B", "100B", "1kB"];
 const SKIPS: &[&str] = &["0", "1", "2", "3", "9", "100", "5B", "1k", "1kB"];
@@ -36,6 +39,15 @@ const ODD_NUMBERS: &[&str] = &[
     "1xx",
     "2x",
     "1M",
+    "2x3B",
+    "2Bx3",
+    "2x1kB",
+    "0xB",
+    "+7",
+    "1Q",
+    "0R",
+    "1Z",
+    "8E",
 ];
 const FLAGS: &[&str] = &[
     "append",
@@ -57,6 +69,19 @@ const CONVERSIONS: &[&str] =
     &["notrunc", "fsync", "fdatasync", "sparse", "nocreat", "excl", "noerror", "sync", "swab", "bogus"];
 const STATUS: &[&str] = &["none", "noxfer", "noxfer", "bogus", "progress"];
 const ODD_WORDS: &[&str] = &["foo", "foo=1", "--", "--x", "-q", "=", "if", "conv"];
+/// The first two leave everything as it is.
+const REDIRECTIONS: &[&str] = &[
+    "",
+    "",
+    "<&-",
+    ">&-",
+    "2>&-",
+    "<&- >&- 2>&-",
+    "2>/dev/full",
+    "1</dev/null",
+    "0>/dev/null",
+    ">/dev/full",
+];
 const PACKETS: &[usize] = &[1, 5, 100, 511, 512, 700];
 
 impl Lines {
@@ -102,7 +127,8 @@ impl Lines {
         self.0.shuffle(&mut operands);
         let packets = if has_packets { self.below(4) } else { 0 };
         let packets = (0..packets).map(|_| PACKETS[self.below(PACKETS.len())]).collect();
-        Line { operands, packets }
+        let redirection = if self.is(0.2) { self.one(REDIRECTIONS) } else { "" };
+        Line { operands, packets, redirection }
     }
 
     fn is(&mut self, probability: f64) -> bool {

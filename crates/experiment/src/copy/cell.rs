@@ -57,6 +57,16 @@ impl CellSum {
 
     pub(super) fn add(&mut self, seen: Visited<'_>) {
         let Visited { run, calls, result, cpu, cache, evidence, extents } = seen;
+        if let Some((offset_bytes, errno)) = calls.error.filter(|_| self.errors.is_empty()) {
+            let message = std::io::Error::from_raw_os_error(errno).to_string();
+            let target = self.workload.targets.first().copied().unwrap_or(0);
+            self.errors.push(IoError { target, stream: Some(0), offset_bytes, errno, message });
+        }
+        self.ended = self.ended.and(result);
+        // Among whole runs, one that was cut short would make the others look shorter.
+        if result.is_err() && !self.visits.is_empty() {
+            return;
+        }
         self.workload.span_bytes = self.workload.span_bytes.max(calls.bytes);
         self.workload.offset_bytes = calls.start.unwrap_or(self.workload.offset_bytes);
         let is_write = self.workload.op == Op::Write;
@@ -82,12 +92,6 @@ impl CellSum {
             .cpu
             .zip(cpu)
             .map(|(sum, more)| CpuTime { user: sum.user + more.user, system: sum.system + more.system });
-        if let Some((offset_bytes, errno)) = calls.error.filter(|_| self.errors.is_empty()) {
-            let message = std::io::Error::from_raw_os_error(errno).to_string();
-            let target = self.workload.targets.first().copied().unwrap_or(0);
-            self.errors.push(IoError { target, stream: Some(0), offset_bytes, errno, message });
-        }
-        self.ended = self.ended.and(result);
     }
 
     /// The cell of the line with this name, without its verdict.

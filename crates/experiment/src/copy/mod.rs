@@ -10,7 +10,8 @@ use rdsk_analysis::Analysis;
 use rdsk_dd::{Calls, Finished, Operands, Side};
 use rdsk_engine::{MonotonicClock, measure_clock};
 use rdsk_model::{
-    Copy, CopyRun, CpuTime, Op, PageCacheState, Problem, ProblemKind, Record, StableBy, Status,
+    Copy, CopyRun, CpuTime, ExtentEvidence, Op, PageCacheState, Problem, ProblemKind, Record, StableBy,
+    Status,
 };
 use rdsk_observe::{KernelObserver, Observer};
 use rdsk_sys::cache::cachestat;
@@ -65,8 +66,30 @@ pub struct Watching {
 
 struct WatchedEnd {
     witness: Witness,
-    before: PageCacheState,
+    before: CacheBefore,
     observer: KernelObserver,
+}
+
+/// The page cache before a run, over all that the operands may copy.
+#[derive(Clone, Copy)]
+struct CacheBefore {
+    state: PageCacheState,
+    bytes: u64,
+}
+
+impl CacheBefore {
+    /// Over what was copied in the end. Of a copy that was cut short it is known only where all or nothing was cached.
+    fn over(self, copied_bytes: u64) -> PageCacheState {
+        let part = |of_all: Option<u64>| match of_all? {
+            of_all if copied_bytes >= self.bytes => Some(of_all),
+            0 => Some(0),
+            of_all => (of_all >= self.bytes).then_some(copied_bytes),
+        };
+        PageCacheState {
+            cached_bytes: part(self.state.cached_bytes),
+            dirty_bytes: part(self.state.dirty_bytes),
+        }
+    }
 }
 
 impl Copies {
@@ -124,7 +147,9 @@ impl Copies {
         if known.is_none() {
             targets.push(target.clone());
         }
-        let before = page_cache(side.fd(), offset, length);
+        let left_bytes = target.size_bytes.saturating_sub(offset);
+        let bytes = length.map_or(left_bytes, |length| length.min(left_bytes));
+        let before = CacheBefore { state: page_cache(side.fd(), offset, length), bytes };
         let watched = std::slice::from_ref(&*target);
         let observer =
             KernelObserver::new(watched, &self.roots.sys, &self.roots.proc, Arc::new(MonotonicClock))
@@ -161,14 +186,21 @@ impl Copies {
         for (index, end) in ends.into_iter().enumerate() {
             let (Some(mut end), Some(sum)) = (end, self.sums[line][index].as_mut()) else { continue };
             let calls = calls[index];
+            let before = end.before.over(calls.bytes);
+            if let Some(target) =
+                self.record.targets.iter_mut().find(|one| one.index == end.witness.target.index)
+            {
+                target.size_bytes = end.witness.size_bytes().unwrap_or(target.size_bytes);
+            }
+            let allocation = || end.witness.allocation(calls.start.unwrap_or(0), calls.bytes);
             sum.add(Visited {
                 run: &run,
                 calls,
                 result: finished.result,
                 cpu,
-                cache: (end.before, after[index]),
+                cache: (before, after[index]),
                 evidence: end.observer.end(),
-                extents: end.witness.allocation(calls.start.unwrap_or(0), calls.bytes).filter(|_| index == 0),
+                extents: (index == 0).then(allocation).flatten().filter(|lies| are_sure(*lies, before)),
             });
             self.record.observer = end.observer.describe();
         }
@@ -234,6 +266,12 @@ impl Copies {
         self.record.findings = rdsk_finding::findings(&Analysis::of(&self.record));
         self.record
     }
+}
+
+/// Whether an allocation says what was read. Data that was not written out when it was read may lie in memory above extents that
+/// were only reserved.
+fn are_sure(lies: ExtentEvidence, before: PageCacheState) -> bool {
+    lies.unwritten_bytes == 0 || before.dirty_bytes == Some(0)
 }
 
 /// How a flush ended.
@@ -318,4 +356,23 @@ fn page_cache(fd: impl AsFd, offset: u64, length: Option<u64>) -> PageCacheState
 
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_before_a_copy_that_was_cut_short_is_known_only_where_it_is_sure() {
+        let before = |cached| CacheBefore {
+            state: PageCacheState { cached_bytes: cached, dirty_bytes: Some(0) },
+            bytes: 100_000,
+        };
+        let over = |cached, copied| before(cached).over(copied).cached_bytes;
+        assert_eq!(over(Some(40_960), 100_000), Some(40_960));
+        assert_eq!(over(Some(40_960), 50_000), None, "these pages may lie behind the end of the copy");
+        assert_eq!(over(Some(102_400), 50_000), Some(50_000));
+        assert_eq!(over(Some(0), 50_000), Some(0));
+        assert_eq!(over(None, 100_000), None);
+    }
 }

@@ -34,7 +34,13 @@ pub(super) fn sentence(record: &Record, copy: &Copy) -> String {
     let mut sentences: Vec<String> = said.into_iter().map(|(_, text)| text).collect();
     sentences.extend(pace(copy, &parts));
     if copy.runs.iter().any(|run| !run.is_complete) {
-        sentences.push("The copy failed: these are the figures until then.".into());
+        let is_alone = !copy.runs.iter().any(|run| run.is_complete);
+        let text = if is_alone {
+            "The copy failed: these are the figures until then."
+        } else {
+            "The last run was cut short: these are the times of those before it."
+        };
+        sentences.push(text.into());
     }
     sentences.join(" ")
 }

@@ -54,10 +54,18 @@ fn seen(cell: &CellRecord, op: Op) -> String {
     let mean = metrics::mean_request_bytes(cell, op).map(|mean| {
         format!("{} of {} on average", words::plural(requests, "request"), bytes(metrics::whole(mean)))
     });
-    let mut parts = vec![match mean {
-        Some(mean) if are_ours(cell, op) => format!("{asked} became {mean}"),
-        Some(mean) => format!("{asked}; its device did {mean}, those of others among them"),
-        None => format!("{asked}, and no request to the device"),
+    let mut parts = vec![match (mean, asker(cell, op)) {
+        (Some(mean), Asker::Copy) => format!("{asked} became {mean}"),
+        (Some(mean), Asker::OthersToo) => {
+            format!("{asked}; its device did {mean}, those of others among them")
+        }
+        (Some(mean), Asker::Others) => {
+            format!("{asked} and no request to the device, which did {mean} for others")
+        }
+        (Some(mean), Asker::Unknown) => {
+            format!("{asked}; its device did {mean}, which others may have asked for")
+        }
+        (None, _) => format!("{asked}, and no request to the device"),
     }];
     if let Some(merges) = metrics::merges(cell, op).filter(|&merges| merges > 0) {
         parts.push(words::plural(merges, "merge"));
@@ -79,14 +87,32 @@ fn seen(cell: &CellRecord, op: Op) -> String {
     parts.join(", ")
 }
 
-/// Whether the device moved about what the copy did, so that its requests are the copy's.
-fn are_ours(cell: &CellRecord, op: Op) -> bool {
-    let share = metrics::device_bytes(cell, op)
-        .zip(cell.result.bytes.filter(|&bytes| bytes > 0))
-        .map(|(moved, bytes)| metrics::ratio(moved, bytes));
+/// Who asked a device for what it did while a copy ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asker {
+    Copy,
+    OthersToo,
+    Others,
+    Unknown,
+}
+
+/// By what the kernel fetched for this process, where that is known, and by what the copy moved: much more is of others as well,
+/// and less may be, since memory can have answered the copy.
+fn asker(cell: &CellRecord, op: Op) -> Asker {
+    let Some(moved) = metrics::device_bytes(cell, op) else { return Asker::Unknown };
+    let charged = metrics::process_bytes(cell, op).filter(|_| op == Op::Read);
+    let Some(expected) = charged.or(cell.result.bytes) else { return Asker::Unknown };
+    if expected == 0 {
+        return Asker::Others;
+    }
+    let share = metrics::ratio(moved, expected);
     // Copies on several devices are no surplus.
     let least = if op == Op::Write { metrics::written(cell).least } else { 1.0 };
-    share.is_some_and(|share| share <= OURS * least)
+    match share {
+        share if share > OURS * least => Asker::OthersToo,
+        share if charged.is_none() && share < least / OURS => Asker::Unknown,
+        _ => Asker::Copy,
+    }
 }
 
 /// The pages that were read because only a part of each was written.

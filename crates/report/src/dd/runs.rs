@@ -3,7 +3,7 @@
 
 use super::{line, nanos};
 use crate::page::{Page, Tone};
-use rdsk_analysis::copy::{Runs, Until, cell, speed_up, until_done, until_stable};
+use rdsk_analysis::copy::{Runs, Until, cell, counted, speed_up, until_done, until_stable};
 use rdsk_analysis::{metrics, words};
 use rdsk_model::{CellRecord, Copy, IoPath, Op, Record};
 use rdsk_stats::PairedRatio;
@@ -14,8 +14,9 @@ const CACHED_SHARE: f64 = 0.5;
 const ALWAYS_SHARE: f64 = 0.98;
 
 pub(super) fn draw(page: &mut Page, record: &Record, copy: &Copy) {
-    let bytes: u64 = copy.runs.iter().map(|run| run.written_bytes).sum();
-    let each = metrics::ratio(bytes, copy.runs.len() as u64);
+    let counted = counted(copy);
+    let bytes: u64 = counted.iter().map(|run| run.written_bytes).sum();
+    let each = metrics::ratio(bytes, counted.len().max(1) as u64);
     if let Some(runs) = until_done(copy) {
         line(page, Tone::Plain, "runs", format!("{}: {}", runs.count, times(&runs, each)));
     }

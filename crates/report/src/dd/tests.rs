@@ -228,3 +228,37 @@ fn the_whole_page_has_the_answer_too() {
         Record { cells: Vec::new(), targets: Vec::new(), copies: vec![made::to_file(&[])], ..record };
     assert!(crate::text(&nothing, Style::default()).contains("Nothing was copied, so nothing was measured."));
 }
+
+/// What a device does meanwhile is the copy's only as far as the kernel charged it to the copy.
+#[test]
+fn requests_are_the_copys_as_far_as_the_kernel_charged_them() {
+    let cached = read_from_memory(reads(IoPath::Buffered));
+    let of = |reads: u64, own: Option<u64>| {
+        let cell = with(cached.clone(), |cell| {
+            let device = &mut cell.evidence.device[0];
+            (device.reads, device.read_bytes) = (Some(reads), Some(reads * 4096));
+            cell.evidence.process.read_bytes = own;
+        });
+        told(&record(fixtures::file(), vec![cell], from_file(&[S])))
+    };
+    for (reads, own, words) in [
+        (0, Some(0), "4,096 reads of 16 KiB, and no request to the device"),
+        (10, Some(0), "and no request to the device, which did 10 requests of 4 KiB on average for others"),
+        (10, Some(40_960), "4,096 reads of 16 KiB became 10 requests of 4 KiB on average"),
+        (10, Some(4096), "its device did 10 requests of 4 KiB on average, those of others among them"),
+        (10, None, "its device did 10 requests of 4 KiB on average, which others may have asked for"),
+    ] {
+        let text = of(reads, own);
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+#[test]
+fn a_run_that_was_cut_short_leaves_the_others() {
+    let mut copy = made::to_file(&[S, S, S / 3]);
+    (copy.runs[2].is_complete, copy.runs[2].to_stable_ns) = (false, None);
+    let text =
+        told(&record(fixtures::file(), vec![kept_in_memory(writes(IoPath::Buffered, S), S, 8 * S)], copy));
+    assert!(text.contains("runs 2: 1.00 s"), "{text}");
+    assert!(text.contains("The last run was cut short: these are the times of those before it."), "{text}");
+}
