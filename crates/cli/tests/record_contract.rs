@@ -9,7 +9,7 @@ use std::fs;
 use checked_run::contract::{self, Shape, complaints, exit_complaints};
 use checked_run::{Answer, ask, directory, rdsk, word, written_file};
 use rdsk_model::{
-    BpfEvidence, CrossCheck, ExtentEvidence, LoopFile, PageCache, PageCacheState, ProcessorUse,
+    BpfEvidence, CountedDevice, CrossCheck, ExtentEvidence, LoopFile, PageCache, PageCacheState, ProcessorUse,
 };
 use rdsk_testkit::cli;
 use serde_json::{Value, json};
@@ -102,7 +102,13 @@ fn evidence_that_is_not_everywhere_is_in_the_contract() {
         pressure_ns: Some(9),
     };
     let check = CrossCheck { target: 0, device: "sda".into(), bpf: 1, sysfs: 2 };
-    let bpf = BpfEvidence { observed_ns: 1, visits_ns: 2, checks: vec![check], lost: 3 };
+    let bpf = BpfEvidence {
+        observed_ns: 1,
+        visits_ns: 2,
+        checks: vec![check],
+        lost: 3,
+        devices: vec![CountedDevice::default()],
+    };
     let evidence = record["cells"][0]["evidence"].as_object_mut().unwrap();
     for (name, value) in [
         ("extents", json!(extents)),
