@@ -2,6 +2,7 @@
 //! measures nothing; every figure on a page can be found in the JSON.
 
 mod align;
+mod became;
 mod cells;
 mod certainty;
 mod chart;

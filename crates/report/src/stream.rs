@@ -1,6 +1,7 @@
 //! The stream page: one reader and one writer by several paths, each with the `iostat -x` row of its device under
 //! sysstat's own column names, and the curves of queue depth and rate.
 
+use crate::became;
 use crate::cells::{self, verdict_word};
 use crate::figures::{MISSING, Unit, or_missing, plus_minus, significant};
 use crate::findings;
@@ -63,6 +64,7 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
             &format!("what {} I/O became, device by device", mode(cell)),
         );
     }
+    became::draw(page, cells, mode);
     page.blank();
 }
 
