@@ -279,8 +279,8 @@ fn requests_of(counted: &Counted, carrier: &Carrier, name: &str) -> Vec<Request>
     found
 }
 
-/// Reading and writing bios by system call and task. Those that may be repeated because they must not wait are counted apart, and
-/// so is read-ahead.
+/// Reading and writing bios by system call and task; those without data, which only ask for a flush, are marked, since
+/// the flush is a request of its own. Those that may be repeated because they must not wait are counted apart, and so is read-ahead.
 fn bios_of(counted: &Counted, carrier: &Carrier, name: &str) -> Vec<Bio> {
     let mut found = Vec::new();
     for (origin, &[count, bytes]) in counted.bios.iter().filter(|(origin, _)| origin.device == carrier.index)
