@@ -164,6 +164,39 @@ fn holes_are_no_disk() {
     assert!(code == "hole" && text.contains("was never written"), "{text}");
 }
 
+/// Two partitions of a loop device over a file with holes: one was written whole, the other never.
+#[test]
+fn a_partition_is_a_hole_if_its_own_part_of_the_file_is_one() {
+    if !requires(&NEEDS) {
+        return;
+    }
+    let disk = LoopDevice::builder().size(4 * BYTES).direct_io(DirectIo::On).create().expect("loop devices");
+    if !is_on_a_disk(disk.backing_path()) {
+        return;
+    }
+    let partitions = disk.partition_gpt().expect("a partition table fits");
+    let file_of = |cells: &[Value]| cells[0]["evidence"]["loops"][0].clone();
+    let never_written = |node: &Path| {
+        let cells = read(node);
+        let (code, text) = no_device(&cells);
+        let name = node.file_name().and_then(|name| name.to_str()).expect("a plain name");
+        let words = format!(" below {name} was never written");
+        assert!(code == "hole" && text.contains("100 % of its") && text.contains(&words), "{text}");
+        file_of(&cells)["size_bytes"].as_u64().expect("a size")
+    };
+    let size_bytes = never_written(&partitions[0]);
+    assert!((BYTES..2 * BYTES).contains(&size_bytes), "{size_bytes}");
+    let mut node = File::options().write(true).open(&partitions[0]).expect("it is ours");
+    let data = vec![7; usize::try_from(size_bytes).expect("some MiB")];
+    std::io::Write::write_all(&mut node, &data).expect("it has room for itself");
+    node.sync_all().expect("it can be flushed");
+    drop(node);
+    never_written(&partitions[1]);
+    let cells = read(&partitions[0]);
+    assert_eq!(file_of(&cells)["extents"]["hole_bytes"], 0, "{}", brief(&cells[0]));
+    assert!(cells.iter().all(|cell| verdict(cell) != "hole"), "{}", brief(&cells[0]));
+}
+
 /// A file that was written just before is in the page cache. Without direct I/O the loop device reads it there; with direct
 /// I/O the disk below reads, and its own counter says so.
 #[test]

@@ -8,6 +8,9 @@ use std::fs;
 
 use checked_run::contract::{self, Shape, complaints, exit_complaints};
 use checked_run::{Answer, ask, directory, rdsk, word, written_file};
+use rdsk_model::{
+    BpfEvidence, CrossCheck, ExtentEvidence, LoopFile, PageCache, PageCacheState, ProcessorUse,
+};
 use rdsk_testkit::cli;
 use serde_json::{Value, json};
 
@@ -21,7 +24,7 @@ fn wrong_for(shape: &Shape) -> Value {
     match shape {
         Shape::Text | Shape::Word(_) | Shape::List(_) => json!(17),
         Shape::Whole | Shape::Signed | Shape::Number | Shape::Flag | Shape::Object(_) => json!("seventeen"),
-        Shape::OrNull(inner) => wrong_for(inner),
+        Shape::OrNull(inner) | Shape::LeftOut(inner) => wrong_for(inner),
     }
 }
 
@@ -45,22 +48,83 @@ fn a_run_of_everything_keeps_the_contract_and_the_checker_notices_each_breach() 
     ] {
         assert!(pointers.iter().any(|(pointer, _)| pointer == expected), "{expected} is not reached");
     }
-    for (pointer, shape) in &pointers {
-        let (parent, name) = pointer.rsplit_once('/').unwrap();
-        let name = name.replace("~1", "/").replace("~0", "~");
+    pointers.iter().for_each(|(pointer, shape)| notices(record, pointer, shape));
+    breaches(record);
+}
+
+/// The checker notices a member that is missing, of another type, or null.
+fn notices(record: &Value, pointer: &str, shape: &Shape) {
+    let (parent, name) = pointer.rsplit_once('/').unwrap();
+    let name = name.replace("~1", "/").replace("~0", "~");
+    if !matches!(shape, Shape::LeftOut(_)) {
         let mut missing = record.clone();
         let object = missing.pointer_mut(parent).and_then(Value::as_object_mut).unwrap();
         assert!(object.remove(&name).is_some(), "{pointer}");
         assert!(!complaints(&missing).is_empty(), "{pointer} may be missing");
-        let mut wrong = record.clone();
-        *wrong.pointer_mut(pointer).unwrap() = wrong_for(shape);
-        assert!(!complaints(&wrong).is_empty(), "{pointer} may be of another type");
-        if !matches!(shape, Shape::OrNull(_)) {
-            *wrong.pointer_mut(pointer).unwrap() = Value::Null;
-            assert!(!complaints(&wrong).is_empty(), "{pointer} may be null");
-        }
     }
-    breaches(record);
+    let mut wrong = record.clone();
+    *wrong.pointer_mut(pointer).unwrap() = wrong_for(shape);
+    assert!(!complaints(&wrong).is_empty(), "{pointer} may be of another type");
+    if !matches!(shape, Shape::OrNull(_)) {
+        *wrong.pointer_mut(pointer).unwrap() = Value::Null;
+        assert!(!complaints(&wrong).is_empty(), "{pointer} may be null");
+    }
+}
+
+/// Evidence that a run has only where loop devices, processors or BPF programs were counted. Every field is spelled out, so that a
+/// new one needs its place here and in the contract.
+#[test]
+fn evidence_that_is_not_everywhere_is_in_the_contract() {
+    let mut record = ask("paths sim:linux-disk --seed 1 --budget 1s").expect_code(0).record;
+    let state = PageCacheState { cached_bytes: Some(1), dirty_bytes: Some(2) };
+    let extents = ExtentEvidence { mapped_bytes: 1, unwritten_bytes: 2, hole_bytes: 3, extents: 4 };
+    let file = LoopFile {
+        target: 0,
+        device: "loop0".into(),
+        file: "/srv/a.img".into(),
+        filesystem: Some("ext4".into()),
+        direct_io: Some(true),
+        below: Some("sda".into()),
+        partitions: vec!["loop0p1".into()],
+        size_bytes: 5,
+        extents: Some(extents),
+        page_cache: Some(PageCache { before: state, after: state, stable: Some(state) }),
+    };
+    let processor = ProcessorUse {
+        interval_ns: 1,
+        processors: 2,
+        user_ns: 3,
+        system_ns: 4,
+        steal_ns: 5,
+        own_user_ns: 6,
+        own_system_ns: 7,
+        own_wait_ns: Some(8),
+        pressure_ns: Some(9),
+    };
+    let check = CrossCheck { target: 0, device: "sda".into(), bpf: 1, sysfs: 2 };
+    let bpf = BpfEvidence { observed_ns: 1, visits_ns: 2, checks: vec![check], lost: 3 };
+    let evidence = record["cells"][0]["evidence"].as_object_mut().unwrap();
+    for (name, value) in [
+        ("extents", json!(extents)),
+        ("loops", json!([file])),
+        ("processor", json!(processor)),
+        ("processor_visits", json!([processor])),
+        ("bpf", json!(bpf)),
+    ] {
+        evidence.insert(name.into(), value);
+    }
+    assert_eq!(complaints(&record), [""; 0]);
+    let pointers = contract::pointers(&record, &contract::RECORD, "");
+    for name in ["extents", "loops", "processor", "processor_visits", "bpf"] {
+        let place = format!("/cells/0/evidence/{name}");
+        let own = pointers.iter().filter(|(pointer, _)| pointer.starts_with(&format!("{place}/")));
+        assert!(own.clone().count() >= 4, "{name}");
+        own.for_each(|(pointer, shape)| notices(&record, pointer, shape));
+        let unnamed = contract::unnamed(&record, &contract::RECORD, "");
+        let of_it: Vec<&String> =
+            unnamed.iter().filter(|member| member.contains(&format!("/{name}/"))).collect();
+        assert!(of_it.is_empty(), "the contract does not name {of_it:?}");
+    }
 }
 
 /// What the types allow and the meaning does not.

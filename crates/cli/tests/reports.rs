@@ -133,6 +133,8 @@ fn zones_of_a_freebsd_disk() {
     assert_eq!(all.iter().map(|one| one.block_bytes >> 20).collect::<Vec<_>>(), [1, 5, 10, 20]);
     let bands: Vec<bool> = all.iter().map(|one| one.latency_bands.is_some()).collect();
     assert_eq!(bands, [true, false, false, false]);
+    // Three passes in ascending order, each from another start, tell its zones from time.
+    assert!(record.findings.iter().any(|finding| finding.code == "speed-by-position"));
     for one in &all[1..] {
         let falls = one.outer_bytes_per_s.unwrap() / one.inner_bytes_per_s.unwrap();
         assert!((1.7..1.9).contains(&falls), "{falls}");

@@ -1,7 +1,7 @@
 //! Chosen positions: which comes next, and what the counters of an array's members show around each I/O. It issues nothing.
 
 use crate::job::Job;
-use crate::random::{Permutation, mix};
+use crate::random::{Permutation, mix, multiply_shift};
 use rdsk_model::{
     ChosenFirst, ChosenIo, MemberCounters, MemberIo, NextPosition, Pattern, Points, PositionChooser,
 };
@@ -12,6 +12,8 @@ pub(crate) struct PositionSource<'a> {
     points: &'a Points,
     block_bytes: u64,
     order: Option<Permutation>,
+    /// Index of the place where a pass in the listed order begins.
+    start: u64,
     next: u64,
     pub(crate) members: Option<&'a dyn MemberCounters>,
     /// Chooses positions before those of the list; `None` once it has finished.
@@ -90,12 +92,14 @@ impl<'a> PositionSource<'a> {
     pub(crate) fn of(job: &Job<'a>) -> Option<Self> {
         let workload = job.workload;
         let points = workload.points.as_ref()?;
-        let order = (workload.pattern == Pattern::Random)
-            .then(|| Permutation::new(points.len() as u64, mix(workload.seed, u64::from(job.visit))));
+        let (count, of_visit) = (points.len() as u64, mix(workload.seed, u64::from(job.visit)));
+        let order = (workload.pattern == Pattern::Random).then(|| Permutation::new(count, of_visit));
+        let is_moved = points.moves_start && job.visit > 0;
         Some(Self {
             points,
             block_bytes: workload.block_bytes,
             order,
+            start: if is_moved { multiply_shift(of_visit, count) } else { 0 },
             next: u64::from(job.first_position),
             members: job.members,
             chooser: job.chooser.filter(|_| points.chosen_first.is_some() && job.members.is_some()),
@@ -136,10 +140,13 @@ impl<'a> PositionSource<'a> {
         {
             return Some(position);
         }
-        if self.next >= self.points.len() as u64 {
+        let count = self.points.len() as u64;
+        if self.next >= count {
             return None;
         }
-        let index = self.order.map_or(self.next, |order| order.apply(self.next));
+        let listed = self.start + self.next;
+        let listed = if listed < count { listed } else { listed - count };
+        let index = self.order.map_or(listed, |order| order.apply(self.next));
         self.next += 1;
         let position = usize::try_from(index).ok()?;
         let (offset_bytes, bytes) = self.points.get(position, self.block_bytes)?;
@@ -155,7 +162,7 @@ mod tests {
 
     fn workload(pattern: Pattern, sizes: Vec<u64>) -> Workload {
         let offset_bytes = (0..100).map(|index| index * 8192).collect();
-        let points = Points { offset_bytes, block_bytes: sizes, chosen_first: None };
+        let points = Points { offset_bytes, block_bytes: sizes, ..Points::default() };
         Workload { pattern, block_bytes: 4096, points: Some(points), ..Workload::sequential_read(1 << 20) }
     }
 
@@ -189,5 +196,21 @@ mod tests {
         }
         assert_eq!(order(&shuffled, 0, 40), first[40..], "a resumed run continues the same order");
         assert_eq!(order(&workload(Pattern::Sequential, Vec::new()), 3, 0), (0..100).collect::<Vec<_>>());
+    }
+
+    /// Passes in the listed order that begin elsewhere go round to where they began.
+    #[test]
+    fn a_pass_that_begins_elsewhere_goes_round() {
+        let mut moved = workload(Pattern::Sequential, Vec::new());
+        moved.points.as_mut().unwrap().moves_start = true;
+        assert_eq!(order(&moved, 0, 0), (0..100).collect::<Vec<_>>());
+        let starts: Vec<u32> = (1..40).map(|visit| order(&moved, visit, 0)[0]).collect();
+        for (visit, &start) in (1..40).zip(&starts) {
+            let round: Vec<u32> = (0..100).map(|step| (start + step) % 100).collect();
+            assert_eq!(order(&moved, visit, 0), round);
+            assert_eq!(order(&moved, visit, 30), round[30..], "a resumed run continues the same order");
+        }
+        let far = |start: &&u32| (25..75).contains(*start);
+        assert!((10..30).contains(&starts.iter().filter(far).count()), "{starts:?}");
     }
 }

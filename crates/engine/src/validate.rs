@@ -92,7 +92,7 @@ mod tests {
 
     fn workload(sizes: Vec<u64>) -> Workload {
         let offset_bytes = (0..100).map(|index| index * 8192).collect();
-        let points = Points { offset_bytes, block_bytes: sizes, chosen_first: None };
+        let points = Points { offset_bytes, block_bytes: sizes, ..Points::default() };
         let pattern = Pattern::Random;
         Workload { pattern, block_bytes: 4096, points: Some(points), ..Workload::sequential_read(1 << 20) }
     }

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 /// Time of a turn of the cells with most weight that makes [`ROUNDS`] worthwhile.
 const MIN_TURN_NS: f64 = 250e6;
 /// Turns of targets that are compared are made no shorter than this by more rounds, of which there are at most so many.
-const COMPARED_TURN_NS: f64 = 400e6;
+const COMPARED_TURN_NS: f64 = 200e6;
 const MAX_ROUNDS: u32 = 24;
 
 /// Why there is no plan.

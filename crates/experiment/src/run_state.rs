@@ -28,6 +28,8 @@ pub(crate) struct RunState {
     pub(crate) slices_ns: Vec<u64>,
     /// Time that the latest turn of each cell took, preparing and settling included.
     pub(crate) turns_ns: Vec<u64>,
+    /// Time that the longest one took.
+    pub(crate) longest_turns_ns: Vec<u64>,
     /// Bytes per second until stable, last seen per target; limits the bytes of a write-behind visit.
     pub(crate) stable_rates: BTreeMap<u32, f64>,
     /// One observer per set of targets, created when first needed.
@@ -59,6 +61,7 @@ impl RunState {
             totals,
             slices_ns: vec![0; plan.cells.len()],
             turns_ns: vec![0; plan.cells.len()],
+            longest_turns_ns: vec![0; plan.cells.len()],
             rounds_done: vec![0; plan.cells.len()],
             stable_rates: BTreeMap::new(),
             observers: BTreeMap::new(),

@@ -10,9 +10,13 @@ use rdsk_model::{Cell, Extent};
 
 /// The part of the budget for the rounds of the plan; the rest goes where precision is missing.
 pub(crate) const FIRST_ROUNDS_SHARE: f64 = 0.5;
+/// A further turn of a group is begun where at least this part of what its last one took is left.
+const NEARLY_ALL: f64 = 0.95;
 
 impl Runner<'_> {
-    /// The rounds of the plan. A group whose passes take longer than its part of the budget has fewer, all cells alike.
+    /// The rounds of the plan. A group whose passes take longer than its part of the budget has fewer, all cells alike; so has one
+    /// whose last round took longer than all the time that is left: visits that were cut short would be unlike the others, and a
+    /// flush cannot be cut.
     pub(crate) fn run_rounds(&mut self, state: &mut RunState) {
         let order = self.plan.order();
         let groups = self.plan.groups();
@@ -66,27 +70,33 @@ impl Runner<'_> {
         let began_ns = self.clock.now_ns();
         self.spend_slice(index, slice, state);
         state.turns_ns[index] = self.clock.now_ns().saturating_sub(began_ns);
+        state.longest_turns_ns[index] = state.longest_turns_ns[index].max(state.turns_ns[index]);
         state.half_widths[index] = state.totals[index].half_width(cell);
     }
 
-    /// Whether another turn of all cells of a group, the first of the turns left in a round, fits into the group's part of
-    /// the time left. Only passes are skipped where it does not, since they cannot be shorter; where even the first one was
-    /// cut short, the time left goes to more parts.
+    /// Whether another turn of all cells of a group, the first of the turns left in a round, fits into the time left; that of
+    /// passes, which cannot be shorter, into the group's part of it. Where even the first pass was cut short, the time left
+    /// goes to more parts.
     fn affords(&self, group: &[usize], round: u32, turns_left: &[usize], state: &RunState) -> bool {
-        if self.plan.runtime_ns.is_some()
-            || !self.running(group).any(is_pass)
-            || group.iter().any(|&index| self.is_cut(index, state))
-        {
+        if self.plan.runtime_ns.is_some() {
             return true;
+        }
+        if group.iter().any(|&index| self.is_cut(index, state)) {
+            return self.left_ns(state) > 0;
+        }
+        let takes_ns = turns_ns(group, &state.turns_ns);
+        let fits = share(takes_ns, NEARLY_ALL, 1.0) <= self.left_ns(state);
+        if !fits || !self.running(group).any(is_pass) {
+            return fits;
         }
         // As long as the turns of all cells fit, none is skipped: it would come later, among others of its own.
-        let turns_ns = |turns: &[usize]| turns.iter().map(|&index| state.turns_ns[index]).sum::<u64>();
         let later_rounds = u64::from(self.plan.rounds.saturating_sub(round + 1));
         let round_ns: u64 = state.turns_ns.iter().sum();
-        if turns_ns(turns_left).saturating_add(round_ns.saturating_mul(later_rounds)) <= self.left_ns(state) {
+        let all_ns =
+            turns_ns(turns_left, &state.turns_ns).saturating_add(round_ns.saturating_mul(later_rounds));
+        if all_ns <= self.left_ns(state) {
             return true;
         }
-        let takes_ns = turns_ns(group);
         let weight: f64 = self.running(group).map(|cell| cell.weight).sum();
         takes_ns <= share(self.left_ns(state), weight, self.weight_left(round, turns_left))
     }
@@ -109,7 +119,8 @@ impl Runner<'_> {
         let all_ns = plan.budget_ns.saturating_sub(self.ramps_ns_of_all().saturating_mul(rounds));
         let whole_ns = share(all_ns, cell.weight, self.weight_of_all());
         let equal_ns = share(whole_ns, FIRST_ROUNDS_SHARE, rounds as f64);
-        let ns = share_ns.min(equal_ns).max(MIN_RUN_NS);
+        // What no longer fits is left out whole, so that only the first round is squeezed into what is left: it sets the length.
+        let ns = if round > 0 { equal_ns } else { share_ns.min(equal_ns) }.max(MIN_RUN_NS);
         let limit_ns = match cell {
             cell if !is_pass(cell) => ns,
             // Half of the time was not enough for a pass: its parts have what is left, not half of all each time.
@@ -129,8 +140,8 @@ impl Runner<'_> {
     /// that are not repeated.
     fn least_precise(&self, groups: &[Vec<usize>], state: &RunState) -> Option<Vec<usize>> {
         let left_ns = self.left_ns(state);
-        let fits =
-            |group: &Vec<usize>| group.iter().map(|&index| state.turns_ns[index]).sum::<u64>() <= left_ns;
+        // A turn may take as long as the longest so far: a cache that was full is flushed for longer.
+        let fits = |group: &Vec<usize>| turns_ns(group, &state.longest_turns_ns) <= left_ns;
         // The width falls with the root of the rounds: by half of this share with the next one. Two rounds give a width,
         // if anything does.
         let gain_of = |&index: &usize| {
@@ -183,6 +194,11 @@ impl Runner<'_> {
     fn running<'c>(&'c self, turns: &'c [usize]) -> impl Iterator<Item = &'c Cell> {
         turns.iter().map(|&index| &self.plan.cells[index]).filter(|cell| cell.not_applicable.is_none())
     }
+}
+
+/// The time of these turns, if each takes as long as one of its cell did.
+fn turns_ns(turns: &[usize], of_cells_ns: &[u64]) -> u64 {
+    turns.iter().fold(0, |sum, &index| sum.saturating_add(of_cells_ns[index]))
 }
 
 /// Time in which streams start one after another; a requested distance may be longer than any budget.

@@ -78,6 +78,7 @@ fn cell(context: &PlanContext<'_>, op: Op, requests: Requests, has_members: bool
         } else {
             ChosenFirst::Enough
         }),
+        ..Points::default()
     };
     let largest = probes.iter().map(|probe| probe.bytes).max().unwrap_or(wish.unit_bytes());
     // Direct: the page cache would hide where a request goes.

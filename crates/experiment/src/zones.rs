@@ -1,5 +1,6 @@
 //! `zones`: speed by position. Every pass visits the same positions in a different order, so that read-ahead cannot turn
-//! them into one stream and drift shows as a difference between passes. It plans cells and issues nothing.
+//! them into one stream and drift shows as a difference between passes. In ascending order every pass but the first begins
+//! elsewhere, so that its time is not its position. It plans cells and issues nothing.
 
 use crate::context::{PlanContext, Scope, device_path, size_word};
 use crate::options::{BudgetSource, PlanOptions, PositionOrder, Positions};
@@ -114,8 +115,8 @@ fn as_in_report(shape: &mut Shape, contexts: &[PlanContext<'_>]) -> bool {
         runs: FREE_RUNS,
         order: PositionOrder::Ascending,
         note: Some(
-            "zones read every block from the first to the last, as time costs nothing on a simulated disk; --order shuffled \
-             samples positions as on a real one"
+            "zones read every block in ascending order, as time costs nothing on a simulated disk; --order shuffled samples \
+             positions as on a real one"
                 .to_owned(),
         ),
         ..shape.clone()
@@ -194,13 +195,14 @@ fn cell(context: &PlanContext<'_>, shape: &Shape, op: Op, block_bytes: u64) -> C
         workload.cache = CacheState::Cold;
     }
     let align_bytes = context.target.direct_align_bytes.unwrap_or(512).max(4096);
-    let points = spread(
+    let mut points = spread(
         context.options.offset_bytes,
         room_bytes,
         block_bytes,
         align_bytes,
         positions(shape, context, block_bytes),
     );
+    points.moves_start = shape.order == PositionOrder::Ascending;
     let pass_bytes = points.pass_bytes(block_bytes);
     workload.align_bytes = align_bytes;
     let too_small = (block_bytes.saturating_mul(MIN_BLOCKS) > room_bytes).then(|| {

@@ -313,6 +313,25 @@ fn all_turns_of_a_cell_are_equally_long_and_a_pair_has_the_same_rounds() {
     assert_eq!(seen.visits[..8], [4096, 90_000, 90_000, 4096, 4096, 90_000, 90_000, 4096]);
 }
 
+/// Flushes that no slice knows of take more than the budget has: the rounds that no longer fit are left out whole, and no visit is
+/// squeezed into what they leave.
+#[test]
+fn a_round_that_no_longer_fits_is_left_out_whole() {
+    let mut cells = vec![cell(8192, Extent::Timed), cell(16_384, Extent::Timed)];
+    cells.iter_mut().for_each(|cell| cell.workload.op = Op::Write);
+    let plan = Plan { precision: 1e-6, rounds: 6, ..plan(cells, 12 * SECOND) };
+    let seen = run(&plan, 1e8, |disk, _| disk.hang_ns = 900_000_000);
+    let lengths = |index: usize| -> Vec<u64> {
+        seen.outcome.cells[index].result.visits.iter().map(|visit| visit.elapsed_ns).collect()
+    };
+    assert_eq!((lengths(0).len(), lengths(1).len()), (3, 3));
+    for lengths in [lengths(0), lengths(1)] {
+        let (least, most) = (lengths.iter().min().unwrap(), lengths.iter().max().unwrap());
+        assert!(*least as f64 > 0.9 * *most as f64, "{lengths:?}");
+    }
+    assert!(seen.elapsed_ns <= 12 * SECOND, "{} ns", seen.elapsed_ns);
+}
+
 #[test]
 fn time_that_is_left_goes_to_the_least_precise_group() {
     let mut cells = vec![cell(4096, Extent::Timed), cell(40_000_000, Extent::Timed)];

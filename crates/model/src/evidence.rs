@@ -179,7 +179,11 @@ pub struct LoopFile {
     /// Kernel name of the device that carries the file, whose counters are in [`Evidence::device`] too; `None` if the
     /// filesystem has none.
     pub below: Option<String>,
-    /// Bytes of the file that the loop device shows.
+    /// Kernel names of the partitions of the loop device through which the target reaches it, in the order of the stack; empty if
+    /// it is the whole device.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partitions: Vec<String>,
+    /// Bytes of the file that the loop device shows, or these partitions of it.
     pub size_bytes: u64,
     /// How these bytes lie on the filesystem at the end of the latest visit, without anything written out for the question;
     /// `None` where FIEMAP is not supported.

@@ -132,8 +132,9 @@ words!(
     }
 );
 
-/// Chosen places, each visited once per pass by one stream: in the listed order by a sequential workload, in a random
-/// order, another one in every visit, by a random one. The latency at each is kept.
+/// Chosen places, each visited once per pass by one stream: in the listed order by a sequential workload, from the first place or
+/// round from a place of its own in every visit; in a random order, another one in every visit, by a random one. The latency
+/// at each is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Points {
     /// First byte of each I/O.
@@ -143,6 +144,10 @@ pub struct Points {
     /// Whether places that the members' counters ask for come before these; without counters there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chosen_first: Option<ChosenFirst>,
+    /// Whether every pass of a sequential workload but the first begins at a random place and goes round, so that what
+    /// depends on the time since a pass began is not taken for what depends on the place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub moves_start: bool,
 }
 
 impl Points {

@@ -279,13 +279,13 @@ fn requests_of(counted: &Counted, carrier: &Carrier, name: &str) -> Vec<Request>
     found
 }
 
-/// Reading and writing bios by system call and task; those without data, which only ask for a flush, are left out, and the flush is
-/// counted as a request. Those that may be repeated because they must not wait are counted apart, and so is read-ahead.
+/// Reading and writing bios by system call and task. Those that may be repeated because they must not wait are counted apart, and
+/// so is read-ahead.
 fn bios_of(counted: &Counted, carrier: &Carrier, name: &str) -> Vec<Bio> {
     let mut found = Vec::new();
     for (origin, &[count, bytes]) in counted.bios.iter().filter(|(origin, _)| origin.device == carrier.index)
     {
-        let Some(op) = direction(origin.op).filter(|_| bytes > 0) else { continue };
+        let Some(op) = direction(origin.op) else { continue };
         let one = Bio {
             target: carrier.target,
             device: name.to_owned(),

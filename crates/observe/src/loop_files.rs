@@ -5,7 +5,7 @@ use crate::read_trimmed;
 use crate::stack::Stack;
 use crate::sysfs::{MAX_LEVELS, block_path, name_of};
 use rdsk_model::{Clock, ExtentEvidence, LoopFile, PageCache, PageCacheState, Target};
-use rdsk_sys::cache::cachestat;
+use rdsk_sys::cache::{CacheStat, cachestat};
 use rdsk_sys::extents::{Flush, extents_of, summarise};
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// Loop devices below one target.
 const MAX_LOOPS: usize = 64;
+/// The unit of `start` and `size` in sysfs, whatever the sectors of the device.
+const SECTOR_BYTES: u64 = 512;
 /// A list of extents is asked for again when this many times its own duration has passed.
 const EXTENTS_PAUSE: u64 = 20;
 
@@ -23,7 +25,10 @@ pub(crate) struct LoopWatch {
     facts: LoopFile,
     /// `None` if it is a device or could not be opened.
     file: Option<File>,
+    /// Where the loop device begins in the file.
     offset_bytes: u64,
+    /// The parts of the file that the target uses: first byte and length.
+    parts: Vec<(u64, u64)>,
     before: PageCacheState,
     after: PageCacheState,
     extents: Option<ExtentEvidence>,
@@ -39,16 +44,16 @@ pub(crate) fn loops_of(target: &Target, stack: &Stack, sys: &Path, proc: &Path) 
     let mut found: Vec<LoopWatch> = Vec::new();
     let mut index = 0;
     while index < names.len() && found.len() < MAX_LOOPS && index < MAX_LOOPS * MAX_LEVELS {
-        let directory = disk_directory(&block_path(sys, &names[index]));
+        let place = Place::of(&block_path(sys, &names[index]));
         index += 1;
-        let Some(watch) =
-            directory.and_then(|directory| LoopWatch::of(target.index, &directory, sys, &mounts))
-        else {
-            continue;
-        };
-        if found.iter().any(|known| known.facts.device == watch.facts.device) {
+        let Some(place) = place else { continue };
+        // The disk of a partition comes behind it; what comes first is how the target reaches the device.
+        if let Some(known) = found.iter_mut().find(|known| place.is_of(&known.facts.device)) {
+            known.add(place.partition);
             continue;
         }
+        let Some(mut watch) = LoopWatch::of(target.index, &place.disk, sys, &mounts) else { continue };
+        watch.begin_with(place.partition);
         names.extend(
             watch.facts.below.iter().filter(|name| !names.contains(name)).cloned().collect::<Vec<_>>(),
         );
@@ -57,10 +62,37 @@ pub(crate) fn loops_of(target: &Target, stack: &Stack, sys: &Path, proc: &Path) 
     found
 }
 
-/// The directory of the disk of a partition, or that of the device itself.
-fn disk_directory(device: &Path) -> Option<PathBuf> {
-    let own = device.canonicalize().ok()?;
-    if own.join("partition").exists() { Some(own.parent()?.to_owned()) } else { Some(own) }
+/// Where a name of a stack leads in sysfs.
+struct Place {
+    /// Directory of the disk.
+    disk: PathBuf,
+    partition: Option<Partition>,
+}
+
+/// A part of a disk, in bytes from its start.
+#[derive(Clone, Debug)]
+struct Partition {
+    name: String,
+    begin_bytes: u64,
+    size_bytes: u64,
+}
+
+impl Place {
+    fn of(device: &Path) -> Option<Self> {
+        let own = device.canonicalize().ok()?;
+        if !own.join("partition").exists() {
+            return Some(Self { disk: own, partition: None });
+        }
+        let sectors = |file: &str| read_trimmed(&own.join(file))?.parse::<u64>().ok();
+        let bytes = |file: &str| sectors(file).map(|count| count.saturating_mul(SECTOR_BYTES));
+        let partition =
+            Partition { name: name_of(&own)?, begin_bytes: bytes("start")?, size_bytes: bytes("size")? };
+        Some(Self { disk: own.parent()?.to_owned(), partition: Some(partition) })
+    }
+
+    fn is_of(&self, device: &str) -> bool {
+        name_of(&self.disk).is_some_and(|name| name == device)
+    }
 }
 
 impl LoopWatch {
@@ -83,7 +115,9 @@ impl LoopWatch {
                 source.file_type().is_block_device().then(|| device_name(sys, &numbers(source.rdev())))?
             }),
         };
-        let shown_bytes = read_trimmed(&directory.join("size"))?.parse::<u64>().ok()?.saturating_mul(512);
+        let shown_bytes = read_trimmed(&directory.join("size"))?.parse::<u64>().ok()?;
+        let shown_bytes = shown_bytes.saturating_mul(SECTOR_BYTES);
+        let offset_bytes = number("offset").unwrap_or(0);
         Some(Self {
             facts: LoopFile {
                 target,
@@ -92,17 +126,39 @@ impl LoopWatch {
                 filesystem: mount.filter(|_| backing.is_device.is_none()).map(|mount| mount.kind.to_owned()),
                 direct_io: number("dio").map(|value| value != 0),
                 below,
+                partitions: Vec::new(),
                 size_bytes: shown_bytes,
                 extents: None,
                 page_cache: None,
             },
             file: backing.file,
-            offset_bytes: number("offset").unwrap_or(0),
+            offset_bytes,
+            parts: vec![(offset_bytes, shown_bytes)],
             before: PageCacheState::default(),
             after: PageCacheState::default(),
             extents: None,
             asked_ns: None,
         })
+    }
+
+    /// Leaves only a partition of what the device shows, if the target reaches it through one.
+    fn begin_with(&mut self, partition: Option<Partition>) {
+        if partition.is_some() {
+            (self.facts.size_bytes, self.parts) = (0, Vec::new());
+            self.add(partition);
+        }
+    }
+
+    /// Adds a further partition through which the target reaches the device, unless it uses all of it anyhow.
+    fn add(&mut self, partition: Option<Partition>) {
+        let is_whole = self.facts.partitions.is_empty() && !self.parts.is_empty();
+        let Some(partition) = partition.filter(|one| !is_whole && !self.facts.partitions.contains(&one.name))
+        else {
+            return;
+        };
+        self.parts.push((self.offset_bytes.saturating_add(partition.begin_bytes), partition.size_bytes));
+        self.facts.size_bytes = self.facts.size_bytes.saturating_add(partition.size_bytes);
+        self.facts.partitions.push(partition.name);
     }
 
     pub(crate) fn target(&self) -> u32 {
@@ -132,14 +188,16 @@ impl LoopWatch {
         LoopFile { extents: self.extents, page_cache: is_known.then_some(page_cache), ..self.facts.clone() }
     }
 
+    /// What of the parts is cached; unknown if it is of one of them.
     fn cached(&self) -> PageCacheState {
-        let seen = self
-            .file
-            .as_ref()
-            .and_then(|file| cachestat(file, self.offset_bytes, self.facts.size_bytes).ok());
+        let of = |&(begin, length): &(u64, u64)| cachestat(self.file.as_ref()?, begin, length).ok();
+        let seen: Option<Vec<_>> = self.parts.iter().map(of).collect();
+        let dirty = |seen: &Vec<CacheStat>| {
+            seen.iter().try_fold(0, |sum, one| Some(sum + one.dirty_bytes()? + one.writeback_bytes()?))
+        };
         PageCacheState {
-            cached_bytes: seen.map(|seen| seen.cached_bytes()),
-            dirty_bytes: seen.and_then(|seen| Some(seen.dirty_bytes()? + seen.writeback_bytes()?)),
+            cached_bytes: seen.as_ref().map(|seen| seen.iter().map(CacheStat::cached_bytes).sum()),
+            dirty_bytes: seen.as_ref().and_then(dirty),
         }
     }
 
@@ -152,18 +210,18 @@ impl LoopWatch {
         if self.asked_ns.is_some_and(is_recent) {
             return;
         }
-        let size_bytes = self.facts.size_bytes;
-        let listed = extents_of(file, self.offset_bytes, size_bytes, Flush::Never);
-        self.asked_ns = Some((begin_ns, clock.now_ns().saturating_sub(begin_ns)));
-        self.extents = listed.ok().map(|list| {
-            let sum = summarise(&list, self.offset_bytes, size_bytes);
-            ExtentEvidence {
-                mapped_bytes: sum.mapped_bytes,
-                unwritten_bytes: sum.unwritten_bytes,
-                hole_bytes: sum.hole_bytes,
-                extents: sum.extents,
-            }
+        let mut all = ExtentEvidence::default();
+        let is_listed = self.parts.iter().all(|&(begin, length)| {
+            let Ok(list) = extents_of(file, begin, length, Flush::Never) else { return false };
+            let sum = summarise(&list, begin, length);
+            all.mapped_bytes += sum.mapped_bytes;
+            all.unwritten_bytes += sum.unwritten_bytes;
+            all.hole_bytes += sum.hole_bytes;
+            all.extents += sum.extents;
+            true
         });
+        self.asked_ns = Some((begin_ns, clock.now_ns().saturating_sub(begin_ns)));
+        self.extents = is_listed.then_some(all);
     }
 }
 
@@ -282,15 +340,62 @@ mod tests {
         watch.begin();
         watch.end_io();
         let seen = watch.end(&RealClock::default());
-        assert_eq!((seen.device.as_str(), seen.direct_io, seen.size_bytes), ("sda", Some(true), 8 << 20));
+        assert_eq!((seen.device.as_str(), seen.direct_io, seen.size_bytes), ("sda", Some(true), 4 << 20));
+        assert_eq!(seen.partitions, ["sda1"]);
         assert_eq!(seen.file, file.display().to_string());
         assert!(seen.filesystem.is_some());
         assert_eq!(seen.page_cache.unwrap().before.cached_bytes, Some(0));
         if let Some(extents) = seen.extents {
-            assert_eq!((extents.hole_bytes, extents.mapped_bytes), (8 << 20, 0));
+            assert_eq!((extents.hole_bytes, extents.mapped_bytes), (4 << 20, 0));
         }
         std::fs::write(&file, vec![7; 1 << 20]).unwrap();
         std::fs::File::open(&file).unwrap().sync_all().unwrap();
+    }
+
+    /// A file of 8 MiB whose last 3 MiB are written, with a hole below the first partition and data below the second.
+    #[test]
+    fn a_partition_has_the_extents_below_its_own_sectors() {
+        const MIB: u64 = 1 << 20;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("backing");
+        let file = std::fs::File::create(&path).unwrap();
+        file.set_len(8 * MIB).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &vec![7; 3 << 20], 5 * MIB).unwrap();
+        file.sync_all().unwrap();
+        let fake = FakeSys::new().disk(FakeDisk::scsi("sda")).partition("sda", 1, MIB, 4 * MIB).partition(
+            "sda",
+            2,
+            5 * MIB,
+            2 * MIB,
+        );
+        let sys = fake.sys();
+        let disk = sys.join("block/sda").canonicalize().unwrap();
+        write(&disk.join("loop/backing_file"), &format!("{}\n", path.display()));
+        write(&disk.join("size"), "16384\n");
+        let seen_by = |name: &str, number: &str, below: &[&str]| {
+            let mut target = target_on(0, name, number);
+            target.stack = below.iter().map(|name| (*name).to_owned()).collect();
+            let stack = Stack::of(&target, &sys).unwrap();
+            let mut found = loops_of(&target, &stack, &sys, Path::new("/proc"));
+            assert_eq!(found.len(), 1, "{found:?}");
+            found[0].begin();
+            found[0].end_io();
+            let seen = found[0].end(&RealClock::default());
+            let written = seen.extents.map(|extents| extents.mapped_bytes + extents.unwritten_bytes);
+            (seen.partitions, seen.size_bytes, written, seen.extents.map(|extents| extents.hole_bytes))
+        };
+        let (first, second) =
+            (seen_by("sda1", "8:1", &["sda1", "sda"]), seen_by("sda2", "8:2", &["sda2", "sda"]));
+        let whole = seen_by("sda", "8:0", &["sda"]);
+        assert_eq!((first.0, first.1), (vec!["sda1".to_owned()], 4 * MIB));
+        assert_eq!((second.0, second.1), (vec!["sda2".to_owned()], 2 * MIB));
+        assert_eq!((whole.0, whole.1), (Vec::new(), 8 * MIB));
+        // A filesystem without FIEMAP tells nothing.
+        if whole.2.is_some() {
+            assert_eq!((first.2, first.3), (Some(0), Some(4 * MIB)));
+            assert_eq!((second.2, second.3), (Some(2 * MIB), Some(0)));
+            assert_eq!((whole.2, whole.3), (Some(3 * MIB), Some(5 * MIB)));
+        }
     }
 
     #[test]

@@ -55,6 +55,7 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
         draw_iostat(page, &rows);
     }
     draw_curves(page, cells);
+    became::draw(page, cells, mode);
     for cell in cells.iter().filter(|cell| is_stacked(cell)) {
         let target = cell.workload.targets.first().copied().unwrap_or(0);
         tree::draw(
@@ -64,7 +65,6 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
             &format!("what {} I/O became, device by device", mode(cell)),
         );
     }
-    became::draw(page, cells, mode);
     page.blank();
 }
 

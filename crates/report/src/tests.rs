@@ -190,6 +190,22 @@ fn an_interrupted_record() {
     insta::assert_snapshot!("interrupted", text);
 }
 
+/// Two passes in ascending order over a disk whose outer half is faster, and three.
+#[test]
+fn zones_that_may_be_of_time_are_not_listed() {
+    let steps = |place: u32, _: u32, _: u32| 10_000_000 + 5_000_000 * u64::from(place / 30);
+    let page = |starts: &[u32]| {
+        let text = alone(&fixtures::zones::ascending(60, starts, steps).0, Experiment::Zones);
+        fits(&text);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let (two, three) = (page(&[0, 17]), page(&[0, 17, 41]));
+    let untold = "which cannot be told from a change with time with 2 whole passes in this order;";
+    assert!(two.contains(untold) && !two.contains(" zones, by "), "{two}");
+    assert!(!three.contains("cannot be told") && three.contains("2 zones, by 1 MiB:"), "{three}");
+    assert!(three.contains("in ascending order, each pass from another start"), "{three}");
+}
+
 #[test]
 fn cells_that_never_ran_are_one_line() {
     let never = |cell: CellRecord| {

@@ -8,7 +8,7 @@ use crate::page::{Page, Tone};
 use rdsk_analysis::Analysis;
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics::{is_of_memory, whole};
-use rdsk_analysis::zones::{MIN_PASSES, Zones};
+use rdsk_analysis::zones::{MIN_PASSES, Steps, Zones};
 use rdsk_model::{CellRecord, Experiment, Pattern, Record};
 use rdsk_units::{Bytes, percent};
 
@@ -48,11 +48,15 @@ fn seen<'a>(analysis: &'a Analysis<'_>, cells: &[&'a CellRecord]) -> Vec<(&'a Ce
 fn draw_rates(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
     let Some(first) = cells.first() else { return };
     let op = first.workload.op;
+    let moves_start = first.workload.points.as_ref().is_some_and(|points| points.moves_start);
+    let seen = seen(analysis, cells);
     let order = match first.workload.pattern {
         Pattern::Random => "in shuffled order",
+        Pattern::Sequential if moves_start && seen.iter().any(|(_, zones)| zones.passes > 1) => {
+            "in ascending order, each pass from another start"
+        }
         Pattern::Sequential => "in ascending order",
     };
-    let seen = seen(analysis, cells);
     let places = seen.iter().map(|(_, zones)| zones.positions.len()).max().unwrap_or(0);
     page.sentence(Tone::Plain, "  ", format!("{op}, up to {places} positions, {order}"));
     let heads = [
@@ -75,7 +79,26 @@ fn draw_rates(page: &mut Page, analysis: &Analysis<'_>, cells: &[&CellRecord]) {
 fn draw_zones(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)]) {
     for (_, of_target) in by_key(seen.iter().map(|one| (&one.0.workload.targets, one))) {
         let best = of_target.into_iter().min_by(|left, right| left.1.by_clearness(right.1));
-        let Some((cell, zones)) = best.filter(|(_, zones)| zones.zones.len() > 1) else { continue };
+        let Some((cell, zones)) = best else { continue };
+        if zones.steps == Steps::Untold {
+            page.blank();
+            let passes = match zones.passes {
+                1 => "1 whole pass".to_owned(),
+                many => format!("{many} whole passes"),
+            };
+            page.sentence(
+                Tone::Plain,
+                "  Zones: ",
+                format!(
+                    "the rates by {} step, which cannot be told from a change with time with {passes} in this order; --runs 4, or \
+                     --order shuffled, tells it.",
+                    full_name(record, cell)
+                ),
+            );
+        }
+        if zones.zones.len() < 2 {
+            continue;
+        }
         page.blank();
         page.line(format!("  {} zones, by {}:", zones.zones.len(), full_name(record, cell)));
         let whole = zones.positions.len().max(1) as f64;
@@ -223,15 +246,17 @@ fn draw_advice(page: &mut Page, record: &Record, seen: &[(&CellRecord, &Zones)])
 /// How far whole passes lie apart where that is more than a fraction of a percent and no change over them was found.
 fn draw_pass_scatter(page: &mut Page, of_target: &str, seen: &[&Zones]) {
     let scatter = |zones: &&Zones| zones.pass_scatter.filter(|_| zones.drift.is_none());
-    let widest = seen.iter().filter_map(|zones| Some((scatter(zones)?, zones.passes)));
-    let Some((most, passes)) = widest.max_by(|left, right| left.0.total_cmp(&right.0)) else { return };
+    let widest = seen.iter().filter_map(|zones| Some((scatter(zones)?, *zones)));
+    let Some((most, zones)) = widest.max_by(|left, right| left.0.total_cmp(&right.0)) else { return };
     if most < rdsk_analysis::zones::MIN_DRIFT {
         return;
     }
-    let few = if passes < MIN_PASSES {
-        format!("; fewer than {MIN_PASSES} cannot show a trend")
-    } else {
-        String::new()
+    let few = match zones {
+        zones if zones.rounds >= MIN_PASSES => String::new(),
+        zones if zones.rounds == zones.passes => format!("; fewer than {MIN_PASSES} cannot show a trend"),
+        zones => {
+            format!("; fewer than {MIN_PASSES} rounds of them, {} here, cannot show a trend", zones.rounds)
+        }
     };
     page.sentence(
         Tone::Plain,

@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::path::Path;
 
 /// Steady systems: an idle disk, flash, memory.
-const SYSTEMS: &[&str] = &["linux-10k", "wd2500", "ssd-slc", "tms-ramsan"];
+const SYSTEMS: &[&str] = &["linux-10k", "linux-10k-raid0", "wd2500", "ssd-slc", "tms-ramsan"];
 /// The default budget, and how much longer a run may take: I/O in flight is waited for.
 const BUDGET_NS: u64 = 60_000_000_000;
 const OVERRUN: f64 = 1.02;

@@ -141,8 +141,12 @@ fn read(facts: &Facts<'_>, one: &LoopFile) -> Option<Answer> {
     // A filesystem on the loop device has written what it gives back.
     let may_be_hole = holes >= HOLE_SHARE && !facts.is_file();
     if is_surely_hole || (may_be_hole && share.is_some() && missing >= 0.5 * holes) {
+        let part = match one.partitions.as_slice() {
+            [] => String::new(),
+            parts => format!(" below {}", printable(&parts.join(", "))),
+        };
         let why = format!(
-            "{} of its backing file {} was never written, and the filesystem returns zeros for that without reading",
+            "{} of its backing file {}{part} was never written, and the filesystem returns zeros for that without reading",
             percent(holes),
             shown(one)
         );
@@ -366,6 +370,11 @@ mod tests {
             (extents.mapped_bytes, extents.hole_bytes) = (SIZE / 32, SIZE - SIZE / 32);
         });
         check(&part, VerdictCode::Device, "");
+        let below_a_partition = on_loop(Op::Read, true, 0, |file| {
+            hole(file);
+            file.partitions = vec!["loop8p1".into()];
+        });
+        check(&below_a_partition, VerdictCode::Hole, "file /srv/b.img below loop8p1 was never written");
         // A filesystem on the loop device wrote what it reads, wherever else the file has holes.
         let mut file = fixtures::file();
         file.device.as_mut().unwrap().name = "loop8".into();

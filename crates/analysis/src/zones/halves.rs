@@ -1,9 +1,9 @@
-//! Whether the zones of a cell come back: found in one half of the passes and held against the other, both ways. What time
-//! made in one half is not there in the other. It finds no zones itself.
+//! Whether the zones of a cell whose passes go in shuffled orders come back: found in one half of the passes and held against the
+//! other, both ways. What time made in one half is not there in the other. It finds no zones itself.
 
+use super::boundaries::{by_position, cuts, level, spans};
 use super::positions::Places;
-use super::{cuts, level, spans};
-use rdsk_model::{CellRecord, PointRun};
+use rdsk_model::PointRun;
 use rdsk_stats::{mean, median, t_tail};
 
 /// Probability of a pattern that seems to come back in a half by chance.
@@ -11,13 +11,8 @@ const FALSE_ALARM: f64 = 0.01;
 /// The share of the passes of a half that must have the pattern, each by itself.
 const AGREE: f64 = 0.8;
 
-/// Whether the steps of the rate are there in the first and in the second half of the passes. True for a single pass, which
-/// has no halves: nothing can tell its time from its positions.
-pub(super) fn reappears(cell: &CellRecord, places: &Places) -> bool {
-    let runs = &cell.result.points;
-    if runs.len() < 2 {
-        return true;
-    }
+/// Whether the steps of the rate are there in the first and in the second half of at least two passes.
+pub(super) fn reappears(runs: &[PointRun], places: &Places) -> bool {
     let (first, second) = runs.split_at(runs.len() / 2);
     shows(first, second, places) && shows(second, first, places)
 }
@@ -48,18 +43,6 @@ fn shows(found: &[PointRun], held: &[PointRun], places: &Places) -> bool {
     };
     let agree = held.iter().filter(|run| correlation(&of_pass(run)) > 0.0).count();
     is_sure(&seen) && agree as f64 >= AGREE * held.len() as f64
-}
-
-fn by_position(runs: &[PointRun], places: &Places) -> Vec<Vec<f64>> {
-    let mut all = vec![Vec::new(); places.positions.len()];
-    for run in runs {
-        for (&point, &latency_ns) in run.order.iter().zip(&run.latency_ns) {
-            if let Some(position) = places.position_of.get(point as usize).copied().flatten() {
-                all[position].push(latency_ns.max(1) as f64);
-            }
-        }
-    }
-    all
 }
 
 fn pairs(pattern: &[Option<f64>], latencies: &[Option<f64>]) -> Vec<(f64, f64)> {

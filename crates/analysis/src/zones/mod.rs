@@ -2,8 +2,10 @@
 //! bands beside the main mode, change over the passes, and the time that was not spent in I/O. Derived from a
 //! Record; the sentences are made elsewhere.
 
+mod boundaries;
 mod halves;
 mod latency_bands;
+mod moved_starts;
 mod over_time;
 mod positions;
 
@@ -12,9 +14,10 @@ pub use over_time::{DRIFT_FALSE_ALARM, Drift, MIN_DRIFT};
 pub use positions::{Position, Zone, rotates};
 pub use rdsk_stats::{MIN_PASSES, PassShape};
 
-use positions::places;
-use rdsk_model::{CellRecord, Record};
-use rdsk_stats::{ChangeOptions, change_points, median};
+use boundaries::{cuts, in_each_pass, zones_of};
+use positions::{Places, places};
+use rdsk_model::{CellRecord, Pattern, PointRun, Record};
+use rdsk_stats::median;
 use std::cmp::Ordering;
 
 /// The part of the positions at either end that the outer and the inner rate are taken from.
@@ -29,10 +32,21 @@ const IN_TIME: f64 = 0.3;
 pub const BOUNDARY_FALSE_ALARM: f64 = 0.01;
 /// Rates nearer to each other than this are one zone.
 pub const MIN_STEP: f64 = 0.01;
-/// Fewest positions of a zone.
-const MIN_POSITIONS: usize = 3;
-/// Most boundaries; a slope has as many steps as one wants to see.
-const MAX_BOUNDARIES: usize = 31;
+
+/// What the passes of a cell say of steps of the rate along the positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Steps {
+    /// There is none, or none that the passes agree on.
+    None,
+    /// The passes show them again at the same positions, each in an order of its own.
+    Shown,
+    /// A single pass has them: a change with time looks the same.
+    OfOnePass,
+    /// The medians have them, and these passes cannot tell them from a change with time: they went in ascending order, from the
+    /// same start or too few of them.
+    Untold,
+}
+
 /// A cell of `zones`, read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Zones {
@@ -47,9 +61,10 @@ pub struct Zones {
     pub inner_bytes_per_s: Option<f64>,
     /// Median rate over all positions.
     pub median_bytes_per_s: f64,
-    /// The zones, by offset; one if the rate is the same everywhere, or if its steps do not come back in both halves of the
-    /// passes.
+    /// The zones, by offset; one if the rate is the same everywhere, or if the passes do not show its steps again.
     pub zones: Vec<Zone>,
+    /// Whether the passes show steps of the rate.
+    pub steps: Steps,
     /// Scatter of a sample around the median of its position, as a share of it: the median absolute deviation, scaled as
     /// for normal scatter. `None` with fewer than two passes.
     pub scatter: Option<f64>,
@@ -68,6 +83,8 @@ pub struct Zones {
     pub busy_share: Option<f64>,
     /// Complete passes.
     pub passes: usize,
+    /// The rounds that they are of: passes of one round follow each other and are one sample of the disk's state.
+    pub rounds: usize,
 }
 
 impl Zones {
@@ -97,13 +114,10 @@ pub(crate) fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
     let rates: Vec<f64> = places.positions.iter().map(|position| position.bytes_per_s(block_bytes)).collect();
     let (outer, inner) = ends(cell, &places.positions, &rates);
     let medians: Vec<f64> = places.positions.iter().map(|position| position.median_ns).collect();
-    let steps = zones_of(&places.positions, &medians, &cuts(&medians), block_bytes);
-    let latency_bands = latency_bands::latency_bands(record, cell, &places, &steps);
-    let zones = if halves::reappears(cell, &places) {
-        steps
-    } else {
-        zones_of(&places.positions, &medians, &[], block_bytes)
-    };
+    let seen = cuts(&medians);
+    let of_medians = zones_of(&places.positions, &medians, &seen, block_bytes);
+    let latency_bands = latency_bands::latency_bands(record, cell, &places, &of_medians);
+    let (steps, shown) = shown(cell, &places, seen);
     let mut off: Vec<f64> = Vec::new();
     for (samples, position) in places.samples.iter().zip(&places.positions).filter(|(all, _)| all.len() > 1) {
         off.extend(samples.iter().map(|&latency_ns| (latency_ns as f64 / position.median_ns - 1.0).abs()));
@@ -121,9 +135,31 @@ pub(crate) fn zones(record: &Record, cell: &CellRecord) -> Option<Zones> {
         outside_ns: outside_ns(cell)?,
         busy_share: cell.evidence.device.first().and_then(|device| crate::metrics::busy_share(cell, device)),
         passes: complete(cell).count(),
-        zones,
+        rounds: over_time::rounds(cell).len(),
+        zones: zones_of(&places.positions, &medians, &shown, block_bytes),
+        steps,
         positions: places.positions,
     })
+}
+
+/// Whether the passes show the steps that the medians have, and the boundaries that they show.
+fn shown(cell: &CellRecord, places: &Places, cuts: Vec<usize>) -> (Steps, Vec<usize>) {
+    let runs = &cell.result.points;
+    let steps = match cell.workload.pattern {
+        _ if cuts.is_empty() => Steps::None,
+        _ if runs.len() < 2 => Steps::OfOnePass,
+        Pattern::Sequential => moved_starts::steps(cell, places),
+        Pattern::Random if halves::reappears(runs, places) => Steps::Shown,
+        Pattern::Random => Steps::None,
+    };
+    match steps {
+        Steps::OfOnePass => (steps, cuts),
+        Steps::None | Steps::Untold => (steps, Vec::new()),
+        Steps::Shown => match in_each_pass(cuts, runs, places) {
+            none if none.is_empty() => (Steps::None, none),
+            boundaries => (Steps::Shown, boundaries),
+        },
+    }
 }
 
 /// Median rates over the tenth of the planned positions with the lowest offsets, and over that with the highest. A pass that
@@ -144,57 +180,13 @@ fn ends(cell: &CellRecord, positions: &[Position], rates: &[f64]) -> (Option<f64
     (over(&|offset| offset <= low), over(&|offset| offset >= high))
 }
 
-/// Where the medians of the positions step; the smallest steps are taken back as long as they are too small to matter.
-fn cuts(medians: &[f64]) -> Vec<usize> {
-    let options =
-        ChangeOptions { false_alarm: BOUNDARY_FALSE_ALARM, min_samples: MIN_POSITIONS, most: MAX_BOUNDARIES };
-    let mut cuts: Vec<usize> = change_points(medians, &options).iter().map(|step| step.index).collect();
-    let level_of = |cuts: &[usize], zone: usize| {
-        let from = if zone == 0 { 0 } else { cuts[zone - 1] };
-        level(&medians[from..cuts.get(zone).copied().unwrap_or(medians.len())]).ln()
-    };
-    // One more level than cuts; only that of the two zones that become one changes.
-    let mut levels: Vec<f64> = (0..=cuts.len()).map(|zone| level_of(&cuts, zone)).collect();
-    loop {
-        let sizes = levels.windows(2).map(|pair| (pair[0] - pair[1]).abs());
-        match sizes.enumerate().min_by(|a, b| a.1.total_cmp(&b.1)) {
-            Some((at, step)) if step < MIN_STEP => {
-                cuts.remove(at);
-                levels.remove(at);
-                levels[at] = level_of(&cuts, at);
-            }
-            _ => return cuts,
-        }
-    }
-}
-
-/// First position of each zone and the one after its last.
-fn spans(cuts: &[usize], positions: usize) -> Vec<(usize, usize)> {
-    let ends: Vec<usize> = [0].into_iter().chain(cuts.iter().copied()).chain([positions]).collect();
-    ends.windows(2).map(|pair| (pair[0], pair[1])).collect()
-}
-
-fn level(medians: &[f64]) -> f64 {
-    median(medians).unwrap_or(1.0)
-}
-
-fn zones_of(positions: &[Position], medians: &[f64], cuts: &[usize], block_bytes: u64) -> Vec<Zone> {
-    spans(cuts, positions.len())
-        .into_iter()
-        .map(|(from, to)| Zone {
-            first: from,
-            positions: to - from,
-            begin_bytes: positions[from].offset_bytes,
-            end_bytes: positions[to - 1].offset_bytes + block_bytes,
-            bytes_per_s: block_bytes as f64 * 1e9 / level(&medians[from..to]),
-        })
-        .collect()
-}
-
 /// The passes that visited every place.
-fn complete(cell: &CellRecord) -> impl Iterator<Item = &rdsk_model::PointRun> {
-    let whole = cell.workload.points.as_ref().map_or(0, rdsk_model::Points::len);
-    cell.result.points.iter().filter(move |run| run.order.len() == whole)
+fn complete(cell: &CellRecord) -> impl Iterator<Item = &PointRun> {
+    cell.result.points.iter().filter(move |run| is_complete(cell, run))
+}
+
+fn is_complete(cell: &CellRecord, run: &PointRun) -> bool {
+    run.order.len() == cell.workload.points.as_ref().map_or(0, rdsk_model::Points::len)
 }
 
 /// Elapsed time that no latency accounts for, per I/O.

@@ -1,8 +1,9 @@
-//! What time does to a cell of `zones`: a change over its passes, and scatter that lasts from one I/O to the next. A pass is
-//! one sample, since its positions share their moment; a state that comes and goes within passes is no change over them.
+//! What time does to a cell of `zones`: a change over its passes, and scatter that lasts from one I/O to the next. The passes of a
+//! round are one sample, since they follow each other and share their moment, as their positions do; a state that comes and goes
+//! within rounds is no change over them.
 
-use super::complete;
 use super::positions::Places;
+use super::{complete, is_complete};
 use rdsk_model::{CellRecord, PointRun};
 use rdsk_stats::{PassChange, PassShape, lag1, mad, median, pass_change, stddev};
 
@@ -19,7 +20,7 @@ const AS_MUCH: f64 = 0.9;
 /// Passes that differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
-    /// A trend from the first pass to the last, or a step between two.
+    /// A trend from the first pass to the last, or a step before a pass.
     pub shape: PassShape,
     /// Probability of such a change by chance: Mann and Kendall's for a trend, Student's for a step.
     pub p_value: f64,
@@ -27,28 +28,56 @@ pub struct Drift {
     pub slower_by: f64,
     /// Complete passes.
     pub passes: usize,
+    /// The rounds that they are of, each one sample.
+    pub rounds: usize,
 }
 
-/// The change over at least eight complete passes.
+/// The change over the complete passes of at least eight rounds.
 pub(super) fn drift(cell: &CellRecord, places: &Places) -> Option<Drift> {
-    let levels: Vec<f64> = levels(cell, places)?.into_iter().map(f64::ln).collect();
+    let rounds = rounds(cell);
+    let level = |round: &Vec<&PointRun>| {
+        median(&round.iter().flat_map(|run| to_medians(run, places)).collect::<Vec<f64>>()).map(f64::ln)
+    };
+    let levels: Vec<f64> = rounds.iter().map(level).collect::<Option<_>>()?;
     let change = pass_change(&levels, DRIFT_FALSE_ALARM)?;
-    let slower_by = change.by.exp() - 1.0;
-    let drift = Drift { shape: change.shape, p_value: change.p_value, slower_by, passes: levels.len() };
-    (change.by.abs() >= MIN_DRIFT && !comes_and_goes(cell, places, &change)).then_some(drift)
+    let shape = match change.shape {
+        PassShape::Step(round) => PassShape::Step(rounds[..round].iter().map(Vec::len).sum()),
+        PassShape::Trend => PassShape::Trend,
+    };
+    let drift = Drift {
+        shape,
+        p_value: change.p_value,
+        slower_by: change.by.exp() - 1.0,
+        passes: rounds.iter().map(Vec::len).sum(),
+        rounds: rounds.len(),
+    };
+    (change.by.abs() >= MIN_DRIFT && !comes_and_goes(&rounds, places, &change)).then_some(drift)
 }
 
-/// Whether the latency swings within some pass as much as it changes over the passes. Then the disk has a state that comes and
-/// goes, each pass meets it at a moment of chance, and a few passes are in order more often than their scatter tells: of ten passes
-/// that each meet one of two speeds, 14 in 1024 have one step. A step may fall into one of the passes beside it, and one pass
+/// The complete passes, those of one round together; each by itself where the Record does not tell the rounds.
+pub(super) fn rounds(cell: &CellRecord) -> Vec<Vec<&PointRun>> {
+    let visits = &cell.result.visits;
+    let is_told = visits.len() == cell.result.points.len();
+    let all = (0_u32..).zip(&cell.result.points).map(|(index, run)| {
+        let visit = visits.get(index as usize).filter(|_| is_told);
+        (visit.map_or(index, |visit| visit.round), run)
+    });
+    let complete: Vec<(u32, &PointRun)> = all.filter(|(_, run)| is_complete(cell, run)).collect();
+    let of_rounds = complete.chunk_by(|(one, _), (next, _)| one == next);
+    of_rounds.map(|round| round.iter().map(|(_, run)| *run).collect()).collect()
+}
+
+/// Whether the latency swings within some round as much as it changes over the rounds. Then the disk has a state that comes and
+/// goes, each round meets it at a moment of chance, and a few rounds are in order more often than their scatter tells: of ten
+/// that each meet one of two speeds, 14 in 1024 have one step. A step may fall into one of the rounds beside it, and one round
 /// of a trend may swing by chance.
-fn comes_and_goes(cell: &CellRecord, places: &Places, change: &PassChange) -> bool {
-    let is_beside = |pass: usize| match change.shape {
-        PassShape::Step(after) => pass == after || pass + 1 == after,
+fn comes_and_goes(rounds: &[Vec<&PointRun>], places: &Places, change: &PassChange) -> bool {
+    let is_beside = |round: usize| match change.shape {
+        PassShape::Step(after) => round == after || round + 1 == after,
         PassShape::Trend => false,
     };
     let by_chance = usize::from(change.shape == PassShape::Trend);
-    let others = complete(cell).enumerate().filter(|(pass, _)| !is_beside(*pass));
+    let others = rounds.iter().enumerate().filter(|(round, _)| !is_beside(*round));
     // The second fastest of its samples is that of the same state at every position, where the median may be of either.
     let fast = |position: &Vec<u64>| {
         let mut samples = position.clone();
@@ -56,18 +85,23 @@ fn comes_and_goes(cell: &CellRecord, places: &Places, change: &PassChange) -> bo
         samples.get(1).or(samples.first()).map_or(1.0, |&ns| ns.max(1) as f64)
     };
     let fast: Vec<f64> = places.samples.iter().map(fast).collect();
-    let of = |run: &PointRun| swing(&ratios(run, places, |position| fast[position]));
-    let swings = others.filter_map(|(_, run)| of(run)).filter(|swing| *swing >= AS_MUCH * change.by.abs());
+    let of = |round: &Vec<&PointRun>| {
+        let passes = round.iter().map(|run| ratios(run, places, |position| fast[position]));
+        swing(&passes.collect::<Vec<_>>())
+    };
+    let swings =
+        others.filter_map(|(_, round)| of(round)).filter(|swing| *swing >= AS_MUCH * change.by.abs());
     swings.count() > by_chance
 }
 
-/// The distance of the logarithms of the highest and the lowest level among the parts of a pass; `None` for a pass of fewer samples.
-fn swing(ratios: &[f64]) -> Option<f64> {
-    if ratios.len() < PARTS {
-        return None;
-    }
-    let part = |at: usize| &ratios[at * ratios.len() / PARTS..(at + 1) * ratios.len() / PARTS];
-    let levels: Vec<f64> = (0..PARTS).map(|at| median(part(at)).map(f64::ln)).collect::<Option<_>>()?;
+/// The distance of the logarithms of the highest and the lowest level among the parts of some passes; `None` if one has fewer
+/// samples than parts.
+fn swing(passes: &[Vec<f64>]) -> Option<f64> {
+    let parts = |ratios: &Vec<f64>| {
+        let part = |at: usize| &ratios[at * ratios.len() / PARTS..(at + 1) * ratios.len() / PARTS];
+        (0..PARTS).map(|at| median(part(at)).map(f64::ln)).collect::<Option<Vec<f64>>>()
+    };
+    let levels: Vec<f64> = passes.iter().map(parts).collect::<Option<Vec<_>>>()?.concat();
     let (low, high) = levels
         .iter()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &level| (low.min(level), high.max(level)));

@@ -70,6 +70,21 @@ fn three_zones_are_found_with_their_rates_and_none_where_there_is_one() {
     assert!(exact >= 39 && alarms <= 1, "{exact} exact, {alarms} false alarms");
 }
 
+/// One boundary that every pass has, and one that a slow stretch of one pass puts into the medians of two.
+#[test]
+fn a_boundary_that_not_all_passes_have_is_none() {
+    let mut noise = SplitMix64::new(8);
+    let mut seen_with = |slow: u64| {
+        seen(&made(60, 2, |place, pass, _| {
+            let late = if pass == 1 && place < 20 { slow } else { 0 };
+            noisy(&mut noise, if place < 40 { 10 * MS + late } else { 14 * MS })
+        }))
+    };
+    let ends = |zones: Zones| zones.zones.iter().map(|zone| zone.first).collect::<Vec<usize>>();
+    assert_eq!(ends(seen_with(0)), [0, 40]);
+    assert_eq!(ends(seen_with(MS)), [0, 40]);
+}
+
 #[test]
 fn a_step_of_less_than_a_hundredth_is_no_zone() {
     let seen = seen(&made(61, 3, |place, _, _| if place < 30 { 10_000_000 } else { 10_050_000 }));

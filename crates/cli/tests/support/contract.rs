@@ -26,9 +26,11 @@ pub(crate) enum Shape {
     Object(&'static [(&'static str, Shape)]),
     /// This, or null where it was not measured.
     OrNull(&'static Shape),
+    /// A member that is this, or is left out where there is nothing to say.
+    LeftOut(&'static Shape),
 }
 
-use Shape::{Flag, List, Number, Object, OrNull, Signed, Text, Whole, Word};
+use Shape::{Flag, LeftOut, List, Number, Object, OrNull, Signed, Text, Whole, Word};
 
 const WHOLE_OR_NULL: Shape = OrNull(&Whole);
 const NUMBER_OR_NULL: Shape = OrNull(&Number);
@@ -228,9 +230,52 @@ const EVIDENCE: Shape = Object(&[
     ),
     ("device_latency_ns", OrNull(&LATENCY)),
     // `bpf`, `device` of requests and bios, `fua`, `nowait`, `read_ahead` and `flush` stand only where BPF counted.
-    ("page_cache", OrNull(&Object(&[("before", CACHE_STATE), ("after", CACHE_STATE)]))),
+    ("bpf", LeftOut(&BPF)),
+    ("page_cache", OrNull(&PAGE_CACHE)),
     ("process", Object(&[("read_bytes", WHOLE_OR_NULL), ("write_bytes", WHOLE_OR_NULL)])),
+    ("extents", OrNull(&EXTENTS)),
+    ("loops", LeftOut(&List(&LOOP))),
+    ("processor", LeftOut(&PROCESSOR)),
+    ("processor_visits", LeftOut(&List(&PROCESSOR))),
 ]);
+
+const BPF: Shape = Object(&[
+    ("observed_ns", Whole),
+    ("visits_ns", Whole),
+    ("checks", List(&Object(&[("target", Whole), ("device", Text), ("bpf", Whole), ("sysfs", Whole)]))),
+    ("lost", Whole),
+]);
+
+const EXTENTS: Shape =
+    Object(&[("mapped_bytes", Whole), ("unwritten_bytes", Whole), ("hole_bytes", Whole), ("extents", Whole)]);
+
+const LOOP: Shape = Object(&[
+    ("target", Whole),
+    ("device", Text),
+    ("file", Text),
+    ("filesystem", TEXT_OR_NULL),
+    ("direct_io", OrNull(&Flag)),
+    ("below", TEXT_OR_NULL),
+    ("partitions", LeftOut(&List(&Text))),
+    ("size_bytes", Whole),
+    ("extents", OrNull(&EXTENTS)),
+    ("page_cache", OrNull(&PAGE_CACHE)),
+]);
+
+const PROCESSOR: Shape = Object(&[
+    ("interval_ns", Whole),
+    ("processors", Whole),
+    ("user_ns", Whole),
+    ("system_ns", Whole),
+    ("steal_ns", Whole),
+    ("own_user_ns", Whole),
+    ("own_system_ns", Whole),
+    ("own_wait_ns", WHOLE_OR_NULL),
+    ("pressure_ns", WHOLE_OR_NULL),
+]);
+
+const PAGE_CACHE: Shape =
+    Object(&[("before", CACHE_STATE), ("after", CACHE_STATE), ("stable", LeftOut(&CACHE_STATE))]);
 
 const CACHE_STATE: Shape = Object(&[("cached_bytes", WHOLE_OR_NULL), ("dirty_bytes", WHOLE_OR_NULL)]);
 
@@ -355,7 +400,7 @@ pub(crate) fn exit_complaints(record: &Value, code: i32) -> Vec<String> {
 pub(crate) fn pointers(value: &Value, shape: &Shape, place: &str) -> Vec<(String, Shape)> {
     match (shape, value) {
         (OrNull(_), Value::Null) => Vec::new(),
-        (OrNull(inner), _) => pointers(value, inner, place),
+        (OrNull(inner) | LeftOut(inner), _) => pointers(value, inner, place),
         (List(inner), Value::Array(items)) => {
             items.first().map_or_else(Vec::new, |first| pointers(first, inner, &format!("{place}/0")))
         }
@@ -363,9 +408,32 @@ pub(crate) fn pointers(value: &Value, shape: &Shape, place: &str) -> Vec<(String
             .iter()
             .flat_map(|(name, shape)| {
                 let place = format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"));
-                let mut all = vec![(place.clone(), *shape)];
-                all.extend(object.get(*name).map_or_else(Vec::new, |value| pointers(value, shape, &place)));
+                let value = object.get(*name);
+                let is_left_out = value.is_none() && matches!(shape, LeftOut(_));
+                let mut all = if is_left_out { Vec::new() } else { vec![(place.clone(), *shape)] };
+                all.extend(value.map_or_else(Vec::new, |value| pointers(value, shape, &place)));
                 all
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The members below an object of the contract that it does not name.
+pub(crate) fn unnamed(value: &Value, shape: &Shape, place: &str) -> Vec<String> {
+    match (shape, value) {
+        (OrNull(inner) | LeftOut(inner), _) if !value.is_null() => unnamed(value, inner, place),
+        (List(inner), Value::Array(items)) => {
+            items.iter().flat_map(|item| unnamed(item, inner, place)).collect()
+        }
+        (Object(members), Value::Object(object)) => object
+            .iter()
+            .flat_map(|(name, value)| {
+                let place = format!("{place}/{name}");
+                match members.iter().find(|(known, _)| known == name) {
+                    Some((_, shape)) => unnamed(value, shape, &place),
+                    None => vec![place],
+                }
             })
             .collect(),
         _ => Vec::new(),
@@ -386,7 +454,7 @@ fn compare(value: &Value, shape: &Shape, place: &str, found: &mut Vec<String>) {
         Number => value.as_f64().is_some_and(f64::is_finite),
         Flag => value.is_boolean(),
         OrNull(_) if value.is_null() => true,
-        OrNull(inner) => return compare(value, inner, place, found),
+        OrNull(inner) | LeftOut(inner) => return compare(value, inner, place, found),
         List(inner) => {
             if let Value::Array(items) = value {
                 for (index, item) in items.iter().enumerate() {
@@ -418,7 +486,7 @@ fn compare_members(
         let place = format!("{place}.{name}");
         if known.contains(name) {
             compare(&object[*name], shape, &place, found);
-        } else {
+        } else if !matches!(shape, LeftOut(_)) {
             found.push(format!("{place} is missing"));
         }
     }

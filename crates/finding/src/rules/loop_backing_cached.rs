@@ -137,6 +137,7 @@ mod tests {
                 filesystem: Some(filesystem.into()),
                 direct_io: Some(direct_io),
                 below: (filesystem != "tmpfs").then(|| "vda".into()),
+                partitions: Vec::new(),
                 size_bytes: 64 << 20,
                 extents: None,
                 page_cache: Some(PageCache { before: state(cached), after: state(cached), stable: None }),

@@ -67,7 +67,11 @@ fn cited(cell: &CellRecord, drift: &Drift) -> String {
         PassShape::Step(pass) => (format!("step before pass {}", pass + 1), "Student's t"),
     };
     let chance = words::chance(drift.p_value);
-    cite(cell, &name, format_args!("{} ({test}, {} passes, {chance})", by(drift), drift.passes))
+    let rounds = match drift.rounds {
+        rounds if rounds < drift.passes => format!(" of {rounds} rounds"),
+        _ => String::new(),
+    };
+    cite(cell, &name, format_args!("{} ({test}, {} passes{rounds}, {chance})", by(drift), drift.passes))
 }
 
 #[cfg(test)]
@@ -128,6 +132,24 @@ mod tests {
         // One of the passes before it met the other speed for 25 of its I/Os, which its median does not show.
         silent(RULE, &of(&|pass, at| step(pass, at) || (pass == 1 && at >= 35)));
         silent(RULE, &of(&|pass, at| step(pass, at) && !(pass == 6 && at < 22)));
+    }
+
+    /// Passes of one round share their moment: 24 passes of six rounds are six samples, and those of eight rounds eight.
+    #[test]
+    fn the_passes_of_a_round_are_one_sample() {
+        let of = |rounds: u32| {
+            let wobble = |place: u32, pass: u32| u64::from((place * 5 + pass * 3) % 11) * 10_000;
+            let slow = |pass: u32| if pass / 4 >= rounds / 2 { 2_000_000 } else { 0 };
+            let (mut record, _) =
+                made(60, 4 * rounds, |place, pass, _| 10_000_000 + wobble(place, pass) + slow(pass));
+            let visit = |pass: u32| rdsk_model::Visit { round: pass / 4, ..rdsk_model::Visit::default() };
+            record.cells[0].result.visits = (0..4 * rounds).map(visit).collect();
+            record
+        };
+        silent(RULE, &of(6));
+        let finding = fires(RULE, &of(8));
+        assert!(finding.text.contains("slower from pass 17 on, of 32 passes"), "{}", finding.text);
+        assert!(finding.evidence[0].contains("32 passes of 8 rounds"), "{:?}", finding.evidence);
     }
 
     /// Two hundred runs of ten passes over each kind of noise in time, all positions of a moment alike.

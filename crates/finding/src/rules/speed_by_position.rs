@@ -1,10 +1,10 @@
-//! `speed-by-position`: the rate changes along the target, in both halves of the passes. It is silent on a target that is
-//! equally fast everywhere, or whose zones do not come back.
+//! `speed-by-position`: the rate changes along the target, and the passes show it again at the same positions, each in an order of
+//! its own. It is silent on a target that is equally fast everywhere, or whose zones do not come back.
 
 use super::common::cite;
 use super::{Needs, Rule};
 use rdsk_analysis::groups::by_key;
-use rdsk_analysis::zones::{TIGHT, Zones};
+use rdsk_analysis::zones::{Steps, TIGHT, Zones};
 use rdsk_analysis::{Analysis, words};
 use rdsk_model::{CellRecord, Finding, Severity, Stake};
 
@@ -35,9 +35,9 @@ fn of_disk(analysis: &Analysis<'_>, read: &[(&CellRecord, &Zones)]) -> Option<Fi
         words::bytes(fast.begin_bytes),
         words::rate(slow.bytes_per_s),
         words::bytes(slow.begin_bytes),
-        match zones.passes {
-            0 | 1 => "With one pass only, a change with time looks the same.",
-            _ => "Both halves of the passes show it.",
+        match zones.steps {
+            Steps::OfOnePass => "With one pass only, a change with time looks the same.",
+            _ => "The passes show it again.",
         },
         if rdsk_analysis::zones::rotates(analysis, cell) {
             "A rotational disk has more sectors on its outer tracks, and every track takes the same time."
@@ -46,8 +46,11 @@ fn of_disk(analysis: &Analysis<'_>, read: &[(&CellRecord, &Zones)]) -> Option<Fi
              too."
         }
     );
-    let again =
-        if zones.passes < 2 { "; repeat with --runs 4 to tell it from a change with time" } else { "" };
+    let again = if zones.steps == Steps::OfOnePass {
+        "; repeat with --runs 4 to tell it from a change with time"
+    } else {
+        ""
+    };
     let finding = RULE
         .finding(
             format!("speed depends on the position: {} between its zones", words::times(ratio(zones))),
@@ -112,8 +115,8 @@ fn ratio(zones: &Zones) -> f64 {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
-    use rdsk_analysis::fixtures::rates::{NOISES, RUN_WINDOWS};
-    use rdsk_analysis::fixtures::zones::made;
+    use rdsk_analysis::fixtures::rates::{NOISES, Noise, RUN_WINDOWS};
+    use rdsk_analysis::fixtures::zones::{ascending, made};
     use rdsk_model::Record;
     use rdsk_stats::rng::SplitMix64;
 
@@ -144,6 +147,49 @@ mod tests {
                 assert!(found >= 180, "{kind:?}: {found} of 200");
             }
         }
+    }
+
+    /// The same in ascending order, where neighbours on the disk are neighbours in time.
+    #[test]
+    fn noise_of_time_has_no_zones_in_ascending_order_and_a_step_of_a_tenth_is_found() {
+        let run = |seed: u64, kind: Noise, sigma: f64, step: f64| {
+            let mut rng = SplitMix64::new(seed);
+            let noise = kind.windows(&mut rng, 300, sigma);
+            let starts =
+                [0, 1, 2].map(|pass| if pass == 0 { 0 } else { u32::try_from(rng.below(100)).unwrap() });
+            let latency = |place: u32, _: u32, number: u32| {
+                let slower = if place >= 50 { 1.0 + step } else { 1.0 };
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "positive and small"
+                )]
+                let ns = (1e7 * slower / noise[number as usize - 1].max(0.2)) as u64;
+                ns
+            };
+            !(RULE.check)(&Analysis::of(&ascending(100, &starts, latency).0)).is_empty()
+        };
+        for (index, kind) in NOISES.into_iter().enumerate() {
+            let alarms = (0..200).filter(|&seed| run(seed, kind, 0.1, 0.0)).count();
+            assert!(alarms <= 2, "{kind:?}: {alarms} of 200");
+            if index == 0 {
+                let found = (0..200).filter(|&seed| run(seed, kind, 0.03, 0.1)).count();
+                assert!(found >= 180, "{kind:?}: {found} of 200");
+            }
+        }
+    }
+
+    /// Ascending passes that all begin at the first position, as in older Records, or too few of them, show no position.
+    #[test]
+    fn passes_in_the_same_order_cannot_tell_positions_from_time() {
+        let steps = |place: u32, _: u32, _: u32| 10_000_000 + 5_000_000 * u64::from(place / 20);
+        fires(RULE, &ascending(60, &[0, 17, 41], steps).0);
+        silent(RULE, &ascending(60, &[0, 17], steps).0);
+        let (mut same, _) = ascending(60, &[0, 0, 0], steps);
+        same.cells[0].workload.points.as_mut().unwrap().moves_start = false;
+        silent(RULE, &same);
+        let seen = Analysis::of(&same).zones(&same.cells[0]).cloned().unwrap();
+        assert_eq!((seen.steps, seen.zones.len()), (Steps::Untold, 1));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::figures::{MISSING, Unit};
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::metrics::is_of_memory;
 use rdsk_analysis::words::{bytes, plural, rate, times};
-use rdsk_analysis::zones::{Zone, Zones};
+use rdsk_analysis::zones::{Steps, Zone, Zones};
 use rdsk_analysis::{Analysis, groups};
 use rdsk_model::{CellRecord, Experiment, Op};
 use rdsk_units::{Bytes, percent};
@@ -58,8 +58,12 @@ fn words(zones: &Zones) -> String {
         ),
         _ => {
             let end = |value: Option<f64>| Unit::MIB_PER_S.figure_or_missing(value);
+            let shown = match zones.steps {
+                Steps::Untold => "steps not told from time",
+                _ => "no step shown",
+            };
             format!(
-                "no step shown at {} of {of} in {}: outer {}, inner {} MiB/s, scatter {}{bands}",
+                "{shown} at {} of {of} in {}: outer {}, inner {} MiB/s, scatter {}{bands}",
                 plural(zones.positions.len() as u64, "position"),
                 match zones.passes {
                     0 => "no whole pass".to_owned(),
