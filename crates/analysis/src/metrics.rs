@@ -381,7 +381,14 @@ mod tests {
             None,
             "empty flushes or flushes after writes: nobody knows"
         );
-        let request = |bytes, count| Request { target: 0, device: name.clone(), op: Op::Write, bytes, count };
+        let request = |bytes, count| Request {
+            target: 0,
+            device: name.clone(),
+            op: Op::Write,
+            bytes,
+            fua: false,
+            count,
+        };
         cell.evidence.requests = vec![request(4096, 998), request(8192, 1), request(0, 7)];
         cell.evidence.bpf = Some(BpfEvidence { observed_ns: 5, visits_ns: 5, ..BpfEvidence::default() });
         assert_eq!(device_requests(&cell, Op::Write), Some(999));
