@@ -207,7 +207,8 @@ fn family(record: &Record, experiment: Experiment) -> Family<'_> {
     Family { experiment, comparisons, evenness }
 }
 
-/// The ratio of two cells that is shown and decides nothing, so that it needs no correction.
+/// The ratio of two cells that needs no correction: it is only shown, or its whole interval has to be beyond a bound that leaves
+/// a margin.
 ///
 /// # Errors
 /// If one side has too few I/Os, or both together too few rounds.

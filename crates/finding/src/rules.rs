@@ -4,6 +4,7 @@
 mod buffered_write_in_memory;
 mod cold_not_reached;
 mod common;
+mod deep_write_behind;
 mod direct_refused;
 mod direct_vs_buffered;
 mod dontcache_saves;
@@ -25,10 +26,12 @@ mod path_cause;
 mod processor_contended;
 mod queue_depth_not_reached;
 mod rate_trends;
+mod read_ahead_helped;
 mod read_modify_write;
 mod requests_merged;
 mod requests_split;
 mod restated_verdicts;
+mod saturation;
 mod scale_knee;
 mod single_writer_depth;
 mod slows_down;
@@ -38,8 +41,10 @@ mod stripe_geometry;
 mod stripe_hints_differ;
 mod unfair_streams;
 mod uring_on_workers;
+mod waits_above_device;
 mod write_cache_full;
 mod write_cache_volatile;
+mod written_at_close;
 
 use rdsk_analysis::Analysis;
 use rdsk_model::{CellRecord, Confidence, Experiment, Finding, Severity};
@@ -155,8 +160,12 @@ pub const RULES: &[Rule] = &[
     memory_device::RULE,
     faster_than_rotation::RULE,
     restated_verdicts::CPU_BOUND,
+    restated_verdicts::SOURCE_BOUND,
+    waits_above_device::RULE,
+    saturation::NOT_SATURATED,
     queue_depth_not_reached::RULE,
     uring_on_workers::RULE,
+    written_at_close::RULE,
     one_target_limits::RULE,
     scale_knee::RULE,
     unfair_streams::RULE,
@@ -167,6 +176,9 @@ pub const RULES: &[Rule] = &[
     durable_write_cost::RULE,
     write_cache_volatile::RULE,
     single_writer_depth::RULE,
+    saturation::SATURATED,
+    deep_write_behind::RULE,
+    read_ahead_helped::RULE,
     requests_merged::RULE,
     requests_split::RULE,
     page_write_no_read::RULE,

@@ -1,6 +1,7 @@
 //! The align page: time per I/O by block size, cache state and path, the bytes that each made the kernel read, and the
 //! same for offsets that are not aligned.
 
+use crate::became;
 use crate::cells;
 use crate::figures::{MISSING, Unit, significant};
 use crate::findings;
@@ -84,6 +85,13 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord], footnotes
     if !others.is_empty() {
         page.sentence(Tone::Plain, "  dontcache: ", format!("bytes read per {op}: {}", others.join(", ")));
     }
+    let uncached = |cell: &&&CellRecord| {
+        cell.workload.op == Op::Write
+            && in_cache(cell) == CacheState::Cold
+            && cell.workload.path == IoPath::Buffered
+    };
+    let uncached: Vec<&CellRecord> = cells.iter().filter(uncached).copied().collect();
+    became::draw_reads(page, &uncached, |cell| place((cell.workload.block_bytes, cell.workload.shift_bytes)));
 }
 
 /// What the path `dontcache` made the kernel read per I/O, if that differs from the buffered one's by a twentieth of a page:

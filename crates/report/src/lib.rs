@@ -2,6 +2,7 @@
 //! measures nothing; every figure on a page can be found in the JSON.
 
 mod align;
+mod became;
 mod cells;
 mod certainty;
 mod chart;
@@ -22,6 +23,7 @@ mod stream;
 mod stripe;
 mod style;
 mod targets;
+mod tree;
 mod zones;
 
 pub use dd::copies;
@@ -29,6 +31,7 @@ pub use document::{Compactness, json};
 pub use plan::plan_text;
 pub use short::{MAX_LINES, short};
 pub use style::{Charset, Color, Style};
+pub use tree::tree;
 
 use page::Page;
 use rdsk_analysis::Analysis;

@@ -17,6 +17,9 @@ const MIN_BURST: f64 = 1.0 / 3.0;
 /// still changes by two fifths of it.
 const STEADY: f64 = 0.5;
 const STEADY_AFTER_BURST: f64 = 0.25;
+/// Share of the visits that change like the mean of all in a drift within visits, by half of its least change or more. A disk with a
+/// rate limit falls in those visits that find it with some credit left, and in no others.
+const ALIKE: f64 = 2.0 / 3.0;
 /// Tests of one series: a low start, a high one, and a drift within the visits; the fourth is the drift that all series share.
 const TESTS: f64 = 4.0;
 
@@ -106,13 +109,19 @@ fn is_steady(
 }
 
 fn within(visits: &[&Vec<f64>]) -> Option<VisitTrend> {
-    let thirds = |visit: &Vec<f64>| visit.len() / 3;
-    compared(
-        visits,
-        Trend::WithinVisits,
-        |visit| (&visit[..thirds(visit)], &visit[visit.len() - thirds(visit)..]),
-        MIN_DRIFT,
-    )
+    fn outer_thirds(visit: &[f64]) -> (&[f64], &[f64]) {
+        let third = visit.len() / 3;
+        (&visit[..third], &visit[visit.len() - third..])
+    }
+    let found = compared(visits, Trend::WithinVisits, |visit| outer_thirds(visit), MIN_DRIFT)?;
+    let direction = (found.late - found.early).signum();
+    let change = |visit: &&Vec<f64>| {
+        let (early, late) = outer_thirds(visit);
+        log_ratio(early, late)
+    };
+    let changes: Vec<f64> = visits.iter().filter_map(change).collect();
+    let alike = changes.iter().filter(|&&change| change * direction >= MIN_DRIFT / 2.0).count();
+    (alike as f64 >= ALIKE * changes.len() as f64).then_some(found)
 }
 
 /// An earlier and a later part of every visit.
@@ -219,6 +228,24 @@ mod tests {
             visits.iter().enumerate().map(noisy).collect()
         });
         assert!(found >= 180, "{found} of 200");
+    }
+
+    /// The limiter has credit left at the start of some visits only: each is at one of two speeds, and none drifts.
+    #[test]
+    fn visits_of_which_some_fall_to_a_limit_do_not_drift() {
+        let found = seen(&[Trend::WithinVisits], |noise| {
+            let visit = |index: usize, noise: &mut SplitMix64| -> Vec<f64> {
+                let fast = match index % 3 {
+                    0 => 10 + index % 40,
+                    _ => LENGTH,
+                };
+                let level = |at: usize| if at < fast { 2.9 } else { 0.5 };
+                let rates = noise.series(LENGTH, 1.0, 0.1);
+                rates.iter().enumerate().map(|(at, rate)| rate * level(at)).collect()
+            };
+            (0..48).map(|index| visit(index, noise)).collect()
+        });
+        assert_eq!(found, 0);
     }
 
     #[test]

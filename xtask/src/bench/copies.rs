@@ -1,10 +1,11 @@
 //! `rdsk dd`, with its evidence, against GNU dd: the same copies in turn, by the time that each prints. The files lie beside the
-//! build and go away by themselves; what a copy leaves in memory is flushed before the next one begins.
+//! build and go away by themselves; what a copy leaves in memory is flushed before the next one begins. Ratios are medians of
+//! pairs: now and then the kernel lets a writer of either side wait for writeback, six times as long as the copy takes.
 
 use super::rivals::build;
 use crate::programs::text_of;
 use anyhow::{Context as _, Result, ensure};
-use rdsk_stats::paired_ratio;
+use rdsk_stats::median_interval;
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
@@ -43,7 +44,7 @@ fn compare(pairs: usize) -> Result<()> {
     File::open(&input)?.sync_all()?;
     println!("\n{NAME}, {}", version.lines().next().unwrap_or("of an unknown version"));
     println!(
-        "{} MiB per copy, {pairs} pairs in the order A B B A, rates by dd's own line, the input cached",
+        "{} MiB per copy, {pairs} pairs in the order A B B A, rates by dd's own line, the input cached; medians",
         BYTES >> 20
     );
     println!("{:<24} {:>10} {:>10} {:>6}  95 % interval  goal {GOAL}", "", "rdsk MB/s", "dd MB/s", "ratio");
@@ -70,19 +71,16 @@ fn compare(pairs: usize) -> Result<()> {
 }
 
 fn show(name: &str, times: &[(f64, f64)]) -> Result<()> {
-    // Rates are the other way round than times; the pairs follow each other at equal distances.
-    let pairs: Vec<(f64, f64, f64)> =
-        (0_u32..).zip(times).map(|(at, &(ours, theirs))| (at.into(), theirs, ours)).collect();
-    let ratio = paired_ratio(&pairs).context("every time is positive")?;
-    let interval =
-        ratio.interval.map_or_else(|| "none".into(), |(low, high)| format!("{low:.3} … {high:.3}"));
+    // Rates are the other way round than times.
+    let ratios: Vec<f64> = times.iter().map(|&(ours, theirs)| theirs / ours).collect();
+    let (ratio, low, high) = median_interval(&ratios).context("at least six pairs")?;
     let rate = |of: fn(&(f64, f64)) -> f64| {
         let mut rates: Vec<f64> = times.iter().map(|pair| BYTES as f64 / 1e6 / of(pair)).collect();
         super::median(&mut rates)
     };
-    let mark = if ratio.ratio >= GOAL { "" } else { "  missed" };
+    let mark = if ratio >= GOAL { "" } else { "  missed" };
     let (ours, theirs) = (rate(|pair| pair.0), rate(|pair| pair.1));
-    println!("{name:<24} {ours:>10.0} {theirs:>10.0} {:>6.3}  {interval}{mark}", ratio.ratio);
+    println!("{name:<24} {ours:>10.0} {theirs:>10.0} {ratio:>6.3}  {low:.3} … {high:.3}{mark}");
     Ok(())
 }
 

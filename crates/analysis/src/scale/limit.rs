@@ -2,6 +2,7 @@
 //! devices, one target of several, the queue, the processor, data generation. Without counters it is not known.
 
 use super::shares::{Point, TargetShare};
+use crate::saturation::device_ns;
 use crate::{metrics, words};
 use rdsk_model::{CellRecord, EvidenceSource, Limit as GroupLimit, Record, TargetKind, VerdictCode};
 use rdsk_units::{percent, printable};
@@ -14,6 +15,8 @@ pub const IDLE: f64 = 0.8;
 const AT_LIMIT: std::ops::RangeInclusive<f64> = 0.95..=1.15;
 /// Processor time over elapsed time and processors from which the processor is the limit.
 const CPU_SHARE: f64 = 0.9;
+/// Up to this factor the time of a request in the device counts as the same.
+const SAME_TIME: f64 = 1.25;
 /// Requests that wait on average for a place in the device from which its queue counts as full.
 const WAITING: f64 = 0.5;
 
@@ -93,8 +96,26 @@ pub fn limit(record: &Record, at: &Point<'_>, next: &Point<'_>) -> Limit {
             other => other,
         },
         (false, Limit::Unknown) => of_point(record, next),
+        (false, Limit::DeviceBusy(cause)) => in_the_device(record, at, next, cause),
         (false, known) => known,
     }
+}
+
+/// A device that is busy all the time, with what BPF says of the time that requests spent in it: a busy device that serves many
+/// at once may have room for more. Where more streams leave that time as it was, they do not wait in the device, and it is not
+/// the limit.
+fn in_the_device(record: &Record, at: &Point<'_>, next: &Point<'_>, mut cause: Cause) -> Limit {
+    let Some((before, after)) = device_ns(at.cell).zip(device_ns(next.cell)) else {
+        return Limit::DeviceBusy(cause);
+    };
+    if after <= SAME_TIME * before && next.count() >= 2 * at.count() {
+        return cpu(record, at.cell).or_else(|| source(at.cell)).unwrap_or(Limit::Unknown);
+    }
+    let ns = |ns: f64| words::nanos(metrics::whole(ns));
+    let line =
+        format!("{}: in the device = {} each, in {} = {}", next.cell.id, ns(after), at.cell.id, ns(before));
+    cause.evidence.push(line);
+    Limit::DeviceBusy(cause)
 }
 
 /// What the counters of one cell show.

@@ -83,6 +83,30 @@ fn flat(change: impl Fn(&mut CellRecord)) -> Record {
     record(disks(1), cells)
 }
 
+/// What BPF timed: a busy device in which requests take no longer with more streams is not what they wait for.
+#[test]
+fn a_busy_device_is_the_limit_where_requests_wait_in_it() {
+    let timed = |together_ns: u64| {
+        let mut record = flat(|cell| busy(cell, &[0.99]));
+        for (cell, ns) in record.cells.iter_mut().zip([1_000_000, together_ns]) {
+            let ops = cell.result.ops.unwrap();
+            let bios = vec![crate::fixtures::bios::bio(Op::Read, "this", Some("pread64"), ops, MIB)];
+            let requests = vec![crate::fixtures::bios::request(Op::Read, MIB, ops)];
+            *cell = with(crate::fixtures::bios::counted(cell.clone(), bios, requests), |cell| {
+                cell.evidence.bpf.as_mut().unwrap().checks[0].device = "sd0".into();
+                cell.evidence.device_latency_ns = Some(crate::fixtures::latency(ops, ns));
+            });
+        }
+        record
+    };
+    let Limit::DeviceBusy(cause) = limit_of(&timed(4_000_000)) else { panic!("it is busy") };
+    assert!(
+        cause.evidence[1].ends_with("in the device = 4.00 ms each, in scale/read/1M/1 = 1.00 ms"),
+        "{cause:?}"
+    );
+    assert_eq!(limit_of(&timed(1_000_000)), Limit::Unknown);
+}
+
 #[test]
 fn shares_of_streams_and_targets() {
     let record = record(disks(2), vec![streams(2, &[30, 10, 20], 0)]);

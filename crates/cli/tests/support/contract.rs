@@ -223,13 +223,13 @@ const EVIDENCE: Shape = Object(&[
             ("target", Whole),
             ("op", OP),
             ("syscall", TEXT_OR_NULL),
-            ("task", Word(&["this", "other", "kernel"])),
+            ("task", Word(&["this", "child", "other", "kernel"])),
             ("count", Whole),
             ("bytes", Whole),
         ])),
     ),
     ("device_latency_ns", OrNull(&LATENCY)),
-    // `device` of requests and bios, and `nowait`, stand only where BPF counted, as does `bpf`.
+    // `bpf`, `device` of requests and bios, `fua`, `nowait`, `read_ahead` and `flush` stand only where BPF counted.
     ("bpf", LeftOut(&BPF)),
     ("page_cache", OrNull(&PAGE_CACHE)),
     ("process", Object(&[("read_bytes", WHOLE_OR_NULL), ("write_bytes", WHOLE_OR_NULL)])),
@@ -244,6 +244,15 @@ const BPF: Shape = Object(&[
     ("visits_ns", Whole),
     ("checks", List(&Object(&[("target", Whole), ("device", Text), ("bpf", Whole), ("sysfs", Whole)]))),
     ("lost", Whole),
+    ("devices", LeftOut(&List(&COUNTED_DEVICE))),
+]);
+
+const COUNTED_DEVICE: Shape = Object(&[
+    ("target", Whole),
+    ("device", Text),
+    ("kind", LeftOut(&Text)),
+    ("takes_bios", Flag),
+    ("below", List(&Text)),
 ]);
 
 const EXTENTS: Shape =

@@ -2,6 +2,7 @@
 
 use super::common::{cells, cite, has_verdict, is_of_loop_file};
 use super::{Needs, Rule};
+use rdsk_analysis::block_io::block_io;
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Experiment, Finding, Op, Severity, Stake, VerdictCode};
 
@@ -27,7 +28,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         let dirty = cell.evidence.page_cache.and_then(|cache| cache.after.dirty_bytes);
         let dirty =
             dirty.map_or(String::new(), |dirty| format!(", dirty at the return = {}", words::bytes(dirty)));
-        cite(cell, "to_return", format_args!("{returned}, to_stable = {stable}{dirty}"))
+        let written = written_by(cell);
+        cite(cell, "to_return", format_args!("{returned}, to_stable = {stable}{dirty}{written}"))
     };
     let text = format!(
         "write(2) returns as soon as memory has the data. The device needed up to {} as long, and only that time \
@@ -49,6 +51,12 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     ]
 }
 
+/// `, written by fsync(2) = 64 MiB`: who submitted most of the bytes; nothing where BPF did not tell.
+fn written_by(cell: &CellRecord) -> String {
+    let most = block_io(cell).and_then(|seen| seen.origins(Op::Write).first().copied());
+    most.map_or(String::new(), |(origin, sum)| format!(", written by {origin} = {}", words::bytes(sum.bytes)))
+}
+
 /// Time until stable over time until return.
 fn later(cell: &CellRecord) -> Option<f64> {
     let returned = cell.result.to_return_ns.filter(|&ns| ns > 0)?;
@@ -59,6 +67,7 @@ fn later(cell: &CellRecord) -> Option<f64> {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
+    use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{cell, file, kept_in_memory, record, with};
     use rdsk_model::IoPath;
 
@@ -73,6 +82,10 @@ mod tests {
             finding.evidence,
             ["d: to_return = 25.0 ms, to_stable = 500 ms, dirty at the return = 64 MiB"]
         );
+        let bios = vec![bio(Op::Write, "this", Some("fsync"), 64, 1 << 20)];
+        let seen = counted(memory.clone(), bios, vec![request(Op::Write, 1 << 20, 64)]);
+        let finding = fires(RULE, &record(vec![file()], vec![seen]));
+        assert!(finding.evidence[0].ends_with(", written by fsync(2) = 64 MiB"), "{:?}", finding.evidence);
         silent(RULE, &record(vec![file()], vec![direct]));
         let on_purpose = with(memory.clone(), |cell| cell.experiment = Experiment::Align);
         silent(RULE, &record(vec![file()], vec![on_purpose]));

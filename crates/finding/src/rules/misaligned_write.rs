@@ -2,6 +2,7 @@
 
 use super::common::cite;
 use super::{Needs, Rule};
+use rdsk_analysis::block_io::block_io;
 use rdsk_analysis::comparison::{Comparison, Kind, Ratio};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Experiment, Finding, Record, Severity, Stake};
@@ -29,6 +30,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         .map(|(aligned, cell, ratio)| {
             let reads = metrics::read_bytes_per_io(cell)
                 .map_or(String::new(), |bytes| format!(", read per write = {} B", words::figure(bytes)));
+            let reads = format!("{reads}{}", bios_per_write(cell));
             let (low, high) = (words::figure(ratio.low), words::figure(ratio.high));
             let times = words::times(ratio.mean);
             cite(
@@ -57,6 +59,13 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     ]
 }
 
+/// `, in 2.00 bios inside the write`; nothing where BPF did not tell.
+fn bios_per_write(cell: &CellRecord) -> String {
+    let inside =
+        block_io(cell).map(|seen| metrics::ratio(seen.reads_in_writes().0.count, seen.calls().max(1)));
+    inside.map_or(String::new(), |bios| format!(", in {} bios inside the write", words::figure(bios)))
+}
+
 /// The smallest safe size and alignment: a page, or the device's physical block when that is larger.
 fn safe_multiple(record: &Record, cell: &CellRecord) -> Bytes {
     let physical =
@@ -68,6 +77,7 @@ fn safe_multiple(record: &Record, cell: &CellRecord) -> Bytes {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
+    use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, file, in_rounds, record, with};
     use rdsk_model::{CacheState, IoPath, Op};
 
@@ -87,6 +97,18 @@ mod tests {
         assert_eq!(finding.evidence, [expected]);
         assert!(finding.text.starts_with("The 95 % interval is 318 to 323. A write"), "{}", finding.text);
         assert!(finding.advice.unwrap().contains("multiples of 4 KiB at"));
+    }
+
+    #[test]
+    fn bios_show_how_many_reads_a_write_waited_for() {
+        let bios = vec![bio(Op::Read, "this", Some("pwrite64"), 2000, 4096)];
+        let shifted = counted(writes("s", 512, 8_000_000_000), bios, vec![request(Op::Read, 4096, 2000)]);
+        let finding = fires(RULE, &record(vec![file()], vec![writes("a", 0, 25_000_000), shifted]));
+        assert!(
+            finding.evidence[0].contains("8192 B, in 2.00 bios inside the write"),
+            "{:?}",
+            finding.evidence
+        );
     }
 
     #[test]

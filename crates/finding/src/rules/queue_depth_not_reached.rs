@@ -2,6 +2,7 @@
 
 use super::common::{cells, cite, how_many};
 use super::{Needs, Rule};
+use rdsk_analysis::block_io::block_io;
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, EngineKind, Finding, Severity, Stake};
 
@@ -72,13 +73,16 @@ fn depth(cell: &CellRecord) -> String {
         (Some(within), Some(ops)) => format!(", done within their submission = {within} of {ops}"),
         _ => String::new(),
     };
-    cite(cell, "mean in flight", format_args!("{reached} of {wanted}{device}{within}"))
+    let deepest = block_io(cell).and_then(|seen| seen.deepest());
+    let deepest = deepest.map_or(String::new(), |depth| format!(", deepest queue = {depth}"));
+    cite(cell, "mean in flight", format_args!("{reached} of {wanted}{device}{deepest}{within}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
+    use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{cell, deepen, disk, record, with};
     use rdsk_model::{IoPath, Op, Record};
 
@@ -112,6 +116,16 @@ mod tests {
         record.cells[0].result.issuing =
             Some(rdsk_model::Issuing { within_submit: Some(4_000), ..rdsk_model::Issuing::default() });
         silent(RULE, &record);
+    }
+
+    #[test]
+    fn bios_show_the_deepest_queue() {
+        let mut record = at(Some(16.0));
+        let bios = vec![bio(Op::Read, "this", Some("io_uring_enter"), 10_000, 4096)];
+        let cell = counted(record.cells.remove(0), bios, vec![request(Op::Read, 4096, 10_000)]);
+        record.cells.push(with(cell, |cell| cell.evidence.device[0].in_flight_max = Some(19)));
+        let finding = fires(RULE, &record);
+        assert_eq!(finding.evidence, ["q: mean in flight = 16.0 of 32, aqu-sz = 16.0, deepest queue = 19"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `drift`: the rate of a cell changes within all of its visits alike, or steadily over the run; a sudden fall is left
+//! `drift`: the rate of a cell changes within its visits, most of them alike, or steadily over the run; a sudden fall is left
 //! to `slows-down` and `write-cache-full`. `slow-start`: the first part of every visit was slower than its steady rest;
 //! `fast-start`: it was faster.
 
@@ -13,7 +13,7 @@ pub(super) const DRIFT: Rule = Rule::new("drift", Severity::Uncertain, Needs::Ow
         matches!(shape(analysis, cell), Some(Trend::WithinVisits | Trend::OverVisits))
             && analysis.level_shifts(cell).is_empty()
     });
-    let text = "The rate rises or falls by at least 10 %, either within every visit of the cell or steadily over the run, with \
+    let text = "The rate rises or falls by at least 10 %, either within the visits of the cell or steadily over the run, with \
                 all cells of the target. Heat, a cache that fills, other I/O on the device or another part of the disk can cause this.";
     let advice = "run longer with --budget and look at the rate over time; quote the rate of the last part";
     let found =

@@ -2,8 +2,9 @@
 
 use super::common::{cells, cite, system};
 use super::{Needs, Rule};
+use rdsk_analysis::block_io::{block_io, read_by_writes};
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Experiment, Finding, Op, Record, Severity, Stake};
+use rdsk_model::{CellRecord, Experiment, Finding, Op, Pattern, Record, Severity, Stake};
 use rdsk_units::Bytes;
 
 pub(super) const RULE: Rule =
@@ -18,33 +19,78 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let (page, system) = (Bytes(metrics::page_bytes(analysis)), system(analysis, first));
     let cited = |cell: &CellRecord| {
         let ops = words::plural(cell.result.ops.unwrap_or(0), "write");
-        let per_write = words::figure(metrics::read_bytes_per_io(cell).unwrap_or(0.0));
+        let per_write = words::figure(read_per_write(cell).unwrap_or(0.0));
         let block = Bytes(cell.workload.block_bytes);
-        cite(cell, "process.read_bytes / write", format_args!("{per_write} B, {ops} of {block}"))
+        match inside_writes(cell) {
+            Some(told) => {
+                cite(cell, "read per write", format_args!("{per_write} B, {ops} of {block}; {told}"))
+            }
+            None => cite(cell, "process.read_bytes / write", format_args!("{per_write} B, {ops} of {block}")),
+        }
     };
     let text = format!(
         "A write that changes part of a page of {page} that is not cached waits until the {system} has read that page from \
          the device."
     );
     let advice = format!("write whole pages: multiples of {page} at multiples of {page}");
-    let most = cells.iter().filter_map(|cell| metrics::read_bytes_per_io(cell)).fold(0.0, f64::max);
+    let most = cells.iter().filter_map(|cell| read_per_write(cell)).fold(0.0, f64::max);
+    let each = if cells.iter().any(|cell| is_sequential(cell)) { "on average" } else { "each" };
     let effect = format!(
-        "writes of part of a page make the {system} read up to {} B first, each",
+        "writes of part of a page make the {system} read up to {} B first, {each}",
         words::figure(most)
     );
     let found = RULE.about_any(&cells, &format!("writes made the {system} read first"), text, cited, &advice);
     found.into_iter().map(|finding| finding.effect(Stake::Cost, None, effect.clone())).collect()
 }
 
-/// The cells whose partial pages were read, by the I/O counters of the process.
+/// Bytes read per write of a cell.
+fn read_per_write(cell: &CellRecord) -> Option<f64> {
+    let ops = cell.result.ops.filter(|&ops| ops > 0)?;
+    // The programs count the warm-up too, as the counters of the process do.
+    let calls = if block_io(cell).is_some() { ops + cell.result.warmup_ops.unwrap_or(0) } else { ops };
+    Some(metrics::ratio(read_by_writes(cell)?, calls))
+}
+
+/// `256 of 256 reads came from pwrite64(2), 4 KiB each`; `None` where BPF did not tell.
+fn inside_writes(cell: &CellRecord) -> Option<String> {
+    let seen = block_io(cell)?;
+    let (inside, all) = seen.reads_in_writes();
+    let grouped = rdsk_units::grouped;
+    let calls: Vec<String> = seen
+        .origins(Op::Read)
+        .iter()
+        .map(|(origin, _)| origin.to_string())
+        .filter(|name| is_write(name))
+        .collect();
+    let mean = words::bytes(metrics::whole(inside.mean_bytes()?));
+    let (inside, all, calls) = (grouped(inside.count), grouped(all.count), words::list(&calls));
+    Some(format!("{inside} of {all} reads came from {calls}, {mean} each"))
+}
+
+fn is_write(call: &str) -> bool {
+    call.contains("write")
+}
+
+fn is_sequential(cell: &CellRecord) -> bool {
+    cell.workload.pattern == Pattern::Sequential && cell.workload.points.is_none()
+}
+
+/// Pages that a write of this cell must have read, on average. Writes that follow each other share their pages; whether so few
+/// reads are of pages and not of metadata is known only where BPF says which call made them.
+fn least_pages(cell: &CellRecord, page_bytes: u64) -> f64 {
+    let of_page = metrics::ratio(cell.workload.block_bytes, page_bytes).min(1.0);
+    if is_sequential(cell) && block_io(cell).is_some() { PAGES_PER_WRITE * of_page } else { PAGES_PER_WRITE }
+}
+
+/// The cells whose partial pages were read: by bios inside the calls, or by the I/O counters of the process.
 pub(super) fn affected(record: &Record) -> Vec<&CellRecord> {
     let page_bytes = metrics::page_bytes(record);
     cells(record, |cell| {
         cell.workload.op == Op::Write
             && cell.workload.path.uses_page_cache()
             && metrics::writes_partial_pages(&cell.workload, page_bytes)
-            && metrics::read_bytes_per_io(cell)
-                .is_some_and(|bytes| bytes >= PAGES_PER_WRITE * page_bytes as f64)
+            && read_per_write(cell)
+                .is_some_and(|bytes| bytes >= least_pages(cell, page_bytes) * page_bytes as f64)
     })
 }
 
@@ -52,6 +98,7 @@ pub(super) fn affected(record: &Record) -> Vec<&CellRecord> {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
+    use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, file, record, with};
     use rdsk_model::IoPath;
 
@@ -68,6 +115,34 @@ mod tests {
         let finding = fires(RULE, &small_writes(512, Some(2048 * 4096)));
         assert_eq!(finding.evidence, ["s: process.read_bytes / write = 4096 B, 2,048 writes of 512 B"]);
         fires(RULE, &small_writes(512, Some(2048 * 2048)));
+    }
+
+    /// 2048 writes of 512 bytes one after the other to a block device: one read for each page, inside the write.
+    fn one_after_the_other(by: &str, reads: u64) -> Record {
+        let mut record = small_writes(512, None);
+        let bios =
+            vec![bio(Op::Read, "this", Some(by), reads, 4096), bio(Op::Read, "other", Some("read"), 4, 4096)];
+        let cell = record.cells.remove(0);
+        record.cells.push(counted(cell, bios, vec![request(Op::Read, 4096, reads + 4)]));
+        record
+    }
+
+    #[test]
+    fn bios_say_which_call_read_and_how_often() {
+        let finding = fires(RULE, &one_after_the_other("pwrite64", 256));
+        assert_eq!(
+            finding.evidence,
+            [
+                "s: read per write = 512 B, 2,048 writes of 512 B; 256 of 260 reads came from pwrite64(2), 4 KiB each"
+            ]
+        );
+        fires(RULE, &one_after_the_other("write", 128));
+        silent(RULE, &one_after_the_other("write", 127));
+        silent(RULE, &one_after_the_other("pread64", 256));
+        let mut unsure = one_after_the_other("write", 256);
+        unsure.cells[0].evidence.process.read_bytes = Some(256 * 4096);
+        unsure.cells[0].evidence.bpf = None;
+        silent(RULE, &unsure);
     }
 
     #[test]

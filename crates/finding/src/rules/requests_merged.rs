@@ -2,6 +2,7 @@
 
 use super::common::{cells, cite, has_verdict, is_simulated};
 use super::{Needs, Rule};
+use rdsk_analysis::block_io::{Sum, block_io};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Experiment, Finding, Op, Severity, VerdictCode};
 use rdsk_units::Bytes;
@@ -32,9 +33,36 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let text = format!(
         "Neighbouring blocks became one request on their way to the device: readahead fetches more than the \
          program requested, writeback gathers dirty pages, and {merger} merges neighbours in the queue (counted \
-         as merges). Larger requests cost less per byte."
+         as merges). Larger requests cost less per byte.{}",
+        where_it_grew(first)
     );
     vec![RULE.about(&cells, "the device saw larger requests", text, sizes)]
+}
+
+/// Bios that are this part of the requests' size were not merged but large from the start.
+const LARGE_BIOS: f64 = 0.5;
+
+/// Whether the page cache submitted large bios or the queue merged small ones; nothing where BPF did not tell.
+fn where_it_grew(cell: &CellRecord) -> String {
+    let op = cell.workload.op;
+    let sizes = block_io(cell).and_then(|seen| {
+        let bios = seen.origins(op).into_iter().map(|(_, sum)| sum);
+        let all = bios.fold(Sum::default(), |all, sum| Sum {
+            count: all.count + sum.count,
+            bytes: all.bytes + sum.bytes,
+        });
+        Some((all.mean_bytes()?, seen.requests(op).mean_bytes()?))
+    });
+    let Some((bio, request)) = sizes else { return String::new() };
+    let mean = words::bytes(metrics::whole(bio));
+    if bio >= LARGE_BIOS * request {
+        format!(
+            " In {} the page cache submitted bios of {mean} on average, so little was left to merge.",
+            cell.id
+        )
+    } else {
+        format!(" In {} the page cache submitted bios of {mean}, which the queue merged.", cell.id)
+    }
 }
 
 /// Whether the counters separate data requests from flushes: a device without FUA counts each flush among its writes, as a
@@ -68,13 +96,18 @@ pub(super) fn sizes(cell: &CellRecord) -> String {
         Op::Write => device.write_merges,
     });
     let merges = merges.map_or(String::new(), |merges| format!(", merges = {merges}"));
-    cite(cell, "areq-sz", format_args!("{mean} KiB in {requests} for {asked} of {block}{merges}"))
+    let exact = block_io(cell).map(|seen| seen.sizes_in_words(op)).filter(|sizes| !sizes.is_empty());
+    let exact = exact.map_or(String::new(), |sizes| format!(", exactly {sizes}"));
+    let cut = block_io(cell).and_then(|seen| seen.splits()).filter(|&cut| cut > 0);
+    let cut = cut.map_or(String::new(), |cut| format!(", cut = {cut}"));
+    cite(cell, "areq-sz", format_args!("{mean} KiB in {requests} for {asked} of {block}{merges}{exact}{cut}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
+    use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, disk, record, with, without_counters};
     use rdsk_model::IoPath;
 
@@ -93,6 +126,29 @@ mod tests {
             ["m: areq-sz = 512 KiB in 128 requests for 4,096 I/Os of 16 KiB, merges = 16256"]
         );
         fires(RULE, &record(vec![disk()], vec![write(3276)]));
+    }
+
+    #[test]
+    fn bios_show_whether_the_queue_merged_or_the_page_cache_gathered() {
+        let of = |count: u64, each: u64| {
+            let bios = vec![bio(Op::Write, "kernel", None, count, each)];
+            fires(
+                RULE,
+                &record(
+                    vec![disk()],
+                    vec![counted(write(128), bios, vec![request(Op::Write, 524_288, 128)])],
+                ),
+            )
+        };
+        let merged = of(16_384, 4096);
+        assert!(merged.text.ends_with("bios of 4 KiB, which the queue merged."), "{}", merged.text);
+        assert!(
+            merged.evidence[0].ends_with("merges = 16256, exactly 128 of 512 KiB"),
+            "{:?}",
+            merged.evidence
+        );
+        let large = of(16, 4 << 20);
+        assert!(large.text.contains("bios of 4 MiB on average, so little was left"), "{}", large.text);
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use super::common::{cells, is_simulated};
 use super::requests_merged::{mean_request, sizes, sizes_are_known};
 use super::{Needs, Rule};
+use rdsk_analysis::block_io::block_io;
 use rdsk_analysis::{Analysis, metrics};
-use rdsk_model::{Finding, IoPath, Severity};
+use rdsk_model::{CellRecord, Device, Finding, IoPath, Severity};
 use rdsk_units::{Bytes, printable};
 
 pub(super) const RULE: Rule = Rule::new("requests-split", Severity::Remark, Needs::Counters, check);
@@ -42,6 +43,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
         (true, false) => direct.into(),
         _ => buffered.into(),
     };
+    let by = cells.iter().find_map(|cell| limit(cell, device)).unwrap_or_default();
+    let text = format!("{text}{by}");
     let mut finding = RULE.about(&cells, "the device saw smaller requests", text, sizes);
     if let Some((device, largest)) = device.and_then(|device| Some((device, device.max_request_bytes?))) {
         let name = if is_simulated { "largest request" } else { "queue/max_sectors_kb" };
@@ -50,12 +53,42 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     vec![finding]
 }
 
+/// Which limit cut the direct I/Os of a cell, by the exact sizes of its requests; `None` where BPF did not tell.
+fn limit(cell: &CellRecord, device: Option<&Device>) -> Option<String> {
+    let seen = block_io(cell).filter(|_| cell.workload.path == IoPath::Direct)?;
+    let op = cell.workload.op;
+    let (largest, most) = (seen.largest(op)?, device?.max_request_bytes?);
+    let (calls, bios, cut) = (seen.calls(), seen.own(op).count, seen.splits()?);
+    let id = &cell.id;
+    Some(match (largest >= most, cut > 0) {
+        (true, _) => {
+            format!(" In {id} the largest requests have that limit's size: queue/max_sectors_kb cut them.")
+        }
+        (false, true) => {
+            let segments = device.and_then(|device| device.max_segments);
+            let segments = segments.map_or(String::new(), |count| format!(", {count}"));
+            format!(
+                " In {id} no request is as large as that, and {cut} bios were cut: the number of segments (queue/max_segments{segments}) \
+                 was reached first, since the pages of the buffer are not contiguous."
+            )
+        }
+        (false, false) if bios > calls => {
+            format!(
+                " In {id} nothing was cut: each I/O was {:.1} bios from the start.",
+                bios as f64 / calls.max(1) as f64
+            )
+        }
+        (false, false) => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
+    use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, disk, record, with, without_counters};
-    use rdsk_model::{CellRecord, Op};
+    use rdsk_model::Op;
 
     fn read(path: IoPath, requests: u64) -> CellRecord {
         with(fixtures::cell("s", Op::Read, path, 1 << 20, 64, 500_000_000), |cell| {
@@ -77,6 +110,33 @@ mod tests {
         let buffered = fires(RULE, &record(vec![disk()], vec![read(IoPath::Buffered, 512)]));
         assert!(buffered.text.contains("readahead"));
         fires(RULE, &record(vec![disk()], vec![read(IoPath::Direct, 80)]));
+    }
+
+    #[test]
+    fn exact_sizes_show_which_limit_it_was() {
+        let of = |sizes: &[(u64, u64)], bios: u64, cut: u64| {
+            let requests = sizes.iter().map(|&(bytes, count)| request(Op::Read, bytes, count)).collect();
+            let count = sizes.iter().map(|(_, count)| count).sum();
+            let bios = vec![bio(Op::Read, "this", Some("pread64"), bios, (64 << 20) / bios)];
+            let cell = with(counted(read(IoPath::Direct, count), bios, requests), |cell| {
+                cell.evidence.device[0].splits = Some(cut);
+            });
+            let mut target = disk();
+            let device = target.device.as_mut().unwrap();
+            (device.max_request_bytes, device.max_segments) = (Some(660 << 10), Some(128));
+            fires(RULE, &record(vec![target], vec![cell]))
+        };
+        let sectors = of(&[(675_840, 64), (372_736, 64)], 64, 64);
+        assert!(sectors.text.ends_with("queue/max_sectors_kb cut them."), "{}", sectors.text);
+        assert!(
+            sectors.evidence[0].ends_with("exactly 64 of 660 KiB and 64 of 364 KiB, cut = 64"),
+            "{:?}",
+            sectors.evidence
+        );
+        let segments = of(&[(524_288, 128)], 64, 64);
+        assert!(segments.text.contains("(queue/max_segments, 128) was reached first"), "{}", segments.text);
+        let bios = of(&[(524_288, 128)], 128, 0);
+        assert!(bios.text.ends_with("each I/O was 2.0 bios from the start."), "{}", bios.text);
     }
 
     #[test]

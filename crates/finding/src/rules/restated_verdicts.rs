@@ -1,8 +1,9 @@
 //! Findings that say in one place what the same verdict says of many cells: `hole-read`, `cached-read`, `disturbed`,
-//! `throttled` and `cpu-bound`. They add no judgement of their own.
+//! `throttled`, `cpu-bound` and `source-bound`. They add no judgement of their own, only what BPF counted beside it.
 
 use super::common::{cells, cite, has_verdict, how_many, is_of_loop_file};
 use super::{Needs, Rule};
+use rdsk_analysis::block_io::{Origin, block_io, in_device};
 use rdsk_analysis::{metrics, words};
 use rdsk_model::{CacheState, CellRecord, Finding, Op, Severity, Stake, VerdictCode};
 use rdsk_units::{Bytes, percent};
@@ -39,7 +40,7 @@ pub(super) const CACHED_READ: Rule = Rule::new(
         let text = "Some or all of the data was still in memory, so the figure mixes the speed of memory with that of the \
                 device.";
         let advice = "use direct I/O, read a span larger than memory, or run where rdsk may drop the cache";
-        let found = CACHED_READ.about_any(&cells, "memory answered reads", text, cite_verdict, advice);
+        let found = CACHED_READ.about_any(&cells, "memory answered reads", text, cite_cached, advice);
         let shares = cells.iter().filter_map(|cell| cell.verdict.as_ref()?.device_share);
         let Some(least) = shares.min_by(f64::total_cmp) else { return found };
         let what = format!(
@@ -56,7 +57,7 @@ pub(super) const DISTURBED: Rule = Rule::new("disturbed", Severity::Invalid, Nee
     let text = "The device, or a disk below it, did work that the cell did not request: more data, or requests of others beside \
                 its own. Other I/O takes time from the measurement and makes it less steady.";
     let advice = "stop whatever else uses the device, or repeat the run when it is idle";
-    let findings = DISTURBED.about_any(&cells, "other programs used the device", text, cite_verdict, advice);
+    let findings = DISTURBED.about_any(&cells, "other programs used the device", text, cite_others, advice);
     let shares = cells.iter().filter_map(|cell| cell.verdict.as_ref()?.device_share);
     // Others may have been many and small: then only their requests show.
     let most = shares.filter(|share| *share >= MORE).max_by(f64::total_cmp);
@@ -77,7 +78,7 @@ pub(super) const THROTTLED: Rule = Rule::new("throttled", Severity::Invalid, Nee
                 device itself is at least as fast.";
     let advice =
         "run outside the limited group (container, slice), or raise the limit in the file named above";
-    THROTTLED.about_any(&cells, "a control group sets the rate", text, cite_verdict, advice)
+    THROTTLED.about_any(&cells, "a control group sets the rate", text, cite_throttled, advice)
 });
 
 pub(super) const CPU_BOUND: Rule = Rule::new("cpu-bound", Severity::Cause, Needs::Counters, |analysis| {
@@ -87,8 +88,83 @@ pub(super) const CPU_BOUND: Rule = Rule::new("cpu-bound", Severity::Cause, Needs
     CPU_BOUND.about_any(&cells, "the processor is the limit", text, cite_cpu, advice)
 });
 
+pub(super) const SOURCE_BOUND: Rule = Rule::new(
+    "source-bound",
+    Severity::Cause,
+    Needs::Counters,
+    |analysis| {
+        let cells = cells(analysis, |cell| has_verdict(cell, VerdictCode::SourceBound));
+        let text = "Between two writes the stream generated the data of the next one, and the device waited: a faster device would \
+                    give nearly the same figure.";
+        let advice = "raise --streams or --iodepth so that data is generated while other writes are in flight, or measure reads";
+        SOURCE_BOUND.about_any(&cells, "generating the data is the limit", text, cite_source, advice)
+    },
+);
+
 fn cite_verdict(cell: &CellRecord) -> String {
     cite(cell, "verdict", cell.verdict.as_ref().map_or("", |verdict| verdict.text.as_str()))
+}
+
+/// With what BPF counted of our own reads.
+fn cite_cached(cell: &CellRecord) -> String {
+    let own = block_io(cell).map(|seen| (seen.own(cell.workload.op), seen.calls()));
+    let own = own.map_or(String::new(), |(own, calls)| {
+        format!("; {} for {}", words::plural(own.count, "bio"), words::plural(calls, "read"))
+    });
+    format!("{}{own}", cite_verdict(cell))
+}
+
+/// With what BPF counted of others.
+fn cite_others(cell: &CellRecord) -> String {
+    let seen = block_io(cell);
+    let others = seen.iter().flat_map(|seen| {
+        let of = |op: Op| (op, seen.by_others(op));
+        [of(Op::Read), of(Op::Write)]
+    });
+    let parts: Vec<String> = others
+        .filter(|(_, sum)| sum.count > 0)
+        .map(|(op, sum)| {
+            format!("{} of {} {}", words::plural(sum.count, "bio"), words::bytes(sum.bytes), verb(op))
+        })
+        .collect();
+    let others = if parts.is_empty() {
+        String::new()
+    } else {
+        format!("; by {} = {}", Origin::Other, words::list(&parts))
+    };
+    format!("{}{others}", cite_verdict(cell))
+}
+
+fn verb(op: Op) -> &'static str {
+    match op {
+        Op::Read => "read",
+        Op::Write => "written",
+    }
+}
+
+/// With the time that a request was in the device: a control group holds it back before it exists.
+fn cite_throttled(cell: &CellRecord) -> String {
+    let held = in_device(cell).map(|times| {
+        let ns = |ns: f64| words::nanos(metrics::whole(ns));
+        format!(
+            "; of {} for each I/O its request was {} in the device",
+            ns(times.call_ns),
+            ns(times.device_ns)
+        )
+    });
+    format!("{}{}", cite_verdict(cell), held.unwrap_or_default())
+}
+
+/// The time between the writes, and whose it was.
+fn cite_source(cell: &CellRecord) -> String {
+    let gap = cell.result.in_flight_mean.map(|mean| 1.0 - mean / f64::from(cell.workload.streams.max(1)));
+    let user_ns = cell.result.cpu_ns.map_or(0, |cpu| cpu.user);
+    let gap = gap.map_or_else(|| "unknown".into(), percent);
+    cite(
+        cell,
+        "time between the writes",
+        format_args!("{gap}, processor time of rdsk's own code = {}", words::nanos(user_ns)),
+    )
 }
 
 fn cite_hole(cell: &CellRecord) -> String {
@@ -105,13 +181,21 @@ fn cite_cpu(cell: &CellRecord) -> String {
     let cpu_ns = metrics::cpu_ns(cell).unwrap_or(0);
     let per_io = words::nanos(cpu_ns / cell.result.ops.unwrap_or(1).max(1));
     let share = percent(metrics::ratio(cpu_ns, cell.result.elapsed_ns.unwrap_or(1).max(1)));
-    cite(cell, "cpu per I/O", format_args!("{per_io}, cpu / elapsed = {share}"))
+    let device = in_device(cell).map(|times| {
+        format!(
+            ", in the device = {} of {}",
+            words::nanos(metrics::whole(times.device_ns)),
+            words::nanos(metrics::whole(times.call_ns))
+        )
+    });
+    cite(cell, "cpu per I/O", format_args!("{per_io}, cpu / elapsed = {share}{}", device.unwrap_or_default()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
+    use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{cell, disk, file, read_from_memory, record, with};
     use rdsk_model::{CpuTime, ExtentEvidence, IoPath, Limit};
 
@@ -171,6 +255,57 @@ mod tests {
         let finding = fires(THROTTLED, &record(vec![disk()], vec![limited(256)]));
         assert!(finding.evidence[0].contains("io.max"), "{:?}", finding.evidence);
         silent(THROTTLED, &record(vec![disk()], vec![limited(10_000)]));
+    }
+
+    #[test]
+    fn fires_where_data_generation_takes_the_time_and_is_silent_where_the_writes_do() {
+        let writes = |in_flight: f64| {
+            with(cell("g", Op::Write, IoPath::Direct, 1 << 20, 64, 500_000_000), |cell| {
+                cell.result.in_flight_mean = Some(in_flight);
+                cell.result.cpu_ns = Some(CpuTime { user: 200_000_000, system: 20_000_000 });
+            })
+        };
+        let finding = fires(SOURCE_BOUND, &record(vec![disk()], vec![writes(0.6)]));
+        assert_eq!(
+            finding.evidence,
+            ["g: time between the writes = 40.0 %, processor time of rdsk's own code = 200 ms"]
+        );
+        silent(SOURCE_BOUND, &record(vec![disk()], vec![writes(0.9)]));
+    }
+
+    #[test]
+    fn bios_say_what_others_did_and_what_was_held_back() {
+        let own = || bio(Op::Read, "this", Some("pread64"), 64, 1 << 20);
+        let whole = cell("d", Op::Read, IoPath::Direct, 1 << 20, 64, 500_000_000);
+        let shared = with(whole, |cell| cell.evidence.device[0].read_bytes = Some(90 << 20));
+        let others = bio(Op::Read, "other", Some("read"), 208, 128 << 10);
+        let requests = vec![request(Op::Read, 1 << 20, 64), request(Op::Read, 128 << 10, 208)];
+        let shared = counted(shared, vec![own(), others], requests);
+        let finding = fires(DISTURBED, &record(vec![disk()], vec![shared]));
+        assert!(
+            finding.evidence[0].ends_with("; by other processes = 208 bios of 26 MiB read"),
+            "{:?}",
+            finding.evidence
+        );
+        let limited = with(cell("t", Op::Read, IoPath::Direct, 4096, 512, 2_000_000_000), |cell| {
+            cell.evidence.device_latency_ns = Some(crate::fixtures::latency(512, 60_000));
+            cell.evidence.limits = vec![Limit {
+                target: 0,
+                device: "sda".into(),
+                source: "/sys/fs/cgroup/x/io.max".into(),
+                op: Op::Read,
+                bytes_per_s: None,
+                ops_per_s: Some(256),
+            }];
+        });
+        let bios = vec![bio(Op::Read, "this", Some("pread64"), 512, 4096)];
+        let limited = counted(limited, bios, vec![request(Op::Read, 4096, 512)]);
+        let finding = fires(THROTTLED, &record(vec![disk()], vec![limited]));
+        assert!(
+            finding.evidence[0].ends_with("; of 3.91 ms for each I/O its request was 60.0 µs in the device"),
+            "{:?}",
+            finding.evidence
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::common::{cells, cite, reached_device};
 use super::{Needs, Rule};
+use rdsk_analysis::block_io::{block_io, in_device};
 use rdsk_analysis::{Analysis, metrics, words};
 use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Severity};
 
@@ -25,7 +26,7 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
             let rate = cell.workload.block_bytes as f64 / (ns / 1e9);
             format!(", block / mean latency = {}", words::rate(rate))
         });
-        cite(cell, "aqu-sz", format_args!("{}{from_latency}", words::figure(aqu_sz)))
+        cite(cell, "aqu-sz", format_args!("{}{from_latency}{}", words::figure(aqu_sz), in_kernel(cell)))
     };
     let text = "A program that waits for each direct read or write before it issues the next never has more than one \
                 request outstanding. The rate is the block size divided by the latency of one request; the rate with a \
@@ -34,10 +35,22 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     RULE.about_any(&cells, "one stream, one request in flight", text, cited, advice)
 }
 
+/// What BPF saw of it: the deepest queue of all, and how much of an I/O's time its request was in the device.
+fn in_kernel(cell: &CellRecord) -> String {
+    let deepest = block_io(cell).and_then(|seen| seen.deepest());
+    let deepest = deepest.map(|depth| format!(", deepest queue = {depth}"));
+    let device = in_device(cell).map(|times| {
+        let ns = |ns: f64| words::nanos(metrics::whole(ns));
+        format!(", {} of {} in the device", ns(times.device_ns), ns(times.call_ns))
+    });
+    [deepest, device].into_iter().flatten().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
+    use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{self, disk, record, with};
     use rdsk_model::{Op, Record};
 
@@ -58,6 +71,22 @@ mod tests {
         silent(RULE, &stream(1.06, IoPath::Direct, 1));
         silent(RULE, &stream(0.98, IoPath::Buffered, 1));
         silent(RULE, &stream(0.98, IoPath::Direct, 4));
+    }
+
+    #[test]
+    fn bios_show_the_deepest_queue_and_the_time_in_the_device() {
+        let mut record = stream(0.98, IoPath::Direct, 1);
+        let bios = vec![bio(Op::Write, "this", Some("pwrite64"), 2000, 16384)];
+        let cell = counted(record.cells.remove(0), bios, vec![request(Op::Write, 16384, 2000)]);
+        record.cells.push(with(cell, |cell| {
+            cell.evidence.device_latency_ns = Some(fixtures::latency(2000, 240_000));
+        }));
+        let finding = fires(RULE, &record);
+        assert!(
+            finding.evidence[0].ends_with("62.5 MiB/s, deepest queue = 1, 240 µs of 250 µs in the device"),
+            "{:?}",
+            finding.evidence
+        );
     }
 
     #[test]

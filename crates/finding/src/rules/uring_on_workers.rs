@@ -1,29 +1,55 @@
-//! `uring-on-workers`: the target does not support non-blocking I/O, so `io_uring` passes it to worker threads.
+//! `uring-on-workers`: `io_uring` passes I/O to worker threads, because the target does not support non-blocking I/O or would have
+//! had to wait.
 
-use super::common::cells;
+use super::common::{cells, cite};
 use super::{Needs, Rule};
+use rdsk_analysis::block_io::block_io;
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, EngineKind, Finding, Severity};
+use rdsk_model::{CellRecord, EngineKind, Finding, Record, Severity};
+use rdsk_units::percent;
 
 pub(super) const RULE: Rule = Rule::new("uring-on-workers", Severity::Cause, Needs::Facts, check);
+
+/// Share of a cell's bytes that workers must have submitted for a target that supports non-blocking I/O.
+const PUNTED: f64 = 0.1;
 
 fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     let cells = cells(analysis, |cell| {
         // The engine that issued the I/O: another one may have taken over, or been faster.
         cell.result.engine == Some(EngineKind::Uring)
-            && metrics::first_target(analysis, cell).is_some_and(|target| target.nowait == Some(false))
+            && (is_unsupported(analysis, cell) || by_workers(cell).is_some_and(|share| share >= PUNTED))
     });
     let cited = |cell: &CellRecord| {
         let per_io =
             cell.result.cpu_ns.map(|cpu| (cpu.user + cpu.system) / cell.result.ops.unwrap_or(1).max(1));
         let cpu = per_io.map_or(String::new(), |ns| format!(", cpu per I/O = {}", words::nanos(ns)));
         let tried = tried(cell).map_or(String::new(), |tried| format!("; tried beforehand: {tried}"));
-        super::common::cite(cell, "RWF_NOWAIT supported", format_args!("no{cpu}{tried}"))
+        let workers = by_workers(cell)
+            .map_or(String::new(), |share| format!(", submitted by workers = {}", percent(share)));
+        let supported = if is_unsupported(analysis, cell) { "no" } else { "yes" };
+        cite(cell, "RWF_NOWAIT supported", format_args!("{supported}{workers}{cpu}{tried}"))
     };
-    let text = "The target does not support non-blocking I/O (RWF_NOWAIT), so io_uring passes every request to a worker \
-                thread, which costs a context switch each.";
+    let text = if cells.iter().any(|cell| is_unsupported(analysis, cell)) {
+        "The target does not support non-blocking I/O (RWF_NOWAIT), so io_uring passes every request to a worker thread, which \
+         costs a context switch each."
+    } else {
+        "The target supports non-blocking I/O (RWF_NOWAIT), but many requests would have had to wait, for a free place in the \
+         driver's queue or for a lock of the filesystem. io_uring passed these to worker threads, which costs a context switch \
+         each."
+    };
     let advice = "compare with --engine aio for direct I/O, and with --engine threads";
     RULE.about_any(&cells, "io_uring works through kernel threads here", text, cited, advice)
+}
+
+fn is_unsupported(record: &Record, cell: &CellRecord) -> bool {
+    metrics::first_target(record, cell).is_some_and(|target| target.nowait == Some(false))
+}
+
+/// Share of the cell's bytes that workers submitted; `None` where BPF did not tell.
+fn by_workers(cell: &CellRecord) -> Option<f64> {
+    let (seen, op) = (block_io(cell)?, cell.workload.op);
+    let own = seen.own(op).bytes;
+    (own > 0).then(|| metrics::ratio(seen.by_workers(op).bytes, own).min(1.0))
 }
 
 /// The trials that led to this engine: `aio 512000/s, uring 498000/s`.
@@ -43,8 +69,31 @@ fn tried(cell: &CellRecord) -> Option<String> {
 mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
+    use crate::fixtures::bios::{bio, counted, request};
     use crate::fixtures::{cell, deepen, disk, record, with};
     use rdsk_model::{IoPath, Op};
+
+    #[test]
+    fn bios_show_what_workers_submitted() {
+        let with_workers = |nowait, workers| {
+            let uring = with(cell("u", Op::Read, IoPath::Direct, 4096, 1000, 500_000_000), |cell| {
+                deepen(cell, 32, 32.0);
+            });
+            let bios = vec![
+                bio(Op::Read, "this", Some("io_uring_enter"), 1000 - workers, 4096),
+                bio(Op::Read, "this", None, workers, 4096),
+            ];
+            let cell = counted(uring, bios, vec![request(Op::Read, 4096, 1000)]);
+            let target = rdsk_model::Target { nowait: Some(nowait), ..disk() };
+            record(vec![target], vec![cell])
+        };
+        let finding = fires(RULE, &with_workers(false, 1000));
+        assert!(finding.evidence[0].contains("no, submitted by workers = 100 %"), "{:?}", finding.evidence);
+        let punted = fires(RULE, &with_workers(true, 100));
+        assert!(punted.evidence[0].contains("yes, submitted by workers = 10.0 %"), "{:?}", punted.evidence);
+        assert!(punted.text.contains("would have had to wait"), "{}", punted.text);
+        silent(RULE, &with_workers(true, 99));
+    }
 
     #[test]
     fn fires_on_uring_without_nowait_only() {

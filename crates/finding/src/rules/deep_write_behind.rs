@@ -1,0 +1,108 @@
+//! `deep-write-behind`: one program that waits for each buffered write had many requests in flight, because writeback submits them.
+
+use super::common::{cells, cite, has_verdict, system};
+use super::{Needs, Rule};
+use rdsk_analysis::block_io::block_io;
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{CellRecord, Experiment, Finding, Op, Severity, Sync, VerdictCode};
+use rdsk_units::percent;
+
+pub(super) const RULE: Rule = Rule::new("deep-write-behind", Severity::Remark, Needs::Counters, check);
+
+/// Requests in flight at once, of one writer, from which the queue is called deep.
+const DEEP: u64 = 4;
+/// Submitters that are named.
+const NAMED: usize = 2;
+
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    // The many cells of the align table write a few pages each.
+    let cells = cells(analysis, |cell| {
+        cell.workload.op == Op::Write
+            && cell.workload.path.uses_page_cache()
+            && cell.workload.sync != Sync::Dsync
+            && cell.experiment != Experiment::Align
+            && metrics::wanted_depth(&cell.workload) == 1
+            && !has_verdict(cell, VerdictCode::Disturbed)
+            && deepest(cell).is_some_and(|depth| depth >= DEEP)
+    });
+    let Some(first) = cells.first() else { return Vec::new() };
+    let text = format!(
+        "The program waits for each write, but a buffered write only fills memory; the {} writes it out later, many requests \
+         at once. The await of iostat is then mostly time in that queue, and says nothing of how long the device takes for one.",
+        system(analysis, first)
+    );
+    vec![RULE.about(&cells, "one writer, many requests in flight", text, cited)]
+}
+
+fn deepest(cell: &CellRecord) -> Option<u64> {
+    metrics::devices(cell)?.iter().filter_map(|device| device.in_flight_max).max()
+}
+
+fn cited(cell: &CellRecord) -> String {
+    let deepest = deepest(cell).unwrap_or(0);
+    // Before the return there may have been no request at all.
+    let row = metrics::row(cell).filter(|row| row.writes.ios_s > 0.0);
+    let row = row.map_or(String::new(), |row| {
+        let await_ns = metrics::whole(row.writes.await_ms * 1e6);
+        format!(", aqu-sz = {}, w_await = {}", words::figure(row.aqu_sz), words::nanos(await_ns))
+    });
+    cite(cell, "deepest queue", format_args!("{deepest} with one writer{row}{}", submitters(cell)))
+}
+
+/// `, submitted by fsync(2) = 75.0 %, by the kernel's threads = 25.0 %`.
+fn submitters(cell: &CellRecord) -> String {
+    let Some(seen) = block_io(cell) else { return String::new() };
+    let origins = seen.origins(Op::Write);
+    let all: u64 = origins.iter().map(|(_, sum)| sum.bytes).sum();
+    let named = origins.iter().take(NAMED).filter(|(_, sum)| sum.bytes > 0);
+    let parts: Vec<String> = named
+        .map(|(origin, sum)| format!("by {origin} = {}", percent(metrics::ratio(sum.bytes, all.max(1)))))
+        .collect();
+    if parts.is_empty() { String::new() } else { format!(", submitted {}", parts.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::bios::{bio, counted, request};
+    use crate::fixtures::{self, disk, kept_in_memory, record, with};
+    use rdsk_model::{IoPath, Record};
+
+    fn write(deepest: Option<u64>, change: impl FnOnce(&mut CellRecord)) -> Record {
+        let direct = fixtures::cell("w", Op::Write, IoPath::Direct, 16384, 4096, 500_000_000);
+        let cell = with(kept_in_memory(direct, 100_000_000, 500_000_000), |cell| {
+            cell.evidence.device[0].in_flight_max = deepest;
+        });
+        record(vec![disk()], vec![with(cell, change)])
+    }
+
+    #[test]
+    fn fires_on_a_deep_queue_of_one_buffered_writer() {
+        let finding = fires(RULE, &write(Some(16), |_| {}));
+        assert_eq!(finding.evidence, ["w: deepest queue = 16 with one writer"]);
+        let bios = vec![
+            bio(Op::Write, "this", Some("fsync"), 12_288, 4096),
+            bio(Op::Write, "kernel", None, 4096, 4096),
+        ];
+        let seen = write(Some(16), |cell| {
+            *cell = counted(cell.clone(), bios, vec![request(Op::Write, 524_288, 128)]);
+        });
+        let finding = fires(RULE, &seen);
+        assert_eq!(
+            finding.evidence,
+            [
+                "w: deepest queue = 16 with one writer, submitted by fsync(2) = 75.0 %, by the kernel's threads = 25.0 %"
+            ]
+        );
+    }
+
+    #[test]
+    fn is_silent_on_shallow_queues_and_where_the_program_has_many_in_flight_itself() {
+        silent(RULE, &write(Some(3), |_| {}));
+        silent(RULE, &write(None, |_| {}));
+        silent(RULE, &write(Some(16), |cell| cell.workload.streams = 16));
+        silent(RULE, &write(Some(16), |cell| cell.workload.sync = Sync::Dsync));
+        silent(RULE, &write(Some(16), |cell| cell.workload.path = IoPath::Direct));
+    }
+}

@@ -1,0 +1,197 @@
+//! `device-saturated` and `device-not-saturated`: what a larger queue depth bought, a higher rate or longer waiting, by Little's law
+//! and by the time that requests spent in the device. They do not judge by `%util`.
+
+use super::common::cite;
+use super::{Needs, Rule};
+use rdsk_analysis::saturation::{State, TwoDepths, two_depths};
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{CellRecord, Confidence, Device, Finding, Severity, Stake};
+use rdsk_units::percent;
+
+pub(super) const SATURATED: Rule =
+    Rule::new("device-saturated", Severity::Remark, Needs::OwnTimes, |analysis| {
+        let is_it = |found: &TwoDepths<'_>| found.state == Some(State::Saturated);
+        let found = two_depths(analysis).into_iter().filter(is_it);
+        found.map(|found| saturated(analysis, &found)).collect()
+    });
+
+pub(super) const NOT_SATURATED: Rule =
+    Rule::new("device-not-saturated", Severity::Cause, Needs::OwnTimes, |analysis| {
+        two_depths(analysis).iter().filter_map(not_saturated).collect()
+    });
+
+/// From this share of the time on a device that is not saturated looks so in `%util`.
+const LOOKS_BUSY: f64 = 0.9;
+
+fn saturated(analysis: &Analysis<'_>, found: &TwoDepths<'_>) -> Finding {
+    let at_a_time = found.at_a_time.max(1.0);
+    let rotates = metrics::first_device(analysis, found.deep).and_then(|device: &Device| device.rotational);
+    let order = if rotates == Some(true) && at_a_time >= 1.5 {
+        " (or takes them in an order that saves time)"
+    } else {
+        ""
+    };
+    let text = format!(
+        "The requests wait for each other: it is as if the device served {} at a time{order}. What is in flight beyond that \
+         mostly waits longer.{}",
+        words::figure(at_a_time),
+        caveat(found.shallow, found.gain.low > 1.0),
+    );
+    SATURATED
+        .finding(title(found), text)
+        .evidence(evidence(found))
+        .confidence(if found.device_ns.is_some() { Confidence::Measured } else { Confidence::Inferred })
+        .advice("use the smallest depth that gives the rate you need; beyond it only the latency grows")
+        .cells([found.shallow, found.deep])
+}
+
+fn not_saturated(found: &TwoDepths<'_>) -> Option<Finding> {
+    let depth = metrics::wanted_depth(&found.deep.workload);
+    let (_, growth, _) = found.growth;
+    let (text, advice, what) = match found.state? {
+        State::Saturated => return None,
+        State::Room => (
+            format!(
+                "With {depth} in flight each I/O takes hardly longer than alone, so the device has room for more.{}",
+                caveat(found.shallow, true)
+            ),
+            "raise --iodepth until the latency grows, to see what the device can do",
+            format!("{depth} in flight do not saturate the device: the latency is only {}", words::times(growth)),
+        ),
+        State::WaitsAbove => (
+            "The I/Os take longer, but their requests are in the device as long as before: what is above the device is the \
+             limit, such as the I/O scheduler, the driver's queue or the processor."
+                .to_owned(),
+            "compare --engine and queue/scheduler; the device itself can do more",
+            format!(
+                "with {depth} in flight the I/Os wait above the device: {} as long each",
+                words::times(growth)
+            ),
+        ),
+    };
+    Some(
+        NOT_SATURATED
+            .finding(title(found), text)
+            .evidence(evidence(found))
+            .confidence(if found.device_ns.is_some() { Confidence::Measured } else { Confidence::Inferred })
+            .advice(advice)
+            .effect(Stake::Cost, None, what)
+            .cells([found.shallow, found.deep]),
+    )
+}
+
+/// `reads: 32 in flight give 4.00 × the rate of 1, at 8.00 × the latency`.
+fn title(found: &TwoDepths<'_>) -> String {
+    let depth = |cell: &CellRecord| metrics::wanted_depth(&cell.workload);
+    format!(
+        "{}s: {} in flight give {} the rate of {}, at {} the latency",
+        found.deep.workload.op,
+        depth(found.deep),
+        words::times(found.gain.mean),
+        depth(found.shallow),
+        words::times(found.growth.1)
+    )
+}
+
+fn evidence(found: &TwoDepths<'_>) -> Vec<String> {
+    let (low, mean, high) = found.growth;
+    let interval = |mean, low, high| {
+        format!("{} ({} to {})", words::times(mean), words::figure(low), words::figure(high))
+    };
+    let gain = interval(found.gain.mean, found.gain.low, found.gain.high);
+    let latency = interval(mean, low, high);
+    let other = &found.shallow.id;
+    let mut lines = vec![cite(
+        found.deep,
+        "rate",
+        format_args!("{gain} that of {other}, latency (depth / rate) = {latency}"),
+    )];
+    lines.extend(found.device_ns.map(|(alone, together)| {
+        let ns = |ns: f64| words::nanos(metrics::whole(ns));
+        cite(found.deep, "in the device", format_args!("{} each, in {other} = {}", ns(together), ns(alone)))
+    }));
+    lines.extend(util(found.shallow).map(|share| cite(found.shallow, "%util", percent(share))));
+    lines
+}
+
+/// Share of the time with a request in flight, of the device of a cell.
+fn util(cell: &CellRecord) -> Option<f64> {
+    metrics::busy_share(cell, metrics::devices(cell)?.first()?)
+}
+
+/// What `%util` said of the smaller depth, where that misleads.
+fn caveat(shallow: &CellRecord, has_gained: bool) -> String {
+    let busy = util(shallow).filter(|share| *share >= LOOKS_BUSY && has_gained);
+    busy.map_or(String::new(), |share| {
+        format!(
+            " %util was {} already with {} in flight: it is the time with any request in flight, and no sign of saturation.",
+            percent(share),
+            metrics::wanted_depth(&shallow.workload)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::bios::{bio, counted, request};
+    use crate::fixtures::{self, cell, deepen, disk, in_rounds, record, with};
+    use rdsk_model::{IoPath, Op, Record};
+
+    /// Reads with one and with 32 in flight, at so many times the rate, and the ns in the device of each.
+    fn reads(gain: u64, device_ns: Option<[u64; 2]>) -> Record {
+        let one = |id: &str, depth: u32, ops: u64, ns: Option<u64>| {
+            let one = cell(id, Op::Read, IoPath::Direct, 4096, ops, 10_000_000_000);
+            let one = in_rounds(with(one, |cell| deepen(cell, depth, f64::from(depth))));
+            let Some(ns) = ns else { return one };
+            let bios = vec![bio(Op::Read, "this", Some("pread64"), ops, 4096)];
+            with(counted(one, bios, vec![request(Op::Read, 4096, ops)]), |cell| {
+                cell.evidence.device_latency_ns = Some(fixtures::latency(ops, ns));
+            })
+        };
+        let cells = vec![
+            one("q1", 1, 10_000, device_ns.map(|ns| ns[0])),
+            one("q32", 32, 10_000 * gain, device_ns.map(|ns| ns[1])),
+        ];
+        record(vec![disk()], cells)
+    }
+
+    #[test]
+    fn fires_where_a_deeper_queue_only_waits() {
+        let finding = fires(SATURATED, &reads(4, None));
+        assert_eq!(finding.title, "reads: 32 in flight give 4.00 × the rate of 1, at 8.00 × the latency");
+        assert!(finding.text.contains("served 4.00 at a time (or takes"), "{}", finding.text);
+        assert!(finding.text.contains("%util was 96.0 % already with 1 in flight"), "{}", finding.text);
+        assert_eq!(finding.confidence, Confidence::Inferred);
+        silent(NOT_SATURATED, &reads(4, None));
+        let timed = fires(SATURATED, &reads(1, Some([1_000_000, 31_000_000])));
+        assert_eq!(timed.confidence, Confidence::Measured);
+        assert_eq!(timed.evidence[1], "q32: in the device = 31.0 ms each, in q1 = 1.00 ms");
+        assert!(
+            !timed.text.contains("%util"),
+            "nothing was gained, so %util did not mislead: {}",
+            timed.text
+        );
+    }
+
+    #[test]
+    fn fires_where_the_device_has_room_or_others_hold_the_requests() {
+        let room = fires(NOT_SATURATED, &reads(31, None));
+        assert!(room.text.contains("has room for more. %util was 96.0 %"), "{}", room.text);
+        silent(SATURATED, &reads(31, None));
+        let above = fires(NOT_SATURATED, &reads(4, Some([1_000_000, 1_000_000])));
+        assert!(above.text.contains("above the device is the limit"), "{}", above.text);
+        silent(SATURATED, &reads(4, Some([1_000_000, 1_000_000])));
+    }
+
+    #[test]
+    fn is_silent_between_the_two_and_without_a_second_depth() {
+        silent(SATURATED, &reads(24, None));
+        silent(NOT_SATURATED, &reads(24, None));
+        let mut alone = reads(4, None);
+        alone.cells.truncate(1);
+        silent(SATURATED, &alone);
+        silent(NOT_SATURATED, &alone);
+    }
+}

@@ -1,0 +1,118 @@
+//! `waits-above-device`: one I/O at a time took much longer than its request was in the device. Where a limit of a control group is
+//! known to be the reason, `throttled` says so instead.
+
+use super::common::{cells, cite, has_verdict, how_many};
+use super::{Needs, Rule};
+use rdsk_analysis::block_io::{InDevice, in_device};
+use rdsk_analysis::contention::contention;
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{CellRecord, Finding, Severity, Stake, VerdictCode};
+
+pub(super) const RULE: Rule = Rule::new("waits-above-device", Severity::Cause, Needs::Counters, check);
+
+/// Share of an I/O's time that must have passed outside the device.
+const MOSTLY: f64 = 0.5;
+/// The least such time: waking a thread on a slow or virtual machine may take a tenth of it.
+const MIN_OUTSIDE_NS: f64 = 200_000.0;
+/// Share of that time that the processor may have taken.
+const MAX_CPU: f64 = 0.5;
+
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let cells = cells(analysis, |cell| waits(cell).is_some());
+    let cited = |cell: &CellRecord| {
+        let ns = |ns: f64| words::nanos(metrics::whole(ns));
+        let times = waits(cell).map(|times| (ns(times.call_ns), ns(times.device_ns)));
+        let (call, device) = times.unwrap_or_default();
+        cite(cell, "mean latency", format_args!("{call}, of it in the device = {device}"))
+    };
+    let text = "The kernel gave each request to the device long after the call, or the call returned long after the device was \
+                done: the figure is not the device's. A control group's limit that rdsk does not see, a cost model (io.cost, \
+                io.latency), the throttling of writeback or a lock of the filesystem look like this.";
+    let advice = "compare outside the container or slice, and look at io.max, io.latency and io.cost of every group above";
+    let found = RULE.about_any(&cells, "I/Os waited above the device", text, cited, advice);
+    let Some(worst) =
+        cells.iter().filter_map(|cell| waits(cell)).max_by(|a, b| factor(*a).total_cmp(&factor(*b)))
+    else {
+        return found;
+    };
+    let what = format!(
+        "I/Os waited above the device: {}, {} of {} each",
+        how_many(&cells),
+        words::nanos(metrics::whole(worst.outside_ns())),
+        words::nanos(metrics::whole(worst.call_ns))
+    );
+    // That it was outside the device is measured; what held it is not.
+    let valued =
+        |finding: Finding| finding.inferred().effect(Stake::Figure, Some(factor(worst)), what.clone());
+    found.into_iter().map(valued).collect()
+}
+
+fn factor(times: InDevice) -> f64 {
+    times.call_ns / times.device_ns.max(1.0)
+}
+
+/// The times of a cell whose I/Os waited outside the device for a reason that no other rule names.
+fn waits(cell: &CellRecord) -> Option<InDevice> {
+    use VerdictCode::{CpuBound, Disturbed, SourceBound, Throttled};
+    let is_explained =
+        [CpuBound, Disturbed, SourceBound, Throttled].iter().any(|&code| has_verdict(cell, code))
+            || contention(cell).is_some_and(|contention| contention.is_much());
+    let times = in_device(cell).filter(|_| !is_explained)?;
+    let outside_ns = times.outside_ns();
+    let cpu_ns = metrics::cpu_ns(cell)? as f64 / cell.result.ops.filter(|&ops| ops > 0)? as f64;
+    let is_long = outside_ns >= MIN_OUTSIDE_NS && outside_ns >= MOSTLY * times.call_ns;
+    (is_long && cpu_ns <= MAX_CPU * outside_ns).then_some(times)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::bios::{bio, counted, request};
+    use crate::fixtures::{self, disk, record, with};
+    use rdsk_model::{CpuTime, IoPath, Limit, Op, Record};
+
+    /// A thousand reads of 4 ms each, whose requests were this long in the device.
+    fn reads(device_ns: u64, change: impl FnOnce(&mut CellRecord)) -> Record {
+        let cell = fixtures::cell("r", Op::Read, IoPath::Direct, 4096, 1000, 4_000_000_000);
+        let bios = vec![bio(Op::Read, "this", Some("pread64"), 1000, 4096)];
+        let cell = with(counted(cell, bios, vec![request(Op::Read, 4096, 1000)]), |cell| {
+            cell.evidence.device_latency_ns = Some(fixtures::latency(1000, device_ns));
+        });
+        record(vec![disk()], vec![with(cell, change)])
+    }
+
+    #[test]
+    fn fires_where_most_of_the_time_is_above_the_device() {
+        let finding = fires(RULE, &reads(100_000, |_| {}));
+        assert_eq!(finding.evidence, ["r: mean latency = 4.00 ms, of it in the device = 100 µs"]);
+        let effect = finding.effect.unwrap();
+        assert_eq!(effect.text, "I/Os waited above the device: r, 3.90 ms of 4.00 ms each");
+        fires(RULE, &reads(1_990_000, |_| {}));
+    }
+
+    #[test]
+    fn is_silent_where_the_device_or_something_known_took_the_time() {
+        silent(RULE, &reads(2_010_000, |_| {}));
+        silent(RULE, &reads(100_000, |cell| cell.evidence.bpf = None));
+        let busy = CpuTime { user: 2_500_000_000, system: 0 };
+        silent(RULE, &reads(100_000, |cell| cell.result.cpu_ns = Some(busy)));
+        let limit = Limit {
+            target: 0,
+            device: "sda".into(),
+            source: "/sys/fs/cgroup/x/io.max".into(),
+            op: Op::Read,
+            bytes_per_s: None,
+            ops_per_s: Some(250),
+        };
+        silent(RULE, &reads(100_000, |cell| cell.evidence.limits = vec![limit]));
+    }
+
+    #[test]
+    fn is_silent_below_what_waking_a_thread_takes() {
+        let quick = |cell: &mut CellRecord| {
+            fixtures::retimed(cell, 250_000_000);
+        };
+        silent(RULE, &reads(60_000, quick));
+    }
+}

@@ -1,0 +1,97 @@
+//! `written-at-close`: the last close of a block device wrote the pages that write(2) had left in memory.
+
+use super::common::{cells, cite, how_many};
+use super::{Needs, Rule};
+use rdsk_analysis::block_io::{Sum, block_io};
+use rdsk_analysis::{Analysis, metrics, words};
+use rdsk_model::{CellRecord, Finding, Op, Severity, Stake};
+use rdsk_units::percent;
+
+pub(super) const RULE: Rule = Rule::new("written-at-close", Severity::Cause, Needs::Counters, check);
+
+/// Share of the bytes that must have been written inside close(2).
+const MIN_SHARE: f64 = 0.1;
+
+fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
+    let cells = cells(analysis, |cell| at_close(cell).is_some());
+    let text = "write(2) left the data in memory, and the last close of a block device writes what is left before it returns. \
+                That close asks the device for no flush: with a volatile write cache the data is not yet safe when it returns.";
+    let advice = "count the time of close(2) to that of the writes, and use fsync (dd: conv=fsync) where the data has to be safe";
+    let found = RULE.about_any(&cells, "the close wrote what the writes had left", text, cited, advice);
+    let shares = cells.iter().filter_map(|cell| at_close(cell));
+    let Some((sum, share)) = shares.max_by(|one, other| one.1.total_cmp(&other.1)) else { return found };
+    let what = format!(
+        "the last close wrote {} ({}) that write(2) had left in memory: {}",
+        words::bytes(sum.bytes),
+        percent(share),
+        how_many(&cells)
+    );
+    found.into_iter().map(|finding| finding.effect(Stake::Cost, None, what.clone())).collect()
+}
+
+/// What a cell's close wrote, and its share of the cell's bytes.
+fn at_close(cell: &CellRecord) -> Option<(Sum, f64)> {
+    let bytes = cell.result.bytes.filter(|&bytes| bytes > 0 && cell.workload.op == Op::Write)?;
+    let sum = block_io(cell)?.by_call(Op::Write, "close");
+    let share = metrics::ratio(sum.bytes, bytes).min(1.0);
+    (share >= MIN_SHARE).then_some((sum, share))
+}
+
+fn cited(cell: &CellRecord) -> String {
+    let sum = at_close(cell).map_or_else(Sum::default, |(sum, _)| sum);
+    let requests = block_io(cell).map_or(String::new(), |seen| seen.sizes_in_words(Op::Write));
+    let close_ns = cell.result.to_close_ns.zip(cell.result.to_return_ns);
+    let time = close_ns.map(|(closed, returned)| {
+        format!(", time of it = {}", words::nanos(closed.saturating_sub(returned)))
+    });
+    cite(
+        cell,
+        "written inside close(2)",
+        format_args!(
+            "{} in {}, requests = {requests}{}",
+            words::bytes(sum.bytes),
+            words::plural(sum.count, "bio"),
+            time.unwrap_or_default()
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::common::testing::{fires, silent};
+    use super::*;
+    use crate::fixtures::bios::{bio, counted, request};
+    use crate::fixtures::{self, disk, record, with};
+    use rdsk_model::{IoPath, Record};
+
+    fn copy(call: &str, at_close: u64) -> Record {
+        let cell = fixtures::cell("dd/write", Op::Write, IoPath::Buffered, 512, 2048, 20_000_000);
+        let cell = with(cell, |cell| {
+            (cell.result.to_return_ns, cell.result.to_close_ns) = (Some(16_000_000), Some(20_000_000));
+        });
+        let bios = vec![
+            bio(Op::Write, "this", Some(call), at_close, 4096),
+            bio(Op::Write, "kernel", None, 256 - at_close, 4096),
+        ];
+        record(vec![disk()], vec![counted(cell, bios, vec![request(Op::Write, 524_288, 2)])])
+    }
+
+    #[test]
+    fn fires_where_the_close_wrote_and_is_silent_where_a_sync_did() {
+        let finding = fires(RULE, &copy("close", 256));
+        assert_eq!(
+            finding.evidence,
+            [
+                "dd/write: written inside close(2) = 1 MiB in 256 bios, requests = 2 of 512 KiB, time of it = 4.00 ms"
+            ]
+        );
+        let effect = finding.effect.unwrap();
+        assert!(effect.text.contains("1 MiB (100 %)"), "{}", effect.text);
+        fires(RULE, &copy("close", 26));
+        silent(RULE, &copy("close", 25));
+        silent(RULE, &copy("fsync", 256));
+        let mut blind = copy("close", 256);
+        blind.cells[0].evidence.bpf = None;
+        silent(RULE, &blind);
+    }
+}

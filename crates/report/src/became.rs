@@ -1,0 +1,195 @@
+//! What the calls of a cell became in the block layer, in a sentence: the bios and who submitted them, the requests by exact size,
+//! the reads that writes waited for. It says nothing of a cell that BPF did not count throughout.
+
+use crate::page::{Page, Tone};
+use rdsk_analysis::block_io::{BlockIo, Origin, Sum, block_io};
+use rdsk_analysis::groups::by_key;
+use rdsk_analysis::{metrics, words};
+use rdsk_model::{CellRecord, Op};
+use rdsk_units::{Bytes, grouped, percent};
+
+/// Submitters that are named.
+const NAMED: usize = 2;
+/// How far a count may be from one per call to be called one.
+const ONE: f64 = 0.05;
+
+/// One sentence for each of the cells, behind its name.
+pub(crate) fn draw(page: &mut Page, cells: &[&CellRecord], name: impl Fn(&CellRecord) -> String) {
+    let told: Vec<(String, String)> =
+        cells.iter().filter_map(|cell| Some((name(cell), sentence(cell)?))).collect();
+    if told.is_empty() {
+        return;
+    }
+    page.line("  what each call became, counted by BPF in the block layer:");
+    for (name, text) in told {
+        page.sentence(Tone::Plain, format!("    {name}: "), text);
+    }
+}
+
+/// One line for all cells whose writes made the same reads: `512, 1024: each write first reads 4 KiB`.
+pub(crate) fn draw_reads(page: &mut Page, cells: &[&CellRecord], name: impl Fn(&CellRecord) -> String) {
+    let clauses = cells.iter().filter_map(|cell| Some((first_reads(&block_io(cell)?)?, name(cell))));
+    for (text, names) in by_key(clauses) {
+        page.sentence(Tone::Plain, "  ", format!("{}: {text} (BPF)", names.join(", ")));
+    }
+}
+
+/// `4,096 writes of 16 KiB became 16,384 bios of 4 KiB by fsync(2); requests: 128 of 512 KiB; at most 16 in flight`.
+fn sentence(cell: &CellRecord) -> Option<String> {
+    let seen = block_io(cell)?;
+    let op = cell.workload.op;
+    let (calls, origins) = (seen.calls(), seen.origins(op));
+    let asked = format!("{} of {}", words::plural(calls, op.as_str()), Bytes(cell.workload.block_bytes));
+    let bios = origins.iter().fold(Sum::default(), |all, (_, sum)| Sum {
+        count: all.count + sum.count,
+        bytes: all.bytes + sum.bytes,
+    });
+    let Some(mean) = bios.mean_bytes() else {
+        return (op == Op::Read).then(|| format!("{asked} became no bio: memory answered"));
+    };
+    let mut parts = vec![format!(
+        "{asked} became {} of {}{}{}",
+        words::plural(bios.count, "bio"),
+        words::bytes(metrics::whole(mean)),
+        if is_each(cell, bios) { "" } else { " on average" },
+        submitters(&origins, bios)
+    )];
+    let mut requests = format!("requests: {}", seen.sizes_in_words(op));
+    if let Some(merges) = metrics::merges(cell, op).filter(|&merges| merges > 0) {
+        requests.push_str(&format!(", {} merged", grouped(merges)));
+    }
+    if let Some(cut) = seen.splits().filter(|&cut| cut > 0) {
+        requests.push_str(&format!(", {} cut", grouped(cut)));
+    }
+    parts.push(requests);
+    let flushes = metrics::flushes(cell).filter(|&count| count > 0 && op == Op::Write);
+    parts.extend(
+        flushes.map(|count| format!("{} flush{}", grouped(count), if count == 1 { "" } else { "es" })),
+    );
+    parts.extend(seen.deepest().map(|depth| format!("at most {depth} in flight")));
+    parts.extend(first_reads(&seen));
+    if !seen.is_exact {
+        parts.push("up to 1 % were missed".into());
+    }
+    Some(parts.join("; "))
+}
+
+/// Whether the mean of bios is the size of each: a block of the program, or a page. Others may be of many sizes.
+fn is_each(cell: &CellRecord, bios: Sum) -> bool {
+    [cell.workload.block_bytes, metrics::PAGE_BYTES].iter().any(|bytes| bios.bytes == bytes * bios.count)
+}
+
+/// ` by fsync(2)`, ` by fsync(2) (75.0 %) and the kernel's threads (25.0 %)`.
+fn submitters(origins: &[(Origin<'_>, Sum)], all: Sum) -> String {
+    if let [(one, _)] = origins {
+        return format!(" by {one}");
+    }
+    let share = |sum: &Sum| percent(metrics::ratio(sum.bytes, all.bytes.max(1)));
+    let named: Vec<String> =
+        origins.iter().take(NAMED).map(|(origin, sum)| format!("{origin} ({})", share(sum))).collect();
+    format!(" by {}", words::list(&named))
+}
+
+/// `each write first reads 4 KiB`; `None` where the writes read nothing.
+fn first_reads(seen: &BlockIo<'_>) -> Option<String> {
+    let (inside, _) = seen.reads_in_writes();
+    let size = words::bytes(metrics::whole(inside.mean_bytes()?));
+    let per_write = metrics::ratio(inside.count, seen.calls().max(1));
+    Some(if (per_write - 1.0).abs() <= ONE {
+        format!("each write first reads {size}")
+    } else if per_write > 1.0 {
+        format!("each write first makes {} reads of {size}", words::figure(per_write))
+    } else if per_write >= ONE {
+        format!("one write in {} first reads {size}", words::figure(1.0 / per_write))
+    } else {
+        return None;
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdsk_finding::fixtures::bios::{bio, counted, request};
+    use rdsk_finding::fixtures::{cell, with};
+    use rdsk_model::{Bio, IoPath, Request};
+
+    fn told(path: IoPath, op: Op, block: u64, ops: u64, bios: Vec<Bio>, requests: Vec<Request>) -> String {
+        let cell = counted(cell("c", op, path, block, ops, 1_000_000_000), bios, requests);
+        sentence(&cell).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_call_is_followed_to_its_requests() {
+        let direct = told(
+            IoPath::Direct,
+            Op::Read,
+            1 << 20,
+            64,
+            vec![bio(Op::Read, "this", Some("pread64"), 64, 1 << 20)],
+            vec![request(Op::Read, 524_288, 128)],
+        );
+        assert_eq!(
+            direct,
+            "64 reads of 1 MiB became 64 bios of 1 MiB by pread64(2); requests: 128 of 512 KiB; at most 1 in flight"
+        );
+        let small = told(
+            IoPath::Buffered,
+            Op::Write,
+            512,
+            2048,
+            vec![
+                bio(Op::Read, "this", Some("pwrite64"), 256, 4096),
+                bio(Op::Write, "this", Some("fsync"), 192, 4096),
+                bio(Op::Write, "kernel", None, 64, 4096),
+            ],
+            vec![request(Op::Read, 4096, 256), request(Op::Write, 524_288, 2)],
+        );
+        assert_eq!(
+            small,
+            "2,048 writes of 512 B became 256 bios of 4 KiB by fsync(2) (75.0 %) and the kernel's threads (25.0 %); requests: 2 of \
+             512 KiB; at most 1 in flight; one write in 8.00 first reads 4 KiB"
+        );
+        let durable = with(
+            counted(
+                cell("d", Op::Write, IoPath::Direct, 4096, 16, 1_000_000),
+                vec![bio(Op::Write, "this", Some("pwrite64"), 16, 4096)],
+                vec![request(Op::Write, 4096, 16)],
+            ),
+            |cell| cell.evidence.device[0].flushes = Some(32),
+        );
+        assert_eq!(
+            sentence(&durable).unwrap(),
+            "16 writes of 4 KiB became 16 bios of 4 KiB by pwrite64(2); requests: 16 of 4 KiB; 32 flushes; at most 1 in flight"
+        );
+        let cached = told(IoPath::Buffered, Op::Read, 4096, 10, Vec::new(), Vec::new());
+        assert_eq!(cached, "10 reads of 4 KiB became no bio: memory answered");
+    }
+
+    #[test]
+    fn without_bpf_nothing_is_drawn() {
+        let mut page = Page::default();
+        let plain = cell("c", Op::Read, IoPath::Direct, 4096, 10, 1_000_000);
+        draw(&mut page, &[&plain], |cell| cell.id.clone());
+        draw_reads(&mut page, &[&plain], |cell| cell.id.clone());
+        assert_eq!(page.render(crate::Style::default()), "");
+    }
+
+    #[test]
+    fn cells_whose_writes_read_alike_share_a_line() {
+        let write = |block: u64, reads: u64| {
+            let cell = cell("w", Op::Write, IoPath::Buffered, block, 100, 1_000_000);
+            let bios = vec![bio(Op::Read, "this", Some("pwrite64"), reads, 4096)];
+            with(counted(cell, bios, vec![request(Op::Read, 4096, reads)]), |cell| {
+                cell.workload.block_bytes = block;
+            })
+        };
+        let cells = [write(512, 100), write(1024, 100), write(4608, 200), write(4096, 0)];
+        let mut page = Page::default();
+        let all: Vec<&CellRecord> = cells.iter().collect();
+        draw_reads(&mut page, &all, |cell| cell.workload.block_bytes.to_string());
+        assert_eq!(
+            page.render(crate::Style::default()),
+            "  512, 1024: each write first reads 4 KiB (BPF)\n  4608: each write first makes 2.00 reads of 4 KiB (BPF)\n"
+        );
+    }
+}
