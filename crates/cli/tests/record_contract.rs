@@ -75,7 +75,9 @@ fn notices(record: &Value, pointer: &str, shape: &Shape) {
 /// new one needs its place here and in the contract.
 #[test]
 fn evidence_that_is_not_everywhere_is_in_the_contract() {
-    let mut record = ask("paths sim:linux-disk --seed 1 --budget 1s").expect_code(0).record;
+    let place = directory();
+    let line = format!("paths {} --size 4M --bytes 1M --runtime 50ms --rw read", word(place.path()));
+    let mut record = ask(&line).expect_code(0).record;
     let state = PageCacheState { cached_bytes: Some(1), dirty_bytes: Some(2) };
     let extents = ExtentEvidence { mapped_bytes: 1, unwritten_bytes: 2, hole_bytes: 3, extents: 4 };
     let file = LoopFile {
@@ -102,13 +104,15 @@ fn evidence_that_is_not_everywhere_is_in_the_contract() {
         pressure_ns: Some(9),
     };
     let check = CrossCheck { target: 0, device: "sda".into(), bpf: 1, sysfs: 2 };
-    let bpf = BpfEvidence {
-        observed_ns: 1,
-        visits_ns: 2,
-        checks: vec![check],
-        lost: 3,
-        devices: vec![CountedDevice::default()],
+    let counted = CountedDevice {
+        target: 0,
+        device: "md0".into(),
+        kind: Some("raid5".into()),
+        takes_bios: true,
+        below: vec!["sda".into()],
     };
+    let bpf =
+        BpfEvidence { observed_ns: 1, visits_ns: 2, checks: vec![check], lost: 3, devices: vec![counted] };
     let evidence = record["cells"][0]["evidence"].as_object_mut().unwrap();
     for (name, value) in [
         ("extents", json!(extents)),
