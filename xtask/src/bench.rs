@@ -1,9 +1,12 @@
 //! `cargo xtask bench`: how fast rdsk issues I/O, against the installed fio, as ratios of runs taken pair by pair; what
-//! the program costs; whether it finds the speeds by position that dd and zcav find; whether `rdsk dd` copies as fast as dd.
+//! the program costs; whether it finds the speeds by position that dd and zcav find; whether `rdsk dd` copies as fast as dd; what
+//! counting by BPF costs.
 //! A benchmark and no test: it prints what it finds and fails only where nothing can be measured.
 
 mod copies;
+mod disk;
 mod environment;
+mod observer;
 mod positions;
 mod program;
 mod rivals;
@@ -50,7 +53,7 @@ impl Options {
 }
 
 /// Runs every comparison and prints the tables. Arguments: `--pairs N` (5; also the rounds of three programs),
-/// `--seconds N` (2) per run, `--only TEXT` for what has the text in its name.
+/// `--seconds N` (2) per run, `TEXT` or `--only TEXT` for what has the text in its name.
 ///
 /// # Errors
 /// When something cannot be built, made or started, or an argument is unknown.
@@ -59,8 +62,10 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let engines = cases().iter().any(|case| options.includes(&case.name));
     let positions = options.includes(positions::NAME);
     let copies = options.includes(copies::NAME);
-    if !engines && !positions && !copies {
-        bail!("no comparison is called so; the last are \"{}\" and \"{}\"", positions::NAME, copies::NAME);
+    let observer = options.includes(observer::NAME);
+    if !engines && !positions && !copies && !observer {
+        let names = [positions::NAME, copies::NAME, observer::NAME].join("\", \"");
+        bail!("no comparison is called so; the last are \"{names}\"");
     }
     if engines {
         compare_engines(&options)?;
@@ -73,6 +78,9 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     }
     if copies {
         copies::report(options.pairs);
+    }
+    if observer {
+        observer::report(options.pairs, options.seconds);
     }
     Ok(())
 }
@@ -98,14 +106,18 @@ fn compare_engines(options: &Options) -> Result<()> {
 
 fn parse(arguments: &[String]) -> Result<Options> {
     let (words, mut options) = options::parse(arguments, &["--pairs", "--seconds", "--only"])?;
-    ensure!(words.is_empty(), "unexpected \"{}\"", words.join(" "));
+    ensure!(words.len() <= 1, "unexpected \"{}\"", words[1..].join(" "));
     let number = |name: &str, default: u32| match options.get(name).map(|text| text.parse()) {
         None => Ok(default),
         Some(Ok(number @ 1..)) => Ok(number),
         Some(_) => bail!("{name} takes a number of at least 1"),
     };
     let (pairs, seconds) = (number("--pairs", 5)?, number("--seconds", 2)?);
-    Ok(Options { pairs: pairs as usize, seconds, only: options.remove("--only") })
+    Ok(Options {
+        pairs: pairs as usize,
+        seconds,
+        only: options.remove("--only").or(words.into_iter().next()),
+    })
 }
 
 fn cases() -> Vec<Case> {
@@ -246,7 +258,8 @@ mod tests {
         let words = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
         let options = parse(&words("--pairs 7 --only sync")).unwrap();
         assert_eq!((options.pairs, options.seconds, options.only.as_deref()), (7, 2, Some("sync")));
-        for bad in ["--pairs", "--pairs x", "--seconds 0", "--what 1"] {
+        assert_eq!(parse(&words("observer")).unwrap().only.as_deref(), Some("observer"));
+        for bad in ["--pairs", "--pairs x", "--seconds 0", "--what 1", "one two"] {
             assert!(parse(&words(bad)).is_err(), "{bad}");
         }
     }

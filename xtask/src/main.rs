@@ -31,9 +31,10 @@ usage: cargo xtask COMMAND
   bpf [--check]               compile the BPF programs of crates/observe; with --check, compare the object (part of test)
   same-records OTHER_RDSK [--this RDSK] [--only TEXT]
                               measure every simulated system with every experiment by two programs; fails if a value differs
-  bench [--pairs N] [--seconds N] [--only TEXT]
+  bench [TEXT] [--pairs N] [--seconds N]
                               ratios against the installed fio, pair by pair; memory and start time of the program;
-                              speed by position against dd and zcav
+                              speed by position against dd and zcav; copies against dd; IOPS with the BPF observer on and off;
+                              with TEXT, what has it in its name
   calibrate [PART ...] [--runs N] [--old RDSK] [--dir DIRECTORY]
                               how often intervals hold the truth and findings are false, in docs/calibration.md; without a part,
                               all simulated ones; real ones: equal-files, false-real

@@ -1,13 +1,16 @@
-//! Where the evidence comes from: BPF with its privilege, sysfs without it or on request, and what each leaves in the Record.
-//! That the counts of BPF are exact is in the tests of `observe`.
+//! Where the evidence comes from: BPF with its privilege, sysfs without it or on request, what each leaves in the Record, and what is
+//! said where BPF was asked for and cannot be had. That the counts of BPF are exact is in the tests of `observe`.
 
 mod support;
 
-use rdsk_testkit::{LoopDevice, Need, requires};
+use rdsk_testkit::cli::{self, Ended};
+use rdsk_testkit::sandbox::Errno;
+use rdsk_testkit::{Call, LoopDevice, Need, requires, without};
 use serde_json::Value;
+use std::os::unix::fs::MetadataExt as _;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
-use support::{cell, count, loop_device, rdsk, record_of, word};
+use support::{LONG, cell, count, loop_device, rdsk, record_of, word};
 
 /// While a process reads a BPF map, the kernel passes over events on its processor, so only one test at a time lets rdsk do it.
 static TURN: Mutex<()> = Mutex::new(());
@@ -81,11 +84,7 @@ fn on_request_and_without_privilege_sysfs_counts_and_says_why() {
     assert_eq!(word(&asked, "/observer/source"), "sysfs");
     assert!(asked["cells"][0]["evidence"]["bpf"].is_null());
 
-    let with = reads(&device, &[]);
-    // CAP_PERFMON and CAP_BPF, which older versions of setpriv know by number only.
-    let mut without = Command::new("setpriv");
-    without.arg("--bounding-set=-cap_38,-cap_39,-sys_admin").arg(with.get_program()).args(with.get_args());
-    let record = record_of(without);
+    let record = record_of(unprivileged(&reads(&device, &[])));
     assert_eq!(word(&record, "/observer/source"), "sysfs");
     let why = word(&record, "/observer/why_not_higher");
     assert!(
@@ -95,8 +94,91 @@ fn on_request_and_without_privilege_sysfs_counts_and_says_why() {
     assert!(count(cell(&record, ID), "/result/ops") > 0);
 }
 
+/// The command where neither the two capabilities nor those that contain them can be had.
+fn unprivileged(with: &Command) -> Command {
+    // CAP_PERFMON and CAP_BPF, which older versions of setpriv know by number only.
+    let mut without = Command::new("setpriv");
+    without.arg("--bounding-set=-cap_38,-cap_39,-sys_admin").arg(with.get_program()).args(with.get_args());
+    without
+}
+
+/// The command as a user without any rights but that of reading the device and, perhaps, the two capabilities.
+fn as_nobody(device: &LoopDevice, program: &std::path::Path, with: &Command, capabilities: &str) -> Command {
+    let group = std::fs::metadata(device.path()).expect("the node is there").gid();
+    let mut nobody = Command::new("setpriv");
+    nobody.args(["--reuid=65534", "--regid=65534", &format!("--groups={group}")]);
+    nobody.args([format!("--inh-caps=-all{capabilities}"), format!("--ambient-caps=-all{capabilities}")]);
+    nobody.arg(program).args(with.get_args()).current_dir("/");
+    nobody
+}
+
 #[test]
-fn a_partition_is_counted_and_its_disk_is_not_counted_in_part() {
+fn two_capabilities_are_enough_for_a_user() {
+    if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Tool("setpriv")]) {
+        return;
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let device = loop_device();
+    // Where everybody may run it.
+    let place = tempfile::Builder::new().permissions(everybody()).tempdir().expect("a scratch directory");
+    let program = place.path().join("rdsk");
+    std::fs::copy(env!("CARGO_BIN_EXE_rdsk"), &program).expect("there is room");
+    let with = reads(&device, &["--evidence", "bpf"]);
+    let both = record_of(as_nobody(&device, &program, &with, ",+cap_38,+cap_39"));
+    assert_eq!(word(&both, "/observer/source"), "bpf");
+    assert!(count(&both, "/cells/0/evidence/bpf/checks/0/bpf") > 0);
+
+    let none = cli::run(as_nobody(&device, &program, &with, ""), LONG);
+    assert_eq!(none.ended, Ended::Exited(3), "{}{}", none.stdout, none.stderr);
+    assert!(none.stderr.contains("setcap cap_bpf,cap_perfmon+ep"), "{}", none.stderr);
+}
+
+fn everybody() -> std::fs::Permissions {
+    std::os::unix::fs::PermissionsExt::from_mode(0o755)
+}
+
+#[test]
+fn where_bpf_is_forbidden_the_reason_is_told() {
+    if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Tool("setpriv")]) {
+        return;
+    }
+    let device = loop_device();
+    for errno in [Errno::PERM, Errno::NOSYS] {
+        let record = without(&[Call::Bpf], errno, || record_of(reads(&device, &[])));
+        assert_eq!(word(&record, "/observer/source"), "sysfs");
+        let why = word(&record, "/observer/why_not_higher");
+        assert!(why.contains("forbidden by a seccomp filter"), "{why}");
+        assert!(count(cell(&record, ID), "/result/ops") > 0);
+    }
+    let demanded = reads(&device, &["--evidence", "bpf"]);
+    for (run, reason) in [
+        (
+            without(&[Call::Bpf], Errno::PERM, || cli::run(reads(&device, &["--evidence", "bpf"]), LONG)),
+            "seccomp",
+        ),
+        (cli::run(unprivileged(&demanded), LONG), "CAP_BPF and CAP_PERFMON are missing"),
+    ] {
+        assert_eq!(run.ended, Ended::Exited(3), "{}{}", run.stdout, run.stderr);
+        let record = cli::json(&run);
+        assert_eq!((word(&record, "/status"), word(&record, "/error/code")), ("failed", "no-bpf"));
+        assert!(word(&record, "/error/message").contains(reason), "{}", record["error"]);
+        assert!(word(&record, "/error/hint").contains("--evidence auto"), "{}", record["error"]);
+        assert!(run.stderr.contains(reason) && record["cells"] == serde_json::json!([]), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_target_without_a_device_is_no_place_for_bpf() {
+    if !requires(&[Need::Root, Need::Bpf]) {
+        return;
+    }
+    let run = cli::run(reads_of("/dev/shm", &["--evidence", "bpf"]), LONG);
+    assert_eq!(run.ended, Ended::Exited(3), "{}{}", run.stdout, run.stderr);
+    assert!(run.stderr.contains("no block device is known under"), "{}", run.stderr);
+}
+
+#[test]
+fn a_partition_and_its_disk_are_counted_each() {
     if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Tool("partx")]) {
         return;
     }
@@ -109,7 +191,8 @@ fn a_partition_is_counted_and_its_disk_is_not_counted_in_part() {
         let own = format!("{}p1", device.name());
         assert_eq!(checks[0]["device"], own, "{checks:?}");
         assert_eq!(count(&checks[0], "/bpf"), count(&checks[0], "/sysfs"), "{checks:?}");
-        assert!(checks.iter().all(|check| check["device"] != device.name()), "{checks:?}");
+        // The disk is not below the target, but another device may be; each agrees with its own counters.
+        assert!(checks.iter().all(|check| check["bpf"] == check["sysfs"]), "{checks:?}");
     }
     let findings = record["findings"].as_array().expect("a list");
     assert!(findings.iter().all(|finding| finding["code"] != "evidence-differs"), "{findings:?}");

@@ -23,6 +23,8 @@ mod stacks;
 mod stripe;
 #[path = "guest/thin.rs"]
 mod thin;
+#[path = "guest/tree.rs"]
+mod tree;
 
 use rdsk_testkit::guest::Guest;
 

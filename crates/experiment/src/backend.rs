@@ -4,7 +4,7 @@
 use crate::options::{EvidenceChoice, PlanOptions};
 use rdsk_engine::{Engine, EngineError, EnginePolicy, MonotonicClock, RealEngine, SimEngine, measure_clock};
 use rdsk_model::{Clock, Host, IoError, MemberCounters, Problem, ProblemKind, Target};
-use rdsk_observe::bpf::Attachment;
+use rdsk_observe::bpf::{Attachment, available};
 use rdsk_observe::{KernelMembers, KernelObserver, Observer, SimMembers, SimObserver};
 use rdsk_targets::{Claim, Examined, Place, Roots};
 use std::path::Path;
@@ -126,4 +126,25 @@ pub(crate) fn refuse_mixed<'a>(examined: impl Iterator<Item = &'a Examined>) -> 
         "real and simulated targets cannot be measured in one run: the time of the simulated ones is virtual",
         "run rdsk once for each, and compare the records",
     ))
+}
+
+/// Refuses a run that is to count by BPF where that cannot be, before anything is written.
+pub(crate) fn refuse_without_bpf<'a>(
+    examined: impl Iterator<Item = &'a Examined>,
+    evidence: EvidenceChoice,
+) -> Result<(), Problem> {
+    let real: Vec<&Examined> = examined.filter(|one| !matches!(one.place, Place::Sim(_))).collect();
+    if evidence != EvidenceChoice::Bpf || real.is_empty() {
+        return Ok(());
+    }
+    const OTHERWISE: &str = "--evidence auto takes the counters of sysfs instead";
+    let refused = |why: String, hint: String| Problem::new(ProblemKind::Refused, "no-bpf", why, hint);
+    if let Some(one) = real.iter().find(|one| one.target.device.is_none()) {
+        let why = format!("--evidence bpf: no block device is known under {}", one.target.name);
+        return Err(refused(why, OTHERWISE.into()));
+    }
+    available().map_err(|no| {
+        let hint = no.hint.map_or_else(|| OTHERWISE.into(), |hint| format!("{hint}; {OTHERWISE}"));
+        refused(format!("--evidence bpf: {}", no.why), hint)
+    })
 }

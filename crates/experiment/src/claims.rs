@@ -98,6 +98,8 @@ pub(crate) fn claim_all(
     notes: &mut Vec<String>,
 ) -> Result<ClaimedTargets, Problem> {
     let mut authorized = authorize_all(request)?;
+    let examined = authorized.iter().map(|one| &one.examined);
+    crate::backend::refuse_without_bpf(examined, request.options.evidence)?;
     if removes_orphans(&authorized, notes)? {
         // Their space is free now.
         authorized = authorize_all(request)?;

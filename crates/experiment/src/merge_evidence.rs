@@ -111,6 +111,7 @@ mod tests {
             target: 0,
             device: "sda".into(),
             nowait: false,
+            read_ahead: false,
             op: Op::Read,
             syscall: Some("pread64".into()),
             task: task.into(),
@@ -125,6 +126,7 @@ mod tests {
                 device: "sda".into(),
                 op: Op::Read,
                 bytes: 4096,
+                fua: false,
                 count: reads,
             }],
             bios: vec![bio("this"), bio("other")],
@@ -148,7 +150,7 @@ mod tests {
         assert!(device.bytes_series.is_empty());
         assert_eq!(
             both.requests,
-            [Request { target: 0, device: "sda".into(), op: Op::Read, bytes: 4096, count: 400 }]
+            [Request { target: 0, device: "sda".into(), op: Op::Read, bytes: 4096, fua: false, count: 400 }]
         );
         let bios: Vec<_> = both.bios.iter().map(|bio| (bio.task.as_str(), bio.count, bio.bytes)).collect();
         assert_eq!(bios, [("this", 400, 400 * 4096), ("other", 400, 400 * 4096)]);

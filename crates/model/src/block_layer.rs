@@ -15,6 +15,9 @@ pub struct Request {
     pub op: Op,
     /// Exact size.
     pub bytes: u64,
+    /// Whether they are done only when they are durable (force unit access).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fua: bool,
     /// How many.
     pub count: u64,
 }
@@ -31,11 +34,14 @@ pub struct Bio {
     pub op: Op,
     /// Name of the system call that carried it.
     pub syscall: Option<String>,
-    /// `this`, `other` or `kernel`.
+    /// `this`, `child` (only where rdsk watches what it started), `other` or `kernel`.
     pub task: String,
     /// Whether they fail where they would wait; the kernel then submits them once more without this mark.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nowait: bool,
+    /// Whether they read what nobody asked for yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub read_ahead: bool,
     /// How many.
     pub count: u64,
     /// Their bytes.
@@ -43,10 +49,10 @@ pub struct Bio {
 }
 
 impl Request {
-    /// Adds these to the others of the same target, direction and size.
+    /// Adds these to the others of the same target, direction, size and durability.
     pub fn add_to(self, sum: &mut Vec<Self>) {
         let same = |known: &&mut Self| {
-            (known.target, known.op, known.bytes) == (self.target, self.op, self.bytes)
+            (known.target, known.op, known.bytes, known.fua) == (self.target, self.op, self.bytes, self.fua)
                 && known.device == self.device
         };
         match sum.iter_mut().find(same) {
@@ -60,7 +66,8 @@ impl Bio {
     /// Adds these to the others of the same origin.
     pub fn add_to(self, sum: &mut Vec<Self>) {
         let same = |known: &&mut Self| {
-            (known.target, known.op, known.nowait) == (self.target, self.op, self.nowait)
+            (known.target, known.op) == (self.target, self.op)
+                && (known.nowait, known.read_ahead) == (self.nowait, self.read_ahead)
                 && (&known.device, &known.syscall, &known.task) == (&self.device, &self.syscall, &self.task)
         };
         match sum.iter_mut().find(same) {
@@ -82,6 +89,25 @@ pub struct BpfEvidence {
     pub checks: Vec<CrossCheck>,
     /// Requests of which the programs missed the beginning or the end, and events that found a map full.
     pub lost: u64,
+    /// The devices that were counted, and which of them carry the data of which.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<CountedDevice>,
+}
+
+/// One counted device among those below a target.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountedDevice {
+    /// Index of the target.
+    pub target: u32,
+    /// Kernel name.
+    pub device: String,
+    /// What it makes of the devices below, in words such as `raid5`; `None` if it is none or the kernel does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Whether its driver takes bios, as those of md, device mapper and zram do; then these stand where another device has requests.
+    pub takes_bios: bool,
+    /// Kernel names of the counted devices directly below it that carry its data.
+    pub below: Vec<String>,
 }
 
 /// Requests of one device by two sources over the same time.
@@ -110,6 +136,13 @@ impl BpfEvidence {
         self.observed_ns = self.observed_ns.saturating_add(later.observed_ns);
         self.visits_ns = self.visits_ns.saturating_add(later.visits_ns);
         self.lost = self.lost.saturating_add(later.lost);
+        for device in later.devices {
+            let is_it =
+                |known: &CountedDevice| (known.target, &known.device) == (device.target, &device.device);
+            if !self.devices.iter().any(is_it) {
+                self.devices.push(device);
+            }
+        }
         for check in later.checks {
             let same =
                 |known: &&mut CrossCheck| (known.target, &known.device) == (check.target, &check.device);

@@ -19,7 +19,7 @@ pub mod result;
 pub mod target;
 pub mod workload;
 
-pub use block_layer::{Bio, BpfEvidence, CrossCheck, Request};
+pub use block_layer::{Bio, BpfEvidence, CountedDevice, CrossCheck, Request};
 pub use cell::{CellRecord, Verdict, VerdictCode};
 pub use clock::{Clock, StopFlag};
 pub use copy::{Copy, CopyEnd, CopyRun, EndKind, StableBy};

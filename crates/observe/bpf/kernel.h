@@ -57,6 +57,7 @@ struct bio {
 
 struct task_struct {
 	unsigned int flags;
+	int pid;
 	int tgid;
 	char comm[16];
 } KERNEL_TYPE;

@@ -1,34 +1,45 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The programs, one per tracepoint of the block layer. Included once for each way to attach: WAY names them, ATTACH says where,
- * READ reads a field of the kernel's memory. The arguments are those of the tracepoints since Linux 5.11. */
+/* The programs, one per tracepoint. Included once for each way to attach: WAY names them, ATTACH says where, READ reads a field of
+ * the kernel's memory. The arguments are those of the tracepoints since Linux 5.11. What happens to a partition happens to its disk, too,
+ * and each of them has its own counts if it is observed. */
 
-/* An observed partition comes before its disk. */
-static __always_inline struct device *WAY(device_of)(struct block_device *part, struct gendisk *disk)
+/* The numbers of the partition and of its disk; both are the same for I/O to the whole disk. */
+struct WAY(numbers) {
+	u32 part;
+	u32 disk;
+};
+
+static __always_inline struct WAY(numbers) WAY(numbers_of)(struct block_device *part, struct gendisk *disk)
 {
-	struct block_device *whole;
-	struct device *device;
-	u32 number = READ(part, bd_dev);
+	struct block_device *whole = READ(disk, part0);
+	struct WAY(numbers) numbers = { .part = READ(part, bd_dev), .disk = READ(whole, bd_dev) };
 
-	device = bpf_map_lookup_elem(&DEVICES, &number);
-	if (device)
-		return device;
-	whole = READ(disk, part0);
-	number = READ(whole, bd_dev);
-	return bpf_map_lookup_elem(&DEVICES, &number);
+	return numbers;
 }
 
-static __always_inline struct device *WAY(device_of_request)(struct request *rq)
+static __always_inline struct WAY(numbers) WAY(numbers_of_request)(struct request *rq)
 {
 	struct request_queue *queue = READ(rq, q);
 
-	return WAY(device_of)(READ(rq, part), READ(queue, disk));
+	return WAY(numbers_of)(READ(rq, part), READ(queue, disk));
 }
 
-static __always_inline struct device *WAY(device_of_bio)(struct bio *bio)
+static __always_inline struct WAY(numbers) WAY(numbers_of_bio)(struct bio *bio)
 {
 	struct block_device *part = READ(bio, bi_bdev);
 
-	return WAY(device_of)(part, READ(part, bd_disk));
+	return WAY(numbers_of)(part, READ(part, bd_disk));
+}
+
+static __always_inline u32 WAY(op_of)(struct request *rq)
+{
+	return READ(rq, cmd_flags) & OP_MASK;
+}
+
+/* A request without a partition is the disk's alone, and so is a flush: the kernel counts it for the disk. */
+static __always_inline int WAY(concerns_part)(struct request *rq, const struct WAY(numbers) *numbers)
+{
+	return numbers->part && numbers->part != numbers->disk && WAY(op_of)(rq) != OP_FLUSH;
 }
 
 static __always_inline u64 *WAY(slot_of)(const struct device *device, struct request *rq)
@@ -59,129 +70,142 @@ static __always_inline struct request_kind WAY(kind_of)(const struct device *dev
 	return kind;
 }
 
+static __always_inline void WAY(issue_at)(struct request *rq, u32 number)
+{
+	struct request_kind kind;
+	struct place place;
+	u64 *slot, now;
+
+	if (!find(&place, number))
+		return;
+	now = bpf_ktime_get_ns();
+	kind = WAY(kind_of)(place.device, rq);
+	add_request(&place, &kind, 1);
+	slot = WAY(slot_of)(place.device, rq);
+	if (!slot) {
+		ADD(&place.totals[OVERFLOW], 1);
+		return;
+	}
+	if (*slot >= place.since)
+		leave(&place, HEALED, now);
+	*slot = now;
+	enter(&place, now);
+}
+
 SEC(ATTACH("block_rq_issue"))
 int WAY(issue)(u64 *context)
 {
 	struct request *rq = (struct request *)context[0];
-	struct device *device = WAY(device_of_request)(rq);
-	u64 *totals, *slot, now;
-	struct request_kind kind;
+	struct WAY(numbers) numbers = WAY(numbers_of_request)(rq);
 
-	if (!device || !(totals = totals_of(device)))
-		return 0;
-	now = bpf_ktime_get_ns();
-	kind = WAY(kind_of)(device, rq);
-	add_request(totals, &kind, 1);
-	slot = WAY(slot_of)(device, rq);
-	if (!slot) {
-		totals[OVERFLOW] += 1;
-		return 0;
-	}
-	if (*slot >= device->since) {
-		totals[HEALED] += 1;
-		leave(device, totals, now);
-	}
-	*slot = now;
-	enter(device, totals, now);
+	WAY(issue_at)(rq, numbers.disk);
+	if (WAY(concerns_part)(rq, &numbers))
+		WAY(issue_at)(rq, numbers.part);
 	return 0;
+}
+
+static __always_inline void WAY(requeue_at)(struct request *rq, u32 number)
+{
+	struct request_kind kind;
+	struct place place;
+	u64 *slot;
+
+	if (!find(&place, number))
+		return;
+	slot = WAY(slot_of)(place.device, rq);
+	if (!slot || *slot < place.since)
+		return;
+	*slot = 0;
+	leave(&place, REQUEUED, bpf_ktime_get_ns());
+	/* It will be issued, and counted, again. */
+	kind = WAY(kind_of)(place.device, rq);
+	add_request(&place, &kind, -1);
 }
 
 SEC(ATTACH("block_rq_requeue"))
 int WAY(requeue)(u64 *context)
 {
 	struct request *rq = (struct request *)context[0];
-	struct device *device = WAY(device_of_request)(rq);
-	u64 *totals, *slot;
-	struct request_kind kind;
+	struct WAY(numbers) numbers = WAY(numbers_of_request)(rq);
 
-	if (!device || !(totals = totals_of(device)))
-		return 0;
-	slot = WAY(slot_of)(device, rq);
-	if (!slot || *slot < device->since)
-		return 0;
-	*slot = 0;
-	totals[REQUEUED] += 1;
-	leave(device, totals, bpf_ktime_get_ns());
-	/* It will be issued, and counted, again. */
-	kind = WAY(kind_of)(device, rq);
-	add_request(totals, &kind, -1);
+	WAY(requeue_at)(rq, numbers.disk);
+	if (WAY(concerns_part)(rq, &numbers))
+		WAY(requeue_at)(rq, numbers.part);
 	return 0;
+}
+
+static __always_inline void WAY(complete_at)(struct request *rq, u32 number)
+{
+	struct place place;
+	u64 *slot;
+
+	if (!find(&place, number))
+		return;
+	slot = WAY(slot_of)(place.device, rq);
+	if (slot && *slot >= place.since) {
+		complete_one(&place, *slot);
+		*slot = 0;
+		return;
+	}
+	/* What asks for a flush ends once more when the flush, a request of its own, is done: without data, it has not been started
+	 * at all; with data, its end was seen before. */
+	if (READ(rq, __data_len) == 0 && WAY(op_of)(rq) != OP_FLUSH) {
+		if (READ(rq, state) == MQ_RQ_IDLE)
+			ADD(&place.totals[EMPTY], 1);
+		return;
+	}
+	ADD(&place.totals[UNSEEN], 1);
 }
 
 SEC(ATTACH("block_rq_complete"))
 int WAY(complete)(u64 *context)
 {
 	struct request *rq = (struct request *)context[0];
-	u32 done = (u32)context[2], length = READ(rq, __data_len);
-	struct device *device = WAY(device_of_request)(rq);
-	u64 *totals, *slot, now;
+	struct WAY(numbers) numbers;
 
-	if (!device || !(totals = totals_of(device)))
-		return 0;
 	/* A part of a request, the rest is still to come. */
-	if (done < length)
+	if ((u32)context[2] < READ(rq, __data_len))
 		return 0;
-	slot = WAY(slot_of)(device, rq);
-	if (!slot || *slot < device->since) {
-		/* What asks for a flush ends once more when the flush, a request of its own, is done: without data, it has not
-		 * been started at all; with data, its end was seen before. */
-		if (length == 0 && (READ(rq, cmd_flags) & OP_MASK) != OP_FLUSH) {
-			totals[EMPTY] += READ(rq, state) == MQ_RQ_IDLE;
-			return 0;
-		}
-		totals[UNSEEN] += 1;
-		return 0;
-	}
-	now = bpf_ktime_get_ns();
-	totals[COMPLETED] += 1;
-	leave(device, totals, now);
-	add_latency(device, totals, now - *slot);
-	*slot = 0;
+	numbers = WAY(numbers_of_request)(rq);
+	WAY(complete_at)(rq, numbers.disk);
+	if (WAY(concerns_part)(rq, &numbers))
+		WAY(complete_at)(rq, numbers.part);
 	return 0;
 }
 
-static __always_inline int WAY(add_to_request)(struct request *rq, u32 counter)
+static __always_inline int WAY(add_to)(struct WAY(numbers) numbers, u32 counter)
 {
-	struct device *device = WAY(device_of_request)(rq);
-	u64 *totals;
+	struct place place;
 
-	if (device && (totals = totals_of(device)))
-		totals[counter] += 1;
-	return 0;
-}
-
-static __always_inline int WAY(add_to_bio)(struct bio *bio, u32 counter)
-{
-	struct device *device = WAY(device_of_bio)(bio);
-	u64 *totals;
-
-	if (device && (totals = totals_of(device)))
-		totals[counter] += 1;
+	if (find(&place, numbers.disk))
+		ADD(&place.totals[counter], 1);
+	if (numbers.part && numbers.part != numbers.disk && find(&place, numbers.part))
+		ADD(&place.totals[counter], 1);
 	return 0;
 }
 
 SEC(ATTACH("block_rq_merge"))
 int WAY(request_merge)(u64 *context)
 {
-	return WAY(add_to_request)((struct request *)context[0], REQUEST_MERGES);
+	return WAY(add_to)(WAY(numbers_of_request)((struct request *)context[0]), REQUEST_MERGES);
 }
 
 SEC(ATTACH("block_bio_backmerge"))
 int WAY(back_merge)(u64 *context)
 {
-	return WAY(add_to_bio)((struct bio *)context[0], BACK_MERGES);
+	return WAY(add_to)(WAY(numbers_of_bio)((struct bio *)context[0]), BACK_MERGES);
 }
 
 SEC(ATTACH("block_bio_frontmerge"))
 int WAY(front_merge)(u64 *context)
 {
-	return WAY(add_to_bio)((struct bio *)context[0], FRONT_MERGES);
+	return WAY(add_to)(WAY(numbers_of_bio)((struct bio *)context[0]), FRONT_MERGES);
 }
 
 SEC(ATTACH("block_split"))
 int WAY(split)(u64 *context)
 {
-	return WAY(add_to_bio)((struct bio *)context[0], SPLITS);
+	return WAY(add_to)(WAY(numbers_of_bio)((struct bio *)context[0]), SPLITS);
 }
 
 static __always_inline s32 WAY(system_call)(struct task_struct *task)
@@ -195,87 +219,125 @@ static __always_inline s32 WAY(system_call)(struct task_struct *task)
 	return -1;
 }
 
-static __always_inline void WAY(add_origin)(const struct device *device, u64 *totals, struct bio *bio)
+static __always_inline void WAY(add_origin)(const struct place *place, struct bio *bio)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	u32 raw = READ(bio, bi_opf), bytes = READ(bio, bi_iter.bi_size);
-	u64 *sum, first[2] = { 1, bytes };
+	u32 raw = READ(bio, bi_opf);
 	struct bio_origin origin;
 
 	/* Padding belongs to the key, too. */
 	__builtin_memset(&origin, 0, sizeof(origin));
-	origin.device = device->index;
+	origin.device = place->device->index;
 	origin.op = raw & OP_MASK;
 	origin.flags = flags_of(raw);
 	origin.syscall = -1;
 	if (READ(task, flags) & PF_KTHREAD) {
 		origin.task = TASK_KERNEL;
 	} else {
-		origin.task = (u32)READ(task, tgid) == OWN_PROCESS ? TASK_THIS : TASK_OTHER;
+		origin.task = task_of(READ(task, tgid));
 		if (!(READ(task, flags) & PF_IO_WORKER))
 			origin.syscall = WAY(system_call)(task);
 	}
 	bpf_get_current_comm(origin.comm, sizeof(origin.comm));
-	sum = bpf_map_lookup_elem(&BIOS, &origin);
-	if (sum) {
-		sum[0] += 1;
-		sum[1] += bytes;
-	} else if (bpf_map_update_elem(&BIOS, &origin, first, BPF_NOEXIST) != 0) {
-		totals[OVERFLOW] += 1;
+	add_bio(place, &origin, READ(bio, bi_iter.bi_size));
+}
+
+static __always_inline void WAY(bio_queue_at)(struct bio *bio, u32 number)
+{
+	struct bio_place key = { .bio = (u64)bio };
+	struct place place;
+	u64 *start, now;
+
+	if (!find(&place, number))
+		return;
+	WAY(add_origin)(&place, bio);
+	if (place.device->queues)
+		return;
+	now = bpf_ktime_get_ns();
+	key.device = place.device->index;
+	start = bpf_map_lookup_elem(&STARTS, &key);
+	if (start && *start >= place.since)
+		leave(&place, HEALED, now);
+	if (bpf_map_update_elem(&STARTS, &key, &now, BPF_ANY) != 0) {
+		ADD(&place.totals[OVERFLOW], 1);
+		return;
 	}
+	enter(&place, now);
+	struct request_kind kind = {
+		.device = place.device->index,
+		.op = READ(bio, bi_opf) & OP_MASK,
+		.flags = flags_of(READ(bio, bi_opf)),
+		.bytes = READ(bio, bi_iter.bi_size),
+	};
+	add_request(&place, &kind, 1);
 }
 
 SEC(ATTACH("block_bio_queue"))
 int WAY(bio_queue)(u64 *context)
 {
 	struct bio *bio = (struct bio *)context[0];
-	struct device *device = WAY(device_of_bio)(bio);
-	u64 *totals, *start, key = (u64)bio, now;
+	struct WAY(numbers) numbers = WAY(numbers_of_bio)(bio);
 
-	if (!device || !(totals = totals_of(device)))
-		return 0;
-	WAY(add_origin)(device, totals, bio);
-	if (device->queues)
-		return 0;
-	now = bpf_ktime_get_ns();
-	start = bpf_map_lookup_elem(&STARTS, &key);
-	if (start && *start >= device->since) {
-		totals[HEALED] += 1;
-		leave(device, totals, now);
-	}
-	if (bpf_map_update_elem(&STARTS, &key, &now, BPF_ANY) != 0) {
-		totals[OVERFLOW] += 1;
-		return 0;
-	}
-	enter(device, totals, now);
-	struct request_kind kind = {
-		.device = device->index,
-		.op = READ(bio, bi_opf) & OP_MASK,
-		.flags = flags_of(READ(bio, bi_opf)),
-		.bytes = READ(bio, bi_iter.bi_size),
-	};
-	add_request(totals, &kind, 1);
+	WAY(bio_queue_at)(bio, numbers.disk);
+	if (numbers.part != numbers.disk)
+		WAY(bio_queue_at)(bio, numbers.part);
 	return 0;
+}
+
+static __always_inline void WAY(bio_complete_at)(struct bio *bio, u32 number)
+{
+	struct bio_place key = { .bio = (u64)bio };
+	struct place place;
+	u64 *start;
+
+	if (!find(&place, number) || place.device->queues)
+		return;
+	key.device = place.device->index;
+	start = bpf_map_lookup_elem(&STARTS, &key);
+	if (!start || *start < place.since) {
+		ADD(&place.totals[UNSEEN], 1);
+		return;
+	}
+	complete_one(&place, *start);
+	bpf_map_delete_elem(&STARTS, &key);
 }
 
 SEC(ATTACH("block_bio_complete"))
 int WAY(bio_complete)(u64 *context)
 {
 	struct bio *bio = (struct bio *)context[1];
-	struct device *device = WAY(device_of_bio)(bio);
-	u64 *totals, *start, key = (u64)bio, now;
+	struct WAY(numbers) numbers = WAY(numbers_of_bio)(bio);
 
-	if (!device || device->queues || !(totals = totals_of(device)))
+	WAY(bio_complete_at)(bio, numbers.disk);
+	if (numbers.part != numbers.disk)
+		WAY(bio_complete_at)(bio, numbers.part);
+	return 0;
+}
+
+/* What a child starts is a child, too. A thread has the tgid of its process already. */
+SEC(ATTACH("sched_process_fork"))
+int WAY(fork)(u64 *context)
+{
+	struct task_struct *parent = (struct task_struct *)context[0], *child = (struct task_struct *)context[1];
+	u32 process = READ(parent, tgid), its = READ(child, tgid), one = 1;
+	u64 *numbers;
+
+	if (process == its || (process != OWN_PROCESS && !bpf_map_lookup_elem(&CHILDREN, &process)))
 		return 0;
-	start = bpf_map_lookup_elem(&STARTS, &key);
-	if (!start || *start < device->since) {
-		totals[UNSEEN] += 1;
-		return 0;
-	}
-	now = bpf_ktime_get_ns();
-	totals[COMPLETED] += 1;
-	leave(device, totals, now);
-	add_latency(device, totals, now - *start);
-	bpf_map_delete_elem(&STARTS, &key);
+	if (bpf_map_update_elem(&CHILDREN, &its, &one, BPF_ANY) != 0 && (numbers = state()))
+		__sync_fetch_and_add(&numbers[UNFOLLOWED], 1);
+	return 0;
+}
+
+/* When nothing is left of a process, its number may be given to another. Its last I/O is that of closing its files, when it
+ * has left already (sched_process_exit), so this waits for the last moment. */
+SEC(ATTACH("sched_process_free"))
+int WAY(forget)(u64 *context)
+{
+	struct task_struct *task = (struct task_struct *)context[0];
+	u32 process = READ(task, tgid);
+
+	if ((u32)READ(task, pid) == process)
+		bpf_map_delete_elem(&CHILDREN, &process);
 	return 0;
 }

@@ -12,7 +12,7 @@
 /* The largest number of devices; the maps are made as large as the observed devices need. */
 #define MAX_DEVICES 256
 
-/* Counters of one device. */
+/* Counters of one device; a row of TOTALS, of two cache lines, so that processors share none. */
 enum counter {
 	ISSUED,            /* requests given to the driver */
 	COMPLETED,         /* requests whose last byte is done */
@@ -28,18 +28,33 @@ enum counter {
 	REQUEST_MERGES,    /* waiting requests that became one */
 	SPLITS,            /* bios that were cut */
 	OVERFLOW,          /* events that found a map full */
+	BEGUN,             /* changes of a count and its moments that began, and those that are done: while they differ, */
+	DONE,              /* the reader must not believe their difference */
 	COUNTERS
+};
+
+/* Words of a row of LIVE, a cache line: what changes at one device while it is counted. */
+enum live {
+	SINCE,             /* what began earlier is not followed to its end; 0 while the device is not counted */
+	IN_FLIGHT,         /* now */
+	DEEPEST,           /* the most that was in flight since the reader wrote 0 here */
+	LIVE_WORDS = 8
+};
+
+/* Words of STATE, which belong to no device. */
+enum state {
+	ORIGINS,           /* keys of BIOS */
+	UNFOLLOWED,        /* processes that were not followed because CHILDREN was full */
+	STATE_WORDS
 };
 
 /* What is known of an observed device; the value of the map DEVICES. A device without an entry is not counted. */
 struct device {
-	u64 since;     /* what began earlier is not followed to its end */
 	u32 index;     /* in the other maps */
 	u32 base;      /* of its slots */
 	u32 tags;      /* slots of each hardware queue: the driver's tags, then the scheduler's */
 	u32 driver_tags;
 	u32 queues;    /* hardware queues; 0 for a bio-based device */
-	u32 padding;
 };
 
 /* Flags of a request or bio. */
@@ -69,5 +84,18 @@ struct bio_origin {
 #define TASK_THIS 0
 #define TASK_OTHER 1
 #define TASK_KERNEL 2
+#define TASK_CHILD 3
+
+/* Keys of BIOS, and how many of them may name their thread: those that come later share the name below, so that a machine with
+ * many threads fills no map and loses no count. */
+#define MAX_ORIGINS 4096
+#define NAMED_ORIGINS 3072
+#define OTHER_THREADS "(others)"
+
+/* A bio on its way through one observed device; the key of the map STARTS. */
+struct bio_place {
+	u64 bio;
+	u64 device;
+};
 
 #endif

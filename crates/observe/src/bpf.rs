@@ -1,34 +1,71 @@
 //! Evidence from BPF programs in the block layer, for the devices that the counters of sysfs are read of, too. It says what was
 //! counted in one visit; what cannot be had is said in words, and the visit keeps the rest of its evidence.
 
+mod device;
+mod error;
 mod layout;
+mod maps;
 mod programs;
 mod snapshot;
 mod visit;
 
+pub use device::BlockDevice;
+pub use error::{BpfError, Denied};
 pub use layout::{BioOrigin, BlockOp, Flags, RequestKind, Task};
-pub use programs::{BlockDevice, BpfError, Programs, Way};
+pub use programs::{Programs, Way};
 pub use snapshot::{Counted, DeviceCounted, Snapshot};
 pub use visit::Attachment;
 
 use crate::diskstat::StatFile;
-use crate::read_trimmed;
-use crate::sysfs::name_of;
+use crate::stack::Stack;
 use crate::visit::VisitEvidence;
 use crate::watched::Watched;
-use rdsk_model::{Bio, BpfEvidence, CrossCheck, DiskStat, EvidenceSource, Op, Request};
+use rdsk_model::{Bio, BpfEvidence, CountedDevice, CrossCheck, DiskStat, EvidenceSource, Op, Request};
 use rdsk_stats::Histogram;
-use std::fs;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use syscalls::Sysno;
-use visit::{Ended, Shared, Visit};
+use visit::{Ended, Shared, Stats, Visit};
 
-/// More devices than this are not counted unless it is asked for: their counts are read twice a visit.
-const MANY: usize = 8;
+/// More devices than this are not counted unless it is asked for: their counts, 34 KiB each, are read twice a visit.
+const MANY: usize = 256;
 /// Calls that write.
 const WRITES: &[&str] = &["write", "writev", "pwrite64", "pwritev", "pwritev2"];
+
+/// Why BPF cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unavailable {
+    /// In words.
+    pub why: String,
+    /// What can be done about it, if anything.
+    pub hint: Option<String>,
+}
+
+impl Unavailable {
+    pub(crate) fn because(why: impl Into<String>) -> Self {
+        Self { why: why.into(), hint: None }
+    }
+
+    /// Both in one line.
+    pub fn words(&self) -> String {
+        let hint = self.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
+        format!("{}{hint}", self.why)
+    }
+}
+
+impl From<BpfError> for Unavailable {
+    fn from(error: BpfError) -> Self {
+        Self { why: error.words(), hint: error.hint().map(str::to_owned) }
+    }
+}
+
+/// Whether the programs can be loaded and attached here and now; tries it for no device.
+///
+/// # Errors
+/// Why not.
+pub fn available() -> Result<(), Unavailable> {
+    Programs::load(&[]).map(drop).map_err(Unavailable::from)
+}
 
 /// The programs beside the counters of one run, and which of their devices carries which target.
 pub(crate) struct BlockLayer {
@@ -37,8 +74,9 @@ pub(crate) struct BlockLayer {
     /// Kernel names, in the order of the programs.
     names: Vec<String>,
     /// Their counters in sysfs, in the same order.
-    stats: Arc<Vec<Option<StatFile>>>,
+    stats: Stats,
     carriers: Vec<Carrier>,
+    counted: Vec<CountedDevice>,
     visit: Option<Visit>,
     lost: u64,
 }
@@ -56,17 +94,19 @@ impl BlockLayer {
     /// Observes these devices.
     ///
     /// # Errors
-    /// In words, why BPF cannot be used.
-    pub(crate) fn of(devices: &[Watched], attachment: Attachment) -> Result<Self, String> {
+    /// Why BPF cannot be used.
+    pub(crate) fn of(
+        devices: &[Watched],
+        stacks: &[Stack],
+        attachment: Attachment,
+    ) -> Result<Self, Unavailable> {
         let (mut names, mut found, mut carriers) = (Vec::<String>::new(), Vec::new(), Vec::new());
         let mut stats = Vec::new();
-        let disks_in_parts: Vec<String> = devices.iter().filter_map(disk_of_partition).collect();
-        // The programs count an I/O once, for its partition; what is left to the disk would be a part of what it did.
-        for device in devices.iter().filter(|device| !disks_in_parts.contains(&device.name)) {
+        for device in devices {
             let known = names.iter().position(|name| *name == device.name);
             let index = known.unwrap_or(names.len());
             if known.is_none() {
-                let Some(block) = block_device(device.directory()) else { continue };
+                let Some(block) = BlockDevice::of(device.directory()) else { continue };
                 names.push(device.name.clone());
                 found.push(block);
                 stats.push(StatFile::open(device.directory().join("stat")).ok());
@@ -74,17 +114,17 @@ impl BlockLayer {
             carriers.push(Carrier { target: device.target, is_own: device.own, index });
         }
         if found.is_empty() {
-            return Err("no block device is known".into());
+            return Err(Unavailable::because("no block device is known"));
         }
         if attachment == Attachment::Windowed && found.len() > MANY {
-            let count = found.len();
-            return Err(format!(
-                "reading BPF's counts of {count} devices takes long; --evidence bpf does it nevertheless"
-            ));
+            let why = format!("reading BPF's counts of {} devices takes long", found.len());
+            return Err(Unavailable { why, hint: Some("--evidence bpf does it nevertheless".into()) });
         }
-        let programs = Programs::load(&found).map_err(|error| words_of(&error))?;
-        let (programs, stats) = (Arc::new(Mutex::new(programs)), Arc::new(stats));
-        Ok(Self { programs, attachment, names, stats, carriers, visit: None, lost: 0 })
+        let takes_bios = |index: usize| found[index].queues == 0;
+        let counted =
+            carriers.iter().map(|one| counted_device(one, &names, takes_bios(one.index), stacks)).collect();
+        let (programs, stats) = (Arc::new(Mutex::new(Programs::load(&found)?)), Arc::new(stats));
+        Ok(Self { programs, attachment, names, stats, carriers, counted, visit: None, lost: 0 })
     }
 
     /// Just before the first I/O.
@@ -94,7 +134,7 @@ impl BlockLayer {
     pub(crate) fn begin(&mut self) -> Result<(), String> {
         self.visit = None;
         let visit = Visit::begin(&self.programs, &self.stats, self.attachment);
-        self.visit = Some(visit.map_err(|error| words_of(&error))?);
+        self.visit = Some(visit.map_err(|error| error.words())?);
         Ok(())
     }
 
@@ -104,7 +144,7 @@ impl BlockLayer {
     /// In words, why there is none.
     pub(crate) fn end(&mut self, evidence: &mut VisitEvidence) -> Result<(), String> {
         let Some(visit) = self.visit.take() else { return Ok(()) };
-        let ended = visit.end(&self.programs, &self.stats).map_err(|error| words_of(&error))?;
+        let ended = visit.end(&self.programs, &self.stats).map_err(|error| error.words())?;
         self.add(&ended, evidence);
         Ok(())
     }
@@ -130,7 +170,7 @@ impl BlockLayer {
                 evidence.devices.iter_mut().find(|one| one.target == carrier.target && one.name == *name);
             let Some(device) = device else { continue };
             // A completion that was passed over leaves its request in flight.
-            if its.missed() == 0 {
+            if missed_of(ended, carrier.index) == 0 {
                 device.in_flight_max = device.in_flight_max.max(Some(its.deepest));
             }
             if let (true, Ok(counts)) = (ended.observed == ended.whole, &mut device.counts) {
@@ -138,8 +178,7 @@ impl BlockLayer {
                 counts.reads_caused_by_writes = Some(reads_in_writes(counted, carrier.index));
             }
         }
-        let lost =
-            counted.devices.iter().map(|device| device.missed() + device.unseen + device.overflowed).sum();
+        let lost = (0..self.names.len()).map(|index| lost_of(ended, index)).sum();
         self.lost = self.lost.saturating_add(lost);
         evidence.device_latency = Some(latency);
         evidence.bpf = Some(BpfEvidence {
@@ -147,6 +186,7 @@ impl BlockLayer {
             visits_ns: nanoseconds(ended.whole),
             checks,
             lost,
+            devices: self.counted.clone(),
         });
         evidence.source = EvidenceSource::Bpf;
     }
@@ -159,10 +199,39 @@ impl BlockLayer {
         Some(CrossCheck {
             target: carrier.target,
             device: self.names[carrier.index].clone(),
-            // What was passed over ended, too, but for what is in flight at this moment.
-            bpf: its.completed + its.missed().saturating_sub(last.in_flight) + its.unseen + its.empty,
+            // What was passed over ended, too.
+            bpf: its.completed + missed_of(ended, carrier.index) + its.unseen + its.empty,
             sysfs: completions(&last).saturating_sub(completions(&first)),
         })
+    }
+}
+
+/// Requests of a device whose end the programs passed over. Those that are still in flight when counting ends are none, and the kernel
+/// says how many they are.
+fn missed_of(ended: &Ended, device: usize) -> u64 {
+    let in_flight = ended.stats[1].get(device).copied().flatten().map_or(0, |stat| stat.in_flight);
+    let its = &ended.counted.devices[device];
+    its.lost.saturating_add(its.in_flight_at_end.saturating_sub(in_flight))
+}
+
+/// What the programs did not count in whole.
+fn lost_of(ended: &Ended, device: usize) -> u64 {
+    let its = &ended.counted.devices[device];
+    missed_of(ended, device).saturating_add(its.unseen).saturating_add(its.overflowed)
+}
+
+/// A counted device of a target, and those of the counted devices that are directly below it.
+fn counted_device(carrier: &Carrier, names: &[String], takes_bios: bool, stacks: &[Stack]) -> CountedDevice {
+    let device = names[carrier.index].clone();
+    let stack = stacks.iter().find(|stack| stack.target == carrier.target);
+    let below = stack.and_then(|stack| stack.below.get(&device));
+    let counted = below.into_iter().flat_map(|below| &below.names).filter(|name| names.contains(name));
+    CountedDevice {
+        target: carrier.target,
+        kind: below.and_then(|below| below.kind.clone()),
+        takes_bios,
+        below: counted.cloned().collect(),
+        device,
     }
 }
 
@@ -176,36 +245,39 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Read and write requests by exact size.
+/// Read and write requests by exact size; those that must be durable are counted apart.
 fn requests_of(counted: &Counted, carrier: &Carrier, name: &str) -> Vec<Request> {
     let mut found = Vec::new();
     for (kind, &count) in counted.requests.iter().filter(|(kind, _)| kind.device == carrier.index) {
         let Some(op) = direction(kind.op) else { continue };
-        let one =
-            Request { target: carrier.target, device: name.to_owned(), op, bytes: kind.bytes.into(), count };
+        let one = Request {
+            target: carrier.target,
+            device: name.to_owned(),
+            op,
+            bytes: kind.bytes.into(),
+            fua: kind.flags.is_fua(),
+            count,
+        };
         one.add_to(&mut found);
     }
     found
 }
 
-/// Reading and writing bios by system call and task. Those that may be repeated because they must not wait are counted apart.
+/// Reading and writing bios by system call and task. Those that may be repeated because they must not wait are counted apart, and
+/// so is read-ahead.
 fn bios_of(counted: &Counted, carrier: &Carrier, name: &str) -> Vec<Bio> {
     let mut found = Vec::new();
     for (origin, &[count, bytes]) in counted.bios.iter().filter(|(origin, _)| origin.device == carrier.index)
     {
         let Some(op) = direction(origin.op) else { continue };
-        let task = match origin.task {
-            Task::This => "this",
-            Task::Other => "other",
-            Task::Kernel => "kernel",
-        };
         let one = Bio {
             target: carrier.target,
             device: name.to_owned(),
             op,
             syscall: origin.system_call.map(system_call_name),
-            task: task.to_owned(),
+            task: origin.task.word().to_owned(),
             nowait: origin.flags.is_nowait(),
+            read_ahead: origin.flags.is_read_ahead(),
             count,
             bytes,
         };
@@ -236,49 +308,4 @@ fn direction(op: BlockOp) -> Option<Op> {
 pub fn system_call_name(number: u32) -> String {
     let known = Sysno::new(number as usize);
     known.map_or_else(|| number.to_string(), |call| call.name().to_owned())
-}
-
-/// The disk of a partition.
-fn disk_of_partition(device: &Watched) -> Option<String> {
-    let directory = device.directory();
-    directory.join("partition").exists().then(|| directory.canonicalize().ok())??.parent().and_then(name_of)
-}
-
-/// What the programs must know of a device with this directory in sysfs; `None` if it is none.
-fn block_device(directory: &Path) -> Option<BlockDevice> {
-    let text = read_trimmed(&directory.join("dev"))?;
-    let (major, minor) = text.split_once(':')?;
-    let number = (major.parse().ok()?, minor.parse().ok()?);
-    let is_partition = directory.join("partition").exists();
-    let queues = directory.join(if is_partition { "../mq" } else { "mq" });
-    let tags: Vec<u32> = fs::read_dir(queues)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|queue| read_trimmed(&queue.path().join("nr_tags"))?.parse().ok())
-        .collect();
-    let queues = u32::try_from(tags.len()).ok()?;
-    Some(BlockDevice { number, queues, tags: tags.into_iter().max().unwrap_or(0) })
-}
-
-/// An error with its causes, in one line; what the kernel's verifier says at length is left out.
-fn words_of(error: &BpfError) -> String {
-    let mut words = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        let more = error.to_string();
-        let more = more
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .split("Verifier output")
-            .next()
-            .unwrap_or_default()
-            .trim();
-        if !words.contains(more) {
-            words = format!("{words}: {more}");
-        }
-        cause = error.source();
-    }
-    words
 }

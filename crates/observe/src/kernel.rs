@@ -2,7 +2,7 @@
 //! after and many times during each visit, and what the kernel charged to the process; with privilege, BPF programs in the
 //! block layer count beside them. It opens nothing for writing.
 
-use crate::bpf::{Attachment, BlockLayer};
+use crate::bpf::{Attachment, BlockLayer, Unavailable};
 use crate::counted::counted;
 use crate::delta::delta;
 use crate::limits::limits;
@@ -45,7 +45,7 @@ pub struct KernelObserver {
     clock: Arc<dyn Clock>,
     sample_width_ns: u64,
     /// The BPF programs, or why there are none.
-    block_layer: Result<BlockLayer, String>,
+    block_layer: Result<BlockLayer, Unavailable>,
     has_series: bool,
     visit: Option<Begun>,
     source: EvidenceSource,
@@ -97,7 +97,7 @@ impl KernelObserver {
             process,
             clock,
             sample_width_ns: DEFAULT_SAMPLE_WIDTH_NS,
-            block_layer: Err("BPF was not asked for".into()),
+            block_layer: Err(Unavailable::because("BPF was not asked for")),
             has_series: true,
             visit: None,
             source: EvidenceSource::None,
@@ -120,8 +120,13 @@ impl KernelObserver {
 
     /// Loads the BPF programs for its devices, if the kernel permits it; otherwise says why not.
     pub fn with_bpf(mut self, attachment: Attachment) -> Self {
-        self.block_layer = BlockLayer::of(&self.devices, attachment);
+        self.block_layer = BlockLayer::of(&self.devices, &self.stacks, attachment);
         self
+    }
+
+    /// Why there is no evidence from BPF; `None` where there is.
+    pub fn why_no_bpf(&self) -> Option<&Unavailable> {
+        self.block_layer.as_ref().err()
     }
 
     /// Sets the time between samples, in nanoseconds.
@@ -344,13 +349,13 @@ impl Observer for KernelObserver {
     }
 
     fn describe(&self) -> rdsk_model::ObserverFacts {
-        let mut reasons: Vec<&str> = Vec::new();
-        if let (EvidenceSource::Sysfs, Err(why)) = (self.source, &self.block_layer) {
-            reasons.push(why);
+        let mut reasons: Vec<String> = Vec::new();
+        if let (EvidenceSource::Sysfs, Some(why)) = (self.source, self.why_no_bpf()) {
+            reasons.push(why.words());
         }
-        reasons.extend(self.problems.iter().map(String::as_str));
+        reasons.extend(self.problems.iter().cloned());
         if self.source == EvidenceSource::None {
-            reasons.push("the process's own counters (/proc/self/io) cannot be read");
+            reasons.push("the process's own counters (/proc/self/io) cannot be read".into());
         }
         let (cost_ns, ios) = (self.sampling_ns, self.observed_ios);
         rdsk_model::ObserverFacts {

@@ -142,7 +142,7 @@ fn sizes(target: u32, counters: &Counters) -> Vec<Request> {
         rdsk_disk::Op::Flush => None,
     };
     let one = |(&(op, bytes), &count): (&(rdsk_disk::Op, u64), &u64)| {
-        Some(Request { target, device: String::new(), op: op_of(op)?, bytes, count })
+        Some(Request { target, device: String::new(), op: op_of(op)?, bytes, fua: false, count })
     };
     counters.sizes.iter().filter_map(one).collect()
 }

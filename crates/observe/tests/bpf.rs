@@ -18,18 +18,8 @@ fn directory(device: &LoopDevice) -> PathBuf {
     Path::new("/sys/dev/block").join(device.major_minor())
 }
 
-fn read_number(path: &Path) -> u32 {
-    std::fs::read_to_string(path).unwrap().trim().parse().unwrap()
-}
-
 fn block_device(device: &LoopDevice) -> BlockDevice {
-    let (major, minor) = device.major_minor().split_once(':').unwrap();
-    let queues = directory(device).join("mq");
-    BlockDevice {
-        number: (major.parse().unwrap(), minor.parse().unwrap()),
-        queues: u32::try_from(std::fs::read_dir(&queues).unwrap().count()).unwrap(),
-        tags: read_number(&queues.join("0/nr_tags")),
-    }
+    BlockDevice::of(&directory(device)).unwrap()
 }
 
 fn stat(device: &LoopDevice) -> DiskStat {
@@ -65,14 +55,14 @@ fn counted(device: &LoopDevice, operands: &str) -> (Counted, DiskStat) {
 }
 
 fn counted_once(device: &LoopDevice, operands: &str) -> (Counted, DiskStat) {
-    let mut programs = Programs::load(&[block_device(device)]).unwrap();
+    let programs = Programs::load(&[block_device(device)]).unwrap();
     assert_eq!(programs.way(), Way::TpBtf);
     let (mut first, mut last) = (None, None);
     let before = programs.snapshot().unwrap();
-    programs.start(|_| first = Some(stat(device))).unwrap();
+    programs.start(|_| first = Some(stat(device)));
     dd(&operands.replace("DEVICE", &device.path().display().to_string()));
     assert!(wait_until(Duration::from_secs(60), || stat(device).in_flight == 0));
-    programs.stop(|_| last = Some(stat(device))).unwrap();
+    programs.stop(|_| last = Some(stat(device)));
     let counted = before.until(&programs.snapshot().unwrap());
     (counted, delta(&first.unwrap(), &last.unwrap()).unwrap())
 }

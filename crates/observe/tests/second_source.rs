@@ -22,6 +22,7 @@ impl Observer for Scripted {
             target: 0,
             device: "sda".into(),
             nowait: false,
+            read_ahead: false,
             op: Op::Write,
             syscall: syscall.map(str::to_owned),
             task: task.into(),
@@ -33,6 +34,7 @@ impl Observer for Scripted {
             device: String::new(),
             op: Op::Write,
             bytes,
+            fua: false,
             count,
         };
         let mut latency = Histogram::new();

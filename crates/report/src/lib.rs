@@ -22,6 +22,7 @@ mod stream;
 mod stripe;
 mod style;
 mod targets;
+mod tree;
 mod zones;
 
 pub use dd::copies;
@@ -29,6 +30,7 @@ pub use document::{Compactness, json};
 pub use plan::plan_text;
 pub use short::{MAX_LINES, short};
 pub use style::{Charset, Color, Style};
+pub use tree::tree;
 
 use page::Page;
 use rdsk_analysis::Analysis;

@@ -7,6 +7,7 @@ use crate::findings;
 use crate::header::write_cache;
 use crate::page::{Page, Tone, WIDTH};
 use crate::spark;
+use crate::tree;
 use rdsk_analysis::groups::by_key;
 use rdsk_analysis::iostat::{COLUMNS, Column, Direction, Iostat, iostat_row};
 use rdsk_analysis::metrics;
@@ -53,7 +54,21 @@ fn draw_group(page: &mut Page, record: &Record, cells: &[&CellRecord]) {
         draw_iostat(page, &rows);
     }
     draw_curves(page, cells);
+    for cell in cells.iter().filter(|cell| is_stacked(cell)) {
+        let target = cell.workload.targets.first().copied().unwrap_or(0);
+        tree::draw(
+            page,
+            &cell.evidence,
+            target,
+            &format!("what {} I/O became, device by device", mode(cell)),
+        );
+    }
     page.blank();
+}
+
+/// Whether the programs counted devices below the target's own.
+fn is_stacked(cell: &CellRecord) -> bool {
+    cell.evidence.bpf.iter().flat_map(|bpf| &bpf.devices).any(|one| !one.below.is_empty())
 }
 
 /// `direct`, `buffered+dsync`.

@@ -2,6 +2,7 @@
 //! It holds no policy, prints nothing, and never decides what a value means for a measurement.
 
 pub mod aio;
+pub mod bpf;
 pub mod cache;
 pub mod device;
 pub mod dm;

@@ -1,11 +1,14 @@
-//! What the C library does with freed memory, and a mapping that tests can detect. It measures nothing.
+//! What the C library does with freed memory, numbers in memory that the kernel shares, and a mapping that tests can detect. It
+//! measures nothing.
 #![allow(unsafe_code, reason = "mallopt(3), mmap(2) and munmap(2) have no safe wrapper")]
 
 use rustix::mm::{MapFlags, ProtFlags};
 use std::ffi::c_void;
 use std::io;
+use std::ops::Deref;
 use std::os::fd::AsFd;
 use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicU64;
 
 /// Allocations from this size on are returned to the kernel when they are freed: glibc's own default.
 #[cfg(target_env = "gnu")]
@@ -20,6 +23,37 @@ pub fn give_back_freed() {
     unsafe {
         // It fails only for invalid arguments, and then changes nothing.
         let _ = libc::mallopt(libc::M_MMAP_THRESHOLD, GIVEN_BACK_BYTES);
+    }
+}
+
+/// Numbers that the kernel or another process may read and write at any time: an open file, such as an array of BPF, as
+/// 64-bit words of the machine's own order. Looking at them takes no system call.
+#[derive(Debug)]
+pub struct SharedWords {
+    mapping: SharedMapping,
+    count: usize,
+}
+
+impl SharedWords {
+    /// Maps the first `count` words of a file that is as long. A file that becomes shorter ends the process (SIGBUS) when what is
+    /// gone is read; arrays of BPF never do.
+    ///
+    /// # Errors
+    /// As [`SharedMapping::new`].
+    pub fn new(fd: impl AsFd, count: usize) -> io::Result<Self> {
+        let length = count.checked_mul(size_of::<AtomicU64>());
+        let length = length.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        Ok(Self { mapping: SharedMapping::new(fd, length)?, count })
+    }
+}
+
+impl Deref for SharedWords {
+    type Target = [AtomicU64];
+
+    fn deref(&self) -> &[AtomicU64] {
+        // SAFETY: the mapping is page-aligned, `count` words long and lives as long as `self`; any bits are a number, and atomic
+        // access is sound while others write.
+        unsafe { std::slice::from_raw_parts(self.mapping.start.as_ptr().cast(), self.count) }
     }
 }
 
@@ -45,9 +79,34 @@ impl SharedMapping {
     }
 }
 
+// SAFETY: the mapping belongs to the process, not to a thread, and the type itself accesses nothing.
+unsafe impl Send for SharedMapping {}
+// SAFETY: likewise.
+unsafe impl Sync for SharedMapping {}
+
 impl Drop for SharedMapping {
     fn drop(&mut self) {
         // SAFETY: this is the mapping that `new` made; nothing points into it. A failure leaves it until the process ends.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr(), self.length) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read as _;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    #[test]
+    fn shared_words_are_those_of_the_file() {
+        let mut file = tempfile::tempfile().expect("a scratch file");
+        file.set_len(4096).expect("it has a page");
+        let words = SharedWords::new(&file, 3).expect("a file can be mapped");
+        assert_eq!(words.len(), 3);
+        words[2].store(u64::MAX, Relaxed);
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).expect("it can be read");
+        assert_eq!((bytes[15], bytes[16], bytes[23], bytes[24]), (0, 255, 255, 0));
+        assert!(SharedWords::new(&file, 0).is_err(), "nothing cannot be mapped");
     }
 }

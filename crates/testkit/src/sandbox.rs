@@ -12,6 +12,8 @@ pub enum Call {
     IoUringSetup,
     /// io_setup(2).
     IoSetup,
+    /// bpf(2).
+    Bpf,
 }
 
 impl Call {
@@ -20,6 +22,8 @@ impl Call {
             Self::IoUringSetup => 425,
             Self::IoSetup if cfg!(target_arch = "x86_64") => 206,
             Self::IoSetup => 0,
+            Self::Bpf if cfg!(target_arch = "x86_64") => 321,
+            Self::Bpf => 280,
         }
     }
 }

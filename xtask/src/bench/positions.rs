@@ -1,21 +1,17 @@
 //! Speed by position: `rdsk zones` against a loop of `dd` and `zcav` of bonnie++, in one run, on a disk of the benchmark's
-//! own whose speed is known everywhere. The disk is the FUSE disk of `testkit` under a loop device; it is a process of its
-//! own, since `testkit` is for tests only. No device that existed before is touched.
+//! own whose speed is known everywhere. No device that existed before is touched.
 
+use super::disk::{Disk, tied};
 use super::median;
 use super::rivals::build;
 use crate::programs::{checked, json, text_of};
-use crate::step::{holds_within, read_lines};
 use crate::tools::{is_installed, search_path};
 use anyhow::{Context as _, Result, ensure};
 use rustix::fs::{Advice, fadvise};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::File;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::path::Path;
 
 /// What `--only` looks for.
 pub(crate) const NAME: &str = "positions: speed by position against dd and zcav";
@@ -35,8 +31,6 @@ const ZCAV_BLOCK_BYTES: u64 = 4 * MIB;
 const DISK_BYTES: u64 = POINTS * ZCAV_BLOCK_BYTES;
 /// How far the medians of a position may lie apart.
 const GOAL: f64 = 0.03;
-/// How long the disk may take to start and to stop.
-const GRACE: Duration = Duration::from_secs(15);
 
 /// What one pass found: the number of the position and MB/s there, in the order of visiting.
 type Pass = Vec<(usize, f64)>;
@@ -63,7 +57,8 @@ fn lacking() -> Option<String> {
 fn compare(rounds: usize) -> Result<()> {
     let rdsk = build(&["-p", "rdsk", "--bin", "rdsk"])?;
     let server = build(&["-p", "rdsk-testkit", "--bin", "fusedisk"])?;
-    let disk = Disk::start(&server)?;
+    let zones = zones().map(|(range, rate)| format!("--zone={}-{}={rate}MB/s", range.start, range.end));
+    let disk = Disk::start(&server, DISK_BYTES, zones)?;
     println!("\n{NAME}; medians in MB/s (rounds: {rounds}, interleaved A B C C B A)");
     println!(
         "on a FUSE disk of {} MiB under a loop device, 1 MiB at a time; rdsk and dd read directly, zcav through the \
@@ -226,51 +221,6 @@ fn zcav_seconds(text: &str) -> Vec<f64> {
         seconds.parse().ok()
     };
     text.lines().filter_map(third).collect()
-}
-
-/// A program that is killed when this process ends.
-fn tied(program: &Path) -> Command {
-    let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "TERM"]).arg(program);
-    command.env("PATH", search_path()).env("LC_ALL", "C").stdin(Stdio::null());
-    command
-}
-
-/// The FUSE disk of `testkit` and the loop device over it; both go when the process that serves them is told to end.
-struct Disk {
-    server: Child,
-    device: PathBuf,
-}
-
-impl Disk {
-    fn start(program: &Path) -> Result<Self> {
-        let mut command = tied(program);
-        command.arg("--loop").arg("--capacity").arg(DISK_BYTES.to_string());
-        for (range, rate) in zones() {
-            command.arg("--zone").arg(format!("{}-{}={rate}MB/s", range.start, range.end));
-        }
-        let mut server = command.stdout(Stdio::piped()).spawn().context("cannot start the FUSE disk")?;
-        let output = server.stdout.take().context("standard output is a pipe")?;
-        // From here on Drop ends it, also when it says nothing.
-        let mut disk = Self { server, device: PathBuf::new() };
-        let lines = read_lines(output);
-        for _file_then_device in 0..2 {
-            let line = lines.recv_timeout(GRACE);
-            disk.device = line.context("the FUSE disk did not start; it reported why above")?.into();
-        }
-        ensure!(disk.device.starts_with("/dev"), "{} is no device", disk.device.display());
-        Ok(disk)
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        // It may have ended by itself; then there is nothing to tell.
-        let _ = kill_process(Pid::from_child(&self.server), Signal::TERM);
-        if !holds_within(GRACE, || !matches!(self.server.try_wait(), Ok(None))) {
-            eprintln!("process {} still serves {}", self.server.id(), self.device.display());
-        }
-    }
 }
 
 #[cfg(test)]

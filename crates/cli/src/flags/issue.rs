@@ -90,7 +90,7 @@ pub(super) static FLAGS: &[Flag] = &[
         words: SOURCES,
         uses: &[on(MEASURING, "What counts beside the I/O", "auto")],
         details: "auto: BPF where the kernel permits it, for a part of each visit above 100 000 I/Os per second; \
-                  bpf: BPF throughout; sysfs: the counters of /sys alone.",
+                  bpf: BPF throughout, or an error; sysfs: the counters of /sys alone.",
         example: "--evidence sysfs",
         ..SWITCH
     },

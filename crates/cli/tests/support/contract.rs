@@ -221,13 +221,13 @@ const EVIDENCE: Shape = Object(&[
             ("target", Whole),
             ("op", OP),
             ("syscall", TEXT_OR_NULL),
-            ("task", Word(&["this", "other", "kernel"])),
+            ("task", Word(&["this", "child", "other", "kernel"])),
             ("count", Whole),
             ("bytes", Whole),
         ])),
     ),
     ("device_latency_ns", OrNull(&LATENCY)),
-    // `bpf`, `device` of requests and bios, and `nowait` stand only where BPF counted.
+    // `bpf`, `device` of requests and bios, `fua`, `nowait` and `read_ahead` stand only where BPF counted.
     ("page_cache", OrNull(&Object(&[("before", CACHE_STATE), ("after", CACHE_STATE)]))),
     ("process", Object(&[("read_bytes", WHOLE_OR_NULL), ("write_bytes", WHOLE_OR_NULL)])),
 ]);

@@ -38,17 +38,62 @@ pub(super) enum Counter {
     Splits,
     /// Events that found a map full.
     Overflow,
+    /// Changes of a count and its moments that began.
+    Begun,
+    /// Those of them that are done; while they differ, count and moments do not belong together.
+    Done,
 }
 
 /// How many there are.
-pub(super) const COUNTERS: usize = Counter::Overflow as usize + 1;
+pub(super) const COUNTERS: usize = Counter::Done as usize + 1;
+
+/// What changes at one device while it is counted, by its index in a row of LIVE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(super) enum Live {
+    /// What began earlier is not followed to its end; 0 while the device is not counted.
+    Since,
+    /// Requests in flight now.
+    InFlight,
+    /// The most that was in flight.
+    Deepest,
+}
+
+/// Words of such a row.
+pub(super) const LIVE_WORDS: usize = 8;
+
+/// The words of STATE, by their index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(super) enum State {
+    /// Processes that were not followed because there were too many.
+    Unfollowed = 1,
+}
+
+/// How many words STATE has.
+pub(super) const STATE_WORDS: usize = 2;
+
+/// The words of `struct device`.
+pub(super) type DeviceValue = [u32; 5];
 
 /// Flags of a request or bio, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Flags(pub(super) u32);
 
 impl Flags {
+    const FUA: u32 = 1;
+    const READ_AHEAD: u32 = 4;
     const NOWAIT: u32 = 8;
+
+    /// Done only when it is durable (force unit access).
+    pub fn is_fua(self) -> bool {
+        self.0 & Self::FUA != 0
+    }
+
+    /// Reads what nobody asked for yet.
+    pub fn is_read_ahead(self) -> bool {
+        self.0 & Self::READ_AHEAD != 0
+    }
 
     /// Fails where it would wait; such bios may arrive twice.
     pub fn is_nowait(self) -> bool {
@@ -114,6 +159,20 @@ pub enum Task {
     Other,
     /// A thread of the kernel: writeback, a loop device's worker.
     Kernel,
+    /// What this process started, and what that started, if the programs follow them.
+    Child,
+}
+
+impl Task {
+    /// Its word in the Record.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::This => "this",
+            Self::Other => "other",
+            Self::Kernel => "kernel",
+            Self::Child => "child",
+        }
+    }
 }
 
 /// Where bios come from: a key of the map BIOS.
@@ -129,7 +188,7 @@ pub struct BioOrigin {
     pub system_call: Option<u32>,
     /// Whose they are.
     pub task: Task,
-    /// Name of the thread (`comm`), at most 15 bytes; untrusted text.
+    /// Name of the thread (`comm`), at most 15 bytes; untrusted text. `(others)` for all that came when 3072 origins were known.
     pub thread: String,
 }
 
@@ -147,8 +206,9 @@ impl From<BioKey> for BioOrigin {
             system_call: (call.cast_signed() >= 0).then_some(call),
             task: match task {
                 0 => Task::This,
-                1 => Task::Other,
-                _ => Task::Kernel,
+                2 => Task::Kernel,
+                3 => Task::Child,
+                _ => Task::Other,
             },
             thread: String::from_utf8_lossy(&bytes).into_owned(),
         }
@@ -160,9 +220,10 @@ mod tests {
     use super::*;
 
     /// The names of an enum in the header, in their order.
-    fn counters_of_the_header() -> Vec<String> {
+    fn names_of_the_header(name: &str) -> Vec<String> {
         let text = include_str!("../../bpf/shared.h");
-        let list = text.split("enum counter {").nth(1).and_then(|rest| rest.split('}').next()).unwrap();
+        let list =
+            text.split(&format!("enum {name} {{")).nth(1).and_then(|rest| rest.split('}').next()).unwrap();
         let lines = list.lines().map(str::trim).filter(|line| !line.is_empty());
         lines.map(|line| line.split([',', ' ']).next().unwrap().to_owned()).collect()
     }
@@ -175,7 +236,7 @@ mod tests {
 
     #[test]
     fn the_header_has_the_same_counters() {
-        let header = counters_of_the_header();
+        let header = names_of_the_header("counter");
         assert_eq!(header.len(), COUNTERS + 1, "{header:?}");
         for (index, name) in [
             (Counter::Issued as usize, "ISSUED"),
@@ -185,10 +246,28 @@ mod tests {
             (Counter::Empty as usize, "EMPTY"),
             (Counter::Splits as usize, "SPLITS"),
             (Counter::Overflow as usize, "OVERFLOW"),
+            (Counter::Begun as usize, "BEGUN"),
+            (Counter::Done as usize, "DONE"),
             (COUNTERS, "COUNTERS"),
         ] {
             assert_eq!(header[index], name);
         }
+    }
+
+    #[test]
+    fn the_header_has_the_same_words() {
+        let live = names_of_the_header("live");
+        assert_eq!([Live::Since, Live::InFlight, Live::Deepest].map(|word| word as usize), [0, 1, 2]);
+        assert_eq!(live, ["SINCE", "IN_FLIGHT", "DEEPEST", "LIVE_WORDS"]);
+        assert!(include_str!("../../bpf/shared.h").contains(&format!("LIVE_WORDS = {LIVE_WORDS}\n")));
+        let state = names_of_the_header("state");
+        assert_eq!(
+            (state[State::Unfollowed as usize].as_str(), state[STATE_WORDS].as_str()),
+            ("UNFOLLOWED", "STATE_WORDS")
+        );
+        let device = include_str!("../../bpf/shared.h").split("struct device {").nth(1).unwrap();
+        let fields = device.split('}').next().unwrap().matches("u32 ").count();
+        assert_eq!(fields * 4, size_of::<DeviceValue>());
     }
 
     #[test]
@@ -203,6 +282,7 @@ mod tests {
             ("TASK_THIS", "0"),
             ("TASK_OTHER", "1"),
             ("TASK_KERNEL", "2"),
+            ("TASK_CHILD", "3"),
         ] {
             assert_eq!(defined(name), value, "{name}");
         }
@@ -225,7 +305,7 @@ mod tests {
         assert_eq!((origin.flags, origin.flags.is_nowait()), (Flags(5), false));
         let [a, b, c, d] = words(b"\xff\x1b[31m0123456789");
         let origin = BioOrigin::from([0, 99, 8, 1, 1, a, b, c, d]);
-        assert_eq!((origin.op, origin.system_call), (BlockOp::Other(99), Some(1)));
+        assert_eq!((origin.op, origin.system_call, origin.task), (BlockOp::Other(99), Some(1), Task::Other));
         assert!(origin.thread.ends_with("6789") && origin.flags.is_nowait(), "{origin:?}");
     }
 }

@@ -1,21 +1,29 @@
 //! Loads the programs into the kernel for some devices, attaches them, and reads their maps. The object is compiled from
 //! `bpf/observer.bpf.c` by `cargo xtask bpf`. It needs CAP_BPF and CAP_PERFMON, and a kernel with BTF.
 
-use crate::bpf::layout::{BioKey, BioOrigin, COUNTERS, ROW, ROWS, RequestKey, RequestKind};
-use crate::bpf::snapshot::{DeviceTotals, Snapshot};
-use aya::maps::{Array, HashMap, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues};
+use crate::bpf::device::BlockDevice;
+use crate::bpf::error::{BpfError, Surroundings};
+use crate::bpf::layout::{BioOrigin, DeviceValue, ROWS, RequestKind};
+use crate::bpf::maps::{Maps, lanes};
+use crate::bpf::snapshot::Snapshot;
+use aya::maps::{HashMap, Map, MapData};
 use aya::programs::raw_trace_point::RawTracePointLinkId;
 use aya::programs::tp_btf::BtfTracePointLinkId;
 use aya::programs::{BtfTracePoint, Program, ProgramError, RawTracePoint};
-use aya::{Btf, BtfError, Ebpf, EbpfError, EbpfLoader};
-use rustix::io::Errno;
+use aya::{Btf, Ebpf, EbpfLoader};
+use rdsk_sys::bpf::{per_cpu_entries, possible_processors};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/observer.bpf.o");
 
-/// The programs and their tracepoints.
-const EVENTS: &[(&str, &str)] = &[
+/// A program and its tracepoint.
+type Event = (&'static str, &'static str);
+
+/// Those that follow children; they come first, so that no I/O is seen of a child that is not.
+const FAMILY_EVENTS: &[Event] = &[("fork", "sched_process_fork"), ("forget", "sched_process_free")];
+/// Those of the block layer.
+const EVENTS: &[Event] = &[
     ("bio_queue", "block_bio_queue"),
     ("bio_complete", "block_bio_complete"),
     ("back_merge", "block_bio_backmerge"),
@@ -27,6 +35,8 @@ const EVENTS: &[(&str, &str)] = &[
     // The last one: what is issued from now on is seen to its end.
     ("issue", "block_rq_issue"),
 ];
+/// The most children that live at once.
+const MAX_CHILDREN: u32 = 16_384;
 
 /// How programs are attached to tracepoints, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,92 +56,21 @@ impl Way {
     }
 }
 
-/// Why there is no evidence from BPF.
-#[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the fields are what their names say")]
-pub enum BpfError {
-    /// The kernel says nothing of its own types.
-    #[error("this kernel has no BTF (/sys/kernel/btf/vmlinux)")]
-    NoBtf(#[source] BtfError),
-    /// Not enough capabilities, or forbidden by lockdown or a sandbox.
-    #[error("no permission for BPF; as root, or after: setcap cap_bpf,cap_perfmon+ep rdsk")]
-    Forbidden(#[source] std::io::Error),
-    /// The object does not fit this kernel.
-    #[error("the BPF programs cannot be loaded")]
-    Load(#[from] EbpfError),
-    /// One program does not fit it.
-    #[error("the BPF program for {event} is refused")]
-    Program { event: &'static str, source: ProgramError },
-    /// A map cannot be read or written.
-    #[error("the BPF map {map} cannot be used")]
-    Map { map: &'static str, source: MapError },
-    /// It holds more devices, or larger ones, than the maps can.
-    #[error("too many devices or queues for BPF")]
-    TooMany,
-}
-
-impl BpfError {
-    /// The error of the kernel behind it.
-    fn cause(&self) -> Option<&std::io::Error> {
-        let mut error: &dyn std::error::Error = self;
-        loop {
-            if let Some(io) = error.downcast_ref::<std::io::Error>() {
-                return Some(io);
-            }
-            error = error.source()?;
-        }
-    }
-
-    /// The same, with what the kernel did not permit named so.
-    fn named(self) -> Self {
-        match self.cause().and_then(std::io::Error::raw_os_error) {
-            Some(code) if [Errno::PERM, Errno::ACCESS].map(Errno::raw_os_error).contains(&code) => {
-                Self::Forbidden(std::io::Error::from_raw_os_error(code))
-            }
-            _ => self,
-        }
-    }
-}
-
-/// A device or partition to be observed.
+/// Whose bios are told apart from those of other processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockDevice {
-    /// Major and minor number.
-    pub number: (u32, u32),
-    /// Hardware queues; 0 for a device that handles bios itself, as md, dm and zram do.
-    pub queues: u32,
-    /// Requests that the driver takes from each of them.
-    pub tags: u32,
-}
-
-/// The most requests that a scheduler holds for a hardware queue (`MAX_SCHED_RQ` of the kernel); its tags are below.
-const SCHEDULER_TAGS: u32 = 2048;
-
-/// The words of `struct device`.
-type DeviceValue = [u32; 8];
-
-impl BlockDevice {
-    /// The number as the kernel writes it.
-    fn key(&self) -> u32 {
-        let (major, minor) = self.number;
-        major << 20 | minor
-    }
-
-    /// Places for all its requests.
-    fn slots(&self) -> Option<u32> {
-        self.slots_of_queue()?.checked_mul(self.queues)
-    }
-
-    /// A place for each request that may be in flight in one hardware queue.
-    fn slots_of_queue(&self) -> Option<u32> {
-        self.tags.checked_add(SCHEDULER_TAGS)
-    }
+enum Family {
+    /// Those of this process.
+    Alone,
+    /// And those of what it starts from now on, and of what that starts.
+    WithChildren,
 }
 
 /// The programs in the kernel. They are detached when this goes away.
 pub struct Programs {
     ebpf: Ebpf,
+    maps: Maps,
     way: Way,
+    family: Family,
     devices: Vec<BlockDevice>,
     links: Vec<Link>,
 }
@@ -148,38 +87,78 @@ impl Programs {
     /// # Errors
     /// For whatever prevents it; then the counters of sysfs are the best evidence.
     pub fn load(devices: &[BlockDevice]) -> Result<Self, BpfError> {
+        Self::load_for(devices, Family::Alone)
+    }
+
+    /// The same; the bios of what this process starts from now on are those of [`Task::Child`](crate::bpf::Task::Child).
+    ///
+    /// # Errors
+    /// As [`Programs::load`].
+    pub fn load_with_children(devices: &[BlockDevice]) -> Result<Self, BpfError> {
+        Self::load_for(devices, Family::WithChildren)
+    }
+
+    fn load_for(devices: &[BlockDevice], family: Family) -> Result<Self, BpfError> {
+        let explained = |error: BpfError| error.explained(&Surroundings::here());
         let btf = Btf::from_sys_fs().map_err(BpfError::NoBtf)?;
         let attached = |way| {
-            let mut programs = Self::load_by(way, devices, &btf)?;
+            let mut programs = Self::load_by(way, devices, family, &btf)?;
             programs.attach()?;
             Ok(programs)
         };
         match attached(Way::TpBtf) {
-            Err(BpfError::Program { .. }) => attached(Way::RawTp).map_err(BpfError::named),
-            other => other.map_err(BpfError::named),
+            Err(BpfError::Program { .. }) => attached(Way::RawTp).map_err(explained),
+            other => other.map_err(explained),
         }
     }
 
-    fn load_by(way: Way, devices: &[BlockDevice], btf: &Btf) -> Result<Self, BpfError> {
-        let count = u32::try_from(devices.len()).map_err(|_| BpfError::TooMany)?;
+    fn load_by(way: Way, devices: &[BlockDevice], family: Family, btf: &Btf) -> Result<Self, BpfError> {
         let slots = devices.iter().try_fold(0_u32, |sum, device| sum.checked_add(device.slots()?));
-        let rows = count.checked_mul(ROWS).ok_or(BpfError::TooMany)?;
-        let process = std::process::id();
+        let processors = possible_processors().map_err(BpfError::Processors)?;
+        let lanes = lanes(devices.len(), processors);
+        let narrow = |number: usize| u32::try_from(number).map_err(|_| BpfError::TooMany);
+        let (count, lane_count) = (narrow(devices.len())?.max(1), narrow(lanes)?);
+        let rows = count.checked_mul(lane_count).ok_or(BpfError::TooMany)?;
+        let buckets = rows.checked_mul(ROWS).ok_or(BpfError::TooMany)?;
+        let with_children = family == Family::WithChildren;
         let mut ebpf = EbpfLoader::new()
             .btf(Some(btf))
-            .override_global("OWN_PROCESS", &process, true)
-            .map_max_entries("DEVICES", count.max(1))
+            .override_global("OWN_PROCESS", &std::process::id(), true)
+            .override_global("FOLLOWS_CHILDREN", &u32::from(with_children), true)
+            .override_global("DEVICE_COUNT", &count, true)
+            .override_global("LANES", &lane_count, true)
+            .override_global("LANES_ARE_SHARED", &u32::from(lanes < processors), true)
+            .map_max_entries("DEVICES", count)
+            .map_max_entries("LIVE", count)
             .map_max_entries("SLOTS", slots.ok_or(BpfError::TooMany)?.max(1))
-            .map_max_entries("TOTALS", count.max(1))
-            .map_max_entries("IN_FLIGHT", count.max(1))
-            .map_max_entries("DEEPEST", count.max(1))
-            .map_max_entries("LATENCIES", rows.max(1))
+            .map_max_entries("TOTALS", rows)
+            .map_max_entries("LATENCIES", buckets)
+            .map_max_entries("CHILDREN", if with_children { MAX_CHILDREN } else { 1 })
             .load(OBJECT)?;
-        for &(name, event) in EVENTS {
+        for &(name, event) in events(family) {
             let program = program_mut(&mut ebpf, name, way);
             load_one(program, way, event, btf).map_err(|source| BpfError::Program { event, source })?;
         }
-        Ok(Self { ebpf, way, devices: devices.to_vec(), links: Vec::new() })
+        let maps = Maps::of(&ebpf, lanes, devices.len())?;
+        let mut programs = Self { ebpf, maps, way, family, devices: devices.to_vec(), links: Vec::new() };
+        programs.name_devices()?;
+        Ok(programs)
+    }
+
+    /// Tells the programs which devices there are.
+    fn name_devices(&mut self) -> Result<(), BpfError> {
+        let wrong = |source| BpfError::Map { map: "DEVICES", source };
+        let map = self.ebpf.map_mut("DEVICES").expect("a test loads every map of the object");
+        let mut entries: HashMap<&mut MapData, u32, DeviceValue> = HashMap::try_from(map).map_err(wrong)?;
+        let mut base = 0_u32;
+        for (index, device) in self.devices.iter().enumerate() {
+            let index = u32::try_from(index).map_err(|_| BpfError::TooMany)?;
+            let tags = device.slots_of_queue().ok_or(BpfError::TooMany)?;
+            let value = [index, base, tags, device.tags, device.queues];
+            entries.insert(device.key(), value, 0).map_err(wrong)?;
+            base = base.checked_add(device.slots().ok_or(BpfError::TooMany)?).ok_or(BpfError::TooMany)?;
+        }
+        Ok(())
     }
 
     /// Attaches them, if they are not.
@@ -190,7 +169,7 @@ impl Programs {
         if !self.links.is_empty() {
             return Ok(());
         }
-        for &(name, event) in EVENTS {
+        for &(name, event) in events(self.family) {
             let program = program_mut(&mut self.ebpf, name, self.way);
             match attach_one(program, self.way, event) {
                 Ok(link) => self.links.push(link),
@@ -205,7 +184,7 @@ impl Programs {
 
     /// Detaches them; then they cost nothing.
     pub fn detach(&mut self) {
-        for (link, (name, _)) in self.links.drain(..).zip(EVENTS) {
+        for (link, (name, _)) in self.links.drain(..).zip(events(self.family)) {
             let program = program_mut(&mut self.ebpf, name, self.way);
             // A link that is gone already is what we want.
             match link {
@@ -221,98 +200,72 @@ impl Programs {
     }
 
     /// Counts from now on; `at` is called for each device as soon as it is counted.
-    ///
-    /// # Errors
-    /// When the kernel refuses to change its maps.
-    pub fn start(&mut self, mut at: impl FnMut(usize)) -> Result<(), BpfError> {
-        for map in ["IN_FLIGHT", "DEEPEST"] {
-            let mut numbers: Array<&mut MapData, u64> = typed_mut(&mut self.ebpf, map)?;
-            for index in 0..numbers.len() {
-                numbers.set(index, 0, 0).map_err(|source| BpfError::Map { map, source })?;
-            }
-        }
-        let mut entries: HashMap<&mut MapData, u32, DeviceValue> = typed_mut(&mut self.ebpf, "DEVICES")?;
-        let mut base = 0;
-        for (index, device) in self.devices.iter().enumerate() {
-            let since = now_ns().max(1);
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "both halves, and a number that was counted in 32 bits"
-            )]
-            let words = [since as u32, (since >> 32) as u32, index as u32];
-            let [low, high] =
-                if cfg!(target_endian = "little") { [words[0], words[1]] } else { [words[1], words[0]] };
-            let slots = device.slots_of_queue().ok_or(BpfError::TooMany)?;
-            let value = [low, high, words[2], base, slots, device.tags, device.queues, 0];
-            entries
-                .insert(device.key(), value, 0)
-                .map_err(|source| BpfError::Map { map: "DEVICES", source })?;
+    pub fn start(&self, mut at: impl FnMut(usize)) {
+        for index in 0..self.devices.len() {
+            self.maps.begin(index, now_ns());
             at(index);
-            base += device.slots().ok_or(BpfError::TooMany)?;
         }
-        Ok(())
     }
 
     /// Counts no more; `at` is called for each device as soon as it is not counted.
-    ///
-    /// # Errors
-    /// When the kernel refuses to change its map.
-    pub fn stop(&mut self, mut at: impl FnMut(usize)) -> Result<(), BpfError> {
-        let mut entries: HashMap<&mut MapData, u32, DeviceValue> = typed_mut(&mut self.ebpf, "DEVICES")?;
-        for (index, device) in self.devices.iter().enumerate() {
-            match entries.remove(&device.key()) {
-                Ok(()) | Err(MapError::KeyNotFound) => at(index),
-                Err(source) => return Err(BpfError::Map { map: "DEVICES", source }),
-            }
+    pub fn stop(&self, mut at: impl FnMut(usize)) {
+        for index in 0..self.devices.len() {
+            self.maps.end(index);
+            at(index);
         }
-        Ok(())
     }
 
-    /// Everything that was counted so far.
+    /// Forgets how deep the queues have been: the deepest is the one of now.
+    pub fn forget_deepest(&self) {
+        self.maps.forget_deepest();
+    }
+
+    /// Requests and bios that all devices have completed since the programs were loaded; costs no system call.
+    pub fn completed(&self) -> u64 {
+        self.maps.completed()
+    }
+
+    /// Everything that was counted so far. It may be taken while counting goes on.
     ///
     /// # Errors
     /// When a map cannot be read.
     pub fn snapshot(&self) -> Result<Snapshot, BpfError> {
-        let totals: PerCpuArray<&MapData, [u64; COUNTERS]> = typed(&self.ebpf, "TOTALS")?;
-        let latencies: PerCpuArray<&MapData, [u64; ROW]> = typed(&self.ebpf, "LATENCIES")?;
-        let in_flight: Array<&MapData, u64> = typed(&self.ebpf, "IN_FLIGHT")?;
-        let deepest: Array<&MapData, u64> = typed(&self.ebpf, "DEEPEST")?;
-        let mut devices = Vec::new();
-        for index in 0..totals.len() {
-            let wrong = |map| move |source| BpfError::Map { map, source };
-            let counters = summed(&totals.get(&index, 0).map_err(wrong("TOTALS"))?);
-            let mut buckets = Vec::new();
-            for row in 0..ROWS {
-                let row = latencies.get(&(index * ROWS + row), 0).map_err(wrong("LATENCIES"))?;
-                buckets.extend(summed(&row));
-            }
-            devices.push(DeviceTotals {
-                counters,
-                buckets,
-                in_flight: in_flight.get(&index, 0).map_err(wrong("IN_FLIGHT"))?,
-                deepest: deepest.get(&index, 0).map_err(wrong("DEEPEST"))?,
-            });
-        }
-        Ok(Snapshot { at_ns: now_ns(), devices, requests: self.requests()?, bios: self.bios()? })
+        let (requests, bios) = (self.requests()?, self.bios()?);
+        let devices = (0..self.devices.len()).map(|index| self.maps.totals_of(index)).collect();
+        // The last thing, so that no moment that was counted is later.
+        Ok(Snapshot { at_ns: now_ns(), devices, requests, bios, unfollowed: self.maps.unfollowed() })
     }
 
     fn requests(&self) -> Result<BTreeMap<RequestKind, u64>, BpfError> {
-        let map: PerCpuHashMap<&MapData, RequestKey, u64> = typed(&self.ebpf, "REQUESTS")?;
-        let entries = map.iter().map(|entry| {
-            let (key, values) = entry.map_err(|source| BpfError::Map { map: "REQUESTS", source })?;
-            Ok((key.into(), values.iter().fold(0, |sum: u64, value| sum.wrapping_add(*value))))
-        });
-        entries.collect()
+        let entries = self.entries("REQUESTS")?.into_iter();
+        Ok(entries.map(|(key, [count])| (RequestKind::from(key), count)).collect())
     }
 
     fn bios(&self) -> Result<BTreeMap<BioOrigin, [u64; 2]>, BpfError> {
-        let map: PerCpuHashMap<&MapData, BioKey, [u64; 2]> = typed(&self.ebpf, "BIOS")?;
-        let entries = map.iter().map(|entry| {
-            let (key, values) = entry.map_err(|source| BpfError::Map { map: "BIOS", source })?;
-            Ok((key.into(), summed(&values)))
-        });
-        entries.collect()
+        let mut bios = BTreeMap::new();
+        for (key, [count, bytes]) in self.entries("BIOS")? {
+            // Names of threads that are no text may read alike.
+            let sum = bios.entry(BioOrigin::from(key)).or_insert([0_u64; 2]);
+            *sum = [sum[0].wrapping_add(count), sum[1].wrapping_add(bytes)];
+        }
+        Ok(bios)
     }
+
+    fn entries<const K: usize, const V: usize>(
+        &self,
+        map: &'static str,
+    ) -> Result<Vec<([u32; K], [u64; V])>, BpfError> {
+        let Some(Map::PerCpuHashMap(data)) = self.ebpf.map(map) else {
+            unreachable!("a test reads every map of the object")
+        };
+        per_cpu_entries(data.fd()).map_err(|source| BpfError::Entries { map, source })
+    }
+}
+
+/// The programs of a family, in the order in which they are attached.
+fn events(family: Family) -> impl Iterator<Item = &'static Event> {
+    let more = if family == Family::WithChildren { FAMILY_EVENTS } else { &[] };
+    more.iter().chain(EVENTS)
 }
 
 fn program_mut<'e>(ebpf: &'e mut Ebpf, name: &str, way: Way) -> &'e mut Program {
@@ -340,29 +293,23 @@ fn now_ns() -> u64 {
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
-/// Over all processors. Counts may have been taken away on another processor than they were added on, so they wrap.
-fn summed<const N: usize>(values: &PerCpuValues<[u64; N]>) -> [u64; N] {
-    let mut sum = [0_u64; N];
-    for value in values.iter() {
-        for (sum, value) in sum.iter_mut().zip(value) {
-            *sum = sum.wrapping_add(*value);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdsk_testkit::{Need, requires};
+
+    #[test]
+    fn every_program_can_be_loaded_and_attached_both_ways() {
+        if !requires(&[Need::Bpf]) {
+            return;
+        }
+        let btf = Btf::from_sys_fs().expect("requires() found BTF");
+        for way in [Way::TpBtf, Way::RawTp] {
+            let mut programs = Programs::load_by(way, &[], Family::WithChildren, &btf).expect("they fit");
+            programs.attach().expect("the tracepoints are there");
+            let snapshot = programs.snapshot().expect("every map can be read");
+            assert!(snapshot.devices.is_empty() && snapshot.bios.is_empty(), "{snapshot:?}");
+            programs.detach();
         }
     }
-    sum
-}
-
-fn typed<'e, T: TryFrom<&'e aya::maps::Map, Error = MapError>>(
-    ebpf: &'e Ebpf,
-    name: &'static str,
-) -> Result<T, BpfError> {
-    let map = ebpf.map(name).expect("a test reads every map of the object");
-    T::try_from(map).map_err(|source| BpfError::Map { map: name, source })
-}
-
-fn typed_mut<'e, T: TryFrom<&'e mut aya::maps::Map, Error = MapError>>(
-    ebpf: &'e mut Ebpf,
-    name: &'static str,
-) -> Result<T, BpfError> {
-    let map = ebpf.map_mut(name).expect("a test reads every map of the object");
-    T::try_from(map).map_err(|source| BpfError::Map { map: name, source })
 }

@@ -15,6 +15,8 @@ pub struct Snapshot {
     pub requests: BTreeMap<RequestKind, u64>,
     /// How many bios of each origin, and their bytes.
     pub bios: BTreeMap<BioOrigin, [u64; 2]>,
+    /// Children whose bios are counted as those of others, because there were too many to follow.
+    pub unfollowed: u64,
 }
 
 /// The counters of one device.
@@ -24,7 +26,7 @@ pub struct DeviceTotals {
     pub(super) buckets: Vec<u64>,
     /// Requests in flight at the moment; bios for a bio-based device.
     pub in_flight: u64,
-    /// The most that was in flight since counting began.
+    /// The most that was in flight since counting began, or was forgotten.
     pub deepest: u64,
 }
 
@@ -94,13 +96,6 @@ pub struct Counted {
     pub requests: BTreeMap<RequestKind, u64>,
     /// Bios of each origin that arrived, and their bytes.
     pub bios: BTreeMap<BioOrigin, [u64; 2]>,
-}
-
-impl DeviceCounted {
-    /// Requests whose end was not seen: their places were taken by others, or they seem to be in flight still.
-    pub fn missed(&self) -> u64 {
-        self.lost.saturating_add(self.in_flight_at_end)
-    }
 }
 
 impl Counted {

@@ -1,7 +1,8 @@
 //! One visit under the programs: counting begins, a thread looks how many I/Os there are and ends it early where the programs
 //! would slow them down, and the kernel's own counters are read at the same moments. It draws no conclusions.
 
-use crate::bpf::programs::{BpfError, Programs};
+use crate::bpf::error::BpfError;
+use crate::bpf::programs::Programs;
 use crate::bpf::snapshot::{Counted, Snapshot};
 use crate::diskstat::StatFile;
 use rdsk_model::DiskStat;
@@ -19,7 +20,7 @@ const LONGEST_LOOK: Duration = Duration::from_millis(80);
 /// For how long the programs count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Attachment {
-    /// To the end of a visit, unless it makes more than 100 000 I/Os per second; then for its first 10 ms at least.
+    /// To the end of a visit, unless its devices make more than 100 000 I/Os per second; then for its first 10 ms at least.
     #[default]
     Windowed,
     /// To the end of every visit.
@@ -28,6 +29,8 @@ pub enum Attachment {
 
 /// The programs, shared with the thread of a visit.
 pub(super) type Shared = Arc<Mutex<Programs>>;
+/// The counters of the devices in sysfs, in the order of the programs.
+pub(super) type Stats = Arc<Vec<Option<StatFile>>>;
 
 /// A moment at which counting began or ended.
 #[derive(Clone, Debug)]
@@ -62,16 +65,12 @@ fn locked(programs: &Shared) -> MutexGuard<'_, Programs> {
 
 impl Visit {
     /// Counting begins.
-    pub(super) fn begin(
-        programs: &Shared,
-        stats: &Arc<Vec<Option<StatFile>>>,
-        attachment: Attachment,
-    ) -> Result<Self, BpfError> {
+    pub(super) fn begin(programs: &Shared, stats: &Stats, attachment: Attachment) -> Result<Self, BpfError> {
         let (before, began) = {
             let mut programs = locked(programs);
             programs.attach()?;
             let before = programs.snapshot()?;
-            (before, started(&mut programs, stats)?)
+            (before, started(&programs, stats))
         };
         let (stop, stopped) = channel();
         let thread = match attachment {
@@ -92,10 +91,10 @@ impl Visit {
         let whole = self.began.at.elapsed();
         drop(self.stop);
         let early = self.thread.and_then(|thread| thread.join().ok()).flatten();
-        let mut programs = locked(programs);
+        let programs = locked(programs);
         let (ended, is_whole) = match early {
             Some(moment) => (moment, false),
-            None => (stopped_at(&mut programs, stats)?, true),
+            None => (stopped_at(&programs, stats), true),
         };
         let counted = self.before.until(&programs.snapshot()?);
         let observed = if is_whole { whole } else { ended.at.saturating_duration_since(self.began.at) };
@@ -103,43 +102,37 @@ impl Visit {
     }
 }
 
-fn started(programs: &mut Programs, stats: &[Option<StatFile>]) -> Result<Moment, BpfError> {
+fn started(programs: &Programs, stats: &[Option<StatFile>]) -> Moment {
     let mut seen = Vec::with_capacity(stats.len());
-    programs.start(|index| seen.push(read(stats, index)))?;
-    Ok(Moment { at: Instant::now(), stats: seen })
+    programs.start(|index| seen.push(read(stats, index)));
+    Moment { at: Instant::now(), stats: seen }
 }
 
-fn stopped_at(programs: &mut Programs, stats: &[Option<StatFile>]) -> Result<Moment, BpfError> {
+fn stopped_at(programs: &Programs, stats: &[Option<StatFile>]) -> Moment {
     let mut seen = Vec::with_capacity(stats.len());
-    programs.stop(|index| seen.push(read(stats, index)))?;
-    Ok(Moment { at: Instant::now(), stats: seen })
+    programs.stop(|index| seen.push(read(stats, index)));
+    Moment { at: Instant::now(), stats: seen }
 }
 
 fn read(stats: &[Option<StatFile>], index: usize) -> Option<DiskStat> {
     stats.get(index)?.as_ref()?.read().ok()
 }
 
-/// Looks at the rate until the visit ends; where it is high, ends the counting and detaches the programs. The rate is that of
-/// sysfs: while a process reads a map, the kernel passes over events on its processor.
+/// Looks at the rate until the visit ends; where it is high, ends the counting and detaches the programs. The rate is that of all
+/// observed devices together, since each event costs.
 fn end_if_fast(programs: &Shared, stats: &[Option<StatFile>], stopped: &Receiver<()>) -> Option<Moment> {
-    let mut last = (Instant::now(), completed(stats));
+    let mut last = (Instant::now(), locked(programs).completed());
     let mut pause = FIRST_LOOK;
     while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-        let now = (Instant::now(), completed(stats));
-        let rate = now.1.saturating_sub(last.1) as f64 / now.0.duration_since(last.0).as_secs_f64();
+        let mut programs = locked(programs);
+        let now = (Instant::now(), programs.completed());
+        let rate = now.1.wrapping_sub(last.1) as f64 / now.0.duration_since(last.0).as_secs_f64();
         if rate > FAST_PER_S {
-            let mut programs = locked(programs);
-            let moment = stopped_at(&mut programs, stats).ok()?;
+            let moment = stopped_at(&programs, stats);
             programs.detach();
             return Some(moment);
         }
         (last, pause) = (now, (pause * 2).min(LONGEST_LOOK));
     }
     None
-}
-
-/// Reads and writes that all devices have completed so far.
-fn completed(stats: &[Option<StatFile>]) -> u64 {
-    let stats = stats.iter().flatten().filter_map(|file| file.read().ok());
-    stats.fold(0, |sum, stat| sum.saturating_add(stat.read_ios).saturating_add(stat.write_ios))
 }

@@ -1,0 +1,216 @@
+//! What a write or read became on its way down: the tree of bios and requests that BPF programs counted at each device of a stack, exact
+//! against each device's own counters.
+
+use std::time::Duration;
+
+use rdsk_model::{CellRecord, Op, Record, Request, Sync};
+use rdsk_report::tree;
+use rdsk_testkit::guest::{Booted, Disk, Scenario};
+use rdsk_testkit::{Need, requires};
+
+use crate::guest;
+
+const MIB: u64 = 1 << 20;
+const KIB: u64 = 1 << 10;
+/// Runs of a row. The programs may miss an event and say so; the first run that misses none counts.
+const TRIES: usize = 5;
+
+/// A stack and what goes into it, one I/O a visit.
+struct Row {
+    name: &'static str,
+    /// Leaves the device in `at`.
+    set_up: &'static str,
+    op: Op,
+    sync: Sync,
+    /// Bytes of one I/O.
+    bytes: u64,
+    /// What the devices must have done.
+    judge: fn(&Seen<'_>),
+}
+
+const ROWS: &[Row] = &[
+    Row {
+        name: "a 64 KiB write to an md RAID 5",
+        set_up: "raid md0 5 $A $B $C -- --chunk=64 --bitmap=none; at=/dev/md0",
+        op: Op::Write,
+        sync: Sync::None,
+        bytes: 64 * KIB,
+        judge: |seen| {
+            assert_eq!(seen.below("md0").len(), 3, "{}", seen.lines());
+            assert!(seen.lines().contains("(raid5)"), "{}", seen.lines());
+            // The old data or the other member's for the parity, and then both written.
+            let (read, written) = (seen.moved_below("md0", Op::Read), seen.moved_below("md0", Op::Write));
+            assert!(read >= seen.asked() && written >= 2 * seen.asked(), "{}", seen.lines());
+        },
+    },
+    Row {
+        name: "a dm-crypt write",
+        set_up: "dmsetup create cr --table \"0 65536 crypt aes-xts-plain64 \
+                 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff 0 $A 0\"
+                 at=/dev/mapper/cr",
+        op: Op::Write,
+        sync: Sync::None,
+        bytes: 64 * KIB,
+        judge: |seen| {
+            assert_eq!(seen.moved_below(&seen.top(), Op::Write), seen.asked(), "{}", seen.lines());
+            assert!(seen.lines().contains("from the kernel's threads"), "kcryptd writes: {}", seen.lines());
+        },
+    },
+    Row {
+        name: "a striped LV read",
+        set_up: "pvcreate -q -y $A $B; vgcreate -q vg $A $B; lvcreate -q -y -Wn -Zn -i 2 -I 16k -l 100%FREE -n lv vg
+                 at=/dev/mapper/vg-lv",
+        op: Op::Read,
+        sync: Sync::None,
+        bytes: 64 * KIB,
+        judge: |seen| {
+            let members = seen.below(&seen.top());
+            assert_eq!(members.len(), 2, "{}", seen.lines());
+            for member in members {
+                assert_eq!(seen.moved(&member, Op::Read), seen.asked() / 2, "{member}: {}", seen.lines());
+            }
+        },
+    },
+    Row {
+        name: "an NVMe dsync write",
+        set_up: "at=$N",
+        op: Op::Write,
+        sync: Sync::Dsync,
+        bytes: 4 * KIB,
+        judge: |seen| {
+            let top = seen.top();
+            let durable = seen.requests(&top, Op::Write).filter(|one| one.fua).map(|one| one.count).sum::<u64>();
+            assert_eq!(durable * 4 * KIB, seen.asked(), "{}", seen.lines());
+            assert!(seen.lines().contains("with FUA"), "{}", seen.lines());
+        },
+    },
+];
+
+/// A cell and the tree that it gave.
+struct Seen<'r> {
+    cell: &'r CellRecord,
+    lines: Vec<String>,
+}
+
+impl Seen<'_> {
+    fn lines(&self) -> String {
+        self.lines.join("\n")
+    }
+
+    /// Bytes that rdsk asked for, warm-up included.
+    fn asked(&self) -> u64 {
+        self.cell.result.bytes.unwrap_or(0) + self.cell.result.warmup_bytes.unwrap_or(0)
+    }
+
+    fn top(&self) -> String {
+        self.lines[0].split(' ').next().expect("a name").to_owned()
+    }
+
+    fn below(&self, device: &str) -> Vec<String> {
+        let devices = &self.cell.evidence.bpf.as_ref().expect("BPF counted").devices;
+        devices.iter().find(|one| one.device == device).expect("it is counted").below.clone()
+    }
+
+    fn requests<'s>(&'s self, device: &'s str, op: Op) -> impl Iterator<Item = &'s Request> {
+        self.cell.evidence.requests.iter().filter(move |one| one.device == device && one.op == op)
+    }
+
+    fn moved(&self, device: &str, op: Op) -> u64 {
+        self.requests(device, op).map(|one| one.bytes * one.count).sum()
+    }
+
+    fn moved_below(&self, device: &str, op: Op) -> u64 {
+        self.below(device).iter().map(|below| self.moved(below, op)).sum()
+    }
+
+    /// Whether the programs missed nothing.
+    fn is_whole(&self) -> bool {
+        let bpf = self.cell.evidence.bpf.as_ref().expect("BPF counted");
+        bpf.lost == 0 && bpf.checks.iter().all(|check| check.bpf == check.sysfs)
+    }
+
+    /// Every device's requests are those of its own counters, by number and by byte.
+    fn agree(&self) {
+        for device in &self.cell.evidence.device {
+            let counts =
+                [(Op::Read, device.reads, device.read_bytes), (Op::Write, device.writes, device.write_bytes)];
+            for (op, requests, bytes) in counts {
+                let counted: u64 = self.requests(&device.name, op).map(|one| one.count).sum();
+                // What only asks for a flush is a write without data there, and a flush here.
+                let empty = requests.unwrap_or(0).saturating_sub(counted);
+                assert!(
+                    empty == 0 || op == Op::Write && empty <= device.flushes.unwrap_or(empty),
+                    "{} {op}",
+                    device.name
+                );
+                assert_eq!(
+                    Some(self.moved(&device.name, op)),
+                    bytes,
+                    "{} {op}\n{}",
+                    device.name,
+                    self.lines()
+                );
+            }
+        }
+    }
+}
+
+impl Row {
+    fn scenario(&self) -> Scenario {
+        let (op, bytes) = (self.op.as_str(), self.bytes);
+        let allowed = if self.op == Op::Write { "--destroy tree-under-test" } else { "" };
+        let runs: Vec<String> = (0..TRIES)
+            .map(|run| {
+                format!(
+                    "call run{run} rdsk stream $at --rw {op} --bs {bytes} --bytes {bytes} {allowed} --evidence bpf \
+                     --budget 2s --quiet --json -"
+                )
+            })
+            .collect();
+        let script = format!("{}\nby_id tree-under-test $at\n{}", self.set_up, runs.join("\n"));
+        Scenario::new(self.name, script).limit(Duration::from_secs(600))
+    }
+
+    /// The cell of a Record that this row is about.
+    fn is_mine(&self, cell: &CellRecord) -> bool {
+        let workload = &cell.workload;
+        workload.path == rdsk_model::IoPath::Direct && (workload.op, workload.sync) == (self.op, self.sync)
+    }
+
+    fn try_in(&self, guest: &mut Booted) {
+        let outcome = guest.run(&self.scenario()).expect_done();
+        let mut all = Vec::new();
+        for run in 0..TRIES {
+            let call = outcome.call(&format!("run{run}"));
+            assert_eq!(call.code, 0, "{}: {}", self.name, call.said());
+            let record: Record = serde_json::from_value(call.json()).expect("a Record");
+            let cell = record.cells.iter().find(|cell| self.is_mine(cell)).expect("a direct cell");
+            let seen = Seen { cell, lines: tree(&cell.evidence, 0) };
+            eprintln!("{}:\n{}", self.name, seen.lines());
+            if seen.is_whole() {
+                seen.agree();
+                return (self.judge)(&seen);
+            }
+            all.push(format!("{:?}", cell.evidence.bpf));
+        }
+        panic!("{}: the programs missed something in each of {TRIES} runs: {all:#?}", self.name);
+    }
+}
+
+#[test]
+fn what_an_io_became_is_told_as_a_tree() {
+    if !requires(&[Need::Root, Need::Guest]) {
+        return;
+    }
+    let mut guest = ["A", "B", "C"]
+        .iter()
+        .fold(guest(), |guest, name| guest.disk(Disk::virtio(name, 64 * MIB)))
+        .disk(Disk::nvme("N", 64 * MIB))
+        .modules(&["raid456", "dm_mod", "dm_crypt", "xts", "aes", "ecb"])
+        .programs(&["mdadm", "dmsetup", "lvm", "pvcreate", "vgcreate", "lvcreate"])
+        .life(Duration::from_secs(1200))
+        .boot();
+    for row in ROWS {
+        row.try_in(&mut guest);
+    }
+}

@@ -1,0 +1,300 @@
+//! The BPF programs over many devices, partitions, processes and threads at once: each has its own exact counts, and what was not
+//! counted is told.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
+use rdsk_model::DiskStat;
+use rdsk_observe::bpf::{BioOrigin, BlockDevice, BlockOp, Counted, Programs, Task};
+use rdsk_observe::{delta, parse_stat};
+use rdsk_testkit::fusedisk::Op;
+use rdsk_testkit::{Behaviour, DirectIo, FuseDisk, LoopDevice, Need, requires, wait_until};
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+const BLOCK: usize = 4096;
+const LONG: Duration = Duration::from_secs(120);
+
+/// Counts are exact beside other programs, too, but what one test attaches slows the others down.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// A device as sysfs shows it.
+struct Shown {
+    directory: PathBuf,
+}
+
+impl Shown {
+    fn of(node: &Path) -> Self {
+        let name = node.file_name().unwrap();
+        Self { directory: Path::new("/sys/class/block").join(name) }
+    }
+
+    fn block(&self) -> BlockDevice {
+        BlockDevice::of(&self.directory).unwrap()
+    }
+
+    fn stat(&self) -> DiskStat {
+        parse_stat(&std::fs::read_to_string(self.directory.join("stat")).unwrap()).unwrap()
+    }
+}
+
+/// What the programs and sysfs counted of each device while something was done.
+struct Seen {
+    counted: Counted,
+    stats: Vec<DiskStat>,
+}
+
+impl Seen {
+    /// Whether the programs missed nothing.
+    fn is_whole(&self) -> bool {
+        let mut devices = self.counted.devices.iter();
+        devices.all(|one| (one.lost, one.unseen, one.in_flight_at_end) == (0, 0, 0))
+    }
+}
+
+fn seen(programs: &Programs, devices: &[Shown], act: impl FnOnce()) -> Seen {
+    let (mut first, mut last) = (Vec::new(), Vec::new());
+    let before = programs.snapshot().unwrap();
+    programs.start(|index| first.push(devices[index].stat()));
+    act();
+    assert!(wait_until(LONG, || devices.iter().all(|device| device.stat().in_flight == 0)));
+    programs.stop(|index| last.push(devices[index].stat()));
+    let counted = before.until(&programs.snapshot().unwrap());
+    let stats = first.iter().zip(&last).map(|(first, last)| delta(first, last).unwrap()).collect();
+    Seen { counted, stats }
+}
+
+/// The first of a few attempts in which the programs missed nothing; what they missed they say in any case.
+fn whole(programs: &Programs, devices: &[Shown], mut act: impl FnMut()) -> Seen {
+    let mut attempts = (0..10).map(|_| {
+        let seen = seen(programs, devices, &mut act);
+        for (its, stat) in seen.counted.devices.iter().zip(&seen.stats) {
+            let told = its.lost + its.unseen + its.in_flight_at_end;
+            let completed = stat.read_ios + stat.write_ios + stat.flush_ios.unwrap_or(0);
+            let apart = completed.abs_diff(its.completed + its.empty);
+            assert!(apart <= told, "{apart} apart, and {told} told: {stat:?}");
+        }
+        seen
+    });
+    attempts.find(Seen::is_whole).expect("one of ten misses nothing")
+}
+
+/// Reads some blocks past the page cache.
+fn read_blocks(file: &File, count: u64) {
+    let mut memory = vec![0_u8; 2 * BLOCK];
+    let start = memory.as_ptr().align_offset(BLOCK);
+    for index in 0..count {
+        file.read_exact_at(&mut memory[start..start + BLOCK], index * BLOCK as u64).unwrap();
+    }
+}
+
+fn open_direct(node: &Path) -> File {
+    // O_DIRECT of Linux on x86-64 and most others.
+    let flag = i32::try_from(rustix::fs::OFlags::DIRECT.bits()).unwrap();
+    OpenOptions::new().read(true).custom_flags(flag).open(node).unwrap()
+}
+
+fn bios(counted: &Counted, is_one: impl Fn(&BioOrigin) -> bool) -> u64 {
+    counted.bios.iter().filter(|(origin, _)| is_one(origin)).map(|(_, [count, _])| count).sum()
+}
+
+fn loop_of(size: u64) -> LoopDevice {
+    LoopDevice::builder().size(size).direct_io(DirectIo::Off).create().unwrap()
+}
+
+#[test]
+fn sixty_four_devices_have_each_their_own_counts() {
+    if !requires(&[Need::Root, Need::Loop, Need::Bpf]) {
+        return;
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let loops: Vec<LoopDevice> = (0..64).map(|_| loop_of(1 << 20)).collect();
+    let files: Vec<File> = loops.iter().map(|device| open_direct(device.path())).collect();
+    let shown: Vec<Shown> = loops.iter().map(|device| Shown::of(device.path())).collect();
+    let blocks: Vec<BlockDevice> = shown.iter().map(Shown::block).collect();
+    let programs = Programs::load(&blocks).unwrap();
+    let seen = whole(&programs, &shown, || {
+        for (index, file) in files.iter().enumerate() {
+            read_blocks(file, index as u64 + 1);
+        }
+    });
+    for (index, (its, stat)) in seen.counted.devices.iter().zip(&seen.stats).enumerate() {
+        assert_eq!((its.completed, its.latency.count()), (stat.read_ios, stat.read_ios), "{index}");
+        let ours = bios(&seen.counted, |origin| origin.device == index && origin.task == Task::This);
+        assert_eq!(ours, index as u64 + 1);
+    }
+}
+
+#[test]
+fn a_partition_and_its_disk_have_each_their_own_counts() {
+    if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Tool("partx")]) {
+        return;
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let device = loop_of(64 << 20);
+    let parts = device.partition_gpt().unwrap();
+    let nodes = [parts[0].as_path(), parts[1].as_path(), device.path()];
+    let shown: Vec<Shown> = nodes.iter().map(|node| Shown::of(node)).collect();
+    let blocks: Vec<BlockDevice> = shown.iter().map(Shown::block).collect();
+    let [first, second, disk] = nodes.map(open_direct);
+    let programs = Programs::load(&blocks).unwrap();
+    let seen = whole(&programs, &shown, || {
+        read_blocks(&first, 100);
+        read_blocks(&second, 10);
+        read_blocks(&disk, 1);
+        let file = OpenOptions::new().write(true).open(nodes[0]).unwrap();
+        file.write_all_at(&[7; BLOCK], 0).unwrap();
+        file.sync_all().unwrap();
+    });
+    let ours: Vec<u64> = (0..3)
+        .map(|index| {
+            bios(&seen.counted, |origin| {
+                (origin.device, origin.task, origin.op) == (index, Task::This, BlockOp::Read)
+            })
+        })
+        .collect();
+    assert_eq!(ours, [100, 10, 111]);
+    for (index, (its, stat)) in seen.counted.devices.iter().zip(&seen.stats).enumerate() {
+        let flushes = stat.flush_ios.unwrap_or(0);
+        assert_eq!(seen.counted.issued(index, BlockOp::Read), stat.read_ios, "{index}");
+        assert_eq!(seen.counted.issued(index, BlockOp::Write) + its.empty, stat.write_ios, "{index}");
+        assert_eq!(seen.counted.issued(index, BlockOp::Flush), flushes, "{index}");
+        assert_eq!(its.completed + its.empty, stat.read_ios + stat.write_ios + flushes, "{index}");
+    }
+    let [of_part, .., of_disk] = &seen.stats[..] else { unreachable!() };
+    assert!(of_part.write_ios > 0 && of_disk.write_ios >= of_part.write_ios);
+    assert_eq!(
+        (of_part.flush_ios, of_disk.flush_ios > Some(0)),
+        (Some(0), true),
+        "the disk flushes, not its part"
+    );
+}
+
+#[test]
+fn children_are_told_from_strangers() {
+    if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Tool("dd")]) {
+        return;
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let device = loop_of(16 << 20);
+    let shown = [Shown::of(device.path())];
+    let dd = |count: u32| {
+        format!("dd if={} of=/dev/null bs=4k count={count} iflag=direct 2>/dev/null", device.path().display())
+    };
+    // Started before the programs, it is a stranger, and so is what it starts.
+    let script = format!("read line; {}; read line", dd(50));
+    let mut stranger = Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = stranger.stdin.take().unwrap();
+    let programs = Programs::load_with_children(&[shown[0].block()]).unwrap();
+    let file = open_direct(device.path());
+    let before = programs.snapshot().unwrap();
+    programs.start(|_| ());
+    input.write_all(b"go\n").unwrap();
+    // A child, what it starts, and what that starts in the background.
+    let script = format!("{}; sh -c '{}'; (sh -c '{}; true' & wait)", dd(7), dd(20), dd(300));
+    assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+    read_blocks(&file, 5);
+    let of = |task: Task, snapshot: &Counted| {
+        bios(snapshot, |origin| (origin.task, origin.op) == (task, BlockOp::Read))
+    };
+    let counted = || before.until(&programs.snapshot().unwrap());
+    assert!(wait_until(LONG, || of(Task::Other, &counted()) >= 50), "{:?}", counted().bios);
+    drop(input);
+    stranger.wait().unwrap();
+    programs.stop(|_| ());
+    let counted = counted();
+    assert_eq!((of(Task::Child, &counted), of(Task::This, &counted)), (327, 5), "{:?}", counted.bios);
+    let is_dd = |origin: &BioOrigin| origin.task == Task::Child && origin.thread == "dd";
+    assert_eq!(bios(&counted, is_dd), 327, "{:?}", counted.bios);
+    assert_eq!(programs.snapshot().unwrap().unfollowed, 0);
+}
+
+#[test]
+fn more_threads_than_the_map_has_room_for_lose_their_names_only() {
+    if !requires(&[Need::Root, Need::Loop, Need::Bpf]) {
+        return;
+    }
+    const THREADS: u64 = 5000;
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let device = loop_of(1 << 20);
+    let shown = [Shown::of(device.path())];
+    let file = open_direct(device.path());
+    let programs = Programs::load(&[shown[0].block()]).unwrap();
+    let seen = whole(&programs, &shown, || {
+        std::thread::scope(|scope| {
+            let named = scope.spawn(|| {
+                for number in 0..THREADS {
+                    let name = std::ffi::CString::new(format!("worker-{number}")).unwrap();
+                    rustix::thread::set_name(&name).unwrap();
+                    read_blocks(&file, 1);
+                }
+            });
+            named.join().unwrap();
+        });
+    });
+    let ours = |is_one: fn(&str) -> bool| {
+        bios(&seen.counted, |origin| origin.task == Task::This && is_one(&origin.thread))
+    };
+    assert_eq!((ours(|_| true), seen.counted.devices[0].overflowed), (THREADS, 0));
+    assert!(ours(|name| name == "(others)") >= THREADS - 3072);
+    assert!(ours(|name| name.starts_with("worker-")) > 1000, "most of the first are named");
+}
+
+/// A hundred thousand reads: the programs, sysfs and the disk's own log agree to the last one.
+#[test]
+fn three_sources_agree_on_a_hundred_thousand_reads() {
+    if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Fuse]) {
+        return;
+    }
+    const READS: u64 = 100_000;
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let disk = FuseDisk::builder().device(Behaviour::single(0)).mount().unwrap();
+    let device = disk.loop_device().unwrap();
+    let shown = [Shown::of(device.path())];
+    let file = open_direct(device.path());
+    let programs = Programs::load(&[shown[0].block()]).unwrap();
+    let blocks = 64 << 20 >> 12;
+    let mut log = Vec::new();
+    let seen = whole(&programs, &shown, || {
+        disk.clear_log();
+        (0..READS / blocks).for_each(|_| read_blocks(&file, blocks));
+        read_blocks(&file, READS % blocks);
+        log = disk.log();
+    });
+    let its = &seen.counted.devices[0];
+    let logged = log.iter().filter(|served| served.op == Op::Read).count() as u64;
+    assert_eq!((its.completed, its.in_flight_at_end, its.overflowed), (seen.stats[0].read_ios, 0, 0));
+    assert_eq!(logged, seen.stats[0].read_ios);
+    assert!(logged >= READS, "{logged}: somebody else may read, nobody takes reads away");
+    let ours = bios(&seen.counted, |origin| origin.task == Task::This && origin.op == BlockOp::Read);
+    assert_eq!(ours, READS);
+}
+
+#[test]
+fn a_request_that_began_before_is_told() {
+    if !requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Fuse]) {
+        return;
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let disk = FuseDisk::builder().device(Behaviour::single(500_000_000)).mount().unwrap();
+    let device = disk.loop_device().unwrap();
+    let shown = Shown::of(device.path());
+    let file = open_direct(device.path());
+    let programs = Programs::load(&[shown.block()]).unwrap();
+    assert!(wait_until(LONG, || shown.stat().in_flight == 0), "what the kernel looked for at first");
+    let before = programs.snapshot().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| read_blocks(&file, 1));
+        assert!(wait_until(LONG, || shown.stat().in_flight > 0));
+        programs.start(|_| ());
+    });
+    assert!(wait_until(LONG, || shown.stat().in_flight == 0));
+    let its = before.until(&programs.snapshot().unwrap()).devices.remove(0);
+    assert_eq!((its.unseen, its.completed, its.in_flight_at_end), (1, 0, 0), "{its:?}");
+    programs.forget_deepest();
+    assert_eq!(before.until(&programs.snapshot().unwrap()).devices[0].deepest, 0);
+    programs.stop(|_| ());
+}

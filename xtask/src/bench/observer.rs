@@ -1,0 +1,194 @@
+//! What counting costs: the same reads without the BPF programs and with them, in pairs, on the fastest device that can be made
+//! here and on one that gives at most 20 000 IOPS by design. The devices are the benchmark's own.
+
+use super::disk::{Disk, tied};
+use super::environment::BenchTarget;
+use super::median;
+use super::rivals::build;
+use crate::programs::{json, text_of};
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+use std::path::Path;
+
+/// What `--only` looks for.
+pub(crate) const NAME: &str = "observer: IOPS with the BPF programs against none";
+
+/// Pairs for each pair that is asked for: the differences that are looked for are small.
+const PAIRS_EACH: usize = 3;
+/// Above this rate the cost of the programs themselves is told.
+const FAST_PER_S: f64 = 300_000.0;
+/// The slow disk: one request at a time, so 5 000 per second at most, and about 3 000 with the way through FUSE.
+const SLOW_BYTES: u64 = 64 << 20;
+const SLOW_LATENCY: &str = "--latency=200us";
+/// The cell of a run whose rate counts.
+const CELL: &str = "stream/read/direct";
+
+/// One comparison with `--evidence sysfs`.
+struct Case {
+    name: &'static str,
+    evidence: &'static str,
+    /// The smallest ratio that is wanted.
+    goal: f64,
+    /// Rates for which the goal is meant.
+    holds_for: std::ops::Range<f64>,
+}
+
+const FAST: [Case; 2] = [
+    Case {
+        name: "throughout (--evidence bpf)",
+        evidence: "bpf",
+        goal: 0.93,
+        holds_for: FAST_PER_S..f64::INFINITY,
+    },
+    Case {
+        name: "for a part of each visit (auto)",
+        evidence: "auto",
+        goal: 0.99,
+        holds_for: 100_000.0..f64::INFINITY,
+    },
+];
+const SLOW: [Case; 2] = [
+    Case { name: "throughout (--evidence bpf)", evidence: "bpf", goal: 0.995, holds_for: 0.0..20_000.0 },
+    Case { name: "as it is (auto)", evidence: "auto", goal: 0.995, holds_for: 0.0..20_000.0 },
+];
+
+/// Prints the table, or why it cannot be measured.
+pub(crate) fn report(pairs: usize, seconds: u32) {
+    if let Err(error) = compare(pairs * PAIRS_EACH, seconds) {
+        println!("{NAME}: not measured: {error:#}");
+    }
+}
+
+fn compare(pairs: usize, seconds: u32) -> Result<()> {
+    let rdsk = build(&["-p", "rdsk", "--bin", "rdsk"])?;
+    println!("\n{NAME}");
+    println!(
+        "random direct reads of 4 KiB, one at a time, {pairs} pairs of runs of {seconds} s in the order A B B A; medians"
+    );
+    println!(
+        "{:<52} {:>9} {:>9} {:>7}  {:<15} {:>6}  counted for",
+        "", "with", "without", "ratio", "spread", "goal"
+    );
+    match BenchTarget::zram() {
+        Ok(zram) => show_all("zram", &rdsk, &zram.path(), &FAST, pairs, seconds)?,
+        Err(error) => println!("skipped: {error:#}"),
+    }
+    let server = build(&["-p", "rdsk-testkit", "--bin", "fusedisk"])?;
+    let slow = Disk::start(&server, SLOW_BYTES, [SLOW_LATENCY.to_owned()].into_iter())?;
+    show_all("a disk of 200 us", &rdsk, &slow.device, &SLOW, pairs, seconds)
+}
+
+fn show_all(
+    what: &str,
+    rdsk: &Path,
+    device: &Path,
+    cases: &[Case],
+    pairs: usize,
+    seconds: u32,
+) -> Result<()> {
+    for case in cases {
+        let runs: Vec<[Run; 2]> = (0..pairs)
+            .map(|pair| {
+                let run = |evidence| run(rdsk, device, evidence, seconds);
+                // A B, then B A: drift hits both alike.
+                if pair % 2 == 0 {
+                    let with = run(case.evidence)?;
+                    return Ok([with, run("sysfs")?]);
+                }
+                let without = run("sysfs")?;
+                Ok([run(case.evidence)?, without])
+            })
+            .collect::<Result<_>>()?;
+        println!("{}", line(&format!("{what}, {}", case.name), case, &runs));
+    }
+    Ok(())
+}
+
+fn line(name: &str, case: &Case, runs: &[[Run; 2]]) -> String {
+    let middle = |figure: &dyn Fn(&[Run; 2]) -> f64| median(&mut runs.iter().map(figure).collect::<Vec<_>>());
+    let mut ratios: Vec<f64> = runs.iter().map(|[with, without]| with.rate / without.rate).collect();
+    let ratio = median(&mut ratios);
+    let spread = format!("{:.3} … {:.3}", ratios[0], ratios[ratios.len() - 1]);
+    let (with, without) = (middle(&|pair| pair[0].rate), middle(&|pair| pair[1].rate));
+    let mark = match (case.holds_for.contains(&without), ratio >= case.goal) {
+        (false, _) => "  (not the rate of the goal)",
+        (true, true) => "",
+        (true, false) => "  missed",
+    };
+    format!(
+        "{name:<52} {with:>9.0} {without:>9.0} {ratio:>7.3}  {spread:<15} {:>6.3}  {:.0} %{mark}",
+        case.goal,
+        middle(&|pair| pair[0].counted * 100.0)
+    )
+}
+
+/// What one run told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Run {
+    /// I/Os per second.
+    rate: f64,
+    /// The share of the time for which the programs counted.
+    counted: f64,
+}
+
+fn run(rdsk: &Path, device: &Path, evidence: &str, seconds: u32) -> Result<Run> {
+    let mut command = tied(rdsk);
+    command.arg("stream").arg(device).args([
+        "--rw",
+        "read",
+        "--pattern",
+        "random",
+        "--bs",
+        "4k",
+        "--engine",
+        "sync",
+    ]);
+    command.args(["--evidence", evidence, "--json", "-", "--json-compact", "--quiet"]);
+    command.arg(format!("--runtime={seconds}s"));
+    figures(&json(&text_of(&mut command)?)?, evidence)
+}
+
+fn figures(record: &Value, evidence: &str) -> Result<Run> {
+    let cells = record["cells"].as_array().context("a Record has cells")?;
+    let cell = cells.iter().find(|cell| cell["id"] == CELL).with_context(|| format!("no cell {CELL}"))?;
+    let number = |value: &Value, pointer: &str| {
+        value.pointer(pointer).and_then(Value::as_f64).with_context(|| format!("no number at {pointer}"))
+    };
+    let rate = number(cell, "/result/ops")? / (number(cell, "/result/elapsed_ns")? / 1e9);
+    if evidence == "sysfs" {
+        return Ok(Run { rate, counted: 0.0 });
+    }
+    let why = &record["observer"]["why_not_higher"];
+    ensure!(cell["evidence"]["bpf"].is_object(), "the programs did not count: {why}");
+    let counted = number(cell, "/evidence/bpf/observed_ns")? / number(cell, "/evidence/bpf/visits_ns")?;
+    Ok(Run { rate, counted })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_run_tells_its_rate_and_for_how_long_it_was_counted() {
+        let cell = json!({
+            "id": CELL,
+            "result": {"ops": 1000, "elapsed_ns": 500_000_000},
+            "evidence": {"bpf": {"observed_ns": 25, "visits_ns": 100}},
+        });
+        let record = json!({"cells": [cell]});
+        assert_eq!(figures(&record, "auto").unwrap(), Run { rate: 2000.0, counted: 0.25 });
+        assert_eq!(figures(&record, "sysfs").unwrap(), Run { rate: 2000.0, counted: 0.0 });
+        let without = json!({"cells": [{"id": CELL, "result": {"ops": 1, "elapsed_ns": 1}, "evidence": {}}]});
+        assert!(figures(&without, "bpf").is_err(), "a run without BPF is no comparison");
+    }
+
+    #[test]
+    fn a_goal_is_judged_at_its_own_rate_only() {
+        let pair = |with, without| [Run { rate: with, counted: 1.0 }, Run { rate: without, counted: 0.0 }];
+        let fast = line("x", &FAST[0], &[pair(460_000.0, 500_000.0)]);
+        assert!(fast.contains("0.920") && fast.ends_with("missed"), "{fast}");
+        assert!(line("x", &FAST[0], &[pair(480_000.0, 500_000.0)]).ends_with("100 %"));
+        assert!(line("x", &FAST[0], &[pair(1.0, 200_000.0)]).ends_with("(not the rate of the goal)"));
+    }
+}
