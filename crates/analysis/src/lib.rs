@@ -5,6 +5,8 @@
 //! draws nothing and advises nothing.
 
 mod analysis;
+pub mod columns;
+pub mod command;
 pub mod comparison;
 pub mod contention;
 pub mod copy;
