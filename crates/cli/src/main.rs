@@ -18,6 +18,7 @@ mod screen;
 mod show;
 mod sim;
 mod subcommand;
+mod watch;
 
 use crate::json_file::Sink;
 use crate::parse::Parsed;
@@ -33,6 +34,9 @@ fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     if words.get(1).is_some_and(|word| word == "dd") {
         return ExitCode::from(dd::run(&words[2..], command(&words)));
+    }
+    if words.get(1).is_some_and(|word| word == "watch") {
+        return ExitCode::from(watch::run(&words[1..]));
     }
     let code = match parse::parse(&words) {
         Ok(Parsed::Text(text)) => {

@@ -10,6 +10,21 @@ use std::io::{self, Write};
 /// # Errors
 /// When the text cannot be written for a reason other than a closed pipe: a full disk, a closed descriptor.
 pub(crate) fn data(text: &str) -> Result<(), Problem> {
+    report(text).map(drop)
+}
+
+/// Whether somebody still reads standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    There,
+    Gone,
+}
+
+/// As [`data`], one text of many: says whether another one would be read.
+///
+/// # Errors
+/// As for [`data`].
+pub(crate) fn report(text: &str) -> Result<Reader, Problem> {
     let ending = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
     let mut stdout = io::stdout().lock();
     let written = stdout
@@ -17,14 +32,20 @@ pub(crate) fn data(text: &str) -> Result<(), Problem> {
         .and_then(|()| stdout.write_all(ending.as_bytes()))
         .and_then(|()| stdout.flush());
     match written {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Problem::new(
+        Ok(()) => Ok(Reader::There),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Err(error) => Err(Problem::new(
             ProblemKind::Io,
             "stdout",
             format!("cannot write to standard output: {error}"),
             "redirect standard output to a place with room, or use --json FILE",
         )),
-        _ => Ok(()),
     }
+}
+
+/// Prints an answer to standard error, for commands whose standard output belongs to another program.
+pub(crate) fn answer(text: &str) {
+    write_stderr(text);
 }
 
 /// Prints a problem to standard error: one `error:` line and, if something helps, one `hint:` line.
