@@ -5,9 +5,10 @@ mod child;
 mod lines;
 mod options;
 mod screen;
+mod summary;
 mod wake;
 
-pub(crate) use options::SUMMARY;
+pub(crate) use summary::SUMMARY;
 
 use crate::{exit, out, panic_hook};
 use options::{Form, Options, Parsed};

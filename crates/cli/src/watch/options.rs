@@ -1,5 +1,6 @@
 //! The options of `rdsk watch`. They parse words and open nothing.
 
+use super::summary::SUMMARY;
 use crate::flags::value;
 use crate::parse::{HELP_WIDTH, usage, usage_problem};
 use clap::error::ErrorKind;
@@ -13,9 +14,6 @@ use rdsk_units::Nanos;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// One line for the list of commands.
-pub(crate) const SUMMARY: &str = "Show live what block devices do, or what the I/O of a command became";
 
 const DETAILS: &str = "On a terminal it is a screen: q ends it, the arrow keys choose a device, p pauses, ? explains. Elsewhere, \
                        and with --plain or --json, it is lines. The first report is of the first interval, not of the time since \
