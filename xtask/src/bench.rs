@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: how fast rdsk issues I/O, against the installed fio, as ratios of runs taken pair by pair; what
 //! the program costs; whether it finds the speeds by position that dd and zcav find; whether `rdsk dd` copies as fast as dd; what
-//! counting by BPF costs.
+//! counting by BPF costs; and what `rdsk watch` costs those whom it watches.
 //! A benchmark and no test: it prints what it finds and fails only where nothing can be measured.
 
 mod copies;
@@ -10,6 +10,7 @@ mod observer;
 mod positions;
 mod program;
 mod rivals;
+mod watch;
 
 use crate::options;
 use anyhow::{Result, bail, ensure};
@@ -63,8 +64,9 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let positions = options.includes(positions::NAME);
     let copies = options.includes(copies::NAME);
     let observer = options.includes(observer::NAME);
-    if !engines && !positions && !copies && !observer {
-        let names = [positions::NAME, copies::NAME, observer::NAME].join("\", \"");
+    let watch = options.includes(watch::NAME);
+    if !engines && !positions && !copies && !observer && !watch {
+        let names = [positions::NAME, copies::NAME, observer::NAME, watch::NAME].join("\", \"");
         bail!("no comparison is called so; the last are \"{names}\"");
     }
     if engines {
@@ -81,6 +83,9 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     }
     if observer {
         observer::report(options.pairs, options.seconds);
+    }
+    if watch {
+        watch::report(options.pairs);
     }
     Ok(())
 }

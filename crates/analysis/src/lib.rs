@@ -7,6 +7,8 @@
 
 mod analysis;
 pub mod block_io;
+pub mod columns;
+pub mod command;
 pub mod comparison;
 pub mod contention;
 pub mod copy;

@@ -11,6 +11,7 @@ use crate::cli_args::CliArgs;
 use crate::json_file::{self, Sink};
 use crate::{exit, out, panic_hook};
 use rdsk_model::{Problem, ProblemKind, TargetKind};
+use rdsk_observe::watch::natural;
 use rdsk_report::Charset;
 use rdsk_targets::{Access, Examined, Overwrite, Permission, Place, Roots, authorize, examine};
 use rdsk_units::printable;
@@ -143,12 +144,6 @@ fn everything(sys: &Path) -> Vec<String> {
 
 fn has_size(device: &Path) -> bool {
     std::fs::read_to_string(device.join("size")).is_ok_and(|size| size.trim() != "0")
-}
-
-/// `sda` before `sdb`, `loop2` before `loop10`: the letters, then the number.
-fn natural(name: &str) -> (String, u64, String) {
-    let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    (letters.to_owned(), name[letters.len()..].parse().unwrap_or(0), name.to_owned())
 }
 
 #[cfg(test)]

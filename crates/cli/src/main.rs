@@ -18,6 +18,7 @@ mod screen;
 mod show;
 mod sim;
 mod subcommand;
+mod watch;
 
 use crate::json_file::Sink;
 use crate::parse::Parsed;
@@ -38,6 +39,9 @@ fn main() -> ExitCode {
     }
     // dd leaves no file behind that a signal would leave, and ends as dd does.
     interrupt::survive_file_limits();
+    if words.get(1).is_some_and(|word| word == "watch") {
+        return ExitCode::from(watch::run(&words[1..]));
+    }
     let code = match parse::parse(&words) {
         Ok(Parsed::Text(text)) => {
             out::data(&text).map_or_else(|problem| out::failure(&problem), |()| exit::DONE)

@@ -12,17 +12,33 @@ use std::os::fd::BorrowedFd;
 /// # Errors
 /// When the text cannot be written for a reason other than a closed pipe: a full disk, a closed descriptor.
 pub(crate) fn data(text: &str) -> Result<(), Problem> {
+    report(text).map(drop)
+}
+
+/// Whether somebody still reads standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    There,
+    Gone,
+}
+
+/// As [`data`], one text of many: says whether another one would be read.
+///
+/// # Errors
+/// As for [`data`].
+pub(crate) fn report(text: &str) -> Result<Reader, Problem> {
     let ending = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
     let stdout = rustix::stdio::stdout();
     let written = write_all(stdout, text.as_bytes()).and_then(|()| write_all(stdout, ending.as_bytes()));
     match written {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Problem::new(
+        Ok(()) => Ok(Reader::There),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Err(error) => Err(Problem::new(
             ProblemKind::Io,
             "stdout",
             format!("cannot write to standard output: {error}"),
             "redirect standard output to a place with room, or use --json FILE",
         )),
-        _ => Ok(()),
     }
 }
 
@@ -51,6 +67,11 @@ pub(crate) fn unusable(error: &io::Error) -> Problem {
         format!("standard input, output or error is closed, and its place cannot be kept: {error}"),
         "redirect it to /dev/null instead of closing it",
     )
+}
+
+/// Prints an answer to standard error, for commands whose standard output belongs to another program.
+pub(crate) fn answer(text: &str) {
+    write_stderr(text);
 }
 
 /// Prints a problem to standard error: one `error:` line and, if something helps, one `hint:` line.

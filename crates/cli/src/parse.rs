@@ -14,7 +14,7 @@ use rdsk_model::{Problem, ProblemKind};
 use std::ffi::{OsStr, OsString};
 
 /// Width of every help text, whatever the terminal, so that it can be quoted and compared.
-const HELP_WIDTH: usize = 80;
+pub(crate) const HELP_WIDTH: usize = 80;
 
 #[derive(Debug)]
 pub(crate) enum Parsed {
@@ -79,6 +79,11 @@ pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Prob
     Problem::new(ProblemKind::Usage, "usage", message.into(), hint.into())
 }
 
+/// The problem that one of clap's errors is, for a command with a parser of its own.
+pub(crate) fn usage_problem(error: &clap::Error, words: &[OsString]) -> Problem {
+    usage_error::problem(error, words)
+}
+
 fn targets(matches: &ArgMatches) -> Result<Vec<String>, Problem> {
     let targets: Vec<String> =
         matches.get_many::<String>("TARGET").map(|names| names.cloned().collect()).unwrap_or_default();
@@ -108,8 +113,9 @@ fn command() -> Command {
         .subcommand_value_name("COMMAND")
         .subcommand_help_heading("Commands")
         .subcommands(ALL.iter().copied().map(clap_subcommand))
-        // Only for the list: its words are dd's, and never come here.
+        // Only for the list: these two have parsers of their own, and their words never come here.
         .subcommand(Command::new("dd").about(crate::dd::SUMMARY))
+        .subcommand(Command::new("watch").about(crate::watch::SUMMARY))
 }
 
 fn clap_subcommand(subcommand: &'static Subcommand) -> Command {

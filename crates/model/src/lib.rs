@@ -17,6 +17,7 @@ pub mod processor;
 pub mod record;
 pub mod result;
 pub mod target;
+pub mod watch;
 pub mod workload;
 
 pub use block_layer::{Bio, BpfEvidence, CountedDevice, CrossCheck, Request};
@@ -41,6 +42,7 @@ pub use result::{
     StopReason, StreamResult, Trial, Visit, Windows,
 };
 pub use target::{ArrayFacts, Device, Filesystem, Layer, Target, TargetKind};
+pub use watch::{BlockGrowth, CommandRun, ProcessCalls, Uncounted, WatchInterval, WatchedDevice};
 pub use workload::{
     CacheState, ChosenFirst, EngineKind, IoPath, NEEDS_OF_DONTCACHE, Op, Pattern, Points, StreamRange, Sync,
     Workload,

@@ -160,8 +160,8 @@ impl BlockLayer {
         let mut checks = Vec::new();
         for carrier in &self.carriers {
             let (name, its) = (&self.names[carrier.index], &counted.devices[carrier.index]);
-            evidence.requests.extend(requests_of(counted, carrier, name));
-            evidence.bios.extend(bios_of(counted, carrier, name));
+            evidence.requests.extend(requests_of(counted, carrier.index, carrier.target, name));
+            evidence.bios.extend(bios_of(counted, carrier.index, carrier.target, name));
             checks.extend(self.check(ended, carrier));
             if carrier.is_own {
                 latency.merge(&its.latency);
@@ -262,12 +262,12 @@ fn nanoseconds(time: Duration) -> u64 {
 }
 
 /// Read and write requests by exact size; those that must be durable are counted apart.
-fn requests_of(counted: &Counted, carrier: &Carrier, name: &str) -> Vec<Request> {
+pub(crate) fn requests_of(counted: &Counted, index: usize, target: u32, name: &str) -> Vec<Request> {
     let mut found = Vec::new();
-    for (kind, count) in counts_of(counted, carrier.index) {
+    for (kind, count) in counts_of(counted, index) {
         let Some(op) = direction(kind.op).filter(|_| !is_empty(kind)) else { continue };
         let one = Request {
-            target: carrier.target,
+            target,
             device: name.to_owned(),
             op,
             bytes: kind.bytes.into(),
@@ -281,13 +281,12 @@ fn requests_of(counted: &Counted, carrier: &Carrier, name: &str) -> Vec<Request>
 
 /// Reading and writing bios by system call and task; those without data, which only ask for a flush, are marked, since
 /// the flush is a request of its own. Those that may be repeated because they must not wait are counted apart, and so is read-ahead.
-fn bios_of(counted: &Counted, carrier: &Carrier, name: &str) -> Vec<Bio> {
+pub(crate) fn bios_of(counted: &Counted, index: usize, target: u32, name: &str) -> Vec<Bio> {
     let mut found = Vec::new();
-    for (origin, &[count, bytes]) in counted.bios.iter().filter(|(origin, _)| origin.device == carrier.index)
-    {
+    for (origin, &[count, bytes]) in counted.bios.iter().filter(|(origin, _)| origin.device == index) {
         let Some(op) = direction(origin.op) else { continue };
         let one = Bio {
-            target: carrier.target,
+            target,
             device: name.to_owned(),
             op,
             syscall: origin.system_call.map(system_call_name),

@@ -46,7 +46,7 @@ pub fn host(proc: &Path, sys: &Path, clock: ClockFacts) -> Host {
 }
 
 /// A line of `/proc/meminfo`, whose `kB` are 1024 bytes; `None` if the kernel does not print it.
-fn meminfo_bytes(meminfo: &str, name: &str) -> Option<u64> {
+pub(crate) fn meminfo_bytes(meminfo: &str, name: &str) -> Option<u64> {
     let value = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }

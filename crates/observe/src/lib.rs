@@ -24,6 +24,7 @@ pub mod stack;
 pub mod sum;
 mod sysfs;
 pub mod visit;
+pub mod watch;
 mod watched;
 
 pub use counted::counted;
@@ -54,6 +55,18 @@ pub enum ObserveError {
     /// This field is not a number.
     #[error("{0:?} is not a counter")]
     NotANumber(String),
+    /// A path leads to no block device: memory, a network, or what the kernel does not show here.
+    #[error("no block device is known below {}", path.display())]
+    NoDevice { path: PathBuf },
+    /// Two saved trees in the wrong order, or of two boots.
+    #[error(
+        "the second tree is not later than the first: uptime {}.{:02} s, then {}.{:02} s",
+        from_ticks / 100, from_ticks % 100, to_ticks / 100, to_ticks % 100
+    )]
+    NotLater { from_ticks: u64, to_ticks: u64 },
+    /// No saved tree has counters of this device.
+    #[error("neither tree has a device {name:?}")]
+    NotInTree { name: String },
 }
 
 /// A small text file, or the error with its path.

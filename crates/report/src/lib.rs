@@ -24,13 +24,14 @@ mod stripe;
 mod style;
 mod targets;
 mod tree;
+pub mod watch;
 mod zones;
 
 pub use dd::copies;
 pub use document::{Compactness, json};
 pub use plan::plan_text;
 pub use short::{MAX_LINES, short};
-pub use style::{Charset, Color, Style};
+pub use style::{Charset, Color, Style, ascii};
 pub use tree::tree;
 
 use page::Page;

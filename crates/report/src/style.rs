@@ -37,7 +37,7 @@ impl Default for Style {
 }
 
 /// The text with every character outside ASCII replaced by ASCII of the same width, but for `…`, which is three dots.
-pub(crate) fn ascii(text: &str) -> String {
+pub fn ascii(text: &str) -> String {
     use unicode_width::UnicodeWidthChar as _;
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
@@ -48,6 +48,7 @@ pub(crate) fn ascii(text: &str) -> String {
             '×' => plain.push('x'),
             '·' | '–' | '−' | '─' => plain.push('-'),
             '→' => plain.push('>'),
+            '≤' => plain.push('<'),
             '…' => plain.push_str("..."),
             c => match crate::spark::BARS.iter().position(|&bar| bar == c) {
                 Some(level) => plain.push(crate::spark::ASCII_BARS[level]),

@@ -73,6 +73,11 @@ impl Histogram {
         self.count
     }
 
+    /// How many values are at most `ns`, to the width of a bucket: those of the bucket that holds `ns` count, too.
+    pub fn count_up_to(&self, ns: u64) -> u64 {
+        self.counts[..=index_of(ns)].iter().fold(0, |sum, &count| sum.saturating_add(count))
+    }
+
     /// The smallest value in nanoseconds, exact; none while empty.
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min_ns)
@@ -213,6 +218,14 @@ fn value_and_shift(index: usize) -> (u64, u32) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn values_up_to_a_limit_are_counted_to_a_bucket() {
+        let histogram = histogram_of(&[1, 100, 100, 5_000, u64::MAX]);
+        for (ns, count) in [(0, 0), (1, 1), (99, 1), (100, 3), (4_000, 3), (6_000, 4), (u64::MAX, 5)] {
+            assert_eq!(histogram.count_up_to(ns), count, "{ns}");
+        }
+    }
 
     fn histogram_of(values: &[u64]) -> Histogram {
         let mut histogram = Histogram::new();

@@ -152,7 +152,10 @@ mod tests {
         (0..count).map(one).collect()
     }
 
-    fn seen(count: usize, step: f64, noise: &dyn Fn(&mut SplitMix64) -> Vec<f64>) -> usize {
+    /// A course in time, a value at a time.
+    type Noise<'a> = dyn Fn(&mut SplitMix64) -> Vec<f64> + 'a;
+
+    fn seen(count: usize, step: f64, noise: &Noise<'_>) -> usize {
         let is_seen = |seed| agreement(&measured(seed, count, step, noise)).unwrap().p_value <= 0.01;
         (0..300).filter(|&seed| is_seen(seed)).count()
     }
@@ -170,7 +173,7 @@ mod tests {
         };
         // Slower with every pass, and at the end of each: it comes back with the time since the pass began.
         let since = |_: &mut SplitMix64| (0..length).map(|index| (index % PLACES) as f64).collect();
-        let kinds: [&dyn Fn(&mut SplitMix64) -> Vec<f64>; 4] = [&independent, &lasting, &wave, &since];
+        let kinds: [&Noise<'_>; 4] = [&independent, &lasting, &wave, &since];
         for (kind, noise) in kinds.into_iter().enumerate() {
             for count in [3, 4] {
                 let alarms = seen(count, 0.0, noise);

@@ -97,7 +97,7 @@ fn seconds(program: &Path, first: &[&str], line: &str, place: &Path) -> Result<f
     time_in(&said).with_context(|| format!("no time in {said}"))
 }
 
-fn time_in(said: &str) -> Option<f64> {
+pub(super) fn time_in(said: &str) -> Option<f64> {
     let line = said.lines().find(|line| line.contains(" copied, "))?;
     let (_, rest) = line.split_once(" copied, ")?;
     rest.split(' ').next()?.parse().ok()

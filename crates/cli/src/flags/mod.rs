@@ -7,7 +7,7 @@ mod issue;
 mod output;
 mod permission;
 mod positions;
-mod value;
+pub(crate) mod value;
 mod workload;
 
 use crate::cli_args::CliArgs;

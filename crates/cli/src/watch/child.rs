@@ -1,0 +1,255 @@
+//! `rdsk watch -- COMMAND`: starts the command, passes signals on to it, watches until its I/O is done, and prints what that
+//! became. Its exit code is the command's.
+
+use super::PROC;
+use super::options::{Form, Options};
+use crate::cli_args::ColorWhen;
+use crate::interrupt::is_ignored;
+use crate::{out, screen};
+use rdsk_model::{CommandRun, Problem, ProblemKind, WatchInterval, WatchedDevice};
+use rdsk_observe::delta;
+use rdsk_observe::watch::{Watcher, dirty_bytes, process_calls};
+use rdsk_report::watch::{command_io, command_json};
+use rdsk_units::printable;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use rustix::termios::tcgetpgrp;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::Signals;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// For how long the I/O after the command's end is watched, at most, and how often it is looked at.
+const MAX_AFTER: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(50);
+/// As shells have it: the command was not found, or cannot be run; a signal ended it (128 and its number).
+const NOT_FOUND: u8 = 127;
+const NOT_RUN: u8 = 126;
+const SIGNALLED: i32 = 128;
+
+/// Runs the command and prints what its I/O became. Gives the command's exit code.
+///
+/// # Errors
+/// When signals cannot be passed on, or the kernel reports that the command is not our child.
+pub(super) fn watch(
+    options: &Options,
+    mut watcher: Watcher,
+    why_no_bpf: Option<String>,
+) -> Result<u8, Problem> {
+    let proc = Path::new(PROC);
+    let dirty_before = dirty_bytes(proc);
+    let forwarding = Forwarding::begin().map_err(|error| no_signals(&error))?;
+    let began = Instant::now();
+    let mut child = match start(&options.command) {
+        Ok(child) => child,
+        Err(error) => return Ok(not_started(&options.command, &error)),
+    };
+    forwarding.to(&child);
+    wait_for(&child)?;
+    let elapsed = began.elapsed();
+    let at_end = watcher.so_far();
+    // Nobody has waited for it yet, so its numbers are still there.
+    let calls = process_calls(&proc.join(child.id().to_string())).ok();
+    forwarding.end();
+    let status = child.wait().map_err(|error| lost(&error))?;
+    settle(&mut watcher, dirty_before, &forwarding);
+    let whole = watcher.next_interval();
+    let grown = dirty_bytes(proc).zip(dirty_before).and_then(|(now, before)| now.checked_sub(before));
+    let run = CommandRun {
+        words: options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        end: end_of(status),
+        elapsed_ns: u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
+        calls,
+        after: between(&at_end, &whole),
+        whole,
+        unfollowed: watcher.unfollowed(),
+        dirty_left_bytes: grown.filter(|&bytes| bytes > 0),
+        why_no_bpf,
+    };
+    let text = match options.form {
+        Form::Json => command_json(&run, options.columns),
+        Form::Plain | Form::Suitable => {
+            command_io(&run, screen::style_on(&io::stderr(), ColorWhen::Auto, options.charset))
+        }
+    };
+    out::answer(&text);
+    Ok(code_of(status))
+}
+
+fn start(words: &[OsString]) -> io::Result<Child> {
+    Command::new(&words[0]).args(&words[1..]).spawn()
+}
+
+fn not_started(words: &[OsString], error: &io::Error) -> u8 {
+    let name = printable(&words[0].to_string_lossy());
+    out::problem(&Problem::new(
+        ProblemKind::Refused,
+        "command",
+        format!("cannot run {name}: {error}"),
+        "write the command after --, as in a shell",
+    ));
+    if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN }
+}
+
+/// Waits for its end without taking its status, so that its numbers stay.
+fn wait_for(child: &Child) -> Result<(), Problem> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    loop {
+        match waitid(WaitId::Pid(pid_of(child)), options) {
+            Ok(_) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(lost(&error.into())),
+        }
+    }
+}
+
+fn pid_of(child: &Child) -> Pid {
+    Pid::from_child(child)
+}
+
+/// Waits until the devices stand still and no more pages are dirty than before, a second at most; a signal ends it, too.
+fn settle(watcher: &mut Watcher, dirty_before: Option<u64>, forwarding: &Forwarding) {
+    let began = Instant::now();
+    let mut last = growths(&watcher.so_far());
+    while began.elapsed() < MAX_AFTER && !forwarding.has_more.load(Ordering::Relaxed) {
+        sleep(LOOK);
+        let now = growths(&watcher.so_far());
+        let is_clean =
+            dirty_bytes(Path::new(PROC)).zip(dirty_before).is_none_or(|(now, before)| now <= before);
+        let is_idle = now.iter().all(|(_, growth)| growth.is_none_or(|growth| growth.in_flight == 0));
+        if is_clean && is_idle && now == last {
+            return;
+        }
+        last = now;
+    }
+}
+
+fn growths(interval: &WatchInterval) -> Vec<(String, Option<rdsk_model::DiskStat>)> {
+    interval.devices.iter().map(|device| (device.name.clone(), device.growth.clone().ok())).collect()
+}
+
+/// What the devices did from the end of one interval to the end of another that began with it.
+fn between(first: &WatchInterval, whole: &WatchInterval) -> WatchInterval {
+    let device = |device: &WatchedDevice| {
+        let before = first.devices.iter().find(|known| known.name == device.name);
+        let growth = device.growth.as_ref().ok()?;
+        let after = match before {
+            Some(before) => delta(before.growth.as_ref().ok()?, growth).ok()?,
+            // A loop device that did nothing until then.
+            None => *growth,
+        };
+        Some(WatchedDevice { name: device.name.clone(), growth: Ok(after), block: None })
+    };
+    WatchInterval {
+        interval_ns: whole.interval_ns.saturating_sub(first.interval_ns),
+        devices: whole.devices.iter().filter_map(device).collect(),
+    }
+}
+
+fn end_of(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, signal) => format!("ended by signal {}", signal.unwrap_or(0)),
+    }
+}
+
+fn code_of(status: ExitStatus) -> u8 {
+    let code = status.code().unwrap_or_else(|| SIGNALLED + status.signal().unwrap_or(0));
+    u8::try_from(code & 0xff).unwrap_or(u8::MAX)
+}
+
+/// The problem that signals cannot be handled.
+pub(super) fn no_signals(error: &io::Error) -> Problem {
+    Problem::plain(ProblemKind::Io, "signals", format!("signals cannot be handled: {error}"))
+}
+
+fn lost(error: &io::Error) -> Problem {
+    Problem::plain(ProblemKind::Io, "command", format!("the end of the command cannot be learnt: {error}"))
+}
+
+/// Passes signals on to the command while it runs.
+struct Forwarding {
+    child: Arc<Mutex<Option<Pid>>>,
+    /// Whether a signal came that the command cannot get any more.
+    has_more: Arc<AtomicBool>,
+}
+
+impl Forwarding {
+    fn begin() -> io::Result<Self> {
+        let all = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
+        let mut signals = Signals::new(all.into_iter().filter(|&signal| !is_ignored(signal)))?;
+        let forwarding = Self { child: Arc::default(), has_more: Arc::default() };
+        let (child, has_more) = (Arc::clone(&forwarding.child), Arc::clone(&forwarding.has_more));
+        std::thread::Builder::new().name("signals".into()).spawn(move || {
+            for number in signals.forever() {
+                let child = locked(&child);
+                match (*child, Signal::from_named_raw(number)) {
+                    (Some(pid), Some(signal)) if !comes_from_terminal(number) => {
+                        // It may have ended meanwhile, and is not waited for yet: nobody else has its number.
+                        let _ = kill_process(pid, signal);
+                    }
+                    (Some(_), _) => {}
+                    (None, _) => has_more.store(true, Ordering::Relaxed),
+                }
+            }
+        })?;
+        Ok(forwarding)
+    }
+
+    fn to(&self, child: &Child) {
+        *locked(&self.child) = Some(pid_of(child));
+    }
+
+    fn end(&self) {
+        *locked(&self.child) = None;
+    }
+}
+
+fn locked(child: &Mutex<Option<Pid>>) -> MutexGuard<'_, Option<Pid>> {
+    child.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether the key of a terminal sent it: then the whole group in front has it already, and so has the command.
+fn comes_from_terminal(signal: i32) -> bool {
+    let is_key = signal == SIGINT || signal == SIGQUIT;
+    let own = rustix::process::getpgrp();
+    let is_in_front = |group: Result<Pid, rustix::io::Errno>| group.is_ok_and(|group| group == own);
+    is_key
+        && (is_in_front(tcgetpgrp(rustix::stdio::stdin())) || is_in_front(tcgetpgrp(rustix::stdio::stderr())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdsk_model::DiskStat;
+
+    #[test]
+    fn ends_are_the_shells() {
+        let of = |raw| (code_of(ExitStatus::from_raw(raw)), end_of(ExitStatus::from_raw(raw)));
+        assert_eq!(of(3 << 8), (3, "exit code 3".into()));
+        assert_eq!(of(9), (137, "ended by signal 9".into()));
+    }
+
+    #[test]
+    fn what_came_after_the_end_is_the_difference() {
+        let interval = |interval_ns, writes: &[(&str, u64)]| WatchInterval {
+            interval_ns,
+            devices: writes
+                .iter()
+                .map(|(name, write_ios)| WatchedDevice {
+                    name: (*name).into(),
+                    growth: Ok(DiskStat { write_ios: *write_ios, ..DiskStat::default() }),
+                    block: None,
+                })
+                .collect(),
+        };
+        let after = between(&interval(10, &[("sda", 3)]), &interval(30, &[("sda", 5), ("loop0", 2)]));
+        assert_eq!(after, interval(20, &[("sda", 2), ("loop0", 2)]));
+    }
+}

@@ -1,0 +1,50 @@
+//! Reports as lines, at equal distances in time. It draws nothing itself.
+
+use super::options::{Form, Options};
+use super::wake::Ending;
+use crate::exit;
+use crate::out::{self, Reader};
+use jiff::{Timestamp, Unit};
+use rdsk_model::{Problem, WatchInterval};
+use rdsk_observe::watch::Watcher;
+use rdsk_report::watch::{Look, json_lines, plain_lines};
+use std::time::Instant;
+
+/// Prints reports until their number is reached, a signal comes, or nobody reads them any more.
+///
+/// # Errors
+/// When standard output takes no more, for another reason than that its reader has left.
+pub(super) fn watch(options: &Options, mut watcher: Watcher) -> Result<u8, Problem> {
+    let ending = Ending::new().map_err(|error| super::child::no_signals(&error))?;
+    let began = Instant::now();
+    let mut reports = 0;
+    while options.count.is_none_or(|count| reports < count) {
+        reports += 1;
+        // Counted from the beginning, so that the distances do not grow by the time that a report takes.
+        let at = began + options.interval.saturating_mul(reports);
+        if ending.comes_before(at) {
+            return Ok(exit::INTERRUPTED);
+        }
+        let interval = watcher.next_interval();
+        if out::report(&text(&interval, &now(), options))? == Reader::Gone {
+            break;
+        }
+    }
+    Ok(exit::DONE)
+}
+
+/// One report.
+pub(super) fn text(interval: &WatchInterval, at: &str, options: &Options) -> String {
+    match options.form {
+        Form::Json => json_lines(interval, at, options.columns),
+        Form::Plain | Form::Suitable => {
+            plain_lines(interval, at, Look { columns: options.columns, charset: options.charset })
+        }
+    }
+}
+
+/// The time of day, in UTC to the millisecond.
+pub(super) fn now() -> String {
+    let now = Timestamp::now();
+    now.round(Unit::Millisecond).unwrap_or(now).to_string()
+}

@@ -1,0 +1,268 @@
+//! The options of `rdsk watch`. They parse words and open nothing.
+
+use super::summary::SUMMARY;
+use crate::flags::value;
+use crate::parse::{HELP_WIDTH, usage, usage_problem};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
+use rdsk_analysis::columns::ColumnSet;
+use rdsk_experiment::EvidenceChoice;
+use rdsk_model::Problem;
+use rdsk_report::Charset;
+use rdsk_units::Nanos;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const DETAILS: &str = "On a terminal it is a screen: q ends it, the arrow keys choose a device, p pauses, ? explains. Elsewhere, \
+                       and with --plain or --json, it is lines. The first report is of the first interval, not of the time since \
+                       boot. With a COMMAND it runs that, ends with its exit code, and prints to standard error which requests \
+                       its calls became.";
+
+const EXAMPLES: &str = "Examples:
+  rdsk watch
+      every disk, and every loop device that does something
+  rdsk watch sda /srv/data --plain --interval 5s --count 12
+      two devices as lines, for a minute
+  rdsk watch --json | jq .columns
+      each device and interval as JSON
+  rdsk watch -- dd if=/dev/zero of=file bs=16k count=1000
+      what the command's writes became
+  rdsk watch --from before --to after
+      one report from two copies of /proc/diskstats and /proc/uptime";
+
+/// Two samples closer together say nothing of rates: the kernel's times count whole milliseconds.
+const MIN_INTERVAL: Nanos = Nanos(10_000_000);
+const MAX_INTERVAL: Nanos = Nanos(24 * 3_600_000_000_000);
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
+const MAX_COUNT: u32 = 1_000_000_000;
+
+const COLUMNS: &[&str] = &["iostat", "old", "solaris"];
+const EVIDENCE: &[&str] = &["auto", "bpf", "sysfs"];
+
+/// How the reports are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A screen on a terminal, else lines.
+    #[default]
+    Suitable,
+    Plain,
+    Json,
+}
+
+/// What one command line requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Options {
+    /// Devices as typed; all if there are none.
+    pub(super) devices: Vec<OsString>,
+    pub(super) form: Form,
+    pub(super) columns: ColumnSet,
+    pub(super) charset: Charset,
+    pub(super) interval: Duration,
+    /// Reports until the end; `None` without an end.
+    pub(super) count: Option<u32>,
+    pub(super) evidence: EvidenceChoice,
+    /// Two saved trees.
+    pub(super) saved: Option<(PathBuf, PathBuf)>,
+    /// A command and its arguments; empty without one.
+    pub(super) command: Vec<OsString>,
+}
+
+#[derive(Debug)]
+pub(super) enum Parsed {
+    Options(Box<Options>),
+    /// The help.
+    Text(String),
+}
+
+/// Parses the words after `rdsk`, of which the first is `watch`.
+///
+/// # Errors
+/// A problem of kind `Usage`, with a message of one line and a hint.
+pub(super) fn parse(words: &[OsString]) -> Result<Parsed, Problem> {
+    let matches = match command().try_get_matches_from(words) {
+        Ok(matches) => matches,
+        Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
+            return Ok(Parsed::Text(error.to_string()));
+        }
+        Err(error) => {
+            let problem = usage_problem(&error, words);
+            let hint = problem.hint.map(|hint| hint.replace("rdsk --help lists the commands", HELP_HINT));
+            return Err(Problem { hint, ..problem });
+        }
+    };
+    let options = options(&matches)?;
+    check(&options, &matches)?;
+    Ok(Parsed::Options(Box::new(options)))
+}
+
+const HELP_HINT: &str = "rdsk watch --help lists the flags";
+
+fn options(matches: &ArgMatches) -> Result<Options, Problem> {
+    let given = |name: &str| matches.get_one::<String>(name).map(String::as_str);
+    let bad = |flag: &'static str| {
+        move |bad: value::BadValue| usage(format!("--{flag}: {}", bad.message), bad.hint)
+    };
+    let words = |name: &str| matches.get_many::<OsString>(name).unwrap_or_default().cloned().collect();
+    let interval = given("interval").map(|text| value::time_ns(text, MIN_INTERVAL, MAX_INTERVAL)).transpose();
+    let columns = given("columns")
+        .map(|text| value::word(text, COLUMNS, &[ColumnSet::Iostat, ColumnSet::Old, ColumnSet::Solaris]));
+    let evidence = given("evidence").map(|text| {
+        value::word(text, EVIDENCE, &[EvidenceChoice::Auto, EvidenceChoice::Bpf, EvidenceChoice::Sysfs])
+    });
+    let count = given("count").map(|text| value::count(text, MAX_COUNT)).transpose();
+    let tree = |name| matches.get_one::<OsString>(name).map(PathBuf::from);
+    Ok(Options {
+        devices: words("DEV"),
+        form: match (matches.get_flag("plain"), matches.get_flag("json")) {
+            (_, true) => Form::Json,
+            (true, false) => Form::Plain,
+            (false, false) => Form::Suitable,
+        },
+        columns: columns.transpose().map_err(bad("columns"))?.unwrap_or_default(),
+        charset: if matches.get_flag("ascii") { Charset::Ascii } else { Charset::Unicode },
+        interval: interval.map_err(bad("interval"))?.map_or(DEFAULT_INTERVAL, Duration::from_nanos),
+        count: count.map_err(bad("count"))?,
+        evidence: evidence.transpose().map_err(bad("evidence"))?.unwrap_or(EvidenceChoice::Auto),
+        saved: tree("from").zip(tree("to")),
+        command: words("COMMAND"),
+    })
+}
+
+/// Refuses options that mean nothing together.
+fn check(options: &Options, matches: &ArgMatches) -> Result<(), Problem> {
+    let is_given = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
+    if options.devices.iter().any(|name| name.is_empty()) {
+        return Err(usage("the name of a device is empty", "name a device, a file or a directory"));
+    }
+    if is_given("from") != is_given("to") {
+        return Err(usage("--from and --to go together", "give both, with a directory each"));
+    }
+    if options.saved.is_some() && !options.command.is_empty() {
+        return Err(usage("--from conflicts with a command", "leave one of them out"));
+    }
+    let one_report = [(options.saved.is_some(), "--from"), (!options.command.is_empty(), "a command")];
+    for (_, what) in one_report.into_iter().filter(|(is_one, _)| *is_one) {
+        for flag in ["interval", "count"] {
+            if is_given(flag) {
+                return Err(usage(
+                    format!("--{flag} conflicts with {what}"),
+                    format!("leave --{flag} out: there is one report"),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn command() -> Command {
+    let switch = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+    };
+    let one = |name: &'static str, value: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name(value).num_args(1).allow_hyphen_values(true).help(help)
+    };
+    let path = |name, help| one(name, "DIR", help).value_parser(clap::value_parser!(OsString));
+    let many = |name: &'static str| {
+        Arg::new(name).action(ArgAction::Append).num_args(0..).value_parser(clap::value_parser!(OsString))
+    };
+    Command::new("rdsk watch")
+        .no_binary_name(false)
+        .bin_name("rdsk watch")
+        .about(SUMMARY)
+        .long_about(format!("{SUMMARY}.\n\n{DETAILS}"))
+        .after_help(EXAMPLES)
+        .color(ColorChoice::Never)
+        .term_width(HELP_WIDTH)
+        .arg(one("interval", "TIME", "Time between two reports, such as 500ms or 5 [default: 1s]"))
+        .arg(one("count", "N", "End after so many reports [default: none]"))
+        .arg(one(
+            "columns",
+            "SET",
+            "Columns: those of today's iostat -x, of sysstat before version 11, or of Solaris [possible values: iostat, \
+             old, solaris] [default: iostat]",
+        ))
+        .arg(switch("plain", "Print lines on a terminal, too"))
+        .arg(switch("json", "Print a JSON object in a line for each device and interval").conflicts_with("plain"))
+        .arg(one(
+            "evidence",
+            "SOURCE",
+            "Where counts come from: BPF programs, which show exact sizes, times in the device and the calls, or sysfs \
+             alone; auto takes BPF where it may [possible values: auto, bpf, sysfs] [default: auto]",
+        ))
+        .arg(path("from", "With --to: report from two saved copies of /proc (diskstats and uptime)"))
+        .arg(path("to", "The later copy"))
+        .arg(switch("ascii", "Use only ASCII characters"))
+        .arg(many("DEV").value_name("DEV").help(
+            "Devices by name or path, partitions, or files and directories for the device below them [default: every disk, and \
+             loop and ram devices that do something]",
+        ))
+        .arg(many("COMMAND").value_name("COMMAND").last(true).help("Run this command and watch until its I/O is done"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Options, Problem> {
+        let words: Vec<OsString> = shlex::split(line).unwrap().into_iter().map(Into::into).collect();
+        match parse(&words)? {
+            Parsed::Options(options) => Ok(*options),
+            Parsed::Text(text) => panic!("{text}"),
+        }
+    }
+
+    #[test]
+    fn the_command_is_well_formed_and_its_examples_parse() {
+        command().debug_assert();
+        let lines = EXAMPLES.lines().filter_map(|line| line.strip_prefix("  rdsk "));
+        let lines: Vec<&str> = lines.map(|line| line.split(" | ").next().unwrap()).collect();
+        assert_eq!(lines.len(), 5);
+        lines.iter().for_each(|line| drop(parsed(line).unwrap()));
+        for how in ["-h", "--help"] {
+            let Ok(Parsed::Text(text)) = parse(&["watch".into(), how.into()]) else { panic!("{how}") };
+            assert!(text.lines().all(|line| line.chars().count() <= HELP_WIDTH), "{text}");
+        }
+    }
+
+    #[test]
+    fn options_devices_and_a_command_are_told_apart() {
+        let options =
+            parsed("watch sda --interval 2 /mnt --columns solaris --json -- dd if=a --count 3").unwrap_err();
+        assert!(options.message.contains("--interval conflicts with a command"), "{options}");
+        let options = parsed("watch sda /mnt --columns solaris --json -- dd if=a --count 3").unwrap();
+        assert_eq!(options.devices, ["sda", "/mnt"]);
+        assert_eq!(options.command, ["dd", "if=a", "--count", "3"]);
+        assert_eq!((options.form, options.columns), (Form::Json, ColumnSet::Solaris));
+        let options = parsed("watch --interval 2 --count 5 --evidence sysfs --plain").unwrap();
+        assert_eq!((options.interval, options.count), (Duration::from_secs(2), Some(5)));
+        assert_eq!((options.evidence, options.form), (EvidenceChoice::Sysfs, Form::Plain));
+        let saved = parsed("watch --from a --to b sda").unwrap();
+        assert_eq!(saved.saved, Some(("a".into(), "b".into())));
+        assert!(parsed("watch").unwrap().command.is_empty());
+    }
+
+    #[test]
+    fn wrong_lines_are_one_line_and_a_hint() {
+        for (line, said) in [
+            ("watch --interval 0", "--interval"),
+            ("watch --interval 1ms", "--interval"),
+            ("watch --interval", "--interval"),
+            ("watch --count 0", "--count"),
+            ("watch --columns hpux", "--columns"),
+            ("watch --evidence maybe", "--evidence"),
+            ("watch --from a", "--from and --to"),
+            ("watch --to a", "--from and --to"),
+            ("watch --from a --to b --count 2", "--count conflicts with --from"),
+            ("watch --from a --to b -- true", "--from conflicts with a command"),
+            ("watch --plain --json", "--"),
+            ("watch --bs 4k", "--bs"),
+            ("watch ''", "empty"),
+        ] {
+            let problem = parsed(line).expect_err(line);
+            assert!(problem.message.contains(said), "{line}: {problem}");
+            assert!(problem.hint.is_some() && !problem.message.contains('\n'), "{line}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The screen on terminals of several sizes, drawn into memory, and what keys do.
+
+use super::state::{Lower, State};
+use super::*;
+use ratatui::backend::TestBackend;
+use rdsk_analysis::columns::ColumnSet;
+use rdsk_model::{BlockGrowth, DiskStat, Op, Request, Uncounted, WatchInterval, WatchedDevice};
+use rdsk_report::Charset;
+
+fn drawn(state: &State, width: u16, height: u16) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal
+        .draw(|frame| {
+            let area = frame.area();
+            let lines = draw::lines(state, area.width.into(), area.height.into());
+            frame.render_widget(Paragraph::new(lines), area);
+        })
+        .unwrap();
+    let buffer = terminal.backend().buffer();
+    let row = |y: u16| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
+    (0..height).map(|y| row(y) + "\n").collect()
+}
+
+fn growth(number: u64) -> DiskStat {
+    DiskStat {
+        read_ios: 100 * number,
+        read_sectors: 800 * number,
+        read_ticks_ms: 40 * number,
+        write_ios: 20,
+        write_sectors: 20_480,
+        write_ticks_ms: 60,
+        io_ticks_ms: 100 * (number % 10),
+        time_in_queue_ms: 40 * number + 60,
+        flush_ios: Some(1),
+        ..DiskStat::default()
+    }
+}
+
+fn block(number: u64) -> BlockGrowth {
+    let request =
+        |op, bytes, count| Request { target: 0, device: "sda".into(), op, bytes, fua: false, count };
+    let mut block = BlockGrowth {
+        interval_ns: 1_000_000_000,
+        requests: vec![request(Op::Read, 4096, 100 * number), request(Op::Write, 524_288, 20)],
+        depth_ns: 80_000_000 * number,
+        deepest: Some(number),
+        merges: 12,
+        flushes: 1,
+        ..BlockGrowth::default()
+    };
+    (0..100 * number).for_each(|index| block.latency.record(40_000 + 1_000 * index));
+    (0..number / 4).for_each(|_| block.latency.record(9_000_000));
+    block
+}
+
+fn state() -> State {
+    let mut state = State::new(ColumnSet::Iostat, Charset::Unicode, None);
+    for number in 1..=30 {
+        let device = |name: &str, growth, block| WatchedDevice { name: name.into(), growth, block };
+        state.add(WatchInterval {
+            interval_ns: 1_000_000_000,
+            devices: vec![
+                device("sda", Ok(growth(number)), Some(block(number))),
+                device("evil\u{1b}[2J", Ok(growth(1)), None),
+                device("sdc", Err(Uncounted::Vanished), None),
+            ],
+        });
+    }
+    state
+}
+
+#[test]
+fn three_sizes() {
+    insta::assert_snapshot!("screen-40x10", drawn(&state(), 40, 10));
+    insta::assert_snapshot!("screen-80x24", drawn(&state(), 80, 24));
+    insta::assert_snapshot!("screen-200x50", drawn(&state(), 200, 50));
+}
+
+#[test]
+fn other_looks() {
+    let mut ascii = state();
+    ascii.charset = Charset::Ascii;
+    let text = drawn(&ascii, 80, 24);
+    assert!(text.is_ascii(), "{text}");
+    let mut other = state();
+    other.why_no_bpf = Some("no permission".into());
+    other.choose(1);
+    other.next_columns();
+    insta::assert_snapshot!("screen-sysfs", drawn(&other, 80, 14));
+    other.help_or_device();
+    assert!(drawn(&other, 80, 24).contains("arrow") || drawn(&other, 80, 24).contains("choose a device"));
+    other.pause_or_go_on();
+    assert!(drawn(&other, 80, 24).contains("PAUSED"));
+}
+
+#[test]
+fn any_size_and_any_number_of_devices_is_drawn() {
+    let empty = State::new(ColumnSet::Iostat, Charset::Unicode, None);
+    let mut many = empty.clone();
+    let device = |number| WatchedDevice { name: format!("sd{number}"), growth: Ok(growth(1)), block: None };
+    many.add(WatchInterval { interval_ns: 1, devices: (0..64).map(device).collect() });
+    many.choose(63);
+    for state in [&empty, &many, &state()] {
+        for (width, height) in [(1, 1), (2, 2), (7, 3), (40, 10), (80, 24), (300, 80)] {
+            let text = drawn(state, width, height);
+            assert!(!text.contains('\u{1b}'));
+            assert_eq!(text.lines().count(), usize::from(height));
+        }
+    }
+    assert!(drawn(&many, 80, 24).contains("sd63"), "the chosen one is in sight");
+}
+
+#[test]
+fn keys_do_what_the_help_says() {
+    let mut state = state();
+    let key = |code| Event::Key(KeyEvent::new(code, KeyModifiers::NONE));
+    assert_eq!(answer(&mut state, &key(KeyCode::Down)), Asked::Redraw);
+    assert_eq!(state.chosen(), 1);
+    answer(&mut state, &key(KeyCode::Up));
+    assert_eq!(state.chosen(), 0);
+    answer(&mut state, &key(KeyCode::Char('p')));
+    assert_eq!(state.pace, Pace::Paused);
+    answer(&mut state, &key(KeyCode::Char('?')));
+    assert_eq!(state.lower, Lower::Help);
+    answer(&mut state, &key(KeyCode::Char('c')));
+    assert_eq!(state.columns, ColumnSet::Old);
+    for quit in [key(KeyCode::Char('q')), key(KeyCode::Esc)] {
+        assert_eq!(answer(&mut state, &quit), Asked::Quit);
+    }
+    let interrupt = Event::Key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL));
+    assert_eq!(answer(&mut state, &interrupt), Asked::Quit);
+    assert_eq!(answer(&mut state, &Event::Resize(40, 10)), Asked::Redraw);
+    assert_eq!(answer(&mut state, &key(KeyCode::F(1))), Asked::Nothing);
+}

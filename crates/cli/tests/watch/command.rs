@@ -1,0 +1,129 @@
+//! `rdsk watch -- COMMAND`: the command's exit code and signals, and the counts of what its I/O became.
+
+use crate::common::{SOON, command, error_and_hint, rdsk};
+use rdsk_testkit::{DirectIo, LoopDevice, Need, cli, requires, wait_until};
+use serde_json::Value;
+use std::sync::{Mutex, PoisonError};
+
+/// While a process reads a BPF map, the kernel passes over events on its processor, so the tests here take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn device() -> Option<LoopDevice> {
+    requires(&[Need::Root, Need::Loop, Need::Bpf, Need::Tool("dd")])
+        .then(|| LoopDevice::builder().size(64 << 20).direct_io(DirectIo::Off).create().unwrap())
+}
+
+/// What a dd on the device became, as JSON and as text.
+fn dd(device: &LoopDevice, operands: &str) -> (Value, String) {
+    let operands = operands.replace("DEVICE", &device.path().display().to_string());
+    let run = |form: &[&str]| {
+        let mut line = vec!["watch", device.name()];
+        line.extend(form);
+        line.extend(["--", "dd", "status=none"]);
+        line.extend(operands.split(' '));
+        let run = rdsk(line);
+        assert_eq!((run.status_code, run.stdout.as_str()), (Some(0), ""), "{}", run.stderr);
+        run.stderr
+    };
+    let json = run(&["--json"]);
+    (serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {json}")), run(&[]))
+}
+
+/// Bios of the command on the device: count and bytes, by direction and call.
+fn bios(document: &Value, op: &str, call: &str) -> [u64; 2] {
+    let bios = document["devices"][0]["block_layer"]["bios"].as_array().unwrap().iter();
+    let is_one = |bio: &&Value| bio["op"] == op && bio["syscall"] == call && bio["task"] == "child";
+    bios.filter(is_one).fold([0, 0], |[count, bytes], bio| {
+        [count + bio["count"].as_u64().unwrap(), bytes + bio["bytes"].as_u64().unwrap()]
+    })
+}
+
+fn of_size(document: &Value, op: &str, bytes: u64) -> u64 {
+    let requests = document["devices"][0]["block_layer"]["requests"].as_array().unwrap().iter();
+    let counts = requests.filter(|one| one["op"] == op && one["bytes"] == bytes);
+    counts.map(|one| one["count"].as_u64().unwrap()).sum()
+}
+
+/// The first of ten runs in which the programs missed nothing and nobody else held the device at dd's last close.
+fn whole(run: impl Fn() -> (Value, String), is_whole: impl Fn(&Value, &str) -> bool) -> (Value, String) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    (0..10).map(|_| run()).find(|(document, text)| is_whole(document, text)).expect("dd was alone once")
+}
+
+#[test]
+fn small_writes_read_inside_write_and_leave_at_close() {
+    let Some(device) = device() else { return };
+    let (document, text) = whole(
+        || dd(&device, "if=/dev/zero of=DEVICE bs=512 count=2048 conv=notrunc"),
+        |document, text| {
+            let block = &document["devices"][0]["block_layer"];
+            let nobody_else = of_size(document, "read", 4096) == 256;
+            block["lost"] == 0
+                && nobody_else
+                && bios(document, "write", "close")[0] > 0
+                && text.contains("close(2), 2")
+        },
+    );
+    assert_eq!(bios(&document, "read", "write"), [256, 1 << 20], "{document:#}");
+    assert_eq!(bios(&document, "write", "close"), [256, 1 << 20], "{document:#}");
+    assert_eq!(of_size(&document, "write", 512 << 10), 2, "{document:#}");
+    assert_eq!(document["devices"][0]["block_layer"]["flushes"], 0);
+    assert_eq!(document["calls"]["writes"], 2048);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentence = "Each write of about 512 B fills a part of a 4 KiB page, so the kernel read the page first: 256 reads \
+                    inside write(2).";
+    assert!(words.contains(sentence), "{text}");
+    assert!(words.contains("The data left at close(2), 2 requests of 512 KiB."), "{text}");
+}
+
+#[test]
+fn direct_writes_leave_inside_write_also_from_a_child_of_the_command() {
+    let Some(device) = device() else { return };
+    let path = device.path().display().to_string();
+    let script =
+        format!("dd if=/dev/zero of={path} bs=64k count=16 oflag=direct conv=notrunc status=none; true");
+    let run = || {
+        let run = rdsk(["watch", device.name(), "--json", "--", "sh", "-c", &script]);
+        assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+        (serde_json::from_str(&run.stderr).unwrap(), run.stderr)
+    };
+    let (document, _) = whole(run, |document, _| {
+        document["devices"][0]["block_layer"]["lost"] == 0 && of_size(document, "write", 64 << 10) == 16
+    });
+    assert_eq!(bios(&document, "write", "write"), [16, 1 << 20], "{document:#}");
+    assert_eq!(bios(&document, "read", "write"), [0, 0], "{document:#}");
+}
+
+#[test]
+fn the_exit_code_and_the_output_are_the_commands() {
+    for (script, code) in [("echo out; exit 0", 0), ("echo out; exit 7", 7), ("echo out; kill -9 $$", 137)] {
+        let run = rdsk(["watch", "--evidence", "sysfs", "--", "sh", "-c", script]);
+        assert_eq!((run.status_code, run.stdout.as_str()), (Some(code), "out\n"), "{script}: {}", run.stderr);
+        assert!(run.stderr.starts_with("sh -c "), "{}", run.stderr);
+    }
+    let run = rdsk(["watch", "--evidence", "sysfs", "--", "/nonexistent/program"]);
+    assert_eq!(run.status_code, Some(127));
+    assert!(error_and_hint(&run).0.contains("cannot run /nonexistent/program"), "{}", run.stderr);
+    let run = rdsk(["watch", "--evidence", "sysfs", "--", "/etc/passwd"]);
+    assert_eq!(run.status_code, Some(126), "{}", run.stderr);
+}
+
+#[test]
+fn signals_reach_the_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let ready = directory.path().join("ready");
+    for (signal, name, code) in
+        [(cli::Signal::TERM, "TERM", 3), (cli::Signal::INT, "INT", 3), (cli::Signal::USR1, "USR1", 3)]
+    {
+        let script = format!("trap 'exit 3' {name}; : > \"$READY\"; while :; do sleep 0.01; done");
+        let mut line = command(["watch", "--evidence", "sysfs", "--", "sh", "-c", &script]);
+        line.env("READY", &ready);
+        let running = cli::start(line);
+        assert!(wait_until(SOON, || ready.exists()), "the shell sets its trap");
+        cli::signal(running.pid(), signal).unwrap();
+        let run = running.finish(SOON);
+        assert_eq!(run.status_code, Some(code), "{name}: {}", run.stderr);
+        assert!(run.stderr.contains("exit code 3"), "{}", run.stderr);
+        std::fs::remove_file(&ready).unwrap();
+    }
+}

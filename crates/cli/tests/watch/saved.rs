@@ -1,0 +1,83 @@
+//! `--from` and `--to`: one report from two copies of `/proc/diskstats` and `/proc/uptime`.
+
+use crate::common::{error_and_hint, rdsk};
+use rdsk_testkit::{Need, cli, requires};
+use std::path::{Path, PathBuf};
+
+/// Copies that were taken on Linux 6.18 around work on two loop devices, 2.44 s apart.
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/watch").join(name)
+}
+
+fn report(more: &[&str]) -> cli::Run {
+    let (before, after) = (fixture("before"), fixture("after"));
+    let mut line = vec!["watch", "--from", before.to_str().unwrap(), "--to", after.to_str().unwrap()];
+    line.extend(more);
+    rdsk(line)
+}
+
+#[test]
+fn the_report_of_two_trees() {
+    for set in ["iostat", "old", "solaris"] {
+        let run = report(&["--columns", set]);
+        assert_eq!((run.status_code, run.stderr.as_str()), (Some(0), ""));
+        insta::assert_snapshot!(format!("saved-{set}"), run.stdout);
+    }
+    let json = report(&["--json"]);
+    assert_eq!(json.stdout.lines().count(), report(&[]).stdout.lines().count() - 3, "a line for each device");
+}
+
+/// sysstat's iostat computes the same figures from the same files.
+#[test]
+fn the_installed_iostat_prints_the_same_row() {
+    if !requires(&[Need::Root, Need::Tool("iostat"), Need::Tool("unshare"), Need::Tool("mount")]) {
+        return;
+    }
+    for name in ["loop0", "loop1"] {
+        // On a busy machine the files may change before iostat has read them.
+        let theirs = (0..10).map(|_| iostat_of(name)).find(|row| row["r/s"].as_f64() > Some(0.0));
+        let theirs = theirs.expect("iostat saw the files before and after their change once");
+        let ours = report(&["--json", name]);
+        let ours: serde_json::Value = serde_json::from_str(&ours.stdout).unwrap();
+        let columns = ours["columns"].as_object().unwrap();
+        assert_eq!(columns.len(), 22);
+        for (column, value) in columns {
+            // JSON of sysstat leaves the percent sign out.
+            let theirs = theirs[column.trim_start_matches('%')].as_f64().unwrap();
+            let value = value.as_f64().unwrap();
+            assert!((value - theirs).abs() <= 0.005 + 1e-9, "{name} {column}: {value} against {theirs}");
+        }
+    }
+}
+
+/// What iostat prints for one of the devices. With `-p ALL` it reads /proc/diskstats, and /proc/uptime in any case: ours stand there in a mount namespace of
+/// its own, and change while it sleeps.
+fn iostat_of(name: &str) -> serde_json::Value {
+    const SCRIPT: &str = r#"
+        cat "$1/before/diskstats" > "$2/diskstats"; cat "$1/before/uptime" > "$2/uptime"
+        mount --bind "$2/diskstats" /proc/diskstats && mount --bind "$2/uptime" /proc/uptime || exit 3
+        (sleep 0.5; cat "$1/after/diskstats" > "$2/diskstats"; cat "$1/after/uptime" > "$2/uptime") &
+        iostat -x -d -k -y -p ALL --dec=2 -o JSON 1 1
+        wait"#;
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = cli::rdsk("unshare");
+    command.args(["--mount", "sh", "-c", SCRIPT, "sh"]).arg(fixture("")).arg(directory.path());
+    let document = cli::json(&cli::run(command, crate::common::SOON));
+    let rows = document["sysstat"]["hosts"][0]["statistics"][0]["disk"].as_array().unwrap().clone();
+    rows.into_iter().find(|row| row["disk_device"] == name).unwrap_or_default()
+}
+
+#[test]
+fn what_is_no_pair_of_trees_is_refused() {
+    let (before, after) = (fixture("before"), fixture("after"));
+    let (before, after) = (before.to_str().unwrap(), after.to_str().unwrap());
+    for (line, said) in [
+        (vec!["--from", after, "--to", before], "not later"),
+        (vec!["--from", before, "--to", "/nonexistent"], "cannot read /nonexistent"),
+        (vec!["--from", before, "--to", after, "sdq"], "neither tree has a device"),
+    ] {
+        let run = rdsk(["watch"].into_iter().chain(line));
+        assert_eq!((run.status_code, run.stdout.as_str()), (Some(3), ""));
+        assert!(error_and_hint(&run).0.contains(said), "{}", run.stderr);
+    }
+}

@@ -1,0 +1,98 @@
+//! The screen on a terminal of our own: it ends by key and by signal, and the terminal is as it was before.
+
+use crate::common::{SOON, command};
+use rdsk_testkit::{cli, wait_until};
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+
+/// A terminal whose other end is the program's, and everything that the program drew.
+struct Terminal {
+    keys: File,
+    other_end: File,
+    drawn: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Terminal {
+    fn new(columns: u16, rows: u16) -> Self {
+        let master: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let other_end = rustix::fs::open(&*name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let master = File::from(master);
+        let size = Winsize { ws_col: columns, ws_row: rows, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&master, size).unwrap();
+        let drawn = Arc::new(Mutex::new(Vec::new()));
+        let (mut reader, all) = (master.try_clone().unwrap(), Arc::clone(&drawn));
+        std::thread::spawn(move || {
+            let mut some = [0; 4096];
+            // The read fails when the last other end is closed.
+            while let Ok(length @ 1..) = reader.read(&mut some) {
+                all.lock().unwrap().extend_from_slice(&some[..length]);
+            }
+        });
+        Self { keys: master, other_end: other_end.into(), drawn }
+    }
+
+    fn start(&self) -> Child {
+        let end = || Stdio::from(self.other_end.try_clone().unwrap());
+        let mut line = command(["watch", "--interval", "50ms", "--evidence", "sysfs"]);
+        line.env("TERM", "xterm").stdin(end()).stdout(end()).stderr(end()).spawn().unwrap()
+    }
+
+    fn mode(&self) -> Termios {
+        tcgetattr(&self.other_end).unwrap()
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.drawn.lock().unwrap()).into_owned()
+    }
+
+    /// The program has drawn its first interval, in the mode of a screen.
+    fn is_on(&self) -> bool {
+        self.text().contains("interval") && !self.mode().local_modes.contains(LocalModes::ICANON)
+    }
+
+    fn assert_restored(&self, before: &Termios) {
+        let after = self.mode();
+        assert_eq!(after.local_modes, before.local_modes);
+        assert_eq!(after.input_modes, before.input_modes);
+        assert_eq!(after.output_modes, before.output_modes);
+        let left = || self.text().contains("\u{1b}[?1049l") && self.text().contains("\u{1b}[?25h");
+        assert!(wait_until(SOON, left), "the screen is left and the cursor shown: {:?}", self.text());
+    }
+}
+
+#[test]
+fn a_key_ends_it_and_the_terminal_is_as_before() {
+    let mut terminal = Terminal::new(80, 24);
+    let before = terminal.mode();
+    let mut child = terminal.start();
+    assert!(wait_until(SOON, || terminal.is_on()), "{:?}", terminal.text());
+    terminal.keys.write_all(b"?").unwrap();
+    assert!(wait_until(SOON, || terminal.text().contains("Esc")), "the help: {:?}", terminal.text());
+    let size = Winsize { ws_col: 40, ws_row: 10, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&terminal.keys, size).unwrap();
+    terminal.keys.write_all(b"q").unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{:?}", terminal.text());
+    terminal.assert_restored(&before);
+}
+
+#[test]
+fn a_signal_ends_it_and_the_terminal_is_as_before() {
+    for signal in [cli::Signal::TERM, cli::Signal::INT, cli::Signal::HUP] {
+        let terminal = Terminal::new(40, 10);
+        let before = terminal.mode();
+        let mut child = terminal.start();
+        assert!(wait_until(SOON, || terminal.is_on()), "{:?}", terminal.text());
+        cli::signal(child.id(), signal).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{signal:?}: {:?}", terminal.text());
+        terminal.assert_restored(&before);
+    }
+}

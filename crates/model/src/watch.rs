@@ -1,0 +1,128 @@
+//! What a live view shows: block devices over one interval, and what the I/O of one command became. Plain data in raw counts;
+//! reading them is `observe`'s, columns and explanations are `analysis`'.
+
+use crate::block_layer::{Bio, Request};
+use crate::diskstat::DiskStat;
+use rdsk_stats::Histogram;
+use std::fmt;
+
+/// All watched devices over one interval.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WatchInterval {
+    /// Its length: by the monotonic clock, or by the uptimes of two saved trees.
+    pub interval_ns: u64,
+    /// In the order in which they are shown.
+    pub devices: Vec<WatchedDevice>,
+}
+
+/// One device over one interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WatchedDevice {
+    /// Kernel name; untrusted text.
+    pub name: String,
+    /// The growth of the kernel's counters, or why it is unknown.
+    pub growth: Result<DiskStat, Uncounted>,
+    /// What BPF programs counted; `None` where none were attached for this device.
+    pub block: Option<BlockGrowth>,
+}
+
+/// Why there is no growth of a device's counters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Uncounted {
+    /// It was not there at the beginning of the interval.
+    Appeared,
+    /// It was not there at the end.
+    Vanished,
+    /// It was registered anew in between, so that its counters fell; which one, in words.
+    Restarted(String),
+    /// Its counters cannot be read; why, in words.
+    Unreadable(String),
+}
+
+impl Uncounted {
+    /// The word for it in JSON.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Appeared => "appeared",
+            Self::Vanished => "vanished",
+            Self::Restarted(_) => "restarted",
+            Self::Unreadable(_) => "unreadable",
+        }
+    }
+}
+
+impl fmt::Display for Uncounted {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Appeared => formatter.write_str("appeared; counted from now on"),
+            Self::Vanished => formatter.write_str("vanished"),
+            Self::Restarted(why) | Self::Unreadable(why) => formatter.write_str(why),
+        }
+    }
+}
+
+/// What BPF programs counted of one device over one interval.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BlockGrowth {
+    /// Their interval, which their own reading bounds.
+    pub interval_ns: u64,
+    /// Reads and writes given to the driver, by exact size; their `target` means nothing.
+    pub requests: Vec<Request>,
+    /// Flush requests.
+    pub flushes: u64,
+    /// Discards.
+    pub discards: u64,
+    /// Of the writes, those that had to be durable at once (FUA).
+    pub fua: u64,
+    /// From issuing to completion of every request.
+    pub latency: Histogram,
+    /// Requests × time in flight, in nanoseconds: divided by the interval, the mean number in the device.
+    pub depth_ns: u64,
+    /// The most requests in flight at once; `None` where completions were passed over.
+    pub deepest: Option<u64>,
+    /// Bios that were cut.
+    pub splits: u64,
+    /// Bios and requests that joined another one.
+    pub merges: u64,
+    /// Reading and writing bios by system call and task; their `target` means nothing.
+    pub bios: Vec<Bio>,
+    /// Requests of which the programs missed a part, and events that found a map full.
+    pub lost: u64,
+}
+
+/// What the I/O of one command became.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CommandRun {
+    /// The command and its arguments; untrusted text.
+    pub words: Vec<String>,
+    /// How it ended, in words: `exit code 0`, `signal 9`.
+    pub end: String,
+    /// From its start to its end.
+    pub elapsed_ns: u64,
+    /// Its own read and write calls; `None` where the kernel does not say.
+    pub calls: Option<ProcessCalls>,
+    /// From its start until its I/O was done, or until watching ended.
+    pub whole: WatchInterval,
+    /// The part of it after the command's end.
+    pub after: WatchInterval,
+    /// Processes of the command that could not be followed; their I/O counts as that of others.
+    pub unfollowed: u64,
+    /// By how much the dirty pages of the whole machine had grown at the end, in bytes; `None` where they had not, or nobody
+    /// knows.
+    pub dirty_left_bytes: Option<u64>,
+    /// Why nobody counted what only BPF programs can count; `None` where they did.
+    pub why_no_bpf: Option<String>,
+}
+
+/// Read and write calls of one process (`/proc/PID/io`), those of its children not included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessCalls {
+    /// Calls that read.
+    pub reads: u64,
+    /// Bytes that they returned, from files, pipes and terminals alike.
+    pub read_bytes: u64,
+    /// Calls that write.
+    pub writes: u64,
+    /// Bytes that they took.
+    pub written_bytes: u64,
+}

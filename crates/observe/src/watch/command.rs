@@ -1,0 +1,51 @@
+//! What the kernel says of a process that was watched, and of the dirty pages that it may have left. It starts none.
+
+use crate::{ObserveError, read_text};
+use rdsk_model::ProcessCalls;
+use std::path::Path;
+
+/// The read and write calls so far of the process with this directory in procfs. It may have ended, as long as nobody has
+/// waited for it.
+///
+/// # Errors
+/// If the file cannot be read: another user's process, or a kernel without `CONFIG_TASK_IO_ACCOUNTING`.
+pub fn process_calls(process: &Path) -> Result<ProcessCalls, ObserveError> {
+    let text = read_text(&process.join("io"))?;
+    let field = |name: &str| {
+        let value =
+            text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap_or_default();
+        value.trim().parse().map_err(|_| ObserveError::NotANumber(value.trim().to_owned()))
+    };
+    Ok(ProcessCalls {
+        reads: field("syscr")?,
+        read_bytes: field("rchar")?,
+        writes: field("syscw")?,
+        written_bytes: field("wchar")?,
+    })
+}
+
+/// Bytes of the whole machine in dirty pages and pages under writeback; `None` where `/proc/meminfo` does not say.
+pub fn dirty_bytes(proc: &Path) -> Option<u64> {
+    let text = read_text(&proc.join("meminfo")).ok()?;
+    crate::host::meminfo_bytes(&text, "Dirty")?.checked_add(crate::host::meminfo_bytes(&text, "Writeback")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_and_dirty_pages_are_read_or_unknown() {
+        let proc = tempfile::tempdir().unwrap();
+        let io = "rchar: 6976\nwchar: 17\nsyscr: 10\nsyscw: 2\nread_bytes: 4096\nwrite_bytes: 0\n";
+        std::fs::write(proc.path().join("io"), io).unwrap();
+        let calls = ProcessCalls { reads: 10, read_bytes: 6976, writes: 2, written_bytes: 17 };
+        assert_eq!(process_calls(proc.path()).unwrap(), calls);
+        std::fs::write(proc.path().join("io"), "rchar: 6976\n").unwrap();
+        assert!(matches!(process_calls(proc.path()), Err(ObserveError::NotANumber(_))));
+        assert_eq!(dirty_bytes(proc.path()), None);
+        std::fs::write(proc.path().join("meminfo"), "Dirty:   8 kB\nWriteback:   4 kB\nWritebackTmp: 9 kB\n")
+            .unwrap();
+        assert_eq!(dirty_bytes(proc.path()), Some(12 << 10));
+    }
+}

@@ -1,0 +1,253 @@
+//! The live view's counters: what some devices did between two looks at them. Devices may come and go in between, which it
+//! says. It derives no columns and prints nothing.
+
+mod block;
+mod command;
+mod devices;
+mod saved;
+
+pub use command::{dirty_bytes, process_calls};
+pub use devices::{device_of, natural};
+pub use saved::saved_interval;
+
+use crate::delta::delta;
+use crate::diskstat::parse_stat;
+use crate::read_text;
+use crate::sysfs::block_path;
+use block::BlockCounts;
+use rdsk_model::{DiskStat, Uncounted, WatchInterval, WatchedDevice};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Which devices are watched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Every whole disk with a medium, whenever it appears; a loop or ram device from the moment on when it does something.
+    All,
+    /// These, by kernel name.
+    Named(Vec<String>),
+}
+
+/// One look at the counters.
+#[derive(Debug)]
+struct Sample {
+    at: Instant,
+    /// By kernel name; a device that is not there has no entry.
+    stats: BTreeMap<String, Result<DiskStat, String>>,
+}
+
+/// Watches some devices.
+pub struct Watcher {
+    sys: PathBuf,
+    choice: Choice,
+    last: Sample,
+    block: Option<BlockCounts>,
+    /// Loop and ram devices, and drives without a medium, that have done something.
+    active: BTreeSet<String>,
+}
+
+impl Watcher {
+    /// Takes the first look. `sys` is `/sys`, or a tree that stands for it.
+    pub fn new(choice: Choice, sys: &Path) -> Self {
+        let last = Sample::take(&choice, sys);
+        Self { sys: sys.to_owned(), choice, last, block: None, active: BTreeSet::new() }
+    }
+
+    /// Has BPF programs count the devices that are there now, too.
+    ///
+    /// # Errors
+    /// In words, why that is not possible; then the counters of sysfs are all.
+    pub fn with_block_layer(&mut self) -> Result<(), String> {
+        self.block = Some(BlockCounts::of(&devices::countable(&self.choice, &self.sys), &self.sys)?);
+        // Both begin now.
+        self.last = Sample::take(&self.choice, &self.sys);
+        Ok(())
+    }
+
+    /// What happened since the last look that this function took, or since the first one.
+    pub fn next_interval(&mut self) -> WatchInterval {
+        let now = Sample::take(&self.choice, &self.sys);
+        let mut interval = self.interval_to(&now);
+        if let Some(block) = &mut self.block {
+            match block.growth(&now.stats) {
+                Ok(growth) => {
+                    for (name, growth) in growth {
+                        if let Some(device) = interval.devices.iter_mut().find(|device| device.name == name) {
+                            device.block = Some(growth);
+                        }
+                    }
+                }
+                // A map that cannot be read once will not be read later.
+                Err(_) => self.block = None,
+            }
+        }
+        self.last = now;
+        interval
+    }
+
+    /// The same by the kernel's counters alone, and without beginning a new interval.
+    pub fn so_far(&mut self) -> WatchInterval {
+        let now = Sample::take(&self.choice, &self.sys);
+        self.interval_to(&now)
+    }
+
+    /// Processes that this one started, directly or not, and that the programs could not follow: they count as others.
+    pub fn unfollowed(&self) -> u64 {
+        self.block.as_ref().map_or(0, BlockCounts::unfollowed)
+    }
+
+    fn interval_to(&mut self, now: &Sample) -> WatchInterval {
+        let interval_ns = u64::try_from(now.at.duration_since(self.last.at).as_nanos()).unwrap_or(u64::MAX);
+        let names: BTreeSet<&String> = self.last.stats.keys().chain(now.stats.keys()).collect();
+        let mut devices: Vec<WatchedDevice> = names
+            .into_iter()
+            .filter_map(|name| {
+                let growth = growth(self.last.stats.get(name), now.stats.get(name))?;
+                Some(WatchedDevice { name: name.clone(), growth, block: None })
+            })
+            .collect();
+        match &self.choice {
+            Choice::Named(names) => {
+                devices.sort_by_key(|device| names.iter().position(|name| *name == device.name));
+            }
+            Choice::All => {
+                let moved = |device: &&WatchedDevice| {
+                    device.growth.as_ref().is_ok_and(|growth| !growth.is_idle() || growth.in_flight > 0)
+                };
+                self.active.extend(devices.iter().filter(moved).map(|device| device.name.clone()));
+                devices.retain(|device| {
+                    self.active.contains(&device.name) || devices::is_disk_of_its_own(&device.name, &self.sys)
+                });
+                devices.sort_by_key(|device| devices::natural(&device.name));
+            }
+        }
+        WatchInterval { interval_ns, devices }
+    }
+}
+
+impl Sample {
+    fn take(choice: &Choice, sys: &Path) -> Self {
+        let names = match choice {
+            Choice::All => devices::whole_disks(sys),
+            Choice::Named(names) => names.clone(),
+        };
+        let at = Instant::now();
+        let stats = names.into_iter().filter_map(|name| Some((read(&name, sys)?, name)));
+        Self { at, stats: stats.map(|(stat, name)| (name, stat)).collect() }
+    }
+}
+
+/// The counters of a device; `None` if there is no such device.
+fn read(name: &str, sys: &Path) -> Option<Result<DiskStat, String>> {
+    let directory = block_path(sys, name);
+    let read = read_text(&directory.join("stat")).and_then(|text| parse_stat(&text));
+    match read {
+        Ok(mut stat) => {
+            if directory.join("partition").exists() {
+                // The kernel prints zeros here because it counts flushes for whole disks only.
+                (stat.flush_ios, stat.flush_ticks_ms) = (None, None);
+            }
+            Some(Ok(stat))
+        }
+        Err(_) if !directory.exists() => None,
+        Err(error) => Some(Err(format!("no counters: {error}"))),
+    }
+}
+
+/// What happened between two looks at a device; `None` if it was there at neither.
+fn growth(
+    before: Option<&Result<DiskStat, String>>,
+    after: Option<&Result<DiskStat, String>>,
+) -> Option<Result<DiskStat, Uncounted>> {
+    Some(match (before, after) {
+        (None, None) => return None,
+        (None, Some(_)) => Err(Uncounted::Appeared),
+        (Some(_), None) => Err(Uncounted::Vanished),
+        (_, Some(Err(why))) | (Some(Err(why)), _) => Err(Uncounted::Unreadable(why.clone())),
+        (Some(Ok(before)), Some(Ok(after))) => {
+            delta(before, after).map_err(|error| Uncounted::Restarted(error.to_string()))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdsk_testkit::{FakeDisk, FakeSys};
+
+    /// A disk's counters: `ios` reads of 4 KiB.
+    fn stat(ios: u64) -> String {
+        format!("{ios} 0 {} {ios} 0 0 0 0 0 {ios} {ios} 0 0 0 0 0 0\n", ios * 8)
+    }
+
+    fn set(fake: &FakeSys, name: &str, ios: u64) {
+        std::fs::write(fake.sys().join("class/block").join(name).join("stat"), stat(ios)).unwrap();
+    }
+
+    fn reads(interval: &WatchInterval) -> Vec<(&str, Result<u64, &'static str>)> {
+        let of = |device: &'_ WatchedDevice| match &device.growth {
+            Ok(growth) => Ok(growth.read_ios),
+            Err(why) => Err(why.word()),
+        };
+        interval.devices.iter().map(|device| (device.name.as_str(), of(device))).collect()
+    }
+
+    #[test]
+    fn devices_come_and_go_and_start_anew() {
+        let fake = FakeSys::new().disk(FakeDisk::scsi("sda")).disk(FakeDisk::scsi("sdb"));
+        set(&fake, "sda", 10);
+        set(&fake, "sdb", 10);
+        let sys = fake.sys();
+        let mut watcher = Watcher::new(Choice::All, &sys);
+        set(&fake, "sda", 15);
+        assert_eq!(reads(&watcher.next_interval()), [("sda", Ok(5)), ("sdb", Ok(0))]);
+        set(&fake, "sda", 3);
+        assert_eq!(reads(&watcher.next_interval()), [("sda", Err("restarted")), ("sdb", Ok(0))]);
+        set(&fake, "sda", 4);
+        for place in ["block", "class/block"] {
+            std::fs::rename(sys.join(place).join("sdb"), sys.join(place).join("sdc")).unwrap();
+        }
+        let expected = [("sda", Ok(1)), ("sdb", Err("vanished")), ("sdc", Err("appeared"))];
+        assert_eq!(reads(&watcher.next_interval()), expected);
+        assert_eq!(reads(&watcher.next_interval()), [("sda", Ok(0)), ("sdc", Ok(0))]);
+        std::fs::write(sys.join("class/block/sdc/stat"), "no counters").unwrap();
+        assert_eq!(reads(&watcher.next_interval()), [("sda", Ok(0)), ("sdc", Err("unreadable"))]);
+    }
+
+    #[test]
+    fn named_devices_keep_their_order_and_are_looked_for_again() {
+        let fake = FakeSys::new().disk(FakeDisk::scsi("sda")).disk(FakeDisk::scsi("sdb"));
+        let sys = fake.sys();
+        let mut watcher = Watcher::new(Choice::Named(vec!["sdb".into(), "sda".into()]), &sys);
+        assert_eq!(reads(&watcher.next_interval()), [("sdb", Ok(0)), ("sda", Ok(0))]);
+        std::fs::rename(sys.join("class/block/sdb"), sys.join("class/block/away")).unwrap();
+        assert_eq!(reads(&watcher.next_interval()), [("sdb", Err("vanished")), ("sda", Ok(0))]);
+        assert_eq!(reads(&watcher.next_interval()), [("sda", Ok(0))]);
+        std::fs::rename(sys.join("class/block/away"), sys.join("class/block/sdb")).unwrap();
+        assert_eq!(reads(&watcher.next_interval()), [("sdb", Err("appeared")), ("sda", Ok(0))]);
+    }
+
+    #[test]
+    fn a_loop_device_is_shown_from_its_first_request_on() {
+        let fake = FakeSys::new().disk(FakeDisk::scsi("sda")).disk(FakeDisk::loop_device("loop0", 1 << 20));
+        let mut watcher = Watcher::new(Choice::All, &fake.sys());
+        set(&fake, "sda", 0);
+        assert_eq!(reads(&watcher.next_interval()), [("sda", Ok(0))]);
+        set(&fake, "loop0", 2);
+        assert_eq!(reads(&watcher.next_interval()), [("loop0", Ok(2)), ("sda", Ok(0))]);
+        assert_eq!(reads(&watcher.next_interval()), [("loop0", Ok(0)), ("sda", Ok(0))]);
+        let mut named = Watcher::new(Choice::Named(vec!["loop0".into()]), &fake.sys());
+        assert_eq!(reads(&named.next_interval()), [("loop0", Ok(0))]);
+    }
+
+    #[test]
+    fn so_far_begins_no_new_interval() {
+        let fake = FakeSys::new().disk(FakeDisk::scsi("sda"));
+        set(&fake, "sda", 1);
+        let mut watcher = Watcher::new(Choice::All, &fake.sys());
+        set(&fake, "sda", 4);
+        assert_eq!(reads(&watcher.so_far()), [("sda", Ok(3))]);
+        assert_eq!(reads(&watcher.next_interval()), [("sda", Ok(3))]);
+    }
+}

@@ -1,0 +1,161 @@
+//! One interval from two saved trees of procfs: `diskstats` and `uptime`, copied at two moments. It reads no clock.
+
+use super::devices::natural;
+use super::growth;
+use crate::ObserveError;
+use crate::diskstat::parse_stat;
+use rdsk_model::{DiskStat, WatchInterval, WatchedDevice};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// A hundredth of a second: what `uptime` counts in.
+const TICK_NS: u64 = 10_000_000;
+
+/// What the devices of two trees did in between: those of these names, or without any every whole disk that the later tree
+/// shows to have been used.
+///
+/// # Errors
+/// If a file is missing or no file of the kernel, the second tree is not later than the first, or neither has a device of one
+/// of the names.
+pub fn saved_interval(from: &Path, to: &Path, names: &[String]) -> Result<WatchInterval, ObserveError> {
+    let (began, ended) = (uptime(from)?, uptime(to)?);
+    let interval_ns = ended
+        .checked_sub(began)
+        .filter(|ticks| *ticks > 0)
+        .and_then(|ticks| ticks.checked_mul(TICK_NS))
+        .ok_or(ObserveError::NotLater { from_ticks: began, to_ticks: ended })?;
+    let (before, after) = (diskstats(from)?, diskstats(to)?);
+    let is_known = |name: &String| before.contains_key(name) || after.contains_key(name);
+    if let Some(name) = names.iter().find(|name| !is_known(name)) {
+        return Err(ObserveError::NotInTree { name: name.clone() });
+    }
+    let mut shown: Vec<String> = if names.is_empty() {
+        let used = |name: &String| after.get(name).is_none_or(was_used);
+        let mut all: Vec<String> = before.keys().chain(after.keys()).cloned().collect();
+        all.sort_by_key(|name| natural(name));
+        all.dedup();
+        all.iter().filter(|name| used(name) && !is_partition(name, &all)).cloned().collect()
+    } else {
+        names.to_vec()
+    };
+    let found = shown.drain(..).filter_map(|name| {
+        // A line that was read has counters.
+        let of = |tree: &BTreeMap<String, DiskStat>| tree.get(&name).map(|stat| Ok(*stat));
+        let growth = growth(of(&before).as_ref(), of(&after).as_ref())?;
+        Some(WatchedDevice { name, growth, block: None })
+    });
+    Ok(WatchInterval { interval_ns, devices: found.collect() })
+}
+
+/// Whether a device has done anything since it was registered.
+fn was_used(stat: &DiskStat) -> bool {
+    !stat.is_idle() || stat.in_flight > 0
+}
+
+/// Whether a name is that of a partition of another one: `sda1` of `sda`, `nvme0n1p2` of `nvme0n1`. The trees say no more.
+fn is_partition(name: &str, all: &[String]) -> bool {
+    let disk = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    if disk.len() == name.len() {
+        return false;
+    }
+    let numbered = disk.strip_suffix('p').filter(|disk| disk.ends_with(|c: char| c.is_ascii_digit()));
+    let disk = numbered.unwrap_or(disk);
+    all.iter().any(|known| known == disk)
+}
+
+/// The first number of `uptime`, in hundredths of a second.
+fn uptime(tree: &Path) -> Result<u64, ObserveError> {
+    let text = read(&tree.join("uptime"))?;
+    let word = text.split_ascii_whitespace().next().unwrap_or_default();
+    let ticks = || {
+        let (seconds, hundredths) = word.split_once('.')?;
+        let hundredths = (hundredths.len() == 2).then(|| hundredths.parse::<u64>().ok())??;
+        seconds.parse::<u64>().ok()?.checked_mul(100)?.checked_add(hundredths)
+    };
+    ticks().ok_or_else(|| ObserveError::NotANumber(word.to_owned()))
+}
+
+/// The counters by name. A line is `major minor name`, followed by the fields of a `stat` file.
+fn diskstats(tree: &Path) -> Result<BTreeMap<String, DiskStat>, ObserveError> {
+    let text = read(&tree.join("diskstats"))?;
+    let line = |line: &str| {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let [_, _, name, fields @ ..] = &words[..] else {
+            let wanted = DiskStat::MIN_FIELDS + 3;
+            return Err(ObserveError::TooFewFields { found: words.len(), wanted });
+        };
+        Ok(((*name).to_owned(), parse_stat(&fields.join(" "))?))
+    };
+    text.lines().filter(|text| !text.trim().is_empty()).map(line).collect()
+}
+
+/// The text of a file; what is no UTF-8 in a name is replaced.
+fn read(path: &Path) -> Result<String, ObserveError> {
+    let bytes = fs::read(path).map_err(|source| ObserveError::Read { path: path.to_owned(), source })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tempfile::TempDir;
+
+    fn tree(uptime: &str, diskstats: &str) -> TempDir {
+        let tree = tempfile::tempdir().unwrap();
+        fs::write(tree.path().join("uptime"), uptime).unwrap();
+        fs::write(tree.path().join("diskstats"), diskstats).unwrap();
+        tree
+    }
+
+    fn line(name: &str, reads: u64) -> String {
+        format!("   8  0 {name} {reads} 0 {} 1 0 0 0 0 0 2 2 0 0 0 0 0 0\n", reads * 8)
+    }
+
+    #[test]
+    fn whole_disks_that_were_used_are_shown_by_number() {
+        let names = ["sdb", "sda1", "sda", "nvme0n1p2", "nvme0n1", "md10", "md2", "sdz1"];
+        let text = |reads| names.map(|name| line(name, reads)).concat() + &line("loop0", 0);
+        let (from, to) = (tree("10.00 3.0\n", &text(5)), tree("12.50 3.0\n", &text(9)));
+        let interval = saved_interval(from.path(), to.path(), &[]).unwrap();
+        assert_eq!(interval.interval_ns, 2_500_000_000);
+        let shown: Vec<&str> = interval.devices.iter().map(|device| device.name.as_str()).collect();
+        assert_eq!(shown, ["md2", "md10", "nvme0n1", "sda", "sdb", "sdz1"]);
+        assert!(interval.devices.iter().all(|device| device.growth.as_ref().unwrap().read_ios == 4));
+        let named = saved_interval(from.path(), to.path(), &["loop0".into(), "sda1".into()]).unwrap();
+        let growths = named.devices.iter().map(|device| device.growth.as_ref().unwrap().read_ios);
+        assert_eq!(growths.collect::<Vec<_>>(), [0, 4]);
+    }
+
+    #[test]
+    fn what_came_and_went_is_said() {
+        let from = tree("1.00 0", &(line("sda", 5) + &line("sdb", 3)));
+        let to = tree("2.00 0", &(line("sdb", 2) + &line("sdc", 1)));
+        let interval = saved_interval(from.path(), to.path(), &[]).unwrap();
+        let words: Vec<&str> =
+            interval.devices.iter().map(|device| device.growth.as_ref().unwrap_err().word()).collect();
+        assert_eq!(words, ["vanished", "restarted", "appeared"]);
+    }
+
+    #[test]
+    fn trees_that_are_none_are_errors() {
+        let good = tree("5.00 0", &line("sda", 5));
+        let of = |from: &TempDir, to: &TempDir| saved_interval(from.path(), to.path(), &[]).unwrap_err();
+        for (uptime, diskstats) in
+            [("x", ""), ("6", ""), ("6.5 0", ""), ("6.00", "8 0\n"), ("6.00", "8 0 sda 1 2 x\n")]
+        {
+            let error = of(&good, &tree(uptime, diskstats));
+            let is_ours = matches!(error, ObserveError::NotANumber(_) | ObserveError::TooFewFields { .. });
+            assert!(is_ours, "{uptime} {diskstats}: {error}");
+        }
+        for uptime in ["5.00 0", "4.99 0"] {
+            let error = of(&good, &tree(uptime, &line("sda", 6)));
+            assert!(matches!(error, ObserveError::NotLater { from_ticks: 500, .. }), "{error}");
+        }
+        let missing = tempfile::tempdir().unwrap();
+        assert!(matches!(of(&good, &missing), ObserveError::Read { .. }));
+        let later = tree("6.00 0", &line("sda", 6));
+        let unknown = saved_interval(good.path(), later.path(), &["sdq".into()]).unwrap_err();
+        assert!(matches!(unknown, ObserveError::NotInTree { name } if name == "sdq"));
+    }
+}

@@ -1,0 +1,456 @@
+//! What the I/O of a command became: for each device the calls, their bios and the requests, and sentences that say why. Each
+//! sentence rests on counts that stand above it.
+
+use super::plain::sizes_text;
+use crate::figures::Unit;
+use crate::page::{Page, Tone};
+use crate::style::Style;
+use rdsk_analysis::command::{
+    Origin, Whose, origins, read_ahead, reads_in_writes, requests, sizes, write_bytes_each,
+    writes_in_flushes, writes_in_writes,
+};
+use rdsk_model::{BlockGrowth, CommandRun, DiskStat, Op, WatchedDevice};
+use rdsk_units::{Bytes, Nanos, grouped};
+
+/// Exact sizes that are named.
+const MAX_SIZES: usize = 6;
+/// Origins of bios that are named, for each device.
+const MAX_ORIGINS: usize = 12;
+/// A mean so near to a power of two is said to be about that: the command's messages are writes, too.
+const NEAR: f64 = 0.02;
+
+/// The whole answer, below the command's own output.
+pub fn command_io(run: &CommandRun, style: Style) -> String {
+    let mut page = Page::default();
+    page.sentence(Tone::Heading, "", run.words.join(" "));
+    page.sentence(Tone::Plain, "  ", how_it_ended(run));
+    let moved = |device: &&WatchedDevice| match &device.growth {
+        Ok(growth) => !growth.is_idle() || device.block.as_ref().is_some_and(|block| !block.bios.is_empty()),
+        Err(_) => true,
+    };
+    let devices: Vec<&WatchedDevice> = run.whole.devices.iter().filter(moved).collect();
+    let (unknown, known): (Vec<&WatchedDevice>, Vec<&WatchedDevice>) =
+        devices.into_iter().partition(|device| run.why_no_bpf.is_none() && device.block.is_none());
+    let (others, own): (Vec<&WatchedDevice>, Vec<&WatchedDevice>) =
+        known.into_iter().partition(|device| is_of_others(device));
+    for device in &own {
+        page.blank();
+        draw_device(&mut page, device, run);
+    }
+    page.blank();
+    let names = |devices: &[&WatchedDevice]| {
+        devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    if !others.is_empty() {
+        page.sentence(Tone::Plain, "", format!("Only other processes used {}.", names(&others)));
+    }
+    if !unknown.is_empty() {
+        let text =
+            format!("Who used {} is not known: set up, or removed, after counting began.", names(&unknown));
+        page.sentence(Tone::Plain, "", text);
+    }
+    if own.is_empty() {
+        let text = "No watched device did anything for the command: what it read came from memory or from elsewhere, and \
+                    what it wrote stayed there.";
+        page.sentence(Tone::Plain, "", text);
+    }
+    if run.unfollowed > 0 {
+        let text = format!(
+            "{} of the command could not be followed; what they did counts as that of other processes.",
+            plural(run.unfollowed, "process")
+        );
+        page.sentence(Tone::Warning, "", text);
+    }
+    if let Some(bytes) = run.dirty_left_bytes {
+        let text = format!(
+            "At the end of watching, {} more than before waited in dirty pages of this machine.",
+            size_of(bytes)
+        );
+        page.sentence(Tone::Plain, "", text);
+    }
+    if let Some(why) = &run.why_no_bpf {
+        let text = format!("Which calls made which requests is not known: {why}.");
+        page.sentence(Tone::Warning, "", text);
+    }
+    page.render(style)
+}
+
+/// Whether a device did nothing for the command, as far as calls show it; what kernel threads write may be anybody's.
+fn is_of_others(device: &WatchedDevice) -> bool {
+    let Some(block) = &device.block else { return false };
+    let origins = origins(block);
+    device.growth.is_ok() && !origins.is_empty() && origins.iter().all(|origin| origin.whose == Whose::Other)
+}
+
+fn how_it_ended(run: &CommandRun) -> String {
+    let mut text = format!("{} after {}", run.end, Nanos(run.elapsed_ns));
+    if let Some(calls) = &run.calls {
+        for (count, bytes, verb) in
+            [(calls.reads, calls.read_bytes, "read"), (calls.writes, calls.written_bytes, "wrote")]
+        {
+            if count > 0 {
+                text.push_str(&format!("; {} {verb} {} B", plural(count, "call"), grouped(bytes)));
+            }
+        }
+    }
+    text
+}
+
+fn draw_device(page: &mut Page, device: &WatchedDevice, run: &CommandRun) {
+    let growth = match &device.growth {
+        Ok(growth) => growth,
+        Err(why) => return page.sentence(Tone::Warning, format!("{}: ", device.name), why.to_string()),
+    };
+    let mut total =
+        format!("{} read, {} written", size_of(growth.read_bytes()), size_of(growth.write_bytes()));
+    // Less than a tick of the kernel's clock counts as nothing.
+    if growth.io_ticks_ms > 0 {
+        total.push_str(&format!(", {} busy", Nanos(growth.io_ticks_ms.saturating_mul(1_000_000))));
+    }
+    page.sentence(Tone::Heading, format!("{}: ", device.name), total);
+    match &device.block {
+        Some(block) => draw_block(page, block, run),
+        None => page.sentence(Tone::Plain, "  requests  ", sysfs_requests(growth)),
+    }
+    if let Some(text) = after_the_end(device, run) {
+        page.sentence(Tone::Plain, "  ", text);
+    }
+}
+
+/// The tree: calls, their bios, the requests.
+fn draw_block(page: &mut Page, block: &BlockGrowth, run: &CommandRun) {
+    let origins = origins(block);
+    for origin in origins.iter().take(MAX_ORIGINS) {
+        page.sentence(Tone::Plain, format!("  {:<16}", source(origin)), bios_text(origin));
+    }
+    if origins.len() > MAX_ORIGINS {
+        page.line(format!("  and {} further origins", origins.len() - MAX_ORIGINS));
+    }
+    page.sentence(Tone::Plain, format!("  {:<16}", "requests"), sizes_text(block, MAX_SIZES));
+    let mut text = format!(
+        "{}, {}, {}",
+        plural(block.merges, "merge"),
+        plural(block.splits, "split"),
+        plural(block.flushes, "flush")
+    );
+    if let Some(median) = block.latency.quantile_unchecked(0.5) {
+        text.push_str(&format!("; {} in the device (median)", Nanos(median)));
+    }
+    if let Some(deepest) = block.deepest.filter(|&deepest| deepest > 0) {
+        text.push_str(&format!("; at most {deepest} in flight"));
+    }
+    page.sentence(Tone::Plain, format!("  {:<16}", ""), text);
+    for sentence in sentences(block, &origins, run) {
+        page.sentence(Tone::Plain, "  ", sentence);
+    }
+}
+
+fn source(origin: &Origin) -> String {
+    match (origin.whose, &origin.call) {
+        (Whose::Command, Some(call)) => format!("{call}(2)"),
+        (Whose::Command, None) => "its own threads".into(),
+        (Whose::Kernel, _) => "kernel threads".into(),
+        (Whose::Other, _) => "other processes".into(),
+    }
+}
+
+fn bios_text(origin: &Origin) -> String {
+    let verb = verb(origin.op);
+    let mark = if origin.nowait { ", not to wait; repeated where they would have" } else { "" };
+    match origin.each_bytes() {
+        Some(bytes) if origin.count == 1 => format!("1 bio {verb} {}{mark}", size_of(bytes)),
+        Some(each) => format!("{} {verb} {} each{mark}", plural(origin.count, "bio"), size_of(each)),
+        None => {
+            format!("{} {verb} {} together{mark}", plural(origin.count, "bio"), size_of(origin.bytes))
+        }
+    }
+}
+
+fn verb(op: Op) -> &'static str {
+    match op {
+        Op::Read => "read",
+        Op::Write => "wrote",
+    }
+}
+
+/// What explains the counts; each sentence only where its counts are there.
+fn sentences(block: &BlockGrowth, origins: &[Origin], run: &CommandRun) -> Vec<String> {
+    let mut said = Vec::new();
+    said.extend(reads_in_writes(origins).into_iter().map(|origin| read_first(origin, run)));
+    let [ahead, ahead_bytes] = read_ahead(block);
+    if ahead > 0 {
+        said.push(format!(
+            "{} read ahead of what was asked for, {}.",
+            plural(ahead, "bio"),
+            size_of(ahead_bytes)
+        ));
+    }
+    for origin in writes_in_flushes(origins) {
+        let call = call_of(origin);
+        said.push(format!("The data left at {call}{}.", in_requests(block, Op::Write, origin)));
+    }
+    for origin in writes_in_writes(origins) {
+        let call = call_of(origin);
+        let text = format!(
+            "The data left inside {call}{}: past the page cache, or durable before the call returned.",
+            in_requests(block, Op::Write, origin)
+        );
+        said.push(text);
+    }
+    if origins.iter().any(|origin| (origin.whose, origin.op) == (Whose::Kernel, Op::Write)) {
+        said.push("Kernel threads wrote, too: written back from memory, whoever left it there.".into());
+    }
+    for (op, which) in [(Op::Read, "read"), (Op::Write, "wrote")] {
+        let bios: u64 = origins.iter().filter(|origin| origin.op == op).map(|origin| origin.count).sum();
+        let given = requests(block, op);
+        if block.merges > 0 && block.lost == 0 && bios > given {
+            let bios = plural(bios, "bio");
+            said.push(format!(
+                "Neighbours were merged: {bios} that {which} became {}.",
+                plural(given, "request")
+            ));
+        }
+    }
+    if block.splits > 0 {
+        let text =
+            format!("{} cut bios that were larger than a request may be.", plural(block.splits, "split"));
+        said.push(text);
+    }
+    if origins.iter().any(|origin| origin.whose == Whose::Other) {
+        said.push(
+            "Other processes used the device meanwhile; the requests and times hold theirs, too.".into(),
+        );
+    }
+    if block.lost > 0 {
+        said.push(format!("The programs missed {}: the counts are too low.", plural(block.lost, "event")));
+    }
+    said
+}
+
+/// Why a write made the kernel read.
+fn read_first(origin: &Origin, run: &CommandRun) -> String {
+    let call = call_of(origin);
+    let reads = format!("{} inside {call}", plural(origin.count, "read"));
+    let Some(page) = origin.each_bytes() else {
+        return format!("Writes filled only parts of pages, so the kernel read those first: {reads}.");
+    };
+    // Only the process itself is counted, and its children may have written.
+    let each = run.calls.as_ref().and_then(write_bytes_each).filter(|&each| each < page as f64);
+    let writes =
+        each.map_or("Each small write".to_owned(), |each| format!("Each write of about {}", about(each)));
+    format!("{writes} fills a part of a {} page, so the kernel read the page first: {reads}.", size_of(page))
+}
+
+/// `, 2 requests of 512 KiB`, if all requests of that direction are this origin's.
+fn in_requests(block: &BlockGrowth, op: Op, origin: &Origin) -> String {
+    let sizes = sizes(block, op);
+    let bytes: u64 = sizes.iter().map(|(bytes, count)| bytes.saturating_mul(*count)).sum();
+    match sizes[..] {
+        _ if bytes != origin.bytes => String::new(),
+        [(each, count)] => format!(", {} of {}", plural(count, "request"), size_of(each)),
+        _ => format!(", {}", plural(sizes.iter().map(|(_, count)| count).sum(), "request")),
+    }
+}
+
+fn call_of(origin: &Origin) -> String {
+    origin.call.as_deref().map_or_else(|| "no call".to_owned(), |call| format!("{call}(2)"))
+}
+
+/// What a device did after the command had ended; `None` if nothing.
+fn after_the_end(device: &WatchedDevice, run: &CommandRun) -> Option<String> {
+    let after = run.after.devices.iter().find(|after| after.name == device.name)?;
+    let growth = after.growth.as_ref().ok().filter(|growth| !growth.is_idle())?;
+    Some(format!(
+        "Of this, after the command had ended: {} read, {} written.",
+        size_of(growth.read_bytes()),
+        size_of(growth.write_bytes())
+    ))
+}
+
+fn sysfs_requests(growth: &DiskStat) -> String {
+    let flushes = growth.flush_ios.map_or_else(String::new, |count| format!(", {}", plural(count, "flush")));
+    format!(
+        "{} and {} completed, {} merged{flushes}",
+        plural(growth.read_ios, "read"),
+        plural(growth.write_ios, "write"),
+        grouped(growth.read_merges.saturating_add(growth.write_merges)),
+    )
+}
+
+/// `1 read`, `256 reads`, `2 flushes`.
+fn plural(count: u64, word: &str) -> String {
+    let ending = match (count, word.ends_with("sh") || word.ends_with("ss")) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{} {word}{ending}", grouped(count))
+}
+
+/// `512 KiB`, `1.25 MiB`; with three digits where no unit divides it: `4.88 KiB`.
+fn size_of(bytes: u64) -> String {
+    let exact = Bytes(bytes).to_string();
+    if bytes < 1024 || !exact.ends_with(" B") {
+        return exact;
+    }
+    let unit = Unit::fit(&Unit::SIZES, [bytes as f64]);
+    format!("{} {}", unit.figure(bytes as f64), unit.name)
+}
+
+/// A mean size, as the power of two that it is nearly.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a mean size is not negative, and far below 2^53"
+)]
+fn about(mean: f64) -> String {
+    let power = 2.0_f64.powi(mean.max(1.0).log2().round() as i32);
+    let near = if (mean / power - 1.0).abs() <= NEAR { power } else { mean.round() };
+    size_of(near as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdsk_model::{Bio, ProcessCalls, Request, Uncounted, WatchInterval};
+    use rdsk_stats::Histogram;
+
+    fn bio(op: Op, call: &str, task: &str, count: u64, bytes: u64) -> Bio {
+        let syscall = (!call.is_empty()).then(|| call.to_owned());
+        Bio {
+            target: 0,
+            device: "loop0".into(),
+            op,
+            syscall,
+            task: task.into(),
+            nowait: false,
+            flush: false,
+            read_ahead: false,
+            count,
+            bytes,
+        }
+    }
+
+    fn request(op: Op, bytes: u64, count: u64) -> Request {
+        Request { target: 0, device: "loop0".into(), op, bytes, fua: false, count }
+    }
+
+    fn growth(read_kib: u64, write_kib: u64) -> DiskStat {
+        DiskStat {
+            read_ios: read_kib / 4,
+            read_sectors: read_kib * 2,
+            write_ios: write_kib.div_ceil(512),
+            write_sectors: write_kib * 2,
+            io_ticks_ms: 12,
+            flush_ios: Some(0),
+            ..DiskStat::default()
+        }
+    }
+
+    fn small_writes() -> CommandRun {
+        let mut latency = Histogram::new();
+        (0..258).for_each(|_| latency.record(20_000));
+        let block = BlockGrowth {
+            bios: vec![
+                bio(Op::Read, "write", "child", 256, 1 << 20),
+                bio(Op::Write, "close", "child", 256, 1 << 20),
+            ],
+            requests: vec![request(Op::Read, 4096, 256), request(Op::Write, 512 << 10, 2)],
+            merges: 254,
+            deepest: Some(2),
+            latency,
+            ..BlockGrowth::default()
+        };
+        let device =
+            WatchedDevice { name: "loop0".into(), growth: Ok(growth(1024, 1024)), block: Some(block) };
+        CommandRun {
+            words: "dd if=/dev/zero of=/dev/loop0 bs=512 count=2048".split(' ').map(String::from).collect(),
+            end: "exit code 0".into(),
+            elapsed_ns: 14_200_000,
+            calls: Some(ProcessCalls {
+                reads: 2056,
+                read_bytes: 1_052_000,
+                writes: 2051,
+                written_bytes: 1_048_700,
+            }),
+            whole: WatchInterval { interval_ns: 30_000_000, devices: vec![device] },
+            ..CommandRun::default()
+        }
+    }
+
+    #[test]
+    fn small_writes_to_a_device() {
+        insta::assert_snapshot!("command-small-writes", command_io(&small_writes(), Style::default()));
+        let narrow = command_io(&small_writes(), Style { width: 40, ..Style::default() });
+        assert!(narrow.lines().all(|line| line.chars().count() <= 40), "{narrow}");
+    }
+
+    #[test]
+    fn without_bpf_and_without_a_device() {
+        let mut run = small_writes();
+        run.whole.devices[0].block = None;
+        run.after = WatchInterval {
+            interval_ns: 1,
+            devices: vec![WatchedDevice { name: "loop0".into(), growth: Ok(growth(0, 512)), block: None }],
+        };
+        run.whole.devices.push(WatchedDevice {
+            name: "sdb".into(),
+            growth: Err(Uncounted::Vanished),
+            block: None,
+        });
+        run.why_no_bpf = Some("no permission for BPF".into());
+        insta::assert_snapshot!("command-sysfs", command_io(&run, Style::default()));
+        run.whole.devices.clear();
+        run.dirty_left_bytes = Some(1 << 20);
+        insta::assert_snapshot!("command-memory", command_io(&run, Style::default()));
+    }
+
+    #[test]
+    fn what_is_not_the_commands_is_said() {
+        let mut run = small_writes();
+        let block = run.whole.devices[0].block.as_mut().unwrap();
+        block.bios = vec![
+            bio(Op::Write, "pwrite64", "child", 4, 4 << 20),
+            bio(Op::Write, "", "kernel", 2, 8192),
+            bio(Op::Read, "read", "other", 3, 12289),
+        ];
+        (block.splits, block.merges, block.lost, block.flushes) = (4, 0, 1, 1);
+        let theirs =
+            BlockGrowth { bios: vec![bio(Op::Read, "read", "other", 1, 4096)], ..BlockGrowth::default() };
+        for (name, block) in [("sdc", Some(theirs)), ("loop9", None)] {
+            run.whole.devices.push(WatchedDevice { name: name.into(), growth: Ok(growth(4, 0)), block });
+        }
+        run.unfollowed = 1;
+        insta::assert_snapshot!("command-others", command_io(&run, Style::default()));
+    }
+
+    #[test]
+    fn sizes_are_whole_or_have_three_digits() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (512, "512 B"),
+            (4096, "4 KiB"),
+            (1 << 20, "1 MiB"),
+            (1 << 19, "512 KiB"),
+            (1_310_720, "1.25 MiB"),
+            (1_048_577, "1.00 MiB"),
+            (5000, "4.88 KiB"),
+        ] {
+            assert_eq!(size_of(bytes), text, "{bytes}");
+        }
+        assert_eq!(
+            (about(511.3), about(511.9), about(700.2), about(0.2)),
+            ("512 B".into(), "512 B".into(), "700 B".into(), "0 B".into())
+        );
+        assert_eq!(
+            (plural(1, "flush"), plural(2, "process"), plural(0, "read")),
+            ("1 flush".into(), "2 processes".into(), "0 reads".into())
+        );
+    }
+
+    #[test]
+    fn no_word_of_the_command_reaches_the_screen_as_it_is() {
+        let run = CommandRun { words: vec!["x\u{1b}[2J".into()], ..small_writes() };
+        assert!(!command_io(&run, Style::default()).contains('\u{1b}'));
+    }
+}
