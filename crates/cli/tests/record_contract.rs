@@ -54,19 +54,20 @@ fn a_run_of_everything_keeps_the_contract_and_the_checker_notices_each_breach() 
 
 /// The checker notices a member that is missing, of another type, or null.
 fn notices(record: &Value, pointer: &str, shape: &Shape) {
-    let (parent, name) = pointer.rsplit_once('/').unwrap();
+    let (parent, name) = pointer.rsplit_once('/').expect("a pointer has a parent");
     let name = name.replace("~1", "/").replace("~0", "~");
     if !matches!(shape, Shape::LeftOut(_)) {
         let mut missing = record.clone();
-        let object = missing.pointer_mut(parent).and_then(Value::as_object_mut).unwrap();
+        let object =
+            missing.pointer_mut(parent).and_then(Value::as_object_mut).expect("the parent is an object");
         assert!(object.remove(&name).is_some(), "{pointer}");
         assert!(!complaints(&missing).is_empty(), "{pointer} may be missing");
     }
     let mut wrong = record.clone();
-    *wrong.pointer_mut(pointer).unwrap() = wrong_for(shape);
+    *wrong.pointer_mut(pointer).expect("the member is there") = wrong_for(shape);
     assert!(!complaints(&wrong).is_empty(), "{pointer} may be of another type");
     if !matches!(shape, Shape::OrNull(_)) {
-        *wrong.pointer_mut(pointer).unwrap() = Value::Null;
+        *wrong.pointer_mut(pointer).expect("the member is there") = Value::Null;
         assert!(!complaints(&wrong).is_empty(), "{pointer} may be null");
     }
 }
