@@ -39,13 +39,6 @@ pub struct Origin {
     pub bytes: u64,
 }
 
-impl Origin {
-    /// The size of each; `None` if they differ for sure.
-    pub fn each_bytes(&self) -> Option<u64> {
-        (self.count > 0 && self.bytes.is_multiple_of(self.count)).then(|| self.bytes / self.count)
-    }
-}
-
 /// The bios of a device that carry data, by origin: the command's first, reads before writes, then by number. What only asks for a
 /// flush is left out; the flush is a request of its own.
 pub fn origins(block: &BlockGrowth) -> Vec<Origin> {
@@ -186,7 +179,7 @@ mod tests {
         ahead.bios.iter_mut().for_each(|bio| bio.read_ahead = bio.op == Op::Read);
         assert_eq!(read_ahead(&ahead), [256, 1 << 20]);
         let [read] = reads_in_writes(&origins)[..] else { panic!("{origins:?}") };
-        assert_eq!((read.count, read.each_bytes()), (256, Some(4096)));
+        assert_eq!((read.count, read.bytes), (256, 1 << 20));
         let [left] = writes_in_flushes(&origins)[..] else { panic!("{origins:?}") };
         assert_eq!((left.call.as_deref(), left.count), (Some("close"), 256));
         assert!(writes_in_writes(&origins).is_empty());
@@ -210,8 +203,5 @@ mod tests {
         let calls = ProcessCalls { writes: 2048, written_bytes: 1 << 20, ..ProcessCalls::default() };
         assert_eq!(write_bytes_each(&calls), Some(512.0));
         assert_eq!(write_bytes_each(&ProcessCalls::default()), None);
-        let uneven =
-            Origin { whose: Whose::Other, call: None, op: Op::Read, nowait: false, count: 3, bytes: 10 };
-        assert_eq!(uneven.each_bytes(), None);
     }
 }

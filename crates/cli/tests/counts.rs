@@ -142,7 +142,10 @@ fn one_direct_writer_has_one_request_in_flight() {
     assert_near("wareq-sz", figure(row, "/wareq-sz"), 4.0, 0.01);
     let in_flight = figure(direct, "/result/in_flight_mean");
     assert!(in_flight > 0.0 && in_flight <= 1.001, "{in_flight} of our own in flight");
-    finding_on(&record, "single-writer-depth", "stream/write/direct");
+    // Beside other writers the page cache of the backing file may take it all, and then this is the figure of no device.
+    if direct["verdict"]["code"] == "device" {
+        finding_on(&record, "single-writer-depth", "stream/write/direct");
+    }
     // The columns belong together: w/s of wareq-sz are wkB/s.
     let product = figure(row, "/w~1s") * figure(row, "/wareq-sz");
     assert_near("w/s × wareq-sz", product, figure(row, "/wkB~1s"), 0.001);

@@ -262,7 +262,6 @@ fn readers_that_leave() {
         (format!("{measure} {keep}"), "| true"),
         (format!("info {}", word(place.path())), "| true"),
         ("--help".to_owned(), "| true"),
-        (measure.clone(), ">&-"),
     ] {
         let run = piped(&line, reader);
         assert_eq!(
@@ -289,9 +288,26 @@ fn readers_that_leave() {
 
 #[test]
 fn a_failure_is_reported_although_nobody_reads() {
-    for reader in ["| true", "| head -1", ">&-"] {
+    for reader in ["| true", "| head -1"] {
         let run = piped("run /nonexistent --json -", reader);
         assert_eq!(run.stderr.lines().last(), Some("code 3"), "{reader}: {}", run.stderr);
         checked_run::error_and_hint(&run);
     }
+}
+
+/// A reader that leaves has seen enough; where there was none, what was asked for is lost.
+#[test]
+fn a_closed_standard_output_is_a_failure() {
+    let place = directory();
+    let measure = format!("paths {} --size 4M --bytes 1M --runtime 50ms", word(place.path()));
+    let run = piped(&measure, ">&-");
+    assert_eq!(run.stderr.lines().last(), Some("code 4"), "{}", run.stderr);
+    assert!(
+        checked_run::error_and_hint(&run).0.contains("cannot write to standard output"),
+        "{}",
+        run.stderr
+    );
+    let run = piped("run /nonexistent --json -", ">&-");
+    assert_eq!(run.stderr.lines().last(), Some("code 3"), "{}", run.stderr);
+    assert!(run.stderr.contains("/nonexistent does not exist"), "{}", run.stderr);
 }

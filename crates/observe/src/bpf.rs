@@ -13,7 +13,7 @@ pub use device::BlockDevice;
 pub use error::{BpfError, Denied};
 pub use layout::{BioOrigin, BlockOp, Flags, RequestKind, Task};
 pub use programs::{Programs, Way};
-pub use snapshot::{Counted, DeviceCounted, Snapshot};
+pub use snapshot::{Counted, DeviceCounted, DeviceTotals, Snapshot};
 pub use visit::Attachment;
 
 use crate::diskstat::StatFile;

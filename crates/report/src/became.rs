@@ -38,7 +38,9 @@ pub(crate) fn draw_reads(page: &mut Page, cells: &[&CellRecord], name: impl Fn(&
 fn sentence(cell: &CellRecord) -> Option<String> {
     let seen = block_io(cell)?;
     let op = cell.workload.op;
-    let (calls, origins) = (seen.calls(), seen.origins(op));
+    let (others, origins): (Vec<_>, Vec<_>) =
+        seen.origins(op).into_iter().partition(|(origin, _)| *origin == Origin::Other);
+    let calls = seen.calls();
     let asked = format!("{} of {}", words::plural(calls, op.as_str()), Bytes(cell.workload.block_bytes));
     let bios = origins.iter().fold(Sum::default(), |all, (_, sum)| Sum {
         count: all.count + sum.count,
@@ -66,6 +68,10 @@ fn sentence(cell: &CellRecord) -> Option<String> {
     parts.extend(
         flushes.map(|count| format!("{} flush{}", grouped(count), if count == 1 { "" } else { "es" })),
     );
+    let of_others: u64 = others.iter().map(|(_, sum)| sum.count).sum();
+    if of_others > 0 {
+        parts.push(format!("{} of other processes among them", words::plural(of_others, "bio")));
+    }
     parts.extend(seen.deepest().map(|depth| format!("at most {depth} in flight")));
     parts.extend(first_reads(&seen));
     if !seen.is_exact {
@@ -160,6 +166,22 @@ mod tests {
         assert_eq!(
             sentence(&durable).unwrap(),
             "16 writes of 4 KiB became 16 bios of 4 KiB by pwrite64(2); requests: 16 of 4 KiB; 32 flushes; at most 1 in flight"
+        );
+        let beside = told(
+            IoPath::Direct,
+            Op::Read,
+            4096,
+            10,
+            vec![
+                bio(Op::Read, "this", Some("pread64"), 10, 4096),
+                bio(Op::Read, "other", Some("read"), 7, 4096),
+            ],
+            vec![request(Op::Read, 4096, 17)],
+        );
+        assert_eq!(
+            beside,
+            "10 reads of 4 KiB became 10 bios of 4 KiB by pread64(2); requests: 17 of 4 KiB; 7 bios of other processes among them; at \
+             most 1 in flight"
         );
         let cached = told(IoPath::Buffered, Op::Read, 4096, 10, Vec::new(), Vec::new());
         assert_eq!(cached, "10 reads of 4 KiB became no bio: memory answered");

@@ -4,7 +4,7 @@
 mod members;
 
 use super::positions::{Places, Zone, rotates};
-use members::{beside_main, is_of_passes, is_of_positions, jumps};
+use members::{beside_main, beside_position, is_of_passes, is_of_positions, jumps};
 use rdsk_model::{CellRecord, Pattern, Record, VerdictCode};
 use rdsk_stats::{Band, BandOptions, Bands, bands, dithered, lag1, median};
 
@@ -289,7 +289,11 @@ fn cause(record: &Record, cell: &CellRecord, lates: &Lates, bands: &[LatencyBand
     {
         return revolution;
     }
-    let member: Vec<f64> = is_beside.iter().map(|&is_beside| f64::from(u8::from(is_beside))).collect();
+    let mut member: Vec<f64> = is_beside.iter().map(|&is_beside| f64::from(u8::from(is_beside))).collect();
+    // Then neighbours are alike for their place already; only what differs from pass to pass is of time.
+    if cell.workload.pattern == Pattern::Sequential && lates.passes.len() > 1 {
+        member = beside_position(lates, &member);
+    }
     if lag1(&member) > 2.0 / (count as f64).sqrt() {
         return Cause::TwoSpeeds;
     }

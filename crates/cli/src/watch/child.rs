@@ -13,7 +13,7 @@ use rdsk_report::watch::{command_io, command_json};
 use rdsk_units::printable;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use rustix::termios::tcgetpgrp;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
 use std::io;
@@ -173,9 +173,19 @@ fn lost(error: &io::Error) -> Problem {
     Problem::plain(ProblemKind::Io, "command", format!("the end of the command cannot be learnt: {error}"))
 }
 
+/// Whom signals are for.
+enum Receiver {
+    /// The command is being started, and gets these as soon as it is.
+    Starting(Vec<Signal>),
+    /// It runs, or nobody has waited for it yet: nobody else has its number.
+    Running(Pid),
+    /// It has ended.
+    Ended,
+}
+
 /// Passes signals on to the command while it runs.
 struct Forwarding {
-    child: Arc<Mutex<Option<Pid>>>,
+    receiver: Arc<Mutex<Receiver>>,
     /// Whether a signal came that the command cannot get any more.
     has_more: Arc<AtomicBool>,
 }
@@ -184,18 +194,18 @@ impl Forwarding {
     fn begin() -> io::Result<Self> {
         let all = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
         let mut signals = Signals::new(all.into_iter().filter(|&signal| !is_ignored(signal)))?;
-        let forwarding = Self { child: Arc::default(), has_more: Arc::default() };
-        let (child, has_more) = (Arc::clone(&forwarding.child), Arc::clone(&forwarding.has_more));
+        // Inherited as ignored, it would let the kernel forget how the command ended.
+        signal_hook::flag::register(SIGCHLD, Arc::default())?;
+        let receiver = Arc::new(Mutex::new(Receiver::Starting(Vec::new())));
+        let forwarding = Self { receiver, has_more: Arc::default() };
+        let (receiver, has_more) = (Arc::clone(&forwarding.receiver), Arc::clone(&forwarding.has_more));
         std::thread::Builder::new().name("signals".into()).spawn(move || {
             for number in signals.forever() {
-                let child = locked(&child);
-                match (*child, Signal::from_named_raw(number)) {
-                    (Some(pid), Some(signal)) if !comes_from_terminal(number) => {
-                        // It may have ended meanwhile, and is not waited for yet: nobody else has its number.
-                        let _ = kill_process(pid, signal);
-                    }
-                    (Some(_), _) => {}
-                    (None, _) => has_more.store(true, Ordering::Relaxed),
+                let signal = Signal::from_named_raw(number).filter(|_| !comes_from_terminal(number));
+                match &mut *locked(&receiver) {
+                    Receiver::Starting(early) => early.extend(signal),
+                    Receiver::Running(pid) => pass_on(*pid, signal),
+                    Receiver::Ended => has_more.store(true, Ordering::Relaxed),
                 }
             }
         })?;
@@ -203,16 +213,27 @@ impl Forwarding {
     }
 
     fn to(&self, child: &Child) {
-        *locked(&self.child) = Some(pid_of(child));
+        let pid = pid_of(child);
+        let before = std::mem::replace(&mut *locked(&self.receiver), Receiver::Running(pid));
+        if let Receiver::Starting(early) = before {
+            pass_on(pid, early);
+        }
     }
 
     fn end(&self) {
-        *locked(&self.child) = None;
+        *locked(&self.receiver) = Receiver::Ended;
     }
 }
 
-fn locked(child: &Mutex<Option<Pid>>) -> MutexGuard<'_, Option<Pid>> {
-    child.lock().unwrap_or_else(PoisonError::into_inner)
+fn pass_on(pid: Pid, signals: impl IntoIterator<Item = Signal>) {
+    for signal in signals {
+        // A command that has ended meanwhile needs none.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+fn locked(receiver: &Mutex<Receiver>) -> MutexGuard<'_, Receiver> {
+    receiver.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether the key of a terminal sent it: then the whole group in front has it already, and so has the command.

@@ -16,13 +16,17 @@ use std::time::Instant;
 /// When standard output takes no more, for another reason than that its reader has left.
 pub(super) fn watch(options: &Options, mut watcher: Watcher) -> Result<u8, Problem> {
     let ending = Ending::new().map_err(|error| super::child::no_signals(&error))?;
-    let began = Instant::now();
+    let mut next = Instant::now();
     let mut reports = 0;
     while options.count.is_none_or(|count| reports < count) {
         reports += 1;
-        // Counted from the beginning, so that the distances do not grow by the time that a report takes.
-        let at = began + options.interval.saturating_mul(reports);
-        if ending.comes_before(at) {
+        // Counted from the beginning, so that the distances do not grow by the time that a report takes; after a process that was
+        // stopped, or a reader that was slow, they begin anew.
+        next += options.interval;
+        if next <= Instant::now() {
+            next = Instant::now() + options.interval;
+        }
+        if ending.comes_before(next) {
             return Ok(exit::INTERRUPTED);
         }
         let interval = watcher.next_interval();

@@ -3,13 +3,13 @@
 use crate::interrupt::is_ignored;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::low_level::pipe;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Readable from the first SIGINT, SIGTERM or SIGHUP on.
+/// Readable from the first SIGINT, SIGQUIT, SIGTERM or SIGHUP on.
 pub(super) struct Ending(OwnedFd);
 
 impl Ending {
@@ -19,7 +19,7 @@ impl Ending {
     /// When the kernel gives no pipe or takes no handler.
     pub(super) fn new() -> io::Result<Self> {
         let (read, write) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?;
-        for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)) {
+        for signal in [SIGINT, SIGQUIT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)) {
             pipe::register(signal, write.try_clone()?)?;
         }
         Ok(Self(read))
@@ -40,7 +40,13 @@ impl Ending {
     }
 }
 
-fn timespec(time: Duration) -> Timespec {
+impl AsFd for Ending {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+pub(super) fn timespec(time: Duration) -> Timespec {
     // Longer than a day nobody waits at once.
     let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
     Timespec { tv_sec: seconds, tv_nsec: time.subsec_nanos().into() }

@@ -101,6 +101,12 @@ fn the_exit_code_and_the_output_are_the_commands() {
         assert_eq!((run.status_code, run.stdout.as_str()), (Some(code), "out\n"), "{script}: {}", run.stderr);
         assert!(run.stderr.starts_with("sh -c "), "{}", run.stderr);
     }
+    // A parent that ignores the ends of its children hands that on.
+    let mut line = std::process::Command::new("sh");
+    line.args(["-c", r#"trap "" CHLD; exec "$0" "$@""#]).arg(command(["watch"]).get_program());
+    line.args(["watch", "--evidence", "sysfs", "--", "sh", "-c", "exit 3"]);
+    let run = cli::start(line).finish(SOON);
+    assert_eq!(run.status_code, Some(3), "{}", run.stderr);
     let run = rdsk(["watch", "--evidence", "sysfs", "--", "/nonexistent/program"]);
     assert_eq!(run.status_code, Some(127));
     assert!(error_and_hint(&run).0.contains("cannot run /nonexistent/program"), "{}", run.stderr);

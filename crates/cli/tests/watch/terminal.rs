@@ -96,3 +96,35 @@ fn a_signal_ends_it_and_the_terminal_is_as_before() {
         terminal.assert_restored(&before);
     }
 }
+
+/// Closed by the other side, it sends no signal to a program of another session, and reads of it end at once without a key.
+#[test]
+fn a_terminal_that_is_gone_ends_it() {
+    let master: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let open =
+        || rustix::fs::open(&*name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).unwrap();
+    let mut line = command(["watch", "--interval", "50ms", "--evidence", "sysfs"]);
+    line.env("TERM", "xterm").stdin(open()).stdout(open()).stderr(Stdio::null());
+    let mut master = File::from(master);
+    tcsetwinsize(&master, Winsize { ws_col: 80, ws_row: 24, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    let mut child = line.spawn().unwrap();
+    // The command keeps the other end open until it goes.
+    drop(line);
+    let mut drawn = Vec::new();
+    while !String::from_utf8_lossy(&drawn).contains("interval") {
+        let mut some = [0; 4096];
+        let length = master.read(&mut some).unwrap();
+        drawn.extend_from_slice(&some[..length]);
+    }
+    drop(master);
+    let ends = || child.try_wait().unwrap().is_some();
+    let has_ended = wait_until(SOON, ends);
+    if !has_ended {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert!(has_ended, "it goes on without a terminal");
+}

@@ -4,7 +4,7 @@ use super::common::{cells, cite, has_verdict, system};
 use super::{Needs, Rule};
 use rdsk_analysis::block_io::block_io;
 use rdsk_analysis::{Analysis, metrics, words};
-use rdsk_model::{CellRecord, Experiment, Finding, Op, Severity, Sync, VerdictCode};
+use rdsk_model::{CellRecord, Experiment, Finding, IoPath, Op, Severity, Sync, VerdictCode};
 use rdsk_units::percent;
 
 pub(super) const RULE: Rule = Rule::new("deep-write-behind", Severity::Remark, Needs::Counters, check);
@@ -18,7 +18,8 @@ fn check(analysis: &Analysis<'_>) -> Vec<Finding> {
     // The many cells of the align table write a few pages each.
     let cells = cells(analysis, |cell| {
         cell.workload.op == Op::Write
-            && cell.workload.path.uses_page_cache()
+            // `dontcache` begins the writing inside the call.
+            && cell.workload.path == IoPath::Buffered
             && cell.workload.sync != Sync::Dsync
             && cell.experiment != Experiment::Align
             && metrics::wanted_depth(&cell.workload) == 1

@@ -138,7 +138,7 @@ mod tests {
     use super::super::common::testing::{fires, silent};
     use super::*;
     use rdsk_analysis::fixtures::rates::Noise;
-    use rdsk_analysis::fixtures::zones::made;
+    use rdsk_analysis::fixtures::zones::{ascending, made};
     use rdsk_stats::rng::SplitMix64;
 
     #[test]
@@ -180,6 +180,25 @@ mod tests {
             finding.title
         );
         assert!(finding.text.contains("came in 2 stretches, the longest from 4."), "{}", finding.text);
+    }
+
+    /// In ascending order the late I/Os of a part of the disk are neighbours in time in every pass, and of no moment.
+    #[test]
+    fn a_part_of_the_disk_that_is_often_late_is_not_two_speeds_in_time() {
+        let mut rng = SplitMix64::new(8);
+        let starts: Vec<u32> = (0..10).map(|pass| pass * 7 % 40).collect();
+        let of_place = ascending(40, &starts, |place, _, _| {
+            let often = if place < 16 { 0.45 } else { 0.05 };
+            let late = rng.uniform() < often;
+            noisy(&mut rng, 10e6 + if late { 3e6 } else { 0.0 })
+        });
+        assert!(!fires(RULE, &of_place.0).title.contains("two speeds"));
+        let mut rng = SplitMix64::new(9);
+        let of_time = ascending(40, &starts, |_, _, number| {
+            let late = (100..160).contains(&number) || (300..340).contains(&number);
+            noisy(&mut rng, 10e6 + if late { 3e6 } else { 0.0 })
+        });
+        assert!(fires(RULE, &of_time.0).title.contains("two speeds in time"));
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub enum BpfError {
     /// The programs use what came with this version of Linux.
     #[error("Linux {release} is too old for the BPF programs, which need 5.12")]
     OldKernel { release: String },
+    /// The kernel's programs see the process by another number than it has itself.
+    #[error("in a PID namespace, as in containers, BPF programs cannot tell whose I/O it is")]
+    PidNamespace,
     /// The object does not fit this kernel.
     #[error("the BPF programs cannot be loaded")]
     Load(#[from] EbpfError),
@@ -75,6 +78,9 @@ impl BpfError {
             }
             Self::Forbidden { denied: Denied::Seccomp, .. } => {
                 Some("run outside of the container, or allow bpf(2) in its seccomp profile")
+            }
+            Self::PidNamespace => {
+                Some("run outside of the container, or in the host's PID namespace (docker run --pid=host)")
             }
             _ => None,
         }

@@ -14,6 +14,7 @@ use aya::{Btf, Ebpf, EbpfLoader};
 use rdsk_sys::bpf::{Entry, per_cpu_entries, possible_processors};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
+use std::fs;
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/observer.bpf.o");
 
@@ -65,6 +66,11 @@ enum Family {
     WithChildren,
 }
 
+/// Whether this link of `/proc/self/ns/pid` is the namespace whose numbers the programs see. Its inode is fixed (`PROC_PID_INIT_INO`).
+fn in_first_pid_namespace(link: &std::path::Path) -> bool {
+    link.as_os_str() == "pid:[4026531836]"
+}
+
 /// The programs in the kernel. They are detached when this goes away.
 pub struct Programs {
     ebpf: Ebpf,
@@ -99,6 +105,9 @@ impl Programs {
     }
 
     fn load_for(devices: &[BlockDevice], family: Family) -> Result<Self, BpfError> {
+        if !in_first_pid_namespace(&fs::read_link("/proc/self/ns/pid").unwrap_or_default()) {
+            return Err(BpfError::PidNamespace);
+        }
         let explained = |error: BpfError| error.explained(&Surroundings::here());
         let btf = Btf::from_sys_fs().map_err(BpfError::NoBtf)?;
         let attached = |way| {
@@ -311,5 +320,12 @@ mod tests {
             assert!(snapshot.devices.is_empty() && snapshot.bios.is_empty(), "{snapshot:?}");
             programs.detach();
         }
+    }
+
+    #[test]
+    fn the_first_pid_namespace_has_a_fixed_number() {
+        assert!(in_first_pid_namespace("pid:[4026531836]".as_ref()));
+        assert!(!in_first_pid_namespace("pid:[4026532201]".as_ref()));
+        assert!(!in_first_pid_namespace("".as_ref()));
     }
 }

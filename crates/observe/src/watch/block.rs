@@ -1,8 +1,8 @@
 //! What BPF programs counted of the watched devices between two looks. They stay attached in between; a look reads their maps.
 
 use crate::bpf::{
-    BlockDevice, BlockOp, BpfError, Counted, DeviceCounted, Programs, Snapshot, Unavailable, bios_of,
-    requests_of,
+    BlockDevice, BlockOp, BpfError, Counted, DeviceCounted, DeviceTotals, Programs, Snapshot, Unavailable,
+    bios_of, requests_of,
 };
 use crate::sysfs::block_path;
 use rdsk_model::{BlockGrowth, DiskStat};
@@ -62,10 +62,8 @@ impl BlockCounts {
         for (index, name) in self.names.iter().enumerate() {
             let its = &counted.devices[index];
             let mut growth = growth_of(&counted, index, name, self.phantoms[index]);
-            // What was in flight at the beginning was so from there on; the sum is modulo 2^64 until it has it. What only seems
-            // to be in flight was so for the whole interval.
-            let began_with = before.devices[index].in_flight.wrapping_sub(self.phantoms[index]);
-            growth.depth_ns = its.depth_ns.wrapping_add(began_with.wrapping_mul(counted.interval_ns));
+            growth.depth_ns =
+                depth_ns(&before.devices[index], its, self.phantoms[index], counted.interval_ns);
             // If nothing was in flight on either side of the look, whatever the programs have in flight is none.
             let idle_before = stats.get(name).and_then(|stat| stat.as_ref().ok().copied());
             let idle_after = super::read(name, &self.sys).and_then(Result::ok);
@@ -87,6 +85,15 @@ impl BlockCounts {
     pub(super) fn unfollowed(&self) -> u64 {
         self.last.unfollowed
     }
+}
+
+/// Requests × time in flight. What was in flight at the beginning was so from there on, and the sum of the interval is modulo 2^64
+/// until it has it; what only seems to be in flight was so for the whole interval.
+fn depth_ns(before: &DeviceTotals, counted: &DeviceCounted, phantoms: u64, interval_ns: u64) -> u64 {
+    let began_with = before.begun_and_not_ended().wrapping_sub(phantoms);
+    let sum = counted.depth_ns.wrapping_add(began_with.wrapping_mul(interval_ns));
+    // The lanes are not read at one moment: where nothing was in flight, that leaves some microseconds on either side of 0.
+    if sum.cast_signed() < 0 { 0 } else { sum }
 }
 
 fn growth_of(counted: &Counted, index: usize, name: &str, phantoms: u64) -> BlockGrowth {

@@ -50,8 +50,8 @@ pub fn command_io(run: &CommandRun, style: Style) -> String {
         page.sentence(Tone::Plain, "", text);
     }
     if own.is_empty() {
-        let text = "No watched device did anything for the command: what it read came from memory or from elsewhere, and \
-                    what it wrote stayed there.";
+        let text = "No watched device did anything for the command while it was watched: what it read came from memory or from \
+                    elsewhere, and what it wrote stayed there. Processes that it left running were not waited for.";
         page.sentence(Tone::Plain, "", text);
     }
     if run.unfollowed > 0 {
@@ -121,47 +121,58 @@ fn draw_device(page: &mut Page, device: &WatchedDevice, run: &CommandRun) {
 fn draw_block(page: &mut Page, block: &BlockGrowth, run: &CommandRun) {
     let origins = origins(block);
     for origin in origins.iter().take(MAX_ORIGINS) {
-        page.sentence(Tone::Plain, format!("  {:<16}", source(origin)), bios_text(origin));
+        page.sentence(Tone::Plain, lead(&source(origin)), bios_text(block, origin));
     }
     if origins.len() > MAX_ORIGINS {
         page.line(format!("  and {} further origins", origins.len() - MAX_ORIGINS));
     }
-    page.sentence(Tone::Plain, format!("  {:<16}", "requests"), sizes_text(block, MAX_SIZES));
+    page.sentence(Tone::Plain, lead("requests"), sizes_text(block, MAX_SIZES));
     let mut text = format!(
         "{}, {}, {}",
         plural(block.merges, "merge"),
         plural(block.splits, "split"),
         plural(block.flushes, "flush")
     );
+    if block.discards > 0 {
+        text.push_str(&format!(", {}", plural(block.discards, "discard")));
+    }
     if let Some(median) = block.latency.quantile_unchecked(0.5) {
         text.push_str(&format!("; {} in the device (median)", Nanos(median)));
     }
     if let Some(deepest) = block.deepest.filter(|&deepest| deepest > 0) {
         text.push_str(&format!("; at most {deepest} in flight"));
     }
-    page.sentence(Tone::Plain, format!("  {:<16}", ""), text);
+    page.sentence(Tone::Plain, lead(""), text);
     for sentence in sentences(block, &origins, run) {
         page.sentence(Tone::Plain, "  ", sentence);
     }
 }
 
+/// The first column; a blank follows also what is wider.
+fn lead(text: &str) -> String {
+    format!("  {text:<15} ")
+}
+
 fn source(origin: &Origin) -> String {
     match (origin.whose, &origin.call) {
         (Whose::Command, Some(call)) => format!("{call}(2)"),
-        (Whose::Command, None) => "its own threads".into(),
+        (Whose::Command, None) => "no system call".into(),
         (Whose::Kernel, _) => "kernel threads".into(),
         (Whose::Other, _) => "other processes".into(),
     }
 }
 
-fn bios_text(origin: &Origin) -> String {
+/// A size is said of each bio only where the requests prove it.
+fn bios_text(block: &BlockGrowth, origin: &Origin) -> String {
     let verb = verb(origin.op);
     let mark = if origin.nowait { ", not to wait; repeated where they would have" } else { "" };
-    match origin.each_bytes() {
-        Some(bytes) if origin.count == 1 => format!("1 bio {verb} {}{mark}", size_of(bytes)),
-        Some(each) => format!("{} {verb} {} each{mark}", plural(origin.count, "bio"), size_of(each)),
+    let (bios, bytes) = (plural(origin.count, "bio"), size_of(origin.bytes));
+    match each_bytes(block, origin) {
+        _ if origin.count == 1 => format!("{bios} {verb} {bytes}{mark}"),
+        Some(each) => format!("{bios} {verb} {} each{mark}", size_of(each)),
         None => {
-            format!("{} {verb} {} together{mark}", plural(origin.count, "bio"), size_of(origin.bytes))
+            let mean = size_of(origin.bytes / origin.count.max(1));
+            format!("{bios} {verb} {bytes}, {mean} on average{mark}")
         }
     }
 }
@@ -176,7 +187,7 @@ fn verb(op: Op) -> &'static str {
 /// What explains the counts; each sentence only where its counts are there.
 fn sentences(block: &BlockGrowth, origins: &[Origin], run: &CommandRun) -> Vec<String> {
     let mut said = Vec::new();
-    said.extend(reads_in_writes(origins).into_iter().map(|origin| read_first(origin, run)));
+    said.extend(reads_in_writes(origins).into_iter().map(|origin| read_first(block, origin, run)));
     let [ahead, ahead_bytes] = read_ahead(block);
     if ahead > 0 {
         said.push(format!(
@@ -227,18 +238,37 @@ fn sentences(block: &BlockGrowth, origins: &[Origin], run: &CommandRun) -> Vec<S
     said
 }
 
+/// The size of each bio, where as many requests of one size prove it: none was merged with another or cut.
+fn each_bytes(block: &BlockGrowth, origin: &Origin) -> Option<u64> {
+    let of_op = block.bios.iter().filter(|bio| bio.op == origin.op && bio.bytes > 0);
+    let bios: u64 = of_op.map(|bio| bio.count).sum();
+    match sizes(block, origin.op)[..] {
+        [(bytes, count)] if count == bios && block.splits == 0 && block.lost == 0 => Some(bytes),
+        _ => None,
+    }
+}
+
 /// Why a write made the kernel read.
-fn read_first(origin: &Origin, run: &CommandRun) -> String {
+fn read_first(block: &BlockGrowth, origin: &Origin, run: &CommandRun) -> String {
     let call = call_of(origin);
     let reads = format!("{} inside {call}", plural(origin.count, "read"));
-    let Some(page) = origin.each_bytes() else {
+    let Some(page) = each_bytes(block, origin) else {
         return format!("Writes filled only parts of pages, so the kernel read those first: {reads}.");
     };
-    // Only the process itself is counted, and its children may have written.
+    // Children that it did not wait for may have written, too.
     let each = run.calls.as_ref().and_then(write_bytes_each).filter(|&each| each < page as f64);
-    let writes =
-        each.map_or("Each small write".to_owned(), |each| format!("Each write of about {}", about(each)));
-    format!("{writes} fills a part of a {} page, so the kernel read the page first: {reads}.", size_of(page))
+    let page = size_of(page);
+    match each {
+        Some(each) => {
+            let each = about(each);
+            format!(
+                "Each write of about {each} fills a part of a {page} page, so the kernel read the page first: {reads}."
+            )
+        }
+        None => format!(
+            "Where a write fills only a part of a {page} page, the kernel read the page first: {reads}."
+        ),
+    }
 }
 
 /// `, 2 requests of 512 KiB`, if all requests of that direction are this origin's.

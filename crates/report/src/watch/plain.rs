@@ -11,8 +11,8 @@ use unicode_width::UnicodeWidthStr as _;
 
 /// Exact sizes that are named in a line; the number of the others stands behind them.
 const MAX_SIZES: usize = 4;
-/// Columns of a figure, at least: that of the widest name and two spaces.
-const GAP: usize = 2;
+/// Columns of a figure beyond its name and the blank that stands before each.
+const GAP: usize = 1;
 /// A figure such as `12345.67` fits without moving the next one.
 const MIN_FIGURE: usize = 7;
 
@@ -38,7 +38,7 @@ pub fn plain_lines(interval: &WatchInterval, at: &str, look: Look) -> String {
         format!("{at}{}interval {}\n", if at.is_empty() { "" } else { "  " }, Nanos(interval.interval_ns));
     text.push_str(&format!("{:first$}", "Device"));
     for name in &names {
-        text.push_str(&format!("{name:>width$}", width = width_of(name)));
+        text.push_str(&format!(" {name:>width$}", width = width_of(name)));
     }
     text.push_str(if with_block { "  sizes\n" } else { "\n" });
     for (name, device) in shown.iter().zip(&interval.devices) {
@@ -51,6 +51,7 @@ pub fn plain_lines(interval: &WatchInterval, at: &str, look: Look) -> String {
     if look.charset == Charset::Ascii { text.lines().map(|line| ascii(line) + "\n").collect() } else { text }
 }
 
+/// Width of a column beside the blank that stands before each, however wide a figure is.
 fn width_of(name: &str) -> usize {
     name.len().max(MIN_FIGURE) + GAP
 }
@@ -67,7 +68,7 @@ fn row(device: &WatchedDevice, interval_ns: u64, names: &[&str], columns: Column
     }
     let mut text = String::new();
     for (name, figure) in names.iter().zip(figures) {
-        text.push_str(&format!("{:>width$}", figure_text(name, figure), width = width_of(name)));
+        text.push_str(&format!(" {:>width$}", figure_text(name, figure), width = width_of(name)));
     }
     if let Some(block) = &device.block {
         text.push_str(&format!("  {}", sizes_text(block, MAX_SIZES)));
@@ -173,6 +174,22 @@ mod tests {
                 .map(|line| line.split_whitespace().count())
                 .collect();
             assert_eq!(words, [columns.names().len() + 1; 2], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_figure_wider_than_its_column_stays_a_word_of_its_own() {
+        let fast = DiskStat {
+            read_ios: 300_000,
+            read_sectors: 40_000_000,
+            write_ios: 300_000,
+            write_sectors: 40_000_000,
+            ..DiskStat::default()
+        };
+        for columns in [ColumnSet::Iostat, ColumnSet::Old, ColumnSet::Solaris] {
+            let text = lines(vec![device("sda", Ok(fast))], columns, Charset::Unicode);
+            let row = text.lines().nth(2).unwrap();
+            assert_eq!(row.split_whitespace().count(), columns.names().len() + 1, "{text}");
         }
     }
 

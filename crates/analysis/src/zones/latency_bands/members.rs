@@ -61,6 +61,21 @@ pub(super) fn is_of_positions(lates: &Lates, main: &Band) -> bool {
     whole.map(|(_, beside)| beside).sum::<usize>() as f64 >= OF_POSITIONS * of_all as f64
 }
 
+/// Each value less the mean of those at its position.
+pub(super) fn beside_position(lates: &Lates, values: &[f64]) -> Vec<f64> {
+    let positions = lates.position.iter().map(|&position| position as usize + 1).max().unwrap_or(0);
+    let mut sums = vec![(0.0, 0.0); positions];
+    for (&position, value) in lates.position.iter().zip(values) {
+        let (sum, count) = &mut sums[position as usize];
+        (*sum, *count) = (*sum + value, *count + 1.0);
+    }
+    let mean = |position: u32| {
+        let (sum, count) = sums[position as usize];
+        sum / count
+    };
+    lates.position.iter().zip(values).map(|(&position, value)| value - mean(position)).collect()
+}
+
 /// Whether each sample is beside the main mode, in the order of issue.
 pub(super) fn beside_main(lates: &Lates, main: &Band) -> Vec<bool> {
     lates.late_ns.iter().map(|late_ns| !(main.low..=main.high).contains(late_ns)).collect()

@@ -2,6 +2,7 @@
 
 mod device;
 mod draw;
+mod input;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -10,6 +11,7 @@ mod text;
 use super::options::Options;
 use super::wake::Ending;
 use crate::exit;
+use input::{Input, Waited};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
@@ -60,6 +62,7 @@ fn show(
     options: &Options,
     ending: &Ending,
 ) -> io::Result<u8> {
+    let input = Input::of_terminal()?;
     let mut reports = 0;
     let mut next = Instant::now() + options.interval;
     screen.draw(state)?;
@@ -76,15 +79,15 @@ fn show(
             }
         }
         let left = if state.pace == Pace::Live { next.saturating_duration_since(now) } else { PATIENCE };
-        if poll(left.min(PATIENCE))? {
+        if input.wait(left.min(PATIENCE), ending)? == Waited::Ended {
+            return Ok(exit::INTERRUPTED);
+        }
+        while poll(Duration::ZERO)? {
             match answer(state, &read()?) {
-                Asked::Quit => break,
+                Asked::Quit => return Ok(exit::DONE),
                 Asked::Redraw => screen.draw(state)?,
                 Asked::Nothing => {}
             }
-        }
-        if ending.comes_before(now) {
-            return Ok(exit::INTERRUPTED);
         }
     }
     Ok(exit::DONE)
