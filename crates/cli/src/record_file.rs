@@ -4,6 +4,14 @@ use rdsk_model::{Problem, ProblemKind, Record};
 use rdsk_units::printable;
 use std::path::Path;
 
+/// The Record that a word on the command line names; `asked` is the command or flag, and `code` that of the problem.
+///
+/// # Errors
+/// A usage error when there is none, or this version does not understand it.
+pub(crate) fn named(word: &str, asked: &str, code: &'static str) -> Result<Record, Problem> {
+    read(Path::new(word), asked, code)
+}
+
 /// Reads the Record; `asked` is what named the file, and `code` that of the problem.
 ///
 /// # Errors

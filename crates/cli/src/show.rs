@@ -6,7 +6,6 @@ use crate::parse::usage;
 use crate::{exit, out, record_file, screen};
 use rdsk_experiment::failed_record;
 use rdsk_model::{Experiment, Problem, Record};
-use std::path::Path;
 
 /// Shows the file and gives the exit code. `command` is the command line, for the document of a failure.
 pub(crate) fn show(args: &CliArgs, command: Vec<String>) -> u8 {
@@ -31,7 +30,7 @@ pub(crate) fn show(args: &CliArgs, command: Vec<String>) -> u8 {
 
 fn record(args: &CliArgs) -> Result<Record, Problem> {
     match &args.targets[..] {
-        [file] => record_file::read(Path::new(file), "show", "no-record"),
+        [file] => record_file::named(file, "show", "no-record"),
         _ => {
             Err(usage("show takes one file", "write rdsk show FILE, with a file that rdsk wrote with --json"))
         }
