@@ -14,42 +14,41 @@
 /* So many are found by comparing their numbers, which is quicker than a hash. */
 #define NEAR_DEVICES 4
 
-/* Counters of one device; a row of TOTALS, in cache lines of which processors share none. A count that has moments is changed between
- * its BEGUN and itself: while they differ, the reader must not believe the moments. Each number has one program that changes it, so that
- * an interrupt on the same processor, which runs another program, takes nothing away. */
+/* Counters of one device; a row of TOTALS, in cache lines of which processors share none; the first line has what every I/O changes. A
+ * count that has moments is changed between its BEGUN and itself: while they differ, the reader must not believe the moments. Each
+ * number has one program that changes it, so that an interrupt on the same processor, which runs another program, takes nothing away. */
 enum counter {
 	ISSUED_BEGUN,
 	ISSUED,            /* requests given to the driver */
 	ISSUED_AT,         /* sum of the moments of issuing, in ns, modulo 2^64, but for those that took the place of a healed one */
-	HEALED,            /* requests whose completion was never seen; their time in flight goes on in the one that took their place */
-	OVERFLOW,          /* events that found a map full */
-	BACK_MERGES,       /* bios added to the end of a waiting request */
-	FRONT_MERGES,      /* bios added to its start */
-	SPLITS,            /* bios that were cut */
 	COMPLETED_BEGUN,
 	COMPLETED,         /* requests whose last byte is done */
 	COMPLETED_AT,      /* sum of the moments of completion */
 	LATENCY_SUM,       /* sum of the timed latencies, in ns */
+	HEALED,            /* requests whose completion was never seen; their time in flight goes on in the one that took their place */
 	UNSEEN,            /* completions of what began before `since` */
 	EMPTY,             /* requests without data that asked for a flush; sysfs counts them as writes */
+	OVERFLOW,          /* events that found a map full */
+	BACK_MERGES,       /* bios added to the end of a waiting request */
+	FRONT_MERGES,      /* bios added to its start */
 	REQUEST_MERGES,    /* waiting requests that became one */
+	SPLITS,            /* bios that were cut */
 	REQUEUED_BEGUN,
 	REQUEUED,          /* requests that the driver gave back */
 	REQUEUED_AT,       /* sum of the moments when it did */
 	COUNTERS = 24
 };
 
-/* What is known of an observed device: a row of DEVICES. The first cache line is written by the reader alone. */
+/* What is known of an observed device: a row of DEVICES, a cache line. */
 struct device {
 	u64 since;         /* what began earlier is not followed to its end; 0 while the device is not counted */
 	u64 base;          /* of its slots */
 	u64 tags;          /* slots of each hardware queue: the driver's tags, then the scheduler's */
 	u64 driver_tags;
 	u64 queues;        /* hardware queues; 0 for a bio-based device */
-	u64 unused[3];
 	u64 in_flight;     /* now */
 	u64 deepest;       /* the most that was in flight since the reader wrote 0 here */
-	u64 to_the_next_line[6];
+	u64 unused;
 };
 
 /* Words of STATE, which belong to no device. */

@@ -19,16 +19,6 @@ pub(super) enum Counter {
     Issued,
     /// The moments of issuing, summed, in nanoseconds modulo 2⁶⁴, but for those that took the place of a healed one.
     IssuedAt,
-    /// Requests whose completion was never seen; their time in flight goes on in the one that took their place.
-    Healed,
-    /// Events that found a map full.
-    Overflow,
-    /// Bios added to the end of a waiting request.
-    BackMerges,
-    /// Bios added to its start.
-    FrontMerges,
-    /// Bios that were cut.
-    Splits,
     /// Requests whose completion is being counted, or was.
     CompletedBegun,
     /// Requests whose last byte is done.
@@ -37,12 +27,22 @@ pub(super) enum Counter {
     CompletedAt,
     /// The timed latencies, summed, in nanoseconds.
     LatencySum,
+    /// Requests whose completion was never seen; their time in flight goes on in the one that took their place.
+    Healed,
     /// Completions of requests that were issued before counting began.
     Unseen,
     /// Requests without data that asked for a flush; sysfs counts them as writes.
     Empty,
+    /// Events that found a map full.
+    Overflow,
+    /// Bios added to the end of a waiting request.
+    BackMerges,
+    /// Bios added to its start.
+    FrontMerges,
     /// Waiting requests that became one.
     RequestMerges,
+    /// Bios that were cut.
+    Splits,
     /// Requests that are being counted as given back, or were.
     RequeuedBegun,
     /// Requests that the driver gave back.
@@ -76,13 +76,13 @@ pub(super) enum DeviceWord {
     /// Hardware queues; 0 for a device that takes bios.
     Queues,
     /// Requests in flight now.
-    InFlight = 8,
+    InFlight,
     /// The most that was in flight.
     Deepest,
 }
 
 /// Words of such a row.
-pub(super) const DEVICE_WORDS: usize = 16;
+pub(super) const DEVICE_WORDS: usize = 8;
 
 /// The words of STATE, by their index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
