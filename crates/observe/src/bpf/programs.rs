@@ -43,8 +43,8 @@ const fn event(program: &'static str, tracepoint: &'static str, serves: Serves) 
     Event { program, tracepoint, serves }
 }
 
-/// All programs, in the order in which they are attached: those that follow children come first, so that no I/O is seen of a child that is
-/// not.
+/// All programs, in the order in which they are attached. Those that follow children come first, so that no I/O is seen of a child
+/// that is not followed.
 const EVENTS: &[Event] = &[
     event("fork", "sched_process_fork", Serves::Family),
     event("forget", "sched_process_free", Serves::Family),
