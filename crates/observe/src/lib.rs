@@ -17,6 +17,7 @@ mod mounts;
 pub mod place;
 pub mod process;
 mod processor;
+mod quota;
 mod sampler;
 pub mod series;
 pub mod sim;
