@@ -113,6 +113,7 @@ fn evidence_that_is_not_everywhere_is_in_the_contract() {
         kind: Some("raid5".into()),
         takes_bios: true,
         below: vec!["sda".into()],
+        lost: Some(3),
     };
     let bpf =
         BpfEvidence { observed_ns: 1, visits_ns: 2, checks: vec![check], lost: 3, devices: vec![counted] };

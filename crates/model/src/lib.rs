@@ -20,7 +20,7 @@ pub mod target;
 pub mod watch;
 pub mod workload;
 
-pub use block_layer::{Bio, BpfEvidence, CountedDevice, CrossCheck, Request};
+pub use block_layer::{Bio, BpfEvidence, CountedDevice, CrossCheck, Request, is_write_call};
 pub use cell::{CellRecord, Verdict, VerdictCode};
 pub use clock::{Clock, StopFlag};
 pub use copy::{Copy, CopyEnd, CopyRun, EndKind, StableBy};
