@@ -253,6 +253,7 @@ const COUNTED_DEVICE: Shape = Object(&[
     ("kind", LeftOut(&Text)),
     ("takes_bios", Flag),
     ("below", List(&Text)),
+    ("lost", LeftOut(&Whole)),
 ]);
 
 const EXTENTS: Shape =
