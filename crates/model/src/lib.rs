@@ -20,7 +20,7 @@ pub mod target;
 pub mod watch;
 pub mod workload;
 
-pub use block_layer::{Bio, BpfEvidence, CountedDevice, CrossCheck, Request};
+pub use block_layer::{Bio, BpfEvidence, CountedDevice, CrossCheck, Request, is_write_call};
 pub use cell::{CellRecord, Verdict, VerdictCode};
 pub use clock::{Clock, StopFlag};
 pub use copy::{Copy, CopyEnd, CopyRun, EndKind, StableBy};
@@ -35,7 +35,7 @@ pub use latency::{Estimate, Latency, PercentileRange, PercentileRanges, RoundLat
 pub use members::{ChosenIo, MemberCounters, MemberIo, NextPosition, PositionChooser};
 pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
-pub use processor::ProcessorUse;
+pub use processor::{ProcessorUse, QuotaUse};
 pub use record::{ClockFacts, Host, ObserverFacts, Record, Status};
 pub use result::{
     CellResult, ColdCheck, CpuTime, IoError, Issuing, Overlap, PointRun, Stall, StallBasis, Stalls,

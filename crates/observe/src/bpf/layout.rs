@@ -149,7 +149,9 @@ pub enum BlockOp {
     Flush,
     /// Gives space back.
     Discard,
-    /// Anything else, by its number: zeroing, zones, the driver's own.
+    /// Makes the device write zeroes by itself; the kernel's counters call it a write.
+    WriteZeroes,
+    /// Anything else, by its number: zones, the driver's own.
     Other(u32),
 }
 
@@ -160,6 +162,7 @@ impl BlockOp {
             1 => Self::Write,
             2 => Self::Flush,
             3 => Self::Discard,
+            9 => Self::WriteZeroes,
             other => Self::Other(other),
         }
     }

@@ -14,7 +14,8 @@ use aya::{Btf, Ebpf, EbpfLoader};
 use rdsk_sys::bpf::{Entry, per_cpu_entries, possible_processors};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
-use std::fs;
+use std::path::PathBuf;
+use std::{fs, io};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/observer.bpf.o");
 
@@ -89,9 +90,13 @@ enum Family {
     WithChildren,
 }
 
-/// Whether this link of `/proc/self/ns/pid` is the namespace whose numbers the programs see. Its inode is fixed (`PROC_PID_INIT_INO`).
-fn in_first_pid_namespace(link: &std::path::Path) -> bool {
-    link.as_os_str() == "pid:[4026531836]"
+/// Whether the link `/proc/self/ns/pid` says that this process is in the namespace whose numbers the programs see. That one's inode
+/// is fixed (`PROC_PID_INIT_INO`), and a kernel without such namespaces (CONFIG_PID_NS) has no link.
+fn in_first_pid_namespace(link: &io::Result<PathBuf>) -> bool {
+    match link {
+        Ok(link) => link.as_os_str() == "pid:[4026531836]",
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
 }
 
 /// The programs in the kernel. They are detached when this goes away.
@@ -129,7 +134,7 @@ impl Programs {
     }
 
     fn load_for(devices: &[BlockDevice], family: Family) -> Result<Self, BpfError> {
-        if !in_first_pid_namespace(&fs::read_link("/proc/self/ns/pid").unwrap_or_default()) {
+        if !in_first_pid_namespace(&fs::read_link("/proc/self/ns/pid")) {
             return Err(BpfError::PidNamespace);
         }
         let explained = |error: BpfError| error.explained(&Surroundings::here());
@@ -390,8 +395,14 @@ mod tests {
 
     #[test]
     fn the_first_pid_namespace_has_a_fixed_number() {
-        assert!(in_first_pid_namespace("pid:[4026531836]".as_ref()));
-        assert!(!in_first_pid_namespace("pid:[4026532201]".as_ref()));
-        assert!(!in_first_pid_namespace("".as_ref()));
+        assert!(in_first_pid_namespace(&Ok("pid:[4026531836]".into())));
+        assert!(!in_first_pid_namespace(&Ok("pid:[4026532201]".into())));
+        assert!(!in_first_pid_namespace(&Ok(PathBuf::new())));
+    }
+
+    #[test]
+    fn a_kernel_without_pid_namespaces_has_only_one() {
+        assert!(in_first_pid_namespace(&Err(io::ErrorKind::NotFound.into())));
+        assert!(!in_first_pid_namespace(&Err(io::ErrorKind::PermissionDenied.into())));
     }
 }
