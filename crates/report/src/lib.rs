@@ -11,6 +11,7 @@ mod document;
 mod engine;
 mod figures;
 mod findings;
+mod fio;
 mod header;
 mod headline;
 mod page;
@@ -54,6 +55,9 @@ pub fn text(record: &Record, style: Style) -> String {
     if !record.copies.is_empty() {
         dd::draw(&mut page, analysis);
     }
+    if cells::of(analysis, Experiment::Fio).next().is_some() {
+        draw(&mut page, analysis, Experiment::Fio);
+    }
     findings::draw(&mut page, analysis);
     header::draw_end(&mut page, analysis);
     page.render(style)
@@ -86,6 +90,7 @@ fn draw(page: &mut Page, analysis: &Analysis<'_>, experiment: Experiment) {
         Experiment::Scale => scale::draw(page, analysis),
         Experiment::Stripe => stripe::draw(page, analysis),
         Experiment::Dd => dd::draw(page, analysis),
+        Experiment::Fio => fio::draw(page, analysis),
     }
     // The headline draws them below each of its tables.
     if experiment != Experiment::Headline {
