@@ -14,6 +14,7 @@ mod findings;
 mod fio;
 mod header;
 mod headline;
+mod markdown;
 mod page;
 mod paths;
 mod plan;
@@ -30,6 +31,7 @@ mod zones;
 
 pub use dd::copies;
 pub use document::{Compactness, json};
+pub use markdown::{MAX_LINES as MAX_MARKDOWN_LINES, markdown, markdown_table};
 pub use plan::plan_text;
 pub use short::{MAX_LINES, short};
 pub use style::{Charset, Color, Style, ascii};
