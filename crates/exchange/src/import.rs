@@ -2,8 +2,8 @@
 
 use crate::error::ImportError;
 use crate::fio;
+use crate::typed::typed;
 use rdsk_model::{Record, SCHEMA};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Lines that look like the start of a document; a text with more is none.
@@ -35,15 +35,6 @@ fn document(text: &str) -> Result<Value, ImportError> {
         }
     }
     Err(damage.map_or(ImportError::Unknown, ImportError::Json))
-}
-
-/// A document as the type that it should be, or the key at which it is not.
-pub(crate) fn typed<T: DeserializeOwned>(program: &'static str, document: Value) -> Result<T, ImportError> {
-    serde_path_to_error::deserialize(document).map_err(|error| ImportError::Key {
-        program,
-        path: error.path().to_string(),
-        why: error.into_inner().to_string(),
-    })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod error;
 mod fio;
 mod import;
 mod openmetrics;
+mod typed;
 
 pub use cells_csv::{COLUMNS, Column, csv};
 pub use error::ImportError;

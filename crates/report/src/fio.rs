@@ -144,7 +144,7 @@ mod tests {
         }
         let rows: Vec<Vec<&str>> = page.lines().map(|line| line.split_whitespace().collect()).collect();
         let row = |words: &[&str]| assert!(rows.iter().any(|row| row == words), "{words:?}: {page}");
-        row(&["job/read", "39.1", "10,000", "100", "100", "110", "–", "unverified"]);
+        row(&["job/read", "39.1", "10,000", "100", "100", "200", "300", "unverified"]);
         row(&["job/read", "sequential", "read,", "4", "KiB,", "direct", "1", "1", "20,000"]);
         row(&["job/read", "4", "30.0", "40.0", "50.0", "5.00"]);
         assert!(!page.contains('±'), "{page}");

@@ -223,7 +223,11 @@ mod tests {
 
     #[test]
     fn directions_and_patterns() {
-        check("rw=randread:8", |options| (options.pattern(), options.ops()), (Pattern::Random, &[Op::Read][..]));
+        check(
+            "rw=randread:8",
+            |options| (options.pattern(), options.ops()),
+            (Pattern::Random, &[Op::Read][..]),
+        );
         check(
             "readwrite=rw",
             |options| (options.pattern(), options.ops()),

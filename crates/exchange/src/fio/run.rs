@@ -5,7 +5,7 @@ use super::job::Part;
 use super::notes::Notes;
 use super::options::{Options, words};
 use crate::error::ImportError;
-use crate::import::typed;
+use crate::typed::typed;
 use rdsk_analysis::Analysis;
 use rdsk_analysis::words::{bytes, plural};
 use rdsk_model::{
