@@ -48,13 +48,12 @@ fn draw_figures(page: &mut Page, all: &[&CellRecord]) {
             or_missing(cell.result.ops_per_s.map(|rate| iops(rate.mean))),
         ];
         row.extend(percentiles.map(|which| unit.figure_or_missing(latency(cell, which))));
-        row.push(cells::remark(cell));
         row
     };
     let rows: Vec<Vec<String>> = all.iter().map(row).collect();
     let heads = ["mean", "p50", "p99", "p99.9"].map(|name| format!("{name} {}", unit.name));
-    let heads = ["", Unit::MIB_PER_S.name, "I/Os per s", &heads[0], &heads[1], &heads[2], &heads[3], ""];
-    page.table_with(&heads, &rows, &[7]);
+    let heads = ["", Unit::MIB_PER_S.name, "I/Os per s", &heads[0], &heads[1], &heads[2], &heads[3]];
+    page.table(&heads, &rows);
 }
 
 fn draw_workloads(page: &mut Page, record: &Record, all: &[&CellRecord]) {
@@ -144,7 +143,7 @@ mod tests {
         }
         let rows: Vec<Vec<&str>> = page.lines().map(|line| line.split_whitespace().collect()).collect();
         let row = |words: &[&str]| assert!(rows.iter().any(|row| row == words), "{words:?}: {page}");
-        row(&["job/read", "39.1", "10,000", "100", "100", "200", "300", "unverified"]);
+        row(&["job/read", "39.1", "10,000", "100", "100", "200", "300"]);
         row(&["job/read", "sequential", "read,", "4", "KiB,", "direct", "1", "1", "20,000"]);
         row(&["job/read", "4", "30.0", "40.0", "50.0", "5.00"]);
         assert!(!page.contains('±'), "{page}");

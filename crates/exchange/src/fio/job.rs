@@ -158,7 +158,8 @@ impl Part<'_> {
     }
 
     fn verdict(&self, workload: &Workload) -> Verdict {
-        if self.direction.total_ios == 0 {
+        // fio counts an I/O that failed among the others, without bytes.
+        if self.direction.io_bytes == 0 {
             let text = "no I/O completed".into();
             return Verdict { code: VerdictCode::Incomplete, device_share: None, text };
         }

@@ -48,7 +48,9 @@ pub(super) fn block(line: &str) -> [String; 3] {
 fn starts_block(text: &str) -> Option<usize> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (at, signs): (usize, &[u8]) = if digits > 0 { (digits, b".)") } else { (0, b"-+=") };
-    text.as_bytes().get(at).filter(|byte| signs.contains(byte)).map(|_| at)
+    // A number has digits behind its point, and a list a space.
+    let is_number = digits > 0 && text.as_bytes().get(at + 1).is_some_and(|byte| !byte.is_ascii_whitespace());
+    text.as_bytes().get(at).filter(|byte| signs.contains(byte) && !is_number).map(|_| at)
 }
 
 fn cut(text: &str) -> String {
