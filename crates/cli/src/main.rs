@@ -2,6 +2,7 @@
 
 mod cli_args;
 mod dd;
+mod exchange;
 mod exit;
 mod flags;
 mod flush_clock;
@@ -41,6 +42,9 @@ fn main() -> ExitCode {
     interrupt::survive_file_limits();
     if words.get(1).is_some_and(|word| word == "watch") {
         return ExitCode::from(watch::run(&words[1..]));
+    }
+    if let Some(code) = words.get(1).and_then(|word| exchange::run(word, &words[1..])) {
+        return ExitCode::from(code);
     }
     let code = match parse::parse(&words) {
         Ok(Parsed::Text(text)) => {

@@ -116,7 +116,9 @@ fn command() -> Command {
         .subcommand_value_name("COMMAND")
         .subcommand_help_heading("Commands")
         .subcommands(ALL.iter().copied().map(clap_subcommand))
-        // Only for the list: these two have parsers of their own, and their words never come here.
+        // Only for the list: these have parsers of their own, and their words never come here.
+        .subcommand(Command::new("export").about(crate::exchange::EXPORT))
+        .subcommand(Command::new("import").about(crate::exchange::IMPORT))
         .subcommand(Command::new("dd").about(crate::dd::SUMMARY))
         .subcommand(Command::new("watch").about(crate::watch::SUMMARY))
 }

@@ -17,6 +17,7 @@ pub mod processor;
 pub mod record;
 pub mod result;
 pub mod target;
+mod unknown;
 pub mod watch;
 pub mod workload;
 
@@ -36,10 +37,10 @@ pub use members::{ChosenIo, MemberCounters, MemberIo, NextPosition, PositionChoo
 pub use plan::{Cell, Experiment, Extent, Plan, UNLIMITED_NS};
 pub use problem::{Problem, ProblemKind};
 pub use processor::{ProcessorUse, QuotaUse};
-pub use record::{ClockFacts, Host, ObserverFacts, Record, Status};
+pub use record::{ClockFacts, Host, ObserverFacts, Record, Source, Status};
 pub use result::{
-    CellResult, ColdCheck, CpuTime, IoError, Issuing, Overlap, PointRun, Stall, StallBasis, Stalls,
-    StopReason, StreamResult, Trial, Visit, Windows,
+    CellResult, ColdCheck, CpuTime, IoError, Issuing, Overlap, PointRun, RateSamples, Samples, Stall,
+    StallBasis, Stalls, StopReason, StreamResult, Trial, Visit, Windows,
 };
 pub use target::{ArrayFacts, Device, Filesystem, Layer, Target, TargetKind};
 pub use watch::{BlockGrowth, CommandRun, ProcessCalls, Uncounted, WatchInterval, WatchedDevice};
