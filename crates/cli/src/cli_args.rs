@@ -62,6 +62,8 @@ pub(crate) struct CliArgs {
     /// What may be overwritten.
     pub(crate) permission: Permission,
     pub(crate) json: Option<JsonPlace>,
+    /// Where the page of the run goes.
+    pub(crate) report: Option<PathBuf>,
     pub(crate) compactness: Compactness,
     pub(crate) run_mode: RunMode,
     /// The user's name for the run.
@@ -85,6 +87,7 @@ impl CliArgs {
             resume: None,
             permission: Permission::default(),
             json: None,
+            report: None,
             compactness: Compactness::Full,
             run_mode: RunMode::Measure,
             label: None,

@@ -1,6 +1,6 @@
-//! Where the JSON document goes. A file is checked before anything is measured, and replaced in one step at the end.
-//! It never writes to a device other than a terminal, `/dev/null` or `/dev/full`, and never replaces a file that is not a
-//! document of rdsk.
+//! Where the JSON document or the page goes. A file is checked before anything is measured, and replaced in one step at the
+//! end. It never writes to a device other than a terminal, `/dev/null` or `/dev/full`, and never replaces a file that rdsk did not
+//! write in the same form.
 
 use crate::cli_args::JsonPlace;
 use crate::out;
@@ -11,6 +11,33 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+
+/// What is written.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Form {
+    /// The flag that names the place.
+    flag: &'static str,
+    /// What it is called in messages.
+    name: &'static str,
+    /// The start of a problem's code.
+    code: &'static str,
+    /// The same with the indefinite article.
+    one: &'static str,
+    /// How such a file begins, without spaces.
+    start: &'static str,
+}
+
+/// A document of any schema.
+pub(crate) const JSON: Form =
+    Form { flag: "--json", name: "the JSON", one: "a document", code: "json", start: "{\"schema\":\"rdsk." };
+/// A page of `rdsk report`.
+pub(crate) const PAGE: Form = Form {
+    flag: "--report or -o",
+    name: "the page",
+    one: "a page",
+    code: "report",
+    start: "<!doctypehtml><!--rdskreport-->",
+};
 
 /// A place that was found writable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,39 +57,47 @@ impl Sink {
     /// # Errors
     /// When it cannot be written, is one of the targets, or holds something that is not JSON.
     pub(crate) fn prepare(place: &JsonPlace, targets: &[String]) -> Result<Self, Problem> {
+        Self::prepare_as(&JSON, place, targets)
+    }
+
+    /// The same for any form of output.
+    ///
+    /// # Errors
+    /// As for JSON.
+    pub(crate) fn prepare_as(form: &Form, place: &JsonPlace, targets: &[String]) -> Result<Self, Problem> {
         let path = match place {
             JsonPlace::Stdout => return Ok(Self::Stdout),
             JsonPlace::File(path) => path,
         };
         let metadata = match fs::metadata(path) {
             Ok(metadata) => metadata,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return new_file(path),
-            Err(error) => return Err(unwritable(path, &error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return new_file(form, path),
+            Err(error) => return Err(unwritable(form, path, &error)),
         };
         let kind = metadata.file_type();
         if kind.is_char_device() && !is_harmless(metadata.rdev()) {
-            return Err(refused(path, "a device"));
+            return Err(refused(form, path, "a device"));
         }
         if kind.is_char_device() || kind.is_fifo() {
             return Ok(Self::Plain(path.clone()));
         }
         if !kind.is_file() {
             let what = if kind.is_dir() { "a directory" } else { "not a regular file" };
-            return Err(refused(path, what));
+            return Err(refused(form, path, what));
         }
         if targets.iter().any(|target| is_same(target, &metadata)) {
             return Err(Problem::new(
                 ProblemKind::Usage,
-                "json-is-target",
-                format!("--json {} is the target itself", shown(path)),
-                "name another file after --json",
+                &format!("{}-is-target", form.code),
+                format!("{} {} is the target itself", form.flag, shown(path)),
+                format!("name another file after {}", form.flag),
             ));
         }
-        if !is_replaceable(path).map_err(|error| unwritable(path, &error))? {
-            return Err(refused(path, "an existing file that is not a document of rdsk"));
+        if !is_replaceable(form, path).map_err(|error| unwritable(form, path, &error))? {
+            return Err(refused(form, path, &format!("an existing file that is not {} of rdsk", form.one)));
         }
         // The file that a symlink names is replaced, and the symlink stays.
-        existing_file(&fs::canonicalize(path).map_err(|error| unwritable(path, &error))?)
+        existing_file(form, &fs::canonicalize(path).map_err(|error| unwritable(form, path, &error))?)
     }
 
     /// Writes the document and a newline.
@@ -70,6 +105,14 @@ impl Sink {
     /// # Errors
     /// When the disk is full or the place is gone. A closed pipe is no error.
     pub(crate) fn write(&self, document: &str) -> Result<(), Problem> {
+        self.write_as(&JSON, document)
+    }
+
+    /// The same for any form of output.
+    ///
+    /// # Errors
+    /// As for JSON.
+    pub(crate) fn write_as(&self, form: &Form, document: &str) -> Result<(), Problem> {
         let document = format!("{}\n", document.trim_end());
         let (path, written) = match self {
             Self::Stdout => return out::data(&document),
@@ -79,7 +122,7 @@ impl Sink {
         };
         match written {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                Err(Problem { kind: ProblemKind::Io, ..unwritable(path, &error) })
+                Err(Problem { kind: ProblemKind::Io, ..unwritable(form, path, &error) })
             }
             _ => Ok(()),
         }
@@ -99,21 +142,21 @@ pub(crate) fn output(
     if sink == Some(&Sink::Stdout) { Ok(()) } else { out::data(&page()) }
 }
 
-fn new_file(path: &Path) -> Result<Sink, Problem> {
+fn new_file(form: &Form, path: &Path) -> Result<Sink, Problem> {
     // The document would replace a dangling symlink, and whoever created that meant something else.
     if fs::symlink_metadata(path).is_ok() {
-        return Err(refused(path, "a dangling symlink"));
+        return Err(refused(form, path, "a dangling symlink"));
     }
     if path.file_name().is_none() {
-        return Err(refused(path, "not a file name"));
+        return Err(refused(form, path, "not a file name"));
     }
-    try_directory(path).map_err(|error| unwritable(path, &error))?;
+    try_directory(path).map_err(|error| unwritable(form, path, &error))?;
     Ok(Sink::Replaced(path.to_owned()))
 }
 
-fn existing_file(path: &Path) -> Result<Sink, Problem> {
+fn existing_file(form: &Form, path: &Path) -> Result<Sink, Problem> {
     // Opening without truncating changes nothing, and fails as a later write would.
-    OpenOptions::new().write(true).open(path).map_err(|error| unwritable(path, &error))?;
+    OpenOptions::new().write(true).open(path).map_err(|error| unwritable(form, path, &error))?;
     Ok(match try_directory(path) {
         Ok(()) => Sink::Replaced(path.to_owned()),
         Err(_) => Sink::InPlace(path.to_owned()),
@@ -129,11 +172,11 @@ fn try_directory(path: &Path) -> io::Result<()> {
 
 /// Whether a file is empty or starts like a document of rdsk. Looking like JSON is not enough: Cargo.toml and every INI
 /// file start with `[`, and package.json with `{`.
-fn is_replaceable(path: &Path) -> io::Result<bool> {
+fn is_replaceable(form: &Form, path: &Path) -> io::Result<bool> {
     let mut start = Vec::new();
     File::open(path)?.take(256).read_to_end(&mut start)?;
     let text: String = String::from_utf8_lossy(&start).split_whitespace().collect();
-    Ok(start.is_empty() || text.starts_with("{\"schema\":\"rdsk."))
+    Ok(start.is_empty() || text.starts_with(form.start))
 }
 
 /// Terminals, `/dev/null` and `/dev/full` (admin-guide/devices.txt). Writing to another character device may be writing to
@@ -192,21 +235,24 @@ fn is_same(target: &str, metadata: &fs::Metadata) -> bool {
     fs::metadata(target).is_ok_and(|other| other.dev() == metadata.dev() && other.ino() == metadata.ino())
 }
 
-fn refused(path: &Path, what: &str) -> Problem {
+fn refused(form: &Form, path: &Path, what: &str) -> Problem {
     Problem::new(
         ProblemKind::Refused,
-        "json-refused",
-        format!("refusing to write the JSON to {}: it is {what}", shown(path)),
-        "name a new file after --json, or - for standard output",
+        &format!("{}-refused", form.code),
+        format!("refusing to write {} to {}: it is {what}", form.name, shown(path)),
+        format!("name a new file after {}, or - for standard output", form.flag),
     )
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> Problem {
+fn unwritable(form: &Form, path: &Path, error: &io::Error) -> Problem {
     Problem::new(
         ProblemKind::Refused,
-        "json-unwritable",
-        format!("cannot write the JSON to {}: {error}", shown(path)),
-        "name a file in a directory that you may write after --json, or - for standard output",
+        &format!("{}-unwritable", form.code),
+        format!("cannot write {} to {}: {error}", form.name, shown(path)),
+        format!(
+            "name a file in a directory that you may write after {}, or - for standard output",
+            form.flag
+        ),
     )
 }
 

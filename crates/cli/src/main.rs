@@ -5,6 +5,7 @@ mod dd;
 mod exit;
 mod flags;
 mod flush_clock;
+mod html_page;
 mod info;
 mod interrupt;
 mod json_file;
@@ -41,6 +42,9 @@ fn main() -> ExitCode {
     interrupt::survive_file_limits();
     if words.get(1).is_some_and(|word| word == "watch") {
         return ExitCode::from(watch::run(&words[1..]));
+    }
+    if words.get(1).is_some_and(|word| word == "report") {
+        return ExitCode::from(html_page::run(&words[1..]));
     }
     let code = match parse::parse(&words) {
         Ok(Parsed::Text(text)) => {

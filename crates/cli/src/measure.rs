@@ -1,9 +1,11 @@
 //! The commands that measure: passes the request on, shows progress, and outputs the Record as document and page. What is
 //! measured, and how, is up to `experiment`.
 
+use crate::cli_args::JsonPlace;
 use crate::cli_args::{CliArgs, Detail, RunMode, Verbosity};
+use crate::html_page;
 use crate::interrupt::{Guard, OnAbandon};
-use crate::json_file::{self, Sink};
+use crate::json_file::{self, PAGE, Sink};
 use crate::progress::Progress;
 use crate::subcommand::RUN;
 use crate::{exit, out, panic_hook, record_file, screen};
@@ -20,6 +22,12 @@ pub(crate) fn measure(args: &CliArgs, command: Vec<String>) -> u8 {
         // The document cannot be written, so the problem goes to standard error alone.
         Err(problem) => return out::failure(&problem),
     };
+    let place = args.report.clone().map(JsonPlace::File);
+    let page = match place.as_ref().map(|place| Sink::prepare_as(&PAGE, place, &request.targets)).transpose()
+    {
+        Ok(page) => page,
+        Err(problem) => return failed(&problem, &request, sink.as_ref(), args),
+    };
     let earlier = |path| record_file::read(path, "--resume", "no-resume");
     match args.resume.as_deref().map(earlier).transpose() {
         Ok(record) => request.resume = record.map(Box::new),
@@ -27,7 +35,7 @@ pub(crate) fn measure(args: &CliArgs, command: Vec<String>) -> u8 {
     }
     match args.run_mode {
         RunMode::PlanOnly => show_plan(args, &request, sink.as_ref()),
-        RunMode::Measure => run(args, &request, sink.as_ref(), stop),
+        RunMode::Measure => run(args, &request, (sink.as_ref(), page.as_ref()), stop),
     }
 }
 
@@ -47,7 +55,8 @@ fn request(args: &CliArgs, command: Vec<String>, stop: &StopFlag) -> Request {
     }
 }
 
-fn run(args: &CliArgs, request: &Request, sink: Option<&Sink>, stop: StopFlag) -> u8 {
+/// `sink` is for the document, `web` for the page with figures.
+fn run(args: &CliArgs, request: &Request, (sink, web): (Option<&Sink>, Option<&Sink>), stop: StopFlag) -> u8 {
     let guard = match Guard::new(stop, on_abandon(args, request, sink)) {
         Ok(guard) => guard,
         Err(error) => {
@@ -68,7 +77,7 @@ fn run(args: &CliArgs, request: &Request, sink: Option<&Sink>, stop: StopFlag) -
     progress.clear();
     guard.run_ended();
     match ended {
-        Ok(record) => output_record(&record, args, sink),
+        Ok(record) => output_record(&record, args, sink, web),
         Err(problem) => {
             rdsk_targets::remove_all_test_files_now();
             failed(&problem, request, sink, args)
@@ -83,7 +92,7 @@ fn cannot_start(action: &str, error: &std::io::Error) -> Problem {
 
 /// The document first, since it cannot be produced again; then the page; then errors, so that they are last on the
 /// screen.
-fn output_record(record: &Record, args: &CliArgs, sink: Option<&Sink>) -> u8 {
+fn output_record(record: &Record, args: &CliArgs, sink: Option<&Sink>, web: Option<&Sink>) -> u8 {
     let mut code = exit::of_record(record);
     let mut complain = |problem: &Problem| {
         out::problem(problem);
@@ -93,6 +102,11 @@ fn output_record(record: &Record, args: &CliArgs, sink: Option<&Sink>) -> u8 {
     };
     if let Some(sink) = sink
         && let Err(problem) = sink.write(&rdsk_report::json(record, args.compactness))
+    {
+        complain(&problem);
+    }
+    if let Some(web) = web.filter(|_| !record.cells.is_empty())
+        && let Err(problem) = web.write_as(&PAGE, &html_page::page_of(record))
     {
         complain(&problem);
     }

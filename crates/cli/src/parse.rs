@@ -113,9 +113,10 @@ fn command() -> Command {
         .subcommand_value_name("COMMAND")
         .subcommand_help_heading("Commands")
         .subcommands(ALL.iter().copied().map(clap_subcommand))
-        // Only for the list: these two have parsers of their own, and their words never come here.
+        // Only for the list: these have parsers of their own, and their words never come here.
         .subcommand(Command::new("dd").about(crate::dd::SUMMARY))
         .subcommand(Command::new("watch").about(crate::watch::SUMMARY))
+        .subcommand(Command::new("report").about(crate::html_page::SUMMARY))
 }
 
 fn clap_subcommand(subcommand: &'static Subcommand) -> Command {

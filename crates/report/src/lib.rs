@@ -25,10 +25,12 @@ mod style;
 mod targets;
 mod tree;
 pub mod watch;
+pub mod words;
 mod zones;
 
 pub use dd::copies;
 pub use document::{Compactness, json};
+pub use figures::{MISSING, Unit, or_missing, significant};
 pub use plan::plan_text;
 pub use short::{MAX_LINES, short};
 pub use style::{Charset, Color, Style, ascii};

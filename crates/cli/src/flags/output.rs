@@ -5,6 +5,7 @@ use super::{Flag, One, SWITCH, Switch, on};
 use crate::cli_args::{ColorWhen, Detail, JsonPlace, RunMode, Verbosity};
 use crate::subcommand::{ALL, DRAWING, MEASURING, SHOWING, SUMMING_UP};
 use rdsk_report::{Charset, Compactness};
+use std::path::PathBuf;
 
 const MAX_LABEL: usize = 200;
 const COLORS: &[&str] = &["auto", "always", "never"];
@@ -26,6 +27,13 @@ pub(super) static FLAGS: &[Flag] = &[
         value: Switch(|args| args.compactness = Compactness::Compact),
         uses: &[on(SHOWING, "Leave windows, series and histograms out of the JSON", "")],
         example: "--json result.json --json-compact",
+        ..SWITCH
+    },
+    Flag {
+        name: "report",
+        value: One("FILE", |args, text| report_place(text).map(|path| args.report = Some(path))),
+        uses: &[on(MEASURING, "Write a page with the figures of the run to FILE, for a browser", "")],
+        example: "--report result.html",
         ..SWITCH
     },
     Flag {
@@ -83,6 +91,13 @@ pub(crate) fn json_place(text: &str) -> Result<JsonPlace, BadValue> {
     Ok(if name == "-" { JsonPlace::Stdout } else { JsonPlace::File(name.into()) })
 }
 
+fn report_place(text: &str) -> Result<PathBuf, BadValue> {
+    match value::text(text)? {
+        "-" => Err(BadValue::new("a page is no text for a terminal", "name a file, such as result.html")),
+        name => Ok(name.into()),
+    }
+}
+
 fn label(text: &str) -> Result<String, BadValue> {
     let label = value::text(text)?;
     if label.chars().count() > MAX_LABEL {
@@ -111,6 +126,17 @@ mod tests {
         let compact = parsed(&["run", "--json", "-", "--json-compact"]).unwrap();
         assert_eq!(compact.compactness, Compactness::Compact);
         assert!(parsed(&["run", "--json-compact"]).unwrap_err().message.contains("--json"));
+    }
+
+    #[test]
+    fn report() {
+        let args = parsed(&["zones", "--report", "z.html"]).unwrap();
+        assert_eq!(args.report, Some("z.html".into()));
+        assert!(parsed(&["show", "r.json", "--report", "z.html"]).is_err());
+        assert!(
+            parsed(&["run", "--dry-run", "--report", "z.html"]).unwrap_err().message.contains("--dry-run")
+        );
+        refuses("run", "--report", &["", "-"]);
     }
 
     #[test]

@@ -30,6 +30,11 @@ fn output(args: &CliArgs) -> Result<(), Problem> {
         args.has("json-compact") && args.json.is_none(),
         "--json-compact needs --json",
         "add --json FILE, or leave --json-compact out",
+    )?;
+    refuse(
+        args.has("report") && args.has("dry-run"),
+        "--report conflicts with --dry-run",
+        "leave one of them out: a plan has no figures",
     )
 }
 
