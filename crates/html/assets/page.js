@@ -21,6 +21,7 @@
   const named = (axis, value) => {
     const tick = axis.ticks.find((one) => one.at === value);
     if (tick) return tick.label;
+    if (axis.share) return `${Number((100 - 100 / value).toPrecision(6))} %`;
     return axis.unit ? `${digits(value)} ${axis.unit}` : digits(value);
   };
 

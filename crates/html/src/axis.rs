@@ -5,6 +5,7 @@ use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, ValueFormatte
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{IntoLogRange as _, LogCoord, Ranged};
 use rdsk_report::significant;
+use rdsk_units::grouped;
 use std::ops::Range;
 
 /// Free space above the highest value, as a share.
@@ -66,7 +67,7 @@ pub(crate) fn range(plot: &Plot, along: Along) -> Range<f64> {
             0.0..highest * if along == Along::X && plot.y.scale != Scale::Rows { 1.0 } else { HEADROOM }
         }
         Scale::FromZero => 0.0..1.0,
-        Scale::Log => {
+        Scale::Log | Scale::Share => {
             let positive = || all.iter().copied().filter(|&value| value > 0.0);
             let (low, high) = (positive().fold(f64::INFINITY, f64::min), positive().fold(0.0, f64::max));
             if high > 0.0 { low / 1.15..high * 1.15 } else { 0.1..1.0 }
@@ -78,7 +79,7 @@ impl Coord {
     /// The axis of a plot over its range.
     pub(crate) fn new(axis: &Axis, range: Range<f64>) -> Self {
         let kind = match axis.scale {
-            Scale::Log => Kind::Log(range.clone().log_scale().into()),
+            Scale::Log | Scale::Share => Kind::Log(range.clone().log_scale().into()),
             Scale::FromZero => Kind::Linear(range.clone().into()),
             // The first row is the uppermost.
             Scale::Rows => Kind::Linear((range.end..range.start).into()),
@@ -115,12 +116,14 @@ impl Ranged for Coord {
     }
 
     fn key_points<H: KeyPointHint>(&self, hint: H) -> Vec<f64> {
+        let room = hint.max_num_points();
         match (&self.kind, self.ticks.is_empty()) {
+            (_, false) if room == 0 => Vec::new(),
             (_, false) => {
                 // As many labels as there is room for, evenly left out.
                 let within: Vec<f64> =
                     self.ticks.iter().map(|tick| tick.at).filter(|&at| self.is_within(at)).collect();
-                let every = within.len().div_ceil(hint.max_num_points().max(1)).max(1);
+                let every = within.len().div_ceil(room).max(1);
                 within.into_iter().step_by(every).collect()
             }
             (Kind::Log(_), true) => self.decades(),
@@ -143,7 +146,10 @@ impl ValueFormatter<f64> for Coord {
 /// A number beside an axis, without digits that all labels share: `0.5`, `40`, `1200`.
 pub(crate) fn number(value: f64) -> String {
     let text = significant(value);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    if text.contains('.') {
+        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
+    }
+    if value >= 1e4 { grouped(rdsk_analysis::metrics::whole(value.round())) } else { text }
 }
 
 #[cfg(test)]
@@ -182,6 +188,9 @@ mod tests {
         let named = Coord::new(&Axis::from_zero("", "").with_ticks(ticks), 0.0..8.0);
         assert_eq!(named.key_points(BoldPoints(4)), [0.0, 3.0, 6.0]);
         assert_eq!(named.format_ext(&3.0), "row 3");
-        assert_eq!([number(0.5), number(40.0), number(1200.0), number(0.0)], ["0.5", "40", "1200", "0"]);
+        assert_eq!(
+            [number(0.5), number(40.0), number(1200.0), number(2e5), number(0.0)],
+            ["0.5", "40", "1200", "200,000", "0"]
+        );
     }
 }

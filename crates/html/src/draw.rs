@@ -153,8 +153,8 @@ fn draw_on(root: &Area<'_>, plot: &Plot, medium: Medium) -> Result<Geometry, Err
     let left = match (has_rows, medium) {
         (true, Medium::Narrow) => 8.0,
         (true, _) => (longest * LABEL + 14.0).clamp(60.0, 340.0),
-        (false, Medium::Narrow) => 46.0,
-        (false, _) => 64.0,
+        (false, Medium::Narrow) => 58.0,
+        (false, _) => 70.0,
     };
     let mut chart = ChartBuilder::on(root)
         .margin_top(fine(8.0))

@@ -63,6 +63,8 @@ pub enum Scale {
     FromZero,
     /// Logarithmic; values that are not positive have no place.
     Log,
+    /// Logarithmic in what is left out: the values are one in how many, so that 100 stands for 99 %.
+    Share,
     /// One row for each tick, the first on top; the values are the indices of the ticks.
     Rows,
 }

@@ -1,8 +1,9 @@
 //! The page around the figures: its text, styles and script in one file. Names in it are untrusted: text goes through the
 //! template's escaping, data through [`json_in_script`], and the policy of the page allows its own script only.
 
+use crate::axis::{Along, range};
 use crate::draw::{Drawn, Medium, STROKES, draw};
-use crate::figure::{Drawing, Figure, Plot, Scale, Series, Shape};
+use crate::figure::{Drawing, Figure, Plot, Point, Scale, Series, Shape};
 use crate::figures::{Section, Subject, of_record, of_several};
 use crate::palette::{SERIES, Theme, rules};
 use base64::Engine as _;
@@ -14,6 +15,7 @@ use rdsk_units::printable;
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use std::collections::HashSet;
 
 /// How every page begins, so that a page can be told from a file of somebody else.
 pub const FIRST_BYTES: &str = "<!doctype html>\n<!-- rdsk report -->";
@@ -23,6 +25,9 @@ const STYLES: &str = include_str!("../assets/page.css");
 const SCRIPT: &str = include_str!("../assets/page.js");
 /// Columns of a screen that stands on the page as text.
 const SCREEN_WIDTH: usize = 100;
+
+/// About as many pixels as a wide plot has between its axes.
+const PLOT: (f64, f64) = (770.0, 330.0);
 
 /// What the template knows of a Record.
 #[derive(Serialize)]
@@ -217,19 +222,21 @@ fn element(figure: &Figure, drawn: &Drawn, class: &str) -> String {
 /// The values of a plot for the script: what a pointer or the keyboard shows.
 fn data(plot: &Plot) -> Value {
     let has_rows = plot.y.scale == Scale::Rows;
-    let axis = |axis: &crate::figure::Axis| json!({ "label": axis.title, "unit": axis.unit, "log": axis.scale == Scale::Log, "ticks": axis.ticks });
+    let axis = |axis: &crate::figure::Axis| json!({ "label": axis.title, "unit": axis.unit, "log": matches!(axis.scale, Scale::Log | Scale::Share), "share": axis.scale == Scale::Share, "ticks": axis.ticks });
+    let mut taken = HashSet::new();
+    let series: Vec<Value> = plot.series.iter().map(|series| series_data(plot, series, &mut taken)).collect();
     json!({
         "rows": has_rows,
         "x": axis(&plot.x),
         "y": axis(&plot.y),
-        "series": plot.series.iter().map(|series| series_data(plot, series)).collect::<Vec<Value>>(),
+        "series": series,
     })
 }
 
-fn series_data(plot: &Plot, series: &Series) -> Value {
-    let column = |of: &dyn Fn(&crate::figure::Point) -> f64| {
-        series.points.iter().map(|point| rounded(of(point))).collect::<Vec<f64>>()
-    };
+fn series_data(plot: &Plot, series: &Series, taken: &mut HashSet<(u64, u64)>) -> Value {
+    let points = seen(plot, series, taken);
+    let column =
+        |of: &dyn Fn(&Point) -> f64| points.iter().map(|point| rounded(of(point))).collect::<Vec<f64>>();
     let mut value = json!({
         "name": series.name,
         "color": plot.color_of(series) % SERIES.len(),
@@ -240,12 +247,24 @@ fn series_data(plot: &Plot, series: &Series) -> Value {
         value["slot"] = json!([slot, slots]);
         value["from"] = json!(column(&|point| point.from));
     }
-    if series.points.iter().any(|point| point.interval.is_some()) {
-        let ends =
-            |point: &crate::figure::Point| point.interval.map(|(low, high)| [rounded(low), rounded(high)]);
-        value["interval"] = json!(series.points.iter().map(ends).collect::<Vec<_>>());
+    if points.iter().any(|point| point.interval.is_some()) {
+        let ends = |point: &Point| point.interval.map(|(low, high)| [rounded(low), rounded(high)]);
+        value["interval"] = json!(points.iter().map(|point| ends(point)).collect::<Vec<_>>());
     }
     value
+}
+
+/// The values that a pointer can find: all of them, but of dots on one pixel the first.
+fn seen<'a>(plot: &Plot, series: &'a Series, taken: &mut HashSet<(u64, u64)>) -> Vec<&'a Point> {
+    if series.shape != Shape::Cloud {
+        return series.points.iter().collect();
+    }
+    let (x, y) = (range(plot, Along::X), range(plot, Along::Y));
+    let pixel = |value: f64, range: &std::ops::Range<f64>, pixels: f64| {
+        rdsk_analysis::metrics::whole((value - range.start) / (range.end - range.start) * pixels)
+    };
+    let is_new = |point: &&Point| taken.insert((pixel(point.x, &x, PLOT.0), pixel(point.y, &y, PLOT.1)));
+    series.points.iter().filter(is_new).collect()
 }
 
 /// Five significant digits: more than a screen shows, and half of the size.

@@ -32,7 +32,7 @@ struct Dots {
     class: String,
     path: String,
     count: usize,
-    /// Half pixels that have a dot.
+    /// Pixels that have a dot: another one there could not be seen.
     taken: HashSet<BackendCoord>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> SvgBackend<'a> {
             write!(self.body, r#"<path class="dot {class}" d="{path}"/>"#)
                 .expect("writing to a String cannot fail");
         }
-        // The same half pixels stay taken for the next path of the colour.
+        // The same pixels stay taken for the next path of the colour.
         self.dots = Dots { class: dots.class, taken: dots.taken, ..Dots::default() };
     }
 
@@ -63,7 +63,7 @@ impl<'a> SvgBackend<'a> {
             self.flush_dots();
             self.dots = Dots { class, ..Dots::default() };
         }
-        if !self.dots.taken.insert((x / (FINE / 2), y / (FINE / 2))) {
+        if !self.dots.taken.insert((x / FINE, y / FINE)) {
             return;
         }
         write!(self.dots.path, "M{} {}h0", px(x), px(y)).expect("writing to a String cannot fail");
@@ -228,8 +228,10 @@ impl DrawingBackend for SvgBackend<'_> {
 
 /// Width of a text over the size of its font, about: no font is at hand.
 pub(crate) fn text_width(text: &str) -> f64 {
-    let wide = |c: char| {
-        if matches!(c, 'i' | 'j' | 'l' | 't' | 'f' | 'r' | '.' | ',' | ' ' | '1') { 0.34 } else { 0.6 }
+    let wide = |c: char| match c {
+        'i' | 'j' | 'l' | 't' | 'f' | 'r' | '.' | ',' | ' ' => 0.4,
+        'm' | 'w' | 'M' | 'W' | '%' => 0.95,
+        _ => 0.64,
     };
     text.chars().map(wide).sum()
 }

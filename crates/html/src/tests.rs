@@ -50,7 +50,9 @@ fn names_are_text_and_data_wherever_they_stand() {
 #[test]
 fn a_hundred_thousand_dots_are_few_elements_and_megabytes() {
     let (record, _) = fixtures::zones::made(2000, 50, |place, pass, number| {
-        10_000_000 + u64::from(place) * 3000 + u64::from(pass * 7919 + number * 104_729) % 2_000_000
+        10_000_000
+            + u64::from(place) * 3000
+            + (u64::from(pass) * 7919 + u64::from(number) * 104_729) % 2_000_000
     });
     let text = page_of(&record);
     assert!(text.len() < 6_000_000, "{} bytes", text.len());

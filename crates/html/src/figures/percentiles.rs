@@ -2,7 +2,7 @@
 //! not drawn.
 
 use super::parts::evidence;
-use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table, Tick};
+use crate::figure::{Axis, Drawing, Figure, Plot, Point, Scale, Series, Shape, Table, Tick};
 use rdsk_model::{CellRecord, Latency};
 use rdsk_report::words::headline_row;
 use rdsk_report::{MISSING, Unit};
@@ -35,7 +35,8 @@ pub(super) fn figure<'a>(
     let lines: Vec<(&str, Vec<(f64, f64)>)> =
         cells.iter().map(|(name, _, latency)| (name.as_str(), values(latency))).collect();
     let all = || lines.iter().flat_map(|(_, values)| values);
-    let unit = Unit::fit(&Unit::TIMES, all().map(|&(_, ns)| ns));
+    let times: Vec<f64> = all().map(|&(_, ns)| ns).collect();
+    let unit = Unit::fit(&Unit::TIMES, rdsk_stats::median(&times));
     let deepest = all().map(|&(share, _)| share).fold(0.0, f64::max);
     if deepest == 0.0 {
         return None;
@@ -47,7 +48,7 @@ pub(super) fn figure<'a>(
         Series::new(*name, Shape::Line, points)
     });
     let plot = Plot {
-        x: Axis::log("share of I/Os that are as fast", "").with_ticks(ticks),
+        x: Axis { scale: Scale::Share, ..Axis::log("share of I/Os that are as fast", "") }.with_ticks(ticks),
         y: Axis::log("latency", unit.name),
         series: series.filter(|series| !series.points.is_empty()).collect(),
     };

@@ -24,7 +24,8 @@ pub(super) fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
 /// What tells a grid from the others of the figure.
 fn owner(subjects: &[Subject<'_, '_>], (subject, grid): &Owned<'_, '_>) -> String {
     let record = (subjects.len() > 1).then(|| printable(subject.name));
-    let targets = (subject.analysis.targets.len() > 1).then(|| names_of(subject.analysis, &grid.targets));
+    let has_others = subject.analysis.scale().iter().any(|other| other.targets != grid.targets);
+    let targets = has_others.then(|| names_of(subject.analysis, &grid.targets));
     [record, targets].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 

@@ -154,7 +154,7 @@ fn the_parts_of_a_pass_lie_end_to_end() {
     }
     let buffered = record.cell("paths/write/buffered").unwrap();
     let stable_ns = rdsk_analysis::passes::per_pass(buffered, buffered.result.to_stable_ns.unwrap()).unwrap();
-    assert!(parts[2].points.iter().any(|point| same(point.x, stable_ns / 1e9)), "{:?}", parts[2].points);
+    assert!(parts[2].points.iter().any(|point| same(point.x, stable_ns / 1e6)), "{:?}", parts[2].points);
 }
 
 #[test]

@@ -13,6 +13,8 @@ use rdsk_report::{Unit, significant};
 use rdsk_stats::median;
 use rdsk_units::{Bytes, Nanos, percent};
 
+/// Values of a line over the positions.
+const MAX_ON_LINE: usize = 300;
 /// Rows of a table of positions.
 const MAX_ROWS: usize = 100;
 
@@ -48,13 +50,7 @@ fn medians(
         joined(&owner(subjects, subject, cell), &Bytes(cell.workload.block_bytes).to_string())
     };
     let line = |(subject, cell, zones): &(&Subject<'_, '_>, &CellRecord, &Zones)| {
-        let point = |position: &Position| {
-            Point::at(
-                along.of(position.offset_bytes as f64),
-                unit.of(position.bytes_per_s(zones.block_bytes)),
-            )
-        };
-        Series::new(name(subject, cell), Shape::Line, zones.positions.iter().map(point).collect())
+        Series::new(name(subject, cell), Shape::Line, course(zones, along, unit))
     };
     let row = |(subject, cell, zones): &(&Subject<'_, '_>, &CellRecord, &Zones)| {
         let ratio = zones.outer_bytes_per_s.zip(zones.inner_bytes_per_s).map(|(outer, inner)| outer / inner);
@@ -80,13 +76,25 @@ fn medians(
     Figure {
         id: format!("zones-{op}-medians"),
         title: format!("Rate over position, {op}: the median of each position"),
-        shows: "One line for each block size: the rate at the median latency of each position. Outer is the tenth of the \
-                positions with the lowest offsets, inner the tenth with the highest."
+        shows: "One line for each block size: the rate at the median latency of each position; where there are more than 300, the \
+                median of neighbours. Outer is the tenth of the positions with the lowest offsets, inner the tenth with the \
+                highest."
             .into(),
         drawing: Drawing::of(plot, "No position was visited."),
         table: Table { heads: heads.map(String::from).to_vec(), rows: cells.iter().map(row).collect(), ..Table::default() },
         evidence: evidence(cells.iter().map(|(_, cell, _)| *cell), |cell| cell.id.clone()),
     }
+}
+
+/// The rate over the positions; of very many, the median of as many neighbours as make the line readable.
+fn course(zones: &Zones, along: Unit, unit: Unit) -> Vec<Point> {
+    let each = zones.positions.len().div_ceil(MAX_ON_LINE).max(1);
+    let point = |part: &[Position]| {
+        let rates: Vec<f64> = part.iter().map(|position| position.bytes_per_s(zones.block_bytes)).collect();
+        let middle = part.get(part.len() / 2)?;
+        Some(Point::at(along.of(middle.offset_bytes as f64), unit.of(median(&rates)?)))
+    };
+    zones.positions.chunks(each).filter_map(point).collect()
 }
 
 /// The unit of positions, by the largest: a small first one must not make it bytes.
@@ -135,27 +143,16 @@ fn dots(cell: &CellRecord, pass: usize, run: &PointRun, along: Unit, unit: Unit)
     Series { legend: "one I/O".into(), ..Series::new(format!("pass {pass}"), Shape::Cloud, points) }
 }
 
-/// The rate of each zone, and that of each band in it.
-fn levels(zones: &Zones, along: Unit, unit: Unit) -> Vec<Series> {
-    let level = |late_ns: f64| {
-        let piece = |zone: &Zone| {
-            let latency_ns = zones.block_bytes as f64 * 1e9 / zone.bytes_per_s + late_ns;
-            let rate = unit.of(zones.block_bytes as f64 * 1e9 / latency_ns);
-            let at = |bytes: u64| Point::at(along.of(bytes as f64), rate);
-            [at(zone.begin_bytes), at(zone.end_bytes)]
-        };
-        zones.zones.iter().filter(|zone| zone.bytes_per_s > 0.0).flat_map(piece).collect::<Vec<Point>>()
-    };
-    let mut found = Vec::new();
+/// The rate of each zone, where the passes show zones. A band has no line: its distance is from the
+/// main mode, which is not the median.
+fn levels(zones: &Zones, along: Unit, unit: Unit) -> Option<Series> {
     let has_zones = zones.steps == Steps::Shown || zones.steps == Steps::OfOnePass;
-    if has_zones || zones.latency_bands.is_some() {
-        let name = if zones.zones.len() > 1 { "median of each zone" } else { "median" };
-        found.push(Series::new(name, Shape::Level, level(0.0)));
-    }
-    for band in zones.latency_bands.iter().flat_map(|found| &found.bands) {
-        found.push(Series::new(format!("band, {}", distance(band)), Shape::Level, level(band.offset_ns)));
-    }
-    found
+    let piece = |zone: &Zone| {
+        let at = |bytes: u64| Point::at(along.of(bytes as f64), unit.of(zone.bytes_per_s));
+        [at(zone.begin_bytes), at(zone.end_bytes)]
+    };
+    let points = zones.zones.iter().flat_map(piece).collect();
+    has_zones.then(|| Series::new("median of each zone", Shape::Level, points))
 }
 
 /// `7.4 ms later`: a band beside the main line.
