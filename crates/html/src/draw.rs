@@ -158,6 +158,7 @@ fn draw_on(root: &Area<'_>, plot: &Plot, medium: Medium) -> Result<Geometry, Err
     };
     let mut chart = ChartBuilder::on(root)
         .margin_top(fine(8.0))
+        .margin_left(fine(6.0))
         .margin_right(fine(if medium == Medium::Narrow { 14.0 } else { 24.0 }))
         .set_label_area_size(LabelAreaPosition::Left, fine(left))
         .set_label_area_size(LabelAreaPosition::Bottom, fine(f64::from(BELOW)))
