@@ -15,6 +15,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("bsdutils", &["script"]),
     ("btrfs-progs", &["btrfs", "mkfs.btrfs"]),
     ("busybox-static", &["busybox"]),
+    ("chromium", &["chromium"]),
     ("clang-14", &["clang-14"]),
     ("cryptsetup-bin", &["cryptsetup"]),
     ("dmsetup", &["dmsetup"]),

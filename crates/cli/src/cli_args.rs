@@ -22,6 +22,8 @@ pub(crate) enum Form {
     Csv,
     OpenMetrics,
     Markdown,
+    /// With figures, for a browser.
+    Page,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

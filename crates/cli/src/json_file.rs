@@ -29,6 +29,14 @@ pub(crate) struct DocumentKind {
 pub(crate) const JSON: DocumentKind =
     DocumentKind { code: "json", name: "the JSON", flag: "--json", start: "{\"schema\":\"rdsk." };
 
+/// A page with figures.
+pub(crate) const PAGE: DocumentKind = DocumentKind {
+    code: "report",
+    name: "the page",
+    flag: "--report or -o",
+    start: "<!doctypehtml><!--rdskreport-->",
+};
+
 /// A place that was found writable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sink {

@@ -6,6 +6,7 @@ mod exchange;
 mod exit;
 mod flags;
 mod flush_clock;
+mod html_page;
 mod info;
 mod interrupt;
 mod json_file;
@@ -45,6 +46,9 @@ fn main() -> ExitCode {
     }
     if let Some(code) = words.get(1).and_then(|word| exchange::run(word, &words[1..])) {
         return ExitCode::from(code);
+    }
+    if words.get(1).is_some_and(|word| word == "report") {
+        return ExitCode::from(html_page::run(&words[1..]));
     }
     let code = match parse::parse(&words) {
         Ok(Parsed::Text(text)) => {

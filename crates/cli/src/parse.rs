@@ -121,6 +121,7 @@ fn command() -> Command {
         .subcommand(Command::new("import").about(crate::exchange::IMPORT))
         .subcommand(Command::new("dd").about(crate::dd::SUMMARY))
         .subcommand(Command::new("watch").about(crate::watch::SUMMARY))
+        .subcommand(Command::new("report").about(crate::html_page::SUMMARY))
 }
 
 fn clap_subcommand(subcommand: &'static Subcommand) -> Command {

@@ -130,7 +130,7 @@ fn draw_advice(page: &mut Page, record: &Record) {
 }
 
 /// `4096 at +512`, `512 at +3840, crossing a page`.
-fn place((block, shift): Key) -> String {
+pub(crate) fn place((block, shift): Key) -> String {
     if shift == 0 {
         return format!("{block} aligned");
     }

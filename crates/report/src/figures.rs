@@ -5,10 +5,10 @@ use rdsk_model::Estimate;
 use rdsk_units::grouped;
 
 /// What stands where nothing was measured.
-pub(crate) const MISSING: &str = "–";
+pub const MISSING: &str = "–";
 
 /// At least three significant digits, four decimals at most: `0.0123`, `5.89`, `25.0`, `8306`.
-pub(crate) fn significant(value: f64) -> String {
+pub fn significant(value: f64) -> String {
     match value.abs() {
         _ if !value.is_finite() => MISSING.into(),
         0.0 => "0".into(),
@@ -20,7 +20,8 @@ pub(crate) fn significant(value: f64) -> String {
     }
 }
 
-pub(crate) fn or_missing(value: Option<String>) -> String {
+/// The text, or `–`.
+pub fn or_missing(value: Option<String>) -> String {
     value.unwrap_or_else(|| MISSING.into())
 }
 
@@ -44,47 +45,60 @@ pub(crate) fn iops(value: f64) -> String {
 
 /// A unit and how much of the base unit it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Unit {
-    pub(crate) name: &'static str,
+pub struct Unit {
+    /// Its name; empty for a plain number.
+    pub name: &'static str,
     size: f64,
 }
 
 impl Unit {
-    pub(crate) const MIB_PER_S: Self = Self { name: "MiB/s", size: 1_048_576.0 };
+    /// A number without a unit.
+    pub const ONE: Self = Self { name: "", size: 1.0 };
+    /// Of rates in bytes per second.
+    pub const MIB_PER_S: Self = Self { name: "MiB/s", size: 1_048_576.0 };
     pub(crate) const MB_PER_S: Self = Self { name: "MB/s", size: 1e6 };
-    pub(crate) const MICROSECONDS: Self = Self { name: "µs", size: 1e3 };
-    pub(crate) const TIMES: [Self; 4] = [
+    /// Of times in nanoseconds.
+    pub const MICROSECONDS: Self = Self { name: "µs", size: 1e3 };
+    /// Of times in nanoseconds, the largest first.
+    pub const TIMES: [Self; 4] = [
         Self { name: "s", size: 1e9 },
         Self { name: "ms", size: 1e6 },
         Self::MICROSECONDS,
         Self { name: "ns", size: 1.0 },
     ];
-    pub(crate) const SIZES: [Self; 4] = [
+    /// Of bytes.
+    pub const SIZES: [Self; 4] = [
         Self { name: "GiB", size: 1_073_741_824.0 },
         Self { name: "MiB", size: 1_048_576.0 },
         Self { name: "KiB", size: 1024.0 },
         Self { name: "B", size: 1.0 },
     ];
-    pub(crate) const RATES: [Self; 3] = [
+    /// Of bytes per second.
+    pub const RATES: [Self; 3] = [
         Self { name: "GiB/s", size: 1_073_741_824.0 },
         Self::MIB_PER_S,
         Self { name: "KiB/s", size: 1024.0 },
     ];
 
     /// The largest of the units in which the smallest of the values that are not 0 is at least 1.
-    pub(crate) fn fit(units: &[Self], values: impl IntoIterator<Item = f64>) -> Self {
+    pub fn fit(units: &[Self], values: impl IntoIterator<Item = f64>) -> Self {
         let smallest = values.into_iter().filter(|&value| value > 0.0).fold(f64::INFINITY, f64::min);
         let fits = units.iter().copied().find(|unit| smallest / unit.size >= 0.9995);
         fits.filter(|_| smallest.is_finite()).unwrap_or(units[units.len() - 1])
     }
 
+    /// How many of this unit a value in the base unit is.
+    pub fn of(self, value: f64) -> f64 {
+        value / self.size
+    }
+
     /// The value in this unit, without its name.
-    pub(crate) fn figure(self, value: f64) -> String {
-        significant(value / self.size)
+    pub fn figure(self, value: f64) -> String {
+        significant(self.of(value))
     }
 
     /// The value in this unit, or `–`.
-    pub(crate) fn figure_or_missing(self, value: Option<f64>) -> String {
+    pub fn figure_or_missing(self, value: Option<f64>) -> String {
         or_missing(value.map(|value| self.figure(value)))
     }
 }

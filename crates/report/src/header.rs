@@ -46,8 +46,8 @@ pub(crate) fn size_with_bytes(bytes: u64) -> String {
     format!("{} ({} bytes)", Bytes(bytes).approx(), grouped(bytes))
 }
 
-/// One target; its filesystem and device only where they differ from those of the target above.
-fn draw_target(page: &mut Page, target: &Target, above: Option<&Target>) {
+/// `/dev/sdb: a block device of 466 GiB (500,107,862,016 bytes)`.
+pub(crate) fn target_text(target: &Target) -> String {
     let size = size_with_bytes(target.size_bytes);
     let what = match (target.kind, target.made_by_rdsk) {
         (TargetKind::File, true) => format!("a new test file of {size}"),
@@ -55,7 +55,12 @@ fn draw_target(page: &mut Page, target: &Target, above: Option<&Target>) {
         (TargetKind::Block, _) => format!("a block device of {size}"),
         (TargetKind::Sim, _) => format!("simulated, {size}"),
     };
-    page.sentence(Tone::Plain, "  target      ", format!("{}: {what}", target.name));
+    format!("{}: {what}", target.name)
+}
+
+/// One target; its filesystem and device only where they differ from those of the target above.
+fn draw_target(page: &mut Page, target: &Target, above: Option<&Target>) {
+    page.sentence(Tone::Plain, "  target      ", target_text(target));
     let is_same = |above: &Target| {
         (&above.filesystem, &above.device, &above.stack)
             == (&target.filesystem, &target.device, &target.stack)
@@ -126,7 +131,7 @@ pub(crate) fn whole_seconds(started_at: &str) -> String {
     }
 }
 
-fn device_text(device: &Device) -> String {
+pub(crate) fn device_text(device: &Device) -> String {
     let blocks = match (device.logical_block_bytes, device.physical_block_bytes) {
         (Some(logical), Some(physical)) => Some(format!("blocks {logical}/{physical} B")),
         _ => None,
@@ -224,6 +229,11 @@ pub(crate) fn draw_end(page: &mut Page, analysis: &Analysis<'_>) {
         page.sentence(Tone::Plain, "", COMPARED);
     }
     certainty::draw_end(page, record);
+    page.sentence(Tone::Plain, "", end_text(record));
+}
+
+/// `Took 61.2 s. Evidence: sysfs (no CAP_BPF). Record 01J….`
+pub(crate) fn end_text(record: &Record) -> String {
     let observer = &record.observer;
     let higher = observer.why_not_higher.as_ref().map_or(String::new(), |why| format!(" ({why})"));
     let elapsed = Nanos(record.elapsed_ns);
@@ -232,7 +242,7 @@ pub(crate) fn draw_end(page: &mut Page, analysis: &Analysis<'_>) {
         None => format!("Took {elapsed}"),
     };
     let source = observer.source;
-    page.sentence(Tone::Plain, "", format!("{took}. Evidence: {source}{higher}. Record {}.", record.id));
+    format!("{took}. Evidence: {source}{higher}. Record {}.", record.id)
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub(crate) fn draw(page: &mut Page, record: &Record) {
 }
 
 /// The figures in one line: `reads 160 MiB/s, writes 140 MiB/s; 125 random reads/s, 60.0 durable writes/s`.
-fn in_words(cells: &[&CellRecord]) -> String {
+pub(crate) fn in_words(cells: &[&CellRecord]) -> String {
     // A figure that is not the device's own is always marked with its verdict.
     let marked = |cell: &CellRecord, text: String| {
         let remark = remark(cell);
@@ -106,7 +106,7 @@ fn draw_latency(page: &mut Page, cells: &[&CellRecord]) {
 }
 
 /// `random read, 4 KiB, depth 32`; `depth 1.00 of 32` if the queue was not that deep.
-fn label(cell: &CellRecord) -> String {
+pub(crate) fn label(cell: &CellRecord) -> String {
     let workload = &cell.workload;
     let block = Bytes(workload.block_bytes);
     let wanted = metrics::wanted_depth(workload);

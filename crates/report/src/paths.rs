@@ -30,7 +30,7 @@ fn what_was_done(record: &Record) -> String {
 }
 
 /// What the column is called: the path, and for a buffered read whether its pages were in the cache.
-fn column(cell: &CellRecord) -> &'static str {
+pub(crate) fn column(cell: &CellRecord) -> &'static str {
     match (cell.workload.path, cell.workload.op, cell.workload.cache) {
         (IoPath::Buffered, Op::Read, CacheState::Warm) => "cached",
         (path, _, _) => path.as_str(),

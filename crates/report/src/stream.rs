@@ -74,7 +74,7 @@ fn is_stacked(cell: &CellRecord) -> bool {
 }
 
 /// `direct`, `buffered+dsync`.
-fn mode(cell: &CellRecord) -> String {
+pub(crate) fn mode(cell: &CellRecord) -> String {
     let path = cell.workload.path;
     match cell.workload.sync {
         Sync::None => path.to_string(),

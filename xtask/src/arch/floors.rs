@@ -26,12 +26,13 @@ pub(crate) const FLOORS: &[(&str, u32)] = &[
     ("rdsk-exchange", 5),
     ("rdsk-experiment", 5),
     ("rdsk-testkit", 5),
-    ("rdsk", 6),
-    ("xtask", 7),
+    ("rdsk-html", 6),
+    ("rdsk", 7),
+    ("xtask", 8),
 ];
 
 /// Rooms that explain and draw; everything they show can be derived from a Record alone.
-const DRAWING: &[&str] = &["rdsk-analysis", "rdsk-finding", "rdsk-report", "rdsk-exchange"];
+const DRAWING: &[&str] = &["rdsk-analysis", "rdsk-finding", "rdsk-report", "rdsk-exchange", "rdsk-html"];
 /// Rooms that touch the machine, which the drawing ones must not depend on, directly or not.
 const TOUCHING: &[&str] = &["rdsk-engine", "rdsk-targets", "rdsk-observe", "rdsk-sys"];
 /// Rooms whose errors are only shown to users, so that an untyped error is enough.

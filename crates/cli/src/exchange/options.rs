@@ -110,12 +110,7 @@ fn matches(command: Command, words: &[OsString]) -> Result<Result<ArgMatches, St
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             Ok(Err(error.to_string()))
         }
-        Err(error) => {
-            let problem = usage_problem(&error, words);
-            let hint = format!("{name} --help lists the flags");
-            let hint = problem.hint.map(|old| old.replace("rdsk --help lists the commands", &hint));
-            Err(Problem { hint, ..problem })
-        }
+        Err(error) => Err(usage_problem(&error, name.trim_start_matches("rdsk "))),
     }
 }
 

@@ -1,7 +1,8 @@
 //! The forms of a Record other than its page, and where each goes. Every place is checked before anything is measured.
 
 use crate::cli_args::{Form, JsonPlace};
-use crate::json_file::{DocumentKind, JSON, Sink};
+use crate::html_page;
+use crate::json_file::{DocumentKind, JSON, PAGE, Sink};
 use rdsk_model::{Problem, Record};
 use rdsk_report::Compactness;
 
@@ -25,6 +26,7 @@ impl Form {
             Self::Markdown => {
                 DocumentKind { code: "markdown", name: "the Markdown", flag: "--markdown", start: "###rdsk:" }
             }
+            Self::Page => PAGE,
         }
     }
 
@@ -38,6 +40,7 @@ impl Form {
             (Self::OpenMetrics, _) => rdsk_exchange::openmetrics(records),
             (Self::Markdown, [record]) => rdsk_report::markdown(record),
             (Self::Markdown, _) => rdsk_report::markdown_table(records),
+            (Self::Page, _) => html_page::page_of(records),
         }
     }
 }
@@ -62,7 +65,10 @@ impl Outputs {
     /// # Errors
     /// The first that cannot be written.
     pub(crate) fn write(&self, record: &Record) -> Result<(), Problem> {
-        let written = self.0.iter().map(|(form, sink)| sink.write_as(form.kind(), &form.document(&[record])));
+        // A page of figures needs some.
+        let is_worth = |form: Form| form != Form::Page || !record.cells.is_empty();
+        let outputs = self.0.iter().filter(|(form, _)| is_worth(*form));
+        let written = outputs.map(|(form, sink)| sink.write_as(form.kind(), &form.document(&[record])));
         written.fold(Ok(()), Result::and)
     }
 

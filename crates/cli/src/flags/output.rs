@@ -54,6 +54,15 @@ pub(super) static FLAGS: &[Flag] = &[
         ..SWITCH
     },
     Flag {
+        name: "report",
+        value: One("FILE", |args, text| {
+            page_place(text).map(|place| args.forms.push((Form::Page, place)))
+        }),
+        uses: &[on(MEASURING, "Write a page with the figures of the run to FILE, for a browser", "")],
+        example: "--report result.html",
+        ..SWITCH
+    },
+    Flag {
         name: "details",
         value: Switch(|args| args.detail = Detail::Full),
         uses: &[on(SUMMING_UP, "Print the screens of all questions instead of the short page", "")],
@@ -106,6 +115,15 @@ pub(super) static FLAGS: &[Flag] = &[
 pub(crate) fn json_place(text: &str) -> Result<JsonPlace, BadValue> {
     let name = value::text(text)?;
     Ok(if name == "-" { JsonPlace::Stdout } else { JsonPlace::File(name.into()) })
+}
+
+fn page_place(text: &str) -> Result<JsonPlace, BadValue> {
+    match json_place(text)? {
+        JsonPlace::Stdout => {
+            Err(BadValue::new("a page is no text for a terminal", "name a file, such as result.html"))
+        }
+        file @ JsonPlace::File(_) => Ok(file),
+    }
 }
 
 /// A name for a run.
@@ -162,6 +180,15 @@ mod tests {
         assert_eq!(forms, [(Form::OpenMetrics, JsonPlace::File("a.prom".into()))]);
         let both = parsed(&["run", "--openmetrics", "-", "--json", "-"]).unwrap_err();
         assert!(both.message.contains("standard output"), "{both}");
+    }
+
+    #[test]
+    fn report() {
+        let forms = parsed(&["zones", "--report", "z.html"]).unwrap().forms;
+        assert_eq!(forms, [(Form::Page, JsonPlace::File("z.html".into()))]);
+        assert!(parsed(&["show", "r.json", "--report", "z.html"]).is_err());
+        assert!(parsed(&["run", "--dry-run", "--report", "z"]).unwrap_err().message.contains("--dry-run"));
+        refuses("run", "--report", &["", "-"]);
     }
 
     #[test]

@@ -33,7 +33,7 @@ fn output(args: &CliArgs) -> Result<(), Problem> {
     )?;
     refuse(
         !args.forms.is_empty() && args.run_mode == RunMode::PlanOnly,
-        "--markdown, --csv and --openmetrics conflict with --dry-run",
+        "--markdown, --csv, --openmetrics and --report conflict with --dry-run",
         "leave them out: nothing is measured that they could show",
     )?;
     let places: Vec<&JsonPlace> = args.json.iter().chain(args.forms.iter().map(|(_, place)| place)).collect();

@@ -1,0 +1,58 @@
+//! Figures as files of a directory. It creates files and never replaces one.
+
+use crate::out;
+use rdsk_html::{Drawing, Figure};
+use rdsk_model::{Problem, ProblemKind};
+use rdsk_units::printable;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+/// Writes each figure as `ID.EXTENSION` and says which ones there were nothing to draw for.
+///
+/// # Errors
+/// When the directory cannot be made, a file is there already, or a picture cannot be made.
+pub(super) fn write_all(
+    directory: &Path,
+    extension: &str,
+    figures: &[Figure],
+    picture: impl Fn(&Figure) -> Result<Option<Vec<u8>>, Problem>,
+) -> Result<(), Problem> {
+    fs::create_dir_all(directory).map_err(|error| unwritable(directory, &error))?;
+    let path_of = |figure: &Figure| directory.join(format!("{}.{extension}", figure.id));
+    // All of them or none: what is there is found before the first is written.
+    if let Some(there) = figures.iter().map(path_of).find(|path| fs::symlink_metadata(path).is_ok()) {
+        return Err(Problem::new(
+            ProblemKind::Refused,
+            "figure-exists",
+            format!("refusing to replace {}", printable(&there.to_string_lossy())),
+            "name a new directory, or remove the old figures",
+        ));
+    }
+    for figure in figures {
+        match (picture(figure)?, &figure.drawing) {
+            (Some(bytes), _) => create(&path_of(figure), &bytes)?,
+            (None, Drawing::Nothing { why }) => out::warning(&format!("{} is not drawn: {why}", figure.id)),
+            (None, Drawing::Plot(_)) => {}
+        }
+    }
+    Ok(())
+}
+
+fn create(path: &Path, bytes: &[u8]) -> Result<(), Problem> {
+    let written = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .and_then(|mut file| file.write_all(bytes));
+    written.map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Problem {
+    Problem::new(
+        ProblemKind::Refused,
+        "figure-unwritable",
+        format!("cannot write {}: {error}", printable(&path.to_string_lossy())),
+        "name a directory that you may write",
+    )
+}

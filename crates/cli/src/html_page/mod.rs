@@ -1,0 +1,95 @@
+//! `rdsk report`, and `--report` of every command that measures: Records as a page with figures, or the figures as files. It
+//! measures nothing, and replaces nothing but an earlier page.
+
+mod files;
+mod options;
+mod png;
+mod summary;
+
+pub(crate) use summary::SUMMARY;
+
+use crate::json_file::{PAGE, Sink};
+use crate::{exit, out, panic_hook, record_file};
+use options::{Options, Parsed};
+use rdsk_analysis::Analysis;
+use rdsk_html::{Figure, Subject};
+use rdsk_model::{Problem, ProblemKind, Record};
+use std::ffi::OsString;
+
+/// Runs a command line, whose first word is `report`.
+pub(crate) fn run(words: &[OsString]) -> u8 {
+    let done = match options::parse(words) {
+        Ok(Parsed::Text(text)) => out::data(&text),
+        Ok(Parsed::Options(options)) => panic_hook::catch(|| report(&options)).and_then(|done| done),
+        Err(problem) => Err(problem),
+    };
+    done.map_or_else(|problem| out::failure(&problem), |()| exit::DONE)
+}
+
+fn report(options: &Options) -> Result<(), Problem> {
+    let sink =
+        options.page.as_ref().map(|place| Sink::prepare_for(PAGE, place, &options.words)).transpose()?;
+    let read = |word: &String| record_file::named(word, "report", "no-record");
+    let records: Vec<Record> = options.words.iter().map(read).collect::<Result<_, _>>()?;
+    let analyses: Vec<Analysis<'_>> = records.iter().map(Analysis::of).collect();
+    let names = names(&options.words, &records);
+    let subjects: Vec<Subject<'_, '_>> =
+        names.iter().zip(&analyses).map(|(name, analysis)| Subject { name, analysis }).collect();
+    if records.iter().all(|record| record.cells.is_empty() && record.copies.is_empty()) {
+        return Err(Problem::new(
+            ProblemKind::Usage,
+            "nothing-measured",
+            "nothing was measured in what is to be shown",
+            "rdsk show FILE says why the run has no figures",
+        ));
+    }
+    if let Some(sink) = &sink {
+        sink.write_as(PAGE, &rdsk_html::page(&subjects))?;
+    }
+    let figures = figures(&subjects);
+    if let Some(directory) = &options.svg {
+        files::write_all(directory, "svg", &figures, |figure| {
+            Ok(rdsk_html::svg(figure).map(String::into_bytes))
+        })?;
+    }
+    if let Some(directory) = &options.png {
+        let fonts = png::fonts()?;
+        files::write_all(directory, "png", &figures, |figure| {
+            rdsk_html::svg(figure).map(|svg| png::png(&svg, &fonts)).transpose()
+        })?;
+    }
+    Ok(())
+}
+
+/// The page of Records that were not named on the command line: of a run that has just ended.
+pub(crate) fn page_of(records: &[&Record]) -> String {
+    let analyses: Vec<Analysis<'_>> = records.iter().map(|record| Analysis::of(record)).collect();
+    let subjects: Vec<Subject<'_, '_>> =
+        analyses.iter().map(|analysis| Subject { name: "", analysis }).collect();
+    rdsk_html::page(&subjects)
+}
+
+fn figures(subjects: &[Subject<'_, '_>]) -> Vec<Figure> {
+    let sections = match subjects {
+        [one] => rdsk_html::of_record(one.analysis),
+        several => rdsk_html::of_several(several),
+    };
+    sections.into_iter().flat_map(|section| section.figures).collect()
+}
+
+/// A name for each Record that no other has: its label, else its targets, with its number if that is not enough.
+fn names(words: &[String], records: &[Record]) -> Vec<String> {
+    let plain = |(word, record): (&String, &Record)| {
+        let targets: Vec<String> = record.targets.iter().map(|target| target.name.clone()).collect();
+        record
+            .label
+            .clone()
+            .unwrap_or_else(|| if targets.is_empty() { word.clone() } else { targets.join(" + ") })
+    };
+    let all: Vec<String> = words.iter().zip(records).map(plain).collect();
+    let unique = |(index, name): (usize, &String)| {
+        let is_alone = all.iter().filter(|other| *other == name).count() == 1;
+        if is_alone { name.clone() } else { format!("{name} ({})", index + 1) }
+    };
+    all.iter().enumerate().map(unique).collect()
+}

@@ -1,0 +1,90 @@
+//! `rdsk report` and `--report`: pages and figures of simulated runs, and what is never replaced.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use common::rdsk;
+use std::fs;
+use std::path::Path;
+
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn the_page_of_a_run_is_that_of_its_json() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let (json, page, again) = (at("z.json"), at("z.html"), at("again.html"));
+    let line = [
+        "zones",
+        "sim:freebsd-wd800jd",
+        "--seed",
+        "1",
+        "-q",
+        "--runs",
+        "4",
+        "--points",
+        "50",
+        "--bs",
+        "1M,5M",
+    ];
+    let run = rdsk(line.iter().copied().chain([
+        "--json",
+        json.to_str().unwrap(),
+        "--report",
+        page.to_str().unwrap(),
+    ]));
+    assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+    let shown = rdsk(["report", json.to_str().unwrap(), "-o", again.to_str().unwrap()]);
+    assert_eq!((shown.status_code, shown.stdout.as_str()), (Some(0), ""), "{}", shown.stderr);
+    assert_eq!(text(&page), text(&again));
+    for id in ["zones-read-medians", "zones-read-1-mib", "zones-read-5-mib"] {
+        assert!(text(&page).contains(&format!("<figure id=\"{id}\">")), "{id}");
+    }
+    // A page may be replaced; anything else may not.
+    assert_eq!(rdsk(["report", json.to_str().unwrap(), "-o", again.to_str().unwrap()]).status_code, Some(0));
+    fs::write(at("mine.html"), "<!doctype html>\n<p>mine").unwrap();
+    let refused = rdsk(["report", json.to_str().unwrap(), "-o", at("mine.html").to_str().unwrap()]);
+    assert_eq!(refused.status_code, Some(3), "{}", refused.stderr);
+    assert_eq!(text(&at("mine.html")), "<!doctype html>\n<p>mine");
+    let refused = rdsk(["report", json.to_str().unwrap(), "-o", json.to_str().unwrap()]);
+    assert_ne!(refused.status_code, Some(0), "the Record stays");
+}
+
+#[test]
+fn figures_are_files_that_are_never_replaced_and_runs_lie_over_each_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let runs = [("sim:tms-ramsan", at("one.json")), ("sim:tms-ramsan-2", at("two.json"))];
+    for (system, json) in &runs {
+        let run = rdsk(["scale", system, "--seed", "1", "-q", "--json", json.to_str().unwrap()]);
+        assert_eq!(run.status_code, Some(0), "{}", run.stderr);
+    }
+    let files = runs.each_ref().map(|(_, json)| json.to_str().unwrap());
+    let svg = at("figures");
+    let line = ["report", files[0], files[1], "--svg", svg.to_str().unwrap()];
+    let made = rdsk(line);
+    assert_eq!(made.status_code, Some(0), "{}", made.stderr);
+    let mut names: Vec<String> =
+        fs::read_dir(&svg).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!(names, ["scale-read.svg", "scale-write.svg"]);
+    let drawn = text(&svg.join("scale-read.svg"));
+    for first in ["sim:tms-ramsan/0 + ", "sim:tms-ramsan-2/0 + "] {
+        assert!(drawn.contains(first), "the legend names {first}");
+    }
+    let again = rdsk(line);
+    assert_eq!(again.status_code, Some(3));
+    assert!(again.stderr.contains("refusing to replace"), "{}", again.stderr);
+    assert_eq!(text(&svg.join("scale-read.svg")), drawn);
+}
+
+#[test]
+fn what_is_no_run_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let missing = rdsk(["report", "/no/such.json", "-o", directory.path().join("x.html").to_str().unwrap()]);
+    assert_eq!(missing.status_code, Some(2), "{}", missing.stderr);
+    assert!(missing.stderr.contains("/no/such.json"), "{}", missing.stderr);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}

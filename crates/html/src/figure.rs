@@ -1,0 +1,204 @@
+//! A figure as data: what it shows in words, axes, series, bands, its table and the evidence beside it. Values are in the unit of
+//! their axis. It knows nothing of pixels, colours or HTML.
+
+use serde::Serialize;
+
+/// One figure of a page.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Unique on its page, of `a-z`, `0-9` and `-`: the anchor in the page and the name of the file.
+    pub id: String,
+    /// What is drawn, without a full stop.
+    pub title: String,
+    /// What the figure shows, in whole sentences.
+    pub shows: String,
+    /// The drawing.
+    pub drawing: Drawing,
+    /// The same figures as text.
+    pub table: Table,
+    /// Verdicts and counters that the figures rest on, a sentence each.
+    pub evidence: Vec<String>,
+}
+
+/// What there is to draw.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Drawing {
+    /// At least one point.
+    Plot(Plot),
+    /// Nothing, and why.
+    Nothing {
+        /// The reason, a whole sentence.
+        why: String,
+    },
+}
+
+/// Two axes and what lies between them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plot {
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis; of bars, the categories.
+    pub y: Axis,
+    /// What is drawn, the first one lowest.
+    pub series: Vec<Series>,
+}
+
+/// One axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What the values are.
+    pub title: String,
+    /// Their unit; empty for a number or a category.
+    pub unit: &'static str,
+    /// How values become places.
+    pub scale: Scale,
+    /// The values that are labelled; empty where round numbers of the range are.
+    pub ticks: Vec<Tick>,
+}
+
+/// How the values of an axis become places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Linear from 0.
+    FromZero,
+    /// Logarithmic; values that are not positive have no place.
+    Log,
+    /// Logarithmic in what is left out: the values are one in how many, so that 100 stands for 99 %.
+    Share,
+    /// One row for each tick, the first on top; the values are the indices of the ticks.
+    Rows,
+}
+
+/// A value of an axis with its label.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tick {
+    /// The value.
+    pub at: f64,
+    /// Its label.
+    pub label: String,
+}
+
+/// Values of one kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// What the values belong to; unique in its plot.
+    pub name: String,
+    /// What the legend calls it; series with the same words have one colour and one entry.
+    pub legend: String,
+    /// How the values are drawn.
+    pub shape: Shape,
+    /// The values, of a line in the order in which they are joined.
+    pub points: Vec<Point>,
+}
+
+/// How values are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Joined, with a mark on each value if there are few.
+    Line,
+    /// Pieces without marks, two values each: the levels that other values lie around.
+    Level,
+    /// A mark each.
+    Mark,
+    /// A dot each.
+    Cloud,
+    /// A bar along the horizontal axis.
+    Bar {
+        /// Which of the bars of its row it belongs to, from 0; bars of one slot lie end to end.
+        slot: usize,
+        /// How many slots a row has.
+        slots: usize,
+    },
+}
+
+/// One value.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Point {
+    /// On the horizontal axis; of a bar, its end.
+    pub x: f64,
+    /// On the vertical axis.
+    pub y: f64,
+    /// Where a bar begins on the horizontal axis.
+    pub from: f64,
+    /// The 95 % interval, along the axis of the measured value.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// The figures as text.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Table {
+    /// Names of the columns with their units.
+    pub heads: Vec<String>,
+    /// The rows, each as long as `heads`.
+    pub rows: Vec<Vec<String>>,
+    /// What the table leaves out; empty if nothing.
+    pub left_out: String,
+}
+
+impl Plot {
+    /// What a legend lists: each kind of series once, in the order of the series.
+    pub fn legend(&self) -> Vec<&str> {
+        rdsk_analysis::groups::distinct(self.series.iter().map(|series| series.legend.as_str()))
+    }
+
+    /// Place of a series in the legend, which decides its colour.
+    pub fn color_of(&self, series: &Series) -> usize {
+        self.legend().iter().position(|name| *name == series.legend).unwrap_or(0)
+    }
+
+    /// Whether there is anything to draw.
+    pub fn has_points(&self) -> bool {
+        self.series.iter().any(|series| !series.points.is_empty())
+    }
+}
+
+impl Drawing {
+    /// The plot if it has points; otherwise the reason.
+    pub fn of(plot: Plot, why: &str) -> Self {
+        if plot.has_points() { Self::Plot(plot) } else { Self::Nothing { why: why.into() } }
+    }
+}
+
+impl Axis {
+    /// A linear axis from 0.
+    pub fn from_zero(title: &str, unit: &'static str) -> Self {
+        Self { title: title.into(), unit, scale: Scale::FromZero, ticks: Vec::new() }
+    }
+
+    /// A logarithmic axis.
+    pub fn log(title: &str, unit: &'static str) -> Self {
+        Self { scale: Scale::Log, ..Self::from_zero(title, unit) }
+    }
+
+    /// A row for each name.
+    pub fn rows(names: impl IntoIterator<Item = String>) -> Self {
+        let ticks = (0_u32..).zip(names).map(|(index, label)| Tick { at: f64::from(index), label }).collect();
+        Self { scale: Scale::Rows, ticks, ..Self::from_zero("", "") }
+    }
+
+    /// The same axis with labels at these values only.
+    #[must_use]
+    pub fn with_ticks(self, ticks: Vec<Tick>) -> Self {
+        Self { ticks, ..self }
+    }
+
+    /// `rate, MiB/s`.
+    pub fn label(&self) -> String {
+        if self.unit.is_empty() { self.title.clone() } else { format!("{}, {}", self.title, self.unit) }
+    }
+}
+
+impl Series {
+    /// A series that the legend calls by its name.
+    pub fn new(name: impl Into<String>, shape: Shape, points: Vec<Point>) -> Self {
+        let name = name.into();
+        Self { legend: name.clone(), name, shape, points }
+    }
+}
+
+impl Point {
+    /// A value without an interval.
+    pub fn at(x: f64, y: f64) -> Self {
+        Self { x, y, ..Self::default() }
+    }
+}

@@ -1,0 +1,87 @@
+//! The copies of `rdsk dd`: where the time of each run went.
+
+use super::parts::{evidence, ran};
+use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
+use rdsk_model::{CopyRun, Experiment, Record};
+use rdsk_report::{Unit, or_missing};
+use rdsk_units::{Bytes, printable};
+
+/// A part of a run: its name, and when it begins and ends in ns.
+type Part = (&'static str, fn(&CopyRun) -> Option<(u64, u64)>);
+
+/// The parts one after the other. Reads and writes alternate; their sums are drawn.
+const PARTS: [Part; 5] = [
+    ("in read(2)", |run| Some((0, run.read_ns))),
+    ("in write(2)", |run| Some((run.read_ns, run.read_ns + run.write_ns))),
+    ("elsewhere until the last call returned", |run| {
+        let calls = run.read_ns + run.write_ns;
+        (run.to_return_ns > calls).then_some((calls, run.to_return_ns))
+    }),
+    ("close", |run| (run.to_close_ns > run.to_return_ns).then_some((run.to_return_ns, run.to_close_ns))),
+    ("flush until stable", |run| {
+        let stable_ns = run.to_stable_ns?;
+        (stable_ns > run.to_close_ns).then_some((run.to_close_ns, stable_ns))
+    }),
+];
+
+pub(super) fn figures(record: &Record) -> Vec<Figure> {
+    let runs: Vec<(String, &CopyRun)> = record
+        .copies
+        .iter()
+        .flat_map(|copy| {
+            let operands = printable(&copy.operands.join(" "));
+            let name = move |run: &CopyRun| match copy.runs.len() {
+                1 => operands.clone(),
+                _ => format!("{operands}, run {}", run.round + 1),
+            };
+            copy.runs.iter().map(move |run| (name(run), run))
+        })
+        .collect();
+    if runs.is_empty() {
+        return Vec::new();
+    }
+    let longest =
+        runs.iter().map(|(_, run)| run.to_stable_ns.unwrap_or(run.to_close_ns) as f64).reduce(f64::max);
+    let unit = Unit::fit(&Unit::TIMES, longest);
+    let part = |(name, of): &Part| {
+        let bar = |(row, (_, run)): (usize, &(String, &CopyRun))| {
+            let (from, to) = of(run)?;
+            Some(Point { x: unit.of(to as f64), y: row as f64, from: unit.of(from as f64), interval: None })
+        };
+        let points = runs.iter().enumerate().filter_map(bar).collect();
+        Series::new(*name, Shape::Bar { slot: 0, slots: 1 }, points)
+    };
+    let row = |(name, run): &(String, &CopyRun)| {
+        let time = |ns: u64| unit.figure(ns as f64);
+        vec![
+            name.clone(),
+            Bytes(run.written_bytes).approx(),
+            time(run.read_ns),
+            time(run.write_ns),
+            time(run.to_return_ns),
+            time(run.to_close_ns),
+            or_missing(run.to_stable_ns.map(time)),
+        ]
+    };
+    let heads = ["in read(2)", "in write(2)", "return", "close", "stable"]
+        .map(|head| format!("{head}, {}", unit.name));
+    let plot = Plot {
+        x: Axis::from_zero("time", unit.name),
+        y: Axis::rows(runs.iter().map(|(name, _)| name.clone())),
+        series: PARTS.iter().map(part).filter(|series| !series.points.is_empty()).collect(),
+    };
+    vec![Figure {
+        id: "dd-time".into(),
+        title: "Where the time of each copy went".into(),
+        shows: "One bar for each run, from its first read until the data is on stable storage. Reads and writes alternate; the \
+                first two parts are their sums."
+            .into(),
+        drawing: Drawing::of(plot, "No run was completed."),
+        table: Table {
+            heads: ["", "written"].map(String::from).into_iter().chain(heads).collect(),
+            rows: runs.iter().map(row).collect(),
+            ..Table::default()
+        },
+        evidence: evidence(ran(record, Experiment::Dd), |cell| cell.id.clone()),
+    }]
+}

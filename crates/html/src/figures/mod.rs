@@ -1,0 +1,83 @@
+//! The figures of a Record, question by question, and of several Records over each other. Each is a pure function of the Analysis;
+//! none of them draws.
+
+mod align;
+mod copies;
+mod headline;
+mod parts;
+mod paths;
+mod percentiles;
+mod scale;
+mod stream;
+mod stripe;
+mod zones;
+
+use crate::figure::Figure;
+use rdsk_analysis::Analysis;
+use rdsk_model::Experiment;
+
+/// A Record with the name that tells it from the others of a page; untrusted text.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'s, 'r> {
+    /// Its name; unused where there is one Record only.
+    pub name: &'s str,
+    /// What it means in numbers.
+    pub analysis: &'s Analysis<'r>,
+}
+
+/// The figures of one question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Section {
+    /// The question.
+    pub experiment: Experiment,
+    /// Its heading.
+    pub title: &'static str,
+    /// Its figures; never empty.
+    pub figures: Vec<Figure>,
+}
+
+/// All figures of one Record, in the order of the questions; no section for what was not measured.
+pub fn of_record(analysis: &Analysis<'_>) -> Vec<Section> {
+    let subjects = [Subject { name: "", analysis }];
+    let section = |experiment: Experiment| {
+        let figures = match experiment {
+            Experiment::Headline => headline::figures(&subjects),
+            Experiment::Paths => paths::figures(analysis),
+            Experiment::Stream => stream::figures(analysis),
+            Experiment::Align => align::figures(analysis),
+            Experiment::Zones => zones::figures(analysis),
+            Experiment::Scale => scale::figures(&subjects),
+            Experiment::Stripe => stripe::figures(analysis),
+            Experiment::Dd => copies::figures(analysis),
+        };
+        Section { experiment, title: title(experiment), figures }
+    };
+    Experiment::ALL.iter().copied().map(section).filter(|section| !section.figures.is_empty()).collect()
+}
+
+/// The figures that lay several Records over each other: headline, speed by position, and scaling.
+pub fn of_several(subjects: &[Subject<'_, '_>]) -> Vec<Section> {
+    let sections = [
+        (Experiment::Headline, headline::figures(subjects)),
+        (Experiment::Zones, zones::overlay(subjects)),
+        (Experiment::Scale, scale::figures(subjects)),
+    ];
+    let section = |(experiment, figures)| Section { experiment, title: title(experiment), figures };
+    sections.into_iter().map(section).filter(|section| !section.figures.is_empty()).collect()
+}
+
+fn title(experiment: Experiment) -> &'static str {
+    match experiment {
+        Experiment::Headline => "Headline",
+        Experiment::Paths => "Paths: direct against buffered",
+        Experiment::Stream => "Stream: one stream, watched by iostat",
+        Experiment::Align => "Align: size and alignment",
+        Experiment::Zones => "Zones: speed by position",
+        Experiment::Scale => "Scale: block size, streams and targets",
+        Experiment::Stripe => "Stripe: chunk and full stripe",
+        Experiment::Dd => "Copies",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! Direct against buffered: the time of one pass, split into the return of the last call, the close, and the flush until the data
+//! is stable.
+
+use super::parts::{evidence, groups, joined, target_name, with_unit};
+use crate::figure::{Axis, Drawing, Figure, Plot, Point, Series, Shape, Table};
+use rdsk_analysis::{metrics, passes};
+use rdsk_model::{CellRecord, Experiment, Op, Record};
+use rdsk_report::words::{path_column, verdict_word};
+use rdsk_report::{MISSING, Unit, significant};
+use rdsk_units::Bytes;
+
+/// The times of one pass in ns, each from its start.
+struct Times {
+    return_ns: f64,
+    /// `None` for reads: their data needs no close.
+    close_ns: Option<f64>,
+    stable_ns: Option<f64>,
+}
+
+pub(super) fn figures(record: &Record) -> Vec<Figure> {
+    let cells: Vec<&CellRecord> = groups(record, Experiment::Paths, |cell| {
+        (cell.workload.targets.clone(), cell.workload.op, cell.workload.block_bytes)
+    })
+    .into_iter()
+    .flat_map(|(_, cells)| cells)
+    .collect();
+    if cells.is_empty() {
+        return Vec::new();
+    }
+    let has_sizes = cells.iter().any(|cell| cell.workload.block_bytes != cells[0].workload.block_bytes);
+    let label = |cell: &CellRecord| {
+        let size = if has_sizes { format!(" {}", Bytes(cell.workload.block_bytes)) } else { String::new() };
+        let what = format!("{}{size} {}", cell.workload.op, path_column(cell));
+        joined(&target_name(record, cell).unwrap_or_default(), &what)
+    };
+    let timed: Vec<(&CellRecord, Times)> =
+        cells.iter().filter_map(|cell| Some((*cell, times(cell)?))).collect();
+    let longest = timed.iter().map(|(_, times)| times.stable_ns.unwrap_or(times.return_ns));
+    // One unit for all: the longest time decides it.
+    let unit = Unit::fit(&Unit::TIMES, longest.reduce(f64::max));
+    let plot = Plot {
+        x: Axis::from_zero("time of one pass", unit.name),
+        y: Axis::rows(timed.iter().map(|(cell, _)| label(cell))),
+        series: series(&timed, unit),
+    };
+    vec![Figure {
+        id: "paths-time".into(),
+        title: "Time of one pass, direct and buffered".into(),
+        shows: "The same bytes on each path. The first part of a bar is the time until the last call returned; writes go on with \
+                the close and with the flush until the data is on stable storage, which is the time that counts."
+            .into(),
+        drawing: Drawing::of(plot, "No pass was completed."),
+        table: table(&cells, unit, &label),
+        evidence: evidence(cells.iter().copied(), label),
+    }]
+}
+
+fn times(cell: &CellRecord) -> Option<Times> {
+    let of = |ns: Option<u64>| passes::per_pass(cell, ns?);
+    let is_write = cell.workload.op == Op::Write;
+    Some(Times {
+        return_ns: of(cell.result.to_return_ns)?,
+        close_ns: of(cell.result.to_close_ns).filter(|_| is_write),
+        stable_ns: of(cell.result.to_stable_ns).filter(|_| is_write),
+    })
+}
+
+fn series(timed: &[(&CellRecord, Times)], unit: Unit) -> Vec<Series> {
+    let part = |name: &str, of: &dyn Fn(&Times) -> Option<(f64, f64)>| {
+        let bar = |(row, (_, times)): (usize, &(&CellRecord, Times))| {
+            let (from, to) = of(times)?;
+            Some(Point { x: unit.of(to), y: row as f64, from: unit.of(from), interval: None })
+        };
+        let points = timed.iter().enumerate().filter_map(bar).collect();
+        Series::new(name, Shape::Bar { slot: 0, slots: 1 }, points)
+    };
+    let closed = |times: &Times| times.close_ns.unwrap_or(times.return_ns);
+    let all = [
+        part("until the last call returned", &|times| Some((0.0, times.return_ns))),
+        part("close", &|times| Some((times.return_ns, times.close_ns?))),
+        part("flush until stable", &|times| Some((closed(times), times.stable_ns?))),
+    ];
+    all.into_iter().filter(|series| !series.points.is_empty()).collect()
+}
+
+fn table(cells: &[&CellRecord], unit: Unit, label: &dyn Fn(&CellRecord) -> String) -> Table {
+    let row = |cell: &&CellRecord| {
+        let times = times(cell);
+        let time = |ns: Option<f64>| unit.figure_or_missing(ns);
+        let op = cell.workload.op;
+        let requests = metrics::device_requests(cell, op).and_then(|count| passes::per_pass(cell, count));
+        let rate = cell.result.bytes_per_s.map(|rate| rate.mean);
+        let stable = if op == Op::Write { metrics::stable_rate(cell) } else { None };
+        vec![
+            label(cell),
+            time(times.as_ref().map(|times| times.return_ns)),
+            time(times.as_ref().and_then(|times| times.close_ns)),
+            time(times.as_ref().and_then(|times| times.stable_ns)),
+            Unit::MIB_PER_S.figure_or_missing(rate),
+            Unit::MIB_PER_S.figure_or_missing(stable),
+            requests.map_or_else(|| MISSING.into(), significant),
+            with_unit(
+                Unit::fit(&Unit::SIZES, metrics::mean_request_bytes(cell, op)),
+                metrics::mean_request_bytes(cell, op),
+            ),
+            verdict_word(cell),
+        ]
+    };
+    let unit = unit.name;
+    let heads = [
+        "",
+        &format!("return, {unit}"),
+        &format!("close, {unit}"),
+        &format!("stable, {unit}"),
+        "rate, MiB/s",
+        "until stable, MiB/s",
+        "requests",
+        "mean request",
+        "verdict",
+    ];
+    Table {
+        heads: heads.map(String::from).to_vec(),
+        rows: cells.iter().map(row).collect(),
+        ..Table::default()
+    }
+}

@@ -1,0 +1,196 @@
+//! Figures against the Records that they are derived from.
+
+use super::*;
+use crate::figure::{Drawing, Plot, Series};
+use rdsk_analysis::fixtures;
+use rdsk_model::{CellRecord, Op, Record};
+
+const MIB: f64 = 1_048_576.0;
+
+fn plots(analysis: &Analysis<'_>) -> Vec<(Figure, Plot)> {
+    let drawn = |figure: Figure| match figure.drawing.clone() {
+        Drawing::Plot(plot) => Some((figure, plot)),
+        Drawing::Nothing { .. } => None,
+    };
+    of_record(analysis).into_iter().flat_map(|section| section.figures).filter_map(drawn).collect()
+}
+
+fn plot_of(record: &Record, id: &str) -> Plot {
+    let found = plots(&Analysis::of(record)).into_iter().find(|(figure, _)| figure.id == id);
+    found.unwrap_or_else(|| panic!("{id} is drawn")).1
+}
+
+fn named<'a>(plot: &'a Plot, name: &str) -> &'a Series {
+    let names: Vec<&str> = plot.series.iter().map(|series| series.name.as_str()).collect();
+    plot.series
+        .iter()
+        .find(|series| series.name == name)
+        .unwrap_or_else(|| panic!("{name} is among {names:?}"))
+}
+
+fn same(one: f64, other: f64) -> bool {
+    (one - other).abs() <= 1e-9 * other.abs()
+}
+
+#[test]
+fn every_question_has_figures_with_whole_tables_and_ids_of_their_own() {
+    let mut record = fixtures::run();
+    record.copies = vec![fixtures::copies::to_file(&[100_000_000, 120_000_000])];
+    let analysis = Analysis::of(&record);
+    let sections = of_record(&analysis);
+    let asked: Vec<Experiment> = sections.iter().map(|section| section.experiment).collect();
+    assert_eq!(asked, Experiment::ALL);
+    let mut ids: Vec<&str> = Vec::new();
+    for figure in sections.iter().flat_map(|section| &section.figures) {
+        assert!(!ids.contains(&figure.id.as_str()), "{}", figure.id);
+        assert!(
+            figure.id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'),
+            "{}",
+            figure.id
+        );
+        ids.push(&figure.id);
+        assert!(
+            figure.shows.ends_with('.') && !figure.title.ends_with('.'),
+            "{}: {}",
+            figure.id,
+            figure.shows
+        );
+        for row in &figure.table.rows {
+            assert_eq!(row.len(), figure.table.heads.len(), "{}: {row:?}", figure.id);
+        }
+    }
+    for (figure, plot) in plots(&analysis) {
+        for series in &plot.series {
+            assert!(!series.points.is_empty(), "{}: {}", figure.id, series.name);
+            assert!(
+                series.points.iter().all(|point| point.x.is_finite() && point.y.is_finite()),
+                "{}",
+                figure.id
+            );
+        }
+        let mut names: Vec<&str> = plot.series.iter().map(|series| series.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), plot.series.len(), "{}: names differ", figure.id);
+    }
+}
+
+#[test]
+fn an_empty_record_has_no_figures() {
+    let record = Record { cells: Vec::new(), ..fixtures::run() };
+    assert_eq!(of_record(&Analysis::of(&record)), []);
+}
+
+#[test]
+fn bars_of_the_headline_are_the_means_of_its_cells() {
+    let record = fixtures::run();
+    let plot = plot_of(&record, "headline-bandwidth");
+    let cells = ["headline/read/sequential", "headline/write/sequential"].map(|id| record.cell(id).unwrap());
+    let points = &plot.series[0].points;
+    assert_eq!(points.len(), cells.len());
+    for (point, cell) in points.iter().zip(cells) {
+        let rate = cell.result.bytes_per_s.unwrap();
+        assert!(same(point.x, rate.mean / MIB), "{point:?}");
+        assert_eq!(point.interval, rate.low.zip(rate.high).map(|(low, high)| (low / MIB, high / MIB)));
+    }
+    let rates = plot_of(&record, "headline-iops");
+    assert_eq!(rates.series[0].points.len(), 3);
+    assert!(same(
+        rates.series[0].points[0].x,
+        record.cell("headline/read/random/qd1").unwrap().result.ops_per_s.unwrap().mean
+    ));
+}
+
+#[test]
+fn a_cloud_has_a_dot_for_each_io_at_its_place_and_rate() {
+    let slow = |place: u32, pass: u32, _: u32| 10_000_000 + u64::from(place) * 1000 + u64::from(pass);
+    let (record, cell) = fixtures::zones::made(60, 3, slow);
+    let plot = plot_of(&record, "zones-read-1-mib");
+    let places = cell.workload.points.as_ref().unwrap();
+    for (pass, run) in (1..).zip(&cell.result.points) {
+        let dots = named(&plot, &format!("pass {pass}"));
+        assert_eq!(dots.points.len(), run.order.len());
+        for ((dot, &place), &latency_ns) in dots.points.iter().zip(&run.order).zip(&run.latency_ns) {
+            let offset_gib = places.offset_bytes[place as usize] as f64 / (1 << 30) as f64;
+            assert!(same(dot.x, offset_gib), "{dot:?}");
+            assert!(same(dot.y, 1e9 / latency_ns as f64), "1 MiB in that time: {dot:?}");
+        }
+    }
+    assert_eq!(plot.legend()[0], "one I/O", "all passes have one colour");
+}
+
+#[test]
+fn scaling_has_a_line_for_each_number_of_streams() {
+    let record = fixtures::run();
+    let analysis = Analysis::of(&record);
+    for op in [Op::Read, Op::Write] {
+        let plot = plot_of(&record, &format!("scale-{op}"));
+        let grid = analysis.scale().iter().find(|grid| grid.op == op).unwrap();
+        assert_eq!(plot.series.len(), grid.counts().len());
+        for point in grid.lines.iter().flat_map(|line| &line.points) {
+            let name = rdsk_analysis::words::plural(u64::from(point.count()), "stream");
+            let block = point.cell.workload.block_bytes as f64;
+            let drawn = named(&plot, &name).points.iter().find(|drawn| drawn.x == block).unwrap();
+            assert!(same(drawn.y, point.bytes_per_s().unwrap() / MIB));
+        }
+    }
+}
+
+#[test]
+fn the_parts_of_a_pass_lie_end_to_end() {
+    let record = fixtures::run();
+    let plot = plot_of(&record, "paths-time");
+    let parts =
+        ["until the last call returned", "close", "flush until stable"].map(|name| named(&plot, name));
+    for last in &parts[2].points {
+        let at = |series: &Series| series.points.iter().find(|point| point.y == last.y).copied();
+        let returned = at(parts[0]).unwrap();
+        assert_eq!(returned.from, 0.0);
+        let closed = at(parts[1]).unwrap();
+        assert!(
+            same(closed.from, returned.x) && same(last.from, closed.x),
+            "{returned:?} {closed:?} {last:?}"
+        );
+    }
+    let buffered = record.cell("paths/write/buffered").unwrap();
+    let stable_ns = rdsk_analysis::passes::per_pass(buffered, buffered.result.to_stable_ns.unwrap()).unwrap();
+    assert!(parts[2].points.iter().any(|point| same(point.x, stable_ns / 1e6)), "{:?}", parts[2].points);
+}
+
+#[test]
+fn what_was_not_sampled_says_why_it_is_not_drawn() {
+    let mut record = fixtures::run();
+    let strip = |cell: &mut CellRecord| {
+        cell.result.windows = None;
+        cell.evidence.device.iter_mut().for_each(|device| device.in_flight_series.clear());
+    };
+    record.cells.iter_mut().filter(|cell| cell.experiment == Experiment::Stream).for_each(strip);
+    let analysis = Analysis::of(&record);
+    let figures: Vec<Figure> = of_record(&analysis).into_iter().flat_map(|section| section.figures).collect();
+    for name in ["stream-depth-", "stream-rate-"] {
+        let figure = figures.iter().find(|figure| figure.id.starts_with(name)).unwrap();
+        assert!(matches!(&figure.drawing, Drawing::Nothing { why } if why.ends_with('.')), "{figure:?}");
+        assert!(!figure.table.rows.is_empty(), "the table stays");
+    }
+}
+
+#[test]
+fn several_records_share_their_figures() {
+    let (one, other) = (fixtures::run(), fixtures::run());
+    let (first, second) = (Analysis::of(&one), Analysis::of(&other));
+    let subjects =
+        [Subject { name: "before", analysis: &first }, Subject { name: "after", analysis: &second }];
+    let sections = of_several(&subjects);
+    let asked: Vec<Experiment> = sections.iter().map(|section| section.experiment).collect();
+    assert_eq!(asked, [Experiment::Headline, Experiment::Zones, Experiment::Scale]);
+    for figure in sections.iter().flat_map(|section| &section.figures) {
+        let Drawing::Plot(plot) = &figure.drawing else { panic!("{} is drawn", figure.id) };
+        for name in ["before", "after"] {
+            assert!(plot.series.iter().any(|series| series.name.starts_with(name)), "{}", figure.id);
+        }
+    }
+    let bars = &sections[0].figures[0].drawing;
+    let Drawing::Plot(plot) = bars else { panic!("bandwidth is drawn") };
+    let slots: Vec<_> = plot.series.iter().map(|series| series.shape).collect();
+    assert_ne!(slots[0], slots[1], "bars of two Records lie side by side");
+}

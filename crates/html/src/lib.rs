@@ -1,0 +1,19 @@
+//! One or several Records as a page for a browser, and their figures as files. A figure is data first ([`Figure`], derived from the
+//! Analysis) and drawn second; the page is one file that loads nothing from elsewhere. It reads nothing but the Records, measures
+//! nothing and writes no file.
+
+mod axis;
+mod draw;
+mod figure;
+mod figures;
+mod page;
+mod palette;
+mod svg_backend;
+
+pub use draw::svg;
+pub use figure::{Axis, Drawing, Figure, Plot, Point, Scale, Series, Shape, Table, Tick};
+pub use figures::{Section, Subject, of_record, of_several};
+pub use page::{FIRST_BYTES, page};
+
+#[cfg(test)]
+mod tests;

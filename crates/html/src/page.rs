@@ -1,0 +1,310 @@
+//! The page around the figures: its text, styles and script in one file. Names in it are untrusted: text goes through the
+//! template's escaping, data through [`json_in_script`], and the policy of the page allows its own script only.
+
+use crate::axis::{Along, range};
+use crate::draw::{Drawn, Medium, STROKES, draw};
+use crate::figure::{Drawing, Figure, Plot, Point, Scale, Series, Shape};
+use crate::figures::{Section, Subject, of_record, of_several};
+use crate::palette::{SERIES, Theme, rules};
+use base64::Engine as _;
+use minijinja::{Environment, context};
+use rdsk_analysis::Analysis;
+use rdsk_model::{Confidence, Finding, Severity, Status};
+use rdsk_report::{Charset, Color, Style, words};
+use rdsk_units::printable;
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use std::collections::HashSet;
+
+/// How every page begins, so that a page can be told from a file of somebody else.
+pub const FIRST_BYTES: &str = "<!doctype html>\n<!-- rdsk report -->";
+
+const TEMPLATE: &str = include_str!("../assets/page.html");
+const STYLES: &str = include_str!("../assets/page.css");
+const SCRIPT: &str = include_str!("../assets/page.js");
+/// Columns of a screen that stands on the page as text.
+const SCREEN_WIDTH: usize = 100;
+
+/// About as many pixels as a wide plot has between its axes.
+const PLOT: (f64, f64) = (770.0, 330.0);
+
+/// What the template knows of a Record.
+#[derive(Serialize)]
+struct About {
+    name: String,
+    facts: Vec<(String, String)>,
+    status: Option<String>,
+    headlines: Vec<String>,
+    findings: Vec<Found>,
+    notes: Vec<String>,
+    end: String,
+}
+
+#[derive(Serialize)]
+struct Found {
+    title: String,
+    code: String,
+    severity: &'static str,
+    how: &'static str,
+    text: String,
+    evidence: Vec<String>,
+    advice: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Part {
+    id: String,
+    title: &'static str,
+    figures: Vec<Picture>,
+    /// The screen of the question as text; empty where several Records lie over each other.
+    screen: String,
+}
+
+#[derive(Serialize)]
+struct Picture {
+    id: String,
+    title: String,
+    shows: String,
+    why_not: Option<String>,
+    wide: String,
+    narrow: String,
+    legend: Vec<(usize, String)>,
+    data: String,
+    table: crate::figure::Table,
+    evidence: Vec<String>,
+}
+
+/// One Record with all its figures; several with the figures that lay them over each other. The subjects' names should differ.
+///
+/// # Panics
+/// Never: the template is part of the program, and a test fills it.
+pub fn page(subjects: &[Subject<'_, '_>]) -> String {
+    let (sections, screens) = match subjects {
+        [one] => (of_record(one.analysis), Some(one.analysis)),
+        several => (of_several(several), None),
+    };
+    let parts: Vec<Part> = sections.into_iter().map(|section| part(section, screens)).collect();
+    let styles = format!("{STROKES}{}{}", theme_rules(), STYLES);
+    let policy = format!(
+        "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
+        hash(&styles),
+        hash(SCRIPT)
+    );
+    let abouts: Vec<About> = subjects.iter().map(|subject| about(subject, subjects.len())).collect();
+    let title = match abouts.as_slice() {
+        [one] => format!("rdsk: {}", one.name),
+        several => format!("rdsk: {} runs compared", several.len()),
+    };
+    let mut environment = Environment::new();
+    environment.set_trim_blocks(true);
+    environment.set_lstrip_blocks(true);
+    // The ending of the name turns escaping on.
+    environment.add_template("page.html", TEMPLATE).expect("the template is part of the program");
+    let template = environment.get_template("page.html").expect("it was just added");
+    let filled = template.render(context! {
+        first => FIRST_BYTES, title, policy, styles, script => SCRIPT, abouts, parts, version => env!("CARGO_PKG_VERSION"),
+    });
+    filled.expect("every value that the template uses is given")
+}
+
+/// The light colours; the dark ones where the reader or the switch asks for them, never on paper.
+fn theme_rules() -> String {
+    let nested = |scope: &str, rules: &str| {
+        rules.split_inclusive('}').map(|rule| format!("{scope} {rule}")).collect::<String>()
+    };
+    let (light, dark) = (rules(Theme::Light), rules(Theme::Dark));
+    format!(
+        "{light}@media screen{{{}@media (prefers-color-scheme:dark){{{}}}}}",
+        nested(":root[data-theme=dark]", &dark),
+        nested(":root:not([data-theme=light])", &dark)
+    )
+}
+
+/// The name of a text in the policy of the page.
+fn hash(text: &str) -> String {
+    format!("sha256-{}", base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text.as_bytes())))
+}
+
+fn about(subject: &Subject<'_, '_>, subjects: usize) -> About {
+    let analysis = subject.analysis;
+    let command = analysis.command.iter().map(|word| printable(word)).collect::<Vec<_>>().join(" ");
+    let name = if subjects > 1 { printable(subject.name) } else { targets(analysis) };
+    let mut facts = words::facts(analysis);
+    facts.push(("command".into(), command));
+    let status = match analysis.status {
+        Status::Complete => None,
+        Status::Interrupted => Some("Interrupted: the results are partial.".to_owned()),
+        Status::Failed => Some("Failed: the results are partial or missing.".to_owned()),
+    };
+    let error = analysis.error.as_ref().map(|error| printable(&error.message));
+    About {
+        name,
+        facts,
+        status: status
+            .map(|status| error.map_or_else(|| status.clone(), |error| format!("{status} {error}"))),
+        headlines: words::headlines(analysis),
+        findings: analysis.findings.iter().map(found).collect(),
+        notes: analysis.notes.iter().map(|note| printable(note)).collect(),
+        end: words::end(analysis),
+    }
+}
+
+fn targets(analysis: &Analysis<'_>) -> String {
+    let names: Vec<String> = analysis.targets.iter().map(|target| printable(&target.name)).collect();
+    if names.is_empty() { "nothing measured".into() } else { rdsk_analysis::words::list(&names) }
+}
+
+fn found(finding: &Finding) -> Found {
+    Found {
+        title: printable(&finding.title),
+        code: printable(&finding.code),
+        severity: match finding.severity {
+            Severity::Invalid => "invalid",
+            Severity::Uncertain => "uncertain",
+            Severity::Cause | Severity::Cost => "cause",
+            Severity::Remark => "remark",
+        },
+        how: if finding.confidence == Confidence::Inferred { "inferred" } else { "measured" },
+        text: printable(&finding.text),
+        evidence: finding.evidence.iter().map(|line| printable(line)).collect(),
+        advice: finding.advice.as_deref().map(printable),
+    }
+}
+
+fn part(section: Section, screens: Option<&Analysis<'_>>) -> Part {
+    let style = Style { width: SCREEN_WIDTH, color: Color::Never, charset: Charset::Unicode };
+    Part {
+        id: section.experiment.to_string(),
+        title: section.title,
+        figures: section.figures.into_iter().map(picture).collect(),
+        screen: screens.map_or_else(String::new, |analysis| {
+            rdsk_report::experiment(analysis, section.experiment, style).trim_start_matches('\n').to_owned()
+        }),
+    }
+}
+
+fn picture(figure: Figure) -> Picture {
+    let (wide, narrow, legend, data, why_not) = match &figure.drawing {
+        Drawing::Nothing { why } => {
+            (String::new(), String::new(), Vec::new(), String::new(), Some(why.clone()))
+        }
+        Drawing::Plot(plot) => {
+            let legend: Vec<(usize, String)> = plot
+                .legend()
+                .into_iter()
+                .enumerate()
+                .map(|(index, name)| (index % SERIES.len(), name.to_owned()))
+                .collect();
+            (
+                element(&figure, &draw(plot, Medium::Wide), "wide"),
+                element(&figure, &draw(plot, Medium::Narrow), "narrow"),
+                if legend.len() > 1 { legend } else { Vec::new() },
+                json_in_script(&data(plot)),
+                None,
+            )
+        }
+    };
+    let Figure { id, title, shows, table, evidence, .. } = figure;
+    Picture { id, title, shows, why_not, wide, narrow, legend, data, table, evidence }
+}
+
+/// A drawing as an element of the page, with what its script must know to find values.
+fn element(figure: &Figure, drawn: &Drawn, class: &str) -> String {
+    let ((width, height), [left, top, right, bottom]) = (drawn.size, drawn.area);
+    let title = crate::svg_backend::escaped(&figure.title);
+    format!(
+        r#"<svg class="{class}" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{title}" data-area="{left} {top} {right} {bottom}" data-x="{} {}" data-y="{} {}">{}</svg>"#,
+        drawn.x.0, drawn.x.1, drawn.y.0, drawn.y.1, drawn.elements
+    )
+}
+
+/// The values of a plot for the script: what a pointer or the keyboard shows.
+fn data(plot: &Plot) -> Value {
+    let has_rows = plot.y.scale == Scale::Rows;
+    let axis = |axis: &crate::figure::Axis| json!({ "label": axis.title, "unit": axis.unit, "log": matches!(axis.scale, Scale::Log | Scale::Share), "share": axis.scale == Scale::Share, "ticks": axis.ticks });
+    let mut taken = HashSet::new();
+    let series: Vec<Value> = plot.series.iter().map(|series| series_data(plot, series, &mut taken)).collect();
+    json!({
+        "rows": has_rows,
+        "x": axis(&plot.x),
+        "y": axis(&plot.y),
+        "series": series,
+    })
+}
+
+fn series_data(plot: &Plot, series: &Series, taken: &mut HashSet<(u64, u64)>) -> Value {
+    let points = seen(plot, series, taken);
+    let column =
+        |of: &dyn Fn(&Point) -> f64| points.iter().map(|point| rounded(of(point))).collect::<Vec<f64>>();
+    let mut value = json!({
+        "name": series.name,
+        "color": plot.color_of(series) % SERIES.len(),
+        "x": column(&|point| point.x),
+        "y": column(&|point| point.y),
+    });
+    if let Shape::Bar { slot, slots } = series.shape {
+        value["slot"] = json!([slot, slots]);
+        value["from"] = json!(column(&|point| point.from));
+    }
+    if points.iter().any(|point| point.interval.is_some()) {
+        let ends = |point: &Point| point.interval.map(|(low, high)| [rounded(low), rounded(high)]);
+        value["interval"] = json!(points.iter().map(|point| ends(point)).collect::<Vec<_>>());
+    }
+    value
+}
+
+/// The values that a pointer can find: all of them, but of dots on one pixel the first.
+fn seen<'a>(plot: &Plot, series: &'a Series, taken: &mut HashSet<(u64, u64)>) -> Vec<&'a Point> {
+    if series.shape != Shape::Cloud {
+        return series.points.iter().collect();
+    }
+    let (x, y) = (range(plot, Along::X), range(plot, Along::Y));
+    let pixel = |value: f64, range: &std::ops::Range<f64>, pixels: f64| {
+        rdsk_analysis::metrics::whole((value - range.start) / (range.end - range.start) * pixels)
+    };
+    let is_new = |point: &&Point| taken.insert((pixel(point.x, &x, PLOT.0), pixel(point.y, &y, PLOT.1)));
+    series.points.iter().filter(is_new).collect()
+}
+
+/// Five significant digits: more than a screen shows, and half of the size.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.4e}").parse().unwrap_or(value)
+}
+
+/// JSON that cannot end the script element that it stands in, whatever names it holds.
+fn json_in_script(value: &Value) -> String {
+    let mut safe = String::new();
+    for c in value.to_string().chars() {
+        match c {
+            '<' => safe.push_str("\\u003c"),
+            '>' => safe.push_str("\\u003e"),
+            '&' => safe.push_str("\\u0026"),
+            '\u{2028}' => safe.push_str("\\u2028"),
+            '\u{2029}' => safe.push_str("\\u2029"),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_never_ends_its_script() {
+        let value = json!({ "name": "</script><!-- \u{2028}&" });
+        let text = json_in_script(&value);
+        assert!(!text.contains(['<', '>', '&', '\u{2028}']), "{text}");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+    }
+
+    #[test]
+    fn five_digits() {
+        assert_eq!(
+            [rounded(123_456.7), rounded(0.000_123_456), rounded(0.0)],
+            [123_460.0, 0.000_123_46, 0.0]
+        );
+    }
+}

@@ -1,0 +1,78 @@
+//! Whole pages and files as text.
+
+use super::*;
+use rdsk_analysis::{Analysis, fixtures};
+use rdsk_model::Record;
+
+const HOSTILE: &str = "<img src=x onerror=alert(1)></script><!--\u{2028}";
+
+fn page_of(record: &Record) -> String {
+    page(&[Subject { name: "", analysis: &Analysis::of(record) }])
+}
+
+#[test]
+fn a_page_holds_every_figure_and_loads_nothing() {
+    let record = fixtures::run();
+    let text = page_of(&record);
+    assert!(text.starts_with(FIRST_BYTES));
+    for figure in of_record(&Analysis::of(&record)).iter().flat_map(|section| &section.figures) {
+        assert!(text.contains(&format!("<figure id=\"{}\">", figure.id)), "{}", figure.id);
+    }
+    for outside in ["http:", "https:", "src=", "@import", "url(", "style="] {
+        assert!(!text.contains(outside), "{outside}");
+    }
+    assert!(text.len() < 1 << 20, "{} bytes", text.len());
+}
+
+#[test]
+fn names_are_text_and_data_wherever_they_stand() {
+    let mut record = fixtures::run();
+    record.label = Some(HOSTILE.into());
+    record.command = vec!["rdsk".into(), HOSTILE.into()];
+    record.notes = vec![HOSTILE.into()];
+    // Two targets, so that their names are in every legend.
+    let mut other = record.targets[0].clone();
+    (other.index, other.name) = (1, HOSTILE.into());
+    record.targets[0].name = HOSTILE.into();
+    record.targets[0].device.as_mut().unwrap().model = Some(HOSTILE.into());
+    record.targets.push(other);
+    let text = page_of(&record);
+    assert!(!text.contains("<img"));
+    assert_eq!(text.matches("<!--").count(), 1, "our own");
+    assert_eq!(text.matches("</script>").count(), text.matches("<script").count());
+    assert!(text.contains("&lt;img src=x onerror=alert(1)&gt;"), "it is there as text");
+    for figure in of_record(&Analysis::of(&record)).iter().flat_map(|section| &section.figures) {
+        let Some(svg) = svg(figure) else { continue };
+        assert!(!svg.contains("<img") && !svg.contains("<!--"), "{}", figure.id);
+    }
+}
+
+#[test]
+fn a_hundred_thousand_dots_are_few_elements_and_megabytes() {
+    let (record, _) = fixtures::zones::made(2000, 50, |place, pass, number| {
+        10_000_000
+            + u64::from(place) * 3000
+            + (u64::from(pass) * 7919 + u64::from(number) * 104_729) % 2_000_000
+    });
+    let text = page_of(&record);
+    assert!(text.len() < 6_000_000, "{} bytes", text.len());
+    let elements = text.matches('<').count() - text.matches("</").count();
+    assert!(elements < 3000, "{elements} elements");
+}
+
+#[test]
+fn a_file_has_title_legend_and_colours_of_its_own() {
+    let record = fixtures::run();
+    let sections = of_record(&Analysis::of(&record));
+    let figure = sections
+        .iter()
+        .flat_map(|section| &section.figures)
+        .find(|figure| figure.id == "paths-time")
+        .unwrap();
+    let text = svg(figure).unwrap();
+    assert!(text.contains("Time of one pass, direct and buffered</text>"));
+    assert!(text.contains("flush until stable</text>"), "the legend");
+    assert!(text.contains(".c0{color:#"));
+    let nothing = Figure { drawing: Drawing::Nothing { why: "Because.".into() }, ..figure.clone() };
+    assert_eq!(svg(&nothing), None);
+}

@@ -1,0 +1,102 @@
+//! Words of the text pages for those who draw a Record in another form, so that a figure has one name and one verdict everywhere.
+//! What comes from devices and files is safe to print here ([`rdsk_units::printable`]), but not escaped for any markup.
+
+use crate::{align, cells, engine, figures, header, headline, paths, stream};
+use rdsk_model::{CellRecord, Estimate, Experiment, Record, TargetKind};
+use rdsk_units::printable;
+
+/// The verdict in one word; what has no verdict says why: `n/a`, `failed`, `interrupted`.
+pub fn verdict_word(cell: &CellRecord) -> String {
+    cells::verdict_word(cell)
+}
+
+/// `±1.2 %`, `±>100 %`, or `–` without an interval.
+pub fn plus_minus(estimate: Option<Estimate>) -> String {
+    figures::plus_minus(estimate)
+}
+
+/// What a row of the headline is called: `random read, 4 KiB, depth 32`.
+pub fn headline_row(cell: &CellRecord) -> String {
+    headline::label(cell)
+}
+
+/// What a cell of `stream` is called among those of its direction: `direct+dsync`.
+pub fn mode(cell: &CellRecord) -> String {
+    stream::mode(cell)
+}
+
+/// What a cell of `paths` is called among those of its direction: `cached`.
+pub fn path_column(cell: &CellRecord) -> &'static str {
+    paths::column(cell)
+}
+
+/// Size and place of an I/O of `align` in bytes: `512 at +3840, crossing`.
+pub fn place(block_bytes: u64, shift_bytes: u64) -> String {
+    align::place((block_bytes, shift_bytes))
+}
+
+/// The headline as a sentence for each list of targets, behind their names if there are several; none if it was not measured.
+pub fn headlines(record: &Record) -> Vec<String> {
+    let groups = cells::groups_by(record, Experiment::Headline, |cell| cell.workload.targets.clone());
+    let sentence = |cells: &Vec<&CellRecord>| {
+        let name = cells.first().and_then(|cell| cells::target_name(record, cell));
+        let name = name.map_or_else(String::new, |name| format!("{name}: "));
+        printable(&rdsk_analysis::words::sentence(&format!("{name}{}", headline::in_words(cells))))
+    };
+    groups.iter().map(sentence).collect()
+}
+
+/// What was measured, on what, when and by whom: the name of each fact and its words.
+pub fn facts(record: &Record) -> Vec<(String, String)> {
+    let label = record.label.as_ref().map(|label| ("label", label.clone()));
+    let mut facts: Vec<(&str, String)> = label.into_iter().collect();
+    for target in &record.targets {
+        facts.push(("target", header::target_text(target)));
+        let options =
+            |options: &str| if options.is_empty() { String::new() } else { format!(" ({options})") };
+        let filesystem = target.filesystem.as_ref();
+        facts.extend(filesystem.map(|one| ("filesystem", format!("{}{}", one.kind, options(&one.options)))));
+        facts.extend(target.device.as_ref().map(|device| ("device", header::device_text(device))));
+        let stack = header::stack_text(target).filter(|_| target.kind != TargetKind::Sim);
+        facts.extend(stack.map(|stack| ("stack", stack)));
+    }
+    facts.extend(record.host.as_ref().map(|host| ("host", header::host_text(host))));
+    facts.extend(engine::text(record).map(|engine| ("engine", engine)));
+    facts.push(("started", header::whole_seconds(&record.started_at)));
+    facts.push(("rdsk", record.rdsk_version.clone()));
+    facts.into_iter().map(|(name, words)| (name.to_owned(), printable(&words))).collect()
+}
+
+/// How long it took and what the evidence is: `Took 61.2 s. Evidence: sysfs. Record 01J….`
+pub fn end(record: &Record) -> String {
+    printable(&header::end_text(record))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdsk_finding::fixtures;
+
+    #[test]
+    fn facts_name_the_target_and_hide_no_control_characters() {
+        let mut record = fixtures::run();
+        record.label = Some("before\u{1b}[2J".into());
+        record.targets[0].name = "/dev/sdb".into();
+        let facts = facts(&record);
+        let of = |name: &str| facts.iter().find(|(known, _)| known == name).map(|(_, words)| words.as_str());
+        assert_eq!(of("label"), Some("before\\x1b[2J"));
+        assert!(of("target").is_some_and(|words| words.starts_with("/dev/sdb: ")), "{facts:?}");
+        assert!(of("host").is_some() && of("started").is_some());
+    }
+
+    #[test]
+    fn a_headline_is_a_sentence() {
+        let said = headlines(&fixtures::run());
+        assert!(
+            said.iter().all(|text| text.ends_with('.') && !text.starts_with(char::is_lowercase)),
+            "{said:?}"
+        );
+        let empty = Record { cells: Vec::new(), ..fixtures::run() };
+        assert_eq!(headlines(&empty), [] as [String; 0]);
+    }
+}
