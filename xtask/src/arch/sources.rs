@@ -22,6 +22,11 @@ const WRITERS: &[(&str, &str)] = &[
         "crates/cli/src/json_file.rs",
         "the document that --json requests, never a block device and never a target",
     ),
+    (
+        "crates/cli/src/history/fallback.rs",
+        "the Record of a run that the history has no room for, as a new file",
+    ),
+    ("crates/store/src/file.rs", "the history itself, which is created empty and never replaced"),
     ("crates/dd/src/open.rs", "the output of a copy, as dd opens it, never a block device"),
 ];
 /// Rooms that may write anything: the one that claims targets, and the two that are not part of the program.
